@@ -1,0 +1,27 @@
+# Options that every target shares, and the two ways in which targets are made.
+
+add_library(epochbench_options INTERFACE)
+target_include_directories(epochbench_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+target_compile_options(epochbench_options INTERFACE -Wall -Wextra -Wpedantic -Werror=switch -Werror=return-type)
+if(EPOCHBENCH_SANITIZE)
+  target_compile_options(epochbench_options INTERFACE -fsanitize=${EPOCHBENCH_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(epochbench_options INTERFACE -fsanitize=${EPOCHBENCH_SANITIZE})
+endif()
+
+# epochbench_library(NAME SOURCES ... LIBRARIES ...): a static library of this folder.
+function(epochbench_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC epochbench_options ${ARG_LIBRARIES})
+endfunction()
+
+# epochbench_test(NAME LABEL unit|parity|gpu|slow LIBRARIES ...): tests/NAME.cpp, one ctest a TEST().
+function(epochbench_test name)
+  cmake_parse_arguments(ARG "" "LABEL" "LIBRARIES" ${ARGN})
+  add_executable(${name} ${name}.cpp)
+  target_link_libraries(${name} PRIVATE epochbench_options ${ARG_LIBRARIES} epochbench_test_support GTest::gmock_main)
+  gtest_discover_tests(${name} PROPERTIES LABELS ${ARG_LABEL} DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# epochbench_embed(TARGET NAMESPACE FILES ...): C++ sources that hold files byte by byte, looked up by name in the binary.
+include(EpochbenchEmbed)

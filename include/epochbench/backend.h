@@ -1,0 +1,77 @@
+// What the runner sees of a device. A backend knows no autodiff; the runner knows no device.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "epochbench/program.h"
+
+namespace epochbench {
+
+struct DeviceInfo {
+  std::string backend;      // "cpu", "cuda", "reference"
+  std::string name;         // "AMD EPYC 9R14"
+  int threads = 0;          // 0: not a CPU
+  std::string isa;          // of the kernels in use: "avx512"; "" where it does not apply
+  std::int64_t memory_bytes = 0;
+};
+
+class DeviceError : public std::runtime_error {  // the device is not usable here: exit code 3
+ public:
+  using std::runtime_error::runtime_error;
+};
+class OutOfMemory : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+using InputSlot = int;
+inline constexpr InputSlot kInputSlots = 4;  // one computes, up to three are prefetched
+
+struct StepRecord {
+  Entry entry = Entry::train;
+  double loss = 0;            // train: mean; evaluate: sum over the labels that are not ignored; forward: 0
+  double correct = 0;         // evaluate: how many of them the largest logit meets
+  double device_seconds = 0;  // of the step alone, by the device's own clock
+};
+
+struct NodeTime {
+  std::string name;
+  Op op;
+  std::string implementation;
+  double seconds = 0, flops = 0, bytes = 0;
+};
+
+class Executable {  // one variable store, several entry points
+ public:
+  virtual ~Executable() = default;
+  // Host memory (pinned for CUDA) of one input of the slot's batch; the loader fills it. Inputs as in Graph::inputs.
+  virtual std::span<std::byte> stage(InputSlot slot, int input) = 0;
+  virtual void submit(InputSlot slot) = 0;                     // starts its way to the device
+  virtual void run(Entry entry) = 0;                           // enqueues one step on the batch submitted last; never waits
+  virtual void drain(std::vector<StepRecord>& records) = 0;    // appends the finished steps' records, oldest first
+  virtual void synchronize() = 0;
+  // Values in the variable's own layout. Errors: std::invalid_argument for an unknown name or another size.
+  virtual void write(std::string_view variable, std::span<const float> values) = 0;
+  virtual void read(std::string_view variable, std::span<float> values) const = 0;
+  virtual std::vector<NodeTime> profile(Entry entry) = 0;      // a separate pass, never mixed with step timing
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual DeviceInfo device() const = 0;
+  virtual std::optional<std::string> unsupported(const Graph& graph, const Node& node) const = 0;  // the reason
+  virtual std::size_t workspace_bytes(const Graph& graph, const Node& node) const = 0;
+  virtual std::unique_ptr<Executable> compile(const Program& program) const = 0;  // outside any timed region
+};
+
+std::unique_ptr<Backend> make_reference_backend();
+std::unique_ptr<Backend> make_cpu_backend(int threads);  // kernels of the best instruction set that the CPU has
+
+}  // namespace epochbench

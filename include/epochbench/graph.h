@@ -1,0 +1,97 @@
+// A graph: values and a flat, ordered list of nodes. It knows no backend and holds no data.
+//
+// Variables (parameters, statistics, optimizer state, counters) outlive a step. A node that lists a variable among its
+// outputs updates it in place; the order of the list gives such updates their meaning. All other values are written once.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "epochbench/op.h"
+#include "epochbench/tensor.h"
+
+namespace epochbench {
+
+using ValueId = std::int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+class GraphError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+enum class VariableRole : std::uint8_t {
+  parameter,  // trained
+  statistic,  // running mean and variance
+  optimizer,  // momentum, moments
+  control,    // learning rate, step number
+};
+
+struct Initializer {
+  enum class Kind : std::uint8_t { constant, uniform, normal };
+  Kind kind = Kind::constant;
+  double scale = 0;  // the constant, the bound of uniform(-scale, scale), or the deviation of normal(0, scale)
+};
+
+struct Variable {
+  std::string name;  // torchvision's or Hugging Face's name for parameters and statistics
+  TensorDesc desc;
+  VariableRole role = VariableRole::parameter;
+  Initializer initializer;
+};
+
+enum class ValueKind : std::uint8_t { input, variable, intermediate };
+
+struct Value {
+  std::string name;
+  TensorDesc desc;
+  ValueKind kind = ValueKind::intermediate;
+  int index = -1;  // into Graph::inputs or Graph::variables
+};
+
+struct Node {
+  Op op;
+  Attributes attributes;
+  std::vector<ValueId> inputs, outputs;
+  int ordinal = -1;         // of the forward node that it stems from: the key of its random numbers and its profile group
+  std::string name;         // "layer1.0.conv1", for messages and profiles
+  std::vector<Node> parts;  // of a composite: the nodes that it stands for, whose rules count its FLOPs and bytes
+};
+
+struct Output {
+  std::string name;  // "logits", "loss", "correct"
+  ValueId value;
+};
+
+class Graph {
+ public:
+  // Errors: GraphError with the op, the shapes and the node's name.
+  ValueId add_input(std::string name, TensorDesc desc);
+  ValueId add_variable(Variable variable);  // a name that is there already returns that value; its desc must agree
+  // Infers the output shapes by the op's rule, appends the node, returns its outputs.
+  std::vector<ValueId> add_node(Op op, Attributes attributes, std::vector<ValueId> inputs, std::string name, int ordinal = -1);
+  void add_output(std::string name, ValueId value);
+
+  const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+  const TensorDesc& desc(ValueId id) const { return value(id).desc; }
+  std::size_t value_count() const { return values_.size(); }
+  ValueId output(std::string_view name) const;  // kNoValue if there is none
+
+  std::vector<Node> nodes;
+  std::vector<Value> inputs;        // in the order of the executable's stage()
+  std::vector<Variable> variables;
+  std::vector<Output> outputs;
+
+ private:
+  std::vector<Value> values_;
+};
+
+double flops(const Graph& graph, const Node& node);           // a multiply-add is 2; matrix products and convolutions only
+double bytes(const Graph& graph, const Node& node);           // every operand once
+
+// Hash (32 hexadecimal digits) of the forward graph before any pass together with `suffix` (optimizer, batch).
+std::string fingerprint(const Graph& forward, std::string_view suffix);
+
+}  // namespace epochbench

@@ -1,0 +1,48 @@
+// A program: the graphs of a model's entry points after all passes, ready for a backend.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "epochbench/graph.h"
+
+namespace epochbench {
+
+enum class Entry : std::uint8_t { train, evaluate, forward };
+inline constexpr std::size_t kEntryCount = 3;
+const char* name(Entry entry);
+
+// Where each intermediate value lies in the arena; entries run one at a time and share it.
+struct MemoryPlan {
+  static constexpr std::int64_t kNone = -1;  // not in the arena: input, variable, or an output that nobody reads
+  std::vector<std::int64_t> offset;          // by ValueId, in bytes, 64-byte aligned
+  std::int64_t arena_bytes = 0;              // intermediates alone
+  std::int64_t gradient_bytes = 0;           // of arena_bytes, parameter gradients at the fullest moment
+  std::int64_t workspace_bytes = 0;          // the largest that a node asked for; lies behind the arena
+};
+
+struct EntryGraph {
+  Graph graph;
+  MemoryPlan plan;
+};
+
+struct Program {
+  std::array<std::optional<EntryGraph>, kEntryCount> entries;
+  std::vector<Variable> variables;  // of all entries, each once; an entry's graph refers to them by name
+
+  const EntryGraph* entry(Entry which) const {
+    const auto& slot = entries[static_cast<std::size_t>(which)];
+    return slot ? &*slot : nullptr;
+  }
+};
+
+struct ProgramMemory {  // bytes
+  std::int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;
+  std::int64_t total() const { return parameters + gradients + optimizer + activations + workspace; }
+};
+// Statistics and control variables count as optimizer state, staged batches (kInputSlots of them) as activations.
+ProgramMemory memory(const Program& program);
+
+}  // namespace epochbench

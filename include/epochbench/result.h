@@ -1,0 +1,153 @@
+// The result document: what was measured, on what, and why not. Everything after the measurement reads only this.
+//
+// Fields and units are those of results/schema.json (schema version 1). An empty optional is written as null: not known.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace epochbench {
+
+inline constexpr int kSchemaVersion = 1;
+
+enum class RunStatus : std::uint8_t { ok, failed, skipped, out_of_memory, diverged, interrupted };
+const char* name(RunStatus status);
+
+struct CpuInfo {
+  std::string model;
+  std::optional<int> sockets, cores;
+  int threads_available = 1;
+  std::vector<std::string> isa;                                  // "avx2", "avx512f", "avx512_bf16", "amx_bf16", …
+  std::optional<std::int64_t> l1d_bytes, l2_bytes, l3_bytes;
+  std::optional<std::int64_t> memory_bytes;
+  std::string frequency_scaling = "unknown";                     // yes | no | unknown
+  std::map<std::string, std::optional<double>> peak_flops_per_second;  // "fp32", "bf16"; measured
+  std::optional<double> memory_bandwidth_bytes_per_second;       // measured
+};
+
+struct GpuInfo {
+  std::string name, uuid, compute_capability, driver, cuda, cublas, cudnn;
+  std::int64_t memory_bytes = 0;
+  std::map<std::string, std::optional<double>> peak_flops_per_second;
+  std::optional<double> memory_bandwidth_bytes_per_second, host_to_device_bytes_per_second;
+};
+
+struct Context {
+  std::string date;  // RFC 3339
+  std::optional<std::string> host_name;
+  std::string epochbench_version;
+  std::optional<std::string> git_sha;
+  std::optional<bool> git_dirty;
+  std::string build_type, compiler;
+  std::optional<std::vector<std::string>> command_line;
+  std::vector<double> load_average;
+  CpuInfo cpu;
+  std::vector<GpuInfo> gpus;
+};
+
+struct Workload {
+  std::string model, mode;             // mode: train | forward
+  std::int64_t parameters = 0;
+  std::string fingerprint;
+  std::int64_t batch = 0;
+  std::string dataset;
+  std::int64_t samples_per_epoch = 0;
+  std::string optimizer;
+  std::uint64_t seed = 0;
+  double train_flops_per_sample = 0;
+  std::optional<std::int64_t> tokens_per_sample;
+};
+
+struct Device {
+  std::string backend, name;
+  std::optional<int> threads;
+  std::optional<std::string> isa;
+};
+
+struct Timing {
+  int warmup_steps = 0;
+  std::vector<double> step_seconds;
+  double step_seconds_median = 0;
+  std::optional<std::pair<double, double>> step_seconds_ci95;
+  double steps_total_seconds = 0;
+  double epoch_seconds = 0;
+  std::string epoch_kind;              // measured | projected
+  double compile_seconds = 0, wall_seconds = 0;
+  std::string stopped_by;              // noise | stable_noise | time | steps | epochs | until
+  std::optional<double> harness_seconds_per_step;  // in the timed loop, outside the step and the wait for data
+};
+
+struct Throughput {
+  double samples_per_second = 0;
+  std::optional<double> tokens_per_second;
+};
+
+struct Efficiency {
+  double flops_per_second = 0;
+  std::optional<double> peak_fraction, data_wait_fraction, gpu_busy_fraction;
+};
+
+struct Memory {
+  std::optional<std::int64_t> planned_bytes, peak_bytes;
+  std::optional<double> page_faults_per_step;
+};
+
+struct Interference {
+  std::optional<double> foreign_cpu_cores;
+};
+
+struct GpuState {
+  std::optional<double> utilization, sm_clock_hertz, temperature_celsius;
+  std::optional<std::int64_t> throttled_steps, skipped_steps;
+  std::vector<std::string> throttle_reasons;
+};
+
+struct Quality {
+  std::vector<double> loss;            // by step, warm-up first
+  std::optional<double> final_loss;
+  std::optional<std::string> eval_metric;  // accuracy | loss
+  std::optional<double> eval_value;
+  std::vector<double> eval_history;    // after each epoch
+  std::optional<std::string> parity_with;
+  std::optional<double> parity_max_relative_difference;
+};
+
+struct Energy {
+  std::string source = "unavailable";
+  std::optional<double> joules_per_epoch, cpu_joules_per_epoch, gpu_joules_per_epoch, average_watts, idle_watts;
+};
+
+struct Cost {
+  std::optional<double> usd_per_hour, usd_per_epoch, usd_total;
+  std::optional<std::string> price_source;
+};
+
+struct Run {
+  std::string name;
+  int repetition = 0;
+  RunStatus status = RunStatus::ok;
+  std::optional<std::string> message;
+  Workload workload;
+  Device device;
+  std::string precision;
+  // Empty when the run is not ok.
+  std::optional<Timing> timing;
+  std::optional<Throughput> throughput;
+  std::optional<Efficiency> efficiency;
+  std::optional<Memory> memory;
+  std::optional<Interference> interference;
+  std::optional<GpuState> gpu;         // also empty on the CPU
+  std::optional<Quality> quality;
+  std::optional<Energy> energy;
+  std::optional<Cost> cost;
+};
+
+struct Result {
+  Context context;
+  std::vector<Run> runs;
+};
+
+}  // namespace epochbench
