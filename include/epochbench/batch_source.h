@@ -1,0 +1,24 @@
+// Where a runner gets its batches: the loader in a real run, a fake in tests.
+#pragma once
+
+#include <cstdint>
+
+#include "epochbench/backend.h"
+
+namespace epochbench {
+
+class BatchSource {
+ public:
+  struct Batch {
+    InputSlot slot = -1;
+    std::int64_t samples = 0;  // rows that count; the others carry label -1. 0: the evaluation has no batch left
+  };
+  virtual ~BatchSource() = default;
+  virtual Batch next() = 0;                              // waits until the batch lies in its slot
+  virtual void release(InputSlot slot) = 0;              // the step that used it is done
+  virtual std::int64_t steps_per_epoch() const = 0;      // whole batches of the training split
+  virtual void begin_training(std::uint64_t epoch) = 0;  // next() gives this epoch's batches, then the following ones'
+  virtual void begin_evaluation() = 0;                   // next() gives the whole test split once
+};
+
+}  // namespace epochbench

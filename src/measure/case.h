@@ -1,0 +1,80 @@
+// One case: everything that its process needs to know, and what the parent learns of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "epochbench/backend.h"
+#include "epochbench/batch_source.h"
+#include "epochbench/result.h"
+
+namespace epochbench {
+
+struct Until {
+  std::string metric;  // "accuracy" (at least) or "loss" (at most), on the test split
+  double value = 0;
+};
+
+struct StopSpec {
+  std::optional<std::int64_t> steps, epochs;
+  std::optional<double> min_time_seconds;
+  std::optional<Until> until;  // with or without epochs, which then is the most
+};
+
+struct CaseSpec {
+  std::string name;                     // of the run: "lenet5/cpu/fp32/b64"
+  int repetition = 0;
+  std::string model;                    // with its options: "mlp:width=4096"
+  std::string device = "cpu";           // "cpu", "cuda:0"
+  std::string precision = "fp32", mode = "train", order = "shuffled", data;
+  std::int64_t batch = 0;
+  int threads = 0;                      // resolved, never 0 in a case for the CPU
+  int warmup = 3;
+  std::uint64_t seed = 0;
+  std::optional<double> learning_rate, dropout;
+  std::optional<std::int64_t> epoch_samples;
+  StopSpec stop;
+};
+
+// A case that is built and compiled: what the child's server drives.
+struct PreparedCase {
+  std::unique_ptr<Executable> executable;
+  std::unique_ptr<BatchSource> batches;  // destroyed before the executable, whose slots it fills
+  Entry entry = Entry::train;            // what is timed
+  bool evaluates = false;                // there is a test split and an evaluate entry
+  Device device;
+  double compile_seconds = 0;
+  std::int64_t planned_bytes = 0;
+  std::int64_t resident_before_bytes = 0;  // resident memory just before compilation
+  std::int64_t samples_per_epoch = 0;
+};
+
+struct Progress {
+  std::string phase;                     // "compile", "warm up", "measure", "evaluate"
+  std::int64_t steps = 0;                // timed so far
+  std::optional<std::int64_t> steps_planned;
+  double elapsed_seconds = 0, samples_per_second = 0;
+  std::optional<double> loss, relative_noise, eval_value;
+};
+
+// The child's side (hidden subcommand `case`): reads commands from in_fd, answers on out_fd until `finish` or end of file.
+// Whatever `prepare` or a step throws becomes a status for the parent. Returns the process's exit code.
+int serve_case(int in_fd, int out_fd, const std::function<PreparedCase(const CaseSpec&)>& prepare);
+
+// The parent's side: starts `binary case` in this process group, drives it to the end and returns what came of it. Fills
+// everything but name, repetition, workload, precision (the caller's), efficiency's peak_fraction, energy, cost and parity.
+// `interrupted` is polled; once true the case is ended and the run's status is `interrupted`.
+Run run_case(const CaseSpec& spec, const std::string& binary, const std::function<void(const Progress&)>& progress,
+             const std::function<bool()>& interrupted);
+
+// Runs the calibration (measured peaks and bandwidth, src/measure/peaks.h) in a process of its own.
+struct Peaks {
+  std::optional<double> fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second;
+};
+Peaks measure_peaks(int threads);                         // in this process
+Peaks measure_peaks_in_child(const std::string& binary, int threads);  // `binary case --calibrate`
+
+}  // namespace epochbench

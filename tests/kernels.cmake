@@ -1,0 +1,2 @@
+epochbench_test(gemm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(conv2d_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
