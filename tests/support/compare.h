@@ -1,0 +1,161 @@
+// What kernel tests share: buffers with guard bands, reproducible random values, comparison within a stated tolerance.
+// It knows no kernel and no graph.
+#pragma once
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <source_location>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "epochbench/philox.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#endif
+
+namespace epochbench::test {
+
+// n elements, 64-byte aligned, between two bands that a kernel must not touch: guards_intact() sees what was written there,
+// and AddressSanitizer also what was read. Elements start as NaN (integers: a pattern), so one left unwritten shows.
+template <typename T>
+class GuardedBuffer {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  explicit GuardedBuffer(std::int64_t n) : n_(n), raw_(static_cast<std::byte*>(::operator new(total(), kAlignment))) {
+    std::memset(raw_, kSentinel, total());
+    poison();
+    guard();
+  }
+  GuardedBuffer(const GuardedBuffer& other) : GuardedBuffer(other.n_) { std::copy(other.begin(), other.end(), begin()); }
+  GuardedBuffer(GuardedBuffer&& other) noexcept : n_(std::exchange(other.n_, 0)), raw_(std::exchange(other.raw_, nullptr)) {}
+  GuardedBuffer& operator=(GuardedBuffer other) noexcept {
+    std::swap(n_, other.n_);
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
+  ~GuardedBuffer() {
+    if (raw_ == nullptr) return;
+    unguard();
+    ::operator delete(raw_, kAlignment);
+  }
+
+  T* data() { return reinterpret_cast<T*>(raw_ + kBand); }
+  const T* data() const { return reinterpret_cast<const T*>(raw_ + kBand); }
+  std::size_t size() const { return static_cast<std::size_t>(n_); }
+  T* begin() { return data(); }
+  T* end() { return data() + n_; }
+  const T* begin() const { return data(); }
+  const T* end() const { return data() + n_; }
+  T& operator[](std::int64_t i) { return data()[i]; }
+  const T& operator[](std::int64_t i) const { return data()[i]; }
+
+  void poison() {
+    if constexpr (std::is_floating_point_v<T>)
+      std::fill(begin(), end(), std::numeric_limits<T>::quiet_NaN());
+    else
+      std::memset(raw_ + kBand, kSentinel, payload());
+  }
+
+  testing::AssertionResult guards_intact() const {
+    unguard();
+    std::ptrdiff_t touched = -1;
+    for (std::size_t i = 0; i < total() && touched < 0; ++i) {
+      if (i == kBand) i += payload();
+      if (raw_[i] != std::byte{kSentinel}) touched = static_cast<std::ptrdiff_t>(i);
+    }
+    guard();
+    if (touched < 0) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "byte " << touched - static_cast<std::ptrdiff_t>(kBand) << " of a buffer of "
+                                       << payload() << " bytes was written";
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  static constexpr std::size_t kBand = 256;  // bytes: four AVX-512 vectors
+  static constexpr unsigned char kSentinel = 0xA5;
+
+  std::size_t payload() const { return static_cast<std::size_t>(n_) * sizeof(T); }
+  std::size_t total() const { return payload() + 2 * kBand; }
+  void guard() const {
+    ASAN_POISON_MEMORY_REGION(raw_, kBand);
+    ASAN_POISON_MEMORY_REGION(raw_ + kBand + payload(), kBand);
+  }
+  void unguard() const { ASAN_UNPOISON_MEMORY_REGION(raw_, total()); }
+
+  std::int64_t n_;
+  std::byte* raw_;
+};
+
+// Uniform in (low, high): the same for the same seed, everywhere.
+inline void fill_uniform(std::span<float> values, std::uint64_t seed, double low = -1, double high = 1) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(i / 4), 0, 0, 0});
+    values[i] = static_cast<float>(low + (high - low) * uniform01(block[i % 4]));
+  }
+}
+
+inline GuardedBuffer<float> random_floats(std::int64_t n, std::uint64_t seed, double low = -1, double high = 1) {
+  GuardedBuffer<float> values(n);
+  fill_uniform(values, seed, low, high);
+  return values;
+}
+
+inline constexpr double kEps = FLT_EPSILON;
+
+// |actual - expected| <= relative * |expected| + absolute.
+struct Tolerance {
+  double relative = 0;
+  double absolute = 0;
+};
+inline constexpr Tolerance kExact{};
+
+// Of a float sum of `terms` products whose magnitudes reach `magnitude` each: rounding errors add up like a random walk,
+// sqrt(terms) of them, with a margin of 8; one more rounding of the result.
+inline Tolerance sum_tolerance(double terms, double magnitude) {
+  return {kEps, 8 * kEps * std::sqrt(std::max(terms, 1.0)) * magnitude};
+}
+
+// Adds a failure with the number of elements off, the worst of them and its values. A NaN is close to nothing.
+inline void expect_close(std::span<const float> actual, std::span<const float> expected, Tolerance tolerance,
+                         std::source_location where = std::source_location::current()) {
+  const char* file = where.file_name();
+  const int line = static_cast<int>(where.line());
+  if (actual.size() != expected.size()) {
+    ADD_FAILURE_AT(file, line) << "sizes differ: " << actual.size() << " and " << expected.size();
+    return;
+  }
+  std::size_t off = 0, worst = 0;
+  double worst_excess = -1;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    const double a = actual[i], e = expected[i];
+    if (a == e) continue;
+    const double error = std::fabs(a - e), allowed = tolerance.relative * std::fabs(e) + tolerance.absolute;
+    if (error <= allowed) continue;
+    const double excess = std::isnan(error) ? std::numeric_limits<double>::infinity() : error - allowed;
+    if (off++ == 0 || excess > worst_excess) {
+      worst = i;
+      worst_excess = excess;
+    }
+  }
+  if (off == 0) return;
+  const double e = expected[worst];
+  ADD_FAILURE_AT(file, line) << off << " of " << actual.size() << " elements are off; the worst is [" << worst
+                             << "]: " << actual[worst] << ", expected " << e << " within "
+                             << tolerance.relative * std::fabs(e) + tolerance.absolute;
+}
+
+}  // namespace epochbench::test
