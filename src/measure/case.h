@@ -60,8 +60,9 @@ struct Progress {
   std::optional<double> loss, relative_noise, eval_value;
 };
 
-// The child's side (hidden subcommand `case`): reads commands from in_fd, answers on out_fd until `finish` or end of file.
-// Whatever `prepare` or a step throws becomes a status for the parent. Returns the process's exit code.
+// The child's side (hidden subcommand `case`, without arguments: in_fd is standard input, out_fd standard output): reads
+// commands from in_fd, answers on out_fd until `finish` or end of file. Whatever `prepare` or a step throws becomes a status
+// for the parent; what a library prints goes to standard error. Returns the process's exit code.
 int serve_case(int in_fd, int out_fd, const std::function<PreparedCase(const CaseSpec&)>& prepare);
 
 // The parent's side: starts `binary case` in this process group, drives it to the end and returns what came of it. Fills
@@ -75,6 +76,6 @@ struct Peaks {
   std::optional<double> fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second;
 };
 Peaks measure_peaks(int threads);                         // in this process
-Peaks measure_peaks_in_child(const std::string& binary, int threads);  // `binary case --calibrate`
+Peaks measure_peaks_in_child(const std::string& binary, int threads);  // a command of `binary case`, as in serve_case
 
 }  // namespace epochbench
