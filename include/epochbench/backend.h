@@ -14,10 +14,10 @@
 namespace epochbench {
 
 struct DeviceInfo {
-  std::string backend;      // "cpu", "cuda", "reference"
-  std::string name;         // "AMD EPYC 9R14"
-  int threads = 0;          // 0: not a CPU
-  std::string isa;          // of the kernels in use: "avx512"; "" where it does not apply
+  std::string backend;  // "cpu", "cuda", "reference"
+  std::string name;     // "AMD EPYC 9R14"
+  int threads = 0;      // 0: not a CPU
+  std::string isa;      // of the kernels in use: "avx512"; "" where it does not apply
   std::int64_t memory_bytes = 0;
 };
 
@@ -52,14 +52,14 @@ class Executable {  // one variable store, several entry points
   virtual ~Executable() = default;
   // Host memory (pinned for CUDA) of one input of the slot's batch; the loader fills it. Inputs as in Graph::inputs.
   virtual std::span<std::byte> stage(InputSlot slot, int input) = 0;
-  virtual void submit(InputSlot slot) = 0;                     // starts its way to the device
-  virtual void run(Entry entry) = 0;                           // enqueues one step on the batch submitted last; never waits
-  virtual void drain(std::vector<StepRecord>& records) = 0;    // appends the finished steps' records, oldest first
+  virtual void submit(InputSlot slot) = 0;                   // starts its way to the device
+  virtual void run(Entry entry) = 0;                         // enqueues one step on the batch submitted last; never waits
+  virtual void drain(std::vector<StepRecord>& records) = 0;  // appends the finished steps' records, oldest first
   virtual void synchronize() = 0;
   // Values in the variable's own layout. Errors: std::invalid_argument for an unknown name or another size.
   virtual void write(std::string_view variable, std::span<const float> values) = 0;
   virtual void read(std::string_view variable, std::span<float> values) const = 0;
-  virtual std::vector<NodeTime> profile(Entry entry) = 0;      // a separate pass, never mixed with step timing
+  virtual std::vector<NodeTime> profile(Entry entry) = 0;  // a separate pass, never mixed with step timing
 };
 
 class Backend {

@@ -23,9 +23,9 @@ class DataError : public std::runtime_error {  // the data are wrong or do not f
 class Dataset {
  public:
   virtual ~Dataset() = default;
-  virtual const std::string& name() const = 0;              // the SPEC that opened it: "digits", "idx:DIR"
-  virtual bool synthetic() const = 0;                       // made up; batches are prepared before the clock starts
-  virtual std::int64_t samples(Split split) const = 0;      // synthetic: the model's nominal number, test 0
+  virtual const std::string& name() const = 0;          // the SPEC that opened it: "digits", "idx:DIR"
+  virtual bool synthetic() const = 0;                   // made up; batches are prepared before the clock starts
+  virtual std::int64_t samples(Split split) const = 0;  // synthetic: the model's nominal number, test 0
   // Writes sample `index` of the split as row `row` of a batch: images f32 [batch, height, width, channels] (standardised)
   // and labels i32 [batch]. Thread-safe. `epoch` matters where samples are drawn anew each epoch.
   virtual void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,

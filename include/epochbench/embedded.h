@@ -7,7 +7,7 @@
 
 namespace epochbench {
 
-std::optional<std::string_view> embedded_file(std::string_view path);      // by its path in the repository
-std::vector<std::string_view> embedded_files(std::string_view prefix);     // "bench/suites/" -> the paths that begin so
+std::optional<std::string_view> embedded_file(std::string_view path);   // by its path in the repository
+std::vector<std::string_view> embedded_files(std::string_view prefix);  // "bench/suites/" -> the paths that begin so
 
 }  // namespace epochbench

@@ -80,7 +80,7 @@ class Graph {
   ValueId output(std::string_view name) const;  // kNoValue if there is none
 
   std::vector<Node> nodes;
-  std::vector<Value> inputs;        // in the order of the executable's stage()
+  std::vector<Value> inputs;  // in the order of the executable's stage()
   std::vector<Variable> variables;
   std::vector<Output> outputs;
 
@@ -88,8 +88,8 @@ class Graph {
   std::vector<Value> values_;
 };
 
-double flops(const Graph& graph, const Node& node);           // a multiply-add is 2; matrix products and convolutions only
-double bytes(const Graph& graph, const Node& node);           // every operand once
+double flops(const Graph& graph, const Node& node);  // a multiply-add is 2; matrix products and convolutions only
+double bytes(const Graph& graph, const Node& node);  // every operand once
 
 // Hash (32 hexadecimal digits) of the forward graph before any pass together with `suffix` (optimizer, batch).
 std::string fingerprint(const Graph& forward, std::string_view suffix);

@@ -15,17 +15,17 @@ struct OptimizerSpec {
   enum class Kind : std::uint8_t { sgd, adamw };
   Kind kind = Kind::sgd;
   double learning_rate = 0.1;
-  double momentum = 0.9;                                   // sgd
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;       // adamw
+  double momentum = 0.9;                              // sgd
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adamw
   double weight_decay = 0;
-  bool decay_one_dimensional = true;                       // false: only tensors of two or more dimensions decay
-  std::string to_string() const;                           // "sgd lr=0.05 momentum=0.9 weight_decay=0.0001"
+  bool decay_one_dimensional = true;  // false: only tensors of two or more dimensions decay
+  std::string to_string() const;      // "sgd lr=0.05 momentum=0.9 weight_decay=0.0001"
 };
 
 // What one sample of a data set must look like for a model.
 struct SampleSpec {
-  std::int64_t height = 0, width = 0, channels = 0;        // images, as f32 [batch, height, width, channels]
-  std::int64_t classes = 0;                                // labels i32 [batch], 0 to classes - 1
+  std::int64_t height = 0, width = 0, channels = 0;  // images, as f32 [batch, height, width, channels]
+  std::int64_t classes = 0;                          // labels i32 [batch], 0 to classes - 1
   bool operator==(const SampleSpec&) const = default;
 };
 
@@ -35,22 +35,22 @@ struct ModelOption {
 };
 
 struct ModelConfig {
-  std::map<std::string, std::int64_t> options;             // every option of the family, resolved
+  std::map<std::string, std::int64_t> options;  // every option of the family, resolved
   std::int64_t batch = 0;
-  double dropout = -1;                                     // negative: the model's own
-  bool training = true;                                    // false: running statistics, no dropout
+  double dropout = -1;   // negative: the model's own
+  bool training = true;  // false: running statistics, no dropout
 };
 
 struct ModelFamily {
   std::string name;
-  std::string description;                                 // one line with the source
+  std::string description;  // one line with the source
   std::vector<ModelOption> options;
   std::string default_data;
   std::int64_t default_batch;
-  std::int64_t nominal_samples_per_epoch;                  // of synthetic data
+  std::int64_t nominal_samples_per_epoch;  // of synthetic data
   SampleSpec (*sample)(const ModelConfig&);
   OptimizerSpec (*optimizer)(const ModelConfig&);
-  ValueId (*build)(Graph&, const ModelConfig&);            // adds input "images", returns the logits [batch, classes]
+  ValueId (*build)(Graph&, const ModelConfig&);  // adds input "images", returns the logits [batch, classes]
 };
 
 const std::vector<ModelFamily>& model_registry();
@@ -58,8 +58,8 @@ const std::vector<ModelFamily>& model_registry();
 // A model as a call names it: family, and the options that were given.
 struct Model {
   const ModelFamily* family = nullptr;
-  std::map<std::string, std::int64_t> options;             // all, defaults included
-  std::string name;                                        // "mlp:depth=3,width=4096"; options that are not the default, sorted
+  std::map<std::string, std::int64_t> options;  // all, defaults included
+  std::string name;                             // "mlp:depth=3,width=4096"; options that are not the default, sorted
 };
 // Parses "mlp:width=4096,depth=3". Errors: std::invalid_argument, one line, with the known names or the allowed range.
 Model find_model(std::string_view text);

@@ -11,38 +11,38 @@ namespace epochbench {
 // Layouts: activations row-major with channels last. [..] after "->" are outputs. "=" marks a variable updated in place.
 enum class Op : std::uint8_t {
   // Forward.
-  matmul,                  // a [m,k] (or [k,m]), b [k,n] (or [n,k]) -> c [m,n]
-  bias_add,                // x [..,c], bias [c] -> y
-  relu,                    // x -> y
-  add,                     // a, b -> y
-  reshape,                 // x -> y, a view of the same memory
-  conv2d,                  // x [n,h,w,c], weight [k,r,s,c] -> y [n,oh,ow,k]
-  batch_norm,              // x [..,c], scale, bias, =mean, =variance -> y, batch_mean [c], batch_inv_std [c], =mean, =variance
-  batch_norm_inference,    // x [..,c], scale, bias, mean, variance -> y
-  max_pool,                // x [n,h,w,c] -> y, index u8 (position in the window, row-major)
-  global_average_pool,     // x [n,h,w,c] -> y [n,c]
-  cross_entropy,           // logits [n,c], labels i32 [n] (negative: ignored) -> loss [1], log_sum_exp [n]
-  count_correct,           // logits [n,c], labels i32 [n] (negative: ignored) -> count f32 [1]
+  matmul,                // a [m,k] (or [k,m]), b [k,n] (or [n,k]) -> c [m,n]
+  bias_add,              // x [..,c], bias [c] -> y
+  relu,                  // x -> y
+  add,                   // a, b -> y
+  reshape,               // x -> y, a view of the same memory
+  conv2d,                // x [n,h,w,c], weight [k,r,s,c] -> y [n,oh,ow,k]
+  batch_norm,            // x [..,c], scale, bias, =mean, =variance -> y, batch_mean [c], batch_inv_std [c], =mean, =variance
+  batch_norm_inference,  // x [..,c], scale, bias, mean, variance -> y
+  max_pool,              // x [n,h,w,c] -> y, index u8 (position in the window, row-major)
+  global_average_pool,   // x [n,h,w,c] -> y [n,c]
+  cross_entropy,         // logits [n,c], labels i32 [n] (negative: ignored) -> loss [1], log_sum_exp [n]
+  count_correct,         // logits [n,c], labels i32 [n] (negative: ignored) -> count f32 [1]
   // Gradients.
-  bias_add_grad,           // dy [..,c] -> dbias [c]
-  relu_grad,               // dy, y -> dx
-  conv2d_grad_input,       // dy [n,oh,ow,k], weight [k,r,s,c] -> dx [n,h,w,c]
-  conv2d_grad_weight,      // dy [n,oh,ow,k], x [n,h,w,c] -> dweight [k,r,s,c]
-  batch_norm_grad,         // dy, x, scale, batch_mean, batch_inv_std -> dx, dscale, dbias
-  max_pool_grad,           // dy, index -> dx
+  bias_add_grad,             // dy [..,c] -> dbias [c]
+  relu_grad,                 // dy, y -> dx
+  conv2d_grad_input,         // dy [n,oh,ow,k], weight [k,r,s,c] -> dx [n,h,w,c]
+  conv2d_grad_weight,        // dy [n,oh,ow,k], x [n,h,w,c] -> dweight [k,r,s,c]
+  batch_norm_grad,           // dy, x, scale, batch_mean, batch_inv_std -> dx, dscale, dbias
+  max_pool_grad,             // dy, index -> dx
   global_average_pool_grad,  // dy [n,c] -> dx [n,h,w,c]
-  cross_entropy_grad,      // logits, labels, log_sum_exp -> dlogits
+  cross_entropy_grad,        // logits, labels, log_sum_exp -> dlogits
   // Optimizer: one node for all parameters.
-  sgd,                     // learning_rate, then per parameter (=w, g, =velocity) -> per parameter =w, =velocity
-  adamw,                   // learning_rate, step, then per parameter (=w, g, =m, =v) -> per parameter =w, =m, =v
-  increment,               // =counter -> =counter, counter + 1
+  sgd,        // learning_rate, then per parameter (=w, g, =velocity) -> per parameter =w, =velocity
+  adamw,      // learning_rate, step, then per parameter (=w, g, =m, =v) -> per parameter =w, =m, =v
+  increment,  // =counter -> =counter, counter + 1
   // Composites, made by the fusion pass only.
-  linear,                  // matmul, bias_add [, relu]: a, b, bias -> c
-  conv2d_bias,             // conv2d, bias_add [, relu]: x, weight, bias -> y
-  batch_norm_relu,         // batch_norm [, add], relu: x, scale, bias, =mean, =variance [, shortcut] -> as batch_norm
+  linear,                     // matmul, bias_add [, relu]: a, b, bias -> c
+  conv2d_bias,                // conv2d, bias_add [, relu]: x, weight, bias -> y
+  batch_norm_relu,            // batch_norm [, add], relu: x, scale, bias, =mean, =variance [, shortcut] -> as batch_norm
   batch_norm_inference_relu,  // batch_norm_inference [, add], relu: x, scale, bias, mean, variance [, shortcut] -> y
-  batch_norm_relu_grad,    // relu_grad, batch_norm_grad: dy, y, x, scale, batch_mean, batch_inv_std -> dx, dscale, dbias, dz
-};                         //   dz = dy where y > 0, the shortcut's gradient
+  batch_norm_relu_grad,       // relu_grad, batch_norm_grad: dy, y, x, scale, batch_mean, batch_inv_std -> dx, dscale, dbias, dz
+};                            //   dz = dy where y > 0, the shortcut's gradient
 
 const char* name(Op op);
 
@@ -54,8 +54,8 @@ struct ReshapeAttributes {
   std::vector<std::int64_t> shape;
 };
 struct Conv2dAttributes {
-  std::int64_t stride = 1, padding = 0;           // same in both directions; dilation 1, groups 1
-  std::int64_t height = 0, width = 0;             // of the input for conv2d_grad_input, of the kernel for conv2d_grad_weight
+  std::int64_t stride = 1, padding = 0;  // same in both directions; dilation 1, groups 1
+  std::int64_t height = 0, width = 0;    // of the input for conv2d_grad_input, of the kernel for conv2d_grad_weight
 };
 struct BatchNormAttributes {
   double epsilon = 1e-5;
@@ -63,17 +63,17 @@ struct BatchNormAttributes {
 };
 struct PoolAttributes {
   std::int64_t window = 2, stride = 2, padding = 0;
-  std::int64_t height = 0, width = 0;             // of the input, for the gradients
+  std::int64_t height = 0, width = 0;  // of the input, for the gradients
 };
 struct CrossEntropyAttributes {
   bool mean = true;  // over the labels that are not ignored; false: sum
 };
 struct SgdAttributes {
-  double momentum = 0.9, weight_decay = 0;        // PyTorch's form: v <- mu v + (g + decay w), w <- w - lr v
+  double momentum = 0.9, weight_decay = 0;  // PyTorch's form: v <- mu v + (g + decay w), w <- w - lr v
 };
 struct AdamwAttributes {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  std::vector<double> weight_decay;               // by parameter
+  std::vector<double> weight_decay;  // by parameter
 };
 struct LinearAttributes {
   MatmulAttributes matmul;
@@ -84,9 +84,9 @@ struct Conv2dBiasAttributes {
   bool relu = false;
 };
 
-using Attributes = std::variant<std::monostate, MatmulAttributes, ReshapeAttributes, Conv2dAttributes, BatchNormAttributes,
-                                PoolAttributes, CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes,
-                                Conv2dBiasAttributes>;
+using Attributes =
+    std::variant<std::monostate, MatmulAttributes, ReshapeAttributes, Conv2dAttributes, BatchNormAttributes, PoolAttributes,
+                 CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes, Conv2dBiasAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
 

@@ -16,8 +16,9 @@ const char* name(Entry entry);
 
 // Where each intermediate value lies in the arena; entries run one at a time and share it.
 struct MemoryPlan {
-  static constexpr std::int64_t kNone = -1;  // not in the arena: input, variable, or an output that nobody reads
+  static constexpr std::int64_t kNone = -1;  // not in the arena: input, variable, a view of one, or never read
   std::vector<std::int64_t> offset;          // by ValueId, in bytes, 64-byte aligned
+  std::vector<ValueId> root;                 // by ValueId: the value that a view shows; itself otherwise
   std::int64_t arena_bytes = 0;              // intermediates alone
   std::int64_t gradient_bytes = 0;           // of arena_bytes, parameter gradients at the fullest moment
   std::int64_t workspace_bytes = 0;          // the largest that a node asked for; lies behind the arena

@@ -20,12 +20,12 @@ struct CpuInfo {
   std::string model;
   std::optional<int> sockets, cores;
   int threads_available = 1;
-  std::vector<std::string> isa;                                  // "avx2", "avx512f", "avx512_bf16", "amx_bf16", …
+  std::vector<std::string> isa;  // "avx2", "avx512f", "avx512_bf16", "amx_bf16", …
   std::optional<std::int64_t> l1d_bytes, l2_bytes, l3_bytes;
   std::optional<std::int64_t> memory_bytes;
-  std::string frequency_scaling = "unknown";                     // yes | no | unknown
+  std::string frequency_scaling = "unknown";                           // yes | no | unknown
   std::map<std::string, std::optional<double>> peak_flops_per_second;  // "fp32", "bf16"; measured
-  std::optional<double> memory_bandwidth_bytes_per_second;       // measured
+  std::optional<double> memory_bandwidth_bytes_per_second;             // measured
 };
 
 struct GpuInfo {
@@ -49,7 +49,7 @@ struct Context {
 };
 
 struct Workload {
-  std::string model, mode;             // mode: train | forward
+  std::string model, mode;  // mode: train | forward
   std::int64_t parameters = 0;
   std::string fingerprint;
   std::int64_t batch = 0;
@@ -74,9 +74,9 @@ struct Timing {
   std::optional<std::pair<double, double>> step_seconds_ci95;
   double steps_total_seconds = 0;
   double epoch_seconds = 0;
-  std::string epoch_kind;              // measured | projected
+  std::string epoch_kind;  // measured | projected
   double compile_seconds = 0, wall_seconds = 0;
-  std::string stopped_by;              // noise | stable_noise | time | steps | epochs | until
+  std::string stopped_by;                          // noise | stable_noise | time | steps | epochs | until
   std::optional<double> harness_seconds_per_step;  // in the timed loop, outside the step and the wait for data
 };
 
@@ -106,11 +106,11 @@ struct GpuState {
 };
 
 struct Quality {
-  std::vector<double> loss;            // by step, warm-up first
+  std::vector<double> loss;  // by step, warm-up first
   std::optional<double> final_loss;
   std::optional<std::string> eval_metric;  // accuracy | loss
   std::optional<double> eval_value;
-  std::vector<double> eval_history;    // after each epoch
+  std::vector<double> eval_history;  // after each epoch
   std::optional<std::string> parity_with;
   std::optional<double> parity_max_relative_difference;
 };
@@ -139,7 +139,7 @@ struct Run {
   std::optional<Efficiency> efficiency;
   std::optional<Memory> memory;
   std::optional<Interference> interference;
-  std::optional<GpuState> gpu;         // also empty on the CPU
+  std::optional<GpuState> gpu;  // also empty on the CPU
   std::optional<Quality> quality;
   std::optional<Energy> energy;
   std::optional<Cost> cost;

@@ -1,0 +1,78 @@
+// Layers.
+#include "models/layers.h"
+
+#include <cmath>
+
+namespace epochbench {
+namespace {
+
+Initializer constant(double value) { return {Initializer::Kind::constant, value}; }
+Initializer uniform_fan_in(std::int64_t fan_in) {
+  return {Initializer::Kind::uniform, 1 / std::sqrt(static_cast<double>(fan_in))};
+}
+
+}  // namespace
+
+ValueId Layers::variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role) {
+  return graph_.add_variable({name, {std::move(shape), DType::f32}, role, initializer});
+}
+
+ValueId Layers::images(std::int64_t batch, const SampleSpec& sample) {
+  return graph_.add_input("images", {{batch, sample.height, sample.width, sample.channels}, DType::f32});
+}
+
+ValueId Layers::linear(ValueId x, const std::string& name, std::int64_t outputs) {
+  const std::int64_t inputs = graph_.desc(x).shape.back();
+  const ValueId weight = variable(name + ".weight", {outputs, inputs}, uniform_fan_in(inputs));
+  const ValueId bias = variable(name + ".bias", {outputs}, uniform_fan_in(inputs));
+  const ValueId product = graph_.add_node(Op::matmul, MatmulAttributes{.transpose_b = true}, {x, weight}, name)[0];
+  return graph_.add_node(Op::bias_add, {}, {product, bias}, name + ".bias")[0];
+}
+
+ValueId Layers::relu(ValueId x, const std::string& name) { return graph_.add_node(Op::relu, {}, {x}, name)[0]; }
+
+ValueId Layers::add(ValueId a, ValueId b, const std::string& name) { return graph_.add_node(Op::add, {}, {a, b}, name)[0]; }
+
+ValueId Layers::flatten(ValueId x, const std::string& name) {
+  const TensorDesc& desc = graph_.desc(x);
+  const std::int64_t batch = desc.shape[0];
+  return graph_.add_node(Op::reshape, ReshapeAttributes{{batch, desc.elements() / batch}}, {x}, name)[0];
+}
+
+ValueId Layers::convolution_node(ValueId x, const std::string& name, const Convolution& spec, Initializer initializer) {
+  const ValueId weight =
+      variable(name + ".weight", {spec.channels, spec.kernel, spec.kernel, graph_.desc(x).shape[3]}, initializer);
+  const Conv2dAttributes attributes{.stride = spec.stride, .padding = spec.padding};
+  return graph_.add_node(Op::conv2d, attributes, {x, weight}, name)[0];
+}
+
+ValueId Layers::convolution_with_bias(ValueId x, const std::string& name, const Convolution& spec) {
+  const Initializer initializer = uniform_fan_in(spec.kernel * spec.kernel * graph_.desc(x).shape[3]);
+  const ValueId y = convolution_node(x, name, spec, initializer);
+  const ValueId bias = variable(name + ".bias", {spec.channels}, initializer);
+  return graph_.add_node(Op::bias_add, {}, {y, bias}, name + ".bias")[0];
+}
+
+ValueId Layers::convolution(ValueId x, const std::string& name, const Convolution& spec) {
+  const double fan_out = static_cast<double>(spec.kernel * spec.kernel * spec.channels);
+  return convolution_node(x, name, spec, {Initializer::Kind::normal, std::sqrt(2 / fan_out)});
+}
+
+ValueId Layers::batch_norm(ValueId x, const std::string& name, double scale) {
+  const Shape per_channel{graph_.desc(x).shape.back()};
+  const std::vector<ValueId> inputs{x, variable(name + ".weight", per_channel, constant(scale)),
+                                    variable(name + ".bias", per_channel, constant(0)),
+                                    variable(name + ".running_mean", per_channel, constant(0), VariableRole::statistic),
+                                    variable(name + ".running_var", per_channel, constant(1), VariableRole::statistic)};
+  return graph_.add_node(training_ ? Op::batch_norm : Op::batch_norm_inference, BatchNormAttributes{}, inputs, name)[0];
+}
+
+ValueId Layers::max_pool(ValueId x, const std::string& name, std::int64_t window, std::int64_t stride, std::int64_t padding) {
+  return graph_.add_node(Op::max_pool, PoolAttributes{.window = window, .stride = stride, .padding = padding}, {x}, name)[0];
+}
+
+ValueId Layers::global_average_pool(ValueId x, const std::string& name) {
+  return graph_.add_node(Op::global_average_pool, {}, {x}, name)[0];
+}
+
+}  // namespace epochbench

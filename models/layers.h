@@ -1,0 +1,41 @@
+// Layers that several models share: each declares its parameters with their initial distribution and appends its nodes.
+#pragma once
+
+#include <string>
+
+#include "epochbench/model.h"
+
+namespace epochbench {
+
+// Writes a model's forward graph; `name` arguments are the parameters' prefixes ("layer1.0.conv1").
+class Layers {
+ public:
+  Layers(Graph& graph, bool training) : graph_(graph), training_(training) {}
+
+  ValueId images(std::int64_t batch, const SampleSpec& sample);              // [batch, height, width, channels]
+  ValueId linear(ValueId x, const std::string& name, std::int64_t outputs);  // x [batch, inputs]; uniform +-1/sqrt(fan-in)
+  ValueId relu(ValueId x, const std::string& name);
+  ValueId add(ValueId a, ValueId b, const std::string& name);
+  ValueId flatten(ValueId x, const std::string& name);  // [batch, everything else]
+
+  struct Convolution {
+    std::int64_t channels, kernel, stride = 1, padding = 0;
+  };
+  // With bias, uniform +-1/sqrt(fan-in), as PyTorch's default.
+  ValueId convolution_with_bias(ValueId x, const std::string& name, const Convolution& spec);
+  // Without bias, normal with deviation sqrt(2 / fan-out) (He et al. 2015).
+  ValueId convolution(ValueId x, const std::string& name, const Convolution& spec);
+  // Scale starts at `scale`, bias at 0; epsilon 1e-5, momentum 0.1; running statistics when not training.
+  ValueId batch_norm(ValueId x, const std::string& name, double scale = 1);
+  ValueId max_pool(ValueId x, const std::string& name, std::int64_t window, std::int64_t stride, std::int64_t padding = 0);
+  ValueId global_average_pool(ValueId x, const std::string& name);
+
+ private:
+  ValueId variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role = VariableRole::parameter);
+  ValueId convolution_node(ValueId x, const std::string& name, const Convolution& spec, Initializer initializer);
+
+  Graph& graph_;
+  bool training_;
+};
+
+}  // namespace epochbench

@@ -1,0 +1,81 @@
+// All model families, and how a call names one.
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "models/families.h"
+
+namespace epochbench {
+namespace {
+
+std::string known_models() {
+  std::string text;
+  for (const ModelFamily& family : model_registry()) text += (text.empty() ? "" : ", ") + family.name;
+  return text;
+}
+
+ModelOption& find_option(std::vector<ModelOption>& options, const std::string& family, std::string_view name) {
+  std::string known;
+  for (ModelOption& option : options) {
+    if (option.name == name) return option;
+    known += (known.empty() ? "" : ", ") + option.name;
+  }
+  throw std::invalid_argument("model " + family + " has no option '" + std::string(name) + "'; " +
+                              (known.empty() ? "it takes none" : "it takes " + known));
+}
+
+std::int64_t parse_value(const std::string& family, const ModelOption& option, std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < option.minimum || value > option.maximum)
+    throw std::invalid_argument("model " + family + ": " + option.name + "=" + std::string(text) +
+                                " must be a whole number from " + std::to_string(option.minimum) + " to " +
+                                std::to_string(option.maximum));
+  return value;
+}
+
+}  // namespace
+
+const std::vector<ModelFamily>& model_registry() {
+  static const std::vector<ModelFamily> families{mlp_family(), lenet5_family(), resnet20_family()};
+  return families;
+}
+
+Model find_model(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view family_name = text.substr(0, colon);
+  const auto& families = model_registry();
+  const auto family = std::find_if(families.begin(), families.end(),
+                                   [&](const ModelFamily& candidate) { return candidate.name == family_name; });
+  if (family == families.end())
+    throw std::invalid_argument("unknown model '" + std::string(family_name) + "'; known: " + known_models());
+
+  std::vector<ModelOption> options = family->options;
+  std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+  if (colon != std::string_view::npos && rest.empty())
+    throw std::invalid_argument("model '" + std::string(text) + "': an option=value must follow the colon");
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos)
+      throw std::invalid_argument("model '" + std::string(text) + "': '" + std::string(part) + "' is not option=value");
+    ModelOption& option = find_option(options, family->name, part.substr(0, equals));
+    option.value = parse_value(family->name, option, part.substr(equals + 1));
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+
+  Model model{&*family, {}, family->name};
+  for (const ModelOption& option : options) model.options[option.name] = option.value;
+  std::string suffix;
+  for (const auto& [name, value] : model.options) {
+    const bool is_default = std::any_of(
+        family->options.begin(), family->options.end(),
+        [&, &name = name, &value = value](const auto& option) { return option.name == name && option.value == value; });
+    if (!is_default) suffix += (suffix.empty() ? ":" : ",") + name + "=" + std::to_string(value);
+  }
+  model.name += suffix;
+  return model;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,58 @@
+// ResNet-20 for 32x32 images (He et al. 2015, section 4.2), with projection shortcuts (1x1 convolution and batch norm).
+#include "models/families.h"
+#include "models/layers.h"
+
+namespace epochbench {
+namespace {
+
+constexpr int kBlocksPerStage = 3;
+
+SampleSpec sample(const ModelConfig&) { return {32, 32, 3, 10}; }
+
+// The paper's schedule scaled linearly with the batch (Goyal et al. 2017).
+OptimizerSpec optimizer(const ModelConfig& config) {
+  return {.kind = OptimizerSpec::Kind::sgd,
+          .learning_rate = 0.1 * static_cast<double>(config.batch) / 256,
+          .momentum = 0.9,
+          .weight_decay = 1e-4};
+}
+
+ValueId basic_block(Layers& layers, ValueId x, const std::string& name, std::int64_t channels, std::int64_t stride,
+                    bool project) {
+  ValueId y = layers.convolution(x, name + ".conv1", {.channels = channels, .kernel = 3, .stride = stride, .padding = 1});
+  y = layers.relu(layers.batch_norm(y, name + ".bn1"), name + ".relu1");
+  y = layers.convolution(y, name + ".conv2", {.channels = channels, .kernel = 3, .padding = 1});
+  // A zero scale makes each block start as its shortcut (Goyal et al. 2017).
+  y = layers.batch_norm(y, name + ".bn2", 0);
+  if (project) {
+    x = layers.convolution(x, name + ".downsample.0", {.channels = channels, .kernel = 1, .stride = stride});
+    x = layers.batch_norm(x, name + ".downsample.1");
+  }
+  return layers.relu(layers.add(y, x, name + ".add"), name + ".relu2");
+}
+
+ValueId build(Graph& graph, const ModelConfig& config) {
+  Layers layers(graph, config.training);
+  ValueId x = layers.images(config.batch, sample(config));
+  x = layers.convolution(x, "conv1", {.channels = 16, .kernel = 3, .padding = 1});
+  x = layers.relu(layers.batch_norm(x, "bn1"), "relu");
+  for (int stage = 0; stage < 3; ++stage)
+    for (int block = 0; block < kBlocksPerStage; ++block) {
+      const bool narrows = stage > 0 && block == 0;
+      x = basic_block(layers, x, "layer" + std::to_string(stage + 1) + "." + std::to_string(block), 16 << stage,
+                      narrows ? 2 : 1, narrows);
+    }
+  return layers.linear(layers.global_average_pool(x, "avgpool"), "fc", sample(config).classes);
+}
+
+}  // namespace
+
+ModelFamily resnet20_family() {
+  return {"resnet20", "ResNet-20 for CIFAR-10 (He et al. 2015), projection shortcuts",
+          {},         "synthetic",
+          128,        50000,
+          sample,     optimizer,
+          build};
+}
+
+}  // namespace epochbench

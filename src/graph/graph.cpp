@@ -1,0 +1,66 @@
+// Building a graph, with shapes inferred and checked at every node.
+#include "epochbench/graph.h"
+
+#include "src/graph/op_rule.h"
+
+namespace epochbench {
+
+ValueId Graph::add_input(std::string name, TensorDesc desc) {
+  const auto id = static_cast<ValueId>(values_.size());
+  values_.push_back({std::move(name), std::move(desc), ValueKind::input, static_cast<int>(inputs.size())});
+  inputs.push_back(values_.back());
+  return id;
+}
+
+ValueId Graph::add_variable(Variable variable) {
+  for (std::size_t id = 0; id < values_.size(); ++id) {
+    const Value& value = values_[id];
+    if (value.kind != ValueKind::variable || value.name != variable.name) continue;
+    if (value.desc != variable.desc)
+      throw GraphError("variable " + variable.name + " is declared as " + to_string(value.desc) + " and as " +
+                       to_string(variable.desc));
+    return static_cast<ValueId>(id);
+  }
+  values_.push_back({variable.name, variable.desc, ValueKind::variable, static_cast<int>(variables.size())});
+  variables.push_back(std::move(variable));
+  return static_cast<ValueId>(values_.size() - 1);
+}
+
+std::vector<ValueId> Graph::add_node(Op op, Attributes attributes, std::vector<ValueId> inputs, std::string name, int ordinal) {
+  Node node{op, std::move(attributes), std::move(inputs), {}, ordinal, std::move(name), {}};
+  if (ordinal < 0) node.ordinal = static_cast<int>(nodes.size());
+  std::vector<TensorDesc> outputs;
+  try {
+    outputs = rule(op).infer(*this, node);
+  } catch (const GraphError& error) {
+    std::string message = std::string(epochbench::name(op)) + " '" + node.name + "': " + error.what() + "; inputs";
+    for (ValueId id : node.inputs) message += " " + to_string(desc(id));
+    const std::string text = to_string(node.attributes);
+    throw GraphError(text.empty() ? message : message + ", " + text);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    node.outputs.push_back(static_cast<ValueId>(values_.size()));
+    values_.push_back({node.name + (i ? "#" + std::to_string(i) : ""), std::move(outputs[i]), ValueKind::intermediate, -1});
+  }
+  if (rule(op).updated_inputs) {
+    for (int index : rule(op).updated_inputs(node)) {
+      const ValueId id = node.inputs.at(static_cast<std::size_t>(index));
+      if (value(id).kind != ValueKind::variable)
+        throw GraphError(std::string(epochbench::name(op)) + " '" + node.name + "': input " + std::to_string(index) +
+                         " is updated in place and must be a variable");
+      node.outputs.push_back(id);
+    }
+  }
+  nodes.push_back(node);
+  return node.outputs;
+}
+
+void Graph::add_output(std::string name, ValueId value) { outputs.push_back({std::move(name), value}); }
+
+ValueId Graph::output(std::string_view name) const {
+  for (const Output& output : outputs)
+    if (output.name == name) return output.value;
+  return kNoValue;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,189 @@
+// The memory plan.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "epochbench/backend.h"
+#include "src/graph/op_rule.h"
+#include "src/graph/passes.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::int64_t kAlignment = 64;  // a cache line
+constexpr int kUnused = -1;
+
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id); }
+std::int64_t aligned(std::size_t bytes) {
+  return (static_cast<std::int64_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// A piece of the arena: one value, or several that overwrite each other in place. Times are node indices.
+struct Block {
+  std::int64_t size = 0, offset = 0;
+  int begin = 0, end = 0;
+  bool parameter_gradient = false;
+};
+
+class Planner {
+ public:
+  explicit Planner(const Graph& graph)
+      : graph_(graph),
+        root_(graph.value_count()),
+        last_use_(graph.value_count(), kUnused),
+        block_of_(graph.value_count(), kUnused) {
+    std::iota(root_.begin(), root_.end(), 0);
+    for (const Node& node : graph.nodes)
+      if (rule(node.op).view) root_[at(node.outputs[0])] = root_[at(node.inputs[0])];
+    for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
+      for (ValueId id : graph.nodes[static_cast<std::size_t>(i)].inputs) last_use_[at(root_[at(id)])] = i;
+    for (const Output& output : graph.outputs) last_use_[at(root_[at(output.value)])] = std::numeric_limits<int>::max();
+  }
+
+  MemoryPlan run() {
+    make_blocks();
+    mark_parameter_gradients();
+    MemoryPlan plan;
+    plan.arena_bytes = place();
+    plan.gradient_bytes = gradients_at_fullest_moment();
+    plan.root = root_;
+    plan.offset.assign(graph_.value_count(), MemoryPlan::kNone);
+    for (std::size_t id = 0; id < plan.offset.size(); ++id) {
+      const int block = block_of_[at(root_[id])];
+      if (block != kUnused) plan.offset[id] = blocks_[static_cast<std::size_t>(block)].offset;
+    }
+    return plan;
+  }
+
+ private:
+  bool in_arena(ValueId id) const { return graph_.value(id).kind == ValueKind::intermediate && root_[at(id)] == id; }
+
+  void make_blocks() {
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
+      for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+        const ValueId out = node.outputs[k];
+        if (!in_arena(out) || last_use_[at(out)] == kUnused) continue;
+        int block = k == 0 ? block_to_overwrite(node, i) : kUnused;
+        if (block == kUnused) {
+          block = static_cast<int>(blocks_.size());
+          blocks_.push_back({aligned(graph_.desc(out).bytes()), 0, i, i});
+        }
+        blocks_[static_cast<std::size_t>(block)].end = last_use_[at(out)];
+        block_of_[at(out)] = block;
+      }
+    }
+  }
+
+  // The block of an operand that dies at node `i` and that the rule allows output 0 to overwrite.
+  int block_to_overwrite(const Node& node, int i) const {
+    for (int index : rule(node.op).in_place_inputs) {
+      const ValueId operand = root_[at(node.inputs[static_cast<std::size_t>(index)])];
+      if (graph_.value(operand).kind == ValueKind::intermediate && last_use_[at(operand)] == i &&
+          graph_.desc(operand).bytes() == graph_.desc(node.outputs[0]).bytes())
+        return block_of_[at(operand)];
+    }
+    return kUnused;
+  }
+
+  void mark_parameter_gradients() {
+    for (const Node& node : graph_.nodes) {
+      const int first = node.op == Op::sgd ? 1 : 2, size = node.op == Op::sgd ? 3 : 4;
+      if (node.op != Op::sgd && node.op != Op::adamw) continue;
+      for (int g = first + 1; g < static_cast<int>(node.inputs.size()); g += size) {
+        const int block = block_of_[at(root_[at(node.inputs[static_cast<std::size_t>(g)])])];
+        if (block != kUnused) blocks_[static_cast<std::size_t>(block)].parameter_gradient = true;
+      }
+    }
+  }
+
+  // Largest first, each at the lowest offset where nothing that lives at the same time is in the way. Returns the size.
+  std::int64_t place() {
+    std::vector<std::size_t> order(blocks_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return blocks_[a].size > blocks_[b].size; });
+    std::vector<const Block*> placed;  // by offset
+    std::int64_t total = 0;
+    for (std::size_t index : order) {
+      Block& block = blocks_[index];
+      std::int64_t offset = 0;
+      for (const Block* other : placed) {
+        if (other->end < block.begin || block.end < other->begin) continue;
+        if (offset + block.size <= other->offset) break;
+        offset = std::max(offset, other->offset + other->size);
+      }
+      block.offset = offset;
+      total = std::max(total, offset + block.size);
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), &block,
+                                     [](const Block* a, const Block* b) { return a->offset < b->offset; }),
+                    &block);
+    }
+    return total;
+  }
+
+  std::int64_t gradients_at_fullest_moment() const {
+    std::int64_t fullest = 0, gradients_then = 0;
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      std::int64_t live = 0, gradients = 0;
+      for (const Block& block : blocks_) {
+        if (block.begin > i || block.end < i) continue;
+        live += block.size;
+        if (block.parameter_gradient) gradients += block.size;
+      }
+      if (live > fullest) {
+        fullest = live;
+        gradients_then = gradients;
+      }
+    }
+    return gradients_then;
+  }
+
+  const Graph& graph_;
+  std::vector<ValueId> root_;
+  std::vector<int> last_use_;  // by root
+  std::vector<int> block_of_;  // by root
+  std::vector<Block> blocks_;
+};
+
+}  // namespace
+
+const char* name(Entry entry) {
+  switch (entry) {
+    case Entry::train:
+      return "train";
+    case Entry::evaluate:
+      return "evaluate";
+    case Entry::forward:
+      return "forward";
+  }
+  return "?";
+}
+
+MemoryPlan plan_memory(const Graph& graph, const std::function<std::size_t(const Graph&, const Node&)>& workspace_bytes) {
+  MemoryPlan plan = Planner(graph).run();
+  for (const Node& node : graph.nodes)
+    plan.workspace_bytes = std::max(plan.workspace_bytes, aligned(workspace_bytes(graph, node)));
+  return plan;
+}
+
+ProgramMemory memory(const Program& program) {
+  ProgramMemory sum;
+  for (const Variable& variable : program.variables)
+    (variable.role == VariableRole::parameter ? sum.parameters : sum.optimizer) += aligned(variable.desc.bytes());
+  std::int64_t arena = 0, staged = 0;
+  for (const auto& entry : program.entries) {
+    if (!entry) continue;
+    if (entry->plan.arena_bytes > arena) {
+      arena = entry->plan.arena_bytes;
+      sum.gradients = entry->plan.gradient_bytes;
+    }
+    sum.workspace = std::max(sum.workspace, entry->plan.workspace_bytes);
+    std::int64_t batch = 0;
+    for (const Value& input : entry->graph.inputs) batch += aligned(input.desc.bytes());
+    staged = std::max(staged, batch);
+  }
+  sum.activations = arena - sum.gradients + kInputSlots * staged;
+  return sum;
+}
+
+}  // namespace epochbench

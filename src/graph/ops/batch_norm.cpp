@@ -1,0 +1,68 @@
+// Batch normalisation over all dimensions but the last (Ioffe and Szegedy 2015), for training and with running statistics,
+// and the composites with shortcut and relu.
+#include "src/graph/op_rule.h"
+
+namespace epochbench {
+namespace {
+
+constexpr int kScale = 1, kVariance = 4;  // x, scale, bias, mean, variance [, shortcut]
+
+void check_operands(const Graph& graph, const Node& node) {
+  const Shape per_channel{last_extent(input(graph, node, 0))};
+  for (int i = kScale; i <= kVariance; ++i)
+    require(input(graph, node, i).shape == per_channel, "scale, bias, mean and variance must be [channels]");
+  if (node.inputs.size() > kVariance + 1)
+    require(input(graph, node, kVariance + 1) == input(graph, node, 0), "shortcut and input differ in shape");
+}
+
+std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
+  check_operands(graph, node);
+  const TensorDesc& x = input(graph, node, 0);
+  require(rows(x) > 1, "needs more than one value a channel to estimate a variance");
+  const TensorDesc per_channel{{last_extent(x)}, DType::f32};
+  return {x, per_channel, per_channel};
+}
+
+std::vector<TensorDesc> infer_inference(const Graph& graph, const Node& node) {
+  check_operands(graph, node);
+  return like_first_input(graph, node);
+}
+
+std::vector<int> running_statistics(const Node&) { return {3, 4}; }
+
+void gradient(GradientBuilder& builder, const Node& node) {
+  const ValueId x = node.inputs[0], scale = node.inputs[1], bias = node.inputs[2];
+  const auto gradients = builder.append(Op::batch_norm_grad, {},
+                                        {builder.gradient(node.outputs[0]), x, scale, node.outputs[1], node.outputs[2]}, node);
+  builder.accumulate(scale, gradients[1]);
+  builder.accumulate(bias, gradients[2]);
+  if (builder.needed(x)) builder.accumulate(x, gradients[0]);
+}
+
+// `first` is x's position: dy, [y,] x, scale, batch_mean, batch_inv_std.
+std::vector<TensorDesc> infer_gradients(const Graph& graph, const Node& node, int first) {
+  const TensorDesc& x = input(graph, node, first);
+  for (int i = 0; i < first; ++i) require(input(graph, node, i) == x, "dy, y and x differ in shape");
+  const TensorDesc per_channel{{last_extent(x)}, DType::f32};
+  for (int i = 1; i <= 3; ++i) require(input(graph, node, first + i) == per_channel, "scale and statistics must be [channels]");
+  return {x, per_channel, per_channel};
+}
+
+std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) { return infer_gradients(graph, node, 1); }
+
+std::vector<TensorDesc> infer_relu_grad(const Graph& graph, const Node& node) {
+  auto outputs = infer_gradients(graph, node, 2);
+  outputs.push_back(outputs[0]);
+  return outputs;
+}
+
+}  // namespace
+
+const OpRule kBatchNormRule{.infer = infer, .gradient = gradient, .updated_inputs = running_statistics};
+const OpRule kBatchNormInferenceRule{.infer = infer_inference, .in_place_inputs = {0}};
+const OpRule kBatchNormGradRule{.infer = infer_grad, .in_place_inputs = {0}};
+const OpRule kBatchNormReluRule{.infer = infer, .updated_inputs = running_statistics};
+const OpRule kBatchNormInferenceReluRule{.infer = infer_inference, .in_place_inputs = {0}};
+const OpRule kBatchNormReluGradRule{.infer = infer_relu_grad};
+
+}  // namespace epochbench

@@ -1,0 +1,84 @@
+// conv2d in NHWC with weights [out_channels, height, width, in_channels], its two gradients, and its composite with bias.
+#include "src/graph/op_rule.h"
+
+namespace epochbench {
+namespace {
+
+std::int64_t out_extent(std::int64_t in, std::int64_t kernel, const Conv2dAttributes& a) {
+  require(a.stride >= 1 && a.padding >= 0, "stride must be at least 1 and padding at least 0");
+  require(in + 2 * a.padding >= kernel, "the kernel is larger than the padded input");
+  return (in + 2 * a.padding - kernel) / a.stride + 1;
+}
+
+std::vector<TensorDesc> infer_convolution(const Graph& graph, const Node& node, const Conv2dAttributes& a) {
+  const TensorDesc& x = input(graph, node, 0);
+  const Shape& w = input(graph, node, 1).shape;
+  require(x.shape.size() == 4 && w.size() == 4, "input and weight must have four dimensions");
+  require(x.shape[3] == w[3], "input and weight differ in channels");
+  return {{{x.shape[0], out_extent(x.shape[1], w[1], a), out_extent(x.shape[2], w[2], a), w[0]}, x.dtype}};
+}
+
+std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
+  return infer_convolution(graph, node, std::get<Conv2dAttributes>(node.attributes));
+}
+
+std::vector<TensorDesc> infer_bias(const Graph& graph, const Node& node) {
+  auto outputs = infer_convolution(graph, node, std::get<Conv2dBiasAttributes>(node.attributes).conv2d);
+  require(input(graph, node, 2).shape == Shape{outputs[0].shape[3]}, "bias must be [out_channels]");
+  return outputs;
+}
+
+std::vector<TensorDesc> infer_grad_input(const Graph& graph, const Node& node) {
+  const auto& a = std::get<Conv2dAttributes>(node.attributes);
+  const Shape &dy = input(graph, node, 0).shape, &w = input(graph, node, 1).shape;
+  require(dy.size() == 4 && w.size() == 4 && dy[3] == w[0], "dy and weight differ in channels");
+  require(out_extent(a.height, w[1], a) == dy[1] && out_extent(a.width, w[2], a) == dy[2], "dy does not fit the input's size");
+  return {{{dy[0], a.height, a.width, w[3]}, input(graph, node, 0).dtype}};
+}
+
+std::vector<TensorDesc> infer_grad_weight(const Graph& graph, const Node& node) {
+  const auto& a = std::get<Conv2dAttributes>(node.attributes);
+  const Shape &dy = input(graph, node, 0).shape, &x = input(graph, node, 1).shape;
+  require(dy.size() == 4 && x.size() == 4 && dy[0] == x[0], "dy and input differ in batch");
+  require(out_extent(x[1], a.height, a) == dy[1] && out_extent(x[2], a.width, a) == dy[2], "dy does not fit the input's size");
+  return {{{dy[3], a.height, a.width, x[3]}, DType::f32}};
+}
+
+// 2 * batch * out_height * out_width * |weight|, the same for the product and both its gradients.
+double product_flops(const Shape& y, const Shape& weight) {
+  return 2.0 * static_cast<double>(y[0] * y[1] * y[2]) * static_cast<double>(element_count(weight));
+}
+double flops_forward(const Graph& graph, const Node& node) {
+  return product_flops(graph.desc(node.outputs[0]).shape, input(graph, node, 1).shape);
+}
+double flops_grad_input(const Graph& graph, const Node& node) {
+  return product_flops(input(graph, node, 0).shape, input(graph, node, 1).shape);
+}
+double flops_grad_weight(const Graph& graph, const Node& node) {
+  return product_flops(input(graph, node, 0).shape, graph.desc(node.outputs[0]).shape);
+}
+
+void gradient(GradientBuilder& builder, const Node& node) {
+  const ValueId x = node.inputs[0], weight = node.inputs[1], dy = builder.gradient(node.outputs[0]);
+  const Shape x_shape = builder.graph().desc(x).shape, weight_shape = builder.graph().desc(weight).shape;
+  Conv2dAttributes attributes = std::get<Conv2dAttributes>(node.attributes);
+  if (builder.needed(weight)) {
+    attributes.height = weight_shape[1];
+    attributes.width = weight_shape[2];
+    builder.accumulate(weight, builder.append(Op::conv2d_grad_weight, attributes, {dy, x}, node)[0]);
+  }
+  if (builder.needed(x)) {
+    attributes.height = x_shape[1];
+    attributes.width = x_shape[2];
+    builder.accumulate(x, builder.append(Op::conv2d_grad_input, attributes, {dy, weight}, node)[0]);
+  }
+}
+
+}  // namespace
+
+const OpRule kConv2dRule{.infer = infer, .gradient = gradient, .flops = flops_forward};
+const OpRule kConv2dGradInputRule{.infer = infer_grad_input, .flops = flops_grad_input};
+const OpRule kConv2dGradWeightRule{.infer = infer_grad_weight, .flops = flops_grad_weight};
+const OpRule kConv2dBiasRule{.infer = infer_bias};
+
+}  // namespace epochbench

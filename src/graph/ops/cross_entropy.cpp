@@ -1,0 +1,43 @@
+// Softmax cross-entropy with class labels, its gradient, and the number of samples whose largest logit is the label.
+// Rows with a negative label are ignored.
+#include "src/graph/op_rule.h"
+
+namespace epochbench {
+namespace {
+
+void check(const Graph& graph, const Node& node) {
+  const TensorDesc &logits = input(graph, node, 0), &labels = input(graph, node, 1);
+  require(logits.shape.size() == 2, "logits must be [rows, classes]");
+  require(labels == TensorDesc{{logits.shape[0]}, DType::i32}, "labels must be i32 [rows]");
+}
+
+std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
+  check(graph, node);
+  return {{{1}, DType::f32}, {{input(graph, node, 0).shape[0]}, DType::f32}};
+}
+
+std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
+  check(graph, node);
+  require(input(graph, node, 2) == TensorDesc{{input(graph, node, 0).shape[0]}, DType::f32}, "log_sum_exp must be [rows]");
+  return like_first_input(graph, node);
+}
+
+std::vector<TensorDesc> infer_count(const Graph& graph, const Node& node) {
+  check(graph, node);
+  return {{{1}, DType::f32}};
+}
+
+// The loss is where differentiation starts: its own gradient is 1.
+void gradient(GradientBuilder& builder, const Node& node) {
+  require(builder.gradient(node.outputs[0]) == kNoValue, "the loss must be the graph's last value");
+  builder.accumulate(node.inputs[0], builder.append(Op::cross_entropy_grad, node.attributes,
+                                                    {node.inputs[0], node.inputs[1], node.outputs[1]}, node)[0]);
+}
+
+}  // namespace
+
+const OpRule kCrossEntropyRule{.infer = infer, .gradient = gradient};
+const OpRule kCrossEntropyGradRule{.infer = infer_grad, .in_place_inputs = {0}};
+const OpRule kCountCorrectRule{.infer = infer_count};
+
+}  // namespace epochbench

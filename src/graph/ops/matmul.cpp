@@ -1,0 +1,56 @@
+// matmul with optional transposes, whose gradients are matmuls again, and linear, its composite with bias and relu.
+#include "src/graph/op_rule.h"
+
+namespace epochbench {
+namespace {
+
+struct Sizes {
+  std::int64_t m, n, k, k_of_b;
+};
+
+Sizes sizes(const Graph& graph, const Node& node, const MatmulAttributes& attributes) {
+  const Shape &a = input(graph, node, 0).shape, &b = input(graph, node, 1).shape;
+  require(a.size() == 2 && b.size() == 2, "both operands must be matrices");
+  return {a[attributes.transpose_a ? 1 : 0], b[attributes.transpose_b ? 0 : 1], a[attributes.transpose_a ? 0 : 1],
+          b[attributes.transpose_b ? 1 : 0]};
+}
+
+std::vector<TensorDesc> infer_product(const Graph& graph, const Node& node, const MatmulAttributes& attributes) {
+  const Sizes s = sizes(graph, node, attributes);
+  require(s.k == s.k_of_b, "the inner extents differ");
+  return {{{s.m, s.n}, input(graph, node, 0).dtype}};
+}
+
+std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
+  return infer_product(graph, node, std::get<MatmulAttributes>(node.attributes));
+}
+
+std::vector<TensorDesc> infer_linear(const Graph& graph, const Node& node) {
+  auto outputs = infer_product(graph, node, std::get<LinearAttributes>(node.attributes).matmul);
+  require(input(graph, node, 2).shape == Shape{outputs[0].shape[1]}, "bias must be [n]");
+  return outputs;
+}
+
+double flops_of(const Graph& graph, const Node& node) {
+  const Sizes s = sizes(graph, node, std::get<MatmulAttributes>(node.attributes));
+  return 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+}
+
+void gradient(GradientBuilder& builder, const Node& node) {
+  const auto [transpose_a, transpose_b] = std::get<MatmulAttributes>(node.attributes);
+  const ValueId a = node.inputs[0], b = node.inputs[1], dc = builder.gradient(node.outputs[0]);
+  auto product = [&](ValueId left, bool left_transposed, ValueId right, bool right_transposed) {
+    return builder.append(Op::matmul, MatmulAttributes{left_transposed, right_transposed}, {left, right}, node)[0];
+  };
+  if (builder.needed(b))
+    builder.accumulate(b, transpose_b ? product(dc, true, a, transpose_a) : product(a, !transpose_a, dc, false));
+  if (builder.needed(a))
+    builder.accumulate(a, transpose_a ? product(b, transpose_b, dc, true) : product(dc, false, b, !transpose_b));
+}
+
+}  // namespace
+
+const OpRule kMatmulRule{.infer = infer, .gradient = gradient, .flops = flops_of};
+const OpRule kLinearRule{.infer = infer_linear};
+
+}  // namespace epochbench

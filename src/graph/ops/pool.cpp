@@ -1,0 +1,68 @@
+// Max pooling, which keeps the winner's position in its window, and the mean over all pixels.
+#include "src/graph/op_rule.h"
+
+namespace epochbench {
+namespace {
+
+std::int64_t out_extent(std::int64_t in, const PoolAttributes& a) {
+  require(a.window >= 1 && a.window * a.window <= 256 && a.stride >= 1, "window must be 1 to 16 and stride at least 1");
+  require(a.padding >= 0 && a.padding < a.window, "padding must be smaller than the window");
+  require(in + 2 * a.padding >= a.window, "the window is larger than the padded input");
+  return (in + 2 * a.padding - a.window) / a.stride + 1;
+}
+
+std::vector<TensorDesc> infer_max(const Graph& graph, const Node& node) {
+  const TensorDesc& x = input(graph, node, 0);
+  const auto& a = std::get<PoolAttributes>(node.attributes);
+  require(x.shape.size() == 4, "input must have four dimensions");
+  const Shape y{x.shape[0], out_extent(x.shape[1], a), out_extent(x.shape[2], a), x.shape[3]};
+  return {{y, x.dtype}, {y, DType::u8}};
+}
+
+std::vector<TensorDesc> infer_max_grad(const Graph& graph, const Node& node) {
+  const TensorDesc& dy = input(graph, node, 0);
+  const auto& a = std::get<PoolAttributes>(node.attributes);
+  require(dy.shape == input(graph, node, 1).shape && dy.shape.size() == 4, "dy and index differ in shape");
+  require(out_extent(a.height, a) == dy.shape[1] && out_extent(a.width, a) == dy.shape[2], "dy does not fit the input's size");
+  return {{{dy.shape[0], a.height, a.width, dy.shape[3]}, dy.dtype}};
+}
+
+void gradient_max(GradientBuilder& builder, const Node& node) {
+  const Shape& x = builder.graph().desc(node.inputs[0]).shape;
+  PoolAttributes attributes = std::get<PoolAttributes>(node.attributes);
+  attributes.height = x[1];
+  attributes.width = x[2];
+  const ValueId dy = builder.gradient(node.outputs[0]);
+  builder.accumulate(node.inputs[0], builder.append(Op::max_pool_grad, attributes, {dy, node.outputs[1]}, node)[0]);
+}
+
+std::vector<TensorDesc> infer_average(const Graph& graph, const Node& node) {
+  const TensorDesc& x = input(graph, node, 0);
+  require(x.shape.size() == 4, "input must have four dimensions");
+  return {{{x.shape[0], x.shape[3]}, x.dtype}};
+}
+
+std::vector<TensorDesc> infer_average_grad(const Graph& graph, const Node& node) {
+  const TensorDesc& dy = input(graph, node, 0);
+  const auto& a = std::get<PoolAttributes>(node.attributes);
+  require(dy.shape.size() == 2 && a.height >= 1 && a.width >= 1, "dy must be [batch, channels]");
+  return {{{dy.shape[0], a.height, a.width, dy.shape[1]}, dy.dtype}};
+}
+
+void gradient_average(GradientBuilder& builder, const Node& node) {
+  const Shape& x = builder.graph().desc(node.inputs[0]).shape;
+  PoolAttributes attributes;
+  attributes.height = x[1];
+  attributes.width = x[2];
+  const ValueId dy = builder.gradient(node.outputs[0]);
+  builder.accumulate(node.inputs[0], builder.append(Op::global_average_pool_grad, attributes, {dy}, node)[0]);
+}
+
+}  // namespace
+
+const OpRule kMaxPoolRule{.infer = infer_max, .gradient = gradient_max};
+const OpRule kMaxPoolGradRule{.infer = infer_max_grad};
+const OpRule kGlobalAveragePoolRule{.infer = infer_average, .gradient = gradient_average};
+const OpRule kGlobalAveragePoolGradRule{.infer = infer_average_grad};
+
+}  // namespace epochbench

@@ -1,0 +1,65 @@
+// The optimizer pass.
+#include <cstdio>
+
+#include "src/graph/passes.h"
+
+namespace epochbench {
+
+std::string OptimizerSpec::to_string() const {
+  char text[200];
+  if (kind == Kind::sgd)
+    std::snprintf(text, sizeof text, "sgd lr=%g momentum=%g weight_decay=%g", learning_rate, momentum, weight_decay);
+  else
+    std::snprintf(text, sizeof text, "adamw lr=%g beta1=%g beta2=%g epsilon=%g weight_decay=%g", learning_rate, beta1, beta2,
+                  epsilon, weight_decay);
+  return text;
+}
+
+namespace {
+
+struct Parameter {
+  ValueId value, gradient;
+  std::string name;
+  TensorDesc desc;
+};
+
+std::vector<Parameter> parameters_of(const Graph& graph, const std::vector<ValueId>& gradients) {
+  std::vector<Parameter> found;
+  for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id) {
+    const Value& value = graph.value(id);
+    if (value.kind != ValueKind::variable) continue;
+    const ValueId gradient = gradients.at(static_cast<std::size_t>(value.index));
+    if (gradient != kNoValue) found.push_back({id, gradient, value.name, value.desc});
+  }
+  return found;
+}
+
+ValueId add_state(Graph& graph, const Parameter& parameter, const char* what) {
+  return graph.add_variable({parameter.name + "." + what, parameter.desc, VariableRole::optimizer, {}});
+}
+
+}  // namespace
+
+void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::vector<ValueId>& gradients) {
+  const std::vector<Parameter> parameters = parameters_of(graph, gradients);
+  const ValueId learning_rate = graph.add_variable(
+      {"learning_rate", {{1}, DType::f32}, VariableRole::control, {Initializer::Kind::constant, optimizer.learning_rate}});
+  const ValueId step = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
+  if (optimizer.kind == OptimizerSpec::Kind::sgd) {
+    std::vector<ValueId> inputs{learning_rate};
+    for (const Parameter& p : parameters) inputs.insert(inputs.end(), {p.value, p.gradient, add_state(graph, p, "velocity")});
+    graph.add_node(Op::sgd, SgdAttributes{optimizer.momentum, optimizer.weight_decay}, inputs, "optimizer");
+  } else {
+    std::vector<ValueId> inputs{learning_rate, step};
+    AdamwAttributes attributes{optimizer.beta1, optimizer.beta2, optimizer.epsilon, {}};
+    for (const Parameter& p : parameters) {
+      inputs.insert(inputs.end(), {p.value, p.gradient, add_state(graph, p, "moment1"), add_state(graph, p, "moment2")});
+      const bool decays = optimizer.decay_one_dimensional || p.desc.shape.size() >= 2;
+      attributes.weight_decay.push_back(decays ? optimizer.weight_decay : 0);
+    }
+    graph.add_node(Op::adamw, attributes, inputs, "optimizer");
+  }
+  graph.add_node(Op::increment, {}, {step}, "step");
+}
+
+}  // namespace epochbench
