@@ -1,0 +1,69 @@
+#include "src/analysis/parity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace epochbench {
+namespace {
+
+// What a name says beyond model, backend, precision and batch, without the threads, which change losses by rounding alone.
+// Order and learning rate stand here, and both change the losses.
+std::string conditions(const Run& run) {
+  std::size_t at = 0;
+  for (int slash = 0; slash < 4 && at != std::string::npos; ++slash) at = run.name.find('/', slash == 0 ? 0 : at + 1);
+  std::string rest = at == std::string::npos ? "" : run.name.substr(at);
+  if (const auto threads = rest.find("/threads="); threads != std::string::npos) {
+    const auto end = rest.find('/', threads + 1);
+    rest.erase(threads, end == std::string::npos ? std::string::npos : end - threads);
+  }
+  return rest;
+}
+
+bool comparable(const Run& run) {
+  return run.status == RunStatus::ok && run.workload.mode == "train" && run.quality && !run.quality->loss.empty();
+}
+
+bool same_workload(const Run& a, const Run& b) {
+  return a.repetition == b.repetition && a.workload.fingerprint == b.workload.fingerprint &&
+         a.workload.dataset == b.workload.dataset && a.workload.seed == b.workload.seed &&
+         a.workload.samples_per_epoch == b.workload.samples_per_epoch && conditions(a) == conditions(b);
+}
+
+const Run* reference_of(const Run& run, const std::vector<Run>& runs) {
+  const Run* found = nullptr;
+  for (const Run& other : runs) {
+    if (!comparable(other) || other.device.backend != "cpu" || other.precision != "fp32" || !same_workload(run, other))
+      continue;
+    if (!found || (found->name.find("/threads=") != std::string::npos && other.name.find("/threads=") == std::string::npos))
+      found = &other;
+  }
+  return found == &run ? nullptr : found;
+}
+
+}  // namespace
+
+double max_relative_difference(std::span<const double> losses, std::span<const double> reference) {
+  const std::size_t count = std::min({losses.size(), reference.size(), kParitySteps});
+  double worst = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double scale = std::max(std::fabs(reference[i]), std::numeric_limits<double>::min());
+    worst = std::max(worst, std::fabs(losses[i] - reference[i]) / scale);
+  }
+  return worst;
+}
+
+void fill_parity(std::vector<Run>& runs) {
+  for (Run& run : runs) {
+    if (!run.quality) continue;
+    run.quality->parity_with.reset();
+    run.quality->parity_max_relative_difference.reset();
+    const Run* reference = comparable(run) ? reference_of(run, runs) : nullptr;
+    if (!reference) continue;
+    run.quality->parity_with = reference->name;
+    run.quality->parity_max_relative_difference = max_relative_difference(run.quality->loss, reference->quality->loss);
+  }
+}
+
+}  // namespace epochbench

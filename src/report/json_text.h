@@ -1,0 +1,68 @@
+// Reading JSON that others wrote: size and nesting are bounded before a parser sees it, and every complaint is one line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace epochbench {
+
+using Json = nlohmann::ordered_json;
+
+class FormatError : public std::runtime_error {  // a file is not what it should be: exit code 2
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+inline constexpr std::size_t kMaxJsonBytes = std::size_t{256} << 20;
+inline constexpr int kMaxJsonDepth = 64;
+
+// `source` names the text in messages. Errors: FormatError.
+Json parse_json(std::string_view text, const std::string& source);
+
+// The bytes of a regular file of at most `max_bytes`. Errors: FormatError, with the system's reason.
+std::string read_text_file(const std::string& path, std::size_t max_bytes = kMaxJsonBytes);
+
+// Objects indented by two blanks, arrays of scalars on one line; a number that is not finite becomes null, a byte that is
+// not UTF-8 becomes U+FFFD.
+std::string print_json(const Json& value);
+
+// Typed access to the members of an object. `where` is the path that messages name: "runs[3].timing".
+// A member that is missing or of another type is a FormatError; maybe_* take a missing or null member as empty.
+class JsonFields {
+ public:
+  JsonFields(const Json& value, std::string where);
+
+  const Json& at(const char* key) const;
+  const Json* find(const char* key) const;  // nullptr: missing or null
+  JsonFields group(const char* key) const;
+  std::optional<JsonFields> maybe_group(const char* key) const;
+  std::vector<JsonFields> groups(const char* key) const;
+
+  std::string text(const char* key) const;
+  double number(const char* key) const;  // null is not a number: NaN
+  std::int64_t integer(const char* key) const;
+  std::uint64_t unsigned_integer(const char* key) const;
+  std::vector<double> numbers(const char* key) const;
+  std::vector<std::string> texts(const char* key) const;
+
+  std::optional<std::string> maybe_text(const char* key) const;
+  std::optional<double> maybe_number(const char* key) const;
+  std::optional<std::int64_t> maybe_integer(const char* key) const;
+  std::optional<bool> maybe_boolean(const char* key) const;
+
+  std::string path(const char* key) const { return where_ + "." + key; }
+  const Json& value() const { return *value_; }
+
+ private:
+  const Json* value_;
+  std::string where_;
+};
+
+}  // namespace epochbench

@@ -1,0 +1,21 @@
+// The result document as JSON text, schema version 1 (results/schema.json), and back.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "epochbench/result.h"
+#include "src/report/json_text.h"
+
+namespace epochbench {
+
+Json cpu_to_json(const CpuInfo& cpu);
+Json gpu_to_json(const GpuInfo& gpu);
+std::string result_to_text(const Result& result);
+
+// `source` names the text in messages. Further keys are ignored. Errors: FormatError for text that is not a result, and for
+// a newer schema version.
+Result parse_result(std::string_view text, const std::string& source);
+Result read_result(const std::string& path);
+
+}  // namespace epochbench

@@ -1,0 +1,211 @@
+// JSON text -> Result. The inverse of result_write.cpp; numbers that were not finite come back as NaN.
+#include <limits>
+
+#include "src/report/result_json.h"
+
+namespace epochbench {
+namespace {
+
+int small_integer(const JsonFields& fields, const char* key) {
+  const std::int64_t value = fields.integer(key);
+  if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max())
+    throw FormatError(fields.path(key) + ": out of range");
+  return static_cast<int>(value);
+}
+
+std::optional<int> maybe_small_integer(const JsonFields& fields, const char* key) {
+  if (!fields.find(key)) return std::nullopt;
+  return small_integer(fields, key);
+}
+
+RunStatus read_status(const JsonFields& fields) {
+  const std::string text = fields.text("status");
+  for (const RunStatus status : {RunStatus::ok, RunStatus::failed, RunStatus::skipped, RunStatus::out_of_memory,
+                                 RunStatus::diverged, RunStatus::interrupted})
+    if (text == name(status)) return status;
+  throw FormatError(fields.path("status") + ": unknown status '" + text.substr(0, 40) + "'");
+}
+
+std::map<std::string, std::optional<double>> read_peaks(const JsonFields& fields) {
+  std::map<std::string, std::optional<double>> peaks;
+  if (const auto group = fields.maybe_group("peak_flops_per_second"))
+    for (const auto& [key, value] : group->value().items()) peaks[key] = group->maybe_number(key.c_str());
+  return peaks;
+}
+
+CpuInfo read_cpu(const JsonFields& f) {
+  CpuInfo c;
+  c.model = f.text("model");
+  c.sockets = maybe_small_integer(f, "sockets");
+  c.cores = maybe_small_integer(f, "cores");
+  c.threads_available = small_integer(f, "threads_available");
+  c.isa = f.texts("isa");
+  if (const auto cache = f.maybe_group("cache_bytes")) {
+    c.l1d_bytes = cache->maybe_integer("l1d");
+    c.l2_bytes = cache->maybe_integer("l2");
+    c.l3_bytes = cache->maybe_integer("l3");
+  }
+  c.memory_bytes = f.maybe_integer("memory_bytes");
+  c.frequency_scaling = f.text("frequency_scaling");
+  c.peak_flops_per_second = read_peaks(f);
+  c.memory_bandwidth_bytes_per_second = f.maybe_number("memory_bandwidth_bytes_per_second");
+  return c;
+}
+
+GpuInfo read_gpu(const JsonFields& f) {
+  GpuInfo g;
+  g.name = f.text("name");
+  g.uuid = f.maybe_text("uuid").value_or("");
+  g.compute_capability = f.maybe_text("compute_capability").value_or("");
+  g.driver = f.maybe_text("driver").value_or("");
+  g.cuda = f.maybe_text("cuda").value_or("");
+  g.cublas = f.maybe_text("cublas").value_or("");
+  g.cudnn = f.maybe_text("cudnn").value_or("");
+  g.memory_bytes = f.integer("memory_bytes");
+  g.peak_flops_per_second = read_peaks(f);
+  g.memory_bandwidth_bytes_per_second = f.maybe_number("memory_bandwidth_bytes_per_second");
+  g.host_to_device_bytes_per_second = f.maybe_number("host_to_device_bytes_per_second");
+  return g;
+}
+
+Context read_context(const JsonFields& f) {
+  Context c;
+  c.date = f.text("date");
+  c.host_name = f.maybe_text("host_name");
+  c.epochbench_version = f.text("epochbench_version");
+  c.git_sha = f.maybe_text("git_sha");
+  c.git_dirty = f.maybe_boolean("git_dirty");
+  c.build_type = f.text("build_type");
+  c.compiler = f.text("compiler");
+  if (f.find("command_line")) c.command_line = f.texts("command_line");
+  c.load_average = f.numbers("load_average");
+  c.cpu = read_cpu(f.group("cpu"));
+  for (const JsonFields& gpu : f.groups("gpus")) c.gpus.push_back(read_gpu(gpu));
+  return c;
+}
+
+Workload read_workload(const JsonFields& f) {
+  Workload w;
+  w.model = f.text("model");
+  w.mode = f.text("mode");
+  w.parameters = f.integer("parameters");
+  w.fingerprint = f.text("fingerprint");
+  w.batch = f.integer("batch");
+  w.dataset = f.text("dataset");
+  w.samples_per_epoch = f.integer("samples_per_epoch");
+  w.optimizer = f.text("optimizer");
+  w.seed = f.unsigned_integer("seed");
+  w.train_flops_per_sample = f.number("train_flops_per_sample");
+  w.tokens_per_sample = f.maybe_integer("tokens_per_sample");
+  return w;
+}
+
+Timing read_timing(const JsonFields& f) {
+  Timing t;
+  t.warmup_steps = small_integer(f, "warmup_steps");
+  t.step_seconds = f.numbers("step_seconds");
+  t.step_seconds_median = f.number("step_seconds_median");
+  if (f.find("step_seconds_ci95")) {
+    const std::vector<double> interval = f.numbers("step_seconds_ci95");
+    if (interval.size() != 2) throw FormatError(f.path("step_seconds_ci95") + ": must have two numbers");
+    t.step_seconds_ci95 = {interval[0], interval[1]};
+  }
+  t.steps_total_seconds = f.number("steps_total_seconds");
+  t.epoch_seconds = f.number("epoch_seconds");
+  t.epoch_kind = f.text("epoch_kind");
+  t.compile_seconds = f.number("compile_seconds");
+  t.wall_seconds = f.number("wall_seconds");
+  t.stopped_by = f.text("stopped_by");
+  t.harness_seconds_per_step = f.maybe_number("harness_seconds_per_step");
+  return t;
+}
+
+GpuState read_gpu_state(const JsonFields& f) {
+  GpuState g;
+  g.utilization = f.maybe_number("utilization");
+  g.sm_clock_hertz = f.maybe_number("sm_clock_hertz");
+  g.temperature_celsius = f.maybe_number("temperature_celsius");
+  g.throttled_steps = f.maybe_integer("throttled_steps");
+  g.skipped_steps = f.maybe_integer("skipped_steps");
+  if (f.find("throttle_reasons")) g.throttle_reasons = f.texts("throttle_reasons");
+  return g;
+}
+
+Quality read_quality(const JsonFields& f) {
+  Quality q;
+  q.loss = f.numbers("loss");
+  q.final_loss = f.maybe_number("final_loss");
+  q.eval_metric = f.maybe_text("eval_metric");
+  q.eval_value = f.maybe_number("eval_value");
+  if (f.find("eval_history")) q.eval_history = f.numbers("eval_history");
+  q.parity_with = f.maybe_text("parity_with");
+  q.parity_max_relative_difference = f.maybe_number("parity_max_relative_difference");
+  return q;
+}
+
+Energy read_energy(const JsonFields& f) {
+  Energy e;
+  e.source = f.text("source");
+  e.joules_per_epoch = f.maybe_number("joules_per_epoch");
+  if (const auto parts = f.maybe_group("parts")) {
+    e.cpu_joules_per_epoch = parts->maybe_number("cpu");
+    e.gpu_joules_per_epoch = parts->maybe_number("gpu");
+  }
+  e.average_watts = f.maybe_number("average_watts");
+  e.idle_watts = f.maybe_number("idle_watts");
+  return e;
+}
+
+Cost read_cost(const JsonFields& f) {
+  return {f.maybe_number("usd_per_hour"), f.maybe_number("usd_per_epoch"), f.maybe_number("usd_total"),
+          f.maybe_text("price_source")};
+}
+
+Run read_run(const JsonFields& f) {
+  Run r;
+  r.name = f.text("name");
+  r.repetition = small_integer(f, "repetition");
+  r.status = read_status(f);
+  r.message = f.maybe_text("message");
+  r.workload = read_workload(f.group("workload"));
+  const JsonFields device = f.group("device");
+  r.device = {device.text("backend"), device.text("name"), maybe_small_integer(device, "threads"), device.maybe_text("isa")};
+  r.precision = f.text("precision");
+  if (const auto g = f.maybe_group("timing")) r.timing = read_timing(*g);
+  if (const auto g = f.maybe_group("throughput"))
+    r.throughput = Throughput{g->number("samples_per_second"), g->maybe_number("tokens_per_second")};
+  if (const auto g = f.maybe_group("efficiency"))
+    r.efficiency = Efficiency{g->number("flops_per_second"), g->maybe_number("peak_fraction"),
+                              g->maybe_number("data_wait_fraction"), g->maybe_number("gpu_busy_fraction")};
+  if (const auto g = f.maybe_group("memory"))
+    r.memory =
+        Memory{g->maybe_integer("planned_bytes"), g->maybe_integer("peak_bytes"), g->maybe_number("page_faults_per_step")};
+  if (const auto g = f.maybe_group("interference")) r.interference = Interference{g->maybe_number("foreign_cpu_cores")};
+  if (const auto g = f.maybe_group("gpu")) r.gpu = read_gpu_state(*g);
+  if (const auto g = f.maybe_group("quality")) r.quality = read_quality(*g);
+  if (const auto g = f.maybe_group("energy")) r.energy = read_energy(*g);
+  if (const auto g = f.maybe_group("cost")) r.cost = read_cost(*g);
+  return r;
+}
+
+}  // namespace
+
+Result parse_result(std::string_view text, const std::string& source) {
+  const Json document = parse_json(text, source);
+  const JsonFields fields(document, source);
+  if (!fields.find("schema_version")) throw FormatError(source + ": no schema_version, so not a result of epochbench");
+  const std::int64_t version = fields.integer("schema_version");
+  if (version > kSchemaVersion)
+    throw FormatError(source + ": schema version " + std::to_string(version) +
+                      " is newer than this epochbench, which reads up to " + std::to_string(kSchemaVersion) +
+                      "; update epochbench");
+  if (version < 1) throw FormatError(fields.path("schema_version") + ": must be at least 1");
+  Result result;
+  result.context = read_context(fields.group("context"));
+  for (const JsonFields& run : fields.groups("runs")) result.runs.push_back(read_run(run));
+  return result;
+}
+
+Result read_result(const std::string& path) { return parse_result(read_text_file(path), path); }
+
+}  // namespace epochbench

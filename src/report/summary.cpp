@@ -1,0 +1,76 @@
+#include "src/report/summary.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/report/table.h"
+#include "src/report/units.h"
+
+namespace epochbench {
+namespace {
+
+std::string half_width(const Timing& timing) {
+  if (!timing.step_seconds_ci95 || timing.step_seconds_median <= 0) return "";
+  const auto [low, high] = *timing.step_seconds_ci95;
+  return " ±" + significant((high - low) / 2 / timing.step_seconds_median * 100, 2) + "%";
+}
+
+std::string step_cell(const Timing& timing) { return format_seconds(timing.step_seconds_median) + half_width(timing); }
+
+std::string quality_cell(const Run& run) {
+  if (!run.quality) return "";
+  const Quality& quality = *run.quality;
+  if (quality.eval_metric && quality.eval_value)
+    return *quality.eval_metric == "accuracy" ? "accuracy " + format_percent(*quality.eval_value)
+                                              : "test loss " + significant(*quality.eval_value, 3);
+  return quality.final_loss ? "loss " + significant(*quality.final_loss, 3) : "";
+}
+
+std::string rate(double samples_per_second) {
+  return samples_per_second >= 1000 ? format_count(std::llround(samples_per_second)) : significant(samples_per_second, 3);
+}
+
+}  // namespace
+
+std::string summary(const Result& result) {
+  using Align = Table::Align;
+  Table table({{"run"},
+               {"step", Align::right},
+               {"samples/s", Align::right},
+               {"epoch", Align::right},
+               {"", Align::left},
+               {"cost/epoch", Align::right},
+               {"result", Align::left},
+               {"of peak", Align::right}});
+  std::string others;
+  bool any = false, repeats = false;
+  for (const Run& run : result.runs) repeats = repeats || run.repetition > 0;
+  for (const Run& run : result.runs) {
+    if (run.status != RunStatus::ok || !run.timing || !run.throughput) {
+      others += one_line(run) + "\n";
+      continue;
+    }
+    any = true;
+    const auto optional = [](const std::optional<double>& value, auto format) {
+      return value ? format(*value) : std::string();
+    };
+    table.add({repeats ? run.name + " #" + std::to_string(run.repetition) : run.name, step_cell(*run.timing),
+               rate(run.throughput->samples_per_second), format_seconds(run.timing->epoch_seconds), run.timing->epoch_kind,
+               run.cost ? optional(run.cost->usd_per_epoch, format_usd) : "", quality_cell(run),
+               run.efficiency ? optional(run.efficiency->peak_fraction, format_percent) : ""});
+  }
+  return (any ? table.to_string() : std::string()) + others;
+}
+
+std::string one_line(const Run& run) {
+  if (run.status == RunStatus::ok && run.timing && run.throughput) {
+    const std::string quality = quality_cell(run);
+    return run.name + ": " + step_cell(*run.timing) + " a step, " + rate(run.throughput->samples_per_second) + " samples/s" +
+           (quality.empty() ? "" : ", " + quality);
+  }
+  std::string status = name(run.status);
+  std::replace(status.begin(), status.end(), '_', ' ');
+  return run.name + ": " + status + (run.message ? ": " + *run.message : "");
+}
+
+}  // namespace epochbench

@@ -1,0 +1,16 @@
+// The result table that a person reads after a run.
+#pragma once
+
+#include <string>
+
+#include "epochbench/result.h"
+
+namespace epochbench {
+
+// One row a run that is ok, then one line for each that is not, with its status and message.
+std::string summary(const Result& result);
+
+// "resnet20/cpu/fp32/b128  54.3 ms ± 0.4 %  2,360 samples/s", or the status: one line for a log.
+std::string one_line(const Run& run);
+
+}  // namespace epochbench

@@ -1,0 +1,17 @@
+// Numbers for people: three significant digits and a unit. SI base units go in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace epochbench {
+
+std::string significant(double value, int digits);      // 0.00123, 12.3, 1230
+std::string format_seconds(double seconds);             // "1.23 ms", "4.56 s", "3 min 20 s", "2.1 h", "3.4 d"
+std::string format_si(double value, const char* unit);  // "1.23 GFLOP/s"
+std::string format_bytes(double bytes);                 // "1.2 GiB"
+std::string format_percent(double fraction);            // "97.2 %"
+std::string format_usd(double usd);                     // "$0.00012", "$12.30"
+std::string format_count(std::int64_t count);           // "1,281,167"
+
+}  // namespace epochbench
