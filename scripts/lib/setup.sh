@@ -1,0 +1,170 @@
+# shellcheck shell=sh disable=SC2154,SC2034
+#
+# What scripts/run, scripts/test and .ci/run share: packages, configuration and a quiet build in build/. Sourced by a POSIX
+# shell that has set `program` (for messages) and `root` (the repository); it runs nothing by itself, never changes the
+# current folder, and writes to stderr alone, so that stdout is the program's. A failed set-up exits with 2.
+#
+# Environment: CXX chooses the compiler, EPOCHBENCH_JOBS the parallel compilations.
+
+build=$root/build
+log=$build/setup.log
+build_packages="g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libxxhash-dev zlib1g-dev"
+test_packages="$build_packages libgtest-dev libgmock-dev libbenchmark-dev python3 python3-jsonschema"
+job_kib=1572864  # memory of one compilation: 1.5 GiB covers the largest kernel file and the sanitizer builds
+
+say() { printf '%s: %s\n' "$program" "$*" >&2; }
+
+die() {
+  say "$@"
+  exit 2
+}
+
+die_with_log() {
+  tail -n 40 "$log" >&2
+  die "$* (the whole log: $log)"
+}
+
+have_header() {
+  for folder in /usr/include /usr/local/include; do
+    if [ -e "$folder/$1" ]; then return 0; fi
+  done
+  return 1
+}
+
+# Is what the Debian package $1 stands for here? A tool or header from elsewhere counts as well.
+have() {
+  case $1 in
+    g++) command -v "${CXX:-g++}" ;;
+    cmake | python3) command -v "$1" ;;
+    ninja-build) command -v ninja || { ! command -v apt-get && command -v make; } ;;
+    nlohmann-json3-dev) have_header nlohmann/json.hpp ;;
+    libcli11-dev) have_header CLI/CLI.hpp ;;
+    libxxhash-dev) have_header xxhash.h ;;
+    zlib1g-dev) have_header zlib.h ;;
+    libgtest-dev) have_header gtest/gtest.h ;;
+    libgmock-dev) have_header gmock/gmock.h ;;
+    libbenchmark-dev) have_header benchmark/benchmark.h ;;
+    python3-jsonschema) python3 -c 'import jsonschema' ;;
+    *) false ;;
+  esac >/dev/null 2>&1 || [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+apt_get() {
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 "$@" \
+    >>"$log" 2>&1 </dev/null
+}
+
+# Installs those of the Debian packages that are missing; asks nothing of apt when none is.
+install_packages() {
+  missing=
+  for package; do
+    have "$package" || missing="$missing $package"
+  done
+  missing=${missing# }
+  if [ -z "$missing" ]; then return 0; fi
+  changed=yes
+
+  as_root=
+  if ! command -v apt-get >/dev/null 2>&1; then
+    # Not of Debian's family: libraries may lie where only CMake finds them, tools may not.
+    if have g++ && have cmake && have ninja-build; then
+      say "no apt-get here, going on without what Debian calls: $missing"
+      return 0
+    fi
+    die "cannot install: there is no apt-get; install what Debian calls: $missing"
+  elif [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null 2>&1 ||
+      die "cannot install: you are not root and there is no sudo; have an administrator run: apt-get install $missing"
+    if [ -t 0 ]; then as_root=sudo; else as_root="sudo -n"; fi
+    $as_root true || die "cannot install: sudo refused; have an administrator run: apt-get install $missing"
+  fi
+
+  say "installing $missing"
+  # Package lists may be absent or out of date: one update, then one more try.
+  # shellcheck disable=SC2086
+  apt_get install -y --no-install-recommends $missing || {
+    apt_get update || say "apt-get update failed, trying with the package lists that are here"
+    apt_get install -y --no-install-recommends $missing || {
+      grep '^E: ' "$log" | tail -n 5 >&2
+      die "apt-get could not install $missing: check the network and /etc/apt (Ubuntu: component universe); log: $log"
+    }
+  }
+}
+
+cached() { grep -q "^$1:[A-Z]*=$2\$" "$build/CMakeCache.txt" 2>/dev/null; }
+
+# Configures build/ as a release with the given NAME=VALUE options, unless it already is one.
+configure() {
+  if [ -e "$build/CMakeCache.txt" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then
+    rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"  # the repository was moved or copied
+  fi
+  [ -e "$build/build.ninja" ] || [ -e "$build/Makefile" ] || changed=yes
+  definitions=
+  for option in CMAKE_BUILD_TYPE=Release EPOCHBENCH_SANITIZE= "$@"; do
+    cached "${option%%=*}" "${option#*=}" || changed=yes
+    definitions="$definitions -D$option"
+  done
+  if [ "$changed" = no ]; then return 0; fi
+
+  generator=
+  if [ ! -e "$build/CMakeCache.txt" ] && command -v ninja >/dev/null 2>&1; then generator="-G Ninja"; fi
+  say "configuring $build"
+  # shellcheck disable=SC2086
+  cmake -S "$root" -B "$build" $generator $definitions >>"$log" 2>&1 </dev/null ||
+    die_with_log "CMake could not configure the build"
+}
+
+# Parallel compilations: as many as cores, within the memory that is free.
+compile_jobs() {
+  count=$(nproc 2>/dev/null || echo 1)
+  kib=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo 2>/dev/null || true)
+  limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || true)
+  case $limit in
+    '' | *[!0-9]*) ;;
+    *) if [ -z "$kib" ] || [ $((limit / 1024)) -lt "$kib" ]; then kib=$((limit / 1024)); fi ;;
+  esac
+  if [ -n "$kib" ] && [ $((kib / job_kib)) -lt "$count" ]; then count=$((kib / job_kib)); fi
+  if [ "$count" -lt 1 ]; then count=1; fi
+  echo "${EPOCHBENCH_JOBS:-$count}"
+}
+
+# Builds a target, or everything.
+build() {
+  start=$(date +%s)
+  jobs=$(compile_jobs)
+  if [ "$changed" = yes ] || [ ! -e "$build/epochbench" ]; then say "building with $jobs jobs, this takes a few minutes"; fi
+  cmake --build "$build" --parallel "$jobs" ${1:+--target "$1"} >>"$log" 2>&1 </dev/null ||
+    die_with_log "the build failed; if the compiler ran out of memory, try EPOCHBENCH_JOBS=1"
+  seconds=$(($(date +%s) - start))
+  if [ "$seconds" -gt 2 ]; then say "built in $seconds s"; fi
+}
+
+# Says loudly why an NVIDIA GPU of this machine is not in the build.
+explain_missing_cuda() {
+  if ! command -v nvidia-smi >/dev/null 2>&1 && [ ! -e /proc/driver/nvidia ]; then return 0; fi
+  if [ ! -d "$root/kernels/cuda" ]; then
+    say "WARNING: this version of epochbench has no CUDA backend; the NVIDIA GPU of this machine is not measured"
+  elif ! command -v nvcc >/dev/null 2>&1 && [ ! -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; then
+    say "WARNING: CPU-only build: this machine has an NVIDIA driver, but no CUDA toolkit (nvcc)"
+    say "WARNING: to measure the GPU, install the CUDA toolkit 12 and cuDNN 9, then run this again"
+  fi
+}
+
+# set_up TARGET OPTIONS PACKAGES: packages, configuration, build; TARGET '' is everything. One at a time in one tree.
+set_up() {
+  mkdir -p "$build" 2>/dev/null || true
+  [ -w "$build" ] || die "cannot write to $build: clone the repository into a folder of yours"
+  if command -v flock >/dev/null 2>&1; then
+    exec 9>"$build/.lock"
+    flock -n 9 || { say "waiting for another build in $build" && flock 9; }
+  fi
+  : >"$log"
+  changed=no
+  # shellcheck disable=SC2086
+  install_packages $3
+  # shellcheck disable=SC2086
+  configure $2
+  build "$1"
+  explain_missing_cuda
+  exec 9>&-
+}

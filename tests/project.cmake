@@ -1,0 +1,6 @@
+# Tests of the repository itself: its structure, and the scripts that set it up.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME Structure.KeepsTheRulesOfTheHouse COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_structure)
+add_test(NAME Structure.SelfTest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_structure_test.py)
+add_test(NAME Scripts.SetUp COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/setup_test.py)
+set_tests_properties(Structure.KeepsTheRulesOfTheHouse Structure.SelfTest Scripts.SetUp PROPERTIES LABELS unit)

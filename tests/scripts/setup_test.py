@@ -1,0 +1,156 @@
+"""scripts/run on machines that are made up: a folder of stand-in commands is the whole PATH. Nothing is compiled here;
+scripts/check_fresh tries the real thing on a bare Debian."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+REAL_COMMANDS = "awk cat chmod date dirname env flock grep mkdir nproc readlink rm sh tail true".split()
+
+CMAKE = r"""
+echo "cmake $*" >> "$CALLS"
+case $1 in
+  -S) mkdir -p "$4" && : > "$4/build.ninja"
+      { echo "CMAKE_HOME_DIRECTORY:INTERNAL=$2"; echo CMAKE_BUILD_TYPE:STRING=Release; echo EPOCHBENCH_SANITIZE:STRING=; } \
+        > "$4/CMakeCache.txt" ;;
+  --build) [ -z "$COMPILER_FAILS" ] || { echo "error: no such thing"; exit 1; }
+      { echo '#!/bin/sh'; echo 'echo "$PWD|$*"; exit 3'; } > "$2/epochbench"; chmod +x "$2/epochbench" ;;
+esac
+"""
+# Knows no package before an update, as on a fresh machine; `install` brings ninja.
+APT_GET = r"""
+echo "apt-get $*" >> "$CALLS"
+case "$*" in
+  *update*) : > "$BIN/.updated" ;;
+  *install*) [ -e "$BIN/.updated" ] || { echo 'E: Unable to locate package'; exit 100; }
+      { echo '#!/bin/sh'; } > "$BIN/ninja"; chmod +x "$BIN/ninja" ;;
+esac
+"""
+
+
+class Machine:
+    def __init__(self, folder, uid=0):
+        self.root = folder / "a clone"
+        self.bin = folder / "bin"
+        self.calls_file = folder / "calls"
+        self.elsewhere = folder / "elsewhere"
+        for path in (self.root, self.bin, self.elsewhere):
+            path.mkdir()
+        self.calls_file.touch()
+        shutil.copytree(REPOSITORY / "scripts", self.root / "scripts")
+        for name in REAL_COMMANDS:
+            (self.bin / name).symlink_to(shutil.which(name))
+        self.command("cmake", CMAKE)
+        self.command("apt-get", APT_GET)
+        self.command("dpkg-query", "echo not-installed")
+        self.command("id", f"echo {uid}")
+        self.command("g++")
+        self.command("ninja")
+
+    def command(self, name, body="exit 0"):
+        path = self.bin / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    def run(self, *arguments, **environment):
+        self.calls_file.write_text("")
+        variables = {"PATH": str(self.bin), "BIN": str(self.bin), "CALLS": str(self.calls_file), "COMPILER_FAILS": ""}
+        variables.update(environment)
+        return subprocess.run([self.root / "scripts/run", *arguments], cwd=self.elsewhere, env=variables,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
+    def calls(self, prefix):
+        return [line for line in self.calls_file.read_text().splitlines() if line.startswith(prefix)]
+
+
+class SetUp(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+
+    def test_runs_in_the_callers_folder_with_its_arguments_output_and_exit_code(self):
+        machine = Machine(self.folder)
+        done = machine.run("run", "--out", "a file.json")
+        self.assertEqual(done.stdout, f"{machine.elsewhere}|run --out a file.json\n")
+        self.assertEqual(done.returncode, 3)
+
+    def test_without_arguments_runs_the_quick_suite(self):
+        machine = Machine(self.folder)
+        self.assertEqual(machine.run().stdout, f"{machine.elsewhere}|run --suite quick\n")
+
+    def test_builds_the_program_alone_as_a_release(self):
+        machine = Machine(self.folder)
+        machine.run("info")
+        configure, build = machine.calls("cmake")
+        self.assertIn("-DCMAKE_BUILD_TYPE=Release", configure)
+        self.assertIn("--target epochbench", build)
+
+    def test_a_second_call_installs_and_configures_nothing(self):
+        machine = Machine(self.folder)
+        (machine.bin / "ninja").unlink()
+        machine.run("info")
+        self.assertTrue(machine.calls("apt-get"))
+        done = machine.run("info")
+        self.assertEqual(machine.calls("apt-get"), [])
+        self.assertEqual(len(machine.calls("cmake")), 1)
+        self.assertEqual(done.stderr, "")
+
+    def test_a_missing_package_is_installed_after_one_update(self):
+        machine = Machine(self.folder)
+        (machine.bin / "ninja").unlink()
+        done = machine.run("info")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(len(machine.calls("apt-get")), 3)
+        self.assertIn("ninja-build", machine.calls("apt-get")[-1])
+        self.assertNotIn("g++", machine.calls("apt-get")[-1])
+
+    def test_a_user_installs_with_sudo(self):
+        machine = Machine(self.folder, uid=1000)
+        (machine.bin / "ninja").unlink()
+        machine.command("sudo", 'echo "sudo $*" >> "$CALLS"; shift; exec "$@"')
+        self.assertEqual(machine.run("info").returncode, 3)
+        self.assertTrue(all("-n" in call for call in machine.calls("sudo")), "asks for a password without a terminal")
+        self.assertEqual(len(machine.calls("apt-get")), 3)
+
+    def test_a_user_without_sudo_is_told_the_command_in_one_line(self):
+        machine = Machine(self.folder, uid=1000)
+        (machine.bin / "ninja").unlink()
+        done = machine.run("info")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertIn("apt-get install ninja-build", done.stderr)
+
+    def test_a_failed_build_shows_its_errors_and_runs_nothing(self):
+        machine = Machine(self.folder)
+        done = machine.run("info", COMPILER_FAILS="yes")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("error: no such thing", done.stderr)
+
+    def test_a_moved_repository_is_configured_again(self):
+        machine = Machine(self.folder)
+        machine.run("info")
+        machine.root = machine.root.rename(self.folder / "moved")
+        self.assertEqual(machine.run("info").returncode, 3)
+        self.assertEqual(len(machine.calls("cmake")), 2)
+
+    def test_an_nvidia_driver_without_cuda_is_told(self):
+        machine = Machine(self.folder)
+        machine.command("nvidia-smi")
+        self.assertIn("no CUDA backend", machine.run("info").stderr)
+        (machine.root / "kernels/cuda").mkdir(parents=True)
+        done = machine.run("info", CUDA_HOME=str(self.folder))
+        self.assertIn("install the CUDA toolkit", done.stderr)
+        self.assertEqual(done.returncode, 3)
+        machine.command("nvcc")
+        self.assertNotIn("CUDA", machine.run("info").stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
