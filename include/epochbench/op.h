@@ -45,6 +45,7 @@ enum class Op : std::uint8_t {
 };                            //   dz = dy where y > 0, the shortcut's gradient
 
 const char* name(Op op);
+bool is_composite(Op op);
 
 struct MatmulAttributes {
   bool transpose_a = false;  // a is stored [k,m]

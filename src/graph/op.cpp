@@ -67,6 +67,8 @@ const char* name(Op op) {
   return "?";
 }
 
+bool is_composite(Op op) { return op >= Op::linear; }  // composites stand last
+
 namespace {
 
 std::string number(double value) {

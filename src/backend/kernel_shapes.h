@@ -1,0 +1,18 @@
+// From a node and its tensors to the sizes that kernels take; shared by the backends.
+#pragma once
+
+#include "epochbench/graph.h"
+#include "kernels/shapes.h"
+
+namespace epochbench {
+
+GemmShape gemm_shape(const Graph& graph, const Node& node);      // matmul, linear
+Conv2dShape conv2d_shape(const Graph& graph, const Node& node);  // conv2d, conv2d_bias and the gradients
+PoolShape pool_shape(const Graph& graph, const Node& node);      // max_pool and its gradient
+
+struct RowsChannels {
+  std::int64_t rows, channels;  // all extents but the last, and the last
+};
+RowsChannels rows_channels(const TensorDesc& desc);
+
+}  // namespace epochbench

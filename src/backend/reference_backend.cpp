@@ -1,0 +1,127 @@
+// The reference backend: the graph without fusion, on the naive double-accumulating kernels. The oracle of the tests.
+#include <stdexcept>
+
+#include "kernels/reference/kernels.h"
+#include "src/backend/host_executable.h"
+#include "src/backend/kernel_shapes.h"
+
+namespace epochbench {
+namespace {
+
+constexpr const char* kNoComposites = "the reference backend runs the parts, not the composite";
+
+template <typename AttributesType>
+const AttributesType& attributes(const Node& node) {
+  return std::get<AttributesType>(node.attributes);
+}
+
+HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& memory) {
+  namespace k = reference;
+  const ValueMemory* m = &memory;
+  const std::vector<ValueId> in = node.inputs, out = node.outputs;
+  const TensorDesc first = graph.desc(in[0]);
+  const std::int64_t n = first.elements();
+  const auto [rows, channels] = rows_channels(first);
+  switch (node.op) {
+    case Op::matmul:
+      return [=, s = gemm_shape(graph, node)] { k::gemm(m->get(out[0]), m->get(in[0]), m->get(in[1]), s, {}); };
+    case Op::bias_add:
+      return
+          [=, rows = rows, channels = channels] { k::bias_add(m->get(out[0]), m->get(in[0]), m->get(in[1]), rows, channels); };
+    case Op::bias_add_grad:
+      return [=, rows = rows, channels = channels] { k::bias_add_grad(m->get(out[0]), m->get(in[0]), rows, channels); };
+    case Op::relu:
+      return [=] { k::relu(m->get(out[0]), m->get(in[0]), n); };
+    case Op::relu_grad:
+      return [=] { k::relu_grad(m->get(out[0]), m->get(in[0]), m->get(in[1]), n); };
+    case Op::add:
+      return [=] { k::add(m->get(out[0]), m->get(in[0]), m->get(in[1]), n); };
+    case Op::reshape:
+      return {};
+    case Op::conv2d:
+      return [=, s = conv2d_shape(graph, node)] { k::conv2d(m->get(out[0]), m->get(in[0]), m->get(in[1]), s, {}); };
+    case Op::conv2d_grad_input:
+      return [=, s = conv2d_shape(graph, node)] { k::conv2d_grad_input(m->get(out[0]), m->get(in[0]), m->get(in[1]), s); };
+    case Op::conv2d_grad_weight:
+      return [=, s = conv2d_shape(graph, node)] { k::conv2d_grad_weight(m->get(out[0]), m->get(in[0]), m->get(in[1]), s); };
+    case Op::batch_norm:
+      return [=, rows = rows, channels = channels, a = attributes<BatchNormAttributes>(node)] {
+        k::batch_norm(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(out[3]), m->get(out[4]), m->get(in[0]),
+                      m->get(in[1]), m->get(in[2]), nullptr, rows, channels, a.epsilon, a.momentum, false);
+      };
+    case Op::batch_norm_inference:
+      return [=, rows = rows, channels = channels, a = attributes<BatchNormAttributes>(node)] {
+        k::batch_norm_inference(m->get(out[0]), m->get(in[0]), m->get(in[1]), m->get(in[2]), m->get(in[3]), m->get(in[4]),
+                                nullptr, rows, channels, a.epsilon, false);
+      };
+    case Op::batch_norm_grad:
+      return [=, rows = rows, channels = channels] {
+        k::batch_norm_grad(m->get(out[0]), m->get(out[1]), m->get(out[2]), nullptr, m->get(in[0]), nullptr, m->get(in[1]),
+                           m->get(in[2]), m->get(in[3]), m->get(in[4]), rows, channels);
+      };
+    case Op::max_pool:
+      return [=, s = pool_shape(graph, node)] { k::max_pool(m->get(out[0]), m->get<std::uint8_t>(out[1]), m->get(in[0]), s); };
+    case Op::max_pool_grad:
+      return
+          [=, s = pool_shape(graph, node)] { k::max_pool_grad(m->get(out[0]), m->get(in[0]), m->get<std::uint8_t>(in[1]), s); };
+    case Op::global_average_pool:
+      return [=, x = first.shape] { k::global_average_pool(m->get(out[0]), m->get(in[0]), x[0], x[1] * x[2], x[3]); };
+    case Op::global_average_pool_grad:
+      return [=, x = graph.desc(out[0]).shape] {
+        k::global_average_pool_grad(m->get(out[0]), m->get(in[0]), x[0], x[1] * x[2], x[3]);
+      };
+    case Op::cross_entropy:
+      return [=, rows = rows, channels = channels, mean = attributes<CrossEntropyAttributes>(node).mean] {
+        k::cross_entropy(m->get(out[0]), m->get(out[1]), m->get(in[0]), m->get<std::int32_t>(in[1]), rows, channels, mean);
+      };
+    case Op::cross_entropy_grad:
+      return [=, rows = rows, channels = channels, mean = attributes<CrossEntropyAttributes>(node).mean] {
+        k::cross_entropy_grad(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), m->get(in[2]), rows, channels, mean);
+      };
+    case Op::count_correct:
+      return [=, rows = rows, channels = channels] {
+        k::count_correct(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), rows, channels);
+      };
+    case Op::sgd:
+      return [=, tensors = sgd_tensors(graph, node, memory), a = attributes<SgdAttributes>(node)] {
+        k::sgd(tensors.data(), static_cast<int>(tensors.size()), m->get(in[0]), {a.momentum, a.weight_decay});
+      };
+    case Op::adamw:
+      return [=, tensors = adamw_tensors(graph, node, memory), a = attributes<AdamwAttributes>(node)] {
+        k::adamw(tensors.data(), static_cast<int>(tensors.size()), m->get(in[0]), m->get<std::int32_t>(in[1]),
+                 {a.beta1, a.beta2, a.epsilon});
+      };
+    case Op::increment:
+      return [=] { ++*m->get<std::int32_t>(out[0]); };
+    case Op::linear:
+    case Op::conv2d_bias:
+    case Op::batch_norm_relu:
+    case Op::batch_norm_inference_relu:
+    case Op::batch_norm_relu_grad:
+      throw std::invalid_argument(std::string(name(node.op)) + ": " + kNoComposites);
+  }
+  throw std::logic_error("op without a reference kernel");
+}
+
+class ReferenceBackend final : public Backend {
+ public:
+  DeviceInfo device() const override { return {"reference", "naive loops in double precision", 1, "portable", 0}; }
+
+  std::optional<std::string> unsupported(const Graph&, const Node& node) const override {
+    return is_composite(node.op) ? std::optional<std::string>(kNoComposites) : std::nullopt;
+  }
+  std::size_t workspace_bytes(const Graph&, const Node&) const override { return 0; }
+
+  std::unique_ptr<Executable> compile(const Program& program) const override {
+    return std::make_unique<HostExecutable>(
+        program, 1, [](const Graph& graph, const Node& node, const ValueMemory& memory, void*) {
+          return CompiledNode{compile_node(graph, node, memory), std::string("reference ") + name(node.op)};
+        });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_reference_backend() { return std::make_unique<ReferenceBackend>(); }
+
+}  // namespace epochbench
