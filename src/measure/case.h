@@ -9,6 +9,7 @@
 
 #include "epochbench/backend.h"
 #include "epochbench/batch_source.h"
+#include "epochbench/dataset.h"
 #include "epochbench/result.h"
 
 namespace epochbench {
@@ -41,8 +42,9 @@ struct CaseSpec {
 
 // A case that is built and compiled: what the child's server drives.
 struct PreparedCase {
+  std::unique_ptr<Dataset> dataset;      // what `batches` reads, where it reads one
   std::unique_ptr<Executable> executable;
-  std::unique_ptr<BatchSource> batches;  // destroyed before the executable, whose slots it fills
+  std::unique_ptr<BatchSource> batches;  // destroyed first: it fills the executable's slots from the data set
   Entry entry = Entry::train;            // what is timed
   bool evaluates = false;                // there is a test split and an evaluate entry
   Device device;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "epochbench/backend.h"
 #include "epochbench/dataset.h"
@@ -14,26 +15,38 @@
 
 namespace epochbench {
 
-// What is known of a case before anything runs. samples_per_epoch needs the data set, whose errors it throws:
-// DataError for data, std::invalid_argument for the model.
-Workload describe_workload(const CaseSpec& spec);
+// A model with everything that identifies the workload.
+struct WorkloadSpec {
+  Model model;
+  ModelConfig config;
+  OptimizerSpec optimizer;
+};
+// Errors: std::invalid_argument, one line, for an unknown model or option.
+WorkloadSpec workload_spec(const CaseSpec& spec);
 
 struct Counts {
   std::int64_t parameters = 0;
   double forward_flops_per_sample = 0, train_flops_per_sample = 0;
-  std::string fingerprint, optimizer;
+  std::string fingerprint;
 };
-Counts count(const Model& model, const ModelConfig& config, const OptimizerSpec& optimizer);
+Counts count(const WorkloadSpec& workload);
 
-// All entries through all passes, for this backend.
-// Errors: GraphError; std::invalid_argument with the reason for a node that the backend cannot run.
-Program make_program(const Model& model, const ModelConfig& config, const OptimizerSpec& optimizer, const Backend& backend);
+// What is known of a case before anything runs. Errors: as workload_spec; DataError for the data set.
+Workload describe_workload(const CaseSpec& spec);
 
-// Initial weights and learning rate, the same for every backend: one Philox stream a parameter name.
-void initialize(Executable& executable, const Program& program, const OptimizerSpec& optimizer, std::uint64_t seed);
+// The entries that a mode needs: train and evaluate, or forward alone.
+std::vector<Entry> entries_of_mode(const std::string& mode);
 
-std::unique_ptr<Backend> make_backend(const std::string& device, int threads);  // DeviceError with the reason
+// These entries through all passes, for this backend. Errors: GraphError, also for a node that the backend cannot run.
+Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries);
 
+// Initial values of all variables, the same for every backend: one Philox stream a variable name, key = seed.
+void initialize(Executable& executable, const Program& program, std::uint64_t seed);
+
+// "cpu" with this many threads. Errors: DeviceError with the reason why a device is not usable here.
+std::unique_ptr<Backend> make_backend(const std::string& device, int threads);
+
+// Builds, checks that it fits into memory (OutOfMemory with both numbers), compiles, initializes, starts the loader.
 PreparedCase prepare_case(const CaseSpec& spec);
 
 }  // namespace epochbench

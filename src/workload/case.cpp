@@ -1,0 +1,99 @@
+// One case, from its description to something that runs.
+#include <chrono>
+
+#include "src/data/loader.h"
+#include "src/measure/environment.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+namespace {
+
+// Samples that one epoch trains: whole batches of real data; the nominal number where an epoch is only projected.
+std::int64_t samples_per_epoch(const CaseSpec& spec, const Dataset& dataset) {
+  const std::int64_t samples = dataset.samples(Split::train);
+  const bool runs_epochs = spec.stop.epochs || spec.stop.until;
+  return dataset.synthetic() && !runs_epochs ? samples : samples / spec.batch * spec.batch;
+}
+
+std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& workload) {
+  const ModelFamily& family = *workload.model.family;
+  return open_dataset(spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch),
+                      spec.seed);
+}
+
+std::string megabytes(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
+
+void check_memory(const CaseSpec& spec, std::int64_t planned, std::int64_t available) {
+  if (planned > available)
+    throw OutOfMemory(spec.name + " needs " + megabytes(planned) + ", and " + megabytes(available) +
+                      " are available; try a smaller batch");
+}
+
+}  // namespace
+
+WorkloadSpec workload_spec(const CaseSpec& spec) {
+  WorkloadSpec workload;
+  workload.model = find_model(spec.model);
+  workload.config.options = workload.model.options;
+  workload.config.batch = spec.batch;
+  workload.config.dropout = spec.dropout.value_or(-1);
+  workload.optimizer = workload.model.family->optimizer(workload.config);
+  if (spec.learning_rate) workload.optimizer.learning_rate = *spec.learning_rate;
+  return workload;
+}
+
+Workload describe_workload(const CaseSpec& spec) {
+  const WorkloadSpec workload = workload_spec(spec);
+  const Counts counts = count(workload);
+  const auto dataset = open_data(spec, workload);
+  Workload description;
+  description.model = workload.model.name;
+  description.mode = spec.mode;
+  description.parameters = counts.parameters;
+  description.fingerprint = counts.fingerprint;
+  description.batch = spec.batch;
+  description.dataset = dataset->name();
+  description.samples_per_epoch = samples_per_epoch(spec, *dataset);
+  description.optimizer = workload.optimizer.to_string();
+  description.seed = spec.seed;
+  description.train_flops_per_sample = counts.train_flops_per_sample;
+  return description;
+}
+
+std::unique_ptr<Backend> make_backend(const std::string& device, int threads) {
+  if (device == "cpu") return make_cpu_backend(threads);
+  throw DeviceError("device " + device + " is not usable: this build has no CUDA backend");
+}
+
+PreparedCase prepare_case(const CaseSpec& spec) {
+  const WorkloadSpec workload = workload_spec(spec);
+  const auto backend = make_backend(spec.device, spec.threads);
+  PreparedCase prepared;
+  prepared.dataset = open_data(spec, workload);
+  prepared.samples_per_epoch = samples_per_epoch(spec, *prepared.dataset);
+  const DeviceInfo device = backend->device();
+  prepared.device = {device.backend, device.name, device.threads, device.isa};
+  prepared.entry = spec.mode == "forward" ? Entry::forward : Entry::train;
+  prepared.evaluates = prepared.entry == Entry::train && prepared.dataset->samples(Split::test) > 0;
+
+  const auto begin = std::chrono::steady_clock::now();
+  const Program program = make_program(workload, *backend, entries_of_mode(spec.mode));
+  prepared.planned_bytes = memory(program).total();
+  check_memory(spec, prepared.planned_bytes, available_memory_bytes());
+  prepared.resident_before_bytes = resident_bytes();
+  prepared.executable = backend->compile(program);
+  initialize(*prepared.executable, program, spec.seed);
+  prepared.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+
+  const LoaderOptions options{.order = spec.order == "sequential" ? Order::sequential : Order::shuffled,
+                              .batch = spec.batch,
+                              .seed = spec.seed,
+                              .threads = 1};
+  const int inputs = prepared.entry == Entry::forward ? 1 : 2;
+  prepared.batches = std::make_unique<Loader>(*prepared.dataset, options, inputs, [&](InputSlot slot, int input) {
+    return prepared.executable->stage(slot, input);
+  });
+  return prepared;
+}
+
+}  // namespace epochbench

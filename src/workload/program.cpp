@@ -1,0 +1,107 @@
+// Programs: the passes in their order, and the initial values.
+#include <algorithm>
+
+#include "epochbench/philox.h"
+#include "src/graph/passes.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+namespace {
+
+// The forward graph up to the loss or the logits; values are the graph's outputs "loss", "correct", "logits".
+Graph forward_graph(const WorkloadSpec& workload, Entry entry) {
+  ModelConfig config = workload.config;
+  config.training = entry == Entry::train;
+  Graph graph;
+  const ValueId logits = workload.model.family->build(graph, config);
+  if (entry == Entry::forward) {
+    graph.add_output("logits", logits);
+    return graph;
+  }
+  const ValueId labels = graph.add_input("labels", {{graph.desc(logits).shape[0]}, DType::i32});
+  const bool mean = entry == Entry::train;
+  graph.add_output("loss", graph.add_node(Op::cross_entropy, CrossEntropyAttributes{mean}, {logits, labels}, "loss")[0]);
+  if (entry == Entry::evaluate)
+    graph.add_output("correct", graph.add_node(Op::count_correct, {}, {logits, labels}, "correct")[0]);
+  return graph;
+}
+
+void append_training(Graph& graph, const OptimizerSpec& optimizer) {
+  append_optimizer(graph, optimizer, append_gradient(graph, graph.output("loss")));
+}
+
+double total_flops(const Graph& graph) {
+  double sum = 0;
+  for (const Node& node : graph.nodes) sum += flops(graph, node);
+  return sum;
+}
+
+float initial_value(const Initializer& initializer, const PhiloxBlock& words, int lane) {
+  switch (initializer.kind) {
+    case Initializer::Kind::constant: return static_cast<float>(initializer.scale);
+    case Initializer::Kind::uniform:
+      return static_cast<float>((2 * uniform01(words[static_cast<std::size_t>(lane)]) - 1) * initializer.scale);
+    case Initializer::Kind::normal: {
+      const auto pair = normal_pair(words[lane < 2 ? 0 : 2], words[lane < 2 ? 1 : 3]);
+      return static_cast<float>(pair[static_cast<std::size_t>(lane % 2)] * initializer.scale);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+Counts count(const WorkloadSpec& workload) {
+  Graph graph = forward_graph(workload, Entry::train);
+  Counts counts;
+  for (const Variable& variable : graph.variables)
+    if (variable.role == VariableRole::parameter) counts.parameters += variable.desc.elements();
+  const auto batch = static_cast<double>(workload.config.batch);
+  counts.forward_flops_per_sample = total_flops(graph) / batch;
+  counts.fingerprint =
+      fingerprint(graph, workload.optimizer.to_string() + "\nbatch " + std::to_string(workload.config.batch) + "\n");
+  append_training(graph, workload.optimizer);
+  counts.train_flops_per_sample = total_flops(graph) / batch;
+  return counts;
+}
+
+std::vector<Entry> entries_of_mode(const std::string& mode) {
+  return mode == "forward" ? std::vector<Entry>{Entry::forward} : std::vector<Entry>{Entry::train, Entry::evaluate};
+}
+
+Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries) {
+  Program program;
+  for (Entry entry : entries) {
+    Graph graph = forward_graph(workload, entry);
+    if (entry == Entry::train) append_training(graph, workload.optimizer);
+    fuse(graph, [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); });
+    for (const Node& node : graph.nodes)
+      if (const auto reason = backend.unsupported(graph, node))
+        throw GraphError(workload.model.name + ": " + node.name + ": " + *reason);
+    MemoryPlan plan =
+        plan_memory(graph, [&](const Graph& whole, const Node& node) { return backend.workspace_bytes(whole, node); });
+    for (const Variable& variable : graph.variables)
+      if (std::none_of(program.variables.begin(), program.variables.end(),
+                       [&](const Variable& known) { return known.name == variable.name; }))
+        program.variables.push_back(variable);
+    program.entries[static_cast<std::size_t>(entry)] = EntryGraph{std::move(graph), std::move(plan)};
+  }
+  return program;
+}
+
+void initialize(Executable& executable, const Program& program, std::uint64_t seed) {
+  std::vector<float> values;
+  for (const Variable& variable : program.variables) {
+    values.resize(static_cast<std::size_t>(variable.desc.elements()));
+    const std::uint32_t name = name_hash(variable.name);
+    for (std::size_t i = 0; i < values.size(); i += 4) {
+      const PhiloxBlock words =
+          philox(seed, {static_cast<std::uint32_t>(i / 4), 0, name, static_cast<std::uint32_t>(RandomStream::weights)});
+      for (std::size_t lane = 0; lane < 4 && i + lane < values.size(); ++lane)
+        values[i + lane] = initial_value(variable.initializer, words, static_cast<int>(lane));
+    }
+    executable.write(variable.name, values);
+  }
+}
+
+}  // namespace epochbench
