@@ -1,0 +1,73 @@
+// From a SPEC to a data set: the one place that knows them all.
+#include "epochbench/dataset.h"
+
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "epochbench/embedded.h"
+#include "src/data/byte_source.h"
+#include "src/data/cifar10.h"
+#include "src/data/idx.h"
+#include "src/data/image_dataset.h"
+#include "src/data/synthetic.h"
+
+namespace epochbench {
+namespace {
+
+// The handwritten digits that travel inside the binary (bench/data/README.md). Sample i is test when i mod 5 is 4.
+std::pair<ImageSet, ImageSet> read_digits() {
+  const auto open = [](const char* path) {
+    const auto bytes = embedded_file(path);
+    if (!bytes) throw std::logic_error(std::string("the binary was built without ") + path);
+    return open_memory(in_quotes(path), *bytes);
+  };
+  const auto images = open("bench/data/digits-images.idx3-ubyte");
+  const auto labels = open("bench/data/digits-labels.idx1-ubyte");
+  const ImageSet all = read_idx(*images, *labels);
+  const std::int64_t pixels = all.height * all.width;
+  ImageSet train{all.source, all.height, all.width, 1, {}, {}};
+  ImageSet test = train;
+  for (std::int64_t i = 0; i < all.samples(); ++i) {
+    ImageSet& set = i % 5 == 4 ? test : train;
+    set.pixels.insert(set.pixels.end(), all.pixels.begin() + i * pixels, all.pixels.begin() + (i + 1) * pixels);
+    set.labels.push_back(all.labels[static_cast<std::size_t>(i)]);
+  }
+  return {std::move(train), std::move(test)};
+}
+
+std::filesystem::path folder_of(std::string_view spec, std::string_view kind) {
+  const std::string_view folder = spec.substr(kind.size());
+  std::error_code error;
+  if (folder.empty() || folder.find('\0') != std::string_view::npos || !std::filesystem::is_directory(folder, error)) {
+    throw DataError("data " + in_quotes(spec) + ": " + in_quotes(folder) +
+                    " is no folder: name the one with the files (--data " + std::string(kind) + "DIR)");
+  }
+  return folder;
+}
+
+struct FolderFormat {
+  std::string_view kind;
+  ImageSet (*read)(const std::filesystem::path& folder, Split split);
+};
+constexpr std::array kFolderFormats{FolderFormat{"idx:", read_idx_split}, FolderFormat{"cifar10:", read_cifar10_split}};
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& sample, std::int64_t nominal_samples,
+                                      std::uint64_t seed) {
+  const std::string name(spec);
+  if (spec == "synthetic") return make_synthetic(name, sample, nominal_samples, seed);
+  if (spec == "digits") {
+    auto [train, test] = read_digits();
+    return std::make_unique<ImageDataset>(name, sample, std::move(train), std::move(test));
+  }
+  for (const auto& [kind, read] : kFolderFormats) {
+    if (spec.substr(0, kind.size()) != kind) continue;
+    const std::filesystem::path folder = folder_of(spec, kind);
+    return std::make_unique<ImageDataset>(name, sample, read(folder, Split::train), read(folder, Split::test));
+  }
+  throw DataError("unknown data " + in_quotes(spec) + ": use synthetic, digits, idx:DIR or cifar10:DIR (--data)");
+}
+
+}  // namespace epochbench

@@ -1,0 +1,78 @@
+#include "src/data/idx.h"
+
+#include <array>
+#include <system_error>
+
+namespace epochbench {
+namespace {
+
+constexpr std::uint8_t kUnsignedByte = 0x08;
+
+[[noreturn]] void fail(const ByteSource& source, const std::string& what) {
+  throw DataError("data file " + source.name() + " " + what + ": fetch it again, or name another folder");
+}
+
+// Header: two zero bytes, the element type, the number of dimensions, then each extent in 32 bits.
+template <std::size_t kDimensions>
+std::array<std::uint64_t, kDimensions> read_header(ByteSource& source, const char* what) {
+  const std::vector<std::uint8_t> magic = read_exactly(source, 4);
+  if (magic[0] != 0 || magic[1] != 0 || magic[2] != kUnsignedByte)
+    fail(source, "is no IDX file of unsigned bytes (it must begin with 00 00 08)");
+  if (magic[3] != kDimensions) {
+    fail(source, "has " + std::to_string(magic[3]) + " dimensions, not the " + std::to_string(kDimensions) + " of " + what);
+  }
+  const std::vector<std::uint8_t> bytes = read_exactly(source, 4 * kDimensions);
+  std::array<std::uint64_t, kDimensions> extents{};
+  std::uint64_t count = 1, total = 0;
+  bool overflows = false;
+  for (std::size_t d = 0; d < kDimensions; ++d) {
+    for (std::size_t b = 0; b < 4; ++b) extents[d] = extents[d] << 8 | bytes[4 * d + b];
+    if (extents[d] == 0) fail(source, d == 0 ? "has no sample" : "has images of zero size");
+    overflows |= __builtin_mul_overflow(count, extents[d], &count);
+  }
+  overflows |= __builtin_add_overflow(count, magic.size() + bytes.size(), &total);
+  if (overflows || total > source.most_bytes()) {
+    std::string extents_text;
+    for (std::uint64_t extent : extents) extents_text += (extents_text.empty() ? "" : "x") + std::to_string(extent);
+    fail(source, "is truncated or no IDX file: its header states " + extents_text + " bytes, more than it can hold");
+  }
+  return extents;
+}
+
+}  // namespace
+
+ImageSet read_idx(ByteSource& images, ByteSource& labels) {
+  const auto [samples, height, width] = read_header<3>(images, "images");
+  const auto [label_count] = read_header<1>(labels, "labels");
+  if (samples != label_count) {
+    fail(images, "has " + std::to_string(samples) + " images, but " + labels.name() + " has " + std::to_string(label_count) +
+                     " labels");
+  }
+  ImageSet set{images.name(),
+               static_cast<std::int64_t>(height),
+               static_cast<std::int64_t>(width),
+               1,
+               read_exactly(images, samples * height * width),
+               read_exactly(labels, label_count)};
+  expect_end(images);
+  expect_end(labels);
+  return set;
+}
+
+ImageSet read_idx_split(const std::filesystem::path& folder, Split split) {
+  const auto open = [&](const std::string& name) {
+    const std::filesystem::path plain = folder / name;
+    const std::filesystem::path compressed = folder / (name + ".gz");
+    std::error_code error;
+    if (std::filesystem::exists(plain, error)) return open_file(plain);
+    if (std::filesystem::exists(compressed, error)) return open_file(compressed);
+    throw DataError("data folder " + in_quotes(folder.string()) + " has neither " + name + " nor " + name +
+                    ".gz: put MNIST's four files there, or name another folder (--data idx:DIR)");
+  };
+  const std::string prefix = split == Split::train ? "train" : "t10k";
+  const auto images = open(prefix + "-images-idx3-ubyte");
+  const auto labels = open(prefix + "-labels-idx1-ubyte");
+  return read_idx(*images, *labels);
+}
+
+}  // namespace epochbench

@@ -1,0 +1,120 @@
+#include "src/data/image_dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace epochbench {
+namespace {
+
+std::string size_of(const ImageSet& set) {
+  return std::to_string(set.height) + "x" + std::to_string(set.width) + "x" + std::to_string(set.channels);
+}
+
+void check(const ImageSet& set, const SampleSpec& sample) {
+  if (set.samples() == 0) throw DataError("data in " + set.source + " have no sample: use a set with at least one");
+  if (set.channels != 1 && set.channels != sample.channels) {
+    throw DataError("data in " + set.source + " are images of " + std::to_string(set.channels) + " channels, the model takes " +
+                    std::to_string(sample.channels) + ": use another model, or grey images, which are repeated");
+  }
+  const auto wrong = std::find_if(set.labels.begin(), set.labels.end(), [&](int label) { return label >= sample.classes; });
+  if (wrong != set.labels.end()) {
+    throw DataError("data in " + set.source + " have label " + std::to_string(*wrong) + " at sample " +
+                    std::to_string(wrong - set.labels.begin()) + ", the model's classes are 0 to " +
+                    std::to_string(sample.classes - 1) + ": use labels or a model that fit");
+  }
+}
+
+}  // namespace
+
+ImageDataset::ImageDataset(std::string name, const SampleSpec& sample, ImageSet train, ImageSet test)
+    : name_(std::move(name)), sample_(sample), train_(std::move(train)), test_(std::move(test)) {
+  check(train_, sample_);
+  check(test_, sample_);
+  if (train_.height != test_.height || train_.width != test_.width || train_.channels != test_.channels) {
+    throw DataError("training images in " + train_.source + " are " + size_of(train_) + ", test images in " + test_.source +
+                    " are " + size_of(test_) + ": both splits must be of one size");
+  }
+  standardise();
+  if (train_.height != sample_.height || train_.width != sample_.width) {
+    rows_ = taps(train_.height, sample_.height);
+    columns_ = taps(train_.width, sample_.width);
+  }
+}
+
+// Counting the pixel values makes the sums exact, whatever the order or the number of pixels.
+void ImageDataset::standardise() {
+  const auto channels = static_cast<std::size_t>(train_.channels);
+  std::vector<std::array<std::int64_t, 256>> counts(channels);
+  for (std::size_t i = 0; i < train_.pixels.size(); i += channels)
+    for (std::size_t c = 0; c < channels; ++c) ++counts[c][train_.pixels[i + c]];
+  const double pixels = static_cast<double>(train_.pixels.size() / channels);
+  value_of_.resize(channels);
+  for (std::size_t c = 0; c < channels; ++c) {
+    double sum = 0, squares = 0;
+    for (int v = 0; v < 256; ++v) sum += v * static_cast<double>(counts[c][static_cast<std::size_t>(v)]);
+    const double mean = sum / pixels;
+    for (int v = 0; v < 256; ++v)
+      squares += (v - mean) * (v - mean) * static_cast<double>(counts[c][static_cast<std::size_t>(v)]);
+    const double deviation = std::sqrt(squares / pixels);
+    for (int v = 0; v < 256; ++v)
+      value_of_[c][static_cast<std::size_t>(v)] = static_cast<float>((v - mean) / (deviation > 0 ? deviation : 1));
+  }
+}
+
+std::vector<ImageDataset::Tap> ImageDataset::taps(std::int64_t source, std::int64_t target) {
+  std::vector<Tap> taps;
+  for (std::int64_t i = 0; i < target; ++i) {
+    const double centre = (static_cast<double>(i) + 0.5) * static_cast<double>(source) / static_cast<double>(target) - 0.5;
+    const double below = std::floor(centre);
+    const auto first = static_cast<std::int64_t>(below);
+    taps.push_back({std::clamp<std::int64_t>(first, 0, source - 1), std::clamp<std::int64_t>(first + 1, 0, source - 1),
+                    static_cast<float>(centre - below)});
+  }
+  return taps;
+}
+
+void ImageDataset::fill(Split split, std::int64_t index, std::uint64_t, std::int64_t row,
+                        std::span<const std::span<std::byte>> inputs) const {
+  const ImageSet& from = set(split);
+  const std::uint8_t* pixels = from.pixels.data() + index * from.height * from.width * from.channels;
+  float* image = reinterpret_cast<float*>(inputs[0].data()) + row * sample_.height * sample_.width * sample_.channels;
+  if (rows_.empty()) {
+    copy_image(image, pixels);
+  } else {
+    resize_image(image, pixels);
+  }
+  if (inputs.size() > 1) reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = from.labels[static_cast<std::size_t>(index)];
+}
+
+void ImageDataset::copy_image(float* image, const std::uint8_t* pixels) const {
+  const std::int64_t channels = sample_.channels, count = sample_.height * sample_.width;
+  const bool grey = train_.channels == 1;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const float* value_of = value_of_[grey ? 0 : static_cast<std::size_t>(c)].data();
+    const std::uint8_t* from = pixels + (grey ? 0 : c);
+    for (std::int64_t i = 0; i < count; ++i) image[i * channels + c] = value_of[from[i * train_.channels]];
+  }
+}
+
+void ImageDataset::resize_image(float* image, const std::uint8_t* pixels) const {
+  const std::int64_t source_channels = train_.channels, channels = sample_.channels, pitch = train_.width * source_channels;
+  for (const Tap& row : rows_) {
+    const std::uint8_t* upper = pixels + row.first * pitch;
+    const std::uint8_t* lower = pixels + row.second * pitch;
+    for (const Tap& column : columns_) {
+      for (std::int64_t c = 0; c < source_channels; ++c) {
+        const float* value_of = value_of_[static_cast<std::size_t>(c)].data();
+        const std::int64_t left = column.first * source_channels + c, right = column.second * source_channels + c;
+        const float above = value_of[upper[left]] + column.weight * (value_of[upper[right]] - value_of[upper[left]]);
+        const float below = value_of[lower[left]] + column.weight * (value_of[lower[right]] - value_of[lower[left]]);
+        image[c] = above + row.weight * (below - above);
+      }
+      if (source_channels == 1) std::fill_n(image + 1, channels - 1, image[0]);
+      image += channels;
+    }
+  }
+}
+
+}  // namespace epochbench

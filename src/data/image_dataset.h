@@ -1,0 +1,54 @@
+// Labelled images of 8 bits a channel, and the data set that feeds them to a model of another size.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "epochbench/dataset.h"
+
+namespace epochbench {
+
+struct ImageSet {
+  std::string source;  // the file or folder, in quotes, for messages
+  std::int64_t height = 0, width = 0, channels = 1;
+  std::vector<std::uint8_t> pixels;  // [samples, height, width, channels]
+  std::vector<std::uint8_t> labels;  // [samples]
+  std::int64_t samples() const { return static_cast<std::int64_t>(labels.size()); }
+};
+
+// Two splits in memory. An image is standardised by the mean and the deviation of the training split's raw pixels, one pair
+// a channel, and resized to the model's input: bilinear, half-pixel centres, edges clamped, no low-pass filter before
+// shrinking. A channel of deviation 0 is only shifted. A grey image is repeated over the model's channels.
+class ImageDataset final : public Dataset {
+ public:
+  // Errors: DataError for an empty split, splits of two image sizes, labels that are no class of the model, and channels
+  // that do not fit.
+  ImageDataset(std::string name, const SampleSpec& sample, ImageSet train, ImageSet test);
+
+  const std::string& name() const override { return name_; }
+  bool synthetic() const override { return false; }
+  std::int64_t samples(Split split) const override { return set(split).samples(); }
+  void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
+            std::span<const std::span<std::byte>> inputs) const override;
+
+ private:
+  struct Tap {  // the two source rows or columns of a target one, and the share of the second
+    std::int64_t first, second;
+    float weight;
+  };
+  static std::vector<Tap> taps(std::int64_t source, std::int64_t target);
+  const ImageSet& set(Split split) const { return split == Split::train ? train_ : test_; }
+  void standardise();
+  void copy_image(float* image, const std::uint8_t* pixels) const;
+  void resize_image(float* image, const std::uint8_t* pixels) const;
+
+  std::string name_;
+  SampleSpec sample_;
+  ImageSet train_, test_;
+  std::vector<std::array<float, 256>> value_of_;  // [channel of the images] standardised value of each pixel value
+  std::vector<Tap> rows_, columns_;               // empty when nothing is resized
+};
+
+}  // namespace epochbench

@@ -1,0 +1,59 @@
+#include "src/data/synthetic.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "epochbench/philox.h"
+
+namespace epochbench {
+namespace {
+
+// Counter: (element / 4, sample, what, stream).
+constexpr std::uint32_t kImage = 0, kLabel = 1;
+
+class SyntheticDataset final : public Dataset {
+ public:
+  SyntheticDataset(std::string name, const SampleSpec& sample, std::int64_t samples, std::uint64_t seed)
+      : name_(std::move(name)), sample_(sample), samples_(samples), seed_(seed) {}
+
+  const std::string& name() const override { return name_; }
+  bool synthetic() const override { return true; }
+  std::int64_t samples(Split split) const override { return split == Split::train ? samples_ : 0; }
+
+  void fill(Split, std::int64_t index, std::uint64_t, std::int64_t row,
+            std::span<const std::span<std::byte>> inputs) const override {
+    const std::int64_t elements = sample_.height * sample_.width * sample_.channels;
+    float* image = reinterpret_cast<float*>(inputs[0].data()) + row * elements;
+    for (std::int64_t i = 0; i < elements; i += 4) {
+      const PhiloxBlock words = draw(static_cast<std::uint32_t>(i / 4), index, kImage);
+      const auto [a, b] = normal_pair(words[0], words[1]);
+      const auto [c, d] = normal_pair(words[2], words[3]);
+      const float values[4] = {static_cast<float>(a), static_cast<float>(b), static_cast<float>(c), static_cast<float>(d)};
+      std::copy_n(values, std::min<std::int64_t>(4, elements - i), image + i);
+    }
+    if (inputs.size() > 1) {
+      const std::uint64_t word = draw(0, index, kLabel)[0];
+      const std::uint64_t label = (word * static_cast<std::uint64_t>(sample_.classes)) >> 32;
+      reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = static_cast<std::int32_t>(label);
+    }
+  }
+
+ private:
+  PhiloxBlock draw(std::uint32_t block, std::int64_t index, std::uint32_t what) const {
+    return philox(seed_, {block, static_cast<std::uint32_t>(index), what, static_cast<std::uint32_t>(RandomStream::synthetic)});
+  }
+
+  std::string name_;
+  SampleSpec sample_;
+  std::int64_t samples_;
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> make_synthetic(std::string name, const SampleSpec& sample, std::int64_t nominal_samples,
+                                        std::uint64_t seed) {
+  return std::make_unique<SyntheticDataset>(std::move(name), sample, nominal_samples, seed);
+}
+
+}  // namespace epochbench
