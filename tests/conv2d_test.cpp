@@ -1,0 +1,186 @@
+// Convolution and its gradients of every instruction set that this CPU has, against the reference.
+#include "kernels/cpu/kernels.h"
+#include "kernels/reference/kernels.h"
+#include "tests/support/compare.h"
+
+namespace epochbench {
+namespace {
+
+using test::GuardedBuffer;
+using test::random_floats;
+
+Conv2dShape make_shape(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels,
+                       std::int64_t out_channels, std::int64_t kernel_height, std::int64_t kernel_width, std::int64_t stride,
+                       std::int64_t padding) {
+  return {batch,
+          height,
+          width,
+          channels,
+          (height + 2 * padding - kernel_height) / stride + 1,
+          (width + 2 * padding - kernel_width) / stride + 1,
+          out_channels,
+          kernel_height,
+          kernel_width,
+          stride,
+          padding};
+}
+
+std::string describe(const cpu::Kernels& kernels, const Conv2dShape& s, int threads) {
+  const auto field = [](const char* name, std::int64_t value) { return std::string(" ") + name + "=" + std::to_string(value); };
+  return std::string(kernels.isa) + " conv2d" + field("n", s.batch) + field("h", s.height) + field("w", s.width) +
+         field("c", s.channels) + field("k", s.out_channels) + field("r", s.kernel_height) + field("s", s.kernel_width) +
+         field("stride", s.stride) + field("pad", s.padding) + field("threads", threads);
+}
+
+GuardedBuffer<float> workspace_of(std::size_t bytes) {
+  return GuardedBuffer<float>(static_cast<std::int64_t>(bytes / sizeof(float)));
+}
+
+// Every addition rounds by eps/2 of the partial sum, which is of the size of the result or of sqrt(terms); the errors of
+// `terms` additions add up like a random walk. Margins of 4 and 8.
+test::Tolerance tolerance_of(double terms) {
+  return {4 * test::kEps * std::sqrt(terms), test::sum_tolerance(terms, 1).absolute};
+}
+
+struct Operands {
+  explicit Operands(const Conv2dShape& s)
+      : x(random_floats(s.batch * s.height * s.width * s.channels, 1)),
+        weight(random_floats(s.out_channels * s.kernel_height * s.kernel_width * s.channels, 2)),
+        dy(random_floats(s.batch * s.out_height * s.out_width * s.out_channels, 3)),
+        bias(random_floats(s.out_channels, 4)) {}
+  GuardedBuffer<float> x, weight, dy, bias;
+};
+
+struct Results {
+  explicit Results(const Operands& o)
+      : y(static_cast<std::int64_t>(o.dy.size())),
+        y_epilogue(static_cast<std::int64_t>(o.dy.size())),
+        dx(static_cast<std::int64_t>(o.x.size())),
+        dweight(static_cast<std::int64_t>(o.weight.size())) {}
+  GuardedBuffer<float> y, y_epilogue, dx, dweight;
+};
+
+Results reference_results(const Conv2dShape& s, const Operands& o) {
+  Results r(o);
+  reference::conv2d(r.y.data(), o.x.data(), o.weight.data(), s, {});
+  reference::conv2d(r.y_epilogue.data(), o.x.data(), o.weight.data(), s, {o.bias.data(), true});
+  reference::conv2d_grad_input(r.dx.data(), o.dy.data(), o.weight.data(), s);
+  reference::conv2d_grad_weight(r.dweight.data(), o.dy.data(), o.x.data(), s);
+  return r;
+}
+
+// Outputs and workspaces start as NaN; neither may be left in, nor anything beside them be touched.
+Results run(const cpu::Kernels& kernels, const Conv2dShape& s, const Operands& o, int threads) {
+  Results r(o);
+  GuardedBuffer<float> forward = workspace_of(kernels.conv2d_workspace_bytes(s, threads));
+  kernels.conv2d(r.y.data(), o.x.data(), o.weight.data(), s, {}, forward.data(), threads);
+  kernels.conv2d(r.y_epilogue.data(), o.x.data(), o.weight.data(), s, {o.bias.data(), true}, forward.data(), threads);
+  GuardedBuffer<float> grad_input = workspace_of(kernels.conv2d_grad_input_workspace_bytes(s, threads));
+  kernels.conv2d_grad_input(r.dx.data(), o.dy.data(), o.weight.data(), s, grad_input.data(), threads);
+  GuardedBuffer<float> grad_weight = workspace_of(kernels.conv2d_grad_weight_workspace_bytes(s, threads));
+  kernels.conv2d_grad_weight(r.dweight.data(), o.dy.data(), o.x.data(), s, grad_weight.data(), threads);
+  for (const GuardedBuffer<float>* buffer : {&r.y, &r.y_epilogue, &r.dx, &r.dweight, &forward, &grad_input, &grad_weight})
+    EXPECT_TRUE(buffer->guards_intact());
+  return r;
+}
+
+void check(const Conv2dShape& s, std::initializer_list<int> teams = {1}) {
+  const Operands operands(s);
+  const Results expected = reference_results(s, operands);
+  const double taps = static_cast<double>(s.kernel_height * s.kernel_width);
+  for (cpu::Isa isa : cpu::kIsas) {
+    if (!cpu::available(isa)) continue;
+    for (int threads : teams) {
+      SCOPED_TRACE(describe(cpu::kernels(isa), s, threads));
+      const Results actual = run(cpu::kernels(isa), s, operands, threads);
+      test::expect_close(actual.y, expected.y, tolerance_of(taps * static_cast<double>(s.channels)));
+      test::expect_close(actual.y_epilogue, expected.y_epilogue, tolerance_of(taps * static_cast<double>(s.channels) + 1));
+      test::expect_close(actual.dx, expected.dx, tolerance_of(taps * static_cast<double>(s.out_channels)));
+      test::expect_close(actual.dweight, expected.dweight,
+                         tolerance_of(static_cast<double>(s.batch * s.out_height * s.out_width)));
+    }
+  }
+}
+
+TEST(Conv2d, EveryKernelStrideAndPaddingMatchesReference) {
+  for (std::int64_t kernel : {1, 2, 3, 5})
+    for (std::int64_t stride : {1, 2, 3})
+      for (std::int64_t padding : {0, 1, 2, 3})
+        for (std::int64_t size : {5, 8}) check(make_shape(2, size, size + 1, 5, 7, kernel, kernel, stride, padding));
+}
+
+// Around lanes and tile rows, and on both sides of the length from which a tap is a run of its own.
+TEST(Conv2d, ChannelCountsMatchReference) {
+  for (std::int64_t channels : {1, 3, 4, 8, 15, 16, 17, 33, 63, 64, 67, 96})
+    for (std::int64_t out_channels : {1, 6, 16, 31, 33, 70})
+      check(make_shape(1, 4, 6, channels, out_channels, 3, 3, channels % 2 == 0 ? 2 : 1, 1));
+}
+
+TEST(Conv2d, WidthsMatchReference) {
+  for (std::int64_t width : {1, 2, 13, 14, 15, 16, 17, 28, 32, 33}) check(make_shape(1, 3, width, 8, 20, 3, 3, 1, 1));
+}
+
+TEST(Conv2d, OnePixelMatchesReference) {
+  check(make_shape(1, 1, 1, 1, 1, 1, 1, 1, 0));
+  check(make_shape(3, 1, 1, 9, 4, 3, 3, 1, 1));
+  check(make_shape(2, 1, 1, 16, 16, 5, 5, 2, 2));
+  check(make_shape(2, 1, 1, 16, 16, 1, 1, 3, 0));
+}
+
+TEST(Conv2d, OblongImagesAndKernelsMatchReference) {
+  check(make_shape(2, 9, 4, 6, 5, 5, 1, 1, 2));
+  check(make_shape(2, 4, 9, 6, 5, 1, 5, 2, 2));
+  check(make_shape(1, 7, 20, 64, 5, 2, 7, 2, 3));
+}
+
+TEST(Conv2d, KernelThatCoversTheImageMatchesReference) { check(make_shape(6, 5, 5, 16, 12, 5, 5, 1, 0)); }
+
+// Rows and columns that no window meets: their gradient is zero.
+TEST(Conv2d, PixelsWithoutWindowsGetNoGradient) {
+  check(make_shape(2, 8, 8, 5, 5, 1, 1, 3, 0));
+  check(make_shape(2, 9, 10, 5, 5, 2, 2, 4, 0));
+  check(make_shape(2, 12, 11, 5, 5, 3, 3, 5, 1));
+}
+
+// More than the depth that one pass sums up, by runs that are whole and by runs that are cut.
+TEST(Conv2d, DeepProductsMatchReference) {
+  check(make_shape(1, 4, 4, 130, 40, 3, 3, 1, 1), {1, 3});
+  check(make_shape(1, 3, 3, 1100, 20, 1, 1, 2, 0), {1, 3});
+  check(make_shape(1, 2, 3, 1030, 18, 3, 3, 1, 1), {1, 3});
+  check(make_shape(1, 14, 14, 20, 12, 9, 9, 1, 4), {1, 3});
+}
+
+TEST(Conv2d, EveryTeamMatchesReference) {
+  const auto teams = {1, 2, 3, 5};
+  check(make_shape(4, 16, 16, 16, 16, 3, 3, 1, 1), teams);
+  check(make_shape(7, 8, 8, 16, 33, 3, 3, 2, 1), teams);
+  check(make_shape(2, 8, 8, 64, 64, 3, 3, 1, 1), teams);
+  check(make_shape(1, 16, 16, 3, 64, 7, 7, 2, 3), teams);
+  check(make_shape(9, 14, 14, 6, 16, 5, 5, 1, 0), teams);
+  check(make_shape(4, 8, 8, 32, 64, 1, 1, 1, 0), teams);
+  check(make_shape(4, 8, 8, 64, 128, 1, 1, 2, 0), teams);
+}
+
+// Enough weights that the threads divide the output channels among themselves instead of adding up.
+TEST(Conv2d, LargeWeightsMatchReference) { check(make_shape(1, 3, 3, 256, 300, 3, 3, 1, 1), {1, 2, 3, 4}); }
+
+TEST(Conv2d, RepeatsBitForBit) {
+  const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 1, 1);
+  const Operands operands(shape);
+  for (cpu::Isa isa : cpu::kIsas) {
+    if (!cpu::available(isa)) continue;
+    for (int threads : {1, 2, 3}) {
+      SCOPED_TRACE(describe(cpu::kernels(isa), shape, threads));
+      const Results first = run(cpu::kernels(isa), shape, operands, threads);
+      for (int repetition = 0; repetition < 5; ++repetition) {
+        const Results again = run(cpu::kernels(isa), shape, operands, threads);
+        test::expect_close(again.y, first.y, test::kExact);
+        test::expect_close(again.dx, first.dx, test::kExact);
+        test::expect_close(again.dweight, first.dweight, test::kExact);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace epochbench

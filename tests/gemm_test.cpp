@@ -1,0 +1,124 @@
+// Matrix products of every instruction set that this CPU has, against the reference.
+#include "kernels/cpu/kernels.h"
+#include "kernels/reference/kernels.h"
+#include "tests/support/compare.h"
+
+namespace epochbench {
+namespace {
+
+using test::GuardedBuffer;
+using test::random_floats;
+
+struct Case {
+  GemmShape shape;
+  bool bias = false, relu = false;
+  int threads = 1;
+};
+
+std::string describe(const cpu::Kernels& kernels, const Case& test) {
+  const GemmShape& s = test.shape;
+  return std::string(kernels.isa) + " gemm m=" + std::to_string(s.m) + " n=" + std::to_string(s.n) +
+         " k=" + std::to_string(s.k) + (s.transpose_a ? " transpose_a" : "") + (s.transpose_b ? " transpose_b" : "") +
+         (test.bias ? " bias" : "") + (test.relu ? " relu" : "") + " threads=" + std::to_string(test.threads);
+}
+
+// Runs the kernel with outputs and workspace full of NaN and checks that it kept to them.
+GuardedBuffer<float> run(const cpu::Kernels& kernels, const Case& test, const GuardedBuffer<float>& a,
+                         const GuardedBuffer<float>& b, const GuardedBuffer<float>& bias) {
+  GuardedBuffer<float> c(test.shape.m * test.shape.n);
+  const std::size_t bytes = kernels.gemm_workspace_bytes(test.shape, test.threads);
+  GuardedBuffer<float> workspace(static_cast<std::int64_t>(bytes / sizeof(float)));
+  kernels.gemm(c.data(), a.data(), b.data(), test.shape, {test.bias ? bias.data() : nullptr, test.relu}, workspace.data(),
+               test.threads);
+  EXPECT_TRUE(c.guards_intact());
+  EXPECT_TRUE(workspace.guards_intact());
+  return c;
+}
+
+void check(const Case& test) {
+  const GemmShape& s = test.shape;
+  const GuardedBuffer<float> a = random_floats(s.m * s.k, 1), b = random_floats(s.k * s.n, 2), bias = random_floats(s.n, 3);
+  GuardedBuffer<float> expected(s.m * s.n);
+  reference::gemm(expected.data(), a.data(), b.data(), s, {test.bias ? bias.data() : nullptr, test.relu});
+  for (cpu::Isa isa : cpu::kIsas) {
+    if (!cpu::available(isa)) continue;
+    const cpu::Kernels& kernels = cpu::kernels(isa);
+    SCOPED_TRACE(describe(kernels, test));
+    test::expect_close(run(kernels, test, a, b, bias), expected, test::sum_tolerance(static_cast<double>(s.k + 1), 1));
+  }
+}
+
+void check_transposes(Case test) {
+  for (bool transpose_a : {false, true})
+    for (bool transpose_b : {false, true}) {
+      test.shape.transpose_a = transpose_a;
+      test.shape.transpose_b = transpose_b;
+      check(test);
+    }
+}
+
+// Around the edges of tiles: 4, 8 and 16 lanes; 5, 6, 10, 12, 14 and 16 rows.
+TEST(Gemm, SmallAndOddSizesMatchReference) {
+  for (std::int64_t m : {1, 2, 5, 7, 13, 15, 17, 29})
+    for (std::int64_t n : {1, 3, 4, 9, 16, 17, 31, 33, 47, 65})
+      for (std::int64_t k : {1, 2, 15, 33}) check_transposes({{m, n, k}});
+}
+
+TEST(Gemm, BlockBoundariesMatchReference) {
+  for (std::int64_t k : {255, 256, 257, 513}) check_transposes({{15, 40, k}});
+  for (std::int64_t m : {223, 225, 449}) check_transposes({{m, 100, 20}});
+  for (std::int64_t n : {2047, 2049, 4100}) check_transposes({{9, n, 258}});
+}
+
+// Rows that are a large power of two apart, which the kernel treats apart.
+TEST(Gemm, CacheHostileStridesMatchReference) {
+  check_transposes({{33, 20, 1024}});
+  check_transposes({{64, 16, 512}});
+}
+
+TEST(Gemm, EpilogueMatchesReference) {
+  for (std::int64_t n : {1, 10, 32, 50, 130})
+    for (std::int64_t k : {3, 300})
+      for (bool relu : {false, true}) check({{21, n, k, false, true}, true, relu});
+  check({{30, 70, 600}, false, true});
+}
+
+// Large enough for a team, in shapes that divide it by rows, by columns, and by neither.
+TEST(Gemm, EveryTeamMatchesReference) {
+  for (int threads : {1, 2, 3, 4, 5, 7}) {
+    check_transposes({{130, 110, 70}, true, true, threads});
+    check_transposes({{2, 3000, 300}, false, false, threads});
+    check_transposes({{3000, 5, 300}, false, false, threads});
+    check_transposes({{40, 40, 1000}, true, false, threads});
+  }
+}
+
+TEST(Gemm, RepeatsBitForBit) {
+  for (cpu::Isa isa : cpu::kIsas) {
+    if (!cpu::available(isa)) continue;
+    for (int threads : {1, 2, 3}) {
+      const Case test{{150, 200, 520, false, true}, true, false, threads};
+      SCOPED_TRACE(describe(cpu::kernels(isa), test));
+      const GuardedBuffer<float> a = random_floats(150 * 520, 4), b = random_floats(200 * 520, 5), bias = random_floats(200, 6);
+      const GuardedBuffer<float> first = run(cpu::kernels(isa), test, a, b, bias);
+      for (int repetition = 0; repetition < 5; ++repetition)
+        test::expect_close(run(cpu::kernels(isa), test, a, b, bias), first, test::kExact);
+    }
+  }
+}
+
+TEST(Gemm, NotANumberStaysOne) {
+  for (cpu::Isa isa : cpu::kIsas) {
+    if (!cpu::available(isa)) continue;
+    GuardedBuffer<float> a = random_floats(20 * 30, 7);
+    const GuardedBuffer<float> b = random_floats(30 * 40, 8), bias = random_floats(40, 9);
+    a[11 * 30 + 4] = std::numeric_limits<float>::quiet_NaN();
+    const GuardedBuffer<float> c = run(cpu::kernels(isa), {{20, 40, 30}, true, true}, a, b, bias);
+    for (std::int64_t row = 0; row < 20; ++row)
+      for (std::int64_t column = 0; column < 40; ++column)
+        ASSERT_EQ(std::isnan(c[row * 40 + column]), row == 11) << cpu::kernels(isa).isa << " " << row << ", " << column;
+  }
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,218 @@
+// Convolution and its input gradient as implicit matrix products: output pixels by (taps, channels) by output channels.
+//
+// The input gradient is a convolution too. Pixel i of dx meets the taps r for which stride divides i + padding - r; so dx
+// falls into stride * stride phases of pixels that meet the same taps, each a stride-1 convolution of dy with those taps in
+// descending order. Nothing is multiplied by the zeros between strided pixels.
+#include <omp.h>
+
+#include "kernels/cpu/conv2d_windows.h"
+#include "kernels/cpu/gemm/team.h"
+#include "kernels/cpu/kernels.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads);
+void gemm(float* c, const float* a, const float* b, const GemmShape& shape, const Epilogue& epilogue, void* workspace,
+          int threads);
+
+namespace {
+
+// A 1x1 convolution without stride and padding is a matrix product of all pixels.
+bool is_matrix_product(const Conv2dShape& s) {
+  return s.kernel_height == 1 && s.kernel_width == 1 && s.stride == 1 && s.padding == 0;
+}
+GemmShape forward_product(const Conv2dShape& s) {
+  return {s.batch * s.height * s.width, s.out_channels, s.channels, false, true};
+}
+GemmShape grad_input_product(const Conv2dShape& s) {
+  return {s.batch * s.height * s.width, s.channels, s.out_channels, false, false};
+}
+
+int team_of(const Conv2dShape& s, int threads) {
+  return team_size(2.0 * static_cast<double>(s.batch * s.out_height * s.out_width) *
+                       static_cast<double>(s.kernel_height * s.kernel_width * s.channels) * static_cast<double>(s.out_channels),
+                   threads);
+}
+
+struct ForwardPlan {
+  int team;
+  Windows windows;
+  StripLayout layout;
+  std::int64_t weight_floats;
+};
+
+ForwardPlan make_forward_plan(const Conv2dShape& s, const float* x, int threads) {
+  ForwardPlan plan{};
+  plan.team = team_of(s, threads);
+  plan.windows = {x,           s.batch,         s.height,       s.width,  s.channels, s.out_height,
+                  s.out_width, s.kernel_height, s.kernel_width, s.stride, -s.padding, -s.padding};
+  plan.layout = make_product_layout(plan.windows, plan.team);
+  plan.weight_floats = round_up(s.kernel_height * s.kernel_width * s.channels * packed_columns(s.out_channels), 16);
+  return plan;
+}
+
+// The pixels of dx at row phase_row + stride * i, column phase_column + stride * j, as windows over dy.
+struct Axis {
+  std::int64_t pixels, first_tap, taps, first;  // taps first_tap + stride * t; the window of pixel 0 begins at `first`
+};
+Axis make_axis(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t padding, std::int64_t phase) {
+  Axis axis{};
+  axis.pixels = phase < size ? (size - phase - 1) / stride + 1 : 0;
+  axis.first_tap = (phase + padding) % stride;
+  axis.taps = axis.first_tap < kernel ? (kernel - 1 - axis.first_tap) / stride + 1 : 0;
+  axis.first = (phase + padding - axis.first_tap) / stride - (axis.taps - 1);
+  return axis;
+}
+
+struct Phase {
+  Axis rows, columns;
+  Windows windows;
+  StripLayout layout;
+  std::int64_t depth, weight_floats;
+};
+Phase make_phase(const Conv2dShape& s, const float* dy, std::int64_t index, int team) {
+  Phase phase{};
+  phase.rows = make_axis(s.height, s.kernel_height, s.stride, s.padding, index / s.stride);
+  phase.columns = make_axis(s.width, s.kernel_width, s.stride, s.padding, index % s.stride);
+  phase.windows = {dy,
+                   s.batch,
+                   s.out_height,
+                   s.out_width,
+                   s.out_channels,
+                   phase.rows.pixels,
+                   phase.columns.pixels,
+                   phase.rows.taps,
+                   phase.columns.taps,
+                   1,
+                   phase.rows.first,
+                   phase.columns.first};
+  if (phase.columns.taps == 0) phase.windows.kernel_height = 0;
+  if (phase.windows.kernel_height == 0) phase.windows.kernel_width = 0;
+  if (phase.rows.pixels > 0 && phase.columns.pixels > 0) phase.layout = make_product_layout(phase.windows, team);
+  phase.depth = phase.windows.kernel_height * phase.windows.kernel_width * s.out_channels;
+  phase.weight_floats = round_up(phase.depth * packed_columns(s.channels), 16);
+  return phase;
+}
+
+// Packs the share of `part` of the phase's weights: panels of input channels, deep in (taps descending, output channels).
+void pack_phase(const Conv2dShape& s, const Phase& phase, const float* weight, float* packed, int part, int parts) {
+  const std::int64_t stride = s.kernel_height * s.kernel_width * s.channels;  // between output channels
+  const Range panels = part_of(divide_up(s.channels, kPanelColumns), part, parts, 1);
+  for (std::int64_t channel = panels.begin * kPanelColumns; channel < min_of(panels.end * kPanelColumns, s.channels);
+       channel += kPanelColumns) {
+    const std::int64_t columns = min_of(kPanelColumns, s.channels - channel);
+    float* target = packed + channel * phase.depth;
+    for (std::int64_t i = phase.windows.kernel_height - 1; i >= 0; --i)
+      for (std::int64_t j = phase.windows.kernel_width - 1; j >= 0; --j) {
+        const std::int64_t row = phase.rows.first_tap + i * s.stride, column = phase.columns.first_tap + j * s.stride;
+        pack_panel(target, weight + (row * s.kernel_width + column) * s.channels + channel, stride, s.out_channels, columns);
+        target += s.out_channels * panel_vectors(columns) * kLanes;
+      }
+  }
+}
+
+struct GradInputSizes {
+  std::int64_t weight_floats, strip_floats;  // of all phases together, of the largest strip
+};
+GradInputSizes grad_input_sizes(const Conv2dShape& s, int team) {
+  GradInputSizes sizes{};
+  for (std::int64_t i = 0; i < s.stride * s.stride; ++i) {
+    const Phase phase = make_phase(s, nullptr, i, team);
+    sizes.weight_floats += phase.weight_floats;
+    sizes.strip_floats = max_of(sizes.strip_floats, phase.layout.floats);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+std::size_t conv2d_workspace_bytes(const Conv2dShape& shape, int threads) {
+  if (is_matrix_product(shape)) return gemm_workspace_bytes(forward_product(shape), threads);
+  const ForwardPlan plan = make_forward_plan(shape, nullptr, threads);
+  return static_cast<std::size_t>(plan.weight_floats + plan.team * plan.layout.floats) * sizeof(float);
+}
+
+void conv2d(float* y, const float* x, const float* weight, const Conv2dShape& shape, const Epilogue& epilogue, void* workspace,
+            int threads) {
+  if (is_matrix_product(shape)) {
+    gemm(y, x, weight, forward_product(shape), epilogue, workspace, threads);
+    return;
+  }
+  const ForwardPlan plan = make_forward_plan(shape, x, threads);
+  const std::int64_t depth = shape.kernel_height * shape.kernel_width * shape.channels;
+  float* const packed = static_cast<float*>(workspace);
+  const WindowProduct product{plan.windows,
+                              plan.layout,
+                              packed,
+                              y,
+                              shape.out_channels,
+                              shape.out_height * shape.out_width * shape.out_channels,
+                              shape.out_width * shape.out_channels,
+                              shape.out_channels,
+                              epilogue};
+#pragma omp parallel num_threads(plan.team) if (plan.team > 1)
+  {
+    // The runtime may grant fewer threads than there are parts.
+    const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
+    for (int part = thread; part < plan.team; part += granted) {
+      const Range panels = part_of(divide_up(shape.out_channels, kPanelColumns), part, plan.team, 1);
+      for (std::int64_t channel = panels.begin * kPanelColumns;
+           channel < min_of(panels.end * kPanelColumns, shape.out_channels); channel += kPanelColumns)
+        pack_panel_transposed(packed + channel * depth, weight + channel * depth, depth, depth,
+                              min_of(kPanelColumns, shape.out_channels - channel));
+    }
+#pragma omp barrier
+    for (int part = thread; part < plan.team; part += granted)
+      multiply_windows(product, packed + plan.weight_floats + part * plan.layout.floats, part, plan.team);
+  }
+}
+
+std::size_t conv2d_grad_input_workspace_bytes(const Conv2dShape& shape, int threads) {
+  if (is_matrix_product(shape)) return gemm_workspace_bytes(grad_input_product(shape), threads);
+  const int team = team_of(shape, threads);
+  const GradInputSizes sizes = grad_input_sizes(shape, team);
+  return static_cast<std::size_t>(sizes.weight_floats + team * sizes.strip_floats) * sizeof(float);
+}
+
+void conv2d_grad_input(float* dx, const float* dy, const float* weight, const Conv2dShape& shape, void* workspace,
+                       int threads) {
+  if (is_matrix_product(shape)) {
+    gemm(dx, dy, weight, grad_input_product(shape), {}, workspace, threads);
+    return;
+  }
+  const int team = team_of(shape, threads);
+  const GradInputSizes sizes = grad_input_sizes(shape, team);
+  const std::int64_t phases = shape.stride * shape.stride, row_stride = shape.width * shape.channels;
+  float* const weights = static_cast<float*>(workspace);
+  float* const strips = weights + sizes.weight_floats;
+#pragma omp parallel num_threads(team) if (team > 1)
+  {
+    const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
+    float* packed = weights;
+    for (std::int64_t i = 0; i < phases; ++i) {
+      const Phase phase = make_phase(shape, dy, i, team);
+      for (int part = thread; part < team; part += granted) pack_phase(shape, phase, weight, packed, part, team);
+      packed += phase.weight_floats;
+    }
+#pragma omp barrier
+    packed = weights;
+    for (std::int64_t i = 0; i < phases; ++i) {
+      const Phase phase = make_phase(shape, dy, i, team);
+      const WindowProduct product{phase.windows,
+                                  phase.layout,
+                                  packed,
+                                  dx + i / shape.stride * row_stride + i % shape.stride * shape.channels,
+                                  shape.channels,
+                                  shape.height * row_stride,
+                                  shape.stride * row_stride,
+                                  shape.stride * shape.channels,
+                                  {}};
+      packed += phase.weight_floats;
+      if (phase.rows.pixels == 0 || phase.columns.pixels == 0) continue;
+      for (int part = thread; part < team; part += granted)
+        multiply_windows(product, strips + part * sizes.strip_floats, part, team);
+    }
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

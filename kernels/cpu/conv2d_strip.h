@@ -1,0 +1,41 @@
+// A strip: the rows of an image that a block of output rows looks at, so that every tap of a convolution is a matrix whose
+// rows (output pixels) lie at one stride and whose columns (channels) are contiguous. Where the image has padding left or
+// right, or a stride that the cache minds, the strip is a copy with zeros around; else it is the image itself. Rows above
+// and below the image are left out instead: their taps are skipped.
+#pragma once
+
+#include "kernels/cpu/gemm/pack.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+// Images [batch, height, width, channels], and the windows that slide over them: window (0, 0) begins at (first_row,
+// first_column), which may lie outside, and covers [kernel_height, kernel_width].
+struct Windows {
+  const float* images;
+  std::int64_t batch, height, width, channels;
+  std::int64_t rows, columns;  // of windows
+  std::int64_t kernel_height, kernel_width, stride, first_row, first_column;
+};
+
+struct StripLayout {
+  bool copied;
+  std::int64_t columns;                   // pixels of a row
+  std::int64_t pixel_stride, row_stride;  // in floats
+  // A run is a stretch of taps that is contiguous in the strip: the whole row of a kernel, or a tap's channels.
+  std::int64_t runs_per_row, run;
+  std::int64_t block_rows, blocks;  // rows of windows a strip serves, and how many strips cover an image
+  std::int64_t floats;              // of a copied strip, and what vectors may read past its end
+};
+
+// target_bytes: of a strip; parts: how many threads want strips. whole_vectors: whether runs will be read by vectors.
+StripLayout make_strip_layout(const Windows& windows, std::int64_t target_bytes, int parts, bool whole_vectors);
+
+struct Strip {
+  const float* data;                // of row first_row and of column windows.first_column
+  std::int64_t first_row, end_row;  // rows of the image that are there
+};
+
+// The strip of window rows [rows.begin, rows.end) of one image; `scratch` [layout.floats] is used if it is copied.
+Strip make_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, float* scratch);
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

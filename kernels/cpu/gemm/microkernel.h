@@ -1,0 +1,62 @@
+// One register tile of a matrix product: C [rows, columns] = (C +) sum over segments of A_s B_s, then bias and relu.
+//
+// This is the only multiplying loop of matrix products and convolutions. A segment is a pair of panels that share k; a plain
+// product has one, a convolution one a kernel tap, so nothing is rearranged to make taps look like one long k (the
+// "batch-reduce GEMM" of Georganas et al., 2020). The rows of A are read by broadcast, in place or from a packed block:
+//   AccessA::rows     a[row * a_stride + k]   activations, whose channels are contiguous
+//   AccessA::columns  a[k * a_stride + row]   transposed operands
+// B is read by vectors: b[k * b_stride + column], from packed panels or in place.
+#pragma once
+
+#include "kernels/cpu/isa.h"
+
+#if defined(__AVX512F__)
+#include "kernels/cpu/gemm/microkernel_avx512.h"
+#elif defined(__AVX2__) && defined(__FMA__)
+#include "kernels/cpu/gemm/microkernel_avx2.h"
+#else
+#include "kernels/cpu/gemm/microkernel_portable.h"
+#endif
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+enum class AccessA : std::uint8_t { rows, columns };
+
+struct Segment {
+  const float* a;
+  const float* b;
+};
+
+struct Tile {
+  float* c;               // [rows, columns]
+  std::int64_t c_stride;  // between rows, in floats; so are all strides and offsets here
+  std::int64_t columns;   // 1 to vectors * kLanes
+  const Segment* segments;
+  std::int64_t segment_count;       // 0: the sum is zero
+  std::int64_t k;                   // of every segment
+  std::int64_t a_offset, b_offset;  // added to the pointers of every segment
+  std::int64_t a_stride, b_stride;
+  const float* bias;  // [columns] or null
+  bool accumulate;    // onto c instead of overwriting it
+  bool relu;
+};
+
+using TileKernel = void (*)(const Tile&);
+// The kernel of a tile of `rows` (1 to kMaxRows[vectors]) and `vectors` (1 to kMaxVectors). It reads whole vectors of B, and
+// of everything else no more than the tile.
+TileKernel tile_kernel(AccessA access, std::int64_t rows, int vectors);
+
+// How many vectors the panel of B that begins `columns` before the end has: panels of two, and a last one of one if it
+// suffices.
+static inline int panel_vectors(std::int64_t columns) { return columns > kLanes ? 2 : 1; }
+
+// Cuts n rows into tiles of at most `most` rows that differ by one row at most.
+static inline std::int64_t tile_count(std::int64_t n, std::int64_t most) { return (n + most - 1) / most; }
+static inline Range tile_of(std::int64_t n, std::int64_t index, std::int64_t count) {
+  return {n * index / count, n * (index + 1) / count};
+}
+
+static inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+static inline std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
