@@ -90,9 +90,8 @@ PreparedCase prepare_case(const CaseSpec& spec) {
                               .seed = spec.seed,
                               .threads = 1};
   const int inputs = prepared.entry == Entry::forward ? 1 : 2;
-  prepared.batches = std::make_unique<Loader>(*prepared.dataset, options, inputs, [&](InputSlot slot, int input) {
-    return prepared.executable->stage(slot, input);
-  });
+  prepared.batches = std::make_unique<Loader>(
+      *prepared.dataset, options, inputs, [&](InputSlot slot, int input) { return prepared.executable->stage(slot, input); });
   return prepared;
 }
 

@@ -38,7 +38,8 @@ double total_flops(const Graph& graph) {
 
 float initial_value(const Initializer& initializer, const PhiloxBlock& words, int lane) {
   switch (initializer.kind) {
-    case Initializer::Kind::constant: return static_cast<float>(initializer.scale);
+    case Initializer::Kind::constant:
+      return static_cast<float>(initializer.scale);
     case Initializer::Kind::uniform:
       return static_cast<float>((2 * uniform01(words[static_cast<std::size_t>(lane)]) - 1) * initializer.scale);
     case Initializer::Kind::normal: {

@@ -1,0 +1,161 @@
+// Every op's gradient against finite differences.
+#include <gtest/gtest.h>
+
+#include "support/gradient_check.h"
+
+namespace epochbench {
+namespace {
+
+using test::expect_gradient_matches;
+
+ValueId parameter(Graph& graph, const std::string& name, Shape shape) {
+  return graph.add_variable({name, {std::move(shape), DType::f32}, VariableRole::parameter, {}});
+}
+
+ValueId node(Graph& graph, Op op, Attributes attributes, std::vector<ValueId> inputs) {
+  return graph.add_node(op, std::move(attributes), std::move(inputs), name(op))[0];
+}
+
+struct Transposes {
+  bool a, b;
+};
+class MatmulGradient : public testing::TestWithParam<Transposes> {};
+
+TEST_P(MatmulGradient, MatchesFiniteDifference) {
+  const auto [a, b] = GetParam();
+  expect_gradient_matches(a ? Shape{5, 3} : Shape{3, 5}, [a = a, b = b](Graph& graph, ValueId x) {
+    const ValueId w = parameter(graph, "w", b ? Shape{4, 5} : Shape{5, 4});
+    return node(graph, Op::matmul, MatmulAttributes{a, b}, {x, w});
+  });
+}
+TEST_P(MatmulGradient, MatchesWithTheParameterOnTheLeft) {
+  const auto [a, b] = GetParam();
+  expect_gradient_matches(b ? Shape{4, 5} : Shape{5, 4}, [a = a, b = b](Graph& graph, ValueId x) {
+    const ValueId w = parameter(graph, "w", a ? Shape{5, 3} : Shape{3, 5});
+    return node(graph, Op::matmul, MatmulAttributes{a, b}, {w, x});
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Transposes, MatmulGradient,
+                         testing::Values(Transposes{false, false}, Transposes{false, true}, Transposes{true, false},
+                                         Transposes{true, true}));
+
+TEST(BiasAdd, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({3, 2, 5}, [](Graph& graph, ValueId x) {
+    return node(graph, Op::bias_add, {}, {x, parameter(graph, "bias", {5})});
+  });
+}
+
+TEST(Relu, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({7, 3}, [](Graph& graph, ValueId x) { return node(graph, Op::relu, {}, {x}); }, {.spacing = 0.1});
+}
+
+TEST(Add, GradientMatchesFiniteDifferenceAlsoWhereAValueIsReadTwice) {
+  expect_gradient_matches({4, 3}, [](Graph& graph, ValueId x) {
+    const ValueId sum = node(graph, Op::add, {}, {x, parameter(graph, "other", {4, 3})});
+    return node(graph, Op::add, {}, {sum, x});
+  });
+}
+
+TEST(Reshape, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({2, 3, 4}, [](Graph& graph, ValueId x) {
+    const ValueId flat = node(graph, Op::reshape, ReshapeAttributes{{6, 4}}, {x});
+    return node(graph, Op::bias_add, {}, {flat, parameter(graph, "bias", {4})});
+  });
+}
+
+TEST(Linear, GradientMatchesFiniteDifference) {
+  for (bool relu : {false, true})
+    expect_gradient_matches(
+        {3, 5},
+        [relu](Graph& graph, ValueId x) {
+          const ValueId product = node(graph, Op::matmul, MatmulAttributes{false, true}, {x, parameter(graph, "w", {4, 5})});
+          const ValueId y = node(graph, Op::bias_add, {}, {product, parameter(graph, "bias", {4})});
+          return relu ? node(graph, Op::relu, {}, {y}) : y;
+        },
+        {.step = relu ? 1e-3 : 1e-2, .tolerance = 5e-3});
+}
+
+struct Convolution {
+  std::int64_t height, width, channels, out_channels, kernel, stride, padding;
+};
+class Conv2dGradient : public testing::TestWithParam<Convolution> {};
+
+TEST_P(Conv2dGradient, MatchesFiniteDifference) {
+  const Convolution c = GetParam();
+  for (bool bias : {false, true})
+    expect_gradient_matches({2, c.height, c.width, c.channels}, [c, bias](Graph& graph, ValueId x) {
+      const ValueId weight = parameter(graph, "weight", {c.out_channels, c.kernel, c.kernel, c.channels});
+      const ValueId y = node(graph, Op::conv2d, Conv2dAttributes{.stride = c.stride, .padding = c.padding}, {x, weight});
+      return bias ? node(graph, Op::bias_add, {}, {y, parameter(graph, "bias", {c.out_channels})}) : y;
+    });
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, Conv2dGradient,
+                         testing::Values(Convolution{4, 5, 2, 3, 3, 1, 1}, Convolution{5, 4, 3, 2, 3, 2, 1},
+                                         Convolution{4, 4, 2, 3, 1, 2, 0}, Convolution{6, 5, 1, 2, 5, 1, 2},
+                                         Convolution{7, 7, 1, 2, 3, 3, 0}, Convolution{1, 1, 2, 2, 3, 1, 1},
+                                         Convolution{1, 1, 1, 1, 1, 1, 0}));
+
+ValueId batch_norm(Graph& graph, ValueId x, const std::string& name) {
+  const Shape channels{graph.desc(x).shape.back()};
+  const auto statistic = [&](const char* what) {
+    return graph.add_variable({name + what, {channels, DType::f32}, VariableRole::statistic, {}});
+  };
+  return graph.add_node(Op::batch_norm, BatchNormAttributes{},
+                        {x, parameter(graph, name + ".scale", channels), parameter(graph, name + ".bias", channels),
+                         statistic(".mean"), statistic(".variance")},
+                        name)[0];
+}
+
+TEST(BatchNorm, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({2, 3, 3, 3}, [](Graph& graph, ValueId x) { return batch_norm(graph, x, "bn"); });
+}
+
+TEST(BatchNorm, GradientWithReluMatchesFiniteDifference) {
+  expect_gradient_matches({2, 3, 3, 2},
+                          [](Graph& graph, ValueId x) { return node(graph, Op::relu, {}, {batch_norm(graph, x, "bn")}); },
+                          {.step = 1e-3, .tolerance = 1e-2});
+}
+
+TEST(BatchNorm, GradientWithShortcutAndReluMatchesFiniteDifference) {
+  expect_gradient_matches(
+      {2, 2, 3, 3},
+      [](Graph& graph, ValueId x) {
+        const ValueId sum = node(graph, Op::add, {}, {batch_norm(graph, x, "bn"), batch_norm(graph, x, "shortcut")});
+        return node(graph, Op::relu, {}, {sum});
+      },
+      {.step = 1e-3, .tolerance = 1e-2});
+}
+
+struct Pool {
+  std::int64_t height, width, window, stride, padding;
+};
+class MaxPoolGradient : public testing::TestWithParam<Pool> {};
+
+TEST_P(MaxPoolGradient, MatchesFiniteDifference) {
+  const Pool p = GetParam();
+  expect_gradient_matches({2, p.height, p.width, 3},
+                          [p](Graph& graph, ValueId x) {
+                            return node(graph, Op::max_pool,
+                                        PoolAttributes{.window = p.window, .stride = p.stride, .padding = p.padding}, {x});
+                          },
+                          {.step = 1e-3, .spacing = 1e-2});
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, MaxPoolGradient,
+                         testing::Values(Pool{4, 6, 2, 2, 0}, Pool{5, 5, 2, 2, 0}, Pool{6, 5, 3, 2, 1}, Pool{4, 4, 3, 1, 1},
+                                         Pool{1, 1, 1, 1, 0}));
+
+TEST(GlobalAveragePool, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({3, 2, 5, 4}, [](Graph& graph, ValueId x) { return node(graph, Op::global_average_pool, {}, {x}); });
+}
+
+TEST(GradientPass, NamesAParameterThatTheLossDoesNotReach) {
+  EXPECT_THROW(expect_gradient_matches({2, 2},
+                                       [](Graph& graph, ValueId x) {
+                                         parameter(graph, "idle", {3});
+                                         return x;
+                                       }),
+               GraphError);
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,113 @@
+// The models have exactly the parameters, FLOPs and defaults that identify them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/workload/workload.h"
+
+namespace epochbench {
+namespace {
+
+WorkloadSpec workload(const std::string& model, std::int64_t batch) {
+  CaseSpec spec;
+  spec.model = model;
+  spec.batch = batch;
+  return workload_spec(spec);
+}
+
+// Independent of the graph: multiply-adds of one image's forward pass through ResNet-20.
+double resnet20_forward_flops() {
+  double sum = 32.0 * 32 * 16 * 27;
+  for (int stage = 0; stage < 3; ++stage) {
+    const double pixels = 1024 >> (2 * stage), channels = 16 << stage;
+    const double full = pixels * channels * channels * 9;
+    sum += stage == 0 ? 6 * full : 5.5 * full + pixels * channels * channels / 2;
+  }
+  return 2 * (sum + 640);
+}
+
+TEST(Models, HaveTheParametersOfThePublications) {
+  EXPECT_EQ(count(workload("mlp", 64)).parameters, 785 * 512 + 513 * 512 + 513 * 10);
+  EXPECT_EQ(count(workload("mlp:depth=1,width=30", 64)).parameters, 785 * 30 + 31 * 10);
+  EXPECT_EQ(count(workload("lenet5", 64)).parameters, 61706);
+  EXPECT_EQ(count(workload("resnet20", 128)).parameters, 272474);
+}
+
+TEST(Models, CountFlopsForwardAndBothGradientsWithoutTheFirstInputGradient) {
+  const Counts mlp = count(workload("mlp", 3));
+  EXPECT_EQ(mlp.forward_flops_per_sample, 2.0 * (784 * 512 + 512 * 512 + 512 * 10));
+  EXPECT_EQ(mlp.train_flops_per_sample, 3 * mlp.forward_flops_per_sample - 2.0 * 784 * 512);
+  const Counts resnet20 = count(workload("resnet20", 2));
+  EXPECT_EQ(resnet20.forward_flops_per_sample, resnet20_forward_flops());
+  EXPECT_EQ(resnet20.train_flops_per_sample, 3 * resnet20.forward_flops_per_sample - 2.0 * 32 * 32 * 16 * 27);
+  EXPECT_EQ(resnet20.train_flops_per_sample, count(workload("resnet20", 128)).train_flops_per_sample);
+}
+
+TEST(Models, FingerprintNamesTheWorkload) {
+  const std::string fingerprint = count(workload("lenet5", 64)).fingerprint;
+  EXPECT_EQ(fingerprint, count(workload("lenet5", 64)).fingerprint);
+  EXPECT_NE(fingerprint, count(workload("lenet5", 32)).fingerprint);
+  WorkloadSpec slower = workload("lenet5", 64);
+  slower.optimizer.learning_rate /= 2;
+  EXPECT_NE(fingerprint, count(slower).fingerprint);
+  EXPECT_EQ(count(workload("mlp:width=512", 8)).fingerprint, count(workload("mlp", 8)).fingerprint);
+  EXPECT_NE(count(workload("mlp:width=513", 8)).fingerprint, count(workload("mlp", 8)).fingerprint);
+}
+
+TEST(Models, NamesCarryOptionsThatAreNotTheDefaultInOrder) {
+  EXPECT_EQ(find_model("mlp").name, "mlp");
+  EXPECT_EQ(find_model("mlp:width=4096,depth=3").name, "mlp:depth=3,width=4096");
+  EXPECT_EQ(find_model("mlp:depth=2,width=64").name, "mlp:width=64");
+}
+
+TEST(Models, WrongNamesAndOptionsAreExplained) {
+  auto message = [](const char* text) -> std::string {
+    try {
+      find_model(text);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message("resnet21"), testing::HasSubstr("known: mlp, lenet5, resnet20"));
+  EXPECT_THAT(message("mlp:"), testing::HasSubstr("must follow"));
+  EXPECT_THAT(message("mlp:width"), testing::HasSubstr("not option=value"));
+  EXPECT_THAT(message("mlp:height=3"), testing::HasSubstr("it takes depth, width"));
+  EXPECT_THAT(message("lenet5:width=3"), testing::HasSubstr("takes none"));
+  for (const char* text : {"mlp:width=0", "mlp:width=-4", "mlp:width=99999999999999999999", "mlp:width=4.5", "mlp:depth="})
+    EXPECT_THAT(message(text), testing::HasSubstr("whole number from 1 to")) << text;
+}
+
+TEST(Models, OptimizersAreThoseOfTheContract) {
+  EXPECT_EQ(workload("mlp", 64).optimizer.to_string(), "adamw lr=0.001 beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.01");
+  EXPECT_EQ(workload("lenet5", 64).optimizer.to_string(),
+            "adamw lr=0.003 beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.01");
+  EXPECT_EQ(workload("resnet20", 128).optimizer.to_string(), "sgd lr=0.05 momentum=0.9 weight_decay=0.0001");
+}
+
+TEST(Models, InitialWeightsFollowTheirDistribution) {
+  const auto backend = make_reference_backend();
+  const Program program = make_program(workload("resnet20", 2), *backend, {Entry::train});
+  const auto executable = backend->compile(program);
+  initialize(*executable, program, 0);
+  std::vector<float> weights(64 * 9 * 64);
+  executable->read("layer3.2.conv2.weight", weights);
+  double sum = 0, squares = 0;
+  for (float w : weights) {
+    sum += w;
+    squares += static_cast<double>(w) * w;
+  }
+  const double n = static_cast<double>(weights.size()), deviation = std::sqrt(2.0 / (9 * 64));
+  EXPECT_NEAR(sum / n, 0, 5 * deviation / std::sqrt(n));
+  EXPECT_NEAR(std::sqrt(squares / n), deviation, 0.02 * deviation);
+  std::vector<float> scale(64), bias(10), rate(1);
+  executable->read("layer3.2.bn2.weight", scale);
+  EXPECT_THAT(scale, testing::Each(0.0f));
+  executable->read("fc.bias", bias);
+  for (float b : bias) EXPECT_LE(std::fabs(b), 1 / 8.0f);
+  EXPECT_NE(bias[0], bias[1]);
+  executable->read("learning_rate", rate);
+  EXPECT_FLOAT_EQ(rate[0], 0.1f * 2 / 256);
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,139 @@
+// The gradient check.
+#include "support/gradient_check.h"
+
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "epochbench/backend.h"
+#include "epochbench/philox.h"
+#include "src/graph/passes.h"
+
+namespace epochbench::test {
+namespace {
+
+using Values = std::map<std::string, std::vector<float>>;
+
+constexpr std::int64_t kProjections = 3;
+
+std::vector<float> random_values(std::int64_t count, std::uint32_t stream) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(2 * uniform01(philox(7, {static_cast<std::uint32_t>(i), 0, stream, 0})[0]) - 1);
+  return values;
+}
+
+// Distinct multiples of `spacing` around 0, shuffled; 0 itself is left out.
+std::vector<float> spaced_values(std::int64_t count, double spacing) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto rank = static_cast<double>(i) - static_cast<double>(count / 2);
+    values[i] = static_cast<float>((rank >= 0 ? rank + 1 : rank) * spacing);
+  }
+  for (std::size_t i = values.size(); i > 1; --i)
+    std::swap(values[i - 1], values[philox(3, {static_cast<std::uint32_t>(i), 0, 0, 0})[0] % i]);
+  return values;
+}
+
+// One training step with SGD of learning rate 1 and no momentum: the velocity is then the gradient.
+class Step {
+ public:
+  Step(const Shape& x, const GraphUnderTest& build, const Backend& backend) {
+    Graph graph;
+    const ValueId x_value = graph.add_variable({"x", {x, DType::f32}, VariableRole::parameter, {}});
+    const ValueId y = build(graph, x_value);
+    const std::int64_t n = graph.desc(y).elements();
+    const ValueId flat = graph.add_node(Op::reshape, ReshapeAttributes{{1, n}}, {y}, "flat")[0];
+    const ValueId projection = graph.add_input("projection", {{n, kProjections}, DType::f32});
+    const ValueId labels = graph.add_input("labels", {{1}, DType::i32});
+    const ValueId logits = graph.add_node(Op::matmul, MatmulAttributes{}, {flat, projection}, "logits")[0];
+    const ValueId loss = graph.add_node(Op::cross_entropy, CrossEntropyAttributes{}, {logits, labels}, "loss")[0];
+    graph.add_output("loss", loss);
+    append_optimizer(graph, {.learning_rate = 1, .momentum = 0}, append_gradient(graph, loss));
+    fuse(graph, [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); });
+    Program program;
+    program.variables = graph.variables;
+    auto plan = plan_memory(graph, [&](const Graph& whole, const Node& node) { return backend.workspace_bytes(whole, node); });
+    program.entries[0] = EntryGraph{std::move(graph), std::move(plan)};
+    executable_ = backend.compile(program);
+    executable_->write("learning_rate", std::vector<float>{1});
+    const std::vector<float> projections = random_values(n * kProjections, 99);
+    std::copy(projections.begin(), projections.end(), reinterpret_cast<float*>(executable_->stage(0, 0).data()));
+    *reinterpret_cast<std::int32_t*>(executable_->stage(0, 1).data()) = 1;
+    for (const Variable& variable : program.variables)
+      if (variable.role == VariableRole::parameter) parameters_.push_back(variable);
+  }
+
+  const std::vector<Variable>& parameters() const { return parameters_; }
+
+  double loss(const Values& values) {
+    for (const auto& [name, data] : values) executable_->write(name, data);
+    executable_->submit(0);
+    executable_->run(Entry::train);
+    std::vector<StepRecord> records;
+    executable_->drain(records);
+    return records.back().loss;
+  }
+
+  Values gradients(const Values& values) {
+    loss(values);
+    Values gradients;
+    for (const Variable& variable : parameters_) {
+      auto& gradient = gradients[variable.name];
+      gradient.resize(static_cast<std::size_t>(variable.desc.elements()));
+      executable_->read(variable.name + ".velocity", gradient);
+    }
+    return gradients;
+  }
+
+ private:
+  std::unique_ptr<Executable> executable_;
+  std::vector<Variable> parameters_;
+};
+
+double largest(const std::vector<float>& values) {
+  double most = 0;
+  for (float value : values) most = std::max(most, std::fabs(static_cast<double>(value)));
+  return most;
+}
+
+}  // namespace
+
+void expect_gradient_matches(const Shape& x, const GraphUnderTest& build, const GradientCheck& check) {
+  const auto reference_backend = make_reference_backend();
+  Step reference(x, build, *reference_backend);
+  Values values;
+  std::uint32_t stream = 0;
+  for (const Variable& variable : reference.parameters())
+    values[variable.name] = random_values(variable.desc.elements(), ++stream);
+  if (check.spacing > 0) values["x"] = spaced_values(element_count(x), check.spacing);
+
+  const Values gradients = reference.gradients(values);
+  double scale = 0;
+  for (const auto& [name, gradient] : gradients) scale = std::max(scale, largest(gradient));
+  ASSERT_GT(scale, 0) << "the function does not depend on its parameters";
+  for (const auto& [name, gradient] : gradients) {
+    const double bound = check.tolerance * std::max(largest(gradient), 1e-2 * scale);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      Values moved = values;
+      moved[name][i] = values[name][i] + static_cast<float>(check.step);
+      const double above = reference.loss(moved), high = moved[name][i];
+      moved[name][i] = values[name][i] - static_cast<float>(check.step);
+      const double below = reference.loss(moved), low = moved[name][i];
+      EXPECT_NEAR(gradient[i], (above - below) / (high - low), bound) << name << " element " << i;
+    }
+  }
+
+  for (int threads : {1, 3}) {
+    const auto cpu_backend = make_cpu_backend(threads);
+    const Values on_cpu = Step(x, build, *cpu_backend).gradients(values);
+    for (const auto& [name, gradient] : gradients)
+      for (std::size_t i = 0; i < gradient.size(); ++i)
+        EXPECT_NEAR(on_cpu.at(name)[i], gradient[i], 1e-5 * std::max(largest(gradient), 1e-2 * scale))
+            << "CPU, " << threads << " threads: " << name << " element " << i;
+  }
+}
+
+}  // namespace epochbench::test
