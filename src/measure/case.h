@@ -78,6 +78,7 @@ struct Peaks {
   std::optional<double> fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second;
 };
 Peaks measure_peaks(int threads);                         // in this process
-Peaks measure_peaks_in_child(const std::string& binary, int threads);  // a command of `binary case`, as in serve_case
+// A command of `binary case`, as in serve_case. Errors: std::runtime_error with the reason why there are no numbers.
+Peaks measure_peaks_in_child(const std::string& binary, int threads);
 
 }  // namespace epochbench

@@ -1,0 +1,357 @@
+// The parent's side of a case: asks its process for steps in blocks until the stopping rule has enough, and writes the run.
+// What goes wrong over there becomes the run's status here; the caller goes on with the next case.
+#include "src/measure/case_driver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "src/measure/cgroup.h"
+#include "src/measure/clock.h"
+#include "src/measure/environment.h"
+#include "src/measure/statistics.h"
+
+namespace epochbench {
+namespace {
+
+using nlohmann::json;
+
+struct Ended {  // thrown to leave a case that gives no measurement
+  RunStatus status;
+  std::string message;
+};
+
+constexpr double kNearLimit = 0.8;  // of a group's memory limit: a kill there is taken for one by the kernel
+
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+Device device_of(const CaseSpec& spec) {
+  Device device;
+  device.backend = spec.device.substr(0, spec.device.find(':'));
+  if (device.backend != "cuda") {
+    device.name = cpu_info().model;
+    device.threads = spec.threads;
+  }
+  return device;
+}
+
+// One conversation with a case's process: each command gets its answer, or ends the case.
+class Conversation {
+ public:
+  Conversation(const std::string& binary, const EnvironmentSettings& settings, const ProcessLimits& limits,
+               const std::function<bool()>& interrupted)
+      : interrupted_(interrupted), oom_kills_(oom_kill_count()), process_(binary, settings, limits), limits_(limits) {}
+
+  json ask(const json& command, const char* answer) {
+    process_.send(command.dump());  // a process that is gone shows at the answer, with its reason
+    std::string line;
+    switch (process_.receive(line, interrupted_)) {
+      case CaseProcess::Received::line:
+        break;
+      case CaseProcess::Received::ended:
+        throw ended_by(process_.wait());
+      case CaseProcess::Received::interrupted:
+        process_.kill();
+        throw Ended{RunStatus::interrupted, "interrupted"};
+      case CaseProcess::Received::hung:
+        process_.kill();
+        throw Ended{RunStatus::failed, "hung: the case's process neither answered nor used the CPU for " +
+                                           short_number(limits_.hung_seconds) + " s, and was killed"};
+    }
+    note_memory();
+    json message = parse_message(line, "event");
+    const std::string event = message_name(message, "event");
+    if (event == "error") {
+      const auto status = status_from_name(message.value("status", ""));
+      if (!status) throw ProtocolError("an error of an unknown status");
+      throw Ended{*status, message.value("message", "")};
+    }
+    if (event != answer) throw ProtocolError("the answer " + event + " instead of " + answer);
+    return message;
+  }
+
+  // After the last answer: it must end by itself, without an error.
+  void farewell() {
+    const CaseProcess::End end = process_.wait();
+    if (end.signal != 0 || end.exit_code != 0) throw ended_by(end);
+  }
+
+ private:
+  Ended ended_by(const CaseProcess::End& end) const {
+    if (interrupted_ && interrupted_()) return {RunStatus::interrupted, "interrupted"};
+    if (end.signal == SIGKILL && killed_for_memory())
+      return {RunStatus::out_of_memory,
+              "the kernel killed the case's process for want of memory: reduce --batch or the model, or lift the limit"};
+    return {RunStatus::failed, "the case's process " + to_string(end)};
+  }
+
+  bool killed_for_memory() const {
+    const auto now = oom_kill_count();
+    if (oom_kills_ && now) return *now > *oom_kills_;
+    return near_limit_;
+  }
+
+  // Where the kernel does not count its kills, how full the group was when the process last spoke must do.
+  void note_memory() {
+    if (oom_kills_) return;
+    const auto group = cgroup_memory();
+    near_limit_ =
+        group && static_cast<double>(group->available_bytes) < (1 - kNearLimit) * static_cast<double>(group->limit_bytes);
+  }
+
+  const std::function<bool()>& interrupted_;
+  std::optional<std::int64_t> oom_kills_;
+  bool near_limit_ = false;
+  CaseProcess process_;
+  ProcessLimits limits_;
+};
+
+class Driver {
+ public:
+  Driver(const CaseSpec& spec, const std::function<void(const Progress&)>& progress, const DriverOptions& options,
+         Conversation& conversation, Run& run)
+      : spec_(spec), report_(progress), rule_(spec.stop, options.stopping), talk_(conversation), run_(run) {}
+
+  void drive() {
+    prepare();
+    if (!rule_.whole_epochs() || spec_.warmup > 0) begin_epoch(0);
+    warm_up();
+    if (rule_.whole_epochs())
+      measure_epochs();
+    else
+      measure_steps();
+    const json result = talk_.ask({{"command", "finish"}}, "result");
+    memory_.peak_bytes = result.value("peak_bytes", std::int64_t{0});
+    talk_.farewell();
+    fill_run();
+  }
+
+ private:
+  void prepare() {
+    progress_.phase = "compile";
+    show();
+    const json ready = talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", to_json(spec_)}}, "ready");
+    require_version(ready);
+    run_.device = device_from_json(ready.at("device"));
+    timing_.compile_seconds = ready.at("compile_seconds");
+    memory_.planned_bytes = ready.at("planned_bytes").get<std::int64_t>();
+    samples_per_epoch_ = ready.at("samples_per_epoch");
+    steps_per_epoch_ = ready.at("steps_per_epoch");
+    evaluates_ = ready.at("evaluates");
+    if (spec_.stop.until && !evaluates_)
+      throw Ended{RunStatus::failed, "--until needs a test split, which this data set or mode does not have"};
+    if (rule_.whole_epochs() && steps_per_epoch_ < 1)
+      throw Ended{RunStatus::failed, "the training split has no whole batch: reduce --batch"};
+  }
+
+  void begin_epoch(std::int64_t epoch) { talk_.ask({{"command", "begin_epoch"}, {"epoch", epoch}}, "epoch"); }
+
+  StepBlock block(const char* command, std::int64_t steps) {
+    StepBlock block = block_from_json(talk_.ask({{"command", command}, {"steps", steps}}, "steps"));
+    if (block.step_seconds.size() != static_cast<std::size_t>(steps)) throw ProtocolError("a block of another length");
+    losses_.insert(losses_.end(), block.loss.begin(), block.loss.end());
+    if (!block.loss.empty()) progress_.loss = block.loss.back();
+    one_step_seconds_ = block.wall_seconds / static_cast<double>(steps);
+    return block;
+  }
+
+  void warm_up() {
+    progress_.phase = "warm up";
+    show();
+    for (std::int64_t left = spec_.warmup; left > 0;) {
+      const std::int64_t steps = std::min(left, rule_.next_block(0, one_step_seconds_));
+      block("warm_up", steps);
+      left -= steps;
+    }
+    timing_.warmup_steps = spec_.warmup;
+  }
+
+  void timed_block(std::int64_t steps) {
+    const StepBlock block = this->block("step", steps);
+    step_seconds_.insert(step_seconds_.end(), block.step_seconds.begin(), block.step_seconds.end());
+    samples_ += block.samples;
+    data_wait_seconds_ += block.data_wait_seconds;
+    harness_seconds_ += block.harness_seconds;
+    wall_seconds_ += block.wall_seconds;
+    page_faults_ += block.usage.page_faults;
+    if (block.usage.busy_cpu_seconds)
+      foreign_cpu_seconds_ += *block.usage.busy_cpu_seconds - block.usage.own_cpu_seconds;
+    else
+      foreign_known_ = false;
+    const double total = std::accumulate(step_seconds_.begin(), step_seconds_.end(), 0.0);
+    progress_.steps = taken();
+    progress_.samples_per_second = total > 0 ? static_cast<double>(samples_) / total : 0;
+  }
+
+  void measure_steps() {
+    progress_.phase = "measure";
+    progress_.steps_planned = spec_.stop.steps;
+    const double begin = steady_seconds();
+    std::optional<StopReason> reason;
+    while (!reason) {
+      timed_block(rule_.next_block(taken(), one_step_seconds_));
+      reason = rule_.after_steps(step_seconds_, steady_seconds() - begin);
+      progress_.relative_noise = rule_.noise();
+      show();
+    }
+    timing_.stopped_by = name(*reason);
+    timing_.epoch_kind = "projected";
+  }
+
+  void measure_epochs() {
+    progress_.steps_planned = rule_.epochs() * steps_per_epoch_;
+    std::optional<StopReason> reason;
+    std::int64_t epoch = 0;
+    while (!reason) {
+      progress_.phase = "measure";
+      begin_epoch(++epoch);
+      for (std::int64_t left = steps_per_epoch_; left > 0;) {
+        const std::int64_t steps = std::min(left, rule_.next_block(taken(), one_step_seconds_));
+        timed_block(steps);
+        left -= steps;
+        show();
+      }
+      reason = rule_.after_epoch(epoch, evaluate());
+    }
+    timing_.stopped_by = name(*reason);
+    timing_.epoch_kind = "measured";
+    epochs_ = epoch;
+    if (spec_.stop.until && *reason != StopReason::until) {
+      const auto& history = quality_.eval_history;
+      const bool least = spec_.stop.until->metric == "loss";
+      const double best =
+          least ? *std::min_element(history.begin(), history.end()) : *std::max_element(history.begin(), history.end());
+      run_.message = spec_.stop.until->metric + " " + short_number(spec_.stop.until->value) + " not reached in " +
+                     std::to_string(epoch) + " epochs: the best was " + short_number(best) + ", the last " +
+                     short_number(history.back());
+    }
+  }
+
+  // The metric after an epoch: what --until asks for, else the accuracy. Unset where there is no test split.
+  std::optional<double> evaluate() {
+    if (!evaluates_) return std::nullopt;
+    progress_.phase = "evaluate";
+    show();
+    const Evaluation evaluation = evaluation_from_json(talk_.ask({{"command", "evaluate"}}, "evaluation"));
+    const bool loss = spec_.stop.until && spec_.stop.until->metric == "loss";
+    const double value = loss ? evaluation.loss : evaluation.accuracy;
+    if (!std::isfinite(value))
+      throw Ended{RunStatus::diverged,
+                  "training diverged: the loss on the test split is no number; try a smaller --learning-rate"};
+    quality_.eval_metric = loss ? "loss" : "accuracy";
+    quality_.eval_value = value;
+    quality_.eval_history.push_back(value);
+    progress_.eval_value = value;
+    show();
+    return value;
+  }
+
+  void fill_run() {
+    const double total = std::accumulate(step_seconds_.begin(), step_seconds_.end(), 0.0), steps = static_cast<double>(taken());
+    if (!(total > 0)) throw Ended{RunStatus::failed, "the timed steps took no time"};
+    const double rate = static_cast<double>(samples_) / total;
+    timing_.step_seconds_median = median(step_seconds_);
+    timing_.step_seconds_ci95 = median_interval(step_seconds_);
+    timing_.steps_total_seconds = total;
+    timing_.epoch_seconds = epochs_ > 0 ? total / static_cast<double>(epochs_) : static_cast<double>(samples_per_epoch_) / rate;
+    timing_.harness_seconds_per_step = harness_seconds_ / steps;
+    timing_.step_seconds = std::move(step_seconds_);
+    run_.timing = std::move(timing_);
+    run_.throughput = Throughput{rate, std::nullopt};
+    run_.efficiency = Efficiency{};
+    run_.efficiency->data_wait_fraction = data_wait_seconds_ / total;
+    memory_.page_faults_per_step = static_cast<double>(page_faults_) / steps;
+    run_.memory = memory_;
+    run_.interference = Interference{};
+    if (foreign_known_ && wall_seconds_ > 0)
+      run_.interference->foreign_cpu_cores = std::max(0.0, foreign_cpu_seconds_ / wall_seconds_);
+    if (!losses_.empty()) quality_.final_loss = losses_.back();
+    quality_.loss = std::move(losses_);
+    run_.quality = std::move(quality_);
+  }
+
+  std::int64_t taken() const { return static_cast<std::int64_t>(step_seconds_.size()); }
+
+  void show() {
+    progress_.elapsed_seconds = steady_seconds() - began_;
+    if (report_) report_(progress_);
+  }
+
+  const CaseSpec& spec_;
+  const std::function<void(const Progress&)>& report_;
+  StoppingRule rule_;
+  Conversation& talk_;
+  Run& run_;
+  Progress progress_;
+  const double began_ = steady_seconds();
+
+  std::int64_t samples_per_epoch_ = 0, steps_per_epoch_ = 0, epochs_ = 0;
+  bool evaluates_ = false;
+  std::optional<double> one_step_seconds_;  // of the last block: how long the next one may be
+  std::vector<double> step_seconds_, losses_;
+  std::int64_t samples_ = 0, page_faults_ = 0;
+  double data_wait_seconds_ = 0, harness_seconds_ = 0, wall_seconds_ = 0, foreign_cpu_seconds_ = 0;
+  bool foreign_known_ = true;
+  Timing timing_;
+  Memory memory_;
+  Quality quality_;
+};
+
+}  // namespace
+
+Run run_case(const CaseSpec& spec, const std::string& binary, const std::function<void(const Progress&)>& progress,
+             const std::function<bool()>& interrupted, const DriverOptions& options) {
+  const double began = steady_seconds();
+  Run run;
+  run.device = device_of(spec);
+  const auto end_with = [&run](RunStatus status, const std::string& message) {
+    run.status = status;
+    run.message = message;
+  };
+  try {
+    const EnvironmentSettings settings = openmp_settings(spec.threads, topology(affinity_cpus()), cgroup_cpu_quota());
+    Conversation conversation(binary, settings, options.process, interrupted);
+    Driver(spec, progress, options, conversation, run).drive();
+  } catch (const Ended& ended) {
+    end_with(ended.status, ended.message);
+  } catch (const ProtocolError& error) {
+    end_with(RunStatus::failed, std::string("the case's process sent ") + error.what());
+  } catch (const json::exception& error) {
+    end_with(RunStatus::failed, std::string("the case's process sent a message with wrong fields: ") + error.what());
+  } catch (const std::exception& error) {
+    end_with(RunStatus::failed, error.what());
+  }
+  if (run.timing) run.timing->wall_seconds = steady_seconds() - began;
+  return run;
+}
+
+Run run_case(const CaseSpec& spec, const std::string& binary, const std::function<void(const Progress&)>& progress,
+             const std::function<bool()>& interrupted) {
+  return run_case(spec, binary, progress, interrupted, DriverOptions{});
+}
+
+Peaks measure_peaks_in_child(const std::string& binary, int threads) {
+  const std::function<bool()> never;
+  // Its threads place themselves.
+  try {
+    Conversation conversation(binary, {}, ProcessLimits{}, never);
+    const json answer =
+        conversation.ask({{"protocol", kProtocolVersion}, {"command", "calibrate"}, {"threads", threads}}, "peaks");
+    conversation.farewell();
+    return peaks_from_json(answer);
+  } catch (const Ended& ended) {
+    throw std::runtime_error("the peaks of this machine were not measured: " + ended.message);
+  }
+}
+
+}  // namespace epochbench

@@ -1,0 +1,21 @@
+// run_case with its limits open, so that tests need not wait.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "src/measure/case.h"
+#include "src/measure/case_process.h"
+#include "src/measure/stopping_rule.h"
+
+namespace epochbench {
+
+struct DriverOptions {
+  ProcessLimits process;
+  StoppingLimits stopping;
+};
+
+Run run_case(const CaseSpec& spec, const std::string& binary, const std::function<void(const Progress&)>& progress,
+             const std::function<bool()>& interrupted, const DriverOptions& options);
+
+}  // namespace epochbench

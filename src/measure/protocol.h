@@ -1,0 +1,65 @@
+// What a case's process and its parent say to each other: JSON objects, one a line, over a socket or a pair of pipes.
+//
+// The parent speaks first and gets exactly one answer to each command; only `prepare` and `calibrate` carry the version.
+// Blocks of steps are independent of each other, so two processes may take turns.
+//
+//   prepare {protocol, case}     ready {protocol, device, compile_seconds, planned_bytes, samples_per_epoch, steps_per_epoch,
+//                                       evaluates}
+//   begin_epoch {epoch}          epoch {}
+//   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, harness_seconds, wall_seconds,
+//   step {steps}                        page_faults, own_cpu_seconds, busy_cpu_seconds}
+//   evaluate {}                  evaluation {samples, accuracy, loss}
+//   finish {}                    result {peak_bytes}, and the process ends
+//   calibrate {protocol, threads}   peaks {fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second}
+//   anything                     error {status, message}, and the process ends
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "src/measure/case.h"
+#include "src/measure/runner.h"
+
+namespace epochbench {
+
+inline constexpr int kProtocolVersion = 1;
+
+class ProtocolError : public std::runtime_error {  // the other side does not keep to the above
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Errors of all that read: ProtocolError with what is missing or wrong.
+nlohmann::json parse_message(const std::string& line, const char* kind);  // an object with a string `kind`
+std::string message_name(const nlohmann::json& message, const char* kind);
+void require_version(const nlohmann::json& message);
+
+nlohmann::json to_json(const CaseSpec& spec);
+CaseSpec case_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const Device& device);
+Device device_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const StepBlock& block);
+StepBlock block_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const Evaluation& evaluation);
+Evaluation evaluation_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const Peaks& peaks);
+Peaks peaks_from_json(const nlohmann::json& json);
+std::optional<RunStatus> status_from_name(std::string_view text);
+
+// Cuts a stream of bytes into lines.
+class LineBuffer {
+ public:
+  static constexpr std::size_t kLongestLine = std::size_t{1} << 22;  // a block of steps at its fullest needs 200 KB
+  void append(const char* data, std::size_t size);                   // ProtocolError beyond the longest line
+  std::optional<std::string> pop();
+
+ private:
+  std::string pending_;
+};
+
+}  // namespace epochbench

@@ -1,0 +1,112 @@
+#include "src/measure/runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <utility>
+
+namespace epochbench {
+namespace {
+
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+Usage difference(const Usage& before, const Usage& after) {
+  Usage used;
+  used.page_faults = after.page_faults - before.page_faults;
+  used.own_cpu_seconds = after.own_cpu_seconds - before.own_cpu_seconds;
+  if (before.busy_cpu_seconds && after.busy_cpu_seconds)
+    used.busy_cpu_seconds = *after.busy_cpu_seconds - *before.busy_cpu_seconds;
+  return used;
+}
+
+}  // namespace
+
+Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter)
+    : executable_(executable), batches_(batches), entry_(entry), clock_(std::move(clock)), meter_(std::move(meter)) {
+  // Written once here, so that no page of them is new in a timed loop.
+  block_.step_seconds.resize(static_cast<std::size_t>(kBlockSteps));
+  block_.loss.resize(static_cast<std::size_t>(kBlockSteps));
+  records_.resize(static_cast<std::size_t>(kBlockSteps));
+}
+
+const StepBlock& Runner::steps(std::int64_t count) {
+  if (count < 1 || count > kBlockSteps)
+    throw std::invalid_argument("a block of " + std::to_string(count) + " steps; 1 to " + std::to_string(kBlockSteps) +
+                                " are possible");
+  block_.step_seconds.clear();
+  block_.loss.clear();
+  records_.clear();
+  block_.samples = 0;
+  block_.data_wait_seconds = 0;
+
+  const Usage before = meter_();
+  const double begin = clock_();
+  double inside = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double start = clock_();
+    const BatchSource::Batch batch = batches_.next();
+    const double arrived = clock_();
+    executable_.submit(batch.slot);
+    executable_.run(entry_);
+    executable_.synchronize();
+    const double end = clock_();
+    batches_.release(batch.slot);
+    block_.samples += batch.samples;
+    block_.step_seconds.push_back(end - start);
+    block_.data_wait_seconds += arrived - start;
+    inside += end - start;
+  }
+  executable_.drain(records_);
+  block_.wall_seconds = clock_() - begin;
+  block_.harness_seconds = block_.wall_seconds - inside;
+  block_.usage = difference(before, meter_());
+
+  collect_losses(count);
+  return block_;
+}
+
+void Runner::collect_losses(std::int64_t count) {
+  if (records_.size() != static_cast<std::size_t>(count))
+    throw std::logic_error("the device reports " + std::to_string(records_.size()) + " steps of " + std::to_string(count));
+  for (const StepRecord& record : records_) {
+    if (entry_ == Entry::train) {
+      if (!first_loss_) first_loss_ = record.loss;
+      const double limit = kDivergedRatio * std::max(*first_loss_, 1.0);
+      if (!std::isfinite(record.loss) || record.loss > limit)
+        throw Diverged("training diverged: the loss of step " + std::to_string(taken_) + " (from 0, warm-up included) is " +
+                       short_number(record.loss) + ", the first was " + short_number(*first_loss_) +
+                       "; try a smaller --learning-rate");
+      block_.loss.push_back(record.loss);
+    }
+    ++taken_;
+  }
+}
+
+Evaluation Runner::evaluate() {
+  records_.clear();
+  batches_.begin_evaluation();
+  Evaluation result;
+  for (BatchSource::Batch batch = batches_.next(); batch.samples > 0; batch = batches_.next()) {
+    executable_.submit(batch.slot);
+    executable_.run(Entry::evaluate);
+    executable_.synchronize();
+    batches_.release(batch.slot);
+    result.samples += batch.samples;
+  }
+  executable_.drain(records_);
+  if (result.samples == 0) throw std::runtime_error("the test split has no samples to evaluate");
+  for (const StepRecord& record : records_) {
+    result.accuracy += record.correct;
+    result.loss += record.loss;
+  }
+  result.accuracy /= static_cast<double>(result.samples);
+  result.loss /= static_cast<double>(result.samples);
+  return result;
+}
+
+}  // namespace epochbench

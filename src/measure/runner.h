@@ -1,0 +1,76 @@
+// The step loop of one case: drives an executable and its batches, and reads the clock. It knows no device, and decides
+// nothing: how many steps are taken, and when it is enough, is the parent's business.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "epochbench/backend.h"
+#include "epochbench/batch_source.h"
+#include "src/measure/clock.h"
+
+namespace epochbench {
+
+class Diverged : public std::runtime_error {  // the loss is no number, or has grown beyond any use
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A loss this many times the first one (or 1, if that was less) is divergence: no useful training comes back from there.
+inline constexpr double kDivergedRatio = 1000;
+inline constexpr std::int64_t kBlockSteps = 4096;  // the most in one block
+
+// What this process and the machine have used so far; differences of two readings mean something.
+struct Usage {
+  std::int64_t page_faults = 0;            // minor and major
+  double own_cpu_seconds = 0;              // of all threads
+  std::optional<double> busy_cpu_seconds;  // of the whole machine; unset where it does not tell
+};
+using UsageMeter = std::function<Usage()>;
+
+struct StepBlock {
+  std::vector<double> step_seconds;  // wait for data included
+  std::vector<double> loss;          // by step
+  std::int64_t samples = 0;
+  double data_wait_seconds = 0;  // of step_seconds' sum
+  double harness_seconds = 0;    // in the loop, outside of the steps
+  double wall_seconds = 0;       // of the whole block
+  Usage usage;                   // of the whole block
+};
+
+struct Evaluation {
+  std::int64_t samples = 0;
+  double accuracy = 0, loss = 0;  // means over the test split
+};
+
+class Runner {
+ public:
+  // `entry` is what steps run: train or forward. All are referred to, and must live as long.
+  Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter);
+
+  void begin_epoch(std::uint64_t epoch) { batches_.begin_training(epoch); }
+  // Takes 1 to kBlockSteps steps. The block is valid until the next call. Errors: Diverged with the step's number, counted
+  // from the first that this runner took; whatever executable and batches throw.
+  const StepBlock& steps(std::int64_t count);
+  // The whole test split, once. begin_epoch comes before the next step. Errors: std::runtime_error without any sample.
+  Evaluation evaluate();
+
+ private:
+  void collect_losses(std::int64_t count);
+
+  Executable& executable_;
+  BatchSource& batches_;
+  Entry entry_;
+  Clock clock_;
+  UsageMeter meter_;
+  StepBlock block_;
+  std::vector<StepRecord> records_;
+  std::int64_t taken_ = 0;
+  std::optional<double> first_loss_;
+};
+
+}  // namespace epochbench

@@ -1,0 +1,32 @@
+// Statistics of step times: pure functions over plain numbers. No sample is ever dropped here.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace epochbench {
+
+using Interval = std::pair<double, double>;
+
+inline constexpr int kBootstrapResamples = 1000;
+// Above this many samples the bootstrap's interval and that of the order statistics lie within a rank or two in hundreds,
+// and the former would take seconds.
+inline constexpr std::size_t kBootstrapSamples = 10000;
+
+// Errors of all: std::invalid_argument without samples.
+double median(std::vector<double> samples);  // of an even number, the mean of the middle two
+
+// 95 % percentile bootstrap interval of the median (Efron, "Bootstrap methods: another look at the jackknife", 1979).
+// Resample r draws its element i by Philox, key 0, counter (i / 4, r, 0, RandomStream::bootstrap), as
+// floor(word * n / 2^32) into the sorted samples: anyone can compute it again from a file's raw numbers.
+Interval median_interval(const std::vector<double>& samples);
+
+// 95 % interval of the median between two order statistics (the sign test turned around); no distribution is assumed.
+// Cheap, and never narrower than 95 % allows; below 6 samples it is the whole range.
+Interval median_interval_by_rank(std::vector<double> samples);
+
+// Half the width of median_interval_by_rank over the median; infinite if the median is not positive.
+double relative_noise(const std::vector<double>& samples);
+
+}  // namespace epochbench

@@ -1,0 +1,87 @@
+#include "src/measure/stopping_rule.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "src/measure/statistics.h"
+
+namespace epochbench {
+namespace {
+
+// Noise is stable when it has stopped falling over the last quarter of the measurement. Independent samples make it fall as
+// 1 / sqrt(time), by 7 % from the middle of that quarter's first half to the middle of its second; below 2 % more time
+// brings nothing.
+constexpr double kStableWindow = 0.25;
+constexpr double kStableRatio = 0.98;
+constexpr std::size_t kStableReadings = 8;
+constexpr double kStableAfter = 0.5;  // of most_seconds: a machine may calm down
+
+}  // namespace
+
+const char* name(StopReason reason) {
+  switch (reason) {
+    case StopReason::noise:
+      return "noise";
+    case StopReason::stable_noise:
+      return "stable_noise";
+    case StopReason::time:
+      return "time";
+    case StopReason::steps:
+      return "steps";
+    case StopReason::epochs:
+      return "epochs";
+    case StopReason::until:
+      return "until";
+  }
+  return "";
+}
+
+StoppingRule::StoppingRule(const StopSpec& spec, const StoppingLimits& limits) : spec_(spec), limits_(limits) {}
+
+std::optional<StopReason> StoppingRule::after_steps(const std::vector<double>& step_seconds, double elapsed_seconds) {
+  const auto taken = static_cast<std::int64_t>(step_seconds.size());
+  if (taken >= limits_.least_steps) {
+    noise_ = relative_noise(step_seconds);
+    history_.push_back({elapsed_seconds, *noise_});
+  }
+  if (whole_epochs()) return std::nullopt;
+  if (spec_.steps) return taken >= *spec_.steps ? std::optional(StopReason::steps) : std::nullopt;
+
+  const double total = std::accumulate(step_seconds.begin(), step_seconds.end(), 0.0);
+  const double floor = spec_.min_time_seconds.value_or(0);
+  if (total < floor || taken == 0) return std::nullopt;
+  if (noise_ && *noise_ <= limits_.noise && total >= limits_.least_seconds) return StopReason::noise;
+  if (elapsed_seconds >= std::max(limits_.most_seconds, floor) && taken >= limits_.steps_past_time) return StopReason::time;
+  if (noise_is_stable(elapsed_seconds)) return StopReason::stable_noise;
+  return std::nullopt;
+}
+
+bool StoppingRule::noise_is_stable(double elapsed_seconds) const {
+  if (elapsed_seconds < kStableAfter * limits_.most_seconds) return false;
+  std::vector<double> early, late;
+  for (const Reading& reading : history_) {
+    if (reading.elapsed_seconds < (1 - kStableWindow) * elapsed_seconds) continue;
+    (reading.elapsed_seconds < (1 - kStableWindow / 2) * elapsed_seconds ? early : late).push_back(reading.noise);
+  }
+  if (early.size() + late.size() < kStableReadings || early.empty() || late.empty()) return false;
+  return median(late) >= kStableRatio * median(early);
+}
+
+std::optional<StopReason> StoppingRule::after_epoch(std::int64_t epochs, std::optional<double> value) const {
+  if (spec_.until && value) {
+    const bool reached = spec_.until->metric == "loss" ? *value <= spec_.until->value : *value >= spec_.until->value;
+    if (reached) return StopReason::until;
+  }
+  return epochs >= this->epochs() ? std::optional(StopReason::epochs) : std::nullopt;
+}
+
+std::int64_t StoppingRule::next_block(std::int64_t taken, std::optional<double> step_seconds) const {
+  std::int64_t steps = 1;
+  if (step_seconds && *step_seconds > 0)
+    steps =
+        static_cast<std::int64_t>(std::min(limits_.block_seconds / *step_seconds, static_cast<double>(limits_.block_steps)));
+  if (!whole_epochs() && spec_.steps) steps = std::min(steps, *spec_.steps - taken);
+  return std::max<std::int64_t>(steps, 1);
+}
+
+}  // namespace epochbench

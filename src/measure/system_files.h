@@ -1,0 +1,66 @@
+// Reading the small text files of /proc and /sys.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace epochbench {
+
+inline std::optional<std::string> read_text(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// The text's first line without the spaces around it.
+inline std::string first_line(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
+}
+
+inline std::optional<std::int64_t> parse_number(const std::string& text) {
+  try {
+    return std::stoll(text);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+inline std::optional<std::int64_t> read_number(const std::string& path) {
+  const auto text = read_text(path);
+  return text ? parse_number(*text) : std::nullopt;
+}
+
+// The number behind `key` at the beginning of a line: "MemAvailable:  123 kB", "oom_kill 4".
+inline std::optional<std::int64_t> read_keyed_number(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.size() > key.size() && line.compare(0, key.size(), key) == 0 &&
+        (line[key.size()] == ' ' || line[key.size()] == '\t'))
+      return parse_number(line.substr(key.size()));
+  return std::nullopt;
+}
+
+// "0-3,8" -> 0 1 2 3 8
+inline std::vector<int> parse_cpu_list(const std::string& text) {
+  std::vector<int> cpus;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string part = text.substr(at, text.find(',', at) - at);
+    const auto first = parse_number(part);
+    if (!first) break;
+    const std::size_t dash = part.find('-');
+    const auto last = dash == std::string::npos ? first : parse_number(part.substr(dash + 1));
+    for (std::int64_t cpu = *first; last && cpu <= *last && cpus.size() < 65536; ++cpu) cpus.push_back(static_cast<int>(cpu));
+    at += part.size() + 1;
+  }
+  return cpus;
+}
+
+}  // namespace epochbench

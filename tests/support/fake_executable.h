@@ -1,0 +1,50 @@
+// An executable without a device: its steps take what a fake clock or a real sleep says, its losses are a function of the step.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "epochbench/backend.h"
+
+namespace epochbench::test {
+
+class FakeExecutable : public Executable {
+ public:
+  std::function<double(std::int64_t step)> loss = [](std::int64_t step) { return 2.0 / (1.0 + static_cast<double>(step)); };
+  std::function<void(std::int64_t step)> work = [](std::int64_t) {};  // what a training step does and how long it takes
+  std::function<double(std::int64_t evaluation)> accuracy = [](std::int64_t) { return 0.5; };
+  std::int64_t batch = 4;
+  std::vector<InputSlot> submitted;  // by step, evaluation steps too
+  std::int64_t steps = 0, evaluation_steps = 0;
+
+  std::span<std::byte> stage(InputSlot, int) override { return {}; }
+  void submit(InputSlot slot) override { submitted.push_back(slot); }
+  void run(Entry entry) override {
+    if (entry == Entry::evaluate) {
+      const double rows = static_cast<double>(batch);
+      records_.push_back({entry, 0.25 * rows, accuracy(evaluation_steps++) * rows, 0});
+      return;
+    }
+    work(steps);
+    records_.push_back({entry, entry == Entry::train ? loss(steps) : 0.0, 0, 0});
+    ++steps;
+  }
+  void drain(std::vector<StepRecord>& records) override {
+    records.insert(records.end(), records_.begin(), records_.end());
+    records_.clear();
+  }
+  void synchronize() override {}
+  void write(std::string_view, std::span<const float>) override { throw std::logic_error("not faked"); }
+  void read(std::string_view, std::span<float>) const override { throw std::logic_error("not faked"); }
+  std::vector<NodeTime> profile(Entry) override { return {}; }
+
+ private:
+  std::vector<StepRecord> records_;
+};
+
+}  // namespace epochbench::test
