@@ -65,7 +65,8 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
   for (const auto& [kind, read] : kFolderFormats) {
     if (spec.substr(0, kind.size()) != kind) continue;
     const std::filesystem::path folder = folder_of(spec, kind);
-    return std::make_unique<ImageDataset>(name, sample, read(folder, Split::train), read(folder, Split::test));
+    ImageSet train = read(folder, Split::train);
+    return std::make_unique<ImageDataset>(name, sample, std::move(train), read(folder, Split::test));
   }
   throw DataError("unknown data " + in_quotes(spec) + ": use synthetic, digits, idx:DIR or cifar10:DIR (--data)");
 }

@@ -1,0 +1,189 @@
+// Data sets as a model sees them: resized, standardised, the same on every machine.
+#include "epochbench/dataset.h"
+
+#include <cmath>
+#include <cstdint>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "epochbench/embedded.h"
+#include "epochbench/philox.h"
+#include "src/data/image_dataset.h"
+#include "support/data_files.h"
+
+namespace epochbench {
+namespace {
+
+using test::BatchMemory;
+using test::expect_data_error;
+
+ImageSet images(std::int64_t height, std::int64_t width, std::int64_t channels, std::vector<std::uint8_t> pixels) {
+  const std::size_t samples = pixels.size() / static_cast<std::size_t>(height * width * channels);
+  return {"'test'", height, width, channels, std::move(pixels), std::vector<std::uint8_t>(samples, 0)};
+}
+
+// The first training image as the model gets it, turned back into pixel values.
+std::vector<float> shown(const ImageSet& set, const SampleSpec& sample) {
+  double sum = 0, squares = 0;
+  for (double pixel : set.pixels) sum += pixel;
+  const double count = static_cast<double>(set.pixels.size()), mean = sum / count;
+  for (double pixel : set.pixels) squares += (pixel - mean) * (pixel - mean);
+  const double deviation = std::sqrt(squares / count);
+  const ImageDataset data("test", sample, set, set);
+  BatchMemory memory(1, sample.height * sample.width * sample.channels);
+  data.fill(Split::train, 0, 0, 0, memory.inputs);
+  for (float& value : memory.images) value = static_cast<float>(value * deviation + mean);
+  return memory.images;
+}
+
+void expect_near(const std::vector<float>& values, const std::vector<float>& expected) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-4) << i;
+}
+
+TEST(Resize, DoublesWithHalfPixelCentres) {
+  // A row a, b of two becomes a, 3/4 a + 1/4 b, 1/4 a + 3/4 b, b; columns alike.
+  expect_near(shown(images(2, 2, 1, {0, 100, 200, 40}), {4, 4, 1, 10}),
+              {0, 25, 75, 100, 50, 58.75, 76.25, 85, 150, 126.25, 78.75, 55, 200, 160, 80, 40});
+}
+
+TEST(Resize, HalvesByTheMeanOfTheTwoInTheMiddle) {
+  expect_near(shown(images(4, 4, 1, {0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60}), {2, 2, 1, 10}),
+              {10, 18, 42, 50});
+}
+
+TEST(Resize, ThreeToTwoAndOneToThree) {
+  expect_near(shown(images(1, 3, 1, {10, 20, 40}), {1, 2, 1, 10}), {12.5, 35});  // centres 0.25 and 1.75
+  expect_near(shown(images(2, 1, 1, {7, 9}), {2, 3, 1, 10}), {7, 7, 7, 9, 9, 9});
+}
+
+TEST(Resize, KeepsChannelsApart) {
+  const ImageSet set = images(1, 2, 3, {0, 100, 7, 200, 40, 7});
+  const ImageDataset data("test", {1, 4, 3, 10}, set, set);
+  BatchMemory memory(1, 12);
+  data.fill(Split::train, 0, 0, 0, memory.inputs);
+  // Of two values, the mean is the middle and the deviation half the distance: +-1. Channel 2 is constant.
+  expect_near(memory.images, {-1, 1, 0, -0.5, 0.5, 0, 0.5, -0.5, 0, 1, -1, 0});
+}
+
+TEST(ImageDataset, RepeatsGreyOverTheChannels) {
+  expect_near(shown(images(1, 2, 1, {3, 5}), {1, 2, 3, 10}), {3, 3, 3, 5, 5, 5});
+  expect_near(shown(images(1, 1, 1, {3, 5}), {1, 2, 2, 10}), {3, 3, 3, 3});
+}
+
+TEST(ImageDataset, TestSplitIsStandardisedByTheTrainingSplit) {
+  const ImageDataset data("test", {1, 1, 1, 10}, images(1, 1, 1, {10, 20}), images(1, 1, 1, {25}));
+  BatchMemory memory(1, 1);
+  data.fill(Split::test, 0, 0, 0, memory.inputs);
+  EXPECT_FLOAT_EQ(memory.images[0], 2);  // (25 - 15) / 5
+}
+
+TEST(ImageDataset, ConstantImagesGiveZeros) {
+  const ImageDataset data("test", {3, 3, 1, 10}, images(2, 2, 1, {9, 9, 9, 9}), images(2, 2, 1, {9, 9, 9, 11}));
+  BatchMemory memory(1, 9);
+  data.fill(Split::train, 0, 0, 0, memory.inputs);
+  for (float value : memory.images) EXPECT_EQ(value, 0);
+  data.fill(Split::test, 0, 0, 0, memory.inputs);
+  for (float value : memory.images) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST(ImageDataset, WritesItsRowOnly) {
+  const ImageDataset data("test", {1, 2, 1, 10}, images(1, 2, 1, {1, 2, 3, 4}), images(1, 2, 1, {1, 2}));
+  BatchMemory memory(3, 2);
+  data.fill(Split::train, 1, 0, 1, memory.inputs);
+  for (std::size_t i : {0, 1, 4, 5}) EXPECT_EQ(memory.images[i], -99);
+  EXPECT_EQ(memory.labels, (std::vector<std::int32_t>{-99, 0, -99}));
+  EXPECT_LT(memory.images[2], memory.images[3]);
+}
+
+TEST(ImageDataset, FillsImagesAloneForAGraphWithoutLabels) {
+  const ImageDataset data("test", {1, 2, 1, 10}, images(1, 2, 1, {1, 2}), images(1, 2, 1, {1, 2}));
+  BatchMemory memory(1, 2);
+  data.fill(Split::train, 0, 0, 0, std::span(memory.inputs).first(1));
+  expect_near(memory.images, {-1, 1});
+  EXPECT_EQ(memory.labels[0], -99);
+}
+
+TEST(Digits, SplitsEveryFifthSampleOff) {
+  const auto data = open_dataset("digits", {8, 8, 1, 10}, 0, 0);
+  EXPECT_EQ(data->name(), "digits");
+  EXPECT_FALSE(data->synthetic());
+  EXPECT_EQ(data->samples(Split::train), 1438);
+  EXPECT_EQ(data->samples(Split::test), 359);
+  const std::string_view labels = *embedded_file("bench/data/digits-labels.idx1-ubyte");
+  BatchMemory memory(1, 64);
+  for (std::int64_t i = 0, train = 0, test = 0; i < 1797; ++i) {
+    const Split split = i % 5 == 4 ? Split::test : Split::train;
+    data->fill(split, split == Split::test ? test++ : train++, 0, 0, memory.inputs);
+    ASSERT_EQ(memory.labels[0], labels[static_cast<std::size_t>(8 + i)]) << i;
+  }
+}
+
+TEST(Digits, TrainingSplitHasMeanZeroAndDeviationOne) {
+  const auto data = open_dataset("digits", {8, 8, 1, 10}, 0, 0);
+  BatchMemory memory(1438, 64);
+  for (std::int64_t i = 0; i < 1438; ++i) data->fill(Split::train, i, 0, i, memory.inputs);
+  double sum = 0, squares = 0;
+  for (double value : memory.images) {
+    sum += value;
+    squares += value * value;
+  }
+  EXPECT_NEAR(sum / (1438 * 64), 0, 1e-6);
+  EXPECT_NEAR(squares / (1438 * 64), 1, 1e-6);
+}
+
+TEST(Synthetic, ImagesAreTheNumbersOfTheirCounter) {
+  const auto data = open_dataset("synthetic", {3, 3, 1, 10}, 60000, 42);
+  EXPECT_TRUE(data->synthetic());
+  EXPECT_EQ(data->samples(Split::train), 60000);
+  EXPECT_EQ(data->samples(Split::test), 0);
+  BatchMemory memory(2, 9);
+  data->fill(Split::train, 5, 0, 1, memory.inputs);
+  for (std::uint32_t i = 0; i < 9; ++i) {
+    const PhiloxBlock words = philox(42, {i / 4, 5, 0, 3});
+    const auto pair = i % 4 < 2 ? normal_pair(words[0], words[1]) : normal_pair(words[2], words[3]);
+    EXPECT_EQ(memory.images[9 + i], static_cast<float>(pair[i % 2])) << i;
+  }
+  EXPECT_EQ(memory.images[8], -99);
+}
+
+TEST(Synthetic, DependsOnSeedAndSampleOnly) {
+  const SampleSpec sample{4, 4, 2, 7};
+  const auto sample_of = [&](std::uint64_t seed, std::int64_t index, std::uint64_t epoch) {
+    BatchMemory memory(1, 32);
+    open_dataset("synthetic", sample, 100, seed)->fill(Split::train, index, epoch, 0, memory.inputs);
+    return memory.images;
+  };
+  EXPECT_EQ(sample_of(1, 2, 0), sample_of(1, 2, 9));
+  EXPECT_NE(sample_of(1, 2, 0), sample_of(1, 3, 0));
+  EXPECT_NE(sample_of(1, 2, 0), sample_of(2, 2, 0));
+}
+
+TEST(Synthetic, LabelsAreUniformOverTheClasses) {
+  constexpr int kSamples = 7000, kClasses = 7;
+  const auto data = open_dataset("synthetic", {1, 1, 1, kClasses}, kSamples, 3);
+  BatchMemory memory(1, 1);
+  int counts[kClasses] = {};
+  for (int i = 0; i < kSamples; ++i) {
+    data->fill(Split::train, i, 0, 0, memory.inputs);
+    ASSERT_GE(memory.labels[0], 0);
+    ASSERT_LT(memory.labels[0], kClasses);
+    ++counts[memory.labels[0]];
+  }
+  for (int count : counts) EXPECT_NEAR(count, 1000, 5 * std::sqrt(1000.0));
+}
+
+TEST(OpenDataset, UnknownSpecNamesTheKnownOnes) {
+  for (const char* spec : {"", "mnist", "text:file", "Digits", "digits:", "synthetic ", "idx", "cifar10"}) {
+    expect_data_error(
+        [&] {
+          open_dataset(spec, {8, 8, 1, 10}, 0, 0);
+        },
+        {"'" + std::string(spec) + "'", "synthetic", "digits", "idx:DIR", "cifar10:DIR"});
+  }
+  expect_data_error([] { open_dataset(std::string(100000, 'x') + "\n", {8, 8, 1, 10}, 0, 0); }, {"unknown data"});
+}
+
+}  // namespace
+}  // namespace epochbench
