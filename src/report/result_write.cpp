@@ -131,7 +131,7 @@ Json json(const Cost& c) {
 
 Json json(const Run& r) {
   const bool ok = r.status == RunStatus::ok;
-  const auto group = [ok](const auto& value) { return ok ? json(value) : Json(nullptr); };
+  const auto group = [ok](const auto& value) { return ok && value ? json(*value) : Json(nullptr); };
   return {{"name", r.name},
           {"repetition", r.repetition},
           {"status", name(r.status)},

@@ -1,0 +1,13 @@
+// The hidden subcommand that `run` starts for each case.
+#include "src/measure/case.h"
+
+#include <unistd.h>
+
+#include "src/cli/commands.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+
+int case_command() { return serve_case(STDIN_FILENO, STDOUT_FILENO, prepare_case); }
+
+}  // namespace epochbench

@@ -1,0 +1,183 @@
+#include "src/cli/command_line.h"
+
+#include <cstdio>
+#include <new>
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+
+#include "epochbench/backend.h"
+#include "epochbench/dataset.h"
+#include "src/cli/commands.h"
+#include "src/cli/errors.h"
+#include "src/measure/environment.h"
+#include "src/report/json_text.h"
+#include "src/report/result_file.h"
+
+namespace epochbench {
+namespace {
+
+constexpr const char* kHelp = "What does it cost, in time and money, to train this model on this CPU and on this GPU?";
+
+constexpr const char* kRunExamples = R"(Examples:
+  epochbench run                                        the suite quick
+  epochbench run --model resnet20 --batch 32,128        two batch sizes
+  epochbench run --model lenet5 --until accuracy=0.97   to a real accuracy, on real data
+  epochbench run --model mlp:width=4096,depth=3 --threads 1,2 --steps 50
+  epochbench run --suite quick --repetitions 3 --price cpu=0.34 --out result.json
+  epochbench run --suite quick --resume result.json     what is missing there
+
+Without a stopping option a case runs until the interval of the median step is within 1 %, at most 30 s.
+Exit codes: 0 done; 1 a case failed; 2 the call, a file or the data is wrong; 3 no such device here; 130 interrupted.)";
+
+constexpr const char* kListExamples = R"(Examples:
+  epochbench list models
+  epochbench list prices --json)";
+
+constexpr const char* kInfoExamples = R"(Examples:
+  epochbench info
+  epochbench info --json
+
+Measures the CPU's peaks and memory bandwidth, which takes some seconds.)";
+
+constexpr const char* kPlanExamples = R"(Examples:
+  epochbench plan --model resnet20
+  epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json)";
+
+// Every case option as text: what it may be is checked where cases are built, in one way for calls and suites.
+void add_case_options(CLI::App& command, const std::vector<std::string>& keys, CaseBlock& block) {
+  for (const CaseOption& option : case_options()) {
+    if (!keys.empty() && std::find(keys.begin(), keys.end(), option.key) == keys.end()) continue;
+    command
+        .add_option_function<std::string>(
+            flag(option),
+            [&option, &block](const std::string& text) {
+              try {
+                block[option.key] = {split_values(option, text), flag(option)};
+              } catch (const CallError& error) {
+                throw CallError(flag(option) + ": " + error.what());
+              }
+            },
+            option.help)
+        ->type_name(option.value_name);
+  }
+}
+
+// CLI11's message as one line, with the way to the right one.
+std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
+  const auto chosen = app.get_subcommands();
+  const std::string help = chosen.empty() ? "epochbench --help" : "epochbench " + chosen.front()->get_name() + " --help";
+  if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty())
+    return "no command; choose from run, list, info, plan (see epochbench --help)";
+  return std::string(error.what()) + " (see " + help + ")";
+}
+
+template <typename Command>
+int guarded(const Command& command) {
+  try {
+    return command();
+  } catch (const CallError& error) {
+    print_error(error.what());
+    return error.code();
+  } catch (const DeviceError& error) {
+    print_error(error.what());
+    return kExitDeviceMissing;
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory before anything ran; free some, or raise the limit");
+    return kExitAnswerIsNo;
+  } catch (const std::invalid_argument& error) {
+    print_error(error.what());
+    return kExitCallIsWrong;
+  } catch (const FormatError& error) {
+    print_error(error.what());
+    return kExitCallIsWrong;
+  } catch (const FileError& error) {
+    print_error(error.what());
+    return kExitCallIsWrong;
+  } catch (const DataError& error) {
+    print_error(error.what());
+    return kExitCallIsWrong;
+  } catch (const std::exception& error) {
+    print_error(std::string("unexpected error: ") + error.what());
+    return kExitAnswerIsNo;
+  }
+}
+
+}  // namespace
+
+std::string version_text() {
+  const Context context = describe_context({});
+  std::string text = "epochbench " + context.epochbench_version + " (";
+  if (context.git_sha) text += context.git_sha->substr(0, 12) + (context.git_dirty.value_or(false) ? "-dirty, " : ", ");
+  return text + context.build_type + ", " + context.compiler + ")";
+}
+
+int command_line(int argc, char** argv) {
+  CLI::App app{kHelp, "epochbench"};
+  app.require_subcommand(1);
+  app.set_help_flag("-h,--help", "this help, or that of a command");
+  bool version = false, json = false;
+  app.add_flag_callback(
+      "--version",
+      [&version] {
+        version = true;
+        throw CLI::CallForVersion("", 0);
+      },
+      "the version");
+
+  RunOptions run;
+  CLI::App* run_app = app.add_subcommand("run", "train models and measure it");
+  run_app->footer(kRunExamples);
+  run_app->add_option("--suite", run.suite, "a suite's name or file (default quick, without --model)")->type_name("NAME|FILE");
+  add_case_options(*run_app, {}, run.cases);
+  run_app->add_option("--repetitions", run.repetitions, "all cases once, then all again (default 1)")->type_name("N");
+  run_app->add_option("--price", run.price, "USD an hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
+      ->type_name("DEVICE=PRICE");
+  run_app->add_option("--out", run.out, "the result file (default epochbench-<date>-<time>.json)")->type_name("FILE");
+  run_app->add_option("--resume", run.resume, "run only what has no good run in this result")->type_name("FILE");
+  run_app->add_flag("--anonymous", run.anonymous, "leave out host name, paths and command line");
+  run_app->add_flag("--quiet", run.quiet, "no progress and no table; errors are told all the same");
+  run.command_line.assign(argv, argv + argc);
+
+  std::string what;
+  CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
+  list_app->footer(kListExamples);
+  list_app->add_option("what", what, "models, devices, suites, datasets or prices (default: all)");
+  list_app->add_flag("--json", json, "as JSON");
+
+  CLI::App* info_app = app.add_subcommand("info", "this machine, with its measured peaks");
+  info_app->footer(kInfoExamples);
+  info_app->add_flag("--json", json, "as JSON");
+
+  PlanOptions plan;
+  CLI::App* plan_app = app.add_subcommand("plan", "parameters, FLOPs and memory of a model; runs nothing");
+  plan_app->footer(kPlanExamples);
+  add_case_options(*plan_app, {"model", "batch", "precision"}, plan.cases);
+  plan_app->add_flag("--json", json, "as JSON");
+
+  bool calibrate = false;
+  CLI::App* case_app = app.add_subcommand("case", "one case, driven by its parent")->group("");
+  case_app->add_flag("--calibrate", calibrate, "the parent will ask for the machine's peaks");
+
+  return guarded([&] {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& done) {  // help or version
+      if (version)
+        std::printf("%s\n", version_text().c_str());
+      else
+        app.exit(done);
+      return static_cast<int>(kExitDone);
+    } catch (const CLI::ParseError& error) {
+      throw CallError(parse_message(app, error));
+    }
+    if (run_app->parsed()) return run_command(run);
+    if (list_app->parsed()) return list_command(what, json);
+    if (info_app->parsed()) return info_command(json);
+    if (case_app->parsed()) return case_command();
+    plan.json = json;
+    return plan_command(plan);
+  });
+}
+
+}  // namespace epochbench

@@ -1,0 +1,36 @@
+// The subcommands. Each takes its options as read from the call and returns the exit code; what goes wrong is thrown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/cli/case_options.h"
+
+namespace epochbench {
+
+struct RunOptions {
+  std::string suite;  // a name or a file; empty: none named
+  CaseBlock cases;    // options given on the command line
+  std::string repetitions = "1";
+  std::string price, out, resume;
+  bool anonymous = false, quiet = false;
+  std::vector<std::string> command_line;
+};
+int run_command(const RunOptions& options);
+
+int list_command(const std::string& what, bool json);  // "" lists everything
+int info_command(bool json);
+
+struct PlanOptions {
+  CaseBlock cases;  // model, batch, precision
+  bool json = false;
+};
+int plan_command(const PlanOptions& options);
+
+// The process of one case, driven by its parent over standard input and output.
+int case_command();
+
+std::string version_text();  // "epochbench 0.1.0 (1a2b3c4, Release, GNU 12.2.0)"
+std::string own_binary();    // the path of this program
+
+}  // namespace epochbench

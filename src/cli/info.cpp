@@ -1,0 +1,120 @@
+// epochbench info: this machine, with what can be measured on it.
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include "epochbench/backend.h"
+#include "src/cli/commands.h"
+#include "src/cli/errors.h"
+#include "src/measure/case.h"
+#include "src/measure/environment.h"
+#include "src/report/result_json.h"
+#include "src/report/table.h"
+#include "src/report/units.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+namespace {
+
+struct Meter {
+  std::string name, measures;
+  std::optional<std::string> obstacle;  // why it cannot be read
+};
+
+// The energy counters of the CPU packages, which many kernels let only root read.
+Meter rapl_meter() {
+  Meter meter{"rapl", "CPU energy", "/sys/class/powercap has no energy counter: a virtual machine, or a CPU without one"};
+  DIR* folder = ::opendir("/sys/class/powercap");
+  if (!folder) return meter;
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string counter = "/sys/class/powercap/" + std::string(entry->d_name) + "/energy_uj";
+    if (::access(counter.c_str(), F_OK) != 0) continue;
+    meter.obstacle =
+        ::access(counter.c_str(), R_OK) == 0 ? std::nullopt : std::optional(counter + " may be read by root alone");
+    if (!meter.obstacle) break;
+  }
+  ::closedir(folder);
+  return meter;
+}
+
+std::vector<Meter> meters(const std::optional<std::string>& no_gpu) {
+  Meter load{"proc-stat", "CPU time of other processes", std::nullopt};
+  if (::access("/proc/stat", R_OK) != 0) load.obstacle = "/proc/stat cannot be read";
+  return {rapl_meter(), {"nvml", "GPU energy, clock, utilization", no_gpu}, load};
+}
+
+std::optional<std::string> why_no_gpu() {
+  try {
+    make_backend("cuda:0", 1);
+    return std::nullopt;
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+}
+
+std::string flops_or_dash(const CpuInfo& cpu, const char* precision) {
+  const auto found = cpu.peak_flops_per_second.find(precision);
+  return found != cpu.peak_flops_per_second.end() && found->second ? format_si(*found->second, "FLOP/s")
+                                                                   : "not known (the CPU has no such instruction)";
+}
+
+void print_text(const CpuInfo& cpu, const std::optional<std::string>& no_gpu, const std::vector<Meter>& all_meters) {
+  std::string isa;
+  for (const std::string& name : cpu.isa) isa += (isa.empty() ? "" : " ") + name;
+  const auto bytes = [](const std::optional<std::int64_t>& value) {
+    return value ? format_bytes(static_cast<double>(*value)) : std::string("?");
+  };
+  std::printf("CPU               %s\n", cpu.model.c_str());
+  std::printf("sockets, cores    %s, %s (threads that may be used: %d)\n",
+              cpu.sockets ? std::to_string(*cpu.sockets).c_str() : "?", cpu.cores ? std::to_string(*cpu.cores).c_str() : "?",
+              cpu.threads_available);
+  std::printf("instructions      %s\n", isa.c_str());
+  std::printf("caches            L1d %s, L2 %s, L3 %s\n", bytes(cpu.l1d_bytes).c_str(), bytes(cpu.l2_bytes).c_str(),
+              bytes(cpu.l3_bytes).c_str());
+  std::printf("memory            %s\n", bytes(cpu.memory_bytes).c_str());
+  std::printf("frequency scaling %s\n", cpu.frequency_scaling.c_str());
+  std::printf("fp32 peak         %s, measured\n", flops_or_dash(cpu, "fp32").c_str());
+  std::printf("bf16 peak         %s\n", flops_or_dash(cpu, "bf16").c_str());
+  std::printf("memory bandwidth  %s\n", cpu.memory_bandwidth_bytes_per_second
+                                            ? (format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s") + ", measured").c_str()
+                                            : "not known");
+  if (no_gpu) std::printf("GPUs              none: %s\n", no_gpu->c_str());
+  for (const Meter& meter : all_meters)
+    std::printf("meter %-11s %s: %s\n", meter.name.c_str(), meter.measures.c_str(),
+                meter.obstacle ? ("cannot be read: " + *meter.obstacle).c_str() : "readable");
+}
+
+}  // namespace
+
+int info_command(bool json) {
+  const Context context = describe_context({});
+  CpuInfo cpu = context.cpu;
+  const Peaks peaks = measure_peaks_in_child(own_binary(), default_threads());
+  cpu.peak_flops_per_second = {{"fp32", peaks.fp32_flops_per_second}, {"bf16", peaks.bf16_flops_per_second}};
+  cpu.memory_bandwidth_bytes_per_second = peaks.memory_bandwidth_bytes_per_second;
+  const std::optional<std::string> no_gpu = why_no_gpu();
+  const std::vector<Meter> all_meters = meters(no_gpu);
+  if (!json) {
+    print_text(cpu, no_gpu, all_meters);
+    return kExitDone;
+  }
+  Json gpus = Json::array(), meter_list = Json::array();
+  for (const GpuInfo& gpu : context.gpus) gpus.push_back(gpu_to_json(gpu));
+  for (const Meter& meter : all_meters)
+    meter_list.push_back({{"name", meter.name},
+                          {"measures", meter.measures},
+                          {"readable", !meter.obstacle.has_value()},
+                          {"reason", meter.obstacle ? Json(*meter.obstacle) : Json(nullptr)}});
+  const Json document = {{"cpu", cpu_to_json(cpu)},
+                         {"gpus", gpus},
+                         {"gpus_reason", no_gpu ? Json(*no_gpu) : Json(nullptr)},
+                         {"meters", meter_list}};
+  std::fputs(print_json(document).c_str(), stdout);
+  return kExitDone;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,182 @@
+// epochbench list: what there is to choose from.
+#include <cstdio>
+
+#include "epochbench/backend.h"
+#include "epochbench/model.h"
+#include "src/cli/commands.h"
+#include "src/cli/errors.h"
+#include "src/cli/numbers.h"
+#include "src/cli/prices.h"
+#include "src/cli/suite.h"
+#include "src/measure/environment.h"
+#include "src/report/json_text.h"
+#include "src/report/table.h"
+#include "src/report/units.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+namespace {
+
+struct Section {
+  const char* name;
+  Json (*json)();
+  std::string (*text)();
+};
+
+Json models_json() {
+  Json list = Json::array();
+  for (const ModelFamily& family : model_registry()) {
+    CaseSpec spec;
+    spec.model = family.name;
+    spec.batch = family.default_batch;
+    Json options = Json::array();
+    for (const ModelOption& option : family.options)
+      options.push_back(
+          {{"name", option.name}, {"default", option.value}, {"minimum", option.minimum}, {"maximum", option.maximum}});
+    list.push_back({{"name", family.name},
+                    {"description", family.description},
+                    {"parameters", count(workload_spec(spec)).parameters},
+                    {"default_data", family.default_data},
+                    {"default_batch", family.default_batch},
+                    {"options", options}});
+  }
+  return list;
+}
+
+std::string models_text() {
+  Table table(
+      {{"model"}, {"parameters", Table::Align::right}, {"data"}, {"batch", Table::Align::right}, {"options"}, {"what"}});
+  for (const Json& model : models_json()) {
+    std::string options;
+    for (const Json& option : model["options"])
+      options += (options.empty() ? "" : ",") + option["name"].get<std::string>() + "=" + option["default"].dump();
+    table.add({model["name"], format_count(model["parameters"]), model["default_data"], model["default_batch"].dump(), options,
+               model["description"]});
+  }
+  return table.to_string();
+}
+
+Json devices_json() {
+  const DeviceInfo cpu = make_backend("cpu", default_threads())->device();
+  Json list = Json::array();
+  list.push_back({{"name", "cpu"},
+                  {"model", cpu.name},
+                  {"threads", cpu.threads},
+                  {"isa", cpu.isa},
+                  {"memory_bytes", cpu.memory_bytes},
+                  {"usable", true},
+                  {"reason", nullptr}});
+  Json reason = nullptr;
+  try {
+    make_backend("cuda:0", 1);
+  } catch (const DeviceError& error) {
+    reason = error.what();
+  }
+  list.push_back({{"name", "cuda:0"}, {"usable", reason.is_null()}, {"reason", reason}});
+  return list;
+}
+
+std::string devices_text() {
+  std::string text;
+  for (const Json& device : devices_json()) {
+    text += device["name"].get<std::string>() + ": ";
+    if (device["usable"].get<bool>() && device.contains("model"))
+      text += device["model"].get<std::string>() + ", " + device["threads"].dump() + " threads, " +
+              device["isa"].get<std::string>() + ", " + format_bytes(device["memory_bytes"].get<double>()) + "\n";
+    else
+      text += device["usable"].get<bool>() ? "usable\n" : "not usable: " + device["reason"].get<std::string>() + "\n";
+  }
+  return text;
+}
+
+Json suites_json() {
+  Json list = Json::array();
+  for (const Suite& suite : embedded_suites()) {
+    Json cases = Json::array();
+    for (const CaseBlock& block : suite.cases) {
+      Json options = Json::object();
+      for (const auto& [key, values] : block) options[key] = values.values;
+      cases.push_back(options);
+    }
+    list.push_back({{"name", suite.name}, {"description", suite.description}, {"cases", cases}});
+  }
+  return list;
+}
+
+std::string suites_text() {
+  std::string text;
+  for (const Json& suite : suites_json())
+    text += suite["name"].get<std::string>() + ": " + suite["description"].get<std::string>() + "\n";
+  return text;
+}
+
+Json datasets_json() {
+  const auto row = [](const char* spec, const char* description) { return Json{{"spec", spec}, {"description", description}}; };
+  return {row("synthetic", "random images of the model's shape, prepared before the clock starts"),
+          row("digits", "1,797 handwritten digits of 8x8 pixels, embedded; 1,438 to train, 359 to test"),
+          row("idx:DIR", "MNIST's files, plain or .gz: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..."),
+          row("cifar10:DIR", "CIFAR-10's binary files: data_batch_1.bin ..., test_batch.bin")};
+}
+
+std::string datasets_text() {
+  Table table({{"data"}, {"what"}});
+  for (const Json& dataset : datasets_json()) table.add({dataset["spec"], dataset["description"]});
+  return table.to_string();
+}
+
+Json prices_json() {
+  Json list = Json::array();
+  for (const CataloguePrice& price : embedded_prices().prices)
+    list.push_back(
+        {{"provider", price.provider},
+         {"instance", price.instance},
+         {"region", price.region},
+         {"usd_per_hour", price.usd_per_hour},
+         {"vcpus", price.vcpus},
+         {"gpus", price.gpu_count == 0 ? Json(nullptr) : Json{{"model", price.gpu_model}, {"count", price.gpu_count}}},
+         {"source", price.source},
+         {"as_of", price.as_of}});
+  return list;
+}
+
+std::string prices_text() {
+  using Align = Table::Align;
+  Table table(
+      {{"provider"}, {"instance"}, {"region"}, {"USD/hour", Align::right}, {"vCPUs", Align::right}, {"GPUs"}, {"as of"}});
+  for (const CataloguePrice& price : embedded_prices().prices)
+    table.add({price.provider, price.instance, price.region, shortest(price.usd_per_hour), std::to_string(price.vcpus),
+               price.gpu_count == 0 ? "" : std::to_string(price.gpu_count) + " x " + price.gpu_model, price.as_of});
+  return table.to_string() + embedded_prices().note + "\n";
+}
+
+constexpr Section kSections[] = {{"models", models_json, models_text},
+                                 {"devices", devices_json, devices_text},
+                                 {"suites", suites_json, suites_text},
+                                 {"datasets", datasets_json, datasets_text},
+                                 {"prices", prices_json, prices_text}};
+
+}  // namespace
+
+int list_command(const std::string& what, bool json) {
+  std::vector<std::string> names;
+  for (const Section& section : kSections) names.emplace_back(section.name);
+  if (!what.empty()) try {
+      parse_word(what, names);
+    } catch (const CallError& error) {
+      throw CallError("list: " + std::string(error.what()));
+    }
+  Json document = Json::object();
+  std::string text;
+  for (const Section& section : kSections) {
+    if (!what.empty() && what != section.name) continue;
+    if (json)
+      document[section.name] = section.json();
+    else
+      text += (text.empty() ? "" : "\n") + section.text();
+  }
+  if (json) text = print_json(document);
+  std::fputs(text.c_str(), stdout);
+  return kExitDone;
+}
+
+}  // namespace epochbench

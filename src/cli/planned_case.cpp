@@ -1,0 +1,137 @@
+#include "src/cli/planned_case.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "epochbench/backend.h"
+#include "epochbench/dataset.h"
+#include "src/cli/errors.h"
+#include "src/cli/numbers.h"
+#include "src/measure/environment.h"
+#include "src/report/units.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+namespace {
+
+std::string data_of(const CaseDraft& draft) { return draft.data.value_or(draft.model.family->default_data); }
+std::int64_t batch_of(const CaseDraft& draft) { return draft.batch.value_or(draft.model.family->default_batch); }
+
+std::optional<Obstacle> obstacle_of(const CaseDraft& draft) {
+  if (draft.device == "cpu") {
+    if (draft.precision == "fp32") return std::nullopt;
+    if (draft.precision == "tf32")
+      return Obstacle{"--precision tf32: a format of NVIDIA's tensor cores, which a CPU does not have; use fp32 on the CPU",
+                      kExitCallIsWrong};
+    return Obstacle{"--precision " + draft.precision + ": this build trains on the CPU in fp32 only; use fp32 on the CPU",
+                    kExitCallIsWrong};
+  }
+  try {
+    make_backend(draft.device, 1);
+    return std::nullopt;
+  } catch (const DeviceError& error) {
+    return Obstacle{"--device " + draft.device + ": " + error.what(), kExitDeviceMissing};
+  }
+}
+
+CaseSpec to_spec(const CaseDraft& draft, int threads_by_default) {
+  CaseSpec spec;
+  spec.name = run_name(draft, threads_by_default);
+  spec.model = draft.model.name;
+  spec.device = draft.device;
+  spec.precision = draft.precision;
+  spec.mode = draft.mode;
+  spec.order = draft.order;
+  spec.data = data_of(draft);
+  spec.batch = batch_of(draft);
+  spec.threads = draft.threads.value_or(threads_by_default);
+  spec.warmup = draft.warmup;
+  spec.seed = draft.seed;
+  spec.learning_rate = draft.learning_rate;
+  spec.dropout = draft.dropout;
+  spec.epoch_samples = draft.epoch_samples;
+  spec.stop = draft.stop;
+  return spec;
+}
+
+bool same_stop(const StopSpec& a, const StopSpec& b) {
+  const bool same_until = a.until.has_value() == b.until.has_value() &&
+                          (!a.until || (a.until->metric == b.until->metric && a.until->value == b.until->value));
+  return a.steps == b.steps && a.epochs == b.epochs && a.min_time_seconds == b.min_time_seconds && same_until;
+}
+
+void check_data(const PlannedCase& planned, const Model& model) {
+  const CaseSpec& spec = planned.spec;
+  const WorkloadSpec workload = workload_spec(spec);
+  const auto dataset = open_dataset(spec.data, model.family->sample(workload.config),
+                                    spec.epoch_samples.value_or(model.family->nominal_samples_per_epoch), spec.seed);
+  const std::int64_t samples = dataset->samples(Split::train);
+  if (samples < spec.batch)
+    throw CallError(spec.name + ": a batch of " + format_count(spec.batch) + " is larger than the " + format_count(samples) +
+                    " training samples of " + spec.data + "; use a smaller --batch");
+  if (spec.stop.until && dataset->samples(Split::test) == 0)
+    throw CallError(spec.name + ": --until needs a test split, and " + spec.data +
+                    " has none; choose other --data or --epochs");
+}
+
+PlannedCase plan_one(const CaseDraft& draft, int threads_by_default) {
+  PlannedCase planned;
+  planned.spec = to_spec(draft, threads_by_default);
+  planned.obstacle = obstacle_of(draft);
+  check_data(planned, draft.model);
+  planned.workload = describe_workload(planned.spec);
+  planned.flops_per_sample = draft.mode == "train" ? planned.workload.train_flops_per_sample
+                                                   : count(workload_spec(planned.spec)).forward_flops_per_sample;
+  return planned;
+}
+
+}  // namespace
+
+std::string run_name(const CaseDraft& draft, int default_threads) {
+  const std::string backend = draft.device.substr(0, draft.device.find(':'));
+  std::map<std::string, std::string> settings;  // sorted by key
+  if (data_of(draft) != draft.model.family->default_data) settings["data"] = data_of(draft);
+  if (draft.device != "cpu" && draft.device != "cuda:0") settings["device"] = draft.device;
+  if (draft.epoch_samples) settings["epoch-samples"] = std::to_string(*draft.epoch_samples);
+  if (draft.learning_rate) settings["learning-rate"] = shortest(*draft.learning_rate);
+  if (draft.mode != "train") settings["mode"] = draft.mode;
+  if (draft.order != "shuffled") settings["order"] = draft.order;
+  if (draft.seed != 0) settings["seed"] = std::to_string(draft.seed);
+  if (backend == "cpu" && draft.threads.value_or(default_threads) != default_threads)
+    settings["threads"] = std::to_string(*draft.threads);
+  if (draft.warmup != CaseDraft{}.warmup) settings["warmup"] = std::to_string(draft.warmup);
+  std::string name = draft.model.name + "/" + backend + "/" + draft.precision + "/b" + std::to_string(batch_of(draft));
+  for (const auto& [key, value] : settings) name += "/" + key + "=" + value;
+  return name;
+}
+
+std::vector<PlannedCase> plan_cases(const std::vector<CaseDraft>& drafts, int repetitions) {
+  const int threads = default_threads();
+  std::vector<PlannedCase> once;
+  for (const CaseDraft& draft : drafts) {
+    const std::string name = run_name(draft, threads);
+    const auto twin = std::find_if(once.begin(), once.end(), [&](const PlannedCase& other) { return other.spec.name == name; });
+    if (twin == once.end()) {
+      once.push_back(plan_one(draft, threads));
+    } else if (!same_stop(twin->spec.stop, draft.stop)) {
+      throw CallError(name + ": asked for twice with different --steps, --epochs, --min-time or --until; keep one of them");
+    }
+  }
+  if (std::all_of(once.begin(), once.end(), [](const PlannedCase& planned) { return planned.obstacle.has_value(); })) {
+    // Several devices or precisions, none of them usable: a missing device weighs more than a wrong word in the call.
+    const auto worst = std::max_element(once.begin(), once.end(), [](const PlannedCase& a, const PlannedCase& b) {
+      return a.obstacle->exit_code < b.obstacle->exit_code;
+    });
+    throw CallError(worst->obstacle->reason, worst->obstacle->exit_code);
+  }
+  std::vector<PlannedCase> all;
+  for (int repetition = 0; repetition < repetitions; ++repetition)
+    for (PlannedCase planned : once) {
+      planned.spec.repetition = repetition;
+      all.push_back(std::move(planned));
+    }
+  return all;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,222 @@
+// epochbench run: the parent of all cases.
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include <unistd.h>
+
+#include "src/analysis/parity.h"
+#include "src/cli/commands.h"
+#include "src/cli/errors.h"
+#include "src/cli/numbers.h"
+#include "src/cli/planned_case.h"
+#include "src/cli/prices.h"
+#include "src/cli/progress.h"
+#include "src/cli/result_keeper.h"
+#include "src/cli/signals.h"
+#include "src/cli/suite.h"
+#include "src/measure/case.h"
+#include "src/measure/environment.h"
+#include "src/report/anonymous.h"
+#include "src/report/result_json.h"
+#include "src/report/summary.h"
+#include "src/report/units.h"
+
+namespace epochbench {
+namespace {
+
+constexpr const char* kDefaultSuite = "quick";
+constexpr int kMaxRepetitions = 10'000;
+
+std::string default_out() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  std::string name = std::string("epochbench-") + stamp;
+  // Two runs that begin within one second keep a file each.
+  for (int other = 2; std::filesystem::exists(name + ".json"); ++other)
+    name = std::string("epochbench-") + stamp + "-" + std::to_string(other);
+  return name + ".json";
+}
+
+std::vector<CaseDraft> drafts_of(const RunOptions& options) {
+  const bool names_models = options.cases.contains("model");
+  if (!options.suite.empty() && names_models) throw CallError("--suite and --model exclude each other; give one of them");
+  if (names_models) return expand(options.cases);
+  const Suite suite = load_suite(options.suite.empty() ? kDefaultSuite : options.suite);
+  std::vector<CaseDraft> drafts;
+  for (const CaseBlock& block : suite.cases)
+    for (CaseDraft& draft : expand(merged(block, options.cases))) drafts.push_back(std::move(draft));
+  return drafts;
+}
+
+// What identifies a run in a file, whose names may be anonymous.
+bool same_run(const Run& run, const PlannedCase& planned, bool anonymous_names) {
+  if (run.repetition != planned.spec.repetition) return false;
+  if (!anonymous_names) return run.name == planned.spec.name;
+  Run candidate;
+  candidate.name = planned.spec.name;
+  candidate.workload = planned.workload;
+  return run.name == candidate.name || run.name == anonymous(Result{{}, {candidate}}).runs[0].name;
+}
+
+struct Resumed {
+  Result result;
+  std::vector<PlannedCase> remaining;
+};
+
+Resumed resume(const RunOptions& options, std::vector<PlannedCase> cases) {
+  if (options.resume.empty()) return {{}, std::move(cases)};
+  Resumed resumed{read_result(options.resume), {}};
+  const std::string here = cpu_info().model, there = resumed.result.context.cpu.model;
+  if (here != there)
+    throw CallError("--resume: " + options.resume + " was measured on " + there + ", and this machine is " + here +
+                    "; leave out --resume to begin a result of its own");
+  for (PlannedCase& planned : cases) {
+    const bool done = std::any_of(resumed.result.runs.begin(), resumed.result.runs.end(), [&](const Run& run) {
+      return run.status == RunStatus::ok && run.workload.fingerprint == planned.workload.fingerprint &&
+             same_run(run, planned, options.anonymous);
+    });
+    if (!done) resumed.remaining.push_back(std::move(planned));
+  }
+  return resumed;
+}
+
+// Measured once for all cases; taken over from a resumed result of this machine.
+void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
+  const auto known = earlier.peak_flops_per_second.find("fp32");
+  if (known != earlier.peak_flops_per_second.end() && known->second) {
+    cpu.peak_flops_per_second = earlier.peak_flops_per_second;
+    cpu.memory_bandwidth_bytes_per_second = earlier.memory_bandwidth_bytes_per_second;
+    return;
+  }
+  const Peaks peaks = measure_peaks_in_child(own_binary(), default_threads());
+  cpu.peak_flops_per_second = {{"fp32", peaks.fp32_flops_per_second}, {"bf16", peaks.bf16_flops_per_second}};
+  cpu.memory_bandwidth_bytes_per_second = peaks.memory_bandwidth_bytes_per_second;
+}
+
+Run skipped(const PlannedCase& planned) {
+  Run run;
+  run.status = RunStatus::skipped;
+  run.message = planned.obstacle->reason;
+  if (planned.spec.device == "cpu")
+    run.device = {"cpu", cpu_info().model, planned.spec.threads, std::nullopt};
+  else
+    run.device = {"cuda", planned.spec.device, std::nullopt, std::nullopt};
+  return run;
+}
+
+void identify(Run& run, const PlannedCase& planned) {
+  run.name = planned.spec.name;
+  run.repetition = planned.spec.repetition;
+  run.workload = planned.workload;
+  run.precision = planned.spec.precision;
+}
+
+void derive(Run& run, const PlannedCase& planned, const CpuInfo& cpu, const Prices& prices) {
+  if (run.status != RunStatus::ok || !run.timing || !run.throughput) return;
+  if (!run.efficiency) run.efficiency.emplace();
+  run.efficiency->flops_per_second = planned.flops_per_sample * run.throughput->samples_per_second;
+  const auto peak = cpu.peak_flops_per_second.find(run.precision);
+  if (run.device.backend == "cpu" && peak != cpu.peak_flops_per_second.end() && peak->second)
+    run.efficiency->peak_fraction = run.efficiency->flops_per_second / *peak->second;
+  if (!run.energy) run.energy.emplace();
+  run.cost = prices.cost(planned.spec.device, *run.timing);
+}
+
+void put(Result& result, Run run, const PlannedCase& planned, bool anonymous_names) {
+  std::erase_if(result.runs, [&](const Run& old) { return same_run(old, planned, anonymous_names); });
+  result.runs.push_back(std::move(run));
+  fill_parity(result.runs);
+}
+
+void print_summary(const Result& result, const std::string& path) {
+  const CpuInfo& cpu = result.context.cpu;
+  std::string head = cpu.model;
+  const auto peak = cpu.peak_flops_per_second.find("fp32");
+  if (peak != cpu.peak_flops_per_second.end() && peak->second) head += ", fp32 peak " + format_si(*peak->second, "FLOP/s");
+  if (cpu.memory_bandwidth_bytes_per_second) head += ", memory " + format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s");
+  std::printf("\n%s\n\n%s\n", head.c_str(), summary(result).c_str());
+  bool projected = false, priced = false;
+  std::set<std::string> sources;
+  for (const Run& run : result.runs) {
+    if (run.timing && run.timing->epoch_kind == "projected" && run.workload.dataset == "synthetic") projected = true;
+    if (run.cost && run.cost->price_source) sources.insert(*run.cost->price_source);
+    priced = priced || run.cost;
+  }
+  if (projected) std::printf("projected: from the measured steps; of synthetic data, so reading and decoding are left out\n");
+  for (const std::string& source : sources) std::printf("price: %s\n", source.c_str());
+  if (!priced)
+    std::printf("cost: no price is known for this machine; give --price cpu=USD_PER_HOUR (epochbench list prices)\n");
+  std::printf("result: %s\n", path.c_str());
+  std::fflush(stdout);
+}
+
+int exit_code(const std::vector<PlannedCase>& cases, const Result& result) {
+  for (const PlannedCase& planned : cases)
+    for (const Run& run : result.runs) {
+      if (run.name != planned.spec.name || run.repetition != planned.spec.repetition) continue;
+      if (run.status != RunStatus::ok && run.status != RunStatus::skipped) return kExitAnswerIsNo;
+    }
+  return kExitDone;
+}
+
+// One line a reason, however many cases it stops.
+void tell_obstacles(const std::vector<PlannedCase>& cases) {
+  std::set<std::string> told;
+  for (const PlannedCase& planned : cases)
+    if (planned.obstacle && told.insert(planned.obstacle->reason).second) print_error("skipped: " + planned.obstacle->reason);
+}
+
+}  // namespace
+
+std::string own_binary() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+int run_command(const RunOptions& options) {
+  int repetitions = 1;
+  try {
+    repetitions = static_cast<int>(parse_integer(options.repetitions, 1, kMaxRepetitions));
+  } catch (const CallError& error) {
+    throw CallError(std::string("--repetitions: ") + error.what());
+  }
+  const Prices prices(options.price);
+  const std::vector<PlannedCase> cases = plan_cases(drafts_of(options), repetitions);
+  auto [result, remaining] = resume(options, cases);
+  const std::string out = !options.out.empty() ? options.out : !options.resume.empty() ? options.resume : default_out();
+  ResultKeeper keeper(out, options.anonymous);
+
+  catch_interrupts();
+  tell_obstacles(remaining);
+  ProgressDisplay display(remaining.size(), options.quiet);
+  const CpuInfo earlier = std::exchange(result.context, describe_context(options.command_line)).cpu;
+  display.note("measuring this CPU's peaks");
+  fill_peaks(result.context.cpu, earlier);
+
+  const std::string binary = own_binary();
+  for (const PlannedCase& planned : remaining) {
+    if (interrupted()) break;
+    display.begin(planned.spec.name);
+    Run run = planned.obstacle ? skipped(planned)
+                               : run_case(
+                                     planned.spec, binary, [&](const Progress& p) { display.update(p); }, interrupted);
+    identify(run, planned);
+    derive(run, planned, result.context.cpu, prices);
+    display.end(run);
+    if (run.status != RunStatus::ok && run.status != RunStatus::skipped && options.quiet) print_error(one_line(run));
+    put(result, std::move(run), planned, options.anonymous);
+    keeper.save(result);
+  }
+  if (remaining.empty()) keeper.save(result);
+  const bool written = keeper.finish(result);
+  display.clear();
+  if (!options.quiet) print_summary(result, keeper.path());
+  if (interrupted()) return kExitInterrupted;
+  return written ? exit_code(cases, result) : kExitCallIsWrong;
+}
+
+}  // namespace epochbench
