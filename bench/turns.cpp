@@ -1,0 +1,46 @@
+// Taking turns between a kernel and the machine's peak.
+#include <chrono>
+#include <thread>
+
+#include "bench/kernel_bench.h"
+#include "src/measure/clock.h"
+#include "src/measure/peaks.h"
+
+namespace epochbench::bench {
+namespace {
+
+constexpr double kTurnSeconds = 0.05;  // of the kernel between two bursts
+constexpr double kBurstSeconds = 0.005;
+// Idle OpenMP threads spin for some milliseconds; a burst beside them would measure half a machine.
+constexpr std::chrono::milliseconds kCalm{10};
+
+}  // namespace
+
+void time_in_turns(benchmark::State& state, int threads, double flops, double bytes, const std::function<void()>& call) {
+  double seconds = 0, turn = kTurnSeconds, calls = 0, peaks = 0, bursts = 0;
+  for (auto _ : state) {
+    if (turn >= kTurnSeconds) {
+      turn = 0;
+      if (flops > 0) {
+        std::this_thread::sleep_for(kCalm);
+        peaks += fp32_peak_burst(threads, kBurstSeconds);
+        bursts += 1;
+      }
+      call();  // brings operands and threads back
+    }
+    const double begin = steady_seconds();
+    call();
+    const double lasted = steady_seconds() - begin;
+    state.SetIterationTime(lasted);
+    seconds += lasted;
+    turn += lasted;
+    calls += 1;
+  }
+  if (flops > 0) {
+    state.counters["FLOP/s"] = flops * calls / seconds;
+    state.counters["peak_fraction"] = flops * calls / seconds / (peaks / bursts);
+  }
+  if (bytes > 0) state.counters["bytes/s"] = bytes * calls / seconds;
+}
+
+}  // namespace epochbench::bench
