@@ -1,6 +1,7 @@
 // The gradient check.
 #include "support/gradient_check.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -59,8 +60,10 @@ class Step {
     program.entries[0] = EntryGraph{std::move(graph), std::move(plan)};
     executable_ = backend.compile(program);
     executable_->write("learning_rate", std::vector<float>{1});
+    // Divided by sqrt(n), so that no logit is so large that softmax saturates and the loss no longer depends on it.
     const std::vector<float> projections = random_values(n * kProjections, 99);
-    std::copy(projections.begin(), projections.end(), reinterpret_cast<float*>(executable_->stage(0, 0).data()));
+    std::transform(projections.begin(), projections.end(), reinterpret_cast<float*>(executable_->stage(0, 0).data()),
+                   [n](float value) { return value / std::sqrt(static_cast<float>(n)); });
     *reinterpret_cast<std::int32_t*>(executable_->stage(0, 1).data()) = 1;
     for (const Variable& variable : program.variables)
       if (variable.role == VariableRole::parameter) parameters_.push_back(variable);
