@@ -63,7 +63,7 @@ Json devices_json() {
                   {"model", cpu.name},
                   {"threads", cpu.threads},
                   {"isa", cpu.isa},
-                  {"memory_bytes", cpu.memory_bytes},
+                  {"memory_bytes", cpu_info().memory_bytes.value_or(0)},
                   {"usable", true},
                   {"reason", nullptr}});
   Json reason = nullptr;

@@ -33,7 +33,7 @@ Plan make_plan(const CaseDraft& draft) {
   const auto backend = make_backend("cpu", default_threads());
   const Program program = make_program(workload, *backend, entries_of_mode("train"));
   Plan plan{draft.model.name, draft.precision, spec.batch, count(workload), memory(program), "cpu", 0, false};
-  plan.device_bytes = backend->device().memory_bytes;
+  plan.device_bytes = cpu_info().memory_bytes.value_or(0);
   plan.fits = plan.memory.total() <= available_memory_bytes();
   return plan;
 }

@@ -31,7 +31,7 @@ std::optional<Obstacle> obstacle_of(const CaseDraft& draft) {
     make_backend(draft.device, 1);
     return std::nullopt;
   } catch (const DeviceError& error) {
-    return Obstacle{"--device " + draft.device + ": " + error.what(), kExitDeviceMissing};
+    return Obstacle{error.what(), kExitDeviceMissing};
   }
 }
 
