@@ -1,9 +1,9 @@
 // Data sets as a model sees them: resized, standardised, the same on every machine.
 #include "epochbench/dataset.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <set>
 
 #include <gtest/gtest.h>
 
@@ -56,6 +56,56 @@ TEST(Resize, HalvesByTheMeanOfTheTwoInTheMiddle) {
 TEST(Resize, ThreeToTwoAndOneToThree) {
   expect_near(shown(images(1, 3, 1, {10, 20, 40}), {1, 2, 1, 10}), {12.5, 35});  // centres 0.25 and 1.75
   expect_near(shown(images(2, 1, 1, {7, 9}), {2, 3, 1, 10}), {7, 7, 7, 9, 9, 9});
+}
+
+// The definition, one pixel at a time.
+double bilinear(const ImageSet& set, double y, double x, std::int64_t channel) {
+  const auto at = [&](double row, double column) -> double {
+    const auto r = std::clamp<std::int64_t>(static_cast<std::int64_t>(row), 0, set.height - 1);
+    const auto c = std::clamp<std::int64_t>(static_cast<std::int64_t>(column), 0, set.width - 1);
+    return set.pixels[static_cast<std::size_t>((r * set.width + c) * set.channels + channel)];
+  };
+  const double top = std::floor(y), left = std::floor(x), down = y - top, right = x - left;
+  return (1 - down) * ((1 - right) * at(top, left) + right * at(top, left + 1)) +
+         down * ((1 - right) * at(top + 1, left) + right * at(top + 1, left + 1));
+}
+
+TEST(Resize, MatchesTheDefinitionAtOddSizes) {
+  struct Case {
+    std::int64_t height, width, channels;
+    SampleSpec sample;
+  };
+  for (const Case& c : {Case{5, 7, 1, {11, 3, 1, 10}}, Case{8, 8, 1, {28, 28, 1, 10}}, Case{9, 4, 1, {2, 2500, 3, 10}},
+                        Case{3, 700, 3, {7, 1100, 3, 10}}, Case{1, 1, 3, {3, 5, 3, 10}}, Case{32, 32, 3, {7, 32, 3, 10}}}) {
+    std::vector<std::uint8_t> pixels;
+    const std::int64_t count = 2 * c.height * c.width * c.channels;
+    for (std::int64_t i = 0; i < count; ++i)
+      pixels.push_back(static_cast<std::uint8_t>(philox(1, {static_cast<std::uint32_t>(i), 0, 0, 0})[0] >> 24));
+    const ImageSet set = images(c.height, c.width, c.channels, std::move(pixels));
+    const ImageDataset data("test", c.sample, set, set);
+    BatchMemory memory(1, c.sample.height * c.sample.width * c.sample.channels);
+    data.fill(Split::train, 0, 0, 0, memory.inputs);
+    for (std::int64_t channel = 0; channel < c.sample.channels; ++channel) {
+      const std::int64_t from = c.channels == 1 ? 0 : channel;
+      double sum = 0, squares = 0;
+      for (std::int64_t i = from; i < count; i += c.channels) sum += set.pixels[static_cast<std::size_t>(i)];
+      const double mean = sum / static_cast<double>(count / c.channels);
+      for (std::int64_t i = from; i < count; i += c.channels)
+        squares += std::pow(set.pixels[static_cast<std::size_t>(i)] - mean, 2);
+      const double deviation = std::sqrt(squares / static_cast<double>(count / c.channels));
+      for (std::int64_t y = 0; y < c.sample.height; ++y) {
+        for (std::int64_t x = 0; x < c.sample.width; ++x) {
+          const double source_y =
+              (static_cast<double>(y) + 0.5) * static_cast<double>(c.height) / static_cast<double>(c.sample.height) - 0.5;
+          const double source_x =
+              (static_cast<double>(x) + 0.5) * static_cast<double>(c.width) / static_cast<double>(c.sample.width) - 0.5;
+          const std::size_t i = static_cast<std::size_t>((y * c.sample.width + x) * c.sample.channels + channel);
+          ASSERT_NEAR(memory.images[i], (bilinear(set, source_y, source_x, from) - mean) / deviation, 1e-5)
+              << c.width << " to " << c.sample.width << " at " << y << ", " << x << ", " << channel;
+        }
+      }
+    }
+  }
 }
 
 TEST(Resize, KeepsChannelsApart) {

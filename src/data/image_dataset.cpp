@@ -98,21 +98,48 @@ void ImageDataset::copy_image(float* image, const std::uint8_t* pixels) const {
   }
 }
 
+// Columns first, into two rows that the following target rows mostly share; then rows, over contiguous memory. The rows lie
+// on the stack, in blocks of columns, so that any size works without an allocation.
 void ImageDataset::resize_image(float* image, const std::uint8_t* pixels) const {
+  constexpr std::int64_t kBlock = 1024;  // floats: two rows take 8 KiB, of any L1 cache and stack a small part
   const std::int64_t source_channels = train_.channels, channels = sample_.channels, pitch = train_.width * source_channels;
-  for (const Tap& row : rows_) {
-    const std::uint8_t* upper = pixels + row.first * pitch;
-    const std::uint8_t* lower = pixels + row.second * pitch;
-    for (const Tap& column : columns_) {
-      for (std::int64_t c = 0; c < source_channels; ++c) {
-        const float* value_of = value_of_[static_cast<std::size_t>(c)].data();
-        const std::int64_t left = column.first * source_channels + c, right = column.second * source_channels + c;
-        const float above = value_of[upper[left]] + column.weight * (value_of[upper[right]] - value_of[upper[left]]);
-        const float below = value_of[lower[left]] + column.weight * (value_of[lower[right]] - value_of[lower[left]]);
-        image[c] = above + row.weight * (below - above);
+  const std::int64_t width = sample_.width, block = std::max<std::int64_t>(1, kBlock / source_channels);
+  std::array<float, kBlock> first, second;
+  for (std::int64_t begin = 0; begin < width; begin += block) {
+    const std::span<const Tap> columns =
+        std::span(columns_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(std::min(block, width - begin)));
+    const std::int64_t count = static_cast<std::int64_t>(columns.size()) * source_channels;
+    float *above = first.data(), *below = second.data();
+    std::int64_t above_row = -1, below_row = -1;  // source rows that they hold
+    for (std::size_t y = 0; y < rows_.size(); ++y) {
+      const Tap& row = rows_[y];
+      if (below_row == row.first) {
+        std::swap(above, below);
+        std::swap(above_row, below_row);
       }
-      if (source_channels == 1) std::fill_n(image + 1, channels - 1, image[0]);
-      image += channels;
+      if (above_row != row.first) resize_row(above, pixels + row.first * pitch, columns);
+      if (below_row != row.second) resize_row(below, pixels + row.second * pitch, columns);
+      above_row = row.first;
+      below_row = row.second;
+      float* target = image + (static_cast<std::int64_t>(y) * width + begin) * channels;
+      if (channels == source_channels) {
+        for (std::int64_t i = 0; i < count; ++i) target[i] = above[i] + row.weight * (below[i] - above[i]);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i)
+          std::fill_n(target + i * channels, channels, above[i] + row.weight * (below[i] - above[i]));
+      }
+    }
+  }
+}
+
+void ImageDataset::resize_row(float* resized, const std::uint8_t* pixels, std::span<const Tap> columns) const {
+  const std::int64_t channels = train_.channels;
+  for (const Tap& column : columns) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const float* value_of = value_of_[static_cast<std::size_t>(c)].data();
+      const float left = value_of[pixels[column.first * channels + c]];
+      const float right = value_of[pixels[column.second * channels + c]];
+      *resized++ = left + column.weight * (right - left);
     }
   }
 }

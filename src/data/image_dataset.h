@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ class ImageDataset final : public Dataset {
   void standardise();
   void copy_image(float* image, const std::uint8_t* pixels) const;
   void resize_image(float* image, const std::uint8_t* pixels) const;
+  void resize_row(float* resized, const std::uint8_t* pixels, std::span<const Tap> columns) const;
 
   std::string name_;
   SampleSpec sample_;

@@ -106,10 +106,8 @@ BatchSource::Batch Loader::next() {
       if (slot->error) std::rethrow_exception(slot->error);
       slot->state = State::in_use;
       ++delivered_;
-      const Batch batch{static_cast<InputSlot>(slot - slots_.begin()), slot->samples};
-      lock.unlock();
-      work_to_do_.notify_one();  // one fewer is prefetched
-      return batch;
+      if (fillable()) work_to_do_.notify_one();  // as one fewer is prefetched
+      return {static_cast<InputSlot>(slot - slots_.begin()), slot->samples};
     }
     if (std::all_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state == State::in_use; }))
       throw std::logic_error("loader: next() while every slot is in use; release() one first");
@@ -120,18 +118,16 @@ BatchSource::Batch Loader::next() {
 void Loader::release(InputSlot slot) {
   if (slot < 0 || slot >= kInputSlots) throw std::logic_error("loader: there is no slot " + std::to_string(slot));
   if (dataset_.synthetic()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    Slot& released = slots_[static_cast<std::size_t>(slot)];
-    if (released.state != State::in_use)
-      throw std::logic_error("loader: slot " + std::to_string(slot) + " is released but not in use");
-    released.state = State::free;
-  }
-  work_to_do_.notify_one();
+  const std::lock_guard lock(mutex_);
+  Slot& released = slots_[static_cast<std::size_t>(slot)];
+  if (released.state != State::in_use)
+    throw std::logic_error("loader: slot " + std::to_string(slot) + " is released but not in use");
+  released.state = State::free;
+  if (fillable()) work_to_do_.notify_one();
 }
 
-// Takes the next batch to fill and a free slot for it, under the lock; nothing while there is none, or enough are ahead.
-std::optional<InputSlot> Loader::claim() {
+// A free slot, if there is a batch to put into it now. Under the lock.
+std::optional<InputSlot> Loader::fillable() const {
   if (!begun_ || (upcoming_.split == Split::test && upcoming_.step == evaluation_steps_)) return std::nullopt;
   std::optional<InputSlot> free;
   int ahead = 0;
@@ -140,7 +136,13 @@ std::optional<InputSlot> Loader::claim() {
     if (state == State::free && !free) free = s;
     if (state == State::filling || state == State::ready) ++ahead;
   }
-  if (!free || ahead >= kPrefetchDepth) return std::nullopt;
+  return ahead < kPrefetchDepth ? free : std::nullopt;
+}
+
+// Gives the calling thread the next batch to fill and a slot for it. Under the lock.
+std::optional<InputSlot> Loader::claim() {
+  const std::optional<InputSlot> free = fillable();
+  if (!free) return std::nullopt;
   Slot& slot = slots_[static_cast<std::size_t>(*free)];
   slot.state = State::filling;
   slot.position = upcoming_;

@@ -74,6 +74,7 @@ class Loader final : public BatchSource {
   void begin(Split split, std::uint64_t epoch);
   void prepare_synthetic();
   void work(const std::stop_token& stop);
+  std::optional<InputSlot> fillable() const;
   std::optional<InputSlot> claim();
   void fill(Slot& slot);
 
