@@ -1,0 +1,104 @@
+// Element-wise kernels, the bias and its gradient. All of them run at the speed of memory.
+#include <omp.h>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/rows.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+namespace {
+
+void relu_part(float* y, const float* x, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];  // a NaN stays one, so that divergence is seen
+}
+
+void relu_grad_part(float* dx, const float* dy, const float* y, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] > 0 ? dy[i] : 0;
+}
+
+void add_part(float* y, const float* a, const float* b, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
+}
+
+// sum [width] += the sum over rows of x [rows, width]: four rows in float, the rest in double.
+void sum_rows(double* sum, const float* x, std::int64_t rows, std::int64_t width) {
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const float *x0 = x + r * width, *x1 = x0 + width, *x2 = x1 + width, *x3 = x2 + width;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) sum[i] += (x0[i] + x1[i]) + (x2[i] + x3[i]);
+  }
+  for (; r < rows; ++r)
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) sum[i] += x[r * width + i];
+}
+
+}  // namespace
+
+void relu(float* y, const float* x, std::int64_t n, int threads) {
+#pragma omp parallel num_threads(threads) if (n > kSerialElements)
+  {
+    const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
+    relu_part(y + begin, x + begin, end - begin);
+  }
+}
+
+void relu_grad(float* dx, const float* dy, const float* y, std::int64_t n, int threads) {
+#pragma omp parallel num_threads(threads) if (n > kSerialElements)
+  {
+    const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
+    relu_grad_part(dx + begin, dy + begin, y + begin, end - begin);
+  }
+}
+
+void add(float* y, const float* a, const float* b, std::int64_t n, int threads) {
+#pragma omp parallel num_threads(threads) if (n > kSerialElements)
+  {
+    const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
+    add_part(y + begin, a + begin, b + begin, end - begin);
+  }
+}
+
+void bias_add(float* y, const float* x, const float* bias, std::int64_t rows, std::int64_t channels, int threads) {
+  const std::int64_t lanes = lanes_of(channels), width = lanes * channels;
+  float repeated[2 * kWideRow];  // wide rows of several lanes are shorter than that
+  const float* wide_bias = bias;
+  if (lanes > 1) {
+    repeat(repeated, bias, channels, lanes, {0, channels});
+    wide_bias = repeated;
+  }
+#pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
+  {
+    const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), lanes);
+    for (std::int64_t i = part.begin * channels; i < part.end * channels; i += width)
+      add_part(y + i, x + i, wide_bias, min_of(width, part.end * channels - i));
+  }
+}
+
+void bias_add_grad(float* dbias, const float* dy, std::int64_t rows, std::int64_t channels, void* workspace, int threads) {
+  const std::int64_t lanes = lanes_of(channels), width = lanes * channels;
+#pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
+  {
+    const int thread = omp_get_thread_num(), team = omp_get_num_threads();
+    const Range part = part_of(rows, thread, team, lanes);
+    const std::int64_t wide_rows = (part.end - part.begin) / lanes, rest = (part.end - part.begin) % lanes;
+    const float* first = dy + part.begin * channels;
+    double* sum = thread_scratch(workspace, channels, thread).first;
+    for (std::int64_t i = 0; i < width; ++i) sum[i] = 0;
+    sum_rows(sum, first, wide_rows, width);
+    sum_rows(sum, first + wide_rows * width, rest > 0, rest * channels);
+    sum_lanes(sum, channels, lanes);
+#pragma omp barrier
+    const Range mine = part_of(channels, thread, team, 16);
+    for (std::int64_t c = mine.begin; c < mine.end; ++c) {
+      double total = 0;
+      for (int t = 0; t < team; ++t) total += thread_scratch(workspace, channels, t).first[c];
+      dbias[c] = static_cast<float>(total);
+    }
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -1,0 +1,284 @@
+// Batch normalisation over rows: one pass for the statistics, one that normalises; the gradient likewise.
+//
+// Statistics: blocks of rows are summed in float about a pivot, the running mean of the rows before, and merged into means
+// and squared deviations in double by the formula of Chan, Golub and LeVeque (1983). So a mean far larger than the deviation
+// costs no accuracy: what cancels in a block is less than what that block adds to the total. Threads are merged in order.
+#include <omp.h>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/rows.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+namespace {
+
+constexpr std::int64_t kBlockRows = 64;  // wide rows between two merges: long enough that merging is under 5 % of the work
+
+void fill(float* values, float value, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) values[i] = value;
+}
+
+// sum, squares [width] += sums over rows of d and d * d, where d = x [rows, width] - pivot.
+void add_deviations(float* sum, float* squares, const float* x, const float* pivot, std::int64_t rows, std::int64_t width) {
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const float *x0 = x + r * width, *x1 = x0 + width, *x2 = x1 + width, *x3 = x2 + width;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) {
+      const float d0 = x0[i] - pivot[i], d1 = x1[i] - pivot[i], d2 = x2[i] - pivot[i], d3 = x3[i] - pivot[i];
+      sum[i] += (d0 + d1) + (d2 + d3);
+      squares[i] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3);
+    }
+  }
+  for (; r < rows; ++r)
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) {
+      const float d = x[r * width + i] - pivot[i];
+      sum[i] += d;
+      squares[i] += d * d;
+    }
+}
+
+// mean and deviations (sums of squared deviations) of n_a rows become those of n_a + n_b rows. n_b > 0.
+inline void merge_one(double& mean_a, double& deviations_a, double n_a, double mean_b, double deviations_b, double n_b) {
+  const double delta = mean_b - mean_a, share = n_b / (n_a + n_b);
+  mean_a += delta * share;
+  deviations_a += deviations_b + delta * delta * n_a * share;
+}
+
+void merge(double* mean_a, double* deviations_a, double n_a, const double* mean_b, const double* deviations_b, double n_b,
+           std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) merge_one(mean_a[i], deviations_a[i], n_a, mean_b[i], deviations_b[i], n_b);
+}
+
+// Merges the block in sum and squares into first (mean) and second (deviations), and starts the next block.
+void merge_block(const ThreadScratch& s, double n_before, double n_block, std::int64_t width) {
+  double *mean = s.first, *deviations = s.second;
+  float *pivot = s.pivot, *sum = s.sum, *squares = s.squares;
+  const double inverse = 1 / n_block;
+#pragma omp simd
+  for (std::int64_t i = 0; i < width; ++i) {
+    const double offset = sum[i] * inverse, spread = squares[i] - sum[i] * offset;
+    merge_one(mean[i], deviations[i], n_before, pivot[i] + offset, spread < 0 ? 0 : spread, n_block);
+    pivot[i] = static_cast<float>(mean[i]);
+    sum[i] = 0;
+    squares[i] = 0;
+  }
+}
+
+// Mean and deviations of x [rows, channels] into s.first and s.second [channels].
+void moments(const ThreadScratch& s, const float* x, std::int64_t rows, std::int64_t channels, std::int64_t lanes) {
+  const std::int64_t width = lanes * channels, wide_rows = rows / lanes, rest = rows % lanes;
+  for (std::int64_t i = 0; i < width; ++i) s.first[i] = s.second[i] = 0;
+  fill(s.pivot, 0, width);
+  fill(s.sum, 0, width);
+  fill(s.squares, 0, width);
+  if (wide_rows > 0) {  // the first block has no rows before it: its own mean, by a sweep more
+    const std::int64_t block = min_of(kBlockRows, wide_rows);
+    add_deviations(s.sum, s.squares, x, s.pivot, block, width);
+    for (std::int64_t i = 0; i < width; ++i) s.pivot[i] = s.sum[i] / static_cast<float>(block);
+    fill(s.sum, 0, width);
+    fill(s.squares, 0, width);
+  }
+  for (std::int64_t r = 0; r < wide_rows; r += kBlockRows) {
+    const std::int64_t block = min_of(kBlockRows, wide_rows - r);
+    add_deviations(s.sum, s.squares, x + r * width, s.pivot, block, width);
+    merge_block(s, static_cast<double>(r), static_cast<double>(block), width);
+  }
+  if (rest > 0) {
+    add_deviations(s.sum, s.squares, x + wide_rows * width, s.pivot, 1, rest * channels);
+    merge_block(s, static_cast<double>(wide_rows), 1, rest * channels);
+  }
+  std::int64_t n = wide_rows + (rest > 0);
+  for (std::int64_t lane = 1; lane < lanes; ++lane) {
+    const std::int64_t n_lane = wide_rows + (lane < rest);
+    if (n_lane == 0) break;
+    merge(s.first, s.second, static_cast<double>(n), s.first + lane * channels, s.second + lane * channels,
+          static_cast<double>(n_lane), channels);
+    n += n_lane;
+  }
+}
+
+// y = relu?((x - center) * slope + offset [+ shortcut]) over n elements of rows that are `width` wide.
+template <bool kShortcut, bool kRelu>
+void normalise(float* y, const float* x, const float* shortcut, const SharedScratch& s, std::int64_t n, std::int64_t width) {
+  const float *center = s.center, *slope = s.slope, *offset = s.offset;
+  for (std::int64_t row = 0; row < n; row += width) {
+    const std::int64_t length = min_of(width, n - row);
+#pragma omp simd
+    for (std::int64_t i = 0; i < length; ++i) {
+      float value = (x[row + i] - center[i]) * slope[i] + offset[i];
+      if constexpr (kShortcut) value += shortcut[row + i];
+      if constexpr (kRelu) value = value < 0 ? 0 : value;
+      y[row + i] = value;
+    }
+  }
+}
+
+void normalise(float* y, const float* x, const float* shortcut, bool relu, const SharedScratch& s, Range rows,
+               std::int64_t channels, std::int64_t width) {
+  const std::int64_t at = rows.begin * channels, n = (rows.end - rows.begin) * channels;
+  if (shortcut != nullptr && relu) return normalise<true, true>(y + at, x + at, shortcut + at, s, n, width);
+  if (shortcut != nullptr) return normalise<true, false>(y + at, x + at, shortcut + at, s, n, width);
+  if (relu) return normalise<false, true>(y + at, x + at, nullptr, s, n, width);
+  return normalise<false, false>(y + at, x + at, nullptr, s, n, width);
+}
+
+// first [width] += sums over rows of g, second of g * (x - center); g = dy, with a relu only where y > 0.
+template <bool kRelu>
+void sum_gradients(const ThreadScratch& s, const float* dy, const float* y, const float* x, const float* center,
+                   std::int64_t rows, std::int64_t width) {
+  double *sum = s.first, *product = s.second;
+  const auto g = [=](std::int64_t i) { return !kRelu || y[i] > 0 ? dy[i] : 0; };
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const std::int64_t r0 = r * width, r1 = r0 + width, r2 = r1 + width, r3 = r2 + width;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) {
+      const float g0 = g(r0 + i), g1 = g(r1 + i), g2 = g(r2 + i), g3 = g(r3 + i), m = center[i];
+      sum[i] += (g0 + g1) + (g2 + g3);
+      product[i] += (g0 * (x[r0 + i] - m) + g1 * (x[r1 + i] - m)) + (g2 * (x[r2 + i] - m) + g3 * (x[r3 + i] - m));
+    }
+  }
+  for (; r < rows; ++r)
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) {
+      const float g0 = g(r * width + i);
+      sum[i] += g0;
+      product[i] += g0 * (x[r * width + i] - center[i]);
+    }
+}
+
+// dx = slope * g + curve * (x - center) + offset; dz = g, where it is wanted.
+template <bool kRelu, bool kShortcut>
+void apply_gradients(float* dx, float* dz, const float* dy, const float* y, const float* x, const SharedScratch& s,
+                     std::int64_t n, std::int64_t width) {
+  const float *center = s.center, *slope = s.slope, *offset = s.offset, *curve = s.curve;
+  for (std::int64_t row = 0; row < n; row += width) {
+    const std::int64_t length = min_of(width, n - row);
+#pragma omp simd
+    for (std::int64_t i = 0; i < length; ++i) {
+      const float g = !kRelu || y[row + i] > 0 ? dy[row + i] : 0;
+      const float value = slope[i] * g + (curve[i] * (x[row + i] - center[i]) + offset[i]);
+      if constexpr (kShortcut) dz[row + i] = g;
+      dx[row + i] = value;
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t reduction_workspace_bytes(std::int64_t channels, int threads) { return scratch_bytes(channels, threads); }
+
+void batch_norm(float* y, float* mean, float* inv_std, float* running_mean, float* running_variance, const float* x,
+                const float* scale, const float* bias, const float* shortcut, std::int64_t rows, std::int64_t channels,
+                double epsilon, double momentum, bool relu, void* workspace, int threads) {
+  const std::int64_t lanes = lanes_of(channels);
+  const SharedScratch shared = shared_scratch(workspace, channels);
+#pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
+  {
+    const int thread = omp_get_thread_num(), team = omp_get_num_threads();
+    const Range part = part_of(rows, thread, team, lanes);
+    moments(thread_scratch(workspace, channels, thread), x + part.begin * channels, part.end - part.begin, channels, lanes);
+#pragma omp barrier
+    const Range mine = part_of(channels, thread, team, 16);
+    const ThreadScratch total = thread_scratch(workspace, channels, 0);
+    double n = static_cast<double>(part_of(rows, 0, team, lanes).end);
+    for (int t = 1; t < team; ++t) {
+      const Range other_part = part_of(rows, t, team, lanes);
+      const double n_other = static_cast<double>(other_part.end - other_part.begin);
+      if (n_other == 0) continue;
+      const ThreadScratch other = thread_scratch(workspace, channels, t);
+      merge(total.first + mine.begin, total.second + mine.begin, n, other.first + mine.begin, other.second + mine.begin,
+            n_other, mine.end - mine.begin);
+      n += n_other;
+    }
+    for (std::int64_t c = mine.begin; c < mine.end; ++c) {
+      const double center = total.first[c], deviations = total.second[c];
+      const double inverse = 1 / __builtin_sqrt(deviations / n + epsilon), unbiased = rows > 1 ? deviations / (n - 1) : 0;
+      shared.center[c] = static_cast<float>(center);
+      shared.slope[c] = static_cast<float>(inverse * scale[c]);
+      shared.offset[c] = static_cast<float>(bias[c] + (shared.center[c] - center) * inverse * scale[c]);
+      if (mean != nullptr) mean[c] = shared.center[c];
+      if (inv_std != nullptr) inv_std[c] = static_cast<float>(inverse);
+      if (running_mean != nullptr) running_mean[c] = static_cast<float>((1 - momentum) * running_mean[c] + momentum * center);
+      if (running_variance != nullptr)
+        running_variance[c] = static_cast<float>((1 - momentum) * running_variance[c] + momentum * unbiased);
+    }
+    repeat(shared.center, shared.center, channels, lanes, mine);
+    repeat(shared.slope, shared.slope, channels, lanes, mine);
+    repeat(shared.offset, shared.offset, channels, lanes, mine);
+#pragma omp barrier
+    normalise(y, x, shortcut, relu, shared, part, channels, lanes * channels);
+  }
+}
+
+void batch_norm_inference(float* y, const float* x, const float* scale, const float* bias, const float* running_mean,
+                          const float* running_variance, const float* shortcut, std::int64_t rows, std::int64_t channels,
+                          double epsilon, bool relu, void* workspace, int threads) {
+  const std::int64_t lanes = lanes_of(channels);
+  const SharedScratch shared = shared_scratch(workspace, channels);
+#pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
+  {
+    const int thread = omp_get_thread_num(), team = omp_get_num_threads();
+    const Range mine = part_of(channels, thread, team, 16);
+    for (std::int64_t c = mine.begin; c < mine.end; ++c)
+      shared.slope[c] = static_cast<float>(scale[c] / __builtin_sqrt(running_variance[c] + epsilon));
+    repeat(shared.center, running_mean, channels, lanes, mine);
+    repeat(shared.slope, shared.slope, channels, lanes, mine);
+    repeat(shared.offset, bias, channels, lanes, mine);
+#pragma omp barrier
+    normalise(y, x, shortcut, relu, shared, part_of(rows, thread, team, lanes), channels, lanes * channels);
+  }
+}
+
+void batch_norm_grad(float* dx, float* dscale, float* dbias, float* dz, const float* dy, const float* y, const float* x,
+                     const float* scale, const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels,
+                     void* workspace, int threads) {
+  const std::int64_t lanes = lanes_of(channels), width = lanes * channels;
+  const SharedScratch shared = shared_scratch(workspace, channels);
+  const auto sum = y != nullptr ? sum_gradients<true> : sum_gradients<false>;
+  const auto apply = y == nullptr ? (dz != nullptr ? apply_gradients<false, true> : apply_gradients<false, false>)
+                                  : (dz != nullptr ? apply_gradients<true, true> : apply_gradients<true, false>);
+#pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
+  {
+    const int thread = omp_get_thread_num(), team = omp_get_num_threads();
+    const Range part = part_of(rows, thread, team, lanes), mine = part_of(channels, thread, team, 16);
+    const std::int64_t at = part.begin * channels, n = (part.end - part.begin) * channels;
+    const std::int64_t wide = n / width * width, rest = n - wide;
+    const ThreadScratch s = thread_scratch(workspace, channels, thread);
+    const float* y_part = y != nullptr ? y + at : nullptr;
+    const float* y_rest = y != nullptr ? y_part + wide : nullptr;
+    for (std::int64_t i = 0; i < width; ++i) s.first[i] = s.second[i] = 0;
+    repeat(s.pivot, mean, channels, lanes, {0, channels});
+    sum(s, dy + at, y_part, x + at, s.pivot, wide / width, width);
+    sum(s, dy + at + wide, y_rest, x + at + wide, s.pivot, rest > 0, rest);
+    sum_lanes(s.first, channels, lanes);
+    sum_lanes(s.second, channels, lanes);
+#pragma omp barrier
+    const double inverse_n = 1 / static_cast<double>(rows);
+    for (std::int64_t c = mine.begin; c < mine.end; ++c) {
+      double total = 0, product = 0;
+      for (int t = 0; t < team; ++t) {
+        const ThreadScratch other = thread_scratch(workspace, channels, t);
+        total += other.first[c];
+        product += other.second[c];
+      }
+      const double inverse = inv_std[c], slope = scale[c] * inverse;
+      if (dscale != nullptr) dscale[c] = static_cast<float>(product * inverse);
+      if (dbias != nullptr) dbias[c] = static_cast<float>(total);
+      shared.slope[c] = static_cast<float>(slope);
+      shared.offset[c] = static_cast<float>(-slope * total * inverse_n);
+      shared.curve[c] = static_cast<float>(-slope * inverse * inverse * product * inverse_n);
+    }
+    repeat(shared.center, mean, channels, lanes, mine);
+    repeat(shared.slope, shared.slope, channels, lanes, mine);
+    repeat(shared.offset, shared.offset, channels, lanes, mine);
+    repeat(shared.curve, shared.curve, channels, lanes, mine);
+#pragma omp barrier
+    if (dx != nullptr) apply(dx + at, dz != nullptr ? dz + at : nullptr, dy + at, y_part, x + at, shared, n, width);
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -1,0 +1,151 @@
+// Softmax cross entropy, its gradient and the count of correct rows, parallel over rows. The exponential is our own, so that
+// it is vector code: a loss over a vocabulary of 30,000 would else be the slowest kernel of a step.
+#include <omp.h>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/rows.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+namespace {
+
+constexpr std::int64_t kChunk = 1024;  // classes summed in float before the sum goes to double; a multiple of any vector
+constexpr int kMaxTeam = 256;          // threads that are of use here; bounds the partial sums on the stack
+
+// exp(x) for x <= 0 to 2 units in the last place; 0 below -87, where the result nears the smallest normal float. NaN stays.
+inline float exp_of_nonpositive(float x) {
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, which then lies in the low bits
+  const float shifted = x * 1.44269504f + kRound;
+  const float n = shifted - kRound;
+  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;  // x - n ln 2, in two parts (Cody and Waite)
+  float p = 1.0f / 5040;  // Taylor's series: |r| <= ln 2 / 2, so the next term is below 6e-9
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1;
+  p = p * r + 1;
+  const std::uint32_t power_of_two = (__builtin_bit_cast(std::uint32_t, shifted) + 127u) << 23;
+  const float value = p * __builtin_bit_cast(float, power_of_two);
+  return x < -87 ? 0 : value;
+}
+
+float largest(const float* row, std::int64_t classes) {
+  float best = row[0];
+#pragma omp simd reduction(max : best)
+  for (std::int64_t c = 0; c < classes; ++c) best = row[c] > best ? row[c] : best;
+  return best;
+}
+
+double sum_of_exp(const float* row, float shift, std::int64_t classes) {
+  double total = 0;
+  for (std::int64_t begin = 0; begin < classes; begin += kChunk) {
+    const std::int64_t end = min_of(begin + kChunk, classes);
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t c = begin; c < end; ++c) sum += exp_of_nonpositive(row[c] - shift);
+    total += sum;
+  }
+  return total;
+}
+
+void softmax_times(float* out, const float* row, float log_sum, float weight, std::int64_t classes) {
+#pragma omp simd
+  for (std::int64_t c = 0; c < classes; ++c) out[c] = weight * exp_of_nonpositive(row[c] - log_sum);
+}
+
+void zero(float* out, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = 0;
+}
+
+// How many of the n values lie above the limit, or equal it where `equal_counts`. A NaN always does.
+std::int64_t count_above(const float* values, float limit, bool equal_counts, std::int64_t n) {
+  std::int64_t count = 0;
+  for (std::int64_t begin = 0; begin < n; begin += kChunk) {
+    const std::int64_t end = min_of(begin + kChunk, n);
+    std::int32_t chunk = 0;
+    if (equal_counts) {
+#pragma omp simd reduction(+ : chunk)
+      for (std::int64_t i = begin; i < end; ++i) chunk += values[i] < limit ? 0 : 1;
+    } else {
+#pragma omp simd reduction(+ : chunk)
+      for (std::int64_t i = begin; i < end; ++i) chunk += values[i] <= limit ? 0 : 1;
+    }
+    count += chunk;
+  }
+  return count;
+}
+
+std::int64_t count_labels(const std::int32_t* labels, std::int64_t rows) {
+  std::int64_t count = 0;
+  for (std::int64_t r = 0; r < rows; ++r) count += labels[r] >= 0;
+  return count;
+}
+
+float weight_of_row(const std::int32_t* labels, std::int64_t rows, bool mean) {
+  return mean ? static_cast<float>(1.0 / static_cast<double>(max_of(count_labels(labels, rows), 1))) : 1;
+}
+
+// An exponential costs about as much as eight plain elements.
+bool worth_a_team(std::int64_t rows, std::int64_t classes) { return rows * classes > kSerialElements / 8; }
+
+}  // namespace
+
+void cross_entropy(float* loss, float* log_sum_exp, const float* logits, const std::int32_t* labels, std::int64_t rows,
+                   std::int64_t classes, bool mean, int threads) {
+  double partial[kMaxTeam] = {};  // a sum a thread, added in the threads' order
+#pragma omp parallel num_threads(static_cast <int>(min_of(threads, kMaxTeam))) if (worth_a_team(rows, classes))
+  {
+    const int thread = omp_get_thread_num();
+    const Range part = part_of(rows, thread, omp_get_num_threads(), 1);
+    double total = 0;
+    for (std::int64_t r = part.begin; r < part.end; ++r) {
+      const float* row = logits + r * classes;
+      const float shift = largest(row, classes);
+      const double log_sum = __builtin_log(sum_of_exp(row, shift, classes));
+      if (log_sum_exp != nullptr) log_sum_exp[r] = static_cast<float>(shift + log_sum);
+      if (labels[r] >= 0) total += log_sum + (static_cast<double>(shift) - row[labels[r]]);
+    }
+    partial[thread] = total;
+  }
+  double total = 0;
+  for (double part : partial) total += part;
+  *loss = static_cast<float>(mean ? total / static_cast<double>(max_of(count_labels(labels, rows), 1)) : total);
+}
+
+void cross_entropy_grad(float* dlogits, const float* logits, const std::int32_t* labels, const float* log_sum_exp,
+                        std::int64_t rows, std::int64_t classes, bool mean, int threads) {
+  const float weight = weight_of_row(labels, rows, mean);
+#pragma omp parallel num_threads(threads) if (worth_a_team(rows, classes))
+  {
+    const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t r = part.begin; r < part.end; ++r) {
+      float* out = dlogits + r * classes;
+      if (labels[r] < 0) {
+        zero(out, classes);
+        continue;
+      }
+      softmax_times(out, logits + r * classes, log_sum_exp[r], weight, classes);
+      out[labels[r]] -= weight;
+    }
+  }
+}
+
+// A row is correct where its label's logit is the first of equal maxima.
+void count_correct(float* count, const float* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
+                   int threads) {
+  std::int64_t correct = 0;  // integers: the order of the threads does not matter
+#pragma omp parallel num_threads(threads) if (rows * classes > kSerialElements) reduction(+ : correct)
+  {
+    const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t r = part.begin; r < part.end; ++r) {
+      if (labels[r] < 0) continue;
+      const float *row = logits + r * classes, *label = row + labels[r];
+      correct += count_above(row, *label, true, labels[r]) + count_above(label, *label, false, row + classes - label) == 0;
+    }
+  }
+  *count = static_cast<float>(correct);
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

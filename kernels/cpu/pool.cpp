@@ -1,0 +1,161 @@
+// Pooling in NHWC: vector code over channels. Maximum over windows, mean over the whole image, and their gradients.
+#include <omp.h>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/rows.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+namespace {
+
+constexpr std::int64_t kTile = 64;        // channels at a time: what is kept of them fits the registers or the first cache
+constexpr std::int64_t kMaxWindow = 256;  // positions; the index is a byte
+
+// The pixels of a window that lie in the image: rows [first_row, last_row) of it, and columns likewise.
+struct Window {
+  std::int64_t first_row, last_row, first_column, last_column;
+};
+
+Window clip(const PoolShape& s, std::int64_t oy, std::int64_t ox) {
+  const std::int64_t top = oy * s.stride - s.padding, left = ox * s.stride - s.padding;
+  return {max_of(0, -top), min_of(s.window, s.height - top), max_of(0, -left), min_of(s.window, s.width - left)};
+}
+
+// One output pixel, `channels` <= kTile of it; the window's (0, 0) is x[corner], which may lie outside the image.
+void max_of_window(float* y, std::uint8_t* index, const float* x, std::int64_t corner, const PoolShape& s, const Window& w,
+                   std::int64_t channels) {
+  float best[kTile];
+  std::int32_t position[kTile];
+  const std::int64_t row_stride = s.width * s.channels;
+  const float* first = x + (corner + w.first_row * row_stride + w.first_column * s.channels);
+  const auto at_first = static_cast<std::int32_t>(w.first_row * s.window + w.first_column);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    best[c] = first[c];
+    position[c] = at_first;
+  }
+  for (std::int64_t ky = w.first_row; ky < w.last_row; ++ky)
+    for (std::int64_t kx = w.first_column; kx < w.last_column; ++kx) {
+      const float* pixel = x + (corner + ky * row_stride + kx * s.channels);
+      const auto at = static_cast<std::int32_t>(ky * s.window + kx);
+#pragma omp simd
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const float value = pixel[c];
+        const bool wins = value > best[c] || value != value;  // a NaN always, so that divergence is seen
+        best[c] = wins ? value : best[c];
+        position[c] = wins ? at : position[c];
+      }
+    }
+  for (std::int64_t c = 0; c < channels; ++c) y[c] = best[c];
+  if (index != nullptr)
+    for (std::int64_t c = 0; c < channels; ++c) index[c] = static_cast<std::uint8_t>(position[c]);
+}
+
+// Images times groups of channels, so that a small batch still serves many threads: a group is at least a cache line wide.
+struct Units {
+  std::int64_t groups, channels_in_group, count;
+};
+
+Units units_of(std::int64_t batch, std::int64_t channels, int threads) {
+  const std::int64_t wanted = (threads + batch - 1) / max_of(batch, 1);
+  const std::int64_t groups = max_of(1, min_of(wanted, channels / 16));
+  const std::int64_t width = (channels + groups - 1) / groups;
+  const std::int64_t in_group = groups == 1 ? channels : (width + 15) / 16 * 16;
+  return {groups, in_group, batch * groups};
+}
+
+// Channels of unit `u`.
+Range channels_of(const Units& units, std::int64_t u, std::int64_t channels) {
+  const std::int64_t begin = u % units.groups * units.channels_in_group;
+  return {min_of(begin, channels), min_of(begin + units.channels_in_group, channels)};
+}
+
+// The gradient of one image, channels [c0, c1). Windows may overlap, so this is one thread's work.
+void scatter(float* dx, const float* dy, const std::uint8_t* index, const PoolShape& s, const std::int64_t* offset, Range c) {
+  for (std::int64_t pixel = 0; pixel < s.height * s.width; ++pixel)
+    for (std::int64_t i = c.begin; i < c.end; ++i) dx[pixel * s.channels + i] = 0;
+  for (std::int64_t oy = 0; oy < s.out_height; ++oy)
+    for (std::int64_t ox = 0; ox < s.out_width; ++ox) {
+      const std::int64_t out = (oy * s.out_width + ox) * s.channels;
+      const std::int64_t corner = (oy * s.stride - s.padding) * s.width + ox * s.stride - s.padding;
+      for (std::int64_t i = c.begin; i < c.end; ++i) dx[corner * s.channels + offset[index[out + i]] + i] += dy[out + i];
+    }
+}
+
+// y [channels] = mean over pixels of x [pixels, stride], channels <= kTile.
+void mean_of_pixels(float* y, const float* x, std::int64_t pixels, std::int64_t stride, std::int64_t channels) {
+  double sum[kTile] = {};
+  for (std::int64_t p = 0; p < pixels; ++p)
+#pragma omp simd
+    for (std::int64_t c = 0; c < channels; ++c) sum[c] += x[p * stride + c];
+  const double n = static_cast<double>(pixels);
+  for (std::int64_t c = 0; c < channels; ++c) y[c] = static_cast<float>(sum[c] / n);
+}
+
+}  // namespace
+
+// A NaN wins over every number. Every window must reach into the image.
+void max_pool(float* y, std::uint8_t* index, const float* x, const PoolShape& shape, int threads) {
+  const PoolShape s = shape;
+#pragma omp parallel num_threads(threads) if (s.batch * s.height * s.width * s.channels > kSerialElements)
+  {
+    const Range rows = part_of(s.batch * s.out_height, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+      const std::int64_t n = row / s.out_height, oy = row % s.out_height;
+      for (std::int64_t ox = 0; ox < s.out_width; ++ox) {
+        const Window window = clip(s, oy, ox);
+        const std::int64_t top = n * s.height + oy * s.stride - s.padding;
+        const std::int64_t in = (top * s.width + ox * s.stride - s.padding) * s.channels;
+        const std::int64_t out = (row * s.out_width + ox) * s.channels;
+        for (std::int64_t c = 0; c < s.channels; c += kTile)
+          max_of_window(y + out + c, index != nullptr ? index + out + c : nullptr, x, in + c, s, window,
+                        min_of(kTile, s.channels - c));
+      }
+    }
+  }
+}
+
+void max_pool_grad(float* dx, const float* dy, const std::uint8_t* index, const PoolShape& shape, int threads) {
+  const PoolShape s = shape;
+  const Units units = units_of(s.batch, s.channels, threads);
+  std::int64_t offset[kMaxWindow];  // of a window's position from its corner, in elements
+  for (std::int64_t k = 0; k < s.window * s.window; ++k) offset[k] = (k / s.window * s.width + k % s.window) * s.channels;
+#pragma omp parallel num_threads(threads) if (s.batch * s.height * s.width * s.channels > kSerialElements)
+  {
+    const Range part = part_of(units.count, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t u = part.begin; u < part.end; ++u) {
+      const std::int64_t n = u / units.groups, out = n * s.out_height * s.out_width * s.channels;
+      scatter(dx + n * s.height * s.width * s.channels, dy + out, index + out, s, offset, channels_of(units, u, s.channels));
+    }
+  }
+}
+
+void global_average_pool(float* y, const float* x, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
+                         int threads) {
+  const Units units = units_of(batch, channels, threads);
+#pragma omp parallel num_threads(threads) if (batch * pixels * channels > kSerialElements)
+  {
+    const Range part = part_of(units.count, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t u = part.begin; u < part.end; ++u) {
+      const std::int64_t n = u / units.groups;
+      const auto [begin, end] = channels_of(units, u, channels);
+      for (std::int64_t c = begin; c < end; c += kTile)
+        mean_of_pixels(y + n * channels + c, x + n * pixels * channels + c, pixels, channels, min_of(kTile, end - c));
+    }
+  }
+}
+
+void global_average_pool_grad(float* dx, const float* dy, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
+                              int threads) {
+  const float share = static_cast<float>(1 / static_cast<double>(pixels));
+#pragma omp parallel num_threads(threads) if (batch * pixels * channels > kSerialElements)
+  {
+    const Range part = part_of(batch * pixels, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t row = part.begin; row < part.end; ++row) {
+      const float* from = dy + row / pixels * channels;
+#pragma omp simd
+      for (std::int64_t c = 0; c < channels; ++c) dx[row * channels + c] = from[c] * share;
+    }
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
