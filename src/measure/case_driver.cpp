@@ -27,7 +27,8 @@ struct Ended {  // thrown to leave a case that gives no measurement
   std::string message;
 };
 
-constexpr double kNearLimit = 0.8;  // of a group's memory limit: a kill there is taken for one by the kernel
+constexpr double kTellingSeconds = 0.2;  // below, the kernel's count of CPU time (in 10 ms) says nothing of other processes
+constexpr double kNearLimit = 0.8;       // of a group's memory limit: a kill there is taken for one by the kernel
 
 std::string short_number(double value) {
   char text[32];
@@ -273,7 +274,7 @@ class Driver {
     memory_.page_faults_per_step = static_cast<double>(page_faults_) / steps;
     run_.memory = memory_;
     run_.interference = Interference{};
-    if (foreign_known_ && wall_seconds_ > 0)
+    if (foreign_known_ && wall_seconds_ >= kTellingSeconds)
       run_.interference->foreign_cpu_cores = std::max(0.0, foreign_cpu_seconds_ / wall_seconds_);
     if (!losses_.empty()) quality_.final_loss = losses_.back();
     quality_.loss = std::move(losses_);

@@ -1,11 +1,10 @@
 // The child's side of a case: does what the parent asks, answers, and turns whatever goes wrong into a status.
 // It decides nothing, and writes nothing but answers.
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <new>
 #include <string>
@@ -179,11 +178,13 @@ void keep_freed_memory() {
 #endif
 }
 
+// Messages are one line, whatever was thrown.
 std::string error_line(const char* status, std::string message) {
-  if (message.size() > 700) message.resize(700);
-  return json{{"event", "error"}, {"status", status}, {"message", message}}.dump(-1, ' ', false,
-                                                                                 json::error_handler_t::replace) +
-         "\n";
+  constexpr std::size_t kLongest = 700;
+  if (message.size() > kLongest) message.resize(kLongest);
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  const json answer = {{"event", "error"}, {"status", status}, {"message", message}};
+  return answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -1,19 +1,19 @@
 #include "src/measure/peaks.h"
 
 #include <algorithm>
-#include <atomic>
 #include <barrier>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 #include <sched.h>
+#include <time.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -56,24 +56,28 @@ void on_all_cores(int threads, const std::function<void(int, std::barrier<>&)>& 
   for (std::thread& worker : workers) worker.join();
 }
 
+double thread_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// A thread's rate is over its CPU time: what other processes take from the core does not lower the ceiling.
 double compute_burst(PeakKernel kernel, int threads, double seconds) {
   constexpr std::int64_t kRounds = 20000;  // tens of microseconds between two looks at the clock
-  std::vector<double> flops(static_cast<std::size_t>(threads)), lasted(static_cast<std::size_t>(threads));
+  std::vector<double> rates(static_cast<std::size_t>(std::max(threads, 0)));
   on_all_cores(threads, [&](int thread, std::barrier<>& barrier) {
     kernel(kRounds);  // wakes the wide units
     barrier.arrive_and_wait();
-    const double begin = steady_seconds();
-    double done = 0, now = begin;
-    while (now - begin < seconds) {
-      done += kernel(kRounds);
-      now = steady_seconds();
+    const double end = steady_seconds() + seconds, begin = thread_cpu_seconds();
+    double flops = 0, used = 0;
+    while (used == 0 || steady_seconds() < end) {
+      flops += kernel(kRounds);
+      used = thread_cpu_seconds() - begin;
     }
-    flops[static_cast<std::size_t>(thread)] = done;
-    lasted[static_cast<std::size_t>(thread)] = now - begin;
+    rates[static_cast<std::size_t>(thread)] = flops / used;
   });
-  double rate = 0;
-  for (std::size_t i = 0; i < flops.size(); ++i) rate += flops[i] / lasted[i];
-  return rate;
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
 // One pass over this thread's part. Stores past the cache save the read of the line that is overwritten whole; which of the

@@ -34,10 +34,16 @@ json nullable(const std::optional<T>& value) {
 
 }  // namespace
 
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (c < ' ' || c > '~') c = c == '\n' || c == '\t' ? ' ' : '?';
+  return text;
+}
+
 json parse_message(const std::string& line, const char* kind) {
   json message = json::parse(line, nullptr, false);
   if (!message.is_object() || !message.contains(kind) || !message[kind].is_string())
-    throw ProtocolError("not a message of the protocol: \"" + line.substr(0, 60) + "\"");
+    throw ProtocolError("not a message of the protocol: \"" + printable(line.substr(0, 60)) + "\"");
   return message;
 }
 

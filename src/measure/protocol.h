@@ -39,6 +39,9 @@ nlohmann::json parse_message(const std::string& line, const char* kind);  // an 
 std::string message_name(const nlohmann::json& message, const char* kind);
 void require_version(const nlohmann::json& message);
 
+// Text of unknown origin as one line of ASCII.
+std::string printable(std::string text);
+
 nlohmann::json to_json(const CaseSpec& spec);
 CaseSpec case_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Device& device);

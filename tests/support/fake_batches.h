@@ -16,6 +16,7 @@ class FakeBatches : public BatchSource {
   std::vector<std::uint64_t> epochs;  // begun, in order
   std::vector<InputSlot> released;
 
+  FakeBatches() { released.reserve(8192); }
   Batch next() override {
     if (in_use_) throw std::logic_error("a batch was asked for before the last was released");
     wait();
