@@ -87,6 +87,8 @@ void moments(const ThreadScratch& s, const float* x, std::int64_t rows, std::int
     merge_block(s, static_cast<double>(r), static_cast<double>(block), width);
   }
   if (rest > 0) {
+    if (wide_rows == 0)  // no row before these either
+      for (std::int64_t i = 0; i < rest * channels; ++i) s.pivot[i] = x[i];
     add_deviations(s.sum, s.squares, x + wide_rows * width, s.pivot, 1, rest * channels);
     merge_block(s, static_cast<double>(wide_rows), 1, rest * channels);
   }

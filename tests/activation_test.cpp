@@ -1,0 +1,146 @@
+// Element-wise CPU kernels, the bias and its gradient, against the reference. No rounding but one: equal to the last bit.
+#include "kernels/reference/kernels.h"
+#include "tests/support/kernel_sweep.h"
+
+namespace epochbench {
+namespace {
+
+using test::expect_close;
+using test::for_each_kernels;
+using test::GuardedBuffer;
+using test::kExact;
+using test::random_floats;
+
+constexpr std::int64_t kSizes[] = {0, 1, 7, 16, 33, 1000, 40003};
+
+struct Matrix {
+  std::int64_t rows, channels;
+};
+constexpr Matrix kMatrices[] = {{1, 1},   {3, 10},   {5, 1},   {40001, 1}, {1, 300},  {7, 255},
+                                {2, 256}, {257, 64}, {130, 6}, {4001, 10}, {2, 2049}, {71, 1000}};
+
+std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
+
+// Of both signs, with zeros of both signs.
+GuardedBuffer<float> signed_values(std::int64_t n, std::uint64_t seed) {
+  GuardedBuffer<float> values = random_floats(n, seed);
+  for (std::int64_t i = 0; i < n; i += 5) values[i] = i % 2 == 0 ? 0.0f : -0.0f;
+  return values;
+}
+
+TEST(Relu, MatchesReference) {
+  for (std::int64_t n : kSizes) {
+    const GuardedBuffer<float> x = signed_values(n, 1);
+    GuardedBuffer<float> expected(n);
+    reference::relu(expected.data(), x.data(), n);
+    for_each_kernels(std::to_string(n), [&](const cpu::Kernels& kernels, int threads) {
+      GuardedBuffer<float> y(n), in_place = x;
+      kernels.relu(y.data(), x.data(), n, threads);
+      kernels.relu(in_place.data(), in_place.data(), n, threads);
+      expect_close(y, expected, kExact);
+      expect_close(in_place, expected, kExact);
+      EXPECT_TRUE(y.guards_intact());
+    });
+  }
+}
+
+TEST(Relu, KeepsNan) {
+  for_each_kernels("", [](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> x = random_floats(37, 1), y(37);
+    for (std::int64_t at : {0, 20, 36}) x[at] = NAN;
+    kernels.relu(y.data(), x.data(), 37, threads);
+    for (std::int64_t i = 0; i < 37; ++i) EXPECT_EQ(std::isnan(y[i]), i == 0 || i == 20 || i == 36) << i;
+  });
+}
+
+TEST(ReluGrad, MatchesReference) {
+  for (std::int64_t n : kSizes) {
+    const GuardedBuffer<float> dy = random_floats(n, 2), y = signed_values(n, 3);
+    GuardedBuffer<float> expected(n);
+    reference::relu_grad(expected.data(), dy.data(), y.data(), n);
+    for_each_kernels(std::to_string(n), [&](const cpu::Kernels& kernels, int threads) {
+      GuardedBuffer<float> dx(n), over_dy = dy, over_y = y;
+      kernels.relu_grad(dx.data(), dy.data(), y.data(), n, threads);
+      kernels.relu_grad(over_dy.data(), over_dy.data(), y.data(), n, threads);
+      kernels.relu_grad(over_y.data(), dy.data(), over_y.data(), n, threads);
+      expect_close(dx, expected, kExact);
+      expect_close(over_dy, expected, kExact);
+      expect_close(over_y, expected, kExact);
+      EXPECT_TRUE(dx.guards_intact());
+    });
+  }
+}
+
+TEST(Add, MatchesReference) {
+  for (std::int64_t n : kSizes) {
+    const GuardedBuffer<float> a = random_floats(n, 4), b = random_floats(n, 5);
+    GuardedBuffer<float> expected(n);
+    reference::add(expected.data(), a.data(), b.data(), n);
+    for_each_kernels(std::to_string(n), [&](const cpu::Kernels& kernels, int threads) {
+      GuardedBuffer<float> y(n), over_a = a, over_b = b;
+      kernels.add(y.data(), a.data(), b.data(), n, threads);
+      kernels.add(over_a.data(), over_a.data(), b.data(), n, threads);
+      kernels.add(over_b.data(), a.data(), over_b.data(), n, threads);
+      expect_close(y, expected, kExact);
+      expect_close(over_a, expected, kExact);
+      expect_close(over_b, expected, kExact);
+      EXPECT_TRUE(y.guards_intact());
+    });
+  }
+}
+
+TEST(BiasAdd, MatchesReference) {
+  for (const Matrix& m : kMatrices) {
+    const std::int64_t n = m.rows * m.channels;
+    const GuardedBuffer<float> x = random_floats(n, 6), bias = random_floats(m.channels, 7);
+    GuardedBuffer<float> expected(n);
+    reference::bias_add(expected.data(), x.data(), bias.data(), m.rows, m.channels);
+    for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
+      GuardedBuffer<float> y(n), in_place = x;
+      kernels.bias_add(y.data(), x.data(), bias.data(), m.rows, m.channels, threads);
+      kernels.bias_add(in_place.data(), in_place.data(), bias.data(), m.rows, m.channels, threads);
+      expect_close(y, expected, kExact);
+      expect_close(in_place, expected, kExact);
+      EXPECT_TRUE(y.guards_intact());
+    });
+  }
+}
+
+TEST(BiasAddGrad, MatchesReference) {
+  for (const Matrix& m : kMatrices) {
+    const GuardedBuffer<float> dy = random_floats(m.rows * m.channels, 8);
+    GuardedBuffer<float> expected(m.channels);
+    reference::bias_add_grad(expected.data(), dy.data(), m.rows, m.channels);
+    for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
+      GuardedBuffer<float> dbias(m.channels), workspace = test::reduction_workspace(kernels, m.channels, threads);
+      kernels.bias_add_grad(dbias.data(), dy.data(), m.rows, m.channels, workspace.data(), threads);
+      expect_close(dbias, expected, test::sum_tolerance(static_cast<double>(m.rows), 1));
+      EXPECT_TRUE(dbias.guards_intact());
+      EXPECT_TRUE(workspace.guards_intact());
+    });
+  }
+}
+
+// A plain float sum of so many ones stops growing at 2^24.
+TEST(BiasAddGrad, ManyRowsLoseNothing) {
+  constexpr std::int64_t kRows = (1 << 24) + 5;
+  GuardedBuffer<float> dy(kRows), dbias(1);
+  std::fill(dy.begin(), dy.end(), 0.1f);
+  const cpu::Kernels& kernels = cpu::kernels(cpu::best_isa());
+  GuardedBuffer<float> workspace = test::reduction_workspace(kernels, 1, 2);
+  kernels.bias_add_grad(dbias.data(), dy.data(), kRows, 1, workspace.data(), 2);
+  EXPECT_NEAR(dbias[0] / (static_cast<double>(0.1f) * kRows), 1, test::kEps);
+}
+
+TEST(BiasAddGrad, IsBitEqualForEqualThreads) {
+  const GuardedBuffer<float> dy = random_floats(40001 * 10, 9);
+  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> first(10), again(10), workspace = test::reduction_workspace(kernels, 10, threads);
+    kernels.bias_add_grad(first.data(), dy.data(), 40001, 10, workspace.data(), threads);
+    kernels.bias_add_grad(again.data(), dy.data(), 40001, 10, workspace.data(), threads);
+    EXPECT_TRUE(test::bit_equal(first, again));
+  });
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,277 @@
+// Batch normalisation on the CPU against the reference: training, inference, gradient, and hard statistics.
+#include "kernels/reference/kernels.h"
+#include "tests/support/kernel_sweep.h"
+
+namespace epochbench {
+namespace {
+
+using test::expect_close;
+using test::for_each_kernels;
+using test::GuardedBuffer;
+using test::kEps;
+using test::max_abs;
+using test::random_floats;
+
+constexpr double kEpsilon = 1e-5, kMomentum = 0.1;
+
+struct Matrix {
+  std::int64_t rows, channels;
+  std::int64_t elements() const { return rows * channels; }
+};
+constexpr Matrix kMatrices[] = {{1, 1},  {1, 16},  {2, 3},   {3, 16},    {5, 300},  {257, 1},
+                                {64, 5}, {130, 6}, {17, 64}, {3001, 16}, {70, 256}, {67, 513}};
+
+std::string describe(const Matrix& m, bool shortcut, bool relu) {
+  return std::to_string(m.rows) + "x" + std::to_string(m.channels) + (shortcut ? " shortcut" : "") + (relu ? " relu" : "");
+}
+
+struct Training {  // what batch_norm writes
+  GuardedBuffer<float> y, mean, inv_std, running_mean, running_variance;
+  explicit Training(const Matrix& m)
+      : y(m.elements()),
+        mean(m.channels),
+        inv_std(m.channels),
+        running_mean(random_floats(m.channels, 11)),
+        running_variance(random_floats(m.channels, 12, 0.5, 2)) {}
+  bool guards_intact() const {
+    return y.guards_intact() && mean.guards_intact() && inv_std.guards_intact() && running_mean.guards_intact() &&
+           running_variance.guards_intact();
+  }
+};
+
+struct Parameters {
+  GuardedBuffer<float> scale, bias;
+  explicit Parameters(std::int64_t channels) : scale(random_floats(channels, 13, 0.5, 2)), bias(random_floats(channels, 14)) {}
+};
+
+// Blocks are summed in float, 16 sums of 4 at most, everything above in double: the same few roundings for any number of
+// rows. They are relative to the deviation, not to the mean.
+void expect_same(const Training& actual, const Training& expected, double deviation, double largest_addend) {
+  expect_close(actual.mean, expected.mean, {kEps, 4 * kEps * deviation});
+  expect_close(actual.inv_std, expected.inv_std, {16 * kEps, 0});
+  expect_close(actual.running_mean, expected.running_mean, {kEps, 4 * kEps * deviation});
+  expect_close(actual.running_variance, expected.running_variance, {kEps, 16 * kEps * deviation * deviation});
+  expect_close(actual.y, expected.y, {0, 16 * kEps * (max_abs(expected.y) + largest_addend)});
+  EXPECT_TRUE(actual.guards_intact());
+}
+
+void check_training(const Matrix& m, const GuardedBuffer<float>& x, double deviation, bool with_shortcut, bool relu) {
+  const Parameters p(m.channels);
+  const GuardedBuffer<float> shortcut = random_floats(m.elements(), 15);
+  Training expected(m);
+  const auto run = [&](auto& kernel, Training& t, const float* from, const float* added, auto... rest) {
+    kernel(t.y.data(), t.mean.data(), t.inv_std.data(), t.running_mean.data(), t.running_variance.data(), from, p.scale.data(),
+           p.bias.data(), added, m.rows, m.channels, kEpsilon, kMomentum, relu, rest...);
+  };
+  run(reference::batch_norm, expected, x.data(), with_shortcut ? shortcut.data() : nullptr);
+  for_each_kernels(describe(m, with_shortcut, relu), [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
+    Training apart(m), over_x(m), over_shortcut(m);
+    run(kernels.batch_norm, apart, x.data(), with_shortcut ? shortcut.data() : nullptr, workspace.data(), threads);
+    expect_same(apart, expected, deviation, 2);
+    over_x.y = x;
+    run(kernels.batch_norm, over_x, over_x.y.data(), with_shortcut ? shortcut.data() : nullptr, workspace.data(), threads);
+    EXPECT_TRUE(test::bit_equal(over_x.y, apart.y));
+    if (with_shortcut) {
+      over_shortcut.y = shortcut;
+      run(kernels.batch_norm, over_shortcut, x.data(), over_shortcut.y.data(), workspace.data(), threads);
+      EXPECT_TRUE(test::bit_equal(over_shortcut.y, apart.y));
+    }
+    EXPECT_TRUE(workspace.guards_intact());
+  });
+}
+
+TEST(BatchNorm, MatchesReference) {
+  for (const Matrix& m : kMatrices)
+    for (bool shortcut : {false, true})
+      for (bool relu : {false, true}) check_training(m, random_floats(m.elements(), 16), 1, shortcut, relu);
+}
+
+TEST(BatchNorm, ManyRowsMatchReference) { check_training({200003, 3}, random_floats(600009, 17), 1, false, true); }
+
+// One unit in the last place of 10,000 is a tenth of this deviation: sums of squares in float would see none at all.
+TEST(BatchNorm, MeanFarAboveDeviationMatchesReference) {
+  for (const Matrix& m : {Matrix{3001, 16}, Matrix{257, 1}, Matrix{70, 256}}) {
+    GuardedBuffer<float> x = random_floats(m.elements(), 18);
+    for (float& value : x) value = 1e4f + 0.01f * value;
+    check_training(m, x, 0.01, false, false);
+  }
+}
+
+// The first row, which a shifted sum would take as its pivot, is the outlier.
+TEST(BatchNorm, OutlierInAnElseConstantChannelMatchesReference) {
+  const Matrix m = {30011, 3};
+  GuardedBuffer<float> x(m.elements());
+  std::fill(x.begin(), x.end(), 0.3f);
+  for (std::int64_t c = 0; c < 3; ++c) x[c] = 1000;
+  check_training(m, x, 1000 / std::sqrt(30011.0), false, false);
+}
+
+TEST(BatchNorm, DriftingMeanMatchesReference) {
+  const Matrix m = {20001, 6};
+  GuardedBuffer<float> x = random_floats(m.elements(), 19);
+  for (std::int64_t i = 0; i < m.elements(); ++i) x[i] += static_cast<float>(i) * 1e-3f;
+  check_training(m, x, 35, false, false);
+}
+
+TEST(BatchNorm, NullStatisticsAreNotWritten) {
+  const Matrix m = {33, 10};
+  const GuardedBuffer<float> x = random_floats(m.elements(), 20);
+  const Parameters p(m.channels);
+  Training full(m);
+  reference::batch_norm(full.y.data(), nullptr, nullptr, nullptr, nullptr, x.data(), p.scale.data(), p.bias.data(), nullptr,
+                        m.rows, m.channels, kEpsilon, kMomentum, false);
+  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> y(m.elements()), workspace = test::reduction_workspace(kernels, m.channels, threads);
+    kernels.batch_norm(y.data(), nullptr, nullptr, nullptr, nullptr, x.data(), p.scale.data(), p.bias.data(), nullptr, m.rows,
+                       m.channels, kEpsilon, kMomentum, false, workspace.data(), threads);
+    expect_close(y, full.y, {0, 16 * kEps * max_abs(full.y)});
+  });
+}
+
+TEST(BatchNorm, NanReachesItsChannelOnly) {
+  const Matrix m = {500, 4};
+  GuardedBuffer<float> x = random_floats(m.elements(), 21);
+  x[4 * 321 + 2] = NAN;
+  const Parameters p(m.channels);
+  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    Training t(m);
+    GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
+    kernels.batch_norm(t.y.data(), t.mean.data(), t.inv_std.data(), t.running_mean.data(), t.running_variance.data(), x.data(),
+                       p.scale.data(), p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, true, workspace.data(),
+                       threads);
+    for (std::int64_t i = 0; i < m.elements(); ++i) ASSERT_EQ(std::isnan(t.y[i]), i % 4 == 2) << i;
+  });
+}
+
+TEST(BatchNorm, IsBitEqualForEqualThreads) {
+  const Matrix m = {9001, 16};
+  const GuardedBuffer<float> x = random_floats(m.elements(), 22);
+  const Parameters p(m.channels);
+  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
+    Training first(m), again(m);
+    for (Training* t : {&first, &again})
+      kernels.batch_norm(t->y.data(), t->mean.data(), t->inv_std.data(), t->running_mean.data(), t->running_variance.data(),
+                         x.data(), p.scale.data(), p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, false,
+                         workspace.data(), threads);
+    EXPECT_TRUE(test::bit_equal(first.y, again.y));
+    EXPECT_TRUE(test::bit_equal(first.running_variance, again.running_variance));
+  });
+}
+
+TEST(BatchNormInference, MatchesReference) {
+  for (const Matrix& m : kMatrices)
+    for (bool with_shortcut : {false, true})
+      for (bool relu : {false, true}) {
+        const GuardedBuffer<float> x = random_floats(m.elements(), 23), shortcut = random_floats(m.elements(), 24);
+        const GuardedBuffer<float> mean = random_floats(m.channels, 25), variance = random_floats(m.channels, 26, 0.1, 3);
+        const Parameters p(m.channels);
+        const float* added = with_shortcut ? shortcut.data() : nullptr;
+        GuardedBuffer<float> expected(m.elements());
+        reference::batch_norm_inference(expected.data(), x.data(), p.scale.data(), p.bias.data(), mean.data(), variance.data(),
+                                        added, m.rows, m.channels, kEpsilon, relu);
+        for_each_kernels(describe(m, with_shortcut, relu), [&](const cpu::Kernels& kernels, int threads) {
+          GuardedBuffer<float> y(m.elements()), in_place = x;
+          GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
+          const auto run = [&](float* to, const float* from) {
+            kernels.batch_norm_inference(to, from, p.scale.data(), p.bias.data(), mean.data(), variance.data(), added, m.rows,
+                                         m.channels, kEpsilon, relu, workspace.data(), threads);
+          };
+          run(y.data(), x.data());
+          run(in_place.data(), in_place.data());
+          expect_close(y, expected, {0, 4 * kEps * (max_abs(expected) + 2)});
+          EXPECT_TRUE(test::bit_equal(y, in_place));
+          EXPECT_TRUE(y.guards_intact());
+          EXPECT_TRUE(workspace.guards_intact());
+        });
+      }
+}
+
+struct Gradients {
+  GuardedBuffer<float> dx, dscale, dbias, dz;
+  explicit Gradients(const Matrix& m) : dx(m.elements()), dscale(m.channels), dbias(m.channels), dz(m.elements()) {}
+};
+
+// Sums over n rows of products up to `largest`, the largest |dy * normalised x|.
+void check_gradient(const Matrix& m, const GuardedBuffer<float>& x, bool relu, bool with_dz) {
+  const Parameters p(m.channels);
+  const GuardedBuffer<float> dy = random_floats(m.elements(), 27);
+  Training t(m);
+  reference::batch_norm(t.y.data(), t.mean.data(), t.inv_std.data(), nullptr, nullptr, x.data(), p.scale.data(), p.bias.data(),
+                        nullptr, m.rows, m.channels, kEpsilon, kMomentum, relu);
+  const float* y = relu ? t.y.data() : nullptr;
+  Gradients expected(m);
+  reference::batch_norm_grad(expected.dx.data(), expected.dscale.data(), expected.dbias.data(), expected.dz.data(), dy.data(),
+                             y, x.data(), p.scale.data(), t.mean.data(), t.inv_std.data(), m.rows, m.channels);
+  double largest = 1, slope = 0;
+  for (std::int64_t i = 0; i < m.elements(); ++i) {
+    const std::int64_t c = i % m.channels;
+    largest = std::max(largest, std::fabs((static_cast<double>(x[i]) - t.mean[c]) * t.inv_std[c]));
+    slope = std::max(slope, static_cast<double>(p.scale[c]) * t.inv_std[c]);
+  }
+  const double rows = static_cast<double>(m.rows);
+  for_each_kernels(describe(m, with_dz, relu), [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
+    const auto run = [&](Gradients& g, float* dx, float* dz, const float* from_dy, const float* from_x) {
+      kernels.batch_norm_grad(dx, g.dscale.data(), g.dbias.data(), dz, from_dy, y, from_x, p.scale.data(), t.mean.data(),
+                              t.inv_std.data(), m.rows, m.channels, workspace.data(), threads);
+    };
+    Gradients g(m), over_dy(m), over_x(m);
+    run(g, g.dx.data(), with_dz ? g.dz.data() : nullptr, dy.data(), x.data());
+    expect_close(g.dbias, expected.dbias, test::sum_tolerance(rows, 1));
+    expect_close(g.dscale, expected.dscale, test::sum_tolerance(rows, largest));
+    expect_close(g.dx, expected.dx, {0, 16 * kEps * slope * (1 + largest * largest)});
+    if (with_dz) expect_close(g.dz, expected.dz, test::kExact);
+    EXPECT_TRUE(g.dx.guards_intact() && g.dscale.guards_intact() && g.dbias.guards_intact() && g.dz.guards_intact());
+    EXPECT_TRUE(workspace.guards_intact());
+
+    over_x.dx = x;
+    over_dy.dx = dy;
+    run(over_x, over_x.dx.data(), with_dz ? over_x.dz.data() : nullptr, dy.data(), over_x.dx.data());
+    run(over_dy, over_dy.dx.data(), with_dz ? over_dy.dz.data() : nullptr, over_dy.dx.data(), x.data());
+    EXPECT_TRUE(test::bit_equal(over_x.dx, g.dx));
+    EXPECT_TRUE(test::bit_equal(over_dy.dx, g.dx));
+    if (with_dz) {
+      over_dy.dz = dy;
+      run(over_dy, over_dy.dx.data(), over_dy.dz.data(), over_dy.dz.data(), x.data());
+      EXPECT_TRUE(test::bit_equal(over_dy.dx, g.dx));
+      EXPECT_TRUE(test::bit_equal(over_dy.dz, g.dz));
+    }
+  });
+}
+
+TEST(BatchNormGrad, MatchesReference) {
+  for (const Matrix& m : kMatrices)
+    for (bool relu : {false, true})
+      for (bool with_dz : {false, true}) check_gradient(m, random_floats(m.elements(), 28), relu, with_dz);
+}
+
+TEST(BatchNormGrad, ManyRowsMatchReference) { check_gradient({200003, 3}, random_floats(600009, 29), true, true); }
+
+TEST(BatchNormGrad, MeanFarAboveDeviationMatchesReference) {
+  const Matrix m = {3001, 16};
+  GuardedBuffer<float> x = random_floats(m.elements(), 30);
+  for (float& value : x) value = 1e4f + 0.1f * value;
+  check_gradient(m, x, false, false);
+}
+
+TEST(BatchNormGrad, NullOutputsAreNotWritten) {
+  const Matrix m = {33, 10};
+  const GuardedBuffer<float> x = random_floats(m.elements(), 31), dy = random_floats(m.elements(), 32);
+  const GuardedBuffer<float> mean = random_floats(m.channels, 33), inv_std = random_floats(m.channels, 34, 0.5, 2);
+  const Parameters p(m.channels);
+  Gradients expected(m);
+  reference::batch_norm_grad(nullptr, expected.dscale.data(), nullptr, nullptr, dy.data(), nullptr, x.data(), p.scale.data(),
+                             mean.data(), inv_std.data(), m.rows, m.channels);
+  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    Gradients g(m);
+    GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
+    kernels.batch_norm_grad(nullptr, g.dscale.data(), nullptr, nullptr, dy.data(), nullptr, x.data(), p.scale.data(),
+                            mean.data(), inv_std.data(), m.rows, m.channels, workspace.data(), threads);
+    expect_close(g.dscale, expected.dscale, test::sum_tolerance(33, 4));
+  });
+}
+
+}  // namespace
+}  // namespace epochbench

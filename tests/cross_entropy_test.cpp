@@ -1,0 +1,197 @@
+// Cross entropy on the CPU against the reference: ignored labels, extreme logits, the exponential, the count of correct rows.
+#include <vector>
+
+#include "kernels/reference/kernels.h"
+#include "tests/support/kernel_sweep.h"
+
+namespace epochbench {
+namespace {
+
+using test::expect_close;
+using test::for_each_kernels;
+using test::GuardedBuffer;
+using test::kEps;
+using test::random_floats;
+
+struct Matrix {
+  std::int64_t rows, classes;
+  std::int64_t elements() const { return rows * classes; }
+};
+constexpr Matrix kMatrices[] = {{1, 1},  {1, 2},    {3, 10},   {2, 16},   {64, 10},  {301, 17},
+                                {5, 33}, {9, 1000}, {3, 1025}, {2, 3001}, {700, 10}, {2, 30522}};
+
+enum class Ignored { none, every_third, all };
+
+GuardedBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
+  GuardedBuffer<std::int32_t> labels(m.rows);
+  for (std::int64_t r = 0; r < m.rows; ++r) {
+    const bool skip = ignored == Ignored::all || (ignored == Ignored::every_third && r % 3 == 1);
+    labels[r] = skip ? (r % 2 == 0 ? -1 : -100) : static_cast<std::int32_t>(r * 7919 % m.classes);
+  }
+  return labels;
+}
+
+// log_sum_exp is max + log(sum): one rounding of the result, and of the sum the roundings of its parts. The float sums have at
+// most 1024 terms, spread over the lanes of a vector.
+constexpr double kLogError = 8 * kEps;
+
+void check(const Matrix& m, const GuardedBuffer<float>& logits, Ignored ignored, bool mean) {
+  const GuardedBuffer<std::int32_t> labels = labels_of(m, ignored);
+  GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
+  reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean);
+  reference::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean);
+  const std::string what = std::to_string(m.rows) + "x" + std::to_string(m.classes) + (mean ? " mean" : " sum");
+  for_each_kernels(what, [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> got_loss(1), got_log_sum_exp(m.rows), got(m.elements()), in_place = logits;
+    kernels.cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean,
+                          threads);
+    kernels.cross_entropy_grad(got.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean, threads);
+    kernels.cross_entropy_grad(in_place.data(), in_place.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
+                               threads);
+    expect_close(got_log_sum_exp, log_sum_exp, {kEps, kLogError});
+    expect_close(got_loss, loss, {kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
+    // exp(l - s) with l - s rounded: |l - s| exp(l - s) is at most 1/e for l <= s.
+    expect_close(got, dlogits, {2 * kEps, mean ? 4 * kEps / static_cast<double>(m.rows) : 4 * kEps});
+    EXPECT_TRUE(test::bit_equal(got, in_place));
+    EXPECT_TRUE(got_loss.guards_intact() && got_log_sum_exp.guards_intact() && got.guards_intact());
+    kernels.cross_entropy(got_loss.data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, mean, threads);
+    expect_close(got_loss, loss, {kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
+  });
+}
+
+TEST(CrossEntropy, MatchesReference) {
+  for (const Matrix& m : kMatrices)
+    for (bool mean : {false, true}) check(m, random_floats(m.elements(), 1, -6, 6), Ignored::none, mean);
+}
+
+TEST(CrossEntropy, IgnoredLabelsMatchReference) {
+  for (const Matrix& m : {Matrix{2, 10}, Matrix{64, 10}, Matrix{301, 17}})
+    for (bool mean : {false, true}) {
+      const GuardedBuffer<float> logits = random_floats(m.elements(), 2, -6, 6);
+      const GuardedBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
+      GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
+      reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean);
+      for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+        GuardedBuffer<float> got(1), got_log_sum_exp(m.rows);
+        kernels.cross_entropy(got.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean,
+                              threads);
+        expect_close(got, loss, {2 * kEps, kLogError});
+        kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
+                                   threads);
+        for (std::int64_t i = 0; i < m.elements(); ++i)
+          if (labels[i / m.classes] < 0) {
+            ASSERT_EQ(dlogits[i], 0) << i;
+          }
+      });
+    }
+}
+
+TEST(CrossEntropy, IsZeroWhereAllLabelsAreIgnored) {
+  const Matrix m = {65, 33};
+  const GuardedBuffer<float> logits = random_floats(m.elements(), 3);
+  const GuardedBuffer<std::int32_t> labels = labels_of(m, Ignored::all);
+  for (bool mean : {false, true})
+    for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+      GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
+      kernels.cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean, threads);
+      kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
+                                 threads);
+      EXPECT_EQ(loss[0], 0);
+      EXPECT_EQ(test::max_abs(dlogits), 0);
+      for (float value : log_sum_exp) EXPECT_TRUE(std::isfinite(value));
+    });
+}
+
+TEST(CrossEntropy, ExtremeLogitsMatchReference) {
+  for (const Matrix& m : {Matrix{3, 10}, Matrix{64, 17}, Matrix{2, 1025}}) {
+    GuardedBuffer<float> logits = random_floats(m.elements(), 4, -1e4, 1e4);
+    check(m, logits, Ignored::none, true);
+    for (std::int64_t i = 0; i < m.elements(); ++i) logits[i] = i % 2 == 0 ? 1e4f : -1e4f;
+    check(m, logits, Ignored::none, false);
+    std::fill(logits.begin(), logits.end(), -1e4f);
+    check(m, logits, Ignored::none, true);
+  }
+}
+
+TEST(CrossEntropy, MaskedLogitHasNoProbability) {
+  const Matrix m = {2, 40};
+  GuardedBuffer<float> logits = random_floats(m.elements(), 5);
+  for (std::int64_t i = 3; i < m.elements(); i += 5) logits[i] = -INFINITY;
+  const std::int32_t labels[] = {0, 1};
+  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
+    kernels.cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels, m.rows, m.classes, true, threads);
+    kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels, log_sum_exp.data(), m.rows, m.classes, true, threads);
+    EXPECT_TRUE(std::isfinite(loss[0]));
+    for (std::int64_t i = 3; i < m.elements(); i += 5) EXPECT_EQ(dlogits[i], 0) << i;
+  });
+}
+
+TEST(CrossEntropy, NanAndInfinityMakeTheLossNan) {
+  const Matrix m = {3, 37};
+  const std::int32_t labels[] = {1, 2, 3};
+  for (float bad : {NAN, INFINITY})
+    for (std::int64_t at : {0, 36, 50, 110})
+      for_each_kernels(std::to_string(at), [&](const cpu::Kernels& kernels, int threads) {
+        GuardedBuffer<float> logits = random_floats(m.elements(), 6), loss(1);
+        logits[at] = bad;
+        kernels.cross_entropy(loss.data(), nullptr, logits.data(), labels, m.rows, m.classes, true, threads);
+        EXPECT_TRUE(std::isnan(loss[0]));
+      });
+}
+
+// With a log_sum_exp of 0 and the sum as loss, the gradient is the kernels' exponential itself.
+TEST(CrossEntropyGrad, ExponentialIsAccurate) {
+  constexpr std::int64_t kClasses = 9001;
+  GuardedBuffer<float> logits(kClasses), expected(kClasses);
+  for (std::int64_t i = 0; i < kClasses; ++i) {
+    logits[i] = -static_cast<float>(i) * (86.9f / kClasses);
+    expected[i] = static_cast<float>(std::exp(static_cast<double>(logits[i])));
+  }
+  expected[0] = 0;  // the label's: 1 - 1
+  const std::int32_t label = 0;
+  const float log_sum_exp = 0;
+  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> dlogits(kClasses);
+    kernels.cross_entropy_grad(dlogits.data(), logits.data(), &label, &log_sum_exp, 1, kClasses, false, threads);
+    expect_close(dlogits, expected, {2 * kEps, 0});
+  });
+}
+
+TEST(CrossEntropy, IsBitEqualForEqualThreads) {
+  const Matrix m = {501, 17};
+  const GuardedBuffer<float> logits = random_floats(m.elements(), 7, -6, 6);
+  const GuardedBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
+  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> first(1), again(1);
+    for (GuardedBuffer<float>* loss : {&first, &again})
+      kernels.cross_entropy(loss->data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, true, threads);
+    EXPECT_TRUE(test::bit_equal(first, again));
+  });
+}
+
+TEST(CountCorrect, MatchesReference) {
+  for (const Matrix& m : kMatrices)
+    for (Ignored ignored : {Ignored::none, Ignored::every_third, Ignored::all}) {
+      GuardedBuffer<float> logits = random_floats(m.elements(), 8, 0, 2.9);
+      for (float& value : logits) value = std::floor(value);  // many equal maxima: the first one counts
+      GuardedBuffer<std::int32_t> labels = labels_of(m, ignored);
+      for (std::int64_t r = 0; r < m.rows; r += 2)  // half of the rows: the prediction itself
+        if (labels[r] >= 0) {
+          const float* row = logits.data() + r * m.classes;
+          labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.classes) - row);
+        }
+      if (m.rows > 4) logits[4 * m.classes] = NAN;
+      GuardedBuffer<float> expected(1);
+      reference::count_correct(expected.data(), logits.data(), labels.data(), m.rows, m.classes);
+      for_each_kernels(std::to_string(m.rows) + "x" + std::to_string(m.classes), [&](const cpu::Kernels& kernels, int threads) {
+        GuardedBuffer<float> count(1);
+        kernels.count_correct(count.data(), logits.data(), labels.data(), m.rows, m.classes, threads);
+        EXPECT_EQ(count[0], expected[0]);
+        EXPECT_TRUE(count.guards_intact());
+      });
+    }
+}
+
+}  // namespace
+}  // namespace epochbench

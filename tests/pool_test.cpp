@@ -1,0 +1,137 @@
+// Pooling on the CPU against the reference: windows that overlap, that leave gaps and that reach over the edge.
+#include "kernels/reference/kernels.h"
+#include "tests/support/kernel_sweep.h"
+
+namespace epochbench {
+namespace {
+
+using test::expect_close;
+using test::for_each_kernels;
+using test::GuardedBuffer;
+using test::kEps;
+using test::kExact;
+using test::random_floats;
+
+PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t window,
+               std::int64_t stride, std::int64_t padding) {
+  const auto out = [=](std::int64_t extent) { return (extent + 2 * padding - window) / stride + 1; };
+  return {batch, height, width, channels, out(height), out(width), window, stride, padding};
+}
+
+const PoolShape kShapes[] = {
+    pool(1, 1, 1, 1, 1, 1, 0),     // smallest
+    pool(3, 28, 28, 6, 2, 2, 0),   // LeNet-5's first
+    pool(2, 10, 10, 16, 2, 2, 0),  // and second
+    pool(2, 15, 13, 64, 3, 2, 1),  // ResNet's, odd
+    pool(1, 9, 7, 130, 3, 2, 1),   // one image for several threads, channels in parts
+    pool(4, 5, 6, 3, 3, 1, 1),     // overlapping in both directions
+    pool(2, 8, 9, 65, 2, 3, 0),    // gaps: pixels in no window
+    pool(5, 4, 4, 17, 4, 4, 2),    // as much padding as a window allows
+    pool(1, 20, 20, 2, 16, 2, 8),  // the largest window: 256 positions
+};
+
+std::string describe(const PoolShape& s) {
+  return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
+         std::to_string(s.channels) + " window=" + std::to_string(s.window) + " stride=" + std::to_string(s.stride) +
+         " padding=" + std::to_string(s.padding);
+}
+std::int64_t inputs(const PoolShape& s) { return s.batch * s.height * s.width * s.channels; }
+std::int64_t outputs(const PoolShape& s) { return s.batch * s.out_height * s.out_width * s.channels; }
+
+// Few different values: many windows have equal maxima. All negative: padding must not win.
+GuardedBuffer<float> ties(std::int64_t n) {
+  GuardedBuffer<float> x = random_floats(n, 1, -4, 0);
+  for (float& value : x) value = std::floor(value);
+  return x;
+}
+
+void check_max_pool(const PoolShape& s, const GuardedBuffer<float>& x) {
+  GuardedBuffer<float> expected(outputs(s));
+  GuardedBuffer<std::uint8_t> expected_index(outputs(s));
+  reference::max_pool(expected.data(), expected_index.data(), x.data(), s);
+  for_each_kernels(describe(s), [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> y(outputs(s)), without_index(outputs(s));
+    GuardedBuffer<std::uint8_t> index(outputs(s));
+    kernels.max_pool(y.data(), index.data(), x.data(), s, threads);
+    kernels.max_pool(without_index.data(), nullptr, x.data(), s, threads);
+    expect_close(y, expected, kExact);
+    expect_close(without_index, expected, kExact);
+    EXPECT_TRUE(std::equal(index.begin(), index.end(), expected_index.begin()));
+    EXPECT_TRUE(y.guards_intact() && index.guards_intact() && without_index.guards_intact());
+  });
+}
+
+TEST(MaxPool, MatchesReference) {
+  for (const PoolShape& s : kShapes) check_max_pool(s, random_floats(inputs(s), 2));
+}
+
+TEST(MaxPool, TakesTheFirstOfEqualMaxima) {
+  for (const PoolShape& s : kShapes) check_max_pool(s, ties(inputs(s)));
+}
+
+TEST(MaxPool, KeepsNan) {
+  const PoolShape s = pool(1, 4, 4, 18, 2, 2, 0);
+  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    for (std::int64_t pixel : {0, 1, 4, 5}) {  // each position of the first window
+      GuardedBuffer<float> x = random_floats(inputs(s), 3), y(outputs(s));
+      GuardedBuffer<std::uint8_t> index(outputs(s));
+      x[pixel * 18 + 17] = NAN;
+      kernels.max_pool(y.data(), index.data(), x.data(), s, threads);
+      for (std::int64_t i = 0; i < outputs(s); ++i) EXPECT_EQ(std::isnan(y[i]), i == 17) << i;
+      EXPECT_EQ(index[17], pixel / 4 * 2 + pixel % 4);
+    }
+  });
+}
+
+TEST(MaxPoolGrad, MatchesReference) {
+  for (const PoolShape& s : kShapes) {
+    const GuardedBuffer<float> x = ties(inputs(s)), dy = random_floats(outputs(s), 4);
+    GuardedBuffer<float> y(outputs(s)), expected(inputs(s));
+    GuardedBuffer<std::uint8_t> index(outputs(s));
+    reference::max_pool(y.data(), index.data(), x.data(), s);
+    reference::max_pool_grad(expected.data(), dy.data(), index.data(), s);
+    const double overlaps = std::ceil(static_cast<double>(s.window) / static_cast<double>(s.stride));
+    for_each_kernels(describe(s), [&](const cpu::Kernels& kernels, int threads) {
+      GuardedBuffer<float> dx(inputs(s));
+      kernels.max_pool_grad(dx.data(), dy.data(), index.data(), s, threads);
+      expect_close(dx, expected, test::sum_tolerance(overlaps * overlaps, 1));
+      EXPECT_TRUE(dx.guards_intact());
+    });
+  }
+}
+
+struct Images {
+  std::int64_t batch, pixels, channels;
+};
+constexpr Images kImages[] = {{1, 1, 1}, {3, 49, 10}, {2, 64, 64}, {1, 49, 2048}, {7, 5, 65}, {1, 20000, 3}};
+
+TEST(GlobalAveragePool, MatchesReference) {
+  for (const Images& s : kImages) {
+    const GuardedBuffer<float> x = random_floats(s.batch * s.pixels * s.channels, 5);
+    GuardedBuffer<float> expected(s.batch * s.channels);
+    reference::global_average_pool(expected.data(), x.data(), s.batch, s.pixels, s.channels);
+    for_each_kernels(std::to_string(s.pixels), [&](const cpu::Kernels& kernels, int threads) {
+      GuardedBuffer<float> y(s.batch * s.channels);
+      kernels.global_average_pool(y.data(), x.data(), s.batch, s.pixels, s.channels, threads);
+      expect_close(y, expected, {kEps, 0});
+      EXPECT_TRUE(y.guards_intact());
+    });
+  }
+}
+
+TEST(GlobalAveragePoolGrad, MatchesReference) {
+  for (const Images& s : kImages) {
+    const GuardedBuffer<float> dy = random_floats(s.batch * s.channels, 6);
+    GuardedBuffer<float> expected(s.batch * s.pixels * s.channels);
+    reference::global_average_pool_grad(expected.data(), dy.data(), s.batch, s.pixels, s.channels);
+    for_each_kernels(std::to_string(s.pixels), [&](const cpu::Kernels& kernels, int threads) {
+      GuardedBuffer<float> dx(s.batch * s.pixels * s.channels);
+      kernels.global_average_pool_grad(dx.data(), dy.data(), s.batch, s.pixels, s.channels, threads);
+      expect_close(dx, expected, {kEps, 0});
+      EXPECT_TRUE(dx.guards_intact());
+    });
+  }
+}
+
+}  // namespace
+}  // namespace epochbench
