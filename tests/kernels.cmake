@@ -5,6 +5,7 @@ epochbench_test(batch_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu ep
 epochbench_test(cross_entropy_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(optimizer_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(pool_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(reference_test LABEL unit LIBRARIES epochbench_kernels_reference)
 
 # Optimised code only: otherwise the compiler keeps copies of what it could inline.
 find_package(Python3 COMPONENTS Interpreter)
