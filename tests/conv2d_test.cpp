@@ -1,7 +1,7 @@
 // Convolution and its gradients of every instruction set that this CPU has, against the reference.
 #include "kernels/cpu/kernels.h"
 #include "kernels/reference/kernels.h"
-#include "tests/support/compare.h"
+#include "tests/support/products.h"
 
 namespace epochbench {
 namespace {
@@ -34,12 +34,6 @@ std::string describe(const cpu::Kernels& kernels, const Conv2dShape& s, int thre
 
 GuardedBuffer<float> workspace_of(std::size_t bytes) {
   return GuardedBuffer<float>(static_cast<std::int64_t>(bytes / sizeof(float)));
-}
-
-// Every addition rounds by eps/2 of the partial sum, which is of the size of the result or of sqrt(terms); the errors of
-// `terms` additions add up like a random walk. Margins of 4 and 8.
-test::Tolerance tolerance_of(double terms) {
-  return {4 * test::kEps * std::sqrt(terms), test::sum_tolerance(terms, 1).absolute};
 }
 
 struct Operands {
@@ -87,17 +81,16 @@ Results run(const cpu::Kernels& kernels, const Conv2dShape& s, const Operands& o
 void check(const Conv2dShape& s, std::initializer_list<int> teams = {1}) {
   const Operands operands(s);
   const Results expected = reference_results(s, operands);
-  const double taps = static_cast<double>(s.kernel_height * s.kernel_width);
+  const std::int64_t taps = s.kernel_height * s.kernel_width;
   for (cpu::Isa isa : cpu::kIsas) {
     if (!cpu::available(isa)) continue;
     for (int threads : teams) {
       SCOPED_TRACE(describe(cpu::kernels(isa), s, threads));
       const Results actual = run(cpu::kernels(isa), s, operands, threads);
-      test::expect_close(actual.y, expected.y, tolerance_of(taps * static_cast<double>(s.channels)));
-      test::expect_close(actual.y_epilogue, expected.y_epilogue, tolerance_of(taps * static_cast<double>(s.channels) + 1));
-      test::expect_close(actual.dx, expected.dx, tolerance_of(taps * static_cast<double>(s.out_channels)));
-      test::expect_close(actual.dweight, expected.dweight,
-                         tolerance_of(static_cast<double>(s.batch * s.out_height * s.out_width)));
+      test::expect_close(actual.y, expected.y, test::product_tolerance(taps * s.channels));
+      test::expect_close(actual.y_epilogue, expected.y_epilogue, test::product_tolerance(taps * s.channels + 1));
+      test::expect_close(actual.dx, expected.dx, test::product_tolerance(taps * s.out_channels));
+      test::expect_close(actual.dweight, expected.dweight, test::product_tolerance(s.batch * s.out_height * s.out_width));
     }
   }
 }

@@ -13,9 +13,9 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// The strip of x and the dy beside it pass once for every tile of dweight: from a near cache, if they are small; but a tile
-// is written back once a group of strips.
-constexpr std::int64_t kStripBytes = 48 * 1024;
+// The strip of x and the dy beside it pass once for every tile of dweight: from a near cache, if they are small. But every tile
+// is read and written once a group of strips, so a group has some depth even where that takes more space.
+constexpr StripSize kStripSize{48 * 1024, 256, 512 * 1024};
 // A thread's sum should fit its second-level cache.
 constexpr std::int64_t kSumBytes = 1024 * 1024;
 constexpr std::int64_t kSegments = 64;
@@ -28,6 +28,15 @@ struct Plan {
   std::int64_t strip_floats, sum_floats;  // of one group, of all of dweight
 };
 
+// How many images, out of `images`, whose strips are whole, make a group.
+std::int64_t images_at_once(const Conv2dShape& s, const StripLayout& layout, std::int64_t images) {
+  const std::int64_t strip_bytes = s.height * layout.row_stride * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t deep =
+      min_of(divide_up(kStripSize.windows, s.out_height * s.out_width), kStripSize.most_bytes / strip_bytes);
+  const std::int64_t wanted = min_of(max_of(kStripSize.bytes / strip_bytes, deep), kSegments / s.out_height);
+  return max_of(min_of(wanted, images), 1);
+}
+
 Plan make_plan(const Conv2dShape& s, const float* x, int threads) {
   Plan plan{};
   plan.windows = {x,           s.batch,         s.height,       s.width,  s.channels, s.out_height,
@@ -39,13 +48,8 @@ Plan make_plan(const Conv2dShape& s, const float* x, int threads) {
   for (int parts = plan.team; parts >= 1; --parts)
     if (plan.team % parts == 0 && divide_up(weights, parts) * 4 <= kSumBytes) plan.channel_parts = parts;
   plan.strip_parts = plan.team / plan.channel_parts;
-  plan.layout = make_strip_layout(plan.windows, kStripBytes, plan.strip_parts, true);
-  plan.images = 1;
-  if (plan.layout.blocks == 1) {
-    const std::int64_t strip_bytes = s.height * plan.layout.row_stride * 4;
-    plan.images = min_of(kStripBytes / max_of(strip_bytes, 1), kSegments / s.out_height);
-    plan.images = max_of(min_of(plan.images, s.batch / plan.strip_parts), 1);
-  }
+  plan.layout = make_strip_layout(plan.windows, kStripSize, plan.strip_parts, true);
+  plan.images = plan.layout.blocks == 1 ? images_at_once(s, plan.layout, s.batch / plan.strip_parts) : 1;
   plan.strip_floats = plan.images * plan.layout.floats;
   plan.sum_floats = plan.strip_parts > 1 ? round_up(weights, 16) : 0;
   return plan;

@@ -16,7 +16,7 @@ void zero(float* p, std::int64_t n) {
 
 }  // namespace
 
-StripLayout make_strip_layout(const Windows& windows, std::int64_t target_bytes, int parts, bool whole_vectors) {
+StripLayout make_strip_layout(const Windows& windows, const StripSize& size, int parts, bool whole_vectors) {
   StripLayout layout{};
   const std::int64_t channels = windows.channels, width = windows.kernel_width;
   layout.columns = (windows.columns - 1) * windows.stride + width;
@@ -33,7 +33,8 @@ StripLayout make_strip_layout(const Windows& windows, std::int64_t target_bytes,
   layout.row_stride = (layout.copied ? layout.columns : windows.width) * layout.pixel_stride;
 
   const std::int64_t row_bytes = max_of(layout.row_stride, 1) * static_cast<std::int64_t>(sizeof(float));
-  std::int64_t rows = ((target_bytes / row_bytes) - windows.kernel_height) / windows.stride + 1;
+  const auto rows_in = [&](std::int64_t bytes) { return (bytes / row_bytes - windows.kernel_height) / windows.stride + 1; };
+  std::int64_t rows = max_of(rows_in(size.bytes), min_of(divide_up(size.windows, windows.columns), rows_in(size.most_bytes)));
   rows = min_of(rows, windows.batch * windows.rows / (kStripsPerPart * parts));
   rows = min_of(max_of(rows, 1), windows.rows);
   layout.blocks = divide_up(windows.rows, rows);

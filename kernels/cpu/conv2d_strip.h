@@ -27,8 +27,14 @@ struct StripLayout {
   std::int64_t floats;              // of a copied strip, and what vectors may read past its end
 };
 
-// target_bytes: of a strip; parts: how many threads want strips. whole_vectors: whether runs will be read by vectors.
-StripLayout make_strip_layout(const Windows& windows, std::int64_t target_bytes, int parts, bool whole_vectors);
+// How large strips should be.
+struct StripSize {
+  std::int64_t bytes;                // about, for the sake of some cache
+  std::int64_t windows, most_bytes;  // but serving at least so many windows, if that takes no more than so many bytes
+};
+
+// parts: how many threads want strips. whole_vectors: whether runs will be read by vectors, past their end.
+StripLayout make_strip_layout(const Windows& windows, const StripSize& size, int parts, bool whole_vectors);
 
 struct Strip {
   const float* data;                // of row first_row and of column windows.first_column

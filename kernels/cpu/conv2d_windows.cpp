@@ -66,7 +66,7 @@ void multiply_chunk(const WindowProduct& product, const Strip& strip, const Chun
 }  // namespace
 
 StripLayout make_product_layout(const Windows& windows, int parts) {
-  return make_strip_layout(windows, kStripBytes, parts, false);
+  return make_strip_layout(windows, {kStripBytes, 0, 0}, parts, false);
 }
 
 void multiply_windows(const WindowProduct& product, float* scratch, int part, int parts) {

@@ -12,12 +12,14 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// Depth of a block: a tile of A (14 x 256 floats) and what streams past it stay in a first-level cache of 32 KiB, and
-// reading and writing C costs one pass in 256.
-constexpr std::int64_t kBlockK = 256;
-// Rows of A that a thread packs at a time: 224 x 256 floats are a quarter of a second-level cache of 1 MiB.
+// Depth of a block: reading and writing C costs one pass in 384, and a tile of A (14 x 384 floats) stays in a first-level cache
+// of 32 KiB while panels of B stream past it.
+constexpr std::int64_t kBlockK = 384;
+// Panels of B that stay in the second-level cache (8 x 32 x 384 floats), and the rows of A that pass by them (224 x 384): each
+// a third of 1 MiB.
+constexpr std::int64_t kGroupPanels = 8;
 constexpr std::int64_t kBlockM = 224;
-// Columns of a block of B: two buffers of 2048 x 256 floats fit the last-level cache.
+// Columns of a block of B: two buffers of 2048 x 384 floats fit the last-level cache.
 constexpr std::int64_t kBlockN = 2048;
 // A is read in place if fewer columns than this make use of a packed copy.
 constexpr std::int64_t kPackColumns = 96;
@@ -118,44 +120,51 @@ void pack_a_columns(const Call& call, const Block& block, Range rows, float* pac
   }
 }
 
-// C[rows, columns] of the block, rows at most plan.block_m.
-void multiply(const Call& call, const Block& block, Range rows, Range columns, float* packed_a, const float* packed_b) {
-  const Plan& plan = call.plan;
-  const GemmShape& shape = call.shape;
-  const std::int64_t depth = block.k.end - block.k.begin, count = rows.end - rows.begin;
-  const AccessA access = shape.transpose_a ? AccessA::columns : AccessA::rows;
-  const float* a = call.a + rows.begin * shape.k + block.k.begin;
-  std::int64_t a_stride = shape.k;
-  if (shape.transpose_a) {
-    pack_a_columns(call, block, rows, packed_a);
-    a = packed_a;
-    a_stride = plan.a_stride;
-  } else if (plan.pack_a) {
-    copy_rows(packed_a, plan.a_stride, a, shape.k, count, depth);
-    a = packed_a;
-    a_stride = plan.a_stride;
+// A [rows, depth of the block] as the microkernel reads it.
+struct Left {
+  const float* data;
+  AccessA access;
+  std::int64_t stride;
+  std::int64_t tile_offset;  // between transposed tiles; 0: a tile begins at its first row
+};
+
+// Packs the rows into `packed` where the plan wants that.
+Left prepare_a(const Call& call, const Block& block, Range rows, float* packed) {
+  const std::int64_t depth = block.k.end - block.k.begin, stride = call.plan.a_stride;
+  if (call.shape.transpose_a) {
+    pack_a_columns(call, block, rows, packed);
+    return {packed, AccessA::columns, stride, depth * stride};
   }
-  const std::int64_t tiles = tile_count(count, plan.tile_rows);
-  for (std::int64_t column = columns.begin; column < columns.end; column += kPanelColumns) {
-    const std::int64_t width = min_of(kPanelColumns, columns.end - column);
-    const int vectors = panel_vectors(width);
-    Segment segment{a, packed_b + (column - block.n.begin) * depth};
-    Tile tile{};
-    tile.columns = width;
-    tile.c_stride = shape.n;
-    tile.segments = &segment;
-    tile.segment_count = 1;
-    tile.k = depth;
-    tile.a_stride = a_stride;
-    tile.b_stride = vectors * kLanes;
-    tile.bias = block.last && call.epilogue.bias != nullptr ? call.epilogue.bias + column : nullptr;
-    tile.accumulate = !block.first;
-    tile.relu = block.last && call.epilogue.relu;
-    for (std::int64_t t = 0; t < tiles; ++t) {
-      const Range range = tile_of(count, t, tiles);
-      tile.a_offset = shape.transpose_a ? t * depth * plan.a_stride : range.begin * a_stride;
-      tile.c = call.c + (rows.begin + range.begin) * shape.n + column;
-      tile_kernel(access, range.end - range.begin, vectors)(tile);
+  const float* a = call.a + rows.begin * call.shape.k + block.k.begin;
+  if (!call.plan.pack_a) return {a, AccessA::rows, call.shape.k, 0};
+  copy_rows(packed, stride, a, call.shape.k, rows.end - rows.begin, depth);
+  return {packed, AccessA::rows, stride, 0};
+}
+
+// C[rows, columns] of the block, for a group of panels.
+void multiply(const Call& call, const Block& block, Range rows, Range columns, const Left& left, const float* packed_b) {
+  const std::int64_t depth = block.k.end - block.k.begin, count = rows.end - rows.begin;
+  Segment segment{left.data, nullptr};
+  Tile tile{};
+  tile.c_stride = call.shape.n;
+  tile.segments = &segment;
+  tile.segment_count = 1;
+  tile.k = depth;
+  tile.a_stride = left.stride;
+  tile.accumulate = !block.first;
+  tile.relu = block.last && call.epilogue.relu;
+  const std::int64_t tiles = tile_count(count, call.plan.tile_rows);
+  for (std::int64_t t = 0; t < tiles; ++t) {
+    const Range range = tile_of(count, t, tiles);
+    tile.a_offset = left.tile_offset > 0 ? t * left.tile_offset : range.begin * left.stride;
+    for (std::int64_t column = columns.begin; column < columns.end; column += kPanelColumns) {
+      tile.columns = min_of(kPanelColumns, columns.end - column);
+      const int vectors = panel_vectors(tile.columns);
+      tile.b_stride = vectors * kLanes;
+      segment.b = packed_b + (column - block.n.begin) * depth;
+      tile.bias = block.last && call.epilogue.bias != nullptr ? call.epilogue.bias + column : nullptr;
+      tile.c = call.c + (rows.begin + range.begin) * call.shape.n + column;
+      tile_kernel(left.access, range.end - range.begin, vectors)(tile);
     }
   }
 }
@@ -168,8 +177,14 @@ void multiply_part(const Call& call, const Block& block, float* packed_a, const 
   Range columns = part_of(block.n.end - block.n.begin, part % plan.grid_n, plan.grid_n, kPanelColumns);
   columns = {columns.begin + block.n.begin, columns.end + block.n.begin};
   if (columns.begin == columns.end) return;
-  for (std::int64_t row = rows.begin; row < rows.end; row += plan.block_m)
-    multiply(call, block, {row, min_of(row + plan.block_m, rows.end)}, columns, packed_a, packed_b);
+  for (std::int64_t row = rows.begin; row < rows.end; row += plan.block_m) {
+    const Range block_rows{row, min_of(row + plan.block_m, rows.end)};
+    const Left left = prepare_a(call, block, block_rows, packed_a);
+    for (std::int64_t column = columns.begin; column < columns.end; column += kGroupPanels * kPanelColumns) {
+      const Range group{column, min_of(column + kGroupPanels * kPanelColumns, columns.end)};
+      multiply(call, block, block_rows, group, left, packed_b);
+    }
+  }
 }
 
 }  // namespace
