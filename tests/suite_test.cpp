@@ -1,0 +1,85 @@
+// Suite files: what they may hold, and what is said of those that are wrong.
+#include "src/cli/suite.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/cli/errors.h"
+#include "src/cli/planned_case.h"
+#include "src/report/json_text.h"
+
+namespace epochbench {
+namespace {
+
+using testing::HasSubstr;
+
+std::string failure(const std::string& text) {
+  try {
+    for (const CaseBlock& block : parse_suite(text, "s").cases) expand(block);
+  } catch (const std::runtime_error& error) {  // CallError or FormatError, both exit code 2
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Suite, ValuesMultiplyOutAndDefaultsHold) {
+  const Suite suite = parse_suite(R"({"description": "d", "defaults": {"steps": 5, "batch": 32},
+      "cases": [{"model": "mlp:width=64,depth=1,lenet5", "seed": [1, 2]}, {"model": ["mlp"], "batch": 8, "epochs": 1}]})",
+                                  "s");
+  EXPECT_EQ(suite.description, "d");
+  ASSERT_EQ(suite.cases.size(), 2u);
+  const auto first = expand(suite.cases[0]), second = expand(suite.cases[1]);
+  ASSERT_EQ(first.size(), 4u);
+  EXPECT_EQ(run_name(first[1], 2), "mlp:depth=1,width=64/cpu/fp32/b32/seed=2");
+  EXPECT_EQ(run_name(first[2], 2), "lenet5/cpu/fp32/b32/seed=1");
+  EXPECT_EQ(first[0].stop.steps, 5);
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].batch, 8);
+  EXPECT_EQ(second[0].stop.epochs, 1);
+  EXPECT_FALSE(second[0].stop.steps);
+}
+
+TEST(Suite, SaysWhatIsWrongAndWhere) {
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "bach": 3}]})"),
+              testing::AllOf(HasSubstr("suite s: cases[0]: unknown key 'bach'; known: "), HasSubstr("batch")));
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": 0}]})"), HasSubstr("suite s: cases[0].batch: '0' must be"));
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": 1e20}]})"), HasSubstr("cases[0].batch"));
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": []}]})"), HasSubstr("an empty list"));
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": {}}]})"), HasSubstr("a string, a number, or a list"));
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": true}]})"), HasSubstr("a string, a number, or a list"));
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp"}, {"batch": 8}]})"), HasSubstr("cases[1]: no model"));
+  EXPECT_THAT(failure(R"({"cases": ["mlp"]})"), HasSubstr("cases[0]: must be an object"));
+  EXPECT_THAT(failure(R"({"cases": []})"), HasSubstr("at least one case"));
+  EXPECT_THAT(failure(R"({"case": []})"), HasSubstr("unknown key 'case'; known: description, defaults, cases"));
+  EXPECT_THAT(failure(R"({"defaults": {"price": 1}, "cases": [{"model": "mlp"}]})"),
+              HasSubstr("defaults: unknown key 'price'"));
+  EXPECT_THAT(failure("[]"), HasSubstr("must be an object"));
+  EXPECT_THAT(failure("{"), HasSubstr("suite s: not valid JSON"));
+  EXPECT_THAT(failure(std::string(100, '[')), HasSubstr("nested deeper"));
+}
+
+TEST(Suite, UnknownNamesListTheKnownOnes) {
+  try {
+    load_suite("no-such-suite");
+    FAIL();
+  } catch (const CallError& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("'no-such-suite'"), HasSubstr("known suites: "), HasSubstr("quick")));
+  }
+}
+
+TEST(Suite, EveryEmbeddedSuiteCanBePlanned) {
+  const auto suites = embedded_suites();
+  ASSERT_FALSE(suites.empty());
+  for (const Suite& suite : suites) {
+    std::vector<CaseDraft> drafts;
+    for (const CaseBlock& block : suite.cases)
+      for (const CaseDraft& draft : expand(block)) drafts.push_back(draft);
+    EXPECT_FALSE(plan_cases(drafts, 1).empty()) << suite.name;
+    EXPECT_FALSE(suite.description.empty()) << suite.name;
+  }
+}
+
+}  // namespace
+}  // namespace epochbench
