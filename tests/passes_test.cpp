@@ -139,6 +139,8 @@ TEST(MemoryPlan, CountsParametersAndState) {
   const ProgramMemory sum = memory(program);
   EXPECT_GE(sum.parameters, 4 * 61706);
   EXPECT_LT(sum.parameters, 4 * 61706 + 10 * 64);
+  EXPECT_GE(sum.gradients, 4 * 61706);
+  EXPECT_LT(sum.gradients, 4 * 61706 + 10 * 64);
   EXPECT_GE(sum.optimizer, 2 * 4 * 61706);
   EXPECT_GT(sum.activations, 64 * 28 * 28 * 6 * 4);
   EXPECT_EQ(sum.total(), sum.parameters + sum.gradients + sum.optimizer + sum.activations + sum.workspace);

@@ -20,7 +20,7 @@ struct MemoryPlan {
   std::vector<std::int64_t> offset;          // by ValueId, in bytes, 64-byte aligned
   std::vector<ValueId> root;                 // by ValueId: the value that a view shows; itself otherwise
   std::int64_t arena_bytes = 0;              // intermediates alone
-  std::int64_t gradient_bytes = 0;           // of arena_bytes, parameter gradients at the fullest moment
+  std::int64_t gradient_bytes = 0;           // of arena_bytes, what the parameters' gradients take
   std::int64_t workspace_bytes = 0;          // the largest that a node asked for; lies behind the arena
 };
 
@@ -40,7 +40,8 @@ struct Program {
 };
 
 struct ProgramMemory {  // bytes
-  std::int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;
+  std::int64_t parameters = 0, gradients = 0, optimizer = 0, workspace = 0;
+  std::int64_t activations = 0;  // what the arena needs beyond the gradients, which reuse the memory of dead activations
   std::int64_t total() const { return parameters + gradients + optimizer + activations + workspace; }
 };
 // Statistics and control variables count as optimizer state, staged batches (kInputSlots of them) as activations.

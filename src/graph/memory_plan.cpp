@@ -22,7 +22,6 @@ std::int64_t aligned(std::size_t bytes) {
 struct Block {
   std::int64_t size = 0, offset = 0;
   int begin = 0, end = 0;
-  bool parameter_gradient = false;
 };
 
 class Planner {
@@ -42,10 +41,9 @@ class Planner {
 
   MemoryPlan run() {
     make_blocks();
-    mark_parameter_gradients();
     MemoryPlan plan;
     plan.arena_bytes = place();
-    plan.gradient_bytes = gradients_at_fullest_moment();
+    plan.gradient_bytes = gradient_bytes();
     plan.root = root_;
     plan.offset.assign(graph_.value_count(), MemoryPlan::kNone);
     for (std::size_t id = 0; id < plan.offset.size(); ++id) {
@@ -86,15 +84,15 @@ class Planner {
     return kUnused;
   }
 
-  void mark_parameter_gradients() {
+  // Of all parameters: they live together when the optimizer runs.
+  std::int64_t gradient_bytes() const {
+    std::int64_t sum = 0;
     for (const Node& node : graph_.nodes) {
-      const int first = node.op == Op::sgd ? 1 : 2, size = node.op == Op::sgd ? 3 : 4;
       if (node.op != Op::sgd && node.op != Op::adamw) continue;
-      for (int g = first + 1; g < static_cast<int>(node.inputs.size()); g += size) {
-        const int block = block_of_[at(root_[at(node.inputs[static_cast<std::size_t>(g)])])];
-        if (block != kUnused) blocks_[static_cast<std::size_t>(block)].parameter_gradient = true;
-      }
+      const std::size_t first = node.op == Op::sgd ? 2 : 3, group = node.op == Op::sgd ? 3 : 4;
+      for (std::size_t i = first; i < node.inputs.size(); i += group) sum += aligned(graph_.desc(node.inputs[i]).bytes());
     }
+    return sum;
   }
 
   // Largest first, each at the lowest offset where nothing that lives at the same time is in the way. Returns the size.
@@ -119,23 +117,6 @@ class Planner {
                     &block);
     }
     return total;
-  }
-
-  std::int64_t gradients_at_fullest_moment() const {
-    std::int64_t fullest = 0, gradients_then = 0;
-    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
-      std::int64_t live = 0, gradients = 0;
-      for (const Block& block : blocks_) {
-        if (block.begin > i || block.end < i) continue;
-        live += block.size;
-        if (block.parameter_gradient) gradients += block.size;
-      }
-      if (live > fullest) {
-        fullest = live;
-        gradients_then = gradients;
-      }
-    }
-    return gradients_then;
   }
 
   const Graph& graph_;
