@@ -2,6 +2,7 @@
 #include "src/data/loader.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -35,8 +36,8 @@ class FakeDataset final : public Dataset {
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override {
     ++fills;
-    if (epoch == failing_epoch) throw DataError("sample " + std::to_string(index) + " is broken");
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
+    if (epoch == failing_epoch) throw DataError("sample " + std::to_string(index) + " is broken");
     float* image = reinterpret_cast<float*>(inputs[0].data()) + row * kPixels;
     std::fill_n(image, kPixels, static_cast<float>(split == Split::train ? index + 1 : -index - 1));
     reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = static_cast<std::int32_t>(index);
@@ -205,6 +206,21 @@ TEST(Loader, PassesMayBeginAtAnyTime) {
   }
 }
 
+TEST(Loader, BatchesBeingFilledWhenAPassBeginsAreDropped) {
+  Fixture f(40, 0, {.batch = 4, .threads = kInputSlots});
+  f.data.delay = std::chrono::milliseconds(2);
+  f.data.failing_epoch = 1;
+  for (int round = 0; round < 5; ++round) {
+    const std::int64_t before = f.data.fills;
+    f.loader->begin_training(1);
+    while (f.data.fills < before + Loader::kPrefetchDepth) std::this_thread::yield();
+    f.loader->begin_training(2);
+    const std::vector<std::int32_t> expected = expected_epoch(40, 8, 0, 2);
+    EXPECT_EQ(f.take(), std::vector<std::int32_t>(expected.begin(), expected.begin() + 4));
+    EXPECT_EQ(f.take(), std::vector<std::int32_t>(expected.begin() + 4, expected.end()));
+  }
+}
+
 TEST(Loader, SlotsInUseAreLeftAloneWhenAPassBegins) {
   Fixture f(40, 8, {.order = Order::sequential, .batch = 4, .threads = 2});
   f.loader->begin_training(0);
@@ -216,6 +232,17 @@ TEST(Loader, SlotsInUseAreLeftAloneWhenAPassBegins) {
   EXPECT_EQ(f.slots[static_cast<std::size_t>(second.slot)].labels, (std::vector<std::int32_t>{4, 5, 6, 7}));
   f.loader->release(second.slot);
   f.loader->release(first.slot);
+}
+
+TEST(Loader, FillsSlotsThatAreReleasedLate) {
+  Fixture f(40, 0, {.order = Order::sequential, .batch = 4, .threads = 1});
+  f.loader->begin_training(0);
+  for (std::int32_t round = 0; round < 2; ++round) {
+    std::array<InputSlot, kInputSlots> held{};
+    for (InputSlot& slot : held) slot = f.loader->next().slot;
+    for (InputSlot slot : held) f.loader->release(slot);
+    EXPECT_EQ(f.take().front(), 20 * round + 16);
+  }
 }
 
 TEST(Loader, PrefetchesAsFarAsItStates) {
