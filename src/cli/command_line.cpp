@@ -67,8 +67,11 @@ void add_case_options(CLI::App& command, const std::vector<std::string>& keys, C
 std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
   const std::string help = chosen.empty() ? "epochbench --help" : "epochbench " + chosen.front()->get_name() + " --help";
-  if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty())
-    return "no command; choose from run, list, info, plan (see epochbench --help)";
+  if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty()) {
+    const auto words = app.remaining();
+    return (words.empty() ? "no command" : "unknown command '" + words.front() + "'") +
+           "; choose from run, list, info, plan (see epochbench --help)";
+  }
   return std::string(error.what()) + " (see " + help + ")";
 }
 
@@ -171,6 +174,9 @@ int command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       throw CallError(parse_message(app, error));
     }
+    for (const CLI::Option* option : run_app->get_options())
+      if (option->count() > 0 && option->get_type_size() > 0 && option->results().front().empty())
+        throw CallError(option->get_name() + ": an empty value; give one or leave the option out");
     if (run_app->parsed()) return run_command(run);
     if (list_app->parsed()) return list_command(what, json);
     if (info_app->parsed()) return info_command(json);

@@ -1,0 +1,105 @@
+"""Driving the epochbench binary: what the command-line tests share.
+
+EPOCHBENCH_BINARY and EPOCHBENCH_SCHEMA name the program and results/schema.json; EPOCHBENCH_SANITIZED is set where it was
+built with sanitizers, whose shadow memory rules out limits on address space.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import jsonschema
+
+BINARY = os.environ["EPOCHBENCH_BINARY"]
+SCHEMA = json.loads(pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).read_text())
+SANITIZED = bool(os.environ.get("EPOCHBENCH_SANITIZED"))
+VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
+
+# A case that ends within a second, and one that runs until it is stopped.
+QUICK = ["--model", "lenet5", "--batch", "16", "--steps", "12"]
+ENDLESS = ["--model", "resnet20", "--batch", "16", "--min-time", "600"]
+TIMEOUT_SECONDS = 240
+
+
+def reject_constant(text):
+    raise ValueError(f"{text} is not JSON")
+
+
+def load(text):
+    """Strict JSON (no NaN, no Infinity) that is valid against the schema."""
+    document = json.loads(text, parse_constant=reject_constant)
+    VALIDATOR.validate(document)
+    return document
+
+
+def children(pid):
+    """Process ids of the cases that the program runs now."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            arguments = (entry / "cmdline").read_bytes().split(b"\0")
+        except (OSError, IndexError, ValueError):
+            continue
+        if parent == pid and b"case" in arguments and b"--calibrate" not in arguments:
+            found.append(int(entry.name))
+    return found
+
+
+def wait_until(condition, what, seconds=60):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"{what} did not happen within {seconds} s")
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="epochbench-cli-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.out = self.folder / "result.json"
+
+    def call(self, *arguments, **options):
+        return subprocess.run([BINARY, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
+                              timeout=TIMEOUT_SECONDS, **options)
+
+    def start(self, *arguments, **options):
+        """A running program, killed at the end of the test if need be."""
+        process = subprocess.Popen([BINARY, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True, **options)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+    def case_of(self, process):
+        """The id of the process's case, once it runs."""
+        return wait_until(lambda: children(process.pid), "a case")[0]
+
+    def result(self, path=None):
+        return load((path or self.out).read_text())
+
+    def assert_refused(self, call, code, *parts):
+        """The exit code, and one short line that names all of `parts`."""
+        self.assertEqual(call.returncode, code, call.stderr)
+        lines = call.stderr.strip().splitlines()
+        self.assertEqual(len(lines), 1, call.stderr)
+        self.assertLess(len(call.stderr), 800)
+        self.assertTrue(lines[0].startswith("epochbench: "), lines[0])
+        for part in parts:
+            self.assertIn(part, lines[0])
+        self.assertEqual(call.stdout, "")

@@ -1,0 +1,191 @@
+"""Calls that are wrong: exit code, one line, and nothing touched."""
+import json
+import os
+import unittest
+
+from support import CliTest, QUICK
+
+
+class BadInput(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.out.write_text("an older result")
+
+    def refused(self, *arguments, code=2, parts=()):
+        before = sorted(os.listdir(self.folder))
+        self.assert_refused(self.call("run", "--out", self.out, *arguments), code, *parts)
+        self.assertEqual(self.out.read_text(), "an older result")
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
+    def test_options(self):
+        for arguments, parts in [
+            (["--model", "vgg"], ["vgg", "mlp", "lenet5", "resnet20"]),
+            (["--model", ""], ["--model"]),
+            (["--model", "mlp,,lenet5"], ["--model"]),
+            (["--model", "mlp:width=0"], ["width"]),
+            (["--model", "mlp:height=3"], ["height", "width"]),
+            (["--model", "width=3"], ["width=3"]),
+            ([*QUICK, "--frobnicate"], ["--frobnicate"]),
+            ([*QUICK, "--trace", "d"], ["--trace"]),
+            ([*QUICK, "--device", "tpu"], ["tpu", "cpu"]),
+            ([*QUICK, "--precision", "fp8"], ["fp8", "fp32"]),
+            ([*QUICK, "--precision", "tf32"], ["tf32"]),
+            ([*QUICK, "--precision", "bf16"], ["bf16"]),
+            (["--model", "mlp", "--until", "f1=0.5"], ["f1", "accuracy"]),
+            (["--model", "mlp", "--until", "accuracy=97"], ["--until"]),
+            (["--model", "resnet20", "--until", "accuracy=0.5"], ["synthetic"]),
+            (["--model", "mlp", "--mode", "infer"], ["infer", "train"]),
+            ([*QUICK, "--threads", "0"], ["--threads"]),
+            ([*QUICK, "--threads", ""], ["--threads"]),
+            ([*QUICK, "--price", "cpu=cheap"], ["--price", "cheap"]),
+            ([*QUICK, "--price", "cpu=-1"], ["--price"]),
+            ([*QUICK, "--price", "cpu=nan"], ["--price"]),
+            ([*QUICK, "--price", "0.34"], ["--price", "DEVICE"]),
+            ([*QUICK, "--seed", "-1"], ["--seed"]),
+            ([*QUICK, "--repetitions", "0"], ["--repetitions"]),
+            ([*QUICK, "--epochs", "2"], ["exclude"]),
+            ([*QUICK, "--learning-rate", "inf"], ["--learning-rate"]),
+            ([*QUICK, "--data", "mnist"], ["mnist"]),
+            ([*QUICK, "--data", "idx:/nowhere"], ["/nowhere"]),
+            ([*QUICK, "--suite", "quick"], ["--suite", "--model"]),
+            ([*QUICK, "--resume", "/nowhere.json"], ["/nowhere.json"]),
+            (["--suite", "no-such"], ["no-such", "quick"]),
+            (["--model", "x" * 5000], ["--model"]),
+            (["--model", "a\nb"], ["--model"]),
+        ]:
+            with self.subTest(arguments=arguments):
+                self.refused(*arguments, parts=parts)
+
+    def test_batches(self):
+        for batch in ["0", "-4", "1e20", str(10**20), "3.5", "x", "", "5000"]:
+            with self.subTest(batch=batch):
+                self.refused("--model", "lenet5", "--batch", batch, "--steps", "2", parts=["batch"])
+
+    def test_suites(self):
+        for text, parts in [
+            ('{"cases": [{"model": "mlp", "bach": 3}]}', ["bach", "batch"]),
+            ('{"cases": [{"model": "mlp", "batch": 0}]}', ["cases[0].batch"]),
+            ('{"cases": [{"model": "mlp"}], "casses": []}', ["casses"]),
+            ('{"cases": []}', ["cases"]),
+            ('{"cases": [', ["not valid JSON"]),
+            ("[" * 100000 + "]" * 100000, ["nested"]),
+            ("", ["not valid JSON"]),
+            ('{"cases": [{"model": "mlp", "steps": 1e999}]}', ["not valid JSON"]),
+        ]:
+            with self.subTest(text=text[:60]):
+                suite = self.folder / "suite.json"
+                suite.write_text(text)
+                self.refused("--suite", suite, parts=parts)
+        self.refused("--suite", self.folder, parts=["not a regular file"])
+
+    def test_results_that_cannot_be_resumed(self):
+        for text, parts in [
+            ("{", ["not valid JSON"]),
+            ("{}", ["schema_version"]),
+            ('{"schema_version": 99, "context": {}, "runs": []}', ["newer", "update"]),
+            ("[" * 1000, ["nested"]),
+        ]:
+            with self.subTest(text=text[:60]):
+                old = self.folder / "old.json"
+                old.write_text(text)
+                self.refused(*QUICK, "--resume", old, parts=["old.json", *parts])
+                self.assertEqual(old.read_text(), text)
+
+    def test_places_that_cannot_be_written(self):
+        for place in ["/nowhere/r.json", "/proc/r.json", "/dev/full", str(self.folder), ""]:
+            with self.subTest(place=place):
+                self.assert_refused(self.call("run", *QUICK, "--out", place), 2, place or "--out")
+
+    def test_data_files(self):
+        data = self.folder / "data"
+        data.mkdir()
+
+        def idx(dimensions, payload, magic=None):
+            header = (0x800 + len(dimensions) if magic is None else magic).to_bytes(4, "big")
+            return header + b"".join(d.to_bytes(4, "big") for d in dimensions) + payload
+
+        images = idx([100, 8, 8], bytes(6400))
+        labels = idx([100], bytes(100))
+        for name, bad_images, bad_labels in [
+            ("truncated", images[:-1], labels),
+            ("header alone", images[:6], labels),
+            ("wrong magic", idx([100, 8, 8], bytes(6400), magic=0x0D03), labels),
+            ("absurdly large", idx([2**32 - 1] * 3, b""), labels),
+            ("mislabelled", images, idx([100], bytes([200] * 100))),
+            ("other count", images, idx([99], bytes(99))),
+            ("empty", b"", labels),
+        ]:
+            with self.subTest(name):
+                for split in ("train", "t10k"):
+                    (data / f"{split}-images-idx3-ubyte").write_bytes(bad_images)
+                    (data / f"{split}-labels-idx1-ubyte").write_bytes(bad_labels)
+                self.refused("--model", "lenet5", "--steps", "2", "--data", f"idx:{data}", parts=["ubyte"])
+        cifar = self.folder / "cifar"
+        cifar.mkdir()
+        for name, content in [("truncated", bytes(3073 * 4 - 1)), ("mislabelled", bytes([77]) + bytes(3072)), ("empty", b"")]:
+            with self.subTest(name):
+                for batch in ("data_batch_1.bin", "test_batch.bin"):
+                    (cifar / batch).write_bytes(content)
+                self.refused("--model", "resnet20", "--steps", "2", "--data", f"cifar10:{cifar}", parts=["batch"])
+
+
+class OtherCommands(CliTest):
+    def test_wrong_words(self):
+        self.assert_refused(self.call(), 2, "run")
+        self.assert_refused(self.call("train"), 2, "train")
+        self.assert_refused(self.call("list", "claims"), 2, "claims", "models")
+        self.assert_refused(self.call("plan"), 2, "--model")
+        self.assert_refused(self.call("plan", "--model", "vgg"), 2, "vgg", "lenet5")
+        self.assert_refused(self.call("plan", "--model", "mlp", "--batch", "0"), 2, "--batch")
+        self.assert_refused(self.call("info", "--frob"), 2, "--frob")
+
+    def test_device_that_is_not_there(self):
+        self.assert_refused(self.call("run", *QUICK, "--device", "cuda:0", "--out", self.out), 3, "cuda")
+        self.assert_refused(self.call("run", "--device", "cuda", "--out", self.out), 3, "cuda")
+        self.assertFalse(self.out.exists())
+
+    def test_help_and_version(self):
+        for arguments in (["--help"], *([c, "--help"] for c in ("run", "list", "info", "plan"))):
+            call = self.call(*arguments)
+            self.assertEqual(call.returncode, 0)
+            self.assertIn("epochbench", call.stdout)
+            if len(arguments) == 2:
+                self.assertIn("Examples:", call.stdout)
+            self.assertNotIn("calibrate", call.stdout)
+        self.assertRegex(self.call("--version").stdout, r"^epochbench \d+\.\d+\.\d+")
+
+    def test_list(self):
+        document = json.loads(self.call("list", "--json").stdout)
+        self.assertEqual(sorted(document), ["datasets", "devices", "models", "prices", "suites"])
+        counts = {model["name"]: model["parameters"] for model in document["models"]}
+        self.assertEqual(counts["lenet5"], 61706)
+        self.assertEqual(counts["resnet20"], 272474)
+        for what in document:
+            self.assertEqual(list(json.loads(self.call("list", what, "--json").stdout)), [what])
+            self.assertTrue(self.call("list", what).stdout.strip())
+
+    def test_plan(self):
+        plan = json.loads(self.call("plan", "--model", "mlp:width=64,depth=1", "--batch", "8", "--json").stdout)
+        self.assertEqual(list(plan), ["model", "batch", "precision", "parameters", "forward_flops_per_sample",
+                                      "train_flops_per_sample", "tokens_per_sample", "fingerprint", "memory_bytes", "devices"])
+        self.assertEqual(plan["model"], "mlp:depth=1,width=64")
+        self.assertEqual(plan["parameters"], 784 * 64 + 64 + 64 * 10 + 10)
+        self.assertEqual(plan["forward_flops_per_sample"], 2 * (784 * 64 + 64 * 10))
+        memory = plan["memory_bytes"]
+        self.assertEqual(memory["total"], sum(value for key, value in memory.items() if key != "total"))
+        self.assertEqual(plan["devices"][0]["name"], "cpu")
+        self.assertTrue(plan["devices"][0]["fits"])
+        large = json.loads(self.call("plan", "--model", "resnet20", "--batch", 2**20, "--json").stdout)
+        self.assertEqual(large["devices"][0]["fits"], large["memory_bytes"]["total"] < large["devices"][0]["memory_bytes"])
+
+    def test_info(self):
+        info = json.loads(self.call("info", "--json").stdout)
+        self.assertGreater(info["cpu"]["peak_flops_per_second"]["fp32"], 1e8)
+        self.assertGreater(info["cpu"]["memory_bandwidth_bytes_per_second"], 1e7)
+        self.assertEqual(info["gpus"], [])
+        self.assertTrue(info["gpus_reason"])
+        self.assertEqual({meter["name"] for meter in info["meters"]}, {"rapl", "nvml", "proc-stat"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,117 @@
+"""Runs that succeed: the file, its form, and what is the same from run to run."""
+import os
+import unittest
+
+from support import CliTest, QUICK, load
+
+
+class Results(CliTest):
+    def run_ok(self, *arguments):
+        call = self.call("run", "--out", self.out, *arguments)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        return call, self.result()
+
+    def test_fields_hang_together(self):
+        call, result = self.run_ok(*QUICK, "--price", "cpu=0.36")
+        run = result["runs"][0]
+        self.assertEqual(run["name"], "lenet5/cpu/fp32/b16")
+        self.assertEqual(run["status"], "ok")
+        timing, workload = run["timing"], run["workload"]
+        self.assertEqual(len(timing["step_seconds"]), 12)
+        self.assertEqual(timing["stopped_by"], "steps")
+        self.assertAlmostEqual(timing["steps_total_seconds"], sum(timing["step_seconds"]))
+        rate = 12 * 16 / timing["steps_total_seconds"]
+        self.assertAlmostEqual(run["throughput"]["samples_per_second"] / rate, 1)
+        flops = workload["train_flops_per_sample"] * rate
+        self.assertAlmostEqual(run["efficiency"]["flops_per_second"] / flops, 1)
+        peak = result["context"]["cpu"]["peak_flops_per_second"]["fp32"]
+        self.assertAlmostEqual(run["efficiency"]["peak_fraction"] / (flops / peak), 1)
+        self.assertEqual(len(run["quality"]["loss"]), 12 + timing["warmup_steps"])
+        self.assertAlmostEqual(run["cost"]["usd_per_epoch"], 0.36 * timing["epoch_seconds"] / 3600)
+        self.assertAlmostEqual(run["cost"]["usd_total"], 0.36 * timing["wall_seconds"] / 3600)
+        self.assertEqual(run["cost"]["price_source"], "user")
+        self.assertGreater(timing["wall_seconds"], timing["steps_total_seconds"])
+        self.assertIn("lenet5/cpu/fp32/b16", call.stdout)
+        self.assertIn("projected", call.stdout)
+
+    def test_without_a_price_the_cost_is_null(self):
+        self.assertIsNone(self.run_ok(*QUICK)[1]["runs"][0]["cost"])
+
+    def test_price_of_another_machine_is_marked(self):
+        source = self.run_ok(*QUICK, "--price", "cpu=c7i.4xlarge")[1]["runs"][0]["cost"]["price_source"]
+        self.assertIn("catalogue: aws c7i.4xlarge us-east-1 20", source)
+        self.assertIn("not the machine that was measured", source)
+
+    def test_names_devices_and_precisions_of_a_list(self):
+        call, result = self.run_ok(*QUICK, "--device", "cpu,cuda:0", "--precision", "fp32,tf32")
+        status = {run["name"]: run["status"] for run in result["runs"]}
+        self.assertEqual(status, {"lenet5/cpu/fp32/b16": "ok", "lenet5/cpu/tf32/b16": "skipped",
+                                  "lenet5/cuda/fp32/b16": "skipped", "lenet5/cuda/tf32/b16": "skipped"})
+        self.assertEqual(sum("cuda" in line and "skipped: " in line and line.startswith("epochbench: ")
+                             for line in call.stderr.splitlines()), 1)
+
+    def test_repetitions_run_all_cases_and_then_all_again(self):
+        _, result = self.run_ok("--model", "lenet5,mlp:width=32", "--batch", "16", "--steps", "2", "--repetitions", "2")
+        self.assertEqual([(run["workload"]["model"], run["repetition"]) for run in result["runs"]],
+                         [("lenet5", 0), ("mlp:width=32", 0), ("lenet5", 1), ("mlp:width=32", 1)])
+        self.assertEqual(result["runs"][0]["quality"]["loss"], result["runs"][2]["quality"]["loss"])
+
+    def test_same_seed_and_threads_give_equal_losses_and_other_threads_close_ones(self):
+        arguments = ["--model", "lenet5,resnet20", "--batch", "16", "--steps", "7", "--seed", "5", "--threads", "1,2"]
+        first = self.run_ok(*arguments)[1]["runs"]
+        second = self.run_ok(*arguments)[1]["runs"]
+        self.assertEqual([run["quality"]["loss"] for run in first], [run["quality"]["loss"] for run in second])
+        for one, two in ((first[0], first[1]), (first[2], first[3])):
+            for a, b in zip(one["quality"]["loss"], two["quality"]["loss"]):
+                self.assertAlmostEqual(a / b, 1, delta=1e-3)
+            compared = next(run for run in (one, two) if run["quality"]["parity_with"])
+            self.assertLess(compared["quality"]["parity_max_relative_difference"], 1e-3)
+        other = self.run_ok(*arguments[:-4], "--seed", "6", "--threads", "1")[1]["runs"]
+        self.assertNotEqual(other[0]["quality"]["loss"], first[0]["quality"]["loss"])
+
+    def test_until_trains_whole_measured_epochs(self):
+        run = self.run_ok("--model", "mlp:width=64", "--until", "accuracy=0.8", "--epochs", "20")[1]["runs"][0]
+        self.assertEqual(run["timing"]["epoch_kind"], "measured")
+        self.assertEqual(run["timing"]["stopped_by"], "until")
+        self.assertEqual(run["quality"]["eval_metric"], "accuracy")
+        self.assertGreaterEqual(run["quality"]["eval_value"], 0.8)
+        self.assertEqual(run["quality"]["eval_history"][-1], run["quality"]["eval_value"])
+        self.assertEqual(len(run["timing"]["step_seconds"]),
+                         len(run["quality"]["eval_history"]) * (run["workload"]["samples_per_epoch"] // 64))
+
+    def test_forward_mode_has_no_loss_and_counts_forward_flops(self):
+        run = self.run_ok(*QUICK, "--mode", "forward")[1]["runs"][0]
+        self.assertEqual(run["name"], "lenet5/cpu/fp32/b16/mode=forward")
+        ratio = run["efficiency"]["flops_per_second"] / run["throughput"]["samples_per_second"]
+        self.assertLess(ratio, run["workload"]["train_flops_per_sample"] / 2)
+
+    def test_a_diverging_run_is_a_result_and_exit_1(self):
+        call = self.call("run", "--out", self.out, "--model", "lenet5", "--batch", "16", "--learning-rate", "1e30", "--steps", "30")
+        self.assertEqual(call.returncode, 1, call.stderr)
+        run = self.result()["runs"][0]
+        self.assertEqual(run["status"], "diverged")
+        self.assertIsNone(run["timing"])
+        self.assertIn("diverged", call.stderr)
+
+    def test_anonymous_leaves_out_who_and_where(self):
+        self.run_ok(*QUICK, "--anonymous")
+        text = self.out.read_text()
+        context = load(text)["context"]
+        self.assertIsNone(context["host_name"])
+        self.assertIsNone(context["command_line"])
+        self.assertNotIn(str(self.folder), text)
+        self.assertNotIn(f'"{os.uname().nodename}"', text)
+
+    def test_quiet_says_nothing_but_errors(self):
+        call, _ = self.run_ok(*QUICK, "--quiet")
+        self.assertEqual((call.stdout, call.stderr), ("", ""))
+        call = self.call("run", "--quiet", "--model", "lenet5", "--learning-rate", "1e30", "--steps", "30", "--out", self.out)
+        self.assert_refused(call, 1, "diverged")
+
+    def test_default_name_lies_in_the_current_folder(self):
+        self.assertEqual(self.call("run", *QUICK, "--quiet").returncode, 0)
+        self.assertRegex(os.listdir(self.folder)[0], r"^epochbench-\d{8}-\d{6}\.json$")
+
+
+if __name__ == "__main__":
+    unittest.main()
