@@ -1,8 +1,6 @@
 # cmake --install: the binary, which carries all its data, and for readers of results the schema, the suites and the licence.
 include(GNUInstallDirs)
-if(TARGET epochbench)
-  install(TARGETS epochbench RUNTIME)
-endif()
+install(TARGETS epochbench RUNTIME)
 install(FILES ${PROJECT_SOURCE_DIR}/results/schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/suites DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench FILES_MATCHING PATTERN "*.json")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
