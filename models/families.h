@@ -8,5 +8,6 @@ namespace epochbench {
 ModelFamily mlp_family();
 ModelFamily lenet5_family();
 ModelFamily resnet20_family();
+std::vector<ModelFamily> resnet_families();  // 18, 34, 50, 101, 152
 
 }  // namespace epochbench

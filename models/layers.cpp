@@ -75,4 +75,16 @@ ValueId Layers::global_average_pool(ValueId x, const std::string& name) {
   return graph_.add_node(Op::global_average_pool, {}, {x}, name)[0];
 }
 
+ValueId Layers::basic_block_body(ValueId x, const std::string& name, std::int64_t channels, std::int64_t stride) {
+  ValueId y = convolution(x, name + ".conv1", {.channels = channels, .kernel = 3, .stride = stride, .padding = 1});
+  y = relu(batch_norm(y, name + ".bn1"), name + ".relu1");
+  y = convolution(y, name + ".conv2", {.channels = channels, .kernel = 3, .padding = 1});
+  return batch_norm(y, name + ".bn2", 0);
+}
+
+ValueId Layers::projection(ValueId x, const std::string& name, std::int64_t channels, std::int64_t stride) {
+  x = convolution(x, name + ".downsample.0", {.channels = channels, .kernel = 1, .stride = stride});
+  return batch_norm(x, name + ".downsample.1");
+}
+
 }  // namespace epochbench

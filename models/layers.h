@@ -30,6 +30,12 @@ class Layers {
   ValueId max_pool(ValueId x, const std::string& name, std::int64_t window, std::int64_t stride, std::int64_t padding = 0);
   ValueId global_average_pool(ValueId x, const std::string& name);
 
+  // Two 3x3 convolutions with batch norms, up to the shortcut's addition (He et al. 2015). The last scale starts at 0, so
+  // that the block starts as its shortcut (Goyal et al. 2017).
+  ValueId basic_block_body(ValueId x, const std::string& name, std::int64_t channels, std::int64_t stride);
+  // The shortcut where the shape changes: 1x1 convolution and batch norm, torchvision's "downsample".
+  ValueId projection(ValueId x, const std::string& name, std::int64_t channels, std::int64_t stride);
+
  private:
   ValueId variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role = VariableRole::parameter);
   ValueId convolution_node(ValueId x, const std::string& name, const Convolution& spec, Initializer initializer);

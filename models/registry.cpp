@@ -37,7 +37,11 @@ std::int64_t parse_value(const std::string& family, const ModelOption& option, s
 }  // namespace
 
 const std::vector<ModelFamily>& model_registry() {
-  static const std::vector<ModelFamily> families{mlp_family(), lenet5_family(), resnet20_family()};
+  static const std::vector<ModelFamily> families = [] {
+    std::vector<ModelFamily> all{mlp_family(), lenet5_family(), resnet20_family()};
+    for (ModelFamily& family : resnet_families()) all.push_back(std::move(family));
+    return all;
+  }();
   return families;
 }
 

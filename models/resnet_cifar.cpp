@@ -17,20 +17,6 @@ OptimizerSpec optimizer(const ModelConfig& config) {
           .weight_decay = 1e-4};
 }
 
-ValueId basic_block(Layers& layers, ValueId x, const std::string& name, std::int64_t channels, std::int64_t stride,
-                    bool project) {
-  ValueId y = layers.convolution(x, name + ".conv1", {.channels = channels, .kernel = 3, .stride = stride, .padding = 1});
-  y = layers.relu(layers.batch_norm(y, name + ".bn1"), name + ".relu1");
-  y = layers.convolution(y, name + ".conv2", {.channels = channels, .kernel = 3, .padding = 1});
-  // A zero scale makes each block start as its shortcut (Goyal et al. 2017).
-  y = layers.batch_norm(y, name + ".bn2", 0);
-  if (project) {
-    x = layers.convolution(x, name + ".downsample.0", {.channels = channels, .kernel = 1, .stride = stride});
-    x = layers.batch_norm(x, name + ".downsample.1");
-  }
-  return layers.relu(layers.add(y, x, name + ".add"), name + ".relu2");
-}
-
 ValueId build(Graph& graph, const ModelConfig& config) {
   Layers layers(graph, config.training);
   ValueId x = layers.images(config.batch, sample(config));
@@ -39,8 +25,11 @@ ValueId build(Graph& graph, const ModelConfig& config) {
   for (int stage = 0; stage < 3; ++stage)
     for (int block = 0; block < kBlocksPerStage; ++block) {
       const bool narrows = stage > 0 && block == 0;
-      x = basic_block(layers, x, "layer" + std::to_string(stage + 1) + "." + std::to_string(block), 16 << stage,
-                      narrows ? 2 : 1, narrows);
+      const std::string name = "layer" + std::to_string(stage + 1) + "." + std::to_string(block);
+      const std::int64_t channels = std::int64_t{16} << stage, stride = narrows ? 2 : 1;
+      const ValueId y = layers.basic_block_body(x, name, channels, stride);
+      if (narrows) x = layers.projection(x, name, channels, stride);
+      x = layers.relu(layers.add(y, x, name + ".add"), name + ".relu");
     }
   return layers.linear(layers.global_average_pool(x, "avgpool"), "fc", sample(config).classes);
 }

@@ -22,6 +22,13 @@ enum class Op : std::uint8_t {
   max_pool,              // x [n,h,w,c] -> y, index u8 (position in the window, row-major)
   global_average_pool,   // x [n,h,w,c] -> y [n,c]
   cross_entropy,         // logits [n,c], labels i32 [n] (negative: ignored) -> loss [1], log_sum_exp [n]
+  embedding,             // table [v,d], ids i32 [..] -> y [ids,d]
+  add_rows,              // x [n,d], table [r,d] -> y, row i plus row i mod period of the table
+  layer_norm,            // x [n,c], scale, bias -> y, mean [n], inv_std [n]
+  gelu,                  // x -> y = x Phi(x), the erf form
+  dropout,               // x, step i32 [1] -> y; its own gradient
+  attention,             // q, k, v [batch*sequence,heads*d], step i32 [1] -> y, log_sum_exp [batch,heads,sequence]
+  gather_rows,           // x [batch*sequence,d], positions i32 [batch,p] -> y [batch*p,d]
   count_correct,         // logits [n,c], labels i32 [n] (negative: ignored) -> count f32 [1]
   // Gradients.
   bias_add_grad,             // dy [..,c] -> dbias [c]
@@ -32,6 +39,12 @@ enum class Op : std::uint8_t {
   max_pool_grad,             // dy, index -> dx
   global_average_pool_grad,  // dy [n,c] -> dx [n,h,w,c]
   cross_entropy_grad,        // logits, labels, log_sum_exp -> dlogits
+  embedding_grad,            // dy [n,d], ids [, base [v,d]] -> dtable [v,d], added to base
+  add_rows_grad,             // dy [n,d] -> dtable [r,d]
+  layer_norm_grad,           // dy, x, scale, mean, inv_std -> dx, dscale, dbias
+  gelu_grad,                 // dy, x -> dx
+  attention_grad,            // dy, q, k, v, y, log_sum_exp, step -> dq, dk, dv
+  gather_rows_grad,          // dy [batch*p,d], positions -> dx [batch*sequence,d]
   // Optimizer: one node for all parameters.
   sgd,        // learning_rate, then per parameter (=w, g, =velocity) -> per parameter =w, =velocity
   adamw,      // learning_rate, step, then per parameter (=w, g, =m, =v) -> per parameter =w, =m, =v
@@ -69,6 +82,23 @@ struct PoolAttributes {
 struct CrossEntropyAttributes {
   bool mean = true;  // over the labels that are not ignored; false: sum
 };
+struct AddRowsAttributes {
+  std::int64_t period = 1;      // rows of the table in use: the sequence for positions, 1 for a single row
+  std::int64_t table_rows = 0;  // for the gradient
+};
+struct LayerNormAttributes {
+  double epsilon = 1e-12;
+};
+struct DropoutAttributes {
+  double probability = 0;  // of zero; the rest is divided by 1 - probability
+};
+struct AttentionAttributes {
+  std::int64_t heads = 1, sequence = 1;
+  double dropout = 0;  // of the weights after softmax; scores are divided by sqrt(d)
+};
+struct GatherRowsAttributes {
+  std::int64_t sequence = 1;
+};
 struct SgdAttributes {
   double momentum = 0.9, weight_decay = 0;  // PyTorch's form: v <- mu v + (g + decay w), w <- w - lr v
 };
@@ -87,7 +117,8 @@ struct Conv2dBiasAttributes {
 
 using Attributes =
     std::variant<std::monostate, MatmulAttributes, ReshapeAttributes, Conv2dAttributes, BatchNormAttributes, PoolAttributes,
-                 CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes, Conv2dBiasAttributes>;
+                 CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes, Conv2dBiasAttributes,
+                 AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
 

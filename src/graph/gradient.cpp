@@ -42,6 +42,8 @@ class Builder final : public GradientBuilder {
         slot == kNoValue ? gradient : graph_.add_node(Op::add, {}, {slot, gradient}, graph_.value(value).name + ".grad_sum")[0];
   }
 
+  void replace(ValueId value, ValueId gradient) override { gradients_[static_cast<std::size_t>(value)] = gradient; }
+
   std::vector<ValueId> append(Op op, Attributes attributes, std::vector<ValueId> inputs, const Node& forward) override {
     return graph_.add_node(op, std::move(attributes), std::move(inputs), forward.name + "." + epochbench::name(op),
                            forward.ordinal);

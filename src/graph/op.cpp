@@ -29,6 +29,32 @@ const char* name(Op op) {
       return "global_average_pool";
     case Op::cross_entropy:
       return "cross_entropy";
+    case Op::embedding:
+      return "embedding";
+    case Op::add_rows:
+      return "add_rows";
+    case Op::layer_norm:
+      return "layer_norm";
+    case Op::gelu:
+      return "gelu";
+    case Op::dropout:
+      return "dropout";
+    case Op::attention:
+      return "attention";
+    case Op::gather_rows:
+      return "gather_rows";
+    case Op::embedding_grad:
+      return "embedding_grad";
+    case Op::add_rows_grad:
+      return "add_rows_grad";
+    case Op::layer_norm_grad:
+      return "layer_norm_grad";
+    case Op::gelu_grad:
+      return "gelu_grad";
+    case Op::attention_grad:
+      return "attention_grad";
+    case Op::gather_rows_grad:
+      return "gather_rows_grad";
     case Op::count_correct:
       return "count_correct";
     case Op::bias_add_grad:
@@ -110,6 +136,15 @@ struct Writer {
     for (std::size_t i = 0; i < a.weight_decay.size(); ++i) text += (i ? "," : "") + number(a.weight_decay[i]);
     return text;
   }
+  std::string operator()(const AddRowsAttributes& a) const {
+    return "period=" + number(a.period) + " table_rows=" + number(a.table_rows);
+  }
+  std::string operator()(const LayerNormAttributes& a) const { return "epsilon=" + number(a.epsilon); }
+  std::string operator()(const DropoutAttributes& a) const { return "probability=" + number(a.probability); }
+  std::string operator()(const AttentionAttributes& a) const {
+    return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout);
+  }
+  std::string operator()(const GatherRowsAttributes& a) const { return "sequence=" + number(a.sequence); }
   std::string operator()(const LinearAttributes& a) const { return (*this)(a.matmul) + " relu=" + flag(a.relu); }
   std::string operator()(const Conv2dBiasAttributes& a) const { return (*this)(a.conv2d) + " relu=" + flag(a.relu); }
 };

@@ -27,6 +27,32 @@ const OpRule& rule(Op op) {
       return kGlobalAveragePoolRule;
     case Op::cross_entropy:
       return kCrossEntropyRule;
+    case Op::embedding:
+      return kEmbeddingRule;
+    case Op::add_rows:
+      return kAddRowsRule;
+    case Op::layer_norm:
+      return kLayerNormRule;
+    case Op::gelu:
+      return kGeluRule;
+    case Op::dropout:
+      return kDropoutRule;
+    case Op::attention:
+      return kAttentionRule;
+    case Op::gather_rows:
+      return kGatherRowsRule;
+    case Op::embedding_grad:
+      return kEmbeddingGradRule;
+    case Op::add_rows_grad:
+      return kAddRowsGradRule;
+    case Op::layer_norm_grad:
+      return kLayerNormGradRule;
+    case Op::gelu_grad:
+      return kGeluGradRule;
+    case Op::attention_grad:
+      return kAttentionGradRule;
+    case Op::gather_rows_grad:
+      return kGatherRowsGradRule;
     case Op::count_correct:
       return kCountCorrectRule;
     case Op::bias_add_grad:

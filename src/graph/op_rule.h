@@ -15,6 +15,7 @@ class GradientBuilder {
   virtual ValueId gradient(ValueId value) const = 0;  // of the loss with respect to value; kNoValue: none
   virtual bool needed(ValueId value) const = 0;       // whether value depends on a parameter
   virtual void accumulate(ValueId value, ValueId gradient) = 0;
+  virtual void replace(ValueId value, ValueId gradient) = 0;  // by one that holds what was accumulated so far
   // Appends a node to the graph on behalf of `forward`, whose ordinal it keeps.
   virtual std::vector<ValueId> append(Op op, Attributes attributes, std::vector<ValueId> inputs, const Node& forward) = 0;
 };
@@ -42,7 +43,9 @@ std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node);
 extern const OpRule kMatmulRule, kBiasAddRule, kBiasAddGradRule, kReluRule, kReluGradRule, kAddRule, kReshapeRule, kConv2dRule,
     kConv2dGradInputRule, kConv2dGradWeightRule, kBatchNormRule, kBatchNormInferenceRule, kBatchNormGradRule, kMaxPoolRule,
     kMaxPoolGradRule, kGlobalAveragePoolRule, kGlobalAveragePoolGradRule, kCrossEntropyRule, kCrossEntropyGradRule,
-    kCountCorrectRule, kSgdRule, kAdamwRule, kIncrementRule, kLinearRule, kConv2dBiasRule, kBatchNormReluRule,
-    kBatchNormInferenceReluRule, kBatchNormReluGradRule;
+    kCountCorrectRule, kSgdRule, kAdamwRule, kIncrementRule, kLinearRule, kEmbeddingRule, kAddRowsRule, kLayerNormRule,
+    kGeluRule, kDropoutRule, kAttentionRule, kGatherRowsRule, kEmbeddingGradRule, kAddRowsGradRule, kLayerNormGradRule,
+    kGeluGradRule, kAttentionGradRule, kGatherRowsGradRule, kConv2dBiasRule, kBatchNormReluRule, kBatchNormInferenceReluRule,
+    kBatchNormReluGradRule;
 
 }  // namespace epochbench

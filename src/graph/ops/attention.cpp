@@ -1,0 +1,61 @@
+// Scaled dot-product attention over whole sequences (Vaswani et al. 2017), every position sees every other. Only the log of
+// each row's sum of exponentials is kept for the gradient (Dao et al. 2022), never the scores.
+#include "src/graph/op_rule.h"
+
+namespace epochbench {
+namespace {
+
+struct Sizes {
+  std::int64_t batch, width;
+};
+
+// `first` is q's position.
+Sizes check_operands(const Graph& graph, const Node& node, int first) {
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  const TensorDesc& q = input(graph, node, first);
+  require(q.shape.size() == 2 && q == input(graph, node, first + 1) && q == input(graph, node, first + 2),
+          "q, k and v must be of one shape [batch*sequence, heads*d]");
+  require(a.heads >= 1 && q.shape[1] % a.heads == 0, "the width is no multiple of the heads");
+  require(a.sequence >= 1 && q.shape[0] % a.sequence == 0, "the rows are no multiple of the sequence");
+  require(a.dropout >= 0 && a.dropout < 1, "dropout must be at least 0 and less than 1");
+  return {q.shape[0] / a.sequence, q.shape[1]};
+}
+
+std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  const Sizes s = check_operands(graph, node, 0);
+  require(input(graph, node, 3) == TensorDesc{{1}, DType::i32}, "the step must be i32 [1]");
+  return {input(graph, node, 0), {{s.batch, a.heads, a.sequence}, DType::f32}};
+}
+
+std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
+  check_operands(graph, node, 1);
+  const TensorDesc& q = input(graph, node, 1);
+  require(input(graph, node, 0) == q && input(graph, node, 4) == q, "dy and y must have q's shape");
+  return {q, q, q};
+}
+
+// Scores and weighted sum forward; their four gradients. Recomputed scores do not count.
+double product_flops(const Graph& graph, const Node& node, int first) {
+  const Sizes s = check_operands(graph, node, first);
+  const auto sequence = static_cast<double>(std::get<AttentionAttributes>(node.attributes).sequence);
+  return 2.0 * static_cast<double>(s.batch) * sequence * sequence * static_cast<double>(s.width);
+}
+double flops_forward(const Graph& graph, const Node& node) { return 2 * product_flops(graph, node, 0); }
+double flops_grad(const Graph& graph, const Node& node) { return 4 * product_flops(graph, node, 1); }
+
+void gradient(GradientBuilder& builder, const Node& node) {
+  const std::vector<ValueId>& in = node.inputs;
+  const auto gradients =
+      builder.append(Op::attention_grad, node.attributes,
+                     {builder.gradient(node.outputs[0]), in[0], in[1], in[2], node.outputs[0], node.outputs[1], in[3]}, node);
+  for (std::size_t i = 0; i < 3; ++i)
+    if (builder.needed(in[i])) builder.accumulate(in[i], gradients[i]);
+}
+
+}  // namespace
+
+const OpRule kAttentionRule{.infer = infer, .gradient = gradient, .flops = flops_forward};
+const OpRule kAttentionGradRule{.infer = infer_grad, .flops = flops_grad};
+
+}  // namespace epochbench

@@ -1,0 +1,34 @@
+// gather_rows: the rows of the masked positions of each sequence, and the gradient that scatters them back. Positions of one
+// sequence are distinct.
+#include "src/graph/op_rule.h"
+
+namespace epochbench {
+namespace {
+
+std::int64_t sequence(const Node& node) { return std::get<GatherRowsAttributes>(node.attributes).sequence; }
+
+std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
+  const TensorDesc &x = input(graph, node, 0), &positions = input(graph, node, 1);
+  require(x.shape.size() == 2 && positions.shape.size() == 2 && positions.dtype == DType::i32,
+          "input must be [batch*sequence, d] and positions i32 [batch, p]");
+  require(x.shape[0] == positions.shape[0] * sequence(node), "input and positions differ in batch");
+  return {{{positions.elements(), x.shape[1]}, x.dtype}};
+}
+
+std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
+  const TensorDesc &dy = input(graph, node, 0), &positions = input(graph, node, 1);
+  require(dy.shape.size() == 2 && dy.shape[0] == positions.elements(), "dy must have a row a position");
+  return {{{positions.shape[0] * sequence(node), dy.shape[1]}, dy.dtype}};
+}
+
+void gradient(GradientBuilder& builder, const Node& node) {
+  const ValueId dy = builder.gradient(node.outputs[0]);
+  builder.accumulate(node.inputs[0], builder.append(Op::gather_rows_grad, node.attributes, {dy, node.inputs[1]}, node)[0]);
+}
+
+}  // namespace
+
+const OpRule kGatherRowsRule{.infer = infer, .gradient = gradient};
+const OpRule kGatherRowsGradRule{.infer = infer_grad};
+
+}  // namespace epochbench

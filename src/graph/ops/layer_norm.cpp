@@ -1,0 +1,39 @@
+// Layer normalisation over the last dimension (Ba et al. 2016).
+#include "src/graph/op_rule.h"
+
+namespace epochbench {
+namespace {
+
+std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
+  const TensorDesc& x = input(graph, node, 0);
+  const Shape per_channel{last_extent(x)};
+  require(input(graph, node, 1).shape == per_channel && input(graph, node, 2).shape == per_channel,
+          "scale and bias must be [channels]");
+  const TensorDesc per_row{{rows(x)}, DType::f32};
+  return {x, per_row, per_row};
+}
+
+std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
+  const TensorDesc& x = input(graph, node, 1);
+  const TensorDesc per_channel{{last_extent(x)}, DType::f32}, per_row{{rows(x)}, DType::f32};
+  require(input(graph, node, 0) == x, "dy and x differ in shape");
+  require(input(graph, node, 2) == per_channel, "scale must be [channels]");
+  require(input(graph, node, 3) == per_row && input(graph, node, 4) == per_row, "mean and inv_std must be [rows]");
+  return {x, per_channel, per_channel};
+}
+
+void gradient(GradientBuilder& builder, const Node& node) {
+  const ValueId x = node.inputs[0], scale = node.inputs[1], bias = node.inputs[2];
+  const auto gradients = builder.append(Op::layer_norm_grad, {},
+                                        {builder.gradient(node.outputs[0]), x, scale, node.outputs[1], node.outputs[2]}, node);
+  builder.accumulate(scale, gradients[1]);
+  builder.accumulate(bias, gradients[2]);
+  if (builder.needed(x)) builder.accumulate(x, gradients[0]);
+}
+
+}  // namespace
+
+const OpRule kLayerNormRule{.infer = infer, .gradient = gradient};
+const OpRule kLayerNormGradRule{.infer = infer_grad, .in_place_inputs = {0}};
+
+}  // namespace epochbench
