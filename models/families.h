@@ -10,4 +10,6 @@ ModelFamily lenet5_family();
 ModelFamily resnet20_family();
 std::vector<ModelFamily> resnet_families();  // 18, 34, 50, 101, 152
 
+std::vector<ModelFamily> bert_families();  // tiny, base, large
+
 }  // namespace epochbench

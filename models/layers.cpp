@@ -22,14 +22,20 @@ ValueId Layers::images(std::int64_t batch, const SampleSpec& sample) {
 }
 
 ValueId Layers::linear(ValueId x, const std::string& name, std::int64_t outputs) {
-  const std::int64_t inputs = graph_.desc(x).shape.back();
-  const ValueId weight = variable(name + ".weight", {outputs, inputs}, uniform_fan_in(inputs));
-  const ValueId bias = variable(name + ".bias", {outputs}, uniform_fan_in(inputs));
-  const ValueId product = graph_.add_node(Op::matmul, MatmulAttributes{.transpose_b = true}, {x, weight}, name)[0];
-  return graph_.add_node(Op::bias_add, {}, {product, bias}, name + ".bias")[0];
+  const Initializer initializer = uniform_fan_in(graph_.desc(x).shape.back());
+  return linear(x, name, outputs, initializer, initializer);
+}
+
+ValueId Layers::linear(ValueId x, const std::string& name, std::int64_t outputs, Initializer weight, Initializer bias) {
+  const ValueId matrix = variable(name + ".weight", {outputs, graph_.desc(x).shape.back()}, weight);
+  const ValueId offset = variable(name + ".bias", {outputs}, bias);
+  const ValueId product = graph_.add_node(Op::matmul, MatmulAttributes{.transpose_b = true}, {x, matrix}, name)[0];
+  return graph_.add_node(Op::bias_add, {}, {product, offset}, name + ".bias")[0];
 }
 
 ValueId Layers::relu(ValueId x, const std::string& name) { return graph_.add_node(Op::relu, {}, {x}, name)[0]; }
+
+ValueId Layers::gelu(ValueId x, const std::string& name) { return graph_.add_node(Op::gelu, {}, {x}, name)[0]; }
 
 ValueId Layers::add(ValueId a, ValueId b, const std::string& name) { return graph_.add_node(Op::add, {}, {a, b}, name)[0]; }
 
@@ -65,6 +71,13 @@ ValueId Layers::batch_norm(ValueId x, const std::string& name, double scale) {
                                     variable(name + ".running_mean", per_channel, constant(0), VariableRole::statistic),
                                     variable(name + ".running_var", per_channel, constant(1), VariableRole::statistic)};
   return graph_.add_node(training_ ? Op::batch_norm : Op::batch_norm_inference, BatchNormAttributes{}, inputs, name)[0];
+}
+
+ValueId Layers::layer_norm(ValueId x, const std::string& name, double epsilon) {
+  const Shape per_channel{graph_.desc(x).shape.back()};
+  const std::vector<ValueId> inputs{x, variable(name + ".weight", per_channel, constant(1)),
+                                    variable(name + ".bias", per_channel, constant(0))};
+  return graph_.add_node(Op::layer_norm, LayerNormAttributes{epsilon}, inputs, name)[0];
 }
 
 ValueId Layers::max_pool(ValueId x, const std::string& name, std::int64_t window, std::int64_t stride, std::int64_t padding) {

@@ -14,7 +14,9 @@ class Layers {
 
   ValueId images(std::int64_t batch, const SampleSpec& sample);              // [batch, height, width, channels]
   ValueId linear(ValueId x, const std::string& name, std::int64_t outputs);  // x [batch, inputs]; uniform +-1/sqrt(fan-in)
+  ValueId linear(ValueId x, const std::string& name, std::int64_t outputs, Initializer weight, Initializer bias);
   ValueId relu(ValueId x, const std::string& name);
+  ValueId gelu(ValueId x, const std::string& name);
   ValueId add(ValueId a, ValueId b, const std::string& name);
   ValueId flatten(ValueId x, const std::string& name);  // [batch, everything else]
 
@@ -27,6 +29,8 @@ class Layers {
   ValueId convolution(ValueId x, const std::string& name, const Convolution& spec);
   // Scale starts at `scale`, bias at 0; epsilon 1e-5, momentum 0.1; running statistics when not training.
   ValueId batch_norm(ValueId x, const std::string& name, double scale = 1);
+  // Over the last dimension; scale starts at 1, bias at 0.
+  ValueId layer_norm(ValueId x, const std::string& name, double epsilon);
   ValueId max_pool(ValueId x, const std::string& name, std::int64_t window, std::int64_t stride, std::int64_t padding = 0);
   ValueId global_average_pool(ValueId x, const std::string& name);
 

@@ -5,7 +5,7 @@
 namespace epochbench {
 namespace {
 
-SampleSpec sample(const ModelConfig&) { return {28, 28, 1, 10}; }
+SampleSpec sample(const ModelConfig&) { return {.height = 28, .width = 28, .channels = 1, .classes = 10}; }
 
 OptimizerSpec optimizer(const ModelConfig&) {
   return {.kind = OptimizerSpec::Kind::adamw, .learning_rate = 3e-3, .weight_decay = 0.01, .decay_one_dimensional = false};
@@ -27,7 +27,15 @@ ValueId build(Graph& graph, const ModelConfig& config) {
 }  // namespace
 
 ModelFamily lenet5_family() {
-  return {"lenet5", "LeNet-5 (LeCun et al. 1998), ReLU, max pooling", {}, "digits", 64, 60000, sample, optimizer, build};
+  return {.name = "lenet5",
+          .description = "LeNet-5 (LeCun et al. 1998), ReLU, max pooling",
+          .options = {},
+          .default_data = "digits",
+          .default_batch = 64,
+          .nominal_samples_per_epoch = 60000,  // MNIST's training split
+          .sample = sample,
+          .optimizer = optimizer,
+          .build = build};
 }
 
 }  // namespace epochbench

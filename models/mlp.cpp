@@ -5,7 +5,7 @@
 namespace epochbench {
 namespace {
 
-SampleSpec sample(const ModelConfig&) { return {28, 28, 1, 10}; }
+SampleSpec sample(const ModelConfig&) { return {.height = 28, .width = 28, .channels = 1, .classes = 10}; }
 
 OptimizerSpec optimizer(const ModelConfig&) {
   return {.kind = OptimizerSpec::Kind::adamw, .learning_rate = 1e-3, .weight_decay = 0.01, .decay_one_dimensional = false};
@@ -25,15 +25,15 @@ ValueId build(Graph& graph, const ModelConfig& config) {
 }  // namespace
 
 ModelFamily mlp_family() {
-  return {"mlp",
-          "multilayer perceptron, 28x28 -> width x depth -> 10, ReLU",
-          {{"depth", 2, 1, 64}, {"width", 512, 1, 65536}},
-          "digits",
-          64,
-          60000,
-          sample,
-          optimizer,
-          build};
+  return {.name = "mlp",
+          .description = "multilayer perceptron, 28x28 -> width x depth -> 10, ReLU",
+          .options = {{"depth", 2, 1, 64}, {"width", 512, 1, 65536}},
+          .default_data = "digits",
+          .default_batch = 64,
+          .nominal_samples_per_epoch = 60000,  // MNIST's training split
+          .sample = sample,
+          .optimizer = optimizer,
+          .build = build};
 }
 
 }  // namespace epochbench

@@ -39,7 +39,8 @@ std::int64_t parse_value(const std::string& family, const ModelOption& option, s
 const std::vector<ModelFamily>& model_registry() {
   static const std::vector<ModelFamily> families = [] {
     std::vector<ModelFamily> all{mlp_family(), lenet5_family(), resnet20_family()};
-    for (ModelFamily& family : resnet_families()) all.push_back(std::move(family));
+    for (const auto& families_of : {resnet_families, bert_families})
+      for (ModelFamily& family : families_of()) all.push_back(std::move(family));
     return all;
   }();
   return families;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kBlocksPerStage = 3;
 
-SampleSpec sample(const ModelConfig&) { return {32, 32, 3, 10}; }
+SampleSpec sample(const ModelConfig&) { return {.height = 32, .width = 32, .channels = 3, .classes = 10}; }
 
 // The paper's schedule scaled linearly with the batch (Goyal et al. 2017).
 OptimizerSpec optimizer(const ModelConfig& config) {
@@ -37,11 +37,15 @@ ValueId build(Graph& graph, const ModelConfig& config) {
 }  // namespace
 
 ModelFamily resnet20_family() {
-  return {"resnet20", "ResNet-20 for CIFAR-10 (He et al. 2015), projection shortcuts",
-          {},         "synthetic",
-          128,        50000,
-          sample,     optimizer,
-          build};
+  return {.name = "resnet20",
+          .description = "ResNet-20 for CIFAR-10 (He et al. 2015), projection shortcuts",
+          .options = {},
+          .default_data = "synthetic",
+          .default_batch = 128,
+          .nominal_samples_per_epoch = 50000,  // CIFAR-10's training split
+          .sample = sample,
+          .optimizer = optimizer,
+          .build = build};
 }
 
 }  // namespace epochbench

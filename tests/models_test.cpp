@@ -30,6 +30,20 @@ TEST(Models, HaveTheParametersOfThePublications) {
   EXPECT_EQ(count(workload("mlp:depth=1,width=30", 64)).parameters, 785 * 30 + 31 * 10);
   EXPECT_EQ(count(workload("lenet5", 64)).parameters, 61706);
   EXPECT_EQ(count(workload("resnet20", 128)).parameters, 272474);
+  EXPECT_EQ(count(workload("resnet18", 16)).parameters, 11689512);
+  EXPECT_EQ(count(workload("resnet34", 16)).parameters, 21797672);
+  EXPECT_EQ(count(workload("resnet50", 16)).parameters, 25557032);
+  EXPECT_EQ(count(workload("resnet101", 16)).parameters, 44549160);
+  EXPECT_EQ(count(workload("resnet152", 16)).parameters, 60192808);
+  EXPECT_EQ(count(workload("bert-tiny", 16)).parameters, 4416698);
+  EXPECT_EQ(count(workload("bert-base", 8)).parameters, 109514298);
+  EXPECT_EQ(count(workload("bert-large", 4)).parameters, 335174458);
+}
+
+TEST(Models, OfRealSizeHaveTheFlopsOfTheContract) {
+  EXPECT_EQ(count(workload("resnet50", 16)).train_flops_per_sample, 24299077632.0);
+  EXPECT_EQ(count(workload("bert-tiny", 16)).train_flops_per_sample, 823105536.0);
+  EXPECT_EQ(count(workload("bert-base", 8)).train_flops_per_sample, 69925441536.0);
 }
 
 TEST(Models, CountFlopsForwardAndBothGradientsWithoutTheFirstInputGradient) {
@@ -68,7 +82,7 @@ TEST(Models, WrongNamesAndOptionsAreExplained) {
     }
     return "";
   };
-  EXPECT_THAT(message("resnet21"), testing::HasSubstr("known: mlp, lenet5, resnet20"));
+  EXPECT_THAT(message("resnet21"), testing::HasSubstr("known: mlp, lenet5, resnet20, resnet18"));
   EXPECT_THAT(message("mlp:"), testing::HasSubstr("must follow"));
   EXPECT_THAT(message("mlp:width"), testing::HasSubstr("not option=value"));
   EXPECT_THAT(message("mlp:height=3"), testing::HasSubstr("it takes depth, width"));

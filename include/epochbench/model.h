@@ -22,10 +22,15 @@ struct OptimizerSpec {
   std::string to_string() const;      // "sgd lr=0.05 momentum=0.9 weight_decay=0.0001"
 };
 
-// What one sample of a data set must look like for a model.
+// What one sample of a data set must look like for a model: an image with a label, or a text with masked positions.
 struct SampleSpec {
-  std::int64_t height = 0, width = 0, channels = 0;  // images, as f32 [batch, height, width, channels]
-  std::int64_t classes = 0;                          // labels i32 [batch], 0 to classes - 1
+  // Images: input "images" f32 [batch, height, width, channels], labels i32 [batch].
+  std::int64_t height = 0, width = 0, channels = 0;
+  // Texts, where sequence > 0: inputs "input_ids" i32 [batch, sequence] and "masked_positions" i32 [batch, predictions],
+  // labels i32 [batch, predictions], the ids that stood there.
+  std::int64_t sequence = 0, predictions = 0;
+  std::int64_t classes = 0;  // labels are 0 to classes - 1; of a text, the vocabulary
+  bool text() const { return sequence > 0; }
   bool operator==(const SampleSpec&) const = default;
 };
 
@@ -48,9 +53,10 @@ struct ModelFamily {
   std::string default_data;
   std::int64_t default_batch;
   std::int64_t nominal_samples_per_epoch;  // of synthetic data
+  bool has_dropout = false;
   SampleSpec (*sample)(const ModelConfig&);
   OptimizerSpec (*optimizer)(const ModelConfig&);
-  ValueId (*build)(Graph&, const ModelConfig&);  // adds input "images", returns the logits [batch, classes]
+  ValueId (*build)(Graph&, const ModelConfig&);  // adds the inputs, returns the logits [labels, classes]
 };
 
 const std::vector<ModelFamily>& model_registry();

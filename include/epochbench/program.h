@@ -31,6 +31,7 @@ struct EntryGraph {
 
 struct Program {
   std::array<std::optional<EntryGraph>, kEntryCount> entries;
+  std::uint64_t seed = 0;           // key of the random numbers that nodes draw (dropout)
   std::vector<Variable> variables;  // of all entries, each once; an entry's graph refers to them by name
 
   const EntryGraph* entry(Entry which) const {

@@ -46,8 +46,8 @@ struct Kernels {
                                const float* running_variance, const float* shortcut, std::int64_t rows, std::int64_t channels,
                                double epsilon, bool relu, void* workspace, int threads);
   void (*batch_norm_grad)(float* dx, float* dscale, float* dbias, float* dz, const float* dy, const float* y, const float* x,
-                          const float* scale, const float* mean, const float* inv_std, std::int64_t rows,
-                          std::int64_t channels, void* workspace, int threads);
+                          const float* scale, const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels,
+                          void* workspace, int threads);
 
   void (*max_pool)(float* y, std::uint8_t* index, const float* x, const PoolShape& shape, int threads);
   void (*max_pool_grad)(float* dx, const float* dy, const std::uint8_t* index, const PoolShape& shape, int threads);
@@ -60,8 +60,36 @@ struct Kernels {
                         std::int64_t classes, bool mean, int threads);
   void (*cross_entropy_grad)(float* dlogits, const float* logits, const std::int32_t* labels, const float* log_sum_exp,
                              std::int64_t rows, std::int64_t classes, bool mean, int threads);
-  void (*count_correct)(float* count, const float* logits, const std::int32_t* labels, std::int64_t rows,
-                        std::int64_t classes, int threads);
+  void (*count_correct)(float* count, const float* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
+                        int threads);
+
+  void (*layer_norm)(float* y, float* mean, float* inv_std, const float* x, const float* scale, const float* bias,
+                     std::int64_t rows, std::int64_t channels, double epsilon, int threads);
+  void (*layer_norm_grad)(float* dx, float* dscale, float* dbias, const float* dy, const float* x, const float* scale,
+                          const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels, void* workspace,
+                          int threads);  // workspace: reduction_workspace_bytes
+  void (*gelu)(float* y, const float* x, std::int64_t n, int threads);
+  void (*gelu_grad)(float* dx, const float* dy, const float* x, std::int64_t n, int threads);
+  void (*dropout)(float* y, const float* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n, int threads);
+
+  void (*embedding)(float* y, const float* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width, int threads);
+  void (*embedding_grad)(float* dtable, const float* dy, const std::int32_t* ids, const float* base, std::int64_t rows,
+                         std::int64_t vocabulary, std::int64_t width, int threads);
+  void (*add_rows)(float* y, const float* x, const float* table, std::int64_t rows, std::int64_t width, std::int64_t period,
+                   int threads);
+  void (*add_rows_grad)(float* dtable, const float* dy, std::int64_t rows, std::int64_t width, std::int64_t period,
+                        std::int64_t table_rows, int threads);
+  void (*gather_rows)(float* y, const float* x, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
+                      std::int64_t count, std::int64_t width, int threads);
+  void (*gather_rows_grad)(float* dx, const float* dy, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
+                           std::int64_t count, std::int64_t width, int threads);
+
+  std::size_t (*attention_workspace_bytes)(const AttentionShape& shape, int threads);  // of both directions
+  void (*attention)(float* y, float* log_sum_exp, const float* q, const float* k, const float* v, const std::int32_t* step,
+                    const AttentionShape& shape, const Dropout& dropout, void* workspace, int threads);
+  void (*attention_grad)(float* dq, float* dk, float* dv, const float* dy, const float* q, const float* k, const float* v,
+                         const float* y, const float* log_sum_exp, const std::int32_t* step, const AttentionShape& shape,
+                         const Dropout& dropout, void* workspace, int threads);
 
   // One parallel region over all tensors, divided by elements.
   void (*sgd)(const SgdTensor* tensors, int count, const float* learning_rate, const SgdNumbers& numbers, int threads);
@@ -72,8 +100,8 @@ struct Kernels {
 enum class Isa : std::uint8_t { portable, avx2, avx512 };
 inline constexpr Isa kIsas[] = {Isa::portable, Isa::avx2, Isa::avx512};
 
-bool available(Isa isa);             // compiled in, and this CPU has it
+bool available(Isa isa);  // compiled in, and this CPU has it
 Isa best_isa();
-const Kernels& kernels(Isa isa);     // precondition: available(isa)
+const Kernels& kernels(Isa isa);  // precondition: available(isa)
 
 }  // namespace epochbench::cpu

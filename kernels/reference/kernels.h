@@ -45,6 +45,38 @@ void cross_entropy_grad(float* dlogits, const float* logits, const std::int32_t*
                         std::int64_t rows, std::int64_t classes, bool mean);
 void count_correct(float* count, const float* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes);
 
+// x [n,c]; mean, inv_std [n]: of each row (biased variance), for the gradient.
+void layer_norm(float* y, float* mean, float* inv_std, const float* x, const float* scale, const float* bias, std::int64_t rows,
+                std::int64_t channels, double epsilon);
+void layer_norm_grad(float* dx, float* dscale, float* dbias, const float* dy, const float* x, const float* scale,
+                     const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels);
+void gelu(float* y, const float* x, std::int64_t n);  // x Phi(x), erf form
+void gelu_grad(float* dx, const float* dy, const float* x, std::int64_t n);
+void dropout(float* y, const float* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n);
+
+// table [vocabulary,width], ids [rows], y [rows,width]. Ids lie in the table; the caller has seen to it.
+void embedding(float* y, const float* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width);
+// dtable = base (null: 0) + the rows of dy at their ids. dtable may be base.
+void embedding_grad(float* dtable, const float* dy, const std::int32_t* ids, const float* base, std::int64_t rows,
+                    std::int64_t vocabulary, std::int64_t width);
+// y [rows,width]: row i of x plus row i % period of table.
+void add_rows(float* y, const float* x, const float* table, std::int64_t rows, std::int64_t width, std::int64_t period);
+// dtable [table_rows,width]: row r < period is the sum of dy's rows i with i % period = r; the others are 0.
+void add_rows_grad(float* dtable, const float* dy, std::int64_t rows, std::int64_t width, std::int64_t period,
+                   std::int64_t table_rows);
+// x [batch,sequence,width], positions [batch,count] (distinct in a sequence), y [batch,count,width].
+void gather_rows(float* y, const float* x, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
+                 std::int64_t count, std::int64_t width);
+void gather_rows_grad(float* dx, const float* dy, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
+                      std::int64_t count, std::int64_t width);
+
+// y = dropout(softmax(q k^T / sqrt(width))) v, a head at a time. log_sum_exp: of each row of scaled scores.
+void attention(float* y, float* log_sum_exp, const float* q, const float* k, const float* v, const std::int32_t* step,
+               const AttentionShape& shape, const Dropout& dropout);
+void attention_grad(float* dq, float* dk, float* dv, const float* dy, const float* q, const float* k, const float* v,
+                    const float* y, const float* log_sum_exp, const std::int32_t* step, const AttentionShape& shape,
+                    const Dropout& dropout);
+
 void sgd(const SgdTensor* tensors, int count, const float* learning_rate, const SgdNumbers& numbers);
 // step [1]: the number of finished steps before this one; bias correction uses step + 1.
 void adamw(const AdamwTensor* tensors, int count, const float* learning_rate, const std::int32_t* step,

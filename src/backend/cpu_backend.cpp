@@ -54,6 +54,7 @@ class Compiler {
       case Op::conv2d_grad_weight:
         return k_->conv2d_grad_weight_workspace_bytes(conv2d_shape(graph, node), threads_);
       case Op::bias_add_grad:
+      case Op::layer_norm_grad:
       case Op::batch_norm:
       case Op::batch_norm_relu:
       case Op::batch_norm_inference:
@@ -61,6 +62,19 @@ class Compiler {
       case Op::batch_norm_grad:
       case Op::batch_norm_relu_grad:
         return k_->reduction_workspace_bytes(rows_channels(graph.desc(node.inputs[0])).channels, threads_);
+      case Op::attention:
+      case Op::attention_grad:
+        return k_->attention_workspace_bytes(attention_shape(graph, node), threads_);
+      case Op::layer_norm:
+      case Op::gelu:
+      case Op::gelu_grad:
+      case Op::dropout:
+      case Op::embedding:
+      case Op::embedding_grad:
+      case Op::add_rows:
+      case Op::add_rows_grad:
+      case Op::gather_rows:
+      case Op::gather_rows_grad:
       case Op::bias_add:
       case Op::relu:
       case Op::relu_grad:
@@ -81,12 +95,13 @@ class Compiler {
     return 0;
   }
 
-  CompiledNode compile(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace) const {
-    return {step(graph, node, memory, workspace), std::string(k_->isa) + " " + name(node.op)};
+  CompiledNode compile(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
+                       std::uint64_t seed) const {
+    return {step(graph, node, memory, workspace, seed), std::string(k_->isa) + " " + name(node.op)};
   }
 
  private:
-  HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace) const {
+  HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const {
     const cpu::Kernels* k = k_;
     const int threads = threads_;
     const ValueMemory* m = &memory;
@@ -186,6 +201,60 @@ class Compiler {
         };
       case Op::count_correct:
         return [=] { k->count_correct(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), rows, channels, threads); };
+      case Op::layer_norm:
+        return [=, epsilon = attributes<LayerNormAttributes>(node).epsilon] {
+          k->layer_norm(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(in[0]), m->get(in[1]), m->get(in[2]), rows,
+                        channels, epsilon, threads);
+        };
+      case Op::layer_norm_grad:
+        return [=] {
+          k->layer_norm_grad(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(in[0]), m->get(in[1]), m->get(in[2]),
+                             m->get(in[3]), m->get(in[4]), rows, channels, workspace, threads);
+        };
+      case Op::gelu:
+        return [=] { k->gelu(m->get(out[0]), m->get(in[0]), n, threads); };
+      case Op::gelu_grad:
+        return [=] { k->gelu_grad(m->get(out[0]), m->get(in[0]), m->get(in[1]), n, threads); };
+      case Op::dropout:
+        return [=, dropout = dropout_of(node, seed)] {
+          k->dropout(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), dropout, n, threads);
+        };
+      case Op::embedding:
+        return [=, ids = graph.desc(in[1]).elements(), width = channels] {
+          k->embedding(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), ids, width, threads);
+        };
+      case Op::embedding_grad:
+        return [=, table = graph.desc(out[0]).shape, base = in.size() > 2] {
+          k->embedding_grad(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), base ? m->get(in[2]) : nullptr, rows,
+                            table[0], table[1], threads);
+        };
+      case Op::add_rows:
+        return [=, period = attributes<AddRowsAttributes>(node).period] {
+          k->add_rows(m->get(out[0]), m->get(in[0]), m->get(in[1]), rows, channels, period, threads);
+        };
+      case Op::add_rows_grad:
+        return [=, a = attributes<AddRowsAttributes>(node)] {
+          k->add_rows_grad(m->get(out[0]), m->get(in[0]), rows, channels, a.period, a.table_rows, threads);
+        };
+      case Op::gather_rows:
+        return [=, p = graph.desc(in[1]).shape, sequence = attributes<GatherRowsAttributes>(node).sequence, width = channels] {
+          k->gather_rows(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), p[0], sequence, p[1], width, threads);
+        };
+      case Op::gather_rows_grad:
+        return [=, p = graph.desc(in[1]).shape, sequence = attributes<GatherRowsAttributes>(node).sequence, width = channels] {
+          k->gather_rows_grad(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), p[0], sequence, p[1], width, threads);
+        };
+      case Op::attention:
+        return [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)] {
+          k->attention(m->get(out[0]), m->get(out[1]), m->get(in[0]), m->get(in[1]), m->get(in[2]), m->get<std::int32_t>(in[3]),
+                       s, dropout, workspace, threads);
+        };
+      case Op::attention_grad:
+        return [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)] {
+          k->attention_grad(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(in[0]), m->get(in[1]), m->get(in[2]),
+                            m->get(in[3]), m->get(in[4]), m->get(in[5]), m->get<std::int32_t>(in[6]), s, dropout, workspace,
+                            threads);
+        };
       case Op::sgd:
         return [=, tensors = sgd_tensors(graph, node, memory), a = attributes<SgdAttributes>(node)] {
           k->sgd(tensors.data(), static_cast<int>(tensors.size()), m->get(in[0]), {a.momentum, a.weight_decay}, threads);
@@ -226,8 +295,9 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<Executable> compile(const Program& program) const override {
     return std::make_unique<HostExecutable>(
-        program, threads_, [this](const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace) {
-          return compiler_.compile(graph, node, memory, workspace);
+        program, threads_,
+        [this, seed = program.seed](const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace) {
+          return compiler_.compile(graph, node, memory, workspace, seed);
         });
   }
 

@@ -1,6 +1,8 @@
 // Kernel sizes.
 #include "src/backend/kernel_shapes.h"
 
+#include <cmath>
+
 namespace epochbench {
 
 GemmShape gemm_shape(const Graph& graph, const Node& node) {
@@ -40,6 +42,19 @@ PoolShape pool_shape(const Graph& graph, const Node& node) {
   const Shape& y = graph.desc(gradient ? node.inputs[0] : node.outputs[0]).shape;
   const auto& a = std::get<PoolAttributes>(node.attributes);
   return {x[0], x[1], x[2], x[3], y[1], y[2], a.window, a.stride, a.padding};
+}
+
+AttentionShape attention_shape(const Graph& graph, const Node& node) {
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  const Shape& q = graph.desc(node.inputs[node.op == Op::attention ? 0 : 1]).shape;
+  return {q[0] / a.sequence, a.sequence, a.heads, q[1] / a.heads};
+}
+
+Dropout dropout_of(const Node& node, std::uint64_t seed) {
+  const double probability = node.op == Op::dropout ? std::get<DropoutAttributes>(node.attributes).probability
+                                                    : std::get<AttentionAttributes>(node.attributes).dropout;
+  return {seed, static_cast<std::uint32_t>(node.ordinal), static_cast<std::uint32_t>(std::lround(probability * 0x1p32)),
+          static_cast<float>(1 / (1 - probability))};
 }
 
 RowsChannels rows_channels(const TensorDesc& desc) {

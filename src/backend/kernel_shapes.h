@@ -6,9 +6,12 @@
 
 namespace epochbench {
 
-GemmShape gemm_shape(const Graph& graph, const Node& node);      // matmul, linear
-Conv2dShape conv2d_shape(const Graph& graph, const Node& node);  // conv2d, conv2d_bias and the gradients
-PoolShape pool_shape(const Graph& graph, const Node& node);      // max_pool and its gradient
+GemmShape gemm_shape(const Graph& graph, const Node& node);            // matmul, linear
+Conv2dShape conv2d_shape(const Graph& graph, const Node& node);        // conv2d, conv2d_bias and the gradients
+PoolShape pool_shape(const Graph& graph, const Node& node);            // max_pool and its gradient
+AttentionShape attention_shape(const Graph& graph, const Node& node);  // attention and its gradient
+// The mask of a dropout or attention node, and of its gradient, which has the same ordinal.
+Dropout dropout_of(const Node& node, std::uint64_t seed);
 
 struct RowsChannels {
   std::int64_t rows, channels;  // all extents but the last, and the last

@@ -15,7 +15,7 @@ const AttributesType& attributes(const Node& node) {
   return std::get<AttributesType>(node.attributes);
 }
 
-HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& memory) {
+HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& memory, std::uint64_t seed) {
   namespace k = reference;
   const ValueMemory* m = &memory;
   const std::vector<ValueId> in = node.inputs, out = node.outputs;
@@ -82,6 +82,59 @@ HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& m
       return [=, rows = rows, channels = channels] {
         k::count_correct(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), rows, channels);
       };
+    case Op::layer_norm:
+      return [=, rows = rows, channels = channels, epsilon = attributes<LayerNormAttributes>(node).epsilon] {
+        k::layer_norm(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(in[0]), m->get(in[1]), m->get(in[2]), rows,
+                      channels, epsilon);
+      };
+    case Op::layer_norm_grad:
+      return [=, rows = rows, channels = channels] {
+        k::layer_norm_grad(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(in[0]), m->get(in[1]), m->get(in[2]),
+                           m->get(in[3]), m->get(in[4]), rows, channels);
+      };
+    case Op::gelu:
+      return [=] { k::gelu(m->get(out[0]), m->get(in[0]), n); };
+    case Op::gelu_grad:
+      return [=] { k::gelu_grad(m->get(out[0]), m->get(in[0]), m->get(in[1]), n); };
+    case Op::dropout:
+      return [=, dropout = dropout_of(node, seed)] {
+        k::dropout(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), dropout, n);
+      };
+    case Op::embedding:
+      return [=, ids = graph.desc(in[1]).elements(), width = channels] {
+        k::embedding(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), ids, width);
+      };
+    case Op::embedding_grad:
+      return [=, rows = rows, channels = channels, table = graph.desc(out[0]).shape, base = in.size() > 2] {
+        k::embedding_grad(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), base ? m->get(in[2]) : nullptr, rows,
+                          table[0], table[1]);
+      };
+    case Op::add_rows:
+      return [=, rows = rows, channels = channels, period = attributes<AddRowsAttributes>(node).period] {
+        k::add_rows(m->get(out[0]), m->get(in[0]), m->get(in[1]), rows, channels, period);
+      };
+    case Op::add_rows_grad:
+      return [=, rows = rows, channels = channels, a = attributes<AddRowsAttributes>(node)] {
+        k::add_rows_grad(m->get(out[0]), m->get(in[0]), rows, channels, a.period, a.table_rows);
+      };
+    case Op::gather_rows:
+      return [=, p = graph.desc(in[1]).shape, sequence = attributes<GatherRowsAttributes>(node).sequence, width = channels] {
+        k::gather_rows(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), p[0], sequence, p[1], width);
+      };
+    case Op::gather_rows_grad:
+      return [=, p = graph.desc(in[1]).shape, sequence = attributes<GatherRowsAttributes>(node).sequence, width = channels] {
+        k::gather_rows_grad(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), p[0], sequence, p[1], width);
+      };
+    case Op::attention:
+      return [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)] {
+        k::attention(m->get(out[0]), m->get(out[1]), m->get(in[0]), m->get(in[1]), m->get(in[2]), m->get<std::int32_t>(in[3]),
+                     s, dropout);
+      };
+    case Op::attention_grad:
+      return [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)] {
+        k::attention_grad(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(in[0]), m->get(in[1]), m->get(in[2]),
+                          m->get(in[3]), m->get(in[4]), m->get(in[5]), m->get<std::int32_t>(in[6]), s, dropout);
+      };
     case Op::sgd:
       return [=, tensors = sgd_tensors(graph, node, memory), a = attributes<SgdAttributes>(node)] {
         k::sgd(tensors.data(), static_cast<int>(tensors.size()), m->get(in[0]), {a.momentum, a.weight_decay});
@@ -114,8 +167,8 @@ class ReferenceBackend final : public Backend {
 
   std::unique_ptr<Executable> compile(const Program& program) const override {
     return std::make_unique<HostExecutable>(
-        program, 1, [](const Graph& graph, const Node& node, const ValueMemory& memory, void*) {
-          return CompiledNode{compile_node(graph, node, memory), std::string("reference ") + name(node.op)};
+        program, 1, [seed = program.seed](const Graph& graph, const Node& node, const ValueMemory& memory, void*) {
+          return CompiledNode{compile_node(graph, node, memory, seed), std::string("reference ") + name(node.op)};
         });
   }
 };

@@ -76,6 +76,7 @@ class Planner {
   // The block of an operand that dies at node `i` and that the rule allows output 0 to overwrite.
   int block_to_overwrite(const Node& node, int i) const {
     for (int index : rule(node.op).in_place_inputs) {
+      if (static_cast<std::size_t>(index) >= node.inputs.size()) continue;  // optional, and not given
       const ValueId operand = root_[at(node.inputs[static_cast<std::size_t>(index)])];
       if (graph_.value(operand).kind == ValueKind::intermediate && last_use_[at(operand)] == i &&
           graph_.desc(operand).bytes() == graph_.desc(node.outputs[0]).bytes())

@@ -57,6 +57,8 @@ Workload describe_workload(const CaseSpec& spec) {
   description.optimizer = workload.optimizer.to_string();
   description.seed = spec.seed;
   description.train_flops_per_sample = counts.train_flops_per_sample;
+  const SampleSpec sample = workload.model.family->sample(workload.config);
+  if (sample.text()) description.tokens_per_sample = sample.sequence;
   return description;
 }
 
@@ -77,7 +79,8 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.evaluates = prepared.entry == Entry::train && prepared.dataset->samples(Split::test) > 0;
 
   const auto begin = std::chrono::steady_clock::now();
-  const Program program = make_program(workload, *backend, entries_of_mode(spec.mode));
+  Program program = make_program(workload, *backend, entries_of_mode(spec.mode));
+  program.seed = spec.seed;
   prepared.planned_bytes = memory(program).total();
   check_memory(spec, prepared.planned_bytes, available_memory_bytes());
   prepared.resident_before_bytes = resident_bytes();
