@@ -1,0 +1,129 @@
+// Rows taken from a table by id or by position, rows of a table added in turn, and their gradients. No sum is divided among
+// threads, so every result is the same for any number of them: where rows may meet, threads divide the columns.
+#include <omp.h>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/rows.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+namespace {
+
+constexpr std::int64_t kTile = 1024;  // columns of sums in double on the stack: 8 KiB beside 16 of input stay in the L1
+
+void copy(float* to, const float* from, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+}
+
+void zero(float* to, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = 0;
+}
+
+void add_to(float* to, const float* a, const float* b, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) to[i] = a[i] + b[i];
+}
+
+// out [width] = the sum over rows of x [rows, stride]: four rows in float, the rest in double. width <= kTile.
+void sum_rows(float* out, const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width) {
+  double sum[kTile];
+  for (std::int64_t i = 0; i < width; ++i) sum[i] = 0;
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const float *x0 = x + r * stride, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) sum[i] += (x0[i] + x1[i]) + (x2[i] + x3[i]);
+  }
+  for (; r < rows; ++r)
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) sum[i] += x[r * stride + i];
+  for (std::int64_t i = 0; i < width; ++i) out[i] = static_cast<float>(sum[i]);
+}
+
+}  // namespace
+
+void embedding(float* y, const float* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width, int threads) {
+#pragma omp parallel num_threads(threads) if (rows * width > kSerialElements)
+  {
+    const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t r = part.begin; r < part.end; ++r) copy(y + r * width, table + ids[r] * width, width);
+  }
+}
+
+void embedding_grad(float* dtable, const float* dy, const std::int32_t* ids, const float* base, std::int64_t rows,
+                    std::int64_t vocabulary, std::int64_t width, int threads) {
+  const std::int64_t passes_over_table = base == dtable ? 0 : 1;
+#pragma omp parallel num_threads(threads) if ((rows + passes_over_table * vocabulary) * width > kSerialElements)
+  {
+    const int thread = omp_get_thread_num(), team = omp_get_num_threads();
+    if (base != dtable) {
+      const auto [begin, end] = part_of(vocabulary * width, thread, team, 16);
+      if (base == nullptr)
+        zero(dtable + begin, end - begin);
+      else
+        copy(dtable + begin, base + begin, end - begin);
+    }
+#pragma omp barrier
+    const auto [begin, end] = part_of(width, thread, team, 16);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      float* sum = dtable + ids[r] * width + begin;
+      add_to(sum, sum, dy + r * width + begin, end - begin);
+    }
+  }
+}
+
+// x is a row of period * width after the other, and so is the table's used part.
+void add_rows(float* y, const float* x, const float* table, std::int64_t rows, std::int64_t width, std::int64_t period,
+              int threads) {
+  const std::int64_t n = rows * width, used = period * width;
+#pragma omp parallel num_threads(threads) if (n > kSerialElements)
+  {
+    const Range part = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
+    for (std::int64_t i = part.begin; i < part.end;) {
+      const std::int64_t at = i % used, length = min_of(used - at, part.end - i);
+      add_to(y + i, x + i, table + at, length);
+      i += length;
+    }
+  }
+}
+
+void add_rows_grad(float* dtable, const float* dy, std::int64_t rows, std::int64_t width, std::int64_t period,
+                   std::int64_t table_rows, int threads) {
+  const std::int64_t used = period * width;
+#pragma omp parallel num_threads(threads) if (rows * width > kSerialElements)
+  {
+    const int thread = omp_get_thread_num(), team = omp_get_num_threads();
+    const Range part = part_of(used, thread, team, 16);
+    for (std::int64_t i = part.begin; i < part.end; i += kTile)
+      sum_rows(dtable + i, dy + i, rows / period, used, min_of(kTile, part.end - i));
+    const auto [begin, end] = part_of(table_rows * width - used, thread, team, 16);
+    zero(dtable + used + begin, end - begin);
+  }
+}
+
+void gather_rows(float* y, const float* x, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
+                 std::int64_t count, std::int64_t width, int threads) {
+#pragma omp parallel num_threads(threads) if (batch * count * width > kSerialElements)
+  {
+    const Range part = part_of(batch * count, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t i = part.begin; i < part.end; ++i)
+      copy(y + i * width, x + (i / count * sequence + positions[i]) * width, width);
+  }
+}
+
+void gather_rows_grad(float* dx, const float* dy, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
+                      std::int64_t count, std::int64_t width, int threads) {
+#pragma omp parallel num_threads(threads) if (batch * sequence * width > kSerialElements)
+  {
+    const int thread = omp_get_thread_num(), team = omp_get_num_threads();
+    const auto [begin, end] = part_of(batch * sequence * width, thread, team, 16);
+    zero(dx + begin, end - begin);
+#pragma omp barrier
+    const Range part = part_of(batch * count, thread, team, 1);
+    for (std::int64_t i = part.begin; i < part.end; ++i)
+      copy(dx + (i / count * sequence + positions[i]) * width, dy + i * width, width);
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

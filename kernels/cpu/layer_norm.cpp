@@ -1,0 +1,160 @@
+// Layer normalisation (Ba et al. 2016), parallel over rows. Memory is met once: what a row needs a second time is in cache.
+//
+// Variance: deviations from a pivot, the float mean of the row, and then corrected for what that mean is off. So a mean far
+// larger than the deviation costs no accuracy.
+#include <omp.h>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/rows.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+namespace {
+
+constexpr std::int64_t kChunk = 2048;    // channels summed in float before the sum goes to double; a multiple of any vector
+constexpr std::int64_t kBlockRows = 32;  // rows whose gradients by channel are summed in float before they go to double
+
+double sum_of(const float* x, std::int64_t n) {
+  double total = 0;
+  for (std::int64_t begin = 0; begin < n; begin += kChunk) {
+    const std::int64_t end = min_of(begin + kChunk, n);
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = begin; i < end; ++i) sum += x[i];
+    total += sum;
+  }
+  return total;
+}
+
+struct Sums {
+  double first, second;
+};
+
+// The sums of d and of d * d, d = x - pivot.
+Sums deviations(const float* x, float pivot, std::int64_t n) {
+  Sums total{0, 0};
+  for (std::int64_t begin = 0; begin < n; begin += kChunk) {
+    const std::int64_t end = min_of(begin + kChunk, n);
+    float sum = 0, squares = 0;
+#pragma omp simd reduction(+ : sum, squares)
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float d = x[i] - pivot;
+      sum += d;
+      squares += d * d;
+    }
+    total.first += sum;
+    total.second += squares;
+  }
+  return total;
+}
+
+// y = ((x - center) * slope + offset) * scale + bias
+void normalise(float* y, const float* x, const float* scale, const float* bias, float center, float slope, float offset,
+               std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = ((x[i] - center) * slope + offset) * scale[i] + bias[i];
+}
+
+// Adds dy to dbias and dy * normalised x to dscale, and returns the sums over the row of g and of g * normalised x, where
+// g = dy * scale.
+Sums sum_gradients(float* dscale, float* dbias, const float* dy, const float* x, const float* scale, float mean, float inv_std,
+                   std::int64_t n) {
+  Sums total{0, 0};
+  for (std::int64_t begin = 0; begin < n; begin += kChunk) {
+    const std::int64_t end = min_of(begin + kChunk, n);
+    float sum = 0, product = 0;
+#pragma omp simd reduction(+ : sum, product)
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float normalised = (x[i] - mean) * inv_std, upstream = dy[i] * normalised;
+      dbias[i] += dy[i];
+      dscale[i] += upstream;
+      sum += dy[i] * scale[i];
+      product += upstream * scale[i];
+    }
+    total.first += sum;
+    total.second += product;
+  }
+  return total;
+}
+
+// dx = slope * dy * scale + curve * (x - mean) + offset
+void apply_gradients(float* dx, const float* dy, const float* x, const float* scale, float mean, float slope, float curve,
+                     float offset, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = slope * (dy[i] * scale[i]) + (curve * (x[i] - mean) + offset);
+}
+
+// total += block, and the next block starts.
+void flush(double* total, float* block, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    total[i] += block[i];
+    block[i] = 0;
+  }
+}
+
+}  // namespace
+
+void layer_norm(float* y, float* mean, float* inv_std, const float* x, const float* scale, const float* bias, std::int64_t rows,
+                std::int64_t channels, double epsilon, int threads) {
+  const double inverse_n = 1 / static_cast<double>(channels);
+#pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
+  {
+    const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t r = part.begin; r < part.end; ++r) {
+      const float* row = x + r * channels;
+      const float pivot = static_cast<float>(sum_of(row, channels) * inverse_n);
+      const Sums sums = deviations(row, pivot, channels);
+      const double shift = sums.first * inverse_n, variance = sums.second * inverse_n - shift * shift;
+      const double center = pivot + shift, inverse = 1 / __builtin_sqrt((variance < 0 ? 0 : variance) + epsilon);
+      normalise(y + r * channels, row, scale, bias, pivot, static_cast<float>(inverse), static_cast<float>(-shift * inverse),
+                channels);
+      if (mean != nullptr) mean[r] = static_cast<float>(center);
+      if (inv_std != nullptr) inv_std[r] = static_cast<float>(inverse);
+    }
+  }
+}
+
+void layer_norm_grad(float* dx, float* dscale, float* dbias, const float* dy, const float* x, const float* scale,
+                     const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels, void* workspace,
+                     int threads) {
+  const double inverse_n = 1 / static_cast<double>(channels);
+#pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
+  {
+    const int thread = omp_get_thread_num(), team = omp_get_num_threads();
+    const Range part = part_of(rows, thread, team, 1);
+    const ThreadScratch s = thread_scratch(workspace, channels, thread);
+    double *dscale_sum = s.first, *dbias_sum = s.second;
+    float *dscale_block = s.sum, *dbias_block = s.squares;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      dscale_sum[c] = dbias_sum[c] = 0;
+      dscale_block[c] = dbias_block[c] = 0;
+    }
+    for (std::int64_t r = part.begin; r < part.end; ++r) {
+      const float *dy_row = dy + r * channels, *x_row = x + r * channels;
+      const Sums sums = sum_gradients(dscale_block, dbias_block, dy_row, x_row, scale, mean[r], inv_std[r], channels);
+      const double slope = inv_std[r], curve = -slope * slope * sums.second * inverse_n;
+      if (dx != nullptr)
+        apply_gradients(dx + r * channels, dy_row, x_row, scale, mean[r], inv_std[r], static_cast<float>(curve),
+                        static_cast<float>(-slope * sums.first * inverse_n), channels);
+      if ((r - part.begin) % kBlockRows == kBlockRows - 1 || r == part.end - 1) {
+        flush(dscale_sum, dscale_block, channels);
+        flush(dbias_sum, dbias_block, channels);
+      }
+    }
+#pragma omp barrier
+    const Range mine = part_of(channels, thread, team, 16);
+    for (std::int64_t c = mine.begin; c < mine.end; ++c) {
+      double scale_total = 0, bias_total = 0;
+      for (int t = 0; t < team; ++t) {
+        const ThreadScratch other = thread_scratch(workspace, channels, t);
+        scale_total += other.first[c];
+        bias_total += other.second[c];
+      }
+      if (dscale != nullptr) dscale[c] = static_cast<float>(scale_total);
+      if (dbias != nullptr) dbias[c] = static_cast<float>(bias_total);
+    }
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -1,0 +1,14 @@
+// Dropout (Srivastava et al. 2014).
+#include "kernels/reference/dropout_mask.h"
+#include "kernels/reference/kernels.h"
+
+namespace epochbench::reference {
+
+void dropout(float* y, const float* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double factor = dropout_factor(dropout, *step, i);
+    y[i] = factor == 0 ? 0 : static_cast<float>(x[i] * factor);  // what is dropped is 0, even a NaN
+  }
+}
+
+}  // namespace epochbench::reference
