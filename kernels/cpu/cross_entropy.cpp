@@ -2,6 +2,7 @@
 // it is vector code: a loss over a vocabulary of 30,000 would else be the slowest kernel of a step.
 #include <omp.h>
 
+#include "kernels/cpu/exp.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/rows.h"
 
@@ -11,25 +12,6 @@ namespace {
 
 constexpr std::int64_t kChunk = 1024;  // classes summed in float before the sum goes to double; a multiple of any vector
 constexpr int kMaxTeam = 256;          // threads that are of use here; bounds the partial sums on the stack
-
-// exp(x) for x <= 0 to 2 units in the last place; 0 below -87, where the result nears the smallest normal float. NaN stays.
-inline float exp_of_nonpositive(float x) {
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, which then lies in the low bits
-  const float shifted = x * 1.44269504f + kRound;
-  const float n = shifted - kRound;
-  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;  // x - n ln 2, in two parts (Cody and Waite)
-  float p = 1.0f / 5040;  // Taylor's series: |r| <= ln 2 / 2, so the next term is below 6e-9
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1;
-  p = p * r + 1;
-  const std::uint32_t power_of_two = (__builtin_bit_cast(std::uint32_t, shifted) + 127u) << 23;
-  const float value = p * __builtin_bit_cast(float, power_of_two);
-  return x < -87 ? 0 : value;
-}
 
 float largest(const float* row, std::int64_t classes) {
   float best = row[0];

@@ -1,0 +1,215 @@
+// Attention backward: weights are computed anew from the scores and log_sum_exp (Dao et al., "FlashAttention", 2022).
+//
+// A thread does whole pairs, whose dk and dv it sums up over blocks of queries. Where pairs are fewer than half the threads, a
+// pair is cut into shares of keys, each for its dk and dv, and shares of queries, each for its dq: both compute the weights
+// that they need, 7 products in all instead of 5, and no two threads add to one sum.
+#include <omp.h>
+
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/exp.h"
+#include "kernels/cpu/gemm/team.h"
+#include "kernels/cpu/kernels.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+namespace {
+
+// Scores of a block, and again for the gradient of its weights: together a quarter of a second-level cache of 1 MiB.
+constexpr std::int64_t kBlockFloats = 32768;
+
+struct Plan {
+  std::int64_t rows;                 // queries of a block at most
+  std::int64_t transposed, panels;   // floats of panels of keys
+  std::int64_t queries, scores;      // floats of rows of a block
+  std::int64_t query_panels, delta;  // floats
+  std::int64_t floats;               // of a thread's scratch
+};
+
+Plan make_plan(const AttentionShape& shape) {
+  Plan plan{};
+  plan.rows = block_rows(shape, kBlockFloats);
+  plan.transposed = panels_floats(shape.width, shape.sequence);
+  plan.panels = panels_floats(shape.sequence, shape.width);
+  plan.queries = plan.rows * spread_stride(shape.width);
+  plan.scores = plan.rows * spread_stride(shape.sequence);
+  plan.query_panels = panels_floats(plan.rows, shape.width);
+  plan.delta = round_up(plan.rows, 16);
+  plan.floats = 2 * plan.transposed + plan.panels + 2 * (plan.queries + plan.scores + plan.query_panels) + plan.delta +
+                mask_words(shape.sequence);
+  return plan;
+}
+
+struct Scratch {
+  float *k_transposed, *v_transposed;  // panels of [width,keys]
+  float* k_panels;                     // panels of [keys,width]
+  float *q_rows, *dy_rows;             // [rows,width] at spread_stride
+  float *q_panels, *dy_panels;         // panels of [rows,width]
+  float *weights, *dscores;            // [rows,keys] at spread_stride; at first products q k^T and dy v^T
+  float* delta;                        // [rows]: dy . y
+  std::uint32_t* words;
+};
+
+Scratch make_scratch(float* base, const Plan& plan) {
+  Scratch scratch{};
+  scratch.k_transposed = base;
+  scratch.v_transposed = scratch.k_transposed + plan.transposed;
+  scratch.k_panels = scratch.v_transposed + plan.transposed;
+  scratch.q_rows = scratch.k_panels + plan.panels;
+  scratch.dy_rows = scratch.q_rows + plan.queries;
+  scratch.q_panels = scratch.dy_rows + plan.queries;
+  scratch.dy_panels = scratch.q_panels + plan.query_panels;
+  scratch.weights = scratch.dy_panels + plan.query_panels;
+  scratch.dscores = scratch.weights + plan.scores;
+  scratch.delta = scratch.dscores + plan.scores;
+  scratch.words = reinterpret_cast<std::uint32_t*>(scratch.delta + plan.delta);
+  return scratch;
+}
+
+struct Call {
+  float *dq, *dk, *dv;
+  const float *dy, *q, *k, *v, *y, *log_sum_exp;
+  std::int32_t step;
+  AttentionShape shape;
+  Dropout dropout;
+};
+
+struct Task {  // of a pair
+  std::int64_t pair;
+  Range queries, keys;
+  bool want_dq, want_dkv;  // dq of the queries is whole if keys are, dk and dv of the keys if queries are
+};
+
+// 1, or how many shares of keys, and as many of queries, a pair is cut into; see the file's head. A share is a vector at least.
+std::int64_t shares_of(const AttentionShape& shape, int team) {
+  return max_of(min_of(team / max_of(pair_count(shape), 1), shape.sequence / kLanes), 1);
+}
+
+Task task_of(const AttentionShape& shape, std::int64_t shares, std::int64_t index) {
+  const Range all{0, shape.sequence};
+  if (shares == 1) return {index, all, all, true, true};
+  const std::int64_t share = index / 2 % shares, pair = index / (2 * shares);
+  const Range part = tile_of(shape.sequence, share, shares);
+  if (index % 2 == 0) return {pair, all, part, false, true};
+  return {pair, part, all, true, false};
+}
+
+struct Row {
+  float scale, log_sum_exp, delta;
+};
+
+// weights: q k^T becomes p; dscores: dy v^T becomes scale p (dy v^T - delta).
+void weigh(float* weights, float* dscores, const Row& row, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t j = 0; j < n; ++j) {
+    const float p = exp_of_nonpositive(row.scale * weights[j] - row.log_sum_exp);
+    weights[j] = p;
+    dscores[j] = row.scale * p * (dscores[j] - row.delta);
+  }
+}
+
+// The same with a mask: p m, and scale p (m dy v^T - delta).
+void weigh_masked(float* weights, float* dscores, const Row& row, const std::uint32_t* words, const Dropout& dropout,
+                  std::int64_t n) {
+  const std::uint32_t threshold = dropout.threshold;
+  const float kept = dropout.scale;
+#pragma omp simd
+  for (std::int64_t j = 0; j < n; ++j) {
+    const float p = exp_of_nonpositive(row.scale * weights[j] - row.log_sum_exp);
+    const float factor = words[j] >= threshold ? kept : 0;
+    weights[j] = p * factor;
+    dscores[j] = row.scale * p * (factor * dscores[j] - row.delta);
+  }
+}
+
+float dot(const float* a, const float* b, std::int64_t n) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+void weigh_block(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
+  const AttentionShape& shape = call.shape;
+  const std::int64_t stride = spread_stride(shape.sequence), keys = task.keys.end - task.keys.begin;
+  for (std::int64_t i = queries.begin; i < queries.end; ++i) {
+    const std::int64_t offset = row_offset(shape, task.pair, i);
+    const Row row{score_scale(shape), call.log_sum_exp[task.pair * shape.sequence + i],
+                  dot(call.dy + offset, call.y + offset, shape.width)};
+    float* const weights = scratch.weights + (i - queries.begin) * stride;
+    float* const dscores = scratch.dscores + (i - queries.begin) * stride;
+    if (call.dropout.threshold == 0) {
+      weigh(weights, dscores, row, keys);
+    } else {
+      weigh_masked(weights, dscores, row, draw_mask(scratch.words, shape, task.pair, i, task.keys, call.step, call.dropout),
+                   call.dropout, keys);
+    }
+  }
+}
+
+void differentiate(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
+  const AttentionShape& shape = call.shape;
+  const std::int64_t rows = queries.end - queries.begin, keys = task.keys.end - task.keys.begin;
+  const std::int64_t stride = row_stride(shape), width = shape.width;
+  const std::int64_t packed_stride = spread_stride(width), score_stride = spread_stride(shape.sequence);
+  const std::int64_t offset = row_offset(shape, task.pair, queries.begin);
+  copy_rows(scratch.q_rows, packed_stride, call.q + offset, stride, rows, width);
+  copy_rows(scratch.dy_rows, packed_stride, call.dy + offset, stride, rows, width);
+  multiply_small({scratch.weights, score_stride, scratch.q_rows, packed_stride, AccessA::rows, scratch.k_transposed, rows, keys,
+                  width, false});
+  multiply_small({scratch.dscores, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows,
+                  keys, width, false});
+  weigh_block(call, scratch, task, queries);
+  if (task.want_dq)
+    multiply_small(
+        {call.dq + offset, stride, scratch.dscores, score_stride, AccessA::rows, scratch.k_panels, rows, width, keys, false});
+  if (!task.want_dkv) return;
+  const std::int64_t key_offset = row_offset(shape, task.pair, task.keys.begin);
+  const bool accumulate = queries.begin != task.queries.begin;
+  pack_panels(scratch.q_panels, scratch.q_rows, packed_stride, rows, width);
+  pack_panels(scratch.dy_panels, scratch.dy_rows, packed_stride, rows, width);
+  multiply_small({call.dv + key_offset, stride, scratch.weights, score_stride, AccessA::columns, scratch.dy_panels, keys, width,
+                  rows, accumulate});
+  multiply_small({call.dk + key_offset, stride, scratch.dscores, score_stride, AccessA::columns, scratch.q_panels, keys, width,
+                  rows, accumulate});
+}
+
+void perform(const Call& call, const Scratch& scratch, const Task& task, std::int64_t block_rows) {
+  const AttentionShape& shape = call.shape;
+  const std::int64_t stride = row_stride(shape), keys = task.keys.end - task.keys.begin;
+  const std::int64_t offset = row_offset(shape, task.pair, task.keys.begin);
+  pack_panels_transposed(scratch.k_transposed, call.k + offset, stride, shape.width, keys);
+  pack_panels_transposed(scratch.v_transposed, call.v + offset, stride, shape.width, keys);
+  if (task.want_dq) pack_panels(scratch.k_panels, call.k + offset, stride, keys, shape.width);
+  for (std::int64_t begin = task.queries.begin; begin < task.queries.end; begin += block_rows)
+    differentiate(call, scratch, task, {begin, min_of(begin + block_rows, task.queries.end)});
+}
+
+// Five products.
+double flops_of(const AttentionShape& shape) {
+  return 10 * static_cast<double>(pair_count(shape)) * static_cast<double>(shape.sequence) *
+         static_cast<double>(shape.sequence) * static_cast<double>(shape.width);
+}
+
+}  // namespace
+
+std::size_t attention_grad_workspace_bytes(const AttentionShape& shape, int threads) {
+  return static_cast<std::size_t>(threads * make_plan(shape).floats) * sizeof(float);
+}
+
+void attention_grad(float* dq, float* dk, float* dv, const float* dy, const float* q, const float* k, const float* v,
+                    const float* y, const float* log_sum_exp, const std::int32_t* step, const AttentionShape& shape,
+                    const Dropout& dropout, void* workspace, int threads) {
+  const Call call{dq, dk, dv, dy, q, k, v, y, log_sum_exp, *step, shape, dropout};
+  const Plan plan = make_plan(shape);
+  const int team = team_size(flops_of(shape), threads);
+  const std::int64_t shares = shares_of(shape, team);
+  const std::int64_t tasks = pair_count(shape) * (shares == 1 ? 1 : 2 * shares);
+#pragma omp parallel num_threads(team) if (team > 1)
+  {
+    const int thread = omp_get_thread_num();
+    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.floats, plan);
+    const Range part = part_of(tasks, thread, omp_get_num_threads(), 1);
+    for (std::int64_t i = part.begin; i < part.end; ++i) perform(call, scratch, task_of(shape, shares, i), plan.rows);
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

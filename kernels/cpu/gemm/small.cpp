@@ -1,0 +1,40 @@
+#include "kernels/cpu/gemm/small.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+void pack_panels(float* panels, const float* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
+  for (std::int64_t column = 0; column < columns; column += kPanelColumns)
+    pack_panel(panels + column * k, b + column, stride, k, min_of(kPanelColumns, columns - column));
+}
+
+void pack_panels_transposed(float* panels, const float* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
+  for (std::int64_t column = 0; column < columns; column += kPanelColumns)
+    pack_panel_transposed(panels + column * k, b + column * stride, stride, k, min_of(kPanelColumns, columns - column));
+}
+
+// A panel of B stays in the first-level cache while the tiles of A pass by.
+void multiply_small(const SmallProduct& product) {
+  for (std::int64_t column = 0; column < product.columns; column += kPanelColumns) {
+    const std::int64_t width = min_of(kPanelColumns, product.columns - column);
+    const int vectors = panel_vectors(width);
+    const Segment segment{product.a, product.b + column * product.k};
+    Tile tile{};
+    tile.c_stride = product.c_stride;
+    tile.columns = width;
+    tile.segments = &segment;
+    tile.segment_count = 1;
+    tile.k = product.k;
+    tile.a_stride = product.a_stride;
+    tile.b_stride = vectors * kLanes;
+    tile.accumulate = product.accumulate;
+    const std::int64_t tiles = tile_count(product.rows, kMaxRows[vectors]);
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const Range rows = tile_of(product.rows, t, tiles);
+      tile.a_offset = product.access == AccessA::rows ? rows.begin * product.a_stride : rows.begin;
+      tile.c = product.c + rows.begin * product.c_stride + column;
+      tile_kernel(product.access, rows.end - rows.begin, vectors)(tile);
+    }
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
