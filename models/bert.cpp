@@ -17,7 +17,7 @@ struct Size {
 
 SampleSpec sample(const ModelConfig& config) {
   const std::int64_t sequence = config.options.at("sequence");
-  return {.sequence = sequence, .predictions = std::max<std::int64_t>(1, 20 * sequence / 128), .classes = kVocabulary};
+  return {.classes = kVocabulary, .sequence = sequence, .predictions = std::max<std::int64_t>(1, 20 * sequence / 128)};
 }
 
 OptimizerSpec optimizer(double learning_rate) {

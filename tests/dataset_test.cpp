@@ -225,12 +225,12 @@ TEST(Synthetic, LabelsAreUniformOverTheClasses) {
 }
 
 TEST(OpenDataset, UnknownSpecNamesTheKnownOnes) {
-  for (const char* spec : {"", "mnist", "text:file", "Digits", "digits:", "synthetic ", "idx", "cifar10"}) {
+  for (const char* spec : {"", "mnist", "text", "founding", "Digits", "digits:", "synthetic ", "idx", "cifar10"}) {
     expect_data_error(
         [&] {
           open_dataset(spec, {8, 8, 1, 10}, 0, 0);
         },
-        {"'" + std::string(spec) + "'", "synthetic", "digits", "idx:DIR", "cifar10:DIR"});
+        {"'" + std::string(spec) + "'", "synthetic", "digits", "founding-documents", "idx:DIR", "cifar10:DIR", "text:FILE"});
   }
   expect_data_error([] { open_dataset(std::string(100000, 'x') + "\n", {8, 8, 1, 10}, 0, 0); }, {"unknown data"});
 }

@@ -26,11 +26,12 @@ struct OptimizerSpec {
 struct SampleSpec {
   // Images: input "images" f32 [batch, height, width, channels], labels i32 [batch].
   std::int64_t height = 0, width = 0, channels = 0;
+  std::int64_t classes = 0;  // labels are 0 to classes - 1; of a text, the vocabulary
   // Texts, where sequence > 0: inputs "input_ids" i32 [batch, sequence] and "masked_positions" i32 [batch, predictions],
   // labels i32 [batch, predictions], the ids that stood there.
   std::int64_t sequence = 0, predictions = 0;
-  std::int64_t classes = 0;  // labels are 0 to classes - 1; of a text, the vocabulary
   bool text() const { return sequence > 0; }
+  std::int64_t labels() const { return text() ? predictions : 1; }  // of one sample
   bool operator==(const SampleSpec&) const = default;
 };
 

@@ -59,9 +59,12 @@ std::vector<CaseOption> make_options() {
        [](Draft& d, Text& v) { d.batch = parse_integer(v, 1, kMaxBatch); }},
       {"threads", "N,...", "CPU threads (default: the physical cores allowed)", true, false,
        [](Draft& d, Text& v) { d.threads = static_cast<int>(parse_integer(v, 1, kMaxThreads)); }},
-      {"data", "SPEC", "synthetic, digits, idx:DIR, cifar10:DIR (default: the model's)", false, false,
+      {"data", "SPEC", "synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE (default: the model's)", false,
+       false,
        [](Draft& d, Text& v) {
-         if (v.empty()) throw CallError("an empty value; choose from synthetic, digits, idx:DIR, cifar10:DIR");
+         if (v.empty())
+           throw CallError(
+               "an empty value; choose from synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE");
          d.data = v;
        }},
       {"epochs", "N", "train N whole epochs", false, true,

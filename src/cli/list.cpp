@@ -112,10 +112,12 @@ std::string suites_text() {
 
 Json datasets_json() {
   const auto row = [](const char* spec, const char* description) { return Json{{"spec", spec}, {"description", description}}; };
-  return {row("synthetic", "random images of the model's shape, prepared before the clock starts"),
+  return {row("synthetic", "random images or texts of the model's shape, prepared before the clock starts"),
           row("digits", "1,797 handwritten digits of 8x8 pixels, embedded; 1,438 to train, 359 to test"),
+          row("founding-documents", "54,676 bytes of English, embedded: the Declaration of Independence, the Constitution"),
           row("idx:DIR", "MNIST's files, plain or .gz: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..."),
-          row("cifar10:DIR", "CIFAR-10's binary files: data_batch_1.bin ..., test_batch.bin")};
+          row("cifar10:DIR", "CIFAR-10's binary files: data_batch_1.bin ..., test_batch.bin"),
+          row("text:FILE", "any text, plain or .gz, byte by byte, to fill in masked positions; every tenth window to test")};
 }
 
 std::string datasets_text() {

@@ -11,19 +11,23 @@
 #include "src/data/idx.h"
 #include "src/data/image_dataset.h"
 #include "src/data/synthetic.h"
+#include "src/data/text.h"
 
 namespace epochbench {
 namespace {
 
+constexpr std::string_view kText = "text:";
+
+std::unique_ptr<ByteSource> open_embedded(const char* path) {
+  const auto bytes = embedded_file(path);
+  if (!bytes) throw std::logic_error(std::string("the binary was built without ") + path);
+  return open_memory(in_quotes(path), *bytes);
+}
+
 // The handwritten digits that travel inside the binary (bench/data/README.md). Sample i is test when i mod 5 is 4.
 std::pair<ImageSet, ImageSet> read_digits() {
-  const auto open = [](const char* path) {
-    const auto bytes = embedded_file(path);
-    if (!bytes) throw std::logic_error(std::string("the binary was built without ") + path);
-    return open_memory(in_quotes(path), *bytes);
-  };
-  const auto images = open("bench/data/digits-images.idx3-ubyte");
-  const auto labels = open("bench/data/digits-labels.idx1-ubyte");
+  const auto images = open_embedded("bench/data/digits-images.idx3-ubyte");
+  const auto labels = open_embedded("bench/data/digits-labels.idx1-ubyte");
   const ImageSet all = read_idx(*images, *labels);
   const std::int64_t pixels = all.height * all.width;
   ImageSet train{all.source, all.height, all.width, 1, {}, {}};
@@ -46,6 +50,21 @@ std::filesystem::path folder_of(std::string_view spec, std::string_view kind) {
   return folder;
 }
 
+// The file of "text:FILE". Errors: DataError.
+std::unique_ptr<ByteSource> open_text(std::string_view spec) {
+  const std::string_view file = spec.substr(kText.size());
+  if (file.empty() || file.find('\0') != std::string_view::npos)
+    throw DataError("data " + in_quotes(spec) + " name no file: give its path (--data text:FILE)");
+  return open_file(file);
+}
+
+// Errors: DataError for a model of texts.
+void check_images(std::string_view spec, const SampleSpec& sample) {
+  if (sample.text())
+    throw DataError("data " + in_quotes(spec) +
+                    " are images, and the model takes text: use synthetic, founding-documents or text:FILE (--data)");
+}
+
 struct FolderFormat {
   std::string_view kind;
   ImageSet (*read)(const std::filesystem::path& folder, Split split);
@@ -58,17 +77,23 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
                                       std::uint64_t seed) {
   const std::string name(spec);
   if (spec == "synthetic") return make_synthetic(name, sample, nominal_samples, seed);
+  if (spec == "founding-documents")
+    return std::make_unique<TextDataset>(name, sample, *open_embedded("bench/data/us-founding-documents.txt"), seed);
+  if (spec.substr(0, kText.size()) == kText) return std::make_unique<TextDataset>(name, sample, *open_text(spec), seed);
   if (spec == "digits") {
+    check_images(spec, sample);
     auto [train, test] = read_digits();
     return std::make_unique<ImageDataset>(name, sample, std::move(train), std::move(test));
   }
   for (const auto& [kind, read] : kFolderFormats) {
     if (spec.substr(0, kind.size()) != kind) continue;
+    check_images(spec, sample);
     const std::filesystem::path folder = folder_of(spec, kind);
     ImageSet train = read(folder, Split::train);
     return std::make_unique<ImageDataset>(name, sample, std::move(train), read(folder, Split::test));
   }
-  throw DataError("unknown data " + in_quotes(spec) + ": use synthetic, digits, idx:DIR or cifar10:DIR (--data)");
+  throw DataError("unknown data " + in_quotes(spec) +
+                  ": use synthetic, digits, founding-documents, idx:DIR, cifar10:DIR or text:FILE (--data)");
 }
 
 }  // namespace epochbench

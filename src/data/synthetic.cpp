@@ -4,12 +4,13 @@
 #include <utility>
 
 #include "epochbench/philox.h"
+#include "src/data/text.h"
 
 namespace epochbench {
 namespace {
 
 // Counter: (element / 4, sample, what, stream).
-constexpr std::uint32_t kImage = 0, kLabel = 1;
+constexpr std::uint32_t kImage = 0, kLabel = 1, kText = 2;
 
 class SyntheticDataset final : public Dataset {
  public:
@@ -22,6 +23,14 @@ class SyntheticDataset final : public Dataset {
 
   void fill(Split, std::int64_t index, std::uint64_t, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override {
+    if (sample_.text())
+      fill_text(index, text_row(sample_, row, inputs));
+    else
+      fill_image(index, row, inputs);
+  }
+
+ private:
+  void fill_image(std::int64_t index, std::int64_t row, std::span<const std::span<std::byte>> inputs) const {
     const std::int64_t elements = sample_.height * sample_.width * sample_.channels;
     float* image = reinterpret_cast<float*>(inputs[0].data()) + row * elements;
     for (std::int64_t i = 0; i < elements; i += 4) {
@@ -31,14 +40,21 @@ class SyntheticDataset final : public Dataset {
       const float values[4] = {static_cast<float>(a), static_cast<float>(b), static_cast<float>(c), static_cast<float>(d)};
       std::copy_n(values, std::min<std::int64_t>(4, elements - i), image + i);
     }
-    if (inputs.size() > 1) {
-      const std::uint64_t word = draw(0, index, kLabel)[0];
-      const std::uint64_t label = (word * static_cast<std::uint64_t>(sample_.classes)) >> 32;
-      reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = static_cast<std::int32_t>(label);
-    }
+    if (inputs.size() > 1) reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = one_of_classes(draw(0, index, kLabel)[0]);
   }
 
- private:
+  void fill_text(std::int64_t index, const TextRow& row) const {
+    for (std::size_t i = 0; i < row.ids.size(); i += 4) {
+      const PhiloxBlock words = draw(static_cast<std::uint32_t>(i / 4), index, kText);
+      for (std::size_t lane = 0; lane < 4 && i + lane < row.ids.size(); ++lane) row.ids[i + lane] = one_of_classes(words[lane]);
+    }
+    mask(row.ids, row.positions, row.labels, static_cast<std::int32_t>(sample_.classes), {seed_, 0, index});
+  }
+
+  std::int32_t one_of_classes(std::uint32_t word) const {
+    return static_cast<std::int32_t>((std::uint64_t{word} * static_cast<std::uint64_t>(sample_.classes)) >> 32);
+  }
+
   PhiloxBlock draw(std::uint32_t block, std::int64_t index, std::uint32_t what) const {
     return philox(seed_, {block, static_cast<std::uint32_t>(index), what, static_cast<std::uint32_t>(RandomStream::synthetic)});
   }

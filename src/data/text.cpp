@@ -1,0 +1,126 @@
+#include "src/data/text.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "epochbench/philox.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::int64_t kTestEvery = 10;  // the last of so many windows is test
+
+// Words of one Philox stream, one after the other.
+class Words {
+ public:
+  explicit Words(const MaskingKey& key) : key_(key) {}
+
+  // 0 to bound - 1. Scaling instead of rejection: the bias is at most bound / 2^32.
+  std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>((std::uint64_t{next()} * bound) >> 32); }
+
+ private:
+  std::uint32_t next() {
+    const std::uint32_t lane = drawn_ % 4;
+    if (lane == 0) {
+      block_ = philox(key_.seed, {drawn_ / 4, static_cast<std::uint32_t>(key_.epoch), static_cast<std::uint32_t>(key_.window),
+                                  static_cast<std::uint32_t>(RandomStream::masking)});
+    }
+    ++drawn_;
+    return block_[lane];
+  }
+
+  const MaskingKey key_;
+  PhiloxBlock block_{};
+  std::uint32_t drawn_ = 0;
+};
+
+std::vector<std::uint8_t> read_all(ByteSource& source) {
+  constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+  std::vector<std::uint8_t> bytes;
+  for (std::size_t had = 0, got = kChunkBytes; got == kChunkBytes; had += got) {
+    bytes.resize(had + kChunkBytes);
+    got = source.read(std::span(bytes).subspan(had));
+    bytes.resize(had + got);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels,
+          std::int32_t random_ids, const MaskingKey& key) {
+  constexpr std::size_t kLongest = 512;
+  if (ids.size() < 3 || ids.size() > kLongest || positions.size() > ids.size() - 2)
+    throw std::invalid_argument("mask: " + std::to_string(positions.size()) + " positions of a sequence of " +
+                                std::to_string(ids.size()) + "; a sequence of 3 to " + std::to_string(kLongest) +
+                                " has room for 2 fewer");
+  std::array<std::int32_t, kLongest> candidates;
+  const auto count = static_cast<std::uint32_t>(ids.size() - 2);
+  for (std::uint32_t i = 0; i < count; ++i) candidates[i] = static_cast<std::int32_t>(i) + 1;
+  Words words(key);
+  // The beginning of a Fisher-Yates shuffle.
+  for (std::uint32_t i = 0; i < positions.size(); ++i) {
+    std::swap(candidates[i], candidates[i + words.below(count - i)]);
+    positions[i] = candidates[i];
+  }
+  std::sort(positions.begin(), positions.end());
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    std::int32_t& id = ids[static_cast<std::size_t>(positions[i])];
+    if (!labels.empty()) labels[i] = id;
+    const std::uint32_t tenth = words.below(10);
+    if (tenth < 8)
+      id = kMaskId;
+    else if (tenth == 8)
+      id = static_cast<std::int32_t>(words.below(static_cast<std::uint32_t>(random_ids)));
+  }
+}
+
+TextRow text_row(const SampleSpec& sample, std::int64_t row, std::span<const std::span<std::byte>> inputs) {
+  const auto row_of = [&](std::size_t input, std::int64_t width) -> std::span<std::int32_t> {
+    return {reinterpret_cast<std::int32_t*>(inputs[input].data()) + row * width, static_cast<std::size_t>(width)};
+  };
+  TextRow result{row_of(0, sample.sequence), row_of(1, sample.predictions), {}};
+  if (inputs.size() > 2) result.labels = row_of(2, sample.predictions);
+  return result;
+}
+
+TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed)
+    : name_(std::move(name)), sample_(sample), seed_(seed) {
+  if (!sample_.text())
+    throw DataError("data " + in_quotes(name_) + " are a text, and the model takes images: use synthetic or images (--data), " +
+                    "or a model that takes text");
+  if (sample_.classes < kTextVocabulary)
+    throw DataError("data " + in_quotes(name_) + " have " + std::to_string(kTextVocabulary) + " ids, the model knows " +
+                    std::to_string(sample_.classes) + ": use a model with a larger vocabulary");
+  bytes_ = read_all(source);
+  const std::int64_t window = sample_.sequence - 2, size = static_cast<std::int64_t>(bytes_.size());
+  if (size == 0) throw DataError("data file " + source.name() + " is empty: name a file with text (--data text:FILE)");
+  windows_ = size / window;
+  if (windows_ == 0)
+    throw DataError("data file " + source.name() + " has " + std::to_string(size) + " bytes, fewer than one window of " +
+                    std::to_string(window) + ": name a longer text, or use a shorter sequence");
+  if (windows_ > std::numeric_limits<std::uint32_t>::max())
+    throw DataError("data file " + source.name() + " has more windows than can be counted: name a shorter text");
+}
+
+std::int64_t TextDataset::samples(Split split) const {
+  const std::int64_t test = windows_ / kTestEvery;
+  return split == Split::test ? test : windows_ - test;
+}
+
+void TextDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
+                       std::span<const std::span<std::byte>> inputs) const {
+  const bool training = split == Split::train;
+  const std::int64_t window = training ? index + index / (kTestEvery - 1) : kTestEvery * (index + 1) - 1;
+  const TextRow target = text_row(sample_, row, inputs);
+  target.ids.front() = kClsId;
+  std::copy_n(bytes_.begin() + window * (sample_.sequence - 2), sample_.sequence - 2, target.ids.begin() + 1);
+  target.ids.back() = kSepId;
+  mask(target.ids, target.positions, target.labels, kByteIds, {seed_, training ? epoch : 0, window});
+}
+
+}  // namespace epochbench

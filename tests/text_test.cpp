@@ -1,0 +1,238 @@
+// Texts: which bytes a window holds, which positions are masked and how, and texts that are no data for a model.
+#include "src/data/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "epochbench/embedded.h"
+#include "src/data/loader.h"
+#include "support/data_files.h"
+
+namespace epochbench {
+namespace {
+
+using test::expect_data_error;
+using test::TemporaryFolder;
+
+SampleSpec texts(std::int64_t sequence, std::int64_t classes = 30522) {
+  return {.classes = classes, .sequence = sequence, .predictions = std::max<std::int64_t>(1, 20 * sequence / 128)};
+}
+
+// Host memory of one batch of texts: ids, positions, labels, each -99 before it is filled.
+struct TextMemory {
+  TextMemory(std::int64_t batch, const SampleSpec& sample)
+      : ids(static_cast<std::size_t>(batch * sample.sequence), -99),
+        positions(static_cast<std::size_t>(batch * sample.predictions), -99),
+        labels(positions) {
+    for (std::vector<std::int32_t>* values : {&ids, &positions, &labels})
+      inputs.push_back(std::as_writable_bytes(std::span(*values)));
+  }
+  // The ids as they were before masking.
+  std::vector<std::int32_t> restored() const {
+    std::vector<std::int32_t> text = ids;
+    for (std::size_t i = 0; i < positions.size(); ++i) text[static_cast<std::size_t>(positions[i])] = labels[i];
+    return text;
+  }
+  std::vector<std::int32_t> ids, positions, labels;
+  std::vector<std::span<std::byte>> inputs;
+};
+
+TextDataset text_data(const std::string& bytes, const SampleSpec& sample, std::uint64_t seed = 0) {
+  const auto source = open_memory("'test'", bytes);
+  return TextDataset("text:test", sample, *source, seed);
+}
+
+std::string counting(std::size_t size) {
+  std::string bytes;
+  for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(i * 7 % 256);
+  return bytes;
+}
+
+TEST(Text, WindowsFollowEachOtherAndEveryTenthIsTest) {
+  const SampleSpec sample = texts(16);
+  const std::string bytes = counting(14 * 25 + 13);  // the last 13 bytes are no window
+  const TextDataset data = text_data(bytes, sample);
+  ASSERT_EQ(data.samples(Split::train), 23);
+  ASSERT_EQ(data.samples(Split::test), 2);
+  TextMemory memory(1, sample);
+  for (std::int64_t window = 0, train = 0, test = 0; window < 25; ++window) {
+    const bool is_test = window % 10 == 9;
+    data.fill(is_test ? Split::test : Split::train, is_test ? test++ : train++, 3, 0, memory.inputs);
+    const std::vector<std::int32_t> text = memory.restored();
+    EXPECT_EQ(text.front(), 257);
+    EXPECT_EQ(text.back(), 258);
+    for (std::int64_t i = 0; i < 14; ++i)
+      ASSERT_EQ(text[static_cast<std::size_t>(i + 1)],
+                static_cast<std::uint8_t>(bytes[static_cast<std::size_t>(14 * window + i)]))
+          << "window " << window << ", byte " << i;
+  }
+}
+
+TEST(Text, PositionsAreDistinctBytesInAscendingOrder) {
+  for (std::int64_t sequence : {3, 4, 13, 128, 512}) {
+    const SampleSpec sample = texts(sequence);
+    const TextDataset data = text_data(counting(5 * 512), sample);
+    TextMemory memory(1, sample);
+    for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
+      data.fill(Split::train, 0, epoch, 0, memory.inputs);
+      EXPECT_EQ(std::set<std::int32_t>(memory.positions.begin(), memory.positions.end()).size(),
+                static_cast<std::size_t>(sample.predictions));
+      EXPECT_TRUE(std::is_sorted(memory.positions.begin(), memory.positions.end()));
+      EXPECT_GE(memory.positions.front(), 1);
+      EXPECT_LE(memory.positions.back(), sequence - 2);
+    }
+  }
+}
+
+TEST(Text, EveryPositionIsChosenEquallyOften) {
+  const SampleSpec sample = texts(18);  // 2 of 16 positions
+  const TextDataset data = text_data(counting(160), sample);
+  TextMemory memory(1, sample);
+  constexpr int kDraws = 8000;
+  std::vector<int> counts(18);
+  for (std::uint64_t epoch = 0; epoch < kDraws; ++epoch) {
+    data.fill(Split::train, 1, epoch, 0, memory.inputs);
+    for (std::int32_t position : memory.positions) ++counts[static_cast<std::size_t>(position)];
+  }
+  const double expected = kDraws * 2.0 / 16;
+  for (std::size_t i = 1; i <= 16; ++i) EXPECT_NEAR(counts[i], expected, 5 * std::sqrt(expected)) << i;
+}
+
+TEST(Text, EightOfTenAreMaskedOneIsAnyByteOneStays) {
+  const SampleSpec sample = texts(128);
+  const TextDataset data = text_data(std::string(126, '\0'), sample);  // so that a random byte shows
+  TextMemory memory(1, sample);
+  constexpr int kEpochs = 2000;
+  int masked = 0, random = 0, stayed = 0;
+  std::set<std::int32_t> bytes;
+  for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch) {
+    data.fill(Split::train, 0, epoch, 0, memory.inputs);
+    for (std::int32_t position : memory.positions) {
+      const std::int32_t id = memory.ids[static_cast<std::size_t>(position)];
+      (id == kMaskId ? masked : id == 0 ? stayed : random) += 1;
+      if (id != kMaskId) bytes.insert(id);
+    }
+  }
+  const double all = kEpochs * 20.0, tenth = all / 10;
+  EXPECT_NEAR(masked, 8 * tenth, 5 * std::sqrt(1.6 * tenth));
+  EXPECT_NEAR(random, tenth * 255 / 256, 5 * std::sqrt(tenth));
+  EXPECT_NEAR(stayed, tenth * 257 / 256, 5 * std::sqrt(tenth));
+  EXPECT_EQ(bytes.size(), 256u);
+  EXPECT_EQ(*bytes.rbegin(), 255);
+}
+
+TEST(Text, MasksAreNewEachEpochButTheTestSplitsStay) {
+  const SampleSpec sample = texts(128);
+  const auto masks = [&](Split split, std::uint64_t seed, std::uint64_t epoch, std::int64_t index) {
+    TextMemory memory(1, sample);
+    text_data(counting(126 * 40), sample, seed).fill(split, index, epoch, 0, memory.inputs);
+    return memory.positions;
+  };
+  EXPECT_EQ(masks(Split::train, 1, 2, 3), masks(Split::train, 1, 2, 3));
+  EXPECT_NE(masks(Split::train, 1, 2, 3), masks(Split::train, 1, 3, 3));
+  EXPECT_NE(masks(Split::train, 1, 2, 3), masks(Split::train, 1, 2, 4));
+  EXPECT_NE(masks(Split::train, 1, 2, 3), masks(Split::train, 2, 2, 3));
+  EXPECT_EQ(masks(Split::test, 1, 2, 3), masks(Split::test, 1, 3, 3));
+  EXPECT_NE(masks(Split::test, 1, 2, 3), masks(Split::test, 1, 2, 2));
+  EXPECT_NE(masks(Split::test, 1, 0, 0), masks(Split::train, 1, 0, 0));
+}
+
+TEST(Text, WritesItsRowOnlyAndLabelsOnlyWhereTheyAreAskedFor) {
+  const SampleSpec sample = texts(16);
+  TextMemory memory(3, sample);
+  text_data(counting(14), sample).fill(Split::train, 0, 0, 1, std::span(memory.inputs).first(2));
+  for (std::size_t i = 0; i < memory.ids.size(); ++i) EXPECT_EQ(memory.ids[i] == -99, i / 16 != 1);
+  for (std::size_t i = 0; i < memory.positions.size(); ++i) EXPECT_EQ(memory.positions[i] == -99, i / 2 != 1);
+  for (std::int32_t label : memory.labels) EXPECT_EQ(label, -99);
+}
+
+TEST(Text, PaddedRowsOfAnEvaluationStayInRangeAndCarryNoLabel) {
+  const SampleSpec sample = texts(16);
+  const TextDataset data = text_data(counting(14 * 50), sample);
+  std::vector<TextMemory> slots(kInputSlots, TextMemory(3, sample));
+  for (TextMemory& slot : slots) {
+    slot.inputs.clear();
+    for (std::vector<std::int32_t>* values : {&slot.ids, &slot.positions, &slot.labels})
+      slot.inputs.push_back(std::as_writable_bytes(std::span(*values)));
+  }
+  Loader loader(data, {.batch = 3}, 3, [&](InputSlot slot, int input) {
+    return slots[static_cast<std::size_t>(slot)].inputs[static_cast<std::size_t>(input)];
+  });
+  loader.begin_evaluation();
+  loader.release(loader.next().slot);
+  const BatchSource::Batch batch = loader.next();
+  ASSERT_EQ(batch.samples, 2);
+  const TextMemory& memory = slots[static_cast<std::size_t>(batch.slot)];
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(memory.labels[i] == -1, i >= 4) << i;
+    EXPECT_GE(memory.positions[i], 0);
+    EXPECT_LT(memory.positions[i], 16);
+  }
+  for (std::int32_t id : memory.ids) EXPECT_TRUE(id >= 0 && id < kTextVocabulary) << id;
+}
+
+TEST(FoundingDocuments, AreThoseThatTheContractStates) {
+  const std::string_view text = *embedded_file("bench/data/us-founding-documents.txt");
+  ASSERT_EQ(text.size(), 54676u);
+  const SampleSpec sample = texts(128);
+  const auto data = open_dataset("founding-documents", sample, 0, 0);
+  EXPECT_EQ(data->name(), "founding-documents");
+  EXPECT_FALSE(data->synthetic());
+  EXPECT_EQ(data->samples(Split::train), 390);
+  EXPECT_EQ(data->samples(Split::test), 43);
+  TextMemory memory(1, sample);
+  data->fill(Split::train, 0, 0, 0, memory.inputs);
+  std::string first;
+  for (std::int32_t id : memory.restored()) first += static_cast<char>(id);
+  EXPECT_EQ(first.substr(1, 126), text.substr(0, 126));
+}
+
+TEST(SyntheticText, IsUniformOverTheVocabularyAndMaskedOnce) {
+  const SampleSpec sample = texts(128, 1000);
+  const auto data = open_dataset("synthetic", sample, 87599, 5);
+  EXPECT_EQ(data->samples(Split::train), 87599);
+  TextMemory memory(1, sample), again(1, sample);
+  std::vector<int> counts(10);
+  int masked = 0;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    data->fill(Split::train, i, 0, 0, memory.inputs);
+    data->fill(Split::train, i, 7, 0, again.inputs);
+    ASSERT_EQ(memory.ids, again.ids);
+    ASSERT_EQ(memory.positions, again.positions);
+    for (std::int32_t id : memory.restored()) {
+      ASSERT_TRUE(id >= 0 && id < 1000) << id;
+      ++counts[static_cast<std::size_t>(id / 100)];
+    }
+    masked += static_cast<int>(std::count(memory.ids.begin(), memory.ids.end(), kMaskId));
+  }
+  for (int count : counts) EXPECT_NEAR(count, 1280, 5 * std::sqrt(1280.0));
+  EXPECT_NEAR(masked, 1600, 5 * std::sqrt(320.0) + 13);  // of 12,800 ids, 12.8 are 259 by chance
+}
+
+TEST(TextErrors, SayWhatIsWrongAndHowToMendIt) {
+  const TemporaryFolder folder;
+  folder.write("empty", "");
+  folder.write("short", std::string(125, 'x'));
+  folder.write_gzip("long.gz", std::string(126, 'x'));
+  const auto open = [&](const std::string& file, const SampleSpec& sample) {
+    return open_dataset("text:" + (folder.path() / file).string(), sample, 0, 0);
+  };
+  const SampleSpec images{28, 28, 1, 10};
+  EXPECT_EQ(open("long.gz", texts(128))->samples(Split::train), 1);
+  expect_data_error([&] { open("empty", texts(128)); }, {"empty'", "is empty", "text:FILE"});
+  expect_data_error([&] { open("short", texts(128)); }, {"125 bytes", "126", "shorter sequence"});
+  expect_data_error([&] { open("missing", texts(128)); }, {"missing'", "cannot be found"});
+  expect_data_error([&] { open("", texts(128)); }, {"not a regular file"});
+  expect_data_error([&] { open_dataset("text:", texts(128), 0, 0); }, {"'text:'", "no file"});
+  expect_data_error([&] { open("long.gz", images); }, {"the model takes images"});
+  expect_data_error([&] { open("long.gz", texts(128, 259)); }, {"260 ids", "259"});
+  expect_data_error([&] { open_dataset("founding-documents", images, 0, 0); }, {"the model takes images"});
+  for (const char* spec : {"digits", "idx:/", "cifar10:/"})
+    expect_data_error([&] { open_dataset(spec, texts(128), 0, 0); }, {"the model takes text"});
+}
+
+}  // namespace
+}  // namespace epochbench
