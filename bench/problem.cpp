@@ -9,8 +9,9 @@
 namespace epochbench::bench {
 namespace {
 
-// Keeps products of several sizes within 63 bits' reach; no benchmark is larger along one axis.
 constexpr std::int64_t kMaxSize = 1 << 28;
+// Of the product of a line's sizes: no count of elements overflows, and no call takes hours.
+constexpr double kMaxWork = 0x1p50;
 
 std::int64_t parse_size(const std::string& text, const std::string& where, const std::string& word) {
   std::int64_t value = -1;
@@ -34,6 +35,10 @@ Problem parse(const std::string& line, const std::string& where) {
       throw std::runtime_error(where + ": '" + name + "' is given twice");
     problem.text += " " + word;
   }
+  double work = 1;
+  for (const auto& [name, size] : problem.sizes) work *= static_cast<double>(std::max<std::int64_t>(size, 1));
+  if (work > kMaxWork)
+    throw std::runtime_error(where + ": '" + problem.text + "' is too large; its sizes may multiply to 2^50 at most");
   return problem;
 }
 

@@ -9,8 +9,9 @@
 namespace epochbench::bench {
 namespace {
 
-constexpr double kTurnSeconds = 0.05;  // of the kernel between two bursts
-constexpr double kBurstSeconds = 0.005;
+// As long as each other, so that the scheduler treats them alike on a machine that is shared.
+constexpr double kTurnSeconds = 0.03;  // of the kernel between two bursts
+constexpr double kBurstSeconds = 0.03;
 // Idle OpenMP threads spin for some milliseconds; a burst beside them would measure half a machine.
 constexpr std::chrono::milliseconds kCalm{10};
 

@@ -155,7 +155,26 @@ TEST(Conv2d, EveryTeamMatchesReference) {
 }
 
 // Enough weights that the threads divide the output channels among themselves instead of adding up.
-TEST(Conv2d, LargeWeightsMatchReference) { check(make_shape(1, 3, 3, 256, 300, 3, 3, 1, 1), {1, 2, 3, 4}); }
+TEST(Conv2d, LargeWeightsMatchReference) { check(make_shape(1, 3, 3, 256, 300, 3, 3, 1, 1), {1, 2, 3, 4, 16}); }
+
+// Inside of a parallel region the runtime grants a team of one, whatever the kernel asks for.
+TEST(Conv2d, FewerThreadsThanAskedForGiveTheSameResult) {
+  const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 2, 1);
+  const Operands operands(shape);
+  for (cpu::Isa isa : cpu::kIsas) {
+    if (!cpu::available(isa)) continue;
+    SCOPED_TRACE(describe(cpu::kernels(isa), shape, 6));
+    const Results expected = run(cpu::kernels(isa), shape, operands, 6);
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    {
+      const Results actual = run(cpu::kernels(isa), shape, operands, 6);
+      test::expect_close(actual.y, expected.y, test::kExact);
+      test::expect_close(actual.dx, expected.dx, test::kExact);
+      test::expect_close(actual.dweight, expected.dweight, test::kExact);
+    }
+  }
+}
 
 TEST(Conv2d, RepeatsBitForBit) {
   const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 1, 1);

@@ -108,6 +108,20 @@ TEST(Gemm, RepeatsBitForBit) {
   }
 }
 
+// Inside of a parallel region the runtime grants a team of one, whatever the kernel asks for.
+TEST(Gemm, FewerThreadsThanAskedForGiveTheSameResult) {
+  const Case test{{150, 200, 520, true, true}, false, true, 6};
+  const GuardedBuffer<float> a = random_floats(150 * 520, 4), b = random_floats(200 * 520, 5), bias(0);
+  for (cpu::Isa isa : cpu::kIsas) {
+    if (!cpu::available(isa)) continue;
+    SCOPED_TRACE(describe(cpu::kernels(isa), test));
+    const GuardedBuffer<float> expected = run(cpu::kernels(isa), test, a, b, bias);
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    test::expect_close(run(cpu::kernels(isa), test, a, b, bias), expected, test::kExact);
+  }
+}
+
 TEST(Gemm, NotANumberStaysOne) {
   for (cpu::Isa isa : cpu::kIsas) {
     if (!cpu::available(isa)) continue;

@@ -1,4 +1,5 @@
 // What reaches people and the disk: atomic files, the anonymous form, units, tables.
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -132,7 +133,11 @@ TEST(Units, ThreeDigitsAndAUnit) {
   EXPECT_EQ(format_si(999.6, "B/s"), "1.00 kB/s");
   EXPECT_EQ(format_bytes(1536), "1.50 KiB");
   EXPECT_EQ(format_percent(0.975), "97.5 %");
-  EXPECT_EQ(format_usd(0.000123), "$0.000123");
+  EXPECT_EQ(significant(9.996, 3), "10.0");
+  EXPECT_EQ(significant(4.56e-7, 3), "4.56e-07");
+  EXPECT_EQ(significant(0, 3), "0");
+  EXPECT_EQ(significant(std::nan(""), 3), "-");
+  EXPECT_EQ(format_usd(0.0000123), "$0.0000123");
   EXPECT_EQ(format_usd(12.3), "$12.30");
   EXPECT_EQ(format_count(1281167), "1,281,167");
   EXPECT_EQ(format_count(-1281167), "-1,281,167");

@@ -14,14 +14,14 @@ namespace {
 std::atomic<long> allocations = 0;
 }
 
-// Counts every allocation of this program.
-void* operator new(std::size_t size) {
+// Counts every allocation of this program. Not inlined, as the compiler would see a pair that does not match.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size ? size : 1)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace epochbench {
 namespace {

@@ -23,17 +23,24 @@ void add_part(float* y, const float* a, const float* b, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
 }
 
-// sum [width] += the sum over rows of x [rows, width]: four rows in float, the rest in double.
-void sum_rows(double* sum, const float* x, std::int64_t rows, std::int64_t width) {
-  std::int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) {
-    const float *x0 = x + r * width, *x1 = x0 + width, *x2 = x1 + width, *x3 = x2 + width;
+// bias [width], over n elements of rows that are `width` wide.
+void add_bias(float* y, const float* x, const float* bias, std::int64_t n, std::int64_t width) {
+  for_each_in_rows(n, width, [=](std::int64_t at, std::int64_t i) { y[at] = x[at] + bias[i]; });
+}
+
+// sum [width] += the sum over rows of x, n elements in rows that are `width` wide: four in float, the rest in double.
+void sum_rows(double* sum, const float* x, std::int64_t n, std::int64_t width) {
+  const Fours fours = fours_of(n, width);
+  for (std::int64_t at = 0; at < fours.stride; at += width) {
+    const float *x0 = x + at, *x1 = x0 + fours.stride, *x2 = x1 + fours.stride, *x3 = x2 + fours.stride;
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) sum[i] += (x0[i] + x1[i]) + (x2[i] + x3[i]);
   }
-  for (; r < rows; ++r)
+  for (std::int64_t at = fours.rest; at < n; at += width) {
+    const std::int64_t length = min_of(width, n - at);
 #pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) sum[i] += x[r * width + i];
+    for (std::int64_t i = 0; i < length; ++i) sum[i] += x[at + i];
+  }
 }
 
 }  // namespace
@@ -64,7 +71,7 @@ void add(float* y, const float* a, const float* b, std::int64_t n, int threads) 
 
 void bias_add(float* y, const float* x, const float* bias, std::int64_t rows, std::int64_t channels, int threads) {
   const std::int64_t lanes = lanes_of(channels), width = lanes * channels;
-  float repeated[2 * kWideRow];  // wide rows of several lanes are shorter than that
+  float repeated[kMaxWideRow];
   const float* wide_bias = bias;
   if (lanes > 1) {
     repeat(repeated, bias, channels, lanes, {0, channels});
@@ -73,8 +80,7 @@ void bias_add(float* y, const float* x, const float* bias, std::int64_t rows, st
 #pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
   {
     const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), lanes);
-    for (std::int64_t i = part.begin * channels; i < part.end * channels; i += width)
-      add_part(y + i, x + i, wide_bias, min_of(width, part.end * channels - i));
+    add_bias(y + part.begin * channels, x + part.begin * channels, wide_bias, (part.end - part.begin) * channels, width);
   }
 }
 
@@ -84,12 +90,9 @@ void bias_add_grad(float* dbias, const float* dy, std::int64_t rows, std::int64_
   {
     const int thread = omp_get_thread_num(), team = omp_get_num_threads();
     const Range part = part_of(rows, thread, team, lanes);
-    const std::int64_t wide_rows = (part.end - part.begin) / lanes, rest = (part.end - part.begin) % lanes;
-    const float* first = dy + part.begin * channels;
     double* sum = thread_scratch(workspace, channels, thread).first;
     for (std::int64_t i = 0; i < width; ++i) sum[i] = 0;
-    sum_rows(sum, first, wide_rows, width);
-    sum_rows(sum, first + wide_rows * width, rest > 0, rest * channels);
+    sum_rows(sum, dy + part.begin * channels, (part.end - part.begin) * channels, width);
     sum_lanes(sum, channels, lanes);
 #pragma omp barrier
     const Range mine = part_of(channels, thread, team, 16);

@@ -97,17 +97,15 @@ Phase make_phase(const Conv2dShape& s, const float* dy, std::int64_t index, int 
 // Packs the share of `part` of the phase's weights: panels of input channels, deep in (taps descending, output channels).
 void pack_phase(const Conv2dShape& s, const Phase& phase, const float* weight, float* packed, int part, int parts) {
   const std::int64_t stride = s.kernel_height * s.kernel_width * s.channels;  // between output channels
-  const Range panels = part_of(divide_up(s.channels, kPanelColumns), part, parts, 1);
-  for (std::int64_t channel = panels.begin * kPanelColumns; channel < min_of(panels.end * kPanelColumns, s.channels);
-       channel += kPanelColumns) {
+  const std::int64_t width = phase.windows.kernel_width, taps = phase.windows.kernel_height * width;
+  const Range pieces = part_of(divide_up(s.channels, kPanelColumns) * taps, part, parts, 1);
+  for (std::int64_t i = pieces.begin; i < pieces.end; ++i) {
+    const std::int64_t channel = i / taps * kPanelColumns, tap = i % taps, from_last = taps - 1 - tap;
     const std::int64_t columns = min_of(kPanelColumns, s.channels - channel);
-    float* target = packed + channel * phase.depth;
-    for (std::int64_t i = phase.windows.kernel_height - 1; i >= 0; --i)
-      for (std::int64_t j = phase.windows.kernel_width - 1; j >= 0; --j) {
-        const std::int64_t row = phase.rows.first_tap + i * s.stride, column = phase.columns.first_tap + j * s.stride;
-        pack_panel(target, weight + (row * s.kernel_width + column) * s.channels + channel, stride, s.out_channels, columns);
-        target += s.out_channels * panel_vectors(columns) * kLanes;
-      }
+    const std::int64_t row = phase.rows.first_tap + from_last / width * s.stride;
+    const std::int64_t column = phase.columns.first_tap + from_last % width * s.stride;
+    pack_panel(packed + channel * phase.depth + tap * s.out_channels * panel_vectors(columns) * kLanes,
+               weight + (row * s.kernel_width + column) * s.channels + channel, stride, s.out_channels, columns);
   }
 }
 
@@ -155,11 +153,12 @@ void conv2d(float* y, const float* x, const float* weight, const Conv2dShape& sh
     // The runtime may grant fewer threads than there are parts.
     const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
     for (int part = thread; part < plan.team; part += granted) {
-      const Range panels = part_of(divide_up(shape.out_channels, kPanelColumns), part, plan.team, 1);
-      for (std::int64_t channel = panels.begin * kPanelColumns;
-           channel < min_of(panels.end * kPanelColumns, shape.out_channels); channel += kPanelColumns)
-        pack_panel_transposed(packed + channel * depth, weight + channel * depth, depth, depth,
-                              min_of(kPanelColumns, shape.out_channels - channel));
+      const Range pieces = part_of(pack_pieces(shape.out_channels, depth), part, plan.team, 1);
+      for (std::int64_t i = pieces.begin; i < pieces.end; ++i) {
+        const PackPiece piece = pack_piece(shape.out_channels, depth, i);
+        pack_panel_transposed(packed + piece.offset, weight + piece.column * depth + piece.k, depth, piece.depth,
+                              piece.columns);
+      }
     }
 #pragma omp barrier
     for (int part = thread; part < plan.team; part += granted)

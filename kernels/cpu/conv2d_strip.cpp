@@ -1,3 +1,4 @@
+// How large strips are, and how they are made.
 #include "kernels/cpu/conv2d_strip.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {

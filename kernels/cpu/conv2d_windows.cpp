@@ -1,3 +1,4 @@
+// The loops around the microkernel: strips, passes over the depth, panels of weights, rows, tiles.
 #include "kernels/cpu/conv2d_windows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {

@@ -10,7 +10,7 @@
 #include "epochbench/backend.h"
 #include "src/cli/commands.h"
 #include "src/cli/errors.h"
-#include "src/measure/case.h"
+#include "src/cli/machine.h"
 #include "src/measure/environment.h"
 #include "src/report/result_json.h"
 #include "src/report/table.h"
@@ -58,8 +58,8 @@ std::optional<std::string> why_no_gpu() {
 
 std::string flops_or_dash(const CpuInfo& cpu, const char* precision) {
   const auto found = cpu.peak_flops_per_second.find(precision);
-  return found != cpu.peak_flops_per_second.end() && found->second ? format_si(*found->second, "FLOP/s")
-                                                                   : "not known (the CPU has no such instruction)";
+  return found != cpu.peak_flops_per_second.end() && found->second ? format_si(*found->second, "FLOP/s") + ", measured"
+                                                                   : "not known";
 }
 
 void print_text(const CpuInfo& cpu, const std::optional<std::string>& no_gpu, const std::vector<Meter>& all_meters) {
@@ -77,7 +77,7 @@ void print_text(const CpuInfo& cpu, const std::optional<std::string>& no_gpu, co
               bytes(cpu.l3_bytes).c_str());
   std::printf("memory            %s\n", bytes(cpu.memory_bytes).c_str());
   std::printf("frequency scaling %s\n", cpu.frequency_scaling.c_str());
-  std::printf("fp32 peak         %s, measured\n", flops_or_dash(cpu, "fp32").c_str());
+  std::printf("fp32 peak         %s\n", flops_or_dash(cpu, "fp32").c_str());
   std::printf("bf16 peak         %s\n", flops_or_dash(cpu, "bf16").c_str());
   std::printf("memory bandwidth  %s\n", cpu.memory_bandwidth_bytes_per_second
                                             ? (format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s") + ", measured").c_str()
@@ -93,9 +93,7 @@ void print_text(const CpuInfo& cpu, const std::optional<std::string>& no_gpu, co
 int info_command(bool json) {
   const Context context = describe_context({});
   CpuInfo cpu = context.cpu;
-  const Peaks peaks = measure_peaks_in_child(own_binary(), default_threads());
-  cpu.peak_flops_per_second = {{"fp32", peaks.fp32_flops_per_second}, {"bf16", peaks.bf16_flops_per_second}};
-  cpu.memory_bandwidth_bytes_per_second = peaks.memory_bandwidth_bytes_per_second;
+  measure_peaks_of(cpu);
   const std::optional<std::string> no_gpu = why_no_gpu();
   const std::vector<Meter> all_meters = meters(no_gpu);
   if (!json) {

@@ -90,7 +90,7 @@ PlannedCase plan_one(const CaseDraft& draft, int threads_by_default) {
 
 std::string run_name(const CaseDraft& draft, int default_threads) {
   const std::string backend = draft.device.substr(0, draft.device.find(':'));
-  std::map<std::string, std::string> settings;  // sorted by key
+  std::map<std::string, std::string> settings;  // sorted by key; dropout is none of them, as no model has any
   if (data_of(draft) != draft.model.family->default_data) settings["data"] = data_of(draft);
   if (draft.device != "cpu" && draft.device != "cuda:0") settings["device"] = draft.device;
   if (draft.epoch_samples) settings["epoch-samples"] = std::to_string(*draft.epoch_samples);

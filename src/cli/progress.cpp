@@ -47,7 +47,7 @@ std::string describe(const Progress& progress) {
   if (progress.relative_noise) text += "  ±" + format_percent(*progress.relative_noise);
   if (progress.loss) text += "  loss " + significant(*progress.loss, 3);
   if (progress.eval_value) text += "  test " + significant(*progress.eval_value, 3);
-  return text + "  " + format_seconds(progress.elapsed_seconds);
+  return progress.elapsed_seconds < 1 ? text : text + "  " + format_seconds(progress.elapsed_seconds);
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <optional>
 #include <set>
-
-#include <unistd.h>
+#include <utility>
 
 #include "src/analysis/parity.h"
 #include "src/cli/commands.h"
 #include "src/cli/errors.h"
+#include "src/cli/machine.h"
 #include "src/cli/numbers.h"
 #include "src/cli/planned_case.h"
 #include "src/cli/prices.h"
@@ -95,9 +95,7 @@ void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
     cpu.memory_bandwidth_bytes_per_second = earlier.memory_bandwidth_bytes_per_second;
     return;
   }
-  const Peaks peaks = measure_peaks_in_child(own_binary(), default_threads());
-  cpu.peak_flops_per_second = {{"fp32", peaks.fp32_flops_per_second}, {"bf16", peaks.bf16_flops_per_second}};
-  cpu.memory_bandwidth_bytes_per_second = peaks.memory_bandwidth_bytes_per_second;
+  measure_peaks_of(cpu);
 }
 
 Run skipped(const PlannedCase& planned) {
@@ -175,8 +173,6 @@ void tell_obstacles(const std::vector<PlannedCase>& cases) {
 
 }  // namespace
 
-std::string own_binary() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
-
 int run_command(const RunOptions& options) {
   int repetitions = 1;
   try {
@@ -214,7 +210,7 @@ int run_command(const RunOptions& options) {
   if (remaining.empty()) keeper.save(result);
   const bool written = keeper.finish(result);
   display.clear();
-  if (!options.quiet) print_summary(result, keeper.path());
+  if (!options.quiet && !result.runs.empty()) print_summary(result, keeper.path());
   if (interrupted()) return kExitInterrupted;
   return written ? exit_code(cases, result) : kExitCallIsWrong;
 }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -14,7 +12,9 @@
 
 #include "src/measure/cgroup.h"
 #include "src/measure/clock.h"
+#include "src/measure/conversation.h"
 #include "src/measure/environment.h"
+#include "src/measure/short_number.h"
 #include "src/measure/statistics.h"
 
 namespace epochbench {
@@ -22,19 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Ended {  // thrown to leave a case that gives no measurement
-  RunStatus status;
-  std::string message;
-};
-
 constexpr double kTellingSeconds = 0.2;  // below, the kernel's count of CPU time (in 10 ms) says nothing of other processes
-constexpr double kNearLimit = 0.8;       // of a group's memory limit: a kill there is taken for one by the kernel
-
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
 
 Device device_of(const CaseSpec& spec) {
   Device device;
@@ -45,77 +33,6 @@ Device device_of(const CaseSpec& spec) {
   }
   return device;
 }
-
-// One conversation with a case's process: each command gets its answer, or ends the case.
-class Conversation {
- public:
-  Conversation(const std::string& binary, const EnvironmentSettings& settings, const ProcessLimits& limits,
-               const std::function<bool()>& interrupted)
-      : interrupted_(interrupted), oom_kills_(oom_kill_count()), process_(binary, settings, limits), limits_(limits) {}
-
-  json ask(const json& command, const char* answer) {
-    process_.send(command.dump());  // a process that is gone shows at the answer, with its reason
-    std::string line;
-    switch (process_.receive(line, interrupted_)) {
-      case CaseProcess::Received::line:
-        break;
-      case CaseProcess::Received::ended:
-        throw ended_by(process_.wait());
-      case CaseProcess::Received::interrupted:
-        process_.kill();
-        throw Ended{RunStatus::interrupted, "interrupted"};
-      case CaseProcess::Received::hung:
-        process_.kill();
-        throw Ended{RunStatus::failed, "hung: the case's process neither answered nor used the CPU for " +
-                                           short_number(limits_.hung_seconds) + " s, and was killed"};
-    }
-    note_memory();
-    json message = parse_message(line, "event");
-    const std::string event = message_name(message, "event");
-    if (event == "error") {
-      const auto status = status_from_name(message.value("status", ""));
-      if (!status) throw ProtocolError("an error of an unknown status");
-      throw Ended{*status, message.value("message", "")};
-    }
-    if (event != answer) throw ProtocolError("the answer " + event + " instead of " + answer);
-    return message;
-  }
-
-  // After the last answer: it must end by itself, without an error.
-  void farewell() {
-    const CaseProcess::End end = process_.wait();
-    if (end.signal != 0 || end.exit_code != 0) throw ended_by(end);
-  }
-
- private:
-  Ended ended_by(const CaseProcess::End& end) const {
-    if (interrupted_ && interrupted_()) return {RunStatus::interrupted, "interrupted"};
-    if (end.signal == SIGKILL && killed_for_memory())
-      return {RunStatus::out_of_memory,
-              "the kernel killed the case's process for want of memory: reduce --batch or the model, or lift the limit"};
-    return {RunStatus::failed, "the case's process " + to_string(end)};
-  }
-
-  bool killed_for_memory() const {
-    const auto now = oom_kill_count();
-    if (oom_kills_ && now) return *now > *oom_kills_;
-    return near_limit_;
-  }
-
-  // Where the kernel does not count its kills, how full the group was when the process last spoke must do.
-  void note_memory() {
-    if (oom_kills_) return;
-    const auto group = cgroup_memory();
-    near_limit_ =
-        group && static_cast<double>(group->available_bytes) < (1 - kNearLimit) * static_cast<double>(group->limit_bytes);
-  }
-
-  const std::function<bool()>& interrupted_;
-  std::optional<std::int64_t> oom_kills_;
-  bool near_limit_ = false;
-  CaseProcess process_;
-  ProcessLimits limits_;
-};
 
 class Driver {
  public:
@@ -150,9 +67,9 @@ class Driver {
     steps_per_epoch_ = ready.at("steps_per_epoch");
     evaluates_ = ready.at("evaluates");
     if (spec_.stop.until && !evaluates_)
-      throw Ended{RunStatus::failed, "--until needs a test split, which this data set or mode does not have"};
+      throw CaseEnded{RunStatus::failed, "--until needs a test split, which this data set or mode does not have"};
     if (rule_.whole_epochs() && steps_per_epoch_ < 1)
-      throw Ended{RunStatus::failed, "the training split has no whole batch: reduce --batch"};
+      throw CaseEnded{RunStatus::failed, "the training split has no whole batch: reduce --batch"};
   }
 
   void begin_epoch(std::int64_t epoch) { talk_.ask({{"command", "begin_epoch"}, {"epoch", epoch}}, "epoch"); }
@@ -247,8 +164,8 @@ class Driver {
     const bool loss = spec_.stop.until && spec_.stop.until->metric == "loss";
     const double value = loss ? evaluation.loss : evaluation.accuracy;
     if (!std::isfinite(value))
-      throw Ended{RunStatus::diverged,
-                  "training diverged: the loss on the test split is no number; try a smaller --learning-rate"};
+      throw CaseEnded{RunStatus::diverged,
+                      "training diverged: the loss on the test split is no number; try a smaller --learning-rate"};
     quality_.eval_metric = loss ? "loss" : "accuracy";
     quality_.eval_value = value;
     quality_.eval_history.push_back(value);
@@ -259,7 +176,7 @@ class Driver {
 
   void fill_run() {
     const double total = std::accumulate(step_seconds_.begin(), step_seconds_.end(), 0.0), steps = static_cast<double>(taken());
-    if (!(total > 0)) throw Ended{RunStatus::failed, "the timed steps took no time"};
+    if (!(total > 0)) throw CaseEnded{RunStatus::failed, "the timed steps took no time"};
     const double rate = static_cast<double>(samples_) / total;
     timing_.step_seconds_median = median(step_seconds_);
     timing_.step_seconds_ci95 = median_interval(step_seconds_);
@@ -323,7 +240,7 @@ Run run_case(const CaseSpec& spec, const std::string& binary, const std::functio
     const EnvironmentSettings settings = openmp_settings(spec.threads, topology(affinity_cpus()), cgroup_cpu_quota());
     Conversation conversation(binary, settings, options.process, interrupted);
     Driver(spec, progress, options, conversation, run).drive();
-  } catch (const Ended& ended) {
+  } catch (const CaseEnded& ended) {
     end_with(ended.status, ended.message);
   } catch (const ProtocolError& error) {
     end_with(RunStatus::failed, std::string("the case's process sent ") + error.what());
@@ -350,7 +267,7 @@ Peaks measure_peaks_in_child(const std::string& binary, int threads) {
         conversation.ask({{"protocol", kProtocolVersion}, {"command", "calibrate"}, {"threads", threads}}, "peaks");
     conversation.farewell();
     return peaks_from_json(answer);
-  } catch (const Ended& ended) {
+  } catch (const CaseEnded& ended) {
     throw std::runtime_error("the peaks of this machine were not measured: " + ended.message);
   }
 }

@@ -72,12 +72,12 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   const bool closing = false;
 #endif
   for (int fd = 3; !closing && fd < 1024; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);  // kernels before 5.11
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGINT, &ignore, nullptr);  // survives exec
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
   execve(arguments[0], arguments, environment);
   fail();
   _exit(127);
@@ -118,10 +118,15 @@ CaseProcess::CaseProcess(const std::string& binary, const EnvironmentSettings& s
     close(sockets[1]);
     throw_errno("cannot start a case's process");
   }
+  // No signal may meet the process before it ignores SIGINT.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) become_case(parent, sockets[1], report[1], argument_pointers.data(), environment_pointers.data());
   const int fork_error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   close(sockets[1]);
   close(report[1]);
   int error = 0;

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <utility>
+
+#include "src/measure/short_number.h"
 
 namespace epochbench {
 namespace {
-
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
 
 Usage difference(const Usage& before, const Usage& after) {
   Usage used;

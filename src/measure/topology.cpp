@@ -93,6 +93,7 @@ std::vector<int> placement(std::vector<LogicalCpu> cpus) {
 }
 
 EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota) {
+  if (threads < 1) return {};
   EnvironmentSettings settings = {
       {"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}, {"GOMP_SPINCOUNT", kSpinCount}};
   const bool shared = quota && *quota < static_cast<double>(cpus.size());

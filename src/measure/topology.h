@@ -23,7 +23,7 @@ std::vector<int> placement(std::vector<LogicalCpu> cpus);
 
 // Environment of a process with `threads` OpenMP threads: its number, one core a thread, how long idle threads spin.
 // Threads are not bound where a `quota` (in CPUs) gives less than the mask, as other groups then own the cores in turn, nor
-// where there are more threads than CPUs.
+// where there are more threads than CPUs. Empty for a case without CPU threads (0).
 using EnvironmentSettings = std::vector<std::pair<std::string, std::string>>;
 EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota);
 

@@ -1,5 +1,6 @@
 #include "src/report/units.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +12,16 @@ std::string fixed(double value, int decimals) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
   return text.data();
+}
+
+std::string rounded(double value, int digits) {
+  if (!std::isfinite(value)) return "-";
+  if (value == 0) return "0";
+  // The nearest such number decides how many digits stand before the point: 9.996 is 10.0.
+  const double magnitude = std::pow(10, std::floor(std::log10(std::fabs(value))) - digits + 1);
+  const double nearest = std::round(value / magnitude) * magnitude;
+  const int before = static_cast<int>(std::floor(std::log10(std::fabs(nearest)))) + 1;
+  return fixed(nearest, std::max(0, digits - before));
 }
 
 std::string scaled(double value, double base, const char* const* prefixes, int count, const std::string& unit) {
@@ -26,13 +37,10 @@ std::string scaled(double value, double base, const char* const* prefixes, int c
 }  // namespace
 
 std::string significant(double value, int digits) {
-  if (!std::isfinite(value)) return "-";
-  if (value == 0) return "0";
-  // The rounded number decides how many digits stand before the point: 9.996 is 10.0.
-  const double magnitude = std::pow(10, std::floor(std::log10(std::fabs(value))) - digits + 1);
-  const double rounded = std::round(value / magnitude) * magnitude;
-  const int before = static_cast<int>(std::floor(std::log10(std::fabs(rounded)))) + 1;
-  return fixed(rounded, std::max(0, digits - before));
+  if (value == 0 || !(std::fabs(value) < 1e-4)) return rounded(value, digits);
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*e", digits - 1, value);
+  return text.data();
 }
 
 std::string format_seconds(double seconds) {
@@ -61,7 +69,7 @@ std::string format_percent(double fraction) {
   return fixed(fraction * 100, std::fabs(fraction) < 0.1 ? 2 : 1) + " %";
 }
 
-std::string format_usd(double usd) { return "$" + (std::fabs(usd) >= 1 ? fixed(usd, 2) : significant(usd, 3)); }
+std::string format_usd(double usd) { return "$" + (std::fabs(usd) >= 1 ? fixed(usd, 2) : rounded(usd, 3)); }
 
 std::string format_count(std::int64_t count) {
   std::string digits = std::to_string(count);

@@ -97,14 +97,6 @@ class Faults(CliTest):
         self.assertGreater(reads, len(seen))
         self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".tmp")], [])
 
-    @unittest.skipIf(SANITIZED, "sanitizers need more address space than any limit")
-    def test_a_case_beyond_the_memory_limit_is_out_of_memory(self):
-        limit = 1500 << 20
-        call = self.call("run", "--model", "mlp:width=8192,depth=4,lenet5", "--batch", "16", "--steps", "12", "--out", self.out,
-                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
-        self.assertEqual(call.returncode, 1, call.stderr)
-        self.assertEqual(self.statuses(), {"mlp:depth=4,width=8192": "out_of_memory", "lenet5": "ok"})
-
     def test_a_reader_that_goes_away_does_not_end_a_run(self):
         process = self.start("run", *QUICK, "--out", self.out)
         process.stdout.close()
@@ -113,6 +105,16 @@ class Faults(CliTest):
         self.assertEqual(process.returncode, 0)
         self.assertEqual(self.statuses(), {"lenet5": "ok"})
         process.stdout = process.stderr = None
+
+
+@unittest.skipIf(SANITIZED, "sanitizers need more address space than any limit")
+class MemoryLimit(CliTest):
+    def test_a_case_beyond_the_memory_limit_is_out_of_memory(self):
+        limit = 1500 << 20
+        call = self.call("run", "--model", "mlp:width=8192,depth=4,lenet5", "--batch", "16", "--steps", "12", "--out", self.out,
+                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual(call.returncode, 1, call.stderr)
+        self.assertEqual({run["workload"]["model"]: run["status"] for run in self.result()["runs"]}, {"mlp:depth=4,width=8192": "out_of_memory", "lenet5": "ok"})
 
 
 class FullDisk(CliTest):

@@ -21,8 +21,10 @@ constexpr std::int64_t kGroupPanels = 8;
 constexpr std::int64_t kBlockM = 224;
 // Columns of a block of B: two buffers of 2048 x 384 floats fit the last-level cache.
 constexpr std::int64_t kBlockN = 2048;
-// A is read in place if fewer columns than this make use of a packed copy.
-constexpr std::int64_t kPackColumns = 96;
+// Rows of A that are shorter than this follow each other so closely that they are read in place as fast as from a packed copy,
+// unless more columns than kManyColumns make use of the copy.
+constexpr std::int64_t kShortRow = 64;
+constexpr std::int64_t kManyColumns = 96;
 
 struct Plan {
   int team, grid_m, grid_n;  // grid_m * grid_n == team
@@ -65,8 +67,7 @@ Plan make_plan(const GemmShape& shape, int threads) {
   plan.n_blocks = divide_up(shape.n, plan.block_n);
   const std::int64_t rows = divide_up(shape.m, plan.grid_m);
   plan.block_m = round_up(divide_up(rows, divide_up(rows, kBlockM)), plan.tile_rows);
-  plan.pack_a =
-      shape.transpose_a || shape.n / plan.grid_n >= kPackColumns || rows_conflict(shape.k, min_of(plan.tile_rows, shape.m));
+  plan.pack_a = shape.transpose_a || shape.k >= kShortRow || shape.n / plan.grid_n >= kManyColumns;
   if (shape.transpose_a) {
     plan.a_stride = round_up(plan.tile_rows, kLanes);
     plan.a_floats = divide_up(plan.block_m, plan.tile_rows) * plan.a_stride * plan.block_k;
@@ -96,15 +97,15 @@ struct Block {  // of k and n
 // Packs the share of `part` of the block's panels.
 void pack_b(const Call& call, const Block& block, float* packed, int part) {
   const std::int64_t depth = block.k.end - block.k.begin, columns = block.n.end - block.n.begin;
-  const Range panels = part_of(divide_up(columns, kPanelColumns), part, call.plan.team, 1);
-  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    const std::int64_t first = panel * kPanelColumns, width = min_of(kPanelColumns, columns - first);
-    const std::int64_t column = block.n.begin + first;
-    float* target = packed + first * depth;
+  const Range pieces = part_of(pack_pieces(columns, depth), part, call.plan.team, 1);
+  for (std::int64_t i = pieces.begin; i < pieces.end; ++i) {
+    const PackPiece piece = pack_piece(columns, depth, i);
+    const std::int64_t column = block.n.begin + piece.column, k = block.k.begin + piece.k;
     if (call.shape.transpose_b) {
-      pack_panel_transposed(target, call.b + column * call.shape.k + block.k.begin, call.shape.k, depth, width);
+      pack_panel_transposed(packed + piece.offset, call.b + column * call.shape.k + k, call.shape.k, piece.depth,
+                            piece.columns);
     } else {
-      pack_panel(target, call.b + block.k.begin * call.shape.n + column, call.shape.n, depth, width);
+      pack_panel(packed + piece.offset, call.b + k * call.shape.n + column, call.shape.n, piece.depth, piece.columns);
     }
   }
 }

@@ -13,6 +13,27 @@ constexpr int kPanelColumns = 2 * kLanes;
 // Floats of a k-row of all panels of n columns.
 static inline std::int64_t packed_columns(std::int64_t n) { return round_up(n, kLanes); }
 
+// Packing of n columns, `depth` deep, is shared out in pieces of a panel, so that there is work for all even where there is one
+// panel only. 128: a piece takes microseconds.
+constexpr std::int64_t kPieceDepth = 128;
+struct PackPiece {
+  std::int64_t column, columns, k, depth;
+  std::int64_t offset;  // in the packed panels
+};
+static inline std::int64_t pack_pieces(std::int64_t n, std::int64_t depth) {
+  return divide_up(n, kPanelColumns) * divide_up(depth, kPieceDepth);
+}
+static inline PackPiece pack_piece(std::int64_t n, std::int64_t depth, std::int64_t index) {
+  const std::int64_t along = divide_up(depth, kPieceDepth);
+  PackPiece piece{};
+  piece.column = index / along * kPanelColumns;
+  piece.columns = min_of(kPanelColumns, n - piece.column);
+  piece.k = index % along * kPieceDepth;
+  piece.depth = min_of(kPieceDepth, depth - piece.k);
+  piece.offset = piece.column * depth + piece.k * panel_vectors(piece.columns) * kLanes;
+  return piece;
+}
+
 // Whether `rows` rows that lie `stride` floats apart crowd into too few sets of a first-level cache of 64 sets of 8 lines of
 // 16 floats: what today's x86 cores have at least.
 static inline bool rows_conflict(std::int64_t stride, std::int64_t rows) {

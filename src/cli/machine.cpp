@@ -1,0 +1,23 @@
+#include "src/cli/machine.h"
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "src/cli/errors.h"
+#include "src/cli/signals.h"
+#include "src/measure/case.h"
+#include "src/measure/environment.h"
+
+namespace epochbench {
+
+std::string own_binary() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+void measure_peaks_of(CpuInfo& cpu) try {
+  const Peaks peaks = measure_peaks_in_child(own_binary(), default_threads());
+  cpu.peak_flops_per_second = {{"fp32", peaks.fp32_flops_per_second}, {"bf16", peaks.bf16_flops_per_second}};
+  cpu.memory_bandwidth_bytes_per_second = peaks.memory_bandwidth_bytes_per_second;
+} catch (const std::runtime_error& error) {
+  if (!interrupted()) print_error(std::string(error.what()) + "; fractions of the peak stay unknown");
+}
+
+}  // namespace epochbench

@@ -1,0 +1,16 @@
+// What run and info both ask of this machine.
+#pragma once
+
+#include <string>
+
+#include "epochbench/result.h"
+
+namespace epochbench {
+
+std::string own_binary();  // the path of this program
+
+// Measures the CPU's peaks and memory bandwidth in a process of its own. Where that fails they stay unknown, and one line
+// says why.
+void measure_peaks_of(CpuInfo& cpu);
+
+}  // namespace epochbench
