@@ -52,6 +52,7 @@ void time_in_turns(benchmark::State& state, int threads, double flops, double by
 // Errors: std::runtime_error for sizes that are missing, too small or unknown.
 bool register_gemm(const Problem& problem, const Options& options);
 bool register_conv2d(const Problem& problem, const Options& options);
+bool register_attention(const Problem& problem, const Options& options);
 bool register_elementwise(const Problem& problem, const Options& options);
 
 inline std::string name_of(const Problem& problem, const Options& options, const std::string& direction = "") {

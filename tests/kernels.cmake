@@ -1,10 +1,15 @@
 epochbench_test(gemm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(conv2d_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(activation_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(attention_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(batch_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(cross_entropy_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(optimizer_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(pool_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(dropout_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(embedding_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(gelu_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(layer_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(reference_test LABEL unit LIBRARIES epochbench_kernels_reference)
 
 # Optimised code only: otherwise the compiler keeps copies of what it could inline.

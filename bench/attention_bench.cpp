@@ -1,0 +1,68 @@
+// attention batch= sequence= heads= width= [dropout=PERCENT]: width of one head; two benchmarks, forward and grad. FLOPs are
+// those of the definition, two products forward and four backward; the scores that the gradient computes anew do not count.
+#include <cmath>
+
+#include "bench/kernel_bench.h"
+
+namespace epochbench::bench {
+namespace {
+
+struct Sizes {
+  AttentionShape shape;
+  Dropout dropout;
+};
+
+Sizes sizes_of(const Problem& problem) {
+  expect_only(problem, {"batch", "sequence", "heads", "width", "dropout"});
+  Sizes sizes;
+  sizes.shape = {size_of(problem, "batch"), size_of(problem, "sequence"), size_of(problem, "heads"), size_of(problem, "width")};
+  const std::int64_t percent = size_of(problem, "dropout", 0, 0);
+  if (percent > 99) throw std::runtime_error(problem.where + ": dropout is a percentage below 100");
+  const double probability = static_cast<double>(percent) / 100;
+  sizes.dropout.threshold = static_cast<std::uint32_t>(std::lround(probability * 0x1p32));
+  sizes.dropout.scale = static_cast<float>(1 / (1 - probability));
+  return sizes;
+}
+
+struct Operands {
+  explicit Operands(const Sizes& sizes, const Options& options)
+      : elements(sizes.shape.batch * sizes.shape.sequence * sizes.shape.heads * sizes.shape.width),
+        log_sum_exp(sizes.shape.batch * sizes.shape.heads * sizes.shape.sequence),
+        workspace(Floats::workspace(options.kernels->attention_workspace_bytes(sizes.shape, options.threads))) {
+    forward(sizes, options);  // the gradient wants y and log_sum_exp
+  }
+  void forward(const Sizes& sizes, const Options& options) {
+    options.kernels->attention(y.data(), log_sum_exp.data(), q.data(), k.data(), v.data(), &step, sizes.shape, sizes.dropout,
+                               workspace.data(), options.threads);
+  }
+  void grad(const Sizes& sizes, const Options& options) {
+    options.kernels->attention_grad(dq.data(), dk.data(), dv.data(), dy.data(), q.data(), k.data(), v.data(), y.data(),
+                                    log_sum_exp.data(), &step, sizes.shape, sizes.dropout, workspace.data(), options.threads);
+  }
+
+  std::int64_t elements;
+  std::int32_t step = 0;
+  Floats q{elements, 1}, k{elements, 2}, v{elements, 3}, dy{elements, 4}, y{elements}, dq{elements}, dk{elements}, dv{elements};
+  Floats log_sum_exp, workspace;
+};
+
+}  // namespace
+
+bool register_attention(const Problem& problem, const Options& options) {
+  if (problem.operation != "attention") return false;
+  const Sizes sizes = sizes_of(problem);
+  const AttentionShape& s = sizes.shape;
+  const double product =
+      2 * static_cast<double>(s.batch * s.heads) * static_cast<double>(s.sequence * s.sequence) * static_cast<double>(s.width);
+  const auto add = [&](const char* direction, void (Operands::*call)(const Sizes&, const Options&), double flops) {
+    benchmark::RegisterBenchmark(name_of(problem, options, direction).c_str(), [=](benchmark::State& state) {
+      Operands operands(sizes, options);
+      time_in_turns(state, options.threads, flops, 0, [&] { (operands.*call)(sizes, options); });
+    })->UseManualTime();
+  };
+  add("forward", &Operands::forward, 2 * product);
+  add("grad", &Operands::grad, 4 * product);
+  return true;
+}
+
+}  // namespace epochbench::bench
