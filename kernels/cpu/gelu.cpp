@@ -14,7 +14,8 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr float kLast = 13;  // beyond, t * Phi(-t) < 8e-38 nears the smallest normal float and counts as 0
+constexpr float kLast =
+    13;  // beyond, t * Phi(-t) < 8e-38 nears the smallest normal float; it counts as 0, and so does the slope
 
 // a * b + c, rounded once where the CPU can. What the compiler contracts by itself is not what accuracy asks for.
 inline float multiply_add(float a, float b, float c) {

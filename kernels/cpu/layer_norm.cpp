@@ -11,7 +11,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kChunk = 2048;    // channels summed in float before the sum goes to double; a multiple of any vector
+constexpr std::int64_t kChunk = 512;     // channels summed in float before the sum goes to double; a multiple of any vector
 constexpr std::int64_t kBlockRows = 32;  // rows whose gradients by channel are summed in float before they go to double
 
 double sum_of(const float* x, std::int64_t n) {

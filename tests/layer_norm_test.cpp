@@ -1,0 +1,197 @@
+// Layer normalisation and its gradient on the CPU against the reference: odd sizes, hard statistics, aliasing.
+#include <vector>
+
+#include "kernels/reference/kernels.h"
+#include "tests/support/kernel_sweep.h"
+
+namespace epochbench {
+namespace {
+
+using test::expect_close;
+using test::for_each_kernels;
+using test::GuardedBuffer;
+using test::kEps;
+using test::max_abs;
+using test::random_floats;
+
+constexpr double kEpsilon = 1e-12;
+
+struct Matrix {
+  std::int64_t rows, channels;
+  std::int64_t elements() const { return rows * channels; }
+};
+constexpr Matrix kMatrices[] = {{1, 2},  {1, 17},   {2, 3},    {3, 16},   {4, 768},  {301, 5},
+                                {33, 1}, {65, 128}, {70, 255}, {37, 513}, {5, 2049}, {2, 9000}};
+
+std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
+
+struct Parameters {
+  GuardedBuffer<float> scale, bias;
+  explicit Parameters(std::int64_t channels) : scale(random_floats(channels, 1, 0.5, 2)), bias(random_floats(channels, 2)) {}
+};
+
+struct Forward {
+  GuardedBuffer<float> y, mean, inv_std;
+  explicit Forward(const Matrix& m) : y(m.elements()), mean(m.rows), inv_std(m.rows) {}
+  bool guards_intact() const { return y.guards_intact() && mean.guards_intact() && inv_std.guards_intact(); }
+};
+
+Forward reference_forward(const Matrix& m, const GuardedBuffer<float>& x, const Parameters& p, double epsilon) {
+  Forward f(m);
+  reference::layer_norm(f.y.data(), f.mean.data(), f.inv_std.data(), x.data(), p.scale.data(), p.bias.data(), m.rows,
+                        m.channels, epsilon);
+  return f;
+}
+
+// Errors of the statistics are relative to the deviation of a row, however large its mean.
+void check_forward(const Matrix& m, const GuardedBuffer<float>& x, double deviation, double epsilon = kEpsilon) {
+  const Parameters p(m.channels);
+  const Forward expected = reference_forward(m, x, p, epsilon);
+  for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
+    Forward f(m), in_place(m), alone(m);
+    kernels.layer_norm(f.y.data(), f.mean.data(), f.inv_std.data(), x.data(), p.scale.data(), p.bias.data(), m.rows, m.channels,
+                       epsilon, threads);
+    expect_close(f.mean, expected.mean, {kEps, 4 * kEps * deviation});
+    expect_close(f.inv_std, expected.inv_std, {16 * kEps, 0});
+    expect_close(f.y, expected.y, {0, 16 * kEps * (max_abs(expected.y) + 1)});
+    EXPECT_TRUE(f.guards_intact());
+    in_place.y = x;
+    kernels.layer_norm(in_place.y.data(), nullptr, nullptr, in_place.y.data(), p.scale.data(), p.bias.data(), m.rows,
+                       m.channels, epsilon, threads);
+    EXPECT_TRUE(test::bit_equal(in_place.y, f.y));
+    kernels.layer_norm(alone.y.data(), alone.mean.data(), alone.inv_std.data(), x.data(), p.scale.data(), p.bias.data(), m.rows,
+                       m.channels, epsilon, 1);
+    EXPECT_TRUE(test::bit_equal(alone.y, f.y));  // no sum is divided among threads
+  });
+}
+
+TEST(LayerNorm, MatchesReference) {
+  for (const Matrix& m : kMatrices)
+    if (m.channels > 1) check_forward(m, random_floats(m.elements(), 3), 1);
+}
+
+// Of one channel, or of equal values that a float mean meets exactly, the variance is 0 and the result the bias.
+TEST(LayerNorm, RowsWithoutVarianceGiveTheBias) {
+  for (const Matrix& m : {Matrix{33, 1}, Matrix{7, 64}}) {
+    GuardedBuffer<float> x(m.elements());
+    std::fill(x.begin(), x.end(), 0.75f);
+    const Parameters p(m.channels);
+    for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
+      Forward f(m);
+      kernels.layer_norm(f.y.data(), f.mean.data(), f.inv_std.data(), x.data(), p.scale.data(), p.bias.data(), m.rows,
+                         m.channels, kEpsilon, threads);
+      for (std::int64_t i = 0; i < m.elements(); ++i) ASSERT_EQ(f.y[i], p.bias[i % m.channels]) << i;
+      for (float inverse : f.inv_std) ASSERT_FLOAT_EQ(inverse, 1e6f);
+    });
+  }
+}
+
+// A thousandth of the variance that is there, so that leaving it out or adding it elsewhere would show.
+TEST(LayerNorm, EpsilonIsAddedToTheVariance) {
+  const Matrix m = {5, 96};
+  GuardedBuffer<float> x = random_floats(m.elements(), 4, -0.01, 0.01);
+  check_forward(m, x, 0.01, 1e-5);
+}
+
+// One unit in the last place of 10,000 is a tenth of this deviation: sums of squares in float would see none at all.
+TEST(LayerNorm, MeanFarAboveDeviationMatchesReference) {
+  for (const Matrix& m : {Matrix{9, 768}, Matrix{3, 5000}, Matrix{40, 33}}) {
+    GuardedBuffer<float> x = random_floats(m.elements(), 5);
+    for (float& value : x) value = 1e4f + 0.01f * value;
+    check_forward(m, x, 0.01);
+  }
+}
+
+TEST(LayerNorm, OutlierInAnElseConstantRowMatchesReference) {
+  const Matrix m = {6, 3001};
+  GuardedBuffer<float> x(m.elements());
+  std::fill(x.begin(), x.end(), 0.3f);
+  for (std::int64_t r = 0; r < m.rows; ++r) x[r * m.channels + r * 600] = 1000;
+  check_forward(m, x, 1000 / std::sqrt(3001.0));
+}
+
+TEST(LayerNorm, NanReachesItsRowOnly) {
+  const Matrix m = {50, 70};
+  GuardedBuffer<float> x = random_floats(m.elements(), 6);
+  x[20 * m.channels + 3] = NAN;
+  const Parameters p(m.channels);
+  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    Forward f(m);
+    kernels.layer_norm(f.y.data(), f.mean.data(), f.inv_std.data(), x.data(), p.scale.data(), p.bias.data(), m.rows, m.channels,
+                       kEpsilon, threads);
+    for (std::int64_t i = 0; i < m.elements(); ++i) ASSERT_EQ(std::isnan(f.y[i]), i / m.channels == 20) << i;
+  });
+}
+
+struct Gradients {
+  GuardedBuffer<float> dx, dscale, dbias;
+  explicit Gradients(const Matrix& m) : dx(m.elements()), dscale(m.channels), dbias(m.channels) {}
+  bool guards_intact() const { return dx.guards_intact() && dscale.guards_intact() && dbias.guards_intact(); }
+};
+
+void check_gradient(const Matrix& m, const GuardedBuffer<float>& x) {
+  const Parameters p(m.channels);
+  const GuardedBuffer<float> dy = random_floats(m.elements(), 7);
+  const Forward f = reference_forward(m, x, p, kEpsilon);
+  Gradients expected(m);
+  reference::layer_norm_grad(expected.dx.data(), expected.dscale.data(), expected.dbias.data(), dy.data(), x.data(),
+                             p.scale.data(), f.mean.data(), f.inv_std.data(), m.rows, m.channels);
+  double largest = 1;  // |normalised x|
+  for (std::int64_t i = 0; i < m.elements(); ++i) {
+    const std::int64_t r = i / m.channels;
+    largest = std::max(largest, std::fabs((static_cast<double>(x[i]) - f.mean[r]) * f.inv_std[r]));
+  }
+  const double slope = 2 * max_abs(f.inv_std), rows = static_cast<double>(m.rows);  // scales are below 2
+  for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
+    GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
+    const auto run = [&](Gradients& g, float* dx, const float* from_dy, const float* from_x) {
+      kernels.layer_norm_grad(dx, g.dscale.data(), g.dbias.data(), from_dy, from_x, p.scale.data(), f.mean.data(),
+                              f.inv_std.data(), m.rows, m.channels, workspace.data(), threads);
+    };
+    Gradients g(m), over_dy(m), over_x(m), without_dx(m);
+    run(g, g.dx.data(), dy.data(), x.data());
+    expect_close(g.dbias, expected.dbias, test::sum_tolerance(rows, 1));
+    expect_close(g.dscale, expected.dscale, test::sum_tolerance(rows, largest));
+    expect_close(g.dx, expected.dx, {0, 16 * kEps * slope * (1 + largest * largest)});
+    EXPECT_TRUE(g.guards_intact());
+    EXPECT_TRUE(workspace.guards_intact());
+
+    over_dy.dx = dy;
+    over_x.dx = x;
+    run(over_dy, over_dy.dx.data(), over_dy.dx.data(), x.data());
+    run(over_x, over_x.dx.data(), dy.data(), over_x.dx.data());
+    run(without_dx, nullptr, dy.data(), x.data());
+    EXPECT_TRUE(test::bit_equal(over_dy.dx, g.dx));
+    EXPECT_TRUE(test::bit_equal(over_x.dx, g.dx));
+    for (const Gradients* other : {&over_dy, &over_x, &without_dx}) {  // also: bit-equal for equal threads
+      EXPECT_TRUE(test::bit_equal(other->dscale, g.dscale));
+      EXPECT_TRUE(test::bit_equal(other->dbias, g.dbias));
+    }
+  });
+}
+
+TEST(LayerNormGrad, MatchesReference) {
+  for (const Matrix& m : kMatrices)
+    if (m.channels > 1) check_gradient(m, random_floats(m.elements(), 8));
+}
+
+TEST(LayerNormGrad, ManyRowsMatchReference) { check_gradient({30011, 6}, random_floats(180066, 9)); }
+
+TEST(LayerNormGrad, MeanFarAboveDeviationMatchesReference) {
+  const Matrix m = {70, 200};
+  GuardedBuffer<float> x = random_floats(m.elements(), 10);
+  for (float& value : x) value = 1e4f + 0.1f * value;
+  check_gradient(m, x);
+}
+
+TEST(ReferenceLayerNorm, WorkedOutByHand) {
+  const std::vector<float> x = {1, 3, 5, 5}, scale = {2, 1}, bias = {0, 10};  // rows: mean 2, deviation 1; mean 5, deviation 0
+  std::vector<float> y(4), mean(2), inv_std(2);
+  reference::layer_norm(y.data(), mean.data(), inv_std.data(), x.data(), scale.data(), bias.data(), 2, 2, 0.0625);
+  expect_close(mean, std::vector<float>{2, 5}, test::kExact);
+  expect_close(inv_std, std::vector<float>{0.9701425f, 4}, {kEps, 0});  // 1 / sqrt(1.0625), 1 / sqrt(0.0625)
+  expect_close(y, std::vector<float>{-1.940285f, 10.9701425f, 0, 10}, {kEps, 0});
+}
+
+}  // namespace
+}  // namespace epochbench
