@@ -148,6 +148,97 @@ TEST(GlobalAveragePool, GradientMatchesFiniteDifference) {
   expect_gradient_matches({3, 2, 5, 4}, [](Graph& graph, ValueId x) { return node(graph, Op::global_average_pool, {}, {x}); });
 }
 
+ValueId control(Graph& graph, const std::string& name, Shape shape) {
+  return graph.add_variable({name, {std::move(shape), DType::i32}, VariableRole::control, {}});
+}
+
+TEST(LayerNorm, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({4, 5},
+                          [](Graph& graph, ValueId x) {
+                            return node(graph, Op::layer_norm, LayerNormAttributes{},
+                                        {x, parameter(graph, "scale", {5}), parameter(graph, "bias", {5})});
+                          },
+                          {.step = 2e-3, .tolerance = 1e-2});
+}
+
+TEST(LayerNorm, GradientMatchesFiniteDifferenceWithLargeEpsilon) {
+  expect_gradient_matches({3, 4}, [](Graph& graph, ValueId x) {
+    return node(graph, Op::layer_norm, LayerNormAttributes{.epsilon = 0.5},
+                {x, parameter(graph, "scale", {4}), parameter(graph, "bias", {4})});
+  });
+}
+
+TEST(Gelu, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({7, 5}, [](Graph& graph, ValueId x) { return node(graph, Op::gelu, {}, {x}); }, {.spacing = 0.2});
+}
+
+TEST(Gelu, GradientMatchesFiniteDifferenceWhereItsInputIsReadTwice) {
+  expect_gradient_matches({3, 4}, [](Graph& graph, ValueId x) {
+    return node(graph, Op::add, {}, {node(graph, Op::gelu, {}, {x}), x});
+  });
+}
+
+// Two nodes with masks of their own.
+TEST(Dropout, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({5, 7}, [](Graph& graph, ValueId x) {
+    const ValueId step = control(graph, "step", {1});
+    const ValueId once = node(graph, Op::dropout, DropoutAttributes{0.4}, {x, step});
+    return node(graph, Op::dropout, DropoutAttributes{0.1},
+                {node(graph, Op::bias_add, {}, {once, parameter(graph, "bias", {7})}), step});
+  });
+}
+
+TEST(Embedding, GradientMatchesFiniteDifferenceWithIdsThatRepeatAndSomeThatAreNotMet) {
+  expect_gradient_matches({5, 3},
+                          [](Graph& graph, ValueId table) {
+                            return node(graph, Op::embedding, {}, {table, control(graph, "ids", {2, 3})});
+                          },
+                          {.controls = {{"ids", {4, 0, 4, 2, 4, 0}}}});
+}
+
+TEST(Embedding, GradientMatchesFiniteDifferenceWhereTheDecoderIsTied) {
+  expect_gradient_matches({4, 3},
+                          [](Graph& graph, ValueId table) {
+                            const ValueId x = node(graph, Op::embedding, {}, {table, control(graph, "ids", {5})});
+                            return node(graph, Op::matmul, MatmulAttributes{false, true}, {x, table});
+                          },
+                          {.controls = {{"ids", {3, 1, 3, 3, 0}}}});
+}
+
+TEST(AddRows, GradientMatchesFiniteDifference) {
+  for (std::int64_t period : {1, 3})
+    expect_gradient_matches({6, 4}, [period](Graph& graph, ValueId x) {
+      return node(graph, Op::add_rows, AddRowsAttributes{.period = period}, {x, parameter(graph, "table", {5, 4})});
+    });
+}
+
+TEST(GatherRows, GradientMatchesFiniteDifference) {
+  expect_gradient_matches(
+      {2 * 4, 3},
+      [](Graph& graph, ValueId x) {
+        return node(graph, Op::gather_rows, GatherRowsAttributes{.sequence = 4}, {x, control(graph, "positions", {2, 2})});
+      },
+      {.controls = {{"positions", {3, 0, 1, 2}}}});
+}
+
+class AttentionGradient : public testing::TestWithParam<double> {};  // by dropout
+
+TEST_P(AttentionGradient, MatchesFiniteDifference) {
+  const AttentionAttributes attributes{.heads = 2, .sequence = 3, .dropout = GetParam()};
+  expect_gradient_matches({2 * 3, 2 * 2}, [attributes](Graph& graph, ValueId q) {
+    const Shape shape = graph.desc(q).shape;
+    return node(graph, Op::attention, attributes,
+                {q, parameter(graph, "k", shape), parameter(graph, "v", shape), control(graph, "step", {1})});
+  });
+}
+TEST_P(AttentionGradient, MatchesFiniteDifferenceOnOneValue) {
+  const AttentionAttributes attributes{.heads = 1, .sequence = 5, .dropout = GetParam()};
+  expect_gradient_matches({5, 3}, [attributes](Graph& graph, ValueId x) {
+    return node(graph, Op::attention, attributes, {x, x, x, control(graph, "step", {1})});
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Dropout, AttentionGradient, testing::Values(0.0, 0.3));
+
 TEST(GradientPass, NamesAParameterThatTheLossDoesNotReach) {
   EXPECT_THROW(expect_gradient_matches({2, 2},
                                        [](Graph& graph, ValueId x) {

@@ -41,7 +41,7 @@ std::vector<float> spaced_values(std::int64_t count, double spacing) {
 // One training step with SGD of learning rate 1 and no momentum: the velocity is then the gradient.
 class Step {
  public:
-  Step(const Shape& x, const GraphUnderTest& build, const Backend& backend) {
+  Step(const Shape& x, const GraphUnderTest& build, const Backend& backend, const Values& controls) {
     Graph graph;
     const ValueId x_value = graph.add_variable({"x", {x, DType::f32}, VariableRole::parameter, {}});
     const ValueId y = build(graph, x_value);
@@ -60,6 +60,7 @@ class Step {
     program.entries[0] = EntryGraph{std::move(graph), std::move(plan)};
     executable_ = backend.compile(program);
     executable_->write("learning_rate", std::vector<float>{1});
+    for (const auto& [name, data] : controls) executable_->write(name, data);
     // Divided by sqrt(n), so that no logit is so large that softmax saturates and the loss no longer depends on it.
     const std::vector<float> projections = random_values(n * kProjections, 99);
     std::transform(projections.begin(), projections.end(), reinterpret_cast<float*>(executable_->stage(0, 0).data()),
@@ -73,6 +74,7 @@ class Step {
 
   double loss(const Values& values) {
     for (const auto& [name, data] : values) executable_->write(name, data);
+    executable_->write("step", std::vector<float>{0});  // each run counts it up
     executable_->submit(0);
     executable_->run(Entry::train);
     std::vector<StepRecord> records;
@@ -106,7 +108,7 @@ double largest(const std::vector<float>& values) {
 
 void expect_gradient_matches(const Shape& x, const GraphUnderTest& build, const GradientCheck& check) {
   const auto reference_backend = make_reference_backend();
-  Step reference(x, build, *reference_backend);
+  Step reference(x, build, *reference_backend, check.controls);
   Values values;
   std::uint32_t stream = 0;
   for (const Variable& variable : reference.parameters())
@@ -131,7 +133,7 @@ void expect_gradient_matches(const Shape& x, const GraphUnderTest& build, const 
 
   for (int threads : {1, 3}) {
     const auto cpu_backend = make_cpu_backend(threads);
-    const Values on_cpu = Step(x, build, *cpu_backend).gradients(values);
+    const Values on_cpu = Step(x, build, *cpu_backend, check.controls).gradients(values);
     for (const auto& [name, gradient] : gradients)
       for (std::size_t i = 0; i < gradient.size(); ++i)
         EXPECT_NEAR(on_cpu.at(name)[i], gradient[i], 1e-5 * std::max(largest(gradient), 1e-2 * scale))

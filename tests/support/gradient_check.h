@@ -3,6 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "epochbench/graph.h"
 
@@ -16,9 +19,11 @@ struct GradientCheck {
   double step = 1e-2;       // the oracle stores floats, so the difference must outweigh their rounding
   double tolerance = 2e-3;  // relative to the largest gradient of the same parameter, and to the largest of all times 1e-2
   double spacing = 0;       // > 0: all values of x are multiples of this, distinct and not 0, for ops with kinks
+  std::map<std::string, std::vector<float>> controls = {};  // values of other variables: ids, positions
 };
 
-// The function is the cross-entropy of fixed random projections of the value, so that every element matters differently.
+// The function is the cross-entropy of fixed random projections of the value, so that every element matters differently. The
+// variable "step" is 0 in every run: dropout draws one mask.
 void expect_gradient_matches(const Shape& x, const GraphUnderTest& build, const GradientCheck& check = {});
 
 }  // namespace epochbench::test
