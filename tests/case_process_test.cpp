@@ -151,6 +151,22 @@ TEST(RunCase, SaysWhenTheMetricIsNotReached) {
   EXPECT_THAT(run.message.value_or(""), HasSubstr("loss 0.1 not reached in 2 epochs: the best was 0.25"));
 }
 
+TEST(RunCase, KnowsATextByItsLossALabel) {
+  CaseSpec spec = spec_of("text");
+  spec.stop = {};
+  spec.stop.epochs = 1;
+  const epochbench::Run run = run_fake(spec);
+  ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
+  EXPECT_EQ(run.quality->eval_metric, "loss");
+  EXPECT_THAT(run.quality->eval_value, testing::Optional(DoubleEq(0.05)));
+}
+
+TEST(RunCase, WhatCannotBeLeftBehindIsAFailure) {
+  const epochbench::Run run = run_fake(spec_of("cannot_finish"));
+  EXPECT_EQ(run.status, RunStatus::failed);
+  EXPECT_THAT(run.message.value_or(""), HasSubstr("the disk is full"));
+}
+
 TEST(RunCase, StopsByItselfWithinItsTime) {
   CaseSpec spec = spec_of("good");
   spec.stop = {};

@@ -134,6 +134,36 @@ TEST_F(RunnerTest, EvaluationIsTheMeanOverTheTestSplit) {
   EXPECT_THAT(batches.epochs, ElementsAre(1, 2));
 }
 
+TEST_F(RunnerTest, EvaluationOfSeveralLabelsASampleIsTheMeanOverLabels) {
+  Runner runner = make();
+  const Evaluation evaluation = runner.evaluate(5);
+  EXPECT_EQ(evaluation.samples, 12);
+  EXPECT_DOUBLE_EQ(evaluation.accuracy, 0.1);
+  EXPECT_DOUBLE_EQ(evaluation.loss, 0.05);
+}
+
+TEST_F(RunnerTest, ObserverSeesEachStepBeforeItsSlotIsReleasedAndIsNotTimed) {
+  std::vector<InputSlot> slots;
+  std::vector<double> losses;
+  Runner runner(
+      executable, batches, Entry::train, [this] { return now; }, [this] { return usage; },
+      [&](InputSlot slot, double loss) {
+        EXPECT_EQ(batches.released.size(), slots.size());
+        slots.push_back(slot);
+        losses.push_back(loss);
+        now += 50;
+      });
+  runner.begin_epoch(0);
+  runner.steps(1);
+  const StepBlock& block = runner.steps(2);
+  EXPECT_THAT(slots, ElementsAre(0, 1, 2));
+  EXPECT_THAT(losses, ElementsAre(2.0, 1.0, DoubleEq(2.0 / 3)));
+  EXPECT_THAT(block.loss, ElementsAre(1.0, DoubleEq(2.0 / 3)));
+  EXPECT_THAT(block.step_seconds, ElementsAre(5, 5));
+  EXPECT_EQ(block.wall_seconds, 10);
+  EXPECT_EQ(block.harness_seconds, 0);
+}
+
 TEST_F(RunnerTest, EmptyTestSplitIsAnError) {
   batches.evaluation_batches = 0;
   Runner runner = make();

@@ -26,37 +26,42 @@ struct StopSpec {
 };
 
 struct CaseSpec {
-  std::string name;                     // of the run: "lenet5/cpu/fp32/b64"
+  std::string name;  // of the run: "lenet5/cpu/fp32/b64"
   int repetition = 0;
-  std::string model;                    // with its options: "mlp:width=4096"
-  std::string device = "cpu";           // "cpu", "cuda:0"
+  std::string model;           // with its options: "mlp:width=4096"
+  std::string device = "cpu";  // "cpu", "cuda:0"
   std::string precision = "fp32", mode = "train", order = "shuffled", data;
   std::int64_t batch = 0;
-  int threads = 0;                      // resolved, never 0 in a case for the CPU
+  int threads = 0;  // resolved, never 0 in a case for the CPU
   int warmup = 3;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, dropout;
   std::optional<std::int64_t> epoch_samples;
+  std::string init, save, trace;  // paths; empty: not asked for
   StopSpec stop;
 };
 
 // A case that is built and compiled: what the child's server drives.
 struct PreparedCase {
-  std::unique_ptr<Dataset> dataset;      // what `batches` reads, where it reads one
+  std::unique_ptr<Dataset> dataset;  // what `batches` reads, where it reads one
   std::unique_ptr<Executable> executable;
   std::unique_ptr<BatchSource> batches;  // destroyed first: it fills the executable's slots from the data set
   Entry entry = Entry::train;            // what is timed
   bool evaluates = false;                // there is a test split and an evaluate entry
+  std::string metric = "accuracy";       // what an evaluation is known by, unless --until names another: accuracy or loss
+  std::int64_t labels_per_sample = 1;
   Device device;
   double compile_seconds = 0;
   std::int64_t planned_bytes = 0;
   std::int64_t resident_before_bytes = 0;  // resident memory just before compilation
   std::int64_t samples_per_epoch = 0;
+  std::function<void(InputSlot slot, double loss)> after_step;  // as StepObserver of src/measure/runner.h; may be empty
+  std::function<void()> finish;                                 // once all steps are done; may be empty
 };
 
 struct Progress {
-  std::string phase;                     // "compile", "warm up", "measure", "evaluate"
-  std::int64_t steps = 0;                // timed so far
+  std::string phase;       // "compile", "warm up", "measure", "evaluate"
+  std::int64_t steps = 0;  // timed so far
   std::optional<std::int64_t> steps_planned;
   double elapsed_seconds = 0, samples_per_second = 0;
   std::optional<double> loss, relative_noise, eval_value;
@@ -77,7 +82,7 @@ Run run_case(const CaseSpec& spec, const std::string& binary, const std::functio
 struct Peaks {
   std::optional<double> fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second;
 };
-Peaks measure_peaks(int threads);                         // in this process
+Peaks measure_peaks(int threads);  // in this process
 // A command of `binary case`, as in serve_case. Errors: std::runtime_error with the reason why there are no numbers.
 Peaks measure_peaks_in_child(const std::string& binary, int threads);
 

@@ -66,6 +66,7 @@ class Driver {
     samples_per_epoch_ = ready.at("samples_per_epoch");
     steps_per_epoch_ = ready.at("steps_per_epoch");
     evaluates_ = ready.at("evaluates");
+    metric_ = spec_.stop.until ? spec_.stop.until->metric : ready.at("metric").get<std::string>();
     if (spec_.stop.until && !evaluates_)
       throw CaseEnded{RunStatus::failed, "--until needs a test split, which this data set or mode does not have"};
     if (rule_.whole_epochs() && steps_per_epoch_ < 1)
@@ -155,18 +156,17 @@ class Driver {
     }
   }
 
-  // The metric after an epoch: what --until asks for, else the accuracy. Unset where there is no test split.
+  // The metric after an epoch: what --until asks for, else the data set's own. Unset where there is no test split.
   std::optional<double> evaluate() {
     if (!evaluates_) return std::nullopt;
     progress_.phase = "evaluate";
     show();
     const Evaluation evaluation = evaluation_from_json(talk_.ask({{"command", "evaluate"}}, "evaluation"));
-    const bool loss = spec_.stop.until && spec_.stop.until->metric == "loss";
-    const double value = loss ? evaluation.loss : evaluation.accuracy;
+    const double value = metric_ == "loss" ? evaluation.loss : evaluation.accuracy;
     if (!std::isfinite(value))
       throw CaseEnded{RunStatus::diverged,
                       "training diverged: the loss on the test split is no number; try a smaller --learning-rate"};
-    quality_.eval_metric = loss ? "loss" : "accuracy";
+    quality_.eval_metric = metric_;
     quality_.eval_value = value;
     quality_.eval_history.push_back(value);
     progress_.eval_value = value;
@@ -215,6 +215,7 @@ class Driver {
 
   std::int64_t samples_per_epoch_ = 0, steps_per_epoch_ = 0, epochs_ = 0;
   bool evaluates_ = false;
+  std::string metric_;
   std::optional<double> one_step_seconds_;  // of the last block: how long the next one may be
   std::vector<double> step_seconds_, losses_;
   std::int64_t samples_ = 0, page_faults_ = 0;

@@ -120,11 +120,15 @@ class Server {
       return reply;
     }
     if (command == "evaluate") {
-      json reply = to_json(runner_->evaluate());
+      json reply = to_json(runner_->evaluate(case_.labels_per_sample));
       reply["event"] = "evaluation";
       return reply;
     }
-    if (command == "finish") return {{"event", "result"}, {"peak_bytes", peak_bytes()}};
+    if (command == "finish") {
+      const std::int64_t peak = peak_bytes();  // before what is only done to leave something behind
+      if (case_.finish) case_.finish();
+      return {{"event", "result"}, {"peak_bytes", peak}};
+    }
     throw ProtocolError("unknown command " + command);
   }
 
@@ -136,7 +140,8 @@ class Server {
       const WidenedAffinity widened;
       case_ = prepare_(spec);
     }
-    runner_ = std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage);
+    runner_ =
+        std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage, case_.after_step);
     return {{"event", "ready"},
             {"protocol", kProtocolVersion},
             {"device", to_json(case_.device)},
@@ -144,7 +149,8 @@ class Server {
             {"planned_bytes", case_.planned_bytes},
             {"samples_per_epoch", case_.samples_per_epoch},
             {"steps_per_epoch", case_.batches->steps_per_epoch()},
-            {"evaluates", case_.evaluates}};
+            {"evaluates", case_.evaluates},
+            {"metric", case_.metric}};
   }
 
   static json calibrate(const json& message) {

@@ -74,6 +74,9 @@ json to_json(const CaseSpec& spec) {
           {"learning_rate", nullable(spec.learning_rate)},
           {"dropout", nullable(spec.dropout)},
           {"epoch_samples", nullable(spec.epoch_samples)},
+          {"init", spec.init},
+          {"save", spec.save},
+          {"trace", spec.trace},
           {"steps", nullable(spec.stop.steps)},
           {"epochs", nullable(spec.stop.epochs)},
           {"min_time_seconds", nullable(spec.stop.min_time_seconds)},
@@ -97,6 +100,9 @@ CaseSpec case_from_json(const json& object) {
   spec.learning_rate = get_optional<double>(object, "learning_rate");
   spec.dropout = get_optional<double>(object, "dropout");
   spec.epoch_samples = get_optional<std::int64_t>(object, "epoch_samples");
+  spec.init = get<std::string>(object, "init");
+  spec.save = get<std::string>(object, "save");
+  spec.trace = get<std::string>(object, "trace");
   spec.stop.steps = get_optional<std::int64_t>(object, "steps");
   spec.stop.epochs = get_optional<std::int64_t>(object, "epochs");
   spec.stop.min_time_seconds = get_optional<double>(object, "min_time_seconds");

@@ -4,7 +4,7 @@
 // Blocks of steps are independent of each other, so two processes may take turns.
 //
 //   prepare {protocol, case}     ready {protocol, device, compile_seconds, planned_bytes, samples_per_epoch, steps_per_epoch,
-//                                       evaluates}
+//                                       evaluates, metric}
 //   begin_epoch {epoch}          epoch {}
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, harness_seconds, wall_seconds,
 //   step {steps}                        page_faults, own_cpu_seconds, busy_cpu_seconds}

@@ -21,8 +21,13 @@ Usage difference(const Usage& before, const Usage& after) {
 
 }  // namespace
 
-Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter)
-    : executable_(executable), batches_(batches), entry_(entry), clock_(std::move(clock)), meter_(std::move(meter)) {
+Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter, StepObserver observer)
+    : executable_(executable),
+      batches_(batches),
+      entry_(entry),
+      clock_(std::move(clock)),
+      meter_(std::move(meter)),
+      observer_(std::move(observer)) {
   // Written once here, so that no page of them is new in a timed loop.
   block_.step_seconds.resize(static_cast<std::size_t>(kBlockSteps));
   block_.loss.resize(static_cast<std::size_t>(kBlockSteps));
@@ -41,7 +46,7 @@ const StepBlock& Runner::steps(std::int64_t count) {
 
   const Usage before = meter_();
   const double begin = clock_();
-  double inside = 0;
+  double inside = 0, observed = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const double start = clock_();
     const BatchSource::Batch batch = batches_.next();
@@ -50,6 +55,11 @@ const StepBlock& Runner::steps(std::int64_t count) {
     executable_.run(entry_);
     executable_.synchronize();
     const double end = clock_();
+    if (observer_) {
+      executable_.drain(records_);
+      observer_(batch.slot, records_.at(static_cast<std::size_t>(i)).loss);
+      observed += clock_() - end;
+    }
     batches_.release(batch.slot);
     block_.samples += batch.samples;
     block_.step_seconds.push_back(end - start);
@@ -57,7 +67,7 @@ const StepBlock& Runner::steps(std::int64_t count) {
     inside += end - start;
   }
   executable_.drain(records_);
-  block_.wall_seconds = clock_() - begin;
+  block_.wall_seconds = clock_() - begin - observed;
   block_.harness_seconds = block_.wall_seconds - inside;
   block_.usage = difference(before, meter_());
 
@@ -82,7 +92,7 @@ void Runner::collect_losses(std::int64_t count) {
   }
 }
 
-Evaluation Runner::evaluate() {
+Evaluation Runner::evaluate(std::int64_t labels_per_sample) {
   records_.clear();
   batches_.begin_evaluation();
   Evaluation result;
@@ -99,8 +109,9 @@ Evaluation Runner::evaluate() {
     result.accuracy += record.correct;
     result.loss += record.loss;
   }
-  result.accuracy /= static_cast<double>(result.samples);
-  result.loss /= static_cast<double>(result.samples);
+  const auto labels = static_cast<double>(result.samples * labels_per_sample);
+  result.accuracy /= labels;
+  result.loss /= labels;
   return result;
 }
 

@@ -44,20 +44,24 @@ struct StepBlock {
 
 struct Evaluation {
   std::int64_t samples = 0;
-  double accuracy = 0, loss = 0;  // means over the test split
+  double accuracy = 0, loss = 0;  // means over the labels of the test split
 };
+
+// Told of each step once it is done, while its batch still lies in the slot; the time that this takes is not measured.
+using StepObserver = std::function<void(InputSlot slot, double loss)>;
 
 class Runner {
  public:
   // `entry` is what steps run: train or forward. All are referred to, and must live as long.
-  Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter);
+  Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter,
+         StepObserver observer = nullptr);
 
   void begin_epoch(std::uint64_t epoch) { batches_.begin_training(epoch); }
   // Takes 1 to kBlockSteps steps. The block is valid until the next call. Errors: Diverged with the step's number, counted
   // from the first that this runner took; whatever executable and batches throw.
   const StepBlock& steps(std::int64_t count);
   // The whole test split, once. begin_epoch comes before the next step. Errors: std::runtime_error without any sample.
-  Evaluation evaluate();
+  Evaluation evaluate(std::int64_t labels_per_sample = 1);
 
  private:
   void collect_losses(std::int64_t count);
@@ -67,6 +71,7 @@ class Runner {
   Entry entry_;
   Clock clock_;
   UsageMeter meter_;
+  StepObserver observer_;
   StepBlock block_;
   std::vector<StepRecord> records_;
   std::int64_t taken_ = 0;

@@ -87,6 +87,11 @@ PreparedCase prepare(const CaseSpec& spec) {
   prepared.batches = std::move(batches);
   prepared.entry = spec.mode == "forward" ? Entry::forward : Entry::train;
   prepared.evaluates = spec.mode == "train";
+  if (model == "text") {
+    prepared.metric = "loss";
+    prepared.labels_per_sample = 5;
+  }
+  if (model == "cannot_finish") prepared.finish = [] { throw std::runtime_error("the disk is full"); };
   prepared.device = {"cpu", "fake", spec.threads, "none"};
   prepared.compile_seconds = 0.25;
   prepared.planned_bytes = 1 << 20;
