@@ -13,8 +13,9 @@ Initializer uniform_fan_in(std::int64_t fan_in) {
 
 }  // namespace
 
-ValueId Layers::variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role) {
-  return graph_.add_variable({name, {std::move(shape), DType::f32}, role, initializer});
+ValueId Layers::variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role,
+                         FileLayout file_layout) {
+  return graph_.add_variable({name, {std::move(shape), DType::f32}, role, initializer, std::move(file_layout)});
 }
 
 ValueId Layers::images(std::int64_t batch, const SampleSpec& sample) {
@@ -27,7 +28,11 @@ ValueId Layers::linear(ValueId x, const std::string& name, std::int64_t outputs)
 }
 
 ValueId Layers::linear(ValueId x, const std::string& name, std::int64_t outputs, Initializer weight, Initializer bias) {
-  const ValueId matrix = variable(name + ".weight", {outputs, graph_.desc(x).shape.back()}, weight);
+  const Shape shape{outputs, graph_.desc(x).shape.back()};
+  FileLayout layout;
+  if (const auto image = flattened_.find(x); image != flattened_.end())
+    layout = {{outputs, image->second[1], image->second[2], image->second[3]}, shape};
+  const ValueId matrix = variable(name + ".weight", shape, weight, VariableRole::parameter, std::move(layout));
   const ValueId offset = variable(name + ".bias", {outputs}, bias);
   const ValueId product = graph_.add_node(Op::matmul, MatmulAttributes{.transpose_b = true}, {x, matrix}, name)[0];
   return graph_.add_node(Op::bias_add, {}, {product, offset}, name + ".bias")[0];
@@ -40,14 +45,18 @@ ValueId Layers::gelu(ValueId x, const std::string& name) { return graph_.add_nod
 ValueId Layers::add(ValueId a, ValueId b, const std::string& name) { return graph_.add_node(Op::add, {}, {a, b}, name)[0]; }
 
 ValueId Layers::flatten(ValueId x, const std::string& name) {
-  const TensorDesc& desc = graph_.desc(x);
+  const TensorDesc desc = graph_.desc(x);
   const std::int64_t batch = desc.shape[0];
-  return graph_.add_node(Op::reshape, ReshapeAttributes{{batch, desc.elements() / batch}}, {x}, name)[0];
+  const ValueId y = graph_.add_node(Op::reshape, ReshapeAttributes{{batch, desc.elements() / batch}}, {x}, name)[0];
+  if (desc.shape.size() == 4) flattened_[y] = desc.shape;
+  return y;
 }
 
 ValueId Layers::convolution_node(ValueId x, const std::string& name, const Convolution& spec, Initializer initializer) {
-  const ValueId weight =
-      variable(name + ".weight", {spec.channels, spec.kernel, spec.kernel, graph_.desc(x).shape[3]}, initializer);
+  const std::int64_t channels = graph_.desc(x).shape[3];
+  const Shape shape{spec.channels, spec.kernel, spec.kernel, channels};
+  const ValueId weight = variable(name + ".weight", shape, initializer, VariableRole::parameter,
+                                  {shape, {spec.channels, channels, spec.kernel, spec.kernel}});
   const Conv2dAttributes attributes{.stride = spec.stride, .padding = spec.padding};
   return graph_.add_node(Op::conv2d, attributes, {x, weight}, name)[0];
 }

@@ -1,6 +1,7 @@
 // Layers that several models share: each declares its parameters with their initial distribution and appends its nodes.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "epochbench/model.h"
@@ -18,7 +19,8 @@ class Layers {
   ValueId relu(ValueId x, const std::string& name);
   ValueId gelu(ValueId x, const std::string& name);
   ValueId add(ValueId a, ValueId b, const std::string& name);
-  ValueId flatten(ValueId x, const std::string& name);  // [batch, everything else]
+  // [batch, everything else]. A linear layer right behind it has its columns in the order of a channels-last image.
+  ValueId flatten(ValueId x, const std::string& name);
 
   struct Convolution {
     std::int64_t channels, kernel, stride = 1, padding = 0;
@@ -41,11 +43,13 @@ class Layers {
   ValueId projection(ValueId x, const std::string& name, std::int64_t channels, std::int64_t stride);
 
  private:
-  ValueId variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role = VariableRole::parameter);
+  ValueId variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role = VariableRole::parameter,
+                   FileLayout file_layout = {});
   ValueId convolution_node(ValueId x, const std::string& name, const Convolution& spec, Initializer initializer);
 
   Graph& graph_;
   bool training_;
+  std::map<ValueId, Shape> flattened_;  // what flatten() returned -> the shape that it was
 };
 
 }  // namespace epochbench

@@ -35,11 +35,19 @@ struct Initializer {
   double scale = 0;  // the constant, the bound of uniform(-scale, scale), or the deviation of normal(0, scale)
 };
 
+// How weight files hold a variable, where that differs: files keep channels before height and width. Empty: alike.
+struct FileLayout {
+  Shape channels_last;  // [n, height, width, channels]: the variable's elements as they lie here
+  Shape shape;          // of the tensor in a file, whose elements lie as [n, channels, height, width]
+  bool operator==(const FileLayout&) const = default;
+};
+
 struct Variable {
   std::string name;  // torchvision's or Hugging Face's name for parameters and statistics
   TensorDesc desc;
   VariableRole role = VariableRole::parameter;
   Initializer initializer;
+  FileLayout file_layout = {};
 };
 
 enum class ValueKind : std::uint8_t { input, variable, intermediate };

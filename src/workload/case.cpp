@@ -1,8 +1,14 @@
 // One case, from its description to something that runs.
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
 
+#include "src/data/byte_source.h"
 #include "src/data/loader.h"
 #include "src/measure/environment.h"
+#include "src/workload/trace.h"
+#include "src/workload/weights.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {
@@ -29,7 +35,40 @@ void check_memory(const CaseSpec& spec, std::int64_t planned, std::int64_t avail
                       " are available; try a smaller batch");
 }
 
+// A file that --save names is written at the end; that it can be is tried with an empty one beside it.
+void check_writable(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path probe = path.string() + ".partial";
+  bool writable = !std::filesystem::is_directory(path, error) && std::ofstream(probe).good();
+  if (!writable)
+    throw DataError("file " + in_quotes(path.string()) + " cannot be written: name another, or make its folder (--save)");
+  std::filesystem::remove(probe, error);
+}
+
+// Leaves a trace and the final weights behind where the case asks for them. The program's variables must be initialized.
+void keep_files(PreparedCase& prepared, const CaseSpec& spec, const WorkloadSpec& workload, const Program& program) {
+  std::shared_ptr<TraceWriter> trace;
+  Executable& executable = *prepared.executable;
+  if (!spec.trace.empty()) {
+    trace = std::make_shared<TraceWriter>(spec.trace, workload, program, spec.precision, executable);
+    prepared.after_step = [trace](InputSlot slot, double loss) { trace->step(slot, loss); };
+  }
+  if (!spec.save.empty() || trace)
+    prepared.finish = [trace, save = spec.save, variables = program.variables, &executable] {
+      if (trace) trace->finish();
+      if (!save.empty()) write_weights(executable, variables, save);
+    };
+}
+
 }  // namespace
+
+void check_files(const CaseSpec& spec) {
+  if (!spec.init.empty()) check_weights(SafetensorsFile(spec.init), model_variables(workload_spec(spec)));
+  if (!spec.save.empty()) check_writable(spec.save);
+  if (spec.trace.empty()) return;
+  if (spec.mode != "train") throw std::invalid_argument("--trace needs training; leave out --mode " + spec.mode);
+  check_trace_folder(spec.trace);
+}
 
 WorkloadSpec workload_spec(const CaseSpec& spec) {
   WorkloadSpec workload;
@@ -77,6 +116,9 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.device = {device.backend, device.name, device.threads, device.isa};
   prepared.entry = spec.mode == "forward" ? Entry::forward : Entry::train;
   prepared.evaluates = prepared.entry == Entry::train && prepared.dataset->samples(Split::test) > 0;
+  const SampleSpec sample = workload.model.family->sample(workload.config);
+  prepared.metric = sample.text() ? "loss" : "accuracy";
+  prepared.labels_per_sample = sample.labels();
 
   const auto begin = std::chrono::steady_clock::now();
   Program program = make_program(workload, *backend, entries_of_mode(spec.mode));
@@ -86,15 +128,18 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.resident_before_bytes = resident_bytes();
   prepared.executable = backend->compile(program);
   initialize(*prepared.executable, program, spec.seed);
+  if (!spec.init.empty()) read_weights(*prepared.executable, program.variables, spec.init);
   prepared.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   const LoaderOptions options{.order = spec.order == "sequential" ? Order::sequential : Order::shuffled,
                               .batch = spec.batch,
                               .seed = spec.seed,
                               .threads = 1};
-  const int inputs = prepared.entry == Entry::forward ? 1 : 2;
-  prepared.batches = std::make_unique<Loader>(
-      *prepared.dataset, options, inputs, [&](InputSlot slot, int input) { return prepared.executable->stage(slot, input); });
+  const auto inputs = program.entry(prepared.entry)->graph.inputs.size();
+  prepared.batches =
+      std::make_unique<Loader>(*prepared.dataset, options, static_cast<int>(inputs),
+                               [&](InputSlot slot, int input) { return prepared.executable->stage(slot, input); });
+  keep_files(prepared, spec, workload, program);
   return prepared;
 }
 

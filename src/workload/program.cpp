@@ -90,6 +90,14 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
   return program;
 }
 
+std::vector<Variable> model_variables(const WorkloadSpec& workload) {
+  std::vector<Variable> variables = forward_graph(workload, Entry::train).variables;
+  std::erase_if(variables, [](const Variable& variable) {
+    return variable.role != VariableRole::parameter && variable.role != VariableRole::statistic;
+  });
+  return variables;
+}
+
 void initialize(Executable& executable, const Program& program, std::uint64_t seed) {
   std::vector<float> values;
   for (const Variable& variable : program.variables) {

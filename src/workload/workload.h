@@ -34,11 +34,18 @@ Counts count(const WorkloadSpec& workload);
 // What is known of a case before anything runs. Errors: as workload_spec; DataError for the data set.
 Workload describe_workload(const CaseSpec& spec);
 
+// Finds what is wrong with --init, --save and --trace before anything runs; makes the trace's folder.
+// Errors: DataError for a file or folder, std::invalid_argument for a trace without training.
+void check_files(const CaseSpec& spec);
+
 // The entries that a mode needs: train and evaluate, or forward alone.
 std::vector<Entry> entries_of_mode(const std::string& mode);
 
 // These entries through all passes, for this backend. Errors: GraphError, also for a node that the backend cannot run.
 Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries);
+
+// The model's parameters and statistics.
+std::vector<Variable> model_variables(const WorkloadSpec& workload);
 
 // Initial values of all variables, the same for every backend: one Philox stream a variable name, key = seed.
 void initialize(Executable& executable, const Program& program, std::uint64_t seed);

@@ -1,0 +1,106 @@
+#include "src/workload/trace.h"
+
+#include <cstdio>
+#include <fstream>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "src/data/byte_source.h"
+#include "src/data/safetensors.h"
+#include "src/workload/weights.h"
+
+namespace epochbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json to_json(const OptimizerSpec& optimizer) {
+  switch (optimizer.kind) {
+    case OptimizerSpec::Kind::sgd:
+      return {{"name", "sgd"}, {"momentum", optimizer.momentum}, {"weight_decay", optimizer.weight_decay}};
+    case OptimizerSpec::Kind::adamw:
+      return {{"name", "adamw"},
+              {"beta1", optimizer.beta1},
+              {"beta2", optimizer.beta2},
+              {"epsilon", optimizer.epsilon},
+              {"weight_decay", optimizer.weight_decay}};
+  }
+  return nullptr;
+}
+
+// [batch, height, width, channels] -> [batch, channels, height, width], for images; other inputs as they are.
+TensorDesc file_desc(const Value& input, const SampleSpec& sample) {
+  TensorDesc desc = input.desc;
+  if (desc.shape.size() == 4) desc.shape = {desc.shape[0], desc.shape[3], desc.shape[1], desc.shape[2]};
+  if (input.name == "labels" && sample.text()) desc.shape = {desc.elements() / sample.predictions, sample.predictions};
+  return desc;
+}
+
+}  // namespace
+
+void check_trace_folder(const std::filesystem::path& folder) {
+  const std::string name = "trace folder " + in_quotes(folder.string());
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const bool is_folder = !error && std::filesystem::is_directory(folder, error);
+  if (error || !is_folder)
+    throw DataError(name + " cannot be made" + (error ? " (" + error.message() + ")" : "") + ": name another (--trace)");
+  const bool empty = std::filesystem::is_empty(folder, error);
+  if (error || !empty)
+    throw DataError(name + (error ? " cannot be read (" + error.message() + ")" : " has files in it already") +
+                    ": name an empty or a new one (--trace)");
+}
+
+TraceWriter::TraceWriter(std::filesystem::path folder, const WorkloadSpec& workload, const Program& program,
+                         const std::string& precision, Executable& executable)
+    : folder_(std::move(folder)),
+      workload_(workload),
+      precision_(precision),
+      variables_(program.variables),
+      inputs_(program.entry(Entry::train)->graph.inputs),
+      executable_(executable) {
+  check_trace_folder(folder_);
+  write_weights(executable_, variables_, folder_ / "initial.safetensors");
+}
+
+void TraceWriter::step(InputSlot slot, double loss) {
+  const SampleSpec sample = workload_.model.family->sample(workload_.config);
+  std::vector<std::pair<std::string, TensorDesc>> tensors;
+  for (const Value& input : inputs_) tensors.push_back({input.name, file_desc(input, sample)});
+  tensors.push_back({"loss", {{}, DType::f32}});
+  char name[40];
+  std::snprintf(name, sizeof name, "step-%06lld.safetensors", static_cast<long long>(steps_));
+  SafetensorsWriter writer(folder_ / name, tensors);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const std::span<const std::byte> staged = executable_.stage(slot, static_cast<int>(i));
+    if (inputs_[i].desc.shape.size() != 4) {
+      writer.write(staged);
+      continue;
+    }
+    const std::span pixels(reinterpret_cast<const float*>(staged.data()), staged.size() / sizeof(float));
+    const std::vector<float> images = to_file_order({inputs_[i].desc.shape, tensors[i].second.shape}, pixels);
+    writer.write(std::as_bytes(std::span(images)));
+  }
+  const auto scalar = static_cast<float>(loss);
+  writer.write(std::as_bytes(std::span(&scalar, 1)));
+  writer.finish();
+  ++steps_;
+}
+
+void TraceWriter::finish() {
+  write_weights(executable_, variables_, folder_ / "final.safetensors");
+  const ordered_json trace{
+      {"model", workload_.model.name},
+      {"precision", precision_},
+      {"batch", workload_.config.batch},
+      {"steps", steps_},
+      {"learning_rate", std::vector<double>(static_cast<std::size_t>(steps_), workload_.optimizer.learning_rate)},
+      {"optimizer", to_json(workload_.optimizer)}};
+  std::ofstream file(folder_ / "trace.json");
+  file << trace.dump(1) << "\n";
+  file.close();
+  if (!file) throw DataError("file " + in_quotes((folder_ / "trace.json").string()) + " cannot be written: make room");
+}
+
+}  // namespace epochbench
