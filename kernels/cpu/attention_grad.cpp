@@ -127,13 +127,18 @@ float dot(const float* a, const float* b, std::int64_t n) {
   return sum;
 }
 
+// A loop of its own, so that the misses of many rows overlap: they lie pages apart.
+void fill_delta(const Call& call, const Scratch& scratch, std::int64_t offset, std::int64_t rows) {
+  const std::int64_t stride = row_stride(call.shape);
+  for (std::int64_t i = 0; i < rows; ++i)
+    scratch.delta[i] = dot(call.dy + offset + i * stride, call.y + offset + i * stride, call.shape.width);
+}
+
 void weigh_block(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
   const AttentionShape& shape = call.shape;
   const std::int64_t stride = spread_stride(shape.sequence), keys = task.keys.end - task.keys.begin;
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    const std::int64_t offset = row_offset(shape, task.pair, i);
-    const Row row{score_scale(shape), call.log_sum_exp[task.pair * shape.sequence + i],
-                  dot(call.dy + offset, call.y + offset, shape.width)};
+    const Row row{score_scale(shape), call.log_sum_exp[task.pair * shape.sequence + i], scratch.delta[i - queries.begin]};
     float* const weights = scratch.weights + (i - queries.begin) * stride;
     float* const dscores = scratch.dscores + (i - queries.begin) * stride;
     if (call.dropout.threshold == 0) {
@@ -157,6 +162,7 @@ void differentiate(const Call& call, const Scratch& scratch, const Task& task, R
                   width, false});
   multiply_small({scratch.dscores, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows,
                   keys, width, false});
+  fill_delta(call, scratch, offset, rows);
   weigh_block(call, scratch, task, queries);
   if (task.want_dq)
     multiply_small(
