@@ -30,24 +30,25 @@ struct UpperTail {
   float decay, mills;
 };
 
-// t >= 0; garbage above kLast. NaN stays.
+// t >= 0; garbage above kLast. Of a NaN, mills is one.
 inline UpperTail upper_tail(float t) {
   constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, which then lies in the low bits
-  const float half = -0.5f * t;
-  const float shifted = (half * t) * 1.44269504f + kRound;
-  const float n = shifted - kRound;
-  // -t * t / 2 - n ln 2 with ln 2 in two parts (Cody and Waite); n times the first is exact, and t * t is never rounded.
-  float r = multiply_add(half, t, n * -0.693359375f);
-  r = multiply_add(n, 2.12194440e-4f, r);
-  float p = 0.0013814482412f;
-  p = multiply_add(p, r, 0.0083687804521f);
-  p = multiply_add(p, r, 0.041668394007f);
-  p = multiply_add(p, r, 0.16666520107f);
-  p = multiply_add(p, r, 0.49999993413f);
-  p = multiply_add(p, r, 1);
-  p = multiply_add(p, r, 1);
-  const std::uint32_t power_of_two = (__builtin_bit_cast(std::uint32_t, shifted) + 127u) << 23;
-  const float decay = p * __builtin_bit_cast(float, power_of_two);
+  const float shifted = (t * -0.72134752f) * t + kRound;
+  const float n = shifted - kRound;  // of -t * t / 2 over ln 2
+  // s = -2 r, where r = -t * t / 2 - n ln 2 with ln 2 in two parts (Cody and Waite); n times the first is exact, and t * t is
+  // never rounded. So the coefficients of exp(r) come with powers of -1/2.
+  float s = multiply_add(t, t, n * (2 * 0.693359375f));
+  s = multiply_add(n, 2 * -2.12194440e-4f, s);
+  float p = 0.0013814482412f / 64;
+  p = multiply_add(p, s, -0.0083687804521f / 32);
+  p = multiply_add(p, s, 0.041668394007f / 16);
+  p = multiply_add(p, s, -0.16666520107f / 8);
+  p = multiply_add(p, s, 0.49999993413f / 4);
+  p = multiply_add(p, s, -0.5f);
+  p = multiply_add(p, s, 1);
+  // p lies between 0.7 and 1.42: n is added to its exponent.
+  const float decay =
+      __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, p) + (__builtin_bit_cast(std::uint32_t, shifted) << 23));
 
   float above = 0.00401188322132f;
   above = multiply_add(above, t, 0.0399278265982f);
