@@ -40,6 +40,11 @@ void set_until(CaseDraft& draft, const std::string& value) {
   draft.stop.until = until;
 }
 
+std::string parse_path(const std::string& value) {
+  if (value.empty() || value.find('\0') != std::string::npos) throw CallError("an empty path; name a file or folder");
+  return value;
+}
+
 std::vector<CaseOption> make_options() {
   using Draft = CaseDraft;
   using Text = const std::string;
@@ -93,6 +98,12 @@ std::vector<CaseOption> make_options() {
        [](Draft& d, Text& v) {
          d.dropout = parse_real(v, {0, 1, true, false});
        }},
+      {"init", "FILE", "begin with the weights of a safetensors file", false, false,
+       [](Draft& d, Text& v) { d.init = parse_path(v); }},
+      {"save", "FILE", "write the final weights there, as safetensors", false, false,
+       [](Draft& d, Text& v) { d.save = parse_path(v); }},
+      {"trace", "DIR", "write batches, losses and weights into an empty folder, to replay elsewhere", false, false,
+       [](Draft& d, Text& v) { d.trace = parse_path(v); }},
   };
 }
 

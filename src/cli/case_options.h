@@ -22,6 +22,7 @@ struct CaseDraft {
   int warmup = 3;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, dropout;
+  std::string init, save, trace;  // paths; empty: not asked for
   StopSpec stop;
 };
 

@@ -1,7 +1,9 @@
 #include "src/cli/planned_case.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "epochbench/backend.h"
@@ -51,6 +53,9 @@ CaseSpec to_spec(const CaseDraft& draft, int threads_by_default) {
   spec.learning_rate = draft.learning_rate;
   spec.dropout = draft.dropout;
   spec.epoch_samples = draft.epoch_samples;
+  spec.init = draft.init;
+  spec.save = draft.save;
+  spec.trace = draft.trace;
   spec.stop = draft.stop;
   return spec;
 }
@@ -80,18 +85,30 @@ PlannedCase plan_one(const CaseDraft& draft, int threads_by_default) {
   planned.spec = to_spec(draft, threads_by_default);
   planned.obstacle = obstacle_of(draft);
   check_data(planned, draft.model);
+  check_files(planned.spec);
   planned.workload = describe_workload(planned.spec);
   planned.flops_per_sample = draft.mode == "train" ? planned.workload.train_flops_per_sample
                                                    : count(workload_spec(planned.spec)).forward_flops_per_sample;
   return planned;
 }
 
+// Each file and folder is written by one run.
+void check_one_writer(const std::vector<PlannedCase>& cases) {
+  std::set<std::string> paths;
+  for (const PlannedCase& planned : cases)
+    for (const std::string& path : {planned.spec.save, planned.spec.trace})
+      if (!path.empty() && !paths.insert(path).second)
+        throw CallError("--save, --trace: several runs would write " + path + "; ask for one run, once");
+}
+
 }  // namespace
 
 std::string run_name(const CaseDraft& draft, int default_threads) {
   const std::string backend = draft.device.substr(0, draft.device.find(':'));
-  std::map<std::string, std::string> settings;  // sorted by key; dropout is none of them, as no model has any
+  std::map<std::string, std::string> settings;  // sorted by key
   if (data_of(draft) != draft.model.family->default_data) settings["data"] = data_of(draft);
+  if (draft.dropout && draft.model.family->has_dropout) settings["dropout"] = shortest(*draft.dropout);
+  if (!draft.init.empty()) settings["init"] = std::filesystem::path(draft.init).filename().string();  // paths stay private
   if (draft.device != "cpu" && draft.device != "cuda:0") settings["device"] = draft.device;
   if (draft.epoch_samples) settings["epoch-samples"] = std::to_string(*draft.epoch_samples);
   if (draft.learning_rate) settings["learning-rate"] = shortest(*draft.learning_rate);
@@ -131,6 +148,7 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseDraft>& drafts, int re
       planned.spec.repetition = repetition;
       all.push_back(std::move(planned));
     }
+  check_one_writer(all);
   return all;
 }
 

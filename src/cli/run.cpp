@@ -119,6 +119,9 @@ void identify(Run& run, const PlannedCase& planned) {
 void derive(Run& run, const PlannedCase& planned, const CpuInfo& cpu, const Prices& prices) {
   if (run.status != RunStatus::ok || !run.timing || !run.throughput) return;
   if (!run.efficiency) run.efficiency.emplace();
+  if (run.workload.tokens_per_sample)
+    run.throughput->tokens_per_second =
+        static_cast<double>(*run.workload.tokens_per_sample) * run.throughput->samples_per_second;
   run.efficiency->flops_per_second = planned.flops_per_sample * run.throughput->samples_per_second;
   const auto peak = cpu.peak_flops_per_second.find(run.precision);
   if (run.device.backend == "cpu" && peak != cpu.peak_flops_per_second.end() && peak->second)

@@ -1,0 +1,111 @@
+"""The models of the contract as others know them: torchvision's, Hugging Face's, and small modules for the rest."""
+
+import torch
+import torchvision
+from torch import nn
+from torch.nn import functional
+
+BERT_SIZES = {"bert-tiny": (2, 128, 2), "bert-base": (12, 768, 12), "bert-large": (24, 1024, 16)}
+
+
+class Mlp(nn.Module):
+    def __init__(self, width=512, depth=2):
+        super().__init__()
+        widths = [28 * 28] + [width] * depth + [10]
+        self.depth = depth
+        for i in range(depth + 1):
+            self.add_module(f"fc{i + 1}", nn.Linear(widths[i], widths[i + 1]))
+
+    def forward(self, images):
+        x = images.flatten(1)
+        for i in range(self.depth):
+            x = functional.relu(getattr(self, f"fc{i + 1}")(x))
+        return getattr(self, f"fc{self.depth + 1}")(x)
+
+
+class LeNet5(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5, padding=2)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.fc1 = nn.Linear(400, 120)
+        self.fc2 = nn.Linear(120, 84)
+        self.fc3 = nn.Linear(84, 10)
+
+    def forward(self, images):
+        x = functional.max_pool2d(functional.relu(self.conv1(images)), 2)
+        x = functional.max_pool2d(functional.relu(self.conv2(x)), 2).flatten(1)
+        return self.fc3(functional.relu(self.fc2(functional.relu(self.fc1(x)))))
+
+
+class ResNet20(nn.Module):
+    """He et al. 2015, section 4.2, of torchvision's blocks."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        channels = 16
+        for stage in range(3):
+            blocks = []
+            for block in range(3):
+                narrows = stage > 0 and block == 0
+                wide, stride = 16 << stage, 2 if narrows else 1
+                shortcut = None
+                if narrows:
+                    shortcut = nn.Sequential(nn.Conv2d(channels, wide, 1, stride, bias=False), nn.BatchNorm2d(wide))
+                blocks.append(torchvision.models.resnet.BasicBlock(channels, wide, stride, shortcut))
+                channels = wide
+            self.add_module(f"layer{stage + 1}", nn.Sequential(*blocks))
+        self.fc = nn.Linear(64, 10)
+
+    def forward(self, images):
+        x = functional.relu(self.bn1(self.conv1(images)))
+        x = self.layer3(self.layer2(self.layer1(x)))
+        return self.fc(x.mean(dim=(2, 3)))
+
+
+def bert(layers, width, heads):
+    from transformers import BertConfig, BertForMaskedLM
+    # pad_token_id is 0 by default, and would freeze the word embedding's first row.
+    config = BertConfig(vocab_size=30522, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
+                        intermediate_size=4 * width, max_position_embeddings=512, type_vocab_size=2, hidden_act="gelu",
+                        layer_norm_eps=1e-12, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+                        pad_token_id=None, attn_implementation="eager")
+    return BertForMaskedLM(config)
+
+
+def split_name(name):
+    """'mlp:depth=3,width=64' -> 'mlp', {'depth': 3, 'width': 64}."""
+    family, _, options = name.partition(":")
+    pairs = (option.split("=") for option in options.split(",") if option)
+    return family, {key: int(value) for key, value in pairs}
+
+
+def build(name):
+    """The module of a model's name, in training mode; its weights are of no importance."""
+    family, options = split_name(name)
+    if family == "mlp":
+        model = Mlp(**options)
+    elif family == "lenet5":
+        model = LeNet5()
+    elif family == "resnet20":
+        model = ResNet20()
+    elif family in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152"):
+        model = getattr(torchvision.models, family)()
+    elif family in BERT_SIZES:
+        model = bert(*BERT_SIZES[family])  # the sequence is the batch's
+    else:
+        raise ValueError(f"no module is known for model '{name}'")
+    return model.train()
+
+
+def loss(model, batch):
+    """The mean loss of a batch as a trace stores it."""
+    labels = batch["labels"].long()
+    if "images" in batch:
+        return functional.cross_entropy(model(batch["images"]), labels)
+    ids, positions = batch["input_ids"].long(), batch["masked_positions"].long()
+    hidden = model.bert(input_ids=ids).last_hidden_state
+    masked = hidden.gather(1, positions.unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
+    return functional.cross_entropy(model.cls(masked).flatten(0, 1), labels.flatten())

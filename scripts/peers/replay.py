@@ -1,0 +1,74 @@
+"""Replays a trace: the same weights, batches and optimizer, in PyTorch."""
+
+import json
+import math
+import pathlib
+
+import torch
+from safetensors.torch import load_file
+
+import models
+
+# What modules hold beside weights, or hold twice; no trace has it.
+NOT_IN_TRACES = (".num_batches_tracked", ".position_ids")
+TIED = "cls.predictions.decoder."
+# Its gradient is zero but for rounding, so AdamW moves it by noise.
+NOISE = "attention.self.key.bias"
+
+
+def make_optimizer(model, spec, learning_rate):
+    if spec["name"] == "sgd":
+        return torch.optim.SGD(model.parameters(), lr=learning_rate, momentum=spec["momentum"],
+                               weight_decay=spec["weight_decay"])
+    if spec["name"] == "adamw":
+        matrices = [p for p in model.parameters() if p.dim() >= 2]
+        others = [p for p in model.parameters() if p.dim() < 2]
+        groups = [{"params": matrices, "weight_decay": spec["weight_decay"]}, {"params": others, "weight_decay": 0.0}]
+        return torch.optim.AdamW(groups, lr=learning_rate, betas=(spec["beta1"], spec["beta2"]), eps=spec["epsilon"])
+    raise ValueError(f"no optimizer is known by the name '{spec['name']}'")
+
+
+def load(model, weights):
+    missing, unexpected = model.load_state_dict(weights, strict=False)
+    missing = [name for name in missing if not name.endswith(NOT_IN_TRACES) and not name.startswith(TIED)]
+    if missing or unexpected:
+        raise ValueError(f"the weights do not fit the module: missing {missing[:5]}, unexpected {unexpected[:5]}")
+    for name, tensor in model.state_dict().items():
+        if name in weights and not torch.equal(tensor, weights[name]):
+            raise ValueError(f"the module shares '{name}' with another tensor")
+
+
+class Replay:
+    """Steps through a trace; `steps` yields (our loss, PyTorch's loss)."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.trace = json.loads((self.folder / "trace.json").read_text())
+        if self.trace["precision"] != "fp32":
+            raise ValueError(f"the trace is of {self.trace['precision']}; only fp32 can be replayed")
+        self.model = models.build(self.trace["model"])
+        self.initial = load_file(self.folder / "initial.safetensors")
+        load(self.model, self.initial)
+        self.optimizer = make_optimizer(self.model, self.trace["optimizer"], self.trace["learning_rate"][0])
+
+    def steps(self):
+        for step in range(self.trace["steps"]):
+            batch = load_file(self.folder / f"step-{step:06d}.safetensors")
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.trace["learning_rate"][step]
+            self.optimizer.zero_grad(set_to_none=True)
+            loss = models.loss(self.model, batch)
+            loss.backward()
+            self.optimizer.step()
+            yield batch["loss"].item(), loss.item()
+
+    def weight_difference(self):
+        """Norm of the difference of the final weights over all tensors together, relative to the norm of the change."""
+        final, theirs = load_file(self.folder / "final.safetensors"), self.model.state_dict()
+        difference = change = 0.0
+        for name, ours in final.items():
+            if name.endswith(NOISE):
+                continue
+            difference += (ours.double() - theirs[name].double()).square().sum().item()
+            change += (ours.double() - self.initial[name].double()).square().sum().item()
+        return math.sqrt(difference / change) if change > 0 else math.inf
