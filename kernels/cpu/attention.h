@@ -2,6 +2,8 @@
 // a time, whole rows of them, so a row's softmax needs no correction afterwards and a block stays in cache.
 #pragma once
 
+#include <cstddef>
+
 #include "kernels/cpu/gemm/small.h"
 #include "kernels/cpu/philox.h"
 #include "kernels/shapes.h"
@@ -34,5 +36,7 @@ static inline const std::uint32_t* draw_mask(std::uint32_t* words, const Attenti
   philox_words(words, element / 4, divide_up(skipped + keys.end - keys.begin, 4), step, dropout);
   return words + skipped;
 }
+
+std::size_t attention_grad_workspace_bytes(const AttentionShape& shape, int threads);
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -1,3 +1,4 @@
+// Panels and tiles of a product that needs no blocking.
 #include "kernels/cpu/gemm/small.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
