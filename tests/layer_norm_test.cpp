@@ -44,7 +44,8 @@ Forward reference_forward(const Matrix& m, const GuardedBuffer<float>& x, const 
 }
 
 // Errors of the statistics are relative to the deviation of a row, however large its mean.
-void check_forward(const Matrix& m, const GuardedBuffer<float>& x, double deviation, double epsilon = kEpsilon) {
+void check_forward(const Matrix& m, const GuardedBuffer<float>& x, double deviation, double epsilon = kEpsilon,
+                   double roundings = 16) {
   const Parameters p(m.channels);
   const Forward expected = reference_forward(m, x, p, epsilon);
   for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
@@ -52,8 +53,8 @@ void check_forward(const Matrix& m, const GuardedBuffer<float>& x, double deviat
     kernels.layer_norm(f.y.data(), f.mean.data(), f.inv_std.data(), x.data(), p.scale.data(), p.bias.data(), m.rows, m.channels,
                        epsilon, threads);
     expect_close(f.mean, expected.mean, {kEps, 4 * kEps * deviation});
-    expect_close(f.inv_std, expected.inv_std, {16 * kEps, 0});
-    expect_close(f.y, expected.y, {0, 16 * kEps * (max_abs(expected.y) + 1)});
+    expect_close(f.inv_std, expected.inv_std, {roundings * kEps, 0});
+    expect_close(f.y, expected.y, {0, roundings * kEps * (max_abs(expected.y) + 1)});
     EXPECT_TRUE(f.guards_intact());
     in_place.y = x;
     kernels.layer_norm(in_place.y.data(), nullptr, nullptr, in_place.y.data(), p.scale.data(), p.bias.data(), m.rows,
@@ -102,12 +103,14 @@ TEST(LayerNorm, MeanFarAboveDeviationMatchesReference) {
   }
 }
 
+// Behind the outlier each of up to 512 small squares is rounded the same way in the float sum, at most half a unit each; the
+// square root halves that.
 TEST(LayerNorm, OutlierInAnElseConstantRowMatchesReference) {
   const Matrix m = {6, 3001};
   GuardedBuffer<float> x(m.elements());
   std::fill(x.begin(), x.end(), 0.3f);
   for (std::int64_t r = 0; r < m.rows; ++r) x[r * m.channels + r * 600] = 1000;
-  check_forward(m, x, 1000 / std::sqrt(3001.0));
+  check_forward(m, x, 1000 / std::sqrt(3001.0), kEpsilon, 512 / 4);
 }
 
 TEST(LayerNorm, NanReachesItsRowOnly) {
