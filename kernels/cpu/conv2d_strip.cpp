@@ -25,7 +25,7 @@ StripLayout make_strip_layout(const Windows& windows, const StripSize& size, int
   layout.copied = windows.first_column < 0 || windows.first_column + layout.columns > windows.width ||
                   rows_conflict(windows.stride * channels, tile_rows) ||
                   (whole_vectors && (channels * (channels < kLongRun ? width : 1)) % kLanes != 0);
-  const bool merged = channels < kLongRun || width == 1;
+  const bool merged = channels < kLongRun || width <= 1;
   layout.runs_per_row = merged ? 1 : width;
   layout.run = merged ? width * channels : channels;
   layout.pixel_stride = channels;

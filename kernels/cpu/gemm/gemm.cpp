@@ -113,9 +113,9 @@ void pack_b(const Call& call, const Block& block, float* packed, int part) {
 // Transposed A: tile by tile, each [depth, a_stride].
 void pack_a_columns(const Call& call, const Block& block, Range rows, float* packed) {
   const std::int64_t depth = block.k.end - block.k.begin, count = rows.end - rows.begin;
-  const std::int64_t tiles = tile_count(count, call.plan.tile_rows);
-  for (std::int64_t t = 0; t < tiles; ++t) {
-    const Range tile = tile_of(count, t, tiles);
+  const Tiles tiles = cut(count, call.plan.tile_rows);
+  for (std::int64_t t = 0; t < tiles.count; ++t) {
+    const Range tile = tiles[t];
     copy_rows(packed + t * depth * call.plan.a_stride, call.plan.a_stride,
               call.a + block.k.begin * call.shape.m + rows.begin + tile.begin, call.shape.m, depth, tile.end - tile.begin);
   }
@@ -154,9 +154,9 @@ void multiply(const Call& call, const Block& block, Range rows, Range columns, c
   tile.a_stride = left.stride;
   tile.accumulate = !block.first;
   tile.relu = block.last && call.epilogue.relu;
-  const std::int64_t tiles = tile_count(count, call.plan.tile_rows);
-  for (std::int64_t t = 0; t < tiles; ++t) {
-    const Range range = tile_of(count, t, tiles);
+  const Tiles tiles = cut(count, call.plan.tile_rows);
+  for (std::int64_t t = 0; t < tiles.count; ++t) {
+    const Range range = tiles[t];
     tile.a_offset = left.tile_offset > 0 ? t * left.tile_offset : range.begin * left.stride;
     for (std::int64_t column = columns.begin; column < columns.end; column += kPanelColumns) {
       tile.columns = min_of(kPanelColumns, columns.end - column);
