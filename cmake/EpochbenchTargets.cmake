@@ -23,7 +23,8 @@ function(epochbench_test name)
   cmake_parse_arguments(ARG "" "LABEL" "LIBRARIES" ${ARGN})
   add_executable(${name} ${name}.cpp)
   target_link_libraries(${name} PRIVATE epochbench_options ${ARG_LIBRARIES} epochbench_test_support GTest::gmock_main)
-  gtest_discover_tests(${name} PROPERTIES LABELS ${ARG_LABEL} DISCOVERY_TIMEOUT 60)
+  # Teams larger than the machine, several tests at once: threads that spin while they wait would take the others' cores.
+  gtest_discover_tests(${name} PROPERTIES LABELS ${ARG_LABEL} ENVIRONMENT OMP_WAIT_POLICY=passive DISCOVERY_TIMEOUT 60)
 endfunction()
 
 # epochbench_embed(TARGET NAMESPACE FILES ...): C++ sources that hold files byte by byte, looked up by name in the binary.

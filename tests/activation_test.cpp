@@ -16,8 +16,8 @@ constexpr std::int64_t kSizes[] = {0, 1, 7, 16, 33, 1000, 40003};
 struct Matrix {
   std::int64_t rows, channels;
 };
-constexpr Matrix kMatrices[] = {{1, 1},   {3, 10},   {5, 1},   {40001, 1}, {1, 300},  {7, 255},
-                                {2, 256}, {257, 64}, {130, 6}, {4001, 10}, {2, 2049}, {71, 1000}};
+constexpr Matrix kMatrices[] = {{1, 1},    {3, 10},  {5, 1},     {40001, 1}, {1, 300},   {7, 255},   {2, 256},
+                                {257, 64}, {130, 6}, {4001, 10}, {2, 2049},  {71, 1000}, {40, 2048}, {16384, 16}};
 
 std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
 

@@ -18,8 +18,8 @@ struct Matrix {
   std::int64_t rows, channels;
   std::int64_t elements() const { return rows * channels; }
 };
-constexpr Matrix kMatrices[] = {{1, 1},  {1, 16},  {2, 3},   {3, 16},    {5, 300},  {257, 1},
-                                {64, 5}, {130, 6}, {17, 64}, {3001, 16}, {70, 256}, {67, 513}};
+constexpr Matrix kMatrices[] = {{1, 1},   {1, 16},  {2, 3},     {3, 16},   {5, 300},  {257, 1},   {64, 5},
+                                {130, 6}, {17, 64}, {3001, 16}, {70, 256}, {67, 513}, {19, 1024}, {8192, 16}};
 
 std::string describe(const Matrix& m, bool shortcut, bool relu) {
   return std::to_string(m.rows) + "x" + std::to_string(m.channels) + (shortcut ? " shortcut" : "") + (relu ? " relu" : "");

@@ -101,9 +101,9 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
       const int vectors = left % (3 * kLanes) == 0 ? 3 : panel_vectors(left);
       tile.columns = min_of(left, vectors * kLanes);
       tile.b_offset = column;
-      const std::int64_t count = channels.end - channels.begin, tiles = tile_count(count, kMaxRows[vectors]);
-      for (std::int64_t t = 0; t < tiles; ++t) {
-        const Range range = tile_of(count, t, tiles);
+      const Tiles tiles = cut(channels.end - channels.begin, kMaxRows[vectors]);
+      for (std::int64_t t = 0; t < tiles.count; ++t) {
+        const Range range = tiles[t];
         tile.a_offset = channels.begin + range.begin;
         tile.c = sum + tile.a_offset * row_floats + run * layout.run + column;
         tile_kernel(AccessA::columns, range.end - range.begin, vectors)(tile);

@@ -21,13 +21,12 @@ StripLayout make_strip_layout(const Windows& windows, const StripSize& size, int
   StripLayout layout{};
   const std::int64_t channels = windows.channels, width = windows.kernel_width;
   layout.columns = (windows.columns - 1) * windows.stride + width;
-  const std::int64_t tile_rows = min_of(windows.columns, kMaxRows[2]);
-  layout.copied = windows.first_column < 0 || windows.first_column + layout.columns > windows.width ||
-                  rows_conflict(windows.stride * channels, tile_rows) ||
-                  (whole_vectors && (channels * (channels < kLongRun ? width : 1)) % kLanes != 0);
-  const bool merged = channels < kLongRun || width == 1;
+  const bool merged = channels < kLongRun || width <= 1;
   layout.runs_per_row = merged ? 1 : width;
   layout.run = merged ? width * channels : channels;
+  layout.copied = windows.first_column < 0 || windows.first_column + layout.columns > windows.width ||
+                  rows_conflict(windows.stride * channels, min_of(windows.columns, kMaxRows[2])) ||
+                  (whole_vectors && layout.run % kLanes != 0);
   layout.pixel_stride = channels;
   // An odd number of cache lines between pixels spreads them over all sets.
   if (layout.copied && channels >= kLongRun && channels % 32 == 0) layout.pixel_stride += 16;

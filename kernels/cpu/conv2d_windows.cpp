@@ -22,14 +22,18 @@ struct Chunk {
 std::int64_t collect(const WindowProduct& product, const Strip& strip, const Chunk& chunk, std::int64_t row, const float* panel,
                      std::int64_t width, Segment* segments) {
   const StripLayout& layout = product.layout;
+  std::int64_t tap_row = chunk.runs.begin / layout.runs_per_row, tap_column = chunk.runs.begin % layout.runs_per_row;
   std::int64_t count = 0;
   for (std::int64_t run = chunk.runs.begin; run < chunk.runs.end; ++run) {
-    const std::int64_t tap_row = run / layout.runs_per_row, tap_column = run % layout.runs_per_row;
     const std::int64_t image_row = row * product.windows.stride + product.windows.first_row + tap_row;
-    if (image_row < strip.first_row || image_row >= strip.end_row) continue;
-    segments[count++] = {
-        strip.data + (image_row - strip.first_row) * layout.row_stride + tap_column * layout.pixel_stride + chunk.from,
-        panel + (run * layout.run + chunk.from) * width};
+    if (image_row >= strip.first_row && image_row < strip.end_row) {
+      const float* a = strip.data + (image_row - strip.first_row) * layout.row_stride + tap_column * layout.pixel_stride;
+      segments[count++] = {a + chunk.from, panel + (run * layout.run + chunk.from) * width};
+    }
+    if (++tap_column == layout.runs_per_row) {
+      tap_column = 0;
+      ++tap_row;
+    }
   }
   return count;
 }
@@ -50,12 +54,12 @@ void multiply_chunk(const WindowProduct& product, const Strip& strip, const Chun
     const int vectors = panel_vectors(tile.columns);
     tile.b_stride = vectors * kLanes;
     tile.bias = chunk.last && product.epilogue.bias != nullptr ? product.epilogue.bias + channel : nullptr;
-    const std::int64_t tiles = tile_count(windows.columns, kMaxRows[vectors]);
+    const Tiles tiles = cut(windows.columns, kMaxRows[vectors]);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       tile.segment_count = collect(product, strip, chunk, row, product.weights + channel * depth, tile.b_stride, segments);
       float* y = product.y + image * product.image_stride + row * product.row_stride + channel;
-      for (std::int64_t t = 0; t < tiles; ++t) {
-        const Range columns = tile_of(windows.columns, t, tiles);
+      for (std::int64_t t = 0; t < tiles.count; ++t) {
+        const Range columns = tiles[t];
         tile.c = y + columns.begin * product.column_stride;
         tile.a_offset = columns.begin * tile.a_stride;
         tile_kernel(AccessA::rows, columns.end - columns.begin, vectors)(tile);
@@ -73,7 +77,7 @@ StripLayout make_product_layout(const Windows& windows, int parts) {
 void multiply_windows(const WindowProduct& product, float* scratch, int part, int parts) {
   const Windows& windows = product.windows;
   const StripLayout& layout = product.layout;
-  const std::int64_t runs = windows.kernel_height * (windows.kernel_width > 0 ? layout.runs_per_row : 0);
+  const std::int64_t runs = windows.kernel_height * layout.runs_per_row;  // 0: no pixel of these meets a tap
   const std::int64_t pieces = max_of(divide_up(layout.run, kDepth), 1), piece = divide_up(layout.run, pieces);
   const std::int64_t runs_at_once = pieces > 1 ? 1 : min_of(max_of(kDepth / max_of(layout.run, 1), 1), kSegments);
   const Range strips = part_of(windows.batch * layout.blocks, part, parts, 1);

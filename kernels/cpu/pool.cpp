@@ -1,4 +1,5 @@
-// Pooling in NHWC: vector code over channels. Maximum over windows, mean over the whole image, and their gradients.
+// Pooling in NHWC: vector code over channels, or over neighbouring pixels where channels are few. Maximum over windows, mean
+// over the whole image, and their gradients.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -21,33 +22,42 @@ Window clip(const PoolShape& s, std::int64_t oy, std::int64_t ox) {
   return {max_of(0, -top), min_of(s.window, s.height - top), max_of(0, -left), min_of(s.window, s.width - left)};
 }
 
-// One output pixel, `channels` <= kTile of it; the window's (0, 0) is x[corner], which may lie outside the image.
-void max_of_window(float* y, std::uint8_t* index, const float* x, std::int64_t corner, const PoolShape& s, const Window& w,
-                   std::int64_t channels) {
+// How many output pixels of a row, from ox on and up to `most`, have windows that reach over neither side.
+std::int64_t whole_windows(const PoolShape& s, std::int64_t ox, std::int64_t most) {
+  if (ox * s.stride < s.padding) return 0;
+  const std::int64_t last = (s.width + s.padding - s.window) / s.stride;
+  return min_of(most, min_of(last, s.out_width - 1) - ox + 1);
+}
+
+// n <= kTile output elements whose windows are cut alike. The window's (0, 0) of element i is x[corner + offset[i]], which may
+// lie outside the image; offset[i] = i without kGather, as for channels of one pixel.
+template <bool kGather>
+void max_of_windows(float* y, std::uint8_t* index, const float* x, std::int64_t corner, const std::int32_t* offset,
+                    const PoolShape& s, const Window& w, std::int64_t n) {
   float best[kTile];
   std::int32_t position[kTile];
   const std::int64_t row_stride = s.width * s.channels;
   const float* first = x + (corner + w.first_row * row_stride + w.first_column * s.channels);
   const auto at_first = static_cast<std::int32_t>(w.first_row * s.window + w.first_column);
-  for (std::int64_t c = 0; c < channels; ++c) {
-    best[c] = first[c];
-    position[c] = at_first;
+  for (std::int64_t i = 0; i < n; ++i) {
+    best[i] = first[kGather ? offset[i] : i];
+    position[i] = at_first;
   }
   for (std::int64_t ky = w.first_row; ky < w.last_row; ++ky)
     for (std::int64_t kx = w.first_column; kx < w.last_column; ++kx) {
       const float* pixel = x + (corner + ky * row_stride + kx * s.channels);
       const auto at = static_cast<std::int32_t>(ky * s.window + kx);
 #pragma omp simd
-      for (std::int64_t c = 0; c < channels; ++c) {
-        const float value = pixel[c];
-        const bool wins = value > best[c] || value != value;  // a NaN always, so that divergence is seen
-        best[c] = wins ? value : best[c];
-        position[c] = wins ? at : position[c];
+      for (std::int64_t i = 0; i < n; ++i) {
+        const float value = pixel[kGather ? offset[i] : i];
+        const bool wins = value > best[i] || value != value;  // a NaN always, so that divergence is seen
+        best[i] = wins ? value : best[i];
+        position[i] = wins ? at : position[i];
       }
     }
-  for (std::int64_t c = 0; c < channels; ++c) y[c] = best[c];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = best[i];
   if (index != nullptr)
-    for (std::int64_t c = 0; c < channels; ++c) index[c] = static_cast<std::uint8_t>(position[c]);
+    for (std::int64_t i = 0; i < n; ++i) index[i] = static_cast<std::uint8_t>(position[i]);
 }
 
 // Images times groups of channels, so that a small batch still serves many threads: a group is at least a cache line wide.
@@ -96,19 +106,31 @@ void mean_of_pixels(float* y, const float* x, std::int64_t pixels, std::int64_t 
 // A NaN wins over every number. Every window must reach into the image.
 void max_pool(float* y, std::uint8_t* index, const float* x, const PoolShape& shape, int threads) {
   const PoolShape s = shape;
+  const std::int64_t pixels_at_once = s.channels < 16 ? kTile / s.channels : 1;
+  std::int32_t offset[kTile];
+  for (std::int64_t i = 0; i < pixels_at_once * s.channels && pixels_at_once > 1; ++i)
+    offset[i] = static_cast<std::int32_t>(i / s.channels * s.stride * s.channels + i % s.channels);
 #pragma omp parallel num_threads(threads) if (s.batch * s.height * s.width * s.channels > kSerialElements)
   {
     const Range rows = part_of(s.batch * s.out_height, omp_get_thread_num(), omp_get_num_threads(), 1);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       const std::int64_t n = row / s.out_height, oy = row % s.out_height;
-      for (std::int64_t ox = 0; ox < s.out_width; ++ox) {
+      for (std::int64_t ox = 0; ox < s.out_width;) {
         const Window window = clip(s, oy, ox);
         const std::int64_t top = n * s.height + oy * s.stride - s.padding;
         const std::int64_t in = (top * s.width + ox * s.stride - s.padding) * s.channels;
         const std::int64_t out = (row * s.out_width + ox) * s.channels;
+        std::uint8_t* at = index != nullptr ? index + out : nullptr;
+        const std::int64_t run = whole_windows(s, ox, pixels_at_once);
+        if (run > 1) {
+          max_of_windows<true>(y + out, at, x, in, offset, s, window, run * s.channels);
+          ox += run;
+          continue;
+        }
         for (std::int64_t c = 0; c < s.channels; c += kTile)
-          max_of_window(y + out + c, index != nullptr ? index + out + c : nullptr, x, in + c, s, window,
-                        min_of(kTile, s.channels - c));
+          max_of_windows<false>(y + out + c, at != nullptr ? at + c : nullptr, x, in + c, nullptr, s, window,
+                                min_of(kTile, s.channels - c));
+        ++ox;
       }
     }
   }

@@ -1,8 +1,9 @@
 // Matrix products by packed blocks: the five loops of Goto and van de Geijn ("Anatomy of high-performance matrix
 // multiplication", 2008) around the microkernel.
 //
-// The threads form a grid, each owns a rectangle of C. They pack a block of B together, into one of two buffers in turn, so
-// that one barrier a block is enough; each then packs its own rows of A and multiplies.
+// The threads form a grid, each owns a rectangle of C. Those that own the same columns pack their part of a block of B
+// together, into one of two buffers in turn, so that one barrier a block is enough; each then packs its own rows of A and
+// multiplies.
 #include <omp.h>
 
 #include "kernels/cpu/gemm/pack.h"
@@ -34,6 +35,7 @@ struct Plan {
   std::int64_t block_m;            // a multiple of tile_rows
   bool pack_a;
   std::int64_t a_stride;            // of packed A
+  std::int64_t group_floats;        // of the panels of one column of the grid, in a block of B
   std::int64_t a_floats, b_floats;  // of one thread's block of A, of one of the two blocks of B
 };
 
@@ -77,7 +79,9 @@ Plan make_plan(const GemmShape& shape, int threads) {
     plan.a_floats = plan.block_m * plan.a_stride;
   }
   plan.a_floats = plan.pack_a ? round_up(plan.a_floats, 16) : 0;
-  plan.b_floats = round_up(plan.block_k * packed_columns(min_of(plan.block_n, shape.n)), 16);
+  const std::int64_t columns = divide_up(divide_up(min_of(plan.block_n, shape.n), kPanelColumns), plan.grid_n) * kPanelColumns;
+  plan.group_floats = round_up(min_of(columns, packed_columns(shape.n)) * plan.block_k, 16);
+  plan.b_floats = plan.grid_n * plan.group_floats;
   return plan;
 }
 
@@ -94,13 +98,22 @@ struct Block {  // of k and n
   bool first, last;  // along k
 };
 
-// Packs the share of `part` of the block's panels.
+// The columns of the block that `part` multiplies with.
+Range columns_of(const Plan& plan, const Block& block, int part) {
+  const Range columns = part_of(block.n.end - block.n.begin, part % plan.grid_n, plan.grid_n, kPanelColumns);
+  return {columns.begin + block.n.begin, columns.end + block.n.begin};
+}
+
+// Packs the share of `part`: of its columns, together with the parts that own other rows of them.
 void pack_b(const Call& call, const Block& block, float* packed, int part) {
-  const std::int64_t depth = block.k.end - block.k.begin, columns = block.n.end - block.n.begin;
-  const Range pieces = part_of(pack_pieces(columns, depth), part, call.plan.team, 1);
+  const Plan& plan = call.plan;
+  const Range columns = columns_of(plan, block, part);
+  const std::int64_t depth = block.k.end - block.k.begin, count = columns.end - columns.begin;
+  const Range pieces = part_of(pack_pieces(count, depth), part / plan.grid_n, plan.grid_m, 1);
+  packed += part % plan.grid_n * plan.group_floats;
   for (std::int64_t i = pieces.begin; i < pieces.end; ++i) {
-    const PackPiece piece = pack_piece(columns, depth, i);
-    const std::int64_t column = block.n.begin + piece.column, k = block.k.begin + piece.k;
+    const PackPiece piece = pack_piece(count, depth, i);
+    const std::int64_t column = columns.begin + piece.column, k = block.k.begin + piece.k;
     if (call.shape.transpose_b) {
       pack_panel_transposed(packed + piece.offset, call.b + column * call.shape.k + k, call.shape.k, piece.depth,
                             piece.columns);
@@ -113,9 +126,9 @@ void pack_b(const Call& call, const Block& block, float* packed, int part) {
 // Transposed A: tile by tile, each [depth, a_stride].
 void pack_a_columns(const Call& call, const Block& block, Range rows, float* packed) {
   const std::int64_t depth = block.k.end - block.k.begin, count = rows.end - rows.begin;
-  const std::int64_t tiles = tile_count(count, call.plan.tile_rows);
-  for (std::int64_t t = 0; t < tiles; ++t) {
-    const Range tile = tile_of(count, t, tiles);
+  const Tiles tiles = cut(count, call.plan.tile_rows);
+  for (std::int64_t t = 0; t < tiles.count; ++t) {
+    const Range tile = tiles[t];
     copy_rows(packed + t * depth * call.plan.a_stride, call.plan.a_stride,
               call.a + block.k.begin * call.shape.m + rows.begin + tile.begin, call.shape.m, depth, tile.end - tile.begin);
   }
@@ -142,8 +155,8 @@ Left prepare_a(const Call& call, const Block& block, Range rows, float* packed) 
   return {packed, AccessA::rows, stride, 0};
 }
 
-// C[rows, columns] of the block, for a group of panels.
-void multiply(const Call& call, const Block& block, Range rows, Range columns, const Left& left, const float* packed_b) {
+// C[rows, columns] of the block, for a group of columns and their panels.
+void multiply(const Call& call, const Block& block, Range rows, Range columns, const Left& left, const float* panels) {
   const std::int64_t depth = block.k.end - block.k.begin, count = rows.end - rows.begin;
   Segment segment{left.data, nullptr};
   Tile tile{};
@@ -154,15 +167,15 @@ void multiply(const Call& call, const Block& block, Range rows, Range columns, c
   tile.a_stride = left.stride;
   tile.accumulate = !block.first;
   tile.relu = block.last && call.epilogue.relu;
-  const std::int64_t tiles = tile_count(count, call.plan.tile_rows);
-  for (std::int64_t t = 0; t < tiles; ++t) {
-    const Range range = tile_of(count, t, tiles);
+  const Tiles tiles = cut(count, call.plan.tile_rows);
+  for (std::int64_t t = 0; t < tiles.count; ++t) {
+    const Range range = tiles[t];
     tile.a_offset = left.tile_offset > 0 ? t * left.tile_offset : range.begin * left.stride;
     for (std::int64_t column = columns.begin; column < columns.end; column += kPanelColumns) {
       tile.columns = min_of(kPanelColumns, columns.end - column);
       const int vectors = panel_vectors(tile.columns);
       tile.b_stride = vectors * kLanes;
-      segment.b = packed_b + (column - block.n.begin) * depth;
+      segment.b = panels + (column - columns.begin) * depth;
       tile.bias = block.last && call.epilogue.bias != nullptr ? call.epilogue.bias + column : nullptr;
       tile.c = call.c + (rows.begin + range.begin) * call.shape.n + column;
       tile_kernel(left.access, range.end - range.begin, vectors)(tile);
@@ -175,15 +188,15 @@ void multiply_part(const Call& call, const Block& block, float* packed_a, const 
   const Plan& plan = call.plan;
   const Range rows =
       part_of(call.shape.m, part / plan.grid_n, plan.grid_m, call.shape.m < plan.grid_m * plan.tile_rows ? 1 : plan.tile_rows);
-  Range columns = part_of(block.n.end - block.n.begin, part % plan.grid_n, plan.grid_n, kPanelColumns);
-  columns = {columns.begin + block.n.begin, columns.end + block.n.begin};
+  const Range columns = columns_of(plan, block, part);
   if (columns.begin == columns.end) return;
+  const float* const panels = packed_b + part % plan.grid_n * plan.group_floats;
   for (std::int64_t row = rows.begin; row < rows.end; row += plan.block_m) {
     const Range block_rows{row, min_of(row + plan.block_m, rows.end)};
     const Left left = prepare_a(call, block, block_rows, packed_a);
     for (std::int64_t column = columns.begin; column < columns.end; column += kGroupPanels * kPanelColumns) {
       const Range group{column, min_of(column + kGroupPanels * kPanelColumns, columns.end)};
-      multiply(call, block, block_rows, group, left, packed_b);
+      multiply(call, block, block_rows, group, left, panels + (column - columns.begin) * (block.k.end - block.k.begin));
     }
   }
 }
@@ -213,7 +226,9 @@ void gemm(float* c, const float* a, const float* b, const GemmShape& shape, cons
                         k == plan.k_blocks - 1};
       float* const packed_b = blocks_b + i % 2 * plan.b_floats;
       for (int part = thread; part < plan.team; part += granted) pack_b(call, block, packed_b, part);
+      if (plan.grid_m > 1) {  // else every thread has packed what it needs
 #pragma omp barrier
+      }
       for (int part = thread; part < plan.team; part += granted)
         multiply_part(call, block, blocks_a + part * plan.a_floats, packed_b, part);
     }

@@ -46,6 +46,7 @@ inline __attribute__((always_inline)) void multiply_by_rows(Vec (&sum)[kRows][kV
   const char* high = low + 8 * strides.one;
   const float* b = segment.b + tile.b_offset;
   const std::int64_t b_stride = tile.b_stride;
+#pragma GCC unroll 4  // fewer and better predicted branches: a segment of a convolution is short
   for (std::int64_t k = tile.k; k > 0; --k) {
     opaque(low);
     if constexpr (kRows > 8) opaque(high);
@@ -69,6 +70,7 @@ inline __attribute__((always_inline)) void multiply_by_columns(Vec (&sum)[kRows]
   const float* a = segment.a + tile.a_offset;
   const float* b = segment.b + tile.b_offset;
   const std::int64_t a_stride = tile.a_stride, b_stride = tile.b_stride;
+#pragma GCC unroll 4  // fewer and better predicted branches: a segment of a convolution is short
   for (std::int64_t k = tile.k; k > 0; --k) {
     Vec panel[kVectors];
 #pragma GCC unroll 3

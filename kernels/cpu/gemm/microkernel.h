@@ -50,10 +50,17 @@ TileKernel tile_kernel(AccessA access, std::int64_t rows, int vectors);
 // suffices.
 static inline int panel_vectors(std::int64_t columns) { return columns > kLanes ? 2 : 1; }
 
-// Cuts n rows into tiles of at most `most` rows that differ by one row at most.
-static inline std::int64_t tile_count(std::int64_t n, std::int64_t most) { return (n + most - 1) / most; }
-static inline Range tile_of(std::int64_t n, std::int64_t index, std::int64_t count) {
-  return {n * index / count, n * (index + 1) / count};
+// n rows cut into as few tiles of at most `most` rows as there can be; they differ by one row at most.
+struct Tiles {
+  std::int64_t count, rows, larger;  // the first `larger` tiles have rows + 1
+  Range operator[](std::int64_t index) const {
+    const std::int64_t begin = index * rows + min_of(index, larger);
+    return {begin, begin + rows + (index < larger ? 1 : 0)};
+  }
+};
+static inline Tiles cut(std::int64_t n, std::int64_t most) {
+  const std::int64_t count = (n + most - 1) / most;
+  return {count, n / count, n % count};
 }
 
 static inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
