@@ -85,7 +85,7 @@ TEST_F(SafetensorsTest, RefusesHeadersThatCannotBe) {
   expect_refused(file_of("{} x", 0), "is no JSON");
   expect_refused(file_of(std::string("{\"a\":\"\xff\"}"), 0), "is no JSON");
   std::string deep = "{\"a\":";
-  for (int i = 0; i < 1'000'000; ++i) deep += "{\"a\":";
+  for (int i = 0; i < 1'000'000; ++i) deep += "{\"dtype\":";
   expect_refused(file_of(deep, 0), "an object where none belongs");
   expect_refused(file_of("{\"a\":" + std::string(1'000'000, '['), 0), "a list where none belongs");
 }

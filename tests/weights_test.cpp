@@ -1,0 +1,287 @@
+// Weights and traces in files: order and names that other frameworks know, and files that do not fit a model.
+#include "src/workload/weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/workload/trace.h"
+#include "src/workload/workload.h"
+#include "support/data_files.h"
+
+namespace epochbench {
+namespace {
+
+using test::expect_data_error;
+using test::TemporaryFolder;
+using testing::ElementsAre;
+
+CaseSpec spec_of(const std::string& model, std::int64_t batch) {
+  CaseSpec spec;
+  spec.model = model;
+  spec.data = find_model(model).family->default_data;
+  spec.batch = batch;
+  spec.threads = 2;
+  spec.dropout = 0;
+  return spec;
+}
+
+std::vector<float> tensor(SafetensorsFile& file, const std::string& name) {
+  const SafetensorsTensor& found = file.tensors().at(name);
+  std::vector<float> values((found.end - found.begin) / sizeof(float));
+  file.read(found, std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
+std::vector<float> value_of(const Executable& executable, const Variable& variable) {
+  std::vector<float> values(static_cast<std::size_t>(variable.desc.elements()));
+  executable.read(variable.name, values);
+  return values;
+}
+
+TEST(FileOrder, PutsChannelsBeforeHeightAndWidth) {
+  // [1, 2, 3, 2] -> [1, 2, 2, 3]
+  const FileLayout layout{{1, 2, 3, 2}, {1, 2, 2, 3}};
+  const std::vector<float> here{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  const std::vector<float> there = to_file_order(layout, here);
+  EXPECT_THAT(there, ElementsAre(0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11));
+  EXPECT_EQ(from_file_order(layout, there), here);
+  EXPECT_EQ(to_file_order({}, here), here);
+  EXPECT_THROW(to_file_order({{1, 2, 3, 3}, {1, 3, 2, 3}}, here), std::invalid_argument);
+}
+
+TEST(FileOrder, OfConvolutionsAndOfColumnsBehindAFlattenedImage) {
+  const std::vector<Variable> variables = model_variables(workload_spec(spec_of("lenet5", 2)));
+  const auto layout = [&](const std::string& name) {
+    return std::find_if(variables.begin(), variables.end(), [&](const Variable& v) { return v.name == name; })->file_layout;
+  };
+  EXPECT_EQ(layout("conv2.weight"), (FileLayout{{16, 5, 5, 6}, {16, 6, 5, 5}}));
+  EXPECT_EQ(layout("fc1.weight"), (FileLayout{{120, 5, 5, 16}, {120, 400}}));
+  EXPECT_EQ(layout("fc2.weight"), FileLayout{});
+  EXPECT_EQ(layout("conv2.bias"), FileLayout{});
+}
+
+TEST(Weights, ComeBackAsTheyWereSaved) {
+  const TemporaryFolder folder;
+  for (const char* model : {"mlp:width=20", "lenet5", "resnet20"}) {
+    const WorkloadSpec workload = workload_spec(spec_of(model, 2));
+    const auto backend = make_cpu_backend(1);
+    const Program program = make_program(workload, *backend, {Entry::train});
+    const auto saved = backend->compile(program), loaded = backend->compile(program);
+    initialize(*saved, program, 1);
+    initialize(*loaded, program, 2);
+    write_weights(*saved, program.variables, folder.path() / "w");
+    read_weights(*loaded, program.variables, folder.path() / "w");
+    for (const Variable& variable : model_variables(workload))
+      EXPECT_EQ(value_of(*loaded, variable), value_of(*saved, variable)) << model << ", " << variable.name;
+  }
+}
+
+TEST(Weights, HaveTheNamesAndShapesOfTorchvision) {
+  const TemporaryFolder folder;
+  const auto backend = make_cpu_backend(1);
+  const Program program = make_program(workload_spec(spec_of("resnet18", 1)), *backend, {Entry::train});
+  const auto executable = backend->compile(program);
+  initialize(*executable, program, 0);
+  write_weights(*executable, program.variables, folder.path() / "w");
+  SafetensorsFile file(folder.path() / "w");
+  EXPECT_EQ(file.tensors().size(), 102u);  // 62 parameters, 20 batch norms with two statistics each
+  const auto shape = [&](const char* name) { return file.tensors().at(name).shape; };
+  EXPECT_EQ(shape("conv1.weight"), (Shape{64, 3, 7, 7}));
+  EXPECT_EQ(shape("layer2.0.downsample.0.weight"), (Shape{128, 64, 1, 1}));
+  EXPECT_EQ(shape("layer4.1.bn2.running_var"), Shape{512});
+  EXPECT_EQ(shape("fc.weight"), (Shape{1000, 512}));
+  // One element by hand: output channel 5, input channel 2, row 1, column 3.
+  std::vector<float> here(64 * 7 * 7 * 3);
+  executable->read("conv1.weight", here);
+  EXPECT_EQ(tensor(file, "conv1.weight")[((5 * 3 + 2) * 7 + 1) * 7 + 3], here[((5 * 7 + 1) * 7 + 3) * 3 + 2]);
+}
+
+TEST(Weights, HaveTheNamesOfHuggingFace) {
+  std::set<std::string> names;
+  for (const Variable& variable : model_variables(workload_spec(spec_of("bert-tiny", 1)))) names.insert(variable.name);
+  EXPECT_EQ(names.size(), 42u);  // 5 of the embeddings, 16 a layer, 5 of the head
+  for (const char* name :
+       {"bert.embeddings.word_embeddings.weight", "bert.embeddings.position_embeddings.weight",
+        "bert.embeddings.token_type_embeddings.weight", "bert.embeddings.LayerNorm.bias",
+        "bert.encoder.layer.0.attention.self.query.weight", "bert.encoder.layer.1.attention.output.LayerNorm.weight",
+        "bert.encoder.layer.1.intermediate.dense.bias", "bert.encoder.layer.1.output.dense.weight", "cls.predictions.bias",
+        "cls.predictions.transform.dense.weight", "cls.predictions.transform.LayerNorm.weight"})
+    EXPECT_TRUE(names.contains(name)) << name;
+}
+
+// Files that differ from a model's in one tensor.
+class CheckWeights : public testing::Test {
+ protected:
+  using Tensors = std::vector<std::pair<std::string, TensorDesc>>;
+  CheckWeights() {
+    for (const Variable& variable : variables)
+      tensors.push_back(
+          {variable.name, {variable.file_layout.shape.empty() ? variable.desc.shape : variable.file_layout.shape}});
+  }
+  void check() const {
+    SafetensorsWriter writer(folder.path() / "w", tensors);
+    for (const auto& [name, desc] : tensors) writer.write(std::vector<std::byte>(desc.bytes()));
+    writer.finish();
+    check_weights(SafetensorsFile(folder.path() / "w"), variables);
+  }
+  TensorDesc& desc(const std::string& name) {
+    return std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; })->second;
+  }
+  const std::vector<Variable> variables = model_variables(workload_spec(spec_of("resnet20", 1)));
+  Tensors tensors;
+  TemporaryFolder folder;
+};
+
+TEST_F(CheckWeights, AcceptsTheModelsOwn) { EXPECT_NO_THROW(check()); }
+
+TEST_F(CheckWeights, IgnoresWhatFrameworksWriteBesideWeights) {
+  for (const char* name : {"bn1.num_batches_tracked", "bert.embeddings.position_ids", "cls.predictions.decoder.weight"})
+    tensors.push_back({name, {{2}, DType::i32}});
+  EXPECT_NO_THROW(check());
+}
+
+TEST_F(CheckWeights, RefusesAnExtraTensor) {
+  tensors.push_back({"layer1.0.conv3.weight", {{2, 3}, DType::f32}});
+  expect_data_error([&] { check(); }, {"w'", "no tensor 'layer1.0.conv3.weight' of F32[2, 3]", "--init"});
+}
+
+TEST_F(CheckWeights, RefusesAMissingTensor) {
+  std::erase_if(tensors, [](const auto& entry) { return entry.first == "layer3.0.downsample.0.weight"; });
+  expect_data_error([&] { check(); }, {"'layer3.0.downsample.0.weight' of F32[64, 32, 1, 1] is missing"});
+}
+
+TEST_F(CheckWeights, RefusesAnotherShapeAndNamesBoth) {
+  desc("conv1.weight").shape = {16, 3, 3, 4};
+  expect_data_error([&] { check(); }, {"'conv1.weight' is F32[16, 3, 3, 4], the model's is F32[16, 3, 3, 3]"});
+  desc("conv1.weight").shape = {16, 27};
+  expect_data_error([&] { check(); }, {"'conv1.weight' is F32[16, 27]"});
+}
+
+TEST_F(CheckWeights, RefusesAnotherDtype) {
+  desc("fc.bias").dtype = DType::i32;
+  expect_data_error([&] { check(); }, {"'fc.bias' is I32[10], the model's is F32[10]"});
+}
+
+TEST_F(CheckWeights, AFileThatDoesNotFitChangesNothing) {
+  const auto backend = make_cpu_backend(1);
+  const Program program = make_program(workload_spec(spec_of("resnet20", 1)), *backend, {Entry::train});
+  const auto executable = backend->compile(program);
+  initialize(*executable, program, 3);
+  const std::vector<float> before = value_of(*executable, variables.front());
+  tensors.pop_back();
+  EXPECT_THROW(check(), DataError);
+  EXPECT_THROW(read_weights(*executable, program.variables, folder.path() / "w"), DataError);
+  EXPECT_EQ(value_of(*executable, variables.front()), before);
+}
+
+// Takes `steps` training steps of a case as its process does, and finishes it.
+std::vector<double> train(const CaseSpec& spec, int steps) {
+  PreparedCase prepared = prepare_case(spec);
+  prepared.batches->begin_training(0);
+  std::vector<StepRecord> records;
+  std::vector<double> losses;
+  for (int i = 0; i < steps; ++i) {
+    const BatchSource::Batch batch = prepared.batches->next();
+    prepared.executable->submit(batch.slot);
+    prepared.executable->run(Entry::train);
+    prepared.executable->synchronize();
+    records.clear();
+    prepared.executable->drain(records);
+    losses.push_back(records.at(0).loss);
+    if (prepared.after_step) prepared.after_step(batch.slot, losses.back());
+    prepared.batches->release(batch.slot);
+  }
+  if (prepared.finish) prepared.finish();
+  return losses;
+}
+
+TEST(Init, GoesOnWhereSaveStopped) {
+  const TemporaryFolder folder;
+  CaseSpec first = spec_of("resnet20", 4), second = first;
+  first.save = second.init = (folder.path() / "w").string();
+  first.learning_rate = 0.01;
+  second.seed = 7;  // other weights, were they not from the file
+  train(first, 3);
+  check_files(second);
+  PreparedCase prepared = prepare_case(second);
+  SafetensorsFile file(second.init);
+  for (const char* name : {"fc.weight", "bn1.running_mean"}) {
+    std::vector<float> values(tensor(file, name).size());
+    prepared.executable->read(name, values);
+    EXPECT_EQ(values, tensor(file, name)) << name;
+  }
+  EXPECT_NE(tensor(file, "bn1.running_mean")[0], 0);
+}
+
+TEST(Trace, HoldsWhatTheRunConsumedAndProduced) {
+  const TemporaryFolder folder;
+  CaseSpec spec = spec_of("lenet5", 3);
+  spec.trace = (folder.path() / "trace").string();
+  const std::vector<double> losses = train(spec, 2);
+  const std::filesystem::path trace = spec.trace;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(trace), {}), 5);
+
+  SafetensorsFile step(trace / "step-000001.safetensors");
+  EXPECT_EQ(step.tensors().at("images").shape, (Shape{3, 1, 28, 28}));
+  EXPECT_EQ(step.tensors().at("labels").shape, Shape{3});
+  EXPECT_EQ(step.tensors().at("labels").dtype, "I32");
+  EXPECT_EQ(step.tensors().at("loss").shape, Shape{});
+  EXPECT_EQ(tensor(step, "loss").at(0), static_cast<float>(losses[1]));
+
+  SafetensorsFile initial(trace / "initial.safetensors"), final(trace / "final.safetensors");
+  EXPECT_NE(tensor(initial, "fc3.bias"), tensor(final, "fc3.bias"));
+  const auto backend = make_cpu_backend(1);
+  const Program program = make_program(workload_spec(spec), *backend, {Entry::train});
+  const auto executable = backend->compile(program);
+  initialize(*executable, program, spec.seed);
+  std::vector<float> bias(10);
+  executable->read("fc3.bias", bias);
+  EXPECT_EQ(tensor(initial, "fc3.bias"), bias);
+
+  std::ifstream file(trace / "trace.json");
+  const std::string json(std::istreambuf_iterator<char>(file), {});
+  for (const char* part : {"\"model\": \"lenet5\"", "\"precision\": \"fp32\"", "\"steps\": 2", "\"name\": \"adamw\"", "0.003"})
+    EXPECT_THAT(json, testing::HasSubstr(part));
+}
+
+TEST(Trace, OfATextHoldsItsMasks) {
+  const TemporaryFolder folder;
+  CaseSpec spec = spec_of("bert-tiny:sequence=16", 3);
+  spec.trace = folder.path().string();
+  train(spec, 1);
+  SafetensorsFile step(folder.path() / "step-000000.safetensors");
+  EXPECT_EQ(step.tensors().at("input_ids").shape, (Shape{3, 16}));
+  EXPECT_EQ(step.tensors().at("masked_positions").shape, (Shape{3, 2}));
+  EXPECT_EQ(step.tensors().at("labels").shape, (Shape{3, 2}));
+}
+
+TEST(CheckFiles, FindsWhatCannotBeWrittenBeforeAnythingRuns) {
+  const TemporaryFolder folder;
+  folder.write("file", "");
+  CaseSpec spec = spec_of("lenet5", 2);
+  spec.trace = folder.path().string();
+  expect_data_error([&] { check_files(spec); }, {"has files in it already", "--trace"});
+  spec.trace = (folder.path() / "file").string();
+  expect_data_error([&] { check_files(spec); }, {"--trace"});
+  spec.trace = (folder.path() / "new").string();
+  EXPECT_NO_THROW(check_files(spec));
+  spec.mode = "forward";
+  EXPECT_THROW(check_files(spec), std::invalid_argument);
+  spec.trace.clear();
+  spec.save = (folder.path() / "missing" / "w").string();
+  expect_data_error([&] { check_files(spec); }, {"cannot be written", "--save"});
+  spec.save = folder.path().string();
+  expect_data_error([&] { check_files(spec); }, {"cannot be written", "--save"});
+  spec.save = (folder.path() / "w").string();
+  EXPECT_NO_THROW(check_files(spec));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "w"));
+  spec.init = (folder.path() / "file").string();
+  expect_data_error([&] { check_files(spec); }, {"no safetensors file"});
+}
+
+}  // namespace
+}  // namespace epochbench
