@@ -152,7 +152,7 @@ void attention(float* y, float* log_sum_exp, const float* q, const float* k, con
         pack_panels(scratch.values, v + first, row_stride(shape), shape.sequence, shape.width);
         packed = pair;
       }
-      attend(call, scratch, pair, tile_of(shape.sequence, item % plan.blocks, plan.blocks));
+      attend(call, scratch, pair, cut_into(shape.sequence, plan.blocks)[item % plan.blocks]);
     }
   }
 }

@@ -87,7 +87,7 @@ Task task_of(const AttentionShape& shape, std::int64_t shares, std::int64_t inde
   const Range all{0, shape.sequence};
   if (shares == 1) return {index, all, all, true, true};
   const std::int64_t share = index / 2 % shares, pair = index / (2 * shares);
-  const Range part = tile_of(shape.sequence, share, shares);
+  const Range part = cut_into(shape.sequence, shares)[share];
   if (index % 2 == 0) return {pair, all, part, false, true};
   return {pair, part, all, true, false};
 }

@@ -58,10 +58,8 @@ struct Tiles {
     return {begin, begin + rows + (index < larger ? 1 : 0)};
   }
 };
-static inline Tiles cut(std::int64_t n, std::int64_t most) {
-  const std::int64_t count = (n + most - 1) / most;
-  return {count, n / count, n % count};
-}
+static inline Tiles cut_into(std::int64_t n, std::int64_t count) { return {count, n / count, n % count}; }
+static inline Tiles cut(std::int64_t n, std::int64_t most) { return cut_into(n, (n + most - 1) / most); }
 
 static inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 static inline std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }

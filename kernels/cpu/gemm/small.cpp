@@ -28,9 +28,9 @@ void multiply_small(const SmallProduct& product) {
     tile.a_stride = product.a_stride;
     tile.b_stride = vectors * kLanes;
     tile.accumulate = product.accumulate;
-    const std::int64_t tiles = tile_count(product.rows, kMaxRows[vectors]);
-    for (std::int64_t t = 0; t < tiles; ++t) {
-      const Range rows = tile_of(product.rows, t, tiles);
+    const Tiles tiles = cut(product.rows, kMaxRows[vectors]);
+    for (std::int64_t t = 0; t < tiles.count; ++t) {
+      const Range rows = tiles[t];
       tile.a_offset = product.access == AccessA::rows ? rows.begin * product.a_stride : rows.begin;
       tile.c = product.c + rows.begin * product.c_stride + column;
       tile_kernel(product.access, rows.end - rows.begin, vectors)(tile);
