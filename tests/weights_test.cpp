@@ -269,6 +269,9 @@ TEST(CheckFiles, FindsWhatCannotBeWrittenBeforeAnythingRuns) {
   expect_data_error([&] { check_files(spec); }, {"--trace"});
   spec.trace = (folder.path() / "new").string();
   EXPECT_NO_THROW(check_files(spec));
+  EXPECT_FALSE(std::filesystem::exists(spec.trace));
+  spec.trace = (folder.path() / "missing" / "new").string();
+  expect_data_error([&] { check_files(spec); }, {"cannot be made", "--trace"});
   spec.mode = "forward";
   EXPECT_THROW(check_files(spec), std::invalid_argument);
   spec.trace.clear();

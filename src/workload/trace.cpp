@@ -1,10 +1,13 @@
 #include "src/workload/trace.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "src/data/byte_source.h"
 #include "src/data/safetensors.h"
@@ -41,11 +44,15 @@ TensorDesc file_desc(const Value& input, const SampleSpec& sample) {
 
 void check_trace_folder(const std::filesystem::path& folder) {
   const std::string name = "trace folder " + in_quotes(folder.string());
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  const bool is_folder = !error && std::filesystem::is_directory(folder, error);
-  if (error || !is_folder)
-    throw DataError(name + " cannot be made" + (error ? " (" + error.message() + ")" : "") + ": name another (--trace)");
+  std::error_code error, ignored;
+  const bool made = std::filesystem::create_directory(folder, error);
+  if (made) std::filesystem::remove(folder, error);
+  if (!made && !std::filesystem::is_directory(folder, ignored))
+    throw DataError(name + " cannot be made" + (error ? " (" + error.message() + ")" : "") +
+                    ": name another, in a folder that is there (--trace)");
+  if (made) return;
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    throw DataError(name + " cannot be written (" + std::strerror(errno) + "): name another (--trace)");
   const bool empty = std::filesystem::is_empty(folder, error);
   if (error || !empty)
     throw DataError(name + (error ? " cannot be read (" + error.message() + ")" : " has files in it already") +
@@ -61,6 +68,7 @@ TraceWriter::TraceWriter(std::filesystem::path folder, const WorkloadSpec& workl
       inputs_(program.entry(Entry::train)->graph.inputs),
       executable_(executable) {
   check_trace_folder(folder_);
+  std::filesystem::create_directory(folder_);
   write_weights(executable_, variables_, folder_ / "initial.safetensors");
 }
 

@@ -13,7 +13,7 @@
 
 namespace epochbench {
 
-// Errors: DataError for a folder that has files in it or cannot be made.
+// Leaves nothing behind. Errors: DataError for a folder that has files in it, cannot be written or cannot be made.
 void check_trace_folder(const std::filesystem::path& folder);
 
 class TraceWriter {

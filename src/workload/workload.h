@@ -34,7 +34,7 @@ Counts count(const WorkloadSpec& workload);
 // What is known of a case before anything runs. Errors: as workload_spec; DataError for the data set.
 Workload describe_workload(const CaseSpec& spec);
 
-// Finds what is wrong with --init, --save and --trace before anything runs; makes the trace's folder.
+// Finds what is wrong with --init, --save and --trace before anything runs.
 // Errors: DataError for a file or folder, std::invalid_argument for a trace without training.
 void check_files(const CaseSpec& spec);
 

@@ -1,0 +1,54 @@
+"""Weights and traces as files: what one run leaves, another begins with."""
+import json
+import struct
+import unittest
+
+from support import CliTest, load
+
+RUN = ["run", "--quiet", "--model", "lenet5", "--batch", "16", "--warmup", "1", "--steps", "4"]
+
+
+def tensors(path):
+    """Name -> (dtype, shape, bytes), by the format's public description."""
+    content = path.read_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    header, data = json.loads(content[8:8 + length]), content[8 + length:]
+    return {name: (entry["dtype"], entry["shape"], data[slice(*entry["data_offsets"])]) for name, entry in header.items()}
+
+
+class Weights(CliTest):
+    def run_case(self, *arguments):
+        done = self.call(*RUN, "--out", self.out, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return load(self.out.read_text())["runs"][0]
+
+    def test_a_trace_holds_the_whole_run(self):
+        run = self.run_case("--trace", "trace", "--save", "saved.safetensors")
+        trace = json.loads((self.folder / "trace" / "trace.json").read_text())
+        self.assertEqual(trace["steps"], 5)
+        self.assertEqual(trace["learning_rate"], [0.003] * 5)
+        for step, expected in enumerate(run["quality"]["loss"]):
+            loss = tensors(self.folder / "trace" / f"step-{step:06d}.safetensors")["loss"]
+            self.assertAlmostEqual(struct.unpack("<f", loss[2])[0], expected, delta=1e-6)
+        initial = tensors(self.folder / "trace" / "initial.safetensors")
+        final = tensors(self.folder / "trace" / "final.safetensors")
+        self.assertEqual(initial["conv2.weight"][:2], ("F32", [16, 6, 5, 5]))
+        self.assertEqual(initial.keys(), final.keys())
+        self.assertNotEqual(initial["fc1.weight"], final["fc1.weight"])
+        self.assertEqual(final, tensors(self.folder / "saved.safetensors"))
+        self.assertEqual(sorted(path.name for path in self.folder.glob("*partial*")), [])
+
+    def test_a_run_begins_with_the_weights_of_a_file(self):
+        self.run_case("--save", "saved.safetensors")
+        run = self.run_case("--init", "saved.safetensors", "--trace", "trace", "--seed", "5")
+        self.assertIn("init=saved.safetensors", run["name"])
+        self.assertEqual(tensors(self.folder / "trace" / "initial.safetensors"), tensors(self.folder / "saved.safetensors"))
+
+    def test_weights_of_another_model_are_refused(self):
+        self.run_case("--save", "saved.safetensors")
+        self.assert_refused(self.call("run", "--model", "mlp", "--steps", "2", "--init", "saved.safetensors"), 2, "--init",
+                            "saved.safetensors")
+
+
+if __name__ == "__main__":
+    unittest.main()
