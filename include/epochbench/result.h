@@ -125,6 +125,31 @@ struct Cost {
   std::optional<std::string> price_source;
 };
 
+// What a step's time goes to. A node's limit is the time that its FLOPs at the measured peak or its bytes at the measured
+// bandwidth take, whichever is longer; limit_fraction = limit / time, above 1 where operands come from caches.
+struct ProfileNode {
+  std::string name, op, implementation;
+  double seconds = 0, flops = 0, bytes = 0;
+  std::optional<double> limit_seconds;
+  std::optional<std::string> limit;  // compute | memory
+  std::optional<double> limit_fraction;
+};
+
+struct ProfileClass {  // all nodes of one op
+  std::string op;
+  std::int64_t nodes = 0;
+  double seconds = 0, share = 0;           // of the profile's seconds
+  std::optional<double> flops_per_second;  // empty: none of its FLOPs count
+  std::optional<double> bytes_per_second;
+  std::optional<double> limit_fraction;
+};
+
+struct Profile {  // of one step, node by node in a pass of its own, apart from the timed steps
+  double seconds = 0;
+  std::vector<ProfileClass> classes;  // the slowest first
+  std::vector<ProfileNode> nodes;     // in the order in which they run
+};
+
 struct Run {
   std::string name;
   int repetition = 0;
@@ -143,6 +168,7 @@ struct Run {
   std::optional<Quality> quality;
   std::optional<Energy> energy;
   std::optional<Cost> cost;
+  std::optional<Profile> profile;  // empty also where it was not asked for
 };
 
 struct Result {

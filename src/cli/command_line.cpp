@@ -138,6 +138,7 @@ int command_line(int argc, char** argv) {
       ->type_name("DEVICE=PRICE");
   run_app->add_option("--out", run.out, "the result file (default epochbench-<date>-<time>.json)")->type_name("FILE");
   run_app->add_option("--resume", run.resume, "run only what has no good run in this result")->type_name("FILE");
+  run_app->add_flag("--profile", run.profile, "then time a step node by node, in a pass of its own");
   run_app->add_flag("--anonymous", run.anonymous, "leave out host name, paths and command line");
   run_app->add_flag("--quiet", run.quiet, "no progress and no table; errors are told all the same");
   run.command_line.assign(argv, argv + argc);

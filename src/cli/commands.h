@@ -13,7 +13,7 @@ struct RunOptions {
   CaseBlock cases;    // options given on the command line
   std::string repetitions = "1";
   std::string price, out, resume;
-  bool anonymous = false, quiet = false;
+  bool anonymous = false, profile = false, quiet = false;
   std::vector<std::string> command_line;
 };
 int run_command(const RunOptions& options);

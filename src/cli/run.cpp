@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/analysis/parity.h"
+#include "src/analysis/profile.h"
 #include "src/cli/commands.h"
 #include "src/cli/errors.h"
 #include "src/cli/machine.h"
@@ -21,6 +22,7 @@
 #include "src/measure/case.h"
 #include "src/measure/environment.h"
 #include "src/report/anonymous.h"
+#include "src/report/profile_text.h"
 #include "src/report/result_json.h"
 #include "src/report/summary.h"
 #include "src/report/units.h"
@@ -126,6 +128,10 @@ void derive(Run& run, const PlannedCase& planned, const CpuInfo& cpu, const Pric
   const auto peak = cpu.peak_flops_per_second.find(run.precision);
   if (run.device.backend == "cpu" && peak != cpu.peak_flops_per_second.end() && peak->second)
     run.efficiency->peak_fraction = run.efficiency->flops_per_second / *peak->second;
+  if (run.profile) {
+    const bool known = run.device.backend == "cpu" && peak != cpu.peak_flops_per_second.end();
+    complete_profile(*run.profile, {known ? peak->second : std::nullopt, cpu.memory_bandwidth_bytes_per_second});
+  }
   if (!run.energy) run.energy.emplace();
   run.cost = prices.cost(planned.spec.device, *run.timing);
 }
@@ -143,6 +149,8 @@ void print_summary(const Result& result, const std::string& path) {
   if (peak != cpu.peak_flops_per_second.end() && peak->second) head += ", fp32 peak " + format_si(*peak->second, "FLOP/s");
   if (cpu.memory_bandwidth_bytes_per_second) head += ", memory " + format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s");
   std::printf("\n%s\n\n%s\n", head.c_str(), summary(result).c_str());
+  for (const Run& run : result.runs)
+    if (run.profile) std::printf("%s\n", profile_text(run).c_str());
   bool projected = false, priced = false;
   std::set<std::string> sources;
   for (const Run& run : result.runs) {
@@ -184,7 +192,8 @@ int run_command(const RunOptions& options) {
     throw CallError(std::string("--repetitions: ") + error.what());
   }
   const Prices prices(options.price);
-  const std::vector<PlannedCase> cases = plan_cases(drafts_of(options), repetitions);
+  std::vector<PlannedCase> cases = plan_cases(drafts_of(options), repetitions);
+  for (PlannedCase& planned : cases) planned.spec.profile = options.profile;
   auto [result, remaining] = resume(options, cases);
   const std::string out = !options.out.empty() ? options.out : !options.resume.empty() ? options.resume : default_out();
   ResultKeeper keeper(out, options.anonymous);

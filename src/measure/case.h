@@ -38,6 +38,7 @@ struct CaseSpec {
   std::optional<double> learning_rate, dropout;
   std::optional<std::int64_t> epoch_samples;
   std::string init, save, trace;  // paths; empty: not asked for
+  bool profile = false;           // time a step by node, after all else
   StopSpec stop;
 };
 
@@ -60,7 +61,7 @@ struct PreparedCase {
 };
 
 struct Progress {
-  std::string phase;       // "compile", "warm up", "measure", "evaluate"
+  std::string phase;       // "compile", "warm up", "measure", "evaluate", "profile"
   std::int64_t steps = 0;  // timed so far
   std::optional<std::int64_t> steps_planned;
   double elapsed_seconds = 0, samples_per_second = 0;
@@ -73,7 +74,8 @@ struct Progress {
 int serve_case(int in_fd, int out_fd, const std::function<PreparedCase(const CaseSpec&)>& prepare);
 
 // The parent's side: starts `binary case` in this process group, drives it to the end and returns what came of it. Fills
-// everything but name, repetition, workload, precision (the caller's), efficiency's peak_fraction, energy, cost and parity.
+// everything but name, repetition, workload, precision (the caller's), efficiency's peak_fraction, energy, cost, parity, and
+// of a profile what follows from its nodes and the machine's peaks (src/analysis/profile.h).
 // `interrupted` is polled; once true the case is ended and the run's status is `interrupted`.
 Run run_case(const CaseSpec& spec, const std::string& binary, const std::function<void(const Progress&)>& progress,
              const std::function<bool()>& interrupted);

@@ -48,8 +48,13 @@ class Driver {
       measure_epochs();
     else
       measure_steps();
-    const json result = talk_.ask({{"command", "finish"}}, "result");
+    if (spec_.profile) {
+      progress_.phase = "profile";
+      show();
+    }
+    const json result = talk_.ask({{"command", "finish"}, {"profile", spec_.profile}}, "result");
     memory_.peak_bytes = result.value("peak_bytes", std::int64_t{0});
+    if (spec_.profile) run_.profile = Profile{0, {}, profile_nodes_from_json(result.at("nodes"))};
     talk_.farewell();
     fill_run();
   }

@@ -127,7 +127,8 @@ class Server {
     if (command == "finish") {
       const std::int64_t peak = peak_bytes();  // before what is only done to leave something behind
       if (case_.finish) case_.finish();
-      return {{"event", "result"}, {"peak_bytes", peak}};
+      const bool profiles = message.value("profile", false);
+      return {{"event", "result"}, {"peak_bytes", peak}, {"nodes", profiles ? to_json(runner_->profile()) : json(nullptr)}};
     }
     throw ProtocolError("unknown command " + command);
   }

@@ -77,6 +77,7 @@ json to_json(const CaseSpec& spec) {
           {"init", spec.init},
           {"save", spec.save},
           {"trace", spec.trace},
+          {"profile", spec.profile},
           {"steps", nullable(spec.stop.steps)},
           {"epochs", nullable(spec.stop.epochs)},
           {"min_time_seconds", nullable(spec.stop.min_time_seconds)},
@@ -103,6 +104,7 @@ CaseSpec case_from_json(const json& object) {
   spec.init = get<std::string>(object, "init");
   spec.save = get<std::string>(object, "save");
   spec.trace = get<std::string>(object, "trace");
+  spec.profile = get<bool>(object, "profile");
   spec.stop.steps = get_optional<std::int64_t>(object, "steps");
   spec.stop.epochs = get_optional<std::int64_t>(object, "epochs");
   spec.stop.min_time_seconds = get_optional<double>(object, "min_time_seconds");
@@ -155,6 +157,33 @@ json to_json(const Evaluation& evaluation) {
 Evaluation evaluation_from_json(const json& object) {
   return {get<std::int64_t>(object, "samples"), get<double>(object, "accuracy"),
           get_optional<double>(object, "loss").value_or(std::numeric_limits<double>::quiet_NaN())};
+}
+
+json to_json(const std::vector<NodeTime>& nodes) {
+  json list = json::array();
+  for (const NodeTime& node : nodes)
+    list.push_back({{"name", node.name},
+                    {"op", name(node.op)},
+                    {"implementation", node.implementation},
+                    {"seconds", node.seconds},
+                    {"flops", node.flops},
+                    {"bytes", node.bytes}});
+  return list;
+}
+
+std::vector<ProfileNode> profile_nodes_from_json(const json& list) {
+  if (!list.is_array()) throw ProtocolError("nodes that are no list");
+  std::vector<ProfileNode> nodes;
+  for (const json& object : list) {
+    ProfileNode& node = nodes.emplace_back();
+    node.name = get<std::string>(object, "name");
+    node.op = get<std::string>(object, "op");
+    node.implementation = get<std::string>(object, "implementation");
+    node.seconds = get<double>(object, "seconds");
+    node.flops = get<double>(object, "flops");
+    node.bytes = get<double>(object, "bytes");
+  }
+  return nodes;
 }
 
 json to_json(const Peaks& peaks) {

@@ -9,7 +9,8 @@
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, harness_seconds, wall_seconds,
 //   step {steps}                        page_faults, own_cpu_seconds, busy_cpu_seconds}
 //   evaluate {}                  evaluation {samples, accuracy, loss}
-//   finish {}                    result {peak_bytes}, and the process ends
+//   finish {profile}             result {peak_bytes, nodes[]}, and the process ends; nodes (null unless asked for) are timed
+//                                       after everything else, as their pass trains on
 //   calibrate {protocol, threads}   peaks {fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second}
 //   anything                     error {status, message}, and the process ends
 #pragma once
@@ -50,6 +51,8 @@ nlohmann::json to_json(const StepBlock& block);
 StepBlock block_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Evaluation& evaluation);
 Evaluation evaluation_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const std::vector<NodeTime>& nodes);
+std::vector<ProfileNode> profile_nodes_from_json(const nlohmann::json& json);  // without limits
 nlohmann::json to_json(const Peaks& peaks);
 Peaks peaks_from_json(const nlohmann::json& json);
 std::optional<RunStatus> status_from_name(std::string_view text);

@@ -92,6 +92,15 @@ void Runner::collect_losses(std::int64_t count) {
   }
 }
 
+std::vector<NodeTime> Runner::profile() {
+  batches_.begin_training(0);
+  const BatchSource::Batch batch = batches_.next();
+  executable_.submit(batch.slot);
+  std::vector<NodeTime> nodes = executable_.profile(entry_);
+  batches_.release(batch.slot);
+  return nodes;
+}
+
 Evaluation Runner::evaluate(std::int64_t labels_per_sample) {
   records_.clear();
   batches_.begin_evaluation();

@@ -62,6 +62,9 @@ class Runner {
   const StepBlock& steps(std::int64_t count);
   // The whole test split, once. begin_epoch comes before the next step. Errors: std::runtime_error without any sample.
   Evaluation evaluate(std::int64_t labels_per_sample = 1);
+  // One step of `entry`, timed node by node; trains on, so it comes after all that counts. begin_epoch comes before the
+  // next step.
+  std::vector<NodeTime> profile();
 
  private:
   void collect_losses(std::int64_t count);

@@ -161,6 +161,20 @@ Cost read_cost(const JsonFields& f) {
           f.maybe_text("price_source")};
 }
 
+Profile read_profile(const JsonFields& f) {
+  Profile p;
+  p.seconds = f.number("seconds");
+  for (const JsonFields& c : f.groups("classes"))
+    p.classes.push_back({c.text("op"), c.integer("nodes"), c.number("seconds"), c.number("share"),
+                         c.maybe_number("flops_per_second"), c.maybe_number("bytes_per_second"),
+                         c.maybe_number("limit_fraction")});
+  for (const JsonFields& n : f.groups("nodes"))
+    p.nodes.push_back({n.text("name"), n.text("op"), n.text("implementation"), n.number("seconds"), n.number("flops"),
+                       n.number("bytes"), n.maybe_number("limit_seconds"), n.maybe_text("limit"),
+                       n.maybe_number("limit_fraction")});
+  return p;
+}
+
 Run read_run(const JsonFields& f) {
   Run r;
   r.name = f.text("name");
@@ -185,6 +199,7 @@ Run read_run(const JsonFields& f) {
   if (const auto g = f.maybe_group("quality")) r.quality = read_quality(*g);
   if (const auto g = f.maybe_group("energy")) r.energy = read_energy(*g);
   if (const auto g = f.maybe_group("cost")) r.cost = read_cost(*g);
+  if (const auto g = f.maybe_group("profile")) r.profile = read_profile(*g);
   return r;
 }
 

@@ -129,6 +129,35 @@ Json json(const Cost& c) {
           {"price_source", json(c.price_source)}};
 }
 
+Json json(const ProfileClass& c) {
+  return {{"op", c.op},
+          {"nodes", c.nodes},
+          {"seconds", json(c.seconds)},
+          {"share", json(c.share)},
+          {"flops_per_second", json(c.flops_per_second)},
+          {"bytes_per_second", json(c.bytes_per_second)},
+          {"limit_fraction", json(c.limit_fraction)}};
+}
+
+Json json(const ProfileNode& n) {
+  return {{"name", n.name},
+          {"op", n.op},
+          {"implementation", n.implementation},
+          {"seconds", json(n.seconds)},
+          {"flops", json(n.flops)},
+          {"bytes", json(n.bytes)},
+          {"limit_seconds", json(n.limit_seconds)},
+          {"limit", json(n.limit)},
+          {"limit_fraction", json(n.limit_fraction)}};
+}
+
+Json json(const Profile& p) {
+  Json classes = Json::array(), nodes = Json::array();
+  for (const ProfileClass& group : p.classes) classes.push_back(json(group));
+  for (const ProfileNode& node : p.nodes) nodes.push_back(json(node));
+  return {{"seconds", json(p.seconds)}, {"classes", classes}, {"nodes", nodes}};
+}
+
 Json json(const Run& r) {
   const bool ok = r.status == RunStatus::ok;
   const auto group = [ok](const auto& value) { return ok && value ? json(*value) : Json(nullptr); };
@@ -147,7 +176,8 @@ Json json(const Run& r) {
           {"gpu", group(r.gpu)},
           {"quality", group(r.quality)},
           {"energy", group(r.energy)},
-          {"cost", group(r.cost)}};
+          {"cost", group(r.cost)},
+          {"profile", group(r.profile)}};
 }
 
 }  // namespace
