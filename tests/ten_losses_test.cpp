@@ -1,5 +1,6 @@
 // Ten training steps of each model against PyTorch's losses, which scripts/peers/ten_losses stored: same initial weights, same
 // batches, no dropout.
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -36,6 +37,20 @@ TEST_P(TenLosses, AreThoseOfPyTorch) {
   runner.begin_epoch(0);
   const std::vector<double> losses = runner.steps(10).loss;
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(losses[i] / expected[i], 1, 1e-4) << "step " << i;
+}
+
+TEST(Evaluation, OfATextIsTheMeanOverItsLabels) {
+  CaseSpec spec;
+  spec.model = "bert-tiny:sequence=32";
+  spec.data = "founding-documents";
+  spec.batch = 64;  // of 182 test windows, so the last batch is padded
+  spec.threads = 2;
+  PreparedCase prepared = prepare_case(spec);
+  Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
+  const Evaluation evaluation = runner.evaluate(prepared.labels_per_sample);
+  EXPECT_EQ(evaluation.samples, 182);
+  EXPECT_NEAR(evaluation.loss, std::log(30522.0), 0.2);  // untrained: as good as a guess
+  EXPECT_LT(evaluation.accuracy, 0.05);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses, testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet50", "bert-tiny"),

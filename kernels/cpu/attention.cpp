@@ -92,8 +92,9 @@ void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range 
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     float* row = scratch.scores + (i - queries.begin) * spread_stride(shape.sequence);
     const RowSum row_sum = exponentials(row, scale, shape.sequence);
-    call.log_sum_exp[pair * shape.sequence + i] =
-        static_cast<float>(row_sum.shift + __builtin_log(static_cast<double>(row_sum.sum)));
+    if (call.log_sum_exp != nullptr)
+      call.log_sum_exp[pair * shape.sequence + i] =
+          static_cast<float>(row_sum.shift + __builtin_log(static_cast<double>(row_sum.sum)));
     scratch.factors[i - queries.begin] = call.dropout.scale / row_sum.sum;
     if (call.dropout.threshold != 0) {
       const Range keys{0, shape.sequence};

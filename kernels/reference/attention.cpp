@@ -52,7 +52,7 @@ void attention(float* y, float* log_sum_exp, const float* q, const float* k, con
         for (std::int64_t d = 0; d < shape.width; ++d) row[static_cast<std::size_t>(d)] += weight * v[head.at(j) + d];
       }
       std::copy(row.begin(), row.end(), y + head.at(i));
-      log_sum_exp[head.row_index(i)] = static_cast<float>(largest + std::log(sum));
+      if (log_sum_exp != nullptr) log_sum_exp[head.row_index(i)] = static_cast<float>(largest + std::log(sum));
     }
   });
 }

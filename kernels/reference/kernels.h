@@ -70,7 +70,7 @@ void gather_rows(float* y, const float* x, const std::int32_t* positions, std::i
 void gather_rows_grad(float* dx, const float* dy, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
                       std::int64_t count, std::int64_t width);
 
-// y = dropout(softmax(q k^T / sqrt(width))) v, a head at a time. log_sum_exp: of each row of scaled scores.
+// y = dropout(softmax(q k^T / sqrt(width))) v, a head at a time. log_sum_exp: of each row of scaled scores, may be null.
 void attention(float* y, float* log_sum_exp, const float* q, const float* k, const float* v, const std::int32_t* step,
                const AttentionShape& shape, const Dropout& dropout);
 void attention_grad(float* dq, float* dk, float* dv, const float* dy, const float* q, const float* k, const float* v,
