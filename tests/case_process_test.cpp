@@ -161,6 +161,23 @@ TEST(RunCase, KnowsATextByItsLossALabel) {
   EXPECT_THAT(run.quality->eval_value, testing::Optional(DoubleEq(0.05)));
 }
 
+TEST(RunCase, ProfilesWhereItIsAskedTo) {
+  CaseSpec spec = spec_of("good");
+  EXPECT_FALSE(run_fake(spec).profile);
+  spec.profile = true;
+  const auto run = run_fake(spec);
+  ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
+  ASSERT_TRUE(run.profile);
+  ASSERT_THAT(run.profile->nodes, SizeIs(2));
+  const ProfileNode& node = run.profile->nodes[0];
+  EXPECT_EQ(node.name + "|" + node.op + "|" + node.implementation, "fc1|linear|fake linear");
+  EXPECT_EQ(node.seconds, 0.5);
+  EXPECT_EQ(node.flops, 100);
+  EXPECT_EQ(node.bytes, 10);
+  EXPECT_FALSE(node.limit_seconds);
+  EXPECT_EQ(run.timing->step_seconds.size(), 20u) << "the pass is none of the timed steps";
+}
+
 TEST(RunCase, WhatCannotBeLeftBehindIsAFailure) {
   const epochbench::Run run = run_fake(spec_of("cannot_finish"));
   EXPECT_EQ(run.status, RunStatus::failed);

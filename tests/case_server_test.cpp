@@ -74,11 +74,13 @@ TEST(Protocol, CaseSurvivesTheJourney) {
   spec.seed = std::numeric_limits<std::uint64_t>::max();
   spec.learning_rate = 0.1;
   spec.epoch_samples = 17;
+  spec.profile = true;
   spec.stop.min_time_seconds = 0.3;
   spec.stop.until = Until{"loss", 1e-3};
   const CaseSpec there = case_from_json(nlohmann::json::parse(to_json(spec).dump()));
   EXPECT_EQ(to_json(there), to_json(spec));
   EXPECT_EQ(there.seed, spec.seed);
+  EXPECT_TRUE(there.profile);
   EXPECT_FALSE(there.dropout);
   EXPECT_EQ(there.stop.until->value, 1e-3);
 }

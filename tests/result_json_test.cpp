@@ -66,6 +66,10 @@ Result complete_result() {
   ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7};
   ok.energy = Energy{"rapl", 1.0, 2.0, std::nullopt, 4.0, 5.0};
   ok.cost = Cost{0.34, 0.001, 0.002, "user"};
+  ok.profile = Profile{0.75,
+                       {{"matmul", 1, 0.5, 2.0 / 3, 200, 20, std::nullopt}, {"relu", 1, 0.25, 1.0 / 3, std::nullopt, 80, 0.5}},
+                       {{"fc1", "matmul", "avx2 matmul", 0.5, 100, 10, std::nullopt, std::nullopt, std::nullopt},
+                        {"relu1", "relu", "avx2 relu", 0.25, 0, 20, 0.125, "memory", 0.5}}};
 
   Run failed;
   failed.name = "mlp/cpu/fp32/b64";
@@ -75,6 +79,7 @@ Result complete_result() {
   failed.device = ok.device;
   failed.precision = "fp32";
   failed.timing = ok.timing;  // must not be written
+  failed.profile = ok.profile;
   result.runs = {ok, failed};
   return result;
 }
@@ -96,6 +101,9 @@ TEST(ResultJson, RoundTripIsExact) {
   EXPECT_EQ(run.workload.seed, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(run.quality->parity_with, "mlp/cpu/fp32/b64");
   EXPECT_EQ(run.energy->cpu_joules_per_epoch, 2.0);
+  EXPECT_EQ(run.profile->classes[1].limit_fraction, 0.5);
+  EXPECT_FALSE(run.profile->nodes[0].limit);
+  EXPECT_EQ(run.profile->nodes[1].limit, "memory");
   EXPECT_EQ(run.gpu->throttle_reasons, std::vector<std::string>{"power"});
 }
 
@@ -103,7 +111,8 @@ TEST(ResultJson, GroupsOfARunThatIsNotOkAreNull) {
   const Json document = Json::parse(result_to_text(complete_result()));
   const Json& run = document["runs"][1];
   EXPECT_EQ(run["status"], "out_of_memory");
-  for (const char* group : {"timing", "throughput", "efficiency", "memory", "interference", "gpu", "quality", "energy", "cost"})
+  for (const char* group :
+       {"timing", "throughput", "efficiency", "memory", "interference", "gpu", "quality", "energy", "cost", "profile"})
     EXPECT_TRUE(run.contains(group) && run[group].is_null()) << group;
   EXPECT_EQ(run["workload"]["model"], "mlp:depth=3");
 }

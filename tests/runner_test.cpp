@@ -203,6 +203,20 @@ TEST_F(RunnerTest, ForwardHasNoLoss) {
   EXPECT_TRUE(runner.steps(3).loss.empty());
 }
 
+TEST_F(RunnerTest, ProfileTakesABatchOfItsOwnAndGivesItBack) {
+  Runner runner = make();
+  runner.begin_epoch(0);
+  runner.steps(2);
+  runner.evaluate();  // leaves the source in the test split
+  const auto submitted = executable.submitted.size(), released = batches.released.size();
+  const std::vector<NodeTime> nodes = runner.profile();
+  ASSERT_THAT(nodes, SizeIs(2));
+  EXPECT_EQ(nodes[0].op, Op::linear);
+  ASSERT_EQ(executable.submitted.size(), submitted + 1);
+  ASSERT_EQ(batches.released.size(), released + 1);
+  EXPECT_EQ(batches.released.back(), executable.submitted.back());
+}
+
 TEST_F(RunnerTest, BlocksAreBounded) {
   Runner runner = make();
   runner.begin_epoch(0);

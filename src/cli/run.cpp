@@ -150,7 +150,7 @@ void print_summary(const Result& result, const std::string& path) {
   if (cpu.memory_bandwidth_bytes_per_second) head += ", memory " + format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s");
   std::printf("\n%s\n\n%s\n", head.c_str(), summary(result).c_str());
   for (const Run& run : result.runs)
-    if (run.profile) std::printf("%s\n", profile_text(run).c_str());
+    if (run.status == RunStatus::ok && run.profile) std::printf("%s\n", profile_text(run).c_str());
   bool projected = false, priced = false;
   std::set<std::string> sources;
   for (const Run& run : result.runs) {

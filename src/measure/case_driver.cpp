@@ -54,9 +54,9 @@ class Driver {
     }
     const json result = talk_.ask({{"command", "finish"}, {"profile", spec_.profile}}, "result");
     memory_.peak_bytes = result.value("peak_bytes", std::int64_t{0});
-    if (spec_.profile) run_.profile = Profile{0, {}, profile_nodes_from_json(result.at("nodes"))};
     talk_.farewell();
     fill_run();
+    if (spec_.profile) run_.profile = Profile{0, {}, profile_nodes_from_json(result.at("nodes"))};
   }
 
  private:

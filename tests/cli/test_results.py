@@ -42,6 +42,31 @@ class Results(CliTest):
         self.assertIn("catalogue: aws c7i.4xlarge us-east-1 20", source)
         self.assertIn("not the machine that was measured", source)
 
+    def test_profile_says_where_a_step_goes_and_changes_nothing_else(self):
+        weights = [self.folder / name for name in ("with.safetensors", "without.safetensors")]
+        call, result = self.run_ok(*QUICK, "--profile", "--save", weights[0])
+        run = result["runs"][0]
+        profile, cpu = run["profile"], result["context"]["cpu"]
+        nodes, classes = profile["nodes"], profile["classes"]
+        self.assertAlmostEqual(profile["seconds"], sum(node["seconds"] for node in nodes))
+        self.assertAlmostEqual(sum(group["share"] for group in classes), 1)
+        self.assertEqual(sum(group["nodes"] for group in classes), len(nodes))
+        self.assertEqual([group["seconds"] for group in classes], sorted((g["seconds"] for g in classes), reverse=True))
+        self.assertTrue({"conv2d_bias", "conv2d_grad_weight", "adamw"} <= {group["op"] for group in classes})
+        # A step's FLOPs are those of its nodes.
+        flops = run["workload"]["batch"] * run["workload"]["train_flops_per_sample"]
+        self.assertAlmostEqual(sum(node["flops"] for node in nodes) / flops, 1)
+        for node in nodes:
+            limits = {"compute": node["flops"] / cpu["peak_flops_per_second"]["fp32"],
+                      "memory": node["bytes"] / cpu["memory_bandwidth_bytes_per_second"]}
+            self.assertAlmostEqual(node["limit_seconds"] / max(limits.values()), 1)
+            self.assertEqual(limits[node["limit"]], max(limits.values()))
+        self.assertIn("slowest nodes", call.stdout)
+        without = self.run_ok(*QUICK, "--save", weights[1])[1]["runs"][0]
+        self.assertIsNone(without["profile"])
+        self.assertEqual(without["quality"]["loss"], run["quality"]["loss"])
+        self.assertEqual(weights[0].read_bytes(), weights[1].read_bytes())
+
     def test_names_devices_and_precisions_of_a_list(self):
         call, result = self.run_ok(*QUICK, "--device", "cpu,cuda:0", "--precision", "fp32,tf32")
         status = {run["name"]: run["status"] for run in result["runs"]}
