@@ -14,6 +14,7 @@ NOT_IN_TRACES = (".num_batches_tracked", ".position_ids")
 TIED = "cls.predictions.decoder."
 # Its gradient is zero but for rounding, so AdamW moves it by noise.
 NOISE = "attention.self.key.bias"
+STATISTICS = ("running_mean", "running_var")
 
 
 def make_optimizer(model, spec, learning_rate):
@@ -62,13 +63,16 @@ class Replay:
             self.optimizer.step()
             yield batch["loss"].item(), loss.item()
 
-    def weight_difference(self):
-        """Norm of the difference of the final weights over all tensors together, relative to the norm of the change."""
+    def differences(self):
+        """Norm of the difference of all final weights together over the norm of their change; the same of the running
+        statistics, which are kept apart because their change is so much larger that it would hide the weights'."""
         final, theirs = load_file(self.folder / "final.safetensors"), self.model.state_dict()
-        difference = change = 0.0
+        sums = {"weights": [0.0, 0.0], "statistics": [0.0, 0.0]}
         for name, ours in final.items():
             if name.endswith(NOISE):
                 continue
-            difference += (ours.double() - theirs[name].double()).square().sum().item()
-            change += (ours.double() - self.initial[name].double()).square().sum().item()
-        return math.sqrt(difference / change) if change > 0 else math.inf
+            group = sums["statistics" if name.endswith(STATISTICS) else "weights"]
+            group[0] += (ours.double() - theirs[name].double()).square().sum().item()
+            group[1] += (ours.double() - self.initial[name].double()).square().sum().item()
+        return {name: math.sqrt(difference / change) if change > 0 else math.inf
+                for name, (difference, change) in sums.items() if name == "weights" or change > 0}
