@@ -6,29 +6,29 @@
 namespace epochbench {
 
 struct GemmShape {
-  std::int64_t m = 0, n = 0, k = 0;   // c [m,n] = a [m,k] times b [k,n]
-  bool transpose_a = false;           // a is stored [k,m]
-  bool transpose_b = false;           // b is stored [n,k]
+  std::int64_t m = 0, n = 0, k = 0;  // c [m,n] = a [m,k] times b [k,n]
+  bool transpose_a = false;          // a is stored [k,m]
+  bool transpose_b = false;          // b is stored [n,k]
 };
 
-struct Conv2dShape {                  // x [batch,height,width,channels], weight [out_channels,kernel_height,kernel_width,channels]
+struct Conv2dShape {  // x [batch,height,width,channels], weight [out_channels,kernel_height,kernel_width,channels]
   std::int64_t batch = 0, height = 0, width = 0, channels = 0;
   std::int64_t out_height = 0, out_width = 0, out_channels = 0;
   std::int64_t kernel_height = 0, kernel_width = 0, stride = 1, padding = 0;
 };
 
-struct PoolShape {                    // x [batch,height,width,channels], y [batch,out_height,out_width,channels]
+struct PoolShape {  // x [batch,height,width,channels], y [batch,out_height,out_width,channels]
   std::int64_t batch = 0, height = 0, width = 0, channels = 0;
   std::int64_t out_height = 0, out_width = 0;
   std::int64_t window = 1, stride = 1, padding = 0;  // padding never wins the maximum; window * window <= 256
 };
 
-struct Epilogue {                     // y = relu(y + bias), each part optional
-  const float* bias = nullptr;        // [n] or [out_channels]
+struct Epilogue {               // y = relu(y + bias), each part optional
+  const float* bias = nullptr;  // [n] or [out_channels]
   bool relu = false;
 };
 
-struct SgdTensor {                    // one parameter, n elements
+struct SgdTensor {  // one parameter, n elements
   float* weight;
   float* velocity;
   const float* gradient;

@@ -46,8 +46,8 @@ struct Kernels {
                                const float* running_variance, const float* shortcut, std::int64_t rows, std::int64_t channels,
                                double epsilon, bool relu, void* workspace, int threads);
   void (*batch_norm_grad)(float* dx, float* dscale, float* dbias, float* dz, const float* dy, const float* y, const float* x,
-                          const float* scale, const float* mean, const float* inv_std, std::int64_t rows,
-                          std::int64_t channels, void* workspace, int threads);
+                          const float* scale, const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels,
+                          void* workspace, int threads);
 
   void (*max_pool)(float* y, std::uint8_t* index, const float* x, const PoolShape& shape, int threads);
   void (*max_pool_grad)(float* dx, const float* dy, const std::uint8_t* index, const PoolShape& shape, int threads);
@@ -60,8 +60,8 @@ struct Kernels {
                         std::int64_t classes, bool mean, int threads);
   void (*cross_entropy_grad)(float* dlogits, const float* logits, const std::int32_t* labels, const float* log_sum_exp,
                              std::int64_t rows, std::int64_t classes, bool mean, int threads);
-  void (*count_correct)(float* count, const float* logits, const std::int32_t* labels, std::int64_t rows,
-                        std::int64_t classes, int threads);
+  void (*count_correct)(float* count, const float* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
+                        int threads);
 
   // One parallel region over all tensors, divided by elements.
   void (*sgd)(const SgdTensor* tensors, int count, const float* learning_rate, const SgdNumbers& numbers, int threads);
@@ -72,8 +72,8 @@ struct Kernels {
 enum class Isa : std::uint8_t { portable, avx2, avx512 };
 inline constexpr Isa kIsas[] = {Isa::portable, Isa::avx2, Isa::avx512};
 
-bool available(Isa isa);             // compiled in, and this CPU has it
+bool available(Isa isa);  // compiled in, and this CPU has it
 Isa best_isa();
-const Kernels& kernels(Isa isa);     // precondition: available(isa)
+const Kernels& kernels(Isa isa);  // precondition: available(isa)
 
 }  // namespace epochbench::cpu

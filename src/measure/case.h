@@ -26,13 +26,13 @@ struct StopSpec {
 };
 
 struct CaseSpec {
-  std::string name;                     // of the run: "lenet5/cpu/fp32/b64"
+  std::string name;  // of the run: "lenet5/cpu/fp32/b64"
   int repetition = 0;
-  std::string model;                    // with its options: "mlp:width=4096"
-  std::string device = "cpu";           // "cpu", "cuda:0"
+  std::string model;           // with its options: "mlp:width=4096"
+  std::string device = "cpu";  // "cpu", "cuda:0"
   std::string precision = "fp32", mode = "train", order = "shuffled", data;
   std::int64_t batch = 0;
-  int threads = 0;                      // resolved, never 0 in a case for the CPU
+  int threads = 0;  // resolved, never 0 in a case for the CPU
   int warmup = 3;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, dropout;
@@ -42,7 +42,7 @@ struct CaseSpec {
 
 // A case that is built and compiled: what the child's server drives.
 struct PreparedCase {
-  std::unique_ptr<Dataset> dataset;      // what `batches` reads, where it reads one
+  std::unique_ptr<Dataset> dataset;  // what `batches` reads, where it reads one
   std::unique_ptr<Executable> executable;
   std::unique_ptr<BatchSource> batches;  // destroyed first: it fills the executable's slots from the data set
   Entry entry = Entry::train;            // what is timed
@@ -55,8 +55,8 @@ struct PreparedCase {
 };
 
 struct Progress {
-  std::string phase;                     // "compile", "warm up", "measure", "evaluate"
-  std::int64_t steps = 0;                // timed so far
+  std::string phase;       // "compile", "warm up", "measure", "evaluate"
+  std::int64_t steps = 0;  // timed so far
   std::optional<std::int64_t> steps_planned;
   double elapsed_seconds = 0, samples_per_second = 0;
   std::optional<double> loss, relative_noise, eval_value;
@@ -77,7 +77,7 @@ Run run_case(const CaseSpec& spec, const std::string& binary, const std::functio
 struct Peaks {
   std::optional<double> fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second;
 };
-Peaks measure_peaks(int threads);                         // in this process
+Peaks measure_peaks(int threads);  // in this process
 // A command of `binary case`, as in serve_case. Errors: std::runtime_error with the reason why there are no numbers.
 Peaks measure_peaks_in_child(const std::string& binary, int threads);
 
