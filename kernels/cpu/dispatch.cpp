@@ -17,18 +17,22 @@ extern const Kernels table;
 
 bool available(Isa isa) {
   switch (isa) {
-    case Isa::portable: return true;
+    case Isa::portable:
+      return true;
 #if EPOCHBENCH_HAS_AVX2
-    case Isa::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    case Isa::avx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
 #else
-    case Isa::avx2: return false;
+    case Isa::avx2:
+      return false;
 #endif
 #if EPOCHBENCH_HAS_AVX512
     case Isa::avx512:
       return available(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #else
-    case Isa::avx512: return false;
+    case Isa::avx512:
+      return false;
 #endif
   }
   return false;
@@ -44,16 +48,21 @@ Isa best_isa() {
 const Kernels& kernels(Isa isa) {
   if (!available(isa)) throw std::logic_error("CPU kernels of an instruction set that this CPU lacks");
   switch (isa) {
-    case Isa::portable: break;
+    case Isa::portable:
+      break;
 #if EPOCHBENCH_HAS_AVX2
-    case Isa::avx2: return avx2::table;
+    case Isa::avx2:
+      return avx2::table;
 #else
-    case Isa::avx2: break;
+    case Isa::avx2:
+      break;
 #endif
 #if EPOCHBENCH_HAS_AVX512
-    case Isa::avx512: return avx512::table;
+    case Isa::avx512:
+      return avx512::table;
 #else
-    case Isa::avx512: break;
+    case Isa::avx512:
+      break;
 #endif
   }
   return portable::table;

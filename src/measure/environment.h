@@ -12,11 +12,11 @@ namespace epochbench {
 int default_threads();
 // Logical CPUs in the affinity mask.
 int logical_cpus_allowed();
-CpuInfo cpu_info();                                       // without the measured peaks
+CpuInfo cpu_info();  // without the measured peaks
 Context describe_context(const std::vector<std::string>& command_line);
 // Bytes that a new process may still take: the least of MemAvailable, the cgroup's limit less its use, and RLIMIT_AS.
 std::int64_t available_memory_bytes();
-std::int64_t resident_bytes();                            // of this process
+std::int64_t resident_bytes();  // of this process
 std::int64_t peak_resident_bytes();
 // "Amazon EC2" and "c7i.4xlarge" on such a machine; empty where the firmware does not tell.
 std::string system_vendor();
