@@ -59,6 +59,8 @@ class Executable {  // one variable store, several entry points
   // Values in the variable's own layout. Errors: std::invalid_argument for an unknown name or another size.
   virtual void write(std::string_view variable, std::span<const float> values) = 0;
   virtual void read(std::string_view variable, std::span<float> values) const = 0;
+  // The elements from `first` on, so that a large variable needs no copy of its size. Errors: as write.
+  virtual void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) = 0;
   virtual std::vector<NodeTime> profile(Entry entry) = 0;  // a separate pass, never mixed with step timing
 };
 

@@ -157,12 +157,23 @@ const HostExecutable::StoredVariable& HostExecutable::find(std::string_view name
 }
 
 void HostExecutable::write(std::string_view name, std::span<const float> values) {
-  const StoredVariable& variable = find(name, values.size());
-  if (variable.desc.dtype == DType::i32)
-    std::transform(values.begin(), values.end(), reinterpret_cast<std::int32_t*>(variable.data),
+  find(name, values.size());
+  write_part(name, 0, values);
+}
+
+void HostExecutable::write_part(std::string_view name, std::int64_t first, std::span<const float> values) {
+  const auto found = variables_.find(name);
+  if (found == variables_.end()) throw std::invalid_argument("there is no variable " + std::string(name));
+  const auto& [desc, data] = found->second;
+  const auto size = static_cast<std::int64_t>(values.size());
+  if (first < 0 || first > desc.elements() || size > desc.elements() - first)
+    throw std::invalid_argument("variable " + std::string(name) + " is " + to_string(desc) + " and has no elements " +
+                                std::to_string(first) + " to " + std::to_string(first + size));
+  if (desc.dtype == DType::i32)
+    std::transform(values.begin(), values.end(), reinterpret_cast<std::int32_t*>(data) + first,
                    [](float value) { return static_cast<std::int32_t>(value); });
   else
-    std::copy(values.begin(), values.end(), reinterpret_cast<float*>(variable.data));
+    std::copy(values.begin(), values.end(), reinterpret_cast<float*>(data) + first);
 }
 
 void HostExecutable::read(std::string_view name, std::span<float> values) const {

@@ -99,17 +99,22 @@ std::vector<Variable> model_variables(const WorkloadSpec& workload) {
 }
 
 void initialize(Executable& executable, const Program& program, std::uint64_t seed) {
+  constexpr std::int64_t kPart = std::int64_t{1} << 16;  // a multiple of 4, as words come by fours
   std::vector<float> values;
   for (const Variable& variable : program.variables) {
-    values.resize(static_cast<std::size_t>(variable.desc.elements()));
+    const std::int64_t elements = variable.desc.elements();
     const std::uint32_t name = name_hash(variable.name);
-    for (std::size_t i = 0; i < values.size(); i += 4) {
-      const PhiloxBlock words =
-          philox(seed, {static_cast<std::uint32_t>(i / 4), 0, name, static_cast<std::uint32_t>(RandomStream::weights)});
-      for (std::size_t lane = 0; lane < 4 && i + lane < values.size(); ++lane)
-        values[i + lane] = initial_value(variable.initializer, words, static_cast<int>(lane));
+    for (std::int64_t first = 0; first < elements; first += kPart) {
+      const std::int64_t size = std::min(kPart, elements - first);
+      values.assign(static_cast<std::size_t>(size), static_cast<float>(variable.initializer.scale));
+      for (std::int64_t i = 0; i < size && variable.initializer.kind != Initializer::Kind::constant; i += 4) {
+        const auto block = static_cast<std::uint32_t>((first + i) / 4);
+        const PhiloxBlock words = philox(seed, {block, 0, name, static_cast<std::uint32_t>(RandomStream::weights)});
+        for (std::int64_t lane = 0; lane < std::min<std::int64_t>(4, size - i); ++lane)
+          values[static_cast<std::size_t>(i + lane)] = initial_value(variable.initializer, words, static_cast<int>(lane));
+      }
+      executable.write_part(variable.name, first, values);
     }
-    executable.write(variable.name, values);
   }
 }
 

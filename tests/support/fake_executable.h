@@ -45,6 +45,7 @@ class FakeExecutable : public Executable {
   void synchronize() override {}
   void write(std::string_view, std::span<const float>) override { throw std::logic_error("not faked"); }
   void read(std::string_view, std::span<float>) const override { throw std::logic_error("not faked"); }
+  void write_part(std::string_view, std::int64_t, std::span<const float>) override { throw std::logic_error("not faked"); }
   std::vector<NodeTime> profile(Entry) override {
     return {{"fc1", Op::linear, "fake linear", 0.5, 100, 10}, {"fc1.relu", Op::relu, "fake relu", 0.25, 0, 20}};
   }

@@ -1,0 +1,27 @@
+"""What `plan` says of memory against what a run really takes."""
+import json
+import unittest
+
+from support import CliTest, SANITIZED
+
+# From almost nothing to a variable of 67 MB, a graph with many activations and one with little else than gradients.
+CASES = [("lenet5", 64), ("mlp:width=4096", 64), ("resnet20", 128), ("resnet18", 2), ("bert-tiny", 16)]
+
+
+@unittest.skipIf(SANITIZED, "sanitizers take memory of their own")
+class Memory(CliTest):
+    def test_peak_is_what_was_planned(self):
+        for model, batch in CASES:
+            with self.subTest(model=model):
+                plan = self.call("plan", "--model", model, "--batch", batch, "--json")
+                self.assertEqual(plan.returncode, 0, plan.stderr)
+                planned = json.loads(plan.stdout)["memory_bytes"]["total"]
+                call = self.call("run", "--model", model, "--batch", batch, "--steps", 2, "--warmup", 1, "--out", self.out)
+                self.assertEqual(call.returncode, 0, call.stderr)
+                memory = self.result()["runs"][0]["memory"]
+                self.assertEqual(memory["planned_bytes"], planned)
+                self.assertLess(abs(memory["peak_bytes"] - planned), 0.1 * planned + 32e6)
+
+
+if __name__ == "__main__":
+    unittest.main()
