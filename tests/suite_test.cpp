@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "epochbench/embedded.h"
 #include "src/cli/errors.h"
 #include "src/cli/planned_case.h"
 #include "src/report/json_text.h"
@@ -41,6 +42,17 @@ TEST(Suite, ValuesMultiplyOutAndDefaultsHold) {
   EXPECT_FALSE(second[0].stop.steps);
 }
 
+TEST(Suite, NamesItselfAndItsRepetitions) {
+  const Suite suite =
+      parse_suite(R"({"name": "mine", "repetitions": 5, "cases": [{"model": "mlp", "min_time_seconds": 2}]})", "file.json");
+  EXPECT_EQ(suite.name, "mine");
+  EXPECT_EQ(suite.repetitions, "5");
+  EXPECT_EQ(expand(suite.cases[0])[0].stop.min_time_seconds, 2);
+  EXPECT_EQ(parse_suite(R"({"cases": [{"model": "mlp"}]})", "s").repetitions, "1");
+  EXPECT_THAT(failure(R"({"name": 3, "cases": [{"model": "mlp"}]})"), HasSubstr("name must be a string"));
+  EXPECT_THAT(failure(R"({"repetitions": {}, "cases": [{"model": "mlp"}]})"), HasSubstr("suite s: repetitions: must be"));
+}
+
 TEST(Suite, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "bach": 3}]})"),
               testing::AllOf(HasSubstr("suite s: cases[0]: unknown key 'bach'; known: "), HasSubstr("batch")));
@@ -52,7 +64,8 @@ TEST(Suite, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp"}, {"batch": 8}]})"), HasSubstr("cases[1]: no model"));
   EXPECT_THAT(failure(R"({"cases": ["mlp"]})"), HasSubstr("cases[0]: must be an object"));
   EXPECT_THAT(failure(R"({"cases": []})"), HasSubstr("at least one case"));
-  EXPECT_THAT(failure(R"({"case": []})"), HasSubstr("unknown key 'case'; known: description, defaults, cases"));
+  EXPECT_THAT(failure(R"({"case": []})"),
+              HasSubstr("unknown key 'case'; known: name, description, repetitions, defaults, cases"));
   EXPECT_THAT(failure(R"({"defaults": {"price": 1}, "cases": [{"model": "mlp"}]})"),
               HasSubstr("defaults: unknown key 'price'"));
   EXPECT_THAT(failure("[]"), HasSubstr("must be an object"));
@@ -78,6 +91,7 @@ TEST(Suite, EveryEmbeddedSuiteCanBePlanned) {
       for (const CaseDraft& draft : expand(block)) drafts.push_back(draft);
     EXPECT_FALSE(plan_cases(drafts, 1).empty()) << suite.name;
     EXPECT_FALSE(suite.description.empty()) << suite.name;
+    EXPECT_TRUE(embedded_file("bench/suites/" + suite.name + ".json")) << suite.name << " is known by another name";
   }
 }
 

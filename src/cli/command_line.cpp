@@ -133,7 +133,8 @@ int command_line(int argc, char** argv) {
   run_app->footer(kRunExamples);
   run_app->add_option("--suite", run.suite, "a suite's name or file (default quick, without --model)")->type_name("NAME|FILE");
   add_case_options(*run_app, {}, run.cases);
-  run_app->add_option("--repetitions", run.repetitions, "all cases once, then all again (default 1)")->type_name("N");
+  run_app->add_option("--repetitions", run.repetitions, "all cases once, then all again (default: the suite's, or 1)")
+      ->type_name("N");
   run_app->add_option("--price", run.price, "USD an hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
       ->type_name("DEVICE=PRICE");
   run_app->add_option("--out", run.out, "the result file (default epochbench-<date>-<time>.json)")->type_name("FILE");

@@ -1,5 +1,6 @@
 // epochbench plan: what a model needs, without running it.
 #include <cstdio>
+#include <optional>
 
 #include "epochbench/backend.h"
 #include "epochbench/program.h"
@@ -16,6 +17,7 @@ namespace {
 struct Plan {
   std::string model, precision;
   std::int64_t batch = 0;
+  std::optional<std::int64_t> tokens_per_sample;
   Counts counts;
   ProgramMemory memory;
   std::string device;
@@ -32,7 +34,15 @@ Plan make_plan(const CaseDraft& draft) {
   const WorkloadSpec workload = workload_spec(spec);
   const auto backend = make_backend("cpu", default_threads());
   const Program program = make_program(workload, *backend, entries_of_mode("train"));
-  Plan plan{draft.model.name, draft.precision, spec.batch, count(workload), memory(program), "cpu", 0, false};
+  Plan plan;
+  plan.model = draft.model.name;
+  plan.precision = draft.precision;
+  plan.batch = spec.batch;
+  const SampleSpec sample = workload.model.family->sample(workload.config);
+  if (sample.text()) plan.tokens_per_sample = sample.sequence;
+  plan.counts = count(workload);
+  plan.memory = memory(program);
+  plan.device = "cpu";
   plan.device_bytes = cpu_info().memory_bytes.value_or(0);
   plan.fits = plan.memory.total() <= available_memory_bytes();
   return plan;
@@ -75,7 +85,7 @@ int plan_command(const PlanOptions& options) {
                          {"parameters", plan.counts.parameters},
                          {"forward_flops_per_sample", plan.counts.forward_flops_per_sample},
                          {"train_flops_per_sample", plan.counts.train_flops_per_sample},
-                         {"tokens_per_sample", nullptr},
+                         {"tokens_per_sample", plan.tokens_per_sample ? Json(*plan.tokens_per_sample) : Json(nullptr)},
                          {"fingerprint", plan.counts.fingerprint},
                          {"memory_bytes", memory},
                          {"devices", devices}};

@@ -46,15 +46,28 @@ std::string default_out() {
   return name + ".json";
 }
 
-std::vector<CaseDraft> drafts_of(const RunOptions& options) {
+struct Request {
+  std::vector<CaseDraft> drafts;
+  std::string repetitions = "1", repetitions_from = "--repetitions";  // and where they were asked for
+};
+
+Request request_of(const RunOptions& options) {
+  Request request;
   const bool names_models = options.cases.contains("model");
   if (!options.suite.empty() && names_models) throw CallError("--suite and --model exclude each other; give one of them");
-  if (names_models) return expand(options.cases);
+  if (!options.repetitions.empty()) request.repetitions = options.repetitions;
+  if (names_models) {
+    request.drafts = expand(options.cases);
+    return request;
+  }
   const Suite suite = load_suite(options.suite.empty() ? kDefaultSuite : options.suite);
-  std::vector<CaseDraft> drafts;
+  if (options.repetitions.empty()) {
+    request.repetitions = suite.repetitions;
+    request.repetitions_from = "suite " + suite.name + ": repetitions";
+  }
   for (const CaseBlock& block : suite.cases)
-    for (CaseDraft& draft : expand(merged(block, options.cases))) drafts.push_back(std::move(draft));
-  return drafts;
+    for (CaseDraft& draft : expand(merged(block, options.cases))) request.drafts.push_back(std::move(draft));
+  return request;
 }
 
 // What identifies a run in a file, whose names may be anonymous.
@@ -185,14 +198,15 @@ void tell_obstacles(const std::vector<PlannedCase>& cases) {
 }  // namespace
 
 int run_command(const RunOptions& options) {
+  const Request request = request_of(options);
   int repetitions = 1;
   try {
-    repetitions = static_cast<int>(parse_integer(options.repetitions, 1, kMaxRepetitions));
+    repetitions = static_cast<int>(parse_integer(request.repetitions, 1, kMaxRepetitions));
   } catch (const CallError& error) {
-    throw CallError(std::string("--repetitions: ") + error.what());
+    throw CallError(request.repetitions_from + ": " + error.what());
   }
   const Prices prices(options.price);
-  std::vector<PlannedCase> cases = plan_cases(drafts_of(options), repetitions);
+  std::vector<PlannedCase> cases = plan_cases(request.drafts, repetitions);
   for (PlannedCase& planned : cases) planned.spec.profile = options.profile;
   auto [result, remaining] = resume(options, cases);
   const std::string out = !options.out.empty() ? options.out : !options.resume.empty() ? options.resume : default_out();

@@ -47,9 +47,9 @@ CaseBlock read_block(const Json& object, const std::string& where) {
   if (!object.is_object()) throw CallError(where + ": must be an object with the options of a case");
   CaseBlock block;
   for (const auto& [key, value] : object.items()) {
-    const CaseOption* option = find_case_option(key);
+    const CaseOption* option = find_case_option(key == "min_time_seconds" ? "min_time" : key);
     if (!option) throw CallError(where + ": unknown key '" + key.substr(0, 60) + "'; known: " + known_keys());
-    block[key] = read_values(*option, value, where + "." + key);
+    block[option->key] = read_values(*option, value, where + "." + key);
   }
   return block;
 }
@@ -60,19 +60,26 @@ Suite parse_suite(std::string_view text, const std::string& name) {
   const std::string where = "suite " + name;
   const Json document = parse_json(text, where);
   if (!document.is_object()) throw CallError(where + ": must be an object with a list \"cases\"");
-  Suite suite{name, "", {}};
+  Suite suite;
+  suite.name = name;
   CaseBlock defaults;
   const Json* cases = nullptr;
   for (const auto& [key, value] : document.items()) {
     if (key == "description") {
       if (!value.is_string()) throw CallError(where + ": description must be a string");
       suite.description = value.get<std::string>();
+    } else if (key == "name") {
+      if (!value.is_string()) throw CallError(where + ": name must be a string");
+      suite.name = value.get<std::string>();
+    } else if (key == "repetitions") {
+      suite.repetitions = scalar_text(value, where + ": repetitions");
     } else if (key == "defaults") {
       defaults = read_block(value, where + ": defaults");
     } else if (key == "cases") {
       cases = &value;
     } else {
-      throw CallError(where + ": unknown key '" + key.substr(0, 60) + "'; known: description, defaults, cases");
+      throw CallError(where + ": unknown key '" + key.substr(0, 60) +
+                      "'; known: name, description, repetitions, defaults, cases");
     }
   }
   if (!cases || !cases->is_array() || cases->empty())

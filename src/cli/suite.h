@@ -1,8 +1,10 @@
 // A suite: a JSON file with the cases to run.
 //
-//   {"description": "...", "defaults": {"epochs": 3}, "cases": [{"model": "lenet5", "batch": [32, 64]}, ...]}
+//   {"name": "...", "description": "...", "repetitions": 5, "defaults": {"epochs": 3},
+//    "cases": [{"model": "lenet5", "batch": [32, 64]}, ...]}
 //
-// Keys of `defaults` and of each case are the options of case_options.h. A list multiplies out; `defaults` hold for every case
+// Only `cases` must be there. Keys of `defaults` and of each case are the options of case_options.h, and min_time_seconds
+// for --min-time. A list multiplies out; `defaults` hold for every case
 // that does not say otherwise.
 #pragma once
 
@@ -16,6 +18,7 @@ namespace epochbench {
 
 struct Suite {
   std::string name, description;
+  std::string repetitions = "1";  // as --repetitions, which goes before it
   std::vector<CaseBlock> cases;
 };
 
