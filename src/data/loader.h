@@ -37,8 +37,8 @@ class Loader final : public BatchSource {
   // Host memory of one input of a slot, as Executable::stage gives it; asked for once a slot, in the constructor.
   using Stage = std::function<std::span<std::byte>(InputSlot slot, int input)>;
 
-  // `inputs`: how many a batch has; in an evaluation the last of two or more are the labels. The data set and the staged memory must outlive
-  // the loader. Synthetic batches are all prepared here, one a slot, and next() then only hands them round.
+  // `inputs`: how many a batch has; in an evaluation the last of two or more are the labels. The data set and the staged memory
+  // must outlive the loader. Synthetic batches are all prepared here, one a slot, and next() then only hands them round.
   // Errors: DataError when an epoch would have no whole batch; std::invalid_argument when an input is no `batch` rows.
   Loader(const Dataset& dataset, const LoaderOptions& options, int inputs, const Stage& stage);
   Loader(const Loader&) = delete;
