@@ -79,6 +79,9 @@ TEST(Graph, CountsFlopsOfProductsAndConvolutionsOnly) {
   EXPECT_EQ(flops(graph, graph.nodes[1]), 0);
   graph.add_node(Op::reshape, ReshapeAttributes{{512}}, {graph.nodes[1].outputs[0]}, "view");
   EXPECT_EQ(bytes(graph, graph.nodes[2]), 0);
+  const ValueId ids = graph.add_input("ids", {{2, 4}, DType::i32});
+  graph.add_node(Op::embedding, {}, {parameter(graph, "table", {1000, 16}), ids}, "embedding");
+  EXPECT_EQ(bytes(graph, graph.nodes[3]), 4.0 * (8 + 2 * 8 * 16));
 }
 
 Graph small_graph(std::int64_t width, double scale) {

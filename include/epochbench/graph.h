@@ -97,7 +97,7 @@ class Graph {
 };
 
 double flops(const Graph& graph, const Node& node);  // a multiply-add is 2; matrix products and convolutions only
-double bytes(const Graph& graph, const Node& node);  // every operand once
+double bytes(const Graph& graph, const Node& node);  // every operand once; of a table, the rows that are met
 
 // Hash (32 hexadecimal digits) of the forward graph before any pass together with `suffix` (optimizer, batch).
 std::string fingerprint(const Graph& forward, std::string_view suffix);

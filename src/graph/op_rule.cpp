@@ -122,6 +122,7 @@ double flops(const Graph& graph, const Node& node) {
 
 double bytes(const Graph& graph, const Node& node) {
   if (rule(node.op).view) return 0;
+  if (rule(node.op).bytes) return rule(node.op).bytes(graph, node);
   double sum = 0;
   for (ValueId id : node.inputs) sum += static_cast<double>(graph.desc(id).bytes());
   for (ValueId id : node.outputs) sum += static_cast<double>(graph.desc(id).bytes());

@@ -25,6 +25,7 @@ struct OpRule {
   std::vector<TensorDesc> (*infer)(const Graph& graph, const Node& node);
   void (*gradient)(GradientBuilder& builder, const Node& node) = nullptr;  // null: no gradient passes
   double (*flops)(const Graph& graph, const Node& node) = nullptr;         // null: none that count
+  double (*bytes)(const Graph& graph, const Node& node) = nullptr;         // null: every operand once
   std::vector<int> (*updated_inputs)(const Node& node) = nullptr;          // variables that become outputs, in place
   bool view = false;                                                       // output 0 is input 0's memory
   std::vector<int> in_place_inputs = {};  // output 0 may take the memory of one of these where it dies here

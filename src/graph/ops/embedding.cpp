@@ -50,10 +50,22 @@ void gradient_rows(GradientBuilder& builder, const Node& node) {
   if (builder.needed(x)) builder.accumulate(x, dy);
 }
 
+double bytes_of(const Graph& graph, ValueId id) { return static_cast<double>(graph.desc(id).bytes()); }
+
+// One row of the table an id.
+double bytes_forward(const Graph& graph, const Node& node) {
+  return bytes_of(graph, node.inputs[1]) + 2 * bytes_of(graph, node.outputs[0]);
+}
+// dy, and the rows that it is added to, read and written; without a base all other rows are written as well.
+double bytes_grad(const Graph& graph, const Node& node) {
+  const double met = bytes_of(graph, node.inputs[1]) + 3 * bytes_of(graph, node.inputs[0]);
+  return node.inputs.size() > 2 ? met : met + bytes_of(graph, node.outputs[0]);
+}
+
 }  // namespace
 
-const OpRule kEmbeddingRule{.infer = infer, .gradient = gradient};
-const OpRule kEmbeddingGradRule{.infer = infer_grad, .in_place_inputs = {2}};
+const OpRule kEmbeddingRule{.infer = infer, .gradient = gradient, .bytes = bytes_forward};
+const OpRule kEmbeddingGradRule{.infer = infer_grad, .bytes = bytes_grad, .in_place_inputs = {2}};
 const OpRule kAddRowsRule{.infer = infer_rows, .gradient = gradient_rows, .in_place_inputs = {0}};
 const OpRule kAddRowsGradRule{.infer = infer_rows_grad};
 

@@ -26,9 +26,14 @@ void gradient(GradientBuilder& builder, const Node& node) {
   builder.accumulate(node.inputs[0], builder.append(Op::gather_rows_grad, node.attributes, {dy, node.inputs[1]}, node)[0]);
 }
 
+// Of the input, only the rows that are met.
+double bytes_forward(const Graph& graph, const Node& node) {
+  return static_cast<double>(graph.desc(node.inputs[1]).bytes() + 2 * graph.desc(node.outputs[0]).bytes());
+}
+
 }  // namespace
 
-const OpRule kGatherRowsRule{.infer = infer, .gradient = gradient};
+const OpRule kGatherRowsRule{.infer = infer, .gradient = gradient, .bytes = bytes_forward};
 const OpRule kGatherRowsGradRule{.infer = infer_grad};
 
 }  // namespace epochbench
