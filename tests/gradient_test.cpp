@@ -19,6 +19,7 @@ ValueId node(Graph& graph, Op op, Attributes attributes, std::vector<ValueId> in
 struct Transposes {
   bool a, b;
 };
+void PrintTo(const Transposes& t, std::ostream* out) { *out << "a " << t.a << ", b " << t.b; }
 class MatmulGradient : public testing::TestWithParam<Transposes> {};
 
 TEST_P(MatmulGradient, MatchesFiniteDifference) {
@@ -78,6 +79,10 @@ TEST(Linear, GradientMatchesFiniteDifference) {
 struct Convolution {
   std::int64_t height, width, channels, out_channels, kernel, stride, padding;
 };
+void PrintTo(const Convolution& c, std::ostream* out) {
+  *out << c.height << "x" << c.width << "x" << c.channels << " to " << c.out_channels << ", kernel " << c.kernel << " stride "
+       << c.stride << " padding " << c.padding;
+}
 class Conv2dGradient : public testing::TestWithParam<Convolution> {};
 
 TEST_P(Conv2dGradient, MatchesFiniteDifference) {
@@ -129,6 +134,9 @@ TEST(BatchNorm, GradientWithShortcutAndReluMatchesFiniteDifference) {
 struct Pool {
   std::int64_t height, width, window, stride, padding;
 };
+void PrintTo(const Pool& p, std::ostream* out) {
+  *out << p.height << "x" << p.width << ", window " << p.window << " stride " << p.stride << " padding " << p.padding;
+}
 class MaxPoolGradient : public testing::TestWithParam<Pool> {};
 
 TEST_P(MaxPoolGradient, MatchesFiniteDifference) {

@@ -15,6 +15,8 @@ struct Training {
   std::string data = "synthetic";
 };
 
+void PrintTo(const Training& training, std::ostream* out) { *out << training.model << " batch " << training.batch; }
+
 WorkloadSpec workload(const Training& training) {
   CaseSpec spec;
   spec.model = training.model;
