@@ -60,7 +60,7 @@ TEST(Evaluation, OfATextIsTheMeanOverItsLabels) {
 
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
-                                         "resnet152", "bert-tiny", "bert-base"),
+                                         "resnet152", "bert-tiny", "bert-base", "bert-large"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');
