@@ -54,10 +54,11 @@ void print_text(const Plan& plan) {
   std::printf("parameters    %s\n", format_count(plan.counts.parameters).c_str());
   std::printf("FLOPs/sample  %s forward, %s training\n", format_si(plan.counts.forward_flops_per_sample, "FLOP").c_str(),
               format_si(plan.counts.train_flops_per_sample, "FLOP").c_str());
-  std::printf("memory        %s: parameters %s, gradients %s, optimizer %s, activations %s, workspace %s\n",
-              bytes(plan.memory.total()).c_str(), bytes(plan.memory.parameters).c_str(), bytes(plan.memory.gradients).c_str(),
-              bytes(plan.memory.optimizer).c_str(), bytes(plan.memory.activations).c_str(),
-              bytes(plan.memory.workspace).c_str());
+  std::printf(
+      "memory        %s: parameters %s, gradients %s (activations reuse it), optimizer %s, further activations %s, workspace "
+      "%s\n",
+      bytes(plan.memory.total()).c_str(), bytes(plan.memory.parameters).c_str(), bytes(plan.memory.gradients).c_str(),
+      bytes(plan.memory.optimizer).c_str(), bytes(plan.memory.activations).c_str(), bytes(plan.memory.workspace).c_str());
   std::printf("fingerprint   %s\n", plan.counts.fingerprint.c_str());
   std::printf("%-13s %s of memory, %s\n", plan.device.c_str(), bytes(plan.device_bytes).c_str(),
               plan.fits ? "fits into what is free" : "does not fit into what is free");

@@ -87,6 +87,8 @@ struct Resumed {
 
 Resumed resume(const RunOptions& options, std::vector<PlannedCase> cases) {
   if (options.resume.empty()) return {{}, std::move(cases)};
+  if (!std::filesystem::exists(options.resume))
+    throw CallError("--resume: there is no " + options.resume + "; begin it with --out " + options.resume);
   Resumed resumed{read_result(options.resume), {}};
   const std::string here = cpu_info().model, there = resumed.result.context.cpu.model;
   if (here != there)
@@ -155,6 +157,21 @@ void put(Result& result, Run run, const PlannedCase& planned, bool anonymous_nam
   fill_parity(result.runs);
 }
 
+// Which run other processes disturbed most, if they took more than a tenth of a core.
+void tell_interference(const Result& result) {
+  constexpr double kNoticeableCores = 0.1;
+  double most = kNoticeableCores;
+  const Run* disturbed = nullptr;
+  for (const Run& run : result.runs) {
+    if (!run.interference || run.interference->foreign_cpu_cores.value_or(0) <= most) continue;
+    most = *run.interference->foreign_cpu_cores;
+    disturbed = &run;
+  }
+  if (disturbed)
+    std::printf("interference: other processes took %.2g cores while %s was measured; measure again on a quiet machine\n", most,
+                disturbed->name.c_str());
+}
+
 void print_summary(const Result& result, const std::string& path) {
   const CpuInfo& cpu = result.context.cpu;
   std::string head = cpu.model;
@@ -173,6 +190,7 @@ void print_summary(const Result& result, const std::string& path) {
   }
   if (projected) std::printf("projected: from the measured steps; of synthetic data, so reading and decoding are left out\n");
   for (const std::string& source : sources) std::printf("price: %s\n", source.c_str());
+  tell_interference(result);
   if (!priced)
     std::printf("cost: no price is known for this machine; give --price cpu=USD_PER_HOUR (epochbench list prices)\n");
   std::printf("result: %s\n", path.c_str());
