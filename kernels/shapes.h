@@ -5,6 +5,8 @@
 
 namespace epochbench {
 
+enum class Element : std::uint8_t { f32, bf16, f16 };  // how the numbers of a tensor are stored
+
 struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;  // c [m,n] = a [m,k] times b [k,n]
   bool transpose_a = false;          // a is stored [k,m]

@@ -37,7 +37,9 @@ struct StepRecord {
   Entry entry = Entry::train;
   double loss = 0;            // train: mean; evaluate: sum over the labels that are not ignored; forward: 0
   double correct = 0;         // evaluate: how many of them the largest logit meets
-  double device_seconds = 0;  // of the step alone, by the device's own clock
+  // By the device's own clock. Where the device is asynchronous, from the end of the step before, so that gaps count, or
+  // from run() where the device had been idle since synchronize(); else of the step alone.
+  double device_seconds = 0;
 };
 
 struct NodeTime {
@@ -52,8 +54,13 @@ class Executable {  // one variable store, several entry points
   virtual ~Executable() = default;
   // Host memory (pinned for CUDA) of one input of the slot's batch; the loader fills it. Inputs as in Graph::inputs.
   virtual std::span<std::byte> stage(InputSlot slot, int input) = 0;
-  virtual void submit(InputSlot slot) = 0;                   // starts its way to the device
-  virtual void run(Entry entry) = 0;                         // enqueues one step on the batch submitted last; never waits
+  virtual void submit(InputSlot slot) = 0;  // starts its way to the device
+  // As submit, for a slot whose contents are those that it was last submitted with: nothing needs to travel.
+  virtual void resubmit(InputSlot slot) { submit(slot); }
+  virtual void run(Entry entry) = 0;  // enqueues one step on the batch submitted last; never waits
+  // Whether steps may still be under way when run() returns; then the slot of a step is not to be written until it is done.
+  virtual bool asynchronous() const { return false; }
+  virtual void await(int /*steps_under_way*/) {}             // waits until at most this many steps are under way
   virtual void drain(std::vector<StepRecord>& records) = 0;  // appends the finished steps' records, oldest first
   virtual void synchronize() = 0;
   // Values in the variable's own layout. Errors: std::invalid_argument for an unknown name or another size.
@@ -75,5 +82,8 @@ class Backend {
 
 std::unique_ptr<Backend> make_reference_backend();
 std::unique_ptr<Backend> make_cpu_backend(int threads);  // kernels of the best instruction set that the CPU has
+// The CUDA device of this index among the visible ones; takes nothing of it before compile(). Errors: DeviceError with the
+// reason: this build has no CUDA backend, no driver, too old a driver, no such device, too low a compute capability.
+std::unique_ptr<Backend> make_cuda_backend(int index);
 
 }  // namespace epochbench

@@ -12,6 +12,7 @@ class BatchSource {
   struct Batch {
     InputSlot slot = -1;
     std::int64_t samples = 0;  // rows that count; the others carry label -1. 0: the evaluation has no batch left
+    bool fresh = true;         // the slot was filled since it was handed out last
   };
   virtual ~BatchSource() = default;
   virtual Batch next() = 0;                              // waits until the batch lies in its slot

@@ -1,0 +1,36 @@
+// Numeric formats of training.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace epochbench {
+
+// fp32: strict. tf32: float tensors, whose products round their operands to 10 bits of mantissa. bf16, fp16: 16-bit
+// activations and copies of the weights, float accumulation, float master weights, statistics, losses and optimizer state;
+// fp16 with dynamic loss scaling.
+enum class Precision : std::uint8_t { fp32, tf32, bf16, fp16 };
+inline constexpr Precision kPrecisions[] = {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16};
+
+constexpr const char* name(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return "fp32";
+    case Precision::tf32:
+      return "tf32";
+    case Precision::bf16:
+      return "bf16";
+    case Precision::fp16:
+      return "fp16";
+  }
+  return "";
+}
+
+constexpr std::optional<Precision> precision_from_name(std::string_view text) {
+  for (Precision precision : kPrecisions)
+    if (text == name(precision)) return precision;
+  return std::nullopt;
+}
+
+}  // namespace epochbench

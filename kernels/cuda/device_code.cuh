@@ -1,0 +1,118 @@
+// What every .cu file includes: the CUDA headers, the few words that differ between nvcc and the compiler that builds the
+// kernels for the CPU in tests (tests/support/cuda_on_cpu.h, included there by force), and small device functions.
+//
+// A kernel written against this file uses threadIdx and its like, __syncthreads, the __shfl_*_sync, __ballot_sync and
+// __syncwarp functions, atomicAdd and shared memory by the macros below. It may not use <<<>>>, __shared__ as such, cub,
+// cooperative groups, inline PTX, half arithmetic (convert to float) or spin between blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/kernels.h"
+
+#if defined(__CUDACC__)
+#define SHARED_ARRAY(T, name, count) __shared__ T name[count]
+// Of the size given to launch().
+#define DYNAMIC_SHARED(T, name)                                 \
+  extern __shared__ __align__(16) unsigned char dynamic_shared[]; \
+  T* const name = reinterpret_cast<T*>(dynamic_shared)
+
+namespace epochbench::cuda {
+
+void check(cudaError_t status, const char* what);  // Errors: Error
+
+template <typename... Parameters, typename... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream,
+            Arguments&&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), "launching a kernel");
+}
+
+}  // namespace epochbench::cuda
+#endif
+
+namespace epochbench::cuda {
+
+inline constexpr int kWarp = 32;
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+
+using bf16 = __nv_bfloat16;
+using f16 = __half;
+
+__device__ inline float to_float(float x) { return x; }
+__device__ inline float to_float(bf16 x) { return __bfloat162float(x); }
+__device__ inline float to_float(f16 x) { return __half2float(x); }
+template <typename T>
+__device__ inline T from_float(float x) {  // to nearest even
+  if constexpr (std::is_same_v<T, bf16>)
+    return __float2bfloat16_rn(x);
+  else if constexpr (std::is_same_v<T, f16>)
+    return __float2half_rn(x);
+  else
+    return x;
+}
+
+// 16 bytes, which a thread loads and stores at once; the address must be a multiple of 16.
+template <typename T>
+struct alignas(16) Vector {
+  static constexpr int kSize = 16 / static_cast<int>(sizeof(T));
+  T value[kSize];
+};
+template <typename T>
+__device__ inline Vector<T> load_vector(const T* address) {
+  return *reinterpret_cast<const Vector<T>*>(address);
+}
+template <typename T>
+__device__ inline void store_vector(T* address, const Vector<T>& vector) {
+  *reinterpret_cast<Vector<T>*>(address) = vector;
+}
+
+// Sums in a fixed order; every lane gets the result.
+__device__ inline float warp_sum(float value) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(kAllLanes, value, offset);
+  return value;
+}
+__device__ inline float warp_max(float value) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, offset));
+  return value;
+}
+// Of all threads of a block of kThreads, a multiple of 32; every thread gets the result. Two barriers.
+template <int kThreads>
+__device__ inline float block_sum(float value) {
+  static_assert(kThreads % kWarp == 0);
+  SHARED_ARRAY(float, of_warp, kThreads / kWarp);
+  value = warp_sum(value);
+  __syncthreads();  // of_warp may still be read from the call before
+  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  value = 0;
+  for (int i = 0; i < kThreads / kWarp; ++i) value += of_warp[i];
+  return value;
+}
+
+// Calls function(T{}) with the type that `element` names.
+template <typename Function>
+void with_type(Element element, Function&& function) {
+  switch (element) {
+    case Element::f32:
+      return function(float{});
+    case Element::bf16:
+      return function(bf16{});
+    case Element::f16:
+      return function(f16{});
+  }
+}
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace epochbench::cuda

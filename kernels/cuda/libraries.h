@@ -1,0 +1,102 @@
+// Matrix products (cuBLASLt), convolutions and fused attention (cuDNN) behind plain interfaces, so that whoever builds or
+// tests the backend above needs neither library. A plan is made and tuned once, and then enqueues the same work again and
+// again: run() allocates nothing, waits for nothing and can be captured.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/cuda/kernels.h"
+#include "kernels/shapes.h"
+
+namespace epochbench::cuda {
+
+// Scratch that every plan may use; fixed beforehand, as the memory is planned before plans exist.
+inline constexpr std::size_t kProductWorkspaceBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kConvolutionWorkspaceBytes = std::size_t{256} << 20;
+
+enum class Math : std::uint8_t { exact, tf32 };  // of float operands; exact: strict fp32. 16-bit operands ignore it
+
+struct ProductSpec {  // c = alpha a b [+ c] [+ bias] [relu], float accumulation
+  GemmShape shape;
+  Element element = Element::f32;  // of a and b
+  Element out = Element::f32;      // of c and bias
+  Math math = Math::exact;
+  float alpha = 1;
+  bool accumulate = false;  // adds to c
+  bool bias = false, relu = false;
+  bool bias_gradient = false;  // also dbias [m] = the sums of a's rows over k, of type out (a [m,k] is dy transposed)
+  std::int64_t batch = 1;      // products side by side: a, b, c each densely packed
+};
+class Product {
+ public:
+  virtual ~Product() = default;
+  // bias: read, or written where the spec says bias_gradient; else null.
+  virtual void run(void* c, const void* a, const void* b, void* bias, void* workspace, Stream stream) = 0;
+  virtual std::string implementation() const = 0;  // "cublasLt 128x256x64 split-k 2"
+};
+
+enum class ConvolutionPass : std::uint8_t { forward, grad_input, grad_weight };
+struct ConvolutionSpec {
+  Conv2dShape shape;
+  ConvolutionPass pass = ConvolutionPass::forward;
+  Element element = Element::f32;
+  Math math = Math::exact;
+  bool bias = false, relu = false;  // forward alone; bias of `element`
+};
+class Convolution {
+ public:
+  virtual ~Convolution() = default;
+  // forward: y, x, weight, bias; grad_input: dx, dy, weight; grad_weight: dweight, dy, x.
+  virtual void run(void* out, const void* a, const void* b, const void* bias, void* workspace, Stream stream) = 0;
+  virtual std::string implementation() const = 0;  // "cudnn eng47 ..."
+};
+
+struct AttentionSpec {
+  AttentionShape shape;  // q, k, v, y [batch, sequence, heads, width], 16-bit
+  Element element = Element::bf16;
+  double dropout = 0;
+};
+class Attention {  // both directions
+ public:
+  struct Forward {
+    void* y;
+    float* log_sum_exp;  // [batch, heads, sequence]
+    const void *q, *k, *v;
+    const std::int64_t* seed_offset;  // as attention_seed writes it; null without dropout
+  };
+  struct Backward {
+    void *dq, *dk, *dv;
+    const void *dy, *q, *k, *v, *y;
+    const float* log_sum_exp;
+    const std::int64_t* seed_offset;
+  };
+  virtual ~Attention() = default;
+  virtual void forward(const Forward& tensors, void* workspace, Stream stream) = 0;
+  virtual void backward(const Backward& tensors, void* workspace, Stream stream) = 0;
+  virtual std::string implementation() const = 0;
+};
+
+// Memory to time candidates on: at least as large and as aligned as what run() will get. Contents are overwritten.
+struct Scratch {
+  void *out, *a, *b, *bias;
+  void* workspace;
+};
+
+class Libraries {
+ public:
+  virtual ~Libraries() = default;
+  // Errors: Error, also where no algorithm fits.
+  virtual std::unique_ptr<Product> product(const ProductSpec& spec, const Scratch& scratch, Stream stream) = 0;
+  // Null where cuDNN has no plan, with `reason` in its words.
+  virtual std::unique_ptr<Convolution> convolution(const ConvolutionSpec& spec, const Scratch& scratch, Stream stream,
+                                                   std::string& reason) = 0;
+  virtual std::unique_ptr<Attention> attention(const AttentionSpec& spec, Stream stream, std::string& reason) = 0;
+};
+
+// The real ones, on the current device. Clears NVIDIA_TF32_OVERRIDE and cuBLAS's emulation settings from the environment.
+std::unique_ptr<Libraries> make_libraries();
+
+}  // namespace epochbench::cuda

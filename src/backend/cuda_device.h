@@ -1,0 +1,65 @@
+// The thin seam to the CUDA runtime: memory, streams, events and captured graphs of one device. Whatever the backend does
+// beside launching kernels goes through here, so its logic is tested with a device made up on the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/cuda/kernels.h"
+
+struct CUevent_st;
+struct CUgraphExec_st;
+
+namespace epochbench::cuda {
+
+using Event = CUevent_st*;
+using GraphExec = CUgraphExec_st*;
+
+struct DeviceProperties {
+  std::string name;            // "NVIDIA H200"
+  int compute_capability = 0;  // 90
+  std::int64_t memory_bytes = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceProperties properties() const = 0;
+
+  // Memory is aligned to 256 bytes. Errors: OutOfMemory with what was asked for and what was free.
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual void free(std::byte* memory) noexcept = 0;
+  virtual std::byte* allocate_pinned(std::size_t bytes) = 0;  // of the host, and within the device's reach
+  virtual void free_pinned(std::byte* memory) noexcept = 0;
+
+  virtual Stream make_stream() = 0;
+  virtual void destroy(Stream stream) noexcept = 0;
+  virtual Event make_event() = 0;
+  virtual void destroy(Event event) noexcept = 0;
+
+  // Enqueued on the stream; asynchronous where the host's side is pinned.
+  virtual void copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
+  virtual void copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
+  virtual void clear(void* memory, std::size_t bytes, Stream stream) = 0;  // to zero
+  virtual void record(Event event, Stream stream) = 0;
+  virtual void wait(Stream stream, Event event) = 0;  // the stream waits, not the caller
+
+  // The caller waits. Errors: Error with what the device met since.
+  virtual void synchronize(Stream stream) = 0;
+  virtual void synchronize(Event event) = 0;
+  virtual bool done(Event event) const = 0;
+  virtual double seconds_between(Event begin, Event end) const = 0;  // both done
+
+  // What is enqueued on the stream between the two becomes a graph and is not run.
+  virtual void begin_capture(Stream stream) = 0;
+  virtual GraphExec end_capture(Stream stream) = 0;
+  virtual void launch(GraphExec graph, Stream stream) = 0;
+  virtual void destroy(GraphExec graph) noexcept = 0;
+};
+
+// The real one. Errors: DeviceError with the reason in words: no driver, too old a driver, no such device.
+std::unique_ptr<Device> make_device(int index);
+
+}  // namespace epochbench::cuda
