@@ -314,6 +314,7 @@ TEST(Loader, SyntheticBatchesArePreparedOnceAndHandedRound) {
       const BatchSource::Batch batch = f.loader->next();
       EXPECT_EQ(batch.slot, i % kInputSlots);
       EXPECT_EQ(batch.samples, 8);
+      EXPECT_EQ(batch.fresh, pass == 0 && i < kInputSlots);
       const std::vector<std::int32_t>& labels = f.slots[static_cast<std::size_t>(batch.slot)].labels;
       for (std::int32_t row = 0; row < 8; ++row) EXPECT_EQ(labels[static_cast<std::size_t>(row)], 8 * (i % kInputSlots) + row);
       f.loader->release(batch.slot);

@@ -238,5 +238,134 @@ TEST_F(RunnerTest, DeviceThatLosesAStepIsAnError) {
   EXPECT_THROW(runner.steps(2), std::logic_error);
 }
 
+// A device that works behind the caller's back: a step is done when somebody waits for it, and then took `seconds` by the
+// device's own clock.
+class QueueingExecutable : public test::FakeExecutable {
+ public:
+  std::function<double(std::int64_t step)> seconds = [](std::int64_t) { return 5.0; };
+  std::function<void()> finish_one = [] {};  // the host's time that waiting for a step takes
+  std::vector<InputSlot> resubmitted, finished;
+  int most_under_way = 0, synchronizations = 0;
+
+  QueueingExecutable() {  // room, as in the base
+    resubmitted.reserve(64);
+    finished.reserve(64);
+    queue_.reserve(64);
+    records_.reserve(64);
+  }
+  bool asynchronous() const override { return true; }
+  void resubmit(InputSlot slot) override { resubmitted.push_back(current_ = slot); }
+  void submit(InputSlot slot) override { FakeExecutable::submit(current_ = slot); }
+  void run(Entry) override {
+    queue_.push_back(current_);
+    most_under_way = std::max(most_under_way, under_way());
+  }
+  int under_way() const override { return static_cast<int>(queue_.size()); }
+  void await(int count) override {
+    for (; under_way() > count; queue_.erase(queue_.begin())) {
+      finish_one();
+      finished.push_back(queue_.front());
+      records_.push_back({Entry::train, 1.0, 0, seconds(steps++)});
+    }
+  }
+  void synchronize() override {
+    ++synchronizations;
+    await(0);
+  }
+  void drain(std::vector<StepRecord>& records) override {
+    records.insert(records.end(), records_.begin(), records_.end());
+    records_.clear();
+  }
+
+ private:
+  InputSlot current_ = 0;
+  std::vector<InputSlot> queue_;
+  std::vector<StepRecord> records_;
+};
+
+// Hands out slots in turn, each fresh once; sees that a slot comes back only when its step is done.
+class SlotBatches : public test::FakeBatches {
+ public:
+  explicit SlotBatches(const QueueingExecutable& executable) : executable_(executable) {}
+  Batch next() override {
+    wait();
+    const InputSlot slot = static_cast<InputSlot>(handed_out_ % kInputSlots);
+    return {slot, batch, handed_out_++ < kInputSlots};
+  }
+  void release(InputSlot slot) override {
+    released.push_back(slot);
+    ASSERT_LE(released.size(), executable_.finished.size()) << "a slot was given back while its step was under way";
+  }
+
+ private:
+  const QueueingExecutable& executable_;
+  int handed_out_ = 0;
+};
+
+class QueuedRunnerTest : public testing::Test {
+ protected:
+  double now = 100;
+  QueueingExecutable executable;
+  SlotBatches batches{executable};
+  Runner make(StepObserver observer = nullptr) {
+    return {executable, batches, Entry::train, [this] { return now; }, [] { return Usage{}; }, std::move(observer)};
+  }
+};
+
+TEST_F(QueuedRunnerTest, OneStepRunsWhileTheNextWaits) {
+  Runner runner = make();
+  const StepBlock& block = runner.steps(7);
+  EXPECT_EQ(executable.most_under_way, kQueuedSteps);
+  EXPECT_EQ(executable.synchronizations, 1);
+  EXPECT_EQ(executable.under_way(), 0);
+  EXPECT_THAT(batches.released, ElementsAre(0, 1, 2, 3, 0, 1, 2));
+  EXPECT_EQ(batches.released, executable.finished);
+  EXPECT_EQ(block.samples, 28);
+  EXPECT_THAT(block.loss, SizeIs(7));
+}
+
+TEST_F(QueuedRunnerTest, SlotsWhoseContentsTheDeviceHasDoNotTravelAgain) {
+  Runner runner = make();
+  runner.steps(7);
+  EXPECT_THAT(executable.submitted, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(executable.resubmitted, ElementsAre(0, 1, 2));
+}
+
+TEST_F(QueuedRunnerTest, StepsAreTimedByTheDeviceAndTheWindowByTheHost) {
+  executable.seconds = [](std::int64_t step) { return 2.0 + static_cast<double>(step); };
+  executable.finish_one = [this] { now += 4; };
+  Runner runner = make();
+  const StepBlock& block = runner.steps(3);
+  EXPECT_THAT(block.step_seconds, ElementsAre(2, 3, 4));
+  EXPECT_EQ(block.wall_seconds, 12);
+  EXPECT_EQ(block.harness_seconds, 3);  // what the two clocks disagree by
+}
+
+TEST_F(QueuedRunnerTest, WaitForDataCountsWhereTheDeviceHadNothingToDo) {
+  batches.wait = [this] { now += 1; };
+  Runner runner = make();
+  const StepBlock& block = runner.steps(4);
+  EXPECT_EQ(block.data_wait_seconds, 1);  // the first: later a step was under way
+  EXPECT_THAT(block.step_seconds, ElementsAre(6, 5, 5, 5));
+}
+
+TEST_F(QueuedRunnerTest, ObserverSeesOneStepAfterTheOther) {
+  int seen = 0;
+  Runner runner = make([&](InputSlot, double) { EXPECT_EQ(executable.finished.size(), static_cast<std::size_t>(++seen)); });
+  runner.steps(3);
+  EXPECT_EQ(seen, 3);
+  EXPECT_EQ(executable.most_under_way, 1);
+}
+
+TEST_F(QueuedRunnerTest, NothingIsAllocatedBetweenSteps) {
+  std::vector<long> seen;
+  seen.reserve(64);
+  batches.wait = [&seen] { seen.push_back(allocations); };
+  Runner runner = make();
+  runner.steps(32);
+  ASSERT_THAT(seen, SizeIs(32));
+  EXPECT_EQ(seen.back(), seen.front());
+}
+
 }  // namespace
 }  // namespace epochbench

@@ -35,8 +35,8 @@ inline constexpr InputSlot kInputSlots = 4;  // one computes, up to three are pr
 
 struct StepRecord {
   Entry entry = Entry::train;
-  double loss = 0;            // train: mean; evaluate: sum over the labels that are not ignored; forward: 0
-  double correct = 0;         // evaluate: how many of them the largest logit meets
+  double loss = 0;     // train: mean; evaluate: sum over the labels that are not ignored; forward: 0
+  double correct = 0;  // evaluate: how many of them the largest logit meets
   // By the device's own clock. Where the device is asynchronous, from the end of the step before, so that gaps count, or
   // from run() where the device had been idle since synchronize(); else of the step alone.
   double device_seconds = 0;
@@ -60,7 +60,8 @@ class Executable {  // one variable store, several entry points
   virtual void run(Entry entry) = 0;  // enqueues one step on the batch submitted last; never waits
   // Whether steps may still be under way when run() returns; then the slot of a step is not to be written until it is done.
   virtual bool asynchronous() const { return false; }
-  virtual void await(int /*steps_under_way*/) {}             // waits until at most this many steps are under way
+  virtual int under_way() const { return 0; }                // steps
+  virtual void await(int /*steps*/) {}                       // waits until at most this many are under way
   virtual void drain(std::vector<StepRecord>& records) = 0;  // appends the finished steps' records, oldest first
   virtual void synchronize() = 0;
   // Values in the variable's own layout. Errors: std::invalid_argument for an unknown name or another size.
@@ -68,6 +69,8 @@ class Executable {  // one variable store, several entry points
   virtual void read(std::string_view variable, std::span<float> values) const = 0;
   // The elements from `first` on, so that a large variable needs no copy of its size. Errors: as write.
   virtual void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) = 0;
+  // Whether a library draws dropout masks of its own in place of those that kernels/shapes.h defines.
+  virtual bool library_dropout_masks() const { return false; }
   virtual std::vector<NodeTime> profile(Entry entry) = 0;  // a separate pass, never mixed with step timing
 };
 

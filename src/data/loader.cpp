@@ -95,7 +95,11 @@ BatchSource::Batch Loader::next() {
   if (!begun_) throw std::logic_error("loader: next() before begin_training() or begin_evaluation()");
   const bool evaluating = upcoming_.split == Split::test;
   if (evaluating && delivered_ == static_cast<std::uint64_t>(evaluation_steps_)) return {};
-  if (dataset_.synthetic()) return {static_cast<InputSlot>(delivered_++ % kInputSlots), options_.batch};
+  if (dataset_.synthetic()) {
+    const auto slot = static_cast<InputSlot>(delivered_++ % kInputSlots);
+    const bool fresh = !std::exchange(slots_[static_cast<std::size_t>(slot)].handed_out, true);
+    return {slot, options_.batch, fresh};
+  }
 
   const auto is_next = [this](const Slot& slot) {
     return slot.state == State::ready && slot.position.pass == upcoming_.pass && slot.position.sequence == delivered_;

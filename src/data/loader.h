@@ -68,6 +68,7 @@ class Loader final : public BatchSource {
     State state = State::free;
     Position position;
     std::int64_t samples = 0;
+    bool handed_out = false;  // synthetic: since it was filled
     std::exception_ptr error;
   };
 

@@ -1,8 +1,10 @@
 #include "src/measure/runner.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 
 #include "src/measure/short_number.h"
@@ -46,12 +48,31 @@ const StepBlock& Runner::steps(std::int64_t count) {
 
   const Usage before = meter_();
   const double begin = clock_();
-  double inside = 0, observed = 0;
+  double observed = 0;
+  if (executable_.asynchronous() && !observer_)
+    take_queued(count);
+  else
+    observed = take_one_by_one(count);
+  block_.wall_seconds = clock_() - begin - observed;
+  executable_.drain(records_);
+  if (executable_.asynchronous() && !observer_) {
+    for (const StepRecord& record : records_) block_.step_seconds.push_back(record.device_seconds);
+    if (!records_.empty()) block_.step_seconds.front() += first_wait_seconds_;
+  }
+  block_.harness_seconds = block_.wall_seconds - std::accumulate(block_.step_seconds.begin(), block_.step_seconds.end(), 0.0);
+  block_.usage = difference(before, meter_());
+
+  collect_losses(count);
+  return block_;
+}
+
+double Runner::take_one_by_one(std::int64_t count) {
+  double observed = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const double start = clock_();
     const BatchSource::Batch batch = batches_.next();
     const double arrived = clock_();
-    executable_.submit(batch.slot);
+    submit(batch);
     executable_.run(entry_);
     executable_.synchronize();
     const double end = clock_();
@@ -64,15 +85,36 @@ const StepBlock& Runner::steps(std::int64_t count) {
     block_.samples += batch.samples;
     block_.step_seconds.push_back(end - start);
     block_.data_wait_seconds += arrived - start;
-    inside += end - start;
   }
-  executable_.drain(records_);
-  block_.wall_seconds = clock_() - begin - observed;
-  block_.harness_seconds = block_.wall_seconds - inside;
-  block_.usage = difference(before, meter_());
+  return observed;
+}
 
-  collect_losses(count);
-  return block_;
+// The device is never left without work while a batch is there. A slot is given back once its step is done.
+void Runner::take_queued(std::int64_t count) {
+  std::array<InputSlot, kQueuedSteps> queued{};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double start = clock_();
+    const BatchSource::Batch batch = batches_.next();
+    const double wait = clock_() - start;
+    if (i == 0) first_wait_seconds_ = wait;
+    if (executable_.under_way() == 0) block_.data_wait_seconds += wait;
+    submit(batch);
+    executable_.run(entry_);
+    queued[static_cast<std::size_t>(i % kQueuedSteps)] = batch.slot;
+    block_.samples += batch.samples;
+    executable_.await(kQueuedSteps - 1);
+    if (i >= kQueuedSteps - 1) batches_.release(queued[static_cast<std::size_t>((i + 1) % kQueuedSteps)]);
+  }
+  executable_.synchronize();
+  for (std::int64_t i = std::max<std::int64_t>(0, count - (kQueuedSteps - 1)); i < count; ++i)
+    batches_.release(queued[static_cast<std::size_t>(i % kQueuedSteps)]);
+}
+
+void Runner::submit(const BatchSource::Batch& batch) {
+  if (batch.fresh)
+    executable_.submit(batch.slot);
+  else
+    executable_.resubmit(batch.slot);
 }
 
 void Runner::collect_losses(std::int64_t count) {
@@ -95,7 +137,7 @@ void Runner::collect_losses(std::int64_t count) {
 std::vector<NodeTime> Runner::profile() {
   batches_.begin_training(0);
   const BatchSource::Batch batch = batches_.next();
-  executable_.submit(batch.slot);
+  submit(batch);
   std::vector<NodeTime> nodes = executable_.profile(entry_);
   batches_.release(batch.slot);
   return nodes;
@@ -106,7 +148,7 @@ Evaluation Runner::evaluate(std::int64_t labels_per_sample) {
   batches_.begin_evaluation();
   Evaluation result;
   for (BatchSource::Batch batch = batches_.next(); batch.samples > 0; batch = batches_.next()) {
-    executable_.submit(batch.slot);
+    submit(batch);
     executable_.run(Entry::evaluate);
     executable_.synchronize();
     batches_.release(batch.slot);

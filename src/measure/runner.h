@@ -23,6 +23,7 @@ class Diverged : public std::runtime_error {  // the loss is no number, or has g
 // A loss this many times the first one (or 1, if that was less) is divergence: no useful training comes back from there.
 inline constexpr double kDivergedRatio = 1000;
 inline constexpr std::int64_t kBlockSteps = 4096;  // the most in one block
+inline constexpr int kQueuedSteps = 2;             // under way at once on an asynchronous device: one runs, one waits its turn
 
 // What this process and the machine have used so far; differences of two readings mean something.
 struct Usage {
@@ -33,13 +34,16 @@ struct Usage {
 using UsageMeter = std::function<Usage()>;
 
 struct StepBlock {
-  std::vector<double> step_seconds;  // wait for data included
-  std::vector<double> loss;          // by step
+  // Wait for data included. Of an asynchronous device, by its own clock from the end of one step to the end of the next, the
+  // first one's wait for data by the host's.
+  std::vector<double> step_seconds;
+  std::vector<double> loss;  // by step
   std::int64_t samples = 0;
-  double data_wait_seconds = 0;  // of step_seconds' sum
-  double harness_seconds = 0;    // in the loop, outside of the steps
-  double wall_seconds = 0;       // of the whole block
-  Usage usage;                   // of the whole block
+  double data_wait_seconds = 0;  // of step_seconds' sum: waits for a batch while the device had nothing to do
+  // Wall time less the steps. Of an asynchronous device this is where its clock and the host's disagree, and may be negative.
+  double harness_seconds = 0;
+  double wall_seconds = 0;  // of the whole block
+  Usage usage;              // of the whole block
 };
 
 struct Evaluation {
@@ -67,6 +71,9 @@ class Runner {
   std::vector<NodeTime> profile();
 
  private:
+  double take_one_by_one(std::int64_t count);  // returns the seconds that the observer took
+  void take_queued(std::int64_t count);
+  void submit(const BatchSource::Batch& batch);
   void collect_losses(std::int64_t count);
 
   Executable& executable_;
@@ -78,6 +85,7 @@ class Runner {
   StepBlock block_;
   std::vector<StepRecord> records_;
   std::int64_t taken_ = 0;
+  double first_wait_seconds_ = 0;  // of the block, for its first batch
   std::optional<double> first_loss_;
 };
 
