@@ -57,13 +57,14 @@ Result complete_result() {
                  7};
   ok.device = {"cpu", "Some CPU", 2, "avx2"};
   ok.precision = "fp32";
-  ok.timing = Timing{3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6};
+  ok.timing =
+      Timing{3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003};
   ok.throughput = Throughput{640, std::nullopt};
   ok.efficiency = Efficiency{1e10, 0.25, 0.01, std::nullopt};
   ok.memory = Memory{100, 200, 0.5};
   ok.interference = Interference{0.75};
   ok.gpu = GpuState{0.5, 1e9, 60, 1, 0, {"power"}};
-  ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7};
+  ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library"};
   ok.energy = Energy{"rapl", 1.0, 2.0, std::nullopt, 4.0, 5.0};
   ok.cost = Cost{0.34, 0.001, 0.002, "user"};
   ok.profile = Profile{0.75,

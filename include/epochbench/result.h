@@ -78,6 +78,8 @@ struct Timing {
   double compile_seconds = 0, wall_seconds = 0;
   std::string stopped_by;                          // noise | stable_noise | time | steps | epochs | until
   std::optional<double> harness_seconds_per_step;  // in the timed loop, outside the step and the wait for data
+  // Of a GPU, timed by its own clock: how far the sum of the steps is from what the host's clock says, as a fraction of it.
+  std::optional<double> clock_disagreement;
 };
 
 struct Throughput {
@@ -113,6 +115,7 @@ struct Quality {
   std::vector<double> eval_history;  // after each epoch
   std::optional<std::string> parity_with;
   std::optional<double> parity_max_relative_difference;
+  std::optional<std::string> dropout_masks;  // library: drawn by one, not those of the other devices
 };
 
 struct Energy {

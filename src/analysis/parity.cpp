@@ -22,7 +22,8 @@ std::string conditions(const Run& run) {
 }
 
 bool comparable(const Run& run) {
-  return run.status == RunStatus::ok && run.workload.mode == "train" && run.quality && !run.quality->loss.empty();
+  return run.status == RunStatus::ok && run.workload.mode == "train" && run.quality && !run.quality->loss.empty() &&
+         !run.quality->dropout_masks;
 }
 
 bool same_workload(const Run& a, const Run& b) {

@@ -3,11 +3,12 @@
 
 #include <unistd.h>
 
+#include "epochbench/gpu.h"
 #include "src/cli/commands.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {
 
-int case_command() { return serve_case(STDIN_FILENO, STDOUT_FILENO, prepare_case); }
+int case_command() { return serve_case(STDIN_FILENO, STDOUT_FILENO, {prepare_case, measure_gpu}); }
 
 }  // namespace epochbench

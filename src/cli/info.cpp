@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "epochbench/backend.h"
+#include "epochbench/gpu.h"
 #include "src/cli/commands.h"
 #include "src/cli/errors.h"
 #include "src/cli/machine.h"
@@ -62,7 +63,21 @@ std::string flops_or_dash(const CpuInfo& cpu, const char* precision) {
                                                                    : "not known";
 }
 
-void print_text(const CpuInfo& cpu, const std::optional<std::string>& no_gpu, const std::vector<Meter>& all_meters) {
+void print_gpu(int index, const GpuInfo& gpu) {
+  const auto measured = [](const std::optional<double>& value, const char* unit) {
+    return value ? format_si(*value, unit) + ", measured" : std::string("not known");
+  };
+  std::printf("cuda:%-12d %s, compute capability %s, %s, driver %s\n", index, gpu.name.c_str(), gpu.compute_capability.c_str(),
+              format_bytes(static_cast<double>(gpu.memory_bytes)).c_str(), gpu.driver.c_str());
+  std::printf("  libraries       CUDA %s, cuBLAS %s, cuDNN %s\n", gpu.cuda.c_str(), gpu.cublas.c_str(), gpu.cudnn.c_str());
+  for (const auto& [precision, peak] : gpu.peak_flops_per_second)
+    std::printf("  %s peak       %s\n", precision.c_str(), measured(peak, "FLOP/s").c_str());
+  std::printf("  memory          %s\n", measured(gpu.memory_bandwidth_bytes_per_second, "B/s").c_str());
+  std::printf("  host to device  %s\n", measured(gpu.host_to_device_bytes_per_second, "B/s").c_str());
+}
+
+void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std::optional<std::string>& no_gpu,
+                const std::vector<Meter>& all_meters) {
   std::string isa;
   for (const std::string& name : cpu.isa) isa += (isa.empty() ? "" : " ") + name;
   const auto bytes = [](const std::optional<std::int64_t>& value) {
@@ -83,6 +98,7 @@ void print_text(const CpuInfo& cpu, const std::optional<std::string>& no_gpu, co
                                             ? (format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s") + ", measured").c_str()
                                             : "not known");
   if (no_gpu) std::printf("GPUs              none: %s\n", no_gpu->c_str());
+  for (std::size_t i = 0; i < gpus.size(); ++i) print_gpu(static_cast<int>(i), gpus[i]);
   for (const Meter& meter : all_meters)
     std::printf("meter %-11s %s: %s\n", meter.name.c_str(), meter.measures.c_str(),
                 meter.obstacle ? ("cannot be read: " + *meter.obstacle).c_str() : "readable");
@@ -94,14 +110,16 @@ int info_command(bool json) {
   const Context context = describe_context({});
   CpuInfo cpu = context.cpu;
   measure_peaks_of(cpu);
+  std::vector<GpuInfo> all_gpus = list_gpus();
+  for (int i = 0; i < static_cast<int>(all_gpus.size()); ++i) measure_peaks_of(all_gpus, i);
   const std::optional<std::string> no_gpu = why_no_gpu();
   const std::vector<Meter> all_meters = meters(no_gpu);
   if (!json) {
-    print_text(cpu, no_gpu, all_meters);
+    print_text(cpu, all_gpus, no_gpu, all_meters);
     return kExitDone;
   }
   Json gpus = Json::array(), meter_list = Json::array();
-  for (const GpuInfo& gpu : context.gpus) gpus.push_back(gpu_to_json(gpu));
+  for (const GpuInfo& gpu : all_gpus) gpus.push_back(gpu_to_json(gpu));
   for (const Meter& meter : all_meters)
     meter_list.push_back({{"name", meter.name},
                           {"measures", meter.measures},

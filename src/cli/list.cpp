@@ -1,7 +1,9 @@
 // epochbench list: what there is to choose from.
+#include <algorithm>
 #include <cstdio>
 
 #include "epochbench/backend.h"
+#include "epochbench/gpu.h"
 #include "epochbench/model.h"
 #include "src/cli/commands.h"
 #include "src/cli/errors.h"
@@ -66,13 +68,23 @@ Json devices_json() {
                   {"memory_bytes", cpu_info().memory_bytes.value_or(0)},
                   {"usable", true},
                   {"reason", nullptr}});
-  Json reason = nullptr;
-  try {
-    make_backend("cuda:0", 1);
-  } catch (const DeviceError& error) {
-    reason = error.what();
+  // Every visible GPU; where there is none, the first with the reason.
+  const std::vector<GpuInfo> gpus = list_gpus();
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, gpus.size()); ++i) {
+    Json reason = nullptr;
+    try {
+      make_cuda_backend(static_cast<int>(i));
+    } catch (const DeviceError& error) {
+      reason = error.what();
+    }
+    Json device = {{"name", "cuda:" + std::to_string(i)}, {"usable", reason.is_null()}, {"reason", reason}};
+    if (i < gpus.size()) {
+      device["model"] = gpus[i].name;
+      device["compute_capability"] = gpus[i].compute_capability;
+      device["memory_bytes"] = gpus[i].memory_bytes;
+    }
+    list.push_back(std::move(device));
   }
-  list.push_back({{"name", "cuda:0"}, {"usable", reason.is_null()}, {"reason", reason}});
   return list;
 }
 
@@ -80,11 +92,12 @@ std::string devices_text() {
   std::string text;
   for (const Json& device : devices_json()) {
     text += device["name"].get<std::string>() + ": ";
-    if (device["usable"].get<bool>() && device.contains("model"))
-      text += device["model"].get<std::string>() + ", " + device["threads"].dump() + " threads, " +
-              device["isa"].get<std::string>() + ", " + format_bytes(device["memory_bytes"].get<double>()) + "\n";
-    else
-      text += device["usable"].get<bool>() ? "usable\n" : "not usable: " + device["reason"].get<std::string>() + "\n";
+    if (device.contains("model")) text += device["model"].get<std::string>() + ", ";
+    if (device.contains("threads")) text += device["threads"].dump() + " threads, " + device["isa"].get<std::string>() + ", ";
+    if (device.contains("memory_bytes")) text += format_bytes(device["memory_bytes"].get<double>());
+    if (!device["usable"].get<bool>())
+      text += (device.contains("model") ? ", not usable: " : "not usable: ") + device["reason"].get<std::string>();
+    text += "\n";
   }
   return text;
 }

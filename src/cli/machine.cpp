@@ -20,4 +20,17 @@ void measure_peaks_of(CpuInfo& cpu) try {
   if (!interrupted()) print_error(std::string(error.what()) + "; fractions of the peak stay unknown");
 }
 
+void measure_peaks_of(std::vector<GpuInfo>& gpus, int index) try {
+  if (static_cast<std::size_t>(index) < gpus.size())
+    measure_gpu_in_child(own_binary(), gpus[static_cast<std::size_t>(index)], index);
+} catch (const std::runtime_error& error) {
+  if (!interrupted())
+    print_error("cuda:" + std::to_string(index) + ": " + error.what() + "; fractions of the peak stay unknown");
+}
+
+int cuda_index(const std::string& device) {
+  const auto colon = device.find(':');
+  return colon == std::string::npos ? -1 : std::stoi(device.substr(colon + 1));
+}
+
 }  // namespace epochbench

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "epochbench/gpu.h"
 #include "src/analysis/parity.h"
 #include "src/analysis/profile.h"
 #include "src/cli/commands.h"
@@ -115,6 +116,37 @@ void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
   measure_peaks_of(cpu);
 }
 
+// Of the GPUs that cases run on, likewise.
+void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<GpuInfo>& earlier, const std::vector<PlannedCase>& cases) {
+  std::set<int> used;
+  for (const PlannedCase& planned : cases)
+    if (!planned.obstacle && cuda_index(planned.spec.device) >= 0) used.insert(cuda_index(planned.spec.device));
+  for (int index : used) {
+    const auto at = static_cast<std::size_t>(index);
+    if (at < gpus.size() && at < earlier.size() && gpus[at].name == earlier[at].name &&
+        earlier[at].memory_bandwidth_bytes_per_second) {
+      gpus[at].peak_flops_per_second = earlier[at].peak_flops_per_second;
+      gpus[at].memory_bandwidth_bytes_per_second = earlier[at].memory_bandwidth_bytes_per_second;
+      gpus[at].host_to_device_bytes_per_second = earlier[at].host_to_device_bytes_per_second;
+    } else {
+      measure_peaks_of(gpus, index);
+    }
+  }
+}
+
+// What the device of a run can do at most in its precision.
+DeviceLimits limits_of(const Context& context, const PlannedCase& planned) {
+  const auto limits = [&](const auto& device) {
+    const auto peak = device.peak_flops_per_second.find(planned.spec.precision);
+    return DeviceLimits{peak != device.peak_flops_per_second.end() ? peak->second : std::nullopt,
+                        device.memory_bandwidth_bytes_per_second};
+  };
+  const int index = cuda_index(planned.spec.device);
+  if (index < 0) return limits(context.cpu);
+  return static_cast<std::size_t>(index) < context.gpus.size() ? limits(context.gpus[static_cast<std::size_t>(index)])
+                                                               : DeviceLimits{};
+}
+
 Run skipped(const PlannedCase& planned) {
   Run run;
   run.status = RunStatus::skipped;
@@ -133,20 +165,16 @@ void identify(Run& run, const PlannedCase& planned) {
   run.precision = planned.spec.precision;
 }
 
-void derive(Run& run, const PlannedCase& planned, const CpuInfo& cpu, const Prices& prices) {
+void derive(Run& run, const PlannedCase& planned, const Context& context, const Prices& prices) {
   if (run.status != RunStatus::ok || !run.timing || !run.throughput) return;
   if (!run.efficiency) run.efficiency.emplace();
   if (run.workload.tokens_per_sample)
     run.throughput->tokens_per_second =
         static_cast<double>(*run.workload.tokens_per_sample) * run.throughput->samples_per_second;
   run.efficiency->flops_per_second = planned.flops_per_sample * run.throughput->samples_per_second;
-  const auto peak = cpu.peak_flops_per_second.find(run.precision);
-  if (run.device.backend == "cpu" && peak != cpu.peak_flops_per_second.end() && peak->second)
-    run.efficiency->peak_fraction = run.efficiency->flops_per_second / *peak->second;
-  if (run.profile) {
-    const bool known = run.device.backend == "cpu" && peak != cpu.peak_flops_per_second.end();
-    complete_profile(*run.profile, {known ? peak->second : std::nullopt, cpu.memory_bandwidth_bytes_per_second});
-  }
+  const DeviceLimits limits = limits_of(context, planned);
+  if (limits.flops_per_second) run.efficiency->peak_fraction = run.efficiency->flops_per_second / *limits.flops_per_second;
+  if (run.profile) complete_profile(*run.profile, limits);
   if (!run.energy) run.energy.emplace();
   run.cost = prices.cost(planned.spec.device, *run.timing);
 }
@@ -172,12 +200,28 @@ void tell_interference(const Result& result) {
                 disturbed->name.c_str());
 }
 
+// The clock that times a GPU's steps against the host's.
+void tell_clocks(const Result& result) {
+  constexpr double kNoticeable = 0.01;
+  for (const Run& run : result.runs)
+    if (run.timing && run.timing->clock_disagreement.value_or(0) > kNoticeable)
+      std::printf("clocks: the steps of %s by the device's clock and the same window by the host's differ by %s\n",
+                  run.name.c_str(), format_percent(*run.timing->clock_disagreement).c_str());
+}
+
+template <typename DeviceDescription>
+std::string with_limits(std::string name, const DeviceDescription& device) {
+  for (const auto& [precision, peak] : device.peak_flops_per_second)
+    if (peak) name += ", " + precision + " peak " + format_si(*peak, "FLOP/s");
+  if (device.memory_bandwidth_bytes_per_second)
+    name += ", memory " + format_si(*device.memory_bandwidth_bytes_per_second, "B/s");
+  return name;
+}
+
 void print_summary(const Result& result, const std::string& path) {
-  const CpuInfo& cpu = result.context.cpu;
-  std::string head = cpu.model;
-  const auto peak = cpu.peak_flops_per_second.find("fp32");
-  if (peak != cpu.peak_flops_per_second.end() && peak->second) head += ", fp32 peak " + format_si(*peak->second, "FLOP/s");
-  if (cpu.memory_bandwidth_bytes_per_second) head += ", memory " + format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s");
+  std::string head = with_limits(result.context.cpu.model, result.context.cpu);
+  for (const GpuInfo& gpu : result.context.gpus)
+    if (gpu.memory_bandwidth_bytes_per_second) head += "\n" + with_limits(gpu.name, gpu);
   std::printf("\n%s\n\n%s\n", head.c_str(), summary(result).c_str());
   for (const Run& run : result.runs)
     if (run.status == RunStatus::ok && run.profile) std::printf("%s\n", profile_text(run).c_str());
@@ -191,6 +235,7 @@ void print_summary(const Result& result, const std::string& path) {
   if (projected) std::printf("projected: from the measured steps; of synthetic data, so reading and decoding are left out\n");
   for (const std::string& source : sources) std::printf("price: %s\n", source.c_str());
   tell_interference(result);
+  tell_clocks(result);
   if (!priced)
     std::printf("cost: no price is known for this machine; give --price cpu=USD_PER_HOUR (epochbench list prices)\n");
   std::printf("result: %s\n", path.c_str());
@@ -233,9 +278,11 @@ int run_command(const RunOptions& options) {
   catch_interrupts();
   tell_obstacles(remaining);
   ProgressDisplay display(remaining.size(), options.quiet);
-  const CpuInfo earlier = std::exchange(result.context, describe_context(options.command_line)).cpu;
-  display.note("measuring this CPU's peaks");
-  fill_peaks(result.context.cpu, earlier);
+  const Context earlier = std::exchange(result.context, describe_context(options.command_line));
+  result.context.gpus = list_gpus();
+  display.note("measuring this machine's peaks");
+  fill_peaks(result.context.cpu, earlier.cpu);
+  fill_peaks(result.context.gpus, earlier.gpus, remaining);
 
   const std::string binary = own_binary();
   for (const PlannedCase& planned : remaining) {
@@ -245,7 +292,7 @@ int run_command(const RunOptions& options) {
                                : run_case(
                                      planned.spec, binary, [&](const Progress& p) { display.update(p); }, interrupted);
     identify(run, planned);
-    derive(run, planned, result.context.cpu, prices);
+    derive(run, planned, result.context, prices);
     display.end(run);
     if (run.status != RunStatus::ok && run.status != RunStatus::skipped && options.quiet) print_error(one_line(run));
     put(result, std::move(run), planned, options.anonymous);

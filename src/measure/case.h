@@ -58,6 +58,7 @@ struct PreparedCase {
   std::int64_t samples_per_epoch = 0;
   std::function<void(InputSlot slot, double loss)> after_step;  // as StepObserver of src/measure/runner.h; may be empty
   std::function<void()> finish;                                 // once all steps are done; may be empty
+  std::function<std::int64_t()> skipped_steps;                  // by loss scaling, so far; empty: there is none
 };
 
 struct Progress {
@@ -70,8 +71,13 @@ struct Progress {
 
 // The child's side (hidden subcommand `case`, without arguments: in_fd is standard input, out_fd standard output): reads
 // commands from in_fd, answers on out_fd until `finish` or end of file. Whatever `prepare` or a step throws becomes a status
-// for the parent; what a library prints goes to standard error. Returns the process's exit code.
-int serve_case(int in_fd, int out_fd, const std::function<PreparedCase(const CaseSpec&)>& prepare);
+// for the parent; what a library prints goes to standard error. `measure_gpu` fills in what is measured of the GPU of that
+// index. Returns the process's exit code.
+struct CaseServices {
+  std::function<PreparedCase(const CaseSpec&)> prepare;
+  std::function<void(GpuInfo&, int index)> measure_gpu;
+};
+int serve_case(int in_fd, int out_fd, const CaseServices& services);
 
 // The parent's side: starts `binary case` in this process group, drives it to the end and returns what came of it. Fills
 // everything but name, repetition, workload, precision (the caller's), efficiency's peak_fraction, energy, cost, parity, and
@@ -85,7 +91,8 @@ struct Peaks {
   std::optional<double> fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second;
 };
 Peaks measure_peaks(int threads);  // in this process
-// A command of `binary case`, as in serve_case. Errors: std::runtime_error with the reason why there are no numbers.
+// Commands of `binary case`, as in serve_case. Errors: std::runtime_error with the reason why there are no numbers.
 Peaks measure_peaks_in_child(const std::string& binary, int threads);
+void measure_gpu_in_child(const std::string& binary, GpuInfo& gpu, int index);
 
 }  // namespace epochbench

@@ -53,7 +53,9 @@ class Driver {
       show();
     }
     const json result = talk_.ask({{"command", "finish"}, {"profile", spec_.profile}}, "result");
-    memory_.peak_bytes = result.value("peak_bytes", std::int64_t{0});
+    if (run_.device.backend != "cuda") memory_.peak_bytes = result.value("peak_bytes", std::int64_t{0});
+    if (run_.device.backend == "cuda") run_.gpu.emplace();
+    if (const json& skipped = result.at("skipped_steps"); run_.gpu && !skipped.is_null()) run_.gpu->skipped_steps = skipped;
     talk_.farewell();
     fill_run();
     if (spec_.profile) run_.profile = Profile{0, {}, profile_nodes_from_json(result.at("nodes"))};
@@ -71,6 +73,8 @@ class Driver {
     samples_per_epoch_ = ready.at("samples_per_epoch");
     steps_per_epoch_ = ready.at("steps_per_epoch");
     evaluates_ = ready.at("evaluates");
+    asynchronous_ = ready.at("asynchronous");
+    if (ready.at("library_dropout_masks").get<bool>()) quality_.dropout_masks = "library";
     metric_ = spec_.stop.until ? spec_.stop.until->metric : ready.at("metric").get<std::string>();
     if (spec_.stop.until && !evaluates_)
       throw CaseEnded{RunStatus::failed, "--until needs a test split, which this data set or mode does not have"};
@@ -187,7 +191,10 @@ class Driver {
     timing_.step_seconds_ci95 = median_interval(step_seconds_);
     timing_.steps_total_seconds = total;
     timing_.epoch_seconds = epochs_ > 0 ? total / static_cast<double>(epochs_) : static_cast<double>(samples_per_epoch_) / rate;
-    timing_.harness_seconds_per_step = harness_seconds_ / steps;
+    if (asynchronous_)
+      timing_.clock_disagreement = std::fabs(harness_seconds_) / total;
+    else
+      timing_.harness_seconds_per_step = harness_seconds_ / steps;
     timing_.step_seconds = std::move(step_seconds_);
     run_.timing = std::move(timing_);
     run_.throughput = Throughput{rate, std::nullopt};
@@ -219,7 +226,7 @@ class Driver {
   const double began_ = steady_seconds();
 
   std::int64_t samples_per_epoch_ = 0, steps_per_epoch_ = 0, epochs_ = 0;
-  bool evaluates_ = false;
+  bool evaluates_ = false, asynchronous_ = false;
   std::string metric_;
   std::optional<double> one_step_seconds_;  // of the last block: how long the next one may be
   std::vector<double> step_seconds_, losses_;
@@ -264,18 +271,30 @@ Run run_case(const CaseSpec& spec, const std::string& binary, const std::functio
   return run_case(spec, binary, progress, interrupted, DriverOptions{});
 }
 
-Peaks measure_peaks_in_child(const std::string& binary, int threads) {
+namespace {
+
+// What the child answers to one command that calibrates. Its threads place themselves.
+json calibration(const std::string& binary, json command, const char* answer) {
   const std::function<bool()> never;
-  // Its threads place themselves.
   try {
     Conversation conversation(binary, {}, ProcessLimits{}, never);
-    const json answer =
-        conversation.ask({{"protocol", kProtocolVersion}, {"command", "calibrate"}, {"threads", threads}}, "peaks");
+    command["protocol"] = kProtocolVersion;
+    json measured = conversation.ask(command, answer);
     conversation.farewell();
-    return peaks_from_json(answer);
+    return measured;
   } catch (const CaseEnded& ended) {
     throw std::runtime_error("the peaks of this machine were not measured: " + ended.message);
   }
+}
+
+}  // namespace
+
+Peaks measure_peaks_in_child(const std::string& binary, int threads) {
+  return peaks_from_json(calibration(binary, {{"command", "calibrate"}, {"threads", threads}}, "peaks"));
+}
+
+void measure_gpu_in_child(const std::string& binary, GpuInfo& gpu, int index) {
+  read_measured(gpu, calibration(binary, {{"command", "calibrate_gpu"}, {"index", index}}, "gpu"));
 }
 
 }  // namespace epochbench

@@ -91,8 +91,7 @@ class WidenedAffinity {
 
 class Server {
  public:
-  Server(Channel& channel, const std::function<PreparedCase(const CaseSpec&)>& prepare)
-      : channel_(channel), prepare_(prepare) {}
+  Server(Channel& channel, const CaseServices& services) : channel_(channel), services_(services) {}
 
   // Answers commands until `finish` (true) or until the parent is gone (false).
   bool serve() {
@@ -100,7 +99,7 @@ class Server {
       const json message = parse_message(*line, "command");
       const std::string command = message_name(message, "command");
       if (!channel_.send(answer(command, message).dump() + "\n")) return false;
-      if (command == "finish" || command == "calibrate") return true;
+      if (command == "finish" || command == "calibrate" || command == "calibrate_gpu") return true;
     }
     return false;
   }
@@ -109,6 +108,7 @@ class Server {
   json answer(const std::string& command, const json& message) {
     if (command == "prepare") return prepare(message);
     if (command == "calibrate") return calibrate(message);
+    if (command == "calibrate_gpu") return calibrate_gpu(message);
     if (!runner_) throw ProtocolError("command " + command + " before prepare");
     if (command == "begin_epoch") {
       runner_->begin_epoch(number<std::uint64_t>(message, "epoch"));
@@ -127,8 +127,12 @@ class Server {
     if (command == "finish") {
       const std::int64_t peak = peak_bytes();  // before what is only done to leave something behind
       if (case_.finish) case_.finish();
+      const json skipped = case_.skipped_steps ? json(case_.skipped_steps()) : json(nullptr);
       const bool profiles = message.value("profile", false);
-      return {{"event", "result"}, {"peak_bytes", peak}, {"nodes", profiles ? to_json(runner_->profile()) : json(nullptr)}};
+      return {{"event", "result"},
+              {"peak_bytes", peak},
+              {"skipped_steps", skipped},
+              {"nodes", profiles ? to_json(runner_->profile()) : json(nullptr)}};
     }
     throw ProtocolError("unknown command " + command);
   }
@@ -139,7 +143,7 @@ class Server {
     const CaseSpec spec = case_from_json(message["case"]);
     {
       const WidenedAffinity widened;
-      case_ = prepare_(spec);
+      case_ = services_.prepare(spec);
     }
     runner_ =
         std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage, case_.after_step);
@@ -151,13 +155,24 @@ class Server {
             {"samples_per_epoch", case_.samples_per_epoch},
             {"steps_per_epoch", case_.batches->steps_per_epoch()},
             {"evaluates", case_.evaluates},
-            {"metric", case_.metric}};
+            {"metric", case_.metric},
+            {"asynchronous", case_.executable->asynchronous()},
+            {"library_dropout_masks", case_.executable->library_dropout_masks()}};
   }
 
   static json calibrate(const json& message) {
     require_version(message);
     json reply = to_json(measure_peaks(number<int>(message, "threads")));
     reply["event"] = "peaks";
+    return reply;
+  }
+
+  json calibrate_gpu(const json& message) const {
+    require_version(message);
+    GpuInfo gpu;
+    services_.measure_gpu(gpu, number<int>(message, "index"));
+    json reply = measured_to_json(gpu);
+    reply["event"] = "gpu";
     return reply;
   }
 
@@ -171,7 +186,7 @@ class Server {
   }
 
   Channel& channel_;
-  const std::function<PreparedCase(const CaseSpec&)>& prepare_;
+  const CaseServices& services_;
   PreparedCase case_;
   std::unique_ptr<Runner> runner_;
 };
@@ -196,7 +211,7 @@ std::string error_line(const char* status, std::string message) {
 
 }  // namespace
 
-int serve_case(int in_fd, int out_fd, const std::function<PreparedCase(const CaseSpec&)>& prepare) {
+int serve_case(int in_fd, int out_fd, const CaseServices& services) {
   std::signal(SIGINT, SIG_IGN);   // the parent decides what an interrupt means
   std::signal(SIGPIPE, SIG_IGN);  // a parent that is gone shows as an error of write
   keep_freed_memory();
@@ -208,7 +223,7 @@ int serve_case(int in_fd, int out_fd, const std::function<PreparedCase(const Cas
   std::memset(reserve.get(), 1, kReserve);
 
   std::string error;
-  Server server(channel, prepare);
+  Server server(channel, services);
   try {
     return server.serve() ? 0 : 1;
   } catch (const OutOfMemory& failure) {

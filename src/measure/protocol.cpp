@@ -197,6 +197,22 @@ Peaks peaks_from_json(const json& object) {
           get_optional<double>(object, "memory_bandwidth_bytes_per_second")};
 }
 
+json measured_to_json(const GpuInfo& gpu) {
+  json peaks = json::object();
+  for (const auto& [precision, peak] : gpu.peak_flops_per_second) peaks[precision] = nullable(peak);
+  return {{"peak_flops_per_second", peaks},
+          {"memory_bandwidth_bytes_per_second", nullable(gpu.memory_bandwidth_bytes_per_second)},
+          {"host_to_device_bytes_per_second", nullable(gpu.host_to_device_bytes_per_second)}};
+}
+
+void read_measured(GpuInfo& gpu, const json& object) {
+  const json peaks = get<json>(object, "peak_flops_per_second");
+  for (const auto& [precision, peak] : peaks.items())
+    gpu.peak_flops_per_second[precision] = peak.is_number() ? std::optional(peak.get<double>()) : std::nullopt;
+  gpu.memory_bandwidth_bytes_per_second = get_optional<double>(object, "memory_bandwidth_bytes_per_second");
+  gpu.host_to_device_bytes_per_second = get_optional<double>(object, "host_to_device_bytes_per_second");
+}
+
 std::optional<RunStatus> status_from_name(std::string_view text) {
   // Those that a case's process may report of itself.
   if (text == "failed") return RunStatus::failed;

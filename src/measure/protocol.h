@@ -4,14 +4,16 @@
 // Blocks of steps are independent of each other, so two processes may take turns.
 //
 //   prepare {protocol, case}     ready {protocol, device, compile_seconds, planned_bytes, samples_per_epoch, steps_per_epoch,
-//                                       evaluates, metric}
+//                                       evaluates, metric, asynchronous, library_dropout_masks}
 //   begin_epoch {epoch}          epoch {}
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, harness_seconds, wall_seconds,
 //   step {steps}                        page_faults, own_cpu_seconds, busy_cpu_seconds}
 //   evaluate {}                  evaluation {samples, accuracy, loss}
-//   finish {profile}             result {peak_bytes, nodes[]}, and the process ends; nodes (null unless asked for) are timed
-//                                       after everything else, as their pass trains on
+//   finish {profile}             result {peak_bytes, skipped_steps, nodes[]}, and the process ends; nodes (null unless asked
+//                                       for) are timed after everything else, as their pass trains on
 //   calibrate {protocol, threads}   peaks {fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second}
+//   calibrate_gpu {protocol, index} gpu {peak_flops_per_second{}, memory_bandwidth_bytes_per_second,
+//                                       host_to_device_bytes_per_second}
 //   anything                     error {status, message}, and the process ends
 #pragma once
 
@@ -55,6 +57,8 @@ nlohmann::json to_json(const std::vector<NodeTime>& nodes);
 std::vector<ProfileNode> profile_nodes_from_json(const nlohmann::json& json);  // without limits
 nlohmann::json to_json(const Peaks& peaks);
 Peaks peaks_from_json(const nlohmann::json& json);
+nlohmann::json measured_to_json(const GpuInfo& gpu);  // what is measured, alone
+void read_measured(GpuInfo& gpu, const nlohmann::json& json);
 std::optional<RunStatus> status_from_name(std::string_view text);
 
 // Cuts a stream of bytes into lines.

@@ -117,6 +117,7 @@ Timing read_timing(const JsonFields& f) {
   t.wall_seconds = f.number("wall_seconds");
   t.stopped_by = f.text("stopped_by");
   t.harness_seconds_per_step = f.maybe_number("harness_seconds_per_step");
+  t.clock_disagreement = f.maybe_number("clock_disagreement");
   return t;
 }
 
@@ -140,6 +141,7 @@ Quality read_quality(const JsonFields& f) {
   if (f.find("eval_history")) q.eval_history = f.numbers("eval_history");
   q.parity_with = f.maybe_text("parity_with");
   q.parity_max_relative_difference = f.maybe_number("parity_max_relative_difference");
+  q.dropout_masks = f.maybe_text("dropout_masks");
   return q;
 }
 

@@ -73,7 +73,8 @@ Json json(const Timing& t) {
           {"compile_seconds", json(t.compile_seconds)},
           {"wall_seconds", json(t.wall_seconds)},
           {"stopped_by", t.stopped_by},
-          {"harness_seconds_per_step", json(t.harness_seconds_per_step)}};
+          {"harness_seconds_per_step", json(t.harness_seconds_per_step)},
+          {"clock_disagreement", json(t.clock_disagreement)}};
 }
 
 Json json(const Throughput& t) {
@@ -111,7 +112,8 @@ Json json(const Quality& q) {
           {"eval_value", json(q.eval_value)},
           {"eval_history", json(q.eval_history)},
           {"parity_with", json(q.parity_with)},
-          {"parity_max_relative_difference", json(q.parity_max_relative_difference)}};
+          {"parity_max_relative_difference", json(q.parity_max_relative_difference)},
+          {"dropout_masks", json(q.dropout_masks)}};
 }
 
 Json json(const Energy& e) {

@@ -1,4 +1,5 @@
 // One case, from its description to something that runs.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -34,6 +35,8 @@ void check_memory(const CaseSpec& spec, std::int64_t planned, std::int64_t avail
     throw OutOfMemory(spec.name + " needs " + megabytes(planned) + ", and " + megabytes(available) +
                       " are available; try a smaller batch");
 }
+
+constexpr const char* kSkippedSteps = "skipped_steps";  // the variable that loss scaling counts them in
 
 // A file that --save names is written at the end; that it can be is tried with an empty one beside it.
 void check_writable(const std::filesystem::path& path) {
@@ -103,7 +106,13 @@ Workload describe_workload(const CaseSpec& spec) {
 
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads) {
   if (device == "cpu") return make_cpu_backend(threads);
-  throw DeviceError("device " + device + " is not usable: this build has no CUDA backend");
+  constexpr std::string_view kCuda = "cuda:";
+  if (device.rfind(kCuda, 0) != 0) throw DeviceError("there is no device " + device);
+  try {
+    return make_cuda_backend(std::stoi(device.substr(kCuda.size())));
+  } catch (const DeviceError& error) {
+    throw DeviceError("device " + device + " is not usable: " + error.what());
+  }
 }
 
 PreparedCase prepare_case(const CaseSpec& spec) {
@@ -124,7 +133,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   Program program = make_program(workload, *backend, entries_of_mode(spec.mode));
   program.seed = spec.seed;
   prepared.planned_bytes = memory(program).total();
-  check_memory(spec, prepared.planned_bytes, available_memory_bytes());
+  check_memory(spec, prepared.planned_bytes, device.backend == "cpu" ? available_memory_bytes() : device.memory_bytes);
   prepared.resident_before_bytes = resident_bytes();
   prepared.executable = backend->compile(program);
   initialize(*prepared.executable, program, spec.seed);
@@ -140,6 +149,13 @@ PreparedCase prepare_case(const CaseSpec& spec) {
       std::make_unique<Loader>(*prepared.dataset, options, static_cast<int>(inputs),
                                [&](InputSlot slot, int input) { return prepared.executable->stage(slot, input); });
   keep_files(prepared, spec, workload, program);
+  if (std::any_of(program.variables.begin(), program.variables.end(),
+                  [](const Variable& variable) { return variable.name == kSkippedSteps; }))
+    prepared.skipped_steps = [&executable = *prepared.executable] {
+      float count = 0;
+      executable.read(kSkippedSteps, {&count, 1});
+      return static_cast<std::int64_t>(count);
+    };
   return prepared;
 }
 

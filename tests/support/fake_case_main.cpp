@@ -114,5 +114,5 @@ int main(int argc, char** argv) {
   if (behaviour == "wrong_version") return say("{\"event\": \"ready\", \"protocol\": 99, \"device\": {}}\n"), hang(), 0;
   if (behaviour == "wrong_fields") return say("{\"event\": \"ready\", \"protocol\": 1}\n"), hang(), 0;
   if (behaviour == "wrong_event") return say("{\"event\": \"result\"}\n"), hang(), 0;
-  return serve_case(STDIN_FILENO, STDOUT_FILENO, prepare);
+  return serve_case(STDIN_FILENO, STDOUT_FILENO, {prepare, nullptr});
 }
