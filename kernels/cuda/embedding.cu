@@ -1,0 +1,217 @@
+// Rows taken from a table by id or by position, rows of a table added in turn, and their gradients. A warp moves a row, so
+// that its id is read once and no thread divides; widths of models fill whole warps of 16-byte vectors.
+#include "kernels/cuda/pack.cuh"
+
+namespace epochbench::cuda {
+namespace {
+
+constexpr int kRowsPerBlock = 8;  // one a warp
+constexpr int kBatch = 4;         // packs that a thread has in flight
+
+// y [width] = make(column) of each pack of columns, by one warp.
+template <int kSize, typename T, typename Make>
+__device__ void write_row(T* y, std::int64_t width, Make make) {
+  constexpr int kStep = kWarp * kSize;
+  for (std::int64_t first = threadIdx.x % kWarp * kSize; first < width; first += kBatch * kStep) {
+    Pack<T, kSize> packs[kBatch];
+    for (int i = 0; i < kBatch; ++i)
+      if (first + i * kStep < width) packs[i] = make(first + i * kStep);
+    for (int i = 0; i < kBatch; ++i)
+      if (first + i * kStep < width) store_pack(y + first + i * kStep, packs[i]);
+  }
+}
+
+__device__ std::int64_t row_of_warp() { return static_cast<std::int64_t>(blockIdx.x) * kRowsPerBlock + threadIdx.x / kWarp; }
+
+template <typename... Parameters, typename... Arguments>
+void launch_rows(void (*kernel)(Parameters...), std::int64_t rows, Stream stream, Arguments... arguments) {
+  if (rows == 0) return;
+  const dim3 grid(static_cast<unsigned>(ceil_div(rows, kRowsPerBlock)));
+  launch(kernel, grid, dim3(kRowsPerBlock * kWarp), 0, stream, arguments...);
+}
+
+template <typename T, int kSize>
+__global__ void embedding_kernel(T* y, const T* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width) {
+  const std::int64_t row = row_of_warp();
+  if (row >= rows) return;
+  const T* from = table + ids[row] * width;
+  write_row<kSize>(y + row * width, width, [=](std::int64_t column) { return load_pack<kSize>(from + column); });
+}
+
+template <typename T, int kSize>
+__global__ void add_rows_kernel(T* y, const T* x, const T* table, std::int64_t rows, std::int64_t width, std::int64_t period) {
+  const std::int64_t row = row_of_warp();
+  if (row >= rows) return;
+  x += row * width;
+  table += row % period * width;
+  write_row<kSize>(y + row * width, width, [=](std::int64_t column) {
+    Pack<T, kSize> sum = load_pack<kSize>(x + column);
+    const Pack<T, kSize> other = load_pack<kSize>(table + column);
+    for (int i = 0; i < kSize; ++i) sum.value[i] = from_float<T>(to_float(sum.value[i]) + to_float(other.value[i]));
+    return sum;
+  });
+}
+
+template <typename T, int kSize>
+__global__ void gather_rows_kernel(T* y, const T* x, const std::int32_t* positions, std::int64_t rows, std::int64_t sequence,
+                                   std::int64_t count, std::int64_t width) {
+  const std::int64_t row = row_of_warp();
+  if (row >= rows) return;
+  const T* from = x + (row / count * sequence + positions[row]) * width;
+  write_row<kSize>(y + row * width, width, [=](std::int64_t column) { return load_pack<kSize>(from + column); });
+}
+
+// A row of dx looks for itself among the positions of its sequence, so each row is written once and none is cleared before.
+template <typename T, int kSize>
+__global__ void gather_rows_grad_kernel(T* dx, const T* dy, const std::int32_t* positions, std::int64_t rows,
+                                        std::int64_t sequence, std::int64_t count, std::int64_t width) {
+  const std::int64_t row = row_of_warp();
+  if (row >= rows) return;
+  const std::int64_t batch = row / sequence;
+  const auto position = static_cast<std::int32_t>(row - batch * sequence);
+  const T* from = nullptr;
+  for (std::int64_t first = 0; first < count && from == nullptr; first += kWarp) {
+    const std::int64_t at = first + threadIdx.x % kWarp;
+    const bool met = at < count && positions[batch * count + at] == position;
+    const unsigned met_by = __ballot_sync(kAllLanes, met);
+    if (met_by != 0) from = dy + (batch * count + first + __ffs(static_cast<int>(met_by)) - 1) * width;
+  }
+  write_row<kSize>(dx + row * width, width, [=](std::int64_t column) {
+    if (from != nullptr) return load_pack<kSize>(from + column);
+    Pack<T, kSize> zeros;
+    for (int i = 0; i < kSize; ++i) zeros.value[i] = from_float<T>(0);
+    return zeros;
+  });
+}
+
+// dtable = base, or 0 where it is null.
+constexpr int kFillThreads = 256;
+template <typename T, int kSize>
+__global__ void fill_kernel(float* dtable, const T* base, std::int64_t n) {
+  constexpr int kStep = kFillThreads * kSize;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kBatch * kStep + threadIdx.x * kSize;
+  Pack<float, kSize> packs[kBatch];
+  for (int b = 0; b < kBatch; ++b) {
+    Pack<T, kSize> from;
+    const bool read = base != nullptr && first + b * kStep < n;
+    if (read) from = load_pack<kSize>(base + first + b * kStep);
+    for (int i = 0; i < kSize; ++i) packs[b].value[i] = read ? to_float(from.value[i]) : 0;
+  }
+  for (int b = 0; b < kBatch; ++b)
+    if (first + b * kStep < n) store_pack(dtable + first + b * kStep, packs[b]);
+}
+
+__device__ inline void add_atomically(float* address, const float (&values)[1]) { atomicAdd(address, values[0]); }
+__device__ inline void add_atomically(float* address, const float (&values)[4]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  atomicAdd(reinterpret_cast<float4*>(address), make_float4(values[0], values[1], values[2], values[3]));
+#else
+  for (int i = 0; i < 4; ++i) atomicAdd(address + i, values[i]);
+#endif
+}
+
+// Some ids are met again and again ([MASK] is every eighth of BERT's), and atomics on one row wait for each other. So a block
+// takes kGradRows rows of dy, sorts them by id, and adds one sum for each id that it met. Threads share out the columns.
+constexpr int kGradRows = 64, kGradThreads = 64;  // as many, so a thread sorts one row; 64 x 4 columns divide 768 and 1024
+constexpr int kGradBatch = 8;                     // rows that a thread has in flight
+template <typename T, int kSize>
+__global__ void embedding_grad_kernel(float* dtable, const T* dy, const std::int32_t* ids, std::int64_t rows,
+                                      std::int64_t width, unsigned strips) {
+  SHARED_ARRAY(std::int32_t, id, kGradRows);         // as they come
+  SHARED_ARRAY(std::int32_t, sorted_id, kGradRows);  // ascending
+  SHARED_ARRAY(std::int32_t, sorted_row, kGradRows);
+  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x / strips) * kGradRows;
+  const int here = static_cast<int>(rows - first_row < kGradRows ? rows - first_row : kGradRows), me = threadIdx.x;
+  if (me < here) id[me] = ids[first_row + me];
+  __syncthreads();
+  if (me < here) {
+    int rank = 0;
+    for (int other = 0; other < here; ++other) rank += id[other] < id[me] || (id[other] == id[me] && other < me);
+    sorted_id[rank] = id[me];
+    sorted_row[rank] = me;
+  }
+  __syncthreads();
+  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x % strips) * kGradThreads + me) * kSize;
+  if (column >= width) return;
+  float sum[kSize] = {};
+  for (int first = 0; first < here; first += kGradBatch) {
+    Pack<T, kSize> packs[kGradBatch];
+    for (int i = 0; i < kGradBatch; ++i)
+      if (first + i < here) packs[i] = load_pack<kSize>(dy + (first_row + sorted_row[first + i]) * width + column);
+    for (int i = 0; i < kGradBatch; ++i) {
+      const int at = first + i;
+      if (at >= here) break;
+      for (int c = 0; c < kSize; ++c) sum[c] += to_float(packs[i].value[c]);
+      if (at + 1 < here && sorted_id[at + 1] == sorted_id[at]) continue;
+      add_atomically(dtable + sorted_id[at] * width + column, sum);
+      for (int c = 0; c < kSize; ++c) sum[c] = 0;
+    }
+  }
+}
+
+void fill(float* dtable, const void* base, Element base_element, std::int64_t n, Stream stream) {
+  if (base == dtable || n == 0) return;
+  with_type(base_element, [&](auto zero) {
+    using T = decltype(zero);
+    const auto run = [&](auto kernel, int size) {
+      const dim3 grid(static_cast<unsigned>(ceil_div(n, kFillThreads * kBatch * size)));
+      launch(kernel, grid, dim3(kFillThreads), 0, stream, dtable, static_cast<const T*>(base), n);
+    };
+    n % 4 == 0 ? run(fill_kernel<T, 4>, 4) : run(fill_kernel<T, 1>, 1);
+  });
+}
+
+}  // namespace
+
+void embedding(void* y, const void* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width, Element element,
+               Stream stream) {
+  with_pack(element, width, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    launch_rows(embedding_kernel<T, size()>, rows, stream, static_cast<T*>(y), static_cast<const T*>(table), ids, rows, width);
+  });
+}
+
+void embedding_grad(float* dtable, const void* dy, const std::int32_t* ids, const void* base, Element base_element,
+                    std::int64_t rows, std::int64_t vocabulary, std::int64_t width, Element element, Stream stream) {
+  fill(dtable, base, base_element, vocabulary * width, stream);
+  if (rows == 0) return;
+  with_type(element, [&](auto zero) {
+    using T = decltype(zero);
+    const auto run = [&](auto kernel, int size) {
+      const std::int64_t strips = ceil_div(width, kGradThreads * size);
+      const dim3 grid(static_cast<unsigned>(ceil_div(rows, kGradRows) * strips));
+      launch(kernel, grid, dim3(kGradThreads), 0, stream, dtable, static_cast<const T*>(dy), ids, rows, width,
+             static_cast<unsigned>(strips));
+    };
+    width % 4 == 0 ? run(embedding_grad_kernel<T, 4>, 4) : run(embedding_grad_kernel<T, 1>, 1);
+  });
+}
+
+void add_rows(void* y, const void* x, const void* table, std::int64_t rows, std::int64_t width, std::int64_t period,
+              Element element, Stream stream) {
+  with_pack(element, width, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    launch_rows(add_rows_kernel<T, size()>, rows, stream, static_cast<T*>(y), static_cast<const T*>(x),
+                static_cast<const T*>(table), rows, width, period);
+  });
+}
+
+void gather_rows(void* y, const void* x, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
+                 std::int64_t count, std::int64_t width, Element element, Stream stream) {
+  with_pack(element, width, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    launch_rows(gather_rows_kernel<T, size()>, batch * count, stream, static_cast<T*>(y), static_cast<const T*>(x), positions,
+                batch * count, sequence, count, width);
+  });
+}
+
+void gather_rows_grad(void* dx, const void* dy, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
+                      std::int64_t count, std::int64_t width, Element element, Stream stream) {
+  with_pack(element, width, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    launch_rows(gather_rows_grad_kernel<T, size()>, batch * sequence, stream, static_cast<T*>(dx), static_cast<const T*>(dy),
+                positions, batch * sequence, sequence, count, width);
+  });
+}
+
+}  // namespace epochbench::cuda

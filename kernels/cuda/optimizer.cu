@@ -1,0 +1,238 @@
+// SGD with momentum and AdamW (Loshchilov and Hutter 2019) for all parameters in one launch, dynamic loss scaling, and the
+// scalars that a step leaves behind. Nothing here waits for the host: whether a step counts is decided on the device.
+#include <cfloat>
+
+#include "kernels/cuda/pack.cuh"
+
+namespace epochbench::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kParts = 4;  // blocks that share a chunk, so that small models fill the device too, and large ones end evenly
+constexpr std::int64_t kPartElements = kChunkElements / kParts;
+
+// What a block works on: elements [first, last) of a tensor; none where the tensor ends before.
+struct Part {
+  OptimizerTensor tensor;
+  std::int64_t first, last;
+};
+__device__ Part part_of_block(const OptimizerTensor* tensors, const Chunk* chunks) {
+  const Chunk chunk = chunks[blockIdx.x / kParts];
+  const OptimizerTensor tensor = tensors[chunk.tensor];
+  const std::int64_t first = chunk.first + blockIdx.x % kParts * kPartElements, last = first + kPartElements;
+  return {tensor, first, last < tensor.n ? last : tensor.n};
+}
+
+// Updates elements [first, last) of the tensor by update(weight, state1, state2, gradient), kSize at a time.
+template <int kSize, typename G, typename Update>
+__device__ void update_elements(const OptimizerTensor& tensor, std::int64_t first, std::int64_t last, const Update& update) {
+  constexpr int kStep = kThreads * kSize, kBatch = 2;  // packs of each array that a thread has in flight
+  const G* gradients = static_cast<const G*>(tensor.gradient);
+  for (std::int64_t i = first + threadIdx.x * kSize; i < last; i += kBatch * kStep) {
+    Pack<float, kSize> weight[kBatch], state1[kBatch], state2[kBatch];
+    Pack<G, kSize> gradient[kBatch];
+    for (int b = 0; b < kBatch; ++b) {
+      const std::int64_t at = i + b * kStep;
+      if (at >= last) break;
+      gradient[b] = load_pack<kSize>(gradients + at);
+      weight[b] = load_pack<kSize>(tensor.weight + at);
+      state1[b] = load_pack<kSize>(tensor.state1 + at);
+      if constexpr (Update::kTwoStates) state2[b] = load_pack<kSize>(tensor.state2 + at);
+    }
+    for (int b = 0; b < kBatch; ++b) {
+      const std::int64_t at = i + b * kStep;
+      if (at >= last) break;
+      for (int e = 0; e < kSize; ++e)
+        update(weight[b].value[e], state1[b].value[e], state2[b].value[e], to_float(gradient[b].value[e]));
+      store_pack(tensor.weight + at, weight[b]);
+      store_pack(tensor.state1 + at, state1[b]);
+      if constexpr (Update::kTwoStates) store_pack(tensor.state2 + at, state2[b]);
+    }
+  }
+}
+
+template <typename G, typename Update>
+__device__ void update_part(const Part& part, const Update& update) {
+  constexpr int kSize = 4;  // 16 bytes of float
+  const std::int64_t vectors_end = part.last - part.last % kSize;
+  update_elements<kSize, G>(part.tensor, part.first, vectors_end, update);
+  update_elements<1, G>(part.tensor, part.first < vectors_end ? vectors_end : part.first, part.last, update);
+}
+
+template <typename Update>
+__device__ void update_part(const Part& part, const Update& update) {
+  switch (part.tensor.gradient_element) {
+    case Element::f32:
+      return update_part<float>(part, update);
+    case Element::bf16:
+      return update_part<bf16>(part, update);
+    case Element::f16:
+      return update_part<f16>(part, update);
+  }
+}
+
+__device__ bool counts(const LossScale& loss_scale) { return loss_scale.finite == nullptr || *loss_scale.finite != 0; }
+__device__ float unscaling(const LossScale& loss_scale) { return loss_scale.scale == nullptr ? 1 : 1 / *loss_scale.scale; }
+
+struct SgdUpdate {
+  static constexpr bool kTwoStates = false;
+  float rate, momentum, weight_decay, unscale;
+  __device__ void operator()(float& weight, float& velocity, float&, float gradient) const {
+    velocity = momentum * velocity + (gradient * unscale + weight_decay * weight);
+    weight -= rate * velocity;
+  }
+};
+
+__global__ void sgd_kernel(const OptimizerTensor* tensors, const Chunk* chunks, const float* learning_rate, SgdNumbers numbers,
+                           LossScale loss_scale) {
+  if (!counts(loss_scale)) return;
+  const SgdUpdate update = {*learning_rate, static_cast<float>(numbers.momentum), static_cast<float>(numbers.weight_decay),
+                            unscaling(loss_scale)};
+  update_part(part_of_block(tensors, chunks), update);
+}
+
+// The moments move towards the gradient by a part of the distance, and the decay is subtracted instead of multiplied: 1 - beta
+// and rate * weight_decay are small and keep their digits so, while beta and 1 - rate * weight_decay would not.
+struct AdamwUpdate {
+  static constexpr bool kTwoStates = true;
+  float decay, step_size, unbias2, epsilon, part1, part2, unscale;
+  __device__ void operator()(float& weight, float& moment1, float& moment2, float gradient) const {
+    gradient *= unscale;
+    moment1 += part1 * (gradient - moment1);
+    moment2 += part2 * (gradient * gradient - moment2);
+    const float denominator = sqrtf(moment2) * unbias2 + epsilon;
+    weight -= decay * weight + step_size * (moment1 / denominator);
+  }
+};
+
+__global__ void adamw_kernel(const OptimizerTensor* tensors, const Chunk* chunks, const float* learning_rate,
+                             const std::int32_t* step, AdamwNumbers numbers, LossScale loss_scale) {
+  SHARED_ARRAY(float, corrections, 2);  // step_size, unbias2
+  if (!counts(loss_scale)) return;
+  const double rate = *learning_rate;
+  if (threadIdx.x == 0) {
+    const int now = *step + 1 - (loss_scale.skipped == nullptr ? 0 : *loss_scale.skipped);
+    corrections[0] = static_cast<float>(rate / (1 - pow(numbers.beta1, static_cast<double>(now))));
+    corrections[1] = static_cast<float>(1 / sqrt(1 - pow(numbers.beta2, static_cast<double>(now))));
+  }
+  __syncthreads();
+  const Part part = part_of_block(tensors, chunks);
+  const AdamwUpdate update = {static_cast<float>(rate * part.tensor.weight_decay),
+                              corrections[0],
+                              corrections[1],
+                              static_cast<float>(numbers.epsilon),
+                              static_cast<float>(1 - numbers.beta1),
+                              static_cast<float>(1 - numbers.beta2),
+                              unscaling(loss_scale)};
+  update_part(part, update);
+}
+
+// How many of a thread's elements of [first, last) are infinite or not a number; as a float, which block_sum adds.
+template <int kSize, typename G>
+__device__ float count_not_finite(const G* gradient, std::int64_t first, std::int64_t last) {
+  constexpr int kStep = kThreads * kSize, kBatch = 4;
+  float count = 0;
+  for (std::int64_t i = first + threadIdx.x * kSize; i < last; i += kBatch * kStep) {
+    Pack<G, kSize> packs[kBatch];
+    for (int b = 0; b < kBatch; ++b)
+      if (i + b * kStep < last) packs[b] = load_pack<kSize>(gradient + i + b * kStep);
+    for (int b = 0; b < kBatch; ++b)
+      if (i + b * kStep < last)
+        for (int e = 0; e < kSize; ++e) count += fabsf(to_float(packs[b].value[e])) <= FLT_MAX ? 0 : 1;
+  }
+  return count;
+}
+
+template <typename G>
+__device__ float count_not_finite(const Part& part) {
+  constexpr int kSize = Vector<G>::kSize;
+  const G* gradient = static_cast<const G*>(part.tensor.gradient);
+  const std::int64_t vectors_end = part.last - part.last % kSize;
+  return count_not_finite<kSize>(gradient, part.first, vectors_end) +
+         count_not_finite<1>(gradient, part.first < vectors_end ? vectors_end : part.first, part.last);
+}
+
+__device__ float count_not_finite(const Part& part) {
+  switch (part.tensor.gradient_element) {
+    case Element::f32:
+      return count_not_finite<float>(part);
+    case Element::bf16:
+      return count_not_finite<bf16>(part);
+    case Element::f16:
+      return count_not_finite<f16>(part);
+  }
+  return 0;
+}
+
+__global__ void set_kernel(std::int32_t* value, std::int32_t to) { *value = to; }
+
+// Blocks that meet one all write the same.
+__global__ void all_finite_kernel(std::int32_t* finite, const OptimizerTensor* tensors, const Chunk* chunks) {
+  const float count = block_sum<kThreads>(count_not_finite(part_of_block(tensors, chunks)));
+  if (threadIdx.x == 0 && count > 0) *finite = 0;
+}
+
+// The scale stays in [1, 2^24]: below 1 it would no longer lift gradients out of fp16's subnormal numbers, and 2^24 leaves the
+// product with any loss far from float's largest.
+__global__ void update_loss_scale_kernel(float* scale, std::int32_t* finite_steps, std::int32_t* skipped,
+                                         const std::int32_t* finite, LossScaleNumbers numbers) {
+  if (*finite == 0) {
+    *scale = fmaxf(*scale * numbers.backoff, 1);
+    *finite_steps = 0;
+    ++*skipped;
+  } else if (++*finite_steps >= numbers.growth_interval) {
+    *scale = fminf(*scale * numbers.growth, 16777216);
+    *finite_steps = 0;
+  }
+}
+
+__global__ void increment_kernel(std::int32_t* counter) { ++*counter; }
+
+__global__ void record_step_kernel(StepScalars* ring, std::uint32_t* cursor, std::uint32_t capacity, const float* loss,
+                                   const float* correct) {
+  ring[*cursor % capacity] = {loss == nullptr ? 0 : *loss, correct == nullptr ? 0 : *correct};
+  ++*cursor;
+}
+
+template <typename... Parameters, typename... Arguments>
+void launch_parts(void (*kernel)(Parameters...), std::int64_t chunk_count, Stream stream, Arguments... arguments) {
+  if (chunk_count == 0) return;
+  launch(kernel, dim3(static_cast<unsigned>(chunk_count * kParts)), dim3(kThreads), 0, stream, arguments...);
+}
+
+template <typename... Parameters, typename... Arguments>
+void launch_one(void (*kernel)(Parameters...), Stream stream, Arguments... arguments) {
+  launch(kernel, dim3(1), dim3(1), 0, stream, arguments...);
+}
+
+}  // namespace
+
+void sgd(const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count, const float* learning_rate,
+         const SgdNumbers& numbers, const LossScale& loss_scale, Stream stream) {
+  launch_parts(sgd_kernel, chunk_count, stream, tensors, chunks, learning_rate, numbers, loss_scale);
+}
+
+void adamw(const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count, const float* learning_rate,
+           const std::int32_t* step, const AdamwNumbers& numbers, const LossScale& loss_scale, Stream stream) {
+  launch_parts(adamw_kernel, chunk_count, stream, tensors, chunks, learning_rate, step, numbers, loss_scale);
+}
+
+void all_finite(std::int32_t* finite, const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count,
+                Stream stream) {
+  launch_one(set_kernel, stream, finite, 1);
+  launch_parts(all_finite_kernel, chunk_count, stream, finite, tensors, chunks);
+}
+
+void update_loss_scale(float* scale, std::int32_t* finite_steps, std::int32_t* skipped, const std::int32_t* finite,
+                       const LossScaleNumbers& numbers, Stream stream) {
+  launch_one(update_loss_scale_kernel, stream, scale, finite_steps, skipped, finite, numbers);
+}
+
+void increment(std::int32_t* counter, Stream stream) { launch_one(increment_kernel, stream, counter); }
+
+void record_step(StepScalars* ring, std::uint32_t* cursor, std::uint32_t capacity, const float* loss, const float* correct,
+                 Stream stream) {
+  launch_one(record_step_kernel, stream, ring, cursor, capacity, loss, correct);
+}
+
+}  // namespace epochbench::cuda

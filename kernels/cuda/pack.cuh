@@ -1,0 +1,35 @@
+// A few elements that a thread loads and stores at once, so that one kernel serves both the vector path and the scalar one.
+#pragma once
+
+#include "kernels/cuda/device_code.cuh"
+
+namespace epochbench::cuda {
+
+// kSize elements, a power of two of at most 16 bytes together; the address must be a multiple of their size.
+template <typename T, int kSize>
+struct alignas(sizeof(T) * kSize) Pack {
+  T value[kSize];
+};
+template <int kSize, typename T>
+__device__ inline Pack<T, kSize> load_pack(const T* address) {
+  return *reinterpret_cast<const Pack<T, kSize>*>(address);
+}
+template <int kSize, typename T>
+__device__ inline void store_pack(T* address, const Pack<T, kSize>& pack) {
+  *reinterpret_cast<Pack<T, kSize>*>(address) = pack;
+}
+
+// Calls function(T{}, std::integral_constant<int, kSize>{}) with the most elements of type `element` that 16 bytes hold and
+// that `extent`, the distance between rows whose first is aligned to 16 bytes, is a multiple of; else with single ones.
+template <typename Function>
+void with_pack(Element element, std::int64_t extent, Function&& function) {
+  with_type(element, [&](auto zero) {
+    constexpr int kSize = Vector<decltype(zero)>::kSize;
+    if (extent % kSize == 0)
+      function(zero, std::integral_constant<int, kSize>{});
+    else
+      function(zero, std::integral_constant<int, 1>{});
+  });
+}
+
+}  // namespace epochbench::cuda
