@@ -80,6 +80,7 @@ class Graph {
   ValueId add_variable(Variable variable);  // a name that is there already returns that value; its desc must agree
   // Infers the output shapes by the op's rule, appends the node, returns its outputs.
   std::vector<ValueId> add_node(Op op, Attributes attributes, std::vector<ValueId> inputs, std::string name, int ordinal = -1);
+  ValueId add_value(std::string name, TensorDesc desc);  // for a pass whose node computes it
   void add_output(std::string name, ValueId value);
 
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
@@ -95,6 +96,15 @@ class Graph {
  private:
   std::vector<Value> values_;
 };
+
+// Where the inputs of an sgd or adamw node lie: single ones, then a group a parameter: weight, gradient, state.
+struct OptimizerLayout {
+  static constexpr int kWeight = 0, kGradient = 1, kState = 2;                         // in a group
+  int learning_rate = 0, step = -1, loss_scale = -1, finite = -1, skipped_steps = -1;  // -1: it has none
+  int first = 0, group = 0;                                                            // first group, inputs a group
+  int parameters = 0;
+};
+OptimizerLayout optimizer_layout(const Node& node);
 
 double flops(const Graph& graph, const Node& node);  // a multiply-add is 2; matrix products and convolutions only
 double bytes(const Graph& graph, const Node& node);  // every operand once; of a table, the rows that are met

@@ -6,9 +6,14 @@
 #include <variant>
 #include <vector>
 
+#include "epochbench/tensor.h"
+
 namespace epochbench {
 
 // Layouts: activations row-major with channels last. [..] after "->" are outputs. "=" marks a variable updated in place.
+// Element types: "float" tensors are f32, bf16 or f16. The float operands of a node are of one type, and so is what it
+// computes from them, but for what is always f32: scale, bias and statistics of norms, log_sum_exp, loss and count, tables'
+// gradients, weights and state of optimizers, and control variables.
 enum class Op : std::uint8_t {
   // Forward.
   matmul,                // a [m,k] (or [k,m]), b [k,n] (or [n,k]) -> c [m,n]
@@ -30,6 +35,7 @@ enum class Op : std::uint8_t {
   attention,             // q, k, v [batch*sequence,heads*d], step i32 [1] -> y, log_sum_exp [batch,heads,sequence]
   gather_rows,           // x [batch*sequence,d], positions i32 [batch,p] -> y [batch*p,d]
   count_correct,         // logits [n,c], labels i32 [n] (negative: ignored) -> count f32 [1]
+  cast,                  // x.. -> y.., each float and as one x, of the attribute's type; rounded to nearest even
   // Gradients.
   bias_add_grad,             // dy [..,c] -> dbias [c]
   relu_grad,                 // dy, y -> dx
@@ -38,31 +44,40 @@ enum class Op : std::uint8_t {
   batch_norm_grad,           // dy, x, scale, batch_mean, batch_inv_std -> dx, dscale, dbias
   max_pool_grad,             // dy, index -> dx
   global_average_pool_grad,  // dy [n,c] -> dx [n,h,w,c]
-  cross_entropy_grad,        // logits, labels, log_sum_exp -> dlogits
-  embedding_grad,            // dy [n,d], ids [, base [v,d]] -> dtable [v,d], added to base
-  add_rows_grad,             // dy [n,d] -> dtable [r,d]
+  cross_entropy_grad,        // logits, labels, log_sum_exp [, loss_scale f32 [1]] -> dlogits, times loss_scale
+  embedding_grad,            // dy [n,d], ids [, base [v,d]] -> dtable f32 [v,d], added to base, of any float type
+  add_rows_grad,             // dy [n,d] -> dtable f32 [r,d]
   layer_norm_grad,           // dy, x, scale, mean, inv_std -> dx, dscale, dbias
   gelu_grad,                 // dy, x -> dx
   attention_grad,            // dy, q, k, v, y, log_sum_exp, step -> dq, dk, dv
   gather_rows_grad,          // dy [batch*p,d], positions -> dx [batch*sequence,d]
-  // Optimizer: one node for all parameters.
-  sgd,        // learning_rate, then per parameter (=w, g, =velocity) -> per parameter =w, =velocity
-  adamw,      // learning_rate, step, then per parameter (=w, g, =m, =v) -> per parameter =w, =m, =v
-  increment,  // =counter -> =counter, counter + 1
+  // Optimizer: one node for all parameters. Gradients are of any float type. Where the attributes say loss_scaled, gradients
+  // are divided by loss_scale, nothing changes where finite is 0, and adamw counts its updates as step + 1 - skipped_steps.
+  sgd,         // learning_rate [, loss_scale, finite], then per parameter (=w, g, =velocity) -> per parameter =w, =velocity
+  adamw,       // learning_rate, step [, loss_scale, finite, skipped_steps], then per parameter (=w, g, =m, =v)
+               //   -> per parameter =w, =m, =v
+  increment,   // =counter -> =counter, counter + 1
+  all_finite,  // g.. -> finite i32 [1]: 1 where no element is infinite or NaN, else 0
+  update_loss_scale,  // finite i32 [1], =loss_scale f32 [1], =finite_steps i32 [1], =skipped_steps i32 [1] -> the three
   // Composites, made by the fusion pass only.
   linear,                     // matmul, bias_add [, relu]: a, b, bias -> c
+  linear_grad_weight,         // matmul, bias_add_grad: dy [m,n], x [m,k] -> dweight [n,k] = dy^T x, dbias [n]
   conv2d_bias,                // conv2d, bias_add [, relu]: x, weight, bias -> y
-  batch_norm_relu,            // batch_norm [, add], relu: x, scale, bias, =mean, =variance [, shortcut] -> as batch_norm
+  batch_norm_relu,            // batch_norm [, add], relu: x, scale, bias, =mean, =variance [, shortcut]
+                              //   -> as batch_norm [, then mask]
   batch_norm_inference_relu,  // batch_norm_inference [, add], relu: x, scale, bias, mean, variance [, shortcut] -> y
-  batch_norm_relu_grad,       // relu_grad, batch_norm_grad: dy, y, x, scale, batch_mean, batch_inv_std -> dx, dscale, dbias, dz
-};                            //   dz = dy where y > 0, the shortcut's gradient
+  batch_norm_relu_grad,       // [add,] relu_grad, batch_norm_grad: dy [, dy2], y or mask, x, scale, batch_mean, batch_inv_std
+};                            //   -> dx, dscale, dbias, dz = dy + dy2 where y > 0, the shortcut's gradient
+// A mask is i32 [ceil(elements / 32)]; bit i % 32 of word i / 32 says whether element i of y is above 0.
 
 const char* name(Op op);
 bool is_composite(Op op);
 
+// tf32: a product whose f32 operands are rounded to 10 bits of mantissa, the sum still in float.
 struct MatmulAttributes {
   bool transpose_a = false;  // a is stored [k,m]
   bool transpose_b = false;  // b is stored [n,k]
+  bool tf32 = false;
 };
 struct ReshapeAttributes {
   std::vector<std::int64_t> shape;
@@ -70,6 +85,7 @@ struct ReshapeAttributes {
 struct Conv2dAttributes {
   std::int64_t stride = 1, padding = 0;  // same in both directions; dilation 1, groups 1
   std::int64_t height = 0, width = 0;    // of the input for conv2d_grad_input, of the kernel for conv2d_grad_weight
+  bool tf32 = false;
 };
 struct BatchNormAttributes {
   double epsilon = 1e-5;
@@ -95,17 +111,30 @@ struct DropoutAttributes {
 struct AttentionAttributes {
   std::int64_t heads = 1, sequence = 1;
   double dropout = 0;  // of the weights after softmax; scores are divided by sqrt(d)
+  bool tf32 = false;
 };
 struct GatherRowsAttributes {
   std::int64_t sequence = 1;
 };
 struct SgdAttributes {
   double momentum = 0.9, weight_decay = 0;  // PyTorch's form: v <- mu v + (g + decay w), w <- w - lr v
+  bool loss_scaled = false;
 };
 struct AdamwAttributes {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   std::vector<double> weight_decay;  // by parameter
+  bool loss_scaled = false;
 };
+struct CastAttributes {
+  DType to = DType::f32;
+};
+struct LossScaleAttributes {  // a step that is not finite: scale * backoff; growth_interval finite ones in a row: scale *
+                              // growth
+  double growth = 2, backoff = 0.5;
+  std::int64_t growth_interval = 2000;
+};
+inline constexpr double kSmallestLossScale = 1, kLargestLossScale = 16777216;  // the scale stays between the two
+
 struct LinearAttributes {
   MatmulAttributes matmul;
   bool relu = false;
@@ -114,12 +143,22 @@ struct Conv2dBiasAttributes {
   Conv2dAttributes conv2d;
   bool relu = false;
 };
+struct BatchNormReluAttributes {
+  BatchNormAttributes batch_norm;
+  bool mask = false;  // is an output
+};
+struct BatchNormReluGradAttributes {
+  bool mask = false;    // in place of y
+  bool second = false;  // there is dy2
+};
 
 using Attributes =
     std::variant<std::monostate, MatmulAttributes, ReshapeAttributes, Conv2dAttributes, BatchNormAttributes, PoolAttributes,
                  CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes, Conv2dBiasAttributes,
-                 AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes>;
+                 AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes,
+                 CastAttributes, LossScaleAttributes, BatchNormReluAttributes, BatchNormReluGradAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
+bool is_tf32(const Attributes& attributes);
 
 }  // namespace epochbench

@@ -90,6 +90,10 @@ class Compiler {
       case Op::sgd:
       case Op::adamw:
       case Op::increment:
+      case Op::cast:
+      case Op::all_finite:
+      case Op::update_loss_scale:
+      case Op::linear_grad_weight:
         return 0;
     }
     return 0;
@@ -150,7 +154,9 @@ class Compiler {
       case Op::batch_norm:
       case Op::batch_norm_relu: {
         const bool relu = node.op == Op::batch_norm_relu, shortcut = in.size() > 5;
-        return [=, a = attributes<BatchNormAttributes>(node)] {
+        const BatchNormAttributes a =
+            relu ? attributes<BatchNormReluAttributes>(node).batch_norm : attributes<BatchNormAttributes>(node);
+        return [=] {
           k->batch_norm(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(out[3]), m->get(out[4]), m->get(in[0]),
                         m->get(in[1]), m->get(in[2]), shortcut ? m->get(in[5]) : nullptr, rows, channels, a.epsilon, a.momentum,
                         relu, workspace, threads);
@@ -266,6 +272,11 @@ class Compiler {
         };
       case Op::increment:
         return [=] { ++*m->get<std::int32_t>(out[0]); };
+      case Op::cast:
+      case Op::all_finite:
+      case Op::update_loss_scale:
+      case Op::linear_grad_weight:
+        break;  // refused by why_not()
     }
     throw std::logic_error("op without a CPU kernel");
   }
@@ -273,6 +284,33 @@ class Compiler {
   const cpu::Kernels* k_;
   int threads_;
 };
+
+// The reason why strict fp32 kernels do not do what the node's attributes ask for; empty where they do.
+std::string why_not(const Node& node) {
+  const std::string name = epochbench::name(node.op);
+  if (is_tf32(node.attributes)) return "the CPU backend has no tf32 kernel for " + name;
+  switch (node.op) {
+    case Op::cast:
+    case Op::all_finite:
+    case Op::update_loss_scale:
+    case Op::linear_grad_weight:
+      return "the CPU backend has no kernel for " + name;
+    case Op::batch_norm_relu:
+      return attributes<BatchNormReluAttributes>(node).mask ? "the CPU backend writes no mask in " + name : "";
+    case Op::batch_norm_relu_grad: {
+      const auto& a = attributes<BatchNormReluGradAttributes>(node);
+      return a.mask || a.second ? "the CPU backend reads neither mask nor second gradient in " + name : "";
+    }
+    case Op::sgd:
+      return attributes<SgdAttributes>(node).loss_scaled ? "the CPU backend does not scale losses" : "";
+    case Op::adamw:
+      return attributes<AdamwAttributes>(node).loss_scaled ? "the CPU backend does not scale losses" : "";
+    case Op::cross_entropy_grad:
+      return node.inputs.size() > 3 ? "the CPU backend does not scale losses" : "";
+    default:
+      return "";
+  }
+}
 
 class CpuBackend final : public Backend {
  public:
@@ -286,7 +324,8 @@ class CpuBackend final : public Backend {
       if (dtype == DType::bf16 || dtype == DType::f16)
         return std::string("the CPU backend has no ") + epochbench::name(dtype) + " kernel for " + epochbench::name(node.op);
     }
-    return std::nullopt;
+    const std::string reason = why_not(node);
+    return reason.empty() ? std::nullopt : std::optional(reason);
   }
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {

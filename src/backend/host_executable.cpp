@@ -19,21 +19,27 @@ double now_seconds() { return std::chrono::duration<double>(std::chrono::steady_
 }  // namespace
 
 std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory) {
+  const OptimizerLayout layout = optimizer_layout(node);
   std::vector<SgdTensor> tensors;
-  for (std::size_t i = 1; i < node.inputs.size(); i += 3) {  // weight, gradient, velocity
-    const ValueId* id = &node.inputs[i];
-    tensors.push_back({memory.get(id[0]), memory.get(id[2]), memory.get(id[1]), graph.desc(id[0]).elements()});
+  for (int i = 0; i < layout.parameters; ++i) {
+    const ValueId* id = &node.inputs[static_cast<std::size_t>(layout.first + i * layout.group)];
+    const ValueId weight = id[OptimizerLayout::kWeight], velocity = id[OptimizerLayout::kState];
+    tensors.push_back(
+        {memory.get(weight), memory.get(velocity), memory.get(id[OptimizerLayout::kGradient]), graph.desc(weight).elements()});
   }
   return tensors;
 }
 
 std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory) {
+  const OptimizerLayout layout = optimizer_layout(node);
   const auto& decay = std::get<AdamwAttributes>(node.attributes).weight_decay;
   std::vector<AdamwTensor> tensors;
-  for (std::size_t i = 2; i < node.inputs.size(); i += 4) {  // weight, gradient, first and second moment
-    const ValueId* id = &node.inputs[i];
-    tensors.push_back({memory.get(id[0]), memory.get(id[2]), memory.get(id[3]), memory.get(id[1]), graph.desc(id[0]).elements(),
-                       decay[tensors.size()]});
+  for (int i = 0; i < layout.parameters; ++i) {
+    const ValueId* id = &node.inputs[static_cast<std::size_t>(layout.first + i * layout.group)];
+    const ValueId weight = id[OptimizerLayout::kWeight], moments = OptimizerLayout::kState;
+    tensors.push_back({memory.get(weight), memory.get(id[moments]), memory.get(id[moments + 1]),
+                       memory.get(id[OptimizerLayout::kGradient]), graph.desc(weight).elements(),
+                       decay[static_cast<std::size_t>(i)]});
   }
   return tensors;
 }

@@ -2,6 +2,7 @@
 #include "src/backend/kernel_shapes.h"
 
 #include <cmath>
+#include <stdexcept>
 
 namespace epochbench {
 
@@ -60,6 +61,21 @@ Dropout dropout_of(const Node& node, std::uint64_t seed) {
 RowsChannels rows_channels(const TensorDesc& desc) {
   const std::int64_t channels = desc.shape.back();
   return {channels == 0 ? 0 : desc.elements() / channels, channels};
+}
+
+Element element_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return Element::f32;
+    case DType::bf16:
+      return Element::bf16;
+    case DType::f16:
+      return Element::f16;
+    case DType::i32:
+    case DType::u8:
+      break;
+  }
+  throw std::logic_error(std::string(name(dtype)) + " is no float type");
 }
 
 }  // namespace epochbench

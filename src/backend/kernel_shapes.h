@@ -6,7 +6,7 @@
 
 namespace epochbench {
 
-GemmShape gemm_shape(const Graph& graph, const Node& node);            // matmul, linear
+GemmShape gemm_shape(const Graph& graph, const Node& node);            // matmul, linear, linear_grad_weight
 Conv2dShape conv2d_shape(const Graph& graph, const Node& node);        // conv2d, conv2d_bias and the gradients
 PoolShape pool_shape(const Graph& graph, const Node& node);            // max_pool and its gradient
 AttentionShape attention_shape(const Graph& graph, const Node& node);  // attention and its gradient
@@ -17,5 +17,7 @@ struct RowsChannels {
   std::int64_t rows, channels;  // all extents but the last, and the last
 };
 RowsChannels rows_channels(const TensorDesc& desc);
+
+Element element_of(DType dtype);  // f32, bf16, f16. Errors: std::logic_error for another
 
 }  // namespace epochbench

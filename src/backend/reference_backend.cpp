@@ -146,7 +146,12 @@ HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& m
       };
     case Op::increment:
       return [=] { ++*m->get<std::int32_t>(out[0]); };
+    case Op::cast:
+    case Op::all_finite:
+    case Op::update_loss_scale:
+      break;
     case Op::linear:
+    case Op::linear_grad_weight:
     case Op::conv2d_bias:
     case Op::batch_norm_relu:
     case Op::batch_norm_inference_relu:

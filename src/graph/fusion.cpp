@@ -1,4 +1,5 @@
 // The fusion pass: small patterns over producers and their only consumers.
+#include <algorithm>
 #include <stdexcept>
 
 #include "src/graph/op_rule.h"
@@ -11,8 +12,12 @@ class Fuser {
  public:
   Fuser(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has) : graph_(graph), has_(has) {
     users_.resize(graph.value_count());
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    producer_.assign(graph.value_count(), kNone);
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       for (ValueId id : graph.nodes[i].inputs) users_[static_cast<std::size_t>(id)].push_back(static_cast<int>(i));
+      for (ValueId id : graph.nodes[i].outputs)
+        if (graph.value(id).kind == ValueKind::intermediate) producer_[static_cast<std::size_t>(id)] = static_cast<int>(i);
+    }
     for (const Output& output : graph.outputs) users_[static_cast<std::size_t>(output.value)].push_back(kGraphOutput);
     gone_.resize(graph.nodes.size());
   }
@@ -29,6 +34,9 @@ class Fuser {
         case Op::batch_norm_inference:
           fuse_batch_norm(i);
           break;
+        case Op::bias_add_grad:
+          fuse_linear_gradient(i);
+          break;
         case Op::relu_grad:
           fuse_batch_norm_grad(i);
           break;
@@ -44,16 +52,17 @@ class Fuser {
 
  private:
   static constexpr int kGraphOutput = -1;
+  static constexpr int kNone = -1;
 
   Node& node(int index) { return graph_.nodes[static_cast<std::size_t>(index)]; }
 
-  // The node that alone reads `value`, if it is of this op and reads it once; else -1.
+  // The node that alone reads `value`, if it is of this op and reads it once; else kNone.
   int only_user(ValueId value, Op op) {
     const auto& users = users_[static_cast<std::size_t>(value)];
-    return users.size() == 1 && users[0] != kGraphOutput && node(users[0]).op == op ? users[0] : -1;
+    return users.size() == 1 && users[0] != kGraphOutput && node(users[0]).op == op ? users[0] : kNone;
   }
 
-  // Puts `composite` in place of node `at`, if the backend has it; the other parts go. The parts are given in graph order.
+  // Puts `composite` in place of node `at`, if the backend has it; the other parts go. It is named after the first part.
   bool replace(int at, const std::vector<int>& parts, Node composite) {
     composite.ordinal = node(parts.front()).ordinal;
     composite.name = node(parts.front()).name;
@@ -95,8 +104,12 @@ class Fuser {
     const int relu = only_user(node(add >= 0 ? add : norm).outputs[0], Op::relu);
     if (relu < 0) return;
     Node fused;
-    fused.op = node(norm).op == Op::batch_norm ? Op::batch_norm_relu : Op::batch_norm_inference_relu;
+    fused.op = Op::batch_norm_inference_relu;
     fused.attributes = node(norm).attributes;
+    if (node(norm).op == Op::batch_norm) {
+      fused.op = Op::batch_norm_relu;
+      fused.attributes = BatchNormReluAttributes{std::get<BatchNormAttributes>(node(norm).attributes)};
+    }
     fused.inputs = node(norm).inputs;
     fused.outputs = node(norm).outputs;
     fused.outputs[0] = node(relu).outputs[0];
@@ -109,26 +122,83 @@ class Fuser {
     replace(relu, parts, std::move(fused));
   }
 
-  // relu_grad, then the first batch_norm_grad that reads it as dy. Takes relu_grad's place: the forward values exist, and
-  // whoever else reads dz (the shortcut) comes later.
+  // bias_add_grad, and the product of the same dy, transposed, with a value that is there by then.
+  void fuse_linear_gradient(int bias_grad) {
+    const ValueId dy = node(bias_grad).inputs[0];
+    for (int user : users_[static_cast<std::size_t>(dy)]) {
+      if (user == kGraphOutput || gone_[static_cast<std::size_t>(user)] || node(user).op != Op::matmul) continue;
+      const Node& product = node(user);
+      const auto& a = std::get<MatmulAttributes>(product.attributes);
+      if (product.inputs[0] != dy || !a.transpose_a || a.transpose_b) continue;
+      if (producer_[static_cast<std::size_t>(product.inputs[1])] > bias_grad) continue;
+      Node fused;
+      fused.op = Op::linear_grad_weight;
+      fused.attributes = a;
+      fused.inputs = product.inputs;
+      fused.outputs = {product.outputs[0], node(bias_grad).outputs[0]};
+      if (replace(bias_grad, {user, bias_grad}, std::move(fused))) return;
+    }
+  }
+
+  // [add of two gradients,] relu_grad, then the first batch_norm_grad that reads it as dy. Takes relu_grad's place: the
+  // forward values exist, and whoever else reads dz (the shortcut) comes later.
   void fuse_batch_norm_grad(int relu_grad) {
     const ValueId dz = node(relu_grad).outputs[0];
-    for (int user : users_[static_cast<std::size_t>(dz)]) {
-      if (user == kGraphOutput || node(user).op != Op::batch_norm_grad || node(user).inputs[0] != dz) continue;
-      Node fused;
-      fused.op = Op::batch_norm_relu_grad;
-      fused.inputs = node(relu_grad).inputs;
-      fused.inputs.insert(fused.inputs.end(), node(user).inputs.begin() + 1, node(user).inputs.end());
-      fused.outputs = node(user).outputs;
-      fused.outputs.push_back(dz);
-      replace(relu_grad, {relu_grad, user}, std::move(fused));
-      return;
-    }
+    const auto& users = users_[static_cast<std::size_t>(dz)];
+    const auto found = std::find_if(users.begin(), users.end(), [&](int user) {
+      return user != kGraphOutput && node(user).op == Op::batch_norm_grad && node(user).inputs[0] == dz;
+    });
+    if (found == users.end()) return;
+    const ValueId dy = node(relu_grad).inputs[0], y = node(relu_grad).inputs[1];
+    const int add = sum_for(dy, relu_grad);
+    const ValueId mask = mask_of(y);
+    for (bool second : {true, false})
+      for (bool masked : {true, false}) {
+        if ((second && add == kNone) || (masked && mask == kNoValue)) continue;
+        Node fused;
+        fused.op = Op::batch_norm_relu_grad;
+        fused.attributes = BatchNormReluGradAttributes{masked, second};
+        fused.inputs = second ? node(add).inputs : std::vector<ValueId>{dy};
+        fused.inputs.push_back(masked ? mask : y);
+        fused.inputs.insert(fused.inputs.end(), node(*found).inputs.begin() + 1, node(*found).inputs.end());
+        fused.outputs = node(*found).outputs;
+        fused.outputs.push_back(dz);
+        std::vector<int> parts{relu_grad, *found};
+        if (second) parts.push_back(add);
+        if (replace(relu_grad, parts, std::move(fused))) {
+          if (masked) write_mask(y, mask);
+          return;
+        }
+      }
+  }
+
+  // The add that computes `dy` for node `reader` alone, or kNone.
+  int sum_for(ValueId dy, int reader) {
+    const int add = producer_[static_cast<std::size_t>(dy)];
+    const auto& users = users_[static_cast<std::size_t>(dy)];
+    return add != kNone && node(add).op == Op::add && users.size() == 1 && users[0] == reader ? add : kNone;
+  }
+
+  // A value for the mask of `y`, if it is the output of a batch_norm_relu that could write one; else kNoValue.
+  ValueId mask_of(ValueId y) {
+    const int producer = producer_[static_cast<std::size_t>(y)];
+    if (producer == kNone || node(producer).op != Op::batch_norm_relu) return kNoValue;
+    Node masked = node(producer);
+    std::get<BatchNormReluAttributes>(masked.attributes).mask = true;
+    if (!has_(graph_, masked)) return kNoValue;
+    return graph_.add_value(masked.name + ".mask", rule(masked.op).infer(graph_, masked).back());
+  }
+
+  void write_mask(ValueId y, ValueId mask) {
+    Node& norm = node(producer_[static_cast<std::size_t>(y)]);
+    std::get<BatchNormReluAttributes>(norm.attributes).mask = true;
+    norm.outputs.push_back(mask);
   }
 
   Graph& graph_;
   const std::function<bool(const Graph&, const Node&)>& has_;
   std::vector<std::vector<int>> users_;  // by value: indices of the nodes that read it
+  std::vector<int> producer_;            // by value: index of the node that computes it
   std::vector<bool> gone_;
 };
 

@@ -1,4 +1,6 @@
 // The gradient pass.
+#include <algorithm>
+
 #include "src/graph/op_rule.h"
 #include "src/graph/passes.h"
 
@@ -24,8 +26,11 @@ std::vector<bool> depends_on_parameter(const Graph& graph) {
 
 class Builder final : public GradientBuilder {
  public:
-  explicit Builder(Graph& graph)
-      : graph_(graph), needed_(depends_on_parameter(graph)), gradients_(graph.value_count(), kNoValue) {}
+  Builder(Graph& graph, ValueId loss_scale)
+      : graph_(graph),
+        loss_scale_(loss_scale),
+        needed_(depends_on_parameter(graph)),
+        gradients_(graph.value_count(), kNoValue) {}
 
   const Graph& graph() const override { return graph_; }
   ValueId gradient(ValueId value) const override {
@@ -44,6 +49,8 @@ class Builder final : public GradientBuilder {
 
   void replace(ValueId value, ValueId gradient) override { gradients_[static_cast<std::size_t>(value)] = gradient; }
 
+  ValueId loss_scale() const override { return loss_scale_; }
+
   std::vector<ValueId> append(Op op, Attributes attributes, std::vector<ValueId> inputs, const Node& forward) override {
     return graph_.add_node(op, std::move(attributes), std::move(inputs), forward.name + "." + epochbench::name(op),
                            forward.ordinal);
@@ -51,21 +58,21 @@ class Builder final : public GradientBuilder {
 
  private:
   Graph& graph_;
+  ValueId loss_scale_;
   std::vector<bool> needed_;
   std::vector<ValueId> gradients_;
 };
 
 }  // namespace
 
-std::vector<ValueId> append_gradient(Graph& graph, ValueId loss) {
-  Builder builder(graph);
+std::vector<ValueId> append_gradient(Graph& graph, ValueId loss, ValueId loss_scale) {
+  Builder builder(graph, loss_scale);
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node node = graph.nodes[i];  // a copy: appending moves the list
-    const bool is_loss = !node.outputs.empty() && node.outputs[0] == loss;
-    if (!is_loss && (node.outputs.empty() || builder.gradient(node.outputs[0]) == kNoValue)) continue;
-    bool any = false;
-    for (ValueId id : node.inputs) any = any || builder.needed(id);
-    if (!any) continue;
+    const bool on_the_way = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                        [&](ValueId id) { return id == loss || builder.gradient(id) != kNoValue; });
+    const bool any_needed = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return builder.needed(id); });
+    if (!on_the_way || !any_needed) continue;
     if (!rule(node.op).gradient)
       throw GraphError(std::string(name(node.op)) + " '" + node.name + "' has no gradient, but parameters lie before it");
     rule(node.op).gradient(builder, node);

@@ -38,10 +38,8 @@ std::vector<ValueId> Graph::add_node(Op op, Attributes attributes, std::vector<V
     const std::string text = to_string(node.attributes);
     throw GraphError(text.empty() ? message : message + ", " + text);
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    node.outputs.push_back(static_cast<ValueId>(values_.size()));
-    values_.push_back({node.name + (i ? "#" + std::to_string(i) : ""), std::move(outputs[i]), ValueKind::intermediate, -1});
-  }
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    node.outputs.push_back(add_value(node.name + (i ? "#" + std::to_string(i) : ""), std::move(outputs[i])));
   if (rule(op).updated_inputs) {
     for (int index : rule(op).updated_inputs(node)) {
       const ValueId id = node.inputs.at(static_cast<std::size_t>(index));
@@ -53,6 +51,11 @@ std::vector<ValueId> Graph::add_node(Op op, Attributes attributes, std::vector<V
   }
   nodes.push_back(node);
   return node.outputs;
+}
+
+ValueId Graph::add_value(std::string name, TensorDesc desc) {
+  values_.push_back({std::move(name), std::move(desc), ValueKind::intermediate, -1});
+  return static_cast<ValueId>(values_.size() - 1);
 }
 
 void Graph::add_output(std::string name, ValueId value) { outputs.push_back({std::move(name), value}); }

@@ -90,8 +90,9 @@ class Planner {
     std::int64_t sum = 0;
     for (const Node& node : graph_.nodes) {
       if (node.op != Op::sgd && node.op != Op::adamw) continue;
-      const std::size_t first = node.op == Op::sgd ? 2 : 3, group = node.op == Op::sgd ? 3 : 4;
-      for (std::size_t i = first; i < node.inputs.size(); i += group) sum += aligned(graph_.desc(node.inputs[i]).bytes());
+      const OptimizerLayout layout = optimizer_layout(node);
+      for (int i = 0; i < layout.parameters; ++i)
+        sum += aligned(graph_.desc(node.inputs[at(layout.first + i * layout.group + OptimizerLayout::kGradient)]).bytes());
     }
     return sum;
   }

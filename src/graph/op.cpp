@@ -57,6 +57,8 @@ const char* name(Op op) {
       return "gather_rows_grad";
     case Op::count_correct:
       return "count_correct";
+    case Op::cast:
+      return "cast";
     case Op::bias_add_grad:
       return "bias_add_grad";
     case Op::relu_grad:
@@ -79,8 +81,14 @@ const char* name(Op op) {
       return "adamw";
     case Op::increment:
       return "increment";
+    case Op::all_finite:
+      return "all_finite";
+    case Op::update_loss_scale:
+      return "update_loss_scale";
     case Op::linear:
       return "linear";
+    case Op::linear_grad_weight:
+      return "linear_grad_weight";
     case Op::conv2d_bias:
       return "conv2d_bias";
     case Op::batch_norm_relu:
@@ -104,11 +112,12 @@ std::string number(double value) {
 }
 std::string number(std::int64_t value) { return std::to_string(value); }
 std::string flag(bool value) { return value ? "1" : "0"; }
+std::string if_set(const char* name, bool value) { return value ? std::string(" ") + name + "=1" : ""; }
 
 struct Writer {
   std::string operator()(std::monostate) const { return ""; }
   std::string operator()(const MatmulAttributes& a) const {
-    return "transpose_a=" + flag(a.transpose_a) + " transpose_b=" + flag(a.transpose_b);
+    return "transpose_a=" + flag(a.transpose_a) + " transpose_b=" + flag(a.transpose_b) + if_set("tf32", a.tf32);
   }
   std::string operator()(const ReshapeAttributes& a) const {
     std::string text = "shape=";
@@ -117,7 +126,7 @@ struct Writer {
   }
   std::string operator()(const Conv2dAttributes& a) const {
     return "stride=" + number(a.stride) + " padding=" + number(a.padding) + " height=" + number(a.height) +
-           " width=" + number(a.width);
+           " width=" + number(a.width) + if_set("tf32", a.tf32);
   }
   std::string operator()(const BatchNormAttributes& a) const {
     return "epsilon=" + number(a.epsilon) + " momentum=" + number(a.momentum);
@@ -128,13 +137,13 @@ struct Writer {
   }
   std::string operator()(const CrossEntropyAttributes& a) const { return "mean=" + flag(a.mean); }
   std::string operator()(const SgdAttributes& a) const {
-    return "momentum=" + number(a.momentum) + " weight_decay=" + number(a.weight_decay);
+    return "momentum=" + number(a.momentum) + " weight_decay=" + number(a.weight_decay) + if_set("loss_scaled", a.loss_scaled);
   }
   std::string operator()(const AdamwAttributes& a) const {
     std::string text =
         "beta1=" + number(a.beta1) + " beta2=" + number(a.beta2) + " epsilon=" + number(a.epsilon) + " weight_decay=";
     for (std::size_t i = 0; i < a.weight_decay.size(); ++i) text += (i ? "," : "") + number(a.weight_decay[i]);
-    return text;
+    return text + if_set("loss_scaled", a.loss_scaled);
   }
   std::string operator()(const AddRowsAttributes& a) const {
     return "period=" + number(a.period) + " table_rows=" + number(a.table_rows);
@@ -142,15 +151,33 @@ struct Writer {
   std::string operator()(const LayerNormAttributes& a) const { return "epsilon=" + number(a.epsilon); }
   std::string operator()(const DropoutAttributes& a) const { return "probability=" + number(a.probability); }
   std::string operator()(const AttentionAttributes& a) const {
-    return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout);
+    return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout) +
+           if_set("tf32", a.tf32);
   }
   std::string operator()(const GatherRowsAttributes& a) const { return "sequence=" + number(a.sequence); }
   std::string operator()(const LinearAttributes& a) const { return (*this)(a.matmul) + " relu=" + flag(a.relu); }
   std::string operator()(const Conv2dBiasAttributes& a) const { return (*this)(a.conv2d) + " relu=" + flag(a.relu); }
+  std::string operator()(const CastAttributes& a) const { return std::string("to=") + epochbench::name(a.to); }
+  std::string operator()(const LossScaleAttributes& a) const {
+    return "growth=" + number(a.growth) + " backoff=" + number(a.backoff) + " growth_interval=" + number(a.growth_interval);
+  }
+  std::string operator()(const BatchNormReluAttributes& a) const { return (*this)(a.batch_norm) + if_set("mask", a.mask); }
+  std::string operator()(const BatchNormReluGradAttributes& a) const {
+    return "mask=" + flag(a.mask) + " second=" + flag(a.second);
+  }
 };
 
 }  // namespace
 
 std::string to_string(const Attributes& attributes) { return std::visit(Writer{}, attributes); }
+
+bool is_tf32(const Attributes& attributes) {
+  if (const auto* a = std::get_if<MatmulAttributes>(&attributes)) return a->tf32;
+  if (const auto* a = std::get_if<Conv2dAttributes>(&attributes)) return a->tf32;
+  if (const auto* a = std::get_if<AttentionAttributes>(&attributes)) return a->tf32;
+  if (const auto* a = std::get_if<LinearAttributes>(&attributes)) return a->matmul.tf32;
+  if (const auto* a = std::get_if<Conv2dBiasAttributes>(&attributes)) return a->conv2d.tf32;
+  return false;
+}
 
 }  // namespace epochbench

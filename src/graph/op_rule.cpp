@@ -55,6 +55,8 @@ const OpRule& rule(Op op) {
       return kGatherRowsGradRule;
     case Op::count_correct:
       return kCountCorrectRule;
+    case Op::cast:
+      return kCastRule;
     case Op::bias_add_grad:
       return kBiasAddGradRule;
     case Op::relu_grad:
@@ -77,8 +79,14 @@ const OpRule& rule(Op op) {
       return kAdamwRule;
     case Op::increment:
       return kIncrementRule;
+    case Op::all_finite:
+      return kAllFiniteRule;
+    case Op::update_loss_scale:
+      return kUpdateLossScaleRule;
     case Op::linear:
       return kLinearRule;
+    case Op::linear_grad_weight:
+      return kLinearGradWeightRule;
     case Op::conv2d_bias:
       return kConv2dBiasRule;
     case Op::batch_norm_relu:
@@ -111,7 +119,14 @@ std::int64_t rows(const TensorDesc& desc) {
   return count;
 }
 
-std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node) { return {input(graph, node, 0)}; }
+bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
+
+void require_float(const TensorDesc& desc) { require(is_float(desc.dtype), "the elements must be f32, bf16 or f16"); }
+
+std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node) {
+  require_float(input(graph, node, 0));
+  return {input(graph, node, 0)};
+}
 
 double flops(const Graph& graph, const Node& node) {
   double sum = 0;

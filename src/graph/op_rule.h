@@ -16,6 +16,7 @@ class GradientBuilder {
   virtual bool needed(ValueId value) const = 0;       // whether value depends on a parameter
   virtual void accumulate(ValueId value, ValueId gradient) = 0;
   virtual void replace(ValueId value, ValueId gradient) = 0;  // by one that holds what was accumulated so far
+  virtual ValueId loss_scale() const = 0;                     // what the loss's gradient is multiplied by; kNoValue: 1
   // Appends a node to the graph on behalf of `forward`, whose ordinal it keeps.
   virtual std::vector<ValueId> append(Op op, Attributes attributes, std::vector<ValueId> inputs, const Node& forward) = 0;
 };
@@ -38,6 +39,8 @@ void require(bool condition, const char* what);  // GraphError(what) unless cond
 const TensorDesc& input(const Graph& graph, const Node& node, int index);
 std::int64_t last_extent(const TensorDesc& desc);
 std::int64_t rows(const TensorDesc& desc);  // product of all extents but the last
+bool is_float(DType dtype);
+void require_float(const TensorDesc& desc);
 std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node);
 
 // One declaration an op; each lies in ops/<stem>.cpp.
@@ -47,6 +50,6 @@ extern const OpRule kMatmulRule, kBiasAddRule, kBiasAddGradRule, kReluRule, kRel
     kCountCorrectRule, kSgdRule, kAdamwRule, kIncrementRule, kLinearRule, kEmbeddingRule, kAddRowsRule, kLayerNormRule,
     kGeluRule, kDropoutRule, kAttentionRule, kGatherRowsRule, kEmbeddingGradRule, kAddRowsGradRule, kLayerNormGradRule,
     kGeluGradRule, kAttentionGradRule, kGatherRowsGradRule, kConv2dBiasRule, kBatchNormReluRule, kBatchNormInferenceReluRule,
-    kBatchNormReluGradRule;
+    kBatchNormReluGradRule, kCastRule, kAllFiniteRule, kUpdateLossScaleRule, kLinearGradWeightRule;
 
 }  // namespace epochbench

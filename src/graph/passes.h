@@ -11,8 +11,10 @@ namespace epochbench {
 
 // Reverse-mode differentiation (Griewank and Walther, "Evaluating Derivatives"), graph to graph: appends the nodes that
 // compute the gradient of `loss` with respect to every parameter. Returns the gradients by variable index; kNoValue for
-// variables that are no parameters. Errors: GraphError if a parameter has no gradient, or an op on the way has no rule.
-std::vector<ValueId> append_gradient(Graph& graph, ValueId loss);
+// variables that are no parameters; they have the parameter's shape, in a mixed graph not always its type. Where `loss_scale`
+// (f32 [1]) is given, they are multiplied by it. Errors: GraphError if a parameter has no gradient, or an op on the way has no
+// rule.
+std::vector<ValueId> append_gradient(Graph& graph, ValueId loss, ValueId loss_scale = kNoValue);
 
 // Appends one optimizer node over all parameters with their state, and the step counter. Adds the variables
 // "learning_rate" f32 [1] and "step" i32 [1].

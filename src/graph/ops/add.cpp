@@ -5,7 +5,7 @@ namespace epochbench {
 namespace {
 
 std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
-  require(input(graph, node, 0) == input(graph, node, 1), "the two shapes differ");
+  require(input(graph, node, 0) == input(graph, node, 1), "the two operands differ in shape or type");
   return like_first_input(graph, node);
 }
 

@@ -14,7 +14,8 @@ Sizes check_operands(const Graph& graph, const Node& node, int first) {
   const auto& a = std::get<AttentionAttributes>(node.attributes);
   const TensorDesc& q = input(graph, node, first);
   require(q.shape.size() == 2 && q == input(graph, node, first + 1) && q == input(graph, node, first + 2),
-          "q, k and v must be of one shape [batch*sequence, heads*d]");
+          "q, k and v must be of one type and shape [batch*sequence, heads*d]");
+  require_float(q);
   require(a.heads >= 1 && q.shape[1] % a.heads == 0, "the width is no multiple of the heads");
   require(a.sequence >= 1 && q.shape[0] % a.sequence == 0, "the rows are no multiple of the sequence");
   require(a.dropout >= 0 && a.dropout < 1, "dropout must be at least 0 and less than 1");
@@ -31,7 +32,7 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
 std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   check_operands(graph, node, 1);
   const TensorDesc& q = input(graph, node, 1);
-  require(input(graph, node, 0) == q && input(graph, node, 4) == q, "dy and y must have q's shape");
+  require(input(graph, node, 0) == q && input(graph, node, 4) == q, "dy and y must have q's shape and type");
   return {q, q, q};
 }
 

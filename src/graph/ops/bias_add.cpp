@@ -5,7 +5,8 @@ namespace epochbench {
 namespace {
 
 std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
-  require(input(graph, node, 1).shape == Shape{last_extent(input(graph, node, 0))}, "bias must be [channels]");
+  const TensorDesc& x = input(graph, node, 0);
+  require(input(graph, node, 1) == TensorDesc{{last_extent(x)}, x.dtype}, "bias must be [channels], of the input's type");
   return like_first_input(graph, node);
 }
 
@@ -16,7 +17,9 @@ void gradient(GradientBuilder& builder, const Node& node) {
 }
 
 std::vector<TensorDesc> infer_gradient(const Graph& graph, const Node& node) {
-  return {{{last_extent(input(graph, node, 0))}, DType::f32}};
+  const TensorDesc& dy = input(graph, node, 0);
+  require_float(dy);
+  return {{{last_extent(dy)}, dy.dtype}};
 }
 
 }  // namespace

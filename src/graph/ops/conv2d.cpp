@@ -10,11 +10,17 @@ std::int64_t out_extent(std::int64_t in, std::int64_t kernel, const Conv2dAttrib
   return (in + 2 * a.padding - kernel) / a.stride + 1;
 }
 
+void require_one_type(const Graph& graph, const Node& node) {
+  require_float(input(graph, node, 0));
+  require(input(graph, node, 0).dtype == input(graph, node, 1).dtype, "the operands differ in type");
+}
+
 std::vector<TensorDesc> infer_convolution(const Graph& graph, const Node& node, const Conv2dAttributes& a) {
   const TensorDesc& x = input(graph, node, 0);
   const Shape& w = input(graph, node, 1).shape;
   require(x.shape.size() == 4 && w.size() == 4, "input and weight must have four dimensions");
   require(x.shape[3] == w[3], "input and weight differ in channels");
+  require_one_type(graph, node);
   return {{{x.shape[0], out_extent(x.shape[1], w[1], a), out_extent(x.shape[2], w[2], a), w[0]}, x.dtype}};
 }
 
@@ -24,7 +30,8 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
 
 std::vector<TensorDesc> infer_bias(const Graph& graph, const Node& node) {
   auto outputs = infer_convolution(graph, node, std::get<Conv2dBiasAttributes>(node.attributes).conv2d);
-  require(input(graph, node, 2).shape == Shape{outputs[0].shape[3]}, "bias must be [out_channels]");
+  require(input(graph, node, 2) == TensorDesc{{outputs[0].shape[3]}, outputs[0].dtype},
+          "bias must be [out_channels], of the input's type");
   return outputs;
 }
 
@@ -33,6 +40,7 @@ std::vector<TensorDesc> infer_grad_input(const Graph& graph, const Node& node) {
   const Shape &dy = input(graph, node, 0).shape, &w = input(graph, node, 1).shape;
   require(dy.size() == 4 && w.size() == 4 && dy[3] == w[0], "dy and weight differ in channels");
   require(out_extent(a.height, w[1], a) == dy[1] && out_extent(a.width, w[2], a) == dy[2], "dy does not fit the input's size");
+  require_one_type(graph, node);
   return {{{dy[0], a.height, a.width, w[3]}, input(graph, node, 0).dtype}};
 }
 
@@ -41,7 +49,8 @@ std::vector<TensorDesc> infer_grad_weight(const Graph& graph, const Node& node) 
   const Shape &dy = input(graph, node, 0).shape, &x = input(graph, node, 1).shape;
   require(dy.size() == 4 && x.size() == 4 && dy[0] == x[0], "dy and input differ in batch");
   require(out_extent(x[1], a.height, a) == dy[1] && out_extent(x[2], a.width, a) == dy[2], "dy does not fit the input's size");
-  return {{{dy[3], a.height, a.width, x[3]}, DType::f32}};
+  require_one_type(graph, node);
+  return {{{dy[3], a.height, a.width, x[3]}, input(graph, node, 0).dtype}};
 }
 
 // 2 * batch * out_height * out_width * |weight|, the same for the product and both its gradients.

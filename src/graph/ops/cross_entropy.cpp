@@ -8,6 +8,7 @@ namespace {
 void check(const Graph& graph, const Node& node) {
   const TensorDesc &logits = input(graph, node, 0), &labels = input(graph, node, 1);
   require(logits.shape.size() == 2, "logits must be [rows, classes]");
+  require_float(logits);
   require(labels == TensorDesc{{logits.shape[0]}, DType::i32}, "labels must be i32 [rows]");
 }
 
@@ -18,7 +19,8 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
 
 std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   check(graph, node);
-  require(input(graph, node, 2) == TensorDesc{{input(graph, node, 0).shape[0]}, DType::f32}, "log_sum_exp must be [rows]");
+  require(input(graph, node, 2) == TensorDesc{{input(graph, node, 0).shape[0]}, DType::f32}, "log_sum_exp must be f32 [rows]");
+  require(node.inputs.size() < 4 || input(graph, node, 3) == TensorDesc{{1}, DType::f32}, "loss_scale must be f32 [1]");
   return like_first_input(graph, node);
 }
 
@@ -30,8 +32,9 @@ std::vector<TensorDesc> infer_count(const Graph& graph, const Node& node) {
 // The loss is where differentiation starts: its own gradient is 1.
 void gradient(GradientBuilder& builder, const Node& node) {
   require(builder.gradient(node.outputs[0]) == kNoValue, "the loss must be the graph's last value");
-  builder.accumulate(node.inputs[0], builder.append(Op::cross_entropy_grad, node.attributes,
-                                                    {node.inputs[0], node.inputs[1], node.outputs[1]}, node)[0]);
+  std::vector<ValueId> inputs{node.inputs[0], node.inputs[1], node.outputs[1]};
+  if (builder.loss_scale() != kNoValue) inputs.push_back(builder.loss_scale());
+  builder.accumulate(node.inputs[0], builder.append(Op::cross_entropy_grad, node.attributes, inputs, node)[0]);
 }
 
 }  // namespace

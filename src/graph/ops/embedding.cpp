@@ -8,6 +8,7 @@ namespace {
 std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
   const TensorDesc &table = input(graph, node, 0), &ids = input(graph, node, 1);
   require(table.shape.size() == 2 && ids.dtype == DType::i32, "table must be [vocabulary, d] and ids i32");
+  require_float(table);
   return {{{ids.elements(), table.shape[1]}, table.dtype}};
 }
 
@@ -17,6 +18,8 @@ std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   const Shape& table = std::get<ReshapeAttributes>(node.attributes).shape;
   require(table.size() == 2 && table[1] == dy.shape[1], "dy does not fit the table");
   require(node.inputs.size() < 3 || input(graph, node, 2).shape == table, "base must be the table's size");
+  require_float(dy);
+  if (node.inputs.size() > 2) require_float(input(graph, node, 2));
   return {{table, DType::f32}};
 }
 
@@ -32,6 +35,7 @@ std::vector<TensorDesc> infer_rows(const Graph& graph, const Node& node) {
   const TensorDesc &x = input(graph, node, 0), &table = input(graph, node, 1);
   const auto& a = std::get<AddRowsAttributes>(node.attributes);
   require(x.shape.size() == 2 && table.shape.size() == 2 && x.shape[1] == table.shape[1], "input and table differ in width");
+  require(x.dtype == table.dtype, "input and table differ in type");
   require(a.period >= 1 && a.period <= table.shape[0], "more rows are used than the table has");
   require(x.shape[0] % a.period == 0, "the input is no whole number of periods");
   return like_first_input(graph, node);
@@ -39,6 +43,7 @@ std::vector<TensorDesc> infer_rows(const Graph& graph, const Node& node) {
 
 std::vector<TensorDesc> infer_rows_grad(const Graph& graph, const Node& node) {
   const TensorDesc& dy = input(graph, node, 0);
+  require_float(dy);
   return {{{std::get<AddRowsAttributes>(node.attributes).table_rows, last_extent(dy)}, DType::f32}};
 }
 

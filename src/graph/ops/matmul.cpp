@@ -1,4 +1,5 @@
-// matmul with optional transposes, whose gradients are matmuls again, and linear, its composite with bias and relu.
+// matmul with optional transposes, whose gradients are matmuls again, its composite linear with bias and relu, and
+// linear_grad_weight, the gradient of weight and bias in one pass over dy.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -18,6 +19,8 @@ Sizes sizes(const Graph& graph, const Node& node, const MatmulAttributes& attrib
 std::vector<TensorDesc> infer_product(const Graph& graph, const Node& node, const MatmulAttributes& attributes) {
   const Sizes s = sizes(graph, node, attributes);
   require(s.k == s.k_of_b, "the inner extents differ");
+  require(input(graph, node, 0).dtype == input(graph, node, 1).dtype, "the operands differ in type");
+  require_float(input(graph, node, 0));
   return {{{s.m, s.n}, input(graph, node, 0).dtype}};
 }
 
@@ -27,7 +30,16 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
 
 std::vector<TensorDesc> infer_linear(const Graph& graph, const Node& node) {
   auto outputs = infer_product(graph, node, std::get<LinearAttributes>(node.attributes).matmul);
-  require(input(graph, node, 2).shape == Shape{outputs[0].shape[1]}, "bias must be [n]");
+  require(input(graph, node, 2) == TensorDesc{{outputs[0].shape[1]}, outputs[0].dtype},
+          "bias must be [n], of the operands' type");
+  return outputs;
+}
+
+std::vector<TensorDesc> infer_grad_weight(const Graph& graph, const Node& node) {
+  const auto& a = std::get<MatmulAttributes>(node.attributes);
+  require(a.transpose_a && !a.transpose_b, "the product must be that of dy transposed and x");
+  auto outputs = infer_product(graph, node, a);
+  outputs.push_back({{outputs[0].shape[0]}, outputs[0].dtype});
   return outputs;
 }
 
@@ -37,10 +49,10 @@ double flops_of(const Graph& graph, const Node& node) {
 }
 
 void gradient(GradientBuilder& builder, const Node& node) {
-  const auto [transpose_a, transpose_b] = std::get<MatmulAttributes>(node.attributes);
+  const auto [transpose_a, transpose_b, tf32] = std::get<MatmulAttributes>(node.attributes);
   const ValueId a = node.inputs[0], b = node.inputs[1], dc = builder.gradient(node.outputs[0]);
-  auto product = [&](ValueId left, bool left_transposed, ValueId right, bool right_transposed) {
-    return builder.append(Op::matmul, MatmulAttributes{left_transposed, right_transposed}, {left, right}, node)[0];
+  auto product = [&, tf32 = tf32](ValueId left, bool left_transposed, ValueId right, bool right_transposed) {
+    return builder.append(Op::matmul, MatmulAttributes{left_transposed, right_transposed, tf32}, {left, right}, node)[0];
   };
   if (builder.needed(b))
     builder.accumulate(b, transpose_b ? product(dc, true, a, transpose_a) : product(a, !transpose_a, dc, false));
@@ -52,5 +64,6 @@ void gradient(GradientBuilder& builder, const Node& node) {
 
 const OpRule kMatmulRule{.infer = infer, .gradient = gradient, .flops = flops_of};
 const OpRule kLinearRule{.infer = infer_linear};
+const OpRule kLinearGradWeightRule{.infer = infer_grad_weight};
 
 }  // namespace epochbench

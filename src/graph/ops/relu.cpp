@@ -10,7 +10,7 @@ void gradient(GradientBuilder& builder, const Node& node) {
 }
 
 std::vector<TensorDesc> infer_gradient(const Graph& graph, const Node& node) {
-  require(input(graph, node, 0) == input(graph, node, 1), "dy and y differ in shape");
+  require(input(graph, node, 0) == input(graph, node, 1), "dy and y differ in shape or type");
   return like_first_input(graph, node);
 }
 
