@@ -15,8 +15,8 @@ namespace epochbench {
 namespace {
 
 struct Plan {
-  std::string model, precision;
-  std::int64_t batch = 0;
+  std::string model, precision, optimizer;
+  std::int64_t batch = 0, nominal_samples_per_epoch = 0;
   std::optional<std::int64_t> tokens_per_sample;
   Counts counts;
   ProgramMemory memory;
@@ -38,6 +38,8 @@ Plan make_plan(const CaseDraft& draft) {
   plan.model = draft.model.name;
   plan.precision = draft.precision;
   plan.batch = spec.batch;
+  plan.optimizer = workload.optimizer.to_string();
+  plan.nominal_samples_per_epoch = draft.model.family->nominal_samples_per_epoch;
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) plan.tokens_per_sample = sample.sequence;
   plan.counts = count(workload);
@@ -88,6 +90,8 @@ int plan_command(const PlanOptions& options) {
                          {"train_flops_per_sample", plan.counts.train_flops_per_sample},
                          {"tokens_per_sample", plan.tokens_per_sample ? Json(*plan.tokens_per_sample) : Json(nullptr)},
                          {"fingerprint", plan.counts.fingerprint},
+                         {"optimizer", plan.optimizer},
+                         {"nominal_samples_per_epoch", plan.nominal_samples_per_epoch},
                          {"memory_bytes", memory},
                          {"devices", devices}};
   std::fputs(print_json(document).c_str(), stdout);

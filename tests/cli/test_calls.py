@@ -177,7 +177,10 @@ class OtherCommands(CliTest):
     def test_plan(self):
         plan = json.loads(self.call("plan", "--model", "mlp:width=64,depth=1", "--batch", "8", "--json").stdout)
         self.assertEqual(list(plan), ["model", "batch", "precision", "parameters", "forward_flops_per_sample",
-                                      "train_flops_per_sample", "tokens_per_sample", "fingerprint", "memory_bytes", "devices"])
+                                      "train_flops_per_sample", "tokens_per_sample", "fingerprint", "optimizer",
+                                      "nominal_samples_per_epoch", "memory_bytes", "devices"])
+        self.assertEqual(plan["optimizer"], "adamw lr=0.001 beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.01")
+        self.assertEqual(plan["nominal_samples_per_epoch"], 60000)
         self.assertEqual(plan["model"], "mlp:depth=1,width=64")
         self.assertEqual(plan["parameters"], 784 * 64 + 64 + 64 * 10 + 10)
         self.assertEqual(plan["forward_flops_per_sample"], 2 * (784 * 64 + 64 * 10))
