@@ -1,0 +1,46 @@
+// Where the variables, inputs and intermediates of a program lie: offsets that do not depend on the device.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "epochbench/program.h"
+
+namespace epochbench {
+
+class ProgramLayout {
+ public:
+  struct Variable {
+    TensorDesc desc;
+    std::size_t offset;  // into the memory of all variables
+  };
+
+  explicit ProgramLayout(const Program& program);
+
+  std::size_t variable_bytes() const { return variable_bytes_; }
+  std::size_t slot_bytes() const { return slot_bytes_; }  // of one batch: the inputs of all entries, each once
+  std::size_t arena_bytes() const { return arena_bytes_; }
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  const std::vector<Value>& inputs() const { return inputs_; }
+  std::size_t input_offset(int input) const { return input_offset_.at(static_cast<std::size_t>(input)); }
+
+  // Errors: std::invalid_argument for an unknown name, or elements that it does not have.
+  const Variable& variable(std::string_view name) const;
+  const Variable& whole_variable(std::string_view name, std::size_t elements) const;
+  const Variable& variable_part(std::string_view name, std::int64_t first, std::size_t elements) const;
+
+  // The address of every value of an entry, null for those without memory.
+  std::vector<std::byte*> addresses(const EntryGraph& entry, std::byte* variables, std::byte* slot, std::byte* arena) const;
+
+ private:
+  std::map<std::string, Variable, std::less<>> variables_;
+  std::vector<Value> inputs_;
+  std::vector<std::size_t> input_offset_;
+  std::size_t variable_bytes_ = 0, slot_bytes_ = 0, arena_bytes_ = 0, workspace_bytes_ = 0;
+};
+
+}  // namespace epochbench

@@ -1,0 +1,291 @@
+// The made-up device.
+#include "tests/support/cuda_fake_device.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "epochbench/backend.h"
+#include "tests/support/cuda_launch.h"
+
+namespace epochbench::test {
+namespace {
+
+constexpr double kSecondsOfWork = 1e-6;
+
+std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+std::size_t whole_pages(std::size_t bytes) { return (bytes + page() - 1) / page() * page(); }
+
+[[noreturn]] void die(const std::string& what) {
+  std::fprintf(stderr, "made-up device: %s\n", what.c_str());
+  std::abort();
+}
+
+}  // namespace
+
+FakeDevice::FakeDevice(std::uint64_t seed, int compute_capability) : compute_capability_(compute_capability), random_(seed) {
+  set_launch_hook(
+      [](cuda::Stream stream, std::function<void()> kernel) { stream->device->enqueue(stream, std::move(kernel)); });
+}
+
+FakeDevice::~FakeDevice() {
+  if (held_ != 0) die(std::to_string(held_) + " pieces of memory, streams, events or graphs were not given back");
+}
+
+void FakeDevice::count_allocation() {
+  no_capture("an allocation");
+  if (++counts_.allocations == failing_allocation_) throw OutOfMemory("made-up device: no memory left, as the test wants it");
+}
+
+// The block ends at a closed page, but for what 256-byte alignment leaves.
+std::byte* FakeDevice::map(std::size_t bytes, Blocks& blocks, bool open) {
+  const std::size_t size = whole_pages(bytes) + page();
+  void* base = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) die("mmap failed");
+  if (open) mprotect(base, size - page(), PROT_READ | PROT_WRITE);
+  std::byte* memory = static_cast<std::byte*>(base) + (whole_pages(bytes) - bytes) / 256 * 256;
+  blocks[memory] = bytes;
+  ++held_;
+  return memory;
+}
+
+void FakeDevice::unmap(std::byte* memory, Blocks& blocks) noexcept {
+  const auto found = blocks.find(memory);
+  if (found == blocks.end()) die("memory is freed that was not allocated");
+  const std::size_t bytes = found->second;
+  munmap(memory - (whole_pages(bytes) - bytes) / 256 * 256, whole_pages(bytes) + page());
+  blocks.erase(found);
+  --held_;
+}
+
+std::byte* FakeDevice::allocate(std::size_t bytes) {
+  count_allocation();
+  std::size_t used = 0;
+  for (const auto& block : device_blocks_) used += block.second;
+  if (static_cast<std::int64_t>(used + bytes) > memory_bytes_)
+    throw OutOfMemory("made-up device: " + std::to_string(bytes) + " bytes were asked for, " +
+                      std::to_string(memory_bytes_ - static_cast<std::int64_t>(used)) + " are free");
+  return map(bytes, device_blocks_, false);
+}
+void FakeDevice::free(std::byte* memory) noexcept { unmap(memory, device_blocks_); }
+std::byte* FakeDevice::allocate_pinned(std::size_t bytes) {
+  count_allocation();
+  return map(bytes, pinned_blocks_, true);
+}
+void FakeDevice::free_pinned(std::byte* memory) noexcept { unmap(memory, pinned_blocks_); }
+
+bool FakeDevice::within(const Blocks& blocks, const void* memory, std::size_t bytes) {
+  const auto* first = static_cast<const std::byte*>(memory);
+  auto after = blocks.upper_bound(const_cast<std::byte*>(first));
+  if (after == blocks.begin()) return false;
+  --after;
+  return first + bytes <= after->first + after->second;
+}
+
+void FakeDevice::check_device_memory(const void* memory, std::size_t bytes, const char* what) const {
+  if (!within(device_blocks_, memory, bytes)) die(std::string(what) + ": not within a block of device memory");
+}
+
+void FakeDevice::open_memory(bool open) const {
+  for (const auto& [memory, bytes] : device_blocks_)
+    mprotect(memory - (whole_pages(bytes) - bytes) / 256 * 256, whole_pages(bytes), open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+cuda::Stream FakeDevice::make_stream() {
+  count_allocation();
+  ++held_;
+  static constexpr double kWeights[] = {1, 8, 64};  // from fair turns to nearly always first
+  streams_.push_back(std::make_unique<CUstream_st>(CUstream_st{this, kWeights[random_() % 3], {}}));
+  return streams_.back().get();
+}
+void FakeDevice::destroy(cuda::Stream stream) noexcept {
+  if (!stream->queue.empty()) die("a stream is destroyed that has work");
+  --held_;
+  std::erase_if(streams_, [&](const auto& owned) { return owned.get() == stream; });
+}
+
+cuda::Event FakeDevice::make_event() {
+  count_allocation();
+  ++held_;
+  return new CUevent_st;
+}
+void FakeDevice::destroy(cuda::Event event) noexcept {
+  --held_;
+  delete event;
+}
+
+void FakeDevice::no_capture(const char* what) const {
+  if (capturing_) throw cuda::Error(std::string("made-up device: ") + what + " within a capture");
+}
+
+void FakeDevice::enqueue(cuda::Stream stream, std::function<void()> work) {
+  if (stream->device != this) die("a stream of another device");
+  if (stream == capturing_)
+    captured_.push_back(std::move(work));
+  else
+    stream->queue.push_back({.work = std::move(work)});
+}
+
+void FakeDevice::copy_to_device(void* to, const void* from, std::size_t bytes, cuda::Stream stream) {
+  check_device_memory(to, bytes, "copy_to_device");
+  if (within(device_blocks_, from, 1)) die("copy_to_device: from device memory");
+  ++counts_.copies;
+  if (within(pinned_blocks_, from, bytes)) return enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+  no_capture("a copy from memory that is not pinned");
+  const auto* first = static_cast<const std::byte*>(from);
+  enqueue(stream,
+          [to, staged = std::vector<std::byte>(first, first + bytes)] { std::memcpy(to, staged.data(), staged.size()); });
+}
+
+void FakeDevice::copy_to_host(void* to, const void* from, std::size_t bytes, cuda::Stream stream) {
+  check_device_memory(from, bytes, "copy_to_host");
+  if (within(device_blocks_, to, 1)) die("copy_to_host: to device memory");
+  ++counts_.copies;
+  enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+  if (within(pinned_blocks_, to, bytes)) return;
+  no_capture("a copy to memory that is not pinned");
+  run_until([&] { return stream->queue.empty(); });
+}
+
+void FakeDevice::clear(void* memory, std::size_t bytes, cuda::Stream stream) {
+  check_device_memory(memory, bytes, "clear");
+  enqueue(stream, [=] { std::memset(memory, 0, bytes); });
+}
+
+void FakeDevice::record(cuda::Event event, cuda::Stream stream) {
+  no_capture("an event");
+  stream->queue.push_back({FakeOperation::Kind::record, {}, event->state, ++event->state->recorded});
+}
+
+void FakeDevice::wait(cuda::Stream stream, cuda::Event event) {
+  no_capture("a wait");
+  if (event->state->done < event->state->recorded && ++counts_.binding_waits == dropped_wait_) return;
+  stream->queue.push_back({FakeOperation::Kind::wait, {}, event->state, event->state->recorded});
+}
+
+void FakeDevice::synchronize(cuda::Stream stream) {
+  no_capture("waiting for a stream");
+  ++counts_.waits_of_host;
+  run_until([&] { return stream->queue.empty(); });
+  report_failure();
+}
+
+void FakeDevice::synchronize(cuda::Event event) {
+  no_capture("waiting for an event");
+  ++counts_.waits_of_host;
+  run_until([&] { return event->state->done >= event->state->recorded; });
+  report_failure();
+}
+
+// Time passes while the host asks: a few pieces of work, or none.
+bool FakeDevice::done(cuda::Event event) const {
+  auto& self = const_cast<FakeDevice&>(*this);
+  std::uint64_t pieces = self.random_() % 4;
+  self.run_until([&] { return pieces-- == 0; });
+  return event->state->done >= event->state->recorded;
+}
+
+double FakeDevice::seconds_between(cuda::Event begin, cuda::Event end) const {
+  for (cuda::Event event : {begin, end})
+    if (event->state->recorded == 0 || event->state->done < event->state->recorded)
+      throw cuda::Error("made-up device: the time of an event that is not done");
+  return end->state->seconds - begin->state->seconds;
+}
+
+void FakeDevice::begin_capture(cuda::Stream stream) {
+  no_capture("another capture");
+  capturing_ = stream;
+}
+
+cuda::GraphExec FakeDevice::end_capture(cuda::Stream stream) {
+  if (capturing_ != stream) throw cuda::Error("made-up device: the stream is not being captured");
+  capturing_ = nullptr;
+  ++held_;
+  return new CUgraphExec_st{std::exchange(captured_, {})};
+}
+
+void FakeDevice::launch(cuda::GraphExec graph, cuda::Stream stream) {
+  no_capture("a graph");
+  ++counts_.graph_launches;
+  stream->queue.push_back({.work =
+                               [graph] {
+                                 for (const auto& work : graph->work) work();
+                               },
+                           .pieces = static_cast<std::int64_t>(graph->work.size())});
+}
+
+void FakeDevice::destroy(cuda::GraphExec graph) noexcept {
+  --held_;
+  delete graph;
+}
+
+void FakeDevice::run_stream(int index) {
+  auto& queue = streams_.at(static_cast<std::size_t>(index))->queue;
+  open_memory(true);
+  while (!queue.empty() &&
+         (queue.front().kind != FakeOperation::Kind::wait || queue.front().event->done >= queue.front().version)) {
+    FakeOperation operation = std::move(queue.front());
+    queue.pop_front();
+    run(std::move(operation));
+  }
+  open_memory(false);
+}
+
+void FakeDevice::run_until(const std::function<bool()>& reached) {
+  open_memory(true);
+  while (!reached())
+    if (!run_one()) {
+      const bool empty =
+          std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream->queue.empty(); });
+      if (!empty) die("every stream waits for another");
+      break;
+    }
+  open_memory(false);
+}
+
+bool FakeDevice::run_one() {
+  std::vector<double> weights;
+  double total = 0;
+  for (const auto& stream : streams_) {
+    const bool may = !stream->queue.empty() && (stream->queue.front().kind != FakeOperation::Kind::wait ||
+                                                stream->queue.front().event->done >= stream->queue.front().version);
+    weights.push_back(may ? stream->weight : 0);
+    total += weights.back();
+  }
+  if (total == 0) return false;
+  std::discrete_distribution<std::size_t> draw(weights.begin(), weights.end());
+  const std::size_t chosen = draw(random_);
+  auto& queue = streams_[chosen]->queue;
+  FakeOperation operation = std::move(queue.front());
+  queue.pop_front();
+  run(std::move(operation));
+  return true;
+}
+
+void FakeDevice::run(FakeOperation operation) {
+  switch (operation.kind) {
+    case FakeOperation::Kind::work:
+      counts_.work += operation.pieces;
+      seconds_ += kSecondsOfWork * static_cast<double>(operation.pieces);
+      if (failing_work_ > 0 && counts_.work >= failing_work_) failed_ = true;
+      if (!failed_) operation.work();
+      break;
+    case FakeOperation::Kind::record:
+      operation.event->done = operation.version;
+      operation.event->seconds = seconds_;
+      break;
+    case FakeOperation::Kind::wait:
+      break;
+  }
+}
+
+void FakeDevice::report_failure() const {
+  if (failed_) throw cuda::Error("made-up device: an illegal memory access was encountered");
+}
+
+}  // namespace epochbench::test

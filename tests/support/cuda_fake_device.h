@@ -1,0 +1,132 @@
+// A CUDA device made up on the host, to test what a backend does beside its kernels: what it takes and gives back, and the
+// order that its streams and events establish. Work runs late and in a drawn order: only when something waits for it, and
+// among what streams and events allow whatever the seed says, so a missing wait shows as wrong numbers.
+//
+// Device memory is closed (a host that touches it dies) except while work runs, each piece followed by a closed page.
+// Kernels compiled for the CPU come here by their stream (cuda_on_cpu.h's launch hook). Not a model of speed: every piece
+// of work takes a microsecond of a clock that nothing else moves but pass(). One host thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "src/backend/cuda_device.h"
+
+struct CUevent_st {
+  struct State {
+    std::uint64_t recorded = 0, done = 0;  // how often record() was called, and has run
+    double seconds = 0;
+  };
+  std::shared_ptr<State> state = std::make_shared<State>();
+};
+
+namespace epochbench::test {
+
+class FakeDevice;
+struct FakeOperation {
+  enum class Kind : std::uint8_t { work, record, wait };
+  Kind kind = Kind::work;
+  std::function<void()> work = {};
+  std::shared_ptr<CUevent_st::State> event = {};
+  std::uint64_t version = 0;  // of the event
+  std::int64_t pieces = 1;    // of work
+};
+
+}  // namespace epochbench::test
+
+struct CUstream_st {
+  epochbench::test::FakeDevice* device;
+  double weight;  // how likely its work is taken before that of others
+  std::deque<epochbench::test::FakeOperation> queue;
+};
+struct CUgraphExec_st {
+  std::vector<std::function<void()>> work;
+};
+
+namespace epochbench::test {
+
+class FakeDevice final : public cuda::Device {
+ public:
+  explicit FakeDevice(std::uint64_t seed = 0, int compute_capability = 90);
+  ~FakeDevice() override;  // dies where something was not given back
+
+  // Enqueues what a kernel or a library does; within a capture, puts it into the graph.
+  void enqueue(cuda::Stream stream, std::function<void()> work);
+
+  struct Counts {
+    std::int64_t allocations = 0;    // of device or pinned memory, streams, events
+    std::int64_t waits_of_host = 0;  // synchronize()
+    std::int64_t copies = 0, work = 0, graph_launches = 0;
+    std::int64_t binding_waits = 0;  // wait() for an event that was not done
+    bool operator==(const Counts&) const = default;
+  };
+  const Counts& counts() const { return counts_; }
+  std::int64_t held() const { return held_; }  // pieces of memory, streams, events and graphs not given back
+
+  void fail_allocation(std::int64_t n) { failing_allocation_ = counts_.allocations + n; }  // the n-th from now, from 1
+  void fail_work(std::int64_t n) { failing_work_ = counts_.work + n; }  // from then on every synchronize() throws
+  void drop_wait(std::int64_t n) { dropped_wait_ = counts_.binding_waits + n; }
+  void set_memory_bytes(std::int64_t bytes) { memory_bytes_ = bytes; }
+  void pass(double seconds) { seconds_ += seconds; }
+  void run_stream(int index);  // all that may run of the stream that was made so many streams after the first
+  double seconds() const { return seconds_; }
+
+  cuda::DeviceProperties properties() const override { return {"made-up device", compute_capability_, memory_bytes_}; }
+  std::byte* allocate(std::size_t bytes) override;
+  void free(std::byte* memory) noexcept override;
+  std::byte* allocate_pinned(std::size_t bytes) override;
+  void free_pinned(std::byte* memory) noexcept override;
+  cuda::Stream make_stream() override;
+  void destroy(cuda::Stream stream) noexcept override;
+  cuda::Event make_event() override;
+  void destroy(cuda::Event event) noexcept override;
+  void copy_to_device(void* to, const void* from, std::size_t bytes, cuda::Stream stream) override;
+  void copy_to_host(void* to, const void* from, std::size_t bytes, cuda::Stream stream) override;
+  void clear(void* memory, std::size_t bytes, cuda::Stream stream) override;
+  void record(cuda::Event event, cuda::Stream stream) override;
+  void wait(cuda::Stream stream, cuda::Event event) override;
+  void synchronize(cuda::Stream stream) override;
+  void synchronize(cuda::Event event) override;
+  bool done(cuda::Event event) const override;
+  double seconds_between(cuda::Event begin, cuda::Event end) const override;
+  void begin_capture(cuda::Stream stream) override;
+  cuda::GraphExec end_capture(cuda::Stream stream) override;
+  void launch(cuda::GraphExec graph, cuda::Stream stream) override;
+  void destroy(cuda::GraphExec graph) noexcept override;
+
+ private:
+  using Blocks = std::map<std::byte*, std::size_t>;  // address to size
+
+  std::byte* map(std::size_t bytes, Blocks& blocks, bool open);
+  void unmap(std::byte* memory, Blocks& blocks) noexcept;
+  void count_allocation();
+  static bool within(const Blocks& blocks, const void* memory, std::size_t bytes);
+  void check_device_memory(const void* memory, std::size_t bytes, const char* what) const;
+  void open_memory(bool open) const;
+  void no_capture(const char* what) const;
+  void run_until(const std::function<bool()>& reached);
+  bool run_one();  // false: nothing may run
+  void run(FakeOperation operation);
+  void report_failure() const;
+
+  int compute_capability_;
+  std::int64_t memory_bytes_ = std::int64_t{1} << 40;
+  std::mt19937_64 random_;
+  Blocks device_blocks_, pinned_blocks_;
+  std::vector<std::unique_ptr<CUstream_st>> streams_;
+  cuda::Stream capturing_ = nullptr;
+  std::vector<std::function<void()>> captured_;
+  Counts counts_;
+  std::int64_t held_ = 0;
+  std::int64_t failing_allocation_ = 0, failing_work_ = 0, dropped_wait_ = 0;
+  bool failed_ = false;
+  double seconds_ = 0;
+};
+
+}  // namespace epochbench::test
