@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
@@ -45,7 +46,8 @@ class Floats {
 };
 
 // Times `call` in turns with bursts of the machine's fp32 FMA peak, so that what else the machine does weighs on both. Sets
-// the counters FLOP/s and peak_fraction, or bytes/s, as far as flops or bytes are above 0.
+// the counters FLOP/s and peak_fraction, as far as flops are above 0. Where they are not, bytes/s and bandwidth_fraction, of
+// the bandwidth of a triad before and after.
 void time_in_turns(benchmark::State& state, int threads, double flops, double bytes, const std::function<void()>& call);
 
 // Each registers the problem's benchmarks if the operation is its own, and says whether it was.
@@ -54,6 +56,7 @@ bool register_gemm(const Problem& problem, const Options& options);
 bool register_conv2d(const Problem& problem, const Options& options);
 bool register_attention(const Problem& problem, const Options& options);
 bool register_elementwise(const Problem& problem, const Options& options);
+bool register_rows(const Problem& problem, const Options& options);
 
 inline std::string name_of(const Problem& problem, const Options& options, const std::string& direction = "") {
   return std::string(options.kernels->isa) + "/" + std::to_string(options.threads) + "/" + problem.text +

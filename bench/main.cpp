@@ -65,7 +65,7 @@ void register_all(const Arguments& arguments) {
     const std::size_t end = std::min(arguments.shapes.find(',', begin), arguments.shapes.size());
     for (const Problem& problem : read_problems(arguments.shapes.substr(begin, end - begin)))
       if (!register_gemm(problem, options) && !register_conv2d(problem, options) && !register_attention(problem, options) &&
-          !register_elementwise(problem, options))
+          !register_elementwise(problem, options) && !register_rows(problem, options))
         throw std::runtime_error(problem.where + ": '" + problem.operation +
                                  "' is not one of gemm, conv2d, attention, relu, relu_grad, " +
                                  "add, sgd, adamw, bias_add, bias_add_grad, batch_norm, batch_norm_grad");

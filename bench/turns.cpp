@@ -1,4 +1,5 @@
 // Taking turns between a kernel and the machine's peak.
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -14,11 +15,16 @@ constexpr double kTurnSeconds = 0.03;  // of the kernel between two bursts
 constexpr double kBurstSeconds = 0.03;
 // Idle OpenMP threads spin for some milliseconds; a burst beside them would measure half a machine.
 constexpr std::chrono::milliseconds kCalm{10};
+constexpr std::int64_t kTriadBytes = 128 << 20;  // an array, beyond the caches
+constexpr int kTriadPasses = 4;
 
 }  // namespace
 
 void time_in_turns(benchmark::State& state, int threads, double flops, double bytes, const std::function<void()>& call) {
+  const bool memory_bound = flops <= 0 && bytes > 0;
   double seconds = 0, turn = kTurnSeconds, calls = 0, peaks = 0, bursts = 0;
+  double bandwidth = memory_bound ? triad_burst(threads, kTriadBytes, kTriadPasses) : 0;
+  std::this_thread::sleep_for(kCalm);
   for (auto _ : state) {
     if (turn >= kTurnSeconds) {
       turn = 0;
@@ -42,6 +48,11 @@ void time_in_turns(benchmark::State& state, int threads, double flops, double by
     state.counters["peak_fraction"] = flops * calls / seconds / (peaks / bursts);
   }
   if (bytes > 0) state.counters["bytes/s"] = bytes * calls / seconds;
+  if (memory_bound) {
+    std::this_thread::sleep_for(kCalm);
+    bandwidth = std::max(bandwidth, triad_burst(threads, kTriadBytes, kTriadPasses));
+    state.counters["bandwidth_fraction"] = bytes * calls / seconds / bandwidth;
+  }
 }
 
 }  // namespace epochbench::bench

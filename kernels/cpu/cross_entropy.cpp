@@ -20,16 +20,29 @@ float largest(const float* row, std::int64_t classes) {
   return best;
 }
 
-double sum_of_exp(const float* row, float shift, std::int64_t classes) {
-  double total = 0;
+struct SumOfExp {
+  float shift;   // the largest so far
+  double total;  // of exp(x - shift)
+};
+
+// One pass over memory (Milakov and Gimelshein 2018): each chunk is read twice, the second time from the cache.
+SumOfExp sum_of_exp(const float* row, std::int64_t classes) {
+  SumOfExp result{row[0], 0};
   for (std::int64_t begin = 0; begin < classes; begin += kChunk) {
-    const std::int64_t end = min_of(begin + kChunk, classes);
+    const std::int64_t count = min_of(kChunk, classes - begin);
+    const float* chunk = row + begin;
+    const float best = largest(chunk, count);
+    if (!(best <= result.shift)) {  // a NaN goes on
+      result.total *= __builtin_exp(static_cast<double>(result.shift) - best);
+      result.shift = best;
+    }
+    const float shift = result.shift;
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t c = begin; c < end; ++c) sum += exp_of_nonpositive(row[c] - shift);
-    total += sum;
+    for (std::int64_t c = 0; c < count; ++c) sum += exp_of_nonpositive(chunk[c] - shift);
+    result.total += sum;
   }
-  return total;
+  return result;
 }
 
 void softmax_times(float* out, const float* row, float log_sum, float weight, std::int64_t classes) {
@@ -84,8 +97,8 @@ void cross_entropy(float* loss, float* log_sum_exp, const float* logits, const s
     double total = 0;
     for (std::int64_t r = part.begin; r < part.end; ++r) {
       const float* row = logits + r * classes;
-      const float shift = largest(row, classes);
-      const double log_sum = __builtin_log(sum_of_exp(row, shift, classes));
+      const auto [shift, exponentials] = sum_of_exp(row, classes);
+      const double log_sum = __builtin_log(exponentials);
       if (log_sum_exp != nullptr) log_sum_exp[r] = static_cast<float>(shift + log_sum);
       if (labels[r] >= 0) total += log_sum + (static_cast<double>(shift) - row[labels[r]]);
     }
