@@ -122,7 +122,9 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.dataset = open_data(spec, workload);
   prepared.samples_per_epoch = samples_per_epoch(spec, *prepared.dataset);
   const DeviceInfo device = backend->device();
-  prepared.device = {device.backend, device.name, device.threads, device.isa};
+  prepared.device = {device.backend, device.name, std::nullopt, std::nullopt};
+  if (device.threads > 0) prepared.device.threads = device.threads;
+  if (!device.isa.empty()) prepared.device.isa = device.isa;
   prepared.entry = spec.mode == "forward" ? Entry::forward : Entry::train;
   prepared.evaluates = prepared.entry == Entry::train && prepared.dataset->samples(Split::test) > 0;
   const SampleSpec sample = workload.model.family->sample(workload.config);
