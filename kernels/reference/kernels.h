@@ -77,9 +77,23 @@ void attention_grad(float* dq, float* dk, float* dv, const float* dy, const floa
                     const float* y, const float* log_sum_exp, const std::int32_t* step, const AttentionShape& shape,
                     const Dropout& dropout);
 
+// n elements of one type as another, rounded to nearest even; what is too large for f16 becomes infinite.
+void cast(void* y, const void* x, Element to, Element from, std::int64_t n);
+void round_to_tf32(float* y, const float* x, std::int64_t n);  // to 10 bits of mantissa, to nearest even; y may be x
+
 void sgd(const SgdTensor* tensors, int count, const float* learning_rate, const SgdNumbers& numbers);
 // step [1]: the number of finished steps before this one; bias correction uses step + 1.
 void adamw(const AdamwTensor* tensors, int count, const float* learning_rate, const std::int32_t* step,
            const AdamwNumbers& numbers);
+
+bool all_finite(const void* gradient, Element element, std::int64_t n);
+struct LossScaleNumbers {
+  double growth, backoff;
+  std::int64_t growth_interval;  // finite steps in a row until the scale grows
+  double smallest, largest;      // the scale stays between the two
+};
+// After a step; all but finite are updated. finite_steps starts again where the scale moves.
+void update_loss_scale(float* scale, std::int32_t* finite_steps, std::int32_t* skipped_steps, const std::int32_t* finite,
+                       const LossScaleNumbers& numbers);
 
 }  // namespace epochbench::reference

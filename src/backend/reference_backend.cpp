@@ -1,9 +1,11 @@
-// The reference backend: the graph without fusion, on the naive double-accumulating kernels. The oracle of the tests.
+// The reference backend: the graph without fusion, in every precision, on the naive double-accumulating kernels, which round
+// where the graph has a 16-bit value or a tf32 product and nowhere else. The oracle of the tests.
 #include <stdexcept>
 
 #include "kernels/reference/kernels.h"
 #include "src/backend/host_executable.h"
 #include "src/backend/kernel_shapes.h"
+#include "src/backend/reference_operands.h"
 
 namespace epochbench {
 namespace {
@@ -15,9 +17,61 @@ const AttributesType& attributes(const Node& node) {
   return std::get<AttributesType>(node.attributes);
 }
 
-HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& memory, std::uint64_t seed) {
-  namespace k = reference;
+// `update` takes one parameter's tensor, whose gradient is in float and no longer scaled, the learning rate and how many
+// updates there were before.
+template <typename Tensor, typename Update>
+HostStep optimizer_step(const Graph& graph, const Node& node, const ValueMemory& memory, std::vector<Tensor> tensors,
+                        Update update) {
+  const OptimizerLayout layout = optimizer_layout(node);
+  std::vector<Element> elements;  // of the gradients
+  for (int i = 0; i < layout.parameters; ++i) {
+    const int gradient = layout.first + i * layout.group + OptimizerLayout::kGradient;
+    elements.push_back(element_of(graph.desc(node.inputs[static_cast<std::size_t>(gradient)]).dtype));
+  }
   const ValueMemory* m = &memory;
+  auto input = [in = node.inputs](int index) { return in[static_cast<std::size_t>(index)]; };
+  return [=, tensors = std::move(tensors)] {
+    if (layout.finite >= 0 && *m->get<std::int32_t>(input(layout.finite)) == 0) return;
+    const float scale = layout.loss_scale >= 0 ? *m->get(input(layout.loss_scale)) : 1;
+    std::int32_t updates = layout.step >= 0 ? *m->get<std::int32_t>(input(layout.step)) : 0;
+    if (layout.skipped_steps >= 0) updates -= *m->get<std::int32_t>(input(layout.skipped_steps));
+    std::vector<float> gradient;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      Tensor tensor = tensors[i];
+      gradient.resize(static_cast<std::size_t>(tensor.n));
+      reference::cast(gradient.data(), tensor.gradient, Element::f32, elements[i], tensor.n);
+      for (float& value : gradient) value /= scale;
+      tensor.gradient = gradient.data();
+      update(tensor, *m->get(input(layout.learning_rate)), updates);
+    }
+  };
+}
+
+HostStep all_finite_step(const Graph& graph, const Node& node, const ValueMemory& memory) {
+  std::vector<TensorDesc> descs;
+  for (ValueId id : node.inputs) descs.push_back(graph.desc(id));
+  return [=, m = &memory, in = node.inputs, out = node.outputs[0]] {
+    bool finite = true;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      finite = finite && reference::all_finite(m->get(in[i]), element_of(descs[i].dtype), descs[i].elements());
+    *m->get<std::int32_t>(out) = finite;
+  };
+}
+
+HostStep cast_step(const Graph& graph, const Node& node, const ValueMemory& memory) {
+  std::vector<TensorDesc> descs;
+  for (ValueId id : node.inputs) descs.push_back(graph.desc(id));
+  const Element to = element_of(attributes<CastAttributes>(node).to);
+  return [=, m = &memory, in = node.inputs, out = node.outputs] {
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (m->get(out[i]) != nullptr)
+        reference::cast(m->get(out[i]), m->get(in[i]), to, element_of(descs[i].dtype), descs[i].elements());
+  };
+}
+
+// The kernel alone, on operands in float.
+HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr<ReferenceOperands>& m, std::uint64_t seed) {
+  namespace k = reference;
   const std::vector<ValueId> in = node.inputs, out = node.outputs;
   const TensorDesc first = graph.desc(in[0]);
   const std::int64_t n = first.elements();
@@ -76,7 +130,10 @@ HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& m
       };
     case Op::cross_entropy_grad:
       return [=, rows = rows, channels = channels, mean = attributes<CrossEntropyAttributes>(node).mean] {
-        k::cross_entropy_grad(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), m->get(in[2]), rows, channels, mean);
+        float* dlogits = m->get(out[0]);
+        k::cross_entropy_grad(dlogits, m->get(in[0]), m->get<std::int32_t>(in[1]), m->get(in[2]), rows, channels, mean);
+        const float scale = in.size() > 3 ? *m->get(in[3]) : 1;
+        for (std::int64_t i = 0; i < n; ++i) dlogits[i] *= scale;
       };
     case Op::count_correct:
       return [=, rows = rows, channels = channels] {
@@ -135,21 +192,19 @@ HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& m
         k::attention_grad(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(in[0]), m->get(in[1]), m->get(in[2]),
                           m->get(in[3]), m->get(in[4]), m->get(in[5]), m->get<std::int32_t>(in[6]), s, dropout);
       };
-    case Op::sgd:
-      return [=, tensors = sgd_tensors(graph, node, memory), a = attributes<SgdAttributes>(node)] {
-        k::sgd(tensors.data(), static_cast<int>(tensors.size()), m->get(in[0]), {a.momentum, a.weight_decay});
-      };
-    case Op::adamw:
-      return [=, tensors = adamw_tensors(graph, node, memory), a = attributes<AdamwAttributes>(node)] {
-        k::adamw(tensors.data(), static_cast<int>(tensors.size()), m->get(in[0]), m->get<std::int32_t>(in[1]),
-                 {a.beta1, a.beta2, a.epsilon});
-      };
     case Op::increment:
       return [=] { ++*m->get<std::int32_t>(out[0]); };
+    case Op::update_loss_scale:
+      return [=, a = attributes<LossScaleAttributes>(node)] {
+        k::update_loss_scale(m->get(out[0]), m->get<std::int32_t>(out[1]), m->get<std::int32_t>(out[2]),
+                             m->get<std::int32_t>(in[0]),
+                             {a.growth, a.backoff, a.growth_interval, kSmallestLossScale, kLargestLossScale});
+      };
+    case Op::sgd:
+    case Op::adamw:
     case Op::cast:
     case Op::all_finite:
-    case Op::update_loss_scale:
-      break;
+      break;  // of many tensors of any type: compile_node()
     case Op::linear:
     case Op::linear_grad_weight:
     case Op::conv2d_bias:
@@ -159,6 +214,36 @@ HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& m
       throw std::invalid_argument(std::string(name(node.op)) + ": " + kNoComposites);
   }
   throw std::logic_error("op without a reference kernel");
+}
+
+HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& memory, std::uint64_t seed) {
+  switch (node.op) {
+    case Op::sgd:
+      return optimizer_step(graph, node, memory, sgd_tensors(graph, node, memory),
+                            [a = attributes<SgdAttributes>(node)](const SgdTensor& tensor, float rate, std::int32_t) {
+                              reference::sgd(&tensor, 1, &rate, {a.momentum, a.weight_decay});
+                            });
+    case Op::adamw:
+      return optimizer_step(
+          graph, node, memory, adamw_tensors(graph, node, memory),
+          [a = attributes<AdamwAttributes>(node)](const AdamwTensor& tensor, float rate, std::int32_t updates) {
+            reference::adamw(&tensor, 1, &rate, &updates, {a.beta1, a.beta2, a.epsilon});
+          });
+    case Op::cast:
+      return cast_step(graph, node, memory);
+    case Op::all_finite:
+      return all_finite_step(graph, node, memory);
+    default: {
+      const auto operands = std::make_shared<ReferenceOperands>(graph, node, memory);
+      const HostStep kernel = kernel_step(graph, node, operands, seed);
+      if (!kernel || !operands->converts()) return kernel;
+      return [=] {
+        operands->load();
+        kernel();
+        operands->store();
+      };
+    }
+  }
 }
 
 class ReferenceBackend final : public Backend {

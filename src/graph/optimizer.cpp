@@ -38,20 +38,42 @@ ValueId add_state(Graph& graph, const Parameter& parameter, const char* what) {
   return graph.add_variable({parameter.name + "." + what, parameter.desc, VariableRole::optimizer, {}});
 }
 
+ValueId add_counter(Graph& graph, const char* name) {
+  return graph.add_variable({name, {{1}, DType::i32}, VariableRole::control, {}});
+}
+
+constexpr double kFirstLossScale = 65536;  // as PyTorch's GradScaler: large, as too large a scale costs a few skipped steps
+
 }  // namespace
 
-void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::vector<ValueId>& gradients) {
+ValueId add_loss_scale(Graph& graph) {
+  return graph.add_variable(
+      {"loss_scale", {{1}, DType::f32}, VariableRole::control, {Initializer::Kind::constant, kFirstLossScale}});
+}
+
+void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::vector<ValueId>& gradients, ValueId loss_scale) {
   const std::vector<Parameter> parameters = parameters_of(graph, gradients);
+  const bool scaled = loss_scale != kNoValue;
   const ValueId learning_rate = graph.add_variable(
       {"learning_rate", {{1}, DType::f32}, VariableRole::control, {Initializer::Kind::constant, optimizer.learning_rate}});
-  const ValueId step = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
+  const ValueId step = add_counter(graph, "step");
+  ValueId finite = kNoValue, finite_steps = kNoValue, skipped_steps = kNoValue;
+  if (scaled) {
+    std::vector<ValueId> all;
+    for (const Parameter& p : parameters) all.push_back(p.gradient);
+    finite = graph.add_node(Op::all_finite, {}, all, "finite")[0];
+    finite_steps = add_counter(graph, "finite_steps");
+    skipped_steps = add_counter(graph, "skipped_steps");
+  }
   if (optimizer.kind == OptimizerSpec::Kind::sgd) {
     std::vector<ValueId> inputs{learning_rate};
+    if (scaled) inputs.insert(inputs.end(), {loss_scale, finite});
     for (const Parameter& p : parameters) inputs.insert(inputs.end(), {p.value, p.gradient, add_state(graph, p, "velocity")});
-    graph.add_node(Op::sgd, SgdAttributes{optimizer.momentum, optimizer.weight_decay}, inputs, "optimizer");
+    graph.add_node(Op::sgd, SgdAttributes{optimizer.momentum, optimizer.weight_decay, scaled}, inputs, "optimizer");
   } else {
     std::vector<ValueId> inputs{learning_rate, step};
-    AdamwAttributes attributes{optimizer.beta1, optimizer.beta2, optimizer.epsilon, {}};
+    if (scaled) inputs.insert(inputs.end(), {loss_scale, finite, skipped_steps});
+    AdamwAttributes attributes{optimizer.beta1, optimizer.beta2, optimizer.epsilon, {}, scaled};
     for (const Parameter& p : parameters) {
       inputs.insert(inputs.end(), {p.value, p.gradient, add_state(graph, p, "moment1"), add_state(graph, p, "moment2")});
       const bool decays = optimizer.decay_one_dimensional || p.desc.shape.size() >= 2;
@@ -59,6 +81,9 @@ void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::v
     }
     graph.add_node(Op::adamw, attributes, inputs, "optimizer");
   }
+  if (scaled)
+    graph.add_node(Op::update_loss_scale, LossScaleAttributes{}, {finite, loss_scale, finite_steps, skipped_steps},
+                   "loss_scale");
   graph.add_node(Op::increment, {}, {step}, "step");
 }
 

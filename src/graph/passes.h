@@ -5,9 +5,17 @@
 #include <vector>
 
 #include "epochbench/model.h"
+#include "epochbench/precision.h"
 #include "epochbench/program.h"
 
 namespace epochbench {
+
+// The same forward graph in this precision: tf32 marks products, bf16 and fp16 make a graph of 16-bit values, with casts in
+// front. Names, ordinals and outputs stay. fp16 needs a loss scale as well.
+Graph with_precision(const Graph& forward, Precision precision);
+
+// Adds the variable "loss_scale" f32 [1] for the two passes below; it starts at 65536.
+ValueId add_loss_scale(Graph& graph);
 
 // Reverse-mode differentiation (Griewank and Walther, "Evaluating Derivatives"), graph to graph: appends the nodes that
 // compute the gradient of `loss` with respect to every parameter. Returns the gradients by variable index; kNoValue for
@@ -17,8 +25,10 @@ namespace epochbench {
 std::vector<ValueId> append_gradient(Graph& graph, ValueId loss, ValueId loss_scale = kNoValue);
 
 // Appends one optimizer node over all parameters with their state, and the step counter. Adds the variables
-// "learning_rate" f32 [1] and "step" i32 [1].
-void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::vector<ValueId>& gradients);
+// "learning_rate" f32 [1] and "step" i32 [1]. Where the gradients are those of a scaled loss, also what divides by the scale,
+// skips steps that are not finite and moves the scale, with the variables "finite_steps" and "skipped_steps" i32 [1].
+void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::vector<ValueId>& gradients,
+                      ValueId loss_scale = kNoValue);
 
 // Replaces groups of nodes by the composites that `has` accepts. Values keep their ids; what only lay between the parts of
 // a composite is no longer computed.

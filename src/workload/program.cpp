@@ -26,8 +26,9 @@ Graph forward_graph(const WorkloadSpec& workload, Entry entry) {
   return graph;
 }
 
-void append_training(Graph& graph, const OptimizerSpec& optimizer) {
-  append_optimizer(graph, optimizer, append_gradient(graph, graph.output("loss")));
+void append_training(Graph& graph, const OptimizerSpec& optimizer, Precision precision) {
+  const ValueId loss_scale = precision == Precision::fp16 ? add_loss_scale(graph) : kNoValue;
+  append_optimizer(graph, optimizer, append_gradient(graph, graph.output("loss"), loss_scale), loss_scale);
 }
 
 double total_flops(const Graph& graph) {
@@ -61,7 +62,7 @@ Counts count(const WorkloadSpec& workload) {
   counts.forward_flops_per_sample = total_flops(graph) / batch;
   counts.fingerprint =
       fingerprint(graph, workload.optimizer.to_string() + "\nbatch " + std::to_string(workload.config.batch) + "\n");
-  append_training(graph, workload.optimizer);
+  append_training(graph, workload.optimizer, Precision::fp32);
   counts.train_flops_per_sample = total_flops(graph) / batch;
   return counts;
 }
@@ -70,11 +71,12 @@ std::vector<Entry> entries_of_mode(const std::string& mode) {
   return mode == "forward" ? std::vector<Entry>{Entry::forward} : std::vector<Entry>{Entry::train, Entry::evaluate};
 }
 
-Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries) {
+Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
+                     Precision precision) {
   Program program;
   for (Entry entry : entries) {
-    Graph graph = forward_graph(workload, entry);
-    if (entry == Entry::train) append_training(graph, workload.optimizer);
+    Graph graph = with_precision(forward_graph(workload, entry), precision);
+    if (entry == Entry::train) append_training(graph, workload.optimizer, precision);
     fuse(graph, [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); });
     for (const Node& node : graph.nodes)
       if (const auto reason = backend.unsupported(graph, node))

@@ -9,6 +9,7 @@
 #include "epochbench/backend.h"
 #include "epochbench/dataset.h"
 #include "epochbench/model.h"
+#include "epochbench/precision.h"
 #include "epochbench/program.h"
 #include "epochbench/result.h"
 #include "src/measure/case.h"
@@ -42,7 +43,8 @@ void check_files(const CaseSpec& spec);
 std::vector<Entry> entries_of_mode(const std::string& mode);
 
 // These entries through all passes, for this backend. Errors: GraphError, also for a node that the backend cannot run.
-Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries);
+Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
+                     Precision precision = Precision::fp32);
 
 // The model's parameters and statistics.
 std::vector<Variable> model_variables(const WorkloadSpec& workload);

@@ -1,0 +1,34 @@
+// Dynamic loss scaling (Micikevicius et al. 2018, "Mixed Precision Training").
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "kernels/reference/kernels.h"
+
+namespace epochbench::reference {
+
+bool all_finite(const void* gradient, Element element, std::int64_t n) {
+  const std::int64_t bytes = element == Element::f32 ? 4 : 2;
+  for (std::int64_t i = 0; i < n; ++i) {
+    float value;
+    cast(&value, static_cast<const std::byte*>(gradient) + i * bytes, Element::f32, element, 1);
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+void update_loss_scale(float* scale, std::int32_t* finite_steps, std::int32_t* skipped_steps, const std::int32_t* finite,
+                       const LossScaleNumbers& numbers) {
+  double next = *scale;
+  if (*finite == 0) {
+    next *= numbers.backoff;
+    *finite_steps = 0;
+    ++*skipped_steps;
+  } else if (++*finite_steps >= numbers.growth_interval) {
+    next *= numbers.growth;
+    *finite_steps = 0;
+  }
+  *scale = static_cast<float>(std::clamp(next, numbers.smallest, numbers.largest));
+}
+
+}  // namespace epochbench::reference
