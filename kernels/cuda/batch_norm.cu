@@ -1,0 +1,449 @@
+// Batch normalisation over rows: a launch for the statistics, one that makes coefficients of them, one that normalises; the
+// gradient likewise.
+//
+// Statistics: a thread sums deviations from a pivot, the mean of its first rows, and their squares. Means are kept as pivot +
+// offset and merged by the formula of Chan, Golub and LeVeque (1983), so a mean far larger than the deviation costs no
+// accuracy. With r rows in the pivot and n in all, the squares about the pivot are at most 1 + n / r times those about the
+// mean, and only where outliers meet in the pivot.
+#include "kernels/cuda/row_strips.cuh"
+
+namespace epochbench::cuda {
+namespace {
+
+// Rows in flight a thread. Of one tensor, 4 x 16 bytes x 768 threads are 48 KB a multiprocessor, twice what hides the latency
+// of memory; two rows of two tensors are as much.
+constexpr int kRows = 4, kReducedRows = 2;  // reduced: of the gradient's sums
+constexpr int kBlocksThatWrite = 2;         // blocks at once of a launch that writes: coefficients take up to 128 registers
+constexpr int kFinalThreads = 256;
+
+// ---- Statistics ----
+
+// Of some rows of a channel: the mean is pivot + offset; deviations: the sum of squared ones.
+struct Moments {
+  float pivot = 0, offset = 0, deviations = 0;
+};
+// a, of n_a rows, becomes that of n_a + n_b. The second may be none, and both.
+__device__ inline void merge(Moments& a, float n_a, const Moments& b, float n_b) {
+  if (n_b == 0) return;
+  const float delta = (b.pivot - a.pivot) + (b.offset - a.offset), share = n_b / (n_a + n_b);
+  a.offset += delta * share;
+  a.deviations += b.deviations + delta * delta * (n_a * share);
+}
+__device__ inline Moments from_lane_below(const Moments& m, int offset) {
+  return {__shfl_down_sync(kAllLanes, m.pivot, static_cast<unsigned>(offset)),
+          __shfl_down_sync(kAllLanes, m.offset, static_cast<unsigned>(offset)),
+          __shfl_down_sync(kAllLanes, m.deviations, static_cast<unsigned>(offset))};
+}
+
+// partials [row_blocks, 3, channels]: pivot, offset, deviations.
+template <typename T, int kSize>
+__global__ void __launch_bounds__(kStripThreads, kStripBlocks) moments_kernel(float* partials, const T* x, Strips strips) {
+  const StripPlace<kSize> place = strip_place<kSize>(strips);
+  float pivot[kSize] = {}, sum[kSize] = {}, squares[kSize] = {};
+  int rows = 0;
+  for_each_chunk<kSize, kRows, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
+    Words<T, kSize> packs[kRows] = {};
+    load_rows(packs, x, first, step, count);
+    if (rows == 0 && count > 0)
+      for (int i = 0; i < kSize; ++i) {
+        float total = 0;
+        for (int r = 0; r < kRows; ++r) total += r < count ? element(packs[r], i) : 0;
+        pivot[i] = total / static_cast<float>(count);
+      }
+    rows += count;
+    for (int i = 0; i < kSize; ++i) {
+      float of_rows = 0, squares_of_rows = 0;
+      for (int r = 0; r < kRows; ++r) {
+        const float d = r < count ? element(packs[r], i) - pivot[i] : 0;
+        of_rows += d;
+        squares_of_rows += d * d;
+      }
+      sum[i] += of_rows;
+      squares[i] += squares_of_rows;
+    }
+  });
+
+  Moments moments[kSize];
+  for (int i = 0; i < kSize; ++i) {
+    const float offset = rows > 0 ? sum[i] / static_cast<float>(rows) : 0, spread = squares[i] - sum[i] * offset;
+    moments[i] = {pivot[i], offset, spread < 0 ? 0 : spread};
+  }
+  float n = static_cast<float>(rows);
+  for (int offset = kWarp / 2; offset >= strips.width; offset /= 2) {
+    const float n_below = __shfl_down_sync(kAllLanes, n, static_cast<unsigned>(offset));
+    for (int i = 0; i < kSize; ++i) {
+      const Moments below = from_lane_below(moments[i], offset);
+      merge(moments[i], n, below, n_below);
+    }
+    n += n_below;
+  }
+
+  constexpr int kWarps = kStripThreads / kWarp, kTile = kStripWidth * kSize;
+  SHARED_ARRAY(float, of_warps, kWarps * 3 * kTile);
+  SHARED_ARRAY(float, rows_of_warps, kWarps* kStripWidth);
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp, width = strips.width;
+  if (lane < width) {
+    float* mine = of_warps + warp * 3 * kTile + lane * kSize;
+    for (int i = 0; i < kSize; ++i) {
+      mine[i] = moments[i].pivot;
+      mine[kTile + i] = moments[i].offset;
+      mine[2 * kTile + i] = moments[i].deviations;
+    }
+    rows_of_warps[warp * kStripWidth + lane] = n;
+  }
+  __syncthreads();
+  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * width * kSize + thread;
+  if (thread >= width * kSize || channel >= strips.channels) return;
+  Moments total;
+  float n_total = 0;
+  for (int w = 0; w < kWarps; ++w) {
+    const float* of_warp = of_warps + w * 3 * kTile + thread;
+    const float n_warp = rows_of_warps[w * kStripWidth + thread / kSize];
+    const Moments next = {of_warp[0], of_warp[kTile], of_warp[2 * kTile]};
+    if (w == 0)
+      total = next;
+    else
+      merge(total, n_total, next, n_warp);
+    n_total += n_warp;
+  }
+  float* out = partials + static_cast<std::int64_t>(blockIdx.y) * 3 * strips.channels + channel;
+  out[0] = total.pivot;
+  out[strips.channels] = total.offset;
+  out[2 * strips.channels] = total.deviations;
+}
+
+struct Statistics {  // what a training step keeps; each may be null
+  float *mean, *inv_std, *running_mean, *running_variance;
+};
+
+// coefficients [3, channels]: y = (x - center) * slope + offset. A warp a channel.
+__global__ void __launch_bounds__(kFinalThreads)
+    finish_moments_kernel(float* coefficients, Statistics to, const float* partials, const float* scale, const float* bias,
+                          double epsilon, double momentum, Strips strips) {
+  const std::int64_t channels = strips.channels;
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kFinalThreads / kWarp) + threadIdx.x / kWarp;
+  if (c >= channels) return;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  Moments moments;
+  float n = 0;
+  for (std::int64_t b = lane; b < strips.row_blocks; b += kWarp) {
+    const float* from = partials + b * 3 * channels + c;
+    const Moments next = {from[0], from[channels], from[2 * channels]};
+    const float n_next = static_cast<float>(rows_of_block(strips, b));
+    if (b == lane)
+      moments = next;
+    else
+      merge(moments, n, next, n_next);
+    n += n_next;
+  }
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+    const float n_below = __shfl_down_sync(kAllLanes, n, static_cast<unsigned>(offset));
+    const Moments below = from_lane_below(moments, offset);
+    merge(moments, n, below, n_below);
+    n += n_below;
+  }
+  if (lane != 0) return;
+  const double rows = static_cast<double>(strips.rows), mean = static_cast<double>(moments.pivot) + moments.offset;
+  const double inverse = 1 / sqrt(moments.deviations / rows + epsilon), slope = inverse * scale[c];
+  const float center = static_cast<float>(mean);
+  coefficients[c] = center;
+  coefficients[channels + c] = static_cast<float>(slope);
+  coefficients[2 * channels + c] = static_cast<float>(bias[c] + (center - mean) * slope);  // center is mean, but rounded
+  if (to.mean != nullptr) to.mean[c] = center;
+  if (to.inv_std != nullptr) to.inv_std[c] = static_cast<float>(inverse);
+  if (to.running_mean != nullptr)
+    to.running_mean[c] = static_cast<float>((1 - momentum) * to.running_mean[c] + momentum * mean);
+  if (to.running_variance != nullptr) {
+    const double unbiased = rows > 1 ? moments.deviations / (rows - 1) : 0;
+    to.running_variance[c] = static_cast<float>((1 - momentum) * to.running_variance[c] + momentum * unbiased);
+  }
+}
+
+// ---- y = relu?((x - center) * slope + offset [+ shortcut]) ----
+
+// Coefficients by channel: made by finish_moments_kernel (variance null), or those of inference.
+struct Normaliser {
+  const float *center, *slope, *offset, *variance;
+  float epsilon;
+  __device__ float slope_of(std::int64_t c) const {
+    return variance == nullptr ? slope[c] : slope[c] / sqrtf(variance[c] + epsilon);
+  }
+};
+
+__device__ inline float normalised(float x, float center, float slope, float offset, float shortcut, bool relu) {
+  const float value = (x - center) * slope + offset + shortcut;
+  return relu && value < 0 ? 0 : value;
+}
+
+template <typename T, int kSize>
+__global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
+    normalise_kernel(T* y, std::uint8_t* mask, const T* x, Normaliser by, const T* shortcut, bool relu, Strips strips) {
+  const StripPlace<kSize> place = strip_place<kSize>(strips);
+  float center[kSize] = {}, slope[kSize] = {}, offset[kSize] = {};
+  if (place.active)
+    for (int i = 0; i < kSize; ++i) {
+      center[i] = by.center[place.channel + i];
+      slope[i] = by.slope_of(place.channel + i);
+      offset[i] = by.offset[place.channel + i];
+    }
+  for_each_chunk<kSize, kRows, true>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
+    Words<T, kSize> packs[kRows], added[kRows] = {};
+    load_rows(packs, x, first, step, count);
+    if (shortcut != nullptr) load_rows(added, shortcut, first, step, count);
+    unsigned above[kRows] = {};
+    for (int r = 0; r < kRows; ++r) {
+      if (r >= count) continue;
+      float values[kSize];
+      for (int i = 0; i < kSize; ++i)
+        values[i] = normalised(element(packs[r], i), center[i], slope[i], offset[i], element(added[r], i), relu);
+      packs[r] = to_words<T>(values);
+      store_words(y + first + r * step, packs[r]);
+      for (int i = 0; i < kSize; ++i) above[r] |= (element(packs[r], i) > 0 ? 1u : 0u) << i;
+    }
+    if (mask == nullptr) return;
+    // Bytes of the little-endian words. Strips of 4 elements: two neighbours, which lie in one row, share a byte.
+    for (int r = 0; r < kRows; ++r) {
+      if constexpr (kSize == 4) above[r] |= __shfl_down_sync(kAllLanes, above[r], 1) << 4;
+      if (r < count && (kSize == 8 || threadIdx.x % 2 == 0)) mask[(first + r * step) / 8] = static_cast<std::uint8_t>(above[r]);
+    }
+  });
+}
+
+// For rows that are not aligned: an element a thread, and a word of the mask a warp.
+constexpr int kElementThreads = 256;
+template <typename T>
+__global__ void __launch_bounds__(kElementThreads)
+    normalise_elements_kernel(T* y, std::uint32_t* mask, const T* x, Normaliser by, const T* shortcut, bool relu,
+                              std::int64_t n, std::int64_t channels) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kElementThreads + threadIdx.x;
+  bool above = false;
+  if (i < n) {
+    const std::int64_t c = i % channels;
+    const float added = shortcut != nullptr ? to_float(shortcut[i]) : 0;
+    y[i] = from_float<T>(normalised(to_float(x[i]), by.center[c], by.slope_of(c), by.offset[c], added, relu));
+    above = to_float(y[i]) > 0;
+  }
+  const unsigned word = __ballot_sync(kAllLanes, above);
+  if (mask != nullptr && i < n && i % kWarp == 0) mask[i / kWarp] = word;
+}
+
+void normalise(void* y, std::uint32_t* mask, const void* x, const Normaliser& by, const void* shortcut, std::int64_t rows,
+               std::int64_t channels, bool relu, Element element, Stream stream) {
+  with_pack(element, channels, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    if constexpr (size() > 1) {
+      if (mask == nullptr || channels % 8 == 0) {
+        const Strips strips = strips_of(rows, channels, size(), kRows, kWritingBlocks);
+        launch(normalise_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, static_cast<T*>(y),
+               reinterpret_cast<std::uint8_t*>(mask), static_cast<const T*>(x), by, static_cast<const T*>(shortcut), relu,
+               strips);
+        return;
+      }
+    }
+    const std::int64_t n = rows * channels;
+    launch(normalise_elements_kernel<T>, dim3(static_cast<unsigned>(ceil_div(n, kElementThreads))), dim3(kElementThreads), 0,
+           stream, static_cast<T*>(y), mask, static_cast<const T*>(x), by, static_cast<const T*>(shortcut), relu, n, channels);
+  });
+}
+
+// ---- Gradient ----
+
+// What comes in: (dy [+ dy2]) where y was above 0, rounded as a tensor between two nodes would be.
+template <typename T>
+struct Upstream {
+  const T *dy, *dy2;
+  const std::uint8_t* mask;
+  const T* y;
+};
+// g[r] = row r of `count`.
+template <typename T, int kSize, int kCount>
+__device__ inline void load_upstream(Words<T, kSize> (&g)[kCount], const Upstream<T>& from, std::int64_t first,
+                                     std::int64_t step, int count) {
+  load_rows(g, from.dy, first, step, count);
+  Words<T, kSize> second[kCount];
+  if (from.dy2 != nullptr) load_rows(second, from.dy2, first, step, count);
+  unsigned above[kCount];
+  for (int r = 0; r < kCount; ++r) above[r] = ~0u;
+  if (from.mask != nullptr) {
+    for (int r = 0; r < kCount; ++r)
+      if (r < count) above[r] = static_cast<unsigned>(from.mask[(first + r * step) / 8]) >> (first + r * step) % 8;
+  } else if (from.y != nullptr) {
+    Words<T, kSize> y[kCount];
+    load_rows(y, from.y, first, step, count);
+    for (int r = 0; r < kCount; ++r)
+      if (r < count)
+        for (int i = 0; i < kSize; ++i) above[r] ^= (element(y[r], i) > 0 ? 0u : 1u) << i;
+  }
+  for (int r = 0; r < kCount; ++r) {
+    if (r >= count) continue;
+    float values[kSize];
+    for (int i = 0; i < kSize; ++i) {
+      const float sum = from.dy2 != nullptr ? element(g[r], i) + element(second[r], i) : element(g[r], i);
+      values[i] = (above[r] >> i & 1) != 0 ? sum : 0;
+    }
+    g[r] = to_words<T>(values);
+  }
+}
+
+// partials [row_blocks, 2, channels]: sums of g and of g * (x - mean). dz (or null) = g.
+template <typename T, int kSize>
+__global__ void __launch_bounds__(kStripThreads, kStripBlocks)
+    gradient_sums_kernel(float* partials, T* dz, Upstream<T> from, const T* x, const float* mean, Strips strips) {
+  const StripPlace<kSize> place = strip_place<kSize>(strips);
+  float center[kSize] = {}, sum[kSize] = {}, product[kSize] = {};
+  if (place.active)
+    for (int i = 0; i < kSize; ++i) center[i] = mean[place.channel + i];
+  for_each_chunk<kSize, kReducedRows, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
+    Words<T, kSize> g[kReducedRows] = {}, packs[kReducedRows] = {};
+    load_rows(packs, x, first, step, count);
+    load_upstream(g, from, first, step, count);
+    if (dz != nullptr)
+      for (int r = 0; r < kReducedRows; ++r)
+        if (r < count) store_words(dz + first + r * step, g[r]);
+    for (int i = 0; i < kSize; ++i) {
+      float of_rows = 0, products_of_rows = 0;
+      for (int r = 0; r < kReducedRows; ++r) {
+        if (r >= count) continue;
+        const float value = element(g[r], i);
+        of_rows += value;
+        products_of_rows += value * (element(packs[r], i) - center[i]);
+      }
+      sum[i] += of_rows;
+      product[i] += products_of_rows;
+    }
+  });
+  for (int offset = kWarp / 2; offset >= strips.width; offset /= 2)
+    for (int i = 0; i < kSize; ++i) {
+      sum[i] += __shfl_down_sync(kAllLanes, sum[i], static_cast<unsigned>(offset));
+      product[i] += __shfl_down_sync(kAllLanes, product[i], static_cast<unsigned>(offset));
+    }
+
+  constexpr int kWarps = kStripThreads / kWarp, kTile = kStripWidth * kSize;
+  SHARED_ARRAY(float, of_warps, kWarps * 2 * kTile);
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp, width = strips.width;
+  if (lane < width)
+    for (int i = 0; i < kSize; ++i) {
+      of_warps[warp * 2 * kTile + lane * kSize + i] = sum[i];
+      of_warps[warp * 2 * kTile + kTile + lane * kSize + i] = product[i];
+    }
+  __syncthreads();
+  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * width * kSize + thread;
+  if (thread >= width * kSize || channel >= strips.channels) return;
+  float total = 0, products = 0;
+  for (int w = 0; w < kWarps; ++w) {
+    total += of_warps[w * 2 * kTile + thread];
+    products += of_warps[w * 2 * kTile + kTile + thread];
+  }
+  float* out = partials + static_cast<std::int64_t>(blockIdx.y) * 2 * strips.channels + channel;
+  out[0] = total;
+  out[strips.channels] = products;
+}
+
+// coefficients [4, channels]: dx = slope * g + (curve * (x - center) + offset). A warp a channel.
+__global__ void __launch_bounds__(kFinalThreads)
+    finish_gradient_kernel(float* coefficients, float* dscale, float* dbias, const float* partials, const float* scale,
+                           const float* mean, const float* inv_std, Strips strips) {
+  const std::int64_t channels = strips.channels;
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kFinalThreads / kWarp) + threadIdx.x / kWarp;
+  if (c >= channels) return;
+  float sum = 0, product = 0;
+  for (std::int64_t b = threadIdx.x % kWarp; b < strips.row_blocks; b += kWarp) {
+    sum += partials[b * 2 * channels + c];
+    product += partials[b * 2 * channels + channels + c];
+  }
+  sum = warp_sum(sum);
+  product = warp_sum(product) * inv_std[c];
+  if (threadIdx.x % kWarp != 0) return;
+  const float slope = scale[c] * inv_std[c], n = static_cast<float>(strips.rows);
+  coefficients[c] = mean[c];
+  coefficients[channels + c] = slope;
+  coefficients[2 * channels + c] = -slope * inv_std[c] * (product / n);
+  coefficients[3 * channels + c] = -slope * (sum / n);
+  if (dscale != nullptr) dscale[c] = product;
+  if (dbias != nullptr) dbias[c] = sum;
+}
+
+template <typename T, int kSize>
+__global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
+    gradient_kernel(T* dx, Upstream<T> from, const T* x, const float* coefficients, Strips strips) {
+  const StripPlace<kSize> place = strip_place<kSize>(strips);
+  float center[kSize] = {}, slope[kSize] = {}, curve[kSize] = {}, offset[kSize] = {};
+  if (place.active)
+    for (int i = 0; i < kSize; ++i) {
+      const float* of_channel = coefficients + place.channel + i;
+      center[i] = of_channel[0];
+      slope[i] = of_channel[strips.channels];
+      curve[i] = of_channel[2 * strips.channels];
+      offset[i] = of_channel[3 * strips.channels];
+    }
+  for_each_chunk<kSize, kRows, true>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
+    Words<T, kSize> g[kRows], packs[kRows];
+    load_rows(packs, x, first, step, count);
+    load_upstream(g, from, first, step, count);
+    for (int r = 0; r < kRows; ++r) {
+      if (r >= count) continue;
+      float values[kSize];
+      for (int i = 0; i < kSize; ++i)
+        values[i] = slope[i] * element(g[r], i) + (curve[i] * (element(packs[r], i) - center[i]) + offset[i]);
+      store_words(dx + first + r * step, to_words<T>(values));
+    }
+  });
+}
+
+unsigned final_blocks(std::int64_t channels) {
+  return static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp));  // a warp a channel
+}
+
+}  // namespace
+
+void batch_norm(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
+                const void* x, const float* scale, const float* bias, const void* shortcut, std::int64_t rows,
+                std::int64_t channels, double epsilon, double momentum, bool relu, Element element, void* workspace,
+                Stream stream) {
+  float* const coefficients = static_cast<float*>(workspace);
+  float* const partials = coefficients + kCoefficients * channels;
+  const Statistics statistics = {mean, inv_std, running_mean, running_variance};
+  with_pack(element, channels, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    const Strips strips = strips_of(rows, channels, size(), kRows, kReducingBlocks);
+    launch(moments_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partials, static_cast<const T*>(x),
+           strips);
+    launch(finish_moments_kernel, dim3(final_blocks(channels)), dim3(kFinalThreads), 0, stream, coefficients, statistics,
+           partials, scale, bias, epsilon, momentum, strips);
+  });
+  const Normaliser by = {coefficients, coefficients + channels, coefficients + 2 * channels, nullptr, 0};
+  normalise(y, mask, x, by, shortcut, rows, channels, relu, element, stream);
+}
+
+void batch_norm_inference(void* y, const void* x, const float* scale, const float* bias, const float* running_mean,
+                          const float* running_variance, const void* shortcut, std::int64_t rows, std::int64_t channels,
+                          double epsilon, bool relu, Element element, Stream stream) {
+  const Normaliser by = {running_mean, scale, bias, running_variance, static_cast<float>(epsilon)};
+  normalise(y, nullptr, x, by, shortcut, rows, channels, relu, element, stream);
+}
+
+void batch_norm_grad(void* dx, float* dscale, float* dbias, void* dz, const void* dy, const void* dy2,
+                     const std::uint32_t* mask, const void* y, const void* x, const float* scale, const float* mean,
+                     const float* inv_std, std::int64_t rows, std::int64_t channels, Element element, void* workspace,
+                     Stream stream) {
+  float* const coefficients = static_cast<float*>(workspace);
+  float* const partials = coefficients + kCoefficients * channels;
+  with_pack(element, channels, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    const T* const from_x = static_cast<const T*>(x);
+    Upstream<T> from = {static_cast<const T*>(dy), static_cast<const T*>(dy2), reinterpret_cast<const std::uint8_t*>(mask),
+                        static_cast<const T*>(y)};
+    const Strips reduced = strips_of(rows, channels, size(), kReducedRows, kReducingBlocks);
+    launch(gradient_sums_kernel<T, size()>, grid_of(reduced), dim3(kStripThreads), 0, stream, partials, static_cast<T*>(dz),
+           from, from_x, mean, reduced);
+    launch(finish_gradient_kernel, dim3(final_blocks(channels)), dim3(kFinalThreads), 0, stream, coefficients, dscale, dbias,
+           partials, scale, mean, inv_std, reduced);
+    if (dx == nullptr) return;
+    if (dz != nullptr) from = {static_cast<const T*>(dz), nullptr, nullptr, nullptr};
+    const Strips written = strips_of(rows, channels, size(), kRows, kWritingBlocks);
+    launch(gradient_kernel<T, size()>, grid_of(written), dim3(kStripThreads), 0, stream, static_cast<T*>(dx), from, from_x,
+           coefficients, written);
+  });
+}
+
+}  // namespace epochbench::cuda
