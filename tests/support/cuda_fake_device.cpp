@@ -236,6 +236,11 @@ void FakeDevice::run_stream(int index) {
   open_memory(false);
 }
 
+void FakeDevice::run_some() {
+  int pieces = 1;
+  run_until([&] { return pieces-- == 0; });
+}
+
 void FakeDevice::run_until(const std::function<bool()>& reached) {
   open_memory(true);
   while (!reached())

@@ -74,7 +74,10 @@ class FakeDevice final : public cuda::Device {
   void drop_wait(std::int64_t n) { dropped_wait_ = counts_.binding_waits + n; }
   void set_memory_bytes(std::int64_t bytes) { memory_bytes_ = bytes; }
   void pass(double seconds) { seconds_ += seconds; }
-  void run_stream(int index);  // all that may run of the stream that was made so many streams after the first
+  // Of the stream that was made so many streams after the first: whether it has work, and running all that may run of it.
+  bool busy(int stream) const { return !streams_.at(static_cast<std::size_t>(stream))->queue.empty(); }
+  void run_stream(int stream);
+  void run_some();  // of any stream
   double seconds() const { return seconds_; }
 
   cuda::DeviceProperties properties() const override { return {"made-up device", compute_capability_, memory_bytes_}; }
