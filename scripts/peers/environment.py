@@ -1,8 +1,10 @@
-"""The Python environment that the scripts of this folder run in: made once, with PyTorch from the Python index.
+"""The Python that the scripts of this folder run in: this one where it has PyTorch, else an environment that is made once,
+with PyTorch from the Python index.
 
 Standard library only, as it runs before there is anything else.
 """
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -17,25 +19,35 @@ def default_folder():
 
 
 def add_option(parser):
-    parser.add_argument("--venv", metavar="DIR", type=pathlib.Path, default=default_folder(),
-                        help="environment with PyTorch, made if it is not there, some 6 GB (default %(default)s)")
+    parser.add_argument("--venv", metavar="DIR", type=pathlib.Path,
+                        help="environment with PyTorch, made if it is not there, some 6 GB (default: none where this Python "
+                             f"has PyTorch, else {default_folder()})")
 
 
-def enter(folder):
-    """Goes on in the environment: returns at once inside it, else makes it and starts the program anew."""
-    folder = folder.absolute()
+def python(folder, packages=PACKAGES):
+    """The path of a Python that has these packages. folder: of the environment, or None."""
+    if folder is None and all(importlib.util.find_spec(package) for package in packages):
+        return pathlib.Path(sys.executable)
+    folder = (folder or default_folder()).absolute()
     if pathlib.Path(sys.prefix) == folder:
-        return
+        return pathlib.Path(sys.executable)
     complete = folder / "complete.txt"  # written last, so that a broken-off installation is taken up again
     wanted = "\n".join(PACKAGES) + "\n"
-    python = folder / "bin" / "python"
+    inside = folder / "bin" / "python"
     if not complete.exists() or complete.read_text() != wanted:
         print(f"making {folder}: {', '.join(PACKAGES)}", file=sys.stderr)
         try:
             subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-            subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True, stdout=sys.stderr)
+            subprocess.run([inside, "-m", "pip", "install", "--quiet", *PACKAGES], check=True, stdout=sys.stderr)
         except (OSError, subprocess.CalledProcessError) as error:
             sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {folder} could not be made ({error}): install python3-venv, "
                      "check the network and the room on the disk, or name another folder (--venv)")
         complete.write_text(wanted)
-    os.execv(python, [python, *sys.argv])
+    return inside
+
+
+def enter(folder):
+    """Goes on in such a Python: returns at once inside it, else starts the program anew."""
+    path = python(folder)
+    if path != pathlib.Path(sys.executable):
+        os.execv(path, [path, *sys.argv])

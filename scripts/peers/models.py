@@ -1,11 +1,13 @@
 """The models of the contract as others know them: torchvision's, Hugging Face's, and small modules for the rest."""
 
-import torch
+import types
+
 import torchvision
 from torch import nn
 from torch.nn import functional
 
 BERT_SIZES = {"bert-tiny": (2, 128, 2), "bert-base": (12, 768, 12), "bert-large": (24, 1024, 16)}
+VOCABULARY, POSITIONS = 30522, 512
 
 
 class Mlp(nn.Module):
@@ -55,6 +57,7 @@ class ResNet20(nn.Module):
                 if narrows:
                     shortcut = nn.Sequential(nn.Conv2d(channels, wide, 1, stride, bias=False), nn.BatchNorm2d(wide))
                 blocks.append(torchvision.models.resnet.BasicBlock(channels, wide, stride, shortcut))
+                nn.init.zeros_(blocks[-1].bn2.weight)
                 channels = wide
             self.add_module(f"layer{stage + 1}", nn.Sequential(*blocks))
         self.fc = nn.Linear(64, 10)
@@ -65,13 +68,18 @@ class ResNet20(nn.Module):
         return self.fc(x.mean(dim=(2, 3)))
 
 
-def bert(layers, width, heads):
-    from transformers import BertConfig, BertForMaskedLM
+def bert(layers, width, heads, dropout, attention):
+    try:
+        from transformers import BertConfig, BertForMaskedLM
+    except ImportError:
+        import bert as own
+        return own.Bert(types.SimpleNamespace(layers=layers, width=width, heads=heads, vocabulary=VOCABULARY,
+                                              positions=POSITIONS, epsilon=1e-12, dropout=dropout))
     # pad_token_id is 0 by default, and would freeze the word embedding's first row.
-    config = BertConfig(vocab_size=30522, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
-                        intermediate_size=4 * width, max_position_embeddings=512, type_vocab_size=2, hidden_act="gelu",
-                        layer_norm_eps=1e-12, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-                        pad_token_id=None, attn_implementation="eager")
+    config = BertConfig(vocab_size=VOCABULARY, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
+                        intermediate_size=4 * width, max_position_embeddings=POSITIONS, type_vocab_size=2, hidden_act="gelu",
+                        layer_norm_eps=1e-12, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout,
+                        pad_token_id=None, attn_implementation=attention)
     return BertForMaskedLM(config)
 
 
@@ -82,8 +90,9 @@ def split_name(name):
     return family, {key: int(value) for key, value in pairs}
 
 
-def build(name):
-    """The module of a model's name, in training mode; its weights are of no importance."""
+def build(name, dropout=0.0, attention="eager"):
+    """The module of a model's name, in training mode. dropout and attention ("eager" or "sdpa") are of BERT alone, and the
+    module for a Python without transformers knows the latter only."""
     family, options = split_name(name)
     if family == "mlp":
         model = Mlp(**options)
@@ -92,9 +101,9 @@ def build(name):
     elif family == "resnet20":
         model = ResNet20()
     elif family in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152"):
-        model = getattr(torchvision.models, family)()
+        model = getattr(torchvision.models, family)(zero_init_residual=True)
     elif family in BERT_SIZES:
-        model = bert(*BERT_SIZES[family])  # the sequence is the batch's
+        model = bert(*BERT_SIZES[family], dropout, attention)  # the sequence is the batch's
     else:
         raise ValueError(f"no module is known for model '{name}'")
     return model.train()
@@ -106,6 +115,6 @@ def loss(model, batch):
     if "images" in batch:
         return functional.cross_entropy(model(batch["images"]), labels)
     ids, positions = batch["input_ids"].long(), batch["masked_positions"].long()
-    hidden = model.bert(input_ids=ids).last_hidden_state
+    hidden = model.bert(input_ids=ids)[0]
     masked = hidden.gather(1, positions.unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
     return functional.cross_entropy(model.cls(masked).flatten(0, 1), labels.flatten())

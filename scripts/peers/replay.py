@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 import models
+import optimizers
 
 # What modules hold beside weights, or hold twice; no trace has it.
 NOT_IN_TRACES = (".num_batches_tracked", ".position_ids")
@@ -15,18 +16,6 @@ TIED = "cls.predictions.decoder."
 # Its gradient is zero but for rounding, so AdamW moves it by noise.
 NOISE = "attention.self.key.bias"
 STATISTICS = ("running_mean", "running_var")
-
-
-def make_optimizer(model, spec, learning_rate):
-    if spec["name"] == "sgd":
-        return torch.optim.SGD(model.parameters(), lr=learning_rate, momentum=spec["momentum"],
-                               weight_decay=spec["weight_decay"])
-    if spec["name"] == "adamw":
-        matrices = [p for p in model.parameters() if p.dim() >= 2]
-        others = [p for p in model.parameters() if p.dim() < 2]
-        groups = [{"params": matrices, "weight_decay": spec["weight_decay"]}, {"params": others, "weight_decay": 0.0}]
-        return torch.optim.AdamW(groups, lr=learning_rate, betas=(spec["beta1"], spec["beta2"]), eps=spec["epsilon"])
-    raise ValueError(f"no optimizer is known by the name '{spec['name']}'")
 
 
 def load(model, weights):
@@ -50,7 +39,7 @@ class Replay:
         self.model = models.build(self.trace["model"])
         self.initial = load_file(self.folder / "initial.safetensors")
         load(self.model, self.initial)
-        self.optimizer = make_optimizer(self.model, self.trace["optimizer"], self.trace["learning_rate"][0])
+        self.optimizer = optimizers.make(self.model, self.trace["optimizer"], self.trace["learning_rate"][0])
 
     def steps(self):
         for step in range(self.trace["steps"]):

@@ -1,0 +1,160 @@
+"""One workload in PyTorch: synthetic data that already lies on the device, and blocks of timed training steps.
+
+Images lie channels-last; bf16 and fp16 are autocast's, fp16 with a GradScaler; fp32 is strict, tf32 sets PyTorch's flags;
+optimizers are fused. No data loading and no evaluation.
+"""
+
+import contextlib
+import math
+import resource
+import time
+
+import torch
+
+import models
+import optimizers
+
+HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
+FIRST_SCALE, GROWTH_INTERVAL = 65536.0, 2000  # of the GradScaler: PyTorch's defaults, and epochbench's
+PASSES_TO_COMPILE = 3  # a captured graph exists after the second pass and replays in the third
+
+
+class Diverged(Exception):
+    pass
+
+
+def synthetic_batch(model, batch, tokens):
+    """Normal images and uniform labels, or uniform ids with 20 of 128 positions to predict, as in epochbench's texts."""
+    family, _ = models.split_name(model)
+    if family in models.BERT_SIZES:
+        predictions = max(1, 20 * tokens // 128)
+        ids = torch.randint(models.VOCABULARY, (batch, tokens))
+        positions = torch.rand(batch, tokens).argsort(dim=1)[:, :predictions].sort(dim=1).values
+        return {"input_ids": ids, "masked_positions": positions, "labels": ids.gather(1, positions)}
+    channels, size, classes = {"mlp": (1, 28, 10), "lenet5": (1, 28, 10), "resnet20": (3, 32, 10)}.get(family, (3, 224, 1000))
+    return {"images": torch.randn(batch, channels, size, size), "labels": torch.randint(classes, (batch,))}
+
+
+def set_math(precision):
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.benchmark = True  # the convolution algorithms are timed, as ours are
+
+
+class Training:
+    """case: a CaseSpec of the case protocol (src/measure/protocol.h) with `optimizer` and `tokens` beside it."""
+
+    def __init__(self, case, mode):
+        self.device = torch.device(case["device"])
+        self.on_gpu = self.device.type == "cuda"
+        self.precision, self.batch = case["precision"], case["batch"]
+        if self.on_gpu:
+            torch.cuda.set_device(self.device)
+        elif case["threads"]:
+            torch.set_num_threads(case["threads"])
+        self.memory_before = 0 if self.on_gpu else peak_resident_bytes()
+        torch.manual_seed(case["seed"])
+        set_math(self.precision)
+
+        dropout = 0.1 if case["dropout"] is None else case["dropout"]
+        self.model = models.build(case["model"], dropout, "sdpa")
+        self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        self.draws_masks = dropout > 0 and models.split_name(case["model"])[0] in models.BERT_SIZES
+        batch = synthetic_batch(case["model"], self.batch, case["tokens"])
+        layout = torch.channels_last if "images" in batch else torch.contiguous_format
+        self.model.to(self.device, memory_format=layout)
+        self.data = {name: tensor.to(self.device) for name, tensor in batch.items()}
+        if "images" in batch:
+            self.data["images"] = self.data["images"].contiguous(memory_format=layout)
+        spec, rate = optimizers.parse(case["optimizer"])
+        rate = case["learning_rate"] or rate
+        self.optimizer = optimizers.make(self.model, spec, rate, fused=True)
+        self.scaler = None
+        if self.precision == "fp16":
+            self.scaler = torch.amp.GradScaler(self.device.type, init_scale=FIRST_SCALE, growth_interval=GROWTH_INTERVAL)
+        self.taken = 0
+        self.loss = self.eager_loss if mode == "eager" else torch.compile(self.eager_loss, mode=mode)
+        self.compile()
+
+    def eager_loss(self):
+        half = HALF.get(self.precision)
+        with torch.autocast(self.device.type, dtype=half) if half else contextlib.nullcontext():
+            return models.loss(self.model, self.data)
+
+    def compile(self):
+        """Whatever is built or searched for at first use, in passes that leave the weights as they are."""
+        for _ in range(PASSES_TO_COMPILE):
+            self.optimizer.zero_grad(set_to_none=True)
+            self.loss().backward()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.synchronize()
+
+    def step(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss()
+        if self.scaler:
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        else:
+            loss.backward()
+            self.optimizer.step()
+        return loss.detach()
+
+    def steps(self, count):
+        """A block of steps: seconds of each by the device's clock, of all by the host's, and their losses."""
+        losses = torch.empty(count, device=self.device)
+        cpu_before, faults_before = time.process_time(), page_faults()
+        self.synchronize()
+        begin = time.perf_counter()
+        marks = [self.mark()]
+        for i in range(count):
+            losses[i].copy_(self.step())
+            marks.append(self.mark())
+        self.synchronize()
+        wall = time.perf_counter() - begin
+        seconds = [self.between(marks[i], marks[i + 1]) for i in range(count)]
+        self.taken += count
+        losses = losses.tolist()
+        if not all(map(math.isfinite, losses)):
+            raise Diverged(f"training diverged: a loss among steps {self.taken - count} to {self.taken - 1} is no number")
+        return {"seconds": seconds, "loss": losses, "samples": count * self.batch, "data_wait_seconds": 0.0,
+                "harness_seconds": wall - sum(seconds), "wall_seconds": wall, "page_faults": page_faults() - faults_before,
+                "own_cpu_seconds": time.process_time() - cpu_before, "busy_cpu_seconds": None}
+
+    def mark(self):
+        if not self.on_gpu:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, begin, end):
+        return begin.elapsed_time(end) / 1000 if self.on_gpu else end - begin
+
+    def synchronize(self):
+        if self.on_gpu:
+            torch.cuda.synchronize()
+
+    def device_name(self):
+        return torch.cuda.get_device_name(self.device) if self.on_gpu else None
+
+    def threads(self):
+        return None if self.on_gpu else torch.get_num_threads()
+
+    def peak_bytes(self):
+        return torch.cuda.max_memory_allocated() if self.on_gpu else peak_resident_bytes() - self.memory_before
+
+    def skipped_steps(self):
+        """Each skipped step halves the scale, which first grows after GROWTH_INTERVAL steps; None where that is past."""
+        if not self.scaler or self.taken >= GROWTH_INTERVAL:
+            return None
+        return round(math.log2(FIRST_SCALE / self.scaler.get_scale()))
+
+
+def peak_resident_bytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def page_faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
