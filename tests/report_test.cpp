@@ -173,5 +173,16 @@ TEST(Summary, ShowsWhatRanAndWhyTheRestDidNot) {
   EXPECT_THAT(text, Not(HasSubstr("cost/epoch"))) << "no price, no column";
 }
 
+TEST(Summary, NamesWhatWasSkippedOnceAReason) {
+  Result result;
+  for (const char* name : {"mlp/cuda/fp32/b64", "mlp/cpu/tf32/b64", "lenet5/cuda/fp32/b64"}) {
+    result.runs.push_back(run_of(name, "digits"));
+    result.runs.back().status = RunStatus::skipped;
+    result.runs.back().message = std::string(name).find("cuda") != std::string::npos ? "no driver" : "no such format";
+  }
+  EXPECT_EQ(summary(result),
+            "skipped: mlp/cuda/fp32/b64, lenet5/cuda/fp32/b64\n  no driver\nskipped: mlp/cpu/tf32/b64\n  no such format\n");
+}
+
 }  // namespace
 }  // namespace epochbench

@@ -20,23 +20,6 @@ namespace {
 std::string data_of(const CaseDraft& draft) { return draft.data.value_or(draft.model.family->default_data); }
 std::int64_t batch_of(const CaseDraft& draft) { return draft.batch.value_or(draft.model.family->default_batch); }
 
-std::optional<Obstacle> obstacle_of(const CaseDraft& draft) {
-  if (draft.device == "cpu") {
-    if (draft.precision == "fp32") return std::nullopt;
-    if (draft.precision == "tf32")
-      return Obstacle{"--precision tf32: a format of NVIDIA's tensor cores, which a CPU does not have; use fp32 on the CPU",
-                      kExitCallIsWrong};
-    return Obstacle{"--precision " + draft.precision + ": this build trains on the CPU in fp32 only; use fp32 on the CPU",
-                    kExitCallIsWrong};
-  }
-  try {
-    make_backend(draft.device, 1);
-    return std::nullopt;
-  } catch (const DeviceError& error) {
-    return Obstacle{error.what(), kExitDeviceMissing};
-  }
-}
-
 CaseSpec to_spec(const CaseDraft& draft, int threads_by_default) {
   CaseSpec spec;
   spec.name = run_name(draft, threads_by_default);
@@ -58,6 +41,26 @@ CaseSpec to_spec(const CaseDraft& draft, int threads_by_default) {
   spec.trace = draft.trace;
   spec.stop = draft.stop;
   return spec;
+}
+
+std::optional<Obstacle> obstacle_of(const CaseDraft& draft) {
+  if (draft.device == "cpu") {
+    if (draft.precision == "fp32") return std::nullopt;
+    if (draft.precision == "tf32")
+      return Obstacle{"--precision tf32: a format of NVIDIA's tensor cores, which a CPU does not have; use fp32 on the CPU",
+                      kExitCallIsWrong};
+    return Obstacle{"--precision " + draft.precision + ": this build trains on the CPU in fp32 only; use fp32 on the CPU",
+                    kExitCallIsWrong};
+  }
+  try {
+    const auto backend = make_backend(draft.device, 1);
+    const auto reason = unsupported(workload_spec(to_spec(draft, 1)), *backend, entries_of_mode(draft.mode),
+                                    *precision_from_name(draft.precision));
+    if (!reason) return std::nullopt;
+    return Obstacle{"--precision " + draft.precision + " on " + draft.device + ": " + *reason, kExitCallIsWrong};
+  } catch (const DeviceError& error) {
+    return Obstacle{error.what(), kExitDeviceMissing};
+  }
 }
 
 bool same_stop(const StopSpec& a, const StopSpec& b) {

@@ -92,7 +92,9 @@ void ProgressDisplay::end(const Run& run) {
   clear();
   const bool ok = run.status == RunStatus::ok;
   const char* mark = !colour_ ? "" : ok ? "\033[32m" : "\033[31m";
-  std::fprintf(stderr, "%s[%zu/%zu]%s %s\n", mark, index_, cases_, colour_ ? "\033[0m" : "", one_line(run).c_str());
+  // Why cases are skipped was told before the first one.
+  const std::string line = run.status == RunStatus::skipped ? run.name + ": skipped" : one_line(run);
+  std::fprintf(stderr, "%s[%zu/%zu]%s %s\n", mark, index_, cases_, colour_ ? "\033[0m" : "", line.c_str());
 }
 
 }  // namespace epochbench

@@ -52,6 +52,18 @@ struct Request {
   std::string repetitions = "1", repetitions_from = "--repetitions";  // and where they were asked for
 };
 
+// A suite's cases under the call's options. --device picks among the devices that a case names, and takes the place of none.
+std::vector<CaseDraft> cases_of(const CaseBlock& block, const CaseBlock& call) {
+  std::vector<CaseDraft> drafts = expand(merged(block, call));
+  const auto asked = call.find("device");
+  if (asked == call.end() || !block.contains("device")) return drafts;
+  std::set<std::string> named;
+  for (const CaseDraft& draft : expand({{"model", {{"mlp"}, "suite"}}, {"device", block.at("device")}}))
+    named.insert(draft.device);
+  std::erase_if(drafts, [&](const CaseDraft& draft) { return !named.contains(draft.device); });
+  return drafts;
+}
+
 Request request_of(const RunOptions& options) {
   Request request;
   const bool names_models = options.cases.contains("model");
@@ -67,7 +79,8 @@ Request request_of(const RunOptions& options) {
     request.repetitions_from = "suite " + suite.name + ": repetitions";
   }
   for (const CaseBlock& block : suite.cases)
-    for (CaseDraft& draft : expand(merged(block, options.cases))) request.drafts.push_back(std::move(draft));
+    for (CaseDraft& draft : cases_of(block, options.cases)) request.drafts.push_back(std::move(draft));
+  if (request.drafts.empty()) throw CallError("--device: suite " + suite.name + " has no case for any of these devices");
   return request;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "src/report/table.h"
 #include "src/report/units.h"
@@ -43,9 +45,17 @@ std::string summary(const Result& result) {
                {"result", Align::left},
                {"of peak", Align::right}});
   std::string others;
+  std::vector<std::pair<std::string, std::string>> skipped;  // reason, and the runs that it keeps from running
   bool any = false, repeats = false;
   for (const Run& run : result.runs) repeats = repeats || run.repetition > 0;
   for (const Run& run : result.runs) {
+    if (run.status == RunStatus::skipped) {
+      const std::string reason = run.message.value_or("no reason is known");
+      auto known = std::find_if(skipped.begin(), skipped.end(), [&](const auto& entry) { return entry.first == reason; });
+      if (known == skipped.end()) known = skipped.insert(known, {reason, ""});
+      known->second += (known->second.empty() ? "" : ", ") + run.name;
+      continue;
+    }
     if (run.status != RunStatus::ok || !run.timing || !run.throughput) {
       others += one_line(run) + "\n";
       continue;
@@ -59,6 +69,7 @@ std::string summary(const Result& result) {
                run.cost ? optional(run.cost->usd_per_epoch, format_usd) : "", quality_cell(run),
                run.efficiency ? optional(run.efficiency->peak_fraction, format_percent) : ""});
   }
+  for (const auto& [reason, names] : skipped) others += "skipped: " + names + "\n  " + reason + "\n";
   return (any ? table.to_string() : std::string()) + others;
 }
 

@@ -28,6 +28,12 @@ std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& wor
                       spec.seed);
 }
 
+Precision precision_of(const CaseSpec& spec) {
+  const auto precision = precision_from_name(spec.precision);
+  if (!precision) throw std::invalid_argument("there is no precision '" + spec.precision + "'");
+  return *precision;
+}
+
 std::string megabytes(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
 
 void check_memory(const CaseSpec& spec, std::int64_t planned, std::int64_t available) {
@@ -132,7 +138,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.labels_per_sample = sample.labels();
 
   const auto begin = std::chrono::steady_clock::now();
-  Program program = make_program(workload, *backend, entries_of_mode(spec.mode));
+  Program program = make_program(workload, *backend, entries_of_mode(spec.mode), precision_of(spec));
   program.seed = spec.seed;
   prepared.planned_bytes = memory(program).total();
   check_memory(spec, prepared.planned_bytes, device.backend == "cpu" ? available_memory_bytes() : device.memory_bytes);

@@ -92,6 +92,16 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
   return program;
 }
 
+std::optional<std::string> unsupported(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
+                                       Precision precision) {
+  for (Entry entry : entries) {
+    const Graph graph = with_precision(forward_graph(workload, entry), precision);
+    for (const Node& node : graph.nodes)
+      if (auto reason = backend.unsupported(graph, node)) return reason;
+  }
+  return std::nullopt;
+}
+
 std::vector<Variable> model_variables(const WorkloadSpec& workload) {
   std::vector<Variable> variables = forward_graph(workload, Entry::train).variables;
   std::erase_if(variables, [](const Variable& variable) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,10 @@ std::vector<Entry> entries_of_mode(const std::string& mode);
 // These entries through all passes, for this backend. Errors: GraphError, also for a node that the backend cannot run.
 Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
                      Precision precision = Precision::fp32);
+
+// Why this backend cannot run these entries in this precision; empty where it can.
+std::optional<std::string> unsupported(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
+                                       Precision precision);
 
 // The model's parameters and statistics.
 std::vector<Variable> model_variables(const WorkloadSpec& workload);
