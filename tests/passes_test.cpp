@@ -1,8 +1,12 @@
 // Fusion and memory plan on the graphs of the real models.
 #include "src/graph/passes.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
+#include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,38 +37,108 @@ double total_flops(const Graph& graph) {
   return sum;
 }
 
+// Has every composite, in every precision, and runs nothing.
+class Everything final : public Backend {
+ public:
+  explicit Everything(std::function<bool(const Node&)> lacks = [](const Node&) { return false; }) : lacks_(std::move(lacks)) {}
+  DeviceInfo device() const override { return {}; }
+  std::optional<std::string> unsupported(const Graph&, const Node& node) const override {
+    return lacks_(node) ? std::optional<std::string>("made up") : std::nullopt;
+  }
+  std::size_t workspace_bytes(const Graph&, const Node&) const override { return 0; }
+  std::unique_ptr<Executable> compile(const Program&) const override { throw std::logic_error("runs nothing"); }
+
+ private:
+  std::function<bool(const Node&)> lacks_;
+};
+
+struct Build {
+  std::string name;
+  std::shared_ptr<const Backend> backend;
+  Precision precision;
+};
+std::vector<Build> builds() {
+  std::vector<Build> all{{"cpu fp32", make_cpu_backend(2), Precision::fp32}};
+  const std::shared_ptr<const Backend> reference = make_reference_backend(), everything = std::make_shared<Everything>();
+  for (Precision precision : kPrecisions) {
+    all.push_back({std::string("reference ") + name(precision), reference, precision});
+    all.push_back({std::string("every composite ") + name(precision), everything, precision});
+  }
+  return all;
+}
+
 class Passes : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Models, Passes, testing::Values("mlp", "lenet5", "resnet20"));
+INSTANTIATE_TEST_SUITE_P(Models, Passes, testing::Values("mlp", "lenet5", "resnet20", "bert-tiny:sequence=16"));
 
 TEST_P(Passes, EveryValueIsComputedBeforeItIsRead) {
-  const Program program = make_program(workload(GetParam(), 4), *make_cpu_backend(2), kAll);
-  for (Entry entry : kAll) {
-    const Graph& graph = program.entry(entry)->graph;
-    std::set<ValueId> ready;
-    for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id)
-      if (graph.value(id).kind != ValueKind::intermediate) ready.insert(id);
-    for (const Node& node : graph.nodes) {
-      for (ValueId id : node.inputs) EXPECT_TRUE(ready.count(id)) << node.name << " reads " << graph.value(id).name;
-      ready.insert(node.outputs.begin(), node.outputs.end());
+  for (const Build& build : builds()) {
+    SCOPED_TRACE(build.name);
+    const Program program = make_program(workload(GetParam(), 4), *build.backend, kAll, build.precision);
+    for (Entry entry : kAll) {
+      const Graph& graph = program.entry(entry)->graph;
+      std::set<ValueId> ready;
+      for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id)
+        if (graph.value(id).kind != ValueKind::intermediate) ready.insert(id);
+      for (const Node& node : graph.nodes) {
+        for (ValueId id : node.inputs) EXPECT_TRUE(ready.count(id)) << node.name << " reads " << graph.value(id).name;
+        ready.insert(node.outputs.begin(), node.outputs.end());
+      }
+      for (const Output& output : graph.outputs) EXPECT_TRUE(ready.count(output.value)) << output.name;
     }
-    for (const Output& output : graph.outputs) EXPECT_TRUE(ready.count(output.value)) << output.name;
+  }
+}
+
+// What a composite reads and writes is what its parts read from outside and what others read of them.
+TEST_P(Passes, CompositesReadAndWriteWhatTheirPartsDo) {
+  for (const Build& build : builds()) {
+    SCOPED_TRACE(build.name);
+    const Program program = make_program(workload(GetParam(), 4), *build.backend, kAll, build.precision);
+    for (Entry entry : kAll)
+      for (const Node& node : program.entry(entry)->graph.nodes) {
+        if (!is_composite(node.op)) continue;
+        std::set<ValueId> inside, outside;
+        for (const Node& part : node.parts) inside.insert(part.outputs.begin(), part.outputs.end());
+        for (const Node& part : node.parts)
+          for (ValueId id : part.inputs)
+            if (!inside.count(id) || program.entry(entry)->graph.value(id).kind == ValueKind::variable) outside.insert(id);
+        std::set<ValueId> inputs(node.inputs.begin(), node.inputs.end()), outputs(node.outputs.begin(), node.outputs.end());
+        const Graph& graph = program.entry(entry)->graph;
+        if (node.op == Op::batch_norm_relu && std::get<BatchNormReluAttributes>(node.attributes).mask) {
+          ASSERT_EQ(node.outputs.size(), 6u) << node.name;
+          EXPECT_EQ(graph.desc(node.outputs[5]),
+                    (TensorDesc{{(graph.desc(node.outputs[0]).elements() + 31) / 32}, DType::i32}));
+          outputs.erase(node.outputs[5]);
+        }
+        if (node.op == Op::batch_norm_relu_grad) {
+          const auto& a = std::get<BatchNormReluGradAttributes>(node.attributes);
+          if (a.mask) {  // in place of what relu_grad reads
+            inputs.erase(node.inputs[a.second ? 2 : 1]);
+            outside.erase(node.parts[0].inputs[1]);
+          }
+        }
+        EXPECT_EQ(inputs, outside) << node.name;
+        for (ValueId id : outputs) EXPECT_TRUE(inside.count(id)) << node.name << " writes " << graph.value(id).name;
+      }
   }
 }
 
 TEST_P(Passes, FusionKeepsFlops) {
-  const Program fused = make_program(workload(GetParam(), 4), *make_cpu_backend(2), kAll);
   const Program plain = make_program(workload(GetParam(), 4), *make_reference_backend(), kAll);
-  for (Entry entry : kAll) {
-    EXPECT_EQ(total_flops(fused.entry(entry)->graph), total_flops(plain.entry(entry)->graph));
-    EXPECT_LT(fused.entry(entry)->graph.nodes.size(), plain.entry(entry)->graph.nodes.size());
+  for (const auto& backend :
+       {std::shared_ptr<const Backend>(make_cpu_backend(2)), std::shared_ptr<const Backend>(new Everything)}) {
+    const Program fused = make_program(workload(GetParam(), 4), *backend, kAll);
+    for (Entry entry : kAll) {
+      EXPECT_EQ(total_flops(fused.entry(entry)->graph), total_flops(plain.entry(entry)->graph));
+      EXPECT_LT(fused.entry(entry)->graph.nodes.size(), plain.entry(entry)->graph.nodes.size());
+    }
   }
 }
 
 // Simulates the program on the plan: whatever a node reads must still be what its producer wrote.
 TEST_P(Passes, MemoryPlanNeverOverwritesWhatIsStillNeeded) {
-  for (const bool fused : {true, false}) {
-    const auto backend = fused ? make_cpu_backend(2) : make_reference_backend();
-    const Program program = make_program(workload(GetParam(), 4), *backend, kAll);
+  for (const Build& build : builds()) {
+    SCOPED_TRACE(build.name);
+    const Program program = make_program(workload(GetParam(), 4), *build.backend, kAll, build.precision);
     for (Entry entry : kAll) {
       const auto& [graph, plan] = *program.entry(entry);
       std::map<std::int64_t, std::pair<std::int64_t, ValueId>> owner;  // begin -> (end, value) of what lies there
@@ -119,6 +193,71 @@ TEST(Fusion, FindsEveryCompositeOfResnet20) {
   EXPECT_EQ(evaluate.at(Op::batch_norm_inference_relu), 19);
 }
 
+// How many composites there are whose attributes say so.
+template <typename AttributesType>
+int count_where(const Graph& graph, bool AttributesType::*flag) {
+  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    const auto* a = std::get_if<AttributesType>(&node.attributes);
+    return a != nullptr && a->*flag;
+  }));
+}
+
+TEST(Fusion, WritesMasksAndAddsTheShortcutsGradientWhereTheBackendCan) {
+  const Program program = make_program(workload("resnet20", 4), Everything(), kAll, Precision::bf16);
+  const Graph& train = program.entry(Entry::train)->graph;
+  const auto ops = count_ops(train);
+  EXPECT_EQ(ops.at(Op::batch_norm_relu), 19);
+  EXPECT_EQ(ops.at(Op::batch_norm_relu_grad), 19);
+  EXPECT_EQ(count_where(train, &BatchNormReluAttributes::mask), 19);
+  EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::mask), 19);
+  // Every block's input is read twice: that of the first by the stem's relu, those of the others by the relu before them.
+  EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::second), 9);
+  EXPECT_EQ(ops.count(Op::add), 0u);
+  EXPECT_EQ(ops.at(Op::linear_grad_weight), 1);
+  EXPECT_EQ(ops.count(Op::bias_add_grad), 0u);
+  EXPECT_EQ(count_ops(program.entry(Entry::evaluate)->graph).at(Op::batch_norm_inference_relu), 19);
+}
+
+// Each of the two alone, and the mask only where both directions have it.
+TEST(Fusion, TakesTheMostSpecificCompositeThatTheBackendHas) {
+  const auto lacks = [](bool mask_forward, bool mask_backward, bool second) {
+    return Everything([=](const Node& node) {
+      if (node.op == Op::batch_norm_relu) return mask_forward && std::get<BatchNormReluAttributes>(node.attributes).mask;
+      if (node.op != Op::batch_norm_relu_grad) return false;
+      const auto& a = std::get<BatchNormReluGradAttributes>(node.attributes);
+      return (mask_backward && a.mask) || (second && a.second);
+    });
+  };
+  struct Case {
+    bool lacks_mask_forward, lacks_mask_backward, lacks_second;
+    int masks, seconds;
+  };
+  for (const Case& c : {Case{false, false, true, 19, 0}, Case{true, false, false, 0, 9}, Case{false, true, false, 0, 9},
+                        Case{true, true, true, 0, 0}}) {
+    const Program program = make_program(workload("resnet20", 4),
+                                         lacks(c.lacks_mask_forward, c.lacks_mask_backward, c.lacks_second), {Entry::train});
+    const Graph& train = program.entry(Entry::train)->graph;
+    EXPECT_EQ(count_where(train, &BatchNormReluAttributes::mask), c.masks);
+    EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::mask), c.masks);
+    EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::second), c.seconds);
+    EXPECT_EQ(count_ops(train).at(Op::batch_norm_relu_grad), 19);
+  }
+}
+
+TEST(Fusion, MakesOneNodeOfTheGradientsOfWeightAndBias) {
+  for (const auto& [model, linears] : std::map<std::string, int>{{"mlp", 3}, {"lenet5", 3}, {"bert-tiny", 14}}) {
+    const Program program = make_program(workload(model, 4), Everything(), {Entry::train}, Precision::bf16);
+    const Graph& graph = program.entry(Entry::train)->graph;
+    EXPECT_EQ(count_ops(graph).at(Op::linear_grad_weight), linears) << model;
+    for (const Node& node : graph.nodes)
+      if (node.op == Op::linear_grad_weight) {
+        const Shape &dy = graph.desc(node.inputs[0]).shape, &x = graph.desc(node.inputs[1]).shape;
+        EXPECT_EQ(graph.desc(node.outputs[0]), (TensorDesc{{dy[1], x[1]}, DType::bf16})) << node.name;
+        EXPECT_EQ(graph.desc(node.outputs[1]), (TensorDesc{{dy[1]}, DType::bf16})) << node.name;
+      }
+  }
+}
+
 TEST(Fusion, TakesOnlyWhatTheBackendHas) {
   const Program program = make_program(workload("lenet5", 4), *make_reference_backend(), kAll);
   for (const Node& node : program.entry(Entry::train)->graph.nodes) EXPECT_FALSE(is_composite(node.op)) << node.name;
@@ -132,6 +271,19 @@ TEST(MemoryPlan, NeedsLessThanAllValuesTogether) {
     if (plan.offset[static_cast<std::size_t>(id)] != MemoryPlan::kNone && plan.root[static_cast<std::size_t>(id)] == id)
       all += static_cast<std::int64_t>(graph.desc(id).bytes());
   EXPECT_LT(plan.arena_bytes, all * 3 / 5);
+}
+
+TEST(MemoryPlan, NeedsHalfTheArenaIn16Bits) {
+  const auto arena = [](const Backend& backend, Precision precision) {
+    const Program program = make_program(workload("resnet20", 32), backend, {Entry::train}, precision);
+    return static_cast<double>(program.entry(Entry::train)->plan.arena_bytes);
+  };
+  const Everything everything;
+  const double fp32 = arena(everything, Precision::fp32), bf16 = arena(everything, Precision::bf16);
+  EXPECT_EQ(arena(everything, Precision::fp16), bf16);
+  EXPECT_EQ(arena(everything, Precision::tf32), fp32);
+  EXPECT_GT(bf16, 0.5 * fp32);  // statistics and masks do not shrink
+  EXPECT_LT(bf16, 0.6 * fp32);
 }
 
 TEST(MemoryPlan, CountsParametersAndState) {
