@@ -18,6 +18,25 @@ namespace {
 using Values = std::map<std::string, std::vector<float>>;
 
 constexpr std::int64_t kProjections = 3;
+constexpr float kLossScale = 256;  // small enough that no gradient of these functions overflows
+
+// As many roundings in one direction may add up in a gradient, relative to the largest of the same parameter and to the largest
+// of all times 1e-2.
+constexpr double kRoundings = 8;
+
+// Of the precision's roundings to nearest: half the distance of 1 and the next number.
+double unit_roundoff(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return 0x1p-24;
+    case Precision::bf16:
+      return 0x1p-8;
+    case Precision::tf32:
+    case Precision::fp16:
+      return 0x1p-11;
+  }
+  return 0;
+}
 
 std::vector<float> random_values(std::int64_t count, std::uint32_t stream) {
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -41,18 +60,21 @@ std::vector<float> spaced_values(std::int64_t count, double spacing) {
 // One training step with SGD of learning rate 1 and no momentum: the velocity is then the gradient.
 class Step {
  public:
-  Step(const Shape& x, const GraphUnderTest& build, const Backend& backend, const Values& controls) {
-    Graph graph;
-    const ValueId x_value = graph.add_variable({"x", {x, DType::f32}, VariableRole::parameter, {}});
-    const ValueId y = build(graph, x_value);
-    const std::int64_t n = graph.desc(y).elements();
-    const ValueId flat = graph.add_node(Op::reshape, ReshapeAttributes{{1, n}}, {y}, "flat")[0];
-    const ValueId projection = graph.add_input("projection", {{n, kProjections}, DType::f32});
-    const ValueId labels = graph.add_input("labels", {{1}, DType::i32});
-    const ValueId logits = graph.add_node(Op::matmul, MatmulAttributes{}, {flat, projection}, "logits")[0];
-    const ValueId loss = graph.add_node(Op::cross_entropy, CrossEntropyAttributes{}, {logits, labels}, "loss")[0];
-    graph.add_output("loss", loss);
-    append_optimizer(graph, {.learning_rate = 1, .momentum = 0}, append_gradient(graph, loss));
+  Step(const Shape& x, const GraphUnderTest& build, const Backend& backend, const Values& controls,
+       Precision precision = Precision::fp32) {
+    Graph forward;
+    const ValueId x_value = forward.add_variable({"x", {x, DType::f32}, VariableRole::parameter, {}});
+    const ValueId y = build(forward, x_value);
+    const std::int64_t n = forward.desc(y).elements();
+    const ValueId flat = forward.add_node(Op::reshape, ReshapeAttributes{{1, n}}, {y}, "flat")[0];
+    const ValueId projection = forward.add_input("projection", {{n, kProjections}, DType::f32});
+    const ValueId labels = forward.add_input("labels", {{1}, DType::i32});
+    const ValueId logits = forward.add_node(Op::matmul, MatmulAttributes{}, {flat, projection}, "logits")[0];
+    forward.add_output("loss", forward.add_node(Op::cross_entropy, CrossEntropyAttributes{}, {logits, labels}, "loss")[0]);
+    Graph graph = with_precision(forward, precision);
+    const ValueId loss_scale = precision == Precision::fp16 ? add_loss_scale(graph) : kNoValue;
+    append_optimizer(graph, {.learning_rate = 1, .momentum = 0}, append_gradient(graph, graph.output("loss"), loss_scale),
+                     loss_scale);
     fuse(graph, [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); });
     Program program;
     program.variables = graph.variables;
@@ -60,6 +82,7 @@ class Step {
     program.entries[0] = EntryGraph{std::move(graph), std::move(plan)};
     executable_ = backend.compile(program);
     executable_->write("learning_rate", std::vector<float>{1});
+    if (precision == Precision::fp16) executable_->write("loss_scale", std::vector<float>{kLossScale});
     for (const auto& [name, data] : controls) executable_->write(name, data);
     // Divided by sqrt(n), so that no logit is so large that softmax saturates and the loss no longer depends on it.
     const std::vector<float> projections = random_values(n * kProjections, 99);
@@ -129,6 +152,18 @@ void expect_gradient_matches(const Shape& x, const GraphUnderTest& build, const 
       const double below = reference.loss(moved), low = moved[name][i];
       EXPECT_NEAR(gradient[i], (above - below) / (high - low), bound) << name << " element " << i;
     }
+  }
+
+  for (Precision precision : {Precision::tf32, Precision::bf16, Precision::fp16}) {
+    const Values mixed = Step(x, build, *reference_backend, check.controls, precision).gradients(values);
+    bool differs = false;
+    for (const auto& [name, gradient] : gradients) {
+      const double bound = kRoundings * unit_roundoff(precision) * std::max(largest(gradient), 1e-2 * scale);
+      for (std::size_t i = 0; i < gradient.size(); ++i)
+        EXPECT_NEAR(mixed.at(name)[i], gradient[i], bound) << epochbench::name(precision) << ": " << name << " element " << i;
+      differs = differs || mixed.at(name) != gradient;
+    }
+    EXPECT_TRUE(differs) << epochbench::name(precision) << " rounds nothing";
   }
 
   for (int threads : {1, 3}) {

@@ -1,5 +1,5 @@
-// Compares the gradient of a piece of graph with central finite differences of the reference backend, and the CPU backend's
-// gradient, after fusion, with the reference's.
+// Compares the gradient of a piece of graph with central finite differences of the reference backend, the CPU backend's
+// gradient, after fusion, with the reference's, and the gradients of reduced precision with those of fp32.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,8 @@ struct GradientCheck {
 };
 
 // The function is the cross-entropy of fixed random projections of the value, so that every element matters differently. The
-// variable "step" is 0 in every run: dropout draws one mask.
+// variable "step" is 0 in every run: dropout draws one mask. In fp16 the loss is scaled by 256, and the gradients are what the
+// optimizer makes of theirs.
 void expect_gradient_matches(const Shape& x, const GraphUnderTest& build, const GradientCheck& check = {});
 
 }  // namespace epochbench::test
