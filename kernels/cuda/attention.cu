@@ -1,0 +1,271 @@
+// Softmax with dropout over rows of attention scores, its gradient, and heads brought apart and together: what the unfused
+// attention, of fp32 and tf32 or where cuDNN has no plan, needs beside matrix products. A warp holds a row of up to 1024 scores
+// in registers; a block reads longer rows, and those that are not whole fours, twice.
+#include <cfloat>
+
+#include "kernels/cuda/exponential.cuh"
+#include "kernels/cuda/philox.cuh"
+#include "kernels/cuda/words.cuh"
+
+namespace epochbench::cuda {
+namespace {
+
+constexpr int kWarpThreads = 128, kBlockThreads = 256;  // of the kernels with a row a warp, and a row a block
+constexpr int kWarps = kWarpThreads / kWarp;
+constexpr int kFour = 4;  // scores that a lane has side by side: a block of Philox
+constexpr int kMaxFours = 8;
+
+struct Softmax {  // tensors of one call; rows [rows, sequence]
+  std::int64_t rows;
+  int sequence;
+  const std::int32_t* step;  // read with dropout alone
+  Dropout dropout;
+};
+
+// The words of elements 4 * block and on; where nothing is dropped any words do.
+__device__ inline DropoutWords words_of(const Softmax& s, std::int64_t block) {
+  return s.dropout.threshold != 0 ? dropout_words(s.dropout, *s.step, block) : DropoutWords{};
+}
+__device__ inline std::uint32_t word_of(const Softmax& s, std::int64_t element) {
+  return words_of(s, element / kFour).word[element % kFour];
+}
+
+// ---- A row a warp: kFours * 128 scores at most, whole fours ----
+
+// body(which of a lane's fours, its first column) for those that there are.
+template <int kFours, typename Body>
+__device__ inline void for_each_four(int sequence, Body body) {
+  for (int f = 0; f < kFours; ++f) {
+    const int column = (f * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kFour;
+    if (column < sequence) body(f, column);
+  }
+}
+
+template <typename T, int kFours>
+__global__ void __launch_bounds__(kWarpThreads)
+    warp_softmax_kernel(T* weights, float* log_sum_exp, const float* scores, Softmax s) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
+  if (row >= s.rows) return;
+  const std::int64_t at = row * s.sequence;
+  float values[kFours][kFour];
+  for_each_four<kFours>(s.sequence, [&](int f, int column) {
+    const Words<float, kFour> four = load_words<kFour>(scores + at + column);
+    for (int i = 0; i < kFour; ++i) values[f][i] = element(four, i);
+  });
+  float largest = -FLT_MAX;
+  for_each_four<kFours>(s.sequence, [&](int f, int) {
+    for (int i = 0; i < kFour; ++i) largest = fmaxf(largest, values[f][i]);
+  });
+  largest = warp_max(largest);
+  float sum = 0;
+  for_each_four<kFours>(s.sequence, [&](int f, int) {
+    for (int i = 0; i < kFour; ++i) sum += values[f][i] = exponential<T>(values[f][i] - largest);
+  });
+  sum = warp_sum(sum);
+  const float inverse = 1 / sum;
+  for_each_four<kFours>(s.sequence, [&](int f, int column) {
+    const DropoutWords words = words_of(s, (at + column) / kFour);
+    for (int i = 0; i < kFour; ++i) values[f][i] = dropped_out(values[f][i] * inverse, words.word[i], s.dropout);
+    store_words(weights + at + column, to_words<T>(values[f]));
+  });
+  if (log_sum_exp != nullptr && threadIdx.x % kWarp == 0) log_sum_exp[row] = largest + logf(sum);
+}
+
+template <typename T, int kFours>
+__global__ void __launch_bounds__(kWarpThreads, 4)
+    warp_softmax_grad_kernel(T* weights, T* dscores, const float* scores, const float* dweights, const float* log_sum_exp,
+                             Softmax s) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
+  if (row >= s.rows) return;
+  const std::int64_t at = row * s.sequence;
+  const float log_sum = log_sum_exp[row];
+  float p[kFours][kFour], gradients[kFours][kFour];  // the softmax, and what comes in to it through the mask
+  for_each_four<kFours>(s.sequence, [&](int f, int column) {
+    const Words<float, kFour> four = load_words<kFour>(scores + at + column), dw = load_words<kFour>(dweights + at + column);
+    for (int i = 0; i < kFour; ++i) {
+      p[f][i] = element(four, i);
+      gradients[f][i] = element(dw, i);
+    }
+  });
+  float sum = 0;
+  for_each_four<kFours>(s.sequence, [&](int f, int column) {
+    const DropoutWords words = words_of(s, (at + column) / kFour);
+    float kept[kFour];
+    for (int i = 0; i < kFour; ++i) {
+      p[f][i] = exponential<T>(p[f][i] - log_sum);
+      kept[i] = dropped_out(p[f][i], words.word[i], s.dropout);
+      gradients[f][i] = dropped_out(gradients[f][i], words.word[i], s.dropout);
+      sum += p[f][i] * gradients[f][i];
+    }
+    store_words(weights + at + column, to_words<T>(kept));
+  });
+  sum = warp_sum(sum);
+  for_each_four<kFours>(s.sequence, [&](int f, int column) {
+    float values[kFour];
+    for (int i = 0; i < kFour; ++i) values[i] = p[f][i] * (gradients[f][i] - sum);
+    store_words(dscores + at + column, to_words<T>(values));
+  });
+}
+
+// ---- A row a block, of any length ----
+
+template <typename T>
+__global__ void __launch_bounds__(kBlockThreads)
+    block_softmax_kernel(T* weights, float* log_sum_exp, const float* scores, Softmax s) {
+  const std::int64_t row = blockIdx.x, at = row * s.sequence;
+  const int thread = static_cast<int>(threadIdx.x);
+  SHARED_ARRAY(float, largest_of_warp, kBlockThreads / kWarp);
+  float largest = -FLT_MAX;
+  for (int j = thread; j < s.sequence; j += kBlockThreads) largest = fmaxf(largest, scores[at + j]);
+  largest = warp_max(largest);
+  if (thread % kWarp == 0) largest_of_warp[thread / kWarp] = largest;
+  __syncthreads();
+  for (int w = 0; w < kBlockThreads / kWarp; ++w) largest = fmaxf(largest, largest_of_warp[w]);
+  float sum = 0;
+  for (int j = thread; j < s.sequence; j += kBlockThreads) sum += exponential<T>(scores[at + j] - largest);
+  sum = block_sum<kBlockThreads>(sum);
+  const float inverse = 1 / sum;
+  for (int j = thread; j < s.sequence; j += kBlockThreads)
+    weights[at + j] =
+        from_float<T>(dropped_out(exponential<T>(scores[at + j] - largest) * inverse, word_of(s, at + j), s.dropout));
+  if (log_sum_exp != nullptr && thread == 0) log_sum_exp[row] = largest + logf(sum);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kBlockThreads)
+    block_softmax_grad_kernel(T* weights, T* dscores, const float* scores, const float* dweights, const float* log_sum_exp,
+                              Softmax s) {
+  const std::int64_t row = blockIdx.x, at = row * s.sequence;
+  const int thread = static_cast<int>(threadIdx.x);
+  const float log_sum = log_sum_exp[row];
+  float sum = 0;
+  for (int j = thread; j < s.sequence; j += kBlockThreads)
+    sum += exponential<T>(scores[at + j] - log_sum) * dropped_out(dweights[at + j], word_of(s, at + j), s.dropout);
+  sum = block_sum<kBlockThreads>(sum);
+  for (int j = thread; j < s.sequence; j += kBlockThreads) {
+    const std::uint32_t word = word_of(s, at + j);
+    const float p = exponential<T>(scores[at + j] - log_sum), gradient = dropped_out(dweights[at + j], word, s.dropout);
+    weights[at + j] = from_float<T>(dropped_out(p, word, s.dropout));
+    dscores[at + j] = from_float<T>(p * (gradient - sum));
+  }
+}
+
+// Calls function(T{}, fours a lane); none: a row is a block's.
+template <typename Function>
+void with_fours(Element element, std::int64_t sequence, Function function) {
+  with_type(element, [&](auto zero) {
+    const std::int64_t fours = sequence % kFour == 0 ? ceil_div(sequence, kWarp * kFour) : kMaxFours + 1;
+    if (fours <= 1) return function(zero, std::integral_constant<int, 1>{});
+    if (fours <= 2) return function(zero, std::integral_constant<int, 2>{});
+    if (fours <= 4) return function(zero, std::integral_constant<int, 4>{});
+    if (fours <= kMaxFours) return function(zero, std::integral_constant<int, kMaxFours>{});
+    function(zero, std::integral_constant<int, 0>{});
+  });
+}
+
+template <typename... Parameters, typename... Arguments>
+void launch_rows(void (*kernel)(Parameters...), bool row_a_warp, const Softmax& s, Stream stream, Arguments... arguments) {
+  const dim3 grid(static_cast<unsigned>(row_a_warp ? ceil_div(s.rows, kWarps) : s.rows));
+  launch(kernel, grid, dim3(row_a_warp ? kWarpThreads : kBlockThreads), 0, stream, arguments..., s);
+}
+
+Softmax softmax_of(const AttentionShape& shape, const std::int32_t* step, const Dropout& dropout) {
+  return {shape.batch * shape.heads * shape.sequence, static_cast<int>(shape.sequence), step, dropout};
+}
+
+// ---- Heads ----
+
+constexpr int kCopyThreads = 256, kCopies = 4;  // packs that a thread has in flight
+
+// to [batch, middle_to, middle_from, packs] = from [batch, middle_from, middle_to, packs], as packs; Index holds `count`, all.
+template <typename T, int kSize, typename Index>
+__global__ void __launch_bounds__(kCopyThreads)
+    swap_kernel(T* to, const T* from, Index middle_to, Index middle_from, Index packs, Index count) {
+  const Index first = static_cast<Index>(blockIdx.x) * (kCopyThreads * kCopies) + threadIdx.x;
+  Words<T, kSize> words[kCopies];
+  for (int i = 0; i < kCopies; ++i) {
+    const Index at = first + i * kCopyThreads;
+    if (at >= count) continue;
+    const Index pack = at % packs, group = at / packs, a = group % middle_from, outer = group / middle_from;
+    const Index b = outer % middle_to, batch = outer / middle_to;
+    const Index source = ((batch * middle_from + a) * middle_to + b) * packs + pack;
+    words[i] = load_words<kSize>(from + static_cast<std::int64_t>(source) * kSize);
+  }
+  for (int i = 0; i < kCopies; ++i) {
+    const Index at = first + i * kCopyThreads;
+    if (at < count) store_words(to + static_cast<std::int64_t>(at) * kSize, words[i]);
+  }
+}
+
+void swap(void* to, const void* from, std::int64_t middle_to, std::int64_t middle_from, const AttentionShape& shape,
+          Element element, Stream stream) {
+  with_pack(element, shape.width, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    const std::int64_t packs = shape.width / size(), count = shape.batch * shape.sequence * shape.heads * packs;
+    const dim3 grid(static_cast<unsigned>(ceil_div(count, kCopyThreads * kCopies)));
+    const auto run = [&](auto kernel) {
+      launch(kernel, grid, dim3(kCopyThreads), 0, stream, static_cast<T*>(to), static_cast<const T*>(from), middle_to,
+             middle_from, packs, count);
+    };
+    if (count < std::int64_t{1} << 31)  // divisions of 32 bits take a quarter of the time
+      run(swap_kernel<T, size(), std::uint32_t>);
+    else
+      run(swap_kernel<T, size(), std::int64_t>);
+  });
+}
+
+__device__ inline std::uint64_t scrambled(std::uint64_t x) {  // the finalizer of splitmix64 (Steele, Lea and Flood 2014)
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+  return x ^ x >> 31;
+}
+__global__ void seed_kernel(std::int64_t* seed_offset, const std::int32_t* step, std::uint64_t seed, std::uint32_t ordinal) {
+  constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;
+  const std::uint64_t place = std::uint64_t{ordinal} << 32 | static_cast<std::uint32_t>(*step);
+  seed_offset[0] = static_cast<std::int64_t>(scrambled(scrambled(seed + kGolden) + (place + 1) * kGolden));
+  seed_offset[1] = 0;
+}
+
+}  // namespace
+
+void split_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream) {
+  swap(y, x, shape.heads, shape.sequence, shape, element, stream);
+}
+
+void merge_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream) {
+  swap(y, x, shape.sequence, shape.heads, shape, element, stream);
+}
+
+void attention_softmax(void* weights, float* log_sum_exp, const float* scores, const std::int32_t* step,
+                       const AttentionShape& shape, const Dropout& dropout, Element element, Stream stream) {
+  const Softmax s = softmax_of(shape, step, dropout);
+  with_fours(element, shape.sequence, [&](auto zero, auto fours) {
+    using T = decltype(zero);
+    T* const to = static_cast<T*>(weights);
+    if constexpr (fours() > 0)
+      launch_rows(warp_softmax_kernel<T, fours()>, true, s, stream, to, log_sum_exp, scores);
+    else
+      launch_rows(block_softmax_kernel<T>, false, s, stream, to, log_sum_exp, scores);
+  });
+}
+
+void attention_softmax_grad(void* weights, void* dscores, const float* scores, const float* dweights, const float* log_sum_exp,
+                            const std::int32_t* step, const AttentionShape& shape, const Dropout& dropout, Element element,
+                            Stream stream) {
+  const Softmax s = softmax_of(shape, step, dropout);
+  with_fours(element, shape.sequence, [&](auto zero, auto fours) {
+    using T = decltype(zero);
+    T *const to = static_cast<T*>(weights), *const dto = static_cast<T*>(dscores);
+    if constexpr (fours() > 0)
+      launch_rows(warp_softmax_grad_kernel<T, fours()>, true, s, stream, to, dto, scores, dweights, log_sum_exp);
+    else
+      launch_rows(block_softmax_grad_kernel<T>, false, s, stream, to, dto, scores, dweights, log_sum_exp);
+  });
+}
+
+void attention_seed(std::int64_t* seed_offset, const std::int32_t* step, std::uint64_t seed, std::uint32_t ordinal,
+                    Stream stream) {
+  launch(seed_kernel, dim3(1), dim3(1), 0, stream, seed_offset, step, seed, ordinal);
+}
+
+}  // namespace epochbench::cuda

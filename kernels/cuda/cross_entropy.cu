@@ -1,0 +1,237 @@
+// Softmax cross entropy of rows of logits, its gradient, and how many rows are classified correctly. A block reads a row once
+// from memory; a last launch of one block adds up what the rows came to, in a fixed order. Rows need no alignment: a row's
+// vectors start where 16 bytes do (a vocabulary of 30522 has rows of 61044 bytes).
+#include <cfloat>
+
+#include "kernels/cuda/exponential.cuh"
+#include "kernels/cuda/words.cuh"
+
+namespace epochbench::cuda {
+namespace {
+
+constexpr int kShortRow = 512;                            // classes up to which a warp is enough
+constexpr int kShortThreads = kWarp, kLongThreads = 256;  // of a block, which has one row
+constexpr int kFinalThreads = 512;
+constexpr int kVectors = 2;  // that a thread has in flight
+
+// Of some logits: the largest, from the least float on, and the sum of exp(logit - largest).
+struct LogSum {
+  float largest = -FLT_MAX, sum = 0;
+};
+template <typename T>
+__device__ inline LogSum merged(const LogSum& a, const LogSum& b) {
+  const float largest = fmaxf(a.largest, b.largest);
+  return {largest, a.sum * exponential<T>(a.largest - largest) + b.sum * exponential<T>(b.largest - largest)};
+}
+
+// one(class) for single elements, vector(first class) for those that start at 16 bytes and are whole: each thread's share of a
+// row of n elements. Pairs of vectors are near each other in the code, so that both are in flight.
+template <int kThreads, typename T, typename One, typename Vectors>
+__device__ inline void for_each_class(const T* row, std::int64_t n, One one, Vectors vectors) {
+  constexpr int kSize = Vector<T>::kSize, kStep = kThreads * kSize;
+  const int thread = static_cast<int>(threadIdx.x);
+  const auto beyond = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % 16 / sizeof(T));
+  const std::int64_t before = beyond == 0 ? 0 : kSize - beyond, head = before < n ? before : n;
+  if (thread < head) one(thread);
+  const std::int64_t tail = head + (n - head) / kSize * kSize;
+  for (std::int64_t c = head + thread * kSize; c < tail; c += kVectors * kStep) {
+    int count = 0;
+    for (int v = 0; v < kVectors; ++v) count += c + v * kStep < tail;
+    vectors(c, kStep, count);
+  }
+  if (tail + thread < n) one(tail + thread);
+}
+
+template <int kThreads, typename T>
+__device__ inline LogSum log_sum_of_block(LogSum mine) {
+  SHARED_ARRAY(float, largest_of_warp, kThreads / kWarp);
+  SHARED_ARRAY(float, sum_of_warp, kThreads / kWarp);
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    mine = merged<T>(mine, {__shfl_xor_sync(kAllLanes, mine.largest, offset), __shfl_xor_sync(kAllLanes, mine.sum, offset)});
+  if constexpr (kThreads == kWarp) return mine;
+  if (threadIdx.x % kWarp == 0) {
+    largest_of_warp[threadIdx.x / kWarp] = mine.largest;
+    sum_of_warp[threadIdx.x / kWarp] = mine.sum;
+  }
+  __syncthreads();
+  mine = {largest_of_warp[0], sum_of_warp[0]};
+  for (int w = 1; w < kThreads / kWarp; ++w) mine = merged<T>(mine, {largest_of_warp[w], sum_of_warp[w]});
+  return mine;
+}
+
+// losses [rows]: of a row whose label is ignored, 0.
+template <typename T, int kThreads>
+__global__ void __launch_bounds__(kThreads)
+    rows_kernel(float* losses, float* log_sum_exp, const T* logits, const std::int32_t* labels, std::int64_t classes) {
+  constexpr int kSize = Vector<T>::kSize;
+  const std::int64_t r = blockIdx.x;
+  const T* row = logits + r * classes;
+  LogSum mine;
+  for_each_class<kThreads>(
+      row, classes,
+      [&](std::int64_t c) {
+        mine = merged<T>(mine, {to_float(row[c]), 1});
+      },
+      [&](std::int64_t c, int step, int count) {
+        Words<T, kSize> words[kVectors];
+        for (int v = 0; v < kVectors; ++v)
+          if (v < count) words[v] = load_words<kSize>(row + c + v * step);
+        for (int v = 0; v < kVectors; ++v) {
+          if (v >= count) continue;
+          LogSum of_vector;
+          for (int i = 0; i < kSize; ++i) of_vector.largest = fmaxf(of_vector.largest, element(words[v], i));
+          of_vector.largest = fmaxf(of_vector.largest, mine.largest);
+          for (int i = 0; i < kSize; ++i) of_vector.sum += exponential<T>(element(words[v], i) - of_vector.largest);
+          mine = {of_vector.largest, mine.sum * exponential<T>(mine.largest - of_vector.largest) + of_vector.sum};
+        }
+      });
+  mine = log_sum_of_block<kThreads, T>(mine);
+  if (threadIdx.x != 0) return;
+  const float log_sum = mine.largest + logf(mine.sum);
+  if (log_sum_exp != nullptr) log_sum_exp[r] = log_sum;
+  losses[r] = labels[r] < 0 ? 0 : log_sum - to_float(row[labels[r]]);
+}
+
+__device__ inline double double_block_sum(double value) {  // of kFinalThreads threads, in a fixed order
+  SHARED_ARRAY(double, of_warp, kFinalThreads / kWarp);
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(kAllLanes, value, offset);
+  __syncthreads();  // of_warp may still be read from the call before
+  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  value = 0;
+  for (int w = 0; w < kFinalThreads / kWarp; ++w) value += of_warp[w];
+  return value;
+}
+
+__device__ inline double counted_labels(const std::int32_t* labels, std::int64_t rows) {
+  double count = 0;
+  for (std::int64_t r = threadIdx.x; r < rows; r += kFinalThreads) count += labels[r] >= 0;
+  count = double_block_sum(count);
+  return count < 1 ? 1 : count;
+}
+
+// total = sum of values, by the number of labels that count where `mean`. Sums in double, as rounding them one row after the
+// other would cost more than all of a row's own errors.
+__global__ void __launch_bounds__(kFinalThreads)
+    finish_kernel(float* total, const float* values, const std::int32_t* labels, std::int64_t rows, bool mean) {
+  double sum = 0;
+  for (std::int64_t r = threadIdx.x; r < rows; r += kFinalThreads) sum += values[r];
+  sum = double_block_sum(sum);
+  if (mean) sum /= counted_labels(labels, rows);
+  if (threadIdx.x == 0) *total = static_cast<float>(sum);
+}
+
+// *weight = what each row's gradient is multiplied by.
+__global__ void __launch_bounds__(kFinalThreads)
+    weight_kernel(float* weight, const std::int32_t* labels, const float* loss_scale, std::int64_t rows, bool mean) {
+  const double count = mean ? counted_labels(labels, rows) : 1;
+  if (threadIdx.x == 0) *weight = static_cast<float>((loss_scale != nullptr ? *loss_scale : 1) / count);
+}
+
+template <typename T, int kThreads>
+__global__ void __launch_bounds__(kThreads) grad_kernel(T* dlogits, const T* logits, const std::int32_t* labels,
+                                                        const float* log_sum_exp, const float* weight, std::int64_t classes) {
+  constexpr int kSize = Vector<T>::kSize;
+  const std::int64_t r = blockIdx.x;
+  const T* row = logits + r * classes;
+  T* to = dlogits + r * classes;
+  const std::int64_t label = labels[r];
+  const float log_sum = log_sum_exp[r], factor = *weight;
+  const auto gradient = [&](float logit, std::int64_t c) {
+    return label < 0 ? 0 : factor * (exponential<T>(logit - log_sum) - (c == label ? 1.0f : 0.0f));
+  };
+  for_each_class<kThreads>(
+      row, classes, [&](std::int64_t c) { to[c] = from_float<T>(gradient(to_float(row[c]), c)); },
+      [&](std::int64_t c, int step, int count) {
+        Words<T, kSize> words[kVectors];
+        for (int v = 0; v < kVectors; ++v)
+          if (v < count) words[v] = load_words<kSize>(row + c + v * step);
+        for (int v = 0; v < kVectors; ++v) {
+          if (v >= count) continue;
+          float values[kSize];
+          for (int i = 0; i < kSize; ++i) values[i] = gradient(element(words[v], i), c + v * step + i);
+          store_words(to + c + v * step, to_words<T>(values));
+        }
+      });
+}
+
+// correct [rows]: 1 where the label's logit is the first of the largest. No comparison holds with a NaN.
+template <typename T, int kThreads>
+__global__ void __launch_bounds__(kThreads)
+    correct_kernel(float* correct, const T* logits, const std::int32_t* labels, std::int64_t classes) {
+  constexpr int kSize = Vector<T>::kSize;
+  const std::int64_t r = blockIdx.x;
+  const T* row = logits + r * classes;
+  const std::int64_t label = labels[r];
+  if (label < 0) {
+    if (threadIdx.x == 0) correct[r] = 0;
+    return;
+  }
+  const float chosen = to_float(row[label]);
+  float beaten = 0;
+  const auto beats = [&](float logit, std::int64_t c) { return c < label ? !(logit < chosen) : !(logit <= chosen); };
+  for_each_class<kThreads>(
+      row, classes, [&](std::int64_t c) { beaten += beats(to_float(row[c]), c); },
+      [&](std::int64_t c, int step, int count) {
+        for (int v = 0; v < kVectors; ++v) {
+          if (v >= count) continue;
+          const Words<T, kSize> words = load_words<kSize>(row + c + v * step);
+          for (int i = 0; i < kSize; ++i) beaten += beats(element(words, i), c + v * step + i);
+        }
+      });
+  beaten = block_sum<kThreads>(beaten);
+  if (threadIdx.x == 0) correct[r] = beaten == 0 ? 1 : 0;
+}
+
+// Calls function(T{}, threads of a block).
+template <typename Function>
+void with_row(Element element, std::int64_t classes, Function function) {
+  with_type(element, [&](auto zero) {
+    if (classes <= kShortRow)
+      function(zero, std::integral_constant<int, kShortThreads>{});
+    else
+      function(zero, std::integral_constant<int, kLongThreads>{});
+  });
+}
+
+dim3 one_block_of(int threads) { return dim3(static_cast<unsigned>(threads)); }
+
+}  // namespace
+
+std::size_t cross_entropy_workspace_bytes(std::int64_t rows) { return static_cast<std::size_t>(rows) * sizeof(float); }
+
+void cross_entropy(float* loss, float* log_sum_exp, const void* logits, const std::int32_t* labels, std::int64_t rows,
+                   std::int64_t classes, bool mean, Element element, void* workspace, Stream stream) {
+  float* const losses = static_cast<float*>(workspace);
+  with_row(element, classes, [&](auto zero, auto threads) {
+    using T = decltype(zero);
+    launch(rows_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream, losses,
+           log_sum_exp, static_cast<const T*>(logits), labels, classes);
+  });
+  launch(finish_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, loss, losses, labels, rows, mean);
+}
+
+void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* labels, const float* log_sum_exp,
+                        const float* loss_scale, std::int64_t rows, std::int64_t classes, bool mean, Element element,
+                        void* workspace, Stream stream) {
+  float* const weight = static_cast<float*>(workspace);
+  launch(weight_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, weight, labels, loss_scale, rows, mean);
+  with_row(element, classes, [&](auto zero, auto threads) {
+    using T = decltype(zero);
+    launch(grad_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream,
+           static_cast<T*>(dlogits), static_cast<const T*>(logits), labels, log_sum_exp, weight, classes);
+  });
+}
+
+void count_correct(float* count, const void* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
+                   Element element, void* workspace, Stream stream) {
+  float* const correct = static_cast<float*>(workspace);
+  with_row(element, classes, [&](auto zero, auto threads) {
+    using T = decltype(zero);
+    launch(correct_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream, correct,
+           static_cast<const T*>(logits), labels, classes);
+  });
+  launch(finish_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, count, correct, labels, rows, false);
+}
+
+}  // namespace epochbench::cuda

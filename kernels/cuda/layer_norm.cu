@@ -1,0 +1,303 @@
+// Layer normalisation, a row at a time. A warp holds a row of up to 1024 channels in its registers, so that x is read once; a
+// block reads longer rows, and those that are not aligned, again from the cache.
+//
+// Statistics: the mean of the row in float, then mean and mean square of the deviations from it. So the mean's own rounding,
+// which a row with a small deviation would show, is corrected.
+#include "kernels/cuda/row_strips.cuh"
+
+namespace epochbench::cuda {
+namespace {
+
+constexpr int kWarpThreads = 128;   // of the kernels with a row a warp
+constexpr int kBlockThreads = 256;  // of those with a row a block
+constexpr int kMaxLaneFloats = 32;  // of a row, a lane: 1024 channels
+constexpr int kFinalThreads = 256;
+constexpr int kWarps = kWarpThreads / kWarp;
+
+struct RowSums {
+  float first, second;
+};
+__device__ inline RowSums warp_sums(RowSums sums) { return {warp_sum(sums.first), warp_sum(sums.second)}; }
+
+// How a row about `center`, its mean up to rounding, is normalised, from the sums of x - center and of its square.
+struct Normaliser {
+  float shift, inv_std;  // y = (x - center - shift) * inv_std * scale + bias
+  __device__ Normaliser(RowSums sums, float n, float epsilon) : shift(sums.first / n) {
+    const float variance = sums.second / n - shift * shift;
+    inv_std = 1 / sqrtf((variance < 0 ? 0 : variance) + epsilon);
+  }
+};
+
+// ---- A row a warp: kLaneFloats * 32 channels at most ----
+
+// body(which of a lane's strips, its first channel) for those that there are.
+template <int kSize, int kStrips, typename Body>
+__device__ inline void for_each_strip(int channels, Body body) {
+  for (int s = 0; s < kStrips; ++s) {
+    const int c = (s * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kSize;
+    if (c < channels) body(s, c);
+  }
+}
+
+template <typename T, int kSize, int kStrips>
+__global__ void __launch_bounds__(kWarpThreads)
+    warp_kernel(T* y, float* mean, float* inv_std, const T* x, const float* __restrict__ scale, const float* __restrict__ bias,
+                std::int64_t rows, int channels, float epsilon) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
+  if (row >= rows) return;
+  x += row * channels;
+  y += row * channels;
+  const float n = static_cast<float>(channels);
+  Words<T, kSize> strips[kStrips] = {};
+  for_each_strip<kSize, kStrips>(channels, [&](int s, int c) { strips[s] = load_words<kSize>(x + c); });
+  float sum = 0;  // beyond the row the strips are 0
+  for (int s = 0; s < kStrips; ++s)
+    for (int i = 0; i < kSize; ++i) sum += element(strips[s], i);
+  const float center = warp_sum(sum) / n;
+  RowSums sums = {};
+  for_each_strip<kSize, kStrips>(channels, [&](int s, int) {
+    for (int i = 0; i < kSize; ++i) {
+      const float d = element(strips[s], i) - center;
+      sums.first += d;
+      sums.second += d * d;
+    }
+  });
+  const Normaliser by(warp_sums(sums), n, epsilon);
+  for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
+    float values[kSize];
+    for (int i = 0; i < kSize; ++i)
+      values[i] = (element(strips[s], i) - center - by.shift) * by.inv_std * scale[c + i] + bias[c + i];
+    store_words(y + c, to_words<T>(values));
+  });
+  if (threadIdx.x % kWarp != 0) return;
+  if (mean != nullptr) mean[row] = center + by.shift;
+  if (inv_std != nullptr) inv_std[row] = by.inv_std;
+}
+
+// dx, and partials [blocks, 2, channels]: sums of dy and of dy * (x - mean) * inv_std over the block's rows. dx may be null.
+template <typename T, int kSize, int kStrips>
+__global__ void __launch_bounds__(kWarpThreads, kStripBlocks)
+    warp_grad_kernel(T* dx, float* partials, const T* dy, const T* x, const float* __restrict__ scale,
+                     const float* __restrict__ mean, const float* __restrict__ inv_std, std::int64_t rows, int channels) {
+  const int thread = static_cast<int>(threadIdx.x), warp = thread / kWarp;
+  const float n = static_cast<float>(channels);
+  float total[kStrips][kSize] = {}, products[kStrips][kSize] = {};
+  // Registers for it are there, but beside the longest rows of float.
+  constexpr bool kHoldScale = kStrips * kSize < kMaxLaneFloats || sizeof(T) == 2;
+  float held[kStrips][kSize];
+  if constexpr (kHoldScale)
+    for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
+      for (int i = 0; i < kSize; ++i) held[s][i] = scale[c + i];
+    });
+  const auto factor = [&](int s, int c, int i) {
+    if constexpr (kHoldScale)
+      return held[s][i];
+    else
+      return scale[c + i];
+  };
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + warp; row < rows;
+       row += static_cast<std::int64_t>(gridDim.x) * kWarps) {
+    const std::int64_t at = row * channels;
+    Words<T, kSize> of_x[kStrips], of_dy[kStrips];
+    for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
+      of_dy[s] = load_words<kSize>(dy + at + c);
+      of_x[s] = load_words<kSize>(x + at + c);
+    });
+    const float center = mean[row], inverse = inv_std[row];
+    RowSums sums = {};
+    for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
+      for (int i = 0; i < kSize; ++i) {
+        const float g = element(of_dy[s], i), normalised = (element(of_x[s], i) - center) * inverse;
+        total[s][i] += g;
+        products[s][i] += g * normalised;
+        sums.first += g * factor(s, c, i);
+        sums.second += g * factor(s, c, i) * normalised;
+      }
+    });
+    if (dx == nullptr) continue;
+    sums = warp_sums(sums);
+    const float shift = sums.first / n, curve = sums.second / n;
+    for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
+      float values[kSize];
+      for (int i = 0; i < kSize; ++i) {
+        const float normalised = (element(of_x[s], i) - center) * inverse;
+        values[i] = inverse * (element(of_dy[s], i) * factor(s, c, i) - shift - normalised * curve);
+      }
+      store_words(dx + at + c, to_words<T>(values));
+    });
+  }
+
+  SHARED_ARRAY(float, of_block, 2 * kWarp * kMaxLaneFloats);  // [2, channels], to which the warps add one after the other
+  for (int turn = 0; turn < kWarps; ++turn) {
+    if (turn > 0) __syncthreads();
+    if (turn == warp)
+      for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
+        for (int i = 0; i < kSize; ++i) {
+          of_block[c + i] = turn == 0 ? total[s][i] : of_block[c + i] + total[s][i];
+          of_block[channels + c + i] = turn == 0 ? products[s][i] : of_block[channels + c + i] + products[s][i];
+        }
+      });
+  }
+  __syncthreads();
+  for (int i = thread; i < 2 * channels; i += kWarpThreads)
+    partials[static_cast<std::int64_t>(blockIdx.x) * 2 * channels + i] = of_block[i];
+}
+
+// ---- A row a block, of any length ----
+
+// body(first channel of a strip) for each strip of the thread.
+template <int kSize, typename Body>
+__device__ inline void for_each_strip_of_row(std::int64_t channels, Body body) {
+  for (std::int64_t c = static_cast<std::int64_t>(threadIdx.x) * kSize; c < channels; c += kBlockThreads * kSize) body(c);
+}
+
+template <typename T, int kSize>
+__global__ void __launch_bounds__(kBlockThreads)
+    block_kernel(T* y, float* mean, float* inv_std, const T* x, const float* __restrict__ scale, const float* __restrict__ bias,
+                 std::int64_t channels, float epsilon) {
+  const std::int64_t row = blockIdx.x;
+  x += row * channels;
+  y += row * channels;
+  const float n = static_cast<float>(channels);
+  float sum = 0;
+  for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
+    const Words<T, kSize> strip = load_words<kSize>(x + c);
+    float of_strip = 0;
+    for (int i = 0; i < kSize; ++i) of_strip += element(strip, i);
+    sum += of_strip;
+  });
+  const float center = block_sum<kBlockThreads>(sum) / n;
+  RowSums sums = {};
+  for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
+    const Words<T, kSize> strip = load_words<kSize>(x + c);
+    RowSums of_strip = {};
+    for (int i = 0; i < kSize; ++i) {
+      const float d = element(strip, i) - center;
+      of_strip.first += d;
+      of_strip.second += d * d;
+    }
+    sums = {sums.first + of_strip.first, sums.second + of_strip.second};
+  });
+  sums = {block_sum<kBlockThreads>(sums.first), block_sum<kBlockThreads>(sums.second)};
+  const Normaliser by(sums, n, epsilon);
+  for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
+    const Words<T, kSize> strip = load_words<kSize>(x + c);
+    float values[kSize];
+    for (int i = 0; i < kSize; ++i)
+      values[i] = (element(strip, i) - center - by.shift) * by.inv_std * scale[c + i] + bias[c + i];
+    store_words(y + c, to_words<T>(values));
+  });
+  if (threadIdx.x != 0) return;
+  if (mean != nullptr) mean[row] = center + by.shift;
+  if (inv_std != nullptr) inv_std[row] = by.inv_std;
+}
+
+// As warp_grad_kernel; a thread adds to its own columns of the block's partials.
+template <typename T, int kSize>
+__global__ void __launch_bounds__(kBlockThreads)
+    block_grad_kernel(T* dx, float* partials, const T* dy, const T* x, const float* __restrict__ scale,
+                      const float* __restrict__ mean, const float* __restrict__ inv_std, std::int64_t rows,
+                      std::int64_t channels) {
+  float *const totals = partials + static_cast<std::int64_t>(blockIdx.x) * 2 * channels, *const products = totals + channels;
+  const float n = static_cast<float>(channels);
+  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    const std::int64_t at = row * channels;
+    const float center = mean[row], inverse = inv_std[row];
+    const bool first = row == blockIdx.x;
+    RowSums sums = {};
+    for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
+      const Words<T, kSize> of_dy = load_words<kSize>(dy + at + c), of_x = load_words<kSize>(x + at + c);
+      RowSums of_strip = {};
+      for (int i = 0; i < kSize; ++i) {
+        const float g = element(of_dy, i), normalised = (element(of_x, i) - center) * inverse;
+        totals[c + i] = first ? g : totals[c + i] + g;
+        products[c + i] = first ? g * normalised : products[c + i] + g * normalised;
+        of_strip.first += g * scale[c + i];
+        of_strip.second += g * scale[c + i] * normalised;
+      }
+      sums = {sums.first + of_strip.first, sums.second + of_strip.second};
+    });
+    if (dx == nullptr) continue;
+    const float shift = block_sum<kBlockThreads>(sums.first) / n, curve = block_sum<kBlockThreads>(sums.second) / n;
+    for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
+      const Words<T, kSize> of_dy = load_words<kSize>(dy + at + c), of_x = load_words<kSize>(x + at + c);
+      float values[kSize];
+      for (int i = 0; i < kSize; ++i) {
+        const float normalised = (element(of_x, i) - center) * inverse;
+        values[i] = inverse * (element(of_dy, i) * scale[c + i] - shift - normalised * curve);
+      }
+      store_words(dx + at + c, to_words<T>(values));
+    });
+  }
+}
+
+// A warp a channel.
+__global__ void __launch_bounds__(kFinalThreads)
+    finish_grad_kernel(float* dscale, float* dbias, const float* partials, std::int64_t blocks, std::int64_t channels) {
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kFinalThreads / kWarp) + threadIdx.x / kWarp;
+  if (c >= channels) return;
+  RowSums sums = {};
+  for (std::int64_t b = threadIdx.x % kWarp; b < blocks; b += kWarp) {
+    sums.first += partials[b * 2 * channels + c];
+    sums.second += partials[b * 2 * channels + channels + c];
+  }
+  sums = warp_sums(sums);
+  if (threadIdx.x % kWarp != 0) return;
+  if (dbias != nullptr) dbias[c] = sums.first;
+  if (dscale != nullptr) dscale[c] = sums.second;
+}
+
+// Calls function(T{}, size, strips a lane) with constants; no strips: a row is a block's.
+template <typename Function>
+void with_strips(Element element, std::int64_t channels, Function function) {
+  with_pack(element, channels, [&](auto zero, auto size) {
+    constexpr int kSize = size();
+    if constexpr (kSize > 1) {
+      const std::int64_t lane_floats = ceil_div(channels, kWarp);
+      if (lane_floats <= 8) return function(zero, size, std::integral_constant<int, 8 / kSize>{});
+      if (lane_floats <= 16) return function(zero, size, std::integral_constant<int, 16 / kSize>{});
+      if (lane_floats <= 24) return function(zero, size, std::integral_constant<int, 24 / kSize>{});
+      if (lane_floats <= kMaxLaneFloats) return function(zero, size, std::integral_constant<int, kMaxLaneFloats / kSize>{});
+    }
+    function(zero, size, std::integral_constant<int, 0>{});
+  });
+}
+
+}  // namespace
+
+void layer_norm(void* y, float* mean, float* inv_std, const void* x, const float* scale, const float* bias, std::int64_t rows,
+                std::int64_t channels, double epsilon, Element element, Stream stream) {
+  with_strips(element, channels, [&](auto zero, auto size, auto strips) {
+    using T = decltype(zero);
+    T* const to = static_cast<T*>(y);
+    const T* const from = static_cast<const T*>(x);
+    if constexpr (strips() > 0)
+      launch(warp_kernel<T, size(), strips()>, dim3(static_cast<unsigned>(ceil_div(rows, kWarps))), dim3(kWarpThreads), 0,
+             stream, to, mean, inv_std, from, scale, bias, rows, channels, epsilon);
+    else
+      launch(block_kernel<T, size()>, dim3(static_cast<unsigned>(rows)), dim3(kBlockThreads), 0, stream, to, mean, inv_std,
+             from, scale, bias, channels, epsilon);
+  });
+}
+
+void layer_norm_grad(void* dx, float* dscale, float* dbias, const void* dy, const void* x, const float* scale,
+                     const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels, Element element,
+                     void* workspace, Stream stream) {
+  float* const partials = static_cast<float*>(workspace);
+  const std::int64_t blocks = whole_row_blocks(rows, channels);
+  with_strips(element, channels, [&](auto zero, auto size, auto strips) {
+    using T = decltype(zero);
+    const auto run = [&](auto kernel, int threads) {
+      launch(kernel, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)), 0, stream, static_cast<T*>(dx),
+             partials, static_cast<const T*>(dy), static_cast<const T*>(x), scale, mean, inv_std, rows, channels);
+    };
+    if constexpr (strips() > 0)
+      run(warp_grad_kernel<T, size(), strips()>, kWarpThreads);
+    else
+      run(block_grad_kernel<T, size()>, kBlockThreads);
+  });
+  launch(finish_grad_kernel, dim3(static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp))), dim3(kFinalThreads), 0,
+         stream, dscale, dbias, partials, blocks, channels);
+}
+
+}  // namespace epochbench::cuda
