@@ -1,6 +1,6 @@
 // Rows taken from a table by id or by position, rows of a table added in turn, and their gradients. A warp moves a row, so
 // that its id is read once and no thread divides; widths of models fill whole warps of 16-byte vectors.
-#include "kernels/cuda/pack.cuh"
+#include "kernels/cuda/row_strips.cuh"
 
 namespace epochbench::cuda {
 namespace {
@@ -161,6 +161,48 @@ void fill(float* dtable, const void* base, Element base_element, std::int64_t n,
   });
 }
 
+// A turn is `period` rows of dy; as one row of a matrix [turns, period * width], the table's gradient is the sum of its
+// columns. partial [row blocks, period * width]: of the rows that the blocks of one blockIdx.y see.
+constexpr int kTurnsAtOnce = 4;  // that a thread has in flight
+template <typename T, int kSize>
+__global__ void __launch_bounds__(kStripThreads) add_rows_grad_kernel(float* partial, const T* dy, Strips strips) {
+  SHARED_ARRAY(float, sums, kStripThreads* kSize);  // [element of a strip, lane, strip]
+  const StripPlace<kSize> place = strip_place<kSize>(strips);
+  float sum[kSize] = {};
+  for_each_chunk<kSize, kTurnsAtOnce, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
+    Words<T, kSize> turns[kTurnsAtOnce];
+    load_rows(turns, dy, first, step, count);
+    for (int t = 0; t < kTurnsAtOnce; ++t)
+      if (t < count)
+        for (int i = 0; i < kSize; ++i) sum[i] += element(turns[t], i);
+  });
+  for (int i = 0; i < kSize; ++i) sums[i * kStripThreads + threadIdx.x] = sum[i];
+  __syncthreads();
+  const int columns = strips.width * kSize;  // of the block
+  for (int column = threadIdx.x; column < columns; column += kStripThreads) {
+    const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * columns + column;
+    if (at >= strips.channels) break;
+    const float* of_lane = sums + column % kSize * kStripThreads + column / kSize;
+    float total = 0;
+    for (int lane = 0; lane < kStripThreads; lane += strips.width) total += of_lane[lane];
+    partial[blockIdx.y * strips.channels + at] = total;
+  }
+}
+
+// dtable [table size] = the partial sums of its first `used` elements and what the last turn, begun and not ended, adds to its
+// first `rest`; 0 elsewhere.
+template <typename T>
+__global__ void add_rows_grad_end_kernel(float* dtable, const float* partial, const T* last_turn, std::int64_t row_blocks,
+                                         std::int64_t table_size, std::int64_t used, std::int64_t rest) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kFillThreads + threadIdx.x;
+  if (i >= table_size) return;
+  float total = 0;
+  if (i < used)
+    for (std::int64_t b = 0; b < row_blocks; ++b) total += partial[b * used + i];
+  if (i < rest) total += to_float(last_turn[i]);
+  dtable[i] = total;
+}
+
 }  // namespace
 
 void embedding(void* y, const void* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width, Element element,
@@ -193,6 +235,22 @@ void add_rows(void* y, const void* x, const void* table, std::int64_t rows, std:
     using T = decltype(zero);
     launch_rows(add_rows_kernel<T, size()>, rows, stream, static_cast<T*>(y), static_cast<const T*>(x),
                 static_cast<const T*>(table), rows, width, period);
+  });
+}
+
+void add_rows_grad(float* dtable, const void* dy, std::int64_t rows, std::int64_t width, std::int64_t period,
+                   std::int64_t table_rows, Element element, void* workspace, Stream stream) {
+  const std::int64_t turns = rows / period, used = period * width, table_size = table_rows * width;
+  auto* const partial = static_cast<float*>(workspace);
+  with_pack(element, used, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    const Strips strips = strips_of(turns, used, size(), kTurnsAtOnce, kReducingBlocks);
+    if (turns > 0)
+      launch(add_rows_grad_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partial,
+             static_cast<const T*>(dy), strips);
+    launch(add_rows_grad_end_kernel<T>, dim3(static_cast<unsigned>(ceil_div(table_size, kFillThreads))), dim3(kFillThreads), 0,
+           stream, dtable, partial, static_cast<const T*>(dy) + turns * used, strips.row_blocks, table_size, used,
+           rows * width - turns * used);
   });
 }
 

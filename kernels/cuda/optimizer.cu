@@ -26,7 +26,7 @@ __device__ Part part_of_block(const OptimizerTensor* tensors, const Chunk* chunk
 // Updates elements [first, last) of the tensor by update(weight, state1, state2, gradient), kSize at a time.
 template <int kSize, typename G, typename Update>
 __device__ void update_elements(const OptimizerTensor& tensor, std::int64_t first, std::int64_t last, const Update& update) {
-  constexpr int kStep = kThreads * kSize, kBatch = 2;  // packs of each array that a thread has in flight
+  constexpr int kStep = kThreads * kSize, kBatch = kSize > 1 ? 2 : 1;  // packs of each array that a thread has in flight
   const G* gradients = static_cast<const G*>(tensor.gradient);
   for (std::int64_t i = first + threadIdx.x * kSize; i < last; i += kBatch * kStep) {
     Pack<float, kSize> weight[kBatch], state1[kBatch], state2[kBatch];

@@ -1,0 +1,176 @@
+// Pooling in CUDA against the reference: windows that overlap, that leave gaps and that reach over the edge, channels that fill
+// 16-byte packs and that do not.
+#include <vector>
+
+#include "kernels/reference/kernels.h"
+#include "tests/support/cuda_kernel_sweep.h"
+
+namespace epochbench {
+namespace {
+
+using test::DeviceBuffer;
+using test::expect_close;
+using test::for_each_element;
+using test::for_each_order;
+using test::GuardedBuffer;
+using test::kExact;
+using test::kNoStream;
+using test::random_floats;
+using test::stored;
+using test::Tensor;
+
+PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t window,
+               std::int64_t stride, std::int64_t padding) {
+  const auto out = [=](std::int64_t extent) { return (extent + 2 * padding - window) / stride + 1; };
+  return {batch, height, width, channels, out(height), out(width), window, stride, padding};
+}
+
+const PoolShape kShapes[] = {
+    pool(1, 1, 1, 1, 1, 1, 0),     // smallest
+    pool(3, 28, 28, 6, 2, 2, 0),   // LeNet-5's first
+    pool(2, 10, 10, 16, 2, 2, 0),  // and second
+    pool(2, 15, 13, 64, 3, 2, 1),  // ResNet's, odd
+    pool(1, 9, 7, 132, 3, 2, 1),   // packs of 4, not of 8
+    pool(4, 5, 6, 3, 3, 1, 1),     // nine windows over a pixel
+    pool(2, 8, 9, 65, 2, 3, 0),    // gaps: pixels in no window
+    pool(2, 4, 4, 24, 4, 4, 2),    // as much padding as a window allows
+    pool(1, 20, 20, 8, 16, 2, 8),  // the largest window: 256 positions
+    pool(1, 3, 70, 40, 2, 1, 1),   // a row of more packs than a block has threads
+};
+
+std::string describe(const PoolShape& s) {
+  return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
+         std::to_string(s.channels) + " window=" + std::to_string(s.window) + " stride=" + std::to_string(s.stride) +
+         " padding=" + std::to_string(s.padding);
+}
+std::int64_t inputs(const PoolShape& s) { return s.batch * s.height * s.width * s.channels; }
+std::int64_t outputs(const PoolShape& s) { return s.batch * s.out_height * s.out_width * s.channels; }
+
+// Few different values: many windows have equal maxima. All negative: padding must not win.
+GuardedBuffer<float> ties(std::int64_t n) {
+  GuardedBuffer<float> x = random_floats(n, 1, -4, 0);
+  for (float& value : x) value = std::floor(value);
+  return x;
+}
+
+void check_max_pool(const PoolShape& s, const GuardedBuffer<float>& values) {
+  for_each_element(describe(s), [&](Element element) {
+    const Tensor x(values, element);
+    GuardedBuffer<float> expected(outputs(s));
+    GuardedBuffer<std::uint8_t> expected_index(outputs(s));
+    reference::max_pool(expected.data(), expected_index.data(), x.floats().data(), s);
+    for_each_order("", [&] {
+      Tensor y(outputs(s), element), without_index(outputs(s), element);
+      DeviceBuffer<std::uint8_t> index(outputs(s));
+      cuda::max_pool(y.data(), index.data(), x.data(), s, element, kNoStream);
+      cuda::max_pool(without_index.data(), nullptr, x.data(), s, element, kNoStream);
+      expect_close(y.floats(), expected, kExact);
+      expect_close(without_index.floats(), expected, kExact);
+      EXPECT_TRUE(std::equal(index.begin(), index.end(), expected_index.begin()));
+      EXPECT_TRUE(y.guards_intact() && index.guards_intact() && without_index.guards_intact());
+    });
+  });
+}
+
+TEST(CudaMaxPool, MatchesReference) {
+  for (const PoolShape& s : kShapes) check_max_pool(s, random_floats(inputs(s), 2));
+}
+
+TEST(CudaMaxPool, TakesTheFirstOfEqualMaxima) {
+  for (const PoolShape& s : kShapes) check_max_pool(s, ties(inputs(s)));
+}
+
+// Windows of the size that the compiler knows and of one that it does not; each position of the first window. The lowest
+// numbers there are must not lose to a pixel that is not there.
+TEST(CudaMaxPool, KeepsNanAndInfinities) {
+  constexpr std::int64_t kChannels = 17, kChannel = 16;
+  for (std::int64_t window : {2, 3, 5})
+    for_each_element("window " + std::to_string(window), [&](Element element) {
+      const PoolShape s = pool(1, 2 * window, 2 * window, kChannels, window, window, 0);
+      for (std::int64_t position = 0; position < window * window; ++position) {
+        GuardedBuffer<float> values(inputs(s));
+        std::fill(values.begin(), values.end(), -INFINITY);
+        values[(position / window * s.width + position % window) * kChannels + kChannel] = NAN;
+        const Tensor x(values, element);
+        Tensor y(outputs(s), element);
+        DeviceBuffer<std::uint8_t> index(outputs(s));
+        cuda::max_pool(y.data(), index.data(), x.data(), s, element, kNoStream);
+        const GuardedBuffer<float> result = y.floats();
+        for (std::int64_t i = 0; i < outputs(s); ++i) {
+          if (i == kChannel)
+            EXPECT_TRUE(std::isnan(result[i])) << position;
+          else
+            EXPECT_EQ(result[i], -INFINITY) << i;
+          EXPECT_EQ(index[i], i == kChannel ? position : 0) << i;
+        }
+      }
+    });
+}
+
+// Gradients that overlap are added in float and rounded once.
+TEST(CudaMaxPoolGrad, MatchesReference) {
+  for (const PoolShape& s : kShapes)
+    for_each_element(describe(s), [&](Element element) {
+      const GuardedBuffer<float> x = ties(inputs(s));
+      const Tensor dy = test::random_tensor(outputs(s), element, 4);
+      GuardedBuffer<float> y(outputs(s)), expected(inputs(s));
+      DeviceBuffer<std::uint8_t> index(outputs(s));
+      reference::max_pool(y.data(), index.data(), x.data(), s);
+      reference::max_pool_grad(expected.data(), dy.floats().data(), index.data(), s);
+      const double overlaps = std::ceil(static_cast<double>(s.window) / static_cast<double>(s.stride));
+      for_each_order("", [&] {
+        Tensor dx(inputs(s), element);
+        cuda::max_pool_grad(dx.data(), dy.data(), index.data(), s, element, kNoStream);
+        expect_close(dx.floats(), expected, stored(element, test::sum_tolerance(overlaps * overlaps, 1)));
+        EXPECT_TRUE(dx.guards_intact());
+      });
+    });
+}
+
+struct Images {
+  std::int64_t batch, pixels, channels;
+};
+constexpr Images kImages[] = {{1, 1, 1}, {3, 49, 10}, {2, 64, 64}, {1, 49, 520}, {7, 5, 65}, {1, 5000, 3}, {2, 63, 264}};
+
+std::string describe(const Images& s) {
+  return std::to_string(s.batch) + "x" + std::to_string(s.pixels) + "x" + std::to_string(s.channels);
+}
+
+TEST(CudaGlobalAveragePool, MatchesReference) {
+  for (const Images& s : kImages)
+    for_each_element(describe(s), [&](Element element) {
+      const Tensor x = test::random_tensor(s.batch * s.pixels * s.channels, element, 5);
+      GuardedBuffer<float> expected(s.batch * s.channels), first(s.batch * s.channels);
+      reference::global_average_pool(expected.data(), x.floats().data(), s.batch, s.pixels, s.channels);
+      const double pixels = static_cast<double>(s.pixels);
+      test::Tolerance mean = test::sum_tolerance(pixels, std::sqrt(pixels));  // a partial sum is a random walk
+      mean.absolute /= pixels;
+      mean.relative += test::kEps;  // of the division
+      for_each_order("", [&] {
+        Tensor y(s.batch * s.channels, element);
+        cuda::global_average_pool(y.data(), x.data(), s.batch, s.pixels, s.channels, element, kNoStream);
+        expect_close(y.floats(), expected, stored(element, mean));
+        EXPECT_TRUE(y.guards_intact());
+        if (std::isnan(first[0])) first = y.floats();
+        EXPECT_TRUE(test::bit_equal(y.floats(), first));
+      });
+    });
+}
+
+TEST(CudaGlobalAveragePoolGrad, MatchesReference) {
+  for (const Images& s : kImages)
+    for_each_element(describe(s), [&](Element element) {
+      const Tensor dy = test::random_tensor(s.batch * s.channels, element, 6);
+      GuardedBuffer<float> expected(s.batch * s.pixels * s.channels);
+      reference::global_average_pool_grad(expected.data(), dy.floats().data(), s.batch, s.pixels, s.channels);
+      for_each_order("", [&] {
+        Tensor dx(s.batch * s.pixels * s.channels, element);
+        cuda::global_average_pool_grad(dx.data(), dy.data(), s.batch, s.pixels, s.channels, element, kNoStream);
+        expect_close(dx.floats(), expected, stored(element, {test::kEps, 0}));
+        EXPECT_TRUE(dx.guards_intact());
+      });
+    });
+}
+
+}  // namespace
+}  // namespace epochbench
