@@ -28,14 +28,21 @@
 
 namespace epochbench::test {
 
-// n elements, 64-byte aligned, between two bands that a kernel must not touch: guards_intact() sees what was written there,
-// and AddressSanitizer also what was read. Elements start as NaN (integers: a pattern), so one left unwritten shows.
-template <typename T>
+inline constexpr std::align_val_t kBufferAlignment{64};
+
+struct HostMemory {
+  static void* allocate(std::size_t bytes) { return ::operator new(bytes, kBufferAlignment); }
+  static void free(void* memory) noexcept { ::operator delete(memory, kBufferAlignment); }
+};
+
+// n elements of Memory, 64-byte aligned, between two bands that a kernel must not touch: guards_intact() sees what was written
+// there, and AddressSanitizer also what was read. Elements start as NaN (integers: a pattern), so one left unwritten shows.
+template <typename T, typename Memory = HostMemory>
 class GuardedBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  explicit GuardedBuffer(std::int64_t n) : n_(n), raw_(static_cast<std::byte*>(::operator new(total(), kAlignment))) {
+  explicit GuardedBuffer(std::int64_t n) : n_(n), raw_(static_cast<std::byte*>(Memory::allocate(total()))) {
     std::memset(raw_, kSentinel, total());
     poison();
     guard();
@@ -50,7 +57,7 @@ class GuardedBuffer {
   ~GuardedBuffer() {
     if (raw_ == nullptr) return;
     unguard();
-    ::operator delete(raw_, kAlignment);
+    Memory::free(raw_);
   }
 
   T* data() { return reinterpret_cast<T*>(raw_ + kBand); }
@@ -84,7 +91,6 @@ class GuardedBuffer {
   }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
   static constexpr std::size_t kBand = 256;  // bytes: four AVX-512 vectors
   static constexpr unsigned char kSentinel = 0xA5;
 

@@ -1,0 +1,341 @@
+// Element-wise kernels and the bias, with their gradients, and casts. They move bytes and do little else, so a thread has
+// several 16-byte loads in flight before it computes.
+#include "kernels/cuda/philox.cuh"
+#include "kernels/cuda/row_strips.cuh"
+
+namespace epochbench::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+// 16-byte loads in flight a thread and tensor: with 2048 threads a multiprocessor 64 KB. At 4.8 TB/s over 132 of them and
+// 700 ns of latency 25 KB would do (Little's law); the rest is for threads that compute or end.
+constexpr int kPacks = 2;
+constexpr int kRowsAtOnce = 4;  // of the bias gradient, which runs 768 threads a multiprocessor: 48 KB in flight
+
+template <typename T>
+constexpr int kWide = 16 / static_cast<int>(sizeof(T));  // elements in 16 bytes
+
+// ---- Element by element ----
+
+// What follows computes out[i] of the elements first + i of its inputs; `first` is a multiple of kCount or kCount is 1.
+
+struct Relu {
+  static constexpr int kInputs = 1;
+  template <int kCount>
+  __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount], std::int64_t) const {
+    for (int i = 0; i < kCount; ++i) out[i] = x[i] < 0 ? 0 : x[i];  // a NaN stays one
+  }
+};
+
+struct ReluGrad {
+  static constexpr int kInputs = 2;
+  template <int kCount>
+  __device__ void operator()(float (&out)[kCount], const float (&dy)[kCount], const float (&y)[kCount], std::int64_t) const {
+    for (int i = 0; i < kCount; ++i) out[i] = y[i] > 0 ? dy[i] : 0;
+  }
+};
+
+struct Add {
+  static constexpr int kInputs = 2;
+  template <int kCount>
+  __device__ void operator()(float (&out)[kCount], const float (&a)[kCount], const float (&b)[kCount], std::int64_t) const {
+    for (int i = 0; i < kCount; ++i) out[i] = a[i] + b[i];
+  }
+};
+
+// The Gaussian error linear unit in its erf form (Hendrycks and Gimpel 2016). kExact: exact in the lower tail too, where
+// 1 + erf cancels; 16-bit results do without, as only what is below 2^-20 of the largest changes.
+template <bool kExact>
+__device__ inline float normal_probability(float x) {
+  constexpr float kSqrtHalf = 0.707106781f;
+  if constexpr (kExact)
+    return 0.5f * erfcf(-kSqrtHalf * x);
+  else
+    return 0.5f + 0.5f * erff(kSqrtHalf * x);
+}
+template <bool kExact>
+__device__ inline float normal_density(float x) {
+  constexpr float kInverseSqrtTwoPi = 0.398942280f;
+  const float exponent = -0.5f * x * x;
+  return kInverseSqrtTwoPi * (kExact ? expf(exponent) : __expf(exponent));
+}
+
+template <bool kExact>
+struct Gelu {
+  static constexpr int kInputs = 1;
+  template <int kCount>
+  __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount], std::int64_t) const {
+    for (int i = 0; i < kCount; ++i) out[i] = x[i] * normal_probability<kExact>(x[i]);
+  }
+};
+
+template <bool kExact>
+struct GeluGrad {
+  static constexpr int kInputs = 2;
+  template <int kCount>
+  __device__ void operator()(float (&out)[kCount], const float (&dy)[kCount], const float (&x)[kCount], std::int64_t) const {
+    for (int i = 0; i < kCount; ++i) out[i] = dy[i] * (normal_probability<kExact>(x[i]) + x[i] * normal_density<kExact>(x[i]));
+  }
+};
+
+struct DropOut {
+  static constexpr int kInputs = 1;
+  Dropout dropout;
+  const std::int32_t* step;
+  template <int kCount>
+  __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount],
+                             std::int64_t first) const {
+    for (int i = 0; i < kCount; i += 4) {
+      const DropoutWords words = dropout_words(dropout, *step, (first + i) / 4);
+      if constexpr (kCount == 1)
+        out[0] = dropped_out(x[0], words.word[first % 4], dropout);
+      else
+        for (int j = 0; j < 4; ++j) out[i + j] = dropped_out(x[i + j], words.word[j], dropout);
+    }
+  }
+};
+
+template <typename T>
+struct BiasAdd {
+  static constexpr int kInputs = 1;
+  const T* bias;  // [channels]
+  std::int64_t channels;
+  template <int kCount>
+  __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount],
+                             std::int64_t first) const {
+    // A 64-bit remainder costs more than the memory that is moved; few tensors need it.
+    std::int64_t c = ((first | channels) >> 32) == 0 ? static_cast<std::uint32_t>(first) % static_cast<std::uint32_t>(channels)
+                                                     : first % channels;
+    if (channels % kCount == 0) {
+      const Words<T, kCount> of_pack = load_words<kCount>(bias + c);
+      for (int i = 0; i < kCount; ++i) out[i] = x[i] + element(of_pack, i);
+      return;
+    }
+    for (int i = 0; i < kCount; ++i) {
+      out[i] = x[i] + to_float(bias[c]);
+      if (++c == channels) c = 0;
+    }
+  }
+};
+
+// A block takes kThreads * kPacks packs of 16 bytes; the last one also the elements that do not fill a pack.
+template <typename T, typename Of>
+__global__ void __launch_bounds__(kThreads) elementwise_kernel(T* y, const T* a, const T* b, std::int64_t n, Of of) {
+  constexpr int kCount = kWide<T>;
+  const std::int64_t packs = n / kCount, first = static_cast<std::int64_t>(blockIdx.x) * (kThreads * kPacks) + threadIdx.x;
+  Words<T, kCount> of_a[kPacks], of_b[kPacks];
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p) {
+    const std::int64_t at = first + p * kThreads;
+    if (at >= packs) break;
+    of_a[p] = load_words<kCount>(a + at * kCount);
+    if constexpr (Of::kInputs == 2) of_b[p] = load_words<kCount>(b + at * kCount);
+  }
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p) {
+    const std::int64_t at = first + p * kThreads;
+    if (at >= packs) break;
+    float from_a[kCount], from_b[kCount] = {}, out[kCount];
+    for (int i = 0; i < kCount; ++i) {
+      from_a[i] = element(of_a[p], i);
+      if constexpr (Of::kInputs == 2) from_b[i] = element(of_b[p], i);
+    }
+    of(out, from_a, from_b, at * kCount);
+    store_words(y + at * kCount, to_words<T>(out));
+  }
+  const std::int64_t last = packs * kCount + threadIdx.x;
+  if (blockIdx.x + 1 == gridDim.x && last < n) {
+    const float from_a[1] = {to_float(a[last])}, from_b[1] = {Of::kInputs == 2 ? to_float(b[last]) : 0};
+    float out[1];
+    of(out, from_a, from_b, last);
+    y[last] = from_float<T>(out[0]);
+  }
+}
+
+template <typename T, typename Of>
+void elementwise(void* y, const void* a, const void* b, std::int64_t n, const Of& of, Stream stream) {
+  if (n == 0) return;
+  const std::int64_t blocks = ceil_div(n, std::int64_t{kThreads} * kPacks * kWide<T>);
+  launch(elementwise_kernel<T, Of>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, static_cast<T*>(y),
+         static_cast<const T*>(a), static_cast<const T*>(b), n, of);
+}
+
+// ---- The bias's gradient ----
+
+// partials [row_blocks, channels]: the sums of the rows that a block sees.
+template <typename T, int kSize>
+__global__ void __launch_bounds__(kStripThreads, kStripBlocks) sum_rows_kernel(float* partials, const T* x, Strips strips) {
+  const StripPlace<kSize> place = strip_place<kSize>(strips);
+  float sum[kSize] = {};
+  for_each_chunk<kSize, kRowsAtOnce, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
+    Words<T, kSize> rows[kRowsAtOnce] = {};
+    load_rows(rows, x, first, step, count);
+    for (int i = 0; i < kSize; ++i) {
+      float of_rows = 0;
+      for (int r = 0; r < kRowsAtOnce; ++r) of_rows += r < count ? element(rows[r], i) : 0;
+      sum[i] += of_rows;
+    }
+  });
+  // The lanes of a strip, half onto half. [lane, strip, kSize], with a gap to spread the banks.
+  SHARED_ARRAY(float, of_lanes, kStripThreads*(kSize + 1));
+  float* const own = of_lanes + threadIdx.x * (kSize + 1);
+  for (int i = 0; i < kSize; ++i) own[i] = sum[i];
+  for (int half = kStripThreads / 2; half >= strips.width; half /= 2) {
+    __syncthreads();
+    if (static_cast<int>(threadIdx.x) < half)
+      for (int i = 0; i < kSize; ++i) own[i] += own[half * (kSize + 1) + i];
+  }
+  if (place.lane == 0 && place.active)
+    for (int i = 0; i < kSize; ++i) partials[blockIdx.y * strips.channels + place.channel + i] = own[i];
+}
+
+// Lanes of a channel sum up the partial sums of row blocks, each every kLanes-th.
+constexpr int kFinalChannels = 32, kFinalLanes = kThreads / kFinalChannels;
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    sum_partials_kernel(T* sums, const float* partials, std::int64_t channels, std::int64_t row_blocks) {
+  const int column = static_cast<int>(threadIdx.x) % kFinalChannels, lane = static_cast<int>(threadIdx.x) / kFinalChannels;
+  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kFinalChannels + column;
+  float sum = 0;
+  if (channel < channels)
+    for (std::int64_t block = lane; block < row_blocks; block += kFinalLanes) sum += partials[block * channels + channel];
+  SHARED_ARRAY(float, of_lanes, kThreads);
+  of_lanes[threadIdx.x] = sum;
+  __syncthreads();
+  if (lane != 0 || channel >= channels) return;
+  for (int other = 1; other < kFinalLanes; ++other) sum += of_lanes[other * kFinalChannels + column];
+  sums[channel] = from_float<T>(sum);
+}
+
+// ---- Casts ----
+
+constexpr int kCastSize = 8;  // elements a thread takes at once: 16 bytes of 16-bit ones, 32 of floats
+
+template <typename T>
+struct CastWords {  // kCastSize elements
+  static constexpr int kCount = kWide<T>;
+  Words<T, kCount> words[kCastSize / kCount];
+};
+
+template <typename To, typename From>
+__device__ void cast_chunk(const CastTensor& tensor, std::int64_t first) {
+  To* const y = static_cast<To*>(tensor.y) + first;
+  const From* const x = static_cast<const From*>(tensor.x) + first;
+  const std::int64_t left = tensor.n - first;
+  const int n = static_cast<int>(left < kChunkElements ? left : kChunkElements), packs = n / kCastSize;
+  for (int start = static_cast<int>(threadIdx.x); start < packs; start += kThreads * kPacks) {
+    CastWords<From> in[kPacks];
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const int at = start + p * kThreads;
+      if (at >= packs) break;
+      for (int w = 0; w < kCastSize / kWide<From>; ++w)
+        in[p].words[w] = load_words<kWide<From>>(x + at * kCastSize + w * kWide<From>);
+    }
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const int at = start + p * kThreads;
+      if (at >= packs) break;
+      for (int w = 0; w < kCastSize / kWide<To>; ++w) {
+        float values[kWide<To>];
+        for (int i = 0; i < kWide<To>; ++i) {
+          const int of_pack = w * kWide<To> + i;
+          values[i] = element(in[p].words[of_pack / kWide<From>], of_pack % kWide<From>);
+        }
+        store_words(y + at * kCastSize + w * kWide<To>, to_words<To>(values));
+      }
+    }
+  }
+  const int last = packs * kCastSize + static_cast<int>(threadIdx.x);
+  if (last < n) y[last] = from_float<To>(to_float(x[last]));
+}
+
+template <typename To>
+__device__ void cast_chunk_to(const CastTensor& tensor, std::int64_t first) {
+  switch (tensor.from) {
+    case Element::f32:
+      return cast_chunk<To, float>(tensor, first);
+    case Element::bf16:
+      return cast_chunk<To, bf16>(tensor, first);
+    case Element::f16:
+      return cast_chunk<To, f16>(tensor, first);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) cast_kernel(const CastTensor* tensors, const Chunk* chunks) {
+  const Chunk chunk = chunks[blockIdx.x];
+  const CastTensor tensor = tensors[chunk.tensor];
+  switch (tensor.to) {
+    case Element::f32:
+      return cast_chunk_to<float>(tensor, chunk.first);
+    case Element::bf16:
+      return cast_chunk_to<bf16>(tensor, chunk.first);
+    case Element::f16:
+      return cast_chunk_to<f16>(tensor, chunk.first);
+  }
+}
+
+}  // namespace
+
+void bias_add(void* y, const void* x, const void* bias, std::int64_t rows, std::int64_t channels, Element element,
+              Stream stream) {
+  with_type(element, [&](auto zero) {
+    using T = decltype(zero);
+    elementwise<T>(y, x, nullptr, rows * channels, BiasAdd<T>{static_cast<const T*>(bias), channels}, stream);
+  });
+}
+
+std::size_t reduction_workspace_bytes(std::int64_t rows, std::int64_t channels) {
+  return sizeof(float) * static_cast<std::size_t>(reduction_floats(rows, channels));
+}
+
+void bias_add_grad(void* dbias, const void* dy, std::int64_t rows, std::int64_t channels, Element element, void* workspace,
+                   Stream stream) {
+  auto* const partials = static_cast<float*>(workspace);
+  with_pack(element, channels, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    const Strips strips = strips_of(rows, channels, size(), kRowsAtOnce, kReducingBlocks);
+    launch(sum_rows_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partials, static_cast<const T*>(dy),
+           strips);
+    launch(sum_partials_kernel<T>, dim3(static_cast<unsigned>(ceil_div(channels, kFinalChannels))), dim3(kThreads), 0, stream,
+           static_cast<T*>(dbias), partials, channels, strips.row_blocks);
+  });
+}
+
+void relu(void* y, const void* x, std::int64_t n, Element element, Stream stream) {
+  with_type(element, [&](auto zero) { elementwise<decltype(zero)>(y, x, nullptr, n, Relu{}, stream); });
+}
+
+void relu_grad(void* dx, const void* dy, const void* y, std::int64_t n, Element element, Stream stream) {
+  with_type(element, [&](auto zero) { elementwise<decltype(zero)>(dx, dy, y, n, ReluGrad{}, stream); });
+}
+
+void add(void* y, const void* a, const void* b, std::int64_t n, Element element, Stream stream) {
+  with_type(element, [&](auto zero) { elementwise<decltype(zero)>(y, a, b, n, Add{}, stream); });
+}
+
+void gelu(void* y, const void* x, std::int64_t n, Element element, Stream stream) {
+  with_type(element, [&](auto zero) {
+    using T = decltype(zero);
+    elementwise<T>(y, x, nullptr, n, Gelu<std::is_same_v<T, float>>{}, stream);
+  });
+}
+
+void gelu_grad(void* dx, const void* dy, const void* x, std::int64_t n, Element element, Stream stream) {
+  with_type(element, [&](auto zero) {
+    using T = decltype(zero);
+    elementwise<T>(dx, dy, x, n, GeluGrad<std::is_same_v<T, float>>{}, stream);
+  });
+}
+
+void dropout(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n, Element element,
+             Stream stream) {
+  with_type(element, [&](auto zero) { elementwise<decltype(zero)>(y, x, nullptr, n, DropOut{dropout, step}, stream); });
+}
+
+void cast(const CastTensor* tensors, const Chunk* chunks, std::int64_t chunk_count, Stream stream) {
+  if (chunk_count == 0) return;
+  launch(cast_kernel, dim3(static_cast<unsigned>(chunk_count)), dim3(kThreads), 0, stream, tensors, chunks);
+}
+
+}  // namespace epochbench::cuda

@@ -1,0 +1,52 @@
+# Our own CUDA kernels, compiled for the CPU by the C++ compiler, and their tests; see support/cuda_on_cpu.h. They need CUDA's
+# headers, no GPU and no nvcc.
+find_path(EPOCHBENCH_CUDA_HEADERS cuda_runtime.h
+  HINTS ${CUDAToolkit_INCLUDE_DIRS} $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include
+  PATHS /usr/local/cuda/include /opt/cuda/include
+  DOC "Where CUDA's headers are")
+if(NOT EPOCHBENCH_CUDA_HEADERS)
+  message(STATUS "No CUDA headers: the tests of the CUDA kernels are left out. Set CUDA_HOME to where the toolkit is.")
+  return()
+endif()
+
+set(cuda_kernel_sources
+  activation.cu
+  attention.cu
+  batch_norm.cu
+  cross_entropy.cu
+  embedding.cu
+  im2col.cu
+  layer_norm.cu
+  optimizer.cu
+  pool.cu)
+list(TRANSFORM cuda_kernel_sources PREPEND ${PROJECT_SOURCE_DIR}/kernels/cuda/)
+# Properties of source files hold in this folder alone: the CUDA build in kernels/ does not see them. Kernels load what there
+# is of several rows and use as much of it, which the compiler cannot follow.
+set_source_files_properties(${cuda_kernel_sources} PROPERTIES LANGUAGE CXX
+  COMPILE_OPTIONS "-x;c++;-Wno-unknown-pragmas;-Wno-uninitialized;-Wno-maybe-uninitialized;-include;${CMAKE_CURRENT_SOURCE_DIR}/support/cuda_on_cpu.h")
+# ThreadSanitizer is told of the threads of a block by hand; the switches themselves must be invisible to it.
+set_source_files_properties(support/cuda_on_cpu.cpp support/cuda_on_cpu_fiber.cpp PROPERTIES
+  COMPILE_OPTIONS -fno-sanitize=thread)
+
+add_library(epochbench_cuda_on_cpu STATIC support/cuda_on_cpu.cpp support/cuda_on_cpu_fiber.cpp)
+target_link_libraries(epochbench_cuda_on_cpu PUBLIC epochbench_options)
+target_include_directories(epochbench_cuda_on_cpu SYSTEM PUBLIC ${EPOCHBENCH_CUDA_HEADERS})
+if(EPOCHBENCH_SANITIZE MATCHES thread)
+  target_compile_definitions(epochbench_cuda_on_cpu PUBLIC EPOCHBENCH_TSAN=1)
+endif()
+
+add_library(epochbench_kernels_cuda_on_cpu STATIC ${cuda_kernel_sources})
+target_link_libraries(epochbench_kernels_cuda_on_cpu PUBLIC epochbench_cuda_on_cpu)
+
+add_library(epochbench_cuda_kernel_sweep STATIC support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_cpu.cpp)
+target_link_libraries(epochbench_cuda_kernel_sweep PUBLIC epochbench_options GTest::gtest)
+
+# epochbench_cuda_kernel_test(NAME): tests/NAME.cpp over the kernels on the CPU and the reference.
+function(epochbench_cuda_kernel_test name)
+  epochbench_test(${name} LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
+                  epochbench_kernels_reference)
+endfunction()
+
+epochbench_test(cuda_on_cpu_test LABEL unit LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu)
+epochbench_cuda_kernel_test(cuda_activation_test)
+epochbench_cuda_kernel_test(cuda_batch_norm_test)

@@ -1,0 +1,124 @@
+#include "tests/support/cuda_on_cpu_fiber.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#else
+#define __sanitizer_start_switch_fiber(fake, bottom, bytes) ((void)(fake), (void)(bottom), (void)(bytes))
+#define __sanitizer_finish_switch_fiber(fake, bottom, bytes) ((void)(fake), (void)(bottom), (void)(bytes))
+#endif
+
+namespace epochbench::test {
+
+namespace {
+
+constexpr std::size_t kStackBytes = 256 << 10;  // a kernel needs little; a sanitizer's report, which is printed on it, more
+
+std::size_t guard_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
+#if defined(EPOCHBENCH_FIBER_BY_UCONTEXT)
+
+static void switch_stack(ucontext_t& from, ucontext_t& to) { swapcontext(&from, &to); }
+
+#else
+
+// Saves what a called function must preserve on the stack that is left, whose pointer goes to *from, and takes up `to`.
+// 20 times as fast as swapcontext, which asks the kernel for the signal mask.
+extern "C" void epochbench_switch_stack(void** from, void* to);
+// Where a new stack begins: calls rbx with r12 as its argument.
+extern "C" void epochbench_begin_stack();
+asm(R"(
+.text
+.p2align 4
+.type epochbench_switch_stack, @function
+epochbench_switch_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size epochbench_switch_stack, .-epochbench_switch_stack
+.p2align 4
+.type epochbench_begin_stack, @function
+epochbench_begin_stack:
+  movq %r12, %rdi
+  callq *%rbx
+  ud2
+.size epochbench_begin_stack, .-epochbench_begin_stack
+)");
+
+static void switch_stack(void*& from, void*& to) { epochbench_switch_stack(&from, to); }
+
+#endif
+
+Fiber::Fiber(void (*entry)(void*), void* argument) : entry_(entry), argument_(argument) {
+  void* memory = mmap(nullptr, guard_bytes() + kStackBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (memory == MAP_FAILED || mprotect(memory, guard_bytes(), PROT_NONE) != 0) {
+    std::perror("a stack for a thread of a kernel");
+    std::abort();
+  }
+  memory_ = static_cast<std::byte*>(memory);
+#if defined(EPOCHBENCH_FIBER_BY_UCONTEXT)
+  getcontext(&inside_);
+  inside_.uc_stack.ss_sp = memory_ + guard_bytes();
+  inside_.uc_stack.ss_size = kStackBytes;
+  inside_.uc_link = nullptr;
+  // makecontext passes ints alone.
+  const auto address = reinterpret_cast<std::uintptr_t>(this);
+  makecontext(&inside_, reinterpret_cast<void (*)()>(+[](unsigned high, unsigned low) {
+    start(reinterpret_cast<Fiber*>(static_cast<std::uintptr_t>(std::uint64_t{high} << 32 | low)));
+  }),
+              2, static_cast<unsigned>(std::uint64_t{address} >> 32), static_cast<unsigned>(address));
+#else
+  // What the first switch pops: r15, r14, r13, r12, rbx, rbp and where to return to.
+  auto* top = reinterpret_cast<std::uintptr_t*>(memory_ + guard_bytes() + kStackBytes);
+  for (int i = 0; i < 2; ++i) *--top = 0;  // aligns the stack for a call, and ends a debugger's walk
+  *--top = reinterpret_cast<std::uintptr_t>(&epochbench_begin_stack);
+  *--top = 0;
+  *--top = reinterpret_cast<std::uintptr_t>(&start);
+  *--top = reinterpret_cast<std::uintptr_t>(this);
+  for (int i = 0; i < 3; ++i) *--top = 0;
+  inside_ = top;
+#endif
+}
+
+Fiber::~Fiber() { munmap(memory_, guard_bytes() + kStackBytes); }
+
+void Fiber::start(Fiber* self) {
+  __sanitizer_finish_switch_fiber(nullptr, &self->outside_bottom_, &self->outside_bytes_);
+  self->entry_(self->argument_);
+  std::abort();
+}
+
+void Fiber::resume() {
+  __sanitizer_start_switch_fiber(&fake_outside_, memory_ + guard_bytes(), kStackBytes);
+  switch_stack(outside_, inside_);
+  __sanitizer_finish_switch_fiber(fake_outside_, nullptr, nullptr);
+}
+
+void Fiber::suspend() {
+  __sanitizer_start_switch_fiber(&fake_inside_, outside_bottom_, outside_bytes_);
+  switch_stack(inside_, outside_);
+  __sanitizer_finish_switch_fiber(fake_inside_, &outside_bottom_, &outside_bytes_);
+}
+
+}  // namespace epochbench::test
