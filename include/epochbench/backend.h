@@ -88,5 +88,7 @@ std::unique_ptr<Backend> make_cpu_backend(int threads);  // kernels of the best 
 // The CUDA device of this index among the visible ones; takes nothing of it before compile(). Errors: DeviceError with the
 // reason: this build has no CUDA backend, no driver, too old a driver, no such device, too low a compute capability.
 std::unique_ptr<Backend> make_cuda_backend(int index);
+// What plans as it does, for a GPU that has every precision, and cannot compile. Errors: DeviceError in a build without CUDA.
+std::unique_ptr<Backend> make_cuda_planner();
 
 }  // namespace epochbench

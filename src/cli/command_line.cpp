@@ -157,7 +157,7 @@ int command_line(int argc, char** argv) {
   PlanOptions plan;
   CLI::App* plan_app = app.add_subcommand("plan", "parameters, FLOPs and memory of a model; runs nothing");
   plan_app->footer(kPlanExamples);
-  add_case_options(*plan_app, {"model", "batch", "precision"}, plan.cases);
+  add_case_options(*plan_app, {"model", "batch", "precision", "device"}, plan.cases);
   plan_app->add_flag("--json", json, "as JSON");
 
   bool calibrate = false;

@@ -1,8 +1,11 @@
 // epochbench plan: what a model needs, without running it.
 #include <cstdio>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "epochbench/backend.h"
+#include "epochbench/gpu.h"
 #include "epochbench/program.h"
 #include "src/cli/commands.h"
 #include "src/cli/errors.h"
@@ -14,26 +17,46 @@
 namespace epochbench {
 namespace {
 
+struct DeviceMemory {
+  std::string name;
+  std::int64_t bytes = 0;
+  bool fits = false;
+};
+
 struct Plan {
   std::string model, precision, optimizer;
   std::int64_t batch = 0, nominal_samples_per_epoch = 0;
   std::optional<std::int64_t> tokens_per_sample;
   Counts counts;
-  ProgramMemory memory;
-  std::string device;
-  std::int64_t device_bytes = 0;
-  bool fits = false;
+  ProgramMemory memory;  // on the first of the devices, or on a GPU where there is none
+  std::vector<DeviceMemory> devices;
 };
 
+ProgramMemory memory_on(const Backend& backend, const WorkloadSpec& workload, Precision precision) {
+  return memory(make_program(workload, backend, entries_of_mode("train"), precision));
+}
+
+// The CPU where it has the precision, then every GPU.
+void plan_memory_of(Plan& plan, const WorkloadSpec& workload, Precision precision, const std::string& device) {
+  const auto cpu = make_backend("cpu", default_threads());
+  const bool on_cpu = device == "cpu" && !unsupported(workload, *cpu, entries_of_mode("train"), precision);
+  if (on_cpu) {
+    plan.memory = memory_on(*cpu, workload, precision);
+    plan.devices.push_back({"cpu", cpu_info().memory_bytes.value_or(0), plan.memory.total() <= available_memory_bytes()});
+  }
+  const std::vector<GpuInfo> gpus = list_gpus();
+  if (on_cpu && gpus.empty()) return;
+  const ProgramMemory on_gpu = memory_on(*make_cuda_planner(), workload, precision);
+  if (!on_cpu) plan.memory = on_gpu;
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    plan.devices.push_back({"cuda:" + std::to_string(i), gpus[i].memory_bytes, on_gpu.total() <= gpus[i].memory_bytes});
+}
+
 Plan make_plan(const CaseDraft& draft) {
-  if (draft.precision != "fp32")
-    throw CallError("--precision " + draft.precision + ": this build plans for the CPU, in fp32 only");
   CaseSpec spec;
   spec.model = draft.model.name;
   spec.batch = draft.batch.value_or(draft.model.family->default_batch);
   const WorkloadSpec workload = workload_spec(spec);
-  const auto backend = make_backend("cpu", default_threads());
-  const Program program = make_program(workload, *backend, entries_of_mode("train"));
   Plan plan;
   plan.model = draft.model.name;
   plan.precision = draft.precision;
@@ -43,10 +66,7 @@ Plan make_plan(const CaseDraft& draft) {
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) plan.tokens_per_sample = sample.sequence;
   plan.counts = count(workload);
-  plan.memory = memory(program);
-  plan.device = "cpu";
-  plan.device_bytes = cpu_info().memory_bytes.value_or(0);
-  plan.fits = plan.memory.total() <= available_memory_bytes();
+  plan_memory_of(plan, workload, *precision_from_name(draft.precision), draft.device);
   return plan;
 }
 
@@ -62,8 +82,10 @@ void print_text(const Plan& plan) {
       bytes(plan.memory.total()).c_str(), bytes(plan.memory.parameters).c_str(), bytes(plan.memory.gradients).c_str(),
       bytes(plan.memory.optimizer).c_str(), bytes(plan.memory.activations).c_str(), bytes(plan.memory.workspace).c_str());
   std::printf("fingerprint   %s\n", plan.counts.fingerprint.c_str());
-  std::printf("%-13s %s of memory, %s\n", plan.device.c_str(), bytes(plan.device_bytes).c_str(),
-              plan.fits ? "fits into what is free" : "does not fit into what is free");
+  for (const DeviceMemory& device : plan.devices)
+    std::printf("%-13s %s of memory, %s\n", device.name.c_str(), bytes(device.bytes).c_str(),
+                device.fits ? "fits into what is free" : "does not fit into what is free");
+  if (plan.devices.empty()) std::printf("%-13s none here; the memory is what a GPU would need\n", "GPUs");
 }
 
 }  // namespace
@@ -71,7 +93,7 @@ void print_text(const Plan& plan) {
 int plan_command(const PlanOptions& options) {
   if (!options.cases.contains("model")) throw CallError("plan: --model is missing; give one, such as --model resnet20");
   const std::vector<CaseDraft> drafts = expand(options.cases);
-  if (drafts.size() != 1) throw CallError("plan: takes one model, one batch and one precision");
+  if (drafts.size() != 1) throw CallError("plan: takes one model, one batch, one precision and one device");
   const Plan plan = make_plan(drafts[0]);
   if (!options.json) {
     print_text(plan);
@@ -81,7 +103,8 @@ int plan_command(const PlanOptions& options) {
                        {"optimizer", plan.memory.optimizer},   {"activations", plan.memory.activations},
                        {"workspace", plan.memory.workspace},   {"total", plan.memory.total()}};
   Json devices = Json::array();
-  devices.push_back({{"name", plan.device}, {"memory_bytes", plan.device_bytes}, {"fits", plan.fits}});
+  for (const DeviceMemory& device : plan.devices)
+    devices.push_back({{"name", device.name}, {"memory_bytes", device.bytes}, {"fits", device.fits}});
   const Json document = {{"model", plan.model},
                          {"batch", plan.batch},
                          {"precision", plan.precision},
