@@ -25,10 +25,14 @@ list(TRANSFORM cuda_kernel_sources PREPEND ${PROJECT_SOURCE_DIR}/kernels/cuda/)
 set_source_files_properties(${cuda_kernel_sources} PROPERTIES LANGUAGE CXX
   COMPILE_OPTIONS "-x;c++;-Wno-unknown-pragmas;-Wno-uninitialized;-Wno-maybe-uninitialized;-include;${CMAKE_CURRENT_SOURCE_DIR}/support/cuda_on_cpu.h")
 # ThreadSanitizer is told of the threads of a block by hand; the switches themselves must be invisible to it.
-set_source_files_properties(support/cuda_on_cpu.cpp support/cuda_on_cpu_fiber.cpp PROPERTIES
-  COMPILE_OPTIONS -fno-sanitize=thread)
+set(cuda_on_cpu_sources
+  support/cuda_on_cpu.cpp
+  support/cuda_on_cpu_block.cpp
+  support/cuda_on_cpu_fiber.cpp
+  support/cuda_on_cpu_warp.cpp)
+set_source_files_properties(${cuda_on_cpu_sources} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread)
 
-add_library(epochbench_cuda_on_cpu STATIC support/cuda_on_cpu.cpp support/cuda_on_cpu_fiber.cpp)
+add_library(epochbench_cuda_on_cpu STATIC ${cuda_on_cpu_sources})
 target_link_libraries(epochbench_cuda_on_cpu PUBLIC epochbench_options)
 target_include_directories(epochbench_cuda_on_cpu SYSTEM PUBLIC ${EPOCHBENCH_CUDA_HEADERS})
 if(EPOCHBENCH_SANITIZE MATCHES thread)
@@ -50,3 +54,7 @@ endfunction()
 epochbench_test(cuda_on_cpu_test LABEL unit LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu)
 epochbench_cuda_kernel_test(cuda_activation_test)
 epochbench_cuda_kernel_test(cuda_batch_norm_test)
+epochbench_cuda_kernel_test(cuda_embedding_test)
+epochbench_cuda_kernel_test(cuda_im2col_test)
+epochbench_cuda_kernel_test(cuda_optimizer_test)
+epochbench_cuda_kernel_test(cuda_pool_test)

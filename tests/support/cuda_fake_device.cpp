@@ -16,8 +16,6 @@
 namespace epochbench::test {
 namespace {
 
-constexpr double kSecondsOfWork = 1e-6;
-
 std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 std::size_t whole_pages(std::size_t bytes) { return (bytes + page() - 1) / page() * page(); }
 

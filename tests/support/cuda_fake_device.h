@@ -4,7 +4,7 @@
 //
 // Device memory is closed (a host that touches it dies) except while work runs, each piece followed by a closed page.
 // Kernels compiled for the CPU come here by their stream (cuda_on_cpu.h's launch hook). Not a model of speed: every piece
-// of work takes a microsecond of a clock that nothing else moves but pass(). One host thread.
+// of work takes kSecondsOfWork of a clock that nothing else moves but pass(). One host thread.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +53,8 @@ namespace epochbench::test {
 
 class FakeDevice final : public cuda::Device {
  public:
+  static constexpr double kSecondsOfWork = 1e-4;
+
   explicit FakeDevice(std::uint64_t seed = 0, int compute_capability = 90);
   ~FakeDevice() override;  // dies where something was not given back
 

@@ -61,7 +61,7 @@ void* dynamic_shared_array();
 // Errors: cuda::Error where a GPU would refuse the launch.
 void check_launch(dim3 grid, dim3 block, std::size_t shared_bytes);
 void enqueue(cuda::Stream stream, std::function<void()> work);
-void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, void (*thread)(const void*), const void* arguments);
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(const void*), const void* arguments);
 
 template <typename T>
 T warp_shuffle(WarpOp op, unsigned mask, T value, unsigned argument, int width, Place place) {

@@ -1,0 +1,273 @@
+// The turns of threads, barriers and shared arrays. Warps are in cuda_on_cpu_warp.cpp.
+#include "tests/support/cuda_on_cpu_block.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+namespace epochbench::test {
+
+namespace {
+
+// Around a shared array, where AddressSanitizer does not see to it.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kBand = 0;
+#else
+constexpr std::size_t kBand = 64;
+#endif
+constexpr int kPattern = 0xff;  // every byte of it: a NaN in every floating-point type
+
+ThreadOrder thread_order = ThreadOrder::forward;
+std::uint64_t order_seed = 1;
+
+}  // namespace
+
+void set_thread_order(ThreadOrder order, std::uint64_t seed) {
+  thread_order = order;
+  order_seed = seed;
+}
+
+Multiprocessor& Multiprocessor::own() {
+  static thread_local Multiprocessor multiprocessor;
+  return multiprocessor;
+}
+
+void abort_kernel(const std::string& what) {
+  std::fprintf(stderr, "CUDA on the CPU: %s\n", what.c_str());
+  std::abort();
+}
+
+std::string describe(Place place) { return std::string(place.file) + ":" + std::to_string(place.line); }
+
+std::string Multiprocessor::describe(const Thread& thread) const {
+  const auto of = [](uint3 i) { return std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z); };
+  return "thread " + of(thread.index) + " of block " + of(blockIdx);
+}
+
+void Multiprocessor::list_waiting() const {
+  constexpr int kShown = 8;
+  int waiting = 0;
+  for (int i = 0; i < count_; ++i) {
+    const Thread& thread = threads_[i];
+    if (thread.state != State::at_barrier && thread.state != State::in_warp) continue;
+    if (++waiting > kShown) continue;
+    const std::string wait =
+        thread.state == State::in_warp ? describe_wait(thread) : "a barrier at " + test::describe(thread.place);
+    std::fprintf(stderr, "  %s waits in %s\n", describe(thread).c_str(), wait.c_str());
+  }
+  if (waiting > kShown) std::fprintf(stderr, "  and %d more\n", waiting - kShown);
+}
+
+// ---- Turns ----
+
+std::uint64_t Multiprocessor::random_below(std::uint64_t n) {
+  random_ = random_ * 6364136223846793005u + 1442695040888963407u;  // Knuth's linear congruential generator
+  return (random_ >> 33) % n;
+}
+
+// What every fiber does: runs the thread that it was resumed for to its end, again and again.
+void Multiprocessor::run_threads(void* self) {
+  auto& processor = *static_cast<Multiprocessor*>(self);
+  for (;;) {
+    processor.kernel_(processor.arguments_);
+    processor.end_.release();
+    processor.suspend(State::done);
+  }
+}
+
+void Multiprocessor::suspend(State state) {
+  Thread& thread = *current_;
+  thread.state = state;
+  thread.fiber->suspend();
+}
+
+void Multiprocessor::resume(Thread& thread) {
+  if (thread.state == State::fresh) {
+    if (idle_.empty()) {
+      fibers_.push_back(std::make_unique<Fiber>(run_threads, this));
+      idle_.push_back(fibers_.back().get());
+    }
+    thread.fiber = idle_.back();
+    idle_.pop_back();
+    thread.races.begin();
+  }
+  current_ = &thread;
+  threadIdx = thread.index;
+  thread.races.enter();
+  thread.fiber->resume();
+  thread.races.leave();
+  if (thread.state == State::done) finish(thread);
+}
+
+void Multiprocessor::finish(Thread& thread) {
+  thread.races.end();
+  if (kReuseStacks)
+    idle_.push_back(thread.fiber);
+  else
+    std::erase_if(fibers_, [&](const auto& fiber) { return fiber.get() == thread.fiber; });
+  --live_;
+  const int index = index_of(thread), first = index / kLanes * kLanes;
+  Warp& warp = warps_[index / kLanes];
+  warp.done |= 1u << index % kLanes;
+  for (int lane = 0; warp.waiting != 0 && lane < kLanes; ++lane)
+    if ((warp.waiting >> lane & 1) != 0 && (threads_[first + lane].mask & warp.done) != 0)
+      abort_kernel(describe(thread) + " returns, but " + describe(threads_[first + lane]) + " waits for it in " +
+                   describe_wait(threads_[first + lane]));
+  if (live_ > 0 && at_barrier_ == live_) {
+    RaceContext last;
+    last.begin();
+    last.enter();
+    release_barrier();
+    last.leave();
+    last.end();
+  }
+}
+
+void Multiprocessor::run_block() {
+  live_ = count_;
+  for (int i = 0; i < count_; ++i) threads_[i].state = State::fresh;
+  for (int i = 0; i * kLanes < count_; ++i) {
+    const int lanes = std::min(kLanes, count_ - i * kLanes);
+    warps_[i].waiting = 0;
+    warps_[i].done = lanes == kLanes ? 0 : ~0u << lanes;
+  }
+  while (live_ > 0) {
+    if (thread_order == ThreadOrder::random)
+      for (int i = count_ - 1; i > 0; --i) std::swap(order_[i], order_[random_below(static_cast<std::uint64_t>(i) + 1)]);
+    bool stuck = true;
+    for (int i = 0; i < count_; ++i) {
+      Thread& thread = threads_[order_[i]];
+      if (thread.state != State::fresh && thread.state != State::ready) continue;
+      stuck = false;
+      resume(thread);
+    }
+    if (stuck) {
+      list_waiting();
+      abort_kernel("none of these threads can go on");
+    }
+  }
+  end_shared_arrays();
+}
+
+void Multiprocessor::begin_grid(dim3 grid, dim3 block) {
+  gridDim = grid;
+  blockDim = block;
+  count_ = static_cast<int>(block.x * block.y * block.z);
+  random_ = order_seed;
+  for (int i = 0; i < count_; ++i) {
+    const auto linear = static_cast<unsigned>(i);
+    threads_[i].index = {linear % block.x, linear / block.x % block.y, linear / (block.x * block.y)};
+    order_[i] = thread_order == ThreadOrder::reverse ? count_ - 1 - i : i;
+  }
+}
+
+void Multiprocessor::run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(const void*),
+                              const void* arguments) {
+  kernel_ = kernel;
+  arguments_ = arguments;
+  dynamic_bytes_ = shared_bytes;
+  begin_grid(grid, block);
+  const std::int64_t blocks = std::int64_t{grid.x} * grid.y * grid.z;
+  // Every block once: one after the other, or by steps that have no divisor in common with their number.
+  std::int64_t at = 0, step = 1;
+  if (thread_order == ThreadOrder::reverse) {
+    at = step = blocks - 1;
+  } else if (thread_order == ThreadOrder::random) {
+    at = static_cast<std::int64_t>(random_below(static_cast<std::uint64_t>(blocks)));
+    step = 1 + static_cast<std::int64_t>(random_below(static_cast<std::uint64_t>(blocks)));
+    while (std::gcd(step, blocks) != 1) ++step;
+  }
+  for (std::int64_t i = 0; i < blocks; ++i, at = (at + step) % blocks) {
+    blockIdx = {static_cast<unsigned>(at % grid.x), static_cast<unsigned>(at / grid.x % grid.y),
+                static_cast<unsigned>(at / grid.x / grid.y)};
+    run_block();
+  }
+  end_.acquire();
+}
+
+// ---- Barriers ----
+
+int Multiprocessor::barrier(BarrierOp op, int predicate, Place place) {
+  if (at_barrier_ == 0) {
+    barrier_op_ = op;
+    barrier_place_ = place;
+  }
+  Thread& thread = *current_;
+  thread.place = place;
+  if (op != barrier_op_ || place.line != barrier_place_.line || std::strcmp(place.file, barrier_place_.file) != 0) {
+    list_waiting();
+    abort_kernel("the barrier diverges: " + describe(thread) + " comes to " + test::describe(place) + ", others wait at " +
+                 test::describe(barrier_place_));
+  }
+  barrier_sum_ += predicate != 0;
+  ++at_barrier_;
+  arrival_.release();
+  if (at_barrier_ == live_)
+    release_barrier();
+  else
+    suspend(State::at_barrier);
+  departure_.acquire();
+  return barrier_result_;
+}
+
+void Multiprocessor::release_barrier() {
+  for (int i = 0; i < count_; ++i)
+    if (threads_[i].state == State::at_barrier) threads_[i].state = State::ready;
+  switch (barrier_op_) {
+    case BarrierOp::sync:
+    case BarrierOp::count:
+      barrier_result_ = barrier_sum_;
+      break;
+    case BarrierOp::all:
+      barrier_result_ = barrier_sum_ == at_barrier_;
+      break;
+    case BarrierOp::any:
+      barrier_result_ = barrier_sum_ > 0;
+      break;
+  }
+  at_barrier_ = barrier_sum_ = 0;
+  arrival_.acquire();
+  departure_.release();
+}
+
+// ---- Shared arrays ----
+
+void* Multiprocessor::shared(const void* key, std::size_t bytes) {
+  for (const SharedArray& array : shared_)
+    if (array.key == key) {
+      shared_edge_.acquire();
+      return array.memory + kBand;
+    }
+  // In nobody's name, so that the birth of an array orders nothing but itself.
+  RaceContext maker;
+  maker.begin();
+  maker.enter();
+  auto* const memory = static_cast<std::byte*>(::operator new(bytes + 2 * kBand));
+  std::memset(memory, kPattern, bytes + 2 * kBand);
+  shared_edge_.release();
+  maker.leave();
+  maker.end();
+  shared_edge_.acquire();
+  shared_.push_back({key, bytes, memory});
+  return memory + kBand;
+}
+
+void Multiprocessor::end_shared_arrays() {
+  if (shared_.empty()) return;
+  RaceContext ender;
+  ender.begin();
+  ender.enter();
+  end_.acquire();
+  for (const SharedArray& array : shared_) {
+    for (std::size_t i = 0; i < kBand; ++i)
+      if (array.memory[i] != std::byte{kPattern} || array.memory[kBand + array.bytes + i] != std::byte{kPattern})
+        abort_kernel("a shared array of " + std::to_string(array.bytes) + " bytes was overrun");
+    ::operator delete(array.memory);
+  }
+  ender.leave();
+  ender.end();
+  shared_.clear();
+}
+
+}  // namespace epochbench::test

@@ -1,0 +1,100 @@
+// What runs the blocks of a grid, one after another: the turns of a block's threads, its barriers, warps and shared arrays.
+// See cuda_on_cpu.h. It is compiled without ThreadSanitizer, which hears of kernels by cuda_on_cpu_races.h alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/cuda_on_cpu.h"
+#include "tests/support/cuda_on_cpu_fiber.h"
+#include "tests/support/cuda_on_cpu_races.h"
+
+namespace epochbench::test {
+
+class Multiprocessor {  // of one operating-system thread
+ public:
+  static constexpr int kMaxThreads = 1024;  // of a block, as on every GPU
+
+  static Multiprocessor& own();  // of the caller's
+
+  void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(const void*), const void* arguments);
+
+  // What a thread of the kernel calls.
+  int barrier(BarrierOp op, int predicate, Place place);
+  std::uint64_t warp(WarpOp op, unsigned mask, std::uint64_t value, unsigned argument, int width, Place place);
+  void* shared(const void* key, std::size_t bytes);
+  std::size_t dynamic_bytes() const { return dynamic_bytes_; }
+
+ private:
+  static constexpr int kLanes = 32;
+
+  enum class State : std::uint8_t { fresh, ready, at_barrier, in_warp, done };
+  struct Thread {
+    State state = State::fresh;
+    WarpOp op{};  // and what follows: of the warp operation that it waits in
+    int width = 0;
+    unsigned mask = 0, argument = 0;
+    std::uint64_t deposit = 0, result = 0;
+    Place place{};  // where it waits
+    uint3 index{};
+    Fiber* fiber = nullptr;
+    RaceContext races;
+  };
+  struct Warp {
+    unsigned waiting = 0, done = 0;  // lanes; those that the block does not have are done from the start
+    Edge arrival, departure;
+  };
+  struct SharedArray {
+    const void* key;
+    std::size_t bytes;
+    std::byte* memory;  // with a band before and behind
+  };
+
+  void begin_grid(dim3 grid, dim3 block);
+  void run_block();
+  void resume(Thread& thread);
+  void finish(Thread& thread);
+  void suspend(State state);
+  static void run_threads(void* self);
+  void release_barrier();
+  void complete_warp(int first, unsigned mask);
+  std::uint64_t shuffled(int first, int lane) const;
+  void end_shared_arrays();
+  std::uint64_t random_below(std::uint64_t n);
+
+  int index_of(const Thread& thread) const { return static_cast<int>(&thread - threads_); }
+  std::string describe(const Thread& thread) const;
+  std::string describe_wait(const Thread& thread) const;
+  void list_waiting() const;
+
+  Thread threads_[kMaxThreads];
+  int order_[kMaxThreads] = {};  // in which they take turns
+  Warp warps_[kMaxThreads / kLanes];
+  int count_ = 0, live_ = 0;
+  Thread* current_ = nullptr;
+
+  int at_barrier_ = 0, barrier_sum_ = 0, barrier_result_ = 0;
+  BarrierOp barrier_op_{};
+  Place barrier_place_{};
+  Edge arrival_, departure_;  // apart: who leaves a barrier late must not meet who already waits in the next
+
+  std::vector<SharedArray> shared_;
+  std::size_t dynamic_bytes_ = 0;
+  Edge shared_edge_;
+
+  void (*kernel_)(const void*) = nullptr;
+  const void* arguments_ = nullptr;
+  Edge end_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_;
+  std::uint64_t random_ = 0;
+};
+
+// Prints what is wrong and aborts.
+[[noreturn]] void abort_kernel(const std::string& what);
+std::string describe(Place place);
+
+}  // namespace epochbench::test

@@ -1,0 +1,62 @@
+// What ThreadSanitizer is told of a kernel, so that it finds races between the threads of a block and between blocks: every
+// CUDA thread is a thread to it, and one access happens before another only where a GPU orders memory (an Edge). Without the
+// sanitizer all of this is nothing.
+#pragma once
+
+#if defined(EPOCHBENCH_TSAN)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace epochbench::test {
+
+#if defined(EPOCHBENCH_TSAN)
+
+// Who accesses memory. The switches to it and back order nothing.
+class RaceContext {
+ public:
+  void begin() { fiber_ = __tsan_create_fiber(0); }  // what its maker did happens before
+  void end() { __tsan_destroy_fiber(fiber_); }
+  void enter() {
+    outside_ = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(fiber_, 1);
+  }
+  void leave() { __tsan_switch_to_fiber(outside_, 1); }
+
+ private:
+  void* fiber_ = nullptr;
+  void* outside_ = nullptr;
+};
+
+class Edge {  // what is done before a release happens before what follows an acquire
+ public:
+  void release() { __tsan_release(&address_); }
+  void acquire() { __tsan_acquire(&address_); }
+
+ private:
+  char address_ = 0;
+};
+
+// The sanitizer would take what two threads do on one stack, one after the other, for a race: each gets a stack of its own.
+inline constexpr bool kReuseStacks = false;
+
+#else
+
+class RaceContext {
+ public:
+  void begin() {}
+  void end() {}
+  void enter() {}
+  void leave() {}
+};
+
+class Edge {
+ public:
+  void release() {}
+  void acquire() {}
+};
+
+inline constexpr bool kReuseStacks = true;
+
+#endif
+
+}  // namespace epochbench::test
