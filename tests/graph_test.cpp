@@ -1,6 +1,8 @@
 // Building graphs: shape inference, messages, FLOPs and bytes, fingerprints.
 #include "epochbench/graph.h"
 
+#include <functional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,6 +69,160 @@ TEST(Graph, ErrorsNameTheOpTheNodeAndTheShapes) {
                 graph.add_node(Op::increment, {}, {x}, "step");
               }),
               HasSubstr("must be a variable"));
+}
+
+// A graph in which values of any type are at hand.
+struct Typed {
+  Graph graph;
+  ValueId operator()(DType dtype, Shape shape) {
+    return graph.add_input("v" + std::to_string(graph.inputs.size()), {std::move(shape), dtype});
+  }
+  ValueId variable(DType dtype, Shape shape) {
+    return graph.add_variable(
+        {"w" + std::to_string(graph.variables.size()), {std::move(shape), dtype}, VariableRole::parameter, {}});
+  }
+  // The types of the outputs that are new values; "-" where the node is refused.
+  std::string types(Op op, Attributes attributes, std::vector<ValueId> inputs) {
+    std::string text;
+    try {
+      for (ValueId id : graph.add_node(op, std::move(attributes), std::move(inputs), "node"))
+        if (graph.value(id).kind == ValueKind::intermediate)
+          text += (text.empty() ? "" : " ") + std::string(name(graph.desc(id).dtype));
+    } catch (const GraphError&) {
+      return "-";
+    }
+    return text;
+  }
+};
+
+class Types : public testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(Floats, Types, testing::Values(DType::f32, DType::bf16, DType::f16));
+
+TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
+  const DType t = GetParam(), f = DType::f32, i = DType::i32;
+  const std::string x = name(t);
+  Typed v;
+  const auto map = [&] { return v(t, {2, 4, 4, 3}); };  // an image
+  const auto matrix = [&] { return v(t, {4, 6}); };
+  const auto channels = [&](DType dtype) { return v(dtype, {3}); };
+  EXPECT_EQ(v.types(Op::matmul, MatmulAttributes{.transpose_b = true}, {matrix(), matrix()}), x);
+  EXPECT_EQ(v.types(Op::bias_add, {}, {map(), channels(t)}), x);
+  EXPECT_EQ(v.types(Op::relu, {}, {map()}), x);
+  EXPECT_EQ(v.types(Op::add, {}, {map(), map()}), x);
+  EXPECT_EQ(v.types(Op::reshape, ReshapeAttributes{{96}}, {map()}), x);
+  EXPECT_EQ(v.types(Op::conv2d, Conv2dAttributes{.padding = 1}, {map(), v(t, {5, 3, 3, 3})}), x);
+  const auto statistic = [&] { return v.variable(f, {3}); };
+  EXPECT_EQ(v.types(Op::batch_norm, BatchNormAttributes{}, {map(), channels(f), channels(f), statistic(), statistic()}),
+            x + " f32 f32");
+  EXPECT_EQ(
+      v.types(Op::batch_norm_inference, BatchNormAttributes{}, {map(), channels(f), channels(f), channels(f), channels(f)}), x);
+  EXPECT_EQ(v.types(Op::max_pool, PoolAttributes{}, {map()}), x + " u8");
+  EXPECT_EQ(v.types(Op::global_average_pool, {}, {map()}), x);
+  EXPECT_EQ(v.types(Op::cross_entropy, CrossEntropyAttributes{}, {matrix(), v(i, {4})}), "f32 f32");
+  EXPECT_EQ(v.types(Op::embedding, {}, {matrix(), v(i, {2, 5})}), x);
+  EXPECT_EQ(v.types(Op::add_rows, AddRowsAttributes{.period = 2}, {matrix(), matrix()}), x);
+  EXPECT_EQ(v.types(Op::layer_norm, LayerNormAttributes{}, {matrix(), v(f, {6}), v(f, {6})}), x + " f32 f32");
+  EXPECT_EQ(v.types(Op::gelu, {}, {matrix()}), x);
+  EXPECT_EQ(v.types(Op::dropout, DropoutAttributes{0.5}, {matrix(), v(i, {1})}), x);
+  const AttentionAttributes heads{.heads = 2, .sequence = 2};
+  EXPECT_EQ(v.types(Op::attention, heads, {matrix(), matrix(), matrix(), v(i, {1})}), x + " f32");
+  EXPECT_EQ(v.types(Op::gather_rows, GatherRowsAttributes{2}, {matrix(), v(i, {2, 1})}), x);
+  EXPECT_EQ(v.types(Op::count_correct, {}, {matrix(), v(i, {4})}), "f32");
+  EXPECT_EQ(v.types(Op::cast, CastAttributes{DType::f16}, {matrix(), v(f, {2}), v(DType::bf16, {2})}), "f16 f16 f16");
+
+  EXPECT_EQ(v.types(Op::bias_add_grad, {}, {map()}), x);
+  EXPECT_EQ(v.types(Op::relu_grad, {}, {map(), map()}), x);
+  const Conv2dAttributes image{.padding = 1, .height = 4, .width = 4}, kernel{.padding = 1, .height = 3, .width = 3};
+  EXPECT_EQ(v.types(Op::conv2d_grad_input, image, {map(), v(t, {3, 3, 3, 3})}), x);
+  EXPECT_EQ(v.types(Op::conv2d_grad_weight, kernel, {map(), map()}), x);
+  EXPECT_EQ(v.types(Op::batch_norm_grad, {}, {map(), map(), channels(f), channels(f), channels(f)}), x + " f32 f32");
+  EXPECT_EQ(v.types(Op::max_pool_grad, PoolAttributes{.height = 8, .width = 8}, {map(), v(DType::u8, {2, 4, 4, 3})}), x);
+  EXPECT_EQ(v.types(Op::global_average_pool_grad, PoolAttributes{.height = 8, .width = 8}, {matrix()}), x);
+  for (bool scaled : {false, true}) {
+    std::vector<ValueId> inputs{matrix(), v(i, {4}), v(f, {4})};
+    if (scaled) inputs.push_back(v(f, {1}));
+    EXPECT_EQ(v.types(Op::cross_entropy_grad, CrossEntropyAttributes{}, inputs), x);
+  }
+  EXPECT_EQ(v.types(Op::embedding_grad, ReshapeAttributes{{9, 6}}, {matrix(), v(i, {4})}), "f32");
+  for (DType base : {f, DType::bf16, DType::f16})
+    EXPECT_EQ(v.types(Op::embedding_grad, ReshapeAttributes{{9, 6}}, {matrix(), v(i, {4}), v(base, {9, 6})}), "f32");
+  EXPECT_EQ(v.types(Op::add_rows_grad, AddRowsAttributes{.period = 2, .table_rows = 3}, {matrix()}), "f32");
+  EXPECT_EQ(v.types(Op::layer_norm_grad, {}, {matrix(), matrix(), v(f, {6}), v(f, {4}), v(f, {4})}), x + " f32 f32");
+  EXPECT_EQ(v.types(Op::gelu_grad, {}, {matrix(), matrix()}), x);
+  EXPECT_EQ(v.types(Op::attention_grad, heads, {matrix(), matrix(), matrix(), matrix(), matrix(), v(f, {2, 2, 2}), v(i, {1})}),
+            x + " " + x + " " + x);
+  EXPECT_EQ(v.types(Op::gather_rows_grad, GatherRowsAttributes{2}, {v(t, {2, 6}), v(i, {2, 1})}), x);
+  EXPECT_EQ(v.types(Op::all_finite, {}, {matrix(), v(f, {2})}), "i32");
+  const auto weight = [&] { return v.variable(f, {4, 6}); };
+  EXPECT_EQ(v.types(Op::sgd, SgdAttributes{}, {v(f, {1}), weight(), matrix(), weight()}), "");
+  EXPECT_EQ(v.types(Op::adamw, AdamwAttributes{.weight_decay = {0}, .loss_scaled = true},
+                    {v(f, {1}), v(i, {1}), v(f, {1}), v(i, {1}), v(i, {1}), weight(), matrix(), weight(), weight()}),
+            "");
+}
+
+TEST(Types, OfOperandsThatDifferAreRefused) {
+  const DType f = DType::f32, h = DType::f16, b = DType::bf16, i = DType::i32;
+  Typed v;
+  EXPECT_EQ(v.types(Op::matmul, MatmulAttributes{}, {v(h, {2, 2}), v(f, {2, 2})}), "-");
+  EXPECT_EQ(v.types(Op::matmul, MatmulAttributes{}, {v(i, {2, 2}), v(i, {2, 2})}), "-");
+  EXPECT_EQ(v.types(Op::bias_add, {}, {v(b, {2, 2}), v(f, {2})}), "-");
+  EXPECT_EQ(v.types(Op::add, {}, {v(b, {2}), v(h, {2})}), "-");
+  EXPECT_EQ(v.types(Op::conv2d, Conv2dAttributes{}, {v(h, {1, 2, 2, 1}), v(b, {1, 1, 1, 1})}), "-");
+  EXPECT_EQ(
+      v.types(Op::conv2d_grad_weight, Conv2dAttributes{.height = 1, .width = 1}, {v(h, {1, 2, 2, 1}), v(f, {1, 2, 2, 1})}),
+      "-");
+  EXPECT_EQ(
+      v.types(Op::batch_norm_inference, BatchNormAttributes{}, {v(h, {4, 3}), v(h, {3}), v(f, {3}), v(f, {3}), v(f, {3})}),
+      "-");
+  EXPECT_EQ(v.types(Op::layer_norm, LayerNormAttributes{}, {v(h, {4, 3}), v(f, {3}), v(h, {3})}), "-");
+  EXPECT_EQ(v.types(Op::relu_grad, {}, {v(h, {4}), v(f, {4})}), "-");
+  EXPECT_EQ(v.types(Op::attention, AttentionAttributes{}, {v(h, {2, 2}), v(h, {2, 2}), v(b, {2, 2}), v(i, {1})}), "-");
+  EXPECT_EQ(v.types(Op::add_rows, AddRowsAttributes{}, {v(h, {2, 2}), v(f, {2, 2})}), "-");
+  EXPECT_EQ(v.types(Op::cast, CastAttributes{i}, {v(f, {2})}), "-");
+  EXPECT_EQ(v.types(Op::cast, CastAttributes{h}, {v(i, {2})}), "-");
+  EXPECT_EQ(v.types(Op::all_finite, {}, {v(i, {2})}), "-");
+  EXPECT_EQ(v.types(Op::cross_entropy_grad, CrossEntropyAttributes{}, {v(h, {4, 3}), v(i, {4}), v(f, {4}), v(h, {1})}), "-");
+  EXPECT_EQ(v.types(Op::sgd, SgdAttributes{}, {v(f, {1}), v.variable(h, {2}), v(h, {2}), v.variable(h, {2})}), "-");
+  EXPECT_EQ(
+      v.types(Op::sgd, SgdAttributes{.loss_scaled = true}, {v(f, {1}), v.variable(f, {2}), v(f, {2}), v.variable(f, {2})}),
+      "-");
+  EXPECT_EQ(v.types(Op::update_loss_scale, LossScaleAttributes{},
+                    {v(i, {1}), v.variable(f, {1}), v.variable(i, {1}), v.variable(f, {1})}),
+            "-");
+}
+
+TEST(OptimizerLayout, SaysWhereEachInputLies) {
+  const auto layout = [](Op op, Attributes attributes, std::size_t inputs) {
+    return optimizer_layout({op, std::move(attributes), std::vector<ValueId>(inputs), {}, 0, "", {}});
+  };
+  const OptimizerLayout sgd = layout(Op::sgd, SgdAttributes{}, 1 + 2 * 3);
+  EXPECT_EQ(sgd.first, 1);
+  EXPECT_EQ(sgd.group, 3);
+  EXPECT_EQ(sgd.parameters, 2);
+  EXPECT_EQ(sgd.step, -1);
+  EXPECT_EQ(sgd.loss_scale, -1);
+  const OptimizerLayout scaled = layout(Op::sgd, SgdAttributes{.loss_scaled = true}, 3 + 2 * 3);
+  EXPECT_EQ(scaled.first, 3);
+  EXPECT_EQ(scaled.loss_scale, 1);
+  EXPECT_EQ(scaled.finite, 2);
+  EXPECT_EQ(scaled.skipped_steps, -1);
+  const OptimizerLayout adamw = layout(Op::adamw, AdamwAttributes{.weight_decay = {}, .loss_scaled = true}, 5 + 3 * 4);
+  EXPECT_EQ(adamw.first, 5);
+  EXPECT_EQ(adamw.group, 4);
+  EXPECT_EQ(adamw.parameters, 3);
+  EXPECT_EQ(adamw.step, 1);
+  EXPECT_EQ(adamw.skipped_steps, 4);
+}
+
+// Fingerprints and messages of what has no new attribute are those of before.
+TEST(Attributes, NewOnesAreWrittenOnlyWhereTheyAreSet) {
+  EXPECT_EQ(to_string(MatmulAttributes{}), "transpose_a=0 transpose_b=0");
+  EXPECT_EQ(to_string(MatmulAttributes{.tf32 = true}), "transpose_a=0 transpose_b=0 tf32=1");
+  EXPECT_EQ(to_string(Conv2dAttributes{}), "stride=1 padding=0 height=0 width=0");
+  EXPECT_EQ(to_string(AttentionAttributes{}), "heads=1 sequence=1 dropout=0");
+  EXPECT_EQ(to_string(SgdAttributes{.momentum = 0.5}), "momentum=0.5 weight_decay=0");
+  EXPECT_EQ(to_string(SgdAttributes{.momentum = 0.5, .loss_scaled = true}), "momentum=0.5 weight_decay=0 loss_scaled=1");
+  EXPECT_EQ(to_string(CastAttributes{DType::bf16}), "to=bf16");
 }
 
 TEST(Graph, CountsFlopsOfProductsAndConvolutionsOnly) {

@@ -1,64 +1,15 @@
 // Whole training steps: CPU against reference, determinism, evaluation with padded batches.
 #include <cmath>
-#include <cstring>
 
 #include <gtest/gtest.h>
 
-#include "src/workload/workload.h"
+#include "support/trainer.h"
 
 namespace epochbench {
 namespace {
 
-struct Training {
-  std::string model;
-  std::int64_t batch;
-  std::string data = "synthetic";
-};
-
-void PrintTo(const Training& training, std::ostream* out) { *out << training.model << " batch " << training.batch; }
-
-WorkloadSpec workload(const Training& training) {
-  CaseSpec spec;
-  spec.model = training.model;
-  spec.batch = training.batch;
-  return workload_spec(spec);
-}
-
-class Trainer {
- public:
-  Trainer(const Training& training, const Backend& backend) : training_(training) {
-    const WorkloadSpec spec = workload(training);
-    const Program program = make_program(spec, backend, {Entry::train, Entry::evaluate});
-    data_ = open_dataset(training.data, spec.model.family->sample(spec.config), 1000, 0);
-    executable_ = backend.compile(program);
-    initialize(*executable_, program, 0);
-  }
-
-  // Samples `first`, `first` + 1, …; rows from `valid` on are ignored.
-  StepRecord step(Entry entry, std::int64_t first, std::int64_t valid = -1) {
-    const std::vector<std::span<std::byte>> inputs{executable_->stage(0, 0), executable_->stage(0, 1)};
-    for (std::int64_t row = 0; row < training_.batch; ++row) data_->fill(Split::train, first + row, 0, row, inputs);
-    for (std::int64_t row = valid; valid >= 0 && row < training_.batch; ++row)
-      reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = -1;
-    executable_->submit(0);
-    executable_->run(entry);
-    executable_->synchronize();
-    std::vector<StepRecord> records;
-    executable_->drain(records);
-    return records.at(0);
-  }
-
-  std::vector<double> losses(int steps) {
-    std::vector<double> losses;
-    for (int i = 0; i < steps; ++i) losses.push_back(step(Entry::train, i * training_.batch).loss);
-    return losses;
-  }
-
- private:
-  Training training_;
-  std::unique_ptr<Dataset> data_;
-  std::unique_ptr<Executable> executable_;
-};
+using test::Trainer;
+using test::Training;
 
 class TenLosses : public testing::TestWithParam<Training> {};
 

@@ -1,0 +1,85 @@
+// Trains a model step by step on a backend, in any precision, without runner and loader.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "src/workload/workload.h"
+
+namespace epochbench::test {
+
+struct Training {
+  std::string model;
+  std::int64_t batch;
+  std::string data = "synthetic";
+  Precision precision = Precision::fp32;
+};
+inline void PrintTo(const Training& training, std::ostream* out) {
+  *out << training.model << " batch " << training.batch << " " << name(training.precision);
+}
+
+class Trainer {
+ public:
+  Trainer(const Training& training, const Backend& backend) : training_(training) {
+    CaseSpec spec;
+    spec.model = training.model;
+    spec.batch = training.batch;
+    const WorkloadSpec workload = workload_spec(spec);
+    program_ = make_program(workload, backend, {Entry::train, Entry::evaluate}, training.precision);
+    data_ = open_dataset(training.data, workload.model.family->sample(workload.config), 1000, 0);
+    executable_ = backend.compile(program_);
+    initialize(*executable_, program_, 0);
+  }
+
+  // Samples `first`, `first` + 1, …; rows from `valid` on are ignored (images only).
+  StepRecord step(Entry entry, std::int64_t first, std::int64_t valid = -1) {
+    std::vector<std::span<std::byte>> inputs;
+    for (std::size_t i = 0; i < program_.entry(entry)->graph.inputs.size(); ++i)
+      inputs.push_back(executable_->stage(0, static_cast<int>(i)));
+    for (std::int64_t row = 0; row < training_.batch; ++row) data_->fill(Split::train, first + row, 0, row, inputs);
+    for (std::int64_t row = valid; valid >= 0 && row < training_.batch; ++row)
+      reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = -1;
+    executable_->submit(0);
+    executable_->run(entry);
+    executable_->synchronize();
+    std::vector<StepRecord> records;
+    executable_->drain(records);
+    return records.at(0);
+  }
+
+  std::vector<double> losses(int steps) {
+    std::vector<double> losses;
+    for (int i = 0; i < steps; ++i) losses.push_back(step(Entry::train, i * training_.batch).loss);
+    return losses;
+  }
+
+  void write(const std::string& variable, float value) { executable_->write(variable, std::vector<float>{value}); }
+  float read(const std::string& variable) const {
+    std::vector<float> value(1);
+    executable_->read(variable, value);
+    return value[0];
+  }
+
+  // All variables of this role, one after the other.
+  std::vector<float> state(VariableRole role) const {
+    std::vector<float> all;
+    for (const Variable& variable : program_.variables) {
+      if (variable.role != role) continue;
+      std::vector<float> values(static_cast<std::size_t>(variable.desc.elements()));
+      executable_->read(variable.name, values);
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+ private:
+  Training training_;
+  Program program_;
+  std::unique_ptr<Dataset> data_;
+  std::unique_ptr<Executable> executable_;
+};
+
+}  // namespace epochbench::test
