@@ -28,7 +28,7 @@ struct Lookup {
 // Widths that fill 16 bytes, that fill four elements, and neither; more columns than a warp or a block takes at once; rows that
 // fill blocks and that do not.
 constexpr Lookup kLookups[] = {{1, 1, 1},    {5, 3, 2},     {7, 100, 16},  {64, 9, 17},    {33, 50, 12},
-                               {257, 31, 8}, {70, 300, 65}, {19, 7, 1300}, {3000, 5, 260}, {128, 40, 130}};
+                               {257, 31, 8}, {70, 300, 65}, {19, 7, 1300}, {1000, 5, 260}, {128, 40, 130}};
 
 std::string describe(const Lookup& l) {
   return std::to_string(l.rows) + " of " + std::to_string(l.vocabulary) + "x" + std::to_string(l.width);
@@ -174,13 +174,13 @@ std::string describe(const Gather& g) {
          std::to_string(g.width);
 }
 
-// Distinct in a sequence, the last one among them, in no order.
+// Distinct in a sequence, others in each, in no order; the last one of the first sequence is among them.
 DeviceBuffer<std::int32_t> positions_of(const Gather& g) {
   DeviceBuffer<std::int32_t> positions(g.batch * g.count);
   for (std::int64_t b = 0; b < g.batch; ++b)
     for (std::int64_t i = 0; i < g.count; ++i)
       positions[b * g.count + (i + b) % g.count] =
-          static_cast<std::int32_t>((g.sequence - 1 + i * (g.sequence / g.count)) % g.sequence);
+          static_cast<std::int32_t>((g.sequence - 1 + b + i * (g.sequence / g.count)) % g.sequence);
   return positions;
 }
 

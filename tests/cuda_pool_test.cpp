@@ -30,6 +30,7 @@ const PoolShape kShapes[] = {
     pool(3, 28, 28, 6, 2, 2, 0),   // LeNet-5's first
     pool(2, 10, 10, 16, 2, 2, 0),  // and second
     pool(2, 15, 13, 64, 3, 2, 1),  // ResNet's, odd
+    pool(2, 12, 10, 16, 3, 2, 1),  // and even: the last pixels would lie in one more window if there were one
     pool(1, 9, 7, 132, 3, 2, 1),   // packs of 4, not of 8
     pool(4, 5, 6, 3, 3, 1, 1),     // nine windows over a pixel
     pool(2, 8, 9, 65, 2, 3, 0),    // gaps: pixels in no window
