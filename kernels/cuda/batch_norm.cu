@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks) moments_kernel(fl
   float pivot[kSize] = {}, sum[kSize] = {}, squares[kSize] = {};
   int rows = 0;
   for_each_chunk<kSize, kRows, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
-    Words<T, kSize> packs[kRows] = {};
+    Words<T, kSize> packs[kRows];
     load_rows(packs, x, first, step, count);
     if (rows == 0 && count > 0)
       for (int i = 0; i < kSize; ++i) {
@@ -260,7 +260,7 @@ template <typename T, int kSize, int kCount>
 __device__ inline void load_upstream(Words<T, kSize> (&g)[kCount], const Upstream<T>& from, std::int64_t first,
                                      std::int64_t step, int count) {
   load_rows(g, from.dy, first, step, count);
-  Words<T, kSize> second[kCount];
+  Words<T, kSize> second[kCount] = {};
   if (from.dy2 != nullptr) load_rows(second, from.dy2, first, step, count);
   unsigned above[kCount];
   for (int r = 0; r < kCount; ++r) above[r] = ~0u;
@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks)
   if (place.active)
     for (int i = 0; i < kSize; ++i) center[i] = mean[place.channel + i];
   for_each_chunk<kSize, kReducedRows, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
-    Words<T, kSize> g[kReducedRows] = {}, packs[kReducedRows] = {};
+    Words<T, kSize> g[kReducedRows], packs[kReducedRows];
     load_rows(packs, x, first, step, count);
     load_upstream(g, from, first, step, count);
     if (dz != nullptr)

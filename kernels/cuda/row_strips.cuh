@@ -90,12 +90,11 @@ __device__ inline void for_each_chunk(const Strips& strips, const StripPlace<kSi
   }
 }
 
-// strips[r] = row r of `count`; the others are left alone.
+// strips[r] = row r of `count`; the others are 0.
 template <typename T, int kSize, int kRows>
 __device__ inline void load_rows(Words<T, kSize> (&strips)[kRows], const T* from, std::int64_t first, std::int64_t step,
                                  int count) {
-  for (int r = 0; r < kRows; ++r)
-    if (r < count) strips[r] = load_words<kSize>(from + first + r * step);
+  for (int r = 0; r < kRows; ++r) strips[r] = r < count ? load_words<kSize>(from + first + r * step) : Words<T, kSize>{};
 }
 
 }  // namespace epochbench::cuda
