@@ -6,6 +6,7 @@ target_link_libraries(epochbench_gradient_check PUBLIC epochbench_graph epochben
 epochbench_test(gradient_test LABEL parity LIBRARIES epochbench_gradient_check)
 epochbench_test(graph_test LABEL unit LIBRARIES epochbench_graph)
 epochbench_test(passes_test LABEL unit LIBRARIES epochbench_workload)
+epochbench_test(fusion_test LABEL unit LIBRARIES epochbench_workload)
 epochbench_test(precision_test LABEL unit LIBRARIES epochbench_workload)
 epochbench_test(models_test LABEL unit LIBRARIES epochbench_workload)
 epochbench_test(training_test LABEL parity LIBRARIES epochbench_workload)

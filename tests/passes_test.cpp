@@ -1,17 +1,15 @@
-// Fusion and memory plan on the graphs of the real models.
+// The passes on the graphs of the real models, in every precision: order of values, FLOPs, memory plan.
 #include "src/graph/passes.h"
 
-#include <algorithm>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
-#include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "src/workload/workload.h"
+#include "support/every_composite.h"
 
 namespace epochbench {
 namespace {
@@ -25,32 +23,11 @@ WorkloadSpec workload(const std::string& model, std::int64_t batch) {
 
 const std::vector<Entry> kAll{Entry::train, Entry::evaluate, Entry::forward};
 
-std::map<Op, int> count_ops(const Graph& graph) {
-  std::map<Op, int> counts;
-  for (const Node& node : graph.nodes) ++counts[node.op];
-  return counts;
-}
-
 double total_flops(const Graph& graph) {
   double sum = 0;
   for (const Node& node : graph.nodes) sum += flops(graph, node);
   return sum;
 }
-
-// Has every composite, in every precision, and runs nothing.
-class Everything final : public Backend {
- public:
-  explicit Everything(std::function<bool(const Node&)> lacks = [](const Node&) { return false; }) : lacks_(std::move(lacks)) {}
-  DeviceInfo device() const override { return {}; }
-  std::optional<std::string> unsupported(const Graph&, const Node& node) const override {
-    return lacks_(node) ? std::optional<std::string>("made up") : std::nullopt;
-  }
-  std::size_t workspace_bytes(const Graph&, const Node&) const override { return 0; }
-  std::unique_ptr<Executable> compile(const Program&) const override { throw std::logic_error("runs nothing"); }
-
- private:
-  std::function<bool(const Node&)> lacks_;
-};
 
 struct Build {
   std::string name;
@@ -59,7 +36,8 @@ struct Build {
 };
 std::vector<Build> builds() {
   std::vector<Build> all{{"cpu fp32", make_cpu_backend(2), Precision::fp32}};
-  const std::shared_ptr<const Backend> reference = make_reference_backend(), everything = std::make_shared<Everything>();
+  const std::shared_ptr<const Backend> reference = make_reference_backend(),
+                                       everything = std::make_shared<test::EveryComposite>();
   for (Precision precision : kPrecisions) {
     all.push_back({std::string("reference ") + name(precision), reference, precision});
     all.push_back({std::string("every composite ") + name(precision), everything, precision});
@@ -125,7 +103,7 @@ TEST_P(Passes, CompositesReadAndWriteWhatTheirPartsDo) {
 TEST_P(Passes, FusionKeepsFlops) {
   const Program plain = make_program(workload(GetParam(), 4), *make_reference_backend(), kAll);
   for (const auto& backend :
-       {std::shared_ptr<const Backend>(make_cpu_backend(2)), std::shared_ptr<const Backend>(new Everything)}) {
+       {std::shared_ptr<const Backend>(make_cpu_backend(2)), std::shared_ptr<const Backend>(new test::EveryComposite)}) {
     const Program fused = make_program(workload(GetParam(), 4), *backend, kAll);
     for (Entry entry : kAll) {
       EXPECT_EQ(total_flops(fused.entry(entry)->graph), total_flops(plain.entry(entry)->graph));
@@ -179,90 +157,6 @@ TEST_P(Passes, MemoryPlanNeverOverwritesWhatIsStillNeeded) {
   }
 }
 
-TEST(Fusion, FindsEveryCompositeOfResnet20) {
-  const Program program = make_program(workload("resnet20", 4), *make_cpu_backend(2), kAll);
-  const auto train = count_ops(program.entry(Entry::train)->graph);
-  // 19 batch norms end in a relu (9 of them with a shortcut), two are projections without.
-  EXPECT_EQ(train.at(Op::batch_norm_relu), 19);
-  EXPECT_EQ(train.at(Op::batch_norm), 2);
-  EXPECT_EQ(train.at(Op::batch_norm_relu_grad), 19);
-  EXPECT_EQ(train.at(Op::batch_norm_grad), 2);
-  EXPECT_EQ(train.at(Op::linear), 1);
-  EXPECT_EQ(train.count(Op::relu) + train.count(Op::relu_grad) + train.count(Op::bias_add), 0u);
-  const auto evaluate = count_ops(program.entry(Entry::evaluate)->graph);
-  EXPECT_EQ(evaluate.at(Op::batch_norm_inference_relu), 19);
-}
-
-// How many composites there are whose attributes say so.
-template <typename AttributesType>
-int count_where(const Graph& graph, bool AttributesType::*flag) {
-  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-    const auto* a = std::get_if<AttributesType>(&node.attributes);
-    return a != nullptr && a->*flag;
-  }));
-}
-
-TEST(Fusion, WritesMasksAndAddsTheShortcutsGradientWhereTheBackendCan) {
-  const Program program = make_program(workload("resnet20", 4), Everything(), kAll, Precision::bf16);
-  const Graph& train = program.entry(Entry::train)->graph;
-  const auto ops = count_ops(train);
-  EXPECT_EQ(ops.at(Op::batch_norm_relu), 19);
-  EXPECT_EQ(ops.at(Op::batch_norm_relu_grad), 19);
-  EXPECT_EQ(count_where(train, &BatchNormReluAttributes::mask), 19);
-  EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::mask), 19);
-  // Every block's input is read twice: that of the first by the stem's relu, those of the others by the relu before them.
-  EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::second), 9);
-  EXPECT_EQ(ops.count(Op::add), 0u);
-  EXPECT_EQ(ops.at(Op::linear_grad_weight), 1);
-  EXPECT_EQ(ops.count(Op::bias_add_grad), 0u);
-  EXPECT_EQ(count_ops(program.entry(Entry::evaluate)->graph).at(Op::batch_norm_inference_relu), 19);
-}
-
-// Each of the two alone, and the mask only where both directions have it.
-TEST(Fusion, TakesTheMostSpecificCompositeThatTheBackendHas) {
-  const auto lacks = [](bool mask_forward, bool mask_backward, bool second) {
-    return Everything([=](const Node& node) {
-      if (node.op == Op::batch_norm_relu) return mask_forward && std::get<BatchNormReluAttributes>(node.attributes).mask;
-      if (node.op != Op::batch_norm_relu_grad) return false;
-      const auto& a = std::get<BatchNormReluGradAttributes>(node.attributes);
-      return (mask_backward && a.mask) || (second && a.second);
-    });
-  };
-  struct Case {
-    bool lacks_mask_forward, lacks_mask_backward, lacks_second;
-    int masks, seconds;
-  };
-  for (const Case& c : {Case{false, false, true, 19, 0}, Case{true, false, false, 0, 9}, Case{false, true, false, 0, 9},
-                        Case{true, true, true, 0, 0}}) {
-    const Program program = make_program(workload("resnet20", 4),
-                                         lacks(c.lacks_mask_forward, c.lacks_mask_backward, c.lacks_second), {Entry::train});
-    const Graph& train = program.entry(Entry::train)->graph;
-    EXPECT_EQ(count_where(train, &BatchNormReluAttributes::mask), c.masks);
-    EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::mask), c.masks);
-    EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::second), c.seconds);
-    EXPECT_EQ(count_ops(train).at(Op::batch_norm_relu_grad), 19);
-  }
-}
-
-TEST(Fusion, MakesOneNodeOfTheGradientsOfWeightAndBias) {
-  for (const auto& [model, linears] : std::map<std::string, int>{{"mlp", 3}, {"lenet5", 3}, {"bert-tiny", 14}}) {
-    const Program program = make_program(workload(model, 4), Everything(), {Entry::train}, Precision::bf16);
-    const Graph& graph = program.entry(Entry::train)->graph;
-    EXPECT_EQ(count_ops(graph).at(Op::linear_grad_weight), linears) << model;
-    for (const Node& node : graph.nodes)
-      if (node.op == Op::linear_grad_weight) {
-        const Shape &dy = graph.desc(node.inputs[0]).shape, &x = graph.desc(node.inputs[1]).shape;
-        EXPECT_EQ(graph.desc(node.outputs[0]), (TensorDesc{{dy[1], x[1]}, DType::bf16})) << node.name;
-        EXPECT_EQ(graph.desc(node.outputs[1]), (TensorDesc{{dy[1]}, DType::bf16})) << node.name;
-      }
-  }
-}
-
-TEST(Fusion, TakesOnlyWhatTheBackendHas) {
-  const Program program = make_program(workload("lenet5", 4), *make_reference_backend(), kAll);
-  for (const Node& node : program.entry(Entry::train)->graph.nodes) EXPECT_FALSE(is_composite(node.op)) << node.name;
-}
-
 TEST(MemoryPlan, NeedsLessThanAllValuesTogether) {
   const Program program = make_program(workload("resnet20", 8), *make_cpu_backend(2), {Entry::train});
   const auto& [graph, plan] = *program.entry(Entry::train);
@@ -278,7 +172,7 @@ TEST(MemoryPlan, NeedsHalfTheArenaIn16Bits) {
     const Program program = make_program(workload("resnet20", 32), backend, {Entry::train}, precision);
     return static_cast<double>(program.entry(Entry::train)->plan.arena_bytes);
   };
-  const Everything everything;
+  const test::EveryComposite everything;
   const double fp32 = arena(everything, Precision::fp32), bf16 = arena(everything, Precision::bf16);
   EXPECT_EQ(arena(everything, Precision::fp16), bf16);
   EXPECT_EQ(arena(everything, Precision::tf32), fp32);

@@ -1,0 +1,175 @@
+// The fusion pass: which composites it makes of real models, and which of graphs that are nearly a pattern.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "src/graph/passes.h"
+#include "src/workload/workload.h"
+#include "support/every_composite.h"
+
+namespace epochbench {
+namespace {
+
+using test::EveryComposite;
+
+WorkloadSpec workload(const std::string& model, std::int64_t batch) {
+  CaseSpec spec;
+  spec.model = model;
+  spec.batch = batch;
+  return workload_spec(spec);
+}
+
+const std::vector<Entry> kAll{Entry::train, Entry::evaluate, Entry::forward};
+
+std::map<Op, int> count_ops(const Graph& graph) {
+  std::map<Op, int> counts;
+  for (const Node& node : graph.nodes) ++counts[node.op];
+  return counts;
+}
+
+TEST(Fusion, FindsEveryCompositeOfResnet20) {
+  const Program program = make_program(workload("resnet20", 4), *make_cpu_backend(2), kAll);
+  const auto train = count_ops(program.entry(Entry::train)->graph);
+  // 19 batch norms end in a relu (9 of them with a shortcut), two are projections without.
+  EXPECT_EQ(train.at(Op::batch_norm_relu), 19);
+  EXPECT_EQ(train.at(Op::batch_norm), 2);
+  EXPECT_EQ(train.at(Op::batch_norm_relu_grad), 19);
+  EXPECT_EQ(train.at(Op::batch_norm_grad), 2);
+  EXPECT_EQ(train.at(Op::linear), 1);
+  EXPECT_EQ(train.count(Op::relu) + train.count(Op::relu_grad) + train.count(Op::bias_add), 0u);
+  const auto evaluate = count_ops(program.entry(Entry::evaluate)->graph);
+  EXPECT_EQ(evaluate.at(Op::batch_norm_inference_relu), 19);
+}
+
+// How many composites there are whose attributes say so.
+template <typename AttributesType>
+int count_where(const Graph& graph, bool AttributesType::*flag) {
+  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    const auto* a = std::get_if<AttributesType>(&node.attributes);
+    return a != nullptr && a->*flag;
+  }));
+}
+
+TEST(Fusion, WritesMasksAndAddsTheShortcutsGradientWhereTheBackendCan) {
+  const Program program = make_program(workload("resnet20", 4), EveryComposite(), kAll, Precision::bf16);
+  const Graph& train = program.entry(Entry::train)->graph;
+  const auto ops = count_ops(train);
+  EXPECT_EQ(ops.at(Op::batch_norm_relu), 19);
+  EXPECT_EQ(ops.at(Op::batch_norm_relu_grad), 19);
+  EXPECT_EQ(count_where(train, &BatchNormReluAttributes::mask), 19);
+  EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::mask), 19);
+  // Every block's input is read twice: that of the first by the stem's relu, those of the others by the relu before them.
+  EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::second), 9);
+  EXPECT_EQ(ops.count(Op::add), 0u);
+  EXPECT_EQ(ops.at(Op::linear_grad_weight), 1);
+  EXPECT_EQ(ops.count(Op::bias_add_grad), 0u);
+  EXPECT_EQ(count_ops(program.entry(Entry::evaluate)->graph).at(Op::batch_norm_inference_relu), 19);
+}
+
+// Each of the two alone, and the mask only where both directions have it.
+TEST(Fusion, TakesTheMostSpecificCompositeThatTheBackendHas) {
+  const auto lacks = [](bool mask_forward, bool mask_backward, bool second) {
+    return EveryComposite([=](const Node& node) {
+      if (node.op == Op::batch_norm_relu) return mask_forward && std::get<BatchNormReluAttributes>(node.attributes).mask;
+      if (node.op != Op::batch_norm_relu_grad) return false;
+      const auto& a = std::get<BatchNormReluGradAttributes>(node.attributes);
+      return (mask_backward && a.mask) || (second && a.second);
+    });
+  };
+  struct Case {
+    bool lacks_mask_forward, lacks_mask_backward, lacks_second;
+    int masks, seconds;
+  };
+  for (const Case& c : {Case{false, false, true, 19, 0}, Case{true, false, false, 0, 9}, Case{false, true, false, 0, 9},
+                        Case{true, true, true, 0, 0}}) {
+    const Program program = make_program(workload("resnet20", 4),
+                                         lacks(c.lacks_mask_forward, c.lacks_mask_backward, c.lacks_second), {Entry::train});
+    const Graph& train = program.entry(Entry::train)->graph;
+    EXPECT_EQ(count_where(train, &BatchNormReluAttributes::mask), c.masks);
+    EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::mask), c.masks);
+    EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::second), c.seconds);
+    EXPECT_EQ(count_ops(train).at(Op::batch_norm_relu_grad), 19);
+  }
+}
+
+TEST(Fusion, MakesOneNodeOfTheGradientsOfWeightAndBias) {
+  for (const auto& [model, linears] : std::map<std::string, int>{{"mlp", 3}, {"lenet5", 3}, {"bert-tiny", 14}}) {
+    const Program program = make_program(workload(model, 4), EveryComposite(), {Entry::train}, Precision::bf16);
+    const Graph& graph = program.entry(Entry::train)->graph;
+    EXPECT_EQ(count_ops(graph).at(Op::linear_grad_weight), linears) << model;
+    for (const Node& node : graph.nodes)
+      if (node.op == Op::linear_grad_weight) {
+        const Shape &dy = graph.desc(node.inputs[0]).shape, &x = graph.desc(node.inputs[1]).shape;
+        EXPECT_EQ(graph.desc(node.outputs[0]), (TensorDesc{{dy[1], x[1]}, DType::bf16})) << node.name;
+        EXPECT_EQ(graph.desc(node.outputs[1]), (TensorDesc{{dy[1]}, DType::bf16})) << node.name;
+      }
+  }
+}
+
+TEST(Fusion, TakesOnlyWhatTheBackendHas) {
+  const Program program = make_program(workload("lenet5", 4), *make_reference_backend(), kAll);
+  for (const Node& node : program.entry(Entry::train)->graph.nodes) EXPECT_FALSE(is_composite(node.op)) << node.name;
+}
+
+ValueId parameter(Graph& graph, const std::string& name, Shape shape) {
+  return graph.add_variable({name, {std::move(shape), DType::f32}, VariableRole::parameter, {}});
+}
+
+ValueId linear(Graph& graph, ValueId x, const std::string& name, ValueId bias) {
+  const ValueId weight = parameter(graph, name + ".weight", {graph.desc(bias).shape[0], graph.desc(x).shape[1]});
+  const ValueId y = graph.add_node(Op::matmul, MatmulAttributes{.transpose_b = true}, {x, weight}, name)[0];
+  return graph.add_node(Op::bias_add, {}, {y, bias}, name + ".bias")[0];
+}
+
+ValueId batch_norm_relu(Graph& graph, ValueId x, const std::string& name) {
+  const Shape channels{graph.desc(x).shape.back()};
+  const auto statistic = [&](const char* what) {
+    return graph.add_variable({name + what, {channels, DType::f32}, VariableRole::statistic, {}});
+  };
+  const std::vector<ValueId> inputs{x, parameter(graph, name + ".scale", channels), parameter(graph, name + ".bias", channels),
+                                    statistic(".mean"), statistic(".variance")};
+  return graph.add_node(Op::relu, {}, {graph.add_node(Op::batch_norm, BatchNormAttributes{}, inputs, name)[0]}, name)[0];
+}
+
+// Appends loss, gradient and optimizer, fuses, and sees that every value is there when it is read.
+void finish(Graph& graph, ValueId logits) {
+  const ValueId labels = graph.add_input("labels", {{graph.desc(logits).shape[0]}, DType::i32});
+  const ValueId loss = graph.add_node(Op::cross_entropy, CrossEntropyAttributes{}, {logits, labels}, "loss")[0];
+  graph.add_output("loss", loss);
+  append_optimizer(graph, {}, append_gradient(graph, loss));
+  fuse(graph, [](const Graph&, const Node&) { return true; });
+  std::set<ValueId> ready;
+  for (const Node& node : graph.nodes) {
+    for (ValueId id : node.inputs)
+      EXPECT_TRUE(graph.value(id).kind != ValueKind::intermediate || ready.count(id))
+          << node.name << " reads " << graph.value(id).name;
+    ready.insert(node.outputs.begin(), node.outputs.end());
+  }
+}
+
+// The second gradient of the bias is added to the first right where it is computed, before its weight's.
+TEST(Fusion, GradientsOfASharedBiasAreThereWhenTheyAreAdded) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {{6, 5}, DType::f32}), bias = parameter(graph, "bias", {5});
+  finish(graph, linear(graph, linear(graph, x, "first", bias), "second", bias));
+  EXPECT_EQ(count_ops(graph)[Op::linear_grad_weight], 2);
+  EXPECT_EQ(count_ops(graph)[Op::add], 1);
+}
+
+// One sum of gradients that two relus read: it stays a node.
+TEST(Fusion, ASumOfGradientsThatOthersReadIsNotTakenIn) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {{6, 5}, DType::f32});
+  const ValueId sum =
+      graph.add_node(Op::add, {}, {batch_norm_relu(graph, x, "left"), batch_norm_relu(graph, x, "right")}, "sum")[0];
+  const ValueId twice = graph.add_node(Op::add, {}, {graph.add_node(Op::gelu, {}, {sum}, "gelu")[0], sum}, "twice")[0];
+  finish(graph, twice);
+  EXPECT_EQ(count_ops(graph)[Op::batch_norm_relu_grad], 2);
+  EXPECT_EQ(count_where(graph, &BatchNormReluGradAttributes::second), 0);
+  EXPECT_EQ(count_where(graph, &BatchNormReluGradAttributes::mask), 2);
+}
+
+}  // namespace
+}  // namespace epochbench
