@@ -1,5 +1,4 @@
 // Where the reference backend rounds: operands and results of one node, bit for bit, and nothing in between.
-
 #include <gtest/gtest.h>
 
 #include "epochbench/backend.h"
