@@ -2,9 +2,10 @@
 
 add_library(epochbench_options INTERFACE)
 target_include_directories(epochbench_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
-target_compile_options(epochbench_options INTERFACE -Wall -Wextra -Wpedantic -Werror=switch -Werror=return-type)
+target_compile_options(epochbench_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Werror=switch;-Werror=return-type>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(epochbench_options INTERFACE -Wno-restrict)  # GCC 12 sees overlaps in std::string's operator+
+  target_compile_options(epochbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # GCC 12 sees overlaps in std::string's operator+
 endif()
 if(EPOCHBENCH_SANITIZE)
   target_compile_options(epochbench_options INTERFACE -fsanitize=${EPOCHBENCH_SANITIZE} -fno-omit-frame-pointer)

@@ -1,0 +1,121 @@
+# Finds what the CUDA backend needs: nvcc and the toolkit's headers (12.4 or later), cuDNN 9 and cudnn_frontend. Sets
+# EPOCHBENCH_HAS_CUDA, and says in one message what is missing where it is off.
+#
+# EPOCHBENCH_CUDA                AUTO: where all of it is found; ON: missing parts are an error; OFF
+# EPOCHBENCH_CUDA_ARCHITECTURES  "native", or numbers as CMAKE_CUDA_ARCHITECTURES takes them, for a build for one card
+# CUDA_HOME (environment)        the toolkit's folder, if nvcc is neither in PATH nor in /usr/local/cuda
+# EPOCHBENCH_PACKAGES            folder of packages from the Python index (scripts/lib/setup.sh fetches them); headers of
+#                                cuDNN and cudnn_frontend are looked for there too
+#
+# cuBLASLt and cuDNN are not linked: they are loaded when the first CUDA device is used (kernels/cuda/loaded_libraries.cpp),
+# because linking them costs a run on the CPU 150 MB of memory. Sanitizer builds do without CUDA.
+set(EPOCHBENCH_CUDA AUTO CACHE STRING "CUDA backend: AUTO (where CUDA is found), ON or OFF")
+set_property(CACHE EPOCHBENCH_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(EPOCHBENCH_CUDA_ARCHITECTURES "" CACHE STRING "GPU architectures; empty: all that this nvcc knows of those supported")
+set(EPOCHBENCH_PACKAGES "${PROJECT_BINARY_DIR}/packages" CACHE PATH "Folder with packages of the Python index")
+set(EPOCHBENCH_HAS_CUDA FALSE)
+
+set(supported_architectures 75 80 86 89 90 100 120)
+
+# Where the wheels of cuDNN and cudnn_frontend are unpacked, or a folder with include/ and lib/.
+set(cuda_package_folders ${EPOCHBENCH_PACKAGES} ${EPOCHBENCH_PACKAGES}/nvidia/cudnn)
+
+# Sets ${missing} to what is missing, or to nothing.
+macro(epochbench_find_cuda missing)
+  set(${missing} "")
+  find_program(EPOCHBENCH_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin PATHS /usr/local/cuda/bin)
+  mark_as_advanced(EPOCHBENCH_NVCC)
+  if(NOT EPOCHBENCH_NVCC)
+    set(${missing} "there is no CUDA toolkit (nvcc)")
+  else()
+    get_filename_component(CUDAToolkit_ROOT ${EPOCHBENCH_NVCC}/../.. REALPATH)
+    find_package(CUDAToolkit QUIET)
+    if(NOT CUDAToolkit_FOUND)
+      set(${missing} "${EPOCHBENCH_NVCC} has no headers and libraries beside it")
+    elseif(CUDAToolkit_VERSION VERSION_LESS 12.4)
+      set(${missing} "the CUDA toolkit ${CUDAToolkit_VERSION} is too old, 12.4 is needed")
+    endif()
+  endif()
+  if(NOT ${missing})
+    find_path(CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+    find_path(CUDNN_INCLUDE_DIR cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATHS ${cuda_package_folders}
+              PATH_SUFFIXES include)
+    find_path(CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATHS ${cuda_package_folders}
+              PATH_SUFFIXES include)
+    find_library(CUBLASLT_LIBRARY NAMES cublasLt libcublasLt.so.${CUDAToolkit_VERSION_MAJOR}
+                 HINTS ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib lib64)
+    find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDAToolkit_LIBRARY_DIR} PATHS ${cuda_package_folders}
+                 PATH_SUFFIXES lib lib64)
+    mark_as_advanced(CUBLASLT_INCLUDE_DIR CUDNN_INCLUDE_DIR CUDNN_FRONTEND_INCLUDE_DIR CUBLASLT_LIBRARY CUDNN_LIBRARY)
+    if(NOT CUBLASLT_INCLUDE_DIR OR NOT CUBLASLT_LIBRARY)
+      set(${missing} "cuBLASLt is missing beside ${EPOCHBENCH_NVCC}")
+    elseif(NOT CUDNN_INCLUDE_DIR OR NOT CUDNN_LIBRARY)
+      set(${missing} "cuDNN 9 is missing (cudnn.h and libcudnn.so.9)")
+    elseif(NOT CUDNN_FRONTEND_INCLUDE_DIR)
+      set(${missing} "cudnn_frontend is missing (cudnn_frontend.h; on the Python index: nvidia-cudnn-frontend)")
+    else()
+      file(STRINGS ${CUDNN_INCLUDE_DIR}/cudnn_version.h major REGEX "^#define CUDNN_MAJOR ")
+      if(NOT major MATCHES " 9$")
+        set(${missing} "${CUDNN_INCLUDE_DIR} holds another cuDNN than 9")
+      endif()
+    endif()
+  endif()
+endmacro()
+
+# SASS for every architecture that is supported and known to this nvcc, PTX of the highest for later ones.
+function(epochbench_cuda_architectures result)
+  if(EPOCHBENCH_CUDA_ARCHITECTURES)
+    set(${result} ${EPOCHBENCH_CUDA_ARCHITECTURES} PARENT_SCOPE)
+    return()
+  endif()
+  execute_process(COMMAND ${EPOCHBENCH_NVCC} --list-gpu-arch OUTPUT_VARIABLE known OUTPUT_STRIP_TRAILING_WHITESPACE)
+  set(architectures "")
+  foreach(architecture IN LISTS supported_architectures)
+    if(known MATCHES "compute_${architecture}(\n|$)")
+      list(APPEND architectures ${architecture}-real)
+      set(highest ${architecture})
+    endif()
+  endforeach()
+  if(NOT architectures)
+    message(FATAL_ERROR "${EPOCHBENCH_NVCC} --list-gpu-arch names none of ${supported_architectures}")
+  endif()
+  set(${result} ${architectures} ${highest}-virtual PARENT_SCOPE)
+endfunction()
+
+if(EPOCHBENCH_CUDA STREQUAL "OFF")
+  message(STATUS "CUDA backend: off (EPOCHBENCH_CUDA)")
+elseif(EPOCHBENCH_SANITIZE)
+  message(STATUS "CUDA backend: off in sanitizer builds; its logic and kernels are tested on the CPU")
+else()
+  epochbench_find_cuda(cuda_missing)
+  if(NOT cuda_missing)
+    epochbench_cuda_architectures(CMAKE_CUDA_ARCHITECTURES)
+    set(ENV{CUDACXX} ${EPOCHBENCH_NVCC})
+    set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+    include(CheckLanguage)
+    check_language(CUDA)
+    if(NOT CMAKE_CUDA_COMPILER)  # a host compiler, say, that this nvcc does not take
+      set(cuda_missing "${EPOCHBENCH_NVCC} compiles nothing here; CMakeFiles/CMakeError.log in the build folder tells why")
+    endif()
+  endif()
+  if(NOT cuda_missing)
+    enable_language(CUDA)
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # nvcc has known C++20 since 12.0; some versions of CMake do not know that
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    endif()
+    set(EPOCHBENCH_HAS_CUDA TRUE)
+    get_filename_component(cublas_folder ${CUBLASLT_LIBRARY} DIRECTORY)
+    get_filename_component(cudnn_folder ${CUDNN_LIBRARY} DIRECTORY)
+    set(EPOCHBENCH_CUDA_LIBRARY_FOLDERS ${cublas_folder} ${cudnn_folder} ${CUDAToolkit_LIBRARY_DIR})
+    list(REMOVE_DUPLICATES EPOCHBENCH_CUDA_LIBRARY_FOLDERS)
+    # The oldest card that the build has code for, in the order of numbers: 75 before 100.
+    string(REGEX MATCHALL "[0-9]+" EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE "${CMAKE_CUDA_ARCHITECTURES} 999")
+    list(SORT EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE COMPARE NATURAL)
+    list(GET EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE 0 EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE)
+    message(STATUS "CUDA backend: CUDA ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
+  elseif(EPOCHBENCH_CUDA STREQUAL "AUTO")
+    message(STATUS "CUDA backend: left out, ${cuda_missing}")
+  else()
+    message(FATAL_ERROR "EPOCHBENCH_CUDA is ${EPOCHBENCH_CUDA}, but ${cuda_missing}")
+  endif()
+endif()

@@ -1,0 +1,377 @@
+// The one file that includes cudnn_frontend. A graph is built (no device), then planned: the library's heuristics name engines
+// for the current device, and the fastest of those that fit the scratch is kept.
+//
+// The library may run a 16-bit or tf32 convolution by an engine whose sums depend on the order of its atomics.
+#include "kernels/cuda/cudnn_graphs.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <cudnn_frontend.h>
+
+#include "kernels/cuda/library_error.h"
+#include "kernels/cuda/tuning.h"
+
+namespace epochbench::cuda {
+namespace {
+
+namespace fe = cudnn_frontend;
+using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+using Shape = std::vector<std::int64_t>;
+
+constexpr int kMostPlans = 10;  // built and timed; the heuristics' first ones are their best guesses
+
+// Tensors are told apart by numbers, and handed over in their order. Of a convolution:
+enum : std::int64_t { kOut = 1, kA, kB, kBias };
+// Of attention; forward and backward are graphs of their own.
+enum : std::int64_t { kY = 1, kLogSumExp, kQ, kK, kV, kSeed, kOffset, kDy, kDq, kDk, kDv };
+
+const char* name(Element element) {
+  switch (element) {
+    case Element::f32:
+      return "fp32";
+    case Element::bf16:
+      return "bf16";
+    case Element::f16:
+      return "fp16";
+  }
+  return "";
+}
+
+fe::DataType_t type_of(Element element) {
+  switch (element) {
+    case Element::f32:
+      return fe::DataType_t::FLOAT;
+    case Element::bf16:
+      return fe::DataType_t::BFLOAT16;
+    case Element::f16:
+      return fe::DataType_t::HALF;
+  }
+  return fe::DataType_t::NOT_SET;
+}
+
+std::size_t bytes_of(Element element) { return element == Element::f32 ? 4 : 2; }
+
+void check(fe::error_t status, const std::string& what) {
+  if (status.is_bad()) throw Error(what + ": " + status.get_message());
+}
+
+class Graph : public fe::graph::Graph {
+ public:
+  explicit Graph(Element element) {
+    set_io_data_type(type_of(element));
+    set_intermediate_data_type(fe::DataType_t::FLOAT);
+    set_compute_data_type(fe::DataType_t::FLOAT);
+    set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);  // whoever captures a plan keeps it
+  }
+
+  // shape and strides in the library's order: n, c, h, w.
+  Tensor input(const char* name, std::int64_t number, const Shape& shape, const Shape& strides) {
+    return tensor(fe::graph::Tensor_attributes().set_name(name).set_uid(number).set_dim(shape).set_stride(strides));
+  }
+  static void output(const Tensor& tensor, std::int64_t number, const Shape& shape, const Shape& strides) {
+    tensor->set_output(true).set_uid(number).set_dim(shape).set_stride(strides);
+  }
+};
+
+// A tensor that lies channels last; of weights: [out_channels, height, width, channels].
+Shape nhwc(std::int64_t c, std::int64_t h, std::int64_t w) { return {h * w * c, 1, w * c, c}; }
+
+std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec) {
+  const Conv2dShape& s = spec.shape;
+  const Shape x{s.batch, s.channels, s.height, s.width}, x_strides = nhwc(s.channels, s.height, s.width);
+  const Shape y{s.batch, s.out_channels, s.out_height, s.out_width},
+      y_strides = nhwc(s.out_channels, s.out_height, s.out_width);
+  const Shape weight{s.out_channels, s.channels, s.kernel_height, s.kernel_width},
+      weight_strides = nhwc(s.channels, s.kernel_height, s.kernel_width);
+  // The last rows and columns that a stride leaves out are no padding of the library's: it counts as many outputs as fit.
+  auto set = [&](auto&& attributes) {
+    return attributes.set_padding({s.padding, s.padding}).set_stride({s.stride, s.stride}).set_dilation({1, 1});
+  };
+  auto graph = std::make_shared<Graph>(spec.element);
+  switch (spec.pass) {
+    case ConvolutionPass::forward: {
+      Tensor out = graph->conv_fprop(graph->input("x", kA, x, x_strides), graph->input("weight", kB, weight, weight_strides),
+                                     set(fe::graph::Conv_fprop_attributes()));
+      if (spec.bias)
+        out = graph->pointwise(
+            out, graph->input("bias", kBias, {1, s.out_channels, 1, 1}, {s.out_channels, 1, s.out_channels, s.out_channels}),
+            fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+      if (spec.relu) out = graph->pointwise(out, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
+      Graph::output(out, kOut, y, y_strides);
+      break;
+    }
+    case ConvolutionPass::grad_input:
+      Graph::output(graph->conv_dgrad(graph->input("dy", kA, y, y_strides), graph->input("weight", kB, weight, weight_strides),
+                                      set(fe::graph::Conv_dgrad_attributes())),
+                    kOut, x, x_strides);
+      break;
+    case ConvolutionPass::grad_weight:
+      Graph::output(graph->conv_wgrad(graph->input("dy", kA, y, y_strides), graph->input("x", kB, x, x_strides),
+                                      set(fe::graph::Conv_wgrad_attributes())),
+                    kOut, weight, weight_strides);
+      break;
+  }
+  check(graph->validate(), describe(spec));
+  return graph;
+}
+
+// The library's order of a [batch, sequence, heads, width] tensor: batch, heads, sequence, width.
+Shape heads_shape(const AttentionShape& s) { return {s.batch, s.heads, s.sequence, s.width}; }
+Shape heads_strides(const AttentionShape& s) { return {s.sequence * s.heads * s.width, s.width, s.heads * s.width, 1}; }
+Shape row_shape(const AttentionShape& s) { return {s.batch, s.heads, s.sequence, 1}; }
+Shape row_strides(const AttentionShape& s) { return {s.heads * s.sequence, s.sequence, 1, 1}; }
+
+Tensor number_input(Graph& graph, const char* name, std::int64_t number) {
+  const Tensor tensor = graph.input(name, number, {1, 1, 1, 1}, {1, 1, 1, 1});
+  tensor->set_data_type(fe::DataType_t::INT64);
+  return tensor;
+}
+
+float score_scale(const AttentionShape& s) { return static_cast<float>(1 / std::sqrt(static_cast<double>(s.width))); }
+
+std::shared_ptr<Graph> attention_graph(const AttentionSpec& spec) {
+  auto graph = std::make_shared<Graph>(spec.element);
+  const AttentionShape& s = spec.shape;
+  const Shape shape = heads_shape(s), strides = heads_strides(s);
+  auto attributes = fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true).set_attn_scale(score_scale(s));
+  if (spec.dropout > 0)
+    attributes.set_dropout(static_cast<float>(spec.dropout), number_input(*graph, "seed", kSeed),
+                           number_input(*graph, "offset", kOffset));
+  const auto [y, log_sum_exp] = graph->sdpa(graph->input("q", kQ, shape, strides), graph->input("k", kK, shape, strides),
+                                            graph->input("v", kV, shape, strides), attributes);
+  Graph::output(y, kY, shape, strides);
+  Graph::output(log_sum_exp, kLogSumExp, row_shape(s), row_strides(s));
+  log_sum_exp->set_data_type(fe::DataType_t::FLOAT);
+  check(graph->validate(), describe(spec) + ", forward");
+  return graph;
+}
+
+std::shared_ptr<Graph> attention_gradient_graph(const AttentionSpec& spec) {
+  auto graph = std::make_shared<Graph>(spec.element);
+  const AttentionShape& s = spec.shape;
+  const Shape shape = heads_shape(s), strides = heads_strides(s);
+  auto attributes = fe::graph::SDPA_backward_attributes().set_name("attention_grad").set_attn_scale(score_scale(s));
+  if (spec.dropout > 0)
+    attributes.set_dropout(static_cast<float>(spec.dropout), number_input(*graph, "seed", kSeed),
+                           number_input(*graph, "offset", kOffset));
+  const Tensor log_sum_exp = graph->input("log_sum_exp", kLogSumExp, row_shape(s), row_strides(s));
+  log_sum_exp->set_data_type(fe::DataType_t::FLOAT);
+  const auto [dq, dk, dv] = graph->sdpa_backward(graph->input("q", kQ, shape, strides), graph->input("k", kK, shape, strides),
+                                                 graph->input("v", kV, shape, strides), graph->input("y", kY, shape, strides),
+                                                 graph->input("dy", kDy, shape, strides), log_sum_exp, attributes);
+  Graph::output(dq, kDq, shape, strides);
+  Graph::output(dk, kDk, shape, strides);
+  Graph::output(dv, kDv, shape, strides);
+  check(graph->validate(), describe(spec) + ", backward");
+  return graph;
+}
+
+// Engines of both heuristics for the current device, without those that break the precision's promise.
+void find_engines(Graph& graph, cudnnHandle_t handle, bool strict) {
+  check(graph.build_operation_graph(handle), "cuDNN does not take the graph");
+  check(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "cuDNN has no engine");
+  graph.deselect_workspace_greater_than(static_cast<std::int64_t>(kConvolutionWorkspaceBytes));
+  graph.deselect_numeric_notes({fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION});
+  if (strict) graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
+}
+
+struct Plan {
+  std::shared_ptr<Graph> graph;
+  std::int64_t index = 0;  // of the engine among those found
+  std::string words;
+
+  template <std::size_t kCount>
+  void run(cudnnHandle_t handle, std::array<void*, kCount> tensors, int count, void* workspace, Stream stream) const {
+    cuda::check(cudnnSetStream(handle, stream), "cuDNN's stream");
+    check(graph->execute_plan_at_index(handle, tensors.data(), count, workspace, index), words);
+  }
+};
+
+std::string words(const Graph& graph, std::int64_t index) {
+  std::string engine;
+  check(graph.get_plan_name_at_index(index, engine), "naming a plan");
+  return "cudnn " + engine;
+}
+
+// Out, a, b and, where there is one, bias.
+std::array<void*, 4> tensors_of(void* out, const void* a, const void* b, const void* bias) {
+  return {out, const_cast<void*>(a), const_cast<void*>(b), const_cast<void*>(bias)};
+}
+int tensor_count(const ConvolutionSpec& spec) { return spec.bias ? 4 : 3; }
+
+// Of a layer's operands in bytes: a, b.
+std::array<std::size_t, 2> operand_bytes(const ConvolutionSpec& spec) {
+  const Conv2dShape& s = spec.shape;
+  const auto x = static_cast<std::size_t>(s.batch * s.height * s.width * s.channels) * bytes_of(spec.element);
+  const auto y = static_cast<std::size_t>(s.batch * s.out_height * s.out_width * s.out_channels) * bytes_of(spec.element);
+  const auto weight =
+      static_cast<std::size_t>(s.out_channels * s.kernel_height * s.kernel_width * s.channels) * bytes_of(spec.element);
+  switch (spec.pass) {
+    case ConvolutionPass::forward:
+      return {x, weight};
+    case ConvolutionPass::grad_input:
+      return {y, weight};
+    case ConvolutionPass::grad_weight:
+      return {y, x};
+  }
+  return {};
+}
+
+// The fastest plan, by the clock.
+Plan fastest(const ConvolutionSpec& spec, cudnnHandle_t handle, const Scratch& scratch, Stream stream) {
+  const std::shared_ptr<Graph> graph = convolution_graph(spec);
+  find_engines(*graph, handle, spec.element == Element::f32 && spec.math == Math::exact);
+  const auto [a_bytes, b_bytes] = operand_bytes(spec);
+  fill_random(scratch.a, a_bytes, spec.element, stream);
+  fill_random(scratch.b, b_bytes, spec.element, stream);
+
+  Plan best;
+  double best_seconds = std::numeric_limits<double>::infinity();
+  Stopwatch stopwatch(stream);
+  std::string refusals;
+  int built = 0;
+  for (std::int64_t index = 0; index < graph->get_execution_plan_count() && built < kMostPlans; ++index) {
+    try {
+      check(graph->build_plan_at_index(index), "engine " + std::to_string(index));
+      const Plan plan{graph, index, words(*graph, index)};
+      const auto tensors = tensors_of(scratch.out, scratch.a, scratch.b, scratch.bias);
+      const double seconds =
+          stopwatch.seconds([&] { plan.run(handle, tensors, tensor_count(spec), scratch.workspace, stream); }, best_seconds);
+      ++built;
+      if (seconds >= best_seconds) continue;
+      best_seconds = seconds;
+      best = plan;
+    } catch (const Error& error) {  // of this engine alone; what the device cannot get over fails the next call as well
+      if (refusals.empty()) refusals = error.what();
+    }
+  }
+  if (!best.graph) throw Error("no engine of cuDNN fits: " + (refusals.empty() ? "it names none" : refusals));
+  return best;
+}
+
+// The heuristics' first plan that can be built.
+Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle) {
+  find_engines(*graph, handle, false);
+  std::string refusals;
+  for (std::int64_t index = 0; index < graph->get_execution_plan_count(); ++index) {
+    fe::error_t status = graph->build_plan_at_index(index);
+    if (status.is_good()) return {graph, index, words(*graph, index)};
+    if (refusals.empty()) refusals = status.get_message();
+  }
+  throw Error("no engine of cuDNN fits: " + (refusals.empty() ? "it names none" : refusals));
+}
+
+class PlannedConvolution : public Convolution {
+ public:
+  PlannedConvolution(cudnnHandle_t handle, Plan plan, int count) : handle_(handle), plan_(std::move(plan)), count_(count) {}
+  void run(void* out, const void* a, const void* b, const void* bias, void* workspace, Stream stream) override {
+    plan_.run(handle_, tensors_of(out, a, b, bias), count_, workspace, stream);
+  }
+  std::string implementation() const override { return plan_.words; }
+
+ private:
+  cudnnHandle_t handle_;
+  Plan plan_;
+  int count_;
+};
+
+class PlannedAttention : public Attention {
+ public:
+  PlannedAttention(cudnnHandle_t handle, Plan forward, Plan backward, bool dropout)
+      : handle_(handle), forward_(std::move(forward)), backward_(std::move(backward)), dropout_(dropout) {}
+  void forward(const Forward& t, void* workspace, Stream stream) override {
+    std::array<void*, 7> tensors{t.y, t.log_sum_exp, const_cast<void*>(t.q), const_cast<void*>(t.k), const_cast<void*>(t.v)};
+    int count = 5;
+    if (dropout_) append_seed(tensors, count, t.seed_offset);
+    forward_.run(handle_, tensors, count, workspace, stream);
+  }
+  void backward(const Backward& t, void* workspace, Stream stream) override {
+    std::array<void*, 11> tensors{const_cast<void*>(t.y), const_cast<float*>(t.log_sum_exp), const_cast<void*>(t.q),
+                                  const_cast<void*>(t.k), const_cast<void*>(t.v)};
+    int count = 5;
+    if (dropout_) append_seed(tensors, count, t.seed_offset);
+    for (void* tensor : {const_cast<void*>(t.dy), t.dq, t.dk, t.dv}) tensors[static_cast<std::size_t>(count++)] = tensor;
+    backward_.run(handle_, tensors, count, workspace, stream);
+  }
+  std::string implementation() const override { return forward_.words + " / " + backward_.words; }
+
+ private:
+  template <std::size_t kCount>
+  static void append_seed(std::array<void*, kCount>& tensors, int& count, const std::int64_t* seed_offset) {
+    auto* seed = const_cast<std::int64_t*>(seed_offset);
+    for (void* tensor : {seed, seed + 1}) tensors[static_cast<std::size_t>(count++)] = tensor;
+  }
+  cudnnHandle_t handle_;
+  Plan forward_, backward_;
+  bool dropout_;
+};
+
+}  // namespace
+
+std::string describe(const ConvolutionSpec& spec) {
+  const Conv2dShape& s = spec.shape;
+  auto extents = [](std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+    return "[" + std::to_string(a) + "," + std::to_string(b) + "," + std::to_string(c) + "," + std::to_string(d) + "]";
+  };
+  constexpr const char* kPasses[] = {"forward", "grad_input", "grad_weight"};
+  return std::string("conv2d ") + kPasses[static_cast<int>(spec.pass)] + " x " +
+         extents(s.batch, s.height, s.width, s.channels) + " weight " +
+         extents(s.out_channels, s.kernel_height, s.kernel_width, s.channels) + " stride " + std::to_string(s.stride) +
+         " padding " + std::to_string(s.padding) + " " +
+         (spec.element == Element::f32 && spec.math == Math::tf32 ? "tf32" : name(spec.element)) + (spec.bias ? " bias" : "") +
+         (spec.relu ? " relu" : "");
+}
+
+std::string describe(const AttentionSpec& spec) {
+  const AttentionShape& s = spec.shape;
+  return "attention batch " + std::to_string(s.batch) + " sequence " + std::to_string(s.sequence) + " heads " +
+         std::to_string(s.heads) + " width " + std::to_string(s.width) + " " + name(spec.element) +
+         (spec.dropout > 0 ? " dropout " + std::to_string(spec.dropout) : "");
+}
+
+void validate(const ConvolutionSpec& spec) { convolution_graph(spec); }
+void validate(const AttentionSpec& spec) {
+  attention_graph(spec);
+  attention_gradient_graph(spec);
+}
+
+struct CudnnGraphs::State {
+  State() { cuda::check(cudnnCreate(&handle), "starting cuDNN"); }
+  ~State() { cudnnDestroy(handle); }
+
+  cudnnHandle_t handle = nullptr;
+  std::map<std::string, Plan> convolutions;  // by their description: equal layers share a plan
+};
+
+CudnnGraphs::CudnnGraphs() : state_(std::make_unique<State>()) {}
+CudnnGraphs::~CudnnGraphs() = default;
+
+std::unique_ptr<Convolution> CudnnGraphs::convolution(const ConvolutionSpec& spec, const Scratch& scratch, Stream stream,
+                                                      std::string& reason) {
+  auto found = state_->convolutions.find(describe(spec));
+  if (found == state_->convolutions.end()) {
+    try {
+      found = state_->convolutions.emplace(describe(spec), fastest(spec, state_->handle, scratch, stream)).first;
+    } catch (const Error& error) {
+      reason = error.what();
+      return nullptr;
+    }
+  }
+  return std::make_unique<PlannedConvolution>(state_->handle, found->second, tensor_count(spec));
+}
+
+std::unique_ptr<Attention> CudnnGraphs::attention(const AttentionSpec& spec, std::string& reason) {
+  try {
+    Plan forward = first(attention_graph(spec), state_->handle);
+    Plan backward = first(attention_gradient_graph(spec), state_->handle);
+    return std::make_unique<PlannedAttention>(state_->handle, std::move(forward), std::move(backward), spec.dropout > 0);
+  } catch (const Error& error) {
+    reason = error.what();
+    return nullptr;
+  }
+}
+
+}  // namespace epochbench::cuda

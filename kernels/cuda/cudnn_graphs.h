@@ -1,0 +1,36 @@
+// Convolutions and fused attention by cuDNN. Its implementation is the one file that includes cudnn_frontend, which takes
+// long to compile; so this header names nothing of it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "kernels/cuda/libraries.h"
+
+namespace epochbench::cuda {
+
+// "conv2d forward x [256,56,56,64] weight [64,3,3,64] stride 1 padding 1 bf16 bias relu"
+std::string describe(const ConvolutionSpec& spec);
+std::string describe(const AttentionSpec& spec);
+
+// Builds the graphs that a plan would be made of and lets the library check them, which takes no device. Errors: Error.
+void validate(const ConvolutionSpec& spec);
+void validate(const AttentionSpec& spec);  // both directions
+
+class CudnnGraphs {
+ public:
+  CudnnGraphs();  // errors: Error where cuDNN does not start
+  ~CudnnGraphs();
+  CudnnGraphs(const CudnnGraphs&) = delete;
+  CudnnGraphs& operator=(const CudnnGraphs&) = delete;
+  std::unique_ptr<Convolution> convolution(const ConvolutionSpec& spec, const Scratch& scratch, Stream stream,
+                                           std::string& reason);
+  std::unique_ptr<Attention> attention(const AttentionSpec& spec, std::string& reason);
+
+ private:
+  struct State;  // the handle, and the plans of layers met before
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace epochbench::cuda

@@ -1,0 +1,47 @@
+#include "kernels/cuda/libraries.h"
+
+#include <cstdlib>
+
+#include "kernels/cuda/cublas_product.h"
+#include "kernels/cuda/cudnn_graphs.h"
+#include "kernels/cuda/loaded_libraries.h"
+
+namespace epochbench::cuda {
+namespace {
+
+// Each library starts when it is first asked, so that a model without convolutions loads no cuDNN engine.
+class LoadedLibraries : public Libraries {
+ public:
+  std::unique_ptr<Product> product(const ProductSpec& spec, const Scratch& scratch, Stream stream) override {
+    if (!products_) products_ = std::make_unique<CublasProducts>();
+    return products_->make(spec, scratch, stream);
+  }
+  std::unique_ptr<Convolution> convolution(const ConvolutionSpec& spec, const Scratch& scratch, Stream stream,
+                                           std::string& reason) override {
+    return graphs().convolution(spec, scratch, stream, reason);
+  }
+  std::unique_ptr<Attention> attention(const AttentionSpec& spec, Stream, std::string& reason) override {
+    return graphs().attention(spec, reason);
+  }
+
+ private:
+  CudnnGraphs& graphs() {
+    if (!graphs_) graphs_ = std::make_unique<CudnnGraphs>();
+    return *graphs_;
+  }
+  std::unique_ptr<CublasProducts> products_;
+  std::unique_ptr<CudnnGraphs> graphs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Libraries> make_libraries() {
+  // Any of these would make fp32 or tf32 something else than what the result says.
+  for (const char* variable : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION",
+                               "CUBLAS_EMULATION_STRATEGY", "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT"})
+    unsetenv(variable);
+  load_libraries();
+  return std::make_unique<LoadedLibraries>();
+}
+
+}  // namespace epochbench::cuda

@@ -1,0 +1,34 @@
+// Choosing among a library's algorithms by the clock.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "kernels/cuda/kernels.h"
+#include "kernels/shapes.h"
+
+struct CUevent_st;
+
+namespace epochbench::cuda {
+
+// Random numbers in (-0.5, 0.5) of type `element`: products of zeros draw less power, and so run faster, than products of data.
+void fill_random(void* memory, std::size_t bytes, Element element, Stream stream);
+
+// What one call of `enqueue` takes on an otherwise idle stream, after a warm-up: the least of several averages. Where it is
+// clearly slower than `to_beat` the first measurement is the answer.
+class Stopwatch {
+ public:
+  explicit Stopwatch(Stream stream);
+  ~Stopwatch();
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  double seconds(const std::function<void()>& enqueue, double to_beat);
+
+ private:
+  double average(const std::function<void()>& enqueue, int calls);
+  Stream stream_;
+  CUevent_st* begin_ = nullptr;
+  CUevent_st* end_ = nullptr;
+};
+
+}  // namespace epochbench::cuda
