@@ -87,9 +87,10 @@ __global__ void __launch_bounds__(kThreads)
       });
   mine = log_sum_of_block<kThreads, T>(mine);
   if (threadIdx.x != 0) return;
-  const float log_sum = mine.largest + logf(mine.sum);
-  if (log_sum_exp != nullptr) log_sum_exp[r] = log_sum;
-  losses[r] = labels[r] < 0 ? 0 : log_sum - to_float(row[labels[r]]);
+  const float log_sum = logf(mine.sum);
+  if (log_sum_exp != nullptr) log_sum_exp[r] = mine.largest + log_sum;
+  // The difference of logits first: rounding a sum as large as they are would cost a small loss its digits.
+  losses[r] = labels[r] < 0 ? 0 : mine.largest - to_float(row[labels[r]]) + log_sum;
 }
 
 __device__ inline double double_block_sum(double value) {  // of kFinalThreads threads, in a fixed order

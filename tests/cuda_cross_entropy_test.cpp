@@ -1,0 +1,262 @@
+// Cross entropy in CUDA against the reference: ignored labels, extreme logits, loss scaling, the count of correct rows.
+#include "kernels/reference/kernels.h"
+#include "tests/support/cuda_kernel_sweep.h"
+
+namespace epochbench {
+namespace {
+
+using test::DeviceBuffer;
+using test::expect_close;
+using test::for_each_element;
+using test::for_each_order;
+using test::GuardedBuffer;
+using test::kEps;
+using test::kNoStream;
+using test::random_floats;
+using test::random_tensor;
+using test::stored;
+using test::Tensor;
+using test::Tolerance;
+
+struct Matrix {
+  std::int64_t rows, classes;
+  std::int64_t elements() const { return rows * classes; }
+};
+// A row a warp, up to 512 classes, or a block. Odd rows start anywhere in 16 bytes.
+constexpr Matrix kMatrices[] = {{1, 1},  {1, 2},   {3, 10},   {2, 16},   {64, 10},  {101, 17}, {9, 7},
+                                {5, 33}, {3, 512}, {9, 1000}, {5, 1025}, {4, 3001}, {700, 10}, {2, 30522}};
+
+enum class Ignored { none, every_third, all };
+
+DeviceBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
+  DeviceBuffer<std::int32_t> labels(m.rows);
+  for (std::int64_t r = 0; r < m.rows; ++r) {
+    const bool skip = ignored == Ignored::all || (ignored == Ignored::every_third && r % 3 == 1);
+    labels[r] = skip ? (r % 2 == 0 ? -1 : -100) : static_cast<std::int32_t>(r * 7919 % m.classes);
+  }
+  return labels;
+}
+
+std::string describe(const Matrix& m, bool mean) {
+  return std::to_string(m.rows) + "x" + std::to_string(m.classes) + (mean ? " mean" : " sum");
+}
+DeviceBuffer<float> workspace_of(const Matrix& m) { return test::scratch(cuda::cross_entropy_workspace_bytes(m.rows)); }
+
+// log_sum_exp is max + log(sum): one rounding of the result, and of the sum the roundings of its parts.
+constexpr double kLogError = 8 * kEps;
+// exp(l - s) with l - s rounded: |l - s| exp(l - s) is at most 1/e for l <= s. The fast exponential, of 16-bit logits, adds
+// 1.2 |l - s| units, and |l - s| matters up to 24, where exp is the least number of fp16.
+Tolerance gradient_tolerance(Element element, double weight) {
+  return stored(element, {(element == Element::f32 ? 2 : 32) * kEps, 4 * kEps * weight});
+}
+
+void check(const Matrix& m, const Tensor& logits, Ignored ignored, bool mean) {
+  const Element element = logits.element();
+  const DeviceBuffer<std::int32_t> labels = labels_of(m, ignored);
+  const GuardedBuffer<float> values = logits.floats();
+  GuardedBuffer<float> loss(1), dlogits(m.elements());
+  DeviceBuffer<float> log_sum_exp(m.rows);
+  reference::cross_entropy(loss.data(), log_sum_exp.data(), values.data(), labels.data(), m.rows, m.classes, mean);
+  reference::cross_entropy_grad(dlogits.data(), values.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean);
+  const double rows = static_cast<double>(m.rows);
+  const Tolerance loss_tolerance{kEps, kLogError * (mean ? 1 : rows)};
+  for_each_order(describe(m, mean), [&] {
+    DeviceBuffer<float> got_loss(1), again(1), got_log_sum_exp(m.rows), workspace = workspace_of(m);
+    Tensor got(m.elements(), element), in_place = logits;
+    cuda::cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean, element,
+                        workspace.data(), kNoStream);
+    EXPECT_TRUE(workspace.guards_intact());
+    expect_close(got_log_sum_exp, log_sum_exp, {kEps, kLogError});
+    expect_close(got_loss, loss, loss_tolerance);
+    workspace.poison();
+    cuda::cross_entropy(again.data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, mean, element, workspace.data(),
+                        kNoStream);
+    EXPECT_TRUE(test::bit_equal(again, got_loss));
+
+    for (Tensor* to : {&got, &in_place}) {
+      workspace.poison();
+      const Tensor& from = to == &got ? logits : in_place;
+      cuda::cross_entropy_grad(to->data(), from.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.classes, mean,
+                               element, workspace.data(), kNoStream);
+    }
+    expect_close(got.floats(), dlogits, gradient_tolerance(element, mean ? 1 / rows : 1));
+    EXPECT_TRUE(test::bit_equal(got.floats(), in_place.floats()));
+    EXPECT_TRUE(got_loss.guards_intact() && got_log_sum_exp.guards_intact() && got.guards_intact());
+    EXPECT_TRUE(workspace.guards_intact() && in_place.guards_intact());
+  });
+}
+
+TEST(CudaCrossEntropy, MatchesReference) {
+  for (const Matrix& m : kMatrices)
+    for (bool mean : {false, true})
+      for_each_element("",
+                       [&](Element element) { check(m, random_tensor(m.elements(), element, 1, -6, 6), Ignored::none, mean); });
+}
+
+TEST(CudaCrossEntropy, IgnoredLabelsMatchReference) {
+  for (const Matrix& m : {Matrix{2, 10}, Matrix{64, 10}, Matrix{101, 17}, Matrix{7, 1001}})
+    for (bool mean : {false, true})
+      for_each_element(describe(m, mean), [&](Element element) {
+        const Tensor logits = random_tensor(m.elements(), element, 2, -6, 6);
+        const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
+        const GuardedBuffer<float> values = logits.floats();
+        GuardedBuffer<float> loss(1), expected(m.elements());
+        DeviceBuffer<float> got(1), log_sum_exp(m.rows), workspace = workspace_of(m);
+        reference::cross_entropy(loss.data(), log_sum_exp.data(), values.data(), labels.data(), m.rows, m.classes, mean);
+        reference::cross_entropy_grad(expected.data(), values.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes,
+                                      mean);
+        Tensor dlogits(m.elements(), element);
+        cuda::cross_entropy(got.data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, mean, element,
+                            workspace.data(), kNoStream);
+        cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.classes,
+                                 mean, element, workspace.data(), kNoStream);
+        expect_close(got, loss, {2 * kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
+        const GuardedBuffer<float> result = dlogits.floats();
+        expect_close(result, expected, gradient_tolerance(element, mean ? 1.5 / static_cast<double>(m.rows) : 1));
+        for (std::int64_t i = 0; i < m.elements(); ++i) {
+          if (labels[i / m.classes] >= 0) continue;
+          ASSERT_EQ(result[i], 0) << i;
+        }
+      });
+}
+
+TEST(CudaCrossEntropy, IsZeroWhereAllLabelsAreIgnored) {
+  const Matrix m = {65, 33};
+  for (bool mean : {false, true})
+    for_each_element(describe(m, mean), [&](Element element) {
+      const Tensor logits = random_tensor(m.elements(), element, 3);
+      const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::all);
+      DeviceBuffer<float> loss(1), log_sum_exp(m.rows), workspace = workspace_of(m);
+      Tensor dlogits(m.elements(), element);
+      cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean, element,
+                          workspace.data(), kNoStream);
+      cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.classes,
+                               mean, element, workspace.data(), kNoStream);
+      EXPECT_EQ(loss[0], 0);
+      for (float value : dlogits.floats()) ASSERT_EQ(value, 0);
+      for (float value : log_sum_exp) EXPECT_TRUE(std::isfinite(value));
+    });
+}
+
+TEST(CudaCrossEntropy, ExtremeLogitsMatchReference) {
+  for (const Matrix& m : {Matrix{3, 10}, Matrix{64, 17}, Matrix{2, 1025}})
+    for_each_element("", [&](Element element) {
+      check(m, random_tensor(m.elements(), element, 4, -1e4, 1e4), Ignored::none, true);
+      GuardedBuffer<float> logits(m.elements());
+      for (std::int64_t i = 0; i < m.elements(); ++i) logits[i] = i % 2 == 0 ? 1e4f : -1e4f;
+      check(m, Tensor(logits, element), Ignored::none, false);
+      std::fill(logits.begin(), logits.end(), -1e4f);
+      check(m, Tensor(logits, element), Ignored::none, true);
+    });
+}
+
+// Every vector of some threads, and every logit of some, is masked.
+TEST(CudaCrossEntropy, MaskedLogitHasNoProbability) {
+  for (const Matrix& m : {Matrix{2, 40}, Matrix{3, 1031}})
+    for_each_element(describe(m, true), [&](Element element) {
+      GuardedBuffer<float> values = random_floats(m.elements(), 5);
+      const auto masked = [&](std::int64_t i) { return i % m.classes % 5 == 3 || i % m.classes >= m.classes / 2; };
+      for (std::int64_t i = 0; i < m.elements(); ++i)
+        if (masked(i)) values[i] = -INFINITY;
+      const Tensor logits(values, element);
+      DeviceBuffer<std::int32_t> labels(m.rows);
+      for (std::int64_t r = 0; r < m.rows; ++r) labels[r] = static_cast<std::int32_t>(r);
+      GuardedBuffer<float> expected(1), expected_log(m.rows);
+      reference::cross_entropy(expected.data(), expected_log.data(), logits.floats().data(), labels.data(), m.rows, m.classes,
+                               true);
+      DeviceBuffer<float> loss(1), log_sum_exp(m.rows), workspace = workspace_of(m);
+      Tensor dlogits(m.elements(), element);
+      cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, true, element,
+                          workspace.data(), kNoStream);
+      cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.classes,
+                               true, element, workspace.data(), kNoStream);
+      expect_close(loss, expected, {kEps, kLogError});
+      const GuardedBuffer<float> result = dlogits.floats();
+      for (std::int64_t i = 0; i < m.elements(); ++i) ASSERT_EQ(result[i] == 0, masked(i)) << i;
+    });
+}
+
+TEST(CudaCrossEntropy, NanAndInfinityMakeTheLossNan) {
+  for (const Matrix& m : {Matrix{3, 37}, Matrix{2, 1030}})
+    for (float bad : {NAN, INFINITY})
+      for (std::int64_t at : {std::int64_t{0}, std::int64_t{36}, m.classes + 13, m.elements() - 1})
+        for_each_element(describe(m, true) + " at " + std::to_string(at), [&](Element element) {
+          GuardedBuffer<float> values = random_floats(m.elements(), 6);
+          values[at] = bad;
+          const Tensor logits(values, element);
+          const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::none);
+          DeviceBuffer<float> loss(1), workspace = workspace_of(m);
+          cuda::cross_entropy(loss.data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, true, element,
+                              workspace.data(), kNoStream);
+          EXPECT_TRUE(std::isnan(loss[0]));
+        });
+}
+
+// With a log_sum_exp of 0 and the sum as loss, the gradient is the kernels' exponential itself.
+TEST(CudaCrossEntropyGrad, ExponentialIsAccurate) {
+  constexpr std::int64_t kClasses = 9001;
+  for_each_element("", [&](Element element) {
+    GuardedBuffer<float> values(kClasses), expected(kClasses);
+    for (std::int64_t i = 0; i < kClasses; ++i) values[i] = test::rounded(-static_cast<float>(i) * (86.9f / kClasses), element);
+    for (std::int64_t i = 1; i < kClasses; ++i) expected[i] = static_cast<float>(std::exp(static_cast<double>(values[i])));
+    expected[0] = 0;  // the label's: 1 - 1
+    DeviceBuffer<std::int32_t> label(1);
+    DeviceBuffer<float> log_sum_exp(1), workspace = workspace_of({1, kClasses});
+    label[0] = 0;
+    log_sum_exp[0] = 0;
+    Tensor dlogits(kClasses, element);
+    cuda::cross_entropy_grad(dlogits.data(), Tensor(values, element).data(), label.data(), log_sum_exp.data(), nullptr, 1,
+                             kClasses, false, element, workspace.data(), kNoStream);
+    // The fast one: 2 + 1.2 * 87 units.
+    expect_close(dlogits.floats(), expected, stored(element, {(element == Element::f32 ? 2 : 107) * kEps, 0}));
+  });
+}
+
+TEST(CudaCrossEntropyGrad, LossScaleMultiplies) {
+  const Matrix m = {9, 40};
+  for_each_element("", [&](Element element) {
+    const Tensor logits = random_tensor(m.elements(), element, 7, -3, 3);
+    const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
+    DeviceBuffer<float> loss(1), log_sum_exp(m.rows), workspace = workspace_of(m), scale(1);
+    scale[0] = 1024;  // of such a power of two, float results are exact multiples
+    cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, true, element,
+                        workspace.data(), kNoStream);
+    GuardedBuffer<float> expected(m.elements());
+    reference::cross_entropy_grad(expected.data(), logits.floats().data(), labels.data(), log_sum_exp.data(), m.rows, m.classes,
+                                  true);
+    for (float& value : expected) value *= 1024;
+    Tensor scaled(m.elements(), element);
+    cuda::cross_entropy_grad(scaled.data(), logits.data(), labels.data(), log_sum_exp.data(), scale.data(), m.rows, m.classes,
+                             true, element, workspace.data(), kNoStream);
+    expect_close(scaled.floats(), expected, gradient_tolerance(element, 1024.0 / 6));
+  });
+}
+
+TEST(CudaCountCorrect, MatchesReference) {
+  for (const Matrix& m : kMatrices)
+    for (Ignored ignored : {Ignored::none, Ignored::every_third, Ignored::all})
+      for_each_element(describe(m, false), [&](Element element) {
+        GuardedBuffer<float> logits = random_floats(m.elements(), 8, 0, 2.9);
+        for (float& value : logits) value = std::floor(value);  // many equal maxima: the first one counts
+        DeviceBuffer<std::int32_t> labels = labels_of(m, ignored);
+        for (std::int64_t r = 0; r < m.rows; r += 2) {  // half of the rows: the prediction itself
+          if (labels[r] < 0) continue;
+          const float* row = logits.data() + r * m.classes;
+          labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.classes) - row);
+        }
+        if (m.rows > 4) logits[4 * m.classes] = NAN;
+        GuardedBuffer<float> expected(1);
+        reference::count_correct(expected.data(), logits.data(), labels.data(), m.rows, m.classes);
+        const Tensor stored_logits(logits, element);
+        for_each_order("", [&] {
+          DeviceBuffer<float> count(1), workspace = workspace_of(m);
+          cuda::count_correct(count.data(), stored_logits.data(), labels.data(), m.rows, m.classes, element, workspace.data(),
+                              kNoStream);
+          EXPECT_EQ(count[0], expected[0]);
+          EXPECT_TRUE(count.guards_intact() && workspace.guards_intact());
+        });
+      });
+}
+
+}  // namespace
+}  // namespace epochbench
