@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/print.h"
+
 namespace epochbench {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/print.h"
 #include "support/trainer.h"
 
 namespace epochbench {

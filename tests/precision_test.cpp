@@ -10,6 +10,7 @@
 
 #include "src/graph/passes.h"
 #include "src/workload/workload.h"
+#include "support/print.h"
 
 namespace epochbench {
 namespace {

@@ -27,7 +27,7 @@ class ValueMemory {
   std::vector<std::byte*> address_;
 };
 
-// The tensors of an optimizer node; none of them moves.
+// The tensors of an optimizer node; none of them moves. A 16-bit gradient is pointed to as if it were float.
 std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
 std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
 

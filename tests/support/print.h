@@ -1,0 +1,14 @@
+// How test parameters of the project's own enumerations are printed: in words.
+#pragma once
+
+#include <ostream>
+
+#include "epochbench/precision.h"
+#include "epochbench/tensor.h"
+
+namespace epochbench {
+
+inline void PrintTo(Precision precision, std::ostream* out) { *out << name(precision); }
+inline void PrintTo(DType dtype, std::ostream* out) { *out << name(dtype); }
+
+}  // namespace epochbench
