@@ -18,6 +18,8 @@ constexpr std::size_t kBand = 64;
 #endif
 constexpr int kPattern = 0xff;  // every byte of it: a NaN in every floating-point type
 
+int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
 ThreadOrder thread_order = ThreadOrder::forward;
 std::uint64_t order_seed = 1;
 
@@ -124,6 +126,32 @@ void Multiprocessor::finish(Thread& thread) {
   }
 }
 
+// Whether a thread ran, or might have. A warp gets as far as it can before the next one moves, so that what is not kept apart
+// by a barrier falls far apart; in random order only sometimes, and sometimes not at all.
+bool Multiprocessor::run_warp(int warp) {
+  const bool random = thread_order == ThreadOrder::random;
+  const int first = warp * kLanes;
+  if (random && random_below(4) == 0) return true;
+  bool ran = false;
+  for (bool again = true; again;) {
+    again = false;
+    if (random) shuffle(lane_order_, kLanes);
+    for (int lane : lane_order_) {
+      if (first + lane >= count_) continue;
+      Thread& thread = threads_[first + lane];
+      if (thread.state != State::fresh && thread.state != State::ready) continue;
+      resume(thread);
+      ran = again = true;
+    }
+    if (random && random_below(2) == 0) break;
+  }
+  return ran;
+}
+
+void Multiprocessor::shuffle(int* order, int n) {
+  for (int i = n - 1; i > 0; --i) std::swap(order[i], order[random_below(static_cast<std::uint64_t>(i) + 1)]);
+}
+
 void Multiprocessor::run_block() {
   live_ = count_;
   for (int i = 0; i < count_; ++i) threads_[i].state = State::fresh;
@@ -133,15 +161,10 @@ void Multiprocessor::run_block() {
     warps_[i].done = lanes == kLanes ? 0 : ~0u << lanes;
   }
   while (live_ > 0) {
-    if (thread_order == ThreadOrder::random)
-      for (int i = count_ - 1; i > 0; --i) std::swap(order_[i], order_[random_below(static_cast<std::uint64_t>(i) + 1)]);
+    if (thread_order == ThreadOrder::random) shuffle(warp_order_, ceil_div(count_, kLanes));
     bool stuck = true;
-    for (int i = 0; i < count_; ++i) {
-      Thread& thread = threads_[order_[i]];
-      if (thread.state != State::fresh && thread.state != State::ready) continue;
-      stuck = false;
-      resume(thread);
-    }
+    for (int i = 0; i * kLanes < count_; ++i)
+      if (run_warp(warp_order_[i])) stuck = false;
     if (stuck) {
       list_waiting();
       abort_kernel("none of these threads can go on");
@@ -158,8 +181,11 @@ void Multiprocessor::begin_grid(dim3 grid, dim3 block) {
   for (int i = 0; i < count_; ++i) {
     const auto linear = static_cast<unsigned>(i);
     threads_[i].index = {linear % block.x, linear / block.x % block.y, linear / (block.x * block.y)};
-    order_[i] = thread_order == ThreadOrder::reverse ? count_ - 1 - i : i;
   }
+  const bool reverse = thread_order == ThreadOrder::reverse;
+  const int warps = ceil_div(count_, kLanes);
+  for (int i = 0; i < warps; ++i) warp_order_[i] = reverse ? warps - 1 - i : i;
+  for (int i = 0; i < kLanes; ++i) lane_order_[i] = reverse ? kLanes - 1 - i : i;
 }
 
 void Multiprocessor::run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(const void*),

@@ -55,6 +55,8 @@ class Multiprocessor {  // of one operating-system thread
 
   void begin_grid(dim3 grid, dim3 block);
   void run_block();
+  bool run_warp(int warp);
+  void shuffle(int* order, int n);
   void resume(Thread& thread);
   void finish(Thread& thread);
   void suspend(State state);
@@ -71,7 +73,7 @@ class Multiprocessor {  // of one operating-system thread
   void list_waiting() const;
 
   Thread threads_[kMaxThreads];
-  int order_[kMaxThreads] = {};  // in which they take turns
+  int warp_order_[kMaxThreads / kLanes] = {}, lane_order_[kLanes] = {};  // in which they take turns
   Warp warps_[kMaxThreads / kLanes];
   int count_ = 0, live_ = 0;
   Thread* current_ = nullptr;
