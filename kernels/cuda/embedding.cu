@@ -166,7 +166,8 @@ void fill(float* dtable, const void* base, Element base_element, std::int64_t n,
 constexpr int kTurnsAtOnce = 4;  // that a thread has in flight
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kStripThreads) add_rows_grad_kernel(float* partial, const T* dy, Strips strips) {
-  SHARED_ARRAY(float, sums, kStripThreads* kSize);  // [element of a strip, lane, strip]
+  constexpr int kSums = kStripThreads * kSize;
+  SHARED_ARRAY(float, sums, kSums);  // [element of a strip, lane, strip]
   const StripPlace<kSize> place = strip_place<kSize>(strips);
   float sum[kSize] = {};
   for_each_chunk<kSize, kTurnsAtOnce, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {

@@ -16,13 +16,6 @@ __device__ inline Pack<T, kSize> load_pack(const T* address) {
 }
 template <int kSize, typename T>
 __device__ inline void store_pack(T* address, const Pack<T, kSize>& pack) {
-#if defined(__CUDA_ARCH__)  // of a plain assignment of 16 bytes the compiler makes four stores at places
-  if constexpr (sizeof(pack) == 16) {
-    uint4 words;
-    memcpy(&words, &pack, sizeof words);
-    return __stwb(reinterpret_cast<uint4*>(address), words);
-  }
-#endif
   *reinterpret_cast<Pack<T, kSize>*>(address) = pack;
 }
 

@@ -120,13 +120,16 @@ struct ImagePart {
 };
 template <int kSize>
 __device__ ImagePart image_part(std::int64_t channels) {
-  const std::int64_t strips = (channels / kSize + kWarp - 1) / kWarp, image = blockIdx.x / strips;
-  return {image, ((blockIdx.x - image * strips) * kWarp + threadIdx.x % kWarp) * kSize};
+  // In 32 bits: behind a division of 64 bits the compiler makes four stores of one of 16 bytes.
+  const auto strips = static_cast<unsigned>((channels / kSize + kWarp - 1) / kWarp);
+  const unsigned image = blockIdx.x / strips;
+  return {image, static_cast<std::int64_t>((blockIdx.x - image * strips) * kWarp + threadIdx.x % kWarp) * kSize};
 }
 
 template <typename T, int kSize>
 __global__ void global_average_pool_kernel(T* y, const T* x, std::int64_t pixels, std::int64_t channels) {
-  SHARED_ARRAY(float, sums, kGroups* kWarp* kSize);  // [group][element][lane], so that lanes lie in different banks
+  constexpr int kSums = kGroups * kWarp * kSize;
+  SHARED_ARRAY(float, sums, kSums);  // [group, element, lane], so that lanes lie in different banks
   const auto [image, channel] = image_part<kSize>(channels);
   const int group = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const T* from = x + image * pixels * channels + channel;
