@@ -1,0 +1,159 @@
+"""What scripts/check_gpu reads from results and logs: parity, sanitizers' verdicts, the best batch, mixed-precision quality,
+and the table of the benchmark of record. Every check returns complaints, one a line; none means that all is well."""
+
+import json
+import math
+import re
+import statistics
+
+PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
+# Relative difference of losses to those of the CPU in fp32: of the first step, and of ten. In fp32 they differ by the order of
+# sums alone. Elsewhere the unit roundoff u of the operands counts: each logit is rounded to u of itself, and the first loss,
+# about ln(classes) whatever the weights, moves by less than u; ten steps add up some such moves, 4 u. PyTorch's autocast stays
+# below a quarter of either on small ResNets, LeNet-5 and BERT.
+ROUNDOFF = {"tf32": 2.0 ** -11, "bf16": 2.0 ** -8, "fp16": 2.0 ** -11}
+BOUNDS = {"fp32": (1e-5, 1e-4), **{precision: (u, 4 * u) for precision, u in ROUNDOFF.items()}}
+PARITY_STEPS = 10
+# A loss scale that starts at 2^16 and halves at each overflow has found its place by then; a skipped step is one that the
+# CPU took, so from there on losses are those of other weights.
+MOST_SKIPPED_STEPS = 4
+WORST_ACCURACY, WORST_LOSS = 0.01, 0.03  # by which 16 bits may stay behind fp32, in quality
+LAST_EVALUATIONS = 5
+
+
+def runs_of(*paths):
+    return [run for path in paths if path.exists() for run in json.loads(path.read_text())["runs"]]
+
+
+def good(runs, **wanted):
+    """Those ok runs whose model, backend, precision or batch is as wanted."""
+    def fits(run):
+        facts = {"model": run["workload"]["model"], "batch": run["workload"]["batch"], "backend": run["device"]["backend"],
+                 "precision": run["precision"]}
+        return run["status"] == "ok" and all(facts[key] == value for key, value in wanted.items())
+    return [run for run in runs if fits(run)]
+
+
+def rate(run):
+    return run["throughput"]["samples_per_second"]
+
+
+def gpu_seen(path):
+    info = json.loads(path.read_text())
+    return [] if info["gpus"] else [f"epochbench sees no GPU: {info.get('gpus_reason')}"]
+
+
+def parity(paths):
+    complaints, compared = [], 0
+    for path in paths:
+        runs = runs_of(path)
+        by_name = {run["name"]: run for run in runs}
+        for run in runs:
+            if run["device"]["backend"] != "cuda" or run["status"] == "skipped":
+                continue
+            partner = by_name.get((run["quality"] or {}).get("parity_with"))
+            if not partner:
+                complaints.append(f"{run['name']}: {run['status']}, no losses to compare ({run['message'] or 'no reason told'})")
+                continue
+            compared += 1
+            complaints += losses_apart(run, partner)
+    return complaints if compared else complaints + ["nothing was compared"]
+
+
+def losses_apart(run, partner):
+    ours, theirs = run["quality"]["loss"][:PARITY_STEPS], partner["quality"]["loss"][:PARITY_STEPS]
+    # A loss that is no number stands as null in a result.
+    differences = [math.inf if a is None or math.isnan(a) else abs(a - b) / abs(b) for a, b in zip(ours, theirs)]
+    first, all_steps = BOUNDS[run["precision"]]
+    skipped = (run["gpu"] or {}).get("skipped_steps") or 0
+    if len(differences) < PARITY_STEPS:
+        return [f"{run['name']}: only {len(differences)} losses of {PARITY_STEPS}"]
+    if skipped > MOST_SKIPPED_STEPS:
+        return [f"{run['name']}: {skipped} of {PARITY_STEPS} steps skipped by loss scaling"]
+    complaints = []
+    if differences[0] > first:
+        complaints.append(f"{run['name']}: first loss {differences[0]:.1e} from the CPU's, at most {first:.1e} is rounding")
+    if not skipped and max(differences) > all_steps:
+        complaints.append(f"{run['name']}: losses {max(differences):.1e} from the CPU's, at most {all_steps:.1e} is rounding")
+    return complaints
+
+
+def sanitizer(logs):
+    """Complaints from compute-sanitizer's logs, one a process; each must end in a summary without errors."""
+    complaints = []
+    if not logs:
+        complaints.append("compute-sanitizer left no log")
+    for log in logs:
+        text = log.read_text(errors="replace")
+        counts = [int(count) for count in re.findall(r"SUMMARY: (\d+) (?:errors?|hazards?)", text)]
+        if not counts:
+            complaints.append(f"{log}: no summary")
+        elif any(counts):
+            complaints.append(f"{log}: {sum(counts)} errors")
+    return complaints
+
+
+def skipped_tests(log):
+    """Tests that ctest names as not run: on a machine with a GPU there must be none."""
+    return [f"{name}: skipped, on a machine with a GPU"
+            for name in re.findall(r"^\s*\d+ - (\S+) \((?:Skipped|Not Run)\)", log.read_text(errors="replace"), re.MULTILINE)]
+
+
+def best_batch(path, model):
+    """The smallest batch within 2 % of the best throughput; None without a run."""
+    runs = good(runs_of(path), model=model)
+    if not runs:
+        return None
+    best = max(map(rate, runs))
+    return min(run["workload"]["batch"] for run in runs if rate(run) >= 0.98 * best)
+
+
+def quality(paths):
+    """16 bits against fp32: mean over seeds of the mean of the last evaluations."""
+    complaints, values = [], {}
+    for run in runs_of(*paths):
+        key = run["workload"]["model"], run["precision"]
+        if run["status"] == "ok":
+            values.setdefault(key, []).append((run["quality"]["eval_metric"],
+                                               statistics.mean(run["quality"]["eval_history"][-LAST_EVALUATIONS:])))
+        elif run["status"] != "skipped":
+            complaints.append(f"{run['name']}: {run['status']}: {run['message']}")
+    means = {key: (found[0][0], statistics.mean(value for _, value in found), len(found)) for key, found in values.items()}
+    for (model, precision), (metric, mean, seeds) in means.items():
+        if (model, "fp32") not in means:
+            complaints.append(f"{model}: no fp32 to compare {precision} with")
+            continue
+        reference = means[model, "fp32"][1]
+        behind = mean - reference if metric == "loss" else reference - mean
+        if behind > (WORST_LOSS if metric == "loss" else WORST_ACCURACY):
+            complaints.append(f"{model} {precision}: {metric} {mean:.4f}, in fp32 {reference:.4f} ({seeds} seeds)")
+    return complaints if means else complaints + ["nothing was trained"]
+
+
+def table(folder, models):
+    """Lines: throughput of each model and precision, and what PyTorch and the CPU make of the same batch."""
+    lines = [f"{'model, samples/s':24} {'epochbench':>11} {'of peak':>8} {'eager':>9} {'compiled':>9} {'ratio':>6} {'CPU':>9} {'ratio':>6}"]
+    for model in models:
+        ours = good(runs_of(folder / f"record-{model}.json"), model=model, backend="cuda")
+        peers = runs_of(folder / f"peers-{model}.json")
+        hosts = good(runs_of(folder / f"record-cpu-{model}.json"), model=model, backend="cpu")
+        for run in sorted(ours, key=lambda run: PRECISIONS.index(run["precision"])):
+            batch, precision = run["workload"]["batch"], run["precision"]
+            same = good(peers, model=model, batch=batch, precision=precision, backend="pytorch")
+            eager = max((rate(peer) for peer in same if "/compile=" not in peer["name"]), default=None)
+            compiled = max((rate(peer) for peer in same if "/compile=" in peer["name"]), default=None)
+            cpu = max((rate(host) for host in hosts if host["workload"]["batch"] == batch), default=None)
+            better = max((found for found in (eager, compiled) if found), default=None)
+            fraction = run["efficiency"]["peak_fraction"]
+            lines.append(f"{model + ' ' + precision + ' b' + str(batch):24} {rate(run):11,.0f} {cell(fraction, '8.1%')} "
+                         f"{cell(eager, '9,.0f')} {cell(compiled, '9,.0f')} {cell(better and rate(run) / better, '6.2f')} "
+                         f"{cell(cpu, '9,.1f')} {cell(cpu and rate(run) / cpu, '6.0f')}")
+        own = good(runs_of(folder / f"peers-batches-{model}.json"), model=model)
+        if own:
+            best = max(own, key=rate)
+            lines.append(f"  PyTorch's best of these batches: {rate(best):,.0f} samples/s ({best['name']})")
+    return lines
+
+
+def cell(value, form):
+    return format("-", ">" + re.match(r"\d+", form)[0]) if value is None else format(value, form)
