@@ -306,7 +306,7 @@ TEST(CudaExecutable, StepsAreTimedFromTheEndOfTheStepBeforeOrFromRunWhereTheDevi
   tiny.stage(0, 1, 0);
   tiny.executable->submit(0);
   tiny.device->run_stream(kCopyStream);
-  constexpr double kPause = 0.25, kStep = 6e-6;  // row, sum, loss, update, count, and the scalars: a microsecond each
+  constexpr double kPause = 0.25, kStep = 6 * FakeDevice::kSecondsOfWork;  // row, sum, loss, update, count and the scalars
   const double begin = tiny.device->seconds();
   for (double pause : {0.0, kPause}) {
     tiny.device->pass(pause);  // idle, and synchronized
@@ -377,7 +377,7 @@ TEST(CudaExecutable, ProfilesEachNodeAndGoesOnTraining) {
   for (const NodeTime& time : times) names.push_back(time.name);
   EXPECT_THAT(names, testing::ElementsAre("row", "flat", "sum", "loss", "update", "count"));
   for (const NodeTime& time : times) {
-    EXPECT_NEAR(time.seconds, time.op == Op::reshape ? 0 : 1e-6, 1e-9) << time.name;
+    EXPECT_NEAR(time.seconds, time.op == Op::reshape ? 0 : FakeDevice::kSecondsOfWork, 1e-9) << time.name;
     EXPECT_EQ(time.implementation, time.op == Op::reshape ? "view" : "made up");
   }
   std::vector<float> w(1);

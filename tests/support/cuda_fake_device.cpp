@@ -240,14 +240,14 @@ void FakeDevice::run_some() {
 }
 
 void FakeDevice::run_until(const std::function<bool()>& reached) {
+  if (reached()) return;
   open_memory(true);
-  while (!reached())
-    if (!run_one()) {
-      const bool empty =
-          std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream->queue.empty(); });
-      if (!empty) die("every stream waits for another");
-      break;
-    }
+  do {
+    if (run_one()) continue;
+    const bool empty = std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream->queue.empty(); });
+    if (!empty) die("every stream waits for another");
+    break;
+  } while (!reached());
   open_memory(false);
 }
 

@@ -165,8 +165,9 @@ class FakeConvolution final : public cuda::Convolution {
 
 class FakeAttention final : public cuda::Attention {
  public:
-  FakeAttention(FakeDevice& device, const cuda::AttentionSpec& spec)
+  FakeAttention(FakeDevice& device, const cuda::AttentionSpec& spec, std::set<std::int64_t>& seeds)
       : device_(device),
+        seeds_(seeds),
         spec_(spec),
         n_(count({spec.shape.batch, spec.shape.sequence, spec.shape.heads, spec.shape.width})) {}
 
@@ -176,7 +177,7 @@ class FakeAttention final : public cuda::Attention {
       const std::int32_t step = 0;
       Floats y(n);
       reference::attention(y.data(), t.log_sum_exp, load(t.q, n, spec.element).data(), load(t.k, n, spec.element).data(),
-                           load(t.v, n, spec.element).data(), &step, spec.shape, dropout(t.seed_offset));
+                           load(t.v, n, spec.element).data(), &step, spec.shape, forward_dropout(t.seed_offset));
       store(t.y, y, spec.element);
     });
   }
@@ -189,7 +190,7 @@ class FakeAttention final : public cuda::Attention {
       reference::attention_grad(dq.data(), dk.data(), dv.data(), load(t.dy, n, spec.element).data(),
                                 load(t.q, n, spec.element).data(), load(t.k, n, spec.element).data(),
                                 load(t.v, n, spec.element).data(), load(t.y, n, spec.element).data(), t.log_sum_exp, &step,
-                                spec.shape, dropout(t.seed_offset));
+                                spec.shape, backward_dropout(t.seed_offset));
       store(t.dq, dq, spec.element);
       store(t.dk, dk, spec.element);
       store(t.dv, dv, spec.element);
@@ -199,13 +200,25 @@ class FakeAttention final : public cuda::Attention {
 
  private:
   // Masks of its own, as a library's are: by the seed alone.
-  Dropout dropout(const std::int64_t* seed_offset) const {
+  Dropout dropout(std::int64_t seed) const {
     if (spec_.dropout == 0) return {};
-    return {static_cast<std::uint64_t>(seed_offset[0]), 0, static_cast<std::uint32_t>(std::lround(spec_.dropout * 0x1p32)),
+    return {static_cast<std::uint64_t>(seed), 0, static_cast<std::uint32_t>(std::lround(spec_.dropout * 0x1p32)),
             static_cast<float>(1 / (1 - spec_.dropout))};
+  }
+  Dropout forward_dropout(const std::int64_t* seed_offset) {
+    if (spec_.dropout == 0) return {};
+    seeds_.insert(seed_ = seed_offset[0]);
+    return dropout(seed_);
+  }
+  Dropout backward_dropout(const std::int64_t* seed_offset) const {
+    if (spec_.dropout == 0) return {};
+    if (seed_offset[0] != seed_) throw cuda::Error("made-up attention: forward had another seed");
+    return dropout(seed_);
   }
 
   FakeDevice& device_;
+  std::set<std::int64_t>& seeds_;
+  std::int64_t seed_ = 0;  // of the forward pass that ran last
   cuda::AttentionSpec spec_;
   std::size_t n_;
 };
@@ -245,7 +258,7 @@ std::unique_ptr<cuda::Attention> FakeLibraries::attention(const cuda::AttentionS
     return nullptr;
   }
   ++plans_;
-  return std::make_unique<FakeAttention>(device_, spec);
+  return std::make_unique<FakeAttention>(device_, spec, seeds_);
 }
 
 }  // namespace epochbench::test

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "kernels/cuda/libraries.h"
 #include "tests/support/cuda_fake_device.h"
@@ -27,11 +29,13 @@ class FakeLibraries final : public cuda::Libraries {
                                              std::string& reason) override;
 
   std::int64_t plans() const { return plans_; }
+  const std::set<std::int64_t>& seeds() const { return seeds_; }  // that attention drew dropout masks from
 
  private:
   FakeDevice& device_;
   FakeLibrariesOptions options_;
   std::int64_t plans_ = 0;
+  std::set<std::int64_t> seeds_;
 };
 
 }  // namespace epochbench::test
