@@ -20,10 +20,12 @@ set(cuda_kernel_sources
   optimizer.cu
   pool.cu)
 list(TRANSFORM cuda_kernel_sources PREPEND ${PROJECT_SOURCE_DIR}/kernels/cuda/)
-# Properties of source files hold in this folder alone: the CUDA build in kernels/ does not see them. Kernels load what there
-# is of several rows and use as much of it, which the compiler cannot follow.
-set_source_files_properties(${cuda_kernel_sources} PROPERTIES LANGUAGE CXX
-  COMPILE_OPTIONS "-x;c++;-Wno-unknown-pragmas;-Wno-uninitialized;-Wno-maybe-uninitialized;-include;${CMAKE_CURRENT_SOURCE_DIR}/support/cuda_on_cpu.h")
+# Kernels load what there is of several rows and use as much of it, which the compiler cannot follow.
+set(cuda_on_cpu_options
+  -x c++ -include ${CMAKE_CURRENT_SOURCE_DIR}/support/cuda_on_cpu.h
+  -Wno-unknown-pragmas -Wno-uninitialized -Wno-maybe-uninitialized)
+# Properties of source files hold in this folder alone: the CUDA build in kernels/ does not see them.
+set_source_files_properties(${cuda_kernel_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${cuda_on_cpu_options}")
 # ThreadSanitizer is told of the threads of a block by hand; the switches themselves must be invisible to it.
 set(cuda_on_cpu_sources
   support/cuda_on_cpu.cpp
@@ -61,3 +63,11 @@ epochbench_cuda_kernel_test(cuda_im2col_test)
 epochbench_cuda_kernel_test(cuda_layer_norm_test)
 epochbench_cuda_kernel_test(cuda_optimizer_test)
 epochbench_cuda_kernel_test(cuda_pool_test)
+# The real libraries, of which these tests ask what needs no device.
+if(EPOCHBENCH_HAS_CUDA)
+  epochbench_test(cudnn_graphs_test LABEL unit LIBRARIES epochbench_cuda epochbench_workload)
+  target_compile_definitions(cudnn_graphs_test PRIVATE
+    EPOCHBENCH_CUDA_STUB="${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so")
+endif()
+
+include(cuda_mutants.cmake)

@@ -44,6 +44,9 @@ namespace epochbench::test {
 struct Place {
   const char* file;
   int line;
+  bool operator==(const Place& other) const {
+    return line == other.line && (file == other.file || std::strcmp(file, other.file) == 0);
+  }
 };
 
 enum class BarrierOp : std::uint8_t { sync, count, all, any };

@@ -221,7 +221,7 @@ int Multiprocessor::barrier(BarrierOp op, int predicate, Place place) {
   }
   Thread& thread = *current_;
   thread.place = place;
-  if (op != barrier_op_ || place.line != barrier_place_.line || std::strcmp(place.file, barrier_place_.file) != 0) {
+  if (op != barrier_op_ || place != barrier_place_) {
     list_waiting();
     abort_kernel("the barrier diverges: " + describe(thread) + " comes to " + test::describe(place) + ", others wait at " +
                  test::describe(barrier_place_));

@@ -20,7 +20,10 @@ namespace {
 
 constexpr std::size_t kStackBytes = 256 << 10;  // a kernel needs little; a sanitizer's report, which is printed on it, more
 
-std::size_t guard_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+std::size_t guard_bytes() {
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return page;
+}
 
 }  // namespace
 

@@ -68,7 +68,7 @@ void Multiprocessor::complete_warp(int first, unsigned mask) {
   for (int lane = 0; lane < kLanes; ++lane) {
     if ((mask >> lane & 1) == 0) continue;
     const Thread& thread = threads_[first + lane];
-    if (thread.op != last.op || thread.mask != mask || thread.width != last.width || thread.place.line != last.place.line)
+    if (thread.op != last.op || thread.mask != mask || thread.width != last.width || thread.place != last.place)
       abort_kernel("lanes disagree: " + describe(last) + " is in " + describe_wait(last) + ", " + describe(thread) + " in " +
                    describe_wait(thread));
     if (thread.deposit != 0) votes |= std::uint64_t{1} << lane;

@@ -1,0 +1,219 @@
+// What runs CUDA kernels on the CPU finds the faults that cuda_mutants.cmake puts into our kernels, each by the means stated
+// here: wrong numbers in one of three orders of threads, a touched guard band, a report of the machine or of a sanitizer.
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+
+#include "kernels/reference/kernels.h"
+#include "tests/support/cuda_kernel_sweep.h"
+
+namespace epochbench {
+
+#define EPOCHBENCH_MUTANT(name, function) \
+  namespace name {                        \
+  decltype(cuda::function) function;      \
+  }
+EPOCHBENCH_MUTANT(no_barrier_in_tree, bias_add_grad)
+EPOCHBENCH_MUTANT(no_barrier_in_last_sum, bias_add_grad)
+EPOCHBENCH_MUTANT(no_barrier_in_moments, batch_norm)
+EPOCHBENCH_MUTANT(no_barrier_in_gradient_sums, batch_norm_grad)
+EPOCHBENCH_MUTANT(no_barrier_before_reuse, layer_norm)
+EPOCHBENCH_MUTANT(no_barrier_before_reading, layer_norm)
+EPOCHBENCH_MUTANT(divergent_barrier, layer_norm)
+EPOCHBENCH_MUTANT(half_a_warp_summed, layer_norm)
+EPOCHBENCH_MUTANT(half_a_warp_named, layer_norm)
+EPOCHBENCH_MUTANT(shuffle_of_half_width, batch_norm)
+EPOCHBENCH_MUTANT(store_beyond_the_end, relu)
+EPOCHBENCH_MUTANT(load_beyond_the_end, relu)
+EPOCHBENCH_MUTANT(shared_array_too_small, bias_add_grad)
+EPOCHBENCH_MUTANT(misaligned_load, relu)
+#undef EPOCHBENCH_MUTANT
+
+namespace {
+
+using test::DeviceBuffer;
+using test::GuardedBuffer;
+using test::kEps;
+using test::kNoStream;
+using test::on_device;
+using test::random_device_floats;
+using test::random_floats;
+using test::ThreadOrder;
+
+#if defined(EPOCHBENCH_TSAN)
+constexpr bool kFindsRaces = true;
+constexpr const char* kWrongNumbers = "data race";  // which ends the child before it compares
+#else
+constexpr bool kFindsRaces = false;
+constexpr const char* kWrongNumbers = "wrong numbers";
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kFindsOverruns = true;
+#else
+constexpr bool kFindsOverruns = false;
+#endif
+#if defined(EPOCHBENCH_UBSAN)
+constexpr bool kFindsMisalignment = true;
+#else
+constexpr bool kFindsMisalignment = false;
+#endif
+
+// Runs call() in each order, and says what it finds: the name of the first output that is off or whose band was touched.
+struct Output {
+  const DeviceBuffer<float>& actual;
+  const GuardedBuffer<float>& expected;
+};
+void compare(std::initializer_list<Output> outputs) {
+  for (const Output& output : outputs) {
+    if (!output.actual.guards_intact()) std::fputs("touched band\n", stderr);
+    for (std::size_t i = 0; i < output.expected.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      // Sums of a few hundred numbers around 1, and what comes of them: a fault is off by whole addends.
+      if (std::fabs(output.actual[at] - output.expected[at]) < 1e-3) continue;
+      std::fputs("wrong numbers\n", stderr);
+      return;
+    }
+  }
+}
+
+// Each of these runs a function on matrices that take every path of it, and prints what is wrong.
+void try_bias_add_grad(decltype(cuda::bias_add_grad) function, ThreadOrder order) {
+  constexpr std::int64_t kRows = 90, kChannels = 36;
+  const DeviceBuffer<float> dy = random_device_floats(kRows * kChannels, 1, 0.5, 1.5);
+  GuardedBuffer<float> expected(kChannels);
+  reference::bias_add_grad(expected.data(), dy.data(), kRows, kChannels);
+  DeviceBuffer<float> dbias(kChannels), workspace = test::scratch(cuda::reduction_workspace_bytes(kRows, kChannels));
+  test::set_thread_order(order);
+  function(dbias.data(), dy.data(), kRows, kChannels, Element::f32, workspace.data(), kNoStream);
+  compare({{dbias, expected}});
+}
+
+void try_batch_norm(decltype(cuda::batch_norm) function, ThreadOrder order) {
+  constexpr std::int64_t kRows = 90, kChannels = 8;
+  const DeviceBuffer<float> x = random_device_floats(kRows * kChannels, 1, 0.5, 1.5);
+  GuardedBuffer<float> scale(kChannels), bias(kChannels), y(kRows * kChannels), mean(kChannels), inv_std(kChannels),
+      running_mean(kChannels), running_variance(kChannels);
+  for (GuardedBuffer<float>* ones : {&scale, &bias, &running_mean, &running_variance}) std::fill(ones->begin(), ones->end(), 1);
+  DeviceBuffer<float> device_scale = on_device<float>(scale), device_bias = on_device<float>(bias), device_y(kRows * kChannels),
+                      device_mean(kChannels), device_inv_std(kChannels), device_running_mean = on_device<float>(running_mean),
+                      device_running_variance = on_device<float>(running_variance),
+                      workspace = test::scratch(cuda::reduction_workspace_bytes(kRows, kChannels));
+  reference::batch_norm(y.data(), mean.data(), inv_std.data(), running_mean.data(), running_variance.data(), x.data(),
+                        scale.data(), bias.data(), nullptr, kRows, kChannels, 1e-5, 0.1, false);
+  test::set_thread_order(order);
+  function(device_y.data(), nullptr, device_mean.data(), device_inv_std.data(), device_running_mean.data(),
+           device_running_variance.data(), x.data(), device_scale.data(), device_bias.data(), nullptr, kRows, kChannels, 1e-5,
+           0.1, false, Element::f32, workspace.data(), kNoStream);
+  compare({{device_mean, mean}, {device_inv_std, inv_std}, {device_y, y}, {device_running_variance, running_variance}});
+}
+
+void try_batch_norm_grad(decltype(cuda::batch_norm_grad) function, ThreadOrder order) {
+  constexpr std::int64_t kRows = 90, kChannels = 8;
+  const DeviceBuffer<float> x = random_device_floats(kRows * kChannels, 1), dy = random_device_floats(kRows * kChannels, 2),
+                            scale = random_device_floats(kChannels, 3), mean = random_device_floats(kChannels, 4),
+                            inv_std = random_device_floats(kChannels, 5, 0.5, 1.5);
+  GuardedBuffer<float> dx(kRows * kChannels), dscale(kChannels), dbias(kChannels);
+  DeviceBuffer<float> device_dx(kRows * kChannels), device_dscale(kChannels), device_dbias(kChannels),
+      workspace = test::scratch(cuda::reduction_workspace_bytes(kRows, kChannels));
+  reference::batch_norm_grad(dx.data(), dscale.data(), dbias.data(), nullptr, dy.data(), nullptr, x.data(), scale.data(),
+                             mean.data(), inv_std.data(), kRows, kChannels);
+  test::set_thread_order(order);
+  function(device_dx.data(), device_dscale.data(), device_dbias.data(), nullptr, dy.data(), nullptr, nullptr, nullptr, x.data(),
+           scale.data(), mean.data(), inv_std.data(), kRows, kChannels, Element::f32, workspace.data(), kNoStream);
+  compare({{device_dscale, dscale}, {device_dbias, dbias}, {device_dx, dx}});
+}
+
+// Two rows of the length that a whole block works on, and short ones that a warp does.
+void try_layer_norm(decltype(cuda::layer_norm) function, ThreadOrder order) {
+  for (const auto& [rows, channels] : {std::pair<std::int64_t, std::int64_t>{2, 12345}, {5, 100}}) {
+    const DeviceBuffer<float> x = random_device_floats(rows * channels, 1, 0, 1), scale = random_device_floats(channels, 2),
+                              bias = random_device_floats(channels, 3);
+    GuardedBuffer<float> y(rows * channels), mean(rows), inv_std(rows);
+    DeviceBuffer<float> device_y(rows * channels), device_mean(rows), device_inv_std(rows);
+    reference::layer_norm(y.data(), mean.data(), inv_std.data(), x.data(), scale.data(), bias.data(), rows, channels, 1e-5);
+    test::set_thread_order(order);
+    function(device_y.data(), device_mean.data(), device_inv_std.data(), x.data(), scale.data(), bias.data(), rows, channels,
+             1e-5, Element::f32, kNoStream);
+    compare({{device_mean, mean}, {device_inv_std, inv_std}, {device_y, y}});
+  }
+}
+
+void try_relu(decltype(cuda::relu) function, ThreadOrder order) {
+  for (std::int64_t n : {4, 5, 2051}) {
+    const DeviceBuffer<float> x = random_device_floats(n, 1);
+    GuardedBuffer<float> expected(n);
+    DeviceBuffer<float> y(n);
+    reference::relu(expected.data(), x.data(), n);
+    test::set_thread_order(order);
+    function(y.data(), x.data(), n, Element::f32, kNoStream);
+    compare({{y, expected}});
+  }
+}
+
+// The child says "nothing found" if it comes to its end; it prints whatever is found before.
+template <typename Try, typename Function>
+void try_orders(Try try_it, Function function, std::initializer_list<ThreadOrder> orders) {
+  for (ThreadOrder order : orders) try_it(function, order);
+  std::fputs("end\n", stderr);
+  std::_Exit(0);
+}
+constexpr std::initializer_list<ThreadOrder> kOrders = {ThreadOrder::forward, ThreadOrder::reverse, ThreadOrder::random};
+bool any_end(int) { return true; }
+
+#define EXPECT_FOUND(try_it, function, means) EXPECT_EXIT(try_orders(try_it, function, kOrders), any_end, means)
+#define EXPECT_NOTHING_FOUND(try_it, function) \
+  EXPECT_EXIT(try_orders(try_it, function, kOrders), testing::ExitedWithCode(0), "^end\n$")
+
+TEST(CudaMutants, TheOriginalsAreRight) {
+  EXPECT_NOTHING_FOUND(try_bias_add_grad, cuda::bias_add_grad);
+  EXPECT_NOTHING_FOUND(try_batch_norm, cuda::batch_norm);
+  EXPECT_NOTHING_FOUND(try_batch_norm_grad, cuda::batch_norm_grad);
+  EXPECT_NOTHING_FOUND(try_layer_norm, cuda::layer_norm);
+  EXPECT_NOTHING_FOUND(try_relu, cuda::relu);
+}
+
+TEST(CudaMutants, RemovedBarriersGiveWrongNumbers) {
+  EXPECT_FOUND(try_bias_add_grad, no_barrier_in_tree::bias_add_grad, kWrongNumbers);
+  EXPECT_FOUND(try_bias_add_grad, no_barrier_in_last_sum::bias_add_grad, kWrongNumbers);
+  EXPECT_FOUND(try_batch_norm, no_barrier_in_moments::batch_norm, kWrongNumbers);
+  EXPECT_FOUND(try_batch_norm_grad, no_barrier_in_gradient_sums::batch_norm_grad, kWrongNumbers);
+  EXPECT_FOUND(try_layer_norm, no_barrier_before_reading::layer_norm, kWrongNumbers);
+  EXPECT_FOUND(try_layer_norm, no_barrier_before_reuse::layer_norm, kWrongNumbers);
+}
+
+// Thread 0 comes last in reverse order, so that what it reads has been written although no barrier says so.
+TEST(CudaMutants, RemovedBarriersAreRacesEvenWhereNumbersAreRight) {
+  if (!kFindsRaces) GTEST_SKIP() << "only ThreadSanitizer finds these";
+  const std::initializer_list<ThreadOrder> reverse = {ThreadOrder::reverse};
+  EXPECT_EXIT(try_orders(try_bias_add_grad, no_barrier_in_last_sum::bias_add_grad, reverse), any_end, "data race");
+  EXPECT_EXIT(try_orders(try_batch_norm, no_barrier_in_moments::batch_norm, reverse), any_end, "data race");
+}
+
+TEST(CudaMutants, ADivergentBarrierIsReported) {
+  EXPECT_FOUND(try_layer_norm, divergent_barrier::layer_norm, "the barrier diverges: thread 7,0,0 of block 0,0,0");
+}
+
+TEST(CudaMutants, WrongShufflesAreFound) {
+  EXPECT_FOUND(try_layer_norm, half_a_warp_summed::layer_norm, "wrong numbers");
+  EXPECT_FOUND(try_batch_norm, shuffle_of_half_width::batch_norm, "wrong numbers");
+  EXPECT_FOUND(try_layer_norm, half_a_warp_named::layer_norm, "not in the mask.* __shfl_xor_sync");
+}
+
+TEST(CudaMutants, StoresBeyondTheEndAreFound) {
+  EXPECT_FOUND(try_relu, store_beyond_the_end::relu, kFindsOverruns ? "AddressSanitizer" : "touched band");
+  EXPECT_FOUND(try_bias_add_grad, shared_array_too_small::bias_add_grad,
+               kFindsOverruns ? "AddressSanitizer" : "a shared array of .* bytes was overrun");
+}
+
+TEST(CudaMutants, LoadsBeyondTheEndAreFound) {
+  if (!kFindsOverruns) GTEST_SKIP() << "only AddressSanitizer finds these";
+  EXPECT_FOUND(try_relu, load_beyond_the_end::relu, "AddressSanitizer");
+}
+
+TEST(CudaMutants, MisalignedVectorsAreFound) {
+  if (!kFindsMisalignment) GTEST_SKIP() << "only UndefinedBehaviorSanitizer finds these";
+  EXPECT_FOUND(try_relu, misaligned_load::relu, "misaligned address");
+}
+
+}  // namespace
+}  // namespace epochbench
