@@ -1,5 +1,5 @@
 # Tests of the CUDA backend's own logic, over the kernels that cuda.cmake compiles for the CPU, and those that need a GPU.
-if(TARGET epochbench_kernels_cuda_on_cpu)
+if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU")
   add_library(epochbench_cuda_fakes STATIC support/cuda_fake_device.cpp support/cuda_fake_libraries.cpp)
   target_link_libraries(epochbench_cuda_fakes PUBLIC epochbench_cuda_kernel_sweep epochbench_kernels_reference)
 
@@ -8,3 +8,10 @@ if(TARGET epochbench_kernels_cuda_on_cpu)
   epochbench_test(cuda_backend_test LABEL parity
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
 endif()
+
+# Whole models on a GPU. Built everywhere, so that it is skipped visibly where there is no GPU or no CUDA.
+set(gpu_test_backend epochbench_workload)
+if(TARGET epochbench_cuda)
+  list(APPEND gpu_test_backend epochbench_cuda)
+endif()
+epochbench_test(gpu_test LABEL gpu LIBRARIES ${gpu_test_backend})

@@ -16,6 +16,7 @@ struct Training {
   std::int64_t batch;
   std::string data = "synthetic";
   Precision precision = Precision::fp32;
+  double dropout = -1;  // negative: the model's own
 };
 inline void PrintTo(const Training& training, std::ostream* out) {
   *out << training.model << " batch " << training.batch << " " << name(training.precision);
@@ -27,7 +28,8 @@ class Trainer {
     CaseSpec spec;
     spec.model = training.model;
     spec.batch = training.batch;
-    const WorkloadSpec workload = workload_spec(spec);
+    WorkloadSpec workload = workload_spec(spec);
+    workload.config.dropout = training.dropout;
     program_ = make_program(workload, backend, {Entry::train, Entry::evaluate}, training.precision);
     data_ = open_dataset(training.data, workload.model.family->sample(workload.config), 1000, 0);
     executable_ = backend.compile(program_);
@@ -35,13 +37,17 @@ class Trainer {
   }
 
   // Samples `first`, `first` + 1, …; rows from `valid` on are ignored (images only).
-  StepRecord step(Entry entry, std::int64_t first, std::int64_t valid = -1) {
+  void fill(InputSlot slot, std::int64_t first, std::int64_t valid = -1) {
     std::vector<std::span<std::byte>> inputs;
-    for (std::size_t i = 0; i < program_.entry(entry)->graph.inputs.size(); ++i)
-      inputs.push_back(executable_->stage(0, static_cast<int>(i)));
+    for (std::size_t i = 0; i < program_.entry(Entry::train)->graph.inputs.size(); ++i)
+      inputs.push_back(executable_->stage(slot, static_cast<int>(i)));
     for (std::int64_t row = 0; row < training_.batch; ++row) data_->fill(Split::train, first + row, 0, row, inputs);
     for (std::int64_t row = valid; valid >= 0 && row < training_.batch; ++row)
       reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = -1;
+  }
+
+  StepRecord step(Entry entry, std::int64_t first, std::int64_t valid = -1) {
+    fill(0, first, valid);
     executable_->submit(0);
     executable_->run(entry);
     executable_->synchronize();
@@ -55,6 +61,9 @@ class Trainer {
     for (int i = 0; i < steps; ++i) losses.push_back(step(Entry::train, i * training_.batch).loss);
     return losses;
   }
+
+  Executable& executable() { return *executable_; }
+  const Program& program() const { return program_; }
 
   void write(const std::string& variable, float value) { executable_->write(variable, std::vector<float>{value}); }
   float read(const std::string& variable) const {
