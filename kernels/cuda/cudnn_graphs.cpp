@@ -4,9 +4,11 @@
 // The library may run a 16-bit or tf32 convolution by an engine whose sums depend on the order of its atomics.
 #include "kernels/cuda/cudnn_graphs.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include <cudnn_frontend.h>
@@ -54,18 +56,38 @@ fe::DataType_t type_of(Element element) {
 
 std::size_t bytes_of(Element element) { return element == Element::f32 ? 4 : 2; }
 
+// The library's words, which may be pages: the reasons that it gives, each once, on one line.
+std::string in_short(const std::string& message) {
+  constexpr std::string_view kReason = "Reason: ";
+  constexpr std::size_t kLongest = 300;
+  std::string text;
+  for (std::size_t at = message.find(kReason); at != std::string::npos; at = message.find(kReason, at)) {
+    at += kReason.size();
+    // What the engine itself found; the lines below it tell who asked.
+    const std::string reason = message.substr(at, message.find('\n', at) - at);
+    if (text.find(reason) == std::string::npos) text += (text.empty() ? "" : "; ") + reason;
+    at = std::min(message.find("\n\n", at), message.size());
+  }
+  if (text.empty()) text = message.substr(0, message.find('\n'));
+  return text.size() > kLongest ? text.substr(0, kLongest) + " ..." : text;
+}
+
 void check(fe::error_t status, const std::string& what) {
-  if (status.is_bad()) throw Error(what + ": " + status.get_message());
+  if (status.is_bad()) throw Error(what + ": " + in_short(status.get_message()));
 }
 
 class Graph : public fe::graph::Graph {
  public:
-  explicit Graph(Element element) {
+  Graph(Element element, const DescribedDevice* device) {
+    if (device) set_sm_version(device->compute_capability);
     set_io_data_type(type_of(element));
     set_intermediate_data_type(fe::DataType_t::FLOAT);
     set_compute_data_type(fe::DataType_t::FLOAT);
     set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);  // whoever captures a plan keeps it
   }
+
+  // Whether that engine fits the device and keeps the rules, short of building its plan.
+  bool supports(std::int64_t index) { return plans.check_support_at_index(index).is_good(); }
 
   // shape and strides in the library's order: n, c, h, w.
   Tensor input(const char* name, std::int64_t number, const Shape& shape, const Shape& strides) {
@@ -79,7 +101,7 @@ class Graph : public fe::graph::Graph {
 // A tensor that lies channels last; of weights: [out_channels, height, width, channels].
 Shape nhwc(std::int64_t c, std::int64_t h, std::int64_t w) { return {h * w * c, 1, w * c, c}; }
 
-std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec) {
+std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, const DescribedDevice* device = nullptr) {
   const Conv2dShape& s = spec.shape;
   const Shape x{s.batch, s.channels, s.height, s.width}, x_strides = nhwc(s.channels, s.height, s.width);
   const Shape y{s.batch, s.out_channels, s.out_height, s.out_width},
@@ -90,7 +112,7 @@ std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec) {
   auto set = [&](auto&& attributes) {
     return attributes.set_padding({s.padding, s.padding}).set_stride({s.stride, s.stride}).set_dilation({1, 1});
   };
-  auto graph = std::make_shared<Graph>(spec.element);
+  auto graph = std::make_shared<Graph>(spec.element, device);
   switch (spec.pass) {
     case ConvolutionPass::forward: {
       Tensor out = graph->conv_fprop(graph->input("x", kA, x, x_strides), graph->input("weight", kB, weight, weight_strides),
@@ -132,8 +154,8 @@ Tensor number_input(Graph& graph, const char* name, std::int64_t number) {
 
 float score_scale(const AttentionShape& s) { return static_cast<float>(1 / std::sqrt(static_cast<double>(s.width))); }
 
-std::shared_ptr<Graph> attention_graph(const AttentionSpec& spec) {
-  auto graph = std::make_shared<Graph>(spec.element);
+std::shared_ptr<Graph> attention_graph(const AttentionSpec& spec, const DescribedDevice* device = nullptr) {
+  auto graph = std::make_shared<Graph>(spec.element, device);
   const AttentionShape& s = spec.shape;
   const Shape shape = heads_shape(s), strides = heads_strides(s);
   auto attributes = fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true).set_attn_scale(score_scale(s));
@@ -149,8 +171,8 @@ std::shared_ptr<Graph> attention_graph(const AttentionSpec& spec) {
   return graph;
 }
 
-std::shared_ptr<Graph> attention_gradient_graph(const AttentionSpec& spec) {
-  auto graph = std::make_shared<Graph>(spec.element);
+std::shared_ptr<Graph> attention_gradient_graph(const AttentionSpec& spec, const DescribedDevice* device = nullptr) {
+  auto graph = std::make_shared<Graph>(spec.element, device);
   const AttentionShape& s = spec.shape;
   const Shape shape = heads_shape(s), strides = heads_strides(s);
   auto attributes = fe::graph::SDPA_backward_attributes().set_name("attention_grad").set_attn_scale(score_scale(s));
@@ -169,7 +191,9 @@ std::shared_ptr<Graph> attention_gradient_graph(const AttentionSpec& spec) {
   return graph;
 }
 
-// Engines of both heuristics for the current device, without those that break the precision's promise.
+bool strict(const ConvolutionSpec& spec) { return spec.element == Element::f32 && spec.math == Math::exact; }
+
+// Engines of both heuristics for the handle's device or the graph's, without those that break the precision's promise.
 void find_engines(Graph& graph, cudnnHandle_t handle, bool strict) {
   check(graph.build_operation_graph(handle), "cuDNN does not take the graph");
   check(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "cuDNN has no engine");
@@ -223,7 +247,7 @@ std::array<std::size_t, 2> operand_bytes(const ConvolutionSpec& spec) {
 // The fastest plan, by the clock.
 Plan fastest(const ConvolutionSpec& spec, cudnnHandle_t handle, const Scratch& scratch, Stream stream) {
   const std::shared_ptr<Graph> graph = convolution_graph(spec);
-  find_engines(*graph, handle, spec.element == Element::f32 && spec.math == Math::exact);
+  find_engines(*graph, handle, strict(spec));
   const auto [a_bytes, b_bytes] = operand_bytes(spec);
   fill_random(scratch.a, a_bytes, spec.element, stream);
   fill_random(scratch.b, b_bytes, spec.element, stream);
@@ -259,9 +283,21 @@ Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle) {
   for (std::int64_t index = 0; index < graph->get_execution_plan_count(); ++index) {
     fe::error_t status = graph->build_plan_at_index(index);
     if (status.is_good()) return {graph, index, words(*graph, index)};
-    if (refusals.empty()) refusals = status.get_message();
+    if (refusals.empty()) refusals = in_short(status.get_message());
   }
   throw Error("no engine of cuDNN fits: " + (refusals.empty() ? "it names none" : refusals));
+}
+
+std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, bool strict) {
+  auto properties = std::make_shared<fe::DeviceProperties>();
+  check(properties->deserialize({device.json.begin(), device.json.end()}), "a device's description");
+  graph.set_device_properties(properties);
+  find_engines(graph, nullptr, strict);
+  check(graph.check_support(), "no engine of cuDNN fits");
+  std::vector<std::string> names;
+  for (std::int64_t index = 0; index < graph.get_execution_plan_count(); ++index)
+    if (graph.supports(index)) names.push_back(words(graph, index));
+  return names;
 }
 
 class PlannedConvolution : public Convolution {
@@ -332,10 +368,18 @@ std::string describe(const AttentionSpec& spec) {
          (spec.dropout > 0 ? " dropout " + std::to_string(spec.dropout) : "");
 }
 
-void validate(const ConvolutionSpec& spec) { convolution_graph(spec); }
-void validate(const AttentionSpec& spec) {
-  attention_graph(spec);
-  attention_gradient_graph(spec);
+void validate(const ConvolutionSpec& spec, const DescribedDevice& device) { convolution_graph(spec, &device); }
+void validate(const AttentionSpec& spec, const DescribedDevice& device) {
+  attention_graph(spec, &device);
+  attention_gradient_graph(spec, &device);
+}
+
+std::vector<std::string> engines(const ConvolutionSpec& spec, const DescribedDevice& device) {
+  return offered(*convolution_graph(spec, &device), device, strict(spec));
+}
+AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& device) {
+  return {offered(*attention_graph(spec, &device), device, false),
+          offered(*attention_gradient_graph(spec, &device), device, false)};
 }
 
 struct CudnnGraphs::State {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/cuda/libraries.h"
 
@@ -14,9 +15,21 @@ namespace epochbench::cuda {
 std::string describe(const ConvolutionSpec& spec);
 std::string describe(const AttentionSpec& spec);
 
-// Builds the graphs that a plan would be made of and lets the library check them, which takes no device. Errors: Error.
-void validate(const ConvolutionSpec& spec);
-void validate(const AttentionSpec& spec);  // both directions
+// A device as cuDNN writes it down (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): enough to plan for one that is not here.
+struct DescribedDevice {
+  int compute_capability = 0;  // 90
+  std::string json;
+};
+// Builds the graphs that a plan would be made of and lets cudnn_frontend check them; needs no device. Errors: Error.
+void validate(const ConvolutionSpec& spec, const DescribedDevice& device);
+void validate(const AttentionSpec& spec, const DescribedDevice& device);  // both directions
+// The engines that such a device would be offered, the heuristics' first choice first. Needs no device. Errors: Error where
+// none of them keeps the rules that hold for CudnnGraphs.
+std::vector<std::string> engines(const ConvolutionSpec& spec, const DescribedDevice& device);
+struct AttentionEngines {
+  std::vector<std::string> forward, backward;
+};
+AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& device);
 
 class CudnnGraphs {
  public:
