@@ -1,4 +1,6 @@
 # Tests of the CUDA backend's own logic, over the kernels that cuda.cmake compiles for the CPU, and those that need a GPU.
+epochbench_test(cuda_usability_test LABEL unit LIBRARIES epochbench_cuda_logic)
+
 if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU")
   add_library(epochbench_cuda_fakes STATIC support/cuda_fake_device.cpp support/cuda_fake_libraries.cpp)
   target_link_libraries(epochbench_cuda_fakes PUBLIC epochbench_cuda_kernel_sweep epochbench_kernels_reference)

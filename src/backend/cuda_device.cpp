@@ -8,17 +8,10 @@
 
 #include "epochbench/backend.h"
 #include "kernels/cuda/error.h"
+#include "src/backend/cuda_usability.h"
 
 namespace epochbench::cuda {
 namespace {
-
-constexpr int kLowestCapability = 75;
-constexpr int kLowestOfBuild = EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE;  // a build for one card has no code for older ones
-
-std::string version_text(int version) {  // 13000: 13.0
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-std::string capability_text(int capability) { return std::to_string(capability / 10) + "." + std::to_string(capability % 10); }
 
 std::string gibibytes(std::size_t bytes) {
   char text[32];
@@ -28,50 +21,37 @@ std::string gibibytes(std::size_t bytes) {
 
 std::string device_name(int index) { return "cuda:" + std::to_string(index); }
 
-// The properties of a device that is usable. Takes nothing of it.
-cudaDeviceProp usable_device(int index) {
-  int count = 0, driver = 0, runtime = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  cudaDriverGetVersion(&driver);
-  cudaRuntimeGetVersion(&runtime);
-  cudaGetLastError();
-  if (status == cudaErrorInsufficientDriver && driver == 0)
-    throw DeviceError("there is no NVIDIA driver here (libcuda.so.1): install one that supports CUDA " + version_text(runtime));
+// Starts the driver and takes nothing of any device.
+RuntimeState runtime_state() {
+  RuntimeState state;
+  const cudaError_t status = cudaGetDeviceCount(&state.devices);
   if (status == cudaErrorInsufficientDriver)
-    throw DeviceError("the NVIDIA driver is too old: it supports CUDA " + version_text(driver) +
-                      ", and this build needs CUDA " + version_text(runtime) +
-                      ": update the driver, or build with an older toolkit");
-  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
-    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-    throw DeviceError(visible ? std::string("no NVIDIA GPU is visible: CUDA_VISIBLE_DEVICES is \"") + visible + "\""
-                              : std::string("the NVIDIA driver finds no GPU"));
-  }
-  if (status != cudaSuccess) throw DeviceError(std::string("CUDA does not start: ") + cudaGetErrorString(status));
-  if (index < 0 || index >= count)
-    throw DeviceError("there is no " + device_name(index) + ": " +
-                      (count == 1 ? "the one GPU that is visible is cuda:0"
-                                  : "the GPUs that are visible are cuda:0 to " + device_name(count - 1)));
+    state.status = RuntimeState::Status::insufficient_driver;
+  else if (status == cudaErrorNoDevice)
+    state.status = RuntimeState::Status::no_device;
+  else if (status != cudaSuccess)
+    state.status = RuntimeState::Status::failed;
+  state.words = cudaGetErrorString(status);
+  cudaDriverGetVersion(&state.driver_version);
+  cudaRuntimeGetVersion(&state.runtime_version);
+  cudaGetLastError();
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) state.visible_devices = visible;
+  return state;
+}
+
+DeviceProperties usable_device(int index) {
+  if (const auto reason = why_unusable(runtime_state(), index)) throw DeviceError(*reason);
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "asking for a device's properties");
-  const int capability = properties.major * 10 + properties.minor;
-  const std::string name =
-      device_name(index) + " (" + properties.name + ", compute capability " + capability_text(capability) + ")";
-  if (capability < kLowestCapability)
-    throw DeviceError(name + " is too old: compute capability " + capability_text(kLowestCapability) + " or later is needed");
-  if (capability < kLowestOfBuild)
-    throw DeviceError(name + " is none that this build has code for: it was built for compute capability " +
-                      capability_text(kLowestOfBuild) + "; set EPOCHBENCH_CUDA_ARCHITECTURES and build again");
-  return properties;
+  const DeviceProperties device{properties.name, properties.major * 10 + properties.minor,
+                                static_cast<std::int64_t>(properties.totalGlobalMem)};
+  if (const auto reason = why_unusable(device, index, EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE)) throw DeviceError(*reason);
+  return device;
 }
 
 class RuntimeDevice final : public Device {
  public:
-  explicit RuntimeDevice(int index) : index_(index) {
-    const cudaDeviceProp properties = usable_device(index);
-    properties_.name = properties.name;
-    properties_.compute_capability = properties.major * 10 + properties.minor;
-    properties_.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
-  }
+  explicit RuntimeDevice(int index) : index_(index), properties_(usable_device(index)) {}
 
   DeviceProperties properties() const override { return properties_; }
 
