@@ -37,9 +37,9 @@ set_source_files_properties(${cuda_on_cpu_sources} PROPERTIES COMPILE_OPTIONS -f
 add_library(epochbench_cuda_on_cpu STATIC ${cuda_on_cpu_sources})
 target_link_libraries(epochbench_cuda_on_cpu PUBLIC epochbench_options)
 target_include_directories(epochbench_cuda_on_cpu SYSTEM PUBLIC ${EPOCHBENCH_CUDA_HEADERS})
-if(EPOCHBENCH_SANITIZE MATCHES thread)
-  target_compile_definitions(epochbench_cuda_on_cpu PUBLIC EPOCHBENCH_TSAN=1)
-endif()
+string(FIND "${EPOCHBENCH_SANITIZE}" thread at)
+set(cuda_on_cpu_definitions $<$<NOT:$<EQUAL:${at},-1>>:EPOCHBENCH_TSAN=1>)
+target_compile_definitions(epochbench_cuda_on_cpu PUBLIC ${cuda_on_cpu_definitions})
 
 add_library(epochbench_kernels_cuda_on_cpu STATIC ${cuda_kernel_sources})
 target_link_libraries(epochbench_kernels_cuda_on_cpu PUBLIC epochbench_cuda_on_cpu)
@@ -53,7 +53,17 @@ function(epochbench_cuda_kernel_test name)
                   epochbench_kernels_reference)
 endfunction()
 
-epochbench_test(cuda_on_cpu_test LABEL unit LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu)
+epochbench_test(cuda_on_cpu_test LABEL unit LIBRARIES epochbench_cuda_kernel_sweep epochbench_cuda_on_cpu)
+# The same machine with the switch of stacks that other processors than x86-64 have.
+add_library(epochbench_cuda_on_cpu_ucontext STATIC ${cuda_on_cpu_sources})
+target_link_libraries(epochbench_cuda_on_cpu_ucontext PUBLIC epochbench_options)
+target_include_directories(epochbench_cuda_on_cpu_ucontext SYSTEM PUBLIC ${EPOCHBENCH_CUDA_HEADERS})
+target_compile_definitions(epochbench_cuda_on_cpu_ucontext PUBLIC EPOCHBENCH_UCONTEXT=1 ${cuda_on_cpu_definitions})
+add_executable(cuda_on_cpu_ucontext_test cuda_on_cpu_test.cpp)
+target_link_libraries(cuda_on_cpu_ucontext_test PRIVATE
+  epochbench_cuda_kernel_sweep epochbench_cuda_on_cpu_ucontext epochbench_test_support GTest::gmock_main)
+gtest_discover_tests(cuda_on_cpu_ucontext_test TEST_PREFIX ucontext. PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
+
 epochbench_cuda_kernel_test(cuda_activation_test)
 epochbench_cuda_kernel_test(cuda_attention_test)
 epochbench_cuda_kernel_test(cuda_batch_norm_test)
@@ -63,11 +73,4 @@ epochbench_cuda_kernel_test(cuda_im2col_test)
 epochbench_cuda_kernel_test(cuda_layer_norm_test)
 epochbench_cuda_kernel_test(cuda_optimizer_test)
 epochbench_cuda_kernel_test(cuda_pool_test)
-# The real libraries, of which these tests ask what needs no device.
-if(EPOCHBENCH_HAS_CUDA)
-  epochbench_test(cudnn_graphs_test LABEL unit LIBRARIES epochbench_cuda epochbench_workload)
-  target_compile_definitions(cudnn_graphs_test PRIVATE
-    EPOCHBENCH_CUDA_STUB="${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so")
-endif()
-
 include(cuda_mutants.cmake)

@@ -72,7 +72,7 @@ T warp_shuffle(WarpOp op, unsigned mask, T value, unsigned argument, int width, 
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
   bits = warp_exchange(op, mask, bits, argument, width, place);
-  std::memcpy(&value, &bits, sizeof value);
+  std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
   return value;
 }
 

@@ -127,7 +127,7 @@ void Multiprocessor::finish(Thread& thread) {
 }
 
 // Whether a thread ran, or might have. A warp gets as far as it can before the next one moves, so that what is not kept apart
-// by a barrier falls far apart; in random order only sometimes, and sometimes not at all.
+// by a barrier falls far apart; in random order only sometimes, and sometimes not at all. After a barrier all begin anew.
 bool Multiprocessor::run_warp(int warp) {
   const bool random = thread_order == ThreadOrder::random;
   const int first = warp * kLanes;
@@ -142,6 +142,7 @@ bool Multiprocessor::run_warp(int warp) {
       if (thread.state != State::fresh && thread.state != State::ready) continue;
       resume(thread);
       ran = again = true;
+      if (released_) return true;
     }
     if (random && random_below(2) == 0) break;
   }
@@ -163,7 +164,8 @@ void Multiprocessor::run_block() {
   while (live_ > 0) {
     if (thread_order == ThreadOrder::random) shuffle(warp_order_, ceil_div(count_, kLanes));
     bool stuck = true;
-    for (int i = 0; i * kLanes < count_; ++i)
+    released_ = false;
+    for (int i = 0; i * kLanes < count_ && !released_; ++i)
       if (run_warp(warp_order_[i])) stuck = false;
     if (stuck) {
       list_waiting();
@@ -229,10 +231,12 @@ int Multiprocessor::barrier(BarrierOp op, int predicate, Place place) {
   barrier_sum_ += predicate != 0;
   ++at_barrier_;
   arrival_.release();
-  if (at_barrier_ == live_)
+  if (at_barrier_ == live_) {
     release_barrier();
-  else
+    suspend(State::ready);
+  } else {
     suspend(State::at_barrier);
+  }
   departure_.acquire();
   return barrier_result_;
 }
@@ -253,6 +257,7 @@ void Multiprocessor::release_barrier() {
       break;
   }
   at_barrier_ = barrier_sum_ = 0;
+  released_ = true;
   arrival_.acquire();
   departure_.release();
 }

@@ -79,6 +79,7 @@ class Multiprocessor {  // of one operating-system thread
   Thread* current_ = nullptr;
 
   int at_barrier_ = 0, barrier_sum_ = 0, barrier_result_ = 0;
+  bool released_ = false;  // since the warps last took turns
   BarrierOp barrier_op_{};
   Place barrier_place_{};
   Edge arrival_, departure_;  // apart: who leaves a barrier late must not meet who already waits in the next
