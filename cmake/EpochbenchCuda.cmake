@@ -3,16 +3,20 @@
 #
 # EPOCHBENCH_CUDA                AUTO: where all of it is found; ON: missing parts are an error; OFF
 # EPOCHBENCH_CUDA_ARCHITECTURES  "native", or numbers as CMAKE_CUDA_ARCHITECTURES takes them, for a build for one card
-# CUDA_HOME (environment)        the toolkit's folder, if nvcc is neither in PATH nor in /usr/local/cuda
-# EPOCHBENCH_PACKAGES            folder of packages from the Python index (scripts/lib/setup.sh fetches them); headers of
-#                                cuDNN and cudnn_frontend are looked for there too
+# CUDA_HOME (environment)        the toolkit's folder; without it PATH and /usr/local/cuda are searched
+# EPOCHBENCH_PACKAGES            folder of packages from the Python index (scripts/lib/cuda.sh fetches them), where cuDNN and
+#                                cudnn_frontend are looked for too; also an environment variable
 #
 # cuBLASLt and cuDNN are not linked: they are loaded when the first CUDA device is used (kernels/cuda/loaded_libraries.cpp),
 # because linking them costs a run on the CPU 150 MB of memory. Sanitizer builds do without CUDA.
 set(EPOCHBENCH_CUDA AUTO CACHE STRING "CUDA backend: AUTO (where CUDA is found), ON or OFF")
 set_property(CACHE EPOCHBENCH_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(EPOCHBENCH_CUDA_ARCHITECTURES "" CACHE STRING "GPU architectures; empty: all that this nvcc knows of those supported")
-set(EPOCHBENCH_PACKAGES "${PROJECT_BINARY_DIR}/packages" CACHE PATH "Folder with packages of the Python index")
+set(default_packages "${PROJECT_BINARY_DIR}/packages")
+if(DEFINED ENV{EPOCHBENCH_PACKAGES})
+  set(default_packages "$ENV{EPOCHBENCH_PACKAGES}")
+endif()
+set(EPOCHBENCH_PACKAGES "${default_packages}" CACHE PATH "Folder with packages of the Python index")
 set(EPOCHBENCH_HAS_CUDA FALSE)
 
 set(supported_architectures 75 80 86 89 90 100 120)
@@ -23,7 +27,11 @@ set(cuda_package_folders ${EPOCHBENCH_PACKAGES} ${EPOCHBENCH_PACKAGES}/nvidia/cu
 # Sets ${missing} to what is missing, or to nothing.
 macro(epochbench_find_cuda missing)
   set(${missing} "")
-  find_program(EPOCHBENCH_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin PATHS /usr/local/cuda/bin)
+  if(DEFINED ENV{CUDA_HOME})
+    find_program(EPOCHBENCH_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin NO_DEFAULT_PATH)
+  else()
+    find_program(EPOCHBENCH_NVCC nvcc PATHS /usr/local/cuda/bin)
+  endif()
   mark_as_advanced(EPOCHBENCH_NVCC)
   if(NOT EPOCHBENCH_NVCC)
     set(${missing} "there is no CUDA toolkit (nvcc)")
@@ -84,6 +92,7 @@ endfunction()
 
 if(EPOCHBENCH_CUDA STREQUAL "OFF")
   message(STATUS "CUDA backend: off (EPOCHBENCH_CUDA)")
+  set(EPOCHBENCH_CUDA_MISSING "EPOCHBENCH_CUDA is OFF" CACHE INTERNAL "Why there is no CUDA backend")
 elseif(EPOCHBENCH_SANITIZE)
   message(STATUS "CUDA backend: off in sanitizer builds; its logic and kernels are tested on the CPU")
 else()
@@ -104,6 +113,7 @@ else()
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     endif()
     set(EPOCHBENCH_HAS_CUDA TRUE)
+    set(EPOCHBENCH_CUDA_MISSING "" CACHE INTERNAL "Why there is no CUDA backend")
     get_filename_component(cublas_folder ${CUBLASLT_LIBRARY} DIRECTORY)
     get_filename_component(cudnn_folder ${CUDNN_LIBRARY} DIRECTORY)
     set(EPOCHBENCH_CUDA_LIBRARY_FOLDERS ${cublas_folder} ${cudnn_folder} ${CUDAToolkit_LIBRARY_DIR})
@@ -115,6 +125,7 @@ else()
     message(STATUS "CUDA backend: CUDA ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
   elseif(EPOCHBENCH_CUDA STREQUAL "AUTO")
     message(STATUS "CUDA backend: left out, ${cuda_missing}")
+    set(EPOCHBENCH_CUDA_MISSING "${cuda_missing}" CACHE INTERNAL "Why there is no CUDA backend")
   else()
     message(FATAL_ERROR "EPOCHBENCH_CUDA is ${EPOCHBENCH_CUDA}, but ${cuda_missing}")
   endif()

@@ -4,7 +4,7 @@
 # shell that has set `program` (for messages) and `root` (the repository); it runs nothing by itself, never changes the
 # current folder, and writes to stderr alone, so that stdout is the program's. A failed set-up exits with 2.
 #
-# Environment: CXX chooses the compiler, EPOCHBENCH_JOBS the parallel compilations.
+# Environment: CXX chooses the compiler, EPOCHBENCH_JOBS the parallel compilations; of CUDA see cuda.sh.
 
 build=$root/build
 log=$build/setup.log
@@ -45,6 +45,7 @@ have() {
     libgmock-dev) have_header gmock/gmock.h ;;
     libbenchmark-dev) have_header benchmark/benchmark.h ;;
     python3-jsonschema) python3 -c 'import jsonschema' ;;
+    python3-pip) python3 -m pip --version ;;
     *) false ;;
   esac >/dev/null 2>&1 || [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
@@ -139,16 +140,7 @@ build() {
   if [ "$seconds" -gt 2 ]; then say "built in $seconds s"; fi
 }
 
-# Says loudly why an NVIDIA GPU of this machine is not in the build.
-explain_missing_cuda() {
-  if ! command -v nvidia-smi >/dev/null 2>&1 && [ ! -e /proc/driver/nvidia ]; then return 0; fi
-  if [ ! -d "$root/kernels/cuda" ]; then
-    say "WARNING: this version of epochbench has no CUDA backend; the NVIDIA GPU of this machine is not measured"
-  elif ! command -v nvcc >/dev/null 2>&1 && [ ! -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; then
-    say "WARNING: CPU-only build: this machine has an NVIDIA driver, but no CUDA toolkit (nvcc)"
-    say "WARNING: to measure the GPU, install the CUDA toolkit 12 and cuDNN 9, then run this again"
-  fi
-}
+. "$root/scripts/lib/cuda.sh"
 
 # set_up TARGET OPTIONS PACKAGES: packages, configuration, build; TARGET '' is everything. One at a time in one tree.
 set_up() {
@@ -162,8 +154,9 @@ set_up() {
   changed=no
   # shellcheck disable=SC2086
   install_packages $3
+  prepare_cuda
   # shellcheck disable=SC2086
-  configure $2
+  configure $2 "EPOCHBENCH_CUDA=${EPOCHBENCH_CUDA:-AUTO}"
   build "$1"
   explain_missing_cuda
   exec 9>&-

@@ -9,13 +9,14 @@ import tempfile
 import unittest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-REAL_COMMANDS = "awk cat chmod date dirname env flock grep mkdir nproc readlink rm sh tail true".split()
+REAL_COMMANDS = "awk cat chmod date dirname env flock grep mkdir nproc readlink rm sed sh tail true uname".split()
 
 CMAKE = r"""
 echo "cmake $*" >> "$CALLS"
 case $1 in
   -S) mkdir -p "$4" && : > "$4/build.ninja"
-      { echo "CMAKE_HOME_DIRECTORY:INTERNAL=$2"; echo CMAKE_BUILD_TYPE:STRING=Release; echo EPOCHBENCH_SANITIZE:STRING=; } \
+      { echo "CMAKE_HOME_DIRECTORY:INTERNAL=$2"; echo CMAKE_BUILD_TYPE:STRING=Release; echo EPOCHBENCH_SANITIZE:STRING=;
+        echo EPOCHBENCH_CUDA:STRING=AUTO; echo "EPOCHBENCH_NVCC:FILEPATH=$(command -v $CUDA_HOME/bin/nvcc || echo EPOCHBENCH_NVCC-NOTFOUND)"; } \
         > "$4/CMakeCache.txt" ;;
   --build) [ -z "$COMPILER_FAILS" ] || { echo "error: no such thing"; exit 1; }
       { echo '#!/bin/sh'; echo 'echo "$PWD|$*"; exit 3'; } > "$2/epochbench"; chmod +x "$2/epochbench" ;;
@@ -30,6 +31,17 @@ case "$*" in
       { echo '#!/bin/sh'; } > "$BIN/ninja"; chmod +x "$BIN/ninja" ;;
 esac
 """
+# Offers every package as a wheel that holds the headers of all.
+PYTHON = r"""
+echo "python3 $*" >> "$CALLS"
+case "$*" in
+  *"pip download"*) [ -z "$OFFLINE" ] || { echo "ERROR: no matching distribution"; exit 1; }
+      while [ "$1" != --dest ]; do shift; done
+      : > "$2/a-package.whl"; cat "$2/requirements.txt" >> "$CALLS" ;;
+  *"zipfile -e"*) mkdir -p "$5/include" "$5/nvidia/cudnn/include"
+      : > "$5/include/cudnn_frontend.h"; : > "$5/nvidia/cudnn/include/cudnn.h" ;;
+esac
+"""
 
 
 class Machine:
@@ -38,6 +50,7 @@ class Machine:
         self.bin = folder / "bin"
         self.calls_file = folder / "calls"
         self.elsewhere = folder / "elsewhere"
+        self.cuda_home = folder / "no toolkit"
         for path in (self.root, self.bin, self.elsewhere):
             path.mkdir()
         self.calls_file.touch()
@@ -56,9 +69,27 @@ class Machine:
         path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(0o755)
 
+    def toolkit(self, *headers):
+        """A CUDA toolkit with these headers, and a repository that has a CUDA backend."""
+        (self.root / "kernels/cuda").mkdir(parents=True, exist_ok=True)
+        script = self.root / "scripts/lib/cuda.sh"
+        of_this_machine = "/usr/include /usr/local/include"
+        assert of_this_machine in script.read_text()
+        script.write_text(script.read_text().replace(of_this_machine, ""))
+        folder = self.bin.parent / "toolkit"
+        for path in (folder / "bin", folder / "include"):
+            path.mkdir(parents=True)
+        for header in headers:
+            (folder / "include" / header).touch()
+        nvcc = folder / "bin/nvcc"
+        nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 12.6, V12.6.20'\n")
+        nvcc.chmod(0o755)
+        self.cuda_home = folder
+
     def run(self, *arguments, **environment):
         self.calls_file.write_text("")
-        variables = {"PATH": str(self.bin), "BIN": str(self.bin), "CALLS": str(self.calls_file), "COMPILER_FAILS": ""}
+        variables = {"PATH": str(self.bin), "BIN": str(self.bin), "CALLS": str(self.calls_file), "COMPILER_FAILS": "",
+                     "OFFLINE": "", "CUDA_HOME": str(self.cuda_home)}
         variables.update(environment)
         return subprocess.run([self.root / "scripts/run", *arguments], cwd=self.elsewhere, env=variables,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
@@ -145,11 +176,68 @@ class SetUp(unittest.TestCase):
         machine.command("nvidia-smi")
         self.assertIn("no CUDA backend", machine.run("info").stderr)
         (machine.root / "kernels/cuda").mkdir(parents=True)
-        done = machine.run("info", CUDA_HOME=str(self.folder))
+        done = machine.run("info")
         self.assertIn("install the CUDA toolkit", done.stderr)
         self.assertEqual(done.returncode, 3)
-        machine.command("nvcc")
+        machine.toolkit("cudnn.h", "cudnn_frontend.h")
         self.assertNotIn("CUDA", machine.run("info").stderr)
+
+    def test_a_toolkit_that_comes_later_is_configured(self):
+        machine = Machine(self.folder)
+        machine.run("info")
+        machine.toolkit("cudnn.h", "cudnn_frontend.h")
+        machine.run("info")
+        self.assertEqual(len(machine.calls("cmake -S")), 1)
+        machine.run("info")
+        self.assertEqual(machine.calls("cmake -S"), [])
+
+    def test_headers_that_cuda_lacks_are_fetched_once_by_their_hashes(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn.h")
+        machine.command("python3", PYTHON)
+        done = machine.run("info")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertNotIn("WARNING", done.stderr)
+        (download,) = [call for call in machine.calls("python3") if "pip download" in call]
+        self.assertIn("--require-hashes", download)
+        (package,) = machine.calls("nvidia-")
+        self.assertRegex(package, "^nvidia-cudnn-frontend==[0-9.]+ --hash=sha256:[0-9a-f]{64}$")
+        machine.run("info")
+        self.assertEqual(machine.calls("python3"), [])
+        self.assertEqual(machine.calls("cmake -S"), [])
+
+    def test_cudnn_is_fetched_for_the_toolkits_version(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn_frontend.h")
+        machine.command("python3", PYTHON)
+        machine.run("info")
+        (package,) = machine.calls("nvidia-")
+        self.assertTrue(package.startswith("nvidia-cudnn-cu12=="), package)
+
+    def test_without_a_network_the_cpu_is_measured_and_the_reason_told(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn.h")
+        machine.command("python3", PYTHON)
+        done = machine.run("info", OFFLINE="yes")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("WARNING: CPU-only build: could not fetch nvidia-cudnn-frontend", done.stderr)
+        self.assertIn("no matching distribution", done.stderr)
+
+    def test_without_python_the_cpu_is_measured_and_the_reason_told(self):
+        machine = Machine(self.folder, uid=1000)
+        machine.toolkit("cudnn.h")
+        done = machine.run("info")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("apt-get install python3 python3-pip", done.stderr)
+        self.assertIn("WARNING: CPU-only build", done.stderr)
+
+    def test_cuda_can_be_left_out(self):
+        machine = Machine(self.folder)
+        machine.toolkit()
+        machine.command("python3", PYTHON)
+        machine.run("info", EPOCHBENCH_CUDA="OFF")
+        self.assertEqual(machine.calls("python3"), [])
+        self.assertIn("-DEPOCHBENCH_CUDA=OFF", machine.calls("cmake -S")[0])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,91 @@
+# shellcheck shell=sh disable=SC2154,SC2034
+#
+# The CUDA part of scripts/lib/setup.sh, which sources it: where the CUDA toolkit is, cudnn_frontend and cuDNN are fetched from
+# the Python index if their headers are missing; what keeps the GPU of this machine out of the build is said loudly. Nothing
+# here fails: without CUDA the build has the CPU alone.
+#
+# Environment: CUDA_HOME, the toolkit's folder; without it PATH and /usr/local/cuda are searched. EPOCHBENCH_CUDA=OFF leaves
+# CUDA out. EPOCHBENCH_PACKAGES, a folder with include/ and lib/ that is used in place of build/packages.
+
+packages=${EPOCHBENCH_PACKAGES:-$build/packages}
+
+find_nvcc() {
+  if [ -n "${CUDA_HOME:-}" ]; then set -- "$CUDA_HOME/bin"; else set -- "$(dirname "$(command -v nvcc)")" /usr/local/cuda/bin; fi
+  for folder; do
+    if [ -x "$folder/nvcc" ]; then
+      echo "$folder/nvcc"
+      return 0
+    fi
+  done
+  return 1
+}
+
+have_cuda_header() { # NAME TOOLKIT
+  for folder in "$2/include" "$packages/include" "$packages/nvidia/cudnn/include" \
+    /usr/include /usr/local/include "/usr/include/$(uname -m)-linux-gnu"; do
+    if [ -e "$folder/$1" ]; then return 0; fi
+  done
+  return 1
+}
+
+# Unpacks a package of cuda-packages.txt, for x86_64 unless another processor is named.
+fetch_package() { # NAME [PROCESSOR]
+  say "fetching $1 from the Python index"
+  rm -rf "$packages/download"
+  mkdir -p "$packages/download"
+  grep "^$1==" "$root/scripts/lib/cuda-packages.txt" >"$packages/download/requirements.txt"
+  python3 -m pip download --quiet --disable-pip-version-check --retries 1 --no-deps --require-hashes --only-binary=:all: \
+    --python-version 3.11 --implementation cp --platform "manylinux_2_28_${2:-x86_64}" --platform "manylinux_2_27_${2:-x86_64}" \
+    --dest "$packages/download" --requirement "$packages/download/requirements.txt" >>"$log" 2>&1 </dev/null || return 1
+  for wheel in "$packages"/download/*.whl; do
+    python3 -m zipfile -e "$wheel" "$packages" >>"$log" 2>&1 </dev/null || return 1
+  done
+  rm -rf "$packages/download"
+  changed=yes
+}
+
+prepare_cuda() {
+  if [ "${EPOCHBENCH_CUDA:-AUTO}" = OFF ] || [ ! -d "$root/kernels/cuda" ] || ! nvcc=$(find_nvcc); then return 0; fi
+  # A toolkit that came after the first build.
+  if grep -q '^EPOCHBENCH_NVCC:[A-Z]*=.*NOTFOUND$' "$build/CMakeCache.txt" 2>/dev/null; then changed=yes; fi
+  toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+  wanted=
+  if ! have_cuda_header cudnn_frontend.h "$toolkit"; then wanted=nvidia-cudnn-frontend; fi
+  if ! have_cuda_header cudnn.h "$toolkit"; then
+    wanted="$wanted nvidia-cudnn-cu$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')"
+  fi
+  if [ -z "$wanted" ]; then return 0; fi
+
+  if ! python3 -m pip --version >/dev/null 2>&1 && ! (install_packages python3 python3-pip); then
+    leave_cuda_out "there is no Python with pip to fetch" "$wanted"
+    return 0
+  fi
+  for package in $wanted; do
+    case $package in
+      nvidia-cudnn-frontend) fetch_package "$package" ;;
+      *) fetch_package "$package" "$(uname -m)" ;;
+    esac || {
+      grep -i '^error' "$log" | tail -n 1 >&2
+      leave_cuda_out "could not fetch" "$package"
+      return 0
+    }
+  done
+}
+
+leave_cuda_out() { # REASON PACKAGES
+  say "WARNING: CPU-only build: $1 $2 from the Python index; log: $log"
+  say "WARNING: to measure the GPU, bring its headers into $toolkit/include, then run this again"
+}
+
+# Says loudly why an NVIDIA GPU of this machine is not in the build.
+explain_missing_cuda() {
+  if ! command -v nvidia-smi >/dev/null 2>&1 && [ ! -e /proc/driver/nvidia ]; then return 0; fi
+  if [ ! -d "$root/kernels/cuda" ]; then
+    say "WARNING: this version of epochbench has no CUDA backend; the NVIDIA GPU of this machine is not measured"
+  elif ! find_nvcc >/dev/null; then
+    say "WARNING: CPU-only build: this machine has an NVIDIA driver, but no CUDA toolkit (nvcc)"
+    say "WARNING: to measure the GPU, install the CUDA toolkit (12.4 or later) and cuDNN 9, then run this again"
+  elif reason=$(sed -n 's/^EPOCHBENCH_CUDA_MISSING:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null) && [ -n "$reason" ]; then
+    say "WARNING: CPU-only build: this machine has an NVIDIA driver, but $reason"
+  fi
+}
