@@ -246,6 +246,32 @@ TEST(CudaBackend, SchedulingChangesNoBit) {
   }
 }
 
+// What a profile enqueues node by node trains as the captured steps do.
+TEST(CudaBackend, CapturedStepsAreThoseNodeByNodeToTheBit) {
+  const Training training{"lenet5", 3, Precision::fp16};
+  auto weights_after = [&](bool profiled, int steps) {
+    const auto device = std::make_shared<FakeDevice>();
+    const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
+    const Program program = make_program(workload(training), *backend, {Entry::train}, training.precision);
+    const auto executable = backend->compile(program);
+    initialize(*executable, program, 0);
+    for (std::byte& byte : executable->stage(2, 0)) byte = std::byte{0x3c};
+    executable->submit(2);
+    if (profiled) executable->profile(Entry::train);
+    for (int i = 0; i < steps; ++i) executable->run(Entry::train);
+    std::vector<float> step(1), weights(static_cast<std::size_t>(program.variables.front().desc.elements()));
+    executable->read("step", step);
+    executable->read(program.variables.front().name, weights);
+    weights.push_back(step[0]);
+    return weights;
+  };
+  const std::vector<float> node_by_node = weights_after(true, 0);
+  const auto steps = static_cast<int>(node_by_node.back());
+  ASSERT_GE(steps, 3);
+  EXPECT_EQ(node_by_node, weights_after(false, steps));
+  EXPECT_NE(node_by_node, weights_after(false, 0));
+}
+
 TEST(CudaBackend, RefusesWhatTheComputeCapabilityLacks) {
   const auto device = std::make_shared<FakeDevice>(0, 75);
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });

@@ -66,7 +66,7 @@ Program tiny_program() {
 // What the ops of the tiny program do, enqueued on the device. Tuning spoils whatever it may.
 CudaNodeCompiler tiny_compiler(FakeDevice& device) {
   return [&device](const Graph&, const Node& node, const CudaNodeContext& context) -> CudaNode {
-    const DeviceValues& v = context.values;
+    const ValueMemory& v = context.values;
     const std::vector<ValueId> in = node.inputs, out = node.outputs;
     std::function<void(cuda::Stream)> enqueue;
     switch (node.op) {

@@ -154,7 +154,7 @@ TEST_F(Gpu, StepsInFlightAreThoseOneByOne) {
   std::vector<StepRecord> records;
   executable.drain(records);
   ASSERT_EQ(records.size(), expected.size());
-  for (std::size_t i = 0; i < records.size(); ++i) EXPECT_NEAR(records[i].loss / expected[i], 1, 1e-5) << i;
+  for (std::size_t i = 0; i < records.size(); ++i) EXPECT_NEAR(records[i].loss / expected[i], 1, 1e-4) << i;
 }
 
 TEST_F(Gpu, TwoExecutablesAtOnceDoNotMeet) {
@@ -174,7 +174,7 @@ TEST_F(Gpu, TwoExecutablesAtOnceDoNotMeet) {
   first.executable().drain(of_first);
   second.executable().drain(of_second);
   for (std::size_t i = 0; i < 6; ++i) {
-    EXPECT_NEAR(of_first.at(i).loss / images[i], 1, 1e-5) << i;
+    EXPECT_NEAR(of_first.at(i).loss / images[i], 1, 1e-4) << i;  // tuned apart
     EXPECT_NEAR(of_second.at(i).loss / texts[i], 1, 1e-4) << i;
   }
 }

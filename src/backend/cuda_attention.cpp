@@ -1,4 +1,5 @@
 // Attention on a CUDA device: the library's fused one, or products around a softmax of ours over all scores at once.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -99,11 +100,11 @@ std::string words(const SharedProduct& product, const std::string& reason) {
   return "cuda attention_softmax + " + product->implementation() + (reason.empty() ? "" : " (cuDNN: " + reason + ")");
 }
 
-CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& shape, const std::string& reason) {
-  const DeviceValues& v = source.context.values;
+CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& shape, void* memory, const std::string& reason) {
+  const ValueMemory& v = source.context.values;
   const std::vector<ValueId> in = source.in(), out = source.out();
   const Element element = source.element(in[0]);
-  const UnfusedScratch t = unfused_scratch(shape, element, false, source.context.workspace);
+  const UnfusedScratch t = unfused_scratch(shape, element, false, memory);
   const ProductMaker make(source, shape, element, t.workspace);
   const auto alpha = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.width)));
   const SharedProduct scores = make.scores(alpha, t.scores, t.q, t.k), weighted = make.weighted(false, 1, t.y, t.weights, t.v);
@@ -123,11 +124,11 @@ CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& sha
 
 // The scores are computed again. A gradient takes the memory of a tensor that nothing reads any more: dv that of v, dq that
 // of dy, dk that of k.
-CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape, const std::string& reason) {
-  const DeviceValues& v = source.context.values;
+CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape, void* memory, const std::string& reason) {
+  const ValueMemory& v = source.context.values;
   const std::vector<ValueId> in = source.in(), out = source.out();  // dy, q, k, v, y, log_sum_exp, step
   const Element element = source.element(in[0]);
-  const UnfusedScratch t = unfused_scratch(shape, element, true, source.context.workspace);
+  const UnfusedScratch t = unfused_scratch(shape, element, true, memory);
   const ProductMaker make(source, shape, element, t.workspace);
   const auto alpha = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.width)));
   const SharedProduct scores = make.scores(alpha, t.scores, t.q, t.k), dweights = make.scores(1, t.dweights, t.y, t.v);
@@ -152,19 +153,37 @@ CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& sh
           words(scores, reason)};
 }
 
+Element attention_element(const Graph& graph, const Node& node) { return element_of(graph.desc(node.inputs[0]).dtype); }
+
+std::size_t unfused_bytes(const Graph& graph, const Node& node) {
+  return unfused_scratch(attention_shape(graph, node), attention_element(graph, node), node.op == Op::attention_grad, nullptr)
+      .bytes;
+}
+
 }  // namespace
 
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node) {
-  const AttentionShape shape = attention_shape(graph, node);
-  const Element element = element_of(graph.desc(node.inputs[0]).dtype);
-  const std::size_t unfused = unfused_scratch(shape, element, node.op == Op::attention_grad, nullptr).bytes;
-  return element == Element::f32 ? unfused : std::max(unfused, fused_scratch(shape, nullptr).bytes);
+  return attention_element(graph, node) == Element::f32 ? unfused_bytes(graph, node)
+                                                        : fused_scratch(attention_shape(graph, node), nullptr).bytes;
+}
+
+// One for all nodes of the graph.
+void* CudaAttention::unfused_workspace(const CudaNodeSource& source) {
+  if (attention_element(source.graph, source.node) == Element::f32) return source.context.workspace;
+  const auto [found, missing] = unplanned_.try_emplace(&source.graph);
+  if (missing) {
+    std::size_t most = 0;
+    for (const Node& node : source.graph.nodes)
+      if (node.op == Op::attention || node.op == Op::attention_grad) most = std::max(most, unfused_bytes(source.graph, node));
+    found->second = source.context.tables.allocate(most);
+  }
+  return found->second;
 }
 
 const CudaAttention::Plan& CudaAttention::plan(const CudaNodeSource& source, const AttentionShape& shape, double dropout) {
   const auto [found, missing] = plans_.try_emplace({&source.graph, source.node.ordinal});
   Plan& plan = found->second;
-  const Element element = source.element(source.in()[0]);
+  const Element element = attention_element(source.graph, source.node);
   if (missing && element != Element::f32)
     plan.attention = source.libraries->attention({shape, element, dropout}, source.context.stream, plan.reason);
   return plan;
@@ -176,9 +195,9 @@ CudaNode CudaAttention::compile(const CudaNodeSource& source) {
   const double dropout = std::get<AttentionAttributes>(source.node.attributes).dropout;
   const Plan& shared = plan(source, shape, dropout);
   if (!shared.attention)
-    return gradient ? unfused_gradient(source, shape, shared.reason) : unfused_forward(source, shape, shared.reason);
+    return (gradient ? unfused_gradient : unfused_forward)(source, shape, unfused_workspace(source), shared.reason);
 
-  const DeviceValues& v = source.context.values;
+  const ValueMemory& v = source.context.values;
   const std::vector<ValueId> in = source.in(), out = source.out();
   const FusedScratch t = fused_scratch(shape, source.context.workspace);
   const std::shared_ptr<cuda::Attention> plan = shared.attention;

@@ -79,7 +79,7 @@ class Im2col {
  public:
   Im2col(const CudaNodeSource& source, const Division& d, bool bias, bool relu)
       : d_(d), scratch_(lay_out(d, source.context.workspace)), libraries_(source.libraries) {
-    const DeviceValues& v = source.context.values;
+    const ValueMemory& v = source.context.values;
     void* const b = v.get(source.in()[1]);
     auto product = [&](std::int64_t images, bool accumulate) -> std::shared_ptr<cuda::Product> {
       cuda::ProductSpec spec = product_spec(d, images, source.math());
@@ -154,7 +154,7 @@ std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& nod
 }
 
 CudaNode cuda_convolution(const CudaNodeSource& source) {
-  const DeviceValues& v = source.context.values;
+  const ValueMemory& v = source.context.values;
   const std::vector<ValueId> in = source.in(), out = source.out();
   void* const workspace = source.context.workspace;
   const bool with_bias = source.node.op == Op::conv2d_bias;

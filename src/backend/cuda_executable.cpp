@@ -12,11 +12,16 @@ constexpr std::size_t kRecordsWithoutDrain = 65536;  // reserved, so that a step
 
 }  // namespace
 
-const void* DeviceTables::upload(const void* values, std::size_t bytes) {
+void* DeviceTables::allocate(std::size_t bytes) {
   memory_.emplace_back(device_, bytes);
-  if (bytes > 0) device_.copy_to_device(memory_.back().data(), values, bytes, stream_);
-  device_.synchronize(stream_);
   return memory_.back().data();
+}
+
+const void* DeviceTables::upload(const void* values, std::size_t bytes) {
+  void* const memory = allocate(bytes);
+  if (bytes > 0) device_.copy_to_device(memory, values, bytes, stream_);
+  device_.synchronize(stream_);
+  return memory;
 }
 
 CudaExecutable::Streams::Streams(cuda::Device& owner)
@@ -74,9 +79,7 @@ void CudaExecutable::clear_all() {
 
 void CudaExecutable::compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node) {
   CompiledEntry& compiled = entries_[static_cast<std::size_t>(which)].emplace();
-  for (std::size_t slot = 0; slot < kInputSlots; ++slot)
-    compiled.values.address_[slot] =
-        layout_.addresses(entry, variables_.data(), slots_.data() + slot * layout_.slot_bytes(), arena_.data());
+  compiled.values = ValueMemory(layout_, entry, variables_.data(), slots_.data(), arena_.data());
   const CudaNodeContext context{compiled.values, arena_.data() + layout_.arena_bytes(), compute(), *tables_};
   for (const Node& node : entry.graph.nodes) {
     compiled.nodes.push_back(compile_node(entry.graph, node, context));
@@ -94,7 +97,7 @@ void CudaExecutable::enqueue_scalars(const CompiledEntry& entry) {
 }
 
 void CudaExecutable::enqueue_step(CompiledEntry& entry, InputSlot slot) {
-  entry.values.slot_ = slot;
+  entry.values.select(slot);
   for (const CudaNode& node : entry.nodes)
     if (node.enqueue) node.enqueue(compute());
   enqueue_scalars(entry);
@@ -143,7 +146,7 @@ void CudaExecutable::run(Entry which) {
   Step& step = ring(launched_);
   step.entry = which;
   step.from_begin = idle_;
-  if (idle_) device_->record(step.begin.get(), compute());
+  if (idle_) device_->record(step.begin.get(), compute());  // before the wait: the way of a batch that comes late counts
   if (unseen_[slot]) device_->wait(compute(), copied_[slot].get());
   device_->launch(entry.graphs[slot].get(), compute());
   device_->record(step.end.get(), compute());
@@ -254,7 +257,7 @@ std::vector<NodeTime> CudaExecutable::profile(Entry which) {
   device_->synchronize(compute());
   const double step_seconds = device_->seconds_between(marks.front().get(), marks.back().get());
   const double ahead = kEnqueueSeconds * static_cast<double>(times.size()) / std::max(step_seconds, 1e-9);
-  entry.values.slot_ = submitted_;
+  entry.values.select(submitted_);
   for (int pass = 0; pass < kPasses; ++pass) {
     launch_steps(1 + static_cast<int>(std::min(ahead, kMostAhead)));
     device_->record(marks.front().get(), compute());

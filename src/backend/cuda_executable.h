@@ -21,26 +21,7 @@
 
 namespace epochbench {
 
-// Where an entry's values lie on the device. Inputs move with the slot, which the executable sets before nodes enqueue.
-class DeviceValues {
- public:
-  template <typename T = void>
-  T* get(ValueId id) const {  // null: nobody reads this value, it has no memory
-    return get<T>(id, slot_);
-  }
-  template <typename T = void>
-  T* get(ValueId id, InputSlot slot) const {
-    return static_cast<T*>(static_cast<void*>(address_[static_cast<std::size_t>(slot)][static_cast<std::size_t>(id)]));
-  }
-  InputSlot slot() const { return slot_; }
-
- private:
-  friend class CudaExecutable;
-  std::array<std::vector<std::byte*>, kInputSlots> address_;
-  InputSlot slot_ = 0;
-};
-
-// Read-only arrays that nodes' kernels walk through, in device memory of their own.
+// Device memory of the nodes' own: read-only arrays that kernels walk through, and scratch beyond the planned workspace.
 class DeviceTables {
  public:
   DeviceTables(cuda::Device& device, cuda::Stream stream) : device_(device), stream_(stream) {}
@@ -49,6 +30,7 @@ class DeviceTables {
   const T* upload(std::span<const T> values) {  // waits. Errors: OutOfMemory
     return static_cast<const T*>(upload(values.data(), values.size_bytes()));
   }
+  void* allocate(std::size_t bytes);  // Errors: OutOfMemory
 
  private:
   const void* upload(const void* values, std::size_t bytes);
@@ -61,7 +43,7 @@ class DeviceTables {
 // What a node may use while it is compiled. `values`, `workspace` and `tables` stay valid as long as what it enqueues; the
 // contents of workspace, arena and variables are free to be overwritten until all nodes are compiled, as tuning does.
 struct CudaNodeContext {
-  const DeviceValues& values;
+  const ValueMemory& values;
   void* workspace;
   cuda::Stream stream;
   DeviceTables& tables;
@@ -102,7 +84,7 @@ class CudaExecutable final : public Executable {
   static constexpr std::uint64_t kRing = kStepsUnderWay + 1;  // the step before the oldest one is needed for its end
 
   struct CompiledEntry {
-    DeviceValues values;
+    ValueMemory values;
     std::vector<CudaNode> nodes;
     std::vector<NodeTime> description;  // by node; seconds empty
     ValueId loss = kNoValue, correct = kNoValue;

@@ -40,7 +40,7 @@ CudaNode cast(const CudaNodeSource& source) {
   std::array<const cuda::CastTensor*, kInputSlots> tables{};
   std::vector<std::int64_t> elements;
   for (ValueId id : source.in()) elements.push_back(source.graph.desc(id).elements());
-  const DeviceValues& v = source.context.values;
+  const ValueMemory& v = source.context.values;
   for (InputSlot slot = 0; slot < kInputSlots; ++slot) {
     std::vector<cuda::CastTensor> tensors;
     for (std::size_t i = 0; i < elements.size(); ++i)
@@ -59,7 +59,7 @@ struct OptimizerTable {
   Chunks chunks;
 };
 OptimizerTable upload_optimizer(const CudaNodeSource& source, const OptimizerLayout& layout) {
-  const DeviceValues& v = source.context.values;
+  const ValueMemory& v = source.context.values;
   const auto* adamw = std::get_if<AdamwAttributes>(&source.node.attributes);
   std::vector<cuda::OptimizerTensor> tensors;
   std::vector<std::int64_t> elements;
@@ -86,7 +86,7 @@ cuda::LossScale loss_scale(const CudaNodeSource& source, const OptimizerLayout& 
 
 std::function<void(Stream)> optimizer(const CudaNodeSource& source) {
   const OptimizerLayout layout = optimizer_layout(source.node);
-  const DeviceValues& v = source.context.values;
+  const ValueMemory& v = source.context.values;
   const float* rate = v.get<float>(source.in()[static_cast<std::size_t>(layout.learning_rate)]);
   const OptimizerTable t = upload_optimizer(source, layout);
   const cuda::LossScale scale = loss_scale(source, layout);
@@ -104,7 +104,7 @@ std::function<void(Stream)> optimizer(const CudaNodeSource& source) {
 std::function<void(Stream)> all_finite(const CudaNodeSource& source) {
   std::vector<cuda::OptimizerTensor> tensors;
   std::vector<std::int64_t> elements;
-  const DeviceValues& v = source.context.values;
+  const ValueMemory& v = source.context.values;
   for (ValueId id : source.in()) {
     elements.push_back(source.graph.desc(id).elements());
     tensors.push_back({nullptr, nullptr, nullptr, v.get(id), elements.back(), source.element(id), 0});
@@ -119,7 +119,7 @@ std::function<void(Stream)> all_finite(const CudaNodeSource& source) {
 std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   const Graph& graph = source.graph;
   const Node& node = source.node;
-  const DeviceValues& v = source.context.values;
+  const ValueMemory& v = source.context.values;
   void* const workspace = source.context.workspace;
   const std::vector<ValueId> in = node.inputs, out = node.outputs;
   const TensorDesc first = graph.desc(in[0]);

@@ -61,6 +61,7 @@ CudaNode cuda_convolution(const CudaNodeSource& source);
 
 // attention and its gradient. 16-bit: the library's, one plan for a forward node and its gradient; where it has none, and in
 // float: products and a softmax of ours, with our dropout masks. A program has one of these, as the two nodes share the plan.
+// The workspace planned for 16 bits is the library's: the scores of the other way, far larger, are then memory of their own.
 class CudaAttention {
  public:
   CudaNode compile(const CudaNodeSource& source);
@@ -71,8 +72,10 @@ class CudaAttention {
     std::string reason;
   };
   const Plan& plan(const CudaNodeSource& source, const AttentionShape& shape, double dropout);
+  void* unfused_workspace(const CudaNodeSource& source);
 
   std::map<std::pair<const Graph*, int>, Plan> plans_;  // by graph and ordinal
+  std::map<const Graph*, void*> unplanned_;             // what unfused_workspace() allocated
 };
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node);
 

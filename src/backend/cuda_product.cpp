@@ -12,7 +12,7 @@ std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node) {
 }
 
 CudaNode cuda_product(const CudaNodeSource& source) {
-  const DeviceValues& v = source.context.values;
+  const ValueMemory& v = source.context.values;
   const std::vector<ValueId> in = source.in(), out = source.out();
   void* const workspace = source.context.workspace;
   cuda::ProductSpec spec;

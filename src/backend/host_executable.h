@@ -4,28 +4,15 @@
 
 #include <array>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "epochbench/backend.h"
 #include "kernels/shapes.h"
 #include "src/backend/host_memory.h"
+#include "src/backend/program_layout.h"
 
 namespace epochbench {
-
-// Where an entry's values lie. Inputs move with the submitted slot, so steps look addresses up when they run.
-class ValueMemory {
- public:
-  template <typename T = float>
-  T* get(ValueId id) const {  // null: nobody reads this value, it has no memory
-    return reinterpret_cast<T*>(address_[static_cast<std::size_t>(id)]);
-  }
-
- private:
-  friend class HostExecutable;
-  std::vector<std::byte*> address_;
-};
 
 // The tensors of an optimizer node; none of them moves. A 16-bit gradient is pointed to as if it were float.
 std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
@@ -59,27 +46,15 @@ class HostExecutable final : public Executable {
   struct CompiledEntry {
     ValueMemory memory;
     std::vector<CompiledNode> nodes;
-    std::vector<NodeTime> description;            // by node; seconds empty
-    std::vector<std::pair<ValueId, int>> inputs;  // values that show an input, and which
+    std::vector<NodeTime> description;  // by node; seconds empty
     ValueId loss = kNoValue, correct = kNoValue;
   };
-  struct StoredVariable {
-    TensorDesc desc;
-    std::byte* data;
-  };
 
-  void lay_out_variables(const Program& program, int threads);
-  void lay_out_inputs(const Program& program, int threads);
   void compile_entry(Entry which, const EntryGraph& entry, int threads, const NodeCompiler& compile_node);
-  const StoredVariable& find(std::string_view name, std::size_t count) const;
   CompiledEntry& compiled(Entry entry);
 
-  HostMemory variable_memory_, input_memory_, arena_;
-  std::byte* workspace_ = nullptr;  // in arena_, behind the largest entry
-  std::map<std::string, StoredVariable, std::less<>> variables_;
-  std::vector<Value> inputs_;
-  std::vector<std::size_t> input_offset_;  // in a slot
-  std::size_t slot_bytes_ = 0;
+  ProgramLayout layout_;
+  HostMemory variables_, slots_, arena_;  // the workspace lies in arena_, behind the largest entry
   std::array<std::optional<CompiledEntry>, kEntryCount> entries_;
   std::vector<StepRecord> finished_;
 };

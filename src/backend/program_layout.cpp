@@ -32,6 +32,11 @@ ProgramLayout::ProgramLayout(const Program& program) {
   }
 }
 
+std::size_t ProgramLayout::input_offset(std::string_view name) const {
+  const auto found = std::find_if(inputs_.begin(), inputs_.end(), [&](const Value& input) { return input.name == name; });
+  return input_offset(static_cast<int>(found - inputs_.begin()));
+}
+
 const ProgramLayout::Variable& ProgramLayout::variable(std::string_view name) const {
   const auto found = variables_.find(name);
   if (found == variables_.end()) throw std::invalid_argument("there is no variable " + std::string(name));
@@ -56,22 +61,23 @@ const ProgramLayout::Variable& ProgramLayout::variable_part(std::string_view nam
   return found;
 }
 
-std::vector<std::byte*> ProgramLayout::addresses(const EntryGraph& entry, std::byte* variables, std::byte* slot,
-                                                 std::byte* arena) const {
-  std::vector<std::byte*> address(entry.graph.value_count(), nullptr);
-  for (std::size_t id = 0; id < address.size(); ++id) {
+ValueMemory::ValueMemory(const ProgramLayout& layout, const EntryGraph& entry, std::byte* variables, std::byte* slots,
+                         std::byte* arena) {
+  for (auto& address : address_) address.assign(entry.graph.value_count(), nullptr);
+  for (std::size_t id = 0; id < entry.graph.value_count(); ++id) {
     const Value& root = entry.graph.value(entry.plan.root[id]);
+    std::byte* address = nullptr;
+    std::size_t stride = 0;  // from slot to slot
     if (root.kind == ValueKind::variable) {
-      address[id] = variables + variable(root.name).offset;
+      address = variables + layout.variable(root.name).offset;
     } else if (root.kind == ValueKind::input) {
-      const auto input =
-          std::find_if(inputs_.begin(), inputs_.end(), [&](const Value& known) { return known.name == root.name; });
-      address[id] = slot + input_offset(static_cast<int>(input - inputs_.begin()));
+      address = slots + layout.input_offset(root.name);
+      stride = layout.slot_bytes();
     } else if (entry.plan.offset[id] != MemoryPlan::kNone) {
-      address[id] = arena + entry.plan.offset[id];
+      address = arena + entry.plan.offset[id];
     }
+    for (std::size_t slot = 0; slot < address_.size(); ++slot) address_[slot][id] = address ? address + slot * stride : nullptr;
   }
-  return address;
 }
 
 }  // namespace epochbench

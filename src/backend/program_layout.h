@@ -1,13 +1,14 @@
-// Where the variables, inputs and intermediates of a program lie: offsets that do not depend on the device.
+// Where the variables, inputs and intermediates of a program lie: offsets that do not depend on the device, and addresses.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "epochbench/program.h"
+#include "epochbench/backend.h"
 
 namespace epochbench {
 
@@ -26,21 +27,42 @@ class ProgramLayout {
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
   const std::vector<Value>& inputs() const { return inputs_; }
-  std::size_t input_offset(int input) const { return input_offset_.at(static_cast<std::size_t>(input)); }
+  std::size_t input_offset(int input) const { return input_offset_.at(static_cast<std::size_t>(input)); }  // in a slot
+  std::size_t input_offset(std::string_view name) const;
 
   // Errors: std::invalid_argument for an unknown name, or elements that it does not have.
   const Variable& variable(std::string_view name) const;
   const Variable& whole_variable(std::string_view name, std::size_t elements) const;
   const Variable& variable_part(std::string_view name, std::int64_t first, std::size_t elements) const;
 
-  // The address of every value of an entry, null for those without memory.
-  std::vector<std::byte*> addresses(const EntryGraph& entry, std::byte* variables, std::byte* slot, std::byte* arena) const;
-
  private:
   std::map<std::string, Variable, std::less<>> variables_;
   std::vector<Value> inputs_;
   std::vector<std::size_t> input_offset_;
   std::size_t variable_bytes_ = 0, slot_bytes_ = 0, arena_bytes_ = 0, workspace_bytes_ = 0;
+};
+
+// Where an entry's values lie. Inputs move with the slot, so whoever uses an address looks it up when it runs.
+class ValueMemory {
+ public:
+  ValueMemory() = default;
+  // `slots`: kInputSlots batches, one after the other.
+  ValueMemory(const ProgramLayout& layout, const EntryGraph& entry, std::byte* variables, std::byte* slots, std::byte* arena);
+
+  template <typename T = float>
+  T* get(ValueId id) const {  // null: nobody reads this value, it has no memory
+    return get<T>(id, slot_);
+  }
+  template <typename T = float>
+  T* get(ValueId id, InputSlot slot) const {
+    return reinterpret_cast<T*>(address_[static_cast<std::size_t>(slot)][static_cast<std::size_t>(id)]);
+  }
+  InputSlot slot() const { return slot_; }
+  void select(InputSlot slot) { slot_ = slot; }
+
+ private:
+  std::array<std::vector<std::byte*>, kInputSlots> address_;  // by ValueId
+  InputSlot slot_ = 0;
 };
 
 }  // namespace epochbench
