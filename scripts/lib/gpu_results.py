@@ -9,8 +9,8 @@ import statistics
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 # Relative difference of losses to those of the CPU in fp32: of the first step, and of ten. In fp32 they differ by the order of
 # sums alone. Elsewhere the unit roundoff u of the operands counts: each logit is rounded to u of itself, and the first loss,
-# about ln(classes) whatever the weights, moves by less than u; ten steps add up some such moves, 4 u. PyTorch's autocast stays
-# below a quarter of either on small ResNets, LeNet-5 and BERT.
+# about ln(classes) whatever the weights, moves by less than u; ten steps add up some such moves, 4 u. PyTorch's autocast
+# on a CPU stayed within 0.04 u and 0.7 u on resnet18, resnet20 and bert-tiny; a loss that falls to thousandths leaves them.
 ROUNDOFF = {"tf32": 2.0 ** -11, "bf16": 2.0 ** -8, "fp16": 2.0 ** -11}
 BOUNDS = {"fp32": (1e-5, 1e-4), **{precision: (u, 4 * u) for precision, u in ROUNDOFF.items()}}
 PARITY_STEPS = 10
