@@ -166,10 +166,10 @@ __device__ float count_not_finite(const Part& part) {
 
 __global__ void set_kernel(std::int32_t* value, std::int32_t to) { *value = to; }
 
-// Blocks that meet one all write the same.
+// Several blocks may meet one.
 __global__ void all_finite_kernel(std::int32_t* finite, const OptimizerTensor* tensors, const Chunk* chunks) {
   const float count = block_sum<kThreads>(count_not_finite(part_of_block(tensors, chunks)));
-  if (threadIdx.x == 0 && count > 0) *finite = 0;
+  if (threadIdx.x == 0 && count > 0) atomicExch(finite, 0);
 }
 
 // The scale stays in [1, 2^24]: below 1 it would no longer lift gradients out of fp16's subnormal numbers, and 2^24 leaves the

@@ -72,6 +72,7 @@ std::uint64_t Multiprocessor::random_below(std::uint64_t n) {
 void Multiprocessor::run_threads(void* self) {
   auto& processor = *static_cast<Multiprocessor*>(self);
   for (;;) {
+    processor.begin_.acquire();
     processor.kernel_(processor.arguments_);
     processor.end_.release();
     processor.suspend(State::done);
@@ -81,33 +82,35 @@ void Multiprocessor::run_threads(void* self) {
 void Multiprocessor::suspend(State state) {
   Thread& thread = *current_;
   thread.state = state;
-  thread.fiber->suspend();
+  thread.runner->fiber.suspend();
 }
 
 void Multiprocessor::resume(Thread& thread) {
   if (thread.state == State::fresh) {
     if (idle_.empty()) {
-      fibers_.push_back(std::make_unique<Fiber>(run_threads, this));
-      idle_.push_back(fibers_.back().get());
+      runners_.push_back(std::make_unique<Runner>(this));
+      idle_.push_back(runners_.back().get());
     }
-    thread.fiber = idle_.back();
+    thread.runner = idle_.back();
     idle_.pop_back();
-    thread.races.begin();
   }
   current_ = &thread;
   threadIdx = thread.index;
-  thread.races.enter();
-  thread.fiber->resume();
-  thread.races.leave();
+  thread.runner->races.enter();
+  thread.runner->fiber.resume();
+  thread.runner->races.leave();
   if (thread.state == State::done) finish(thread);
 }
 
 void Multiprocessor::finish(Thread& thread) {
-  thread.races.end();
-  if (kReuseStacks)
-    idle_.push_back(thread.fiber);
+  // Two threads of a launch that run on one stack, or under one name, are ordered or race for no reason but that.
+  constexpr std::size_t kMostParked = 1024;  // half a megabyte each
+  if (!kFindsRaces)
+    idle_.push_back(thread.runner);
+  else if (parked_.size() < kMostParked)
+    parked_.push_back(thread.runner);
   else
-    std::erase_if(fibers_, [&](const auto& fiber) { return fiber.get() == thread.fiber; });
+    std::erase_if(runners_, [&](const auto& runner) { return runner.get() == thread.runner; });
   --live_;
   const int index = index_of(thread), first = index / kLanes * kLanes;
   Warp& warp = warps_[index / kLanes];
@@ -118,11 +121,9 @@ void Multiprocessor::finish(Thread& thread) {
                    describe_wait(threads_[first + lane]));
   if (live_ > 0 && at_barrier_ == live_) {
     RaceContext last;
-    last.begin();
     last.enter();
     release_barrier();
     last.leave();
-    last.end();
   }
 }
 
@@ -197,6 +198,7 @@ void Multiprocessor::run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, v
   dynamic_bytes_ = shared_bytes;
   begin_grid(grid, block);
   const std::int64_t blocks = std::int64_t{grid.x} * grid.y * grid.z;
+  begin_.release();
   // Every block once: one after the other, or by steps that have no divisor in common with their number.
   std::int64_t at = 0, step = 1;
   if (thread_order == ThreadOrder::reverse) {
@@ -212,6 +214,8 @@ void Multiprocessor::run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, v
     run_block();
   }
   end_.acquire();
+  idle_.insert(idle_.end(), parked_.begin(), parked_.end());
+  parked_.clear();
 }
 
 // ---- Barriers ----
@@ -270,15 +274,12 @@ void* Multiprocessor::shared(const void* key, std::size_t bytes) {
       shared_edge_.acquire();
       return array.memory + kBand;
     }
-  // In nobody's name, so that the birth of an array orders nothing but itself.
-  RaceContext maker;
-  maker.begin();
-  maker.enter();
+  // In the name of who launched the grid, so that the birth of an array orders nothing but itself.
+  current_->runner->races.leave();
   auto* const memory = static_cast<std::byte*>(::operator new(bytes + 2 * kBand));
   std::memset(memory, kPattern, bytes + 2 * kBand);
   shared_edge_.release();
-  maker.leave();
-  maker.end();
+  current_->runner->races.enter();
   shared_edge_.acquire();
   shared_.push_back({key, bytes, memory});
   return memory + kBand;
@@ -286,8 +287,7 @@ void* Multiprocessor::shared(const void* key, std::size_t bytes) {
 
 void Multiprocessor::end_shared_arrays() {
   if (shared_.empty()) return;
-  RaceContext ender;
-  ender.begin();
+  RaceContext ender;  // after all that the block did; the next block is not
   ender.enter();
   end_.acquire();
   for (const SharedArray& array : shared_) {
@@ -297,7 +297,6 @@ void Multiprocessor::end_shared_arrays() {
     ::operator delete(array.memory);
   }
   ender.leave();
-  ender.end();
   shared_.clear();
 }
 

@@ -32,6 +32,11 @@ class Multiprocessor {  // of one operating-system thread
   static constexpr int kLanes = 32;
 
   enum class State : std::uint8_t { fresh, ready, at_barrier, in_warp, done };
+  struct Runner {  // what a thread runs on, and under which name it accesses memory
+    explicit Runner(Multiprocessor* own) : fiber(run_threads, own) {}
+    Fiber fiber;
+    RaceContext races;
+  };
   struct Thread {
     State state = State::fresh;
     WarpOp op{};  // and what follows: of the warp operation that it waits in
@@ -40,8 +45,7 @@ class Multiprocessor {  // of one operating-system thread
     std::uint64_t deposit = 0, result = 0;
     Place place{};  // where it waits
     uint3 index{};
-    Fiber* fiber = nullptr;
-    RaceContext races;
+    Runner* runner = nullptr;
   };
   struct Warp {
     unsigned waiting = 0, done = 0;  // lanes; those that the block does not have are done from the start
@@ -90,9 +94,9 @@ class Multiprocessor {  // of one operating-system thread
 
   void (*kernel_)(const void*) = nullptr;
   const void* arguments_ = nullptr;
-  Edge end_;
-  std::vector<std::unique_ptr<Fiber>> fibers_;
-  std::vector<Fiber*> idle_;
+  Edge begin_, end_;  // of a launch
+  std::vector<std::unique_ptr<Runner>> runners_;
+  std::vector<Runner*> idle_, parked_;
   std::uint64_t random_ = 0;
 };
 

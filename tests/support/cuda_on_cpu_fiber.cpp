@@ -18,7 +18,13 @@ namespace epochbench::test {
 
 namespace {
 
-constexpr std::size_t kStackBytes = 256 << 10;  // a kernel needs little; a sanitizer's report, which is printed on it, more
+// A kernel needs little; a sanitizer's report, which is printed on it, more. ThreadSanitizer clears its notes of every new
+// stack.
+#if defined(EPOCHBENCH_TSAN)
+constexpr std::size_t kStackBytes = 64 << 10;
+#else
+constexpr std::size_t kStackBytes = 256 << 10;
+#endif
 
 std::size_t guard_bytes() {
   static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

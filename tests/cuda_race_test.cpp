@@ -1,0 +1,211 @@
+// Races in our CUDA kernels, between the threads of a block and between blocks: ThreadSanitizer takes every thread of a grid
+// for a thread, and what a GPU does not order for unordered. A few blocks each, as a thread costs it half a millisecond.
+// Numbers are not looked at: the other tests do that, and nothing here can fail without the sanitizer.
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_on_cpu.h"
+
+namespace epochbench {
+namespace {
+
+using test::DeviceBuffer;
+using test::kNoStream;
+using test::on_device;
+using test::random_device_floats;
+using test::random_tensor;
+using test::scratch;
+using test::Tensor;
+
+class CudaRaces : public testing::Test {
+ protected:
+  void SetUp() override {
+#if !defined(EPOCHBENCH_TSAN)
+    GTEST_SKIP() << "only ThreadSanitizer finds races";
+#endif
+  }
+};
+using CudaRacesDeathTest = CudaRaces;
+
+// ---- What is a race, and what is none ----
+
+void exchange(int* values, bool sync_warp) {
+  values[threadIdx.x] = static_cast<int>(threadIdx.x);
+  if (sync_warp)
+    __syncwarp();
+  else
+    __shfl_sync(0xffffffffu, 1, 0);
+  values[32 + threadIdx.x] = values[31 - threadIdx.x];
+}
+void exchange_by_barrier(int* values, bool barrier) {
+  values[threadIdx.x] = 1;
+  if (barrier) __syncthreads();
+  values[64 + threadIdx.x] = values[63 - threadIdx.x];
+}
+void write_one_place(int* values, bool atomic) {
+  if (threadIdx.x != 0) return;
+  if (atomic)
+    atomicAdd(values, 1);
+  else
+    values[0] = 1;
+}
+void mix_atomic_and_plain(int* values, bool) {
+  if (threadIdx.x == 0)
+    atomicAdd(values, 1);
+  else if (threadIdx.x == 1)
+    values[0] = 5;
+}
+
+void race(void (*kernel)(int*, bool), dim3 grid, dim3 block, bool ordered) {
+  int values[128] = {};
+  cuda::launch(kernel, grid, block, 0, kNoStream, values, ordered);
+  std::fputs("end\n", stderr);
+  std::_Exit(0);
+}
+bool any_end(int) { return true; }
+
+TEST_F(CudaRacesDeathTest, BarriersAndSyncwarpOrderMemory) {
+  EXPECT_EXIT(race(exchange_by_barrier, dim3(1), dim3(64), true), testing::ExitedWithCode(0), "^end\n$");
+  EXPECT_EXIT(race(exchange_by_barrier, dim3(1), dim3(64), false), any_end, "data race");
+  EXPECT_EXIT(race(exchange, dim3(1), dim3(32), true), testing::ExitedWithCode(0), "^end\n$");
+}
+
+TEST_F(CudaRacesDeathTest, ShufflesOrderNoMemory) {
+  EXPECT_EXIT(race(exchange, dim3(1), dim3(32), false), any_end, "data race");
+}
+
+TEST_F(CudaRacesDeathTest, BlocksAreUnordered) {
+  EXPECT_EXIT(race(write_one_place, dim3(2), dim3(2), false), any_end, "data race");
+  EXPECT_EXIT(race(write_one_place, dim3(2), dim3(2), true), testing::ExitedWithCode(0), "^end\n$");
+}
+
+TEST_F(CudaRacesDeathTest, AtomicsOrderOnlyThemselves) {
+  EXPECT_EXIT(race(mix_atomic_and_plain, dim3(1), dim3(2), false), any_end, "data race");
+}
+
+TEST_F(CudaRaces, LaunchesAreOrdered) {
+  int value = 0;
+  for (int i = 0; i < 3; ++i) cuda::launch(write_one_place, dim3(1), dim3(2), 0, kNoStream, &value, false);
+  EXPECT_EQ(value, 1);
+}
+
+// ---- Our kernels ----
+
+TEST_F(CudaRaces, ElementWise) {
+  constexpr std::int64_t kCount = 4100;  // two blocks
+  const Tensor x = random_tensor(kCount, Element::bf16, 1);
+  Tensor y(kCount, Element::bf16);
+  cuda::gelu(y.data(), x.data(), kCount, Element::bf16, kNoStream);
+  const Tensor bias = random_tensor(41, Element::bf16, 2);
+  cuda::bias_add(y.data(), x.data(), bias.data(), 100, 41, Element::bf16, kNoStream);
+}
+
+TEST_F(CudaRaces, BiasAddGrad) {
+  const Tensor dy = random_tensor(90 * 36, Element::f32, 1);
+  Tensor dbias(36, Element::f32);
+  DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(90, 36));
+  cuda::bias_add_grad(dbias.data(), dy.data(), 90, 36, Element::f32, workspace.data(), kNoStream);
+}
+
+TEST_F(CudaRaces, BatchNorm) {
+  for (std::int64_t channels : {8, 17}) {
+    constexpr std::int64_t kRows = 70;
+    const std::int64_t n = kRows * channels;
+    const Tensor x = random_tensor(n, Element::bf16, 1), shortcut = random_tensor(n, Element::bf16, 2),
+                 dy = random_tensor(n, Element::bf16, 3);
+    Tensor y(n, Element::bf16), dx(n, Element::bf16), dz(n, Element::bf16);
+    const DeviceBuffer<float> scale = random_device_floats(channels, 4), bias = random_device_floats(channels, 5);
+    DeviceBuffer<float> mean(channels), inv_std(channels),
+        running_mean = random_device_floats(channels, 6), running_variance = random_device_floats(channels, 7, 1, 2),
+        dscale(channels), dbias(channels), workspace = scratch(cuda::reduction_workspace_bytes(kRows, channels));
+    DeviceBuffer<std::uint32_t> mask(static_cast<std::int64_t>(cuda::mask_bytes(n) / 4));
+    cuda::batch_norm(y.data(), mask.data(), mean.data(), inv_std.data(), running_mean.data(), running_variance.data(), x.data(),
+                     scale.data(), bias.data(), shortcut.data(), kRows, channels, 1e-5, 0.1, true, Element::bf16,
+                     workspace.data(), kNoStream);
+    cuda::batch_norm_grad(dx.data(), dscale.data(), dbias.data(), dz.data(), dy.data(), nullptr, mask.data(), nullptr, x.data(),
+                          scale.data(), mean.data(), inv_std.data(), kRows, channels, Element::bf16, workspace.data(),
+                          kNoStream);
+  }
+}
+
+// Rows for a warp each, and one for a block.
+TEST_F(CudaRaces, LayerNorm) {
+  for (const auto& [rows, channels] : {std::pair<std::int64_t, std::int64_t>{9, 40}, {1, 1028}}) {
+    const Tensor x = random_tensor(rows * channels, Element::f32, 1), dy = random_tensor(rows * channels, Element::f32, 2);
+    Tensor y(rows * channels, Element::f32), dx(rows * channels, Element::f32);
+    const DeviceBuffer<float> scale = random_device_floats(channels, 3), bias = random_device_floats(channels, 4);
+    DeviceBuffer<float> mean(rows), inv_std(rows), dscale(channels), dbias(channels),
+        workspace = scratch(cuda::reduction_workspace_bytes(rows, channels));
+    cuda::layer_norm(y.data(), mean.data(), inv_std.data(), x.data(), scale.data(), bias.data(), rows, channels, 1e-5,
+                     Element::f32, kNoStream);
+    cuda::layer_norm_grad(dx.data(), dscale.data(), dbias.data(), dy.data(), x.data(), scale.data(), mean.data(),
+                          inv_std.data(), rows, channels, Element::f32, workspace.data(), kNoStream);
+  }
+}
+
+TEST_F(CudaRaces, CrossEntropy) {
+  for (std::int64_t classes : {10, 600}) {
+    const Tensor logits = random_tensor(3 * classes, Element::f32, 1);
+    Tensor dlogits(3 * classes, Element::f32);
+    const std::int32_t values[] = {1, -1, 9};
+    const DeviceBuffer<std::int32_t> labels = on_device<std::int32_t>(values);
+    DeviceBuffer<float> loss(1), count(1), log_sum_exp(3), workspace = scratch(cuda::cross_entropy_workspace_bytes(3));
+    cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), 3, classes, true, Element::f32,
+                        workspace.data(), kNoStream);
+    cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, 3, classes, true,
+                             Element::f32, workspace.data(), kNoStream);
+    cuda::count_correct(count.data(), logits.data(), labels.data(), 3, classes, Element::f32, workspace.data(), kNoStream);
+  }
+}
+
+TEST_F(CudaRaces, Embedding) {
+  const std::int32_t values[] = {3, 0, 3, 3, 1};
+  const DeviceBuffer<std::int32_t> ids = on_device<std::int32_t>(values);
+  const Tensor dy = random_tensor(5 * 72, Element::f32, 1);
+  DeviceBuffer<float> dtable(4 * 72), workspace = scratch(cuda::reduction_workspace_bytes(5, 2 * 72));
+  cuda::embedding_grad(dtable.data(), dy.data(), ids.data(), nullptr, Element::f32, 5, 4, 72, Element::f32, kNoStream);
+  cuda::add_rows_grad(dtable.data(), dy.data(), 4, 72, 2, 4, Element::f32, workspace.data(), kNoStream);
+}
+
+TEST_F(CudaRaces, Pool) {
+  const PoolShape shape{.batch = 1,
+                        .height = 5,
+                        .width = 5,
+                        .channels = 20,
+                        .out_height = 3,
+                        .out_width = 3,
+                        .window = 3,
+                        .stride = 2,
+                        .padding = 1};
+  const Tensor x = random_tensor(500, Element::f32, 1), dy = random_tensor(180, Element::f32, 2);
+  Tensor y(180, Element::f32), dx(500, Element::f32), mean(20, Element::f32);
+  DeviceBuffer<std::uint8_t> index(180);
+  cuda::max_pool(y.data(), index.data(), x.data(), shape, Element::f32, kNoStream);
+  cuda::max_pool_grad(dx.data(), dy.data(), index.data(), shape, Element::f32, kNoStream);
+  cuda::global_average_pool(mean.data(), x.data(), 1, 25, 20, Element::f32, kNoStream);
+}
+
+// Two tensors, one of which has gradients that are not finite in more than one place.
+TEST_F(CudaRaces, Optimizer) {
+  DeviceBuffer<float> weight = random_device_floats(200, 1), state1 = random_device_floats(200, 2, 0, 1),
+                      state2 = random_device_floats(200, 3, 0, 1), gradient = random_device_floats(200, 4);
+  for (std::int64_t i : {0, 50, 150}) gradient[i] = INFINITY;
+  std::vector<cuda::OptimizerTensor> tensors;
+  for (std::int64_t first : {0, 100})
+    tensors.push_back({weight.data() + first, state1.data() + first, state2.data() + first, gradient.data() + first, 100,
+                       Element::f32, 0.01});
+  const std::vector<cuda::Chunk> chunks = {{0, 0}, {1, 0}};
+  const auto tensors_there = on_device<cuda::OptimizerTensor>(tensors);
+  const auto chunks_there = on_device<cuda::Chunk>(chunks);
+  const DeviceBuffer<float> rate = random_device_floats(1, 5, 0.1, 0.2);
+  DeviceBuffer<std::int32_t> step(1), finite(1);
+  step[0] = 3;
+  cuda::all_finite(finite.data(), tensors_there.data(), chunks_there.data(), 2, kNoStream);
+  cuda::adamw(tensors_there.data(), chunks_there.data(), 2, rate.data(), step.data(), {0.9, 0.999, 1e-8}, {}, kNoStream);
+}
+
+}  // namespace
+}  // namespace epochbench
