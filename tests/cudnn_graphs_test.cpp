@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/cuda/specs.h"
 #include "src/backend/kernel_shapes.h"
 #include "src/workload/workload.h"
 #include "support/described_h200.h"

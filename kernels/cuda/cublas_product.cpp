@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "kernels/cuda/library_error.h"
+#include "kernels/cuda/specs.h"
 #include "kernels/cuda/tuning.h"
 
 namespace epochbench::cuda {
@@ -27,20 +28,6 @@ cudaDataType_t type_of(Element element) {
   }
   return CUDA_R_32F;
 }
-
-const char* name(Element element) {
-  switch (element) {
-    case Element::f32:
-      return "fp32";
-    case Element::bf16:
-      return "bf16";
-    case Element::f16:
-      return "fp16";
-  }
-  return "";
-}
-
-std::size_t bytes_of(Element element) { return element == Element::f32 ? 4 : 2; }
 
 std::uint32_t alignment(const void* address) {
   const auto bits = reinterpret_cast<std::uintptr_t>(address) | kLargestAlignment;
@@ -183,11 +170,6 @@ std::string words(const cublasLtMatmulAlgo_t& algorithm) {
   return text + " algorithm " + std::to_string(configuration<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_ID));
 }
 
-std::string matrix(std::int64_t rows, std::int64_t columns, bool transposed) {
-  return "[" + std::to_string(transposed ? columns : rows) + "," + std::to_string(transposed ? rows : columns) + "]" +
-         (transposed ? "^T" : "");
-}
-
 void check_spec(const ProductSpec& spec) {
   if (spec.bias && spec.bias_gradient) throw Error(describe(spec) + ": a bias and a bias gradient at once");
   if (spec.bias_gradient && (spec.relu || spec.batch != 1))
@@ -197,20 +179,6 @@ void check_spec(const ProductSpec& spec) {
 }
 
 }  // namespace
-
-std::string describe(const ProductSpec& spec) {
-  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
-  std::string text = "product " + matrix(m, k, transpose_a) + " " + matrix(k, n, transpose_b) + " of " + name(spec.element);
-  if (spec.element == Element::f32) text += spec.math == Math::tf32 ? " as tf32" : " strictly";
-  if (spec.out != spec.element) text += std::string(" to ") + name(spec.out);
-  if (spec.batch > 1) text += ", batch " + std::to_string(spec.batch);
-  if (spec.alpha != 1) text += ", scaled";
-  if (spec.accumulate) text += ", accumulated";
-  if (spec.bias) text += ", bias";
-  if (spec.relu) text += ", relu";
-  if (spec.bias_gradient) text += ", bias gradient";
-  return text;
-}
 
 struct CublasChoice {
   cublasLtMatmulAlgo_t algorithm;

@@ -11,9 +11,6 @@ struct cublasLtContext;
 
 namespace epochbench::cuda {
 
-// "product c [256,1000] bf16 = a [256,2048] b [1000,2048]^T bf16 with bias and relu"
-std::string describe(const ProductSpec& spec);
-
 struct CublasChoice;  // an algorithm and its name
 
 class CublasProducts {

@@ -4,16 +4,16 @@
 // The library may run a 16-bit or tf32 convolution by an engine whose sums depend on the order of its atomics.
 #include "kernels/cuda/cudnn_graphs.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
-#include <string_view>
+#include <set>
 #include <vector>
 
 #include <cudnn_frontend.h>
 
 #include "kernels/cuda/library_error.h"
+#include "kernels/cuda/specs.h"
 #include "kernels/cuda/tuning.h"
 
 namespace epochbench::cuda {
@@ -30,18 +30,6 @@ enum : std::int64_t { kOut = 1, kA, kB, kBias };
 // Of attention; forward and backward are graphs of their own.
 enum : std::int64_t { kY = 1, kLogSumExp, kQ, kK, kV, kSeed, kOffset, kDy, kDq, kDk, kDv };
 
-const char* name(Element element) {
-  switch (element) {
-    case Element::f32:
-      return "fp32";
-    case Element::bf16:
-      return "bf16";
-    case Element::f16:
-      return "fp16";
-  }
-  return "";
-}
-
 fe::DataType_t type_of(Element element) {
   switch (element) {
     case Element::f32:
@@ -52,24 +40,6 @@ fe::DataType_t type_of(Element element) {
       return fe::DataType_t::HALF;
   }
   return fe::DataType_t::NOT_SET;
-}
-
-std::size_t bytes_of(Element element) { return element == Element::f32 ? 4 : 2; }
-
-// The library's words, which may be pages: the reasons that it gives, each once, on one line.
-std::string in_short(const std::string& message) {
-  constexpr std::string_view kReason = "Reason: ";
-  constexpr std::size_t kLongest = 300;
-  std::string text;
-  for (std::size_t at = message.find(kReason); at != std::string::npos; at = message.find(kReason, at)) {
-    at += kReason.size();
-    // What the engine itself found; the lines below it tell who asked.
-    const std::string reason = message.substr(at, message.find('\n', at) - at);
-    if (text.find(reason) == std::string::npos) text += (text.empty() ? "" : "; ") + reason;
-    at = std::min(message.find("\n\n", at), message.size());
-  }
-  if (text.empty()) text = message.substr(0, message.find('\n'));
-  return text.size() > kLongest ? text.substr(0, kLongest) + " ..." : text;
 }
 
 void check(fe::error_t status, const std::string& what) {
@@ -91,11 +61,23 @@ class Graph : public fe::graph::Graph {
 
   // shape and strides in the library's order: n, c, h, w.
   Tensor input(const char* name, std::int64_t number, const Shape& shape, const Shape& strides) {
+    numbers_.insert(number);
     return tensor(fe::graph::Tensor_attributes().set_name(name).set_uid(number).set_dim(shape).set_stride(strides));
   }
-  static void output(const Tensor& tensor, std::int64_t number, const Shape& shape, const Shape& strides) {
+  void output(const Tensor& tensor, std::int64_t number, const Shape& shape, const Shape& strides) {
+    numbers_.insert(number);
     tensor->set_output(true).set_uid(number).set_dim(shape).set_stride(strides);
   }
+
+  // That a plan is handed the tensors of input() and output(), in the order of their numbers, and no others.
+  void check_tensors() {
+    check(prepare_variant_pack_template(), "the graph's tensors");
+    if (get_variant_pack_uids_sorted() != std::vector<std::int64_t>(numbers_.begin(), numbers_.end()))
+      throw Error("cuDNN asks for other tensors than the graph has");
+  }
+
+ private:
+  std::set<std::int64_t> numbers_;
 };
 
 // A tensor that lies channels last; of weights: [out_channels, height, width, channels].
@@ -122,16 +104,16 @@ std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, const Desc
             out, graph->input("bias", kBias, {1, s.out_channels, 1, 1}, {s.out_channels, 1, s.out_channels, s.out_channels}),
             fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
       if (spec.relu) out = graph->pointwise(out, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
-      Graph::output(out, kOut, y, y_strides);
+      graph->output(out, kOut, y, y_strides);
       break;
     }
     case ConvolutionPass::grad_input:
-      Graph::output(graph->conv_dgrad(graph->input("dy", kA, y, y_strides), graph->input("weight", kB, weight, weight_strides),
+      graph->output(graph->conv_dgrad(graph->input("dy", kA, y, y_strides), graph->input("weight", kB, weight, weight_strides),
                                       set(fe::graph::Conv_dgrad_attributes())),
                     kOut, x, x_strides);
       break;
     case ConvolutionPass::grad_weight:
-      Graph::output(graph->conv_wgrad(graph->input("dy", kA, y, y_strides), graph->input("x", kB, x, x_strides),
+      graph->output(graph->conv_wgrad(graph->input("dy", kA, y, y_strides), graph->input("x", kB, x, x_strides),
                                       set(fe::graph::Conv_wgrad_attributes())),
                     kOut, weight, weight_strides);
       break;
@@ -164,8 +146,8 @@ std::shared_ptr<Graph> attention_graph(const AttentionSpec& spec, const Describe
                            number_input(*graph, "offset", kOffset));
   const auto [y, log_sum_exp] = graph->sdpa(graph->input("q", kQ, shape, strides), graph->input("k", kK, shape, strides),
                                             graph->input("v", kV, shape, strides), attributes);
-  Graph::output(y, kY, shape, strides);
-  Graph::output(log_sum_exp, kLogSumExp, row_shape(s), row_strides(s));
+  graph->output(y, kY, shape, strides);
+  graph->output(log_sum_exp, kLogSumExp, row_shape(s), row_strides(s));
   log_sum_exp->set_data_type(fe::DataType_t::FLOAT);
   check(graph->validate(), describe(spec) + ", forward");
   return graph;
@@ -184,9 +166,9 @@ std::shared_ptr<Graph> attention_gradient_graph(const AttentionSpec& spec, const
   const auto [dq, dk, dv] = graph->sdpa_backward(graph->input("q", kQ, shape, strides), graph->input("k", kK, shape, strides),
                                                  graph->input("v", kV, shape, strides), graph->input("y", kY, shape, strides),
                                                  graph->input("dy", kDy, shape, strides), log_sum_exp, attributes);
-  Graph::output(dq, kDq, shape, strides);
-  Graph::output(dk, kDk, shape, strides);
-  Graph::output(dv, kDv, shape, strides);
+  graph->output(dq, kDq, shape, strides);
+  graph->output(dk, kDk, shape, strides);
+  graph->output(dv, kDv, shape, strides);
   check(graph->validate(), describe(spec) + ", backward");
   return graph;
 }
@@ -196,6 +178,7 @@ bool strict(const ConvolutionSpec& spec) { return spec.element == Element::f32 &
 // Engines of both heuristics for the handle's device or the graph's, without those that break the precision's promise.
 void find_engines(Graph& graph, cudnnHandle_t handle, bool strict) {
   check(graph.build_operation_graph(handle), "cuDNN does not take the graph");
+  graph.check_tensors();
   check(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "cuDNN has no engine");
   graph.deselect_workspace_greater_than(static_cast<std::int64_t>(kConvolutionWorkspaceBytes));
   graph.deselect_numeric_notes({fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION});
@@ -346,27 +329,6 @@ class PlannedAttention : public Attention {
 };
 
 }  // namespace
-
-std::string describe(const ConvolutionSpec& spec) {
-  const Conv2dShape& s = spec.shape;
-  auto extents = [](std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
-    return "[" + std::to_string(a) + "," + std::to_string(b) + "," + std::to_string(c) + "," + std::to_string(d) + "]";
-  };
-  constexpr const char* kPasses[] = {"forward", "grad_input", "grad_weight"};
-  return std::string("conv2d ") + kPasses[static_cast<int>(spec.pass)] + " x " +
-         extents(s.batch, s.height, s.width, s.channels) + " weight " +
-         extents(s.out_channels, s.kernel_height, s.kernel_width, s.channels) + " stride " + std::to_string(s.stride) +
-         " padding " + std::to_string(s.padding) + " " +
-         (spec.element == Element::f32 && spec.math == Math::tf32 ? "tf32" : name(spec.element)) + (spec.bias ? " bias" : "") +
-         (spec.relu ? " relu" : "");
-}
-
-std::string describe(const AttentionSpec& spec) {
-  const AttentionShape& s = spec.shape;
-  return "attention batch " + std::to_string(s.batch) + " sequence " + std::to_string(s.sequence) + " heads " +
-         std::to_string(s.heads) + " width " + std::to_string(s.width) + " " + name(spec.element) +
-         (spec.dropout > 0 ? " dropout " + std::to_string(spec.dropout) : "");
-}
 
 void validate(const ConvolutionSpec& spec, const DescribedDevice& device) { convolution_graph(spec, &device); }
 void validate(const AttentionSpec& spec, const DescribedDevice& device) {

@@ -11,10 +11,6 @@
 
 namespace epochbench::cuda {
 
-// "conv2d forward x [256,56,56,64] weight [64,3,3,64] stride 1 padding 1 bf16 bias relu"
-std::string describe(const ConvolutionSpec& spec);
-std::string describe(const AttentionSpec& spec);
-
 // A device as cuDNN writes it down (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): enough to plan for one that is not here.
 struct DescribedDevice {
   int compute_capability = 0;  // 90

@@ -12,4 +12,7 @@ namespace epochbench::cuda {
 void check(cublasStatus_t status, const char* what);
 void check(cudnnStatus_t status, const char* what);
 
+// cuDNN's words about a graph may be pages: the reason that each engine gives, each once, on one line.
+std::string in_short(const std::string& message);
+
 }  // namespace epochbench::cuda

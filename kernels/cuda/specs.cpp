@@ -1,0 +1,60 @@
+#include "kernels/cuda/specs.h"
+
+namespace epochbench::cuda {
+namespace {
+
+std::string matrix(std::int64_t rows, std::int64_t columns, bool transposed) {
+  return "[" + std::to_string(transposed ? columns : rows) + "," + std::to_string(transposed ? rows : columns) + "]" +
+         (transposed ? "^T" : "");
+}
+
+}  // namespace
+
+const char* name(Element element) {
+  switch (element) {
+    case Element::f32:
+      return "fp32";
+    case Element::bf16:
+      return "bf16";
+    case Element::f16:
+      return "fp16";
+  }
+  return "";
+}
+
+std::string describe(const ProductSpec& spec) {
+  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  std::string text = "product " + matrix(m, k, transpose_a) + " " + matrix(k, n, transpose_b) + " of " + name(spec.element);
+  if (spec.element == Element::f32) text += spec.math == Math::tf32 ? " as tf32" : " strictly";
+  if (spec.out != spec.element) text += std::string(" to ") + name(spec.out);
+  if (spec.batch > 1) text += ", batch " + std::to_string(spec.batch);
+  if (spec.alpha != 1) text += ", scaled";
+  if (spec.accumulate) text += ", accumulated";
+  if (spec.bias) text += ", bias";
+  if (spec.relu) text += ", relu";
+  if (spec.bias_gradient) text += ", bias gradient";
+  return text;
+}
+
+std::string describe(const ConvolutionSpec& spec) {
+  const Conv2dShape& s = spec.shape;
+  auto extents = [](std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+    return "[" + std::to_string(a) + "," + std::to_string(b) + "," + std::to_string(c) + "," + std::to_string(d) + "]";
+  };
+  constexpr const char* kPasses[] = {"forward", "grad_input", "grad_weight"};
+  return std::string("conv2d ") + kPasses[static_cast<int>(spec.pass)] + " x " +
+         extents(s.batch, s.height, s.width, s.channels) + " weight " +
+         extents(s.out_channels, s.kernel_height, s.kernel_width, s.channels) + " stride " + std::to_string(s.stride) +
+         " padding " + std::to_string(s.padding) + " " +
+         (spec.element == Element::f32 && spec.math == Math::tf32 ? "tf32" : name(spec.element)) + (spec.bias ? " bias" : "") +
+         (spec.relu ? " relu" : "");
+}
+
+std::string describe(const AttentionSpec& spec) {
+  const AttentionShape& s = spec.shape;
+  return "attention batch " + std::to_string(s.batch) + " sequence " + std::to_string(s.sequence) + " heads " +
+         std::to_string(s.heads) + " width " + std::to_string(s.width) + " " + name(spec.element) +
+         (spec.dropout > 0 ? " dropout " + std::to_string(spec.dropout) : "");
+}
+
+}  // namespace epochbench::cuda
