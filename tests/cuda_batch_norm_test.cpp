@@ -27,9 +27,9 @@ struct Matrix {
   std::int64_t rows, channels;
   std::int64_t elements() const { return rows * channels; }
 };
-// One element a thread: 1, 3, 17, 513, for 16 bits also 100 and 300. Part of a tile: 24, 100. Several tiles: 300, 1024.
-constexpr Matrix kMatrices[] = {{1, 1},   {1, 16},   {2, 3},   {3, 17},  {257, 1},  {70, 6},   {17, 64},
-                                {70, 64}, {301, 24}, {9, 100}, {5, 300}, {35, 513}, {3, 1024}, {101, 256}};
+// One element a thread: 1, 3, 6, 17, 130, for 16 bits also 100 and 300. Part of a tile: 24, 100. Several tiles: 130, 136, 300.
+constexpr Matrix kMatrices[] = {{1, 1},   {1, 16},   {2, 3},   {3, 17},  {130, 1},  {70, 6},  {17, 64},
+                                {70, 64}, {150, 24}, {9, 100}, {5, 300}, {35, 130}, {90, 136}};
 
 std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
 

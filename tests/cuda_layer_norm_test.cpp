@@ -30,7 +30,7 @@ struct Matrix {
 // 100 and 1028 for 16 bits).
 constexpr Matrix kMatrices[] = {{5, 8},    {3, 64},   {9, 256},  {2, 264},  {7, 512},  {6, 768}, {4, 776},
                                 {3, 1024}, {3, 1032}, {2, 2048}, {9, 100},  {2, 1028}, {1, 2},   {1, 17},
-                                {301, 3},  {37, 33},  {5, 513},  {2, 2049}, {450, 24}};
+                                {40, 3},   {37, 33},  {5, 513},  {2, 2049}, {60, 24}};
 
 std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
 
