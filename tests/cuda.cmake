@@ -47,10 +47,18 @@ target_link_libraries(epochbench_kernels_cuda_on_cpu PUBLIC epochbench_cuda_on_c
 add_library(epochbench_cuda_kernel_sweep STATIC support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_cpu.cpp)
 target_link_libraries(epochbench_cuda_kernel_sweep PUBLIC epochbench_options GTest::gtest)
 
-# epochbench_cuda_kernel_test(NAME): tests/NAME.cpp over the kernels on the CPU and the reference.
+# epochbench_cuda_kernel_test(NAME): tests/NAME.cpp over the kernels on the CPU and the reference; where CUDA is built, also
+# NAME_gpu over those of the GPU.
 function(epochbench_cuda_kernel_test name)
   epochbench_test(${name} LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
                   epochbench_kernels_reference)
+  if(EPOCHBENCH_HAS_CUDA)
+    add_executable(${name}_gpu ${name}.cpp support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_gpu.cpp)
+    target_link_libraries(${name}_gpu PRIVATE epochbench_options epochbench_kernels_cuda epochbench_kernels_reference
+                          epochbench_test_support CUDA::cudart_static GTest::gmock_main)
+    gtest_discover_tests(${name}_gpu TEST_PREFIX gpu. PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "no GPU: "
+                         DISCOVERY_TIMEOUT 60)
+  endif()
 endfunction()
 
 epochbench_test(cuda_on_cpu_test LABEL unit LIBRARIES epochbench_cuda_kernel_sweep epochbench_cuda_on_cpu)

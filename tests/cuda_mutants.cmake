@@ -24,7 +24,8 @@ function(epochbench_cuda_mutant name file nth find replace)
   target_sources(cuda_mutants_test PRIVATE $<TARGET_OBJECTS:epochbench_cuda_mutant_${name}>)
 endfunction()
 
-epochbench_cuda_kernel_test(cuda_mutants_test)
+epochbench_test(cuda_mutants_test LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
+                epochbench_kernels_reference)
 if(EPOCHBENCH_SANITIZE MATCHES undefined)
   target_compile_definitions(cuda_mutants_test PRIVATE EPOCHBENCH_UBSAN=1)
 endif()
