@@ -52,6 +52,7 @@ target_link_libraries(epochbench_cuda_kernel_sweep PUBLIC epochbench_options GTe
 function(epochbench_cuda_kernel_test name)
   epochbench_test(${name} LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
                   epochbench_kernels_reference)
+  target_sources(${name} PRIVATE support/cuda_device_pointers.cpp)
   if(EPOCHBENCH_HAS_CUDA)
     add_executable(${name}_gpu ${name}.cpp support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_gpu.cpp)
     target_link_libraries(${name}_gpu PRIVATE epochbench_options epochbench_kernels_cuda epochbench_kernels_reference

@@ -104,6 +104,20 @@ TEST(CudaOnCpu, AHookGetsLaunchesWithTheirArguments) {
   }
 }
 
+TEST(CudaOnCpu, ACheckGetsThePointersOfALaunch) {
+  static std::vector<const void*> seen;
+  seen.clear();
+  const test::PointerCheck before = test::set_pointer_check([](const void* pointer) { seen.push_back(pointer); });
+  test::DeviceBuffer<int> there(3);
+  int here = 0;
+  launch(write_value, dim3(1), dim3(1), 0, kNoStream, there.data() + 2, 4);
+  launch(write_value, dim3(1), dim3(1), 0, kNoStream, &here, 4);
+  test::set_pointer_check(before);
+  EXPECT_EQ(seen, (std::vector<const void*>{there.data() + 2, &here}));
+  EXPECT_TRUE(test::DeviceMemory::holds(seen[0]));
+  EXPECT_FALSE(test::DeviceMemory::holds(seen[1]));
+}
+
 // ---- Barriers and shared memory ----
 
 void reverse_block(int* values) {

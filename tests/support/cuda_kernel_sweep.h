@@ -19,6 +19,7 @@ namespace epochbench::test {
 struct DeviceMemory {  // which the host can also read and write once a kernel has ended; all launches wait for it
   static void* allocate(std::size_t bytes);
   static void free(void* memory) noexcept;
+  static bool holds(const void* address);  // on the CPU alone
 };
 template <typename T>
 using DeviceBuffer = GuardedBuffer<T, DeviceMemory>;

@@ -19,4 +19,8 @@ void set_thread_order(ThreadOrder order, std::uint64_t seed = 1);  // of the ker
 using LaunchHook = std::function<void(cuda::Stream, std::function<void()>)>;
 LaunchHook set_launch_hook(LaunchHook hook);
 
+// Gets every pointer, but null, that a launch passes to a kernel; structs are not looked into. Returns the check before.
+using PointerCheck = void (*)(const void*);
+PointerCheck set_pointer_check(PointerCheck check);
+
 }  // namespace epochbench::test

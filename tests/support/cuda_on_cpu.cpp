@@ -12,12 +12,19 @@ namespace {
 constexpr std::size_t kMaxSharedBytes = 48 << 10;  // of a block; more, a kernel would have to ask for
 
 LaunchHook launch_hook;
+PointerCheck pointer_check = nullptr;
 
 std::string describe(dim3 size) { return std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z); }
 
 }  // namespace
 
 LaunchHook set_launch_hook(LaunchHook hook) { return std::exchange(launch_hook, std::move(hook)); }
+
+PointerCheck set_pointer_check(PointerCheck check) { return std::exchange(pointer_check, check); }
+
+void check_pointer(const void* pointer) {
+  if (pointer_check != nullptr && pointer != nullptr) pointer_check(pointer);
+}
 
 void check_launch(dim3 grid, dim3 block, std::size_t shared_bytes) {
   const auto refuse = [&](const char* why) {

@@ -63,6 +63,11 @@ void* dynamic_shared_array();
 
 // Errors: cuda::Error where a GPU would refuse the launch.
 void check_launch(dim3 grid, dim3 block, std::size_t shared_bytes);
+void check_pointer(const void* pointer);
+template <typename T>
+void check_argument(const T& argument) {
+  if constexpr (std::is_pointer_v<T>) check_pointer(argument);
+}
 void enqueue(cuda::Stream stream, std::function<void()> work);
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(const void*), const void* arguments);
 
@@ -100,6 +105,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   test::check_launch(grid, block, shared_bytes);
   using Call = std::pair<void (*)(Parameters...), std::tuple<std::remove_cv_t<Parameters>...>>;
   const Call call{kernel, {static_cast<Parameters>(arguments)...}};
+  std::apply([](const auto&... made) { (test::check_argument(made), ...); }, call.second);
   test::enqueue(stream, [=] {
     const auto thread = [](const void* address) {
       const Call& made = *static_cast<const Call*>(address);
