@@ -15,7 +15,7 @@ namespace epochbench::cuda {
 namespace {
 
 constexpr int kCandidates = 16;
-constexpr std::uint64_t kLargestAlignment = 256;  // bytes; no algorithm asks for more
+constexpr std::uint64_t kLargestAlignment = 64;  // bytes; of every tensor (kernels.h), and no algorithm asks for more than 16
 
 cudaDataType_t type_of(Element element) {
   switch (element) {
