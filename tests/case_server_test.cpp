@@ -21,8 +21,9 @@ class ServerTest : public testing::Test {
  protected:
   ServerTest() {
     if (pipe(to_) != 0 || pipe(from_) != 0) throw std::runtime_error("no pipes");
-    server_ = std::thread(
-        [this] { code_ = serve_case(to_[0], from_[1], {[](const CaseSpec&) -> PreparedCase { throw std::bad_alloc(); }, nullptr}); });
+    server_ = std::thread([this] {
+      code_ = serve_case(to_[0], from_[1], {[](const CaseSpec&) -> PreparedCase { throw std::bad_alloc(); }, nullptr});
+    });
   }
   ~ServerTest() override {
     end();

@@ -19,7 +19,7 @@
 #if defined(__CUDACC__)
 #define SHARED_ARRAY(T, name, count) __shared__ T name[count]
 // Of the size given to launch().
-#define DYNAMIC_SHARED(T, name)                                 \
+#define DYNAMIC_SHARED(T, name)                                   \
   extern __shared__ __align__(16) unsigned char dynamic_shared[]; \
   T* const name = reinterpret_cast<T*>(dynamic_shared)
 
