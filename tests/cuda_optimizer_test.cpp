@@ -324,7 +324,7 @@ class LossScaleState {
 };
 
 TEST(CudaLossScale, GrowsAfterSoManyFiniteStepsInARowAndBacksOffAtOnce) {
-  LossScaleState state(1024, {2, 0.5f, 3});
+  LossScaleState state(1024, {2, 0.5f, 3, 1, 0x1p24f});
   state.step(true);
   state.step(true);
   EXPECT_EQ(state.scale(), 1024);
@@ -342,11 +342,11 @@ TEST(CudaLossScale, GrowsAfterSoManyFiniteStepsInARowAndBacksOffAtOnce) {
 }
 
 TEST(CudaLossScale, StaysWithinItsBounds) {
-  LossScaleState state(0x1p23f, {2, 0.25f, 1});
+  LossScaleState state(0x1p19f, {2, 0.25f, 1, 4, 0x1p20f});
   for (int i = 0; i < 3; ++i) state.step(true);
-  EXPECT_EQ(state.scale(), 0x1p24f);
+  EXPECT_EQ(state.scale(), 0x1p20f);
   for (int i = 0; i < 20; ++i) state.step(false);
-  EXPECT_EQ(state.scale(), 1);
+  EXPECT_EQ(state.scale(), 4);
   EXPECT_EQ(state.skipped(), 20);
 }
 

@@ -165,6 +165,7 @@ void all_finite(std::int32_t* finite, const OptimizerTensor* tensors, const Chun
 struct LossScaleNumbers {
   float growth, backoff;
   std::int32_t growth_interval;  // finite steps in a row until the scale grows
+  float smallest, largest;       // the scale stays between the two
 };
 void update_loss_scale(float* scale, std::int32_t* finite_steps, std::int32_t* skipped, const std::int32_t* finite,
                        const LossScaleNumbers& numbers, Stream stream);

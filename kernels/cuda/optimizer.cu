@@ -172,16 +172,14 @@ __global__ void all_finite_kernel(std::int32_t* finite, const OptimizerTensor* t
   if (threadIdx.x == 0 && count > 0) atomicExch(finite, 0);
 }
 
-// The scale stays in [1, 2^24]: below 1 it would no longer lift gradients out of fp16's subnormal numbers, and 2^24 leaves the
-// product with any loss far from float's largest.
 __global__ void update_loss_scale_kernel(float* scale, std::int32_t* finite_steps, std::int32_t* skipped,
                                          const std::int32_t* finite, LossScaleNumbers numbers) {
   if (*finite == 0) {
-    *scale = fmaxf(*scale * numbers.backoff, 1);
+    *scale = fmaxf(*scale * numbers.backoff, numbers.smallest);
     *finite_steps = 0;
     ++*skipped;
   } else if (++*finite_steps >= numbers.growth_interval) {
-    *scale = fminf(*scale * numbers.growth, 16777216);
+    *scale = fminf(*scale * numbers.growth, numbers.largest);
     *finite_steps = 0;
   }
 }

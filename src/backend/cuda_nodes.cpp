@@ -274,7 +274,8 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
     case Op::update_loss_scale: {
       const auto& a = attributes<LossScaleAttributes>(node);
       const cuda::LossScaleNumbers numbers{static_cast<float>(a.growth), static_cast<float>(a.backoff),
-                                           static_cast<std::int32_t>(a.growth_interval)};
+                                           static_cast<std::int32_t>(a.growth_interval), static_cast<float>(kSmallestLossScale),
+                                           static_cast<float>(kLargestLossScale)};
       return [=, &v](Stream stream) {
         cuda::update_loss_scale(v.get<float>(in[1]), v.get<std::int32_t>(in[2]), v.get<std::int32_t>(in[3]),
                                 v.get<std::int32_t>(in[0]), numbers, stream);
