@@ -165,8 +165,14 @@ __global__ void __launch_bounds__(kFinalThreads)
 struct Normaliser {
   const float *center, *slope, *offset, *variance;
   float epsilon;
-  __device__ float slope_of(std::int64_t c) const {
-    return variance == nullptr ? slope[c] : slope[c] / sqrtf(variance[c] + epsilon);
+  // Slopes of the channels from c on.
+  template <int kSize>
+  __device__ void load_slopes(float (&slopes)[kSize], std::int64_t c) const {
+    load_floats(slopes, slope + c);
+    if (variance == nullptr) return;
+    float variances[kSize];
+    load_floats(variances, variance + c);
+    for (int i = 0; i < kSize; ++i) slopes[i] /= sqrtf(variances[i] + epsilon);
   }
 };
 
@@ -180,12 +186,11 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
     normalise_kernel(T* y, std::uint8_t* mask, const T* x, Normaliser by, const T* shortcut, bool relu, Strips strips) {
   const StripPlace<kSize> place = strip_place<kSize>(strips);
   float center[kSize] = {}, slope[kSize] = {}, offset[kSize] = {};
-  if (place.active)
-    for (int i = 0; i < kSize; ++i) {
-      center[i] = by.center[place.channel + i];
-      slope[i] = by.slope_of(place.channel + i);
-      offset[i] = by.offset[place.channel + i];
-    }
+  if (place.active) {
+    load_floats(center, by.center + place.channel);
+    by.load_slopes(slope, place.channel);
+    load_floats(offset, by.offset + place.channel);
+  }
   for_each_chunk<kSize, kRows, true>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
     Words<T, kSize> packs[kRows], added[kRows] = {};
     load_rows(packs, x, first, step, count);
@@ -220,7 +225,9 @@ __global__ void __launch_bounds__(kElementThreads)
   if (i < n) {
     const std::int64_t c = i % channels;
     const float added = shortcut != nullptr ? to_float(shortcut[i]) : 0;
-    y[i] = from_float<T>(normalised(to_float(x[i]), by.center[c], by.slope_of(c), by.offset[c], added, relu));
+    float slope[1];
+    by.load_slopes(slope, c);
+    y[i] = from_float<T>(normalised(to_float(x[i]), by.center[c], slope[0], by.offset[c], added, relu));
     above = to_float(y[i]) > 0;
   }
   const unsigned word = __ballot_sync(kAllLanes, above);
@@ -291,8 +298,7 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks)
     gradient_sums_kernel(float* partials, T* dz, Upstream<T> from, const T* x, const float* mean, Strips strips) {
   const StripPlace<kSize> place = strip_place<kSize>(strips);
   float center[kSize] = {}, sum[kSize] = {}, product[kSize] = {};
-  if (place.active)
-    for (int i = 0; i < kSize; ++i) center[i] = mean[place.channel + i];
+  if (place.active) load_floats(center, mean + place.channel);
   for_each_chunk<kSize, kReducedRows, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
     Words<T, kSize> g[kReducedRows], packs[kReducedRows];
     load_rows(packs, x, first, step, count);
@@ -368,14 +374,13 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
     gradient_kernel(T* dx, Upstream<T> from, const T* x, const float* coefficients, Strips strips) {
   const StripPlace<kSize> place = strip_place<kSize>(strips);
   float center[kSize] = {}, slope[kSize] = {}, curve[kSize] = {}, offset[kSize] = {};
-  if (place.active)
-    for (int i = 0; i < kSize; ++i) {
-      const float* of_channel = coefficients + place.channel + i;
-      center[i] = of_channel[0];
-      slope[i] = of_channel[strips.channels];
-      curve[i] = of_channel[2 * strips.channels];
-      offset[i] = of_channel[3 * strips.channels];
-    }
+  if (place.active) {
+    const float* of_strip = coefficients + place.channel;
+    load_floats(center, of_strip);
+    load_floats(slope, of_strip + strips.channels);
+    load_floats(curve, of_strip + 2 * strips.channels);
+    load_floats(offset, of_strip + 3 * strips.channels);
+  }
   for_each_chunk<kSize, kRows, true>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
     Words<T, kSize> g[kRows], packs[kRows];
     load_rows(packs, x, first, step, count);

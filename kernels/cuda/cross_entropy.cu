@@ -27,14 +27,14 @@ __device__ inline LogSum merged(const LogSum& a, const LogSum& b) {
 // one(class) for single elements, vector(first class) for those that start at 16 bytes and are whole: each thread's share of a
 // row of n elements. Pairs of vectors are near each other in the code, so that both are in flight.
 template <int kThreads, typename T, typename One, typename Vectors>
-__device__ inline void for_each_class(const T* row, std::int64_t n, One one, Vectors vectors) {
+__device__ inline void for_each_class(const T* row, int n, One one, Vectors vectors) {
   constexpr int kSize = Vector<T>::kSize, kStep = kThreads * kSize;
   const int thread = static_cast<int>(threadIdx.x);
   const auto beyond = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % 16 / sizeof(T));
-  const std::int64_t before = beyond == 0 ? 0 : kSize - beyond, head = before < n ? before : n;
+  const int before = beyond == 0 ? 0 : kSize - beyond, head = before < n ? before : n;
   if (thread < head) one(thread);
-  const std::int64_t tail = head + (n - head) / kSize * kSize;
-  for (std::int64_t c = head + thread * kSize; c < tail; c += kVectors * kStep) {
+  const int tail = head + (n - head) / kSize * kSize;
+  for (int c = head + thread * kSize; c < tail; c += kVectors * kStep) {
     int count = 0;
     for (int v = 0; v < kVectors; ++v) count += c + v * kStep < tail;
     vectors(c, kStep, count);
@@ -62,17 +62,17 @@ __device__ inline LogSum log_sum_of_block(LogSum mine) {
 // losses [rows]: of a row whose label is ignored, 0.
 template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads)
-    rows_kernel(float* losses, float* log_sum_exp, const T* logits, const std::int32_t* labels, std::int64_t classes) {
+    rows_kernel(float* losses, float* log_sum_exp, const T* logits, const std::int32_t* labels, int classes) {
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t r = blockIdx.x;
   const T* row = logits + r * classes;
   LogSum mine;
   for_each_class<kThreads>(
       row, classes,
-      [&](std::int64_t c) {
+      [&](int c) {
         mine = merged<T>(mine, {to_float(row[c]), 1});
       },
-      [&](std::int64_t c, int step, int count) {
+      [&](int c, int step, int count) {
         Words<T, kSize> words[kVectors];
         for (int v = 0; v < kVectors; ++v)
           if (v < count) words[v] = load_words<kSize>(row + c + v * step);
@@ -131,19 +131,19 @@ __global__ void __launch_bounds__(kFinalThreads)
 
 template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads) grad_kernel(T* dlogits, const T* logits, const std::int32_t* labels,
-                                                        const float* log_sum_exp, const float* weight, std::int64_t classes) {
+                                                        const float* log_sum_exp, const float* weight, int classes) {
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t r = blockIdx.x;
   const T* row = logits + r * classes;
   T* to = dlogits + r * classes;
-  const std::int64_t label = labels[r];
+  const std::int32_t label = labels[r];
   const float log_sum = log_sum_exp[r], factor = *weight;
-  const auto gradient = [&](float logit, std::int64_t c) {
+  const auto gradient = [&](float logit, int c) {
     return label < 0 ? 0 : factor * (exponential<T>(logit - log_sum) - (c == label ? 1.0f : 0.0f));
   };
   for_each_class<kThreads>(
-      row, classes, [&](std::int64_t c) { to[c] = from_float<T>(gradient(to_float(row[c]), c)); },
-      [&](std::int64_t c, int step, int count) {
+      row, classes, [&](int c) { to[c] = from_float<T>(gradient(to_float(row[c]), c)); },
+      [&](int c, int step, int count) {
         Words<T, kSize> words[kVectors];
         for (int v = 0; v < kVectors; ++v)
           if (v < count) words[v] = load_words<kSize>(row + c + v * step);
@@ -159,21 +159,21 @@ __global__ void __launch_bounds__(kThreads) grad_kernel(T* dlogits, const T* log
 // correct [rows]: 1 where the label's logit is the first of the largest. No comparison holds with a NaN.
 template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads)
-    correct_kernel(float* correct, const T* logits, const std::int32_t* labels, std::int64_t classes) {
+    correct_kernel(float* correct, const T* logits, const std::int32_t* labels, int classes) {
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t r = blockIdx.x;
   const T* row = logits + r * classes;
-  const std::int64_t label = labels[r];
+  const std::int32_t label = labels[r];
   if (label < 0) {
     if (threadIdx.x == 0) correct[r] = 0;
     return;
   }
   const float chosen = to_float(row[label]);
   float beaten = 0;
-  const auto beats = [&](float logit, std::int64_t c) { return c < label ? !(logit < chosen) : !(logit <= chosen); };
+  const auto beats = [&](float logit, int c) { return c < label ? !(logit < chosen) : !(logit <= chosen); };
   for_each_class<kThreads>(
-      row, classes, [&](std::int64_t c) { beaten += beats(to_float(row[c]), c); },
-      [&](std::int64_t c, int step, int count) {
+      row, classes, [&](int c) { beaten += beats(to_float(row[c]), c); },
+      [&](int c, int step, int count) {
         for (int v = 0; v < kVectors; ++v) {
           if (v >= count) continue;
           const Words<T, kSize> words = load_words<kSize>(row + c + v * step);

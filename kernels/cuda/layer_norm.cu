@@ -39,39 +39,44 @@ __device__ inline void for_each_strip(int channels, Body body) {
   }
 }
 
+// Scale and bias stay in registers from one row of a warp to the next.
 template <typename T, int kSize, int kStrips>
-__global__ void __launch_bounds__(kWarpThreads)
-    warp_kernel(T* y, float* mean, float* inv_std, const T* x, const float* __restrict__ scale, const float* __restrict__ bias,
-                std::int64_t rows, int channels, float epsilon) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
-  if (row >= rows) return;
-  x += row * channels;
-  y += row * channels;
+__global__ void __launch_bounds__(kWarpThreads) warp_kernel(T* y, float* mean, float* inv_std, const T* x, const float* scale,
+                                                            const float* bias, std::int64_t rows, int channels, float epsilon) {
   const float n = static_cast<float>(channels);
-  Words<T, kSize> strips[kStrips] = {};
-  for_each_strip<kSize, kStrips>(channels, [&](int s, int c) { strips[s] = load_words<kSize>(x + c); });
-  float sum = 0;  // beyond the row the strips are 0
-  for (int s = 0; s < kStrips; ++s)
-    for (int i = 0; i < kSize; ++i) sum += element(strips[s], i);
-  const float center = warp_sum(sum) / n;
-  RowSums sums = {};
-  for_each_strip<kSize, kStrips>(channels, [&](int s, int) {
-    for (int i = 0; i < kSize; ++i) {
-      const float d = element(strips[s], i) - center;
-      sums.first += d;
-      sums.second += d * d;
-    }
-  });
-  const Normaliser by(warp_sums(sums), n, epsilon);
+  float slope[kStrips][kSize], offset[kStrips][kSize];
   for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
-    float values[kSize];
-    for (int i = 0; i < kSize; ++i)
-      values[i] = (element(strips[s], i) - center - by.shift) * by.inv_std * scale[c + i] + bias[c + i];
-    store_words(y + c, to_words<T>(values));
+    load_floats(slope[s], scale + c);
+    load_floats(offset[s], bias + c);
   });
-  if (threadIdx.x % kWarp != 0) return;
-  if (mean != nullptr) mean[row] = center + by.shift;
-  if (inv_std != nullptr) inv_std[row] = by.inv_std;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp; row < rows;
+       row += static_cast<std::int64_t>(gridDim.x) * kWarps) {
+    const std::int64_t at = row * channels;
+    Words<T, kSize> strips[kStrips] = {};
+    for_each_strip<kSize, kStrips>(channels, [&](int s, int c) { strips[s] = load_words<kSize>(x + at + c); });
+    float sum = 0;  // beyond the row the strips are 0
+    for (int s = 0; s < kStrips; ++s)
+      for (int i = 0; i < kSize; ++i) sum += element(strips[s], i);
+    const float center = warp_sum(sum) / n;
+    RowSums sums = {};
+    for_each_strip<kSize, kStrips>(channels, [&](int s, int) {
+      for (int i = 0; i < kSize; ++i) {
+        const float d = element(strips[s], i) - center;
+        sums.first += d;
+        sums.second += d * d;
+      }
+    });
+    const Normaliser by(warp_sums(sums), n, epsilon);
+    for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
+      float values[kSize];
+      for (int i = 0; i < kSize; ++i)
+        values[i] = (element(strips[s], i) - center - by.shift) * by.inv_std * slope[s][i] + offset[s][i];
+      store_words(y + at + c, to_words<T>(values));
+    });
+    if (threadIdx.x % kWarp != 0) continue;
+    if (mean != nullptr) mean[row] = center + by.shift;
+    if (inv_std != nullptr) inv_std[row] = by.inv_std;
+  }
 }
 
 // dx, and partials [blocks, 2, channels]: sums of dy and of dy * (x - mean) * inv_std over the block's rows. dx may be null.
@@ -82,19 +87,10 @@ __global__ void __launch_bounds__(kWarpThreads, kStripBlocks)
   const int thread = static_cast<int>(threadIdx.x), warp = thread / kWarp;
   const float n = static_cast<float>(channels);
   float total[kStrips][kSize] = {}, products[kStrips][kSize] = {};
-  // Registers for it are there, but beside the longest rows of float.
+  // Scale stays in registers, but where those are too few, beside the longest rows of float: then dy is scaled in place.
   constexpr bool kHoldScale = kStrips * kSize < kMaxLaneFloats || sizeof(T) == 2;
-  float held[kStrips][kSize];
-  if constexpr (kHoldScale)
-    for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
-      for (int i = 0; i < kSize; ++i) held[s][i] = scale[c + i];
-    });
-  const auto factor = [&](int s, int c, int i) {
-    if constexpr (kHoldScale)
-      return held[s][i];
-    else
-      return scale[c + i];
-  };
+  float held[kHoldScale ? kStrips : 1][kSize];
+  if constexpr (kHoldScale) for_each_strip<kSize, kStrips>(channels, [&](int s, int c) { load_floats(held[s], scale + c); });
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + warp; row < rows;
        row += static_cast<std::int64_t>(gridDim.x) * kWarps) {
     const std::int64_t at = row * channels;
@@ -106,13 +102,20 @@ __global__ void __launch_bounds__(kWarpThreads, kStripBlocks)
     const float center = mean[row], inverse = inv_std[row];
     RowSums sums = {};
     for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
+      float scaled[kSize];
+      if constexpr (!kHoldScale) load_floats(scaled, scale + c);
       for (int i = 0; i < kSize; ++i) {
         const float g = element(of_dy[s], i), normalised = (element(of_x[s], i) - center) * inverse;
         total[s][i] += g;
         products[s][i] += g * normalised;
-        sums.first += g * factor(s, c, i);
-        sums.second += g * factor(s, c, i) * normalised;
+        if constexpr (kHoldScale)
+          scaled[i] = g * held[s][i];
+        else
+          scaled[i] *= g;
+        sums.first += scaled[i];
+        sums.second += scaled[i] * normalised;
       }
+      if constexpr (!kHoldScale) of_dy[s] = to_words<T>(scaled);
     });
     if (dx == nullptr) continue;
     sums = warp_sums(sums);
@@ -121,7 +124,9 @@ __global__ void __launch_bounds__(kWarpThreads, kStripBlocks)
       float values[kSize];
       for (int i = 0; i < kSize; ++i) {
         const float normalised = (element(of_x[s], i) - center) * inverse;
-        values[i] = inverse * (element(of_dy[s], i) * factor(s, c, i) - shift - normalised * curve);
+        float scaled = element(of_dy[s], i);
+        if constexpr (kHoldScale) scaled *= held[s][i];
+        values[i] = inverse * (scaled - shift - normalised * curve);
       }
       store_words(dx + at + c, to_words<T>(values));
     });
@@ -148,6 +153,7 @@ __global__ void __launch_bounds__(kWarpThreads, kStripBlocks)
 // body(first channel of a strip) for each strip of the thread.
 template <int kSize, typename Body>
 __device__ inline void for_each_strip_of_row(std::int64_t channels, Body body) {
+#pragma unroll 1
   for (std::int64_t c = static_cast<std::int64_t>(threadIdx.x) * kSize; c < channels; c += kBlockThreads * kSize) body(c);
 }
 
@@ -182,9 +188,10 @@ __global__ void __launch_bounds__(kBlockThreads)
   const Normaliser by(sums, n, epsilon);
   for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
     const Words<T, kSize> strip = load_words<kSize>(x + c);
-    float values[kSize];
-    for (int i = 0; i < kSize; ++i)
-      values[i] = (element(strip, i) - center - by.shift) * by.inv_std * scale[c + i] + bias[c + i];
+    float values[kSize], slope[kSize], offset[kSize];
+    load_floats(slope, scale + c);
+    load_floats(offset, bias + c);
+    for (int i = 0; i < kSize; ++i) values[i] = (element(strip, i) - center - by.shift) * by.inv_std * slope[i] + offset[i];
     store_words(y + c, to_words<T>(values));
   });
   if (threadIdx.x != 0) return;
@@ -203,28 +210,36 @@ __global__ void __launch_bounds__(kBlockThreads)
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const std::int64_t at = row * channels;
     const float center = mean[row], inverse = inv_std[row];
-    const bool first = row == blockIdx.x;
     RowSums sums = {};
     for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
       const Words<T, kSize> of_dy = load_words<kSize>(dy + at + c), of_x = load_words<kSize>(x + at + c);
+      float total[kSize] = {}, product[kSize] = {}, factor[kSize];
+      load_floats(factor, scale + c);
+      if (row != blockIdx.x) {
+        load_floats(total, totals + c);
+        load_floats(product, products + c);
+      }
       RowSums of_strip = {};
       for (int i = 0; i < kSize; ++i) {
         const float g = element(of_dy, i), normalised = (element(of_x, i) - center) * inverse;
-        totals[c + i] = first ? g : totals[c + i] + g;
-        products[c + i] = first ? g * normalised : products[c + i] + g * normalised;
-        of_strip.first += g * scale[c + i];
-        of_strip.second += g * scale[c + i] * normalised;
+        total[i] += g;
+        product[i] += g * normalised;
+        of_strip.first += g * factor[i];
+        of_strip.second += g * factor[i] * normalised;
       }
+      store_floats(totals + c, total);
+      store_floats(products + c, product);
       sums = {sums.first + of_strip.first, sums.second + of_strip.second};
     });
     if (dx == nullptr) continue;
     const float shift = block_sum<kBlockThreads>(sums.first) / n, curve = block_sum<kBlockThreads>(sums.second) / n;
     for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
       const Words<T, kSize> of_dy = load_words<kSize>(dy + at + c), of_x = load_words<kSize>(x + at + c);
-      float values[kSize];
+      float values[kSize], factor[kSize];
+      load_floats(factor, scale + c);
       for (int i = 0; i < kSize; ++i) {
         const float normalised = (element(of_x, i) - center) * inverse;
-        values[i] = inverse * (element(of_dy, i) * scale[c + i] - shift - normalised * curve);
+        values[i] = inverse * (element(of_dy, i) * factor[i] - shift - normalised * curve);
       }
       store_words(dx + at + c, to_words<T>(values));
     });
@@ -271,8 +286,10 @@ void layer_norm(void* y, float* mean, float* inv_std, const void* x, const float
     using T = decltype(zero);
     T* const to = static_cast<T*>(y);
     const T* const from = static_cast<const T*>(x);
+    const std::int64_t warp_blocks = ceil_div(rows, kWarps);
     if constexpr (strips() > 0)
-      launch(warp_kernel<T, size(), strips()>, dim3(static_cast<unsigned>(ceil_div(rows, kWarps))), dim3(kWarpThreads), 0,
+      launch(warp_kernel<T, size(), strips()>,
+             dim3(static_cast<unsigned>(warp_blocks < kWritingBlocks ? warp_blocks : kWritingBlocks)), dim3(kWarpThreads), 0,
              stream, to, mean, inv_std, from, scale, bias, rows, channels, epsilon);
     else
       launch(block_kernel<T, size()>, dim3(static_cast<unsigned>(rows)), dim3(kBlockThreads), 0, stream, to, mean, inv_std,

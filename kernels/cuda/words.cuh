@@ -59,4 +59,24 @@ __device__ inline Words<T, kSize> to_words(const float (&values)[kSize]) {  // e
   return words;
 }
 
+// values = kSize floats from `address` on, a multiple of 16 bytes where kSize is one of 4.
+template <int kSize>
+__device__ inline void load_floats(float (&values)[kSize], const float* address) {
+  constexpr int kPack = kSize % 4 == 0 ? 4 : 1;
+  for (int i = 0; i < kSize; i += kPack) {
+    const Words<float, kPack> words = load_words<kPack>(address + i);
+    for (int j = 0; j < kPack; ++j) values[i + j] = element(words, j);
+  }
+}
+
+template <int kSize>
+__device__ inline void store_floats(float* address, const float (&values)[kSize]) {
+  constexpr int kPack = kSize % 4 == 0 ? 4 : 1;
+  for (int i = 0; i < kSize; i += kPack) {
+    float pack[kPack];
+    for (int j = 0; j < kPack; ++j) pack[j] = values[i + j];
+    store_words(address + i, to_words<float>(pack));
+  }
+}
+
 }  // namespace epochbench::cuda
