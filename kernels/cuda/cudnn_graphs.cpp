@@ -5,9 +5,11 @@
 #include "kernels/cuda/cudnn_graphs.h"
 
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <cudnn_frontend.h>
@@ -23,7 +25,10 @@ namespace fe = cudnn_frontend;
 using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 using Shape = std::vector<std::int64_t>;
 
-constexpr int kMostPlans = 10;  // built and timed; the heuristics' first ones are their best guesses
+// Plans are built and timed until there are this many of them, or it took this long: some engines are compiled on the spot.
+// The heuristics' first ones are their best guesses.
+constexpr int kMostPlans = 10;
+constexpr std::chrono::seconds kTuning{2};
 
 // Tensors are told apart by numbers, and handed over in their order. Of a convolution:
 enum : std::int64_t { kOut = 1, kA, kB, kBias };
@@ -227,6 +232,16 @@ std::array<std::size_t, 2> operand_bytes(const ConvolutionSpec& spec) {
   return {};
 }
 
+// Of the engine with this index. Errors: Error where it cannot be built, or needs more than the scratch has.
+Plan build(const std::shared_ptr<Graph>& graph, std::int64_t index) {
+  check(graph->build_plan_at_index(index), "engine " + std::to_string(index));
+  std::int64_t workspace = 0;  // with what the graph itself adds to the engine's
+  check(graph->get_workspace_size_plan_at_index(index, workspace), "engine " + std::to_string(index));
+  if (workspace > static_cast<std::int64_t>(kConvolutionWorkspaceBytes))
+    throw Error("engine " + std::to_string(index) + " needs " + std::to_string(workspace >> 20) + " MiB of scratch");
+  return {graph, index, words(*graph, index)};
+}
+
 // The fastest plan, by the clock.
 Plan fastest(const ConvolutionSpec& spec, cudnnHandle_t handle, const Scratch& scratch, Stream stream) {
   const std::shared_ptr<Graph> graph = convolution_graph(spec);
@@ -240,10 +255,11 @@ Plan fastest(const ConvolutionSpec& spec, cudnnHandle_t handle, const Scratch& s
   Stopwatch stopwatch(stream);
   std::string refusals;
   int built = 0;
+  const auto enough = std::chrono::steady_clock::now() + kTuning;
   for (std::int64_t index = 0; index < graph->get_execution_plan_count() && built < kMostPlans; ++index) {
+    if (best.graph && std::chrono::steady_clock::now() > enough) break;
     try {
-      check(graph->build_plan_at_index(index), "engine " + std::to_string(index));
-      const Plan plan{graph, index, words(*graph, index)};
+      const Plan plan = build(graph, index);
       const auto tensors = tensors_of(scratch.out, scratch.a, scratch.b, scratch.bias);
       const double seconds =
           stopwatch.seconds([&] { plan.run(handle, tensors, tensor_count(spec), scratch.workspace, stream); }, best_seconds);
@@ -264,9 +280,11 @@ Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle) {
   find_engines(*graph, handle, false);
   std::string refusals;
   for (std::int64_t index = 0; index < graph->get_execution_plan_count(); ++index) {
-    fe::error_t status = graph->build_plan_at_index(index);
-    if (status.is_good()) return {graph, index, words(*graph, index)};
-    if (refusals.empty()) refusals = in_short(status.get_message());
+    try {
+      return build(graph, index);
+    } catch (const Error& error) {
+      if (refusals.empty()) refusals = error.what();
+    }
   }
   throw Error("no engine of cuDNN fits: " + (refusals.empty() ? "it names none" : refusals));
 }
@@ -349,7 +367,9 @@ struct CudnnGraphs::State {
   ~State() { cudnnDestroy(handle); }
 
   cudnnHandle_t handle = nullptr;
-  std::map<std::string, Plan> convolutions;  // by their description: equal layers share a plan
+  // By their description: equal layers share a plan.
+  std::map<std::string, Plan> convolutions;
+  std::map<std::string, std::pair<Plan, Plan>> attentions;  // forward, backward
 };
 
 CudnnGraphs::CudnnGraphs() : state_(std::make_unique<State>()) {}
@@ -370,14 +390,19 @@ std::unique_ptr<Convolution> CudnnGraphs::convolution(const ConvolutionSpec& spe
 }
 
 std::unique_ptr<Attention> CudnnGraphs::attention(const AttentionSpec& spec, std::string& reason) {
-  try {
-    Plan forward = first(attention_graph(spec), state_->handle);
-    Plan backward = first(attention_gradient_graph(spec), state_->handle);
-    return std::make_unique<PlannedAttention>(state_->handle, std::move(forward), std::move(backward), spec.dropout > 0);
-  } catch (const Error& error) {
-    reason = error.what();
-    return nullptr;
+  auto found = state_->attentions.find(describe(spec));
+  if (found == state_->attentions.end()) {
+    try {
+      Plan forward = first(attention_graph(spec), state_->handle);
+      Plan backward = first(attention_gradient_graph(spec), state_->handle);
+      found = state_->attentions.emplace(describe(spec), std::pair(std::move(forward), std::move(backward))).first;
+    } catch (const Error& error) {
+      reason = error.what();
+      return nullptr;
+    }
   }
+  const auto& [forward, backward] = found->second;
+  return std::make_unique<PlannedAttention>(state_->handle, forward, backward, spec.dropout > 0);
 }
 
 }  // namespace epochbench::cuda
