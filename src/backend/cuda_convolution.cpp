@@ -1,5 +1,6 @@
 // Convolutions on a CUDA device: cuDNN's plan, or im2col and a matrix product over as many images as the scratch holds.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "src/backend/cuda_plans.h"
@@ -35,6 +36,11 @@ Division divide(const Graph& graph, const Node& node) {
   d.rows_of_image = d.shape.out_height * d.shape.out_width;
   d.width = d.shape.kernel_height * d.shape.kernel_width * d.shape.channels;
   d.images = std::clamp<std::int64_t>(static_cast<std::int64_t>(kColumnBytes / d.column_bytes()), 1, d.shape.batch);
+  // Every chunk of y begins as aligned as the first, which its product is chosen for.
+  constexpr std::int64_t kAligned = 64;
+  const auto image_bytes = d.rows_of_image * d.shape.out_channels * static_cast<std::int64_t>(element_bytes(d.element));
+  const std::int64_t together = kAligned / std::gcd(kAligned, image_bytes);
+  if (d.images < d.shape.batch && d.images > together) d.images -= d.images % together;
   return d;
 }
 
