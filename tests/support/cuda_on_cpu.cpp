@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kMaxSharedBytes = 48 << 10;  // of a block; more, a kernel would have to ask for
 
+thread_local constinit Multiprocessor* running = nullptr;  // the kernel that calls
+
 LaunchHook launch_hook;
 PointerCheck pointer_check = nullptr;
 
@@ -47,20 +49,21 @@ void enqueue(cuda::Stream stream, std::function<void()> work) {
 }
 
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(const void*), const void* arguments) {
-  Multiprocessor::own().run_grid(grid, block, shared_bytes, kernel, arguments);
+  running = &Multiprocessor::own();
+  running->run_grid(grid, block, shared_bytes, kernel, arguments);
 }
 
-int block_barrier(BarrierOp op, int predicate, Place place) { return Multiprocessor::own().barrier(op, predicate, place); }
+int block_barrier(BarrierOp op, int predicate, Place place) { return running->barrier(op, predicate, place); }
 
 std::uint64_t warp_exchange(WarpOp op, unsigned mask, std::uint64_t value, unsigned argument, int width, Place place) {
-  return Multiprocessor::own().warp(op, mask, value, argument, width, place);
+  return running->warp(op, mask, value, argument, width, place);
 }
 
-void* shared_array(const void* key, std::size_t bytes) { return Multiprocessor::own().shared(key, bytes); }
+void* shared_array(const void* key, std::size_t bytes) { return running->shared(key, bytes); }
 
 void* dynamic_shared_array() {
   static const char key = 0;
-  return Multiprocessor::own().shared(&key, Multiprocessor::own().dynamic_bytes());
+  return running->shared(&key, running->dynamic_bytes());
 }
 
 }  // namespace epochbench::test
