@@ -309,6 +309,32 @@ TEST(CudaBatchNormGrad, ManyRowsMatchReference) {
     check_gradient(m, random_tensor(m.elements(), Element::f32, 31), {Gate::mask, false, true});
 }
 
+// As many rows as make a block write more than once; in one order, as both kernels have been seen in all of them.
+TEST(CudaBatchNorm, AndGradientWriteEveryRow) {
+  const Matrix m = {101441, 64};
+  const Tensor x = random_tensor(m.elements(), Element::f32, 37), dy = random_tensor(m.elements(), Element::f32, 38);
+  const Parameters p(m.channels);
+  Statistics s(m.channels), expected_s(m.channels);
+  GuardedBuffer<float> expected(m.elements());
+  DeviceBuffer<float> workspace = workspace_of(m);
+  Tensor result(m.elements(), Element::f32);
+  reference::batch_norm(expected.data(), expected_s.mean.data(), expected_s.inv_std.data(), nullptr, nullptr, x.floats().data(),
+                        p.scale.data(), p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, false);
+  cuda::batch_norm(result.data(), nullptr, s.mean.data(), s.inv_std.data(), nullptr, nullptr, x.data(), p.scale.data(),
+                   p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, false, Element::f32, workspace.data(),
+                   kNoStream);
+  expect_close(result.floats(), expected, {0, 16 * kEps * (max_abs(expected) + 2)});
+
+  reference::batch_norm_grad(expected.data(), nullptr, nullptr, nullptr, dy.floats().data(), nullptr, x.floats().data(),
+                             p.scale.data(), s.mean.data(), s.inv_std.data(), m.rows, m.channels);
+  result.poison();
+  cuda::batch_norm_grad(result.data(), nullptr, nullptr, nullptr, dy.data(), nullptr, nullptr, nullptr, x.data(),
+                        p.scale.data(), s.mean.data(), s.inv_std.data(), m.rows, m.channels, Element::f32, workspace.data(),
+                        kNoStream);
+  // Uniform in (-1, 1): inverse deviations are near sqrt(3), scales below 2, normalised values below 1.8.
+  expect_close(result.floats(), expected, {0, 16 * kEps * 3.5 * (1 + 1.8 * 1.8)});
+}
+
 TEST(CudaBatchNormGrad, MeanFarAboveDeviationMatchesReference) {
   const Matrix m = {3001, 16};
   GuardedBuffer<float> x = random_floats(m.elements(), 32);

@@ -88,6 +88,11 @@ TEST(CudaLayerNorm, MatchesReference) {
     for_each_element("", [&](Element element) { check_forward(m, random_tensor(m.elements(), element, 3), 1); });
 }
 
+TEST(CudaLayerNorm, ManyRowsMatchReference) {  // several rows a warp
+  const Matrix m = {6401, 8};
+  check_forward(m, random_tensor(m.elements(), Element::f32, 13), 1);
+}
+
 // Of one channel, or of equal values that a float mean meets exactly, the variance is 0 and the result the bias.
 TEST(CudaLayerNorm, RowsWithoutVarianceGiveTheBias) {
   for (const Matrix& m : {Matrix{33, 1}, Matrix{7, 64}, Matrix{2, 2048}})

@@ -2,8 +2,8 @@
 //
 // Arguments: outputs, inputs, dimensions, stream, as in kernels/reference/kernels.h, whose comments define each kernel.
 // Pointers are device memory, aligned to 64 bytes; `element` is how the void* tensors are stored, all of them alike; every
-// sum, statistic and transcendental is computed in float. Each call enqueues on `stream` and returns; what it enqueues holds
-// nothing of the host, so it can be captured. Element-wise outputs may alias their inputs exactly. Equal arguments give
+// sum, statistic and transcendental is computed in float at least. Each call enqueues on `stream` and returns; what it
+// enqueues holds nothing of the host, so it can be captured. Element-wise outputs may alias their inputs exactly. Equal arguments give
 // bit-equal results, but for embedding_grad, whose float sums go by atomics. `workspace` is scratch of the size that the
 // *_workspace_bytes function states. Errors: cuda::Error where a launch is refused.
 //
