@@ -113,6 +113,22 @@ TEST(RunCase, FillsTheRunOfFixedSteps) {
   EXPECT_FALSE(run.quality->eval_metric);
 }
 
+TEST(RunCase, StepsOfAGpuAreThoseOfItsClockHeldAgainstTheHosts) {
+  const epochbench::Run run = run_fake(spec_of("on_gpu"));
+  ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
+  EXPECT_EQ(run.device.backend, "cuda");
+  EXPECT_FALSE(run.device.threads);
+  EXPECT_THAT(run.timing->step_seconds, Each(testing::AllOf(Ge(0.5), testing::Le(0.6))));
+  EXPECT_FALSE(run.timing->harness_seconds_per_step);
+  // 20 steps of 0.5 s by the device's clock, of a few milliseconds by the host's.
+  ASSERT_TRUE(run.timing->clock_disagreement);
+  EXPECT_THAT(*run.timing->clock_disagreement, testing::AllOf(Ge(0.5), testing::Le(1)));
+  ASSERT_TRUE(run.gpu);
+  EXPECT_EQ(run.gpu->skipped_steps, 3);
+  EXPECT_EQ(run.quality->dropout_masks, "library");
+  EXPECT_FALSE(run.memory->peak_bytes) << "that of the host says nothing of the device";
+}
+
 TEST(RunCase, MeasuresWholeEpochsAndEvaluatesEach) {
   CaseSpec spec = spec_of("good");
   spec.stop = {};

@@ -50,6 +50,8 @@ PreparedCase prepare(const CaseSpec& spec) {
 
   auto executable = std::make_unique<test::FakeExecutable>();
   auto batches = std::make_unique<test::FakeBatches>();
+  test::FakeExecutable& fake = *executable;
+  test::FakeBatches& fake_batches = *batches;
   executable->work = [model](std::int64_t step) {
     if (model == "spin") {
       const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
@@ -93,6 +95,13 @@ PreparedCase prepare(const CaseSpec& spec) {
   }
   if (model == "cannot_finish") prepared.finish = [] { throw std::runtime_error("the disk is full"); };
   prepared.device = {"cpu", "fake", spec.threads, "none"};
+  if (model == "on_gpu") {
+    prepared.device = {"cuda", "fake GPU", std::nullopt, std::nullopt};
+    prepared.skipped_steps = [] { return std::int64_t{3}; };
+    fake.device_seconds = 0.5;
+    fake.draws_dropout_masks = true;
+    fake_batches.one_at_a_time = false;
+  }
   prepared.compile_seconds = 0.25;
   prepared.planned_bytes = 1 << 20;
   prepared.resident_before_bytes = resident_bytes();

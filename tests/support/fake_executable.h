@@ -19,6 +19,8 @@ class FakeExecutable : public Executable {
   std::function<void(std::int64_t step)> work = [](std::int64_t) {};  // what a training step does and how long it takes
   std::function<double(std::int64_t evaluation)> accuracy = [](std::int64_t) { return 0.5; };
   std::int64_t batch = 4;
+  double device_seconds = 0;  // of each training step by the device's clock; above 0 the device is asynchronous
+  bool draws_dropout_masks = false;
   std::vector<InputSlot> submitted;  // by step, evaluation steps too
   std::int64_t steps = 0, evaluation_steps = 0;
 
@@ -35,7 +37,7 @@ class FakeExecutable : public Executable {
       return;
     }
     work(steps);
-    records_.push_back({entry, entry == Entry::train ? loss(steps) : 0.0, 0, 0});
+    records_.push_back({entry, entry == Entry::train ? loss(steps) : 0.0, 0, device_seconds});
     ++steps;
   }
   void drain(std::vector<StepRecord>& records) override {
@@ -43,6 +45,8 @@ class FakeExecutable : public Executable {
     records_.clear();
   }
   void synchronize() override {}
+  bool asynchronous() const override { return device_seconds > 0; }
+  bool library_dropout_masks() const override { return draws_dropout_masks; }
   void write(std::string_view, std::span<const float>) override { throw std::logic_error("not faked"); }
   void read(std::string_view, std::span<float>) const override { throw std::logic_error("not faked"); }
   void write_part(std::string_view, std::int64_t, std::span<const float>) override { throw std::logic_error("not faked"); }
