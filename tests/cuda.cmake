@@ -13,6 +13,7 @@ set(cuda_kernel_sources
   activation.cu
   attention.cu
   batch_norm.cu
+  batch_norm_grad.cu
   cross_entropy.cu
   embedding.cu
   im2col.cu

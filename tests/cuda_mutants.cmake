@@ -34,7 +34,7 @@ set(no_barrier "static_cast<void>(0)")
 epochbench_cuda_mutant(no_barrier_in_tree activation.cu 1 "__syncthreads()" ${no_barrier})
 epochbench_cuda_mutant(no_barrier_in_last_sum activation.cu 2 "__syncthreads()" ${no_barrier})
 epochbench_cuda_mutant(no_barrier_in_moments batch_norm.cu 1 "__syncthreads()" ${no_barrier})
-epochbench_cuda_mutant(no_barrier_in_gradient_sums batch_norm.cu 2 "__syncthreads()" ${no_barrier})
+epochbench_cuda_mutant(no_barrier_in_gradient_sums batch_norm_grad.cu 1 "__syncthreads()" ${no_barrier})
 epochbench_cuda_mutant(no_barrier_before_reuse device_code.cuh 1 "__syncthreads()" ${no_barrier} layer_norm.cu)
 epochbench_cuda_mutant(no_barrier_before_reading device_code.cuh 2 "__syncthreads()" ${no_barrier} layer_norm.cu)
 epochbench_cuda_mutant(divergent_barrier device_code.cuh 1 "__syncthreads()" "if (threadIdx.x != 7) __syncthreads()"

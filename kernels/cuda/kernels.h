@@ -3,9 +3,9 @@
 // Arguments: outputs, inputs, dimensions, stream, as in kernels/reference/kernels.h, whose comments define each kernel.
 // Pointers are device memory, aligned to 64 bytes; `element` is how the void* tensors are stored, all of them alike; every
 // sum, statistic and transcendental is computed in float at least. Each call enqueues on `stream` and returns; what it
-// enqueues holds nothing of the host, so it can be captured. Element-wise outputs may alias their inputs exactly. Equal arguments give
-// bit-equal results, but for embedding_grad, whose float sums go by atomics. `workspace` is scratch of the size that the
-// *_workspace_bytes function states. Errors: cuda::Error where a launch is refused.
+// enqueues holds nothing of the host, so it can be captured. Element-wise outputs may alias their inputs exactly. Equal
+// arguments give bit-equal results, but for embedding_grad, whose float sums go by atomics. `workspace` is scratch of the size
+// that the *_workspace_bytes function states. Errors: cuda::Error where a launch is refused.
 //
 // This header needs no CUDA header, so the backend that calls it is also built over the kernels compiled for the CPU.
 #pragma once
@@ -57,7 +57,7 @@ struct CastTensor {
 };
 void cast(const CastTensor* tensors, const Chunk* chunks, std::int64_t chunk_count, Stream stream);
 
-// batch_norm.cu. x, y, shortcut, dy, dx, dz [rows, channels] of `element`; all else float.
+// batch_norm.cu and batch_norm_grad.cu. x, y, shortcut, dy, dx, dz [rows, channels] of `element`; all else float.
 // mask (or null): bit i % 32 of word i / 32 says whether element i of y is above 0; needs relu.
 constexpr std::size_t mask_bytes(std::int64_t elements) { return static_cast<std::size_t>((elements + 31) / 32 * 4); }
 void batch_norm(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
