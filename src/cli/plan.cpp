@@ -36,10 +36,14 @@ ProgramMemory memory_on(const Backend& backend, const WorkloadSpec& workload, Pr
   return memory(make_program(workload, backend, entries_of_mode("train"), precision));
 }
 
-// The CPU where it has the precision, then every GPU.
+// On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
 void plan_memory_of(Plan& plan, const WorkloadSpec& workload, Precision precision, const std::string& device) {
   const auto cpu = make_backend("cpu", default_threads());
-  const bool on_cpu = device == "cpu" && !unsupported(workload, *cpu, entries_of_mode("train"), precision);
+  const bool cpu_can = !unsupported(workload, *cpu, entries_of_mode("train"), precision);
+  if (device == "cpu" && !cpu_can)
+    throw CallError(std::string("--precision ") + name(precision) +
+                    ": this build does not train so on the CPU; leave out --device cpu to plan for a GPU");
+  const bool on_cpu = cpu_can && device.rfind("cuda", 0) != 0;
   if (on_cpu) {
     plan.memory = memory_on(*cpu, workload, precision);
     plan.devices.push_back({"cpu", cpu_info().memory_bytes.value_or(0), plan.memory.total() <= available_memory_bytes()});
@@ -52,7 +56,7 @@ void plan_memory_of(Plan& plan, const WorkloadSpec& workload, Precision precisio
     plan.devices.push_back({"cuda:" + std::to_string(i), gpus[i].memory_bytes, on_gpu.total() <= gpus[i].memory_bytes});
 }
 
-Plan make_plan(const CaseDraft& draft) {
+Plan make_plan(const CaseDraft& draft, const std::string& device) {
   CaseSpec spec;
   spec.model = draft.model.name;
   spec.batch = draft.batch.value_or(draft.model.family->default_batch);
@@ -66,7 +70,7 @@ Plan make_plan(const CaseDraft& draft) {
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) plan.tokens_per_sample = sample.sequence;
   plan.counts = count(workload);
-  plan_memory_of(plan, workload, *precision_from_name(draft.precision), draft.device);
+  plan_memory_of(plan, workload, *precision_from_name(draft.precision), device);
   return plan;
 }
 
@@ -94,7 +98,7 @@ int plan_command(const PlanOptions& options) {
   if (!options.cases.contains("model")) throw CallError("plan: --model is missing; give one, such as --model resnet20");
   const std::vector<CaseDraft> drafts = expand(options.cases);
   if (drafts.size() != 1) throw CallError("plan: takes one model, one batch, one precision and one device");
-  const Plan plan = make_plan(drafts[0]);
+  const Plan plan = make_plan(drafts[0], options.cases.contains("device") ? drafts[0].device : "");
   if (!options.json) {
     print_text(plan);
     return kExitDone;

@@ -108,6 +108,10 @@ Resumed resume(const RunOptions& options, std::vector<PlannedCase> cases) {
   if (here != there)
     throw CallError("--resume: " + options.resume + " was measured on " + there + ", and this machine is " + here +
                     "; leave out --resume to begin a result of its own");
+  const Context now = describe_context({});
+  if (resumed.result.context.git_sha != now.git_sha)
+    print_error("warning: the runs in " + options.resume + " are of another build (" +
+                resumed.result.context.git_sha.value_or("unknown") + "); the file will name this one");
   for (PlannedCase& planned : cases) {
     const bool done = std::any_of(resumed.result.runs.begin(), resumed.result.runs.end(), [&](const Run& run) {
       return run.status == RunStatus::ok && run.workload.fingerprint == planned.workload.fingerprint &&
@@ -198,19 +202,24 @@ void put(Result& result, Run run, const PlannedCase& planned, bool anonymous_nam
   fill_parity(result.runs);
 }
 
-// Which run other processes disturbed most, if they took more than a tenth of a core.
+// How many runs other processes disturbed, by more than a tenth of a core, and which most.
 void tell_interference(const Result& result) {
   constexpr double kNoticeableCores = 0.1;
   double most = kNoticeableCores;
+  int count = 0;
   const Run* disturbed = nullptr;
   for (const Run& run : result.runs) {
-    if (!run.interference || run.interference->foreign_cpu_cores.value_or(0) <= most) continue;
-    most = *run.interference->foreign_cpu_cores;
+    const double cores = run.interference ? run.interference->foreign_cpu_cores.value_or(0) : 0;
+    count += cores > kNoticeableCores;
+    if (cores <= most) continue;
+    most = cores;
     disturbed = &run;
   }
   if (disturbed)
-    std::printf("interference: other processes took %.2g cores while %s was measured; measure again on a quiet machine\n", most,
-                disturbed->name.c_str());
+    std::printf(
+        "interference: other processes took CPU time during %d run%s, %.2g cores during %s; measure again on a quiet "
+        "machine\n",
+        count, count == 1 ? "" : "s", most, disturbed->name.c_str());
 }
 
 // The clock that times a GPU's steps against the host's.
