@@ -17,6 +17,7 @@
 #include "src/workload/workload.h"
 #include "tests/support/cuda_fake_device.h"
 #include "tests/support/cuda_fake_libraries.h"
+#include "tests/support/print.h"
 
 namespace epochbench {
 namespace {

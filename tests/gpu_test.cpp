@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/print.h"
 #include "tests/support/trainer.h"
 
 namespace epochbench {
