@@ -35,7 +35,7 @@ double flops_of(const Conv2dShape& s) {
 }
 
 void run_forward(benchmark::State& state, const Conv2dShape& s, const Options& options) {
-  const cpu::Kernels& kernels = *options.kernels;
+  const cpu::Kernels<float>& kernels = *options.kernels;
   Floats y(output_elements(s)), x(input_elements(s), 1), weight(weight_elements(s), 2);
   Floats workspace = Floats::workspace(kernels.conv2d_workspace_bytes(s, options.threads));
   time_in_turns(state, options.threads, flops_of(s), 0,
@@ -43,7 +43,7 @@ void run_forward(benchmark::State& state, const Conv2dShape& s, const Options& o
 }
 
 void run_grad_input(benchmark::State& state, const Conv2dShape& s, const Options& options) {
-  const cpu::Kernels& kernels = *options.kernels;
+  const cpu::Kernels<float>& kernels = *options.kernels;
   Floats dx(input_elements(s)), dy(output_elements(s), 1), weight(weight_elements(s), 2);
   Floats workspace = Floats::workspace(kernels.conv2d_grad_input_workspace_bytes(s, options.threads));
   time_in_turns(state, options.threads, flops_of(s), 0,
@@ -51,7 +51,7 @@ void run_grad_input(benchmark::State& state, const Conv2dShape& s, const Options
 }
 
 void run_grad_weight(benchmark::State& state, const Conv2dShape& s, const Options& options) {
-  const cpu::Kernels& kernels = *options.kernels;
+  const cpu::Kernels<float>& kernels = *options.kernels;
   Floats dweight(weight_elements(s)), dy(output_elements(s), 1), x(input_elements(s), 2);
   Floats workspace = Floats::workspace(kernels.conv2d_grad_weight_workspace_bytes(s, options.threads));
   time_in_turns(state, options.threads, flops_of(s), 0,

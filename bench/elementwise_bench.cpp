@@ -11,7 +11,7 @@ constexpr double kFloatBytes = sizeof(float);
 
 // A benchmark of a call that moves `streams` arrays of n floats.
 Run flat(const Options& options, std::int64_t n, int streams,
-         std::function<void(const cpu::Kernels&, float* out, float* second, float* third, float* fourth)> call) {
+         std::function<void(const cpu::Kernels<float>&, float* out, float* second, float* third, float* fourth)> call) {
   return [=](benchmark::State& state) {
     Floats out(n), second(n, 1), third(n, 2), fourth(n, 3);
     time_in_turns(state, options.threads, 0, streams * kFloatBytes * static_cast<double>(n),
@@ -24,20 +24,22 @@ Run make_flat(const Problem& problem, const Options& options) {
   const int threads = options.threads;
   const std::string& op = problem.operation;
   if (op == "relu")
-    return flat(options, n, 2, [=](const cpu::Kernels& k, float* y, float* x, float*, float*) { k.relu(y, x, n, threads); });
+    return flat(options, n, 2,
+                [=](const cpu::Kernels<float>& k, float* y, float* x, float*, float*) { k.relu(y, x, n, threads); });
   if (op == "relu_grad")
-    return flat(options, n, 3,
-                [=](const cpu::Kernels& k, float* dx, float* dy, float* y, float*) { k.relu_grad(dx, dy, y, n, threads); });
+    return flat(options, n, 3, [=](const cpu::Kernels<float>& k, float* dx, float* dy, float* y, float*) {
+      k.relu_grad(dx, dy, y, n, threads);
+    });
   if (op == "add")
     return flat(options, n, 3,
-                [=](const cpu::Kernels& k, float* y, float* a, float* b, float*) { k.add(y, a, b, n, threads); });
+                [=](const cpu::Kernels<float>& k, float* y, float* a, float* b, float*) { k.add(y, a, b, n, threads); });
   if (op == "sgd")  // reads weight, velocity and gradient, writes the first two
-    return flat(options, n, 5, [=](const cpu::Kernels& k, float* weight, float* velocity, float* gradient, float*) {
+    return flat(options, n, 5, [=](const cpu::Kernels<float>& k, float* weight, float* velocity, float* gradient, float*) {
       const SgdTensor tensor{weight, velocity, gradient, n};
       const float learning_rate = 1e-3f;
       k.sgd(&tensor, 1, &learning_rate, {0.9, 1e-4}, threads);
     });
-  return flat(options, n, 7, [=](const cpu::Kernels& k, float* weight, float* moment1, float* gradient, float* moment2) {
+  return flat(options, n, 7, [=](const cpu::Kernels<float>& k, float* weight, float* moment1, float* gradient, float* moment2) {
     const AdamwTensor tensor{weight, moment1, moment2, gradient, n, 0.01};
     const float learning_rate = 1e-3f;
     const std::int32_t step = 10;
@@ -49,7 +51,7 @@ Run make_by_channel(const Problem& problem, const Options& options) {
   const std::int64_t rows = size_of(problem, "rows"), channels = size_of(problem, "channels"), n = rows * channels;
   const std::string op = problem.operation;
   return [=](benchmark::State& state) {
-    const cpu::Kernels& k = *options.kernels;
+    const cpu::Kernels<float>& k = *options.kernels;
     const int threads = options.threads;
     Floats y(n), x(n, 1), dy(n, 2), scale(channels, 3), bias(channels, 4), mean(channels), inv_std(channels, 5);
     Floats running_mean(channels), running_variance(channels), dscale(channels), dbias(channels);

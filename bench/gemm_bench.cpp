@@ -9,7 +9,7 @@ bool register_gemm(const Problem& problem, const Options& options) {
   const GemmShape shape{size_of(problem, "m"), size_of(problem, "n"), size_of(problem, "k"),
                         size_of(problem, "transpose_a", 0, 0) != 0, size_of(problem, "transpose_b", 0, 0) != 0};
   const auto run = [shape, options](benchmark::State& state) {
-    const cpu::Kernels& kernels = *options.kernels;
+    const cpu::Kernels<float>& kernels = *options.kernels;
     Floats a(shape.m * shape.k, 1), b(shape.k * shape.n, 2), c(shape.m * shape.n);
     Floats workspace = Floats::workspace(kernels.gemm_workspace_bytes(shape, options.threads));
     const double flops = 2 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);

@@ -18,7 +18,7 @@
 namespace epochbench::bench {
 
 struct Options {
-  const cpu::Kernels* kernels = nullptr;
+  const cpu::Kernels<float>* kernels = nullptr;
   int threads = 1;
 };
 

@@ -18,14 +18,14 @@ namespace {
 
 struct Arguments {
   std::string shapes = EPOCHBENCH_SHAPES "/resnet20.txt";
-  cpu::Isa isa = cpu::best_isa();
+  const cpu::Kernels<float>* kernels = cpu::best_kernels<float>();
   int threads = 1;
 };
 
-cpu::Isa parse_isa(std::string_view text) {
-  for (cpu::Isa isa : cpu::kIsas) {
+const cpu::Kernels<float>* parse_isa(std::string_view text) {
+  for (cpu::Isa isa : cpu::kIsas<float>) {
     if (!cpu::available(isa)) continue;
-    if (cpu::kernels(isa).isa == text) return isa;
+    if (cpu::kernels<float>(isa).isa == text) return &cpu::kernels<float>(isa);
   }
   throw std::runtime_error("--isa=" + std::string(text) + " is unknown or not available here; portable always is");
 }
@@ -48,7 +48,7 @@ Arguments parse(int& argc, char** argv) {
     if (word.starts_with("--shapes=")) {
       arguments.shapes = value("--shapes=");
     } else if (word.starts_with("--isa=")) {
-      arguments.isa = parse_isa(value("--isa="));
+      arguments.kernels = parse_isa(value("--isa="));
     } else if (word.starts_with("--threads=")) {
       arguments.threads = parse_threads(value("--threads="));
     } else {
@@ -60,7 +60,7 @@ Arguments parse(int& argc, char** argv) {
 }
 
 void register_all(const Arguments& arguments) {
-  const Options options{&cpu::kernels(arguments.isa), arguments.threads};
+  const Options options{arguments.kernels, arguments.threads};
   for (std::size_t begin = 0; begin <= arguments.shapes.size();) {
     const std::size_t end = std::min(arguments.shapes.find(',', begin), arguments.shapes.size());
     for (const Problem& problem : read_problems(arguments.shapes.substr(begin, end - begin)))

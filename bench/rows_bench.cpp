@@ -13,7 +13,7 @@ Run make_flat(const Problem& problem, const Options& options) {
   const std::int64_t n = size_of(problem, "n");
   const std::string op = problem.operation;
   return [=](benchmark::State& state) {
-    const cpu::Kernels& k = *options.kernels;
+    const cpu::Kernels<float>& k = *options.kernels;
     const int threads = options.threads;
     Floats y(n), x(n, 1), dy(n, 2);
     const std::int32_t step = 3;
@@ -31,7 +31,7 @@ Run make_by_row(const Problem& problem, const Options& options) {
   const std::int64_t rows = size_of(problem, "rows"), channels = size_of(problem, "channels"), n = rows * channels;
   const std::string op = problem.operation;
   return [=](benchmark::State& state) {
-    const cpu::Kernels& k = *options.kernels;
+    const cpu::Kernels<float>& k = *options.kernels;
     const int threads = options.threads;
     Floats y(n), x(n, 1), dy(n, 2), scale(channels, 3), bias(channels, 4), dscale(channels), dbias(channels);
     Floats mean(rows), inv_std(rows, 5), log_sum_exp(rows), loss(1);

@@ -7,6 +7,10 @@ namespace epochbench {
 
 enum class Element : std::uint8_t { f32, bf16, f16 };  // how the numbers of a tensor are stored
 
+struct Bf16 {  // the upper half of a float
+  std::uint16_t bits;
+};
+
 struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;  // c [m,n] = a [m,k] times b [k,n]
   bool transpose_a = false;          // a is stored [k,m]
@@ -25,8 +29,9 @@ struct PoolShape {  // x [batch,height,width,channels], y [batch,out_height,out_
   std::int64_t window = 1, stride = 1, padding = 0;  // padding never wins the maximum; window * window <= 256
 };
 
-struct Epilogue {               // y = relu(y + bias), each part optional
-  const float* bias = nullptr;  // [n] or [out_channels]
+template <typename Real>
+struct Epilogue {              // y = relu(y + bias), each part optional
+  const Real* bias = nullptr;  // [n] or [out_channels]
   bool relu = false;
 };
 
@@ -49,6 +54,7 @@ struct SgdTensor {  // one parameter, n elements
   float* velocity;
   const float* gradient;
   std::int64_t n;
+  const Bf16* gradient_bf16 = nullptr;  // where it is not null, in place of gradient
 };
 struct SgdNumbers {
   double momentum, weight_decay;
@@ -61,6 +67,7 @@ struct AdamwTensor {
   const float* gradient;
   std::int64_t n;
   double weight_decay;
+  const Bf16* gradient_bf16 = nullptr;  // where it is not null, in place of gradient
 };
 struct AdamwNumbers {
   double beta1, beta2, epsilon;

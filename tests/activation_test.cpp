@@ -33,7 +33,7 @@ TEST(Relu, MatchesReference) {
     const GuardedBuffer<float> x = signed_values(n, 1);
     GuardedBuffer<float> expected(n);
     reference::relu(expected.data(), x.data(), n);
-    for_each_kernels(std::to_string(n), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> y(n), in_place = x;
       kernels.relu(y.data(), x.data(), n, threads);
       kernels.relu(in_place.data(), in_place.data(), n, threads);
@@ -45,7 +45,7 @@ TEST(Relu, MatchesReference) {
 }
 
 TEST(Relu, KeepsNan) {
-  for_each_kernels("", [](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> x = random_floats(37, 1), y(37);
     for (std::int64_t at : {0, 20, 36}) x[at] = NAN;
     kernels.relu(y.data(), x.data(), 37, threads);
@@ -58,7 +58,7 @@ TEST(ReluGrad, MatchesReference) {
     const GuardedBuffer<float> dy = random_floats(n, 2), y = signed_values(n, 3);
     GuardedBuffer<float> expected(n);
     reference::relu_grad(expected.data(), dy.data(), y.data(), n);
-    for_each_kernels(std::to_string(n), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> dx(n), over_dy = dy, over_y = y;
       kernels.relu_grad(dx.data(), dy.data(), y.data(), n, threads);
       kernels.relu_grad(over_dy.data(), over_dy.data(), y.data(), n, threads);
@@ -76,7 +76,7 @@ TEST(Add, MatchesReference) {
     const GuardedBuffer<float> a = random_floats(n, 4), b = random_floats(n, 5);
     GuardedBuffer<float> expected(n);
     reference::add(expected.data(), a.data(), b.data(), n);
-    for_each_kernels(std::to_string(n), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> y(n), over_a = a, over_b = b;
       kernels.add(y.data(), a.data(), b.data(), n, threads);
       kernels.add(over_a.data(), over_a.data(), b.data(), n, threads);
@@ -95,7 +95,7 @@ TEST(BiasAdd, MatchesReference) {
     const GuardedBuffer<float> x = random_floats(n, 6), bias = random_floats(m.channels, 7);
     GuardedBuffer<float> expected(n);
     reference::bias_add(expected.data(), x.data(), bias.data(), m.rows, m.channels);
-    for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(describe(m), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> y(n), in_place = x;
       kernels.bias_add(y.data(), x.data(), bias.data(), m.rows, m.channels, threads);
       kernels.bias_add(in_place.data(), in_place.data(), bias.data(), m.rows, m.channels, threads);
@@ -111,7 +111,7 @@ TEST(BiasAddGrad, MatchesReference) {
     const GuardedBuffer<float> dy = random_floats(m.rows * m.channels, 8);
     GuardedBuffer<float> expected(m.channels);
     reference::bias_add_grad(expected.data(), dy.data(), m.rows, m.channels);
-    for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(describe(m), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> dbias(m.channels), workspace = test::reduction_workspace(kernels, m.channels, threads);
       kernels.bias_add_grad(dbias.data(), dy.data(), m.rows, m.channels, workspace.data(), threads);
       expect_close(dbias, expected, test::sum_tolerance(static_cast<double>(m.rows), 1));
@@ -126,7 +126,7 @@ TEST(BiasAddGrad, ManyRowsLoseNothing) {
   constexpr std::int64_t kRows = (1 << 24) + 5;
   GuardedBuffer<float> dy(kRows), dbias(1);
   std::fill(dy.begin(), dy.end(), 0.1f);
-  const cpu::Kernels& kernels = cpu::kernels(cpu::best_isa());
+  const cpu::Kernels<float>& kernels = *cpu::best_kernels<float>();
   GuardedBuffer<float> workspace = test::reduction_workspace(kernels, 1, 2);
   kernels.bias_add_grad(dbias.data(), dy.data(), kRows, 1, workspace.data(), 2);
   EXPECT_NEAR(dbias[0] / (static_cast<double>(0.1f) * kRows), 1, test::kEps);
@@ -134,7 +134,7 @@ TEST(BiasAddGrad, ManyRowsLoseNothing) {
 
 TEST(BiasAddGrad, IsBitEqualForEqualThreads) {
   const GuardedBuffer<float> dy = random_floats(40001 * 10, 9);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> first(10), again(10), workspace = test::reduction_workspace(kernels, 10, threads);
     kernels.bias_add_grad(first.data(), dy.data(), 40001, 10, workspace.data(), threads);
     kernels.bias_add_grad(again.data(), dy.data(), 40001, 10, workspace.data(), threads);

@@ -65,12 +65,13 @@ Tensors by_reference(const AttentionShape& shape, const Dropout& dropout, std::i
   return t;
 }
 
-GuardedBuffer<float> workspace_of(const cpu::Kernels& kernels, const AttentionShape& shape, int threads) {
+GuardedBuffer<float> workspace_of(const cpu::Kernels<float>& kernels, const AttentionShape& shape, int threads) {
   return GuardedBuffer<float>(static_cast<std::int64_t>(kernels.attention_workspace_bytes(shape, threads) / sizeof(float)));
 }
 
 // The gradient takes y and log_sum_exp of `inputs`, so that it is judged by itself.
-Tensors by_kernels(const cpu::Kernels& kernels, const Tensors& inputs, const Dropout& dropout, std::int32_t step, int threads) {
+Tensors by_kernels(const cpu::Kernels<float>& kernels, const Tensors& inputs, const Dropout& dropout, std::int32_t step,
+                   int threads) {
   const AttentionShape& shape = inputs.shape;
   Tensors t(shape);
   GuardedBuffer<float> workspace = workspace_of(kernels, shape, threads);
@@ -100,7 +101,7 @@ void expect_equal(const Tensors& actual, const Tensors& expected, const Dropout&
 
 void check(const AttentionShape& shape, const Dropout& dropout, std::int32_t step = 0, double range = 1) {
   const Tensors expected = by_reference(shape, dropout, step, range);
-  for_each_kernels(describe(shape, dropout, step), [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels(describe(shape, dropout, step), [&](const cpu::Kernels<float>& kernels, int threads) {
     expect_equal(by_kernels(kernels, expected, dropout, step, threads), expected, dropout, range);
   });
 }
@@ -193,7 +194,7 @@ TEST(Attention, LargeScoresMatchReference) {
 TEST(Attention, HugeScoresStayFinite) {
   const AttentionShape shape{1, 50, 2, 16};
   const Tensors inputs = by_reference(shape, kNone, 0, 1e3);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     const Tensors t = by_kernels(kernels, inputs, kNone, 0, threads);
     for (const GuardedBuffer<float>* output : {&t.y, &t.log_sum_exp})
       for (float value : *output) ASSERT_TRUE(std::isfinite(value));
@@ -209,7 +210,7 @@ TEST(Attention, WeightsOfARowSumToOne) {
     inputs.k = random_floats(inputs.elements(), 2, -5, 5);
     std::fill(inputs.v.begin(), inputs.v.end(), 1.0f);
     GuardedBuffer<float> ones = inputs.v;
-    for_each_kernels(std::to_string(sequence), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(std::to_string(sequence), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> y(inputs.elements()), log_sum_exp(inputs.rows()), workspace = workspace_of(kernels, shape, threads);
       const std::int32_t step = 0;
       kernels.attention(y.data(), log_sum_exp.data(), inputs.q.data(), inputs.k.data(), inputs.v.data(), &step, shape, kNone,
@@ -230,7 +231,7 @@ TEST(Attention, MaskIsPhiloxByElement) {
     for (std::int64_t i = 0; i < inputs.elements(); ++i)
       inputs.v[i] = i / (shape.heads * sequence) % sequence == i % sequence ? 1.0f : 0.0f;
     for (std::int32_t step : {0, 1, 1'000'003}) {
-      for_each_kernels(describe(shape, dropout, step), [&](const cpu::Kernels& kernels, int threads) {
+      for_each_kernels(describe(shape, dropout, step), [&](const cpu::Kernels<float>& kernels, int threads) {
         GuardedBuffer<float> y(inputs.elements()), log_sum_exp(inputs.rows()),
             workspace = workspace_of(kernels, shape, threads);
         kernels.attention(y.data(), log_sum_exp.data(), inputs.q.data(), inputs.k.data(), inputs.v.data(), &step, shape,
@@ -254,7 +255,7 @@ TEST(Attention, NotANumberStaysInItsRow) {
   Tensors inputs = by_reference(shape, kNone, 0);
   const std::int64_t row = 11, head = 1;
   inputs.q[(row * shape.heads + head) * shape.width + 5] = std::numeric_limits<float>::quiet_NaN();
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     const Tensors t = by_kernels(kernels, inputs, kNone, 0, threads);
     for (std::int64_t i = 0; i < inputs.elements(); ++i) {
       const bool hit = i / shape.width == row * shape.heads + head;
@@ -270,7 +271,7 @@ TEST(Attention, RepeatsBitForBit) {
   for (const AttentionShape& shape : {AttentionShape{1, 150, 1, 64}, AttentionShape{2, 65, 3, 20}}) {
     const Dropout dropout = dropout_of(0.1);
     const Tensors inputs = by_reference(shape, dropout, 4);
-    for_each_kernels(describe(shape, dropout, 4), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(describe(shape, dropout, 4), [&](const cpu::Kernels<float>& kernels, int threads) {
       const Tensors first = by_kernels(kernels, inputs, dropout, 4, threads);
       for (int repetition = 0; repetition < 3; ++repetition) {
         const Tensors again = by_kernels(kernels, inputs, dropout, 4, threads);

@@ -64,7 +64,7 @@ void check_training(const Matrix& m, const GuardedBuffer<float>& x, double devia
            p.bias.data(), added, m.rows, m.channels, kEpsilon, kMomentum, relu, rest...);
   };
   run(reference::batch_norm, expected, x.data(), with_shortcut ? shortcut.data() : nullptr);
-  for_each_kernels(describe(m, with_shortcut, relu), [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels(describe(m, with_shortcut, relu), [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
     Training apart(m), over_x(m), over_shortcut(m);
     run(kernels.batch_norm, apart, x.data(), with_shortcut ? shortcut.data() : nullptr, workspace.data(), threads);
@@ -121,7 +121,7 @@ TEST(BatchNorm, NullStatisticsAreNotWritten) {
   Training full(m);
   reference::batch_norm(full.y.data(), nullptr, nullptr, nullptr, nullptr, x.data(), p.scale.data(), p.bias.data(), nullptr,
                         m.rows, m.channels, kEpsilon, kMomentum, false);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> y(m.elements()), workspace = test::reduction_workspace(kernels, m.channels, threads);
     kernels.batch_norm(y.data(), nullptr, nullptr, nullptr, nullptr, x.data(), p.scale.data(), p.bias.data(), nullptr, m.rows,
                        m.channels, kEpsilon, kMomentum, false, workspace.data(), threads);
@@ -134,7 +134,7 @@ TEST(BatchNorm, NanReachesItsChannelOnly) {
   GuardedBuffer<float> x = random_floats(m.elements(), 21);
   x[4 * 321 + 2] = NAN;
   const Parameters p(m.channels);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     Training t(m);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
     kernels.batch_norm(t.y.data(), t.mean.data(), t.inv_std.data(), t.running_mean.data(), t.running_variance.data(), x.data(),
@@ -148,7 +148,7 @@ TEST(BatchNorm, IsBitEqualForEqualThreads) {
   const Matrix m = {9001, 16};
   const GuardedBuffer<float> x = random_floats(m.elements(), 22);
   const Parameters p(m.channels);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
     Training first(m), again(m);
     for (Training* t : {&first, &again})
@@ -171,7 +171,7 @@ TEST(BatchNormInference, MatchesReference) {
         GuardedBuffer<float> expected(m.elements());
         reference::batch_norm_inference(expected.data(), x.data(), p.scale.data(), p.bias.data(), mean.data(), variance.data(),
                                         added, m.rows, m.channels, kEpsilon, relu);
-        for_each_kernels(describe(m, with_shortcut, relu), [&](const cpu::Kernels& kernels, int threads) {
+        for_each_kernels(describe(m, with_shortcut, relu), [&](const cpu::Kernels<float>& kernels, int threads) {
           GuardedBuffer<float> y(m.elements()), in_place = x;
           GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
           const auto run = [&](float* to, const float* from) {
@@ -211,7 +211,7 @@ void check_gradient(const Matrix& m, const GuardedBuffer<float>& x, bool relu, b
     slope = std::max(slope, static_cast<double>(p.scale[c]) * t.inv_std[c]);
   }
   const double rows = static_cast<double>(m.rows);
-  for_each_kernels(describe(m, with_dz, relu), [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels(describe(m, with_dz, relu), [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
     const auto run = [&](Gradients& g, float* dx, float* dz, const float* from_dy, const float* from_x) {
       kernels.batch_norm_grad(dx, g.dscale.data(), g.dbias.data(), dz, from_dy, y, from_x, p.scale.data(), t.mean.data(),
@@ -264,7 +264,7 @@ TEST(BatchNormGrad, NullOutputsAreNotWritten) {
   Gradients expected(m);
   reference::batch_norm_grad(nullptr, expected.dscale.data(), nullptr, nullptr, dy.data(), nullptr, x.data(), p.scale.data(),
                              mean.data(), inv_std.data(), m.rows, m.channels);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     Gradients g(m);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
     kernels.batch_norm_grad(nullptr, g.dscale.data(), nullptr, nullptr, dy.data(), nullptr, x.data(), p.scale.data(),

@@ -25,7 +25,7 @@ Conv2dShape make_shape(std::int64_t batch, std::int64_t height, std::int64_t wid
           padding};
 }
 
-std::string describe(const cpu::Kernels& kernels, const Conv2dShape& s, int threads) {
+std::string describe(const cpu::Kernels<float>& kernels, const Conv2dShape& s, int threads) {
   const auto field = [](const char* name, std::int64_t value) { return std::string(" ") + name + "=" + std::to_string(value); };
   return std::string(kernels.isa) + " conv2d" + field("n", s.batch) + field("h", s.height) + field("w", s.width) +
          field("c", s.channels) + field("k", s.out_channels) + field("r", s.kernel_height) + field("s", s.kernel_width) +
@@ -64,7 +64,7 @@ Results reference_results(const Conv2dShape& s, const Operands& o) {
 }
 
 // Outputs and workspaces start as NaN; neither may be left in, nor anything beside them be touched.
-Results run(const cpu::Kernels& kernels, const Conv2dShape& s, const Operands& o, int threads) {
+Results run(const cpu::Kernels<float>& kernels, const Conv2dShape& s, const Operands& o, int threads) {
   Results r(o);
   GuardedBuffer<float> forward = workspace_of(kernels.conv2d_workspace_bytes(s, threads));
   kernels.conv2d(r.y.data(), o.x.data(), o.weight.data(), s, {}, forward.data(), threads);
@@ -82,11 +82,11 @@ void check(const Conv2dShape& s, std::initializer_list<int> teams = {1}) {
   const Operands operands(s);
   const Results expected = reference_results(s, operands);
   const std::int64_t taps = s.kernel_height * s.kernel_width;
-  for (cpu::Isa isa : cpu::kIsas) {
+  for (cpu::Isa isa : cpu::kIsas<float>) {
     if (!cpu::available(isa)) continue;
     for (int threads : teams) {
-      SCOPED_TRACE(describe(cpu::kernels(isa), s, threads));
-      const Results actual = run(cpu::kernels(isa), s, operands, threads);
+      SCOPED_TRACE(describe(cpu::kernels<float>(isa), s, threads));
+      const Results actual = run(cpu::kernels<float>(isa), s, operands, threads);
       test::expect_close(actual.y, expected.y, test::product_tolerance(taps * s.channels));
       test::expect_close(actual.y_epilogue, expected.y_epilogue, test::product_tolerance(taps * s.channels + 1));
       test::expect_close(actual.dx, expected.dx, test::product_tolerance(taps * s.out_channels));
@@ -161,14 +161,14 @@ TEST(Conv2d, LargeWeightsMatchReference) { check(make_shape(1, 3, 3, 256, 300, 3
 TEST(Conv2d, FewerThreadsThanAskedForGiveTheSameResult) {
   const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 2, 1);
   const Operands operands(shape);
-  for (cpu::Isa isa : cpu::kIsas) {
+  for (cpu::Isa isa : cpu::kIsas<float>) {
     if (!cpu::available(isa)) continue;
-    SCOPED_TRACE(describe(cpu::kernels(isa), shape, 6));
-    const Results expected = run(cpu::kernels(isa), shape, operands, 6);
+    SCOPED_TRACE(describe(cpu::kernels<float>(isa), shape, 6));
+    const Results expected = run(cpu::kernels<float>(isa), shape, operands, 6);
 #pragma omp parallel num_threads(2)
 #pragma omp single
     {
-      const Results actual = run(cpu::kernels(isa), shape, operands, 6);
+      const Results actual = run(cpu::kernels<float>(isa), shape, operands, 6);
       test::expect_close(actual.y, expected.y, test::kExact);
       test::expect_close(actual.dx, expected.dx, test::kExact);
       test::expect_close(actual.dweight, expected.dweight, test::kExact);
@@ -179,13 +179,13 @@ TEST(Conv2d, FewerThreadsThanAskedForGiveTheSameResult) {
 TEST(Conv2d, RepeatsBitForBit) {
   const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 1, 1);
   const Operands operands(shape);
-  for (cpu::Isa isa : cpu::kIsas) {
+  for (cpu::Isa isa : cpu::kIsas<float>) {
     if (!cpu::available(isa)) continue;
     for (int threads : {1, 2, 3}) {
-      SCOPED_TRACE(describe(cpu::kernels(isa), shape, threads));
-      const Results first = run(cpu::kernels(isa), shape, operands, threads);
+      SCOPED_TRACE(describe(cpu::kernels<float>(isa), shape, threads));
+      const Results first = run(cpu::kernels<float>(isa), shape, operands, threads);
       for (int repetition = 0; repetition < 5; ++repetition) {
-        const Results again = run(cpu::kernels(isa), shape, operands, threads);
+        const Results again = run(cpu::kernels<float>(isa), shape, operands, threads);
         test::expect_close(again.y, first.y, test::kExact);
         test::expect_close(again.dx, first.dx, test::kExact);
         test::expect_close(again.dweight, first.dweight, test::kExact);

@@ -41,7 +41,7 @@ void check(const Matrix& m, const GuardedBuffer<float>& logits, Ignored ignored,
   reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean);
   reference::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean);
   const std::string what = std::to_string(m.rows) + "x" + std::to_string(m.classes) + (mean ? " mean" : " sum");
-  for_each_kernels(what, [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels(what, [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> got_loss(1), got_log_sum_exp(m.rows), got(m.elements()), in_place = logits;
     kernels.cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean,
                           threads);
@@ -71,7 +71,7 @@ TEST(CrossEntropy, IgnoredLabelsMatchReference) {
       const GuardedBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
       GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
       reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean);
-      for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+      for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
         GuardedBuffer<float> got(1), got_log_sum_exp(m.rows);
         kernels.cross_entropy(got.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean,
                               threads);
@@ -91,7 +91,7 @@ TEST(CrossEntropy, IsZeroWhereAllLabelsAreIgnored) {
   const GuardedBuffer<float> logits = random_floats(m.elements(), 3);
   const GuardedBuffer<std::int32_t> labels = labels_of(m, Ignored::all);
   for (bool mean : {false, true})
-    for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
       kernels.cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean, threads);
       kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
@@ -118,7 +118,7 @@ TEST(CrossEntropy, MaskedLogitHasNoProbability) {
   GuardedBuffer<float> logits = random_floats(m.elements(), 5);
   for (std::int64_t i = 3; i < m.elements(); i += 5) logits[i] = -INFINITY;
   const std::int32_t labels[] = {0, 1};
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
     kernels.cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels, m.rows, m.classes, true, threads);
     kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels, log_sum_exp.data(), m.rows, m.classes, true, threads);
@@ -132,7 +132,7 @@ TEST(CrossEntropy, NanAndInfinityMakeTheLossNan) {
   const std::int32_t labels[] = {1, 2, 3};
   for (float bad : {NAN, INFINITY})
     for (std::int64_t at : {0, 36, 50, 110})
-      for_each_kernels(std::to_string(at), [&](const cpu::Kernels& kernels, int threads) {
+      for_each_kernels(std::to_string(at), [&](const cpu::Kernels<float>& kernels, int threads) {
         GuardedBuffer<float> logits = random_floats(m.elements(), 6), loss(1);
         logits[at] = bad;
         kernels.cross_entropy(loss.data(), nullptr, logits.data(), labels, m.rows, m.classes, true, threads);
@@ -151,7 +151,7 @@ TEST(CrossEntropyGrad, ExponentialIsAccurate) {
   expected[0] = 0;  // the label's: 1 - 1
   const std::int32_t label = 0;
   const float log_sum_exp = 0;
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> dlogits(kClasses);
     kernels.cross_entropy_grad(dlogits.data(), logits.data(), &label, &log_sum_exp, 1, kClasses, false, threads);
     expect_close(dlogits, expected, {2 * kEps, 0});
@@ -162,7 +162,7 @@ TEST(CrossEntropy, IsBitEqualForEqualThreads) {
   const Matrix m = {501, 17};
   const GuardedBuffer<float> logits = random_floats(m.elements(), 7, -6, 6);
   const GuardedBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> first(1), again(1);
     for (GuardedBuffer<float>* loss : {&first, &again})
       kernels.cross_entropy(loss->data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, true, threads);
@@ -184,12 +184,13 @@ TEST(CountCorrect, MatchesReference) {
       if (m.rows > 4) logits[4 * m.classes] = NAN;
       GuardedBuffer<float> expected(1);
       reference::count_correct(expected.data(), logits.data(), labels.data(), m.rows, m.classes);
-      for_each_kernels(std::to_string(m.rows) + "x" + std::to_string(m.classes), [&](const cpu::Kernels& kernels, int threads) {
-        GuardedBuffer<float> count(1);
-        kernels.count_correct(count.data(), logits.data(), labels.data(), m.rows, m.classes, threads);
-        EXPECT_EQ(count[0], expected[0]);
-        EXPECT_TRUE(count.guards_intact());
-      });
+      for_each_kernels(std::to_string(m.rows) + "x" + std::to_string(m.classes),
+                       [&](const cpu::Kernels<float>& kernels, int threads) {
+                         GuardedBuffer<float> count(1);
+                         kernels.count_correct(count.data(), logits.data(), labels.data(), m.rows, m.classes, threads);
+                         EXPECT_EQ(count[0], expected[0]);
+                         EXPECT_TRUE(count.guards_intact());
+                       });
     }
 }
 

@@ -36,7 +36,7 @@ TEST(Dropout, MatchesItsDefinitionAtEverySize) {
       GuardedBuffer<float> oracle(n);
       reference::dropout(oracle.data(), x.data(), &steps[i], dropouts[i], n);
       EXPECT_TRUE(test::bit_equal(oracle, expected));
-      for_each_kernels("n=" + std::to_string(n), [&](const cpu::Kernels& kernels, int threads) {
+      for_each_kernels("n=" + std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
         GuardedBuffer<float> y(n), in_place = x;
         kernels.dropout(y.data(), x.data(), &steps[i], dropouts[i], n, threads);
         kernels.dropout(in_place.data(), in_place.data(), &steps[i], dropouts[i], n, threads);
@@ -53,7 +53,7 @@ TEST(Dropout, DropsTheShareThatWasAskedForAndKeepsTheMean) {
   std::fill(ones.begin(), ones.end(), 1.0f);
   const std::int32_t step = 7;
   for (double probability : {0.1, 0.5, 0.9}) {
-    cpu::kernels(cpu::best_isa()).dropout(y.data(), ones.data(), &step, of(probability, 42, 3), kElements, 2);
+    cpu::best_kernels<float>()->dropout(y.data(), ones.data(), &step, of(probability, 42, 3), kElements, 2);
     const auto dropped = static_cast<double>(std::count(y.begin(), y.end(), 0.0f));
     const double deviation = std::sqrt(probability * (1 - probability) * kElements);
     EXPECT_NEAR(dropped, probability * kElements, 4 * deviation);
@@ -67,7 +67,7 @@ TEST(Dropout, MasksDifferByStepOrdinalAndSeed) {
   std::fill(ones.begin(), ones.end(), 1.0f);
   const auto mask = [&](std::uint64_t seed, std::uint32_t ordinal, std::int32_t step) {
     GuardedBuffer<float> y(kElements);
-    cpu::kernels(cpu::best_isa()).dropout(y.data(), ones.data(), &step, of(0.5, seed, ordinal), kElements, 1);
+    cpu::best_kernels<float>()->dropout(y.data(), ones.data(), &step, of(0.5, seed, ordinal), kElements, 1);
     return y;
   };
   const GuardedBuffer<float> first = mask(1, 1, 1);
@@ -87,7 +87,7 @@ TEST(Dropout, WhatIsDroppedIsZeroEvenANan) {
   const std::int64_t dropped = std::find_if(kept.begin(), kept.end(), is_zero) - kept.begin();
   const std::int64_t survivor = std::find_if_not(kept.begin(), kept.end(), is_zero) - kept.begin();
   x[dropped] = x[survivor] = NAN;
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> y(200);
     kernels.dropout(y.data(), x.data(), &step, dropout, 200, threads);
     EXPECT_EQ(y[dropped], 0);

@@ -43,7 +43,7 @@ TEST(Embedding, MatchesReference) {
     const GuardedBuffer<std::int32_t> ids = ids_of(l, Ids::random);
     GuardedBuffer<float> expected(l.rows * l.width);
     reference::embedding(expected.data(), table.data(), ids.data(), l.rows, l.width);
-    for_each_kernels(describe(l), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(describe(l), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> y(l.rows * l.width);
       kernels.embedding(y.data(), table.data(), ids.data(), l.rows, l.width, threads);
       expect_close(y, expected, kExact);
@@ -63,7 +63,7 @@ void check_embedding_grad(const Lookup& l, Ids kind) {
   // Rows of one id are added one after the other in float; partial sums are no larger than a random walk's.
   const double rows = static_cast<double>(l.rows);
   const test::Tolerance tolerance = test::sum_tolerance(rows, std::sqrt(rows));
-  for_each_kernels(describe(l), [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels(describe(l), [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> apart(n), in_place = base, zeroed(n);
     kernels.embedding_grad(apart.data(), dy.data(), ids.data(), base.data(), l.rows, l.vocabulary, l.width, threads);
     kernels.embedding_grad(in_place.data(), dy.data(), ids.data(), in_place.data(), l.rows, l.vocabulary, l.width, threads);
@@ -106,7 +106,7 @@ TEST(AddRows, MatchesReference) {
     const GuardedBuffer<float> x = random_floats(n, 4), table = random_floats(t.table_rows * t.width, 5);
     GuardedBuffer<float> expected(n);
     reference::add_rows(expected.data(), x.data(), table.data(), t.rows, t.width, t.period);
-    for_each_kernels(describe(t), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(describe(t), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> y(n), in_place = x;
       kernels.add_rows(y.data(), x.data(), table.data(), t.rows, t.width, t.period, threads);
       kernels.add_rows(in_place.data(), in_place.data(), table.data(), t.rows, t.width, t.period, threads);
@@ -123,7 +123,7 @@ TEST(AddRowsGrad, MatchesReference) {
     const GuardedBuffer<float> dy = random_floats(t.rows * t.width, 6);
     GuardedBuffer<float> expected(n), first(n);
     reference::add_rows_grad(expected.data(), dy.data(), t.rows, t.width, t.period, t.table_rows);
-    for_each_kernels(describe(t), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(describe(t), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> dtable(n);
       kernels.add_rows_grad(dtable.data(), dy.data(), t.rows, t.width, t.period, t.table_rows, threads);
       expect_close(dtable, expected, test::sum_tolerance(static_cast<double>(t.rows / t.period), 1));
@@ -162,7 +162,7 @@ TEST(GatherRows, MatchesReference) {
     const GuardedBuffer<std::int32_t> positions = positions_of(g);
     GuardedBuffer<float> expected(g.batch * g.count * g.width);
     reference::gather_rows(expected.data(), x.data(), positions.data(), g.batch, g.sequence, g.count, g.width);
-    for_each_kernels(describe(g), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(describe(g), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> y(g.batch * g.count * g.width);
       kernels.gather_rows(y.data(), x.data(), positions.data(), g.batch, g.sequence, g.count, g.width, threads);
       expect_close(y, expected, kExact);
@@ -177,7 +177,7 @@ TEST(GatherRowsGrad, MatchesReference) {
     const GuardedBuffer<std::int32_t> positions = positions_of(g);
     GuardedBuffer<float> expected(g.batch * g.sequence * g.width);
     reference::gather_rows_grad(expected.data(), dy.data(), positions.data(), g.batch, g.sequence, g.count, g.width);
-    for_each_kernels(describe(g), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(describe(g), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> dx(g.batch * g.sequence * g.width);
       kernels.gather_rows_grad(dx.data(), dy.data(), positions.data(), g.batch, g.sequence, g.count, g.width, threads);
       expect_close(dx, expected, kExact);

@@ -28,7 +28,7 @@ TEST(Gelu, MatchesReferenceAtEverySize) {
     const GuardedBuffer<float> x = random_floats(n, 1, -6, 6);
     GuardedBuffer<float> expected(n);
     reference::gelu(expected.data(), x.data(), n);
-    for_each_kernels("n=" + std::to_string(n), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels("n=" + std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> y(n), in_place = x;
       kernels.gelu(y.data(), x.data(), n, threads);
       kernels.gelu(in_place.data(), in_place.data(), n, threads);
@@ -44,7 +44,7 @@ TEST(GeluGrad, MatchesReferenceAtEverySize) {
     const GuardedBuffer<float> x = random_floats(n, 2, -6, 6), dy = random_floats(n, 3);
     GuardedBuffer<float> expected(n);
     reference::gelu_grad(expected.data(), dy.data(), x.data(), n);
-    for_each_kernels("n=" + std::to_string(n), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels("n=" + std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> dx(n), over_dy = dy, over_x = x;
       kernels.gelu_grad(dx.data(), dy.data(), x.data(), n, threads);
       kernels.gelu_grad(over_dy.data(), over_dy.data(), x.data(), n, threads);
@@ -68,14 +68,14 @@ void expect_relatively_close(const GuardedBuffer<float>& actual, const GuardedBu
   }
 }
 
-bool fuses(const cpu::Kernels& kernels) { return std::string(kernels.isa) != "portable"; }
+bool fuses(const cpu::Kernels<float>& kernels) { return std::string(kernels.isa) != "portable"; }
 
 TEST(Gelu, KeepsRelativeAccuracyInBothTails) {
   const GuardedBuffer<float> x = sweep();
   const std::int64_t n = static_cast<std::int64_t>(x.size());
   GuardedBuffer<float> expected(n);
   reference::gelu(expected.data(), x.data(), n);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> y(n);
     kernels.gelu(y.data(), x.data(), n, threads);
     expect_relatively_close(y, expected, x, fuses(kernels), 4, 8e-38);
@@ -88,7 +88,7 @@ TEST(GeluGrad, KeepsRelativeAccuracyInBothTails) {
   GuardedBuffer<float> expected(n), ones(n);
   std::fill(ones.begin(), ones.end(), 1.0f);
   reference::gelu_grad(expected.data(), ones.data(), x.data(), n);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> dx(n);
     kernels.gelu_grad(dx.data(), ones.data(), x.data(), n, threads);
     for (std::int64_t i = 0; i < n; ++i)  // the slope is 0 at -0.75, where only the absolute error can be small
@@ -108,7 +108,7 @@ TEST(Gelu, ExtremeArgumentsHaveTheirLimits) {
   const std::vector<float> slope = {0.5f, 0.5f, 0.5f, 0.5f, 1, 0, 1, 0, 1, 0, 1, 0};
   const std::vector<float> ones(x.size(), 1.0f);
   const std::int64_t n = static_cast<std::int64_t>(x.size());
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> out(n);
     kernels.gelu(out.data(), x.data(), n, threads);
     expect_close(out, y, {kEps, 0});
@@ -118,7 +118,7 @@ TEST(Gelu, ExtremeArgumentsHaveTheirLimits) {
 }
 
 TEST(Gelu, NanStaysNan) {
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> x = random_floats(40, 4), y(40), dy = random_floats(40, 5);
     x[17] = NAN;
     kernels.gelu(y.data(), x.data(), 40, threads);
@@ -131,9 +131,9 @@ TEST(Gelu, NanStaysNan) {
 TEST(Gelu, IsTheSameForAnyNumberOfThreads) {
   const std::int64_t n = 20011;
   const GuardedBuffer<float> x = random_floats(n, 6, -8, 8), dy = random_floats(n, 7);
-  for (cpu::Isa isa : cpu::kIsas) {
+  for (cpu::Isa isa : cpu::kIsas<float>) {
     if (!cpu::available(isa)) continue;
-    const cpu::Kernels& kernels = cpu::kernels(isa);
+    const cpu::Kernels<float>& kernels = cpu::kernels<float>(isa);
     GuardedBuffer<float> y(n), dx(n), other(n);
     kernels.gelu(y.data(), x.data(), n, 1);
     kernels.gelu_grad(dx.data(), dy.data(), x.data(), n, 1);

@@ -15,7 +15,7 @@ struct Case {
   int threads = 1;
 };
 
-std::string describe(const cpu::Kernels& kernels, const Case& test) {
+std::string describe(const cpu::Kernels<float>& kernels, const Case& test) {
   const GemmShape& s = test.shape;
   return std::string(kernels.isa) + " gemm m=" + std::to_string(s.m) + " n=" + std::to_string(s.n) +
          " k=" + std::to_string(s.k) + (s.transpose_a ? " transpose_a" : "") + (s.transpose_b ? " transpose_b" : "") +
@@ -23,7 +23,7 @@ std::string describe(const cpu::Kernels& kernels, const Case& test) {
 }
 
 // Runs the kernel with outputs and workspace full of NaN and checks that it kept to them.
-GuardedBuffer<float> run(const cpu::Kernels& kernels, const Case& test, const GuardedBuffer<float>& a,
+GuardedBuffer<float> run(const cpu::Kernels<float>& kernels, const Case& test, const GuardedBuffer<float>& a,
                          const GuardedBuffer<float>& b, const GuardedBuffer<float>& bias) {
   GuardedBuffer<float> c(test.shape.m * test.shape.n);
   const std::size_t bytes = kernels.gemm_workspace_bytes(test.shape, test.threads);
@@ -40,9 +40,9 @@ void check(const Case& test) {
   const GuardedBuffer<float> a = random_floats(s.m * s.k, 1), b = random_floats(s.k * s.n, 2), bias = random_floats(s.n, 3);
   GuardedBuffer<float> expected(s.m * s.n);
   reference::gemm(expected.data(), a.data(), b.data(), s, {test.bias ? bias.data() : nullptr, test.relu});
-  for (cpu::Isa isa : cpu::kIsas) {
+  for (cpu::Isa isa : cpu::kIsas<float>) {
     if (!cpu::available(isa)) continue;
-    const cpu::Kernels& kernels = cpu::kernels(isa);
+    const cpu::Kernels<float>& kernels = cpu::kernels<float>(isa);
     SCOPED_TRACE(describe(kernels, test));
     test::expect_close(run(kernels, test, a, b, bias), expected, test::product_tolerance(s.k + 1));
   }
@@ -95,15 +95,15 @@ TEST(Gemm, EveryTeamMatchesReference) {
 }
 
 TEST(Gemm, RepeatsBitForBit) {
-  for (cpu::Isa isa : cpu::kIsas) {
+  for (cpu::Isa isa : cpu::kIsas<float>) {
     if (!cpu::available(isa)) continue;
     for (int threads : {1, 2, 3}) {
       const Case test{{150, 200, 520, false, true}, true, false, threads};
-      SCOPED_TRACE(describe(cpu::kernels(isa), test));
+      SCOPED_TRACE(describe(cpu::kernels<float>(isa), test));
       const GuardedBuffer<float> a = random_floats(150 * 520, 4), b = random_floats(200 * 520, 5), bias = random_floats(200, 6);
-      const GuardedBuffer<float> first = run(cpu::kernels(isa), test, a, b, bias);
+      const GuardedBuffer<float> first = run(cpu::kernels<float>(isa), test, a, b, bias);
       for (int repetition = 0; repetition < 5; ++repetition)
-        test::expect_close(run(cpu::kernels(isa), test, a, b, bias), first, test::kExact);
+        test::expect_close(run(cpu::kernels<float>(isa), test, a, b, bias), first, test::kExact);
     }
   }
 }
@@ -112,26 +112,26 @@ TEST(Gemm, RepeatsBitForBit) {
 TEST(Gemm, FewerThreadsThanAskedForGiveTheSameResult) {
   const Case test{{150, 200, 520, true, true}, false, true, 6};
   const GuardedBuffer<float> a = random_floats(150 * 520, 4), b = random_floats(200 * 520, 5), bias(0);
-  for (cpu::Isa isa : cpu::kIsas) {
+  for (cpu::Isa isa : cpu::kIsas<float>) {
     if (!cpu::available(isa)) continue;
-    SCOPED_TRACE(describe(cpu::kernels(isa), test));
-    const GuardedBuffer<float> expected = run(cpu::kernels(isa), test, a, b, bias);
+    SCOPED_TRACE(describe(cpu::kernels<float>(isa), test));
+    const GuardedBuffer<float> expected = run(cpu::kernels<float>(isa), test, a, b, bias);
 #pragma omp parallel num_threads(2)
 #pragma omp single
-    test::expect_close(run(cpu::kernels(isa), test, a, b, bias), expected, test::kExact);
+    test::expect_close(run(cpu::kernels<float>(isa), test, a, b, bias), expected, test::kExact);
   }
 }
 
 TEST(Gemm, NotANumberStaysOne) {
-  for (cpu::Isa isa : cpu::kIsas) {
+  for (cpu::Isa isa : cpu::kIsas<float>) {
     if (!cpu::available(isa)) continue;
     GuardedBuffer<float> a = random_floats(20 * 30, 7);
     const GuardedBuffer<float> b = random_floats(30 * 40, 8), bias = random_floats(40, 9);
     a[11 * 30 + 4] = std::numeric_limits<float>::quiet_NaN();
-    const GuardedBuffer<float> c = run(cpu::kernels(isa), {{20, 40, 30}, true, true}, a, b, bias);
+    const GuardedBuffer<float> c = run(cpu::kernels<float>(isa), {{20, 40, 30}, true, true}, a, b, bias);
     for (std::int64_t row = 0; row < 20; ++row)
       for (std::int64_t column = 0; column < 40; ++column)
-        ASSERT_EQ(std::isnan(c[row * 40 + column]), row == 11) << cpu::kernels(isa).isa << " " << row << ", " << column;
+        ASSERT_EQ(std::isnan(c[row * 40 + column]), row == 11) << cpu::kernels<float>(isa).isa << " " << row << ", " << column;
   }
 }
 

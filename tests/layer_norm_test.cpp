@@ -48,7 +48,7 @@ void check_forward(const Matrix& m, const GuardedBuffer<float>& x, double deviat
                    double roundings = 16) {
   const Parameters p(m.channels);
   const Forward expected = reference_forward(m, x, p, epsilon);
-  for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels(describe(m), [&](const cpu::Kernels<float>& kernels, int threads) {
     Forward f(m), in_place(m), alone(m);
     kernels.layer_norm(f.y.data(), f.mean.data(), f.inv_std.data(), x.data(), p.scale.data(), p.bias.data(), m.rows, m.channels,
                        epsilon, threads);
@@ -77,7 +77,7 @@ TEST(LayerNorm, RowsWithoutVarianceGiveTheBias) {
     GuardedBuffer<float> x(m.elements());
     std::fill(x.begin(), x.end(), 0.75f);
     const Parameters p(m.channels);
-    for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(describe(m), [&](const cpu::Kernels<float>& kernels, int threads) {
       Forward f(m);
       kernels.layer_norm(f.y.data(), f.mean.data(), f.inv_std.data(), x.data(), p.scale.data(), p.bias.data(), m.rows,
                          m.channels, kEpsilon, threads);
@@ -118,7 +118,7 @@ TEST(LayerNorm, NanReachesItsRowOnly) {
   GuardedBuffer<float> x = random_floats(m.elements(), 6);
   x[20 * m.channels + 3] = NAN;
   const Parameters p(m.channels);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     Forward f(m);
     kernels.layer_norm(f.y.data(), f.mean.data(), f.inv_std.data(), x.data(), p.scale.data(), p.bias.data(), m.rows, m.channels,
                        kEpsilon, threads);
@@ -145,7 +145,7 @@ void check_gradient(const Matrix& m, const GuardedBuffer<float>& x) {
     largest = std::max(largest, std::fabs((static_cast<double>(x[i]) - f.mean[r]) * f.inv_std[r]));
   }
   const double slope = 2 * max_abs(f.inv_std), rows = static_cast<double>(m.rows);  // scales are below 2
-  for_each_kernels(describe(m), [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels(describe(m), [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
     const auto run = [&](Gradients& g, float* dx, const float* from_dy, const float* from_x) {
       kernels.layer_norm_grad(dx, g.dscale.data(), g.dbias.data(), from_dy, from_x, p.scale.data(), f.mean.data(),

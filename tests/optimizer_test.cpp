@@ -30,7 +30,7 @@ TEST(Sgd, TwoStepsWorkedOutByHand) {
   };
   const SgdNumbers numbers = {0.5, 0.25};
   check([&](const SgdTensor& tensor) { reference::sgd(&tensor, 1, &rate, numbers); });
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     check([&](const SgdTensor& tensor) { kernels.sgd(&tensor, 1, &rate, numbers, threads); });
   });
 }
@@ -58,7 +58,7 @@ TEST(Adamw, TwoStepsWorkedOutByHand) {
   };
   const AdamwNumbers numbers = {0.5, 0.75, 1};
   check([&](const AdamwTensor& t, const std::int32_t* step) { reference::adamw(&t, 1, &rate, step, numbers); });
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     check([&](const AdamwTensor& t, const std::int32_t* step) { kernels.adamw(&t, 1, &rate, step, numbers, threads); });
   });
 }
@@ -109,7 +109,7 @@ TEST(Sgd, StepsMatchReference) {
     Model expected;
     for (int step = 0; step < 4; ++step)
       reference::sgd(expected.sgd().data(), static_cast<int>(expected.sgd().size()), &rate, numbers);
-    for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
       Model model;
       const std::vector<SgdTensor> tensors = model.sgd();
       for (int step = 0; step < 4; ++step)
@@ -126,7 +126,7 @@ TEST(Adamw, StepsMatchReference) {
     Model expected;
     for (std::int32_t step = first; step < first + 4; ++step)
       reference::adamw(expected.adamw().data(), static_cast<int>(expected.adamw().size()), &rate, &step, numbers);
-    for_each_kernels(std::to_string(first), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(std::to_string(first), [&](const cpu::Kernels<float>& kernels, int threads) {
       Model model;
       const std::vector<AdamwTensor> tensors = model.adamw();
       for (std::int32_t step = first; step < first + 4; ++step)
@@ -140,7 +140,7 @@ TEST(Adamw, StepsMatchReference) {
 TEST(Adamw, ZeroGradientOnlyDecays) {
   const float rate = 0.5f;
   const std::int32_t step = 0;
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> weight(19), moment1(19), moment2(19), gradient(19);
     std::fill(weight.begin(), weight.end(), 2.0f);
     for (GuardedBuffer<float>* zero : {&moment1, &moment2, &gradient}) std::fill(zero->begin(), zero->end(), 0.0f);

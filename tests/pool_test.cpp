@@ -49,7 +49,7 @@ void check_max_pool(const PoolShape& s, const GuardedBuffer<float>& x) {
   GuardedBuffer<float> expected(outputs(s));
   GuardedBuffer<std::uint8_t> expected_index(outputs(s));
   reference::max_pool(expected.data(), expected_index.data(), x.data(), s);
-  for_each_kernels(describe(s), [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels(describe(s), [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> y(outputs(s)), without_index(outputs(s));
     GuardedBuffer<std::uint8_t> index(outputs(s));
     kernels.max_pool(y.data(), index.data(), x.data(), s, threads);
@@ -71,7 +71,7 @@ TEST(MaxPool, TakesTheFirstOfEqualMaxima) {
 
 TEST(MaxPool, KeepsNan) {
   const PoolShape s = pool(1, 4, 4, 18, 2, 2, 0);
-  for_each_kernels("", [&](const cpu::Kernels& kernels, int threads) {
+  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
     for (std::int64_t pixel : {0, 1, 4, 5}) {  // each position of the first window
       GuardedBuffer<float> x = random_floats(inputs(s), 3), y(outputs(s));
       GuardedBuffer<std::uint8_t> index(outputs(s));
@@ -91,7 +91,7 @@ TEST(MaxPoolGrad, MatchesReference) {
     reference::max_pool(y.data(), index.data(), x.data(), s);
     reference::max_pool_grad(expected.data(), dy.data(), index.data(), s);
     const double overlaps = std::ceil(static_cast<double>(s.window) / static_cast<double>(s.stride));
-    for_each_kernels(describe(s), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(describe(s), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> dx(inputs(s));
       kernels.max_pool_grad(dx.data(), dy.data(), index.data(), s, threads);
       expect_close(dx, expected, test::sum_tolerance(overlaps * overlaps, 1));
@@ -110,7 +110,7 @@ TEST(GlobalAveragePool, MatchesReference) {
     const GuardedBuffer<float> x = random_floats(s.batch * s.pixels * s.channels, 5);
     GuardedBuffer<float> expected(s.batch * s.channels);
     reference::global_average_pool(expected.data(), x.data(), s.batch, s.pixels, s.channels);
-    for_each_kernels(std::to_string(s.pixels), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(std::to_string(s.pixels), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> y(s.batch * s.channels);
       kernels.global_average_pool(y.data(), x.data(), s.batch, s.pixels, s.channels, threads);
       expect_close(y, expected, {kEps, 0});
@@ -124,7 +124,7 @@ TEST(GlobalAveragePoolGrad, MatchesReference) {
     const GuardedBuffer<float> dy = random_floats(s.batch * s.channels, 6);
     GuardedBuffer<float> expected(s.batch * s.pixels * s.channels);
     reference::global_average_pool_grad(expected.data(), dy.data(), s.batch, s.pixels, s.channels);
-    for_each_kernels(std::to_string(s.pixels), [&](const cpu::Kernels& kernels, int threads) {
+    for_each_kernels(std::to_string(s.pixels), [&](const cpu::Kernels<float>& kernels, int threads) {
       GuardedBuffer<float> dx(s.batch * s.pixels * s.channels);
       kernels.global_average_pool_grad(dx.data(), dy.data(), s.batch, s.pixels, s.channels, threads);
       expect_close(dx, expected, {kEps, 0});

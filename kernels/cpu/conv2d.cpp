@@ -12,7 +12,7 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads);
-void gemm(float* c, const float* a, const float* b, const GemmShape& shape, const Epilogue& epilogue, void* workspace,
+void gemm(float* c, const float* a, const float* b, const GemmShape& shape, const Epilogue<float>& epilogue, void* workspace,
           int threads);
 
 namespace {
@@ -130,8 +130,8 @@ std::size_t conv2d_workspace_bytes(const Conv2dShape& shape, int threads) {
   return static_cast<std::size_t>(plan.weight_floats + plan.team * plan.layout.floats) * sizeof(float);
 }
 
-void conv2d(float* y, const float* x, const float* weight, const Conv2dShape& shape, const Epilogue& epilogue, void* workspace,
-            int threads) {
+void conv2d(float* y, const float* x, const float* weight, const Conv2dShape& shape, const Epilogue<float>& epilogue,
+            void* workspace, int threads) {
   if (is_matrix_product(shape)) {
     gemm(y, x, weight, forward_product(shape), epilogue, workspace, threads);
     return;

@@ -13,7 +13,7 @@ struct WindowProduct {
   const float* weights;  // panels of out_channels, each kernel_height * kernel_width * channels deep
   float* y;              // element (image, row, column, out_channel) at the strides below
   std::int64_t out_channels, image_stride, row_stride, column_stride;
-  Epilogue epilogue;
+  Epilogue<float> epilogue;
 };
 
 StripLayout make_product_layout(const Windows& windows, int parts);

@@ -1,71 +1,108 @@
 // Which tables this CPU can run. Compiled for the baseline alone.
 #include <stdexcept>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "kernels/cpu/kernels.h"
 
 namespace epochbench::cpu {
 
 namespace portable {
-extern const Kernels table;
+extern const Kernels<float> table;
 }
+#if EPOCHBENCH_X86
 namespace avx2 {
-extern const Kernels table;
+extern const Kernels<float> table;
 }
 namespace avx512 {
-extern const Kernels table;
+extern const Kernels<float> table;
 }
+namespace avx512_bf16 {
+extern const Kernels<Bf16> table;
+}
+namespace amx_bf16 {
+extern const Kernels<Bf16> table;
+}
+
+namespace {
+
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"); }
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+// Bits 22 and 24 of edx in cpuid's leaf 7: AMX-BF16 and AMX-TILE.
+bool has_amx_instructions() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx >> 22 & 1) != 0 && (edx >> 24 & 1) != 0;
+}
+
+// Linux saves the tiles of a process only if it has asked for them (Documentation/arch/x86/xstate.rst). Threads that are
+// started later have the permission too.
+bool may_use_tiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+}  // namespace
 
 bool available(Isa isa) {
   switch (isa) {
     case Isa::portable:
       return true;
-#if EPOCHBENCH_HAS_AVX2
     case Isa::avx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-#else
-    case Isa::avx2:
-      return false;
-#endif
-#if EPOCHBENCH_HAS_AVX512
+      return has_avx2();
     case Isa::avx512:
-      return available(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#else
-    case Isa::avx512:
-      return false;
-#endif
+      return has_avx512();
+    case Isa::avx512_bf16:
+      return has_avx512() && __builtin_cpu_supports("avx512bf16");
+    case Isa::amx_bf16: {
+      static const bool usable = has_amx_instructions() && may_use_tiles();
+      return usable && available(Isa::avx512_bf16);
+    }
   }
   return false;
 }
 
-Isa best_isa() {
-  Isa best = Isa::portable;
-  for (Isa isa : kIsas)
-    if (available(isa)) best = isa;
-  return best;
+template <>
+const Kernels<float>& kernels<float>(Isa isa) {
+  if (available(isa)) {
+    if (isa == Isa::portable) return portable::table;
+    if (isa == Isa::avx2) return avx2::table;
+    if (isa == Isa::avx512) return avx512::table;
+  }
+  throw std::logic_error("float kernels of an instruction set that has none here");
 }
 
-const Kernels& kernels(Isa isa) {
-  if (!available(isa)) throw std::logic_error("CPU kernels of an instruction set that this CPU lacks");
-  switch (isa) {
-    case Isa::portable:
-      break;
-#if EPOCHBENCH_HAS_AVX2
-    case Isa::avx2:
-      return avx2::table;
-#else
-    case Isa::avx2:
-      break;
-#endif
-#if EPOCHBENCH_HAS_AVX512
-    case Isa::avx512:
-      return avx512::table;
-#else
-    case Isa::avx512:
-      break;
-#endif
+template <>
+const Kernels<Bf16>& kernels<Bf16>(Isa isa) {
+  if (available(isa)) {
+    if (isa == Isa::avx512_bf16) return avx512_bf16::table;
+    if (isa == Isa::amx_bf16) return amx_bf16::table;
   }
-  return portable::table;
+  throw std::logic_error("bf16 kernels of an instruction set that has none here");
 }
+
+#else
+
+bool available(Isa isa) { return isa == Isa::portable; }
+
+template <>
+const Kernels<float>& kernels<float>(Isa isa) {
+  if (isa == Isa::portable) return portable::table;
+  throw std::logic_error("float kernels of an instruction set that has none here");
+}
+
+template <>
+const Kernels<Bf16>& kernels<Bf16>(Isa) {
+  throw std::logic_error("bf16 kernels of an instruction set that has none here");
+}
+
+#endif
 
 }  // namespace epochbench::cpu

@@ -8,11 +8,29 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/shapes.h"
+
 #ifndef EPOCHBENCH_ISA
 #error "compiled once an instruction set with -DEPOCHBENCH_ISA=..."
 #endif
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+// The numbers of the tensors that flow; see kernels.h. Arithmetic is in float: y[i] = narrow(f(widen(x[i]))).
+#if EPOCHBENCH_BF16
+using Real = Bf16;
+static inline float widen(Bf16 x) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16); }
+// Rounds to nearest even; a carry moves into the exponent, up to infinity. A NaN stays one.
+static inline Bf16 narrow(float x) {
+  const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
+  const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, quiet = bits >> 16 | 0x40u;
+  return {static_cast<std::uint16_t>(x != x ? quiet : rounded)};
+}
+#else
+using Real = float;
+static inline float widen(float x) { return x; }
+static inline float narrow(float x) { return x; }
+#endif
 
 struct Range {
   std::int64_t begin, end;

@@ -17,18 +17,23 @@
   X(batch_norm_grad) X(max_pool) X(max_pool_grad) X(global_average_pool) X(global_average_pool_grad) X(cross_entropy)     \
   X(cross_entropy_grad) X(count_correct) X(layer_norm) X(layer_norm_grad) X(gelu) X(gelu_grad) X(dropout) X(embedding)    \
   X(embedding_grad) X(add_rows) X(add_rows_grad) X(gather_rows) X(gather_rows_grad) X(attention_workspace_bytes)          \
-  X(attention) X(attention_grad) X(sgd) X(adamw)
+  X(attention) X(attention_grad) X(cast) X(sgd) X(adamw)
 // clang-format on
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-#define X(kernel) extern std::remove_pointer_t<decltype(Kernels::kernel)> kernel;
+#define X(kernel) extern std::remove_pointer_t<decltype(Kernels<Real>::kernel)> kernel;
 EPOCHBENCH_KERNELS(X)
 #undef X
+#if EPOCHBENCH_BF16  // kernels that are not there yet are null
+#define X(kernel) extern __attribute__((weak)) std::remove_pointer_t<decltype(Kernels<Real>::kernel)> kernel;
+EPOCHBENCH_KERNELS(X)
+#undef X
+#endif
 
-extern const Kernels table;
+extern const Kernels<Real> table;
 #define X(kernel) kernel,
-const Kernels table = {EPOCHBENCH_STRING(EPOCHBENCH_ISA), EPOCHBENCH_KERNELS(X)};
+const Kernels<Real> table = {EPOCHBENCH_STRING(EPOCHBENCH_ISA), EPOCHBENCH_KERNELS(X)};
 #undef X
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

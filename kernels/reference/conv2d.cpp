@@ -34,7 +34,7 @@ void round_to(float* out, const std::vector<double>& sums) {
 
 }  // namespace
 
-void conv2d(float* y, const float* x, const float* weight, const Conv2dShape& shape, const Epilogue& epilogue) {
+void conv2d(float* y, const float* x, const float* weight, const Conv2dShape& shape, const Epilogue<float>& epilogue) {
   const std::int64_t pixels = shape.batch * shape.out_height * shape.out_width, channels = shape.out_channels;
   std::vector<double> sums = zeros(pixels * channels);
   double* sum = sums.data();

@@ -10,8 +10,8 @@
 
 namespace epochbench::reference {
 
-void gemm(float* c, const float* a, const float* b, const GemmShape& shape, const Epilogue& epilogue);
-void conv2d(float* y, const float* x, const float* weight, const Conv2dShape& shape, const Epilogue& epilogue);
+void gemm(float* c, const float* a, const float* b, const GemmShape& shape, const Epilogue<float>& epilogue);
+void conv2d(float* y, const float* x, const float* weight, const Conv2dShape& shape, const Epilogue<float>& epilogue);
 void conv2d_grad_input(float* dx, const float* dy, const float* weight, const Conv2dShape& shape);
 void conv2d_grad_weight(float* dweight, const float* dy, const float* x, const Conv2dShape& shape);
 

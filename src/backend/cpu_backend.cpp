@@ -39,7 +39,7 @@ std::string processor_name() {
 
 class Compiler {
  public:
-  Compiler(const cpu::Kernels& kernels, int threads) : k_(&kernels), threads_(threads) {}
+  Compiler(const cpu::Kernels<float>& kernels, int threads) : k_(&kernels), threads_(threads) {}
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const {
     switch (node.op) {
@@ -106,7 +106,7 @@ class Compiler {
 
  private:
   HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const {
-    const cpu::Kernels* k = k_;
+    const cpu::Kernels<float>* k = k_;
     const int threads = threads_;
     const ValueMemory* m = &memory;
     const std::vector<ValueId> in = node.inputs, out = node.outputs;
@@ -281,7 +281,7 @@ class Compiler {
     throw std::logic_error("op without a CPU kernel");
   }
 
-  const cpu::Kernels* k_;
+  const cpu::Kernels<float>* k_;
   int threads_;
 };
 
@@ -314,7 +314,7 @@ std::string why_not(const Node& node) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(cpu::Isa isa, int threads) : kernels_(cpu::kernels(isa)), threads_(threads), compiler_(kernels_, threads) {}
+  explicit CpuBackend(int threads) : kernels_(*cpu::best_kernels<float>()), threads_(threads), compiler_(kernels_, threads) {}
 
   DeviceInfo device() const override { return {"cpu", processor_name(), threads_, kernels_.isa, 0}; }
 
@@ -341,13 +341,13 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  const cpu::Kernels& kernels_;
+  const cpu::Kernels<float>& kernels_;
   int threads_;
   Compiler compiler_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(int threads) { return std::make_unique<CpuBackend>(cpu::best_isa(), threads); }
+std::unique_ptr<Backend> make_cpu_backend(int threads) { return std::make_unique<CpuBackend>(threads); }
 
 }  // namespace epochbench

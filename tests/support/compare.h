@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "epochbench/philox.h"
+#include "kernels/shapes.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -73,6 +74,8 @@ class GuardedBuffer {
   void poison() {
     if constexpr (std::is_floating_point_v<T>)
       std::fill(begin(), end(), std::numeric_limits<T>::quiet_NaN());
+    else if constexpr (std::is_same_v<T, Bf16>)
+      std::fill(begin(), end(), Bf16{0x7fc0});
     else
       std::memset(raw_ + kBand, kSentinel, payload());
   }

@@ -4,27 +4,81 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/reference/kernels.h"
 #include "tests/support/compare.h"
 
 namespace epochbench::test {
 
-// check(kernels, threads); `what` names the case in a failure.
-template <typename Check>
-void for_each_kernels(const std::string& what, Check check) {
-  for (cpu::Isa isa : cpu::kIsas) {
+template <typename KernelsType>
+struct RealOfKernels;
+template <typename Real>
+struct RealOfKernels<cpu::Kernels<Real>> {
+  using type = Real;
+};
+// The numbers of a table: float or Bf16.
+template <typename KernelsType>
+using RealOf = typename RealOfKernels<std::remove_cvref_t<KernelsType>>::type;
+
+template <typename Real, typename Check>
+void for_each_kernels_of(const std::string& what, Check check) {
+  for (cpu::Isa isa : cpu::kIsas<Real>) {
     if (!cpu::available(isa)) continue;
     for (int threads : {1, 2, 3, 5}) {
-      const cpu::Kernels& kernels = cpu::kernels(isa);
+      const cpu::Kernels<Real>& kernels = cpu::kernels<Real>(isa);
       SCOPED_TRACE(what + " " + kernels.isa + " threads=" + std::to_string(threads));
       check(kernels, threads);
     }
   }
 }
 
+// check(kernels, threads) for the tables of every kind of number that it takes; `what` names the case in a failure.
+template <typename Check>
+void for_each_kernels(const std::string& what, Check check) {
+  for_each_kernels_of<float>(what, check);
+  if constexpr (std::is_invocable_v<Check, const cpu::Kernels<Bf16>&, int>) for_each_kernels_of<Bf16>(what, check);
+}
+
+inline float widen(float x) { return x; }
+inline float widen(Bf16 x) {
+  float y;
+  reference::cast(&y, &x, Element::f32, Element::bf16, 1);
+  return y;
+}
+
+// Copies in the numbers of a table, and back; what a Bf16 cannot hold is rounded.
+template <typename Real>
+GuardedBuffer<Real> reals(const GuardedBuffer<float>& values) {
+  if constexpr (std::is_same_v<Real, float>) {
+    return values;
+  } else {
+    GuardedBuffer<Real> copy(static_cast<std::int64_t>(values.size()));
+    reference::cast(copy.data(), values.data(), Element::bf16, Element::f32, static_cast<std::int64_t>(values.size()));
+    return copy;
+  }
+}
+template <typename Real>
+GuardedBuffer<float> floats(const GuardedBuffer<Real>& values) {
+  GuardedBuffer<float> copy(static_cast<std::int64_t>(values.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) copy.data()[i] = widen(values.data()[i]);
+  return copy;
+}
+template <typename Real>
+GuardedBuffer<Real> random_reals(std::int64_t n, std::uint64_t seed, double low = -1, double high = 1) {
+  return reals<Real>(random_floats(n, seed, low, high));
+}
+
+// Of a result that is rounded to Real last: Bf16 has 8 bits of mantissa, so half a unit in its last place is 2^-9 to 2^-8.
+template <typename Real>
+Tolerance rounded(Tolerance tolerance) {
+  return {tolerance.relative + (std::is_same_v<Real, Bf16> ? 0x1p-8 : 0), tolerance.absolute * (1 + 0x1p-8)};
+}
+
 // Scratch of exactly the size that the kernels ask for, full of NaN.
-inline GuardedBuffer<float> reduction_workspace(const cpu::Kernels& kernels, std::int64_t channels, int threads) {
+template <typename Real>
+GuardedBuffer<float> reduction_workspace(const cpu::Kernels<Real>& kernels, std::int64_t channels, int threads) {
   return GuardedBuffer<float>(static_cast<std::int64_t>(kernels.reduction_workspace_bytes(channels, threads) / sizeof(float)));
 }
 
@@ -34,8 +88,9 @@ inline double max_abs(std::span<const float> values) {
   return largest;
 }
 
-inline bool bit_equal(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+template <typename Real>
+bool bit_equal(const GuardedBuffer<Real>& a, const GuardedBuffer<Real>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0;
 }
 
 }  // namespace epochbench::test

@@ -89,7 +89,7 @@ struct Call {
   float* c;
   const float *a, *b;
   GemmShape shape;
-  Epilogue epilogue;
+  Epilogue<float> epilogue;
   Plan plan;
 };
 
@@ -208,7 +208,7 @@ std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads) {
   return static_cast<std::size_t>(2 * plan.b_floats + plan.team * plan.a_floats) * sizeof(float);
 }
 
-void gemm(float* c, const float* a, const float* b, const GemmShape& shape, const Epilogue& epilogue, void* workspace,
+void gemm(float* c, const float* a, const float* b, const GemmShape& shape, const Epilogue<float>& epilogue, void* workspace,
           int threads) {
   const Call call{c, a, b, shape, epilogue, make_plan(shape, threads)};
   const Plan& plan = call.plan;
