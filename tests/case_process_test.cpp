@@ -184,6 +184,7 @@ TEST(RunCase, ProfilesWhereItIsAskedTo) {
   const auto run = run_fake(spec);
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
   ASSERT_TRUE(run.profile);
+  EXPECT_THAT(run.profile->passes, testing::Optional(testing::Ge(3)));
   ASSERT_THAT(run.profile->nodes, SizeIs(2));
   const ProfileNode& node = run.profile->nodes[0];
   EXPECT_EQ(node.name + "|" + node.op + "|" + node.implementation, "fc1|linear|fake linear");

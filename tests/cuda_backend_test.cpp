@@ -199,7 +199,7 @@ std::set<std::string> implementations(const Training& training, FakeLibrariesOpt
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device, options); });
   const Program program = make_program(workload(training), *backend, {Entry::train}, training.precision);
   std::set<std::string> words;
-  for (const NodeTime& node : backend->compile(program)->profile(Entry::train)) words.insert(node.implementation);
+  for (const NodeTime& node : backend->compile(program)->profile(Entry::train, 1)) words.insert(node.implementation);
   return words;
 }
 
@@ -258,7 +258,7 @@ TEST(CudaBackend, CapturedStepsAreThoseNodeByNodeToTheBit) {
     initialize(*executable, program, 0);
     for (std::byte& byte : executable->stage(2, 0)) byte = std::byte{0x3c};
     executable->submit(2);
-    if (profiled) executable->profile(Entry::train);
+    if (profiled) executable->profile(Entry::train, 3);
     for (int i = 0; i < steps; ++i) executable->run(Entry::train);
     std::vector<float> step(1), weights(static_cast<std::size_t>(program.variables.front().desc.elements()));
     executable->read("step", step);

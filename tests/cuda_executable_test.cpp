@@ -372,7 +372,7 @@ TEST(CudaExecutable, ProfilesEachNodeAndGoesOnTraining) {
   Tiny tiny;
   Expected expected;
   train(tiny, expected, 3, 1);
-  const std::vector<NodeTime> times = tiny.executable->profile(Entry::train);
+  const std::vector<NodeTime> times = tiny.executable->profile(Entry::train, 3);
   std::vector<std::string> names;
   for (const NodeTime& time : times) names.push_back(time.name);
   EXPECT_THAT(names, testing::ElementsAre("row", "flat", "sum", "loss", "update", "count"));

@@ -126,7 +126,7 @@ TEST_F(Gpu, CapturedStepsTrainAsStepsNodeByNode) {
   Trainer node_by_node(training, gpu()), captured(training, gpu());
   node_by_node.fill(0, 0);
   node_by_node.executable().submit(0);
-  node_by_node.executable().profile(Entry::train);
+  node_by_node.executable().profile(Entry::train, 3);
   const auto steps = static_cast<int>(node_by_node.read("step"));  // some of them captured, to keep the device busy
   ASSERT_GE(steps, 3);
   for (int i = 0; i < steps; ++i) captured.step(Entry::train, 0);
@@ -236,7 +236,7 @@ TEST_F(Gpu, ProfilesEveryNodeWithWhatRan) {
   Trainer trainer({"resnet20", 256}, gpu());
   trainer.fill(0, 0);
   trainer.executable().submit(0);
-  const std::vector<NodeTime> nodes = trainer.executable().profile(Entry::train);
+  const std::vector<NodeTime> nodes = trainer.executable().profile(Entry::train, 3);
   double sum = 0;
   for (const NodeTime& node : nodes) {
     EXPECT_GE(node.seconds, 0) << node.name;

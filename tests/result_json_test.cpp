@@ -67,8 +67,12 @@ Result complete_result() {
   ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library"};
   ok.energy = Energy{"rapl", 1.0, 2.0, std::nullopt, 4.0, 5.0};
   ok.cost = Cost{0.34, 0.001, 0.002, "user"};
-  ok.profile = Profile{0.75,
-                       {{"matmul", 1, 0.5, 2.0 / 3, 200, 20, std::nullopt}, {"relu", 1, 0.25, 1.0 / 3, std::nullopt, 80, 0.5}},
+  ok.profile = Profile{7,
+                       0.75,
+                       std::nullopt,
+                       std::nullopt,
+                       {{"matmul", 1, 0.5, 2.0 / 3, 200, 20, std::nullopt, 100, 10, std::nullopt},
+                        {"relu", 1, 0.25, 1.0 / 3, std::nullopt, 80, 0.5, 0, 20, 0.125}},
                        {{"fc1", "matmul", "avx2 matmul", 0.5, 100, 10, std::nullopt, std::nullopt, std::nullopt},
                         {"relu1", "relu", "avx2 relu", 0.25, 0, 20, 0.125, "memory", 0.5}}};
 
@@ -102,7 +106,9 @@ TEST(ResultJson, RoundTripIsExact) {
   EXPECT_EQ(run.workload.seed, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(run.quality->parity_with, "mlp/cpu/fp32/b64");
   EXPECT_EQ(run.energy->cpu_joules_per_epoch, 2.0);
+  EXPECT_EQ(run.profile->passes, 7);
   EXPECT_EQ(run.profile->classes[1].limit_fraction, 0.5);
+  EXPECT_EQ(run.profile->classes[1].limit_seconds, 0.125);
   EXPECT_FALSE(run.profile->nodes[0].limit);
   EXPECT_EQ(run.profile->nodes[1].limit, "memory");
   EXPECT_EQ(run.gpu->throttle_reasons, std::vector<std::string>{"power"});

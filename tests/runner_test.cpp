@@ -209,12 +209,28 @@ TEST_F(RunnerTest, ProfileTakesABatchOfItsOwnAndGivesItBack) {
   runner.steps(2);
   runner.evaluate();  // leaves the source in the test split
   const auto submitted = executable.submitted.size(), released = batches.released.size();
-  const std::vector<NodeTime> nodes = runner.profile();
-  ASSERT_THAT(nodes, SizeIs(2));
-  EXPECT_EQ(nodes[0].op, Op::linear);
+  const StepProfile profile = runner.profile();
+  ASSERT_THAT(profile.nodes, SizeIs(2));
+  EXPECT_EQ(profile.nodes[0].op, Op::linear);
   ASSERT_EQ(executable.submitted.size(), submitted + 1);
   ASSERT_EQ(batches.released.size(), released + 1);
   EXPECT_EQ(batches.released.back(), executable.submitted.back());
+}
+
+TEST_F(RunnerTest, ProfileTakesMorePassesOfShortSteps) {
+  batches.wait = [] {};
+  const auto passes_after_steps_of = [&](double seconds) {
+    executable.work = [&, seconds](std::int64_t) { now += seconds; };
+    Runner runner = make();
+    runner.begin_epoch(0);
+    runner.steps(2);
+    const int passes = runner.profile().passes;
+    EXPECT_EQ(passes, executable.profiled_passes);
+    return passes;
+  };
+  EXPECT_EQ(passes_after_steps_of(10), 3);
+  EXPECT_EQ(passes_after_steps_of(0.29), 11) << "odd, so that a median is one of them";
+  EXPECT_EQ(passes_after_steps_of(1e-5), 31);
 }
 
 TEST_F(RunnerTest, BlocksAreBounded) {

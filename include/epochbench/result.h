@@ -145,10 +145,13 @@ struct ProfileClass {  // all nodes of one op
   std::optional<double> flops_per_second;  // empty: none of its FLOPs count
   std::optional<double> bytes_per_second;
   std::optional<double> limit_fraction;
+  std::optional<double> flops, bytes, limit_seconds;  // the sums of its nodes'
 };
 
-struct Profile {  // of one step, node by node in a pass of its own, apart from the timed steps
-  double seconds = 0;
+struct Profile {              // of one step, node by node in passes of their own, apart from the timed steps
+  std::optional<int> passes;  // a node's seconds are the median of so many
+  double seconds = 0;         // the sum of the nodes'
+  std::optional<double> limit_seconds, limit_fraction;
   std::vector<ProfileClass> classes;  // the slowest first
   std::vector<ProfileNode> nodes;     // in the order in which they run
 };

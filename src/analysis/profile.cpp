@@ -16,37 +16,37 @@ void set_limit(ProfileNode& node, const DeviceLimits& limits) {
   if (node.seconds > 0) node.limit_fraction = *node.limit_seconds / node.seconds;
 }
 
-struct Sum {
-  double flops = 0, bytes = 0, limit_seconds = 0;
-  bool limit_known = true;
-};
+std::optional<double> sum_where_known(std::optional<double> a, std::optional<double> b) {
+  return a && b ? std::optional(*a + *b) : std::nullopt;
+}
 
 }  // namespace
 
 void complete_profile(Profile& profile, const DeviceLimits& limits) {
   std::erase_if(profile.nodes, [](const ProfileNode& node) { return node.flops == 0 && node.bytes == 0; });
-  std::map<std::string, std::pair<ProfileClass, Sum>> classes;
+  std::map<std::string, ProfileClass> classes;
   profile.seconds = 0;
+  profile.limit_seconds = 0;
   for (ProfileNode& node : profile.nodes) {
     set_limit(node, limits);
     profile.seconds += node.seconds;
-    auto& [group, sum] = classes[node.op];
+    profile.limit_seconds = sum_where_known(profile.limit_seconds, node.limit_seconds);
+    ProfileClass& group = classes[node.op];
+    if (group.nodes++ == 0) group.flops = group.bytes = group.limit_seconds = 0;
     group.op = node.op;
-    ++group.nodes;
     group.seconds += node.seconds;
-    sum.flops += node.flops;
-    sum.bytes += node.bytes;
-    sum.limit_seconds += node.limit_seconds.value_or(0);
-    sum.limit_known = sum.limit_known && node.limit_seconds;
+    *group.flops += node.flops;
+    *group.bytes += node.bytes;
+    group.limit_seconds = sum_where_known(group.limit_seconds, node.limit_seconds);
   }
+  if (profile.seconds > 0 && profile.limit_seconds) profile.limit_fraction = *profile.limit_seconds / profile.seconds;
   profile.classes.clear();
-  for (auto& [op, entry] : classes) {
-    auto& [group, sum] = entry;
+  for (auto& [op, group] : classes) {
     if (group.seconds > 0) {
       group.share = group.seconds / profile.seconds;
-      if (sum.flops > 0) group.flops_per_second = sum.flops / group.seconds;
-      group.bytes_per_second = sum.bytes / group.seconds;
-      if (sum.limit_known) group.limit_fraction = sum.limit_seconds / group.seconds;
+      if (*group.flops > 0) group.flops_per_second = *group.flops / group.seconds;
+      group.bytes_per_second = *group.bytes / group.seconds;
+      if (group.limit_seconds) group.limit_fraction = *group.limit_seconds / group.seconds;
     }
     profile.classes.push_back(std::move(group));
   }

@@ -2,8 +2,9 @@
 #include "src/backend/cuda_executable.h"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
+
+#include "src/backend/pass_times.h"
 
 namespace epochbench {
 namespace {
@@ -234,16 +235,15 @@ bool CudaExecutable::library_dropout_masks() const {
 
 // Nodes are enqueued one by one with events between them. A kernel that is shorter than what it takes to enqueue it would
 // be charged with the wait, so captured steps go ahead: while they run, the pass behind them is enqueued.
-std::vector<NodeTime> CudaExecutable::profile(Entry which) {
-  constexpr int kPasses = 3;                 // the fastest counts: a node's time without what else the machine did
+std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   constexpr double kEnqueueSeconds = 20e-6;  // of a node and its event: twice what was ever seen of a launch
   constexpr double kMostAhead = 200;         // steps; a step is never so short that more would be needed
   CompiledEntry& entry = compiled(which);
   const auto slot = static_cast<std::size_t>(submitted_);
-  std::vector<NodeTime> times = entry.description;
-  for (NodeTime& time : times) time.seconds = std::numeric_limits<double>::infinity();
+  std::vector<NodeTime> nodes = entry.description;
+  PassTimes times(nodes.size(), passes);
   std::vector<cuda::Owned<cuda::Event>> marks;
-  for (std::size_t i = 0; i <= times.size(); ++i) marks.emplace_back(*device_, device_->make_event());
+  for (std::size_t i = 0; i <= nodes.size(); ++i) marks.emplace_back(*device_, device_->make_event());
   synchronize();
   if (unseen_[slot]) device_->wait(compute(), copied_[slot].get());
   unseen_[slot] = false;
@@ -256,24 +256,24 @@ std::vector<NodeTime> CudaExecutable::profile(Entry which) {
   device_->record(marks.back().get(), compute());
   device_->synchronize(compute());
   const double step_seconds = device_->seconds_between(marks.front().get(), marks.back().get());
-  const double ahead = kEnqueueSeconds * static_cast<double>(times.size()) / std::max(step_seconds, 1e-9);
+  const double ahead = kEnqueueSeconds * static_cast<double>(nodes.size()) / std::max(step_seconds, 1e-9);
   entry.values.select(submitted_);
-  for (int pass = 0; pass < kPasses; ++pass) {
+  for (int pass = 0; pass < passes; ++pass) {
     launch_steps(1 + static_cast<int>(std::min(ahead, kMostAhead)));
     device_->record(marks.front().get(), compute());
-    for (std::size_t i = 0; i < times.size(); ++i) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (entry.nodes[i].enqueue) entry.nodes[i].enqueue(compute());
       device_->record(marks[i + 1].get(), compute());
     }
     device_->synchronize(compute());
-    for (std::size_t i = 0; i < times.size(); ++i)
-      times[i].seconds = std::min(times[i].seconds, device_->seconds_between(marks[i].get(), marks[i + 1].get()));
+    for (std::size_t i = 0; i < nodes.size(); ++i) times.add(i, device_->seconds_between(marks[i].get(), marks[i + 1].get()));
   }
   // The captured steps counted the ring's cursor on, but no record is due for them.
   const auto count = static_cast<std::uint32_t>(launched_ % kRing);
   device_->copy_to_device(cursor(), &count, sizeof count, compute());
   device_->synchronize(compute());
-  return times;
+  times.set_medians(nodes);
+  return nodes;
 }
 
 }  // namespace epochbench

@@ -78,7 +78,7 @@ class CudaExecutable final : public Executable {
   void read(std::string_view variable, std::span<float> values) const override;
   void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
   bool library_dropout_masks() const override;
-  std::vector<NodeTime> profile(Entry entry) override;
+  std::vector<NodeTime> profile(Entry entry, int passes) override;
 
  private:
   static constexpr std::uint64_t kRing = kStepsUnderWay + 1;  // the step before the oldest one is needed for its end

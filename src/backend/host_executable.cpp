@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <stdexcept>
+
+#include "src/backend/pass_times.h"
 
 namespace epochbench {
 namespace {
@@ -128,18 +129,21 @@ void HostExecutable::read(std::string_view name, std::span<float> values) const 
     std::copy_n(reinterpret_cast<const float*>(data), values.size(), values.begin());
 }
 
-std::vector<NodeTime> HostExecutable::profile(Entry which) {
-  constexpr int kPasses = 3;  // the fastest counts: a node's time without what else the machine did
+std::vector<NodeTime> HostExecutable::profile(Entry which, int passes) {
   CompiledEntry& entry = compiled(which);
-  std::vector<NodeTime> times = entry.description;
-  for (NodeTime& time : times) time.seconds = std::numeric_limits<double>::infinity();
-  for (int pass = 0; pass < kPasses; ++pass)
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      const double begin = now_seconds();
+  std::vector<NodeTime> nodes = entry.description;
+  PassTimes times(nodes.size(), passes);
+  for (int pass = 0; pass < passes; ++pass) {
+    double begin = now_seconds();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (entry.nodes[i].step) entry.nodes[i].step();
-      times[i].seconds = std::min(times[i].seconds, now_seconds() - begin);
+      const double end = now_seconds();
+      times.add(i, end - begin);
+      begin = end;
     }
-  return times;
+  }
+  times.set_medians(nodes);
+  return nodes;
 }
 
 }  // namespace epochbench

@@ -40,7 +40,7 @@ class HostExecutable final : public Executable {
   void write(std::string_view variable, std::span<const float> values) override;
   void read(std::string_view variable, std::span<float> values) const override;
   void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
-  std::vector<NodeTime> profile(Entry entry) override;
+  std::vector<NodeTime> profile(Entry entry, int passes) override;
 
  private:
   struct CompiledEntry {

@@ -58,7 +58,7 @@ class Driver {
     if (const json& skipped = result.at("skipped_steps"); run_.gpu && !skipped.is_null()) run_.gpu->skipped_steps = skipped;
     talk_.farewell();
     fill_run();
-    if (spec_.profile) run_.profile = Profile{0, {}, profile_nodes_from_json(result.at("nodes"))};
+    if (spec_.profile) run_.profile = profile_from_json(result.at("profile"));
   }
 
  private:

@@ -132,7 +132,7 @@ class Server {
       return {{"event", "result"},
               {"peak_bytes", peak},
               {"skipped_steps", skipped},
-              {"nodes", profiles ? to_json(runner_->profile()) : json(nullptr)}};
+              {"profile", profiles ? to_json(runner_->profile()) : json(nullptr)}};
     }
     throw ProtocolError("unknown command " + command);
   }

@@ -159,31 +159,33 @@ Evaluation evaluation_from_json(const json& object) {
           get_optional<double>(object, "loss").value_or(std::numeric_limits<double>::quiet_NaN())};
 }
 
-json to_json(const std::vector<NodeTime>& nodes) {
+json to_json(const StepProfile& profile) {
   json list = json::array();
-  for (const NodeTime& node : nodes)
+  for (const NodeTime& node : profile.nodes)
     list.push_back({{"name", node.name},
                     {"op", name(node.op)},
                     {"implementation", node.implementation},
                     {"seconds", node.seconds},
                     {"flops", node.flops},
                     {"bytes", node.bytes}});
-  return list;
+  return {{"passes", profile.passes}, {"nodes", list}};
 }
 
-std::vector<ProfileNode> profile_nodes_from_json(const json& list) {
+Profile profile_from_json(const json& object) {
+  Profile profile;
+  profile.passes = get<int>(object, "passes");
+  const json list = get<json>(object, "nodes");
   if (!list.is_array()) throw ProtocolError("nodes that are no list");
-  std::vector<ProfileNode> nodes;
-  for (const json& object : list) {
-    ProfileNode& node = nodes.emplace_back();
-    node.name = get<std::string>(object, "name");
-    node.op = get<std::string>(object, "op");
-    node.implementation = get<std::string>(object, "implementation");
-    node.seconds = get<double>(object, "seconds");
-    node.flops = get<double>(object, "flops");
-    node.bytes = get<double>(object, "bytes");
+  for (const json& entry : list) {
+    ProfileNode& node = profile.nodes.emplace_back();
+    node.name = get<std::string>(entry, "name");
+    node.op = get<std::string>(entry, "op");
+    node.implementation = get<std::string>(entry, "implementation");
+    node.seconds = get<double>(entry, "seconds");
+    node.flops = get<double>(entry, "flops");
+    node.bytes = get<double>(entry, "bytes");
   }
-  return nodes;
+  return profile;
 }
 
 json to_json(const Peaks& peaks) {

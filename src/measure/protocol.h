@@ -9,8 +9,8 @@
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, harness_seconds, wall_seconds,
 //   step {steps}                        page_faults, own_cpu_seconds, busy_cpu_seconds}
 //   evaluate {}                  evaluation {samples, accuracy, loss}
-//   finish {profile}             result {peak_bytes, skipped_steps, nodes[]}, and the process ends; nodes (null unless asked
-//                                       for) are timed after everything else, as their pass trains on
+//   finish {profile}             result {peak_bytes, skipped_steps, profile {passes, nodes[]}}, and the process ends; the
+//                                       profile (null unless asked for) comes after everything else, as it trains on
 //   calibrate {protocol, threads}   peaks {fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second}
 //   calibrate_gpu {protocol, index} gpu {peak_flops_per_second{}, memory_bandwidth_bytes_per_second,
 //                                       host_to_device_bytes_per_second}
@@ -53,8 +53,8 @@ nlohmann::json to_json(const StepBlock& block);
 StepBlock block_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Evaluation& evaluation);
 Evaluation evaluation_from_json(const nlohmann::json& json);
-nlohmann::json to_json(const std::vector<NodeTime>& nodes);
-std::vector<ProfileNode> profile_nodes_from_json(const nlohmann::json& json);  // without limits
+nlohmann::json to_json(const StepProfile& profile);
+Profile profile_from_json(const nlohmann::json& json);  // passes and nodes alone, without limits
 nlohmann::json to_json(const Peaks& peaks);
 Peaks peaks_from_json(const nlohmann::json& json);
 nlohmann::json measured_to_json(const GpuInfo& gpu);  // what is measured, alone

@@ -21,6 +21,15 @@ Usage difference(const Usage& before, const Usage& after) {
   return used;
 }
 
+// Enough for a median, and no more than some seconds where steps are long. Odd, so that the median is one of them.
+int profile_passes(const std::vector<double>& step_seconds) {
+  constexpr double kFew = 3, kMany = 31, kSeconds = 3;
+  if (step_seconds.empty()) return static_cast<int>(kFew);
+  const double total = std::accumulate(step_seconds.begin(), step_seconds.end(), 0.0);
+  const double step = std::max(total / static_cast<double>(step_seconds.size()), 1e-9);
+  return static_cast<int>(std::clamp(kSeconds / step, kFew, kMany)) | 1;
+}
+
 }  // namespace
 
 Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter, StepObserver observer)
@@ -134,13 +143,15 @@ void Runner::collect_losses(std::int64_t count) {
   }
 }
 
-std::vector<NodeTime> Runner::profile() {
+StepProfile Runner::profile() {
   batches_.begin_training(0);
   const BatchSource::Batch batch = batches_.next();
   submit(batch);
-  std::vector<NodeTime> nodes = executable_.profile(entry_);
+  StepProfile profile;
+  profile.passes = profile_passes(block_.step_seconds);
+  profile.nodes = executable_.profile(entry_, profile.passes);
   batches_.release(batch.slot);
-  return nodes;
+  return profile;
 }
 
 Evaluation Runner::evaluate(std::int64_t labels_per_sample) {

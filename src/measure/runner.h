@@ -51,6 +51,11 @@ struct Evaluation {
   double accuracy = 0, loss = 0;  // means over the labels of the test split
 };
 
+struct StepProfile {
+  int passes = 0;
+  std::vector<NodeTime> nodes;
+};
+
 // Told of each step once it is done, while its batch still lies in the slot; the time that this takes is not measured.
 using StepObserver = std::function<void(InputSlot slot, double loss)>;
 
@@ -66,9 +71,9 @@ class Runner {
   const StepBlock& steps(std::int64_t count);
   // The whole test split, once. begin_epoch comes before the next step. Errors: std::runtime_error without any sample.
   Evaluation evaluate(std::int64_t labels_per_sample = 1);
-  // One step of `entry`, timed node by node; trains on, so it comes after all that counts. begin_epoch comes before the
-  // next step.
-  std::vector<NodeTime> profile();
+  // Steps of `entry` on one batch, timed node by node; trains on, so it comes after all that counts. begin_epoch comes before
+  // the next step.
+  StepProfile profile();
 
  private:
   double take_one_by_one(std::int64_t count);  // returns the seconds that the observer took

@@ -7,7 +7,8 @@
 
 namespace epochbench {
 
-// Op classes by their time, then the ten slowest nodes, each beside its limit. Precondition: the run has a profile.
+// Op classes and the total, then the ten nodes with most to gain, each beside its limit and by the time beyond it; by their
+// whole time where limits are not known. Precondition: the run has a profile.
 std::string profile_text(const Run& run);
 
 }  // namespace epochbench

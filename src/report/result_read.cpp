@@ -165,11 +165,15 @@ Cost read_cost(const JsonFields& f) {
 
 Profile read_profile(const JsonFields& f) {
   Profile p;
+  p.passes = maybe_small_integer(f, "passes");
   p.seconds = f.number("seconds");
+  p.limit_seconds = f.maybe_number("limit_seconds");
+  p.limit_fraction = f.maybe_number("limit_fraction");
   for (const JsonFields& c : f.groups("classes"))
     p.classes.push_back({c.text("op"), c.integer("nodes"), c.number("seconds"), c.number("share"),
                          c.maybe_number("flops_per_second"), c.maybe_number("bytes_per_second"),
-                         c.maybe_number("limit_fraction")});
+                         c.maybe_number("limit_fraction"), c.maybe_number("flops"), c.maybe_number("bytes"),
+                         c.maybe_number("limit_seconds")});
   for (const JsonFields& n : f.groups("nodes"))
     p.nodes.push_back({n.text("name"), n.text("op"), n.text("implementation"), n.number("seconds"), n.number("flops"),
                        n.number("bytes"), n.maybe_number("limit_seconds"), n.maybe_text("limit"),

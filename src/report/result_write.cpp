@@ -138,7 +138,10 @@ Json json(const ProfileClass& c) {
           {"share", json(c.share)},
           {"flops_per_second", json(c.flops_per_second)},
           {"bytes_per_second", json(c.bytes_per_second)},
-          {"limit_fraction", json(c.limit_fraction)}};
+          {"limit_fraction", json(c.limit_fraction)},
+          {"flops", json(c.flops)},
+          {"bytes", json(c.bytes)},
+          {"limit_seconds", json(c.limit_seconds)}};
 }
 
 Json json(const ProfileNode& n) {
@@ -157,7 +160,12 @@ Json json(const Profile& p) {
   Json classes = Json::array(), nodes = Json::array();
   for (const ProfileClass& group : p.classes) classes.push_back(json(group));
   for (const ProfileNode& node : p.nodes) nodes.push_back(json(node));
-  return {{"seconds", json(p.seconds)}, {"classes", classes}, {"nodes", nodes}};
+  return {{"passes", json(p.passes)},
+          {"seconds", json(p.seconds)},
+          {"limit_seconds", json(p.limit_seconds)},
+          {"limit_fraction", json(p.limit_fraction)},
+          {"classes", classes},
+          {"nodes", nodes}};
 }
 
 Json json(const Run& r) {

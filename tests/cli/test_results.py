@@ -61,7 +61,13 @@ class Results(CliTest):
                       "memory": node["bytes"] / cpu["memory_bandwidth_bytes_per_second"]}
             self.assertAlmostEqual(node["limit_seconds"] / max(limits.values()), 1)
             self.assertEqual(limits[node["limit"]], max(limits.values()))
-        self.assertIn("slowest nodes", call.stdout)
+        limit = sum(node["limit_seconds"] for node in nodes)
+        self.assertAlmostEqual(profile["limit_seconds"] / limit, 1)
+        self.assertGreaterEqual(profile["passes"], 3)
+        self.assertIn("the timed steps' median is", call.stdout)
+        lost = [group["seconds"] - group["limit_seconds"] for group in classes]
+        most = classes[lost.index(max(lost))]["op"]
+        self.assertRegex(call.stdout, rf"\nop +nodes .*\n{most} ")
         without = self.run_ok(*QUICK, "--save", weights[1])[1]["runs"][0]
         self.assertIsNone(without["profile"])
         self.assertEqual(without["quality"]["loss"], run["quality"]["loss"])
