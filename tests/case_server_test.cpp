@@ -66,6 +66,17 @@ TEST_F(ServerTest, RefusesACaseWithoutItsFields) {
   EXPECT_THAT(answer("{\"command\": \"prepare\", \"protocol\": 1, \"case\": {\"name\": 3}}\n"), HasSubstr("wrong name"));
 }
 
+TEST_F(ServerTest, BurstsNeedNoCaseAndTheProcessGoesOn) {
+  for (int burst = 0; burst < 2; ++burst) {
+    const auto peak = nlohmann::json::parse(
+        answer("{\"command\": \"burst\", \"protocol\": 1, \"precision\": \"fp32\", \"threads\": 1, \"seconds\": 0.001}\n"));
+    EXPECT_EQ(peak["event"], "burst");
+    EXPECT_GT(peak["flops_per_second"].get<double>(), 1e6);
+  }
+  EXPECT_THAT(answer("{\"command\": \"burst\", \"protocol\": 1, \"precision\": \"fp8\", \"threads\": 1, \"seconds\": 0}\n"),
+              HasSubstr("a burst of precision 'fp8'"));
+}
+
 TEST(Protocol, CaseSurvivesTheJourney) {
   CaseSpec spec;
   spec.name = "mlp:width=4096/cpu/fp32/b64";

@@ -9,6 +9,9 @@ import platform
 import statistics
 
 
+TELLING_SECONDS = 0.2  # below, the kernel's count of CPU time (in 10 ms) says nothing of other processes
+
+
 def context(info, version, versions, command_line):
     """info: `epochbench info --json`; version: epochbench's; versions: what the peers' process told of its libraries."""
     return {
@@ -51,6 +54,14 @@ def peak_of(info, device, precision):
     return info["gpus"][index]["peak_flops_per_second"].get(precision) if index < len(info["gpus"]) else None
 
 
+def foreign_cores(blocks):
+    """How many cores other processes kept busy during these blocks; None where that is not known."""
+    busy, walls = [block.get("busy_cpu_seconds") for block in blocks], sum(block["wall_seconds"] for block in blocks)
+    if None in busy or walls < TELLING_SECONDS:
+        return None
+    return max(0.0, (sum(busy) - sum(block["own_cpu_seconds"] for block in blocks)) / walls)
+
+
 def measured(case, workload, ready, blocks, result, peak, stopped_by, wall_seconds):
     """What a finished case adds to its run. blocks: the timed blocks' answers, after the warm-up's."""
     warm, timed = blocks
@@ -81,7 +92,7 @@ def measured(case, workload, ready, blocks, result, peak, stopped_by, wall_secon
                        "gpu_busy_fraction": None},
         "memory": {"planned_bytes": ready["planned_bytes"], "peak_bytes": result["peak_bytes"],
                    "page_faults_per_step": sum(block["page_faults"] for block in timed) / len(seconds)},
-        "interference": {"foreign_cpu_cores": None},
+        "interference": {"foreign_cpu_cores": foreign_cores(timed)},
         "gpu": {"utilization": None, "sm_clock_hertz": None, "temperature_celsius": None, "throttled_steps": None,
                 "throttle_reasons": [], "skipped_steps": result["skipped_steps"]} if on_gpu else None,
         "quality": {"loss": losses, "final_loss": losses[-1], "eval_metric": None, "eval_value": None, "eval_history": [],

@@ -6,6 +6,7 @@ optimizers are fused. No data loading and no evaluation.
 
 import contextlib
 import math
+import os
 import resource
 import time
 
@@ -50,8 +51,9 @@ class Training:
         self.precision, self.batch = case["precision"], case["batch"]
         if self.on_gpu:
             torch.cuda.set_device(self.device)
-        elif case["threads"]:
-            torch.set_num_threads(case["threads"])
+        else:
+            torch.set_float32_matmul_precision("highest")
+            torch.set_num_threads(case["threads"] or torch.get_num_threads())
         self.memory_before = 0 if self.on_gpu else peak_resident_bytes()
         torch.manual_seed(case["seed"])
         set_math(self.precision)
@@ -104,8 +106,8 @@ class Training:
     def steps(self, count):
         """A block of steps: seconds of each by the device's clock, of all by the host's, and their losses."""
         losses = torch.empty(count, device=self.device)
-        cpu_before, faults_before = time.process_time(), page_faults()
         self.synchronize()
+        cpu_before, faults_before, busy_before = time.process_time(), page_faults(), busy_cpu_seconds()
         begin = time.perf_counter()
         marks = [self.mark()]
         for i in range(count):
@@ -113,14 +115,15 @@ class Training:
             marks.append(self.mark())
         self.synchronize()
         wall = time.perf_counter() - begin
+        cpu, faults, busy = time.process_time() - cpu_before, page_faults() - faults_before, busy_cpu_seconds()
         seconds = [self.between(marks[i], marks[i + 1]) for i in range(count)]
         self.taken += count
         losses = losses.tolist()
         if not all(map(math.isfinite, losses)):
             raise Diverged(f"training diverged: a loss among steps {self.taken - count} to {self.taken - 1} is no number")
         return {"seconds": seconds, "loss": losses, "samples": count * self.batch, "data_wait_seconds": 0.0,
-                "harness_seconds": wall - sum(seconds), "wall_seconds": wall, "page_faults": page_faults() - faults_before,
-                "own_cpu_seconds": time.process_time() - cpu_before, "busy_cpu_seconds": None}
+                "harness_seconds": wall - sum(seconds), "wall_seconds": wall, "page_faults": faults,
+                "own_cpu_seconds": cpu, "busy_cpu_seconds": None if busy is None else busy - busy_before}
 
     def mark(self):
         if not self.on_gpu:
@@ -158,3 +161,13 @@ def peak_resident_bytes():
 
 def page_faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def busy_cpu_seconds():
+    """CPU time of all processes and of what the host took away; None where the kernel does not tell."""
+    try:
+        with open("/proc/stat") as file:
+            user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
+    except (OSError, ValueError):
+        return None
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")

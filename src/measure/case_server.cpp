@@ -17,6 +17,7 @@
 
 #include "src/measure/case.h"
 #include "src/measure/environment.h"
+#include "src/measure/peaks.h"
 #include "src/measure/protocol.h"
 #include "src/measure/runner.h"
 #include "src/measure/usage.h"
@@ -109,6 +110,7 @@ class Server {
     if (command == "prepare") return prepare(message);
     if (command == "calibrate") return calibrate(message);
     if (command == "calibrate_gpu") return calibrate_gpu(message);
+    if (command == "burst") return burst(message);
     if (!runner_) throw ProtocolError("command " + command + " before prepare");
     if (command == "begin_epoch") {
       runner_->begin_epoch(number<std::uint64_t>(message, "epoch"));
@@ -165,6 +167,19 @@ class Server {
     json reply = to_json(measure_peaks(number<int>(message, "threads")));
     reply["event"] = "peaks";
     return reply;
+  }
+
+  // So short that it can take turns with steps.
+  static json burst(const json& message) {
+    require_version(message);
+    const auto found = message.find("seconds");
+    if (found == message.end() || !found->is_number()) throw ProtocolError("a burst without seconds");
+    const double seconds = std::clamp(found->get<double>(), 0.0, 1.0);
+    const int threads = number<int>(message, "threads");
+    const std::string precision = message.value("precision", "");
+    if (precision != "fp32" && precision != "bf16") throw ProtocolError("a burst of precision '" + printable(precision) + "'");
+    const auto peak = precision == "bf16" ? bf16_peak_burst(threads, seconds) : fp32_peak_burst(threads, seconds);
+    return {{"event", "burst"}, {"flops_per_second", peak ? json(*peak) : json(nullptr)}};
   }
 
   json calibrate_gpu(const json& message) const {

@@ -1,6 +1,7 @@
 // What a case's process and its parent say to each other: JSON objects, one a line, over a socket or a pair of pipes.
 //
-// The parent speaks first and gets exactly one answer to each command; only `prepare` and `calibrate` carry the version.
+// The parent speaks first and gets exactly one answer to each command; only `prepare`, `calibrate` and `burst` carry the
+// version.
 // Blocks of steps are independent of each other, so two processes may take turns.
 //
 //   prepare {protocol, case}     ready {protocol, device, compile_seconds, planned_bytes, samples_per_epoch, steps_per_epoch,
@@ -14,6 +15,9 @@
 //   calibrate {protocol, threads}   peaks {fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second}
 //   calibrate_gpu {protocol, index} gpu {peak_flops_per_second{}, memory_bandwidth_bytes_per_second,
 //                                       host_to_device_bytes_per_second}
+//   burst {protocol, precision, threads, seconds}   burst {flops_per_second}, the peak in fp32 or bf16 for that long, null
+//   where
+//                                       the CPU lacks the precision; needs no case, and the process goes on
 //   anything                     error {status, message}, and the process ends
 #pragma once
 
