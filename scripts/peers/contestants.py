@@ -1,6 +1,6 @@
 """Those who take turns: processes of epochbench and PyTorch that hold the same case, and one that measures the peak.
 
-All wait for a word on their standard input, with idle threads asleep, so that whoever has the turn has the machine.
+All wait for a word on their standard input, with threads asleep, so that whoever has the turn has the machine.
 """
 
 import math
@@ -9,18 +9,24 @@ import sys
 
 from case_process import PROTOCOL, CaseEnded, CaseProcess
 
-TURN_SECONDS = 0.05  # a short step's turn: long beside the caches that the others have filled, short beside interference
-MOST_STEPS = 4096    # of a block, for epochbench's runner
+TURN_SECONDS = 0.05   # a short step's turn: long beside the caches that the others have filled, short beside interference
+PAUSE_SECONDS = 0.01  # between two turns, where threads spin: three times as long as they do
+MOST_STEPS = 4096     # of a block, for epochbench's runner
 OURS = "epochbench"
 OF_LIBRARIES = ("OMP_", "GOMP_", "KMP_", "MKL_", "ONEDNN_", "DNNL_")
 
 
-def environment(threads, bind):
-    """The same for all: so many threads, one a core or where the system likes, asleep while they wait."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(OF_LIBRARIES)}
-    told = {"OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0",
-            "KMP_BLOCKTIME": "0", "OMP_PROC_BIND": "close" if bind else "false"}
-    return {**kept, **told, **({"OMP_PLACES": "cores"} if bind else {})}
+def environment(threads, bind, spin):
+    """The same for all: so many threads, one a core or where the system likes. An idle thread sleeps at once, or first spins
+    for some milliseconds, as in `epochbench run`: longer than a gap within a step, and over before the next turn."""
+    waiting = {"GOMP_SPINCOUNT": "50000", "KMP_BLOCKTIME": "3"} if spin else {
+        "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+    binding = {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"} if bind else {"OMP_PROC_BIND": "false"}
+    return {**clean_environment(), "OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false", **waiting, **binding}
+
+
+def clean_environment():
+    return {key: value for key, value in os.environ.items() if not key.startswith(OF_LIBRARIES)}
 
 
 def steps_of_turn(step_seconds):
@@ -83,8 +89,7 @@ class Peak:
     label = "peak"
 
     def __init__(self, binary, precision, threads):
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(OF_LIBRARIES)}
-        self.process = CaseProcess([binary, "case"], kept)  # its threads place themselves
+        self.process = CaseProcess([binary, "case"], clean_environment())  # its threads place themselves
         self.question = {"protocol": PROTOCOL, "precision": precision, "threads": threads, "seconds": TURN_SECONDS}
         self.bursts = []
 

@@ -205,10 +205,11 @@ class TakeTurns(unittest.TestCase):
         self.assertEqual(cases["ours"], cases["eager"])
         self.assertEqual(cases["ours"]["threads"], 2)
         self.asked.unlink()
-        self.call("--model", "lenet5", "--rounds", 1, "--threads", 1, "--unbound")
+        self.call("--model", "lenet5", "--rounds", 1, "--threads", 1, "--unbound", "--spin")
         told = [what for _, what in self.asked_for("eager") if "command" not in what][0]
-        self.assertEqual((told["OMP_NUM_THREADS"], told["OMP_PROC_BIND"], "OMP_PLACES" in told), ("1", "false", False))
-        self.assertIn("lenet5/pytorch/fp32/b64/data=synthetic/threads=1", self.runs())
+        self.assertEqual(told, {"OMP_NUM_THREADS": "1", "OMP_DYNAMIC": "false", "GOMP_SPINCOUNT": "50000", "KMP_BLOCKTIME": "3",
+                                "OMP_PROC_BIND": "false"})
+        self.assertIn("lenet5/pytorch/fp32/b64/bind=no/data=synthetic/threads=1/wait=spin", self.runs())
 
     def test_the_result_is_epochbenchs_own(self):
         done = self.call("--model", "resnet20", "--batch", 16, "--rounds", 6)
@@ -229,7 +230,8 @@ class TakeTurns(unittest.TestCase):
                                      ("memory", "out_of_memory", "too large"), ("nonsense", "failed", "well"),
                                      ("parameters", "failed", "not the same workload"), ("threads", "failed", "3 threads")):
             for who in ("eager", "ours") if fault != "parameters" else ("eager",):
-                rows = self.rows("--rounds", 8, "--patience", 2, code=1, fault={who: fault})
+                patience = ["--patience", 4] if fault == "hang" else []
+                rows = self.rows("--rounds", 8, *patience, code=1, fault={who: fault})
                 runs = self.runs()
                 self.assertEqual(runs[NAMES[who]]["status"], status)
                 self.assertIn(words, runs[NAMES[who]]["message"])
