@@ -4,15 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
+#include "bench/buffer.h"
 #include "bench/problem.h"
-#include "epochbench/philox.h"
 #include "kernels/cpu/kernels.h"
 
 namespace epochbench::bench {
@@ -22,28 +20,7 @@ struct Options {
   int threads = 1;
 };
 
-// Scratch and operands: 64-byte aligned, every page touched.
-class Floats {
- public:
-  explicit Floats(std::int64_t n, std::uint64_t seed = 0) : n_(n) {
-    data_.reset(static_cast<float*>(::operator new (static_cast<std::size_t>(n) * sizeof(float), std::align_val_t{64})));
-    for (std::int64_t i = 0; i < n; i += 4) {
-      const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(i / 4), 0, 0, 0});
-      for (std::int64_t j = i; j < n && j < i + 4; ++j)
-        data_.get()[j] = static_cast<float>(2 * uniform01(block[static_cast<std::size_t>(j - i)]) - 1);
-    }
-  }
-  static Floats workspace(std::size_t bytes) { return Floats(static_cast<std::int64_t>(bytes / sizeof(float))); }
-  float* data() { return data_.get(); }
-  std::int64_t size() const { return n_; }
-
- private:
-  struct Free {
-    void operator()(float* p) const { ::operator delete (p, std::align_val_t{64}); }
-  };
-  std::int64_t n_;
-  std::unique_ptr<float, Free> data_;
-};
+using Floats = Buffer<float>;
 
 // Times `call` in turns with bursts of the machine's fp32 FMA peak, so that what else the machine does weighs on both. Sets
 // the counters FLOP/s and peak_fraction, as far as flops are above 0. Where they are not, bytes/s and bandwidth_fraction, of

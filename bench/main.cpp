@@ -1,7 +1,10 @@
 // epochbench_bench [--shapes=FILE,...] [--isa=avx512|avx2|portable] [--threads=N] [Google Benchmark's own flags]
+// epochbench_bench --peers=[onednn,onednn-plain,openblas,mkl] [--scaling] [--precision=fp32|bf16] [--rounds=N] [--seed=N]
+//                  [--shapes=...] [--isa=...] [--threads=N]
 //
 // Microbenchmarks of the CPU kernels over files of problems (bench/shapes/). Without flags: resnet20.txt, the best
-// instruction set, one thread. Exits with 2 for a flag, file or problem that it does not understand.
+// instruction set, one thread. The second form lets products and convolutions take turns with other libraries (match.h), or
+// with themselves on one thread (--scaling). Exits with 2 for a flag, file or problem that it does not understand.
 #include <algorithm>
 #include <charconv>
 #include <exception>
@@ -12,30 +15,49 @@
 #include <vector>
 
 #include "bench/kernel_bench.h"
+#include "bench/match.h"
 
 namespace epochbench::bench {
 namespace {
 
 struct Arguments {
   std::string shapes = EPOCHBENCH_SHAPES "/resnet20.txt";
-  const cpu::Kernels<float>* kernels = cpu::best_kernels<float>();
+  std::string isa;  // empty: the best
+  std::string precision = "fp32";
+  std::string peers;
+  bool match = false;
+  bool scaling = false;
   int threads = 1;
+  int rounds = 10;
+  int seed = 0;
 };
 
-const cpu::Kernels<float>* parse_isa(std::string_view text) {
-  for (cpu::Isa isa : cpu::kIsas<float>) {
-    if (!cpu::available(isa)) continue;
-    if (cpu::kernels<float>(isa).isa == text) return &cpu::kernels<float>(isa);
-  }
-  throw std::runtime_error("--isa=" + std::string(text) + " is unknown or not available here; portable always is");
+template <typename Real>
+const cpu::Kernels<Real>& kernels_of(const std::string& name) {
+  if (const cpu::Kernels<Real>* best = cpu::best_kernels<Real>(); name.empty() && best) return *best;
+  for (cpu::Isa isa : cpu::kIsas<Real>)
+    if (cpu::available(isa) && cpu::kernels<Real>(isa).isa == name) return cpu::kernels<Real>(isa);
+  if (name.empty()) throw std::runtime_error("this CPU has no instruction that multiplies bf16");
+  throw std::runtime_error("--isa=" + name + " is unknown or not available here; portable always is, for fp32");
 }
 
-int parse_threads(std::string_view text) {
-  int threads = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > 1024)
-    throw std::runtime_error("--threads=" + std::string(text) + " must be a number from 1 to 1024");
-  return threads;
+int parse_number(std::string_view flag, std::string_view text, int minimum) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < minimum || number > 1024)
+    throw std::runtime_error(std::string(flag) + std::string(text) + " must be a number from " + std::to_string(minimum) +
+                             " to 1024");
+  return number;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
 }
 
 // Takes our own flags out of argv.
@@ -48,9 +70,20 @@ Arguments parse(int& argc, char** argv) {
     if (word.starts_with("--shapes=")) {
       arguments.shapes = value("--shapes=");
     } else if (word.starts_with("--isa=")) {
-      arguments.kernels = parse_isa(value("--isa="));
+      arguments.isa = value("--isa=");
     } else if (word.starts_with("--threads=")) {
-      arguments.threads = parse_threads(value("--threads="));
+      arguments.threads = parse_number("--threads=", value("--threads="), 1);
+    } else if (word.starts_with("--peers=")) {
+      arguments.match = true;
+      arguments.peers = value("--peers=");
+    } else if (word == "--scaling") {
+      arguments.match = arguments.scaling = true;
+    } else if (word.starts_with("--precision=")) {
+      arguments.precision = value("--precision=");
+    } else if (word.starts_with("--rounds=")) {
+      arguments.rounds = parse_number("--rounds=", value("--rounds="), 1);
+    } else if (word.starts_with("--seed=")) {
+      arguments.seed = parse_number("--seed=", value("--seed="), 0);
     } else {
       argv[kept++] = argv[i];
     }
@@ -60,16 +93,37 @@ Arguments parse(int& argc, char** argv) {
 }
 
 void register_all(const Arguments& arguments) {
-  const Options options{arguments.kernels, arguments.threads};
-  for (std::size_t begin = 0; begin <= arguments.shapes.size();) {
-    const std::size_t end = std::min(arguments.shapes.find(',', begin), arguments.shapes.size());
-    for (const Problem& problem : read_problems(arguments.shapes.substr(begin, end - begin)))
+  if (arguments.precision != "fp32")
+    throw std::runtime_error("--precision=" + arguments.precision + " goes with --peers= alone");
+  const Options options{&kernels_of<float>(arguments.isa), arguments.threads};
+  for (const std::string& path : split(arguments.shapes))
+    for (const Problem& problem : read_problems(path))
       if (!register_gemm(problem, options) && !register_conv2d(problem, options) && !register_attention(problem, options) &&
           !register_elementwise(problem, options) && !register_rows(problem, options))
         throw std::runtime_error(problem.where + ": '" + problem.operation +
                                  "' is not one of gemm, conv2d, attention, relu, relu_grad, " +
                                  "add, sgd, adamw, bias_add, bias_add_grad, batch_norm, batch_norm_grad");
-    begin = end + 1;
+}
+
+void run_matches(const Arguments& arguments) {
+  MatchOptions options;
+  options.threads = arguments.threads;
+  options.scaling = arguments.scaling;
+  options.contest.rounds = arguments.rounds;
+  options.contest.seed = static_cast<std::uint64_t>(arguments.seed);
+  if (arguments.precision != "fp32" && arguments.precision != "bf16")
+    throw std::runtime_error("--precision=" + arguments.precision + " is not one of fp32, bf16");
+  for (const std::string& name : split(arguments.peers)) {
+    if (name.empty()) continue;
+    options.peers.push_back({name, load_peer(name, arguments.threads)});
+    std::cout << "# " << name << ": " << options.peers.back().peer->version() << '\n';
+  }
+  std::cout.flush();
+  for (const std::string& path : split(arguments.shapes)) {
+    if (arguments.precision == "fp32")
+      run_match(path, kernels_of<float>(arguments.isa), options);
+    else
+      run_match(path, kernels_of<Bf16>(arguments.isa), options);
   }
 }
 
@@ -78,7 +132,15 @@ void register_all(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    epochbench::bench::register_all(epochbench::bench::parse(argc, argv));
+    std::vector<char*> words(argv, argv + argc + 1);
+    const epochbench::bench::Arguments arguments = epochbench::bench::parse(argc, argv);
+    if (arguments.match) {
+      if (argc > 1) throw std::runtime_error(std::string(argv[1]) + " does not go with --peers= and --scaling");
+      epochbench::bench::wait_passively(words.data());
+      epochbench::bench::run_matches(arguments);
+      return 0;
+    }
+    epochbench::bench::register_all(arguments);
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     benchmark::RunSpecifiedBenchmarks();

@@ -1,0 +1,131 @@
+#include "bench/match_table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace epochbench::bench {
+namespace {
+
+constexpr int kContestantWidth = 22;
+
+std::string text_of(const Estimate& e, const char* format) {
+  char text[96];
+  std::snprintf(text, sizeof text, format, e.median, e.interval.first, e.interval.second);
+  return text;
+}
+
+void print_line(const std::string& contestant, const std::string& figures) {
+  std::printf("  %-*s %s\n", kContestantWidth, contestant.c_str(), figures.c_str());
+  std::fflush(stdout);
+}
+
+std::string percent(double fraction) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%6.1f %%", 100 * fraction);
+  return text;
+}
+
+std::string giga(double rate) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%8.1f", 1e-9 * rate);
+  return text;
+}
+
+// How much faster ours is than theirs.
+std::string ratio(const Rounds& ours_seconds, const Rounds& their_seconds) {
+  return text_of(estimate(quotients(their_seconds, ours_seconds)), "%9.3f [%.3f, %.3f]");
+}
+
+Rounds fractions(const Played& played, std::size_t contestant, bool of_one) {
+  return quotients(rates(played.work.flops, played.seconds[contestant]), played.peaks[of_one ? 1 : 0]);
+}
+
+}  // namespace
+
+Rounds scaling(const Rounds& fast_seconds, const Rounds& slow_seconds, const Rounds& peaks, const Rounds& peaks_of_one) {
+  return quotients(quotients(slow_seconds, fast_seconds), quotients(peaks, peaks_of_one));
+}
+
+void MatchTable::begin(const std::string& path, const std::string& precision, int threads, int rounds) {
+  std::printf("# %s, %s, %d threads, %d rounds; memory %.1f GB/s. of peak: of the %s bursts in the same rounds.\n",
+              path.c_str(), precision.c_str(), threads, rounds, 1e-9 * bytes_per_second, precision.c_str());
+  std::printf(
+      "# roofline: of min(peak, FLOPs a byte x memory), each operand moved once. ratio: how much faster ours is [95 %%].\n");
+  print_line("", " GFLOP/s  of peak  roofline     ratio");
+}
+
+void MatchTable::add(Played played) {
+  const double peak = estimate(played.peaks.front()).median;
+  const double limit = roofline(played.work.flops, played.bytes, peak, bytes_per_second);
+  std::printf("%s\n", played.work.name.c_str());
+  for (std::size_t i = 0; i < contestants.size(); ++i) {
+    if (played.seconds[i].empty()) continue;
+    const bool of_one = one_thread_last && i + 1 == contestants.size();
+    const Rounds rate = rates(played.work.flops, played.seconds[i]);
+    std::string figures = giga(estimate(rate).median) + " " + percent(estimate(fractions(played, i, of_one)).median);
+    if (of_one) {
+      const Rounds gain = scaling(played.seconds[0], played.seconds[i], played.peaks[0], played.peaks[1]);
+      figures += "  threads gain " + text_of(estimate(gain), "%.3f [%.3f, %.3f] of the peak's gain");
+    } else {
+      figures += "  " + percent(estimate(rate).median / limit);
+      if (i > 0) figures += " " + ratio(played.seconds[0], played.seconds[i]);
+    }
+    print_line(contestants[i], figures);
+  }
+  works_.push_back(std::move(played));
+}
+
+void MatchTable::print_whole(const std::string& name, const std::vector<const Played*>& works, bool with_total) const {
+  std::printf("%s, geometric mean\n", name.c_str());
+  for (std::size_t i = 0; i < contestants.size(); ++i) {
+    const bool of_one = one_thread_last && i + 1 == contestants.size();
+    std::vector<Rounds> fraction, rate, seconds, ratios, gains, ours;
+    std::vector<double> counts;
+    for (const Played* played : works) {
+      if (played->seconds[i].empty()) continue;
+      counts.push_back(static_cast<double>(played->work.count));
+      fraction.push_back(fractions(*played, i, of_one));
+      rate.push_back(rates(played->work.flops, played->seconds[i]));
+      seconds.push_back(played->seconds[i]);
+      ours.push_back(played->seconds[0]);
+      ratios.push_back(quotients(played->seconds[i], played->seconds[0]));
+      if (of_one) gains.push_back(scaling(played->seconds[0], played->seconds[i], played->peaks[0], played->peaks[1]));
+    }
+    if (fraction.empty()) continue;
+    double worst = 1e9;
+    for (const Rounds& rounds : fraction) worst = std::min(worst, estimate(rounds).median);
+    std::string figures = giga(estimate(geometric_means(rate)).median) + " " +
+                          percent(estimate(geometric_means(fraction)).median) + "  worst " + percent(worst);
+    if (of_one)
+      figures += "  threads gain " + text_of(estimate(geometric_means(gains)), "%.3f [%.3f, %.3f] of the peak's gain");
+    else if (i > 0)
+      figures += " " + text_of(estimate(geometric_means(ratios)), "%9.3f [%.3f, %.3f]");
+    print_line(contestants[i], figures);
+    if (!with_total || of_one) continue;
+    figures = text_of(estimate(totals(seconds, counts)), "     total %.4f s [%.4f, %.4f] ");
+    if (i > 0) figures += " " + ratio(totals(ours, counts), totals(seconds, counts));
+    print_line("", figures);
+  }
+}
+
+void MatchTable::end() const {
+  std::vector<const Played*> products, convolutions, passes[3];
+  for (const Played& played : works_) {
+    if (played.work.gemm) {
+      products.push_back(&played);
+      continue;
+    }
+    convolutions.push_back(&played);
+    passes[static_cast<std::size_t>(played.work.pass)].push_back(&played);
+  }
+  std::printf("#\n");
+  if (!products.empty()) print_whole(std::to_string(products.size()) + " products", products, false);
+  if (convolutions.empty()) return;
+  const char* const names[] = {"forward", "grad_input", "grad_weight"};
+  for (std::size_t pass = 0; pass < 3; ++pass)
+    if (!passes[pass].empty()) print_whole(names[pass], passes[pass], true);
+  print_whole("convolutions", convolutions, true);
+}
+
+}  // namespace epochbench::bench
