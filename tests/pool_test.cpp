@@ -6,11 +6,14 @@ namespace epochbench {
 namespace {
 
 using test::expect_close;
+using test::floats;
 using test::for_each_kernels;
+using test::for_each_kernels_of;
 using test::GuardedBuffer;
 using test::kEps;
 using test::kExact;
 using test::random_floats;
+using test::rounded;
 
 PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t window,
                std::int64_t stride, std::int64_t padding) {
@@ -28,6 +31,8 @@ const PoolShape kShapes[] = {
     pool(2, 8, 9, 65, 2, 3, 0),    // gaps: pixels in no window
     pool(5, 4, 4, 17, 4, 4, 2),    // as much padding as a window allows
     pool(1, 20, 20, 2, 16, 2, 8),  // the largest window: 256 positions
+    pool(2, 9, 80, 15, 3, 2, 1),   // few channels, rows in several pieces
+    pool(2, 9, 100, 6, 2, 3, 1),   // the same with gaps
 };
 
 std::string describe(const PoolShape& s) {
@@ -45,20 +50,27 @@ GuardedBuffer<float> ties(std::int64_t n) {
   return x;
 }
 
-void check_max_pool(const PoolShape& s, const GuardedBuffer<float>& x) {
+template <typename Real>
+void check_max_pool_of(const PoolShape& s, const GuardedBuffer<float>& values) {
+  const GuardedBuffer<Real> x = test::reals<Real>(values);
   GuardedBuffer<float> expected(outputs(s));
   GuardedBuffer<std::uint8_t> expected_index(outputs(s));
-  reference::max_pool(expected.data(), expected_index.data(), x.data(), s);
-  for_each_kernels(describe(s), [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> y(outputs(s)), without_index(outputs(s));
+  reference::max_pool(expected.data(), expected_index.data(), floats(x).data(), s);
+  for_each_kernels_of<Real>(describe(s), [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<Real> y(outputs(s)), without_index(outputs(s));
     GuardedBuffer<std::uint8_t> index(outputs(s));
     kernels.max_pool(y.data(), index.data(), x.data(), s, threads);
     kernels.max_pool(without_index.data(), nullptr, x.data(), s, threads);
-    expect_close(y, expected, kExact);
-    expect_close(without_index, expected, kExact);
+    expect_close(floats(y), expected, kExact);
+    expect_close(floats(without_index), expected, kExact);
     EXPECT_TRUE(std::equal(index.begin(), index.end(), expected_index.begin()));
     EXPECT_TRUE(y.guards_intact() && index.guards_intact() && without_index.guards_intact());
   });
+}
+
+void check_max_pool(const PoolShape& s, const GuardedBuffer<float>& values) {
+  check_max_pool_of<float>(s, values);
+  check_max_pool_of<Bf16>(s, values);
 }
 
 TEST(MaxPool, MatchesReference) {
@@ -71,32 +83,42 @@ TEST(MaxPool, TakesTheFirstOfEqualMaxima) {
 
 TEST(MaxPool, KeepsNan) {
   const PoolShape s = pool(1, 4, 4, 18, 2, 2, 0);
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
+  for_each_kernels("", [&](const auto& kernels, int threads) {
+    using Real = test::RealOf<decltype(kernels)>;
     for (std::int64_t pixel : {0, 1, 4, 5}) {  // each position of the first window
-      GuardedBuffer<float> x = random_floats(inputs(s), 3), y(outputs(s));
+      GuardedBuffer<float> values = random_floats(inputs(s), 3);
+      values[pixel * 18 + 17] = NAN;
+      const GuardedBuffer<Real> x = test::reals<Real>(values);
+      GuardedBuffer<Real> y(outputs(s));
       GuardedBuffer<std::uint8_t> index(outputs(s));
-      x[pixel * 18 + 17] = NAN;
       kernels.max_pool(y.data(), index.data(), x.data(), s, threads);
-      for (std::int64_t i = 0; i < outputs(s); ++i) EXPECT_EQ(std::isnan(y[i]), i == 17) << i;
+      for (std::int64_t i = 0; i < outputs(s); ++i) EXPECT_EQ(std::isnan(test::widen(y[i])), i == 17) << i;
       EXPECT_EQ(index[17], pixel / 4 * 2 + pixel % 4);
     }
   });
 }
 
+template <typename Real>
+void check_max_pool_grad(const PoolShape& s) {
+  const GuardedBuffer<float> x = ties(inputs(s));
+  const GuardedBuffer<Real> dy = test::random_reals<Real>(outputs(s), 4);
+  GuardedBuffer<float> y(outputs(s)), expected(inputs(s));
+  GuardedBuffer<std::uint8_t> index(outputs(s));
+  reference::max_pool(y.data(), index.data(), x.data(), s);
+  reference::max_pool_grad(expected.data(), floats(dy).data(), index.data(), s);
+  const double overlaps = std::ceil(static_cast<double>(s.window) / static_cast<double>(s.stride));
+  for_each_kernels_of<Real>(describe(s), [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<Real> dx(inputs(s));
+    kernels.max_pool_grad(dx.data(), dy.data(), index.data(), s, threads);
+    expect_close(floats(dx), expected, rounded<Real>(test::sum_tolerance(overlaps * overlaps, 1)));
+    EXPECT_TRUE(dx.guards_intact());
+  });
+}
+
 TEST(MaxPoolGrad, MatchesReference) {
   for (const PoolShape& s : kShapes) {
-    const GuardedBuffer<float> x = ties(inputs(s)), dy = random_floats(outputs(s), 4);
-    GuardedBuffer<float> y(outputs(s)), expected(inputs(s));
-    GuardedBuffer<std::uint8_t> index(outputs(s));
-    reference::max_pool(y.data(), index.data(), x.data(), s);
-    reference::max_pool_grad(expected.data(), dy.data(), index.data(), s);
-    const double overlaps = std::ceil(static_cast<double>(s.window) / static_cast<double>(s.stride));
-    for_each_kernels(describe(s), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> dx(inputs(s));
-      kernels.max_pool_grad(dx.data(), dy.data(), index.data(), s, threads);
-      expect_close(dx, expected, test::sum_tolerance(overlaps * overlaps, 1));
-      EXPECT_TRUE(dx.guards_intact());
-    });
+    check_max_pool_grad<float>(s);
+    check_max_pool_grad<Bf16>(s);
   }
 }
 
@@ -105,31 +127,27 @@ struct Images {
 };
 constexpr Images kImages[] = {{1, 1, 1}, {3, 49, 10}, {2, 64, 64}, {1, 49, 2048}, {7, 5, 65}, {1, 20000, 3}};
 
-TEST(GlobalAveragePool, MatchesReference) {
-  for (const Images& s : kImages) {
-    const GuardedBuffer<float> x = random_floats(s.batch * s.pixels * s.channels, 5);
-    GuardedBuffer<float> expected(s.batch * s.channels);
-    reference::global_average_pool(expected.data(), x.data(), s.batch, s.pixels, s.channels);
-    for_each_kernels(std::to_string(s.pixels), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> y(s.batch * s.channels);
-      kernels.global_average_pool(y.data(), x.data(), s.batch, s.pixels, s.channels, threads);
-      expect_close(y, expected, {kEps, 0});
-      EXPECT_TRUE(y.guards_intact());
-    });
-  }
+template <typename Real>
+void check_global_average_pool(const Images& s) {
+  const GuardedBuffer<Real> x = test::random_reals<Real>(s.batch * s.pixels * s.channels, 5);
+  const GuardedBuffer<Real> dy = test::random_reals<Real>(s.batch * s.channels, 6);
+  GuardedBuffer<float> expected(s.batch * s.channels), expected_grad(s.batch * s.pixels * s.channels);
+  reference::global_average_pool(expected.data(), floats(x).data(), s.batch, s.pixels, s.channels);
+  reference::global_average_pool_grad(expected_grad.data(), floats(dy).data(), s.batch, s.pixels, s.channels);
+  for_each_kernels_of<Real>(std::to_string(s.pixels), [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<Real> y(s.batch * s.channels), dx(s.batch * s.pixels * s.channels);
+    kernels.global_average_pool(y.data(), x.data(), s.batch, s.pixels, s.channels, threads);
+    kernels.global_average_pool_grad(dx.data(), dy.data(), s.batch, s.pixels, s.channels, threads);
+    expect_close(floats(y), expected, rounded<Real>({kEps, 0}));
+    expect_close(floats(dx), expected_grad, rounded<Real>({kEps, 0}));
+    EXPECT_TRUE(y.guards_intact() && dx.guards_intact());
+  });
 }
 
-TEST(GlobalAveragePoolGrad, MatchesReference) {
+TEST(GlobalAveragePool, AndItsGradientMatchReference) {
   for (const Images& s : kImages) {
-    const GuardedBuffer<float> dy = random_floats(s.batch * s.channels, 6);
-    GuardedBuffer<float> expected(s.batch * s.pixels * s.channels);
-    reference::global_average_pool_grad(expected.data(), dy.data(), s.batch, s.pixels, s.channels);
-    for_each_kernels(std::to_string(s.pixels), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> dx(s.batch * s.pixels * s.channels);
-      kernels.global_average_pool_grad(dx.data(), dy.data(), s.batch, s.pixels, s.channels, threads);
-      expect_close(dx, expected, {kEps, 0});
-      EXPECT_TRUE(dx.guards_intact());
-    });
+    check_global_average_pool<float>(s);
+    check_global_average_pool<Bf16>(s);
   }
 }
 

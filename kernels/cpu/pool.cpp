@@ -1,5 +1,5 @@
 // Pooling in NHWC: vector code over channels, or over neighbouring pixels where channels are few. Maximum over windows, mean
-// over the whole image, and their gradients.
+// over the whole image and its gradient; that of the maximum is pool_grad.cpp's.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -9,8 +9,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kTile = 64;        // channels at a time: what is kept of them fits the registers or the first cache
-constexpr std::int64_t kMaxWindow = 256;  // positions; the index is a byte
+constexpr std::int64_t kTile = 64;  // channels at a time: what is kept of them fits the registers or the first cache
 
 // The pixels of a window that lie in the image: rows [first_row, last_row) of it, and columns likewise.
 struct Window {
@@ -32,30 +31,30 @@ std::int64_t whole_windows(const PoolShape& s, std::int64_t ox, std::int64_t mos
 // n <= kTile output elements whose windows are cut alike. The window's (0, 0) of element i is x[corner + offset[i]], which may
 // lie outside the image; offset[i] = i without kGather, as for channels of one pixel.
 template <bool kGather>
-void max_of_windows(float* y, std::uint8_t* index, const float* x, std::int64_t corner, const std::int32_t* offset,
+void max_of_windows(Real* y, std::uint8_t* index, const Real* x, std::int64_t corner, const std::int32_t* offset,
                     const PoolShape& s, const Window& w, std::int64_t n) {
   float best[kTile];
   std::int32_t position[kTile];
   const std::int64_t row_stride = s.width * s.channels;
-  const float* first = x + (corner + w.first_row * row_stride + w.first_column * s.channels);
+  const Real* first = x + (corner + w.first_row * row_stride + w.first_column * s.channels);
   const auto at_first = static_cast<std::int32_t>(w.first_row * s.window + w.first_column);
   for (std::int64_t i = 0; i < n; ++i) {
-    best[i] = first[kGather ? offset[i] : i];
+    best[i] = widen(first[kGather ? offset[i] : i]);
     position[i] = at_first;
   }
   for (std::int64_t ky = w.first_row; ky < w.last_row; ++ky)
     for (std::int64_t kx = w.first_column; kx < w.last_column; ++kx) {
-      const float* pixel = x + (corner + ky * row_stride + kx * s.channels);
+      const Real* pixel = x + (corner + ky * row_stride + kx * s.channels);
       const auto at = static_cast<std::int32_t>(ky * s.window + kx);
 #pragma omp simd
       for (std::int64_t i = 0; i < n; ++i) {
-        const float value = pixel[kGather ? offset[i] : i];
+        const float value = widen(pixel[kGather ? offset[i] : i]);
         const bool wins = value > best[i] || value != value;  // a NaN always, so that divergence is seen
         best[i] = wins ? value : best[i];
         position[i] = wins ? at : position[i];
       }
     }
-  for (std::int64_t i = 0; i < n; ++i) y[i] = best[i];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = narrow(best[i]);
   if (index != nullptr)
     for (std::int64_t i = 0; i < n; ++i) index[i] = static_cast<std::uint8_t>(position[i]);
 }
@@ -79,32 +78,20 @@ Range channels_of(const Units& units, std::int64_t u, std::int64_t channels) {
   return {min_of(begin, channels), min_of(begin + units.channels_in_group, channels)};
 }
 
-// The gradient of one image, channels [c0, c1). Windows may overlap, so this is one thread's work.
-void scatter(float* dx, const float* dy, const std::uint8_t* index, const PoolShape& s, const std::int64_t* offset, Range c) {
-  for (std::int64_t pixel = 0; pixel < s.height * s.width; ++pixel)
-    for (std::int64_t i = c.begin; i < c.end; ++i) dx[pixel * s.channels + i] = 0;
-  for (std::int64_t oy = 0; oy < s.out_height; ++oy)
-    for (std::int64_t ox = 0; ox < s.out_width; ++ox) {
-      const std::int64_t out = (oy * s.out_width + ox) * s.channels;
-      const std::int64_t corner = (oy * s.stride - s.padding) * s.width + ox * s.stride - s.padding;
-      for (std::int64_t i = c.begin; i < c.end; ++i) dx[corner * s.channels + offset[index[out + i]] + i] += dy[out + i];
-    }
-}
-
 // y [channels] = mean over pixels of x [pixels, stride], channels <= kTile.
-void mean_of_pixels(float* y, const float* x, std::int64_t pixels, std::int64_t stride, std::int64_t channels) {
+void mean_of_pixels(Real* y, const Real* x, std::int64_t pixels, std::int64_t stride, std::int64_t channels) {
   double sum[kTile] = {};
   for (std::int64_t p = 0; p < pixels; ++p)
 #pragma omp simd
-    for (std::int64_t c = 0; c < channels; ++c) sum[c] += x[p * stride + c];
+    for (std::int64_t c = 0; c < channels; ++c) sum[c] += widen(x[p * stride + c]);
   const double n = static_cast<double>(pixels);
-  for (std::int64_t c = 0; c < channels; ++c) y[c] = static_cast<float>(sum[c] / n);
+  for (std::int64_t c = 0; c < channels; ++c) y[c] = narrow(static_cast<float>(sum[c] / n));
 }
 
 }  // namespace
 
 // A NaN wins over every number. Every window must reach into the image.
-void max_pool(float* y, std::uint8_t* index, const float* x, const PoolShape& shape, int threads) {
+void max_pool(Real* y, std::uint8_t* index, const Real* x, const PoolShape& shape, int threads) {
   const PoolShape s = shape;
   const std::int64_t pixels_at_once = s.channels < 16 ? kTile / s.channels : 1;
   std::int32_t offset[kTile];
@@ -136,23 +123,7 @@ void max_pool(float* y, std::uint8_t* index, const float* x, const PoolShape& sh
   }
 }
 
-void max_pool_grad(float* dx, const float* dy, const std::uint8_t* index, const PoolShape& shape, int threads) {
-  const PoolShape s = shape;
-  const Units units = units_of(s.batch, s.channels, threads);
-  std::int64_t offset[kMaxWindow];  // of a window's position from its corner, in elements
-  for (std::int64_t k = 0; k < s.window * s.window; ++k) offset[k] = (k / s.window * s.width + k % s.window) * s.channels;
-#pragma omp parallel num_threads(threads) if (s.batch * s.height * s.width * s.channels > kSerialElements)
-  {
-    const Range part = part_of(units.count, omp_get_thread_num(), omp_get_num_threads(), 1);
-    for (std::int64_t u = part.begin; u < part.end; ++u) {
-      const std::int64_t n = u / units.groups, out = n * s.out_height * s.out_width * s.channels;
-      scatter(dx + n * s.height * s.width * s.channels, dy + out, index + out, s, offset, channels_of(units, u, s.channels));
-    }
-  }
-}
-
-void global_average_pool(float* y, const float* x, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
-                         int threads) {
+void global_average_pool(Real* y, const Real* x, std::int64_t batch, std::int64_t pixels, std::int64_t channels, int threads) {
   const Units units = units_of(batch, channels, threads);
 #pragma omp parallel num_threads(threads) if (batch * pixels * channels > kSerialElements)
   {
@@ -166,16 +137,16 @@ void global_average_pool(float* y, const float* x, std::int64_t batch, std::int6
   }
 }
 
-void global_average_pool_grad(float* dx, const float* dy, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
+void global_average_pool_grad(Real* dx, const Real* dy, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
                               int threads) {
   const float share = static_cast<float>(1 / static_cast<double>(pixels));
 #pragma omp parallel num_threads(threads) if (batch * pixels * channels > kSerialElements)
   {
     const Range part = part_of(batch * pixels, omp_get_thread_num(), omp_get_num_threads(), 1);
     for (std::int64_t row = part.begin; row < part.end; ++row) {
-      const float* from = dy + row / pixels * channels;
+      const Real* from = dy + row / pixels * channels;
 #pragma omp simd
-      for (std::int64_t c = 0; c < channels; ++c) dx[row * channels + c] = from[c] * share;
+      for (std::int64_t c = 0; c < channels; ++c) dx[row * channels + c] = narrow(widen(from[c]) * share);
     }
   }
 }

@@ -1,0 +1,128 @@
+// The gradient of the maximum over windows. Every element of dx asks the windows that cover it whether it was their maximum, so
+// rows of dx are independent of each other and each element is a sum in float, rounded once.
+#include <omp.h>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/rows.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+namespace {
+
+constexpr std::int64_t kTile = 64;         // channels at a time: their sums stay in the first cache
+constexpr std::int64_t kFewChannels = 16;  // below, neighbouring pixels are taken together
+constexpr std::int64_t kRowTile = 512;     // elements of a row of dx at a time then
+constexpr std::int64_t kMaxSpan = 16;      // rows or columns of the largest window, since an index is a byte
+
+// The windows along one axis that cover pixel `at`: [begin, end). It is position at + padding - window * stride of them.
+Range windows_over(std::int64_t at, std::int64_t window, std::int64_t stride, std::int64_t padding, std::int64_t windows) {
+  const std::int64_t from = at + padding - window;  // the last pixel before a window that covers `at`
+  return {from < 0 ? 0 : from / stride + 1, min_of((at + padding) / stride + 1, windows)};
+}
+
+// dx[row, columns] of image n, pixel by pixel.
+void gather_pixels(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t n, std::int64_t row) {
+  const Range rows = windows_over(row, s.window, s.stride, s.padding, s.out_height);
+  for (std::int64_t x = 0; x < s.width; ++x) {
+    const Range columns = windows_over(x, s.window, s.stride, s.padding, s.out_width);
+    for (std::int64_t c = 0; c < s.channels; c += kTile) {
+      const std::int64_t channels = min_of(kTile, s.channels - c);
+      float sum[kTile] = {};
+      for (std::int64_t oy = rows.begin; oy < rows.end; ++oy)
+        for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) {
+          const std::int64_t out = ((n * s.out_height + oy) * s.out_width + ox) * s.channels + c;
+          const auto at =
+              static_cast<std::uint8_t>((row + s.padding - oy * s.stride) * s.window + x + s.padding - ox * s.stride);
+#pragma omp simd
+          for (std::int64_t i = 0; i < channels; ++i) sum[i] += index[out + i] == at ? widen(dy[out + i]) : 0;
+        }
+      Real* to = dx + ((n * s.height + row) * s.width + x) * s.channels + c;
+#pragma omp simd
+      for (std::int64_t i = 0; i < channels; ++i) to[i] = narrow(sum[i]);
+    }
+  }
+}
+
+// Pixels of a row of dx, and for each of them the last window that covers it or would: gradient and position within the window,
+// where the window's maximum lies in the row of dx in question. The windows before it are those of pixels to the left.
+struct Spread {
+  float dy[kRowTile + kMaxSpan * kFewChannels + kFewChannels];
+  std::int32_t column[kRowTile + kMaxSpan * kFewChannels + kFewChannels];  // -1: nothing here
+};
+
+// Spreads row oy of windows over `pixels` pixels of dx from pixel `first` on, which may lie outside of the image.
+void spread(Spread& to, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t window_row,
+            std::int64_t first, std::int64_t pixels) {
+  const std::int64_t shift = s.window;  // a multiple of the stride would do; keeps quotients positive
+  const std::int64_t corner = window_row * s.window;
+  for (std::int64_t p = 0; p < pixels;) {
+    const std::int64_t at = first + p + s.padding + shift * s.stride;
+    const std::int64_t ox = at / s.stride - shift, copies = min_of(s.stride - at % s.stride, pixels - p);
+    float value[kFewChannels];
+    std::int32_t column[kFewChannels];
+    for (std::int64_t c = 0; c < kFewChannels; ++c) {
+      value[c] = 0;
+      column[c] = -1;
+    }
+    if (ox >= 0 && ox < s.out_width)
+      for (std::int64_t c = 0; c < s.channels; ++c) {
+        const std::int64_t position = index[ox * s.channels + c] - corner;
+        value[c] = widen(dy[ox * s.channels + c]);
+        column[c] = position >= 0 && position < s.window ? static_cast<std::int32_t>(position) : -1;
+      }
+    for (std::int64_t end = p + copies; p < end; ++p) {  // whole arrays: what is too much, the next pixel overwrites
+      __builtin_memcpy(to.dy + p * s.channels, value, sizeof value);
+      __builtin_memcpy(to.column + p * s.channels, column, sizeof column);
+    }
+  }
+}
+
+// The same as gather_pixels, for few channels: whole vectors along the row.
+void gather_row(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t n, std::int64_t row) {
+  const Range rows = windows_over(row, s.window, s.stride, s.padding, s.out_height);
+  const std::int64_t taps = (s.window + s.stride - 1) / s.stride, halo = (taps - 1) * s.stride;
+  const std::int64_t pixels_at_once = kRowTile / s.channels;
+  Spread windows;
+  float sum[kRowTile];
+  std::int32_t column[kRowTile];
+  for (std::int64_t x = 0; x < s.width; x += pixels_at_once) {
+    const std::int64_t pixels = min_of(pixels_at_once, s.width - x), elements = pixels * s.channels;
+    for (std::int64_t p = 0; p < pixels; ++p)
+      for (std::int64_t c = 0; c < s.channels; ++c)
+        column[p * s.channels + c] = static_cast<std::int32_t>((x + p + s.padding) % s.stride);
+    for (std::int64_t i = 0; i < elements; ++i) sum[i] = 0;
+    for (std::int64_t oy = rows.begin; oy < rows.end; ++oy) {
+      const std::int64_t out = (n * s.out_height + oy) * s.out_width * s.channels;
+      spread(windows, dy + out, index + out, s, row + s.padding - oy * s.stride, x - halo, pixels + halo);
+      for (std::int64_t tap = taps - 1; tap >= 0; --tap) {  // windows from left to right
+        const float* value = windows.dy + (taps - 1 - tap) * s.stride * s.channels;
+        const std::int32_t* at = windows.column + (taps - 1 - tap) * s.stride * s.channels;
+        const auto before = static_cast<std::int32_t>(tap * s.stride);
+#pragma omp simd
+        for (std::int64_t i = 0; i < elements; ++i) sum[i] += at[i] == column[i] + before ? value[i] : 0;
+      }
+    }
+    Real* to = dx + ((n * s.height + row) * s.width + x) * s.channels;
+#pragma omp simd
+    for (std::int64_t i = 0; i < elements; ++i) to[i] = narrow(sum[i]);
+  }
+}
+
+}  // namespace
+
+void max_pool_grad(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& shape, int threads) {
+  const PoolShape s = shape;
+#pragma omp parallel num_threads(threads) if (s.batch * s.height * s.width * s.channels > kSerialElements)
+  {
+    const Range rows = part_of(s.batch * s.height, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+      if (s.channels < kFewChannels) {
+        gather_row(dx, dy, index, s, row / s.height, row % s.height);
+      } else {
+        gather_pixels(dx, dy, index, s, row / s.height, row % s.height);
+      }
+    }
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
