@@ -1,4 +1,5 @@
-// Element-wise CPU kernels, the bias and its gradient, against the reference. No rounding but one: equal to the last bit.
+// Element-wise CPU kernels, the bias and its gradient, against the reference. No rounding but one: equal to the last bit in
+// float, to half a unit in the last place of Bf16.
 #include "kernels/reference/kernels.h"
 #include "tests/support/kernel_sweep.h"
 
@@ -6,10 +7,13 @@ namespace epochbench {
 namespace {
 
 using test::expect_close;
+using test::floats;
 using test::for_each_kernels;
 using test::GuardedBuffer;
 using test::kExact;
 using test::random_floats;
+using test::RealOf;
+using test::reals;
 
 constexpr std::int64_t kSizes[] = {0, 1, 7, 16, 33, 1000, 40003};
 
@@ -30,42 +34,47 @@ GuardedBuffer<float> signed_values(std::int64_t n, std::uint64_t seed) {
 
 TEST(Relu, MatchesReference) {
   for (std::int64_t n : kSizes) {
-    const GuardedBuffer<float> x = signed_values(n, 1);
-    GuardedBuffer<float> expected(n);
-    reference::relu(expected.data(), x.data(), n);
-    for_each_kernels(std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> y(n), in_place = x;
+    for_each_kernels(std::to_string(n), [&](const auto& kernels, int threads) {
+      using Real = RealOf<decltype(kernels)>;
+      const GuardedBuffer<Real> x = reals<Real>(signed_values(n, 1));
+      GuardedBuffer<float> expected(n);
+      reference::relu(expected.data(), floats(x).data(), n);
+      GuardedBuffer<Real> y(n), in_place = x;
       kernels.relu(y.data(), x.data(), n, threads);
       kernels.relu(in_place.data(), in_place.data(), n, threads);
-      expect_close(y, expected, kExact);
-      expect_close(in_place, expected, kExact);
+      expect_close(floats(y), expected, kExact);
+      EXPECT_TRUE(test::bit_equal(in_place, y));
       EXPECT_TRUE(y.guards_intact());
     });
   }
 }
 
 TEST(Relu, KeepsNan) {
-  for_each_kernels("", [](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> x = random_floats(37, 1), y(37);
-    for (std::int64_t at : {0, 20, 36}) x[at] = NAN;
+  for_each_kernels("", [](const auto& kernels, int threads) {
+    using Real = RealOf<decltype(kernels)>;
+    GuardedBuffer<float> values = random_floats(37, 1);
+    for (std::int64_t at : {0, 20, 36}) values[at] = NAN;
+    const GuardedBuffer<Real> x = reals<Real>(values);
+    GuardedBuffer<Real> y(37);
     kernels.relu(y.data(), x.data(), 37, threads);
-    for (std::int64_t i = 0; i < 37; ++i) EXPECT_EQ(std::isnan(y[i]), i == 0 || i == 20 || i == 36) << i;
+    for (std::int64_t i = 0; i < 37; ++i) EXPECT_EQ(std::isnan(floats(y)[i]), i == 0 || i == 20 || i == 36) << i;
   });
 }
 
 TEST(ReluGrad, MatchesReference) {
   for (std::int64_t n : kSizes) {
-    const GuardedBuffer<float> dy = random_floats(n, 2), y = signed_values(n, 3);
-    GuardedBuffer<float> expected(n);
-    reference::relu_grad(expected.data(), dy.data(), y.data(), n);
-    for_each_kernels(std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> dx(n), over_dy = dy, over_y = y;
+    for_each_kernels(std::to_string(n), [&](const auto& kernels, int threads) {
+      using Real = RealOf<decltype(kernels)>;
+      const GuardedBuffer<Real> dy = test::random_reals<Real>(n, 2), y = reals<Real>(signed_values(n, 3));
+      GuardedBuffer<float> expected(n);
+      reference::relu_grad(expected.data(), floats(dy).data(), floats(y).data(), n);
+      GuardedBuffer<Real> dx(n), over_dy = dy, over_y = y;
       kernels.relu_grad(dx.data(), dy.data(), y.data(), n, threads);
       kernels.relu_grad(over_dy.data(), over_dy.data(), y.data(), n, threads);
       kernels.relu_grad(over_y.data(), dy.data(), over_y.data(), n, threads);
-      expect_close(dx, expected, kExact);
-      expect_close(over_dy, expected, kExact);
-      expect_close(over_y, expected, kExact);
+      expect_close(floats(dx), expected, kExact);
+      EXPECT_TRUE(test::bit_equal(over_dy, dx));
+      EXPECT_TRUE(test::bit_equal(over_y, dx));
       EXPECT_TRUE(dx.guards_intact());
     });
   }
@@ -73,17 +82,18 @@ TEST(ReluGrad, MatchesReference) {
 
 TEST(Add, MatchesReference) {
   for (std::int64_t n : kSizes) {
-    const GuardedBuffer<float> a = random_floats(n, 4), b = random_floats(n, 5);
-    GuardedBuffer<float> expected(n);
-    reference::add(expected.data(), a.data(), b.data(), n);
-    for_each_kernels(std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> y(n), over_a = a, over_b = b;
+    for_each_kernels(std::to_string(n), [&](const auto& kernels, int threads) {
+      using Real = RealOf<decltype(kernels)>;
+      const GuardedBuffer<Real> a = test::random_reals<Real>(n, 4), b = test::random_reals<Real>(n, 5);
+      GuardedBuffer<float> expected(n);
+      reference::add(expected.data(), floats(a).data(), floats(b).data(), n);
+      GuardedBuffer<Real> y(n), over_a = a, over_b = b;
       kernels.add(y.data(), a.data(), b.data(), n, threads);
       kernels.add(over_a.data(), over_a.data(), b.data(), n, threads);
       kernels.add(over_b.data(), a.data(), over_b.data(), n, threads);
-      expect_close(y, expected, kExact);
-      expect_close(over_a, expected, kExact);
-      expect_close(over_b, expected, kExact);
+      expect_close(floats(y), expected, test::rounded<Real>(kExact));
+      EXPECT_TRUE(test::bit_equal(over_a, y));
+      EXPECT_TRUE(test::bit_equal(over_b, y));
       EXPECT_TRUE(y.guards_intact());
     });
   }
@@ -92,15 +102,16 @@ TEST(Add, MatchesReference) {
 TEST(BiasAdd, MatchesReference) {
   for (const Matrix& m : kMatrices) {
     const std::int64_t n = m.rows * m.channels;
-    const GuardedBuffer<float> x = random_floats(n, 6), bias = random_floats(m.channels, 7);
-    GuardedBuffer<float> expected(n);
-    reference::bias_add(expected.data(), x.data(), bias.data(), m.rows, m.channels);
-    for_each_kernels(describe(m), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> y(n), in_place = x;
+    for_each_kernels(describe(m), [&](const auto& kernels, int threads) {
+      using Real = RealOf<decltype(kernels)>;
+      const GuardedBuffer<Real> x = test::random_reals<Real>(n, 6), bias = test::random_reals<Real>(m.channels, 7);
+      GuardedBuffer<float> expected(n);
+      reference::bias_add(expected.data(), floats(x).data(), floats(bias).data(), m.rows, m.channels);
+      GuardedBuffer<Real> y(n), in_place = x;
       kernels.bias_add(y.data(), x.data(), bias.data(), m.rows, m.channels, threads);
       kernels.bias_add(in_place.data(), in_place.data(), bias.data(), m.rows, m.channels, threads);
-      expect_close(y, expected, kExact);
-      expect_close(in_place, expected, kExact);
+      expect_close(floats(y), expected, test::rounded<Real>(kExact));
+      EXPECT_TRUE(test::bit_equal(in_place, y));
       EXPECT_TRUE(y.guards_intact());
     });
   }
@@ -108,13 +119,14 @@ TEST(BiasAdd, MatchesReference) {
 
 TEST(BiasAddGrad, MatchesReference) {
   for (const Matrix& m : kMatrices) {
-    const GuardedBuffer<float> dy = random_floats(m.rows * m.channels, 8);
-    GuardedBuffer<float> expected(m.channels);
-    reference::bias_add_grad(expected.data(), dy.data(), m.rows, m.channels);
-    for_each_kernels(describe(m), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> dbias(m.channels), workspace = test::reduction_workspace(kernels, m.channels, threads);
+    for_each_kernels(describe(m), [&](const auto& kernels, int threads) {
+      using Real = RealOf<decltype(kernels)>;
+      const GuardedBuffer<Real> dy = test::random_reals<Real>(m.rows * m.channels, 8);
+      GuardedBuffer<float> expected(m.channels), workspace = test::reduction_workspace(kernels, m.channels, threads);
+      reference::bias_add_grad(expected.data(), floats(dy).data(), m.rows, m.channels);
+      GuardedBuffer<Real> dbias(m.channels);
       kernels.bias_add_grad(dbias.data(), dy.data(), m.rows, m.channels, workspace.data(), threads);
-      expect_close(dbias, expected, test::sum_tolerance(static_cast<double>(m.rows), 1));
+      expect_close(floats(dbias), expected, test::rounded<Real>(test::sum_tolerance(static_cast<double>(m.rows), 1)));
       EXPECT_TRUE(dbias.guards_intact());
       EXPECT_TRUE(workspace.guards_intact());
     });
@@ -133,9 +145,11 @@ TEST(BiasAddGrad, ManyRowsLoseNothing) {
 }
 
 TEST(BiasAddGrad, IsBitEqualForEqualThreads) {
-  const GuardedBuffer<float> dy = random_floats(40001 * 10, 9);
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> first(10), again(10), workspace = test::reduction_workspace(kernels, 10, threads);
+  for_each_kernels("", [&](const auto& kernels, int threads) {
+    using Real = RealOf<decltype(kernels)>;
+    const GuardedBuffer<Real> dy = test::random_reals<Real>(40001 * 10, 9);
+    GuardedBuffer<float> workspace = test::reduction_workspace(kernels, 10, threads);
+    GuardedBuffer<Real> first(10), again(10);
     kernels.bias_add_grad(first.data(), dy.data(), 40001, 10, workspace.data(), threads);
     kernels.bias_add_grad(again.data(), dy.data(), 40001, 10, workspace.data(), threads);
     EXPECT_TRUE(test::bit_equal(first, again));

@@ -6,11 +6,15 @@ namespace epochbench {
 namespace {
 
 using test::expect_close;
+using test::floats;
 using test::for_each_kernels;
 using test::GuardedBuffer;
 using test::kEps;
 using test::max_abs;
 using test::random_floats;
+using test::RealOf;
+using test::reals;
+using test::rounded;
 
 constexpr double kEpsilon = 1e-5, kMomentum = 0.1;
 
@@ -25,8 +29,10 @@ std::string describe(const Matrix& m, bool shortcut, bool relu) {
   return std::to_string(m.rows) + "x" + std::to_string(m.channels) + (shortcut ? " shortcut" : "") + (relu ? " relu" : "");
 }
 
+template <typename Real>
 struct Training {  // what batch_norm writes
-  GuardedBuffer<float> y, mean, inv_std, running_mean, running_variance;
+  GuardedBuffer<Real> y;
+  GuardedBuffer<float> mean, inv_std, running_mean, running_variance;
   explicit Training(const Matrix& m)
       : y(m.elements()),
         mean(m.channels),
@@ -46,27 +52,30 @@ struct Parameters {
 
 // Blocks are summed in float, 16 sums of 4 at most, everything above in double: the same few roundings for any number of
 // rows. They are relative to the deviation, not to the mean.
-void expect_same(const Training& actual, const Training& expected, double deviation, double largest_addend) {
+template <typename Real>
+void expect_same(const Training<Real>& actual, const Training<float>& expected, double deviation, double largest_addend) {
   expect_close(actual.mean, expected.mean, {kEps, 4 * kEps * deviation});
   expect_close(actual.inv_std, expected.inv_std, {16 * kEps, 0});
   expect_close(actual.running_mean, expected.running_mean, {kEps, 4 * kEps * deviation});
   expect_close(actual.running_variance, expected.running_variance, {kEps, 16 * kEps * deviation * deviation});
-  expect_close(actual.y, expected.y, {0, 16 * kEps * (max_abs(expected.y) + largest_addend)});
+  expect_close(floats(actual.y), expected.y, rounded<Real>({0, 16 * kEps * (max_abs(expected.y) + largest_addend)}));
   EXPECT_TRUE(actual.guards_intact());
 }
 
-void check_training(const Matrix& m, const GuardedBuffer<float>& x, double deviation, bool with_shortcut, bool relu) {
+void check_training(const Matrix& m, const GuardedBuffer<float>& values, double deviation, bool with_shortcut, bool relu) {
   const Parameters p(m.channels);
-  const GuardedBuffer<float> shortcut = random_floats(m.elements(), 15);
-  Training expected(m);
-  const auto run = [&](auto& kernel, Training& t, const float* from, const float* added, auto... rest) {
+  const auto run = [&](auto& kernel, auto& t, const auto* from, const auto* added, auto... rest) {
     kernel(t.y.data(), t.mean.data(), t.inv_std.data(), t.running_mean.data(), t.running_variance.data(), from, p.scale.data(),
            p.bias.data(), added, m.rows, m.channels, kEpsilon, kMomentum, relu, rest...);
   };
-  run(reference::batch_norm, expected, x.data(), with_shortcut ? shortcut.data() : nullptr);
-  for_each_kernels(describe(m, with_shortcut, relu), [&](const cpu::Kernels<float>& kernels, int threads) {
+  for_each_kernels(describe(m, with_shortcut, relu), [&](const auto& kernels, int threads) {
+    using Real = RealOf<decltype(kernels)>;
+    const GuardedBuffer<Real> x = reals<Real>(values), shortcut = test::random_reals<Real>(m.elements(), 15);
+    Training<float> expected(m);
+    const GuardedBuffer<float> wide_x = floats(x), wide_shortcut = floats(shortcut);
+    run(reference::batch_norm, expected, wide_x.data(), with_shortcut ? wide_shortcut.data() : nullptr);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
-    Training apart(m), over_x(m), over_shortcut(m);
+    Training<Real> apart(m), over_x(m), over_shortcut(m);
     run(kernels.batch_norm, apart, x.data(), with_shortcut ? shortcut.data() : nullptr, workspace.data(), threads);
     expect_same(apart, expected, deviation, 2);
     over_x.y = x;
@@ -116,42 +125,47 @@ TEST(BatchNorm, DriftingMeanMatchesReference) {
 
 TEST(BatchNorm, NullStatisticsAreNotWritten) {
   const Matrix m = {33, 10};
-  const GuardedBuffer<float> x = random_floats(m.elements(), 20);
   const Parameters p(m.channels);
-  Training full(m);
-  reference::batch_norm(full.y.data(), nullptr, nullptr, nullptr, nullptr, x.data(), p.scale.data(), p.bias.data(), nullptr,
-                        m.rows, m.channels, kEpsilon, kMomentum, false);
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> y(m.elements()), workspace = test::reduction_workspace(kernels, m.channels, threads);
+  for_each_kernels("", [&](const auto& kernels, int threads) {
+    using Real = RealOf<decltype(kernels)>;
+    const GuardedBuffer<Real> x = test::random_reals<Real>(m.elements(), 20);
+    GuardedBuffer<float> expected(m.elements()), workspace = test::reduction_workspace(kernels, m.channels, threads);
+    reference::batch_norm(expected.data(), nullptr, nullptr, nullptr, nullptr, floats(x).data(), p.scale.data(), p.bias.data(),
+                          nullptr, m.rows, m.channels, kEpsilon, kMomentum, false);
+    GuardedBuffer<Real> y(m.elements());
     kernels.batch_norm(y.data(), nullptr, nullptr, nullptr, nullptr, x.data(), p.scale.data(), p.bias.data(), nullptr, m.rows,
                        m.channels, kEpsilon, kMomentum, false, workspace.data(), threads);
-    expect_close(y, full.y, {0, 16 * kEps * max_abs(full.y)});
+    expect_close(floats(y), expected, rounded<Real>({0, 16 * kEps * max_abs(expected)}));
   });
 }
 
 TEST(BatchNorm, NanReachesItsChannelOnly) {
   const Matrix m = {500, 4};
-  GuardedBuffer<float> x = random_floats(m.elements(), 21);
-  x[4 * 321 + 2] = NAN;
+  GuardedBuffer<float> values = random_floats(m.elements(), 21);
+  values[4 * 321 + 2] = NAN;
   const Parameters p(m.channels);
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    Training t(m);
+  for_each_kernels("", [&](const auto& kernels, int threads) {
+    using Real = RealOf<decltype(kernels)>;
+    const GuardedBuffer<Real> x = reals<Real>(values);
+    Training<Real> t(m);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
     kernels.batch_norm(t.y.data(), t.mean.data(), t.inv_std.data(), t.running_mean.data(), t.running_variance.data(), x.data(),
                        p.scale.data(), p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, true, workspace.data(),
                        threads);
-    for (std::int64_t i = 0; i < m.elements(); ++i) ASSERT_EQ(std::isnan(t.y[i]), i % 4 == 2) << i;
+    const GuardedBuffer<float> y = floats(t.y);
+    for (std::int64_t i = 0; i < m.elements(); ++i) ASSERT_EQ(std::isnan(y[i]), i % 4 == 2) << i;
   });
 }
 
 TEST(BatchNorm, IsBitEqualForEqualThreads) {
   const Matrix m = {9001, 16};
-  const GuardedBuffer<float> x = random_floats(m.elements(), 22);
   const Parameters p(m.channels);
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
+  for_each_kernels("", [&](const auto& kernels, int threads) {
+    using Real = RealOf<decltype(kernels)>;
+    const GuardedBuffer<Real> x = test::random_reals<Real>(m.elements(), 22);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
-    Training first(m), again(m);
-    for (Training* t : {&first, &again})
+    Training<Real> first(m), again(m);
+    for (Training<Real>* t : {&first, &again})
       kernels.batch_norm(t->y.data(), t->mean.data(), t->inv_std.data(), t->running_mean.data(), t->running_variance.data(),
                          x.data(), p.scale.data(), p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, false,
                          workspace.data(), threads);
@@ -164,23 +178,27 @@ TEST(BatchNormInference, MatchesReference) {
   for (const Matrix& m : kMatrices)
     for (bool with_shortcut : {false, true})
       for (bool relu : {false, true}) {
-        const GuardedBuffer<float> x = random_floats(m.elements(), 23), shortcut = random_floats(m.elements(), 24);
         const GuardedBuffer<float> mean = random_floats(m.channels, 25), variance = random_floats(m.channels, 26, 0.1, 3);
         const Parameters p(m.channels);
-        const float* added = with_shortcut ? shortcut.data() : nullptr;
-        GuardedBuffer<float> expected(m.elements());
-        reference::batch_norm_inference(expected.data(), x.data(), p.scale.data(), p.bias.data(), mean.data(), variance.data(),
-                                        added, m.rows, m.channels, kEpsilon, relu);
-        for_each_kernels(describe(m, with_shortcut, relu), [&](const cpu::Kernels<float>& kernels, int threads) {
-          GuardedBuffer<float> y(m.elements()), in_place = x;
+        for_each_kernels(describe(m, with_shortcut, relu), [&](const auto& kernels, int threads) {
+          using Real = RealOf<decltype(kernels)>;
+          const GuardedBuffer<Real> x = test::random_reals<Real>(m.elements(), 23);
+          const GuardedBuffer<Real> shortcut = test::random_reals<Real>(m.elements(), 24);
+          const GuardedBuffer<float> wide_shortcut = floats(shortcut);
+          GuardedBuffer<float> expected(m.elements());
+          reference::batch_norm_inference(expected.data(), floats(x).data(), p.scale.data(), p.bias.data(), mean.data(),
+                                          variance.data(), with_shortcut ? wide_shortcut.data() : nullptr, m.rows, m.channels,
+                                          kEpsilon, relu);
+          const Real* added = with_shortcut ? shortcut.data() : nullptr;
+          GuardedBuffer<Real> y(m.elements()), in_place = x;
           GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
-          const auto run = [&](float* to, const float* from) {
+          const auto run = [&](Real* to, const Real* from) {
             kernels.batch_norm_inference(to, from, p.scale.data(), p.bias.data(), mean.data(), variance.data(), added, m.rows,
                                          m.channels, kEpsilon, relu, workspace.data(), threads);
           };
           run(y.data(), x.data());
           run(in_place.data(), in_place.data());
-          expect_close(y, expected, {0, 4 * kEps * (max_abs(expected) + 2)});
+          expect_close(floats(y), expected, rounded<Real>({0, 4 * kEps * (max_abs(expected) + 2)}));
           EXPECT_TRUE(test::bit_equal(y, in_place));
           EXPECT_TRUE(y.guards_intact());
           EXPECT_TRUE(workspace.guards_intact());
@@ -188,56 +206,66 @@ TEST(BatchNormInference, MatchesReference) {
       }
 }
 
+template <typename Real>
 struct Gradients {
-  GuardedBuffer<float> dx, dscale, dbias, dz;
-  explicit Gradients(const Matrix& m) : dx(m.elements()), dscale(m.channels), dbias(m.channels), dz(m.elements()) {}
+  GuardedBuffer<Real> dx, dz;
+  GuardedBuffer<float> dscale, dbias;
+  explicit Gradients(const Matrix& m) : dx(m.elements()), dz(m.elements()), dscale(m.channels), dbias(m.channels) {}
 };
 
 // Sums over n rows of products up to `largest`, the largest |dy * normalised x|.
-void check_gradient(const Matrix& m, const GuardedBuffer<float>& x, bool relu, bool with_dz) {
+template <typename Real>
+void check_gradient(const Matrix& m, const GuardedBuffer<Real>& x, bool relu, bool with_dz, const cpu::Kernels<Real>& kernels,
+                    int threads) {
   const Parameters p(m.channels);
-  const GuardedBuffer<float> dy = random_floats(m.elements(), 27);
-  Training t(m);
-  reference::batch_norm(t.y.data(), t.mean.data(), t.inv_std.data(), nullptr, nullptr, x.data(), p.scale.data(), p.bias.data(),
-                        nullptr, m.rows, m.channels, kEpsilon, kMomentum, relu);
-  const float* y = relu ? t.y.data() : nullptr;
-  Gradients expected(m);
-  reference::batch_norm_grad(expected.dx.data(), expected.dscale.data(), expected.dbias.data(), expected.dz.data(), dy.data(),
-                             y, x.data(), p.scale.data(), t.mean.data(), t.inv_std.data(), m.rows, m.channels);
+  const GuardedBuffer<Real> dy = test::random_reals<Real>(m.elements(), 27);
+  const GuardedBuffer<float> wide_x = floats(x);
+  Training<float> t(m);
+  reference::batch_norm(t.y.data(), t.mean.data(), t.inv_std.data(), nullptr, nullptr, wide_x.data(), p.scale.data(),
+                        p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, relu);
+  const GuardedBuffer<Real> y = reals<Real>(t.y);
+  Gradients<float> expected(m);
+  reference::batch_norm_grad(expected.dx.data(), expected.dscale.data(), expected.dbias.data(), expected.dz.data(),
+                             floats(dy).data(), relu ? t.y.data() : nullptr, wide_x.data(), p.scale.data(), t.mean.data(),
+                             t.inv_std.data(), m.rows, m.channels);
   double largest = 1, slope = 0;
   for (std::int64_t i = 0; i < m.elements(); ++i) {
     const std::int64_t c = i % m.channels;
-    largest = std::max(largest, std::fabs((static_cast<double>(x[i]) - t.mean[c]) * t.inv_std[c]));
+    largest = std::max(largest, std::fabs((static_cast<double>(wide_x[i]) - t.mean[c]) * t.inv_std[c]));
     slope = std::max(slope, static_cast<double>(p.scale[c]) * t.inv_std[c]);
   }
   const double rows = static_cast<double>(m.rows);
-  for_each_kernels(describe(m, with_dz, relu), [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
-    const auto run = [&](Gradients& g, float* dx, float* dz, const float* from_dy, const float* from_x) {
-      kernels.batch_norm_grad(dx, g.dscale.data(), g.dbias.data(), dz, from_dy, y, from_x, p.scale.data(), t.mean.data(),
-                              t.inv_std.data(), m.rows, m.channels, workspace.data(), threads);
-    };
-    Gradients g(m), over_dy(m), over_x(m);
-    run(g, g.dx.data(), with_dz ? g.dz.data() : nullptr, dy.data(), x.data());
-    expect_close(g.dbias, expected.dbias, test::sum_tolerance(rows, 1));
-    expect_close(g.dscale, expected.dscale, test::sum_tolerance(rows, largest));
-    expect_close(g.dx, expected.dx, {0, 16 * kEps * slope * (1 + largest * largest)});
-    if (with_dz) expect_close(g.dz, expected.dz, test::kExact);
-    EXPECT_TRUE(g.dx.guards_intact() && g.dscale.guards_intact() && g.dbias.guards_intact() && g.dz.guards_intact());
-    EXPECT_TRUE(workspace.guards_intact());
+  GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
+  const auto run = [&](Gradients<Real>& g, Real* dx, Real* dz, const Real* from_dy, const Real* from_x) {
+    kernels.batch_norm_grad(dx, g.dscale.data(), g.dbias.data(), dz, from_dy, relu ? y.data() : nullptr, from_x, p.scale.data(),
+                            t.mean.data(), t.inv_std.data(), m.rows, m.channels, workspace.data(), threads);
+  };
+  Gradients<Real> g(m), over_dy(m), over_x(m);
+  run(g, g.dx.data(), with_dz ? g.dz.data() : nullptr, dy.data(), x.data());
+  expect_close(g.dbias, expected.dbias, test::sum_tolerance(rows, 1));
+  expect_close(g.dscale, expected.dscale, test::sum_tolerance(rows, largest));
+  expect_close(floats(g.dx), expected.dx, rounded<Real>({0, 16 * kEps * slope * (1 + largest * largest)}));
+  if (with_dz) expect_close(floats(g.dz), expected.dz, test::kExact);
+  EXPECT_TRUE(g.dx.guards_intact() && g.dscale.guards_intact() && g.dbias.guards_intact() && g.dz.guards_intact());
+  EXPECT_TRUE(workspace.guards_intact());
 
-    over_x.dx = x;
-    over_dy.dx = dy;
-    run(over_x, over_x.dx.data(), with_dz ? over_x.dz.data() : nullptr, dy.data(), over_x.dx.data());
-    run(over_dy, over_dy.dx.data(), with_dz ? over_dy.dz.data() : nullptr, over_dy.dx.data(), x.data());
-    EXPECT_TRUE(test::bit_equal(over_x.dx, g.dx));
+  over_x.dx = x;
+  over_dy.dx = dy;
+  run(over_x, over_x.dx.data(), with_dz ? over_x.dz.data() : nullptr, dy.data(), over_x.dx.data());
+  run(over_dy, over_dy.dx.data(), with_dz ? over_dy.dz.data() : nullptr, over_dy.dx.data(), x.data());
+  EXPECT_TRUE(test::bit_equal(over_x.dx, g.dx));
+  EXPECT_TRUE(test::bit_equal(over_dy.dx, g.dx));
+  if (with_dz) {
+    over_dy.dz = dy;
+    run(over_dy, over_dy.dx.data(), over_dy.dz.data(), over_dy.dz.data(), x.data());
     EXPECT_TRUE(test::bit_equal(over_dy.dx, g.dx));
-    if (with_dz) {
-      over_dy.dz = dy;
-      run(over_dy, over_dy.dx.data(), over_dy.dz.data(), over_dy.dz.data(), x.data());
-      EXPECT_TRUE(test::bit_equal(over_dy.dx, g.dx));
-      EXPECT_TRUE(test::bit_equal(over_dy.dz, g.dz));
-    }
+    EXPECT_TRUE(test::bit_equal(over_dy.dz, g.dz));
+  }
+}
+
+void check_gradient(const Matrix& m, const GuardedBuffer<float>& values, bool relu, bool with_dz) {
+  for_each_kernels(describe(m, with_dz, relu), [&](const auto& kernels, int threads) {
+    check_gradient(m, reals<RealOf<decltype(kernels)>>(values), relu, with_dz, kernels, threads);
   });
 }
 
@@ -258,14 +286,15 @@ TEST(BatchNormGrad, MeanFarAboveDeviationMatchesReference) {
 
 TEST(BatchNormGrad, NullOutputsAreNotWritten) {
   const Matrix m = {33, 10};
-  const GuardedBuffer<float> x = random_floats(m.elements(), 31), dy = random_floats(m.elements(), 32);
   const GuardedBuffer<float> mean = random_floats(m.channels, 33), inv_std = random_floats(m.channels, 34, 0.5, 2);
   const Parameters p(m.channels);
-  Gradients expected(m);
-  reference::batch_norm_grad(nullptr, expected.dscale.data(), nullptr, nullptr, dy.data(), nullptr, x.data(), p.scale.data(),
-                             mean.data(), inv_std.data(), m.rows, m.channels);
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    Gradients g(m);
+  for_each_kernels("", [&](const auto& kernels, int threads) {
+    using Real = RealOf<decltype(kernels)>;
+    const GuardedBuffer<Real> x = test::random_reals<Real>(m.elements(), 31), dy = test::random_reals<Real>(m.elements(), 32);
+    Gradients<float> expected(m);
+    reference::batch_norm_grad(nullptr, expected.dscale.data(), nullptr, nullptr, floats(dy).data(), nullptr, floats(x).data(),
+                               p.scale.data(), mean.data(), inv_std.data(), m.rows, m.channels);
+    Gradients<Real> g(m);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
     kernels.batch_norm_grad(nullptr, g.dscale.data(), nullptr, nullptr, dy.data(), nullptr, x.data(), p.scale.data(),
                             mean.data(), inv_std.data(), m.rows, m.channels, workspace.data(), threads);

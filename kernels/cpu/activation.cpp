@@ -8,44 +8,47 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-void relu_part(float* y, const float* x, std::int64_t n) {
+void relu_part(Real* y, const Real* x, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];  // a NaN stays one, so that divergence is seen
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float value = widen(x[i]);
+    y[i] = narrow(value < 0 ? 0 : value);  // a NaN stays one, so that divergence is seen
+  }
 }
 
-void relu_grad_part(float* dx, const float* dy, const float* y, std::int64_t n) {
+void relu_grad_part(Real* dx, const Real* dy, const Real* y, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] > 0 ? dy[i] : 0;
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = narrow(widen(y[i]) > 0 ? widen(dy[i]) : 0);
 }
 
-void add_part(float* y, const float* a, const float* b, std::int64_t n) {
+void add_part(Real* y, const Real* a, const Real* b, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = narrow(widen(a[i]) + widen(b[i]));
 }
 
 // bias [width], over n elements of rows that are `width` wide.
-void add_bias(float* y, const float* x, const float* bias, std::int64_t n, std::int64_t width) {
-  for_each_in_rows(n, width, [=](std::int64_t at, std::int64_t i) { y[at] = x[at] + bias[i]; });
+void add_bias(Real* y, const Real* x, const Real* bias, std::int64_t n, std::int64_t width) {
+  for_each_in_rows(n, width, [=](std::int64_t at, std::int64_t i) { y[at] = narrow(widen(x[at]) + widen(bias[i])); });
 }
 
 // sum [width] += the sum over rows of x, n elements in rows that are `width` wide: four in float, the rest in double.
-void sum_rows(double* sum, const float* x, std::int64_t n, std::int64_t width) {
+void sum_rows(double* sum, const Real* x, std::int64_t n, std::int64_t width) {
   const Fours fours = fours_of(n, width);
   for (std::int64_t at = 0; at < fours.stride; at += width) {
-    const float *x0 = x + at, *x1 = x0 + fours.stride, *x2 = x1 + fours.stride, *x3 = x2 + fours.stride;
+    const Real *x0 = x + at, *x1 = x0 + fours.stride, *x2 = x1 + fours.stride, *x3 = x2 + fours.stride;
 #pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) sum[i] += (x0[i] + x1[i]) + (x2[i] + x3[i]);
+    for (std::int64_t i = 0; i < width; ++i) sum[i] += (widen(x0[i]) + widen(x1[i])) + (widen(x2[i]) + widen(x3[i]));
   }
   for (std::int64_t at = fours.rest; at < n; at += width) {
     const std::int64_t length = min_of(width, n - at);
 #pragma omp simd
-    for (std::int64_t i = 0; i < length; ++i) sum[i] += x[at + i];
+    for (std::int64_t i = 0; i < length; ++i) sum[i] += widen(x[at + i]);
   }
 }
 
 }  // namespace
 
-void relu(float* y, const float* x, std::int64_t n, int threads) {
+void relu(Real* y, const Real* x, std::int64_t n, int threads) {
 #pragma omp parallel num_threads(threads) if (n > kSerialElements)
   {
     const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
@@ -53,7 +56,7 @@ void relu(float* y, const float* x, std::int64_t n, int threads) {
   }
 }
 
-void relu_grad(float* dx, const float* dy, const float* y, std::int64_t n, int threads) {
+void relu_grad(Real* dx, const Real* dy, const Real* y, std::int64_t n, int threads) {
 #pragma omp parallel num_threads(threads) if (n > kSerialElements)
   {
     const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
@@ -61,7 +64,7 @@ void relu_grad(float* dx, const float* dy, const float* y, std::int64_t n, int t
   }
 }
 
-void add(float* y, const float* a, const float* b, std::int64_t n, int threads) {
+void add(Real* y, const Real* a, const Real* b, std::int64_t n, int threads) {
 #pragma omp parallel num_threads(threads) if (n > kSerialElements)
   {
     const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
@@ -69,10 +72,10 @@ void add(float* y, const float* a, const float* b, std::int64_t n, int threads) 
   }
 }
 
-void bias_add(float* y, const float* x, const float* bias, std::int64_t rows, std::int64_t channels, int threads) {
+void bias_add(Real* y, const Real* x, const Real* bias, std::int64_t rows, std::int64_t channels, int threads) {
   const std::int64_t lanes = lanes_of(channels), width = lanes * channels;
-  float repeated[kMaxWideRow];
-  const float* wide_bias = bias;
+  Real repeated[kMaxWideRow];
+  const Real* wide_bias = bias;
   if (lanes > 1) {
     repeat(repeated, bias, channels, lanes, {0, channels});
     wide_bias = repeated;
@@ -84,7 +87,7 @@ void bias_add(float* y, const float* x, const float* bias, std::int64_t rows, st
   }
 }
 
-void bias_add_grad(float* dbias, const float* dy, std::int64_t rows, std::int64_t channels, void* workspace, int threads) {
+void bias_add_grad(Real* dbias, const Real* dy, std::int64_t rows, std::int64_t channels, void* workspace, int threads) {
   const std::int64_t lanes = lanes_of(channels), width = lanes * channels;
 #pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
   {
@@ -99,7 +102,7 @@ void bias_add_grad(float* dbias, const float* dy, std::int64_t rows, std::int64_
     for (std::int64_t c = mine.begin; c < mine.end; ++c) {
       double total = 0;
       for (int t = 0; t < team; ++t) total += thread_scratch(workspace, channels, t).first[c];
-      dbias[c] = static_cast<float>(total);
+      dbias[c] = narrow(static_cast<float>(total));
     }
   }
 }

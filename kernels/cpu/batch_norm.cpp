@@ -19,23 +19,23 @@ void fill(float* values, float value, std::int64_t n) {
 }
 
 // sum, squares [width] += sums of d and d * d over fours of rows `stride` apart, where d = x - pivot.
-void add_fours(float* sum, float* squares, const float* x, const float* pivot, std::int64_t fours, std::int64_t stride,
+void add_fours(float* sum, float* squares, const Real* x, const float* pivot, std::int64_t fours, std::int64_t stride,
                std::int64_t width) {
   for (std::int64_t r = 0; r < fours; ++r) {
-    const float *x0 = x + r * width, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;
+    const Real *x0 = x + r * width, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) {
-      const float d0 = x0[i] - pivot[i], d1 = x1[i] - pivot[i], d2 = x2[i] - pivot[i], d3 = x3[i] - pivot[i];
+      const float p = pivot[i], d0 = widen(x0[i]) - p, d1 = widen(x1[i]) - p, d2 = widen(x2[i]) - p, d3 = widen(x3[i]) - p;
       sum[i] += (d0 + d1) + (d2 + d3);
       squares[i] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3);
     }
   }
 }
 
-void add_row(float* sum, float* squares, const float* x, const float* pivot, std::int64_t n) {
+void add_row(float* sum, float* squares, const Real* x, const float* pivot, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    const float d = x[i] - pivot[i];
+    const float d = widen(x[i]) - pivot[i];
     sum[i] += d;
     squares[i] += d * d;
   }
@@ -70,10 +70,10 @@ void merge_block(const ThreadScratch& s, double n_before, double n_block, std::i
 }
 
 // A pivot for the first block, which has no rows before it: its own mean, by a sweep more, or its only row.
-void first_pivot(const ThreadScratch& s, const float* x, const Fours& fours, std::int64_t n, std::int64_t width) {
+void first_pivot(const ThreadScratch& s, const Real* x, const Fours& fours, std::int64_t n, std::int64_t width) {
   const std::int64_t block = min_of(kBlockFours, fours.count);
   if (block == 0) {
-    for (std::int64_t i = 0; i < min_of(n, width); ++i) s.pivot[i] = x[i];
+    for (std::int64_t i = 0; i < min_of(n, width); ++i) s.pivot[i] = widen(x[i]);
     return;
   }
   fill(s.pivot, 0, width);
@@ -84,7 +84,7 @@ void first_pivot(const ThreadScratch& s, const float* x, const Fours& fours, std
 }
 
 // Mean and deviations of x [rows, channels] into s.first and s.second [channels].
-void moments(const ThreadScratch& s, const float* x, std::int64_t rows, std::int64_t channels, std::int64_t lanes) {
+void moments(const ThreadScratch& s, const Real* x, std::int64_t rows, std::int64_t channels, std::int64_t lanes) {
   const std::int64_t width = lanes * channels, n = rows * channels, wide_rows = rows / lanes, rest = rows % lanes;
   const Fours fours = fours_of(n, width);
   for (std::int64_t i = 0; i < width; ++i) s.first[i] = s.second[i] = 0;
@@ -115,17 +115,17 @@ void moments(const ThreadScratch& s, const float* x, std::int64_t rows, std::int
 
 // y = relu?((x - center) * slope + offset [+ shortcut]) over n elements of rows that are `width` wide.
 template <bool kShortcut, bool kRelu>
-void normalise(float* y, const float* x, const float* shortcut, const SharedScratch& s, std::int64_t n, std::int64_t width) {
+void normalise(Real* y, const Real* x, const Real* shortcut, const SharedScratch& s, std::int64_t n, std::int64_t width) {
   const float *center = s.center, *slope = s.slope, *offset = s.offset;
   for_each_in_rows(n, width, [=](std::int64_t at, std::int64_t i) {
-    float value = (x[at] - center[i]) * slope[i] + offset[i];
-    if constexpr (kShortcut) value += shortcut[at];
+    float value = (widen(x[at]) - center[i]) * slope[i] + offset[i];
+    if constexpr (kShortcut) value += widen(shortcut[at]);
     if constexpr (kRelu) value = value < 0 ? 0 : value;
-    y[at] = value;
+    y[at] = narrow(value);
   });
 }
 
-void normalise(float* y, const float* x, const float* shortcut, bool relu, const SharedScratch& s, Range rows,
+void normalise(Real* y, const Real* x, const Real* shortcut, bool relu, const SharedScratch& s, Range rows,
                std::int64_t channels, std::int64_t width) {
   const std::int64_t at = rows.begin * channels, n = (rows.end - rows.begin) * channels;
   if (shortcut != nullptr && relu) return normalise<true, true>(y + at, x + at, shortcut + at, s, n, width);
@@ -137,19 +137,19 @@ void normalise(float* y, const float* x, const float* shortcut, bool relu, const
 // first [width] += sums over rows of g, second of g * (x - pivot), over n elements of rows that are `width` wide; g = dy, with
 // a relu only where y > 0.
 template <bool kRelu>
-void sum_gradients(const ThreadScratch& s, const float* dy, const float* y, const float* x, std::int64_t n,
-                   std::int64_t width) {
+void sum_gradients(const ThreadScratch& s, const Real* dy, const Real* y, const Real* x, std::int64_t n, std::int64_t width) {
   double *sum = s.first, *product = s.second;
   const float* center = s.pivot;
-  const auto g = [=](std::int64_t i) { return !kRelu || y[i] > 0 ? dy[i] : 0; };
+  const auto g = [=](std::int64_t i) { return !kRelu || widen(y[i]) > 0 ? widen(dy[i]) : 0; };
+  const auto d = [=](std::int64_t at, std::int64_t i) { return widen(x[at + i]) - center[i]; };
   const Fours fours = fours_of(n, width);
   for (std::int64_t r0 = 0; r0 < fours.stride; r0 += width) {
     const std::int64_t r1 = r0 + fours.stride, r2 = r1 + fours.stride, r3 = r2 + fours.stride;
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) {
-      const float g0 = g(r0 + i), g1 = g(r1 + i), g2 = g(r2 + i), g3 = g(r3 + i), m = center[i];
+      const float g0 = g(r0 + i), g1 = g(r1 + i), g2 = g(r2 + i), g3 = g(r3 + i);
       sum[i] += (g0 + g1) + (g2 + g3);
-      product[i] += (g0 * (x[r0 + i] - m) + g1 * (x[r1 + i] - m)) + (g2 * (x[r2 + i] - m) + g3 * (x[r3 + i] - m));
+      product[i] += (g0 * d(r0, i) + g1 * d(r1, i)) + (g2 * d(r2, i) + g3 * d(r3, i));
     }
   }
   for (std::int64_t at = fours.rest; at < n; at += width) {
@@ -158,21 +158,21 @@ void sum_gradients(const ThreadScratch& s, const float* dy, const float* y, cons
     for (std::int64_t i = 0; i < length; ++i) {
       const float g0 = g(at + i);
       sum[i] += g0;
-      product[i] += g0 * (x[at + i] - center[i]);
+      product[i] += g0 * d(at, i);
     }
   }
 }
 
 // dx = slope * g + curve * (x - center) + offset; dz = g, where it is wanted.
 template <bool kRelu, bool kShortcut>
-void apply_gradients(float* dx, float* dz, const float* dy, const float* y, const float* x, const SharedScratch& s,
-                     std::int64_t n, std::int64_t width) {
+void apply_gradients(Real* dx, Real* dz, const Real* dy, const Real* y, const Real* x, const SharedScratch& s, std::int64_t n,
+                     std::int64_t width) {
   const float *center = s.center, *slope = s.slope, *offset = s.offset, *curve = s.curve;
   for_each_in_rows(n, width, [=](std::int64_t at, std::int64_t i) {
-    const float g = !kRelu || y[at] > 0 ? dy[at] : 0;
-    const float value = slope[i] * g + (curve[i] * (x[at] - center[i]) + offset[i]);
-    if constexpr (kShortcut) dz[at] = g;
-    dx[at] = value;
+    const float g = !kRelu || widen(y[at]) > 0 ? widen(dy[at]) : 0;
+    const float value = slope[i] * g + (curve[i] * (widen(x[at]) - center[i]) + offset[i]);
+    if constexpr (kShortcut) dz[at] = narrow(g);
+    dx[at] = narrow(value);
   });
 }
 
@@ -180,8 +180,8 @@ void apply_gradients(float* dx, float* dz, const float* dy, const float* y, cons
 
 std::size_t reduction_workspace_bytes(std::int64_t channels, int threads) { return scratch_bytes(channels, threads); }
 
-void batch_norm(float* y, float* mean, float* inv_std, float* running_mean, float* running_variance, const float* x,
-                const float* scale, const float* bias, const float* shortcut, std::int64_t rows, std::int64_t channels,
+void batch_norm(Real* y, float* mean, float* inv_std, float* running_mean, float* running_variance, const Real* x,
+                const float* scale, const float* bias, const Real* shortcut, std::int64_t rows, std::int64_t channels,
                 double epsilon, double momentum, bool relu, void* workspace, int threads) {
   const std::int64_t lanes = lanes_of(channels);
   const SharedScratch shared = shared_scratch(workspace, channels);
@@ -223,8 +223,8 @@ void batch_norm(float* y, float* mean, float* inv_std, float* running_mean, floa
   }
 }
 
-void batch_norm_inference(float* y, const float* x, const float* scale, const float* bias, const float* running_mean,
-                          const float* running_variance, const float* shortcut, std::int64_t rows, std::int64_t channels,
+void batch_norm_inference(Real* y, const Real* x, const float* scale, const float* bias, const float* running_mean,
+                          const float* running_variance, const Real* shortcut, std::int64_t rows, std::int64_t channels,
                           double epsilon, bool relu, void* workspace, int threads) {
   const std::int64_t lanes = lanes_of(channels);
   const SharedScratch shared = shared_scratch(workspace, channels);
@@ -242,7 +242,7 @@ void batch_norm_inference(float* y, const float* x, const float* scale, const fl
   }
 }
 
-void batch_norm_grad(float* dx, float* dscale, float* dbias, float* dz, const float* dy, const float* y, const float* x,
+void batch_norm_grad(Real* dx, float* dscale, float* dbias, Real* dz, const Real* dy, const Real* y, const Real* x,
                      const float* scale, const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels,
                      void* workspace, int threads) {
   const std::int64_t lanes = lanes_of(channels), width = lanes * channels;
@@ -256,7 +256,7 @@ void batch_norm_grad(float* dx, float* dscale, float* dbias, float* dz, const fl
     const Range part = part_of(rows, thread, team, lanes), mine = part_of(channels, thread, team, 16);
     const std::int64_t at = part.begin * channels, n = (part.end - part.begin) * channels;
     const ThreadScratch s = thread_scratch(workspace, channels, thread);
-    const float* y_part = y != nullptr ? y + at : nullptr;
+    const Real* y_part = y != nullptr ? y + at : nullptr;
     for (std::int64_t i = 0; i < width; ++i) s.first[i] = s.second[i] = 0;
     repeat(s.pivot, mean, channels, lanes, {0, channels});
     sum(s, dy + at, y_part, x + at, n, width);

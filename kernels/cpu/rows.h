@@ -15,6 +15,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 // A team of threads costs about what one thread needs for so many elements; below, it works alone.
 constexpr std::int64_t kSerialElements = 16384;
 
+constexpr std::int64_t kRealBytes = sizeof(Real);
 constexpr std::int64_t kVector = 16;        // floats of the widest vector
 constexpr std::int64_t kWideRow = 128;      // floats: 8 such vectors hide the latency of sums that are kept in memory
 constexpr std::int64_t kMaxWideRow = 2048;  // of rows with several lanes
@@ -37,7 +38,7 @@ struct Fours {
 static inline Fours fours_of(std::int64_t n, std::int64_t width) {
   std::int64_t count = n / (4 * width);
   for (std::int64_t fewer = 0; fewer < 8 && count >= 32; ++fewer) {
-    const std::int64_t low_bits = (count - fewer) * width * static_cast<std::int64_t>(sizeof(float)) % 4096;
+    const std::int64_t low_bits = (count - fewer) * width * kRealBytes % 4096;
     if (low_bits < 512 || low_bits > 4096 - 512) continue;
     count -= fewer;
     break;
@@ -47,7 +48,7 @@ static inline Fours fours_of(std::int64_t n, std::int64_t width) {
 
 // Of rows that are all whole pages apart nothing avoids it: they are walked one by one.
 static inline Fours fours_to_write(std::int64_t n, std::int64_t width) {
-  return width % 1024 == 0 ? Fours{0, 0, 0} : fours_of(n, width);
+  return width * kRealBytes % 4096 == 0 ? Fours{0, 0, 0} : fours_of(n, width);
 }
 
 // element(position, column) for each of the n elements of rows that are `width` wide.
@@ -70,7 +71,8 @@ static inline void for_each_in_rows(std::int64_t n, std::int64_t width, Element 
 }
 
 // wide [lanes * channels] = values [channels] again and again. Writes channels [begin, end) of every lane.
-static inline void repeat(float* wide, const float* values, std::int64_t channels, std::int64_t lanes, Range part) {
+template <typename Number>
+static inline void repeat(Number* wide, const Number* values, std::int64_t channels, std::int64_t lanes, Range part) {
   for (std::int64_t lane = 0; lane < lanes; ++lane)
     for (std::int64_t c = part.begin; c < part.end; ++c) wide[lane * channels + c] = values[c];
 }
