@@ -46,16 +46,18 @@ def row(case, label, runs, ours):
     good = [run for run in runs if run["status"] == "ok"]
     told = {"model": model, "batch": batch, "precision": precision, "threads": threads, "contestant": label,
             "repetitions": len(good), "rounds": None, "samples_per_second": None, "peak_fraction": None,
-            "ratio": None, "ratio_ci95": None, "ratio_spread": None, "peak_flops_per_second": None, "message": None}
+            "peak_fraction_of_median_step": None, "ratio": None, "ratio_ci95": None, "ratio_spread": None, "peak_flops_per_second": None, "message": None}
     if not good:
         return {**told, "message": f"{runs[0]['status']}: {runs[0]['message']}"}
     seconds = sum(run["timing"]["steps_total_seconds"] for run in good)
     samples = sum(len(run["timing"]["step_seconds"]) for run in good) * batch
     peaks = [run["turns"]["peak_flops_per_second"] for run in good]
-    flops = samples * good[0]["workload"]["train_flops_per_sample"]
-    ceiling = sum(peak * run["timing"]["steps_total_seconds"] for peak, run in zip(peaks, good)) if None not in peaks else None
-    told.update(rounds=sum(len(seconds_of_turns(run)) for run in good), samples_per_second=samples / seconds,
-                peak_fraction=ceiling and flops / ceiling, peak_flops_per_second=None if None in peaks else max(peaks))
+    flops_of_step = batch * good[0]["workload"]["train_flops_per_sample"]
+    told.update(rounds=sum(len(seconds_of_turns(run)) for run in good), samples_per_second=samples / seconds)
+    if None not in peaks:
+        fractions = [flops_of_step / peak / second for run, peak in zip(good, peaks) for second in seconds_of_turns(run)]
+        told.update(peak_flops_per_second=max(peaks), peak_fraction_of_median_step=statistics.median(fractions),
+                    peak_fraction=flops_of_step * samples / batch / sum(peak * run["timing"]["steps_total_seconds"] for peak, run in zip(peaks, good)))
     repetitions = {run["repetition"]: run for run in ours if run["status"] == "ok"}
     pairs = [pair for run in good if run["repetition"] in repetitions
              for pair in zip(seconds_of_turns(run), seconds_of_turns(repetitions[run["repetition"]]))]
@@ -65,7 +67,7 @@ def row(case, label, runs, ours):
     return told
 
 
-HEADS = ("model", "batch", "precision", "contestant", "samples/s", "of the peak", "ratio", "95 % interval", "spread", "rounds")
+HEADS = ("model", "batch", "precision", "contestant", "samples/s", "of the peak", "median", "ratio", "95 % interval", "spread", "rounds")
 
 
 def cells(told):
@@ -75,8 +77,9 @@ def cells(told):
     rate = told["samples_per_second"]
     return [told["model"], str(told["batch"]), told["precision"], told["contestant"],
             "-" if rate is None else f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}",
-            shown(told["peak_fraction"], "{:.1%}"), shown(told["ratio"], "{:.3f}"), shown(told["ratio_ci95"], "{:.3f} to {:.3f}"),
-            shown(told["ratio_spread"], "{:.1%}"), shown(told["rounds"], "{}")]
+            shown(told["peak_fraction"], "{:.1%}"), shown(told["peak_fraction_of_median_step"], "{:.1%}"),
+            shown(told["ratio"], "{:.3f}"), shown(told["ratio_ci95"], "{:.3f} to {:.3f}"), shown(told["ratio_spread"], "{:.1%}"),
+            shown(told["rounds"], "{}")]
 
 
 def table(all_rows):
@@ -85,6 +88,7 @@ def table(all_rows):
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEADS))]
     text = ["  ".join(cell.ljust(width) if i in (0, 2, 3) else cell.rjust(width)
                       for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in lines]
+    text.append("of the peak: by the time of all steps, and by the median of turns, which others on this machine disturb less")
     text.append("ratio: a contestant's time for a step over epochbench's in the same round, the median of all rounds")
     for (precision, threads), group in itertools.groupby(sorted(all_rows, key=peak_key), key=peak_key):
         peaks = [told["peak_flops_per_second"] for told in group if told["peak_flops_per_second"]]

@@ -168,6 +168,8 @@ class TakeTurns(unittest.TestCase):
         flops = run["workload"]["train_flops_per_sample"] * rows["epochbench"]["samples_per_second"]
         self.assertAlmostEqual(rows["epochbench"]["peak_fraction"], flops / peak)
         self.assertAlmostEqual(run["efficiency"]["peak_fraction"], flops / peak)
+        self.assertAlmostEqual(rows["epochbench"]["peak_fraction_of_median_step"],
+                               run["workload"]["train_flops_per_sample"] * 64 / (0.25 * 5) / peak)
 
     def test_first_rounds_are_dropped(self):
         rows = self.rows("--rounds", 6, "--drop", 3, rounds={"0": 100, "1": 50, "2": 25, "3": 7})
@@ -278,7 +280,7 @@ class TakeTurns(unittest.TestCase):
         self.assertEqual([what["case"]["model"] for _, what in self.asked_for() if what.get("command") == "prepare"],
                          ["resnet20"] * 3)
         self.assertEqual({run["status"] for run in self.runs().values()}, {"ok"})
-        self.assertEqual(len(done.stdout.splitlines()), 1 + 6 + 2)
+        self.assertEqual(len(done.stdout.splitlines()), 1 + 6 + 3)
 
     def test_repetitions_are_taken_together(self):
         rows = self.rows("--rounds", 5, "--repetitions", 2)
