@@ -1,4 +1,4 @@
-"""What `plan` says of memory against what a run really takes."""
+"""Memory: what `plan` says of it against what a run really takes, and that timed steps find all of it there."""
 import json
 import unittest
 
@@ -21,6 +21,21 @@ class Memory(CliTest):
                 memory = self.result()["runs"][0]["memory"]
                 self.assertEqual(memory["planned_bytes"], planned)
                 self.assertLess(abs(memory["peak_bytes"] - planned), 0.1 * planned + 32e6)
+
+    def test_timed_steps_fault_no_page_in(self):
+        for arguments in (
+                ["--model", "lenet5,mlp", "--batch", 1, "--steps", 5000],  # digits: the loader works in each step
+                ["--model", "lenet5", "--epochs", 5],  # with evaluations between them
+                ["--model", "lenet5,resnet20", "--batch", 16, "--data", "synthetic", "--steps", 100],
+                ["--model", "bert-tiny", "--batch", 2, "--steps", 100],
+                ["--model", "bert-tiny", "--batch", 2, "--steps", 100, "--threads", 1]):
+            with self.subTest(arguments=arguments):
+                call = self.call("run", *arguments, "--out", self.out)
+                self.assertEqual(call.returncode, 0, call.stderr)
+                for run in self.result()["runs"]:
+                    faults = run["memory"]["page_faults_per_step"] * len(run["timing"]["step_seconds"])
+                    # Not a page a step: the kernel has some of its own, when it moves or joins pages for example.
+                    self.assertLessEqual(round(faults), 4, run["name"])
 
 
 if __name__ == "__main__":
