@@ -1,14 +1,15 @@
-// Scratch and operands of the benchmarks: 64-byte aligned, every page touched.
+// Scratch and operands of the benchmarks, in memory as the CPU backend's arena has it: huge pages where the system gives them,
+// every page touched.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
-#include <new>
 
 #include "epochbench/philox.h"
 #include "kernels/shapes.h"
+#include "src/backend/host_memory.h"
 
 namespace epochbench::bench {
 
@@ -29,24 +30,23 @@ inline void assign(Bf16& y, float x) {  // towards zero: for operands any roundi
 template <typename Real>
 class Buffer {  // n numbers between -1 and 1
  public:
-  explicit Buffer(std::int64_t n, std::uint64_t seed = 0) : n_(n) {
-    data_.reset(static_cast<Real*>(::operator new (static_cast<std::size_t>(n) * sizeof(Real), std::align_val_t{64})));
-    for (std::int64_t i = 0; i < n; i += 4) {
-      const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(i / 4), 0, 0, 0});
-      for (std::int64_t j = i; j < n && j < i + 4; ++j)
-        assign(data_.get()[j], static_cast<float>(2 * uniform01(block[static_cast<std::size_t>(j - i)]) - 1));
+  explicit Buffer(std::int64_t n, std::uint64_t seed = 0) : n_(n), memory_(static_cast<std::size_t>(n) * sizeof(Real)) {
+    // They come again after kPeriod, a prime: rows and columns differ all the same, and large operands are there sooner.
+    constexpr std::int64_t kPeriod = 1000003;
+    for (std::int64_t i = 0; i < std::min(n, kPeriod); ++i) {
+      const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(i), 0, 0, 0});
+      assign(data()[i], static_cast<float>(2 * uniform01(block[0]) - 1));
     }
+    for (std::int64_t i = kPeriod; i < n; i += kPeriod)
+      std::memcpy(data() + i, data(), static_cast<std::size_t>(std::min(kPeriod, n - i)) * sizeof(Real));
   }
   static Buffer workspace(std::size_t bytes) { return Buffer(static_cast<std::int64_t>(bytes / sizeof(Real))); }
-  Real* data() { return data_.get(); }
+  Real* data() { return reinterpret_cast<Real*>(memory_.data()); }
   std::int64_t size() const { return n_; }
 
  private:
-  struct Free {
-    void operator()(Real* p) const { ::operator delete (p, std::align_val_t{64}); }
-  };
   std::int64_t n_;
-  std::unique_ptr<Real, Free> data_;
+  HostMemory memory_;
 };
 
 }  // namespace epochbench::bench

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <thread>
 
+#include <time.h>
+
 #include "epochbench/philox.h"
 
 namespace epochbench::bench {
@@ -29,6 +31,12 @@ void pause(const ContestOptions& options) {
 
 }  // namespace
 
+double process_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 Turns take_turns(const std::vector<std::function<void()>>& calls, const std::vector<std::function<double()>>& bursts,
                  const ContestOptions& options) {
   const auto timed = [&](const std::function<void()>& call, int count) {
@@ -45,7 +53,10 @@ Turns take_turns(const std::vector<std::function<void()>>& calls, const std::vec
         seconds >= options.turn_seconds ? 1 : static_cast<int>(std::ceil(options.turn_seconds / std::max(seconds, 1e-6))));
   }
 
-  Turns turns{std::vector<std::vector<double>>(calls.size()), std::vector<std::vector<double>>(bursts.size())};
+  Turns turns;
+  turns.call_seconds.resize(calls.size());
+  turns.busy_cores.resize(calls.size());
+  turns.bursts.resize(bursts.size());
   std::vector<std::size_t> order(calls.size() + bursts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (int round = 0; round < options.rounds; ++round) {
@@ -57,7 +68,10 @@ Turns take_turns(const std::vector<std::function<void()>>& calls, const std::vec
         continue;
       }
       if (counts[turn] > 1) calls[turn]();
-      turns.call_seconds[turn].push_back(timed(calls[turn], counts[turn]) / counts[turn]);
+      const double cpu_begin = options.cpu_clock();
+      const double seconds = timed(calls[turn], counts[turn]);
+      turns.busy_cores[turn].push_back((options.cpu_clock() - cpu_begin) / seconds);
+      turns.call_seconds[turn].push_back(seconds / counts[turn]);
     }
   }
   return turns;

@@ -10,17 +10,21 @@
 
 namespace epochbench::bench {
 
+double process_cpu_seconds();  // of all threads together
+
 struct ContestOptions {
   int rounds = 10;
   double turn_seconds = 0.02;   // a turn is as many calls as fill it, at least one
   double calm_seconds = 0.005;  // before each turn: threads of the one before may spin for a while
   std::uint64_t seed = 0;
   Clock clock = &steady_seconds;
+  Clock cpu_clock = &process_cpu_seconds;
   std::function<void(double)> sleep;  // seconds
 };
 
 struct Turns {
   std::vector<std::vector<double>> call_seconds;  // [call][round], of one call
+  std::vector<std::vector<double>> busy_cores;    // [call][round], CPU seconds of all threads a second
   std::vector<std::vector<double>> bursts;        // [burst][round], what the burst returned
 };
 

@@ -1,10 +1,11 @@
 // epochbench_bench [--shapes=FILE,...] [--isa=avx512|avx2|portable] [--threads=N] [Google Benchmark's own flags]
 // epochbench_bench --peers=[onednn,onednn-plain,openblas,mkl] [--scaling] [--precision=fp32|bf16] [--rounds=N] [--seed=N]
-//                  [--shapes=...] [--isa=...] [--threads=N]
+//                  [--pages=small] [--shapes=...] [--isa=...] [--threads=N]
 //
 // Microbenchmarks of the CPU kernels over files of problems (bench/shapes/). Without flags: resnet20.txt, the best
 // instruction set, one thread. The second form lets products and convolutions take turns with other libraries (match.h), or
-// with themselves on one thread (--scaling). Exits with 2 for a flag, file or problem that it does not understand.
+// with themselves on one thread (--scaling). --pages=small: no huge pages, as memory of most programs' heaps. Exits with 2 for
+// a flag, file or problem that it does not understand.
 #include <algorithm>
 #include <charconv>
 #include <exception>
@@ -13,6 +14,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sys/prctl.h>
 
 #include "bench/kernel_bench.h"
 #include "bench/match.h"
@@ -82,6 +85,8 @@ Arguments parse(int& argc, char** argv) {
       arguments.precision = value("--precision=");
     } else if (word.starts_with("--rounds=")) {
       arguments.rounds = parse_number("--rounds=", value("--rounds="), 1);
+    } else if (word == "--pages=small") {
+      if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) throw std::runtime_error("--pages=small: the system refuses it");
     } else if (word.starts_with("--seed=")) {
       arguments.seed = parse_number("--seed=", value("--seed="), 0);
     } else {

@@ -96,7 +96,8 @@ double peak_burst(int threads, double seconds) {
 template <typename Real>
 Played play(const Work& work, const cpu::Kernels<Real>& kernels, const MatchOptions& options) {
   Operands<Real> operands(work);
-  Played played{work, 0, {}, {}};
+  Played played;
+  played.work = work;
   for (const std::int64_t n : work.elements) played.bytes += static_cast<double>(n) * sizeof(Real);
 
   auto workspace = Buffer<float>::workspace(workspace_bytes(work, kernels, options.threads));
@@ -129,7 +130,11 @@ Played play(const Work& work, const cpu::Kernels<Real>& kernels, const MatchOpti
 
   Turns turns = take_turns(calls, bursts, options.contest);
   played.seconds.resize(1 + options.peers.size() + (options.scaling ? 1 : 0));
-  for (std::size_t i = 0; i < places.size(); ++i) played.seconds[places[i]] = std::move(turns.call_seconds[i]);
+  played.cores.resize(played.seconds.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    played.seconds[places[i]] = std::move(turns.call_seconds[i]);
+    played.cores[places[i]] = std::move(turns.busy_cores[i]);
+  }
   played.peaks = std::move(turns.bursts);
   return played;
 }

@@ -32,6 +32,12 @@ std::string giga(double rate) {
   return text;
 }
 
+std::string cores_of(const Rounds& cores) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%5.2f", estimate(cores).median);
+  return text;
+}
+
 // How much faster ours is than theirs.
 std::string ratio(const Rounds& ours_seconds, const Rounds& their_seconds) {
   return text_of(estimate(quotients(their_seconds, ours_seconds)), "%9.3f [%.3f, %.3f]");
@@ -52,7 +58,7 @@ void MatchTable::begin(const std::string& path, const std::string& precision, in
               path.c_str(), precision.c_str(), threads, rounds, 1e-9 * bytes_per_second, precision.c_str());
   std::printf(
       "# roofline: of min(peak, FLOPs a byte x memory), each operand moved once. ratio: how much faster ours is [95 %%].\n");
-  print_line("", " GFLOP/s  of peak  roofline     ratio");
+  print_line("", "cores  GFLOP/s  of peak  roofline     ratio");
 }
 
 void MatchTable::add(Played played) {
@@ -63,7 +69,8 @@ void MatchTable::add(Played played) {
     if (played.seconds[i].empty()) continue;
     const bool of_one = one_thread_last && i + 1 == contestants.size();
     const Rounds rate = rates(played.work.flops, played.seconds[i]);
-    std::string figures = giga(estimate(rate).median) + " " + percent(estimate(fractions(played, i, of_one)).median);
+    std::string figures =
+        cores_of(played.cores[i]) + giga(estimate(rate).median) + " " + percent(estimate(fractions(played, i, of_one)).median);
     if (of_one) {
       const Rounds gain = scaling(played.seconds[0], played.seconds[i], played.peaks[0], played.peaks[1]);
       figures += "  threads gain " + text_of(estimate(gain), "%.3f [%.3f, %.3f] of the peak's gain");
@@ -95,7 +102,7 @@ void MatchTable::print_whole(const std::string& name, const std::vector<const Pl
     if (fraction.empty()) continue;
     double worst = 1e9;
     for (const Rounds& rounds : fraction) worst = std::min(worst, estimate(rounds).median);
-    std::string figures = giga(estimate(geometric_means(rate)).median) + " " +
+    std::string figures = std::string(5, ' ') + giga(estimate(geometric_means(rate)).median) + " " +
                           percent(estimate(geometric_means(fraction)).median) + "  worst " + percent(worst);
     if (of_one)
       figures += "  threads gain " + text_of(estimate(geometric_means(gains)), "%.3f [%.3f, %.3f] of the peak's gain");

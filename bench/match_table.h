@@ -13,6 +13,7 @@ struct Played {  // one work's turns
   Work work;
   double bytes = 0;             // of its operands, each moved once
   std::vector<Rounds> seconds;  // [contestant][round] of one call; no rounds: it has no such work
+  std::vector<Rounds> cores;    // [contestant][round] that were busy
   std::vector<Rounds> peaks;    // [burst][round] FLOP/s; the second: of one thread
 };
 
