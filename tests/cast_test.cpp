@@ -1,11 +1,13 @@
-// Element types of the reference: every 16-bit pattern, and rounding to nearest even between them.
+// Element types of the reference: every 16-bit pattern, and rounding to nearest even between them. The CPU's cast against it.
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "kernels/reference/kernels.h"
+#include "tests/support/kernel_sweep.h"
 
 namespace epochbench {
 namespace {
@@ -86,6 +88,38 @@ TEST_P(Cast, OverflowsToInfinityFromTheMiddleOn) {
   EXPECT_EQ(widen(narrow(std::numeric_limits<float>::infinity())), INFINITY);
   EXPECT_TRUE(std::isnan(widen(narrow(std::numeric_limits<float>::quiet_NaN()))));
   EXPECT_TRUE(std::isnan(widen(narrow(std::bit_cast<float>(0x7f800001u)))));  // a NaN whose upper bits are infinity's
+}
+
+// Around every pattern and half way to the next, and numbers of every size; tensors of many lengths, one of them empty.
+TEST(CpuCast, MatchesReference) {
+  std::vector<test::GuardedBuffer<float>> inputs;
+  test::GuardedBuffer<float> edges(4 * 65536);
+  for (std::uint32_t i = 0; i < 4 * 65536; ++i) {
+    constexpr std::uint32_t kLow[] = {0, 0x7fff, 0x8000, 0x8001};
+    edges[i] = std::bit_cast<float>(i / 4 << 16 | kLow[i % 4]);
+  }
+  inputs.push_back(edges);
+  for (std::int64_t n : {1, 0, 15, 16, 17, 1000, 20011}) inputs.push_back(test::random_floats(n, 1 + inputs.size(), -1e3, 1e3));
+  test::for_each_kernels("", [&](const auto& kernels, int threads) {
+    using Real = test::RealOf<decltype(kernels)>;
+    std::vector<test::GuardedBuffer<Real>> outputs;
+    std::vector<cpu::CastTensor<Real>> tensors;
+    for (const test::GuardedBuffer<float>& x : inputs) {
+      outputs.emplace_back(static_cast<std::int64_t>(x.size()));
+      tensors.push_back({outputs.back().data(), x.data(), static_cast<std::int64_t>(x.size())});
+    }
+    kernels.cast(tensors.data(), static_cast<int>(tensors.size()), threads);
+    for (std::size_t t = 0; t < inputs.size(); ++t) {
+      const test::GuardedBuffer<float> got = test::floats(outputs[t]), expected = test::floats(test::reals<Real>(inputs[t]));
+      for (std::int64_t i = 0; i < tensors[t].n; ++i) {
+        if (std::isnan(expected[i]))
+          ASSERT_TRUE(std::isnan(got[i])) << inputs[t][i];
+        else
+          ASSERT_EQ(got[i], expected[i]) << inputs[t][i];
+      }
+      EXPECT_TRUE(outputs[t].guards_intact());
+    }
+  });
 }
 
 float tf32(float value) {

@@ -8,10 +8,24 @@ namespace epochbench {
 namespace {
 
 using test::expect_close;
-using test::for_each_kernels;
+using test::floats;
+using test::for_each_kernels_of;
 using test::GuardedBuffer;
 using test::kEps;
 using test::random_floats;
+using test::random_reals;
+using test::reals;
+using test::rounded;
+
+template <typename Real>
+class CrossEntropy : public test::OfReal<Real> {};
+TYPED_TEST_SUITE(CrossEntropy, test::Reals, test::RealName);
+template <typename Real>
+class CrossEntropyGrad : public test::OfReal<Real> {};
+TYPED_TEST_SUITE(CrossEntropyGrad, test::Reals, test::RealName);
+template <typename Real>
+class CountCorrect : public test::OfReal<Real> {};
+TYPED_TEST_SUITE(CountCorrect, test::Reals, test::RealName);
 
 struct Matrix {
   std::int64_t rows, classes;
@@ -35,134 +49,151 @@ GuardedBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
 // most 1024 terms, spread over the lanes of a vector.
 constexpr double kLogError = 8 * kEps;
 
-void check(const Matrix& m, const GuardedBuffer<float>& logits, Ignored ignored, bool mean) {
+template <typename Real>
+void check(const Matrix& m, const GuardedBuffer<float>& values, Ignored ignored, bool mean) {
   const GuardedBuffer<std::int32_t> labels = labels_of(m, ignored);
+  const GuardedBuffer<Real> logits_real = reals<Real>(values);
+  const GuardedBuffer<float> logits = floats(logits_real);
   GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
   reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean);
   reference::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean);
   const std::string what = std::to_string(m.rows) + "x" + std::to_string(m.classes) + (mean ? " mean" : " sum");
-  for_each_kernels(what, [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> got_loss(1), got_log_sum_exp(m.rows), got(m.elements()), in_place = logits;
-    kernels.cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean,
+  for_each_kernels_of<Real>(what, [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<float> got_loss(1), got_log_sum_exp(m.rows);
+    GuardedBuffer<Real> got(m.elements()), in_place = logits_real;
+    kernels.cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits_real.data(), labels.data(), m.rows, m.classes, mean,
                           threads);
-    kernels.cross_entropy_grad(got.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean, threads);
+    kernels.cross_entropy_grad(got.data(), logits_real.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
+                               threads);
     kernels.cross_entropy_grad(in_place.data(), in_place.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
                                threads);
     expect_close(got_log_sum_exp, log_sum_exp, {kEps, kLogError});
     expect_close(got_loss, loss, {kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
     // exp(l - s) with l - s rounded: |l - s| exp(l - s) is at most 1/e for l <= s.
-    expect_close(got, dlogits, {2 * kEps, mean ? 4 * kEps / static_cast<double>(m.rows) : 4 * kEps});
+    expect_close(floats(got), dlogits, rounded<Real>({2 * kEps, mean ? 4 * kEps / static_cast<double>(m.rows) : 4 * kEps}));
     EXPECT_TRUE(test::bit_equal(got, in_place));
     EXPECT_TRUE(got_loss.guards_intact() && got_log_sum_exp.guards_intact() && got.guards_intact());
-    kernels.cross_entropy(got_loss.data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, mean, threads);
+    kernels.cross_entropy(got_loss.data(), nullptr, logits_real.data(), labels.data(), m.rows, m.classes, mean, threads);
     expect_close(got_loss, loss, {kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
   });
 }
 
-TEST(CrossEntropy, MatchesReference) {
+TYPED_TEST(CrossEntropy, MatchesReference) {
   for (const Matrix& m : kMatrices)
-    for (bool mean : {false, true}) check(m, random_floats(m.elements(), 1, -6, 6), Ignored::none, mean);
+    for (bool mean : {false, true}) check<TypeParam>(m, random_floats(m.elements(), 1, -6, 6), Ignored::none, mean);
 }
 
-TEST(CrossEntropy, IgnoredLabelsMatchReference) {
+TYPED_TEST(CrossEntropy, IgnoredLabelsMatchReference) {
+  using Real = TypeParam;
   for (const Matrix& m : {Matrix{2, 10}, Matrix{64, 10}, Matrix{301, 17}})
     for (bool mean : {false, true}) {
-      const GuardedBuffer<float> logits = random_floats(m.elements(), 2, -6, 6);
+      const GuardedBuffer<Real> logits_real = random_reals<Real>(m.elements(), 2, -6, 6);
+      const GuardedBuffer<float> logits = floats(logits_real);
       const GuardedBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
       GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
       reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean);
-      for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
+      for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
         GuardedBuffer<float> got(1), got_log_sum_exp(m.rows);
-        kernels.cross_entropy(got.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean,
+        GuardedBuffer<Real> dlogits_real(m.elements());
+        kernels.cross_entropy(got.data(), got_log_sum_exp.data(), logits_real.data(), labels.data(), m.rows, m.classes, mean,
                               threads);
         expect_close(got, loss, {2 * kEps, kLogError});
-        kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
-                                   threads);
+        kernels.cross_entropy_grad(dlogits_real.data(), logits_real.data(), labels.data(), log_sum_exp.data(), m.rows,
+                                   m.classes, mean, threads);
         for (std::int64_t i = 0; i < m.elements(); ++i)
           if (labels[i / m.classes] < 0) {
-            ASSERT_EQ(dlogits[i], 0) << i;
+            ASSERT_EQ(test::widen(dlogits_real[i]), 0) << i;
           }
       });
     }
 }
 
-TEST(CrossEntropy, IsZeroWhereAllLabelsAreIgnored) {
+TYPED_TEST(CrossEntropy, IsZeroWhereAllLabelsAreIgnored) {
+  using Real = TypeParam;
   const Matrix m = {65, 33};
-  const GuardedBuffer<float> logits = random_floats(m.elements(), 3);
+  const GuardedBuffer<Real> logits = random_reals<Real>(m.elements(), 3);
   const GuardedBuffer<std::int32_t> labels = labels_of(m, Ignored::all);
   for (bool mean : {false, true})
-    for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
+    for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+      GuardedBuffer<float> loss(1), log_sum_exp(m.rows);
+      GuardedBuffer<Real> dlogits(m.elements());
       kernels.cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean, threads);
       kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
                                  threads);
       EXPECT_EQ(loss[0], 0);
-      EXPECT_EQ(test::max_abs(dlogits), 0);
+      EXPECT_EQ(test::max_abs(floats(dlogits)), 0);
       for (float value : log_sum_exp) EXPECT_TRUE(std::isfinite(value));
     });
 }
 
-TEST(CrossEntropy, ExtremeLogitsMatchReference) {
+TYPED_TEST(CrossEntropy, ExtremeLogitsMatchReference) {
   for (const Matrix& m : {Matrix{3, 10}, Matrix{64, 17}, Matrix{2, 1025}}) {
     GuardedBuffer<float> logits = random_floats(m.elements(), 4, -1e4, 1e4);
-    check(m, logits, Ignored::none, true);
+    check<TypeParam>(m, logits, Ignored::none, true);
     for (std::int64_t i = 0; i < m.elements(); ++i) logits[i] = i % 2 == 0 ? 1e4f : -1e4f;
-    check(m, logits, Ignored::none, false);
+    check<TypeParam>(m, logits, Ignored::none, false);
     std::fill(logits.begin(), logits.end(), -1e4f);
-    check(m, logits, Ignored::none, true);
+    check<TypeParam>(m, logits, Ignored::none, true);
   }
 }
 
-TEST(CrossEntropy, MaskedLogitHasNoProbability) {
+TYPED_TEST(CrossEntropy, MaskedLogitHasNoProbability) {
+  using Real = TypeParam;
   const Matrix m = {2, 40};
-  GuardedBuffer<float> logits = random_floats(m.elements(), 5);
-  for (std::int64_t i = 3; i < m.elements(); i += 5) logits[i] = -INFINITY;
+  GuardedBuffer<float> values = random_floats(m.elements(), 5);
+  for (std::int64_t i = 3; i < m.elements(); i += 5) values[i] = -INFINITY;
+  const GuardedBuffer<Real> logits = reals<Real>(values);
   const std::int32_t labels[] = {0, 1};
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
+  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<float> loss(1), log_sum_exp(m.rows);
+    GuardedBuffer<Real> dlogits(m.elements());
     kernels.cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels, m.rows, m.classes, true, threads);
     kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels, log_sum_exp.data(), m.rows, m.classes, true, threads);
     EXPECT_TRUE(std::isfinite(loss[0]));
-    for (std::int64_t i = 3; i < m.elements(); i += 5) EXPECT_EQ(dlogits[i], 0) << i;
+    for (std::int64_t i = 3; i < m.elements(); i += 5) EXPECT_EQ(test::widen(dlogits[i]), 0) << i;
   });
 }
 
-TEST(CrossEntropy, NanAndInfinityMakeTheLossNan) {
+TYPED_TEST(CrossEntropy, NanAndInfinityMakeTheLossNan) {
+  using Real = TypeParam;
   const Matrix m = {3, 37};
   const std::int32_t labels[] = {1, 2, 3};
   for (float bad : {NAN, INFINITY})
     for (std::int64_t at : {0, 36, 50, 110})
-      for_each_kernels(std::to_string(at), [&](const cpu::Kernels<float>& kernels, int threads) {
-        GuardedBuffer<float> logits = random_floats(m.elements(), 6), loss(1);
-        logits[at] = bad;
+      for_each_kernels_of<Real>(std::to_string(at), [&](const cpu::Kernels<Real>& kernels, int threads) {
+        GuardedBuffer<float> values = random_floats(m.elements(), 6), loss(1);
+        values[at] = bad;
+        const GuardedBuffer<Real> logits = reals<Real>(values);
         kernels.cross_entropy(loss.data(), nullptr, logits.data(), labels, m.rows, m.classes, true, threads);
         EXPECT_TRUE(std::isnan(loss[0]));
       });
 }
 
 // With a log_sum_exp of 0 and the sum as loss, the gradient is the kernels' exponential itself.
-TEST(CrossEntropyGrad, ExponentialIsAccurate) {
+TYPED_TEST(CrossEntropyGrad, ExponentialIsAccurate) {
+  using Real = TypeParam;
   constexpr std::int64_t kClasses = 9001;
-  GuardedBuffer<float> logits(kClasses), expected(kClasses);
-  for (std::int64_t i = 0; i < kClasses; ++i) {
-    logits[i] = -static_cast<float>(i) * (86.9f / kClasses);
-    expected[i] = static_cast<float>(std::exp(static_cast<double>(logits[i])));
-  }
+  GuardedBuffer<float> values(kClasses), expected(kClasses);
+  for (std::int64_t i = 0; i < kClasses; ++i) values[i] = -static_cast<float>(i) * (86.9f / kClasses);
+  const GuardedBuffer<Real> logits = reals<Real>(values);
+  for (std::int64_t i = 0; i < kClasses; ++i)
+    expected[i] = static_cast<float>(std::exp(static_cast<double>(test::widen(logits[i]))));
   expected[0] = 0;  // the label's: 1 - 1
   const std::int32_t label = 0;
   const float log_sum_exp = 0;
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> dlogits(kClasses);
+  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<Real> dlogits(kClasses);
     kernels.cross_entropy_grad(dlogits.data(), logits.data(), &label, &log_sum_exp, 1, kClasses, false, threads);
-    expect_close(dlogits, expected, {2 * kEps, 0});
+    expect_close(floats(dlogits), expected, rounded<Real>({2 * kEps, 0}));
   });
 }
 
-TEST(CrossEntropy, IsBitEqualForEqualThreads) {
+TYPED_TEST(CrossEntropy, IsBitEqualForEqualThreads) {
+  using Real = TypeParam;
   const Matrix m = {501, 17};
-  const GuardedBuffer<float> logits = random_floats(m.elements(), 7, -6, 6);
+  const GuardedBuffer<Real> logits = random_reals<Real>(m.elements(), 7, -6, 6);
   const GuardedBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
+  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
     GuardedBuffer<float> first(1), again(1);
     for (GuardedBuffer<float>* loss : {&first, &again})
       kernels.cross_entropy(loss->data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, true, threads);
@@ -170,7 +201,8 @@ TEST(CrossEntropy, IsBitEqualForEqualThreads) {
   });
 }
 
-TEST(CountCorrect, MatchesReference) {
+TYPED_TEST(CountCorrect, MatchesReference) {
+  using Real = TypeParam;
   for (const Matrix& m : kMatrices)
     for (Ignored ignored : {Ignored::none, Ignored::every_third, Ignored::all}) {
       GuardedBuffer<float> logits = random_floats(m.elements(), 8, 0, 2.9);
@@ -182,15 +214,16 @@ TEST(CountCorrect, MatchesReference) {
           labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.classes) - row);
         }
       if (m.rows > 4) logits[4 * m.classes] = NAN;
+      const GuardedBuffer<Real> logits_real = reals<Real>(logits);
       GuardedBuffer<float> expected(1);
       reference::count_correct(expected.data(), logits.data(), labels.data(), m.rows, m.classes);
-      for_each_kernels(std::to_string(m.rows) + "x" + std::to_string(m.classes),
-                       [&](const cpu::Kernels<float>& kernels, int threads) {
-                         GuardedBuffer<float> count(1);
-                         kernels.count_correct(count.data(), logits.data(), labels.data(), m.rows, m.classes, threads);
-                         EXPECT_EQ(count[0], expected[0]);
-                         EXPECT_TRUE(count.guards_intact());
-                       });
+      for_each_kernels_of<Real>(
+          std::to_string(m.rows) + "x" + std::to_string(m.classes), [&](const cpu::Kernels<Real>& kernels, int threads) {
+            GuardedBuffer<float> count(1);
+            kernels.count_correct(count.data(), logits_real.data(), labels.data(), m.rows, m.classes, threads);
+            EXPECT_EQ(count[0], expected[0]);
+            EXPECT_TRUE(count.guards_intact());
+          });
     }
 }
 

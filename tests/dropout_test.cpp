@@ -6,9 +6,10 @@
 namespace epochbench {
 namespace {
 
-using test::for_each_kernels;
+using test::for_each_kernels_of;
 using test::GuardedBuffer;
 using test::random_floats;
+using test::reals;
 
 constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 5, 7, 31, 32, 33, 63, 65, 1023, 1024, 1025, 4096, 5003, 20011};
 
@@ -27,18 +28,25 @@ GuardedBuffer<float> defined(const GuardedBuffer<float>& x, std::int32_t step, c
   return y;
 }
 
-TEST(Dropout, MatchesItsDefinitionAtEverySize) {
+template <typename Real>
+class CpuDropout : public test::OfReal<Real> {};
+TYPED_TEST_SUITE(CpuDropout, test::Reals, test::RealName);
+
+TYPED_TEST(CpuDropout, MatchesItsDefinitionAtEverySize) {
+  using Real = TypeParam;
   const Dropout dropouts[] = {of(0.1, 0, 5), of(0.5, 0xfedcba9876543210u, 0xffffffffu), of(0.999, 1, 0), {3, 2, 0, 1.0f}};
   const std::int32_t steps[] = {0, 1, 123456789, 2147483647};
   for (std::int64_t n : kSizes)
     for (std::size_t i = 0; i < std::size(dropouts); ++i) {
-      const GuardedBuffer<float> x = random_floats(n, 10 + i), expected = defined(x, steps[i], dropouts[i]);
+      const GuardedBuffer<Real> x_real = test::random_reals<Real>(n, 10 + i);
+      const GuardedBuffer<float> x = test::floats(x_real), defined_y = defined(x, steps[i], dropouts[i]);
       GuardedBuffer<float> oracle(n);
       reference::dropout(oracle.data(), x.data(), &steps[i], dropouts[i], n);
-      EXPECT_TRUE(test::bit_equal(oracle, expected));
-      for_each_kernels("n=" + std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
-        GuardedBuffer<float> y(n), in_place = x;
-        kernels.dropout(y.data(), x.data(), &steps[i], dropouts[i], n, threads);
+      EXPECT_TRUE(test::bit_equal(oracle, defined_y));
+      const GuardedBuffer<Real> expected = reals<Real>(defined_y);
+      for_each_kernels_of<Real>("n=" + std::to_string(n), [&](const cpu::Kernels<Real>& kernels, int threads) {
+        GuardedBuffer<Real> y(n), in_place = x_real;
+        kernels.dropout(y.data(), x_real.data(), &steps[i], dropouts[i], n, threads);
         kernels.dropout(in_place.data(), in_place.data(), &steps[i], dropouts[i], n, threads);
         EXPECT_TRUE(test::bit_equal(y, expected));
         EXPECT_TRUE(test::bit_equal(in_place, expected));
@@ -78,7 +86,8 @@ TEST(Dropout, MasksDifferByStepOrdinalAndSeed) {
   }
 }
 
-TEST(Dropout, WhatIsDroppedIsZeroEvenANan) {
+TYPED_TEST(CpuDropout, WhatIsDroppedIsZeroEvenANan) {
+  using Real = TypeParam;
   GuardedBuffer<float> x = random_floats(200, 20);
   const Dropout dropout = of(0.5, 4, 4);
   const std::int32_t step = 0;
@@ -87,11 +96,12 @@ TEST(Dropout, WhatIsDroppedIsZeroEvenANan) {
   const std::int64_t dropped = std::find_if(kept.begin(), kept.end(), is_zero) - kept.begin();
   const std::int64_t survivor = std::find_if_not(kept.begin(), kept.end(), is_zero) - kept.begin();
   x[dropped] = x[survivor] = NAN;
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> y(200);
-    kernels.dropout(y.data(), x.data(), &step, dropout, 200, threads);
-    EXPECT_EQ(y[dropped], 0);
-    EXPECT_TRUE(std::isnan(y[survivor]));
+  const GuardedBuffer<Real> x_real = reals<Real>(x);
+  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<Real> y(200);
+    kernels.dropout(y.data(), x_real.data(), &step, dropout, 200, threads);
+    EXPECT_EQ(test::widen(y[dropped]), 0);
+    EXPECT_TRUE(std::isnan(test::widen(y[survivor])));
   });
 }
 

@@ -9,47 +9,61 @@ namespace epochbench {
 namespace {
 
 using test::expect_close;
-using test::for_each_kernels;
+using test::floats;
+using test::for_each_kernels_of;
 using test::GuardedBuffer;
 using test::kEps;
 using test::random_floats;
+using test::random_reals;
+using test::reals;
+using test::rounded;
 
 constexpr std::int64_t kSizes[] = {1, 3, 15, 16, 17, 255, 1000, 4099, 20011};
 
-// x from -14 to 14 in steps of 2^-9: every size of tail.
-GuardedBuffer<float> sweep() {
+// x from -14 to 14 in steps of 2^-9, rounded to Real: every size of tail.
+template <typename Real>
+GuardedBuffer<Real> sweep() {
   GuardedBuffer<float> x(14 * 1024 + 1);
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.size()); ++i) x[i] = static_cast<float>(i - 7 * 1024) / 512;
-  return x;
+  return reals<Real>(x);
 }
 
-TEST(Gelu, MatchesReferenceAtEverySize) {
+template <typename Real>
+class Gelu : public test::OfReal<Real> {};
+TYPED_TEST_SUITE(Gelu, test::Reals, test::RealName);
+template <typename Real>
+class GeluGrad : public test::OfReal<Real> {};
+TYPED_TEST_SUITE(GeluGrad, test::Reals, test::RealName);
+
+TYPED_TEST(Gelu, MatchesReferenceAtEverySize) {
+  using Real = TypeParam;
   for (std::int64_t n : kSizes) {
-    const GuardedBuffer<float> x = random_floats(n, 1, -6, 6);
+    const GuardedBuffer<Real> x = random_reals<Real>(n, 1, -6, 6);
     GuardedBuffer<float> expected(n);
-    reference::gelu(expected.data(), x.data(), n);
-    for_each_kernels("n=" + std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> y(n), in_place = x;
+    reference::gelu(expected.data(), floats(x).data(), n);
+    for_each_kernels_of<Real>("n=" + std::to_string(n), [&](const cpu::Kernels<Real>& kernels, int threads) {
+      GuardedBuffer<Real> y(n), in_place = x;
       kernels.gelu(y.data(), x.data(), n, threads);
       kernels.gelu(in_place.data(), in_place.data(), n, threads);
-      expect_close(y, expected, {2 * kEps, 2 * kEps});
+      expect_close(floats(y), expected, rounded<Real>({2 * kEps, 2 * kEps}));
       EXPECT_TRUE(test::bit_equal(in_place, y));
       EXPECT_TRUE(y.guards_intact());
     });
   }
 }
 
-TEST(GeluGrad, MatchesReferenceAtEverySize) {
+TYPED_TEST(GeluGrad, MatchesReferenceAtEverySize) {
+  using Real = TypeParam;
   for (std::int64_t n : kSizes) {
-    const GuardedBuffer<float> x = random_floats(n, 2, -6, 6), dy = random_floats(n, 3);
+    const GuardedBuffer<Real> x = random_reals<Real>(n, 2, -6, 6), dy = random_reals<Real>(n, 3);
     GuardedBuffer<float> expected(n);
-    reference::gelu_grad(expected.data(), dy.data(), x.data(), n);
-    for_each_kernels("n=" + std::to_string(n), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> dx(n), over_dy = dy, over_x = x;
+    reference::gelu_grad(expected.data(), floats(dy).data(), floats(x).data(), n);
+    for_each_kernels_of<Real>("n=" + std::to_string(n), [&](const cpu::Kernels<Real>& kernels, int threads) {
+      GuardedBuffer<Real> dx(n), over_dy = dy, over_x = x;
       kernels.gelu_grad(dx.data(), dy.data(), x.data(), n, threads);
       kernels.gelu_grad(over_dy.data(), over_dy.data(), x.data(), n, threads);
       kernels.gelu_grad(over_x.data(), dy.data(), over_x.data(), n, threads);
-      expect_close(dx, expected, {2 * kEps, 2 * kEps});
+      expect_close(floats(dx), expected, rounded<Real>({2 * kEps, 2 * kEps}));
       EXPECT_TRUE(test::bit_equal(over_dy, dx));
       EXPECT_TRUE(test::bit_equal(over_x, dx));
       EXPECT_TRUE(dx.guards_intact());
@@ -59,82 +73,103 @@ TEST(GeluGrad, MatchesReferenceAtEverySize) {
 
 // Relative: a few roundings, and that of the exponent x * x / 2, which only a fused multiply-add avoids. Beyond 13 the result
 // may be 0: `least` is what is left there.
+template <typename Real>
 void expect_relatively_close(const GuardedBuffer<float>& actual, const GuardedBuffer<float>& expected,
                              const GuardedBuffer<float>& x, bool fused, double roundings, double least) {
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.size()); ++i) {
     const double exponent = static_cast<double>(x[i]) * x[i] / 2;
-    const double relative = (roundings + (fused || x[i] > 0 ? 0 : exponent)) * kEps;
+    const double relative = (roundings + (fused || x[i] > 0 ? 0 : exponent)) * kEps + rounded<Real>({}).relative;
     ASSERT_NEAR(actual[i], expected[i], relative * std::fabs(expected[i]) + least) << "x = " << x[i];
   }
 }
 
-bool fuses(const cpu::Kernels<float>& kernels) { return std::string(kernels.isa) != "portable"; }
+template <typename Real>
+bool fuses(const cpu::Kernels<Real>& kernels) {
+  return std::string(kernels.isa) != "portable";
+}
 
-TEST(Gelu, KeepsRelativeAccuracyInBothTails) {
-  const GuardedBuffer<float> x = sweep();
+TYPED_TEST(Gelu, KeepsRelativeAccuracyInBothTails) {
+  using Real = TypeParam;
+  const GuardedBuffer<Real> x_real = sweep<Real>();
+  const GuardedBuffer<float> x = floats(x_real);
   const std::int64_t n = static_cast<std::int64_t>(x.size());
   GuardedBuffer<float> expected(n);
   reference::gelu(expected.data(), x.data(), n);
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> y(n);
-    kernels.gelu(y.data(), x.data(), n, threads);
-    expect_relatively_close(y, expected, x, fuses(kernels), 4, 8e-38);
+  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<Real> y(n);
+    kernels.gelu(y.data(), x_real.data(), n, threads);
+    expect_relatively_close<Real>(floats(y), expected, x, fuses(kernels), 4, 8e-38);
   });
 }
 
-TEST(GeluGrad, KeepsRelativeAccuracyInBothTails) {
-  const GuardedBuffer<float> x = sweep();
+TYPED_TEST(GeluGrad, KeepsRelativeAccuracyInBothTails) {
+  using Real = TypeParam;
+  const GuardedBuffer<Real> x_real = sweep<Real>();
+  const GuardedBuffer<float> x = floats(x_real);
   const std::int64_t n = static_cast<std::int64_t>(x.size());
   GuardedBuffer<float> expected(n), ones(n);
   std::fill(ones.begin(), ones.end(), 1.0f);
+  const GuardedBuffer<Real> ones_real = reals<Real>(ones);
   reference::gelu_grad(expected.data(), ones.data(), x.data(), n);
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> dx(n);
-    kernels.gelu_grad(dx.data(), ones.data(), x.data(), n, threads);
+  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<Real> dx_real(n);
+    kernels.gelu_grad(dx_real.data(), ones_real.data(), x_real.data(), n, threads);
+    GuardedBuffer<float> dx = floats(dx_real);
     for (std::int64_t i = 0; i < n; ++i)  // the slope is 0 at -0.75, where only the absolute error can be small
       if (x[i] > -1.5f && x[i] < 0) {
-        ASSERT_NEAR(dx[i], expected[i], kEps) << "x = " << x[i];
+        ASSERT_NEAR(dx[i], expected[i], kEps + rounded<Real>({}).relative * std::fabs(expected[i])) << "x = " << x[i];
         dx[i] = expected[i];
       }
-    expect_relatively_close(dx, expected, x, fuses(kernels), 6, 1.1e-36);
+    expect_relatively_close<Real>(dx, expected, x, fuses(kernels), 6, 1.1e-36);
   });
 }
 
-TEST(Gelu, ExtremeArgumentsHaveTheirLimits) {
+TYPED_TEST(Gelu, ExtremeArgumentsHaveTheirLimits) {
+  using Real = TypeParam;
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kLargest = std::numeric_limits<float>::max();
   const std::vector<float> x = {0.0f,  -0.0f,  1e-30f,   -1e-30f,   20,        -20,
                                 1e10f, -1e10f, kLargest, -kLargest, kInfinity, -kInfinity};
   const std::vector<float> y = {0, 0, 5e-31f, -5e-31f, 20, 0, 1e10f, 0, kLargest, 0, kInfinity, 0};
   const std::vector<float> slope = {0.5f, 0.5f, 0.5f, 0.5f, 1, 0, 1, 0, 1, 0, 1, 0};
-  const std::vector<float> ones(x.size(), 1.0f);
   const std::int64_t n = static_cast<std::int64_t>(x.size());
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> out(n);
-    kernels.gelu(out.data(), x.data(), n, threads);
-    expect_close(out, y, {kEps, 0});
-    kernels.gelu_grad(out.data(), ones.data(), x.data(), n, threads);
-    expect_close(out, slope, {kEps, 0});
+  const auto real = [n](const std::vector<float>& values) {  // the largest float is a Bf16's infinity
+    GuardedBuffer<float> copy(n);
+    std::copy(values.begin(), values.end(), copy.begin());
+    return reals<Real>(copy);
+  };
+  const GuardedBuffer<Real> x_real = real(x), ones = real(std::vector<float>(x.size(), 1.0f));
+  const GuardedBuffer<float> y_real = floats(real(y));
+  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<Real> out(n);
+    kernels.gelu(out.data(), x_real.data(), n, threads);
+    expect_close(floats(out), y_real, rounded<Real>({kEps, 0}));
+    kernels.gelu_grad(out.data(), ones.data(), x_real.data(), n, threads);
+    expect_close(floats(out), slope, rounded<Real>({kEps, 0}));
   });
 }
 
-TEST(Gelu, NanStaysNan) {
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
-    GuardedBuffer<float> x = random_floats(40, 4), y(40), dy = random_floats(40, 5);
-    x[17] = NAN;
+TYPED_TEST(Gelu, NanStaysNan) {
+  using Real = TypeParam;
+  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<float> values = random_floats(40, 4);
+    values[17] = NAN;
+    const GuardedBuffer<Real> x = reals<Real>(values), dy = random_reals<Real>(40, 5);
+    GuardedBuffer<Real> y(40);
     kernels.gelu(y.data(), x.data(), 40, threads);
-    for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(std::isnan(y[i]), i == 17) << i;
+    for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(std::isnan(test::widen(y[i])), i == 17) << i;
     kernels.gelu_grad(y.data(), dy.data(), x.data(), 40, threads);
-    for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(std::isnan(y[i]), i == 17) << i;
+    for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(std::isnan(test::widen(y[i])), i == 17) << i;
   });
 }
 
-TEST(Gelu, IsTheSameForAnyNumberOfThreads) {
+TYPED_TEST(Gelu, IsTheSameForAnyNumberOfThreads) {
+  using Real = TypeParam;
   const std::int64_t n = 20011;
-  const GuardedBuffer<float> x = random_floats(n, 6, -8, 8), dy = random_floats(n, 7);
-  for (cpu::Isa isa : cpu::kIsas<float>) {
+  const GuardedBuffer<Real> x = random_reals<Real>(n, 6, -8, 8), dy = random_reals<Real>(n, 7);
+  for (cpu::Isa isa : cpu::kIsas<Real>) {
     if (!cpu::available(isa)) continue;
-    const cpu::Kernels<float>& kernels = cpu::kernels<float>(isa);
-    GuardedBuffer<float> y(n), dx(n), other(n);
+    const cpu::Kernels<Real>& kernels = cpu::kernels<Real>(isa);
+    GuardedBuffer<Real> y(n), dx(n), other(n);
     kernels.gelu(y.data(), x.data(), n, 1);
     kernels.gelu_grad(dx.data(), dy.data(), x.data(), n, 1);
     for (int threads : {2, 7}) {

@@ -11,7 +11,7 @@ epochbench_test(embedding_test LABEL parity LIBRARIES epochbench_kernels_cpu epo
 epochbench_test(gelu_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(layer_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(reference_test LABEL unit LIBRARIES epochbench_kernels_reference)
-epochbench_test(cast_test LABEL unit LIBRARIES epochbench_kernels_reference)
+epochbench_test(cast_test LABEL unit LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 
 # Optimised code only: otherwise the compiler keeps copies of what it could inline.
 find_package(Python3 COMPONENTS Interpreter)

@@ -30,7 +30,7 @@ TEST(Sgd, TwoStepsWorkedOutByHand) {
   };
   const SgdNumbers numbers = {0.5, 0.25};
   check([&](const SgdTensor& tensor) { reference::sgd(&tensor, 1, &rate, numbers); });
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
+  for_each_kernels("", [&](const auto& kernels, int threads) {
     check([&](const SgdTensor& tensor) { kernels.sgd(&tensor, 1, &rate, numbers, threads); });
   });
 }
@@ -58,29 +58,44 @@ TEST(Adamw, TwoStepsWorkedOutByHand) {
   };
   const AdamwNumbers numbers = {0.5, 0.75, 1};
   check([&](const AdamwTensor& t, const std::int32_t* step) { reference::adamw(&t, 1, &rate, step, numbers); });
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
+  for_each_kernels("", [&](const auto& kernels, int threads) {
     check([&](const AdamwTensor& t, const std::int32_t* step) { kernels.adamw(&t, 1, &rate, step, numbers, threads); });
   });
 }
 
-// Parameters as of a small model: some tensors end within a thread's part, some span several, one is empty.
+// Parameters as of a small model, half of the gradients in Bf16: some tensors end within a thread's part, some span several,
+// one is empty.
 struct Model {
   std::vector<GuardedBuffer<float>> weights, gradients, first, second;
+  std::vector<GuardedBuffer<Bf16>> gradients_bf16;  // the same where it is a gradient's type
 
   Model() {
     std::uint64_t seed = 1;
     for (std::int64_t n : {1, 5, 17, 20011, 0, 33, 16, 9000}) {
       weights.push_back(random_floats(n, seed++));
-      gradients.push_back(random_floats(n, seed++));
+      gradients_bf16.push_back(test::random_reals<Bf16>(n, seed));
+      gradients.push_back(is_bf16(gradients.size()) ? test::floats(gradients_bf16.back()) : random_floats(n, seed));
+      ++seed;
       first.push_back(random_floats(n, seed++));
       second.push_back(random_floats(n, seed++, 0, 1));
     }
   }
+  static bool is_bf16(std::size_t t) { return t % 4 > 1; }
+  // For the reference, and for kernels, which read Bf16 themselves.
   std::vector<SgdTensor> sgd() {
     std::vector<SgdTensor> tensors;
     for (std::size_t t = 0; t < weights.size(); ++t)
       tensors.push_back(
           {weights[t].data(), first[t].data(), gradients[t].data(), static_cast<std::int64_t>(weights[t].size())});
+    return tensors;
+  }
+  template <typename Tensor>
+  std::vector<Tensor> with_bf16(std::vector<Tensor> tensors) const {
+    for (std::size_t t = 0; t < tensors.size(); ++t)
+      if (is_bf16(t)) {
+        tensors[t].gradient = nullptr;
+        tensors[t].gradient_bf16 = gradients_bf16[t].data();
+      }
     return tensors;
   }
   std::vector<AdamwTensor> adamw() {
@@ -109,9 +124,9 @@ TEST(Sgd, StepsMatchReference) {
     Model expected;
     for (int step = 0; step < 4; ++step)
       reference::sgd(expected.sgd().data(), static_cast<int>(expected.sgd().size()), &rate, numbers);
-    for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
+    for_each_kernels("", [&](const auto& kernels, int threads) {
       Model model;
-      const std::vector<SgdTensor> tensors = model.sgd();
+      const std::vector<SgdTensor> tensors = model.with_bf16(model.sgd());
       for (int step = 0; step < 4; ++step)
         kernels.sgd(tensors.data(), static_cast<int>(tensors.size()), &rate, numbers, threads);
       expect_same(model, expected, 4);
@@ -126,9 +141,9 @@ TEST(Adamw, StepsMatchReference) {
     Model expected;
     for (std::int32_t step = first; step < first + 4; ++step)
       reference::adamw(expected.adamw().data(), static_cast<int>(expected.adamw().size()), &rate, &step, numbers);
-    for_each_kernels(std::to_string(first), [&](const cpu::Kernels<float>& kernels, int threads) {
+    for_each_kernels(std::to_string(first), [&](const auto& kernels, int threads) {
       Model model;
-      const std::vector<AdamwTensor> tensors = model.adamw();
+      const std::vector<AdamwTensor> tensors = model.with_bf16(model.adamw());
       for (std::int32_t step = first; step < first + 4; ++step)
         kernels.adamw(tensors.data(), static_cast<int>(tensors.size()), &rate, &step, numbers, threads);
       expect_same(model, expected, 4);
@@ -140,7 +155,7 @@ TEST(Adamw, StepsMatchReference) {
 TEST(Adamw, ZeroGradientOnlyDecays) {
   const float rate = 0.5f;
   const std::int32_t step = 0;
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
+  for_each_kernels("", [&](const auto& kernels, int threads) {
     GuardedBuffer<float> weight(19), moment1(19), moment2(19), gradient(19);
     std::fill(weight.begin(), weight.end(), 2.0f);
     for (GuardedBuffer<float>* zero : {&moment1, &moment2, &gradient}) std::fill(zero->begin(), zero->end(), 0.0f);

@@ -13,10 +13,10 @@ namespace {
 constexpr std::int64_t kChunk = 1024;  // classes summed in float before the sum goes to double; a multiple of any vector
 constexpr int kMaxTeam = 256;          // threads that are of use here; bounds the partial sums on the stack
 
-float largest(const float* row, std::int64_t classes) {
-  float best = row[0];
+float largest(const Real* row, std::int64_t classes) {
+  float best = widen(row[0]);
 #pragma omp simd reduction(max : best)
-  for (std::int64_t c = 0; c < classes; ++c) best = row[c] > best ? row[c] : best;
+  for (std::int64_t c = 0; c < classes; ++c) best = widen(row[c]) > best ? widen(row[c]) : best;
   return best;
 }
 
@@ -26,11 +26,11 @@ struct SumOfExp {
 };
 
 // One pass over memory (Milakov and Gimelshein 2018): each chunk is read twice, the second time from the cache.
-SumOfExp sum_of_exp(const float* row, std::int64_t classes) {
-  SumOfExp result{row[0], 0};
+SumOfExp sum_of_exp(const Real* row, std::int64_t classes) {
+  SumOfExp result{widen(row[0]), 0};
   for (std::int64_t begin = 0; begin < classes; begin += kChunk) {
     const std::int64_t count = min_of(kChunk, classes - begin);
-    const float* chunk = row + begin;
+    const Real* chunk = row + begin;
     const float best = largest(chunk, count);
     if (!(best <= result.shift)) {  // a NaN goes on
       result.total *= __builtin_exp(static_cast<double>(result.shift) - best);
@@ -39,33 +39,33 @@ SumOfExp sum_of_exp(const float* row, std::int64_t classes) {
     const float shift = result.shift;
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t c = 0; c < count; ++c) sum += exp_of_nonpositive(chunk[c] - shift);
+    for (std::int64_t c = 0; c < count; ++c) sum += exp_of_nonpositive(widen(chunk[c]) - shift);
     result.total += sum;
   }
   return result;
 }
 
-void softmax_times(float* out, const float* row, float log_sum, float weight, std::int64_t classes) {
+void softmax_times(Real* out, const Real* row, float log_sum, float weight, std::int64_t classes) {
 #pragma omp simd
-  for (std::int64_t c = 0; c < classes; ++c) out[c] = weight * exp_of_nonpositive(row[c] - log_sum);
+  for (std::int64_t c = 0; c < classes; ++c) out[c] = narrow(weight * exp_of_nonpositive(widen(row[c]) - log_sum));
 }
 
-void zero(float* out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = 0;
+void zero(Real* out, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = Real{};
 }
 
 // How many of the n values lie above the limit, or equal it where `equal_counts`. A NaN always does.
-std::int64_t count_above(const float* values, float limit, bool equal_counts, std::int64_t n) {
+std::int64_t count_above(const Real* values, float limit, bool equal_counts, std::int64_t n) {
   std::int64_t count = 0;
   for (std::int64_t begin = 0; begin < n; begin += kChunk) {
     const std::int64_t end = min_of(begin + kChunk, n);
     std::int32_t chunk = 0;
     if (equal_counts) {
 #pragma omp simd reduction(+ : chunk)
-      for (std::int64_t i = begin; i < end; ++i) chunk += values[i] < limit ? 0 : 1;
+      for (std::int64_t i = begin; i < end; ++i) chunk += widen(values[i]) < limit ? 0 : 1;
     } else {
 #pragma omp simd reduction(+ : chunk)
-      for (std::int64_t i = begin; i < end; ++i) chunk += values[i] <= limit ? 0 : 1;
+      for (std::int64_t i = begin; i < end; ++i) chunk += widen(values[i]) <= limit ? 0 : 1;
     }
     count += chunk;
   }
@@ -87,7 +87,7 @@ bool worth_a_team(std::int64_t rows, std::int64_t classes) { return rows * class
 
 }  // namespace
 
-void cross_entropy(float* loss, float* log_sum_exp, const float* logits, const std::int32_t* labels, std::int64_t rows,
+void cross_entropy(float* loss, float* log_sum_exp, const Real* logits, const std::int32_t* labels, std::int64_t rows,
                    std::int64_t classes, bool mean, int threads) {
   double partial[kMaxTeam] = {};  // a sum a thread, added in the threads' order
 #pragma omp parallel num_threads(static_cast <int>(min_of(threads, kMaxTeam))) if (worth_a_team(rows, classes))
@@ -96,11 +96,11 @@ void cross_entropy(float* loss, float* log_sum_exp, const float* logits, const s
     const Range part = part_of(rows, thread, omp_get_num_threads(), 1);
     double total = 0;
     for (std::int64_t r = part.begin; r < part.end; ++r) {
-      const float* row = logits + r * classes;
+      const Real* row = logits + r * classes;
       const auto [shift, exponentials] = sum_of_exp(row, classes);
       const double log_sum = __builtin_log(exponentials);
       if (log_sum_exp != nullptr) log_sum_exp[r] = static_cast<float>(shift + log_sum);
-      if (labels[r] >= 0) total += log_sum + (static_cast<double>(shift) - row[labels[r]]);
+      if (labels[r] >= 0) total += log_sum + (static_cast<double>(shift) - widen(row[labels[r]]));
     }
     partial[thread] = total;
   }
@@ -109,26 +109,28 @@ void cross_entropy(float* loss, float* log_sum_exp, const float* logits, const s
   *loss = static_cast<float>(mean ? total / static_cast<double>(max_of(count_labels(labels, rows), 1)) : total);
 }
 
-void cross_entropy_grad(float* dlogits, const float* logits, const std::int32_t* labels, const float* log_sum_exp,
+void cross_entropy_grad(Real* dlogits, const Real* logits, const std::int32_t* labels, const float* log_sum_exp,
                         std::int64_t rows, std::int64_t classes, bool mean, int threads) {
   const float weight = weight_of_row(labels, rows, mean);
 #pragma omp parallel num_threads(threads) if (worth_a_team(rows, classes))
   {
     const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
     for (std::int64_t r = part.begin; r < part.end; ++r) {
-      float* out = dlogits + r * classes;
+      Real* out = dlogits + r * classes;
       if (labels[r] < 0) {
         zero(out, classes);
         continue;
       }
-      softmax_times(out, logits + r * classes, log_sum_exp[r], weight, classes);
-      out[labels[r]] -= weight;
+      const Real* row = logits + r * classes;
+      const float label_logit = widen(row[labels[r]]);  // read before it may be overwritten
+      softmax_times(out, row, log_sum_exp[r], weight, classes);
+      out[labels[r]] = narrow(weight * (exp_of_nonpositive(label_logit - log_sum_exp[r]) - 1));
     }
   }
 }
 
 // A row is correct where its label's logit is the first of equal maxima.
-void count_correct(float* count, const float* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
+void count_correct(float* count, const Real* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
                    int threads) {
   std::int64_t correct = 0;  // integers: the order of the threads does not matter
 #pragma omp parallel num_threads(threads) if (rows * classes > kSerialElements) reduction(+ : correct)
@@ -136,8 +138,9 @@ void count_correct(float* count, const float* logits, const std::int32_t* labels
     const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
     for (std::int64_t r = part.begin; r < part.end; ++r) {
       if (labels[r] < 0) continue;
-      const float *row = logits + r * classes, *label = row + labels[r];
-      correct += count_above(row, *label, true, labels[r]) + count_above(label, *label, false, row + classes - label) == 0;
+      const Real *row = logits + r * classes, *label = row + labels[r];
+      const float limit = widen(*label);
+      correct += count_above(row, limit, true, labels[r]) + count_above(label, limit, false, row + classes - label) == 0;
     }
   }
   *count = static_cast<float>(correct);

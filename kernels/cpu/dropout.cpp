@@ -12,14 +12,14 @@ namespace {
 constexpr std::int64_t kChunk = 1024;  // elements whose random words are made at once: 4 KiB of them stay in the L1
 static_assert(kChunk % (4 * kPhiloxBlocks) == 0);
 
-void keep(float* y, const float* x, const std::uint32_t* words, std::uint32_t threshold, float scale, std::int64_t n) {
+void keep(Real* y, const Real* x, const std::uint32_t* words, std::uint32_t threshold, float scale, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = words[i] >= threshold ? x[i] * scale : 0;
+  for (std::int64_t i = 0; i < n; ++i) y[i] = narrow(words[i] >= threshold ? widen(x[i]) * scale : 0);
 }
 
 }  // namespace
 
-void dropout(float* y, const float* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n, int threads) {
+void dropout(Real* y, const Real* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n, int threads) {
 #pragma omp parallel num_threads(threads) if (n > kSerialElements / 4)
   {
     alignas(64) std::uint32_t words[kChunk];

@@ -11,39 +11,50 @@ namespace {
 
 constexpr std::int64_t kTile = 1024;  // columns of sums in double on the stack: 8 KiB beside 16 of input stay in the L1
 
-void copy(float* to, const float* from, std::int64_t n) {
+void copy(Real* to, const Real* from, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
 }
 
-void zero(float* to, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) to[i] = 0;
+template <typename Number>
+void zero(Number* to, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = Number{};
 }
 
-void add_to(float* to, const float* a, const float* b, std::int64_t n) {
+void widen_all(float* to, const Real* from, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) to[i] = a[i] + b[i];
+  for (std::int64_t i = 0; i < n; ++i) to[i] = widen(from[i]);
+}
+
+void accumulate(float* to, const Real* x, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) to[i] += widen(x[i]);
+}
+
+void add_to(Real* to, const Real* a, const Real* b, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) to[i] = narrow(widen(a[i]) + widen(b[i]));
 }
 
 // out [width] = the sum over rows of x [rows, stride]: four rows in float, the rest in double. width <= kTile.
-void sum_rows(float* out, const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width) {
+void sum_rows(float* out, const Real* x, std::int64_t rows, std::int64_t stride, std::int64_t width) {
   double sum[kTile];
   for (std::int64_t i = 0; i < width; ++i) sum[i] = 0;
   std::int64_t r = 0;
   for (; r + 4 <= rows; r += 4) {
-    const float *x0 = x + r * stride, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;
+    const Real *x0 = x + r * stride, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;
 #pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) sum[i] += (x0[i] + x1[i]) + (x2[i] + x3[i]);
+    for (std::int64_t i = 0; i < width; ++i) sum[i] += (widen(x0[i]) + widen(x1[i])) + (widen(x2[i]) + widen(x3[i]));
   }
   for (; r < rows; ++r)
 #pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) sum[i] += x[r * stride + i];
+    for (std::int64_t i = 0; i < width; ++i) sum[i] += widen(x[r * stride + i]);
   for (std::int64_t i = 0; i < width; ++i) out[i] = static_cast<float>(sum[i]);
 }
 
 }  // namespace
 
-void embedding(float* y, const float* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width, int threads) {
+void embedding(Real* y, const Real* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width, int threads) {
 #pragma omp parallel num_threads(threads) if (rows * width > kSerialElements)
   {
     const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
@@ -51,30 +62,29 @@ void embedding(float* y, const float* table, const std::int32_t* ids, std::int64
   }
 }
 
-void embedding_grad(float* dtable, const float* dy, const std::int32_t* ids, const float* base, std::int64_t rows,
+void embedding_grad(float* dtable, const Real* dy, const std::int32_t* ids, const Real* base, std::int64_t rows,
                     std::int64_t vocabulary, std::int64_t width, int threads) {
-  const std::int64_t passes_over_table = base == dtable ? 0 : 1;
+  const std::int64_t passes_over_table = static_cast<const void*>(base) == dtable ? 0 : 1;
 #pragma omp parallel num_threads(threads) if ((rows + passes_over_table * vocabulary) * width > kSerialElements)
   {
     const int thread = omp_get_thread_num(), team = omp_get_num_threads();
-    if (base != dtable) {
+    if (passes_over_table != 0) {
       const auto [begin, end] = part_of(vocabulary * width, thread, team, 16);
       if (base == nullptr)
         zero(dtable + begin, end - begin);
       else
-        copy(dtable + begin, base + begin, end - begin);
+        widen_all(dtable + begin, base + begin, end - begin);
     }
 #pragma omp barrier
     const auto [begin, end] = part_of(width, thread, team, 16);
     for (std::int64_t r = 0; r < rows; ++r) {
-      float* sum = dtable + ids[r] * width + begin;
-      add_to(sum, sum, dy + r * width + begin, end - begin);
+      accumulate(dtable + ids[r] * width + begin, dy + r * width + begin, end - begin);
     }
   }
 }
 
 // x is a row of period * width after the other, and so is the table's used part.
-void add_rows(float* y, const float* x, const float* table, std::int64_t rows, std::int64_t width, std::int64_t period,
+void add_rows(Real* y, const Real* x, const Real* table, std::int64_t rows, std::int64_t width, std::int64_t period,
               int threads) {
   const std::int64_t n = rows * width, used = period * width;
 #pragma omp parallel num_threads(threads) if (n > kSerialElements)
@@ -88,7 +98,7 @@ void add_rows(float* y, const float* x, const float* table, std::int64_t rows, s
   }
 }
 
-void add_rows_grad(float* dtable, const float* dy, std::int64_t rows, std::int64_t width, std::int64_t period,
+void add_rows_grad(float* dtable, const Real* dy, std::int64_t rows, std::int64_t width, std::int64_t period,
                    std::int64_t table_rows, int threads) {
   const std::int64_t used = period * width;
 #pragma omp parallel num_threads(threads) if (rows * width > kSerialElements)
@@ -102,7 +112,7 @@ void add_rows_grad(float* dtable, const float* dy, std::int64_t rows, std::int64
   }
 }
 
-void gather_rows(float* y, const float* x, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
+void gather_rows(Real* y, const Real* x, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
                  std::int64_t count, std::int64_t width, int threads) {
 #pragma omp parallel num_threads(threads) if (batch * count * width > kSerialElements)
   {
@@ -112,7 +122,7 @@ void gather_rows(float* y, const float* x, const std::int32_t* positions, std::i
   }
 }
 
-void gather_rows_grad(float* dx, const float* dy, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
+void gather_rows_grad(Real* dx, const Real* dy, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
                       std::int64_t count, std::int64_t width, int threads) {
 #pragma omp parallel num_threads(threads) if (batch * sequence * width > kSerialElements)
   {

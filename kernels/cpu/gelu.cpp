@@ -64,24 +64,24 @@ inline UpperTail upper_tail(float t) {
   return {decay, above / below};
 }
 
-void gelu_part(float* y, const float* x, std::int64_t n) {
+void gelu_part(Real* y, const Real* x, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    const float t = __builtin_fabsf(x[i]);
+    const float value = widen(x[i]), t = __builtin_fabsf(value);
     const UpperTail tail = upper_tail(t);
     const float missing = t > kLast ? 0 : t * tail.mills * tail.decay;  // t * Phi(-t)
-    y[i] = (x[i] > 0 ? x[i] : 0) - missing;
+    y[i] = narrow((value > 0 ? value : 0) - missing);
   }
 }
 
-void gelu_grad_part(float* dx, const float* dy, const float* x, std::int64_t n) {
+void gelu_grad_part(Real* dx, const Real* dy, const Real* x, std::int64_t n) {
   constexpr float kDensity = 0.398942280f;  // 1 / sqrt(2 pi)
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    const float t = __builtin_fabsf(x[i]);
+    const float value = widen(x[i]), t = __builtin_fabsf(value);
     const UpperTail tail = upper_tail(t);
     const float left = t > kLast ? 0 : tail.decay * multiply_add(-kDensity, t, tail.mills);  // the slope at -t
-    dx[i] = dy[i] * (x[i] > 0 ? 1 - left : left);
+    dx[i] = narrow(widen(dy[i]) * (value > 0 ? 1 - left : left));
   }
 }
 
@@ -90,7 +90,7 @@ bool worth_a_team(std::int64_t n) { return n > kSerialElements / 8; }
 
 }  // namespace
 
-void gelu(float* y, const float* x, std::int64_t n, int threads) {
+void gelu(Real* y, const Real* x, std::int64_t n, int threads) {
 #pragma omp parallel num_threads(threads) if (worth_a_team(n))
   {
     const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
@@ -98,7 +98,7 @@ void gelu(float* y, const float* x, std::int64_t n, int threads) {
   }
 }
 
-void gelu_grad(float* dx, const float* dy, const float* x, std::int64_t n, int threads) {
+void gelu_grad(Real* dx, const Real* dy, const Real* x, std::int64_t n, int threads) {
 #pragma omp parallel num_threads(threads) if (worth_a_team(n))
   {
     const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);

@@ -17,9 +17,10 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 // The numbers of the tensors that flow; see kernels.h. Arithmetic is in float: y[i] = narrow(f(widen(x[i]))).
+static inline float widen(float x) { return x; }
+static inline float widen(Bf16 x) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16); }
 #if EPOCHBENCH_BF16
 using Real = Bf16;
-static inline float widen(Bf16 x) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16); }
 // Rounds to nearest even; a carry moves into the exponent, up to infinity. A NaN stays one.
 static inline Bf16 narrow(float x) {
   const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
@@ -28,7 +29,6 @@ static inline Bf16 narrow(float x) {
 }
 #else
 using Real = float;
-static inline float widen(float x) { return x; }
 static inline float narrow(float x) { return x; }
 #endif
 

@@ -14,13 +14,13 @@ namespace {
 constexpr std::int64_t kChunk = 512;     // channels summed in float before the sum goes to double; a multiple of any vector
 constexpr std::int64_t kBlockRows = 32;  // rows whose gradients by channel are summed in float before they go to double
 
-double sum_of(const float* x, std::int64_t n) {
+double sum_of(const Real* x, std::int64_t n) {
   double total = 0;
   for (std::int64_t begin = 0; begin < n; begin += kChunk) {
     const std::int64_t end = min_of(begin + kChunk, n);
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = begin; i < end; ++i) sum += x[i];
+    for (std::int64_t i = begin; i < end; ++i) sum += widen(x[i]);
     total += sum;
   }
   return total;
@@ -31,14 +31,14 @@ struct Sums {
 };
 
 // The sums of d and of d * d, d = x - pivot.
-Sums deviations(const float* x, float pivot, std::int64_t n) {
+Sums deviations(const Real* x, float pivot, std::int64_t n) {
   Sums total{0, 0};
   for (std::int64_t begin = 0; begin < n; begin += kChunk) {
     const std::int64_t end = min_of(begin + kChunk, n);
     float sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum, squares)
     for (std::int64_t i = begin; i < end; ++i) {
-      const float d = x[i] - pivot;
+      const float d = widen(x[i]) - pivot;
       sum += d;
       squares += d * d;
     }
@@ -49,15 +49,15 @@ Sums deviations(const float* x, float pivot, std::int64_t n) {
 }
 
 // y = ((x - center) * slope + offset) * scale + bias
-void normalise(float* y, const float* x, const float* scale, const float* bias, float center, float slope, float offset,
+void normalise(Real* y, const Real* x, const float* scale, const float* bias, float center, float slope, float offset,
                std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = ((x[i] - center) * slope + offset) * scale[i] + bias[i];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = narrow(((widen(x[i]) - center) * slope + offset) * scale[i] + bias[i]);
 }
 
 // Adds dy to dbias and dy * normalised x to dscale, and returns the sums over the row of g and of g * normalised x, where
 // g = dy * scale.
-Sums sum_gradients(float* dscale, float* dbias, const float* dy, const float* x, const float* scale, float mean, float inv_std,
+Sums sum_gradients(float* dscale, float* dbias, const Real* dy, const Real* x, const float* scale, float mean, float inv_std,
                    std::int64_t n) {
   Sums total{0, 0};
   for (std::int64_t begin = 0; begin < n; begin += kChunk) {
@@ -65,10 +65,10 @@ Sums sum_gradients(float* dscale, float* dbias, const float* dy, const float* x,
     float sum = 0, product = 0;
 #pragma omp simd reduction(+ : sum, product)
     for (std::int64_t i = begin; i < end; ++i) {
-      const float normalised = (x[i] - mean) * inv_std, upstream = dy[i] * normalised;
-      dbias[i] += dy[i];
+      const float d = widen(dy[i]), normalised = (widen(x[i]) - mean) * inv_std, upstream = d * normalised;
+      dbias[i] += d;
       dscale[i] += upstream;
-      sum += dy[i] * scale[i];
+      sum += d * scale[i];
       product += upstream * scale[i];
     }
     total.first += sum;
@@ -78,10 +78,11 @@ Sums sum_gradients(float* dscale, float* dbias, const float* dy, const float* x,
 }
 
 // dx = slope * dy * scale + curve * (x - mean) + offset
-void apply_gradients(float* dx, const float* dy, const float* x, const float* scale, float mean, float slope, float curve,
+void apply_gradients(Real* dx, const Real* dy, const Real* x, const float* scale, float mean, float slope, float curve,
                      float offset, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) dx[i] = slope * (dy[i] * scale[i]) + (curve * (x[i] - mean) + offset);
+  for (std::int64_t i = 0; i < n; ++i)
+    dx[i] = narrow(slope * (widen(dy[i]) * scale[i]) + (curve * (widen(x[i]) - mean) + offset));
 }
 
 // total += block, and the next block starts.
@@ -95,14 +96,14 @@ void flush(double* total, float* block, std::int64_t n) {
 
 }  // namespace
 
-void layer_norm(float* y, float* mean, float* inv_std, const float* x, const float* scale, const float* bias, std::int64_t rows,
+void layer_norm(Real* y, float* mean, float* inv_std, const Real* x, const float* scale, const float* bias, std::int64_t rows,
                 std::int64_t channels, double epsilon, int threads) {
   const double inverse_n = 1 / static_cast<double>(channels);
 #pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
   {
     const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
     for (std::int64_t r = part.begin; r < part.end; ++r) {
-      const float* row = x + r * channels;
+      const Real* row = x + r * channels;
       const float pivot = static_cast<float>(sum_of(row, channels) * inverse_n);
       const Sums sums = deviations(row, pivot, channels);
       const double shift = sums.first * inverse_n, variance = sums.second * inverse_n - shift * shift;
@@ -115,7 +116,7 @@ void layer_norm(float* y, float* mean, float* inv_std, const float* x, const flo
   }
 }
 
-void layer_norm_grad(float* dx, float* dscale, float* dbias, const float* dy, const float* x, const float* scale,
+void layer_norm_grad(Real* dx, float* dscale, float* dbias, const Real* dy, const Real* x, const float* scale,
                      const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels, void* workspace,
                      int threads) {
   const double inverse_n = 1 / static_cast<double>(channels);
@@ -131,7 +132,7 @@ void layer_norm_grad(float* dx, float* dscale, float* dbias, const float* dy, co
       dscale_block[c] = dbias_block[c] = 0;
     }
     for (std::int64_t r = part.begin; r < part.end; ++r) {
-      const float *dy_row = dy + r * channels, *x_row = x + r * channels;
+      const Real *dy_row = dy + r * channels, *x_row = x + r * channels;
       const Sums sums = sum_gradients(dscale_block, dbias_block, dy_row, x_row, scale, mean[r], inv_std[r], channels);
       const double slope = inv_std[r], curve = -slope * slope * sums.second * inverse_n;
       if (dx != nullptr)

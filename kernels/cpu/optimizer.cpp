@@ -14,13 +14,14 @@ struct SgdFactors {
   float rate, momentum, decay;
 };
 
-void update(const SgdTensor& tensor, Range part, const SgdFactors& f) {
+// gradient: the tensor's, of either type.
+template <typename Gradient>
+void update(const SgdTensor& tensor, const Gradient* gradient, Range part, const SgdFactors& f) {
   float *weight = tensor.weight, *velocity = tensor.velocity;
-  const float* gradient = tensor.gradient;
   const auto [rate, momentum, decay] = f;
 #pragma omp simd
   for (std::int64_t i = part.begin; i < part.end; ++i) {
-    const float v = momentum * velocity[i] + (gradient[i] + decay * weight[i]);
+    const float v = momentum * velocity[i] + (widen(gradient[i]) + decay * weight[i]);
     velocity[i] = v;
     weight[i] -= rate * v;
   }
@@ -34,14 +35,14 @@ struct AdamwFactors {  // of the formulae in doubles, rounded once
   float epsilon;
 };
 
-void update(const AdamwTensor& tensor, Range part, const AdamwFactors& f) {
+template <typename Gradient>
+void update(const AdamwTensor& tensor, const Gradient* gradient, Range part, const AdamwFactors& f) {
   float *weight = tensor.weight, *moment1 = tensor.moment1, *moment2 = tensor.moment2;
-  const float* gradient = tensor.gradient;
   const float keep = static_cast<float>(1 - f.rate * tensor.weight_decay);
   const AdamwFactors factors = f;
 #pragma omp simd
   for (std::int64_t i = part.begin; i < part.end; ++i) {
-    const float g = gradient[i];
+    const float g = widen(gradient[i]);
     const float m = factors.beta1 * moment1[i] + factors.one_minus_beta1 * g;
     const float v = factors.beta2 * moment2[i] + factors.one_minus_beta2 * g * g;
     moment1[i] = m;
@@ -61,7 +62,11 @@ void update_all(const Tensor* tensors, int count, const Factors& factors, int th
     std::int64_t at = 0;  // where tensor t begins
     for (int t = 0; t < count && at < part.end; at += tensors[t++].n) {
       const Range overlap = {max_of(part.begin - at, 0), min_of(part.end - at, tensors[t].n)};
-      if (overlap.begin < overlap.end) update(tensors[t], overlap, factors);
+      if (overlap.begin >= overlap.end) continue;
+      if (tensors[t].gradient_bf16 != nullptr)
+        update(tensors[t], tensors[t].gradient_bf16, overlap, factors);
+      else
+        update(tensors[t], tensors[t].gradient, overlap, factors);
     }
   }
 }
