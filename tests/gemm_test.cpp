@@ -1,6 +1,7 @@
 // Matrix products of every instruction set that this CPU has, against the reference.
 #include "kernels/cpu/kernels.h"
 #include "kernels/reference/kernels.h"
+#include "tests/support/kernel_sweep.h"
 #include "tests/support/products.h"
 
 namespace epochbench {
@@ -15,17 +16,18 @@ struct Case {
   int threads = 1;
 };
 
-std::string describe(const cpu::Kernels<float>& kernels, const Case& test) {
+std::string describe(const Case& test) {
   const GemmShape& s = test.shape;
-  return std::string(kernels.isa) + " gemm m=" + std::to_string(s.m) + " n=" + std::to_string(s.n) +
-         " k=" + std::to_string(s.k) + (s.transpose_a ? " transpose_a" : "") + (s.transpose_b ? " transpose_b" : "") +
-         (test.bias ? " bias" : "") + (test.relu ? " relu" : "") + " threads=" + std::to_string(test.threads);
+  return "gemm m=" + std::to_string(s.m) + " n=" + std::to_string(s.n) + " k=" + std::to_string(s.k) +
+         (s.transpose_a ? " transpose_a" : "") + (s.transpose_b ? " transpose_b" : "") + (test.bias ? " bias" : "") +
+         (test.relu ? " relu" : "") + " threads=" + std::to_string(test.threads);
 }
 
 // Runs the kernel with outputs and workspace full of NaN and checks that it kept to them.
-GuardedBuffer<float> run(const cpu::Kernels<float>& kernels, const Case& test, const GuardedBuffer<float>& a,
-                         const GuardedBuffer<float>& b, const GuardedBuffer<float>& bias) {
-  GuardedBuffer<float> c(test.shape.m * test.shape.n);
+template <typename Real>
+GuardedBuffer<Real> run(const cpu::Kernels<Real>& kernels, const Case& test, const GuardedBuffer<Real>& a,
+                        const GuardedBuffer<Real>& b, const GuardedBuffer<Real>& bias) {
+  GuardedBuffer<Real> c(test.shape.m * test.shape.n);
   const std::size_t bytes = kernels.gemm_workspace_bytes(test.shape, test.threads);
   GuardedBuffer<float> workspace(static_cast<std::int64_t>(bytes / sizeof(float)));
   kernels.gemm(c.data(), a.data(), b.data(), test.shape, {test.bias ? bias.data() : nullptr, test.relu}, workspace.data(),
@@ -35,17 +37,24 @@ GuardedBuffer<float> run(const cpu::Kernels<float>& kernels, const Case& test, c
   return c;
 }
 
-void check(const Case& test) {
+template <typename Real>
+void check_of(const Case& test) {
   const GemmShape& s = test.shape;
-  const GuardedBuffer<float> a = random_floats(s.m * s.k, 1), b = random_floats(s.k * s.n, 2), bias = random_floats(s.n, 3);
+  const GuardedBuffer<Real> a = test::random_reals<Real>(s.m * s.k, 1), b = test::random_reals<Real>(s.k * s.n, 2),
+                            bias = test::random_reals<Real>(s.n, 3);
+  const GuardedBuffer<float> wide_bias = test::floats(bias);
   GuardedBuffer<float> expected(s.m * s.n);
-  reference::gemm(expected.data(), a.data(), b.data(), s, {test.bias ? bias.data() : nullptr, test.relu});
-  for (cpu::Isa isa : cpu::kIsas<float>) {
-    if (!cpu::available(isa)) continue;
-    const cpu::Kernels<float>& kernels = cpu::kernels<float>(isa);
-    SCOPED_TRACE(describe(kernels, test));
-    test::expect_close(run(kernels, test, a, b, bias), expected, test::product_tolerance(s.k + 1));
-  }
+  reference::gemm(expected.data(), test::floats(a).data(), test::floats(b).data(), s,
+                  {test.bias ? wide_bias.data() : nullptr, test.relu});
+  const test::Tolerance tolerance = test::rounded<Real>(test::product_tolerance(s.k + 1));
+  test::for_each_isa_of<Real>(describe(test), [&](const cpu::Kernels<Real>& kernels) {
+    test::expect_close(test::floats(run(kernels, test, a, b, bias)), expected, tolerance);
+  });
+}
+
+void check(const Case& test) {
+  check_of<float>(test);
+  check_of<Bf16>(test);
 }
 
 void check_transposes(Case test) {
@@ -65,7 +74,7 @@ TEST(Gemm, SmallAndOddSizesMatchReference) {
 }
 
 TEST(Gemm, BlockBoundariesMatchReference) {
-  for (std::int64_t k : {383, 384, 385, 769}) check_transposes({{15, 40, k}});
+  for (std::int64_t k : {383, 384, 385, 767, 769, 1537}) check_transposes({{15, 40, k}});
   for (std::int64_t m : {223, 225, 449}) check_transposes({{m, 100, 20}});
   for (std::int64_t n : {63, 65, 127, 129, 255, 257}) check_transposes({{30, n, 20}});
   for (std::int64_t n : {2047, 2049, 4100}) check_transposes({{9, n, 400}});
@@ -95,44 +104,44 @@ TEST(Gemm, EveryTeamMatchesReference) {
 }
 
 TEST(Gemm, RepeatsBitForBit) {
-  for (cpu::Isa isa : cpu::kIsas<float>) {
-    if (!cpu::available(isa)) continue;
-    for (int threads : {1, 2, 3}) {
-      const Case test{{150, 200, 520, false, true}, true, false, threads};
-      SCOPED_TRACE(describe(cpu::kernels<float>(isa), test));
-      const GuardedBuffer<float> a = random_floats(150 * 520, 4), b = random_floats(200 * 520, 5), bias = random_floats(200, 6);
-      const GuardedBuffer<float> first = run(cpu::kernels<float>(isa), test, a, b, bias);
+  for (int threads : {1, 2, 3}) {
+    const Case test{{150, 200, 1040, false, true}, true, false, threads};
+    test::for_each_isa(describe(test), [&](const auto& kernels) {
+      using Real = test::RealOf<decltype(kernels)>;
+      const GuardedBuffer<Real> a = test::random_reals<Real>(150 * 1040, 4), b = test::random_reals<Real>(200 * 1040, 5),
+                                bias = test::random_reals<Real>(200, 6);
+      const GuardedBuffer<Real> first = run(kernels, test, a, b, bias);
       for (int repetition = 0; repetition < 5; ++repetition)
-        test::expect_close(run(cpu::kernels<float>(isa), test, a, b, bias), first, test::kExact);
-    }
+        EXPECT_TRUE(test::bit_equal(run(kernels, test, a, b, bias), first));
+    });
   }
 }
 
 // Inside of a parallel region the runtime grants a team of one, whatever the kernel asks for.
 TEST(Gemm, FewerThreadsThanAskedForGiveTheSameResult) {
-  const Case test{{150, 200, 520, true, true}, false, true, 6};
-  const GuardedBuffer<float> a = random_floats(150 * 520, 4), b = random_floats(200 * 520, 5), bias(0);
-  for (cpu::Isa isa : cpu::kIsas<float>) {
-    if (!cpu::available(isa)) continue;
-    SCOPED_TRACE(describe(cpu::kernels<float>(isa), test));
-    const GuardedBuffer<float> expected = run(cpu::kernels<float>(isa), test, a, b, bias);
+  const Case test{{150, 200, 1040, true, true}, false, true, 6};
+  test::for_each_isa(describe(test), [&](const auto& kernels) {
+    using Real = test::RealOf<decltype(kernels)>;
+    const GuardedBuffer<Real> a = test::random_reals<Real>(150 * 1040, 4), b = test::random_reals<Real>(200 * 1040, 5), bias(0);
+    const GuardedBuffer<Real> expected = run(kernels, test, a, b, bias);
 #pragma omp parallel num_threads(2)
 #pragma omp single
-    test::expect_close(run(cpu::kernels<float>(isa), test, a, b, bias), expected, test::kExact);
-  }
+    EXPECT_TRUE(test::bit_equal(run(kernels, test, a, b, bias), expected));
+  });
 }
 
 TEST(Gemm, NotANumberStaysOne) {
-  for (cpu::Isa isa : cpu::kIsas<float>) {
-    if (!cpu::available(isa)) continue;
-    GuardedBuffer<float> a = random_floats(20 * 30, 7);
-    const GuardedBuffer<float> b = random_floats(30 * 40, 8), bias = random_floats(40, 9);
-    a[11 * 30 + 4] = std::numeric_limits<float>::quiet_NaN();
-    const GuardedBuffer<float> c = run(cpu::kernels<float>(isa), {{20, 40, 30}, true, true}, a, b, bias);
+  test::for_each_isa("gemm", [](const auto& kernels) {
+    using Real = test::RealOf<decltype(kernels)>;
+    GuardedBuffer<float> values = random_floats(20 * 30, 7);
+    values[11 * 30 + 4] = std::numeric_limits<float>::quiet_NaN();
+    const GuardedBuffer<Real> a = test::reals<Real>(values), b = test::random_reals<Real>(30 * 40, 8),
+                              bias = test::random_reals<Real>(40, 9);
+    const GuardedBuffer<float> c = test::floats(run(kernels, {{20, 40, 30}, true, true}, a, b, bias));
     for (std::int64_t row = 0; row < 20; ++row)
       for (std::int64_t column = 0; column < 40; ++column)
-        ASSERT_EQ(std::isnan(c[row * 40 + column]), row == 11) << cpu::kernels<float>(isa).isa << " " << row << ", " << column;
-  }
+        ASSERT_EQ(std::isnan(c[row * 40 + column]), row == 11) << row << ", " << column;
+  });
 }
 
 }  // namespace

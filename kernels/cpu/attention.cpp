@@ -25,8 +25,8 @@ Plan make_plan(const AttentionShape& shape) {
   Plan plan{};
   plan.rows = block_rows(shape, kBlockFloats);
   plan.blocks = divide_up(shape.sequence, plan.rows);
-  plan.keys = panels_floats(shape.width, shape.sequence);
-  plan.values = panels_floats(shape.sequence, shape.width);
+  plan.keys = panels_words(shape.width, shape.sequence);
+  plan.values = panels_words(shape.sequence, shape.width);
   plan.queries = plan.rows * spread_stride(shape.width);
   plan.scores = plan.rows * spread_stride(shape.sequence);
   plan.factors = round_up(plan.rows, 16);

@@ -27,11 +27,11 @@ struct Plan {
 Plan make_plan(const AttentionShape& shape) {
   Plan plan{};
   plan.rows = block_rows(shape, kBlockFloats);
-  plan.transposed = panels_floats(shape.width, shape.sequence);
-  plan.panels = panels_floats(shape.sequence, shape.width);
+  plan.transposed = panels_words(shape.width, shape.sequence);
+  plan.panels = panels_words(shape.sequence, shape.width);
   plan.queries = plan.rows * spread_stride(shape.width);
   plan.scores = plan.rows * spread_stride(shape.sequence);
-  plan.query_panels = panels_floats(plan.rows, shape.width);
+  plan.query_panels = panels_words(plan.rows, shape.width);
   plan.delta = round_up(plan.rows, 16);
   plan.floats = 2 * plan.transposed + plan.panels + 2 * (plan.queries + plan.scores + plan.query_panels) + plan.delta +
                 mask_words(shape.sequence);

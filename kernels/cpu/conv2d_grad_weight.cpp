@@ -76,7 +76,7 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
   const std::int64_t row_floats = s.kernel_height * s.kernel_width * s.channels;
   Segment segments[kSegments];
   Tile tile{};
-  tile.c_stride = row_floats;
+  tile.sum_stride = row_floats;
   tile.segments = segments;
   tile.k = s.out_width;
   tile.a_stride = s.out_channels;
@@ -105,7 +105,7 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
       for (std::int64_t t = 0; t < tiles.count; ++t) {
         const Range range = tiles[t];
         tile.a_offset = channels.begin + range.begin;
-        tile.c = sum + tile.a_offset * row_floats + run * layout.run + column;
+        tile.sum = sum + tile.a_offset * row_floats + run * layout.run + column;
         tile_kernel(AccessA::columns, range.end - range.begin, vectors)(tile);
       }
       column += tile.columns;

@@ -43,7 +43,7 @@ void multiply_chunk(const WindowProduct& product, const Strip& strip, const Chun
   const std::int64_t depth = windows.kernel_height * windows.kernel_width * windows.channels;
   Segment segments[kSegments];
   Tile tile{};
-  tile.c_stride = product.column_stride;
+  tile.sum_stride = tile.y_stride = product.column_stride;
   tile.segments = segments;
   tile.k = chunk.k;
   tile.a_stride = windows.stride * product.layout.pixel_stride;
@@ -60,7 +60,8 @@ void multiply_chunk(const WindowProduct& product, const Strip& strip, const Chun
       float* y = product.y + image * product.image_stride + row * product.row_stride + channel;
       for (std::int64_t t = 0; t < tiles.count; ++t) {
         const Range columns = tiles[t];
-        tile.c = y + columns.begin * product.column_stride;
+        tile.sum = y + columns.begin * product.column_stride;
+        tile.y = chunk.last ? tile.sum : nullptr;
         tile.a_offset = columns.begin * tile.a_stride;
         tile_kernel(AccessA::rows, columns.end - columns.begin, vectors)(tile);
       }

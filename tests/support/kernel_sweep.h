@@ -23,15 +23,30 @@ template <typename KernelsType>
 using RealOf = typename RealOfKernels<std::remove_cvref_t<KernelsType>>::type;
 
 template <typename Real, typename Check>
-void for_each_kernels_of(const std::string& what, Check check) {
+void for_each_isa_of(const std::string& what, Check check) {
   for (cpu::Isa isa : cpu::kIsas<Real>) {
     if (!cpu::available(isa)) continue;
+    const cpu::Kernels<Real>& kernels = cpu::kernels<Real>(isa);
+    SCOPED_TRACE(what + " " + kernels.isa);
+    check(kernels);
+  }
+}
+
+// check(kernels) for the tables of both kinds of numbers.
+template <typename Check>
+void for_each_isa(const std::string& what, Check check) {
+  for_each_isa_of<float>(what, check);
+  for_each_isa_of<Bf16>(what, check);
+}
+
+template <typename Real, typename Check>
+void for_each_kernels_of(const std::string& what, Check check) {
+  for_each_isa_of<Real>(what, [&](const cpu::Kernels<Real>& kernels) {
     for (int threads : {1, 2, 3, 5}) {
-      const cpu::Kernels<Real>& kernels = cpu::kernels<Real>(isa);
-      SCOPED_TRACE(what + " " + kernels.isa + " threads=" + std::to_string(threads));
+      SCOPED_TRACE("threads=" + std::to_string(threads));
       check(kernels, threads);
     }
-  }
+  });
 }
 
 // check(kernels, threads) for the tables of every kind of number that it takes; `what` names the case in a failure.

@@ -15,23 +15,23 @@ struct RowStrides {
   std::int64_t one, three, five, seven;  // multiples of the stride, in bytes
 };
 template <int kRow>
-inline const float* row_address(const char* base, const RowStrides& strides) {
+inline const Word* row_address(const char* base, const RowStrides& strides) {
   static_assert(kRow >= 0 && kRow < 8);
-  if constexpr (kRow == 0) return reinterpret_cast<const float*>(base);
-  if constexpr (kRow == 1) return reinterpret_cast<const float*>(base + strides.one);
-  if constexpr (kRow == 2) return reinterpret_cast<const float*>(base + strides.one * 2);
-  if constexpr (kRow == 3) return reinterpret_cast<const float*>(base + strides.three);
-  if constexpr (kRow == 4) return reinterpret_cast<const float*>(base + strides.one * 4);
-  if constexpr (kRow == 5) return reinterpret_cast<const float*>(base + strides.five);
-  if constexpr (kRow == 6) return reinterpret_cast<const float*>(base + strides.three * 2);
-  if constexpr (kRow == 7) return reinterpret_cast<const float*>(base + strides.seven);
+  if constexpr (kRow == 0) return reinterpret_cast<const Word*>(base);
+  if constexpr (kRow == 1) return reinterpret_cast<const Word*>(base + strides.one);
+  if constexpr (kRow == 2) return reinterpret_cast<const Word*>(base + strides.one * 2);
+  if constexpr (kRow == 3) return reinterpret_cast<const Word*>(base + strides.three);
+  if constexpr (kRow == 4) return reinterpret_cast<const Word*>(base + strides.one * 4);
+  if constexpr (kRow == 5) return reinterpret_cast<const Word*>(base + strides.five);
+  if constexpr (kRow == 6) return reinterpret_cast<const Word*>(base + strides.three * 2);
+  if constexpr (kRow == 7) return reinterpret_cast<const Word*>(base + strides.seven);
 }
 
 template <int kRow, int kRows, int kVectors>
-inline __attribute__((always_inline)) void multiply_rows(Vec (&sum)[kRows][kVectors], const Vec (&b)[kVectors], const char* low,
-                                                         const char* high, const RowStrides& strides) {
+inline __attribute__((always_inline)) void multiply_rows(Vec (&sum)[kRows][kVectors], const Words (&b)[kVectors],
+                                                         const char* low, const char* high, const RowStrides& strides) {
   if constexpr (kRow < kRows) {
-    const Vec a = broadcast(row_address<kRow % 8>(kRow < 8 ? low : high, strides));
+    const Words a = broadcast(row_address<kRow % 8>(kRow < 8 ? low : high, strides));
 #pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v) sum[kRow][v] = multiply_add(a, b[v], sum[kRow][v]);
     multiply_rows<kRow + 1>(sum, b, low, high, strides);
@@ -44,7 +44,7 @@ inline __attribute__((always_inline)) void multiply_by_rows(Vec (&sum)[kRows][kV
   static_assert(kRows <= 16, "two base addresses of eight rows");
   const char* low = reinterpret_cast<const char*>(segment.a + tile.a_offset);
   const char* high = low + 8 * strides.one;
-  const float* b = segment.b + tile.b_offset;
+  const Word* b = segment.b + tile.b_offset;
   const std::int64_t b_stride = tile.b_stride;
 #pragma GCC unroll 4  // fewer and better predicted branches: a segment of a convolution is short
   for (std::int64_t k = tile.k; k > 0; --k) {
@@ -54,12 +54,12 @@ inline __attribute__((always_inline)) void multiply_by_rows(Vec (&sum)[kRows][kV
     if constexpr (kRows > 3) opaque(strides.three);
     if constexpr (kRows > 5) opaque(strides.five);
     if constexpr (kRows > 7) opaque(strides.seven);
-    Vec panel[kVectors];
+    Words panel[kVectors];
 #pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
     multiply_rows<0>(sum, panel, low, high, strides);
-    low += sizeof(float);
-    high += sizeof(float);
+    low += sizeof(Word);
+    high += sizeof(Word);
     b += b_stride;
   }
 }
@@ -67,17 +67,17 @@ inline __attribute__((always_inline)) void multiply_by_rows(Vec (&sum)[kRows][kV
 template <int kRows, int kVectors>
 inline __attribute__((always_inline)) void multiply_by_columns(Vec (&sum)[kRows][kVectors], const Tile& tile,
                                                                const Segment& segment) {
-  const float* a = segment.a + tile.a_offset;
-  const float* b = segment.b + tile.b_offset;
+  const Word* a = segment.a + tile.a_offset;
+  const Word* b = segment.b + tile.b_offset;
   const std::int64_t a_stride = tile.a_stride, b_stride = tile.b_stride;
 #pragma GCC unroll 4  // fewer and better predicted branches: a segment of a convolution is short
   for (std::int64_t k = tile.k; k > 0; --k) {
-    Vec panel[kVectors];
+    Words panel[kVectors];
 #pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
 #pragma GCC unroll 16
     for (int row = 0; row < kRows; ++row) {
-      const Vec value = broadcast(a + row);
+      const Words value = broadcast(a + row);
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v) sum[row][v] = multiply_add(value, panel[v], sum[row][v]);
     }
@@ -89,18 +89,30 @@ inline __attribute__((always_inline)) void multiply_by_columns(Vec (&sum)[kRows]
 // Adds what is asked for and stores the first `columns` columns of vector kVector.
 template <int kVector, bool kPartial, int kRows, int kVectors>
 inline __attribute__((always_inline)) void finish_vector(Vec (&sum)[kRows][kVectors], const Tile& tile) {
-  float* const c = tile.c + kVector * kLanes;
-  const std::int64_t c_stride = tile.c_stride, columns = tile.columns - kVector * kLanes;
+  float* const partial = tile.sum + kVector * kLanes;
+  const std::int64_t sum_stride = tile.sum_stride, y_stride = tile.y_stride, columns = tile.columns - kVector * kLanes;
   if (tile.accumulate) {
 #pragma GCC unroll 16
     for (int row = 0; row < kRows; ++row) {
-      const float* p = c + row * c_stride;
+      const float* p = partial + row * sum_stride;
       sum[row][kVector] = sum[row][kVector] + (kPartial ? load_partial(p, columns) : load(p));
     }
   }
+  if (tile.y == nullptr) {
+#pragma GCC unroll 16
+    for (int row = 0; row < kRows; ++row) {
+      float* p = partial + row * sum_stride;
+      if constexpr (kPartial) {
+        store_partial(p, sum[row][kVector], columns);
+      } else {
+        store(p, sum[row][kVector]);
+      }
+    }
+    return;
+  }
   if (tile.bias != nullptr) {
-    const float* p = tile.bias + kVector * kLanes;
-    const Vec bias = kPartial ? load_partial(p, columns) : load(p);
+    const Real* p = tile.bias + kVector * kLanes;
+    const Vec bias = kPartial ? load_reals_partial(p, columns) : load_reals(p);
 #pragma GCC unroll 16
     for (int row = 0; row < kRows; ++row) sum[row][kVector] = sum[row][kVector] + bias;
   }
@@ -110,11 +122,11 @@ inline __attribute__((always_inline)) void finish_vector(Vec (&sum)[kRows][kVect
   }
 #pragma GCC unroll 16
   for (int row = 0; row < kRows; ++row) {
-    float* p = c + row * c_stride;
+    Real* p = tile.y + kVector * kLanes + row * y_stride;
     if constexpr (kPartial) {
-      store_partial(p, sum[row][kVector], columns);
+      store_reals_partial(p, sum[row][kVector], columns);
     } else {
-      store(p, sum[row][kVector]);
+      store_reals(p, sum[row][kVector]);
     }
   }
 }
@@ -130,14 +142,24 @@ inline __attribute__((always_inline)) void finish(Vec (&sum)[kRows][kVectors], c
   }
 }
 
-template <AccessA kAccess, int kRows, int kVectors>
-void compute_tile(const Tile& tile) {
+// The sum is ready only after all of k: time enough to fetch where it goes.
+template <int kRows, int kVectors, typename Number>
+inline __attribute__((always_inline)) void prefetch(Number* c, std::int64_t stride) {
+  constexpr int kLine = 64 / sizeof(Number);
 #pragma GCC unroll 16
   for (int row = 0; row < kRows; ++row) {
 #pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) {  // the sum is ready only after all of k: time enough to fetch where it goes
-      if (v * kLanes % 16 == 0) __builtin_prefetch(tile.c + row * tile.c_stride + v * kLanes, 1);
-    }
+    for (int v = 0; v < kVectors; ++v)
+      if (v * kLanes % kLine == 0) __builtin_prefetch(c + row * stride + v * kLanes, 1);
+  }
+}
+
+template <AccessA kAccess, int kRows, int kVectors>
+void compute_tile(const Tile& tile) {
+  if (tile.y != nullptr) {
+    prefetch<kRows, kVectors>(tile.y, tile.y_stride);
+  } else {
+    prefetch<kRows, kVectors>(tile.sum, tile.sum_stride);
   }
   Vec sum[kRows][kVectors];
 #pragma GCC unroll 16
@@ -145,7 +167,7 @@ void compute_tile(const Tile& tile) {
 #pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v) sum[row][v] = zero_vector();
   }
-  const std::int64_t stride = tile.a_stride * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t stride = tile.a_stride * static_cast<std::int64_t>(sizeof(Word));
   RowStrides strides{stride, 3 * stride, 5 * stride, 7 * stride};
   for (std::int64_t s = 0; s < tile.segment_count; ++s) {
     if constexpr (kAccess == AccessA::rows) {

@@ -6,6 +6,10 @@
 //   AccessA::rows     a[row * a_stride + k]   activations, whose channels are contiguous
 //   AccessA::columns  a[k * a_stride + row]   transposed operands
 // B is read by vectors: b[k * b_stride + column], from packed panels or in place.
+//
+// What is multiplied are words: floats, or pairs of Bf16 that follow each other along k, whose two products are added. So
+// operands of Bf16 have half as many words along k as numbers, and where two that belong together do not lie side by side,
+// packing brings them there (pack.h). Sums are floats.
 #pragma once
 
 #include "kernels/cpu/isa.h"
@@ -17,34 +21,53 @@
 #else
 #include "kernels/cpu/gemm/microkernel_portable.h"
 #endif
+#if EPOCHBENCH_BF16
+#include "kernels/cpu/gemm/words_bf16.h"
+#else
+#include "kernels/cpu/gemm/words_float.h"
+#endif
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 enum class AccessA : std::uint8_t { rows, columns };
 
 struct Segment {
-  const float* a;
-  const float* b;
+  const Word* a;
+  const Word* b;
 };
 
 struct Tile {
-  float* c;               // [rows, columns]
-  std::int64_t c_stride;  // between rows, in floats; so are all strides and offsets here
-  std::int64_t columns;   // 1 to vectors * kLanes
+  float* sum;                         // [rows, columns]: read where `accumulate`, written where y is null
+  Real* y;                            // [rows, columns] or null: relu(sum + bias). Of floats it may be the same memory
+  std::int64_t sum_stride, y_stride;  // between rows, in floats and in Reals
+  std::int64_t columns;               // 1 to vectors * kLanes
   const Segment* segments;
-  std::int64_t segment_count;       // 0: the sum is zero
-  std::int64_t k;                   // of every segment
-  std::int64_t a_offset, b_offset;  // added to the pointers of every segment
-  std::int64_t a_stride, b_stride;
-  const float* bias;  // [columns] or null
-  bool accumulate;    // onto c instead of overwriting it
-  bool relu;
+  std::int64_t segment_count;  // 0: the sum is zero
+  std::int64_t k;              // words of every segment
+  // In words. The offsets are added to the pointers of every segment.
+  std::int64_t a_offset, b_offset, a_stride, b_stride;
+  const Real* bias;  // [columns] or null: what y adds
+  bool accumulate;   // begins with the sum instead of zero
+  bool relu;         // of y
 };
 
 using TileKernel = void (*)(const Tile&);
 // The kernel of a tile of `rows` (1 to kMaxRows[vectors]) and `vectors` (1 to kMaxVectors). It reads whole vectors of B, and
 // of everything else no more than the tile.
 TileKernel tile_kernel(AccessA access, std::int64_t rows, int vectors);
+
+// How transposed A of Bf16, which is rearranged in any case, is packed.
+constexpr AccessA kPackedTransposedA = AccessA::columns;
+
+// Lives in a thread for as long as it calls tile kernels: gives registers back that not every CPU has, and that the system
+// would otherwise save with each change of threads.
+class MicrokernelScope {
+ public:
+  MicrokernelScope() {}
+  ~MicrokernelScope() {}
+  MicrokernelScope(const MicrokernelScope&) = delete;
+  MicrokernelScope& operator=(const MicrokernelScope&) = delete;
+};
 
 // How many vectors the panel of B that begins `columns` before the end has: panels of two, and a last one of one if it
 // suffices.
@@ -63,5 +86,8 @@ static inline Tiles cut(std::int64_t n, std::int64_t most) { return cut_into(n, 
 
 static inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 static inline std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+
+// Words of k Reals.
+static inline std::int64_t words_of(std::int64_t k) { return divide_up(k, kWordDepth); }
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

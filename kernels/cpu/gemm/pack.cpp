@@ -4,11 +4,11 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-typedef std::int32_t VecLanes __attribute__((vector_size(sizeof(Vec))));
+typedef std::int32_t VecLanes __attribute__((vector_size(sizeof(Words))));
 
 // Lane j of rows[i] becomes lane i of rows[j], by log2(kLanes) exchanges of blocks that halve each time.
 template <int kBlock>
-inline __attribute__((always_inline)) void transpose(Vec (&rows)[kLanes]) {
+inline __attribute__((always_inline)) void transpose(Words (&rows)[kLanes]) {
   if constexpr (kBlock > 0) {
     VecLanes low{}, high{};  // lanes of the pair (a, b), b's counted from kLanes
 #pragma GCC unroll 16
@@ -20,7 +20,7 @@ inline __attribute__((always_inline)) void transpose(Vec (&rows)[kLanes]) {
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i) {
       if ((i & kBlock) == 0) {
-        const Vec a = rows[i], b = rows[i + kBlock];
+        const Words a = rows[i], b = rows[i + kBlock];
         rows[i] = __builtin_shuffle(a, b, low);
         rows[i + kBlock] = __builtin_shuffle(a, b, high);
       }
@@ -29,45 +29,44 @@ inline __attribute__((always_inline)) void transpose(Vec (&rows)[kLanes]) {
   }
 }
 
-inline Vec load_up_to(const float* p, std::int64_t count) {
-  if (count >= kLanes) return load(p);
-  return count > 0 ? load_partial(p, count) : zero_vector();
-}
-
 }  // namespace
 
-void pack_panel(float* panel, const float* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
+void pack_panel(Word* panel, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
   const int vectors = panel_vectors(columns);
-  const std::int64_t width = vectors * kLanes;
+  const std::int64_t width = vectors * kLanes, whole = k - k % kWordDepth;
   if (columns == 2 * kLanes) {
-    for (std::int64_t i = 0; i < k; ++i, panel += width, b += stride) {
-      store(panel, load(b));
-      store(panel + kLanes, load(b + kLanes));
+    for (std::int64_t i = 0; i < whole; i += kWordDepth, panel += width, b += kWordDepth * stride) {
+      store(panel, load_across(b, stride));
+      store(panel + kLanes, load_across(b + kLanes, stride));
     }
-    return;
+  } else {
+    for (std::int64_t i = 0; i < whole; i += kWordDepth, panel += width, b += kWordDepth * stride)
+      for (int v = 0; v < vectors; ++v)
+        store(panel + v * kLanes, load_across_partial(b + v * kLanes, stride, columns - v * kLanes, kWordDepth));
   }
-  for (std::int64_t i = 0; i < k; ++i, panel += width, b += stride)
-    for (int v = 0; v < vectors; ++v) store(panel + v * kLanes, load_up_to(b + v * kLanes, columns - v * kLanes));
+  if (whole == k) return;
+  for (int v = 0; v < vectors; ++v)
+    store(panel + v * kLanes, load_across_partial(b + v * kLanes, stride, columns - v * kLanes, k - whole));
 }
 
-void pack_panel_transposed(float* panel, const float* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
+void pack_panel_transposed(Word* panel, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
   const int vectors = panel_vectors(columns);
-  const std::int64_t width = vectors * kLanes;
-  for (std::int64_t i = 0; i < k; i += kLanes) {
-    const std::int64_t depth = min_of(kLanes, k - i);
+  const std::int64_t width = vectors * kLanes, words = words_of(k);
+  for (std::int64_t i = 0; i < words; i += kLanes) {
+    const std::int64_t depth = min_of(kLanes, words - i), from = i * kWordDepth;
     for (int v = 0; v < vectors; ++v) {
-      const float* source = b + v * kLanes * stride + i;
+      const Real* source = b + v * kLanes * stride + from;
       const std::int64_t left = columns - v * kLanes;
-      Vec rows[kLanes];
-      if (left >= kLanes && depth == kLanes) {
+      Words rows[kLanes];
+      if (left >= kLanes && from + kLanes * kWordDepth <= k) {
 #pragma GCC unroll 16
-        for (int lane = 0; lane < kLanes; ++lane) rows[lane] = load(source + lane * stride);
+        for (int lane = 0; lane < kLanes; ++lane) rows[lane] = load_along(source + lane * stride);
       } else {
         for (int lane = 0; lane < kLanes; ++lane)
-          rows[lane] = lane < left ? load_up_to(source + lane * stride, depth) : zero_vector();
+          rows[lane] = lane < left ? load_along_partial(source + lane * stride, k - from) : zero_words();
       }
       transpose<kLanes / 2>(rows);
-      float* target = panel + i * width + v * kLanes;
+      Word* target = panel + i * width + v * kLanes;
       if (depth == kLanes) {
 #pragma GCC unroll 16
         for (int lane = 0; lane < kLanes; ++lane) store(target + lane * width, rows[lane]);
@@ -78,14 +77,27 @@ void pack_panel_transposed(float* panel, const float* b, std::int64_t stride, st
   }
 }
 
-void copy_rows(float* dst, std::int64_t dst_stride, const float* src, std::int64_t src_stride, std::int64_t rows,
+void copy_rows(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t rows,
                std::int64_t k) {
+  constexpr std::int64_t kStep = kLanes * kWordDepth;
   for (std::int64_t row = 0; row < rows; ++row) {
-    float* to = dst + row * dst_stride;
-    const float* from = src + row * src_stride;
+    Word* to = dst + row * dst_stride;
+    const Real* from = src + row * src_stride;
     std::int64_t i = 0;
-    for (; i + kLanes <= k; i += kLanes) store(to + i, load(from + i));
-    if (i < k) store_partial(to + i, load_partial(from + i, k - i), k - i);
+    for (; i + kStep <= k; i += kStep, to += kLanes) store(to, load_along(from + i));
+    if (i < k) store_partial(to, load_along_partial(from + i, k - i), words_of(k - i));
+  }
+}
+
+void pack_transposed(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t k,
+                     std::int64_t rows) {
+  for (std::int64_t i = 0; i < k; i += kWordDepth, dst += dst_stride, src += kWordDepth * src_stride) {
+    const std::int64_t depth = min_of(kWordDepth, k - i);
+    std::int64_t row = 0;
+    if (depth == kWordDepth)
+      for (; row + kLanes <= rows; row += kLanes) store(dst + row, load_across(src + row, src_stride));
+    for (; row < rows; row += kLanes)
+      store_partial(dst + row, load_across_partial(src + row, src_stride, rows - row, depth), min_of(kLanes, rows - row));
   }
 }
 

@@ -3,14 +3,15 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-void pack_panels(float* panels, const float* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
+void pack_panels(Word* panels, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
   for (std::int64_t column = 0; column < columns; column += kPanelColumns)
-    pack_panel(panels + column * k, b + column, stride, k, min_of(kPanelColumns, columns - column));
+    pack_panel(panels + column * words_of(k), b + column, stride, k, min_of(kPanelColumns, columns - column));
 }
 
-void pack_panels_transposed(float* panels, const float* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
+void pack_panels_transposed(Word* panels, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
   for (std::int64_t column = 0; column < columns; column += kPanelColumns)
-    pack_panel_transposed(panels + column * k, b + column * stride, stride, k, min_of(kPanelColumns, columns - column));
+    pack_panel_transposed(panels + column * words_of(k), b + column * stride, stride, k,
+                          min_of(kPanelColumns, columns - column));
 }
 
 // A panel of B stays in the first-level cache while the tiles of A pass by.
@@ -20,7 +21,8 @@ void multiply_small(const SmallProduct& product) {
     const int vectors = panel_vectors(width);
     const Segment segment{product.a, product.b + column * product.k};
     Tile tile{};
-    tile.c_stride = product.c_stride;
+    tile.sum_stride = product.sum_stride;
+    tile.y_stride = product.y_stride;
     tile.columns = width;
     tile.segments = &segment;
     tile.segment_count = 1;
@@ -32,7 +34,8 @@ void multiply_small(const SmallProduct& product) {
     for (std::int64_t t = 0; t < tiles.count; ++t) {
       const Range rows = tiles[t];
       tile.a_offset = product.access == AccessA::rows ? rows.begin * product.a_stride : rows.begin;
-      tile.c = product.c + rows.begin * product.c_stride + column;
+      if (product.sum != nullptr) tile.sum = product.sum + rows.begin * product.sum_stride + column;
+      if (product.y != nullptr) tile.y = product.y + rows.begin * product.y_stride + column;
       tile_kernel(product.access, rows.end - rows.begin, vectors)(tile);
     }
   }

@@ -6,30 +6,26 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// Floats between rows of an operand that lie an odd number of lines apart, so that rows spread over the sets of a cache.
-static inline std::int64_t spread_stride(std::int64_t columns) {
-  const std::int64_t lines = divide_up(columns, 16);
-  return (lines % 2 == 0 ? lines + 1 : lines) * 16;
-}
-
-// Floats of all panels of a B [k, columns]; a multiple of 16.
-static inline std::int64_t panels_floats(std::int64_t k, std::int64_t columns) {
-  return round_up(k * packed_columns(columns), 16);
+// Words of all panels of a B [k, columns]; a multiple of 16. k in Reals, as everywhere but in SmallProduct.
+static inline std::int64_t panels_words(std::int64_t k, std::int64_t columns) {
+  return round_up(words_of(k) * packed_columns(columns), 16);
 }
 
 // All panels of B, from b[k * stride + column] or from the transposed b[column * stride + k].
-void pack_panels(float* panels, const float* b, std::int64_t stride, std::int64_t k, std::int64_t columns);
-void pack_panels_transposed(float* panels, const float* b, std::int64_t stride, std::int64_t k, std::int64_t columns);
+void pack_panels(Word* panels, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns);
+void pack_panels_transposed(Word* panels, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns);
 
-struct SmallProduct {  // c [rows, columns] = (c +) a [rows, k] times b [k, columns]
-  float* c;
-  std::int64_t c_stride;
-  const float* a;  // a[row * a_stride + k], or with AccessA::columns a[k * a_stride + row]
+struct SmallProduct {  // sum [rows, columns] = (sum +) a [rows, k] times b [k, columns]
+  float* sum;
+  std::int64_t sum_stride;
+  const Word* a;  // a[row * a_stride + k], or with AccessA::columns a[k * a_stride + row]
   std::int64_t a_stride;
   AccessA access;
-  const float* b;  // panels
-  std::int64_t rows, columns, k;
+  const Word* b;                  // panels
+  std::int64_t rows, columns, k;  // k in words
   bool accumulate;
+  Real* y = nullptr;  // where the sum goes instead, rounded, if it is not null
+  std::int64_t y_stride = 0;
 };
 void multiply_small(const SmallProduct& product);
 
