@@ -9,11 +9,18 @@ namespace epochbench {
 namespace {
 
 using test::expect_close;
-using test::for_each_kernels;
+using test::floats;
+using test::for_each_kernels_of;
 using test::GuardedBuffer;
 using test::kEps;
 using test::max_abs;
 using test::random_floats;
+using test::reals;
+using test::rounded;
+
+template <typename Real>
+class Attention : public test::OfReal<Real> {};
+TYPED_TEST_SUITE(Attention, test::Reals, test::RealName);
 
 constexpr Dropout kNone{};
 
@@ -27,6 +34,7 @@ std::string describe(const AttentionShape& s, const Dropout& dropout, std::int32
          " width=" + std::to_string(s.width) + (dropout.threshold != 0 ? " dropout step=" + std::to_string(step) : "");
 }
 
+// In floats: what is Real in a kernel is converted when it is called.
 struct Tensors {
   explicit Tensors(const AttentionShape& s)
       : shape(s),
@@ -42,67 +50,74 @@ struct Tensors {
 
   std::int64_t elements() const { return shape.batch * shape.sequence * shape.heads * shape.width; }
   std::int64_t rows() const { return shape.batch * shape.heads * shape.sequence; }
-  bool guards_intact() const {
-    for (const GuardedBuffer<float>* output : {&y, &log_sum_exp, &dq, &dk, &dv})
-      if (!output->guards_intact()) return false;
-    return true;
-  }
 
   AttentionShape shape;
   GuardedBuffer<float> q, k, v, dy, y, log_sum_exp, dq, dk, dv;
 };
 
-// Inputs within (-range, range), outputs by the reference.
+// Inputs within (-range, range), outputs by the reference, whose gradient takes y as a kernel would: rounded.
+template <typename Real>
 Tensors by_reference(const AttentionShape& shape, const Dropout& dropout, std::int32_t step, double range = 1) {
   Tensors t(shape);
-  t.q = random_floats(t.elements(), 1, -range, range);
-  t.k = random_floats(t.elements(), 2, -range, range);
-  t.v = random_floats(t.elements(), 3);
-  t.dy = random_floats(t.elements(), 4);
+  t.q = floats(test::random_reals<Real>(t.elements(), 1, -range, range));
+  t.k = floats(test::random_reals<Real>(t.elements(), 2, -range, range));
+  t.v = floats(test::random_reals<Real>(t.elements(), 3));
+  t.dy = floats(test::random_reals<Real>(t.elements(), 4));
   reference::attention(t.y.data(), t.log_sum_exp.data(), t.q.data(), t.k.data(), t.v.data(), &step, shape, dropout);
-  reference::attention_grad(t.dq.data(), t.dk.data(), t.dv.data(), t.dy.data(), t.q.data(), t.k.data(), t.v.data(), t.y.data(),
-                            t.log_sum_exp.data(), &step, shape, dropout);
+  reference::attention_grad(t.dq.data(), t.dk.data(), t.dv.data(), t.dy.data(), t.q.data(), t.k.data(), t.v.data(),
+                            floats(reals<Real>(t.y)).data(), t.log_sum_exp.data(), &step, shape, dropout);
   return t;
 }
 
-GuardedBuffer<float> workspace_of(const cpu::Kernels<float>& kernels, const AttentionShape& shape, int threads) {
+template <typename Real>
+GuardedBuffer<float> workspace_of(const cpu::Kernels<Real>& kernels, const AttentionShape& shape, int threads) {
   return GuardedBuffer<float>(static_cast<std::int64_t>(kernels.attention_workspace_bytes(shape, threads) / sizeof(float)));
 }
 
 // The gradient takes y and log_sum_exp of `inputs`, so that it is judged by itself.
-Tensors by_kernels(const cpu::Kernels<float>& kernels, const Tensors& inputs, const Dropout& dropout, std::int32_t step,
+template <typename Real>
+Tensors by_kernels(const cpu::Kernels<Real>& kernels, const Tensors& inputs, const Dropout& dropout, std::int32_t step,
                    int threads) {
   const AttentionShape& shape = inputs.shape;
   Tensors t(shape);
+  const GuardedBuffer<Real> q = reals<Real>(inputs.q), k = reals<Real>(inputs.k), v = reals<Real>(inputs.v);
+  const GuardedBuffer<Real> given_y = reals<Real>(inputs.y), dy = reals<Real>(inputs.dy);
+  GuardedBuffer<Real> y(t.elements()), dq(t.elements()), dk(t.elements()), dv(t.elements());
   GuardedBuffer<float> workspace = workspace_of(kernels, shape, threads);
-  kernels.attention(t.y.data(), t.log_sum_exp.data(), inputs.q.data(), inputs.k.data(), inputs.v.data(), &step, shape, dropout,
-                    workspace.data(), threads);
+  kernels.attention(y.data(), t.log_sum_exp.data(), q.data(), k.data(), v.data(), &step, shape, dropout, workspace.data(),
+                    threads);
   EXPECT_TRUE(workspace.guards_intact());
   workspace.poison();
-  kernels.attention_grad(t.dq.data(), t.dk.data(), t.dv.data(), inputs.dy.data(), inputs.q.data(), inputs.k.data(),
-                         inputs.v.data(), inputs.y.data(), inputs.log_sum_exp.data(), &step, shape, dropout, workspace.data(),
-                         threads);
-  EXPECT_TRUE(workspace.guards_intact());
-  EXPECT_TRUE(t.guards_intact());
+  kernels.attention_grad(dq.data(), dk.data(), dv.data(), dy.data(), q.data(), k.data(), v.data(), given_y.data(),
+                         inputs.log_sum_exp.data(), &step, shape, dropout, workspace.data(), threads);
+  EXPECT_TRUE(workspace.guards_intact() && t.log_sum_exp.guards_intact());
+  for (const GuardedBuffer<Real>* output : {&y, &dq, &dk, &dv}) EXPECT_TRUE(output->guards_intact());
+  t.y = floats(y);
+  t.dq = floats(dq);
+  t.dk = floats(dk);
+  t.dv = floats(dv);
   return t;
 }
 
 // A score is off by a few eps times its magnitude and its products', and with it the logarithm of its weight. Weights of a row
-// sum to one, those of a column to what shows in the largest gradient.
+// sum to one, those of a column to what shows in the largest gradient. In Bf16 weights and gradients of scores are rounded
+// before they are multiplied.
+template <typename Real>
 void expect_equal(const Tensors& actual, const Tensors& expected, const Dropout& dropout, double range) {
   const double scores = range * range + max_abs(expected.log_sum_exp);
-  const double weight_error = 4 * kEps * (4 + scores) * static_cast<double>(dropout.scale);
+  const double weight_error = (4 * kEps * (4 + scores) + rounded<Real>({}).relative) * static_cast<double>(dropout.scale);
   expect_close(actual.log_sum_exp, expected.log_sum_exp, {kEps, 2 * kEps * (4 + scores)});
-  expect_close(actual.y, expected.y, {kEps, weight_error});
-  expect_close(actual.dv, expected.dv, {kEps, weight_error * (1 + max_abs(expected.dv))});
-  expect_close(actual.dq, expected.dq, {kEps, 2 * weight_error * (range + max_abs(expected.dq))});
-  expect_close(actual.dk, expected.dk, {kEps, 2 * weight_error * (range + max_abs(expected.dk))});
+  expect_close(actual.y, expected.y, rounded<Real>({kEps, weight_error}));
+  expect_close(actual.dv, expected.dv, rounded<Real>({kEps, weight_error * (1 + max_abs(expected.dv))}));
+  expect_close(actual.dq, expected.dq, rounded<Real>({kEps, 2 * weight_error * (range + max_abs(expected.dq))}));
+  expect_close(actual.dk, expected.dk, rounded<Real>({kEps, 2 * weight_error * (range + max_abs(expected.dk))}));
 }
 
+template <typename Real>
 void check(const AttentionShape& shape, const Dropout& dropout, std::int32_t step = 0, double range = 1) {
-  const Tensors expected = by_reference(shape, dropout, step, range);
-  for_each_kernels(describe(shape, dropout, step), [&](const cpu::Kernels<float>& kernels, int threads) {
-    expect_equal(by_kernels(kernels, expected, dropout, step, threads), expected, dropout, range);
+  const Tensors expected = by_reference<Real>(shape, dropout, step, range);
+  for_each_kernels_of<Real>(describe(shape, dropout, step), [&](const cpu::Kernels<Real>& kernels, int threads) {
+    expect_equal<Real>(by_kernels(kernels, expected, dropout, step, threads), expected, dropout, range);
   });
 }
 
@@ -126,7 +141,7 @@ TEST(AttentionReference, GradientMatchesDifferences) {
   const std::int32_t step = 2;
   constexpr float kDelta = 1.0f / 128;
   for (const Dropout& dropout : {kNone, dropout_of(0.3)}) {
-    Tensors t = by_reference(shape, dropout, step);
+    Tensors t = by_reference<float>(shape, dropout, step);
     const auto loss = [&] {
       GuardedBuffer<float> y(t.elements()), log_sum_exp(t.rows());
       reference::attention(y.data(), log_sum_exp.data(), t.q.data(), t.k.data(), t.v.data(), &step, shape, dropout);
@@ -149,93 +164,98 @@ TEST(AttentionReference, GradientMatchesDifferences) {
   }
 }
 
-TEST(Attention, EverySequenceMatchesReference) {
+TYPED_TEST(Attention, EverySequenceMatchesReference) {
   for (std::int64_t sequence = 1; sequence <= 130; ++sequence) {
     const double probability = sequence % 2 == 0 ? 0.1 : 0;
-    check({1, sequence, 1 + sequence % 3, sequence % 5 == 0 ? 1 : 7}, dropout_of(probability), 1);
+    check<TypeParam>({1, sequence, 1 + sequence % 3, sequence % 5 == 0 ? 1 : 7}, dropout_of(probability), 1);
   }
 }
 
 // Heads as wide as real ones, around the limits of tiles: 4, 8 and 16 lanes; 5, 6, 10, 12, 14 and 16 rows.
-TEST(Attention, TileBoundariesMatchReference) {
+TYPED_TEST(Attention, TileBoundariesMatchReference) {
   for (std::int64_t sequence : {1, 4, 12, 15, 16, 17, 28, 31, 33, 64, 65, 127, 128, 130})
     for (std::int64_t width : {1, 7, 64, 80}) {
-      check({1, sequence, 1, width}, kNone);
-      check({1, sequence, 2, width}, dropout_of(0.1), 5);
+      check<TypeParam>({1, sequence, 1, width}, kNone);
+      check<TypeParam>({1, sequence, 2, width}, dropout_of(0.1), 5);
     }
 }
 
-TEST(Attention, SeveralBlocksMatchReference) {
-  check({1, 257, 1, 9}, kNone);
-  check({1, 383, 1, 16}, dropout_of(0.1), 7);
-  check({1, 600, 1, 5}, kNone);
+TYPED_TEST(Attention, SeveralBlocksMatchReference) {
+  check<TypeParam>({1, 257, 1, 9}, kNone);
+  check<TypeParam>({1, 383, 1, 16}, dropout_of(0.1), 7);
+  check<TypeParam>({1, 600, 1, 5}, kNone);
 }
 
-TEST(Attention, BatchesMatchReference) {
-  check({3, 96, 3, 16}, kNone);
-  check({5, 41, 3, 32}, dropout_of(0.1), 11);
+TYPED_TEST(Attention, BatchesMatchReference) {
+  check<TypeParam>({3, 96, 3, 16}, kNone);
+  check<TypeParam>({5, 41, 3, 32}, dropout_of(0.1), 11);
 }
 
-TEST(Attention, FewPairsMatchReference) {
-  check({1, 200, 1, 33}, kNone);
-  check({2, 120, 1, 64}, dropout_of(0.1), 2);
+TYPED_TEST(Attention, FewPairsMatchReference) {
+  check<TypeParam>({1, 200, 1, 33}, kNone);
+  check<TypeParam>({2, 120, 1, 64}, dropout_of(0.1), 2);
 }
 
-TEST(Attention, LargeScoresMatchReference) {
+TYPED_TEST(Attention, LargeScoresMatchReference) {
   for (const AttentionShape& shape : {AttentionShape{1, 70, 2, 64}, AttentionShape{1, 33, 1, 7}}) {
     const double range = std::sqrt(120);  // the scores' deviation is a third of its square
-    const Tensors expected = by_reference(shape, kNone, 0, range);
+    const Tensors expected = by_reference<TypeParam>(shape, kNone, 0, range);
     EXPECT_GT(max_abs(expected.log_sum_exp), 90);
-    check(shape, kNone, 0, range);
-    check(shape, dropout_of(0.1), 1, range);
+    check<TypeParam>(shape, kNone, 0, range);
+    check<TypeParam>(shape, dropout_of(0.1), 1, range);
   }
 }
 
-TEST(Attention, HugeScoresStayFinite) {
+TYPED_TEST(Attention, HugeScoresStayFinite) {
   const AttentionShape shape{1, 50, 2, 16};
-  const Tensors inputs = by_reference(shape, kNone, 0, 1e3);
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
+  const Tensors inputs = by_reference<TypeParam>(shape, kNone, 0, 1e3);
+  for_each_kernels_of<TypeParam>("", [&](const cpu::Kernels<TypeParam>& kernels, int threads) {
     const Tensors t = by_kernels(kernels, inputs, kNone, 0, threads);
     for (const GuardedBuffer<float>* output : {&t.y, &t.log_sum_exp})
       for (float value : *output) ASSERT_TRUE(std::isfinite(value));
-    EXPECT_LE(max_abs(t.y), 1 + 8 * kEps);
+    EXPECT_LE(max_abs(t.y), 1 + 8 * kEps + 2 * rounded<TypeParam>({}).relative);  // of the weights and of the result
   });
 }
 
-TEST(Attention, WeightsOfARowSumToOne) {
+TYPED_TEST(Attention, WeightsOfARowSumToOne) {
+  using Real = TypeParam;
   for (std::int64_t sequence : {1, 19, 128, 300}) {
     const AttentionShape shape{2, sequence, 2, 12};
     Tensors inputs(shape);
-    inputs.q = random_floats(inputs.elements(), 1, -5, 5);
-    inputs.k = random_floats(inputs.elements(), 2, -5, 5);
     std::fill(inputs.v.begin(), inputs.v.end(), 1.0f);
-    GuardedBuffer<float> ones = inputs.v;
-    for_each_kernels(std::to_string(sequence), [&](const cpu::Kernels<float>& kernels, int threads) {
-      GuardedBuffer<float> y(inputs.elements()), log_sum_exp(inputs.rows()), workspace = workspace_of(kernels, shape, threads);
+    const GuardedBuffer<Real> q = test::random_reals<Real>(inputs.elements(), 1, -5, 5), ones = reals<Real>(inputs.v);
+    const GuardedBuffer<Real> k = test::random_reals<Real>(inputs.elements(), 2, -5, 5);
+    for_each_kernels_of<TypeParam>(std::to_string(sequence), [&](const cpu::Kernels<TypeParam>& kernels, int threads) {
+      GuardedBuffer<Real> y(inputs.elements());
+      GuardedBuffer<float> log_sum_exp(inputs.rows()), workspace = workspace_of(kernels, shape, threads);
       const std::int32_t step = 0;
-      kernels.attention(y.data(), log_sum_exp.data(), inputs.q.data(), inputs.k.data(), inputs.v.data(), &step, shape, kNone,
-                        workspace.data(), threads);
-      expect_close(y, ones, test::sum_tolerance(static_cast<double>(sequence), 0.25));
+      kernels.attention(y.data(), log_sum_exp.data(), q.data(), k.data(), ones.data(), &step, shape, kNone, workspace.data(),
+                        threads);
+      test::Tolerance tolerance = rounded<Real>(test::sum_tolerance(static_cast<double>(sequence), 0.25));
+      tolerance.absolute += rounded<Real>({}).relative;  // of the weights
+      expect_close(floats(y), inputs.v, tolerance);
     });
   }
 }
 
 // Values that are unit vectors show the weights themselves: zero exactly where the definition drops them.
-TEST(Attention, MaskIsPhiloxByElement) {
+TYPED_TEST(Attention, MaskIsPhiloxByElement) {
+  using Real = TypeParam;
   for (std::int64_t sequence : {5, 18, 61}) {
     const AttentionShape shape{2, sequence, 3, sequence};
     const Dropout dropout = dropout_of(0.25, 17);
     Tensors inputs(shape);
-    inputs.q = random_floats(inputs.elements(), 1);
-    inputs.k = random_floats(inputs.elements(), 2);
+    const GuardedBuffer<Real> q = test::random_reals<Real>(inputs.elements(), 1);
+    const GuardedBuffer<Real> k = test::random_reals<Real>(inputs.elements(), 2);
     for (std::int64_t i = 0; i < inputs.elements(); ++i)
       inputs.v[i] = i / (shape.heads * sequence) % sequence == i % sequence ? 1.0f : 0.0f;
+    const GuardedBuffer<Real> v = reals<Real>(inputs.v);
     for (std::int32_t step : {0, 1, 1'000'003}) {
-      for_each_kernels(describe(shape, dropout, step), [&](const cpu::Kernels<float>& kernels, int threads) {
-        GuardedBuffer<float> y(inputs.elements()), log_sum_exp(inputs.rows()),
-            workspace = workspace_of(kernels, shape, threads);
-        kernels.attention(y.data(), log_sum_exp.data(), inputs.q.data(), inputs.k.data(), inputs.v.data(), &step, shape,
-                          dropout, workspace.data(), threads);
+      for_each_kernels_of<TypeParam>(describe(shape, dropout, step), [&](const cpu::Kernels<TypeParam>& kernels, int threads) {
+        GuardedBuffer<Real> y(inputs.elements());
+        GuardedBuffer<float> log_sum_exp(inputs.rows()), workspace = workspace_of(kernels, shape, threads);
+        kernels.attention(y.data(), log_sum_exp.data(), q.data(), k.data(), v.data(), &step, shape, dropout, workspace.data(),
+                          threads);
         for (std::int64_t at = 0; at < inputs.elements(); ++at) {  // [batch,query,head,key]
           const std::int64_t key = at % sequence, head = at / sequence % shape.heads;
           const std::int64_t query = at / (sequence * shape.heads) % sequence, batch = at / (sequence * shape.heads * sequence);
@@ -243,19 +263,19 @@ TEST(Attention, MaskIsPhiloxByElement) {
           const PhiloxBlock block =
               philox(dropout.seed, {static_cast<std::uint32_t>(element / 4), static_cast<std::uint32_t>(step), dropout.ordinal,
                                     static_cast<std::uint32_t>(RandomStream::dropout)});
-          ASSERT_EQ(y[at] != 0, block[static_cast<std::size_t>(element % 4)] >= dropout.threshold) << element;
+          ASSERT_EQ(test::widen(y[at]) != 0, block[static_cast<std::size_t>(element % 4)] >= dropout.threshold) << element;
         }
       });
     }
   }
 }
 
-TEST(Attention, NotANumberStaysInItsRow) {
+TYPED_TEST(Attention, NotANumberStaysInItsRow) {
   const AttentionShape shape{1, 40, 2, 24};
-  Tensors inputs = by_reference(shape, kNone, 0);
+  Tensors inputs = by_reference<TypeParam>(shape, kNone, 0);
   const std::int64_t row = 11, head = 1;
   inputs.q[(row * shape.heads + head) * shape.width + 5] = std::numeric_limits<float>::quiet_NaN();
-  for_each_kernels("", [&](const cpu::Kernels<float>& kernels, int threads) {
+  for_each_kernels_of<TypeParam>("", [&](const cpu::Kernels<TypeParam>& kernels, int threads) {
     const Tensors t = by_kernels(kernels, inputs, kNone, 0, threads);
     for (std::int64_t i = 0; i < inputs.elements(); ++i) {
       const bool hit = i / shape.width == row * shape.heads + head;
@@ -267,11 +287,11 @@ TEST(Attention, NotANumberStaysInItsRow) {
   });
 }
 
-TEST(Attention, RepeatsBitForBit) {
+TYPED_TEST(Attention, RepeatsBitForBit) {
   for (const AttentionShape& shape : {AttentionShape{1, 150, 1, 64}, AttentionShape{2, 65, 3, 20}}) {
     const Dropout dropout = dropout_of(0.1);
-    const Tensors inputs = by_reference(shape, dropout, 4);
-    for_each_kernels(describe(shape, dropout, 4), [&](const cpu::Kernels<float>& kernels, int threads) {
+    const Tensors inputs = by_reference<TypeParam>(shape, dropout, 4);
+    for_each_kernels_of<TypeParam>(describe(shape, dropout, 4), [&](const cpu::Kernels<TypeParam>& kernels, int threads) {
       const Tensors first = by_kernels(kernels, inputs, dropout, 4, threads);
       for (int repetition = 0; repetition < 3; ++repetition) {
         const Tensors again = by_kernels(kernels, inputs, dropout, 4, threads);

@@ -16,9 +16,9 @@ namespace {
 constexpr std::int64_t kBlockFloats = 16384;
 
 struct Plan {
-  std::int64_t rows, blocks;                            // queries of a block at most, blocks of a pair
-  std::int64_t keys, values, queries, scores, factors;  // floats of each part of a thread's scratch
-  std::int64_t floats;                                  // of all
+  std::int64_t rows, blocks;  // queries of a block at most, blocks of a pair
+  // Words, as long as floats, of each part of a thread's scratch, and of all.
+  std::int64_t keys, values, queries, scores, weights, outputs, factors, words;
 };
 
 Plan make_plan(const AttentionShape& shape) {
@@ -27,29 +27,37 @@ Plan make_plan(const AttentionShape& shape) {
   plan.blocks = divide_up(shape.sequence, plan.rows);
   plan.keys = panels_words(shape.width, shape.sequence);
   plan.values = panels_words(shape.sequence, shape.width);
-  plan.queries = plan.rows * spread_stride(shape.width);
+  plan.queries = plan.rows * spread_stride(words_of(shape.width));
   plan.scores = plan.rows * spread_stride(shape.sequence);
+  plan.weights = kWordDepth == 1 ? 0 : plan.rows * spread_stride(words_of(shape.sequence));
+  plan.outputs = plan.rows * spread_stride(shape.width);
   plan.factors = round_up(plan.rows, 16);
-  plan.floats = plan.keys + plan.values + plan.queries + plan.scores + plan.factors + mask_words(shape.sequence);
+  plan.words = plan.keys + plan.values + plan.queries + plan.scores + plan.weights + plan.outputs + plan.factors +
+               mask_words(shape.sequence);
   return plan;
 }
 
 struct Scratch {
-  float *keys, *values;  // panels of k^T [width,sequence] and of v [sequence,width]
-  float* queries;        // [rows,width] at spread_stride
-  float* scores;         // [rows,sequence] at spread_stride; then unnormalized weights
-  float* factors;        // [rows]: what normalizes them
-  std::uint32_t* words;
+  Word *keys, *values;  // panels of k^T [width,sequence] and of v [sequence,width]
+  Word* queries;        // [rows,width] at spread_stride
+  float* scores;        // [rows,sequence] at spread_stride
+  Word* weights;        // [rows,sequence] at spread_stride, unnormalized; floats lie where the scores were
+  float* outputs;       // [rows,width] at spread_stride, unnormalized
+  float* factors;       // [rows]: what normalizes them
+  std::uint32_t* random;
 };
 
 Scratch make_scratch(float* base, const Plan& plan) {
   Scratch scratch{};
-  scratch.keys = base;
+  scratch.scores = base;
+  scratch.outputs = scratch.scores + plan.scores;
+  scratch.factors = scratch.outputs + plan.outputs;
+  scratch.keys = reinterpret_cast<Word*>(scratch.factors + plan.factors);
   scratch.values = scratch.keys + plan.keys;
   scratch.queries = scratch.values + plan.values;
-  scratch.scores = scratch.queries + plan.queries;
-  scratch.factors = scratch.scores + plan.scores;
-  scratch.words = reinterpret_cast<std::uint32_t*>(scratch.factors + plan.factors);
+  scratch.weights = scratch.queries + plan.queries;
+  scratch.random = reinterpret_cast<std::uint32_t*>(scratch.weights + plan.weights);
+  if (kWordDepth == 1) scratch.weights = reinterpret_cast<Word*>(scratch.scores);
   return scratch;
 }
 
@@ -57,30 +65,31 @@ struct RowSum {
   float shift, sum;  // of exp(score - shift)
 };
 
-// A row of scores becomes exp(score - largest).
-RowSum exponentials(float* row, float scale, std::int64_t n) {
-  float largest = row[0];
+// weights: exp(score - largest); the sum is of all before they are rounded.
+RowSum exponentials(Real* weights, const float* scores, float scale, std::int64_t n) {
+  float largest = scores[0];
 #pragma omp simd reduction(max : largest)
-  for (std::int64_t j = 0; j < n; ++j) largest = row[j] > largest ? row[j] : largest;
+  for (std::int64_t j = 0; j < n; ++j) largest = scores[j] > largest ? scores[j] : largest;
   const float shift = scale * largest;
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t j = 0; j < n; ++j) {
-    const float value = exp_of_nonpositive(scale * row[j] - shift);
-    row[j] = value;
+    const float value = exp_of_nonpositive(scale * scores[j] - shift);
+    weights[j] = narrow(value);
     sum += value;
   }
   return {shift, sum};
 }
 
-void drop(float* row, const std::uint32_t* words, std::uint32_t threshold, std::int64_t n) {
+void drop(Real* row, const std::uint32_t* words, std::uint32_t threshold, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) row[j] = words[j] >= threshold ? row[j] : 0;
+  for (std::int64_t j = 0; j < n; ++j) row[j] = words[j] >= threshold ? row[j] : Real{};
 }
 
 struct Call {
-  float *y, *log_sum_exp;
-  const float *q, *k, *v;
+  Real* y;
+  float* log_sum_exp;
+  const Real *q, *k, *v;
   std::int32_t step;
   AttentionShape shape;
   Dropout dropout;
@@ -89,37 +98,43 @@ struct Call {
 void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
   const AttentionShape& shape = call.shape;
   const float scale = score_scale(shape);
+  const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(words_of(shape.sequence));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    float* row = scratch.scores + (i - queries.begin) * spread_stride(shape.sequence);
-    const RowSum row_sum = exponentials(row, scale, shape.sequence);
+    Real* const row = reals(scratch.weights + (i - queries.begin) * weight_stride);
+    const RowSum row_sum = exponentials(row, scratch.scores + (i - queries.begin) * score_stride, scale, shape.sequence);
     if (call.log_sum_exp != nullptr)
       call.log_sum_exp[pair * shape.sequence + i] =
           static_cast<float>(row_sum.shift + __builtin_log(static_cast<double>(row_sum.sum)));
     scratch.factors[i - queries.begin] = call.dropout.scale / row_sum.sum;
     if (call.dropout.threshold != 0) {
       const Range keys{0, shape.sequence};
-      drop(row, draw_mask(scratch.words, shape, pair, i, keys, call.step, call.dropout), call.dropout.threshold,
+      drop(row, draw_mask(scratch.random, shape, pair, i, keys, call.step, call.dropout), call.dropout.threshold,
            shape.sequence);
     }
+    finish_words(row, shape.sequence);
   }
+}
+
+// y = factor * output
+void normalize(Real* y, const float* output, float factor, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t d = 0; d < n; ++d) y[d] = narrow(output[d] * factor);
 }
 
 void attend(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
   const AttentionShape& shape = call.shape;
   const std::int64_t rows = queries.end - queries.begin, stride = row_stride(shape);
-  const std::int64_t query_stride = spread_stride(shape.width), score_stride = spread_stride(shape.sequence);
-  float* const y = call.y + row_offset(shape, pair, queries.begin);
+  const std::int64_t query_stride = spread_stride(words_of(shape.width)), score_stride = spread_stride(shape.sequence);
+  const std::int64_t weight_stride = spread_stride(words_of(shape.sequence)), output_stride = spread_stride(shape.width);
+  Real* const y = call.y + row_offset(shape, pair, queries.begin);
   copy_rows(scratch.queries, query_stride, call.q + row_offset(shape, pair, queries.begin), stride, rows, shape.width);
   multiply_small({scratch.scores, score_stride, scratch.queries, query_stride, AccessA::rows, scratch.keys, rows,
-                  shape.sequence, shape.width, false});
+                  shape.sequence, words_of(shape.width), false});
   softmax(call, scratch, pair, queries);
-  multiply_small(
-      {y, stride, scratch.scores, score_stride, AccessA::rows, scratch.values, rows, shape.width, shape.sequence, false});
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const float factor = scratch.factors[i];
-#pragma omp simd
-    for (std::int64_t d = 0; d < shape.width; ++d) y[i * stride + d] *= factor;
-  }
+  multiply_small({scratch.outputs, output_stride, scratch.weights, weight_stride, AccessA::rows, scratch.values, rows,
+                  shape.width, words_of(shape.sequence), false});
+  for (std::int64_t i = 0; i < rows; ++i)
+    normalize(y + i * stride, scratch.outputs + i * output_stride, scratch.factors[i], shape.width);
 }
 
 double flops_of(const AttentionShape& shape) {
@@ -130,12 +145,12 @@ double flops_of(const AttentionShape& shape) {
 }  // namespace
 
 std::size_t attention_workspace_bytes(const AttentionShape& shape, int threads) {
-  const auto forward = static_cast<std::size_t>(threads * make_plan(shape).floats) * sizeof(float);
+  const auto forward = static_cast<std::size_t>(threads * make_plan(shape).words) * sizeof(float);
   const std::size_t grad = attention_grad_workspace_bytes(shape, threads);
   return forward > grad ? forward : grad;
 }
 
-void attention(float* y, float* log_sum_exp, const float* q, const float* k, const float* v, const std::int32_t* step,
+void attention(Real* y, float* log_sum_exp, const Real* q, const Real* k, const Real* v, const std::int32_t* step,
                const AttentionShape& shape, const Dropout& dropout, void* workspace, int threads) {
   const Call call{y, log_sum_exp, q, k, v, *step, shape, dropout};
   const Plan plan = make_plan(shape);
@@ -143,7 +158,8 @@ void attention(float* y, float* log_sum_exp, const float* q, const float* k, con
 #pragma omp parallel num_threads(team) if (team > 1)
   {
     const int thread = omp_get_thread_num();
-    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.floats, plan);
+    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.words, plan);
+    const MicrokernelScope scope;
     const Range items = part_of(pair_count(shape) * plan.blocks, thread, omp_get_num_threads(), 1);
     std::int64_t packed = -1;
     for (std::int64_t item = items.begin; item < items.end; ++item) {

@@ -37,6 +37,12 @@ static inline const std::uint32_t* draw_mask(std::uint32_t* words, const Attenti
   return words + skipped;
 }
 
+// Rows of Reals that are operands of a product lie in words, and end with whole ones: what is behind n Reals is zero.
+static inline Real* reals(Word* words) { return reinterpret_cast<Real*>(words); }
+static inline void finish_words(Real* row, std::int64_t n) {
+  for (std::int64_t i = n; i < words_of(n) * kWordDepth; ++i) row[i] = Real{};
+}
+
 std::size_t attention_grad_workspace_bytes(const AttentionShape& shape, int threads);
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -17,11 +17,9 @@ namespace {
 constexpr std::int64_t kBlockFloats = 32768;
 
 struct Plan {
-  std::int64_t rows;                 // queries of a block at most
-  std::int64_t transposed, panels;   // floats of panels of keys
-  std::int64_t queries, scores;      // floats of rows of a block
-  std::int64_t query_panels, delta;  // floats
-  std::int64_t floats;               // of a thread's scratch
+  std::int64_t rows;  // queries of a block at most
+  // Words, as long as floats: of panels of keys, of rows of a block, of panels of queries, of sums of keys; of all.
+  std::int64_t transposed, panels, queries, scores, weights, columns, query_panels, delta, sums, words;
 };
 
 Plan make_plan(const AttentionShape& shape) {
@@ -29,28 +27,39 @@ Plan make_plan(const AttentionShape& shape) {
   plan.rows = block_rows(shape, kBlockFloats);
   plan.transposed = panels_words(shape.width, shape.sequence);
   plan.panels = panels_words(shape.sequence, shape.width);
-  plan.queries = plan.rows * spread_stride(shape.width);
+  plan.queries = plan.rows * spread_stride(words_of(shape.width));
   plan.scores = plan.rows * spread_stride(shape.sequence);
+  plan.weights = kWordDepth == 1 ? 0 : plan.rows * spread_stride(words_of(shape.sequence));
+  plan.columns = kWordDepth == 1 ? 0 : transposed_words(plan.rows, shape.sequence);
   plan.query_panels = panels_words(plan.rows, shape.width);
   plan.delta = round_up(plan.rows, 16);
-  plan.floats = 2 * plan.transposed + plan.panels + 2 * (plan.queries + plan.scores + plan.query_panels) + plan.delta +
-                mask_words(shape.sequence);
+  plan.sums = plan.rows == shape.sequence ? 0 : shape.sequence * spread_stride(shape.width);
+  plan.words = 2 * (plan.transposed + plan.queries + plan.scores + plan.weights + plan.query_panels + plan.sums) + plan.panels +
+               plan.columns + plan.delta + mask_words(shape.sequence);
   return plan;
 }
 
 struct Scratch {
-  float *k_transposed, *v_transposed;  // panels of [width,keys]
-  float* k_panels;                     // panels of [keys,width]
-  float *q_rows, *dy_rows;             // [rows,width] at spread_stride
-  float *q_panels, *dy_panels;         // panels of [rows,width]
-  float *weights, *dscores;            // [rows,keys] at spread_stride; at first products q k^T and dy v^T
-  float* delta;                        // [rows]: dy . y
-  std::uint32_t* words;
+  Word *k_transposed, *v_transposed;  // panels of [width,keys]
+  Word* k_panels;                     // panels of [keys,width]
+  Word *q_rows, *dy_rows;             // [rows,width] at spread_stride
+  Word *q_panels, *dy_panels;         // panels of [rows,width]
+  float *qk, *dyv;                    // products q k^T and dy v^T, [rows,keys] at spread_stride
+  Word *weights, *dscores;            // [rows,keys] at spread_stride; floats lie where the products were
+  Word* columns;                      // one of these as a transposed operand, where words are pairs
+  float *dk, *dv;                     // sums [keys,width] at spread_stride, where a pair is several blocks
+  float* delta;                       // [rows]: dy . y
+  std::uint32_t* random;
 };
 
 Scratch make_scratch(float* base, const Plan& plan) {
   Scratch scratch{};
-  scratch.k_transposed = base;
+  scratch.qk = base;
+  scratch.dyv = scratch.qk + plan.scores;
+  scratch.dk = scratch.dyv + plan.scores;
+  scratch.dv = scratch.dk + plan.sums;
+  scratch.delta = scratch.dv + plan.sums;
+  scratch.k_transposed = reinterpret_cast<Word*>(scratch.delta + plan.delta);
   scratch.v_transposed = scratch.k_transposed + plan.transposed;
   scratch.k_panels = scratch.v_transposed + plan.transposed;
   scratch.q_rows = scratch.k_panels + plan.panels;
@@ -58,15 +67,20 @@ Scratch make_scratch(float* base, const Plan& plan) {
   scratch.q_panels = scratch.dy_rows + plan.queries;
   scratch.dy_panels = scratch.q_panels + plan.query_panels;
   scratch.weights = scratch.dy_panels + plan.query_panels;
-  scratch.dscores = scratch.weights + plan.scores;
-  scratch.delta = scratch.dscores + plan.scores;
-  scratch.words = reinterpret_cast<std::uint32_t*>(scratch.delta + plan.delta);
+  scratch.dscores = scratch.weights + plan.weights;
+  scratch.columns = scratch.dscores + plan.weights;
+  scratch.random = reinterpret_cast<std::uint32_t*>(scratch.columns + plan.columns);
+  if (kWordDepth == 1) {
+    scratch.weights = reinterpret_cast<Word*>(scratch.qk);
+    scratch.dscores = reinterpret_cast<Word*>(scratch.dyv);
+  }
   return scratch;
 }
 
 struct Call {
-  float *dq, *dk, *dv;
-  const float *dy, *q, *k, *v, *y, *log_sum_exp;
+  Real *dq, *dk, *dv;
+  const Real *dy, *q, *k, *v, *y;
+  const float* log_sum_exp;
   std::int32_t step;
   AttentionShape shape;
   Dropout dropout;
@@ -96,34 +110,34 @@ struct Row {
   float scale, log_sum_exp, delta;
 };
 
-// weights: q k^T becomes p; dscores: dy v^T becomes scale p (dy v^T - delta).
-void weigh(float* weights, float* dscores, const Row& row, std::int64_t n) {
+// weights: p, from q k^T; dscores: scale p (dy v^T - delta).
+void weigh(Real* weights, Real* dscores, const float* qk, const float* dyv, const Row& row, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
-    const float p = exp_of_nonpositive(row.scale * weights[j] - row.log_sum_exp);
-    weights[j] = p;
-    dscores[j] = row.scale * p * (dscores[j] - row.delta);
+    const float p = exp_of_nonpositive(row.scale * qk[j] - row.log_sum_exp);
+    weights[j] = narrow(p);
+    dscores[j] = narrow(row.scale * p * (dyv[j] - row.delta));
   }
 }
 
 // The same with a mask: p m, and scale p (m dy v^T - delta).
-void weigh_masked(float* weights, float* dscores, const Row& row, const std::uint32_t* words, const Dropout& dropout,
-                  std::int64_t n) {
+void weigh_masked(Real* weights, Real* dscores, const float* qk, const float* dyv, const Row& row, const std::uint32_t* words,
+                  const Dropout& dropout, std::int64_t n) {
   const std::uint32_t threshold = dropout.threshold;
   const float kept = dropout.scale;
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
-    const float p = exp_of_nonpositive(row.scale * weights[j] - row.log_sum_exp);
+    const float p = exp_of_nonpositive(row.scale * qk[j] - row.log_sum_exp);
     const float factor = words[j] >= threshold ? kept : 0;
-    weights[j] = p * factor;
-    dscores[j] = row.scale * p * (factor * dscores[j] - row.delta);
+    weights[j] = narrow(p * factor);
+    dscores[j] = narrow(row.scale * p * (factor * dyv[j] - row.delta));
   }
 }
 
-float dot(const float* a, const float* b, std::int64_t n) {
+float dot(const Real* a, const Real* b, std::int64_t n) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  for (std::int64_t i = 0; i < n; ++i) sum += widen(a[i]) * widen(b[i]);
   return sum;
 }
 
@@ -136,46 +150,74 @@ void fill_delta(const Call& call, const Scratch& scratch, std::int64_t offset, s
 
 void weigh_block(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
   const AttentionShape& shape = call.shape;
-  const std::int64_t stride = spread_stride(shape.sequence), keys = task.keys.end - task.keys.begin;
+  const std::int64_t keys = task.keys.end - task.keys.begin;
+  const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(words_of(shape.sequence));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     const Row row{score_scale(shape), call.log_sum_exp[task.pair * shape.sequence + i], scratch.delta[i - queries.begin]};
-    float* const weights = scratch.weights + (i - queries.begin) * stride;
-    float* const dscores = scratch.dscores + (i - queries.begin) * stride;
+    Real* const weights = reals(scratch.weights + (i - queries.begin) * weight_stride);
+    Real* const dscores = reals(scratch.dscores + (i - queries.begin) * weight_stride);
+    const float *qk = scratch.qk + (i - queries.begin) * score_stride, *dyv = scratch.dyv + (i - queries.begin) * score_stride;
     if (call.dropout.threshold == 0) {
-      weigh(weights, dscores, row, keys);
+      weigh(weights, dscores, qk, dyv, row, keys);
     } else {
-      weigh_masked(weights, dscores, row, draw_mask(scratch.words, shape, task.pair, i, task.keys, call.step, call.dropout),
-                   call.dropout, keys);
+      weigh_masked(weights, dscores, qk, dyv, row,
+                   draw_mask(scratch.random, shape, task.pair, i, task.keys, call.step, call.dropout), call.dropout, keys);
     }
+    finish_words(dscores, keys);
   }
+}
+
+// dv or dk: y [keys,width] = (sum +) a^T b, rounded with the last block. a [rows,keys], at spread_stride, b panels.
+void add_block(Real* y, float* sum, const Word* a, const Word* b, const Call& call, const Scratch& scratch, const Task& task,
+               Range queries) {
+  const std::int64_t rows = queries.end - queries.begin, keys = task.keys.end - task.keys.begin, width = call.shape.width;
+  SmallProduct product{sum,
+                       spread_stride(width),
+                       a,
+                       spread_stride(words_of(call.shape.sequence)),
+                       AccessA::columns,
+                       b,
+                       keys,
+                       width,
+                       words_of(rows),
+                       queries.begin != task.queries.begin};
+  if (kWordDepth > 1) {
+    product.a = scratch.columns;
+    product.a_stride = transposed_stride(rows, keys);
+    product.access = kPackedTransposedA;
+    pack_transposed(scratch.columns, product.a_stride, reinterpret_cast<const Real*>(a),
+                    kWordDepth * spread_stride(words_of(call.shape.sequence)), rows, keys);
+  }
+  if (queries.end == task.queries.end) {
+    product.y = y;
+    product.y_stride = row_stride(call.shape);
+  }
+  multiply_small(product);
 }
 
 void differentiate(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
   const AttentionShape& shape = call.shape;
   const std::int64_t rows = queries.end - queries.begin, keys = task.keys.end - task.keys.begin;
   const std::int64_t stride = row_stride(shape), width = shape.width;
-  const std::int64_t packed_stride = spread_stride(width), score_stride = spread_stride(shape.sequence);
+  const std::int64_t packed_stride = spread_stride(words_of(width)), score_stride = spread_stride(shape.sequence);
   const std::int64_t offset = row_offset(shape, task.pair, queries.begin);
   copy_rows(scratch.q_rows, packed_stride, call.q + offset, stride, rows, width);
   copy_rows(scratch.dy_rows, packed_stride, call.dy + offset, stride, rows, width);
-  multiply_small({scratch.weights, score_stride, scratch.q_rows, packed_stride, AccessA::rows, scratch.k_transposed, rows, keys,
-                  width, false});
-  multiply_small({scratch.dscores, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows,
-                  keys, width, false});
+  multiply_small({scratch.qk, score_stride, scratch.q_rows, packed_stride, AccessA::rows, scratch.k_transposed, rows, keys,
+                  words_of(width), false});
+  multiply_small({scratch.dyv, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows, keys,
+                  words_of(width), false});
   fill_delta(call, scratch, offset, rows);
   weigh_block(call, scratch, task, queries);
   if (task.want_dq)
-    multiply_small(
-        {call.dq + offset, stride, scratch.dscores, score_stride, AccessA::rows, scratch.k_panels, rows, width, keys, false});
+    multiply_small({nullptr, 0, scratch.dscores, spread_stride(words_of(shape.sequence)), AccessA::rows, scratch.k_panels, rows,
+                    width, words_of(keys), false, call.dq + offset, stride});
   if (!task.want_dkv) return;
   const std::int64_t key_offset = row_offset(shape, task.pair, task.keys.begin);
-  const bool accumulate = queries.begin != task.queries.begin;
-  pack_panels(scratch.q_panels, scratch.q_rows, packed_stride, rows, width);
-  pack_panels(scratch.dy_panels, scratch.dy_rows, packed_stride, rows, width);
-  multiply_small({call.dv + key_offset, stride, scratch.weights, score_stride, AccessA::columns, scratch.dy_panels, keys, width,
-                  rows, accumulate});
-  multiply_small({call.dk + key_offset, stride, scratch.dscores, score_stride, AccessA::columns, scratch.q_panels, keys, width,
-                  rows, accumulate});
+  pack_panels(scratch.q_panels, reals(scratch.q_rows), kWordDepth * packed_stride, rows, width);
+  pack_panels(scratch.dy_panels, reals(scratch.dy_rows), kWordDepth * packed_stride, rows, width);
+  add_block(call.dv + key_offset, scratch.dv, scratch.weights, scratch.dy_panels, call, scratch, task, queries);
+  add_block(call.dk + key_offset, scratch.dk, scratch.dscores, scratch.q_panels, call, scratch, task, queries);
 }
 
 void perform(const Call& call, const Scratch& scratch, const Task& task, std::int64_t block_rows) {
@@ -198,12 +240,12 @@ double flops_of(const AttentionShape& shape) {
 }  // namespace
 
 std::size_t attention_grad_workspace_bytes(const AttentionShape& shape, int threads) {
-  return static_cast<std::size_t>(threads * make_plan(shape).floats) * sizeof(float);
+  return static_cast<std::size_t>(threads * make_plan(shape).words) * sizeof(float);
 }
 
-void attention_grad(float* dq, float* dk, float* dv, const float* dy, const float* q, const float* k, const float* v,
-                    const float* y, const float* log_sum_exp, const std::int32_t* step, const AttentionShape& shape,
-                    const Dropout& dropout, void* workspace, int threads) {
+void attention_grad(Real* dq, Real* dk, Real* dv, const Real* dy, const Real* q, const Real* k, const Real* v, const Real* y,
+                    const float* log_sum_exp, const std::int32_t* step, const AttentionShape& shape, const Dropout& dropout,
+                    void* workspace, int threads) {
   const Call call{dq, dk, dv, dy, q, k, v, y, log_sum_exp, *step, shape, dropout};
   const Plan plan = make_plan(shape);
   const int team = team_size(flops_of(shape), threads);
@@ -212,7 +254,8 @@ void attention_grad(float* dq, float* dk, float* dv, const float* dy, const floa
 #pragma omp parallel num_threads(team) if (team > 1)
   {
     const int thread = omp_get_thread_num();
-    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.floats, plan);
+    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.words, plan);
+    const MicrokernelScope scope;
     const Range part = part_of(tasks, thread, omp_get_num_threads(), 1);
     for (std::int64_t i = part.begin; i < part.end; ++i) perform(call, scratch, task_of(shape, shares, i), plan.rows);
   }
