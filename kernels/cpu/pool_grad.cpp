@@ -43,37 +43,43 @@ void gather_pixels(Real* dx, const Real* dy, const std::uint8_t* index, const Po
   }
 }
 
-// Pixels of a row of dx, and for each of them the last window that covers it or would: gradient and position within the window,
-// where the window's maximum lies in the row of dx in question. The windows before it are those of pixels to the left.
-struct Spread {
-  float dy[kRowTile + kMaxSpan * kFewChannels + kFewChannels];
-  std::int32_t column[kRowTile + kMaxSpan * kFewChannels + kFewChannels];  // -1: nothing here
+// A line of elements, each with a gradient and the column of its window in which the maximum was; -1: not in the row in
+// question.
+constexpr std::int64_t kLine = kRowTile + kMaxSpan * kFewChannels + 2 * kFewChannels;
+struct Line {
+  float dy[kLine];
+  std::int32_t column[kLine];
 };
 
-// Spreads row oy of windows over `pixels` pixels of dx from pixel `first` on, which may lie outside of the image.
-void spread(Spread& to, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t window_row,
-            std::int64_t first, std::int64_t pixels) {
-  const std::int64_t shift = s.window;  // a multiple of the stride would do; keeps quotients positive
-  const std::int64_t corner = window_row * s.window;
-  for (std::int64_t p = 0; p < pixels;) {
-    const std::int64_t at = first + p + s.padding + shift * s.stride;
-    const std::int64_t ox = at / s.stride - shift, copies = min_of(s.stride - at % s.stride, pixels - p);
-    float value[kFewChannels];
-    std::int32_t column[kFewChannels];
-    for (std::int64_t c = 0; c < kFewChannels; ++c) {
-      value[c] = 0;
-      column[c] = -1;
+// Windows [ox.begin, ox.end) of a row of them, some of which may not exist; `corner` is the position of the row in question.
+void read_windows(Line& to, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t corner, Range ox) {
+  const std::int64_t begin = min_of(max_of(0, -ox.begin), ox.end - ox.begin) * s.channels;
+  const std::int64_t end = max_of(begin, (min_of(ox.end, s.out_width) - ox.begin) * s.channels);
+  const std::int64_t all = (ox.end - ox.begin) * s.channels, before = ox.begin * s.channels;
+  const auto first = static_cast<std::int32_t>(corner), count = static_cast<std::int32_t>(s.window);
+  for (std::int64_t i = 0; i < begin; ++i) to.column[i] = -1;
+#pragma omp simd
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int32_t position = index[before + i] - first;
+    to.dy[i] = widen(dy[before + i]);
+    to.column[i] = position >= 0 && position < count ? position : -1;
+  }
+  for (std::int64_t i = end; i < all; ++i) to.column[i] = -1;
+}
+
+// For each of `pixels` pixels of dx from `first` on, which may lie outside of the image, the last window that covers it or
+// would. Those before it are the ones of pixels to the left.
+void spread(Line& to, const Line& windows, const PoolShape& s, std::int64_t first_window, std::int64_t first,
+            std::int64_t pixels) {
+  std::int64_t from = 0, next = (first_window + 1) * s.stride - s.padding - first;  // the pixel at which the next window begins
+  for (std::int64_t p = 0; p < pixels; ++p) {
+    if (p == next) {
+      from += s.channels;
+      next += s.stride;
     }
-    if (ox >= 0 && ox < s.out_width)
-      for (std::int64_t c = 0; c < s.channels; ++c) {
-        const std::int64_t position = index[ox * s.channels + c] - corner;
-        value[c] = widen(dy[ox * s.channels + c]);
-        column[c] = position >= 0 && position < s.window ? static_cast<std::int32_t>(position) : -1;
-      }
-    for (std::int64_t end = p + copies; p < end; ++p) {  // whole arrays: what is too much, the next pixel overwrites
-      __builtin_memcpy(to.dy + p * s.channels, value, sizeof value);
-      __builtin_memcpy(to.column + p * s.channels, column, sizeof column);
-    }
+    // Whole vectors: what is too much, the next pixel overwrites.
+    __builtin_memcpy(to.dy + p * s.channels, windows.dy + from, kFewChannels * sizeof(float));
+    __builtin_memcpy(to.column + p * s.channels, windows.column + from, kFewChannels * sizeof(float));
   }
 }
 
@@ -82,7 +88,7 @@ void gather_row(Real* dx, const Real* dy, const std::uint8_t* index, const PoolS
   const Range rows = windows_over(row, s.window, s.stride, s.padding, s.out_height);
   const std::int64_t taps = (s.window + s.stride - 1) / s.stride, halo = (taps - 1) * s.stride;
   const std::int64_t pixels_at_once = kRowTile / s.channels;
-  Spread windows;
+  Line windows, line;
   float sum[kRowTile];
   std::int32_t column[kRowTile];
   for (std::int64_t x = 0; x < s.width; x += pixels_at_once) {
@@ -93,10 +99,12 @@ void gather_row(Real* dx, const Real* dy, const std::uint8_t* index, const PoolS
     for (std::int64_t i = 0; i < elements; ++i) sum[i] = 0;
     for (std::int64_t oy = rows.begin; oy < rows.end; ++oy) {
       const std::int64_t out = (n * s.out_height + oy) * s.out_width * s.channels;
-      spread(windows, dy + out, index + out, s, row + s.padding - oy * s.stride, x - halo, pixels + halo);
+      const Range ox{(x + s.padding) / s.stride - (taps - 1), (x + pixels - 1 + s.padding) / s.stride + 1};
+      read_windows(windows, dy + out, index + out, s, (row + s.padding - oy * s.stride) * s.window, ox);
+      spread(line, windows, s, ox.begin, x - halo, pixels + halo);
       for (std::int64_t tap = taps - 1; tap >= 0; --tap) {  // windows from left to right
-        const float* value = windows.dy + (taps - 1 - tap) * s.stride * s.channels;
-        const std::int32_t* at = windows.column + (taps - 1 - tap) * s.stride * s.channels;
+        const float* value = line.dy + (taps - 1 - tap) * s.stride * s.channels;
+        const std::int32_t* at = line.column + (taps - 1 - tap) * s.stride * s.channels;
         const auto before = static_cast<std::int32_t>(tap * s.stride);
 #pragma omp simd
         for (std::int64_t i = 0; i < elements; ++i) sum[i] += at[i] == column[i] + before ? value[i] : 0;
