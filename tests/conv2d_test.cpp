@@ -1,13 +1,15 @@
 // Convolution and its gradients of every instruction set that this CPU has, against the reference.
-#include "kernels/cpu/kernels.h"
-#include "kernels/reference/kernels.h"
+#include "tests/support/kernel_sweep.h"
 #include "tests/support/products.h"
 
 namespace epochbench {
 namespace {
 
+using test::expect_close;
+using test::floats;
 using test::GuardedBuffer;
-using test::random_floats;
+using test::random_reals;
+using test::rounded;
 
 Conv2dShape make_shape(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels,
                        std::int64_t out_channels, std::int64_t kernel_height, std::int64_t kernel_width, std::int64_t stride,
@@ -25,47 +27,53 @@ Conv2dShape make_shape(std::int64_t batch, std::int64_t height, std::int64_t wid
           padding};
 }
 
-std::string describe(const cpu::Kernels<float>& kernels, const Conv2dShape& s, int threads) {
+std::string describe(const Conv2dShape& s) {
   const auto field = [](const char* name, std::int64_t value) { return std::string(" ") + name + "=" + std::to_string(value); };
-  return std::string(kernels.isa) + " conv2d" + field("n", s.batch) + field("h", s.height) + field("w", s.width) +
-         field("c", s.channels) + field("k", s.out_channels) + field("r", s.kernel_height) + field("s", s.kernel_width) +
-         field("stride", s.stride) + field("pad", s.padding) + field("threads", threads);
+  return "conv2d" + field("n", s.batch) + field("h", s.height) + field("w", s.width) + field("c", s.channels) +
+         field("k", s.out_channels) + field("r", s.kernel_height) + field("s", s.kernel_width) + field("stride", s.stride) +
+         field("pad", s.padding);
 }
 
 GuardedBuffer<float> workspace_of(std::size_t bytes) {
   return GuardedBuffer<float>(static_cast<std::int64_t>(bytes / sizeof(float)));
 }
 
+template <typename Real>
 struct Operands {
   explicit Operands(const Conv2dShape& s)
-      : x(random_floats(s.batch * s.height * s.width * s.channels, 1)),
-        weight(random_floats(s.out_channels * s.kernel_height * s.kernel_width * s.channels, 2)),
-        dy(random_floats(s.batch * s.out_height * s.out_width * s.out_channels, 3)),
-        bias(random_floats(s.out_channels, 4)) {}
-  GuardedBuffer<float> x, weight, dy, bias;
+      : x(random_reals<Real>(s.batch * s.height * s.width * s.channels, 1)),
+        weight(random_reals<Real>(s.out_channels * s.kernel_height * s.kernel_width * s.channels, 2)),
+        dy(random_reals<Real>(s.batch * s.out_height * s.out_width * s.out_channels, 3)),
+        bias(random_reals<Real>(s.out_channels, 4)) {}
+  GuardedBuffer<Real> x, weight, dy, bias;
 };
 
+template <typename Real>
 struct Results {
-  explicit Results(const Operands& o)
+  template <typename OperandsType>
+  explicit Results(const OperandsType& o)
       : y(static_cast<std::int64_t>(o.dy.size())),
         y_epilogue(static_cast<std::int64_t>(o.dy.size())),
         dx(static_cast<std::int64_t>(o.x.size())),
         dweight(static_cast<std::int64_t>(o.weight.size())) {}
-  GuardedBuffer<float> y, y_epilogue, dx, dweight;
+  GuardedBuffer<Real> y, y_epilogue, dx, dweight;
 };
 
-Results reference_results(const Conv2dShape& s, const Operands& o) {
-  Results r(o);
-  reference::conv2d(r.y.data(), o.x.data(), o.weight.data(), s, {});
-  reference::conv2d(r.y_epilogue.data(), o.x.data(), o.weight.data(), s, {o.bias.data(), true});
-  reference::conv2d_grad_input(r.dx.data(), o.dy.data(), o.weight.data(), s);
-  reference::conv2d_grad_weight(r.dweight.data(), o.dy.data(), o.x.data(), s);
+template <typename Real>
+Results<float> reference_results(const Conv2dShape& s, const Operands<Real>& o) {
+  Results<float> r(o);
+  const GuardedBuffer<float> x = floats(o.x), weight = floats(o.weight), dy = floats(o.dy), bias = floats(o.bias);
+  reference::conv2d(r.y.data(), x.data(), weight.data(), s, {});
+  reference::conv2d(r.y_epilogue.data(), x.data(), weight.data(), s, {bias.data(), true});
+  reference::conv2d_grad_input(r.dx.data(), dy.data(), weight.data(), s);
+  reference::conv2d_grad_weight(r.dweight.data(), dy.data(), x.data(), s);
   return r;
 }
 
 // Outputs and workspaces start as NaN; neither may be left in, nor anything beside them be touched.
-Results run(const cpu::Kernels<float>& kernels, const Conv2dShape& s, const Operands& o, int threads) {
-  Results r(o);
+template <typename Real>
+Results<Real> run(const cpu::Kernels<Real>& kernels, const Conv2dShape& s, const Operands<Real>& o, int threads) {
+  Results<Real> r(o);
   GuardedBuffer<float> forward = workspace_of(kernels.conv2d_workspace_bytes(s, threads));
   kernels.conv2d(r.y.data(), o.x.data(), o.weight.data(), s, {}, forward.data(), threads);
   kernels.conv2d(r.y_epilogue.data(), o.x.data(), o.weight.data(), s, {o.bias.data(), true}, forward.data(), threads);
@@ -73,26 +81,39 @@ Results run(const cpu::Kernels<float>& kernels, const Conv2dShape& s, const Oper
   kernels.conv2d_grad_input(r.dx.data(), o.dy.data(), o.weight.data(), s, grad_input.data(), threads);
   GuardedBuffer<float> grad_weight = workspace_of(kernels.conv2d_grad_weight_workspace_bytes(s, threads));
   kernels.conv2d_grad_weight(r.dweight.data(), o.dy.data(), o.x.data(), s, grad_weight.data(), threads);
-  for (const GuardedBuffer<float>* buffer : {&r.y, &r.y_epilogue, &r.dx, &r.dweight, &forward, &grad_input, &grad_weight})
-    EXPECT_TRUE(buffer->guards_intact());
+  for (const GuardedBuffer<Real>* buffer : {&r.y, &r.y_epilogue, &r.dx, &r.dweight}) EXPECT_TRUE(buffer->guards_intact());
+  for (const GuardedBuffer<float>* buffer : {&forward, &grad_input, &grad_weight}) EXPECT_TRUE(buffer->guards_intact());
   return r;
 }
 
-void check(const Conv2dShape& s, std::initializer_list<int> teams = {1}) {
-  const Operands operands(s);
-  const Results expected = reference_results(s, operands);
+template <typename Real>
+void check_of(const Conv2dShape& s, std::initializer_list<int> teams) {
+  const Operands<Real> operands(s);
+  const Results<float> expected = reference_results(s, operands);
   const std::int64_t taps = s.kernel_height * s.kernel_width;
-  for (cpu::Isa isa : cpu::kIsas<float>) {
-    if (!cpu::available(isa)) continue;
+  const auto tolerance = [](std::int64_t terms) { return rounded<Real>(test::product_tolerance(terms)); };
+  test::for_each_isa_of<Real>(describe(s), [&](const cpu::Kernels<Real>& kernels) {
     for (int threads : teams) {
-      SCOPED_TRACE(describe(cpu::kernels<float>(isa), s, threads));
-      const Results actual = run(cpu::kernels<float>(isa), s, operands, threads);
-      test::expect_close(actual.y, expected.y, test::product_tolerance(taps * s.channels));
-      test::expect_close(actual.y_epilogue, expected.y_epilogue, test::product_tolerance(taps * s.channels + 1));
-      test::expect_close(actual.dx, expected.dx, test::product_tolerance(taps * s.out_channels));
-      test::expect_close(actual.dweight, expected.dweight, test::product_tolerance(s.batch * s.out_height * s.out_width));
+      SCOPED_TRACE("threads=" + std::to_string(threads));
+      const Results<Real> actual = run(kernels, s, operands, threads);
+      expect_close(floats(actual.y), expected.y, tolerance(taps * s.channels));
+      expect_close(floats(actual.y_epilogue), expected.y_epilogue, tolerance(taps * s.channels + 1));
+      expect_close(floats(actual.dx), expected.dx, tolerance(taps * s.out_channels));
+      expect_close(floats(actual.dweight), expected.dweight, tolerance(s.batch * s.out_height * s.out_width));
     }
-  }
+  });
+}
+
+void check(const Conv2dShape& s, std::initializer_list<int> teams = {1}) {
+  check_of<float>(s, teams);
+  check_of<Bf16>(s, teams);
+}
+
+template <typename Real>
+void expect_same(const Results<Real>& actual, const Results<Real>& expected) {
+  EXPECT_TRUE(test::bit_equal(actual.y, expected.y));
+  EXPECT_TRUE(test::bit_equal(actual.dx, expected.dx));
+  EXPECT_TRUE(test::bit_equal(actual.dweight, expected.dweight));
 }
 
 TEST(Conv2d, EveryKernelStrideAndPaddingMatchesReference) {
@@ -160,38 +181,27 @@ TEST(Conv2d, LargeWeightsMatchReference) { check(make_shape(1, 3, 3, 256, 300, 3
 // Inside of a parallel region the runtime grants a team of one, whatever the kernel asks for.
 TEST(Conv2d, FewerThreadsThanAskedForGiveTheSameResult) {
   const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 2, 1);
-  const Operands operands(shape);
-  for (cpu::Isa isa : cpu::kIsas<float>) {
-    if (!cpu::available(isa)) continue;
-    SCOPED_TRACE(describe(cpu::kernels<float>(isa), shape, 6));
-    const Results expected = run(cpu::kernels<float>(isa), shape, operands, 6);
+  test::for_each_isa(describe(shape), [&](const auto& kernels) {
+    using Real = test::RealOf<decltype(kernels)>;
+    const Operands<Real> operands(shape);
+    const Results<Real> expected = run(kernels, shape, operands, 6);
 #pragma omp parallel num_threads(2)
 #pragma omp single
-    {
-      const Results actual = run(cpu::kernels<float>(isa), shape, operands, 6);
-      test::expect_close(actual.y, expected.y, test::kExact);
-      test::expect_close(actual.dx, expected.dx, test::kExact);
-      test::expect_close(actual.dweight, expected.dweight, test::kExact);
-    }
-  }
+    expect_same(run(kernels, shape, operands, 6), expected);
+  });
 }
 
 TEST(Conv2d, RepeatsBitForBit) {
   const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 1, 1);
-  const Operands operands(shape);
-  for (cpu::Isa isa : cpu::kIsas<float>) {
-    if (!cpu::available(isa)) continue;
+  test::for_each_isa(describe(shape), [&](const auto& kernels) {
+    using Real = test::RealOf<decltype(kernels)>;
+    const Operands<Real> operands(shape);
     for (int threads : {1, 2, 3}) {
-      SCOPED_TRACE(describe(cpu::kernels<float>(isa), shape, threads));
-      const Results first = run(cpu::kernels<float>(isa), shape, operands, threads);
-      for (int repetition = 0; repetition < 5; ++repetition) {
-        const Results again = run(cpu::kernels<float>(isa), shape, operands, threads);
-        test::expect_close(again.y, first.y, test::kExact);
-        test::expect_close(again.dx, first.dx, test::kExact);
-        test::expect_close(again.dweight, first.dweight, test::kExact);
-      }
+      SCOPED_TRACE("threads=" + std::to_string(threads));
+      const Results<Real> first = run(kernels, shape, operands, threads);
+      for (int repetition = 0; repetition < 5; ++repetition) expect_same(run(kernels, shape, operands, threads), first);
     }
-  }
+  });
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads);
-void gemm(float* c, const float* a, const float* b, const GemmShape& shape, const Epilogue<float>& epilogue, void* workspace,
+void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const Epilogue<Real>& epilogue, void* workspace,
           int threads);
 
 namespace {
@@ -34,21 +34,52 @@ int team_of(const Conv2dShape& s, int threads) {
                    threads);
 }
 
+// Weights of one output channel: `count` units, one behind the other, each of which fills whole words.
+struct Units {
+  std::int64_t count, reals;
+};
+
 struct ForwardPlan {
   int team;
   Windows windows;
   StripLayout layout;
-  std::int64_t weight_floats;
+  Units units;
+  std::int64_t depth, weight_words, scratch_bytes;  // depth in words
 };
 
-ForwardPlan make_forward_plan(const Conv2dShape& s, const float* x, int threads) {
+ForwardPlan make_forward_plan(const Conv2dShape& s, const Real* x, int threads) {
   ForwardPlan plan{};
   plan.team = team_of(s, threads);
   plan.windows = {x,           s.batch,         s.height,       s.width,  s.channels, s.out_height,
                   s.out_width, s.kernel_height, s.kernel_width, s.stride, -s.padding, -s.padding};
-  plan.layout = make_product_layout(plan.windows, plan.team);
-  plan.weight_floats = round_up(s.kernel_height * s.kernel_width * s.channels * packed_columns(s.out_channels), 16);
+  plan.layout = make_product_layout(plan.windows, true, plan.team);
+  plan.depth = product_depth(plan.windows, plan.layout);
+  const std::int64_t taps = s.kernel_height * s.kernel_width;
+  if (s.channels % kWordDepth == 0) {
+    plan.units = {1, taps * s.channels};
+  } else if (plan.depth == taps * words_of(s.channels)) {
+    plan.units = {taps, s.channels};
+  } else {
+    plan.units = {s.kernel_height, s.kernel_width * s.channels};
+  }
+  plan.weight_words = round_up(plan.depth * packed_columns(s.out_channels), 16);
+  plan.scratch_bytes = product_scratch_bytes(plan.windows, plan.layout);
   return plan;
+}
+
+// Packs the share of `part` of the weights: panels of output channels, deep in units.
+void pack_forward(const Conv2dShape& s, const ForwardPlan& plan, const Real* weight, Word* packed, int part) {
+  const std::int64_t stride = plan.units.count * plan.units.reals;  // between output channels
+  const std::int64_t along = divide_up(plan.units.reals, kPieceDepth), in_panel = plan.units.count * along;
+  const Range pieces = part_of(divide_up(s.out_channels, kPanelColumns) * in_panel, part, plan.team, 1);
+  for (std::int64_t i = pieces.begin; i < pieces.end; ++i) {
+    const std::int64_t channel = i / in_panel * kPanelColumns, unit = i % in_panel / along, k = i % along * kPieceDepth;
+    const std::int64_t columns = min_of(kPanelColumns, s.out_channels - channel);
+    const std::int64_t word = unit * words_of(plan.units.reals) + words_of(k);
+    pack_panel_transposed(packed + channel * plan.depth + word * panel_vectors(columns) * kLanes,
+                          weight + channel * stride + unit * plan.units.reals + k, stride,
+                          min_of(kPieceDepth, plan.units.reals - k), columns);
+  }
 }
 
 // The pixels of dx at row phase_row + stride * i, column phase_column + stride * j, as windows over dy.
@@ -68,9 +99,9 @@ struct Phase {
   Axis rows, columns;
   Windows windows;
   StripLayout layout;
-  std::int64_t depth, weight_floats;
+  std::int64_t depth, weight_words, scratch_bytes;  // depth in words
 };
-Phase make_phase(const Conv2dShape& s, const float* dy, std::int64_t index, int team) {
+Phase make_phase(const Conv2dShape& s, const Real* dy, std::int64_t index, int team) {
   Phase phase{};
   phase.rows = make_axis(s.height, s.kernel_height, s.stride, s.padding, index / s.stride);
   phase.columns = make_axis(s.width, s.kernel_width, s.stride, s.padding, index % s.stride);
@@ -88,14 +119,17 @@ Phase make_phase(const Conv2dShape& s, const float* dy, std::int64_t index, int 
                    phase.columns.first};
   if (phase.columns.taps == 0) phase.windows.kernel_height = 0;
   if (phase.windows.kernel_height == 0) phase.windows.kernel_width = 0;
-  if (phase.rows.pixels > 0 && phase.columns.pixels > 0) phase.layout = make_product_layout(phase.windows, team);
-  phase.depth = phase.windows.kernel_height * phase.windows.kernel_width * s.out_channels;
-  phase.weight_floats = round_up(phase.depth * packed_columns(s.channels), 16);
+  if (phase.rows.pixels > 0 && phase.columns.pixels > 0) {
+    phase.layout = make_product_layout(phase.windows, false, team);
+    phase.scratch_bytes = product_scratch_bytes(phase.windows, phase.layout);
+  }
+  phase.depth = phase.windows.kernel_height * phase.windows.kernel_width * words_of(s.out_channels);
+  phase.weight_words = round_up(phase.depth * packed_columns(s.channels), 16);
   return phase;
 }
 
 // Packs the share of `part` of the phase's weights: panels of input channels, deep in (taps descending, output channels).
-void pack_phase(const Conv2dShape& s, const Phase& phase, const float* weight, float* packed, int part, int parts) {
+void pack_phase(const Conv2dShape& s, const Phase& phase, const Real* weight, Word* packed, int part, int parts) {
   const std::int64_t stride = s.kernel_height * s.kernel_width * s.channels;  // between output channels
   const std::int64_t width = phase.windows.kernel_width, taps = phase.windows.kernel_height * width;
   const Range pieces = part_of(divide_up(s.channels, kPanelColumns) * taps, part, parts, 1);
@@ -104,20 +138,20 @@ void pack_phase(const Conv2dShape& s, const Phase& phase, const float* weight, f
     const std::int64_t columns = min_of(kPanelColumns, s.channels - channel);
     const std::int64_t row = phase.rows.first_tap + from_last / width * s.stride;
     const std::int64_t column = phase.columns.first_tap + from_last % width * s.stride;
-    pack_panel(packed + channel * phase.depth + tap * s.out_channels * panel_vectors(columns) * kLanes,
+    pack_panel(packed + channel * phase.depth + tap * words_of(s.out_channels) * panel_vectors(columns) * kLanes,
                weight + (row * s.kernel_width + column) * s.channels + channel, stride, s.out_channels, columns);
   }
 }
 
 struct GradInputSizes {
-  std::int64_t weight_floats, strip_floats;  // of all phases together, of the largest strip
+  std::int64_t weight_words, scratch_bytes;  // of all phases together, of the phase that needs most
 };
 GradInputSizes grad_input_sizes(const Conv2dShape& s, int team) {
   GradInputSizes sizes{};
   for (std::int64_t i = 0; i < s.stride * s.stride; ++i) {
     const Phase phase = make_phase(s, nullptr, i, team);
-    sizes.weight_floats += phase.weight_floats;
-    sizes.strip_floats = max_of(sizes.strip_floats, phase.layout.floats);
+    sizes.weight_words += phase.weight_words;
+    sizes.scratch_bytes = max_of(sizes.scratch_bytes, phase.scratch_bytes);
   }
   return sizes;
 }
@@ -127,18 +161,18 @@ GradInputSizes grad_input_sizes(const Conv2dShape& s, int team) {
 std::size_t conv2d_workspace_bytes(const Conv2dShape& shape, int threads) {
   if (is_matrix_product(shape)) return gemm_workspace_bytes(forward_product(shape), threads);
   const ForwardPlan plan = make_forward_plan(shape, nullptr, threads);
-  return static_cast<std::size_t>(plan.weight_floats + plan.team * plan.layout.floats) * sizeof(float);
+  return static_cast<std::size_t>(plan.weight_words) * sizeof(Word) + static_cast<std::size_t>(plan.team * plan.scratch_bytes);
 }
 
-void conv2d(float* y, const float* x, const float* weight, const Conv2dShape& shape, const Epilogue<float>& epilogue,
+void conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape, const Epilogue<Real>& epilogue,
             void* workspace, int threads) {
   if (is_matrix_product(shape)) {
     gemm(y, x, weight, forward_product(shape), epilogue, workspace, threads);
     return;
   }
   const ForwardPlan plan = make_forward_plan(shape, x, threads);
-  const std::int64_t depth = shape.kernel_height * shape.kernel_width * shape.channels;
-  float* const packed = static_cast<float*>(workspace);
+  Word* const packed = static_cast<Word*>(workspace);
+  char* const scratch = reinterpret_cast<char*>(packed + plan.weight_words);
   const WindowProduct product{plan.windows,
                               plan.layout,
                               packed,
@@ -152,17 +186,11 @@ void conv2d(float* y, const float* x, const float* weight, const Conv2dShape& sh
   {
     // The runtime may grant fewer threads than there are parts.
     const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
-    for (int part = thread; part < plan.team; part += granted) {
-      const Range pieces = part_of(pack_pieces(shape.out_channels, depth), part, plan.team, 1);
-      for (std::int64_t i = pieces.begin; i < pieces.end; ++i) {
-        const PackPiece piece = pack_piece(shape.out_channels, depth, i);
-        pack_panel_transposed(packed + piece.offset, weight + piece.column * depth + piece.k, depth, piece.depth,
-                              piece.columns);
-      }
-    }
+    const MicrokernelScope scope;
+    for (int part = thread; part < plan.team; part += granted) pack_forward(shape, plan, weight, packed, part);
 #pragma omp barrier
     for (int part = thread; part < plan.team; part += granted)
-      multiply_windows(product, packed + plan.weight_floats + part * plan.layout.floats, part, plan.team);
+      multiply_windows(product, scratch + part * plan.scratch_bytes, part, plan.team);
   }
 }
 
@@ -170,11 +198,10 @@ std::size_t conv2d_grad_input_workspace_bytes(const Conv2dShape& shape, int thre
   if (is_matrix_product(shape)) return gemm_workspace_bytes(grad_input_product(shape), threads);
   const int team = team_of(shape, threads);
   const GradInputSizes sizes = grad_input_sizes(shape, team);
-  return static_cast<std::size_t>(sizes.weight_floats + team * sizes.strip_floats) * sizeof(float);
+  return static_cast<std::size_t>(sizes.weight_words) * sizeof(Word) + static_cast<std::size_t>(team * sizes.scratch_bytes);
 }
 
-void conv2d_grad_input(float* dx, const float* dy, const float* weight, const Conv2dShape& shape, void* workspace,
-                       int threads) {
+void conv2d_grad_input(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& shape, void* workspace, int threads) {
   if (is_matrix_product(shape)) {
     gemm(dx, dy, weight, grad_input_product(shape), {}, workspace, threads);
     return;
@@ -182,16 +209,17 @@ void conv2d_grad_input(float* dx, const float* dy, const float* weight, const Co
   const int team = team_of(shape, threads);
   const GradInputSizes sizes = grad_input_sizes(shape, team);
   const std::int64_t phases = shape.stride * shape.stride, row_stride = shape.width * shape.channels;
-  float* const weights = static_cast<float*>(workspace);
-  float* const strips = weights + sizes.weight_floats;
+  Word* const weights = static_cast<Word*>(workspace);
+  char* const scratch = reinterpret_cast<char*>(weights + sizes.weight_words);
 #pragma omp parallel num_threads(team) if (team > 1)
   {
     const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
-    float* packed = weights;
+    const MicrokernelScope scope;
+    Word* packed = weights;
     for (std::int64_t i = 0; i < phases; ++i) {
       const Phase phase = make_phase(shape, dy, i, team);
       for (int part = thread; part < team; part += granted) pack_phase(shape, phase, weight, packed, part, team);
-      packed += phase.weight_floats;
+      packed += phase.weight_words;
     }
 #pragma omp barrier
     packed = weights;
@@ -206,10 +234,10 @@ void conv2d_grad_input(float* dx, const float* dy, const float* weight, const Co
                                   shape.stride * row_stride,
                                   shape.stride * shape.channels,
                                   {}};
-      packed += phase.weight_floats;
+      packed += phase.weight_words;
       if (phase.rows.pixels == 0 || phase.columns.pixels == 0) continue;
       for (int part = thread; part < team; part += granted)
-        multiply_windows(product, strips + part * sizes.strip_floats, part, team);
+        multiply_windows(product, scratch + part * sizes.scratch_bytes, part, team);
     }
   }
 }

@@ -4,6 +4,9 @@
 // Threads form a grid: each takes some of the strips of x and some of the output channels, and adds up in a sum of its own,
 // which stays in its cache. The sums of one output channel are then added in the order of the strips, so the result depends
 // on the number of threads alone.
+//
+// A word holds the same pixel of two images, as neighbours in one image would part again from tap to tap and stride to stride.
+// So in Bf16 images go in pairs, and of an odd batch the last one alone.
 #include <omp.h>
 
 #include "kernels/cpu/conv2d_strip.h"
@@ -24,20 +27,25 @@ struct Plan {
   int team, strip_parts, channel_parts;  // strip_parts * channel_parts == team
   Windows windows;
   StripLayout layout;
-  std::int64_t images;                    // whose strips are taken together
-  std::int64_t strip_floats, sum_floats;  // of one group, of all of dweight
+  std::int64_t pairs;                  // of images (in float: images), in all
+  std::int64_t pairs_at_once;          // whose strips are taken together
+  std::int64_t strip_words, dy_words;  // of one group; dy_words is 0 where dy is read in place
+  AccessA access;                      // to dy
+  std::int64_t dy_pixel, dy_channel;   // words between its pixels and channels
+  std::int64_t dy_stride;              // the one of them that is not 1
+  std::int64_t sum_floats;             // of all of dweight, where it is not summed in place
 };
 
-// How many images, out of `images`, whose strips are whole, make a group.
-std::int64_t images_at_once(const Conv2dShape& s, const StripLayout& layout, std::int64_t images) {
-  const std::int64_t strip_bytes = s.height * layout.row_stride * static_cast<std::int64_t>(sizeof(float));
+// How many pairs, out of `pairs`, whose strips are whole, make a group.
+std::int64_t pairs_at_once(const Conv2dShape& s, const StripLayout& layout, std::int64_t pairs) {
+  const std::int64_t strip_bytes = s.height * layout.row_stride * static_cast<std::int64_t>(sizeof(Word));
   const std::int64_t deep =
       min_of(divide_up(kStripSize.windows, s.out_height * s.out_width), kStripSize.most_bytes / strip_bytes);
   const std::int64_t wanted = min_of(max_of(kStripSize.bytes / strip_bytes, deep), kSegments / s.out_height);
-  return max_of(min_of(wanted, images), 1);
+  return max_of(min_of(wanted, pairs), 1);
 }
 
-Plan make_plan(const Conv2dShape& s, const float* x, int threads) {
+Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
   Plan plan{};
   plan.windows = {x,           s.batch,         s.height,       s.width,  s.channels, s.out_height,
                   s.out_width, s.kernel_height, s.kernel_width, s.stride, -s.padding, -s.padding};
@@ -48,24 +56,40 @@ Plan make_plan(const Conv2dShape& s, const float* x, int threads) {
   for (int parts = plan.team; parts >= 1; --parts)
     if (plan.team % parts == 0 && divide_up(weights, parts) * 4 <= kSumBytes) plan.channel_parts = parts;
   plan.strip_parts = plan.team / plan.channel_parts;
-  plan.layout = make_strip_layout(plan.windows, kStripSize, plan.strip_parts, true);
-  plan.images = plan.layout.blocks == 1 ? images_at_once(s, plan.layout, s.batch / plan.strip_parts) : 1;
-  plan.strip_floats = plan.images * plan.layout.floats;
-  plan.sum_floats = plan.strip_parts > 1 ? round_up(weights, 16) : 0;
+  plan.pairs = words_of(s.batch);
+  Windows of_pairs = plan.windows;
+  of_pairs.batch = plan.pairs;
+  plan.layout = make_strip_layout(of_pairs, StripOf::words, kStripSize, plan.strip_parts);
+  plan.pairs_at_once = plan.layout.blocks == 1 ? pairs_at_once(s, plan.layout, plan.pairs / plan.strip_parts) : 1;
+  plan.strip_words = plan.pairs_at_once * plan.layout.elements;
+  plan.access = AccessA::columns;
+  plan.dy_stride = s.out_channels;
+  if (kWordDepth > 1) {
+    const std::int64_t pixels = plan.pairs_at_once * plan.layout.block_rows * s.out_width;
+    const std::int64_t channels = divide_up(s.out_channels, plan.channel_parts);
+    plan.access = kPackedTransposedA;
+    plan.dy_stride = spread_stride(plan.access == AccessA::columns ? channels : pixels);
+    plan.dy_words = plan.dy_stride * (plan.access == AccessA::columns ? pixels : channels);
+  }
+  plan.dy_pixel = plan.access == AccessA::columns ? plan.dy_stride : 1;
+  plan.dy_channel = plan.access == AccessA::columns ? 1 : plan.dy_stride;
+  plan.sum_floats = plan.strip_parts > 1 || kWordDepth > 1 ? round_up(weights, 16) : 0;
   return plan;
 }
 
 struct Call {
-  const float* dy;
+  const Real* dy;
   const Conv2dShape& shape;
   const Plan& plan;
 };
 
-// Strips [begin, end) of consecutive images, or one block of rows of one image.
+// Strips [begin, end) of consecutive pairs, or one block of rows of one pair.
 struct Group {
   Strip strips[kSegments];
-  std::int64_t first_image, images;
+  std::int64_t first_pair, pairs;
   Range rows;
+  const Word* dy;                // of the first of the channels, pair and row
+  std::int64_t dy_pair, dy_row;  // words between pairs and rows
 };
 
 // sum [channels, taps * channels] += over the group, for one run of taps.
@@ -79,21 +103,21 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
   tile.sum_stride = row_floats;
   tile.segments = segments;
   tile.k = s.out_width;
-  tile.a_stride = s.out_channels;
-  tile.b_stride = s.stride * layout.pixel_stride;
+  tile.a_stride = call.plan.dy_stride;
+  tile.b_stride = s.stride / layout.column_step * layout.pixel_stride;
   tile.accumulate = true;
-  const std::int64_t group_rows = group.images * (group.rows.end - group.rows.begin);
+  const std::int64_t rows = group.rows.end - group.rows.begin, group_rows = group.pairs * rows;
   for (std::int64_t done = 0; done < group_rows;) {
     tile.segment_count = 0;
     for (; done < group_rows && tile.segment_count < kSegments; ++done) {
-      const std::int64_t image = done / (group.rows.end - group.rows.begin);
-      const std::int64_t row = group.rows.begin + done % (group.rows.end - group.rows.begin);
-      const Strip& strip = group.strips[image];
-      const std::int64_t image_row = row * s.stride - s.padding + tap_row;
+      const std::int64_t pair = done / rows, row = done % rows;
+      const Strip& strip = group.strips[pair];
+      const std::int64_t image_row = (group.rows.begin + row) * s.stride - s.padding + tap_row;
       if (image_row < strip.first_row || image_row >= strip.end_row) continue;
+      const std::int64_t strip_row = (image_row - strip.first_row) / layout.row_step;
       segments[tile.segment_count++] = {
-          call.dy + ((group.first_image + image) * s.out_height + row) * s.out_width * s.out_channels,
-          strip.data + (image_row - strip.first_row) * layout.row_stride + tap_column * layout.pixel_stride};
+          group.dy + pair * group.dy_pair + row * group.dy_row,
+          reinterpret_cast<const Word*>(strip.data) + strip_row * layout.row_stride + tap_column * layout.pixel_stride};
     }
     if (tile.segment_count == 0) continue;
     for (std::int64_t column = 0; column < layout.run;) {
@@ -104,32 +128,66 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
       const Tiles tiles = cut(channels.end - channels.begin, kMaxRows[vectors]);
       for (std::int64_t t = 0; t < tiles.count; ++t) {
         const Range range = tiles[t];
-        tile.a_offset = channels.begin + range.begin;
-        tile.sum = sum + tile.a_offset * row_floats + run * layout.run + column;
-        tile_kernel(AccessA::columns, range.end - range.begin, vectors)(tile);
+        tile.a_offset = range.begin * call.plan.dy_channel;
+        tile.sum = sum + (channels.begin + range.begin) * row_floats + run * layout.run + column;
+        tile_kernel(call.plan.access, range.end - range.begin, vectors)(tile);
       }
       column += tile.columns;
     }
   }
 }
 
+// Packs dy of the group, of some of the channels.
+void pack_dy(const Call& call, const Group& group, Range channels, Word* packed) {
+  const Conv2dShape& s = call.shape;
+  const Plan& plan = call.plan;
+  const std::int64_t image_stride = s.out_height * s.out_width * s.out_channels;
+  const std::int64_t pixels = (group.rows.end - group.rows.begin) * s.out_width;
+  for (std::int64_t pair = 0; pair < group.pairs; ++pair) {
+    const std::int64_t image = (group.first_pair + pair) * kWordDepth, images = min_of(kWordDepth, s.batch - image);
+    const Real* from = call.dy + image * image_stride + group.rows.begin * s.out_width * s.out_channels + channels.begin;
+    for (std::int64_t i = 0; i < pixels; ++i, packed += plan.dy_pixel, from += s.out_channels)
+      pack_transposed(packed, plan.dy_stride, from, image_stride, images, channels.end - channels.begin);
+  }
+}
+
+// Strips and dy of a group that begins with block `block` of pair `first_pair`. scratch [strip_words + dy_words].
+void prepare(const Call& call, Group& group, std::int64_t block, Range channels, Word* scratch) {
+  const Conv2dShape& s = call.shape;
+  const Plan& plan = call.plan;
+  group.rows = {block * plan.layout.block_rows, min_of((block + 1) * plan.layout.block_rows, s.out_height)};
+  for (std::int64_t i = 0; i < group.pairs; ++i) {
+    const std::int64_t image = (group.first_pair + i) * kWordDepth;
+    group.strips[i] = make_word_strip(plan.windows, plan.layout, image, min_of(kWordDepth, s.batch - image), group.rows,
+                                      scratch + i * plan.layout.elements);
+  }
+  group.dy_row = s.out_width * plan.dy_pixel;
+  if (plan.dy_words > 0) {
+    Word* const packed = scratch + plan.strip_words;
+    pack_dy(call, group, channels, packed);
+    group.dy = packed;
+    group.dy_pair = (group.rows.end - group.rows.begin) * group.dy_row;
+  } else {
+    group.dy_pair = s.out_height * group.dy_row;
+    const std::int64_t first = group.first_pair * group.dy_pair + group.rows.begin * group.dy_row + channels.begin;
+    group.dy = reinterpret_cast<const Word*>(call.dy) + first;
+  }
+}
+
 // The sum of part `strip_part` of the strips, for part `channel_part` of the output channels.
-void sum_part(const Call& call, int strip_part, int channel_part, float* sum, float* scratch) {
+void sum_part(const Call& call, int strip_part, int channel_part, float* sum, Word* scratch) {
   const Conv2dShape& s = call.shape;
   const Plan& plan = call.plan;
   const StripLayout& layout = plan.layout;
   const std::int64_t row_floats = s.kernel_height * s.kernel_width * s.channels;
   const Range channels = part_of(s.out_channels, channel_part, plan.channel_parts, 1);
   for (std::int64_t i = channels.begin * row_floats; i < channels.end * row_floats; ++i) sum[i] = 0;
-  const Range strips = part_of(s.batch * layout.blocks, strip_part, plan.strip_parts, 1);
-  for (std::int64_t index = strips.begin; index < strips.end; index += plan.images) {
+  const Range strips = part_of(plan.pairs * layout.blocks, strip_part, plan.strip_parts, 1);
+  for (std::int64_t index = strips.begin; index < strips.end; index += plan.pairs_at_once) {
     Group group;
-    group.first_image = index / layout.blocks;
-    group.images = min_of(plan.images, strips.end - index);
-    const std::int64_t block = index % layout.blocks;
-    group.rows = {block * layout.block_rows, min_of((block + 1) * layout.block_rows, s.out_height)};
-    for (std::int64_t i = 0; i < group.images; ++i)
-      group.strips[i] = make_strip(plan.windows, layout, group.first_image + i, group.rows, scratch + i * layout.floats);
+    group.first_pair = index / layout.blocks;
+    group.pairs = min_of(plan.pairs_at_once, strips.end - index);
+    prepare(call, group, index % layout.blocks, channels, scratch);
     for (std::int64_t run = 0; run < s.kernel_height * layout.runs_per_row; ++run) add_run(call, group, run, channels, sum);
   }
 }
@@ -138,33 +196,35 @@ void sum_part(const Call& call, int strip_part, int channel_part, float* sum, fl
 
 std::size_t conv2d_grad_weight_workspace_bytes(const Conv2dShape& shape, int threads) {
   const Plan plan = make_plan(shape, nullptr, threads);
-  return static_cast<std::size_t>(plan.strip_parts * plan.sum_floats + plan.team * plan.strip_floats) * sizeof(float);
+  return static_cast<std::size_t>(plan.strip_parts * plan.sum_floats) * sizeof(float) +
+         static_cast<std::size_t>(plan.team * (plan.strip_words + plan.dy_words)) * sizeof(Word);
 }
 
-void conv2d_grad_weight(float* dweight, const float* dy, const float* x, const Conv2dShape& shape, void* workspace,
-                        int threads) {
+void conv2d_grad_weight(Real* dweight, const Real* dy, const Real* x, const Conv2dShape& shape, void* workspace, int threads) {
   const Plan plan = make_plan(shape, x, threads);
   const Call call{dy, shape, plan};
   float* const sums = static_cast<float*>(workspace);
-  float* const strips = sums + plan.strip_parts * plan.sum_floats;
+  Word* const scratch = reinterpret_cast<Word*>(sums + plan.strip_parts * plan.sum_floats);
   const std::int64_t weights = shape.out_channels * shape.kernel_height * shape.kernel_width * shape.channels;
 #pragma omp parallel num_threads(plan.team) if (plan.team > 1)
   {
     // The runtime may grant fewer threads than there are parts.
     const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
+    const MicrokernelScope scope;
     for (int part = thread; part < plan.team; part += granted) {
       const int strip_part = part / plan.channel_parts;
-      float* sum = plan.strip_parts > 1 ? sums + strip_part * plan.sum_floats : dweight;
-      sum_part(call, strip_part, part % plan.channel_parts, sum, strips + part * plan.strip_floats);
+      float* sum = sums + strip_part * plan.sum_floats;
+      if (plan.sum_floats == 0) sum = reinterpret_cast<float*>(dweight);
+      sum_part(call, strip_part, part % plan.channel_parts, sum, scratch + part * (plan.strip_words + plan.dy_words));
     }
-    if (plan.strip_parts > 1) {
+    if (plan.sum_floats > 0) {
 #pragma omp barrier
       for (int part = thread; part < plan.team; part += granted) {
         const Range range = part_of(weights, part, plan.team, 16);
         for (std::int64_t i = range.begin; i < range.end; ++i) {
           float total = sums[i];
           for (int p = 1; p < plan.strip_parts; ++p) total += sums[p * plan.sum_floats + i];
-          dweight[i] = total;
+          dweight[i] = narrow(total);
         }
       }
     }

@@ -1,4 +1,4 @@
-// The loops around the microkernel: strips, passes over the depth, panels of weights, rows, tiles.
+// The loops around the microkernel: strips, panels of weights, passes over the depth, rows, tiles.
 #include "kernels/cpu/conv2d_windows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -6,29 +6,55 @@ namespace {
 
 // A strip stays in the second-level cache while all panels of weights pass by.
 constexpr std::int64_t kStripBytes = 192 * 1024;
-// Depth up to which all taps are summed in registers; a deeper product goes over the output in several passes, so that the
-// panel of weights in use stays in the second-level cache.
+// Words up to which all taps are summed in registers; a deeper product goes over the output in several passes, so that the
+// part of a panel of weights in use stays in the second-level cache.
 constexpr std::int64_t kDepth = 1024;
 constexpr std::int64_t kSegments = 64;
 
-// Runs [begin, end) of the windows, and of each the floats [from, from + k).
+// How the depth is cut: into so many runs at a time, or each run into pieces.
+struct Cut {
+  std::int64_t runs, run_words, piece, runs_at_once;
+};
+Cut cut_depth(const Windows& windows, const StripLayout& layout) {
+  Cut cut{};
+  cut.runs = windows.kernel_height * layout.runs_per_row;  // 0: no pixel of these meets a tap
+  cut.run_words = words_of(layout.run);
+  const std::int64_t pieces = max_of(divide_up(cut.run_words, kDepth), 1);
+  cut.piece = divide_up(cut.run_words, pieces);
+  cut.runs_at_once = pieces > 1 ? 1 : min_of(max_of(kDepth / max_of(cut.run_words, 1), 1), kSegments);
+  return cut;
+}
+bool one_pass(const Cut& cut) { return cut.runs <= cut.runs_at_once && cut.piece == cut.run_words; }
+
+// Runs [begin, end) of the windows, and of each the words [from, from + k).
 struct Chunk {
   Range runs;
   std::int64_t from, k;
   bool first, last;
 };
 
+// What a strip is multiplied with at a time, and where that goes.
+struct Panel {
+  const Word* weights;
+  std::int64_t channel, columns;
+  int vectors;
+  float* sums;  // [rows * windows.columns, kPanelColumns], where y cannot hold them
+};
+
 // The segments of one row of windows in the chunk. Returns how many: taps outside of the image have none.
-std::int64_t collect(const WindowProduct& product, const Strip& strip, const Chunk& chunk, std::int64_t row, const float* panel,
-                     std::int64_t width, Segment* segments) {
+std::int64_t collect(const WindowProduct& product, const Strip& strip, const Chunk& chunk, std::int64_t row, const Panel& panel,
+                     Segment* segments) {
   const StripLayout& layout = product.layout;
+  const std::int64_t run_words = words_of(layout.run);
   std::int64_t tap_row = chunk.runs.begin / layout.runs_per_row, tap_column = chunk.runs.begin % layout.runs_per_row;
   std::int64_t count = 0;
   for (std::int64_t run = chunk.runs.begin; run < chunk.runs.end; ++run) {
     const std::int64_t image_row = row * product.windows.stride + product.windows.first_row + tap_row;
     if (image_row >= strip.first_row && image_row < strip.end_row) {
-      const float* a = strip.data + (image_row - strip.first_row) * layout.row_stride + tap_column * layout.pixel_stride;
-      segments[count++] = {a + chunk.from, panel + (run * layout.run + chunk.from) * width};
+      const std::int64_t strip_row = (image_row - strip.first_row) / layout.row_step;
+      const Real* a = strip.data + strip_row * layout.row_stride + tap_column * layout.pixel_stride;
+      segments[count++] = {reinterpret_cast<const Word*>(a) + chunk.from,
+                           panel.weights + (run * run_words + chunk.from) * panel.vectors * kLanes};
     }
     if (++tap_column == layout.runs_per_row) {
       tap_column = 0;
@@ -38,61 +64,91 @@ std::int64_t collect(const WindowProduct& product, const Strip& strip, const Chu
   return count;
 }
 
-void multiply_chunk(const WindowProduct& product, const Strip& strip, const Chunk& chunk, std::int64_t image, Range rows) {
+void multiply_chunk(const WindowProduct& product, const Strip& strip, const Chunk& chunk, const Panel& panel,
+                    std::int64_t image, Range rows) {
   const Windows& windows = product.windows;
-  const std::int64_t depth = windows.kernel_height * windows.kernel_width * windows.channels;
   Segment segments[kSegments];
   Tile tile{};
-  tile.sum_stride = tile.y_stride = product.column_stride;
   tile.segments = segments;
+  tile.columns = panel.columns;
   tile.k = chunk.k;
-  tile.a_stride = windows.stride * product.layout.pixel_stride;
+  tile.a_stride = windows.stride / product.layout.column_step * product.layout.pixel_stride / kWordDepth;
+  tile.b_stride = panel.vectors * kLanes;
   tile.accumulate = !chunk.first;
-  tile.relu = chunk.last && product.epilogue.relu;
-  for (std::int64_t channel = 0; channel < product.out_channels; channel += kPanelColumns) {
-    tile.columns = min_of(kPanelColumns, product.out_channels - channel);
-    const int vectors = panel_vectors(tile.columns);
-    tile.b_stride = vectors * kLanes;
-    tile.bias = chunk.last && product.epilogue.bias != nullptr ? product.epilogue.bias + channel : nullptr;
-    const Tiles tiles = cut(windows.columns, kMaxRows[vectors]);
-    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      tile.segment_count = collect(product, strip, chunk, row, product.weights + channel * depth, tile.b_stride, segments);
-      float* y = product.y + image * product.image_stride + row * product.row_stride + channel;
-      for (std::int64_t t = 0; t < tiles.count; ++t) {
-        const Range columns = tiles[t];
-        tile.sum = y + columns.begin * product.column_stride;
-        tile.y = chunk.last ? tile.sum : nullptr;
-        tile.a_offset = columns.begin * tile.a_stride;
-        tile_kernel(AccessA::rows, columns.end - columns.begin, vectors)(tile);
+  tile.y_stride = product.column_stride;
+  tile.bias = product.epilogue.bias != nullptr ? product.epilogue.bias + panel.channel : nullptr;
+  tile.relu = product.epilogue.relu;
+  const Tiles tiles = cut(windows.columns, kMaxRows[panel.vectors]);
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    tile.segment_count = collect(product, strip, chunk, row, panel, segments);
+    Real* y = product.y + image * product.image_stride + row * product.row_stride + panel.channel;
+    for (std::int64_t t = 0; t < tiles.count; ++t) {
+      const Range columns = tiles[t];
+      Real* const target = y + columns.begin * product.column_stride;
+      if (kWordDepth == 1) {
+        tile.sum = reinterpret_cast<float*>(target);
+        tile.sum_stride = product.column_stride;
+      } else {
+        tile.sum = panel.sums + ((row - rows.begin) * windows.columns + columns.begin) * kPanelColumns;
+        tile.sum_stride = kPanelColumns;
       }
+      tile.y = chunk.last ? target : nullptr;
+      tile.a_offset = columns.begin * tile.a_stride;
+      tile_kernel(AccessA::rows, columns.end - columns.begin, panel.vectors)(tile);
     }
   }
 }
 
-}  // namespace
-
-StripLayout make_product_layout(const Windows& windows, int parts) {
-  return make_strip_layout(windows, {kStripBytes, 0, 0}, parts, false);
+// All of the depth.
+void multiply_panel(const WindowProduct& product, const Strip& strip, const Panel& panel, std::int64_t image, Range rows) {
+  const Cut cut = cut_depth(product.windows, product.layout);
+  if (cut.runs == 0) multiply_chunk(product, strip, {{0, 0}, 0, 0, true, true}, panel, image, rows);
+  for (std::int64_t run = 0; run < cut.runs; run += cut.runs_at_once) {
+    const std::int64_t end = min_of(run + cut.runs_at_once, cut.runs);
+    for (std::int64_t from = 0; from < cut.run_words; from += cut.piece) {
+      const bool first = run == 0 && from == 0, last = end == cut.runs && from + cut.piece >= cut.run_words;
+      const Chunk chunk{{run, end}, from, min_of(cut.piece, cut.run_words - from), first, last};
+      multiply_chunk(product, strip, chunk, panel, image, rows);
+    }
+  }
 }
 
-void multiply_windows(const WindowProduct& product, float* scratch, int part, int parts) {
+std::int64_t strip_bytes(const StripLayout& layout) {
+  return round_up(layout.elements * static_cast<std::int64_t>(sizeof(Real)), 64);
+}
+
+}  // namespace
+
+StripLayout make_product_layout(const Windows& windows, bool packed, int parts) {
+  return make_strip_layout(windows, packed ? StripOf::packed_reals : StripOf::reals, {kStripBytes, 0, 0}, parts);
+}
+
+std::int64_t product_depth(const Windows& windows, const StripLayout& layout) {
+  return windows.kernel_height * layout.runs_per_row * words_of(layout.run);
+}
+
+std::int64_t product_scratch_bytes(const Windows& windows, const StripLayout& layout) {
+  std::int64_t sums = 0;
+  if (kWordDepth > 1 && !one_pass(cut_depth(windows, layout))) sums = layout.block_rows * windows.columns * kPanelColumns;
+  return strip_bytes(layout) + round_up(sums * static_cast<std::int64_t>(sizeof(float)), 64);
+}
+
+void multiply_windows(const WindowProduct& product, void* scratch, int part, int parts) {
   const Windows& windows = product.windows;
   const StripLayout& layout = product.layout;
-  const std::int64_t runs = windows.kernel_height * layout.runs_per_row;  // 0: no pixel of these meets a tap
-  const std::int64_t pieces = max_of(divide_up(layout.run, kDepth), 1), piece = divide_up(layout.run, pieces);
-  const std::int64_t runs_at_once = pieces > 1 ? 1 : min_of(max_of(kDepth / max_of(layout.run, 1), 1), kSegments);
+  const std::int64_t depth = product_depth(windows, layout);
+  Panel panel{};
+  panel.sums = reinterpret_cast<float*>(static_cast<char*>(scratch) + strip_bytes(layout));
   const Range strips = part_of(windows.batch * layout.blocks, part, parts, 1);
   for (std::int64_t index = strips.begin; index < strips.end; ++index) {
     const std::int64_t image = index / layout.blocks, block = index % layout.blocks;
     const Range rows{block * layout.block_rows, min_of((block + 1) * layout.block_rows, windows.rows)};
-    const Strip strip = make_strip(windows, layout, image, rows, scratch);
-    if (runs == 0) multiply_chunk(product, strip, {{0, 0}, 0, 0, true, true}, image, rows);
-    for (std::int64_t run = 0; run < runs; run += runs_at_once) {
-      const std::int64_t end = min_of(run + runs_at_once, runs);
-      for (std::int64_t from = 0; from < layout.run; from += piece) {
-        const bool first = run == 0 && from == 0, last = end == runs && from + piece >= layout.run;
-        multiply_chunk(product, strip, {{run, end}, from, min_of(piece, layout.run - from), first, last}, image, rows);
-      }
+    const Strip strip = make_strip(windows, layout, image, rows, static_cast<Real*>(scratch));
+    for (panel.channel = 0; panel.channel < product.out_channels; panel.channel += kPanelColumns) {
+      panel.columns = min_of(kPanelColumns, product.out_channels - panel.channel);
+      panel.vectors = panel_vectors(panel.columns);
+      panel.weights = product.weights + panel.channel * depth;
+      multiply_panel(product, strip, panel, image, rows);
     }
   }
 }
