@@ -49,12 +49,8 @@ Rounds fractions(const Played& played, std::size_t contestant, bool of_one) {
 
 }  // namespace
 
-Rounds scaling(const Rounds& fast_seconds, const Rounds& slow_seconds, const Rounds& peaks, const Rounds& peaks_of_one) {
-  return quotients(quotients(slow_seconds, fast_seconds), quotients(peaks, peaks_of_one));
-}
-
 void MatchTable::begin(const std::string& path, const std::string& precision, int threads, int rounds) {
-  std::printf("# %s, %s, %d threads, %d rounds; memory %.1f GB/s. of peak: of the %s bursts in the same rounds.\n",
+  std::printf("# %s, %s, threads: %d, rounds: %d; memory %.1f GB/s. of peak: of the %s bursts in the same rounds.\n",
               path.c_str(), precision.c_str(), threads, rounds, 1e-9 * bytes_per_second, precision.c_str());
   std::printf(
       "# roofline: of min(peak, FLOPs a byte x memory), each operand moved once. ratio: how much faster ours is [95 %%].\n");
@@ -83,7 +79,7 @@ void MatchTable::add(Played played) {
   works_.push_back(std::move(played));
 }
 
-void MatchTable::print_whole(const std::string& name, const std::vector<const Played*>& works, bool with_total) const {
+void MatchTable::print_whole(const std::string& name, const std::vector<const Played*>& works) const {
   std::printf("%s, geometric mean\n", name.c_str());
   for (std::size_t i = 0; i < contestants.size(); ++i) {
     const bool of_one = one_thread_last && i + 1 == contestants.size();
@@ -109,7 +105,7 @@ void MatchTable::print_whole(const std::string& name, const std::vector<const Pl
     else if (i > 0)
       figures += " " + text_of(estimate(geometric_means(ratios)), "%9.3f [%.3f, %.3f]");
     print_line(contestants[i], figures);
-    if (!with_total || of_one) continue;
+    if (of_one) continue;
     figures = text_of(estimate(totals(seconds, counts)), "     total %.4f s [%.4f, %.4f] ");
     if (i > 0) figures += " " + ratio(totals(ours, counts), totals(seconds, counts));
     print_line("", figures);
@@ -127,12 +123,12 @@ void MatchTable::end() const {
     passes[static_cast<std::size_t>(played.work.pass)].push_back(&played);
   }
   std::printf("#\n");
-  if (!products.empty()) print_whole(std::to_string(products.size()) + " products", products, false);
+  if (!products.empty()) print_whole(std::to_string(products.size()) + " products", products);
   if (convolutions.empty()) return;
   const char* const names[] = {"forward", "grad_input", "grad_weight"};
   for (std::size_t pass = 0; pass < 3; ++pass)
-    if (!passes[pass].empty()) print_whole(names[pass], passes[pass], true);
-  print_whole("convolutions", convolutions, true);
+    if (!passes[pass].empty()) print_whole(names[pass], passes[pass]);
+  print_whole("convolutions", convolutions);
 }
 
 }  // namespace epochbench::bench

@@ -17,9 +17,6 @@ struct Played {  // one work's turns
   std::vector<Rounds> peaks;    // [burst][round] FLOP/s; the second: of one thread
 };
 
-// What a thread gains, as a fraction of what the peak gains: (slow / fast) / (peak / peak_of_one).
-Rounds scaling(const Rounds& fast_seconds, const Rounds& slow_seconds, const Rounds& peaks, const Rounds& peaks_of_one);
-
 class MatchTable {
  public:
   std::vector<std::string> contestants;  // ours first
@@ -31,7 +28,7 @@ class MatchTable {
   void end() const;
 
  private:
-  void print_whole(const std::string& name, const std::vector<const Played*>& works, bool with_total) const;
+  void print_whole(const std::string& name, const std::vector<const Played*>& works) const;
 
   std::vector<Played> works_;
 };

@@ -52,6 +52,10 @@ Rounds totals(const std::vector<Rounds>& problems, const std::vector<double>& co
   return result;
 }
 
+Rounds scaling(const Rounds& seconds, const Rounds& seconds_of_one, const Rounds& peaks, const Rounds& peaks_of_one) {
+  return quotients(quotients(seconds_of_one, seconds), quotients(peaks, peaks_of_one));
+}
+
 double roofline(double flops, double bytes, double peak_flops_per_second, double bytes_per_second) {
   return std::min(peak_flops_per_second, flops / (bytes / bytes_per_second));
 }

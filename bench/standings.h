@@ -26,6 +26,9 @@ Rounds rates(double work, const Rounds& seconds);
 Rounds geometric_means(const std::vector<Rounds>& problems);
 Rounds totals(const std::vector<Rounds>& problems, const std::vector<double>& counts);
 
+// What threads gain, as a fraction of what the machine's peak gains by them: (one / all) of seconds over (all / one) of peaks.
+Rounds scaling(const Rounds& seconds, const Rounds& seconds_of_one, const Rounds& peaks, const Rounds& peaks_of_one);
+
 // FLOP/s that a machine allows for work that moves `bytes` once: its peak, or what its bandwidth feeds (Williams, Waterman and
 // Patterson, "Roofline", 2009).
 double roofline(double flops, double bytes, double peak_flops_per_second, double bytes_per_second);

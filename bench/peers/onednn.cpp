@@ -1,8 +1,10 @@
 // oneDNN, the library of the package onednn, on its CPU engine: products in plain layouts; convolutions with activations in
-// plain NHWC and weights in a layout of its own choice, whose reordering is outside the time, as a framework could do once a
-// step (variant "plain": weights in plain layout too). Strict fp32; scratch memory and primitives are made beforehand.
+// plain NHWC and weights in a layout of its own choice, which they have before and after the time (variant "plain": they come
+// and go in plain layout, and their reordering is part of the time, as in frameworks that keep weights so; its convolutions in
+// plain weights themselves are a naive loop). Strict fp32; scratch memory and primitives are made beforehand.
 //
 // This build of oneDNN runs on SYCL's CPU device, so on OpenCL's, whose threads are TBB's: each run passes through their queue.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <new>
@@ -13,6 +15,7 @@
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include "bench/peer.h"
 
@@ -27,7 +30,44 @@ memory::data_type type_of(Element element) {
 
 class Call final : public PeerCall {
  public:
-  Call(const dnnl::engine& engine, const dnnl::stream& stream) : engine_(engine), stream_(stream) {}
+  Call(const dnnl::engine& engine, const dnnl::stream& stream, bool reorders_in_run)
+      : engine_(engine), stream_(stream), reorders_in_run_(reorders_in_run) {}
+
+  // An operand that is read: the caller's memory, or a copy in the layout that the primitive wants.
+  void input(int argument, const memory::desc& wanted, const memory::desc& plain, void* data) {
+    arguments_.insert_or_assign(argument, wanted == plain ? memory(plain, engine_, data) : own(wanted));
+    if (wanted != plain) before_.emplace_back(memory(plain, engine_, data), arguments_.at(argument));
+  }
+  // The operand that is written: the same, and brought back.
+  void output(int argument, const memory::desc& wanted, const memory::desc& plain, void* data) {
+    arguments_.insert_or_assign(argument, wanted == plain ? memory(plain, engine_, data) : own(wanted));
+    if (wanted != plain) after_.emplace_back(arguments_.at(argument), memory(plain, engine_, data));
+  }
+  // After the operands.
+  template <typename Primitive>
+  void prepare(const typename Primitive::primitive_desc& desc) {
+    arguments_.insert_or_assign(DNNL_ARG_SCRATCHPAD, own(desc.scratchpad_desc()));
+    primitive_ = Primitive(desc);
+    reorder(before_);
+  }
+
+  void run() override {
+    if (reorders_in_run_) reorder(before_);
+    primitive_.execute(stream_, arguments_);
+    stream_.wait();
+    if (reorders_in_run_) reorder(after_);
+  }
+  void finish() override { reorder(after_); }
+
+ private:
+  struct Reorder {
+    Reorder(const memory& from, const memory& to) : from(from), to(to), primitive(from, to) {}
+    memory from, to;
+    dnnl::reorder primitive;
+  };
+  struct Free {
+    void operator()(char* p) const { ::operator delete (p, std::align_val_t{64}); }
+  };
 
   // Memory of the library's own, in ordinary pages: buffers of SYCL would be mapped anew at every use.
   memory own(const memory::desc& desc) {
@@ -36,51 +76,19 @@ class Call final : public PeerCall {
     std::fill_n(storage_.back().get(), bytes, '\0');
     return {desc, engine_, storage_.back().get()};
   }
-  memory callers(const memory::desc& desc, void* data) const { return {desc, engine_, data}; }
-
-  // An operand that is read: the caller's memory, or a copy in the layout that the primitive wants.
-  void input(int argument, const memory::desc& wanted, const memory::desc& plain, void* data) {
-    arguments_.insert_or_assign(argument, callers(plain, data));
-    if (wanted == plain) return;
-    memory laid_out = own(wanted);
-    reorder(arguments_.at(argument), laid_out);
-    arguments_.insert_or_assign(argument, laid_out);
-  }
-  // The operand that is written: the same, brought back by finish().
-  void output(int argument, const memory::desc& wanted, const memory::desc& plain, void* data) {
-    result_ = callers(plain, data);
-    written_ = wanted == plain ? result_ : own(wanted);
-    arguments_.insert_or_assign(argument, written_);
-  }
-  template <typename Primitive>
-  void prepare(const typename Primitive::primitive_desc& desc) {
-    arguments_.insert_or_assign(DNNL_ARG_SCRATCHPAD, own(desc.scratchpad_desc()));
-    primitive_ = Primitive(desc);
-  }
-
-  void run() override {
-    primitive_.execute(stream_, arguments_);
-    stream_.wait();
-  }
-  void finish() override {
-    if (written_.get() != result_.get()) reorder(written_, result_);
-  }
-
- private:
-  struct Free {
-    void operator()(char* p) const { ::operator delete (p, std::align_val_t{64}); }
-  };
-
-  void reorder(memory from, memory to) {
-    dnnl::reorder(from, to).execute(stream_, from, to);
-    stream_.wait();
+  void reorder(std::vector<Reorder>& reorders) {
+    for (Reorder& r : reorders) {
+      r.primitive.execute(stream_, r.from, r.to);
+      stream_.wait();
+    }
   }
 
   dnnl::engine engine_;
   dnnl::stream stream_;
+  bool reorders_in_run_;
   std::vector<std::unique_ptr<char, Free>> storage_;
   std::unordered_map<int, memory> arguments_;
-  memory result_, written_;
+  std::vector<Reorder> before_, after_;
   dnnl::primitive primitive_;
 };
 
@@ -96,6 +104,7 @@ class OneDnn final : public Peer {
   OneDnn(bool plain_weights, int threads)
       : plain_weights_(plain_weights),
         threads_(oneapi::tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)),
+        arena_(threads),
         engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_) {}
 
@@ -111,27 +120,34 @@ class OneDnn final : public Peer {
     const memory::desc a_desc({shape.m, shape.k}, type_of(element), shape.transpose_a ? tag::ba : tag::ab);
     const memory::desc b_desc({shape.k, shape.n}, type_of(element), shape.transpose_b ? tag::ba : tag::ab);
     const memory::desc c_desc({shape.m, shape.n}, type_of(element), tag::ab);
-    auto call = std::make_unique<Call>(engine_, stream_);
+    auto call = std::make_unique<Call>(engine_, stream_, plain_weights_);
     call->input(DNNL_ARG_SRC, a_desc, a_desc, const_cast<void*>(a));
     call->input(DNNL_ARG_WEIGHTS, b_desc, b_desc, const_cast<void*>(b));
     call->output(DNNL_ARG_DST, c_desc, c_desc, c);
-    call->prepare<dnnl::matmul>(dnnl::matmul::primitive_desc(engine_, a_desc, b_desc, c_desc, attributes()));
+    arena_.execute(
+        [&] { call->prepare<dnnl::matmul>(dnnl::matmul::primitive_desc(engine_, a_desc, b_desc, c_desc, attributes())); });
     return call;
   }
 
-  std::unique_ptr<PeerCall> conv2d(void* y, void* x, void* weight, const Conv2dShape& s, Pass pass, Element element) override {
+  std::unique_ptr<PeerCall> conv2d(void* y, void* x, void* weight, const Conv2dShape& shape, Pass pass,
+                                   Element element) override {
+    return arena_.execute([&] { return prepare_conv2d(y, x, weight, shape, pass, element); });
+  }
+
+ private:
+  std::unique_ptr<Call> prepare_conv2d(void* y, void* x, void* weight, const Conv2dShape& s, Pass pass, Element element) {
     using tag = memory::format_tag;
     const memory::dims x_dims{s.batch, s.channels, s.height, s.width};
     const memory::dims y_dims{s.batch, s.out_channels, s.out_height, s.out_width};
     const memory::dims weight_dims{s.out_channels, s.channels, s.kernel_height, s.kernel_width};
     const memory::desc x_desc(x_dims, type_of(element), tag::nhwc), y_desc(y_dims, type_of(element), tag::nhwc);
     const memory::desc weight_desc(weight_dims, type_of(element), tag::ohwi);
-    const memory::desc wanted = plain_weights_ ? weight_desc : memory::desc(weight_dims, type_of(element), tag::any);
+    const memory::desc wanted(weight_dims, type_of(element), tag::any);
     const memory::dims stride{s.stride, s.stride}, padding{s.padding, s.padding};
     const auto algorithm = dnnl::algorithm::convolution_auto;
     const dnnl::convolution_forward::primitive_desc forward(engine_, dnnl::prop_kind::forward_training, algorithm, x_desc,
                                                             wanted, y_desc, stride, padding, padding, attributes());
-    auto call = std::make_unique<Call>(engine_, stream_);
+    auto call = std::make_unique<Call>(engine_, stream_, plain_weights_);
     switch (pass) {
       case Pass::forward:
         call->input(DNNL_ARG_SRC, x_desc, x_desc, x);
@@ -161,9 +177,9 @@ class OneDnn final : public Peer {
     return call;
   }
 
- private:
   bool plain_weights_;
   oneapi::tbb::global_control threads_;
+  oneapi::tbb::task_arena arena_;  // in it the library sees that number, and divides a primitive's work by it
   dnnl::engine engine_;
   dnnl::stream stream_;
 };
