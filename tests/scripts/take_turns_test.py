@@ -261,6 +261,7 @@ class TakeTurns(unittest.TestCase):
                                    stdout=subprocess.PIPE, env=self.environment(fault={"eager": "slow"}))
         self.addCleanup(process.kill)
         while len([1 for _, what in self.asked_for("eager") if what.get("command") == "step"] if self.asked.exists() else []) < 4:
+            self.assertIsNone(process.poll(), "ended before it was told to")
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=30)
