@@ -255,6 +255,16 @@ TEST(RunCase, PlacementOfTheUserIsKept) {
   EXPECT_THAT(run.message.value_or(""), HasSubstr("threads=1 bind=spread"));
 }
 
+TEST(RunCase, PlacementThatIsAskedForGoesBeforeTheEnvironment) {
+  setenv("OMP_PROC_BIND", "spread", 1);
+  CaseSpec spec = spec_of("inspect");
+  spec.pin = "none";
+  EXPECT_THAT(run_fake(spec).message.value_or(""), HasSubstr("bind=false"));
+  spec.pin = "cores";
+  EXPECT_THAT(run_fake(spec).message.value_or(""), HasSubstr("bind=close"));
+  unsetenv("OMP_PROC_BIND");
+}
+
 struct Fault {
   const char* model;
   RunStatus status;

@@ -150,18 +150,54 @@ TEST_F(MachineTest, CachesOfTheKernel) {
   EXPECT_THAT(caches_of_kernel(root).l3_bytes, Optional(105 << 20));
 }
 
+std::string value_of(const EnvironmentSettings& settings, const std::string& key) {
+  for (const EnvironmentSetting& setting : settings)
+    if (setting.key == key) return setting.value + (setting.overrides ? "!" : "");
+  return "";
+}
+
 TEST(Placement, ThreadsAreBoundToACoreEach) {
   const EnvironmentSettings settings = openmp_settings(2, {{0, 0, 0}, {1, 0, 0}, {2, 0, 1}, {3, 0, 1}}, std::nullopt);
-  EXPECT_THAT(settings, testing::Contains(Pair("OMP_NUM_THREADS", "2")));
-  EXPECT_THAT(settings, testing::Contains(Pair("OMP_PROC_BIND", "close")));
-  EXPECT_THAT(settings, testing::Contains(Pair("OMP_PLACES", "{0},{2}")));
+  EXPECT_EQ(value_of(settings, "OMP_NUM_THREADS"), "2!") << "whatever the environment has";
+  EXPECT_EQ(value_of(settings, "OMP_PROC_BIND"), "close");
+  EXPECT_EQ(value_of(settings, "OMP_PLACES"), "{0},{2}");
 }
 
 TEST(Placement, ThreadsAreFreeUnderAQuotaOrWhenTooMany) {
   const std::vector<LogicalCpu> cpus = {{0, 0, 0}, {1, 0, 1}};
-  EXPECT_THAT(openmp_settings(1, cpus, 1.5), testing::Contains(Pair("OMP_PROC_BIND", "false")));
-  EXPECT_THAT(openmp_settings(3, cpus, std::nullopt), testing::Contains(Pair("OMP_PROC_BIND", "false")));
-  EXPECT_THAT(openmp_settings(2, cpus, 2.0), testing::Contains(Pair("OMP_PROC_BIND", "close")));
+  EXPECT_EQ(value_of(openmp_settings(1, cpus, 1.5), "OMP_PROC_BIND"), "false");
+  EXPECT_EQ(value_of(openmp_settings(3, cpus, std::nullopt), "OMP_PROC_BIND"), "false");
+  EXPECT_EQ(value_of(openmp_settings(2, cpus, 2.0), "OMP_PROC_BIND"), "close");
+}
+
+TEST(Placement, IsAsItWasAskedForWhateverQuotaAndEnvironmentSay) {
+  const std::vector<LogicalCpu> cpus = {{0, 0, 0}, {1, 0, 1}};
+  const EnvironmentSettings cores = openmp_settings(1, cpus, 1.5, "cores"),
+                            none = openmp_settings(2, cpus, std::nullopt, "none");
+  EXPECT_EQ(value_of(cores, "OMP_PROC_BIND"), "close!");
+  EXPECT_EQ(value_of(cores, "OMP_PLACES"), "{0}!");
+  EXPECT_EQ(value_of(none, "OMP_PROC_BIND"), "false!");
+  EXPECT_EQ(value_of(none, "OMP_PLACES"), "");
+}
+
+TEST(Placement, IsReadFromTheEnvironment) {
+  for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) unsetenv(name);
+  EXPECT_FALSE(threads_are_pinned());
+  setenv("GOMP_CPU_AFFINITY", "0 1", 1);
+  EXPECT_TRUE(threads_are_pinned());
+  setenv("OMP_PROC_BIND", "FALSE", 1);
+  EXPECT_FALSE(threads_are_pinned()) << "which OpenMP heeds first";
+  setenv("OMP_PROC_BIND", "close", 1);
+  EXPECT_TRUE(threads_are_pinned());
+  unsetenv("OMP_PROC_BIND");
+  unsetenv("GOMP_CPU_AFFINITY");
+}
+
+TEST(HugePages, AreCountedWhereTheKernelTells) {
+  if (const auto bytes = huge_page_bytes()) {
+    EXPECT_GE(*bytes, 0);
+    EXPECT_EQ(*bytes % 1024, 0);
+  }
 }
 
 TEST(SystemFiles, ListsOfCpus) {

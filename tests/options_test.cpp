@@ -86,16 +86,19 @@ TEST(RunName, SaysWhatIsNotTheDefaultInAlphabeticalOrder) {
                               {"seed", "7"},
                               {"mode", "forward"},
                               {"order", "sequential"},
+                              {"pin", "none"},
                               {"learning_rate", "0.010"},
                               {"epoch_samples", "100"},
                               {"warmup", "0"}})),
               ElementsAre("mlp:depth=3,width=64/cpu/fp32/b8/data=synthetic/epoch-samples=100/learning-rate=0.01/mode=forward/"
-                          "order=sequential/seed=7/threads=1/warmup=0"));
+                          "order=sequential/pin=none/seed=7/threads=1/warmup=0"));
 }
 
 TEST(RunName, LeavesOutDefaultsStoppingOptionsAndDropoutOfModelsWithoutIt) {
-  EXPECT_THAT(names(block_of({{"model", "lenet5"}, {"data", "digits"}, {"batch", "64"}, {"steps", "5"}, {"dropout", "0.5"}})),
-              ElementsAre("lenet5/cpu/fp32/b64"));
+  EXPECT_THAT(
+      names(block_of(
+          {{"model", "lenet5"}, {"data", "digits"}, {"batch", "64"}, {"steps", "5"}, {"dropout", "0.5"}, {"pin", "auto"}})),
+      ElementsAre("lenet5/cpu/fp32/b64"));
 }
 
 TEST(RunName, TellsDevicesApart) {

@@ -31,17 +31,17 @@ TEST(Peaks, ComputeBurstsAreOfTheRightSize) {
 TEST(Peaks, Bf16IsThereWhereTheCpuHasIt) {
   const std::vector<std::string> isa = cpu_info().isa;
   if (std::find(isa.begin(), isa.end(), "avx512_bf16") != isa.end()) {
-    EXPECT_NE(bf16_peak_kernel(), nullptr);
+    EXPECT_NE(bf16_peak_kernel().run, nullptr);
   }
-  if (bf16_peak_kernel()) {
+  if (bf16_peak_kernel().run) {
     EXPECT_THAT(isa, testing::Contains(testing::AnyOf("avx512_bf16", "amx_bf16")));
   }
 }
 
 TEST(Peaks, KernelsCountTheirWork) {
   const PeakKernel kernel = fp32_peak_kernel();
-  EXPECT_GT(kernel(10), 0);
-  EXPECT_DOUBLE_EQ(kernel(30), 3 * kernel(10));
+  EXPECT_GT(kernel.run(10), 0);
+  EXPECT_DOUBLE_EQ(kernel.run(30), 3 * kernel.run(10));
 }
 
 TEST(Peaks, BandwidthIsOfTheRightSize) {
@@ -60,7 +60,10 @@ TEST(Peaks, ComeFromAProcessOfTheirOwn) {
   const Peaks peaks = measure_peaks_in_child(FAKE_CASE_BINARY, default_threads());
   EXPECT_LT(steady_seconds() - begin, 20);
   EXPECT_GT(peaks.fp32_flops_per_second.value(), kSlowest);
-  EXPECT_EQ(peaks.bf16_flops_per_second.has_value(), bf16_peak_kernel() != nullptr);
+  EXPECT_EQ(peaks.fp32_instruction, fp32_peak_kernel().instruction);
+  EXPECT_EQ(peaks.threads, default_threads());
+  EXPECT_EQ(peaks.bf16_flops_per_second.has_value(), bf16_peak_kernel().run != nullptr);
+  EXPECT_EQ(peaks.bf16_instruction.has_value(), bf16_peak_kernel().run != nullptr);
   EXPECT_GT(peaks.memory_bandwidth_bytes_per_second.value(), kSlowest);
 }
 

@@ -156,6 +156,7 @@ TEST(Summary, ShowsWhatRanAndWhyTheRestDidNot) {
   Result result;
   epochbench::Run ok = run_of("mlp/cpu/fp32/b64", "digits"), bad = run_of("lenet5/cpu/fp32/b64", "digits");
   ok.timing = Timing{};
+  ok.timing->step_seconds.assign(6, 0.01);
   ok.timing->step_seconds_median = 0.01;
   ok.timing->step_seconds_ci95 = {0.0099, 0.0101};
   ok.timing->epoch_seconds = 90;
@@ -171,6 +172,39 @@ TEST(Summary, ShowsWhatRanAndWhyTheRestDidNot) {
                            "lenet5/cpu/fp32/b64: out of memory: needs 5 GB"})
     EXPECT_THAT(text, HasSubstr(part));
   EXPECT_THAT(text, Not(HasSubstr("cost/epoch"))) << "no price, no column";
+  result.runs[0].timing->step_seconds.resize(5);
+  EXPECT_THAT(summary(result), Not(HasSubstr("±"))) << "five steps hold no interval of 95 %";
+}
+
+TEST(Remarks, TellOfAMeanFarAboveTheMedian) {
+  Result result;
+  for (const double slow_step : {1.2, 2.0, 7.0}) {
+    result.runs.push_back(run_of("slow by " + significant(slow_step, 2), "digits"));
+    Timing& timing = result.runs.back().timing.emplace();
+    timing.step_seconds.assign(10, 1);
+    timing.step_seconds.back() = slow_step;
+    timing.step_seconds_median = 1;
+    timing.steps_total_seconds = 9 + slow_step;
+  }
+  EXPECT_EQ(
+      remarks(result),
+      "mean: 2 runs' steps last longer on average than their median, by 60 % in slow by 7.0; samples/s, epoch and cost are "
+      "of the average\n");
+  result.runs.resize(1);
+  EXPECT_EQ(remarks(result), "") << "2 % is noise";
+}
+
+TEST(Remarks, NameRunsWhosePeakIsThatOfMoreThreads) {
+  Result result;
+  result.context.cpu.peak_threads = 2;
+  for (const int threads : {1, 2}) {
+    result.runs.push_back(run_of("threads " + std::to_string(threads), "digits"));
+    result.runs.back().device = {"cpu", "Some CPU", threads, "avx2"};
+    result.runs.back().efficiency = Efficiency{1e9, 0.4, std::nullopt, std::nullopt};
+  }
+  EXPECT_EQ(remarks(result), "of peak: of what 2 threads reach together, also for threads 1\n");
+  result.context.cpu.peak_threads.reset();
+  EXPECT_EQ(remarks(result), "") << "nothing is known of it";
 }
 
 TEST(Summary, NamesWhatWasSkippedOnceAReason) {

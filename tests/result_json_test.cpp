@@ -34,6 +34,8 @@ Result complete_result() {
   c.cpu.l1d_bytes = 32768;
   c.cpu.memory_bytes = std::int64_t{1} << 40;
   c.cpu.peak_flops_per_second = {{"fp32", 1e11}, {"bf16", std::nullopt}};
+  c.cpu.peak_instruction = {{"fp32", "vfmadd (avx2)"}, {"bf16", std::nullopt}};
+  c.cpu.peak_threads = 2;
   GpuInfo gpu;
   gpu.name = "Some GPU";
   gpu.uuid = "GPU-1";
@@ -55,13 +57,13 @@ Result complete_result() {
                  std::numeric_limits<std::uint64_t>::max(),
                  123.5,
                  7};
-  ok.device = {"cpu", "Some CPU", 2, "avx2"};
+  ok.device = {"cpu", "Some CPU", 2, "avx2", true};
   ok.precision = "fp32";
   ok.timing =
       Timing{3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003};
   ok.throughput = Throughput{640, std::nullopt};
   ok.efficiency = Efficiency{1e10, 0.25, 0.01, std::nullopt};
-  ok.memory = Memory{100, 200, 0.5};
+  ok.memory = Memory{100, 200, 0.5, 64};
   ok.interference = Interference{0.75};
   ok.gpu = GpuState{0.5, 1e9, 60, 1, 0, {"power"}};
   ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library"};

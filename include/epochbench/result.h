@@ -26,6 +26,8 @@ struct CpuInfo {
   std::string frequency_scaling = "unknown";                           // yes | no | unknown
   std::map<std::string, std::optional<double>> peak_flops_per_second;  // "fp32", "bf16"; measured
   std::optional<double> memory_bandwidth_bytes_per_second;             // measured
+  std::map<std::string, std::optional<std::string>> peak_instruction;  // that the peaks are measured with: "vfmadd (avx512)"
+  std::optional<int> peak_threads;                                     // that they are measured with, whatever a run uses
 };
 
 struct GpuInfo {
@@ -65,6 +67,7 @@ struct Device {
   std::string backend, name;
   std::optional<int> threads;
   std::optional<std::string> isa;
+  std::optional<bool> pinned = {};  // whether each thread has a place of its own
 };
 
 struct Timing {
@@ -95,6 +98,7 @@ struct Efficiency {
 struct Memory {
   std::optional<std::int64_t> planned_bytes, peak_bytes;
   std::optional<double> page_faults_per_step;
+  std::optional<std::int64_t> huge_page_bytes;  // of the process's memory, those in transparent huge pages
 };
 
 struct Interference {

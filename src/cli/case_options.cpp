@@ -49,7 +49,7 @@ std::vector<CaseOption> make_options() {
   using Draft = CaseDraft;
   using Text = const std::string;
   return {
-      {"model", "M,...", "models, with options as in mlp:width=4096,depth=3", true, false,
+      {"model", "M,...", "with options as in mlp:width=4096,depth=3; `list models` has them", true, false,
        [](Draft& d, Text& v) { d.model = find_model(v); }},
       {"device", "D,...", "cpu, cuda:0 (default cpu)", true, false, set_device},
       {"precision", "P,...", "fp32, tf32, bf16, fp16 (default fp32)", true, false,
@@ -64,6 +64,11 @@ std::vector<CaseOption> make_options() {
        [](Draft& d, Text& v) { d.batch = parse_integer(v, 1, kMaxBatch); }},
       {"threads", "N,...", "CPU threads (default: the physical cores allowed)", true, false,
        [](Draft& d, Text& v) { d.threads = static_cast<int>(parse_integer(v, 1, kMaxThreads)); }},
+      {"pin", "P,...", "CPU threads to one core each: cores, none, or auto: where no quota shares the cores (default auto)",
+       true, false,
+       [](Draft& d, Text& v) {
+         d.pin = parse_word(v, {"auto", "cores", "none"});
+       }},
       {"data", "SPEC", "synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE (default: the model's)", false,
        false,
        [](Draft& d, Text& v) {

@@ -19,6 +19,7 @@ struct CaseDraft {
   std::optional<std::string> data;
   std::optional<std::int64_t> batch, epoch_samples;
   std::optional<int> threads;
+  std::string pin = "auto";
   int warmup = 3;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, dropout;

@@ -44,7 +44,10 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan --model resnet20
   epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json)";
 
+std::string first_of(const std::string& list) { return list.substr(0, list.find(',')); }  // "N" of "N,..."
+
 // Every case option as text: what it may be is checked where cases are built, in one way for calls and suites.
+// `keys`: those of a command that takes one value of each; all options, with their lists, where it is empty.
 void add_case_options(CLI::App& command, const std::vector<std::string>& keys, CaseBlock& block) {
   for (const CaseOption& option : case_options()) {
     if (!keys.empty() && std::find(keys.begin(), keys.end(), option.key) == keys.end()) continue;
@@ -59,7 +62,7 @@ void add_case_options(CLI::App& command, const std::vector<std::string>& keys, C
               }
             },
             option.help)
-        ->type_name(option.value_name);
+        ->type_name(keys.empty() ? option.value_name : first_of(option.value_name));
   }
 }
 

@@ -57,10 +57,13 @@ std::optional<std::string> why_no_gpu() {
   }
 }
 
-std::string flops_or_dash(const CpuInfo& cpu, const char* precision) {
+std::string peak_text(const CpuInfo& cpu, const std::string& precision) {
   const auto found = cpu.peak_flops_per_second.find(precision);
-  return found != cpu.peak_flops_per_second.end() && found->second ? format_si(*found->second, "FLOP/s") + ", measured"
-                                                                   : "not known";
+  if (found == cpu.peak_flops_per_second.end() || !found->second) return "not known";
+  const auto instruction = cpu.peak_instruction.find(precision);
+  const bool named = instruction != cpu.peak_instruction.end() && instruction->second;
+  return format_si(*found->second, "FLOP/s") + ", measured" + (named ? " with " + *instruction->second : "") +
+         (cpu.peak_threads ? ", threads: " + std::to_string(*cpu.peak_threads) : "");
 }
 
 void print_gpu(int index, const GpuInfo& gpu) {
@@ -92,8 +95,8 @@ void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std:
               bytes(cpu.l3_bytes).c_str());
   std::printf("memory            %s\n", bytes(cpu.memory_bytes).c_str());
   std::printf("frequency scaling %s\n", cpu.frequency_scaling.c_str());
-  std::printf("fp32 peak         %s\n", flops_or_dash(cpu, "fp32").c_str());
-  std::printf("bf16 peak         %s\n", flops_or_dash(cpu, "bf16").c_str());
+  std::printf("fp32 peak         %s\n", peak_text(cpu, "fp32").c_str());
+  std::printf("bf16 peak         %s\n", peak_text(cpu, "bf16").c_str());
   std::printf("memory bandwidth  %s\n", cpu.memory_bandwidth_bytes_per_second
                                             ? (format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s") + ", measured").c_str()
                                             : "not known");

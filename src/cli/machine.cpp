@@ -16,6 +16,8 @@ void measure_peaks_of(CpuInfo& cpu) try {
   const Peaks peaks = measure_peaks_in_child(own_binary(), default_threads());
   cpu.peak_flops_per_second = {{"fp32", peaks.fp32_flops_per_second}, {"bf16", peaks.bf16_flops_per_second}};
   cpu.memory_bandwidth_bytes_per_second = peaks.memory_bandwidth_bytes_per_second;
+  cpu.peak_instruction = {{"fp32", peaks.fp32_instruction}, {"bf16", peaks.bf16_instruction}};
+  cpu.peak_threads = peaks.threads;
 } catch (const std::runtime_error& error) {
   if (!interrupted()) print_error(std::string(error.what()) + "; fractions of the peak stay unknown");
 }

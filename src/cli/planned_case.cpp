@@ -31,6 +31,7 @@ CaseSpec to_spec(const CaseDraft& draft, int threads_by_default) {
   spec.data = data_of(draft);
   spec.batch = batch_of(draft);
   spec.threads = draft.threads.value_or(threads_by_default);
+  spec.pin = draft.pin;
   spec.warmup = draft.warmup;
   spec.seed = draft.seed;
   spec.learning_rate = draft.learning_rate;
@@ -69,6 +70,13 @@ bool same_stop(const StopSpec& a, const StopSpec& b) {
   return a.steps == b.steps && a.epochs == b.epochs && a.min_time_seconds == b.min_time_seconds && same_until;
 }
 
+void check_pin(const CaseSpec& spec) {
+  const int cpus = logical_cpus_allowed();
+  if (spec.device == "cpu" && spec.pin == "cores" && spec.threads > cpus)
+    throw CallError(spec.name + ": --pin cores: there are " + std::to_string(spec.threads) + " threads and " +
+                    std::to_string(cpus) + " CPUs that may be used; ask for fewer --threads");
+}
+
 void check_data(const PlannedCase& planned, const Model& model) {
   const CaseSpec& spec = planned.spec;
   const WorkloadSpec workload = workload_spec(spec);
@@ -87,6 +95,7 @@ PlannedCase plan_one(const CaseDraft& draft, int threads_by_default) {
   PlannedCase planned;
   planned.spec = to_spec(draft, threads_by_default);
   planned.obstacle = obstacle_of(draft);
+  check_pin(planned.spec);
   check_data(planned, draft.model);
   check_files(planned.spec);
   planned.workload = describe_workload(planned.spec);
@@ -117,6 +126,7 @@ std::string run_name(const CaseDraft& draft, int default_threads) {
   if (draft.learning_rate) settings["learning-rate"] = shortest(*draft.learning_rate);
   if (draft.mode != "train") settings["mode"] = draft.mode;
   if (draft.order != "shuffled") settings["order"] = draft.order;
+  if (backend == "cpu" && draft.pin != "auto") settings["pin"] = draft.pin;
   if (draft.seed != 0) settings["seed"] = std::to_string(draft.seed);
   if (backend == "cpu" && draft.threads.value_or(default_threads) != default_threads)
     settings["threads"] = std::to_string(*draft.threads);

@@ -128,6 +128,8 @@ void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
   if (known != earlier.peak_flops_per_second.end() && known->second) {
     cpu.peak_flops_per_second = earlier.peak_flops_per_second;
     cpu.memory_bandwidth_bytes_per_second = earlier.memory_bandwidth_bytes_per_second;
+    cpu.peak_instruction = earlier.peak_instruction;
+    cpu.peak_threads = earlier.peak_threads;
     return;
   }
   measure_peaks_of(cpu);
@@ -255,6 +257,7 @@ void print_summary(const Result& result, const std::string& path) {
     priced = priced || run.cost;
   }
   if (projected) std::printf("projected: from the measured steps; of synthetic data, so reading and decoding are left out\n");
+  std::fputs(remarks(result).c_str(), stdout);
   for (const std::string& source : sources) std::printf("price: %s\n", source.c_str());
   tell_interference(result);
   tell_clocks(result);

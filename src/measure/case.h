@@ -32,7 +32,8 @@ struct CaseSpec {
   std::string device = "cpu";  // "cpu", "cuda:0"
   std::string precision = "fp32", mode = "train", order = "shuffled", data;
   std::int64_t batch = 0;
-  int threads = 0;  // resolved, never 0 in a case for the CPU
+  int threads = 0;           // resolved, never 0 in a case for the CPU
+  std::string pin = "auto";  // of its threads: auto, cores or none; the parent's business alone
   int warmup = 3;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, dropout;
@@ -89,6 +90,8 @@ Run run_case(const CaseSpec& spec, const std::string& binary, const std::functio
 // Runs the calibration (measured peaks and bandwidth, src/measure/peaks.h) in a process of its own.
 struct Peaks {
   std::optional<double> fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second;
+  std::optional<std::string> fp32_instruction, bf16_instruction;  // that the two are measured with
+  int threads = 0;                                                // all together
 };
 Peaks measure_peaks(int threads);  // in this process
 // Commands of `binary case`, as in serve_case. Errors: std::runtime_error with the reason why there are no numbers.

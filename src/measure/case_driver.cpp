@@ -53,7 +53,10 @@ class Driver {
       show();
     }
     const json result = talk_.ask({{"command", "finish"}, {"profile", spec_.profile}}, "result");
-    if (run_.device.backend != "cuda") memory_.peak_bytes = result.value("peak_bytes", std::int64_t{0});
+    if (run_.device.backend != "cuda") {
+      memory_.peak_bytes = result.value("peak_bytes", std::int64_t{0});
+      if (const json huge = result.value("huge_page_bytes", json()); !huge.is_null()) memory_.huge_page_bytes = huge;
+    }
     if (run_.device.backend == "cuda") run_.gpu.emplace();
     if (const json& skipped = result.at("skipped_steps"); run_.gpu && !skipped.is_null()) run_.gpu->skipped_steps = skipped;
     talk_.farewell();
@@ -250,7 +253,7 @@ Run run_case(const CaseSpec& spec, const std::string& binary, const std::functio
     run.message = message;
   };
   try {
-    const EnvironmentSettings settings = openmp_settings(spec.threads, topology(affinity_cpus()), cgroup_cpu_quota());
+    const EnvironmentSettings settings = openmp_settings(spec.threads, topology(affinity_cpus()), cgroup_cpu_quota(), spec.pin);
     Conversation conversation(binary, settings, options.process, interrupted);
     Driver(spec, progress, options, conversation, run).drive();
   } catch (const CaseEnded& ended) {

@@ -27,22 +27,22 @@ namespace {
 
 [[noreturn]] void throw_errno(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
-// This environment and the settings that it lacks, as "KEY=value". A user who places the threads does so alone.
+// This environment and the settings that it lacks or that go before its own, as "KEY=value". A user who places the threads
+// does so alone.
 std::vector<std::string> environment_with(const EnvironmentSettings& settings) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry; ++entry) result.emplace_back(*entry);
   const bool placed = std::getenv("OMP_PROC_BIND") || std::getenv("OMP_PLACES") || std::getenv("GOMP_CPU_AFFINITY");
   const bool waits = std::getenv("OMP_WAIT_POLICY") != nullptr;
-  for (const auto& [key, value] : settings) {
-    if (placed && (key == "OMP_PROC_BIND" || key == "OMP_PLACES")) continue;
+  for (const auto& [key, value, overrides] : settings) {
+    if (placed && !overrides && (key == "OMP_PROC_BIND" || key == "OMP_PLACES")) continue;
     if (waits && key == "GOMP_SPINCOUNT") continue;
-    // The number of threads is the case's, not the environment's.
     const std::string prefix = key + "=";
     const auto there =
         std::find_if(result.begin(), result.end(), [&](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
     if (there == result.end())
       result.push_back(prefix + value);
-    else if (key == "OMP_NUM_THREADS")
+    else if (overrides)
       *there = prefix + value;
   }
   return result;

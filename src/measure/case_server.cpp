@@ -20,6 +20,7 @@
 #include "src/measure/peaks.h"
 #include "src/measure/protocol.h"
 #include "src/measure/runner.h"
+#include "src/measure/topology.h"
 #include "src/measure/usage.h"
 
 namespace epochbench {
@@ -128,11 +129,13 @@ class Server {
     }
     if (command == "finish") {
       const std::int64_t peak = peak_bytes();  // before what is only done to leave something behind
+      const auto huge_pages = huge_page_bytes();
       if (case_.finish) case_.finish();
       const json skipped = case_.skipped_steps ? json(case_.skipped_steps()) : json(nullptr);
       const bool profiles = message.value("profile", false);
       return {{"event", "result"},
               {"peak_bytes", peak},
+              {"huge_page_bytes", huge_pages ? json(*huge_pages) : json(nullptr)},
               {"skipped_steps", skipped},
               {"profile", profiles ? to_json(runner_->profile()) : json(nullptr)}};
     }
@@ -147,6 +150,7 @@ class Server {
       const WidenedAffinity widened;
       case_ = services_.prepare(spec);
     }
+    if (case_.device.threads) case_.device.pinned = threads_are_pinned();
     runner_ =
         std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage, case_.after_step);
     return {{"event", "ready"},

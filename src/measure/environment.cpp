@@ -173,6 +173,8 @@ std::int64_t peak_resident_bytes() {
   return std::int64_t{used.ru_maxrss} * 1024;
 }
 
+std::optional<std::int64_t> huge_page_bytes() { return kibibytes("/proc/self/smaps_rollup", "AnonHugePages:"); }
+
 std::string system_vendor() { return dmi("sys_vendor"); }
 std::string product_name() { return dmi("product_name"); }
 

@@ -1,6 +1,7 @@
 // What this machine is, from /proc, /sys where it is mounted, cpuid and the C library. Nothing here is timed.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ Context describe_context(const std::vector<std::string>& command_line);
 std::int64_t available_memory_bytes();
 std::int64_t resident_bytes();  // of this process
 std::int64_t peak_resident_bytes();
+std::optional<std::int64_t> huge_page_bytes();  // likewise, in transparent huge pages; unset where the kernel does not tell
 // "Amazon EC2" and "c7i.4xlarge" on such a machine; empty where the firmware does not tell.
 std::string system_vendor();
 std::string product_name();

@@ -70,22 +70,24 @@ __attribute__((target("avx512f,avx512bf16"))) double bf16_avx512(std::int64_t ro
   return static_cast<double>(rounds) * kAvx512Accumulators * 16 * 2 * 2;
 }
 
-struct alignas(64) TileConfig {
+struct alignas(64) TileConfiguration {  // what LDTILECFG reads: Intel's manual, volume 2
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {};
   std::uint8_t rows[16] = {};
 };
+static_assert(sizeof(TileConfiguration) == 64);
 
 // Four tiles of sums from two and two of factors: tile multiplications last 16 cycles, and four of them cover the latency.
 __attribute__((target("amx-tile,amx-bf16"))) double bf16_amx(std::int64_t rounds) {
-  TileConfig config;
+  TileConfiguration configuration;
   for (int tile = 0; tile < 8; ++tile) {
-    config.row_bytes[tile] = 64;
-    config.rows[tile] = 16;
+    configuration.row_bytes[tile] = 64;
+    configuration.rows[tile] = 16;
   }
   alignas(64) std::uint16_t factors[16 * 32];
   for (std::uint16_t& factor : factors) factor = 0x3c00;  // 1/128
-  _tile_loadconfig(&config);
+  // The intrinsics of GCC 11 and 12 do not tell the compiler what they read, which then leaves the stores above out.
+  asm volatile("ldtilecfg %0" : : "m"(configuration), "m"(factors));
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -119,18 +121,26 @@ bool amx_is_usable() {
 
 PeakKernel fp32_peak_kernel() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return fp32_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fp32_avx2;
+  if (__builtin_cpu_supports("avx512f")) return {fp32_avx512, "vfmadd (avx512)"};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {fp32_avx2, "vfmadd (avx2)"};
 #endif
-  return fp32_portable;
+  return {fp32_portable, "128-bit vectors (portable)"};
 }
 
 PeakKernel bf16_peak_kernel() {
 #if defined(__x86_64__)
-  if (amx_is_usable()) return bf16_amx;
-  if (__builtin_cpu_supports("avx512bf16")) return bf16_avx512;
+  if (amx_is_usable()) return amx_peak_kernel();
+  if (__builtin_cpu_supports("avx512bf16")) return {bf16_avx512, "vdpbf16ps (avx512)"};
 #endif
-  return nullptr;
+  return {};
+}
+
+PeakKernel amx_peak_kernel() {
+#if defined(__x86_64__)
+  return {bf16_amx, "tdpbf16ps (amx)"};
+#else
+  return {};
+#endif
 }
 
 }  // namespace epochbench

@@ -67,12 +67,12 @@ double compute_burst(PeakKernel kernel, int threads, double seconds) {
   constexpr std::int64_t kRounds = 20000;  // tens of microseconds between two looks at the clock
   std::vector<double> rates(static_cast<std::size_t>(std::max(threads, 0)));
   on_all_cores(threads, [&](int thread, std::barrier<>& barrier) {
-    kernel(kRounds);  // wakes the wide units
+    kernel.run(kRounds);  // wakes the wide units
     barrier.arrive_and_wait();
     const double end = steady_seconds() + seconds, begin = thread_cpu_seconds();
     double flops = 0, used = 0;
     while (used == 0 || steady_seconds() < end) {
-      flops += kernel(kRounds);
+      flops += kernel.run(kRounds);
       used = thread_cpu_seconds() - begin;
     }
     rates[static_cast<std::size_t>(thread)] = flops / used;
@@ -125,7 +125,7 @@ double fp32_peak_burst(int threads, double seconds) { return compute_burst(fp32_
 
 std::optional<double> bf16_peak_burst(int threads, double seconds) {
   const PeakKernel kernel = bf16_peak_kernel();
-  return kernel ? std::optional(compute_burst(kernel, threads, seconds)) : std::nullopt;
+  return kernel.run ? std::optional(compute_burst(kernel, threads, seconds)) : std::nullopt;
 }
 
 double triad_burst(int threads, std::int64_t array_bytes, int passes) {
@@ -152,6 +152,9 @@ Peaks measure_peaks(int threads) {
   constexpr double kBurstSeconds = 0.05;
   constexpr int kBursts = 5, kPasses = 6;
   Peaks peaks;
+  peaks.threads = threads;
+  peaks.fp32_instruction = fp32_peak_kernel().instruction;
+  if (const char* bf16 = bf16_peak_kernel().instruction) peaks.bf16_instruction = bf16;
   for (int burst = 0; burst < kBursts; ++burst) {
     peaks.fp32_flops_per_second = std::max(peaks.fp32_flops_per_second.value_or(0), fp32_peak_burst(threads, kBurstSeconds));
     if (const auto bf16 = bf16_peak_burst(threads, kBurstSeconds))

@@ -114,13 +114,16 @@ CaseSpec case_from_json(const json& object) {
 }
 
 json to_json(const Device& device) {
-  return {
-      {"backend", device.backend}, {"name", device.name}, {"threads", nullable(device.threads)}, {"isa", nullable(device.isa)}};
+  return {{"backend", device.backend},
+          {"name", device.name},
+          {"threads", nullable(device.threads)},
+          {"isa", nullable(device.isa)},
+          {"pinned", nullable(device.pinned)}};
 }
 
 Device device_from_json(const json& object) {
   return {get<std::string>(object, "backend"), get<std::string>(object, "name"), get_optional<int>(object, "threads"),
-          get_optional<std::string>(object, "isa")};
+          get_optional<std::string>(object, "isa"), get_optional<bool>(object, "pinned")};
 }
 
 json to_json(const StepBlock& block) {
@@ -191,12 +194,19 @@ Profile profile_from_json(const json& object) {
 json to_json(const Peaks& peaks) {
   return {{"fp32_flops_per_second", nullable(peaks.fp32_flops_per_second)},
           {"bf16_flops_per_second", nullable(peaks.bf16_flops_per_second)},
-          {"memory_bandwidth_bytes_per_second", nullable(peaks.memory_bandwidth_bytes_per_second)}};
+          {"memory_bandwidth_bytes_per_second", nullable(peaks.memory_bandwidth_bytes_per_second)},
+          {"fp32_instruction", nullable(peaks.fp32_instruction)},
+          {"bf16_instruction", nullable(peaks.bf16_instruction)},
+          {"threads", peaks.threads}};
 }
 
 Peaks peaks_from_json(const json& object) {
-  return {get_optional<double>(object, "fp32_flops_per_second"), get_optional<double>(object, "bf16_flops_per_second"),
-          get_optional<double>(object, "memory_bandwidth_bytes_per_second")};
+  return {get_optional<double>(object, "fp32_flops_per_second"),
+          get_optional<double>(object, "bf16_flops_per_second"),
+          get_optional<double>(object, "memory_bandwidth_bytes_per_second"),
+          get_optional<std::string>(object, "fp32_instruction"),
+          get_optional<std::string>(object, "bf16_instruction"),
+          get<int>(object, "threads")};
 }
 
 json measured_to_json(const GpuInfo& gpu) {

@@ -10,9 +10,11 @@
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, harness_seconds, wall_seconds,
 //   step {steps}                        page_faults, own_cpu_seconds, busy_cpu_seconds}
 //   evaluate {}                  evaluation {samples, accuracy, loss}
-//   finish {profile}             result {peak_bytes, skipped_steps, profile {passes, nodes[]}}, and the process ends; the
-//                                       profile (null unless asked for) comes after everything else, as it trains on
-//   calibrate {protocol, threads}   peaks {fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second}
+//   finish {profile}             result {peak_bytes, huge_page_bytes, skipped_steps, profile {passes, nodes[]}}, and the
+//                                       process ends; the profile (null unless asked for) comes after everything else,
+//                                       as it trains on
+//   calibrate {protocol, threads}   peaks {fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second,
+//                                         fp32_instruction, bf16_instruction, threads}
 //   calibrate_gpu {protocol, index} gpu {peak_flops_per_second{}, memory_bandwidth_bytes_per_second,
 //                                       host_to_device_bytes_per_second}
 //   burst {protocol, precision, threads, seconds}   burst {flops_per_second}, the peak in fp32 or bf16 for that long, null

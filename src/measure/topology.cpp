@@ -1,12 +1,14 @@
 #include "src/measure/topology.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <sstream>
 #include <tuple>
 
 #include <sched.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "src/measure/system_files.h"
@@ -92,22 +94,33 @@ std::vector<int> placement(std::vector<LogicalCpu> cpus) {
   return ids;
 }
 
-EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota) {
+EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota,
+                                    const std::string& pin) {
   if (threads < 1) return {};
+  // The number of threads is the case's, not the environment's.
   EnvironmentSettings settings = {
-      {"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}, {"GOMP_SPINCOUNT", kSpinCount}};
-  const bool shared = quota && *quota < static_cast<double>(cpus.size());
-  if (shared || threads > static_cast<int>(cpus.size())) {
-    settings.emplace_back("OMP_PROC_BIND", "false");
+      {"OMP_NUM_THREADS", std::to_string(threads), true}, {"OMP_DYNAMIC", "false"}, {"GOMP_SPINCOUNT", kSpinCount}};
+  const bool asked = pin != "auto", shared = quota && *quota < static_cast<double>(cpus.size());
+  if (pin == "none" || (shared && !asked) || threads > static_cast<int>(cpus.size())) {
+    settings.push_back({"OMP_PROC_BIND", "false", asked});
     return settings;
   }
   std::ostringstream places;
   const std::vector<int> order = placement(cpus);
   for (int thread = 0; thread < threads; ++thread)
     places << (thread ? "," : "") << "{" << order[static_cast<std::size_t>(thread)] << "}";
-  settings.emplace_back("OMP_PROC_BIND", "close");
-  settings.emplace_back("OMP_PLACES", places.str());
+  settings.push_back({"OMP_PROC_BIND", "close", asked});
+  settings.push_back({"OMP_PLACES", places.str(), asked});
   return settings;
+}
+
+bool threads_are_pinned() {
+  const auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value;
+  };
+  if (set("OMP_PROC_BIND")) return strcasecmp(std::getenv("OMP_PROC_BIND"), "false") != 0;
+  return set("OMP_PLACES") || set("GOMP_CPU_AFFINITY");
 }
 
 }  // namespace epochbench

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace epochbench {
@@ -21,10 +20,18 @@ int physical_cores(const std::vector<LogicalCpu>& cpus);
 // The CPUs in the order in which threads should take them: one of each core first, neighbours together.
 std::vector<int> placement(std::vector<LogicalCpu> cpus);
 
+struct EnvironmentSetting {
+  std::string key, value;
+  bool overrides = false;  // goes before what the environment has already
+};
+using EnvironmentSettings = std::vector<EnvironmentSetting>;
+
 // Environment of a process with `threads` OpenMP threads: its number, one core a thread, how long idle threads spin.
-// Threads are not bound where a `quota` (in CPUs) gives less than the mask, as other groups then own the cores in turn, nor
-// where there are more threads than CPUs. Empty for a case without CPU threads (0).
-using EnvironmentSettings = std::vector<std::pair<std::string, std::string>>;
-EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota);
+// `pin`: "cores" and "none" say whether threads are bound, also against what the environment has. With "auto" they are, but not
+// where a `quota` (in CPUs) gives less than the mask, as other groups then own the cores in turn. More threads than CPUs are
+// never bound. Empty for a case without CPU threads (0).
+EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota,
+                                    const std::string& pin = "auto");
+bool threads_are_pinned();  // whether this process's environment binds OpenMP's threads
 
 }  // namespace epochbench

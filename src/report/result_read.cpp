@@ -49,6 +49,9 @@ CpuInfo read_cpu(const JsonFields& f) {
   c.frequency_scaling = f.text("frequency_scaling");
   c.peak_flops_per_second = read_peaks(f);
   c.memory_bandwidth_bytes_per_second = f.maybe_number("memory_bandwidth_bytes_per_second");
+  if (const auto group = f.maybe_group("peak_instruction"))
+    for (const auto& [key, value] : group->value().items()) c.peak_instruction[key] = group->maybe_text(key.c_str());
+  c.peak_threads = maybe_small_integer(f, "peak_threads");
   return c;
 }
 
@@ -189,7 +192,8 @@ Run read_run(const JsonFields& f) {
   r.message = f.maybe_text("message");
   r.workload = read_workload(f.group("workload"));
   const JsonFields device = f.group("device");
-  r.device = {device.text("backend"), device.text("name"), maybe_small_integer(device, "threads"), device.maybe_text("isa")};
+  r.device = {device.text("backend"), device.text("name"), maybe_small_integer(device, "threads"), device.maybe_text("isa"),
+              device.maybe_boolean("pinned")};
   r.precision = f.text("precision");
   if (const auto g = f.maybe_group("timing")) r.timing = read_timing(*g);
   if (const auto g = f.maybe_group("throughput"))
@@ -198,8 +202,8 @@ Run read_run(const JsonFields& f) {
     r.efficiency = Efficiency{g->number("flops_per_second"), g->maybe_number("peak_fraction"),
                               g->maybe_number("data_wait_fraction"), g->maybe_number("gpu_busy_fraction")};
   if (const auto g = f.maybe_group("memory"))
-    r.memory =
-        Memory{g->maybe_integer("planned_bytes"), g->maybe_integer("peak_bytes"), g->maybe_number("page_faults_per_step")};
+    r.memory = Memory{g->maybe_integer("planned_bytes"), g->maybe_integer("peak_bytes"),
+                      g->maybe_number("page_faults_per_step"), g->maybe_integer("huge_page_bytes")};
   if (const auto g = f.maybe_group("interference")) r.interference = Interference{g->maybe_number("foreign_cpu_cores")};
   if (const auto g = f.maybe_group("gpu")) r.gpu = read_gpu_state(*g);
   if (const auto g = f.maybe_group("quality")) r.quality = read_quality(*g);

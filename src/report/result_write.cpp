@@ -32,8 +32,9 @@ Json json(const std::optional<std::pair<double, double>>& interval) {
   return interval ? Json::array({number(interval->first), number(interval->second)}) : Json(nullptr);
 }
 
-// Every peak that the schema names, null where it was not measured.
-Json peaks(const std::map<std::string, std::optional<double>>& measured, std::initializer_list<const char*> precisions) {
+// What is known of every peak that the schema names, null where it was not measured.
+template <typename T>
+Json peaks(const std::map<std::string, std::optional<T>>& measured, std::initializer_list<const char*> precisions) {
   Json object = Json::object();
   for (const char* precision : precisions) {
     const auto found = measured.find(precision);
@@ -59,7 +60,8 @@ Json json(const Workload& w) {
 }
 
 Json json(const Device& d) {
-  return {{"backend", d.backend}, {"name", d.name}, {"threads", json(d.threads)}, {"isa", json(d.isa)}};
+  return {
+      {"backend", d.backend}, {"name", d.name}, {"threads", json(d.threads)}, {"isa", json(d.isa)}, {"pinned", json(d.pinned)}};
 }
 
 Json json(const Timing& t) {
@@ -91,7 +93,8 @@ Json json(const Efficiency& e) {
 Json json(const Memory& m) {
   return {{"planned_bytes", json(m.planned_bytes)},
           {"peak_bytes", json(m.peak_bytes)},
-          {"page_faults_per_step", json(m.page_faults_per_step)}};
+          {"page_faults_per_step", json(m.page_faults_per_step)},
+          {"huge_page_bytes", json(m.huge_page_bytes)}};
 }
 
 Json json(const Interference& i) { return {{"foreign_cpu_cores", json(i.foreign_cpu_cores)}}; }
@@ -202,7 +205,9 @@ Json cpu_to_json(const CpuInfo& c) {
           {"memory_bytes", json(c.memory_bytes)},
           {"frequency_scaling", c.frequency_scaling},
           {"peak_flops_per_second", peaks(c.peak_flops_per_second, {"fp32", "bf16"})},
-          {"memory_bandwidth_bytes_per_second", json(c.memory_bandwidth_bytes_per_second)}};
+          {"memory_bandwidth_bytes_per_second", json(c.memory_bandwidth_bytes_per_second)},
+          {"peak_instruction", peaks(c.peak_instruction, {"fp32", "bf16"})},
+          {"peak_threads", json(c.peak_threads)}};
 }
 
 Json gpu_to_json(const GpuInfo& g) {

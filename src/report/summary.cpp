@@ -11,8 +11,12 @@
 namespace epochbench {
 namespace {
 
+// Not of fewer steps: the median of 5 lies outside of all of them with a probability of 6 %, so they hold no 95 % interval.
+constexpr std::size_t kFewestSteps = 6;
+constexpr double kNoticeable = 1.05;  // mean over median: most of a step's noise is less
+
 std::string half_width(const Timing& timing) {
-  if (!timing.step_seconds_ci95 || timing.step_seconds_median <= 0) return "";
+  if (timing.step_seconds.size() < kFewestSteps || !timing.step_seconds_ci95 || timing.step_seconds_median <= 0) return "";
   const auto [low, high] = *timing.step_seconds_ci95;
   return " ±" + significant((high - low) / 2 / timing.step_seconds_median * 100, 2) + "%";
 }
@@ -71,6 +75,35 @@ std::string summary(const Result& result) {
   }
   for (const auto& [reason, names] : skipped) others += "skipped: " + names + "\n  " + reason + "\n";
   return (any ? table.to_string() : std::string()) + others;
+}
+
+std::string remarks(const Result& result) {
+  std::string text;
+  const Run* skewed = nullptr;
+  double most = kNoticeable;
+  int count = 0;
+  for (const Run& run : result.runs) {
+    if (!run.timing || run.timing->step_seconds.size() < kFewestSteps || run.timing->step_seconds_median <= 0) continue;
+    const double mean = run.timing->steps_total_seconds / static_cast<double>(run.timing->step_seconds.size());
+    const double ratio = mean / run.timing->step_seconds_median;
+    count += ratio > kNoticeable;
+    if (ratio <= most) continue;
+    most = ratio;
+    skewed = &run;
+  }
+  if (skewed)
+    text += "mean: " + (count == 1 ? std::string("a run's") : std::to_string(count) + " runs'") +
+            " steps last longer on average than their median, by " + significant((most - 1) * 100, 2) + " % in " +
+            skewed->name + "; samples/s, epoch and cost are of the average\n";
+  std::string others;
+  const std::optional<int> peak_threads = result.context.cpu.peak_threads;
+  for (const Run& run : result.runs)
+    if (run.efficiency && run.efficiency->peak_fraction && peak_threads && run.device.backend == "cpu" &&
+        run.device.threads.value_or(*peak_threads) != *peak_threads)
+      others += (others.empty() ? "" : ", ") + run.name;
+  if (!others.empty())
+    text += "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + others + "\n";
+  return text;
 }
 
 std::string one_line(const Run& run) {

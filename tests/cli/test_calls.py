@@ -47,6 +47,8 @@ class BadInput(CliTest):
             (["--model", "mlp", "--mode", "infer"], ["infer", "train"]),
             ([*QUICK, "--threads", "0"], ["--threads"]),
             ([*QUICK, "--threads", ""], ["--threads"]),
+            ([*QUICK, "--pin", "core"], ["--pin", "cores"]),
+            ([*QUICK, "--pin", "cores", "--threads", "1000"], ["--pin cores", "1000", "--threads"]),
             ([*QUICK, "--price", "cpu=cheap"], ["--price", "cheap"]),
             ([*QUICK, "--price", "cpu=-1"], ["--price"]),
             ([*QUICK, "--price", "cpu=nan"], ["--price"]),
@@ -163,6 +165,8 @@ class OtherCommands(CliTest):
             if len(arguments) == 2:
                 self.assertIn("Examples:", call.stdout)
             self.assertNotIn("calibrate", call.stdout)
+            if arguments[0] == "plan":
+                self.assertNotIn(",...", call.stdout)  # it takes one value of each
         self.assertRegex(self.call("--version").stdout, r"^epochbench \d+\.\d+\.\d+")
 
     def test_list(self):
@@ -196,6 +200,9 @@ class OtherCommands(CliTest):
         info = json.loads(self.call("info", "--json").stdout)
         self.assertGreater(info["cpu"]["peak_flops_per_second"]["fp32"], 1e8)
         self.assertGreater(info["cpu"]["memory_bandwidth_bytes_per_second"], 1e7)
+        self.assertTrue(info["cpu"]["peak_instruction"]["fp32"])
+        self.assertEqual(info["cpu"]["peak_instruction"]["bf16"] is None, info["cpu"]["peak_flops_per_second"]["bf16"] is None)
+        self.assertGreaterEqual(info["cpu"]["peak_threads"], 1)
         self.assertEqual(info["gpus"], [])
         self.assertTrue(info["gpus_reason"])
         self.assertEqual({meter["name"] for meter in info["meters"]}, {"rapl", "nvml", "proc-stat"})

@@ -73,6 +73,13 @@ class Results(CliTest):
         self.assertEqual(without["quality"]["loss"], run["quality"]["loss"])
         self.assertEqual(weights[0].read_bytes(), weights[1].read_bytes())
 
+    def test_pinning_is_in_the_name_and_in_the_result(self):
+        _, result = self.run_ok(*QUICK, "--threads", "1", "--pin", "cores,none")
+        self.assertEqual([(run["name"], run["device"]["pinned"]) for run in result["runs"]],
+                         [("lenet5/cpu/fp32/b16/pin=cores/threads=1", True), ("lenet5/cpu/fp32/b16/pin=none/threads=1", False)])
+        for run in result["runs"]:
+            self.assertGreaterEqual(run["memory"]["huge_page_bytes"] or 0, 0)
+
     def test_names_devices_and_precisions_of_a_list(self):
         call, result = self.run_ok(*QUICK, "--device", "cpu,cuda:0", "--precision", "fp32,tf32")
         status = {run["name"]: run["status"] for run in result["runs"]}
