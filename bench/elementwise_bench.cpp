@@ -67,14 +67,14 @@ Run make_by_channel(const Problem& problem, const Options& options) {
     } else if (op == "batch_norm") {
       streams = 2;
       call = [&] {
-        k.batch_norm(y.data(), mean.data(), inv_std.data(), running_mean.data(), running_variance.data(), x.data(),
+        k.batch_norm(y.data(), nullptr, mean.data(), inv_std.data(), running_mean.data(), running_variance.data(), x.data(),
                      scale.data(), bias.data(), nullptr, rows, channels, 1e-5, 0.1, true, workspace.data(), threads);
       };
     } else {
       streams = 3;
       call = [&] {
-        k.batch_norm_grad(y.data(), dscale.data(), dbias.data(), nullptr, dy.data(), nullptr, x.data(), scale.data(),
-                          mean.data(), inv_std.data(), rows, channels, workspace.data(), threads);
+        k.batch_norm_grad(y.data(), dscale.data(), dbias.data(), nullptr, dy.data(), nullptr, nullptr, nullptr, x.data(),
+                          scale.data(), mean.data(), inv_std.data(), rows, channels, workspace.data(), threads);
       };
     }
     time_in_turns(state, threads, 0, streams * kFloatBytes * static_cast<double>(n), call);

@@ -30,6 +30,18 @@ std::string describe(const Matrix& m, bool shortcut, bool relu) {
 }
 
 template <typename Real>
+bool has_masks(const cpu::Kernels<Real>& kernels, const Matrix& m) {
+  return kernels.masks && m.channels % 16 == 0;
+}
+std::int64_t mask_words(const Matrix& m) { return (m.elements() + 31) / 32; }
+
+testing::AssertionResult marks_positive(const GuardedBuffer<std::uint32_t>& mask, const GuardedBuffer<float>& y) {
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(y.size()); ++i)
+    if ((mask[i / 32] >> (i % 32) & 1) != (y[i] > 0)) return testing::AssertionFailure() << "at " << i;
+  return testing::AssertionSuccess();
+}
+
+template <typename Real>
 struct Training {  // what batch_norm writes
   GuardedBuffer<Real> y;
   GuardedBuffer<float> mean, inv_std, running_mean, running_variance;
@@ -64,27 +76,38 @@ void expect_same(const Training<Real>& actual, const Training<float>& expected, 
 
 void check_training(const Matrix& m, const GuardedBuffer<float>& values, double deviation, bool with_shortcut, bool relu) {
   const Parameters p(m.channels);
-  const auto run = [&](auto& kernel, auto& t, const auto* from, const auto* added, auto... rest) {
-    kernel(t.y.data(), t.mean.data(), t.inv_std.data(), t.running_mean.data(), t.running_variance.data(), from, p.scale.data(),
-           p.bias.data(), added, m.rows, m.channels, kEpsilon, kMomentum, relu, rest...);
-  };
   for_each_kernels(describe(m, with_shortcut, relu), [&](const auto& kernels, int threads) {
     using Real = RealOf<decltype(kernels)>;
     const GuardedBuffer<Real> x = reals<Real>(values), shortcut = test::random_reals<Real>(m.elements(), 15);
-    Training<float> expected(m);
     const GuardedBuffer<float> wide_x = floats(x), wide_shortcut = floats(shortcut);
-    run(reference::batch_norm, expected, wide_x.data(), with_shortcut ? wide_shortcut.data() : nullptr);
+    Training<float> expected(m);
+    reference::batch_norm(expected.y.data(), expected.mean.data(), expected.inv_std.data(), expected.running_mean.data(),
+                          expected.running_variance.data(), wide_x.data(), p.scale.data(), p.bias.data(),
+                          with_shortcut ? wide_shortcut.data() : nullptr, m.rows, m.channels, kEpsilon, kMomentum, relu);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
-    Training<Real> apart(m), over_x(m), over_shortcut(m);
-    run(kernels.batch_norm, apart, x.data(), with_shortcut ? shortcut.data() : nullptr, workspace.data(), threads);
+    const auto run = [&](Training<Real>& t, const Real* from, const Real* added, std::uint32_t* mask = nullptr) {
+      kernels.batch_norm(t.y.data(), mask, t.mean.data(), t.inv_std.data(), t.running_mean.data(), t.running_variance.data(),
+                         from, p.scale.data(), p.bias.data(), added, m.rows, m.channels, kEpsilon, kMomentum, relu,
+                         workspace.data(), threads);
+    };
+    const Real* const added = with_shortcut ? shortcut.data() : nullptr;
+    Training<Real> apart(m), over_x(m), over_shortcut(m), masked(m);
+    run(apart, x.data(), added);
     expect_same(apart, expected, deviation, 2);
     over_x.y = x;
-    run(kernels.batch_norm, over_x, over_x.y.data(), with_shortcut ? shortcut.data() : nullptr, workspace.data(), threads);
+    run(over_x, over_x.y.data(), added);
     EXPECT_TRUE(test::bit_equal(over_x.y, apart.y));
     if (with_shortcut) {
       over_shortcut.y = shortcut;
-      run(kernels.batch_norm, over_shortcut, x.data(), over_shortcut.y.data(), workspace.data(), threads);
+      run(over_shortcut, x.data(), over_shortcut.y.data());
       EXPECT_TRUE(test::bit_equal(over_shortcut.y, apart.y));
+    }
+    if (relu && has_masks(kernels, m)) {
+      GuardedBuffer<std::uint32_t> mask(mask_words(m));
+      run(masked, x.data(), added, mask.data());
+      EXPECT_TRUE(test::bit_equal(masked.y, apart.y));
+      EXPECT_TRUE(marks_positive(mask, floats(apart.y)));
+      EXPECT_TRUE(mask.guards_intact());
     }
     EXPECT_TRUE(workspace.guards_intact());
   });
@@ -133,8 +156,8 @@ TEST(BatchNorm, NullStatisticsAreNotWritten) {
     reference::batch_norm(expected.data(), nullptr, nullptr, nullptr, nullptr, floats(x).data(), p.scale.data(), p.bias.data(),
                           nullptr, m.rows, m.channels, kEpsilon, kMomentum, false);
     GuardedBuffer<Real> y(m.elements());
-    kernels.batch_norm(y.data(), nullptr, nullptr, nullptr, nullptr, x.data(), p.scale.data(), p.bias.data(), nullptr, m.rows,
-                       m.channels, kEpsilon, kMomentum, false, workspace.data(), threads);
+    kernels.batch_norm(y.data(), nullptr, nullptr, nullptr, nullptr, nullptr, x.data(), p.scale.data(), p.bias.data(), nullptr,
+                       m.rows, m.channels, kEpsilon, kMomentum, false, workspace.data(), threads);
     expect_close(floats(y), expected, rounded<Real>({0, 16 * kEps * max_abs(expected)}));
   });
 }
@@ -149,9 +172,9 @@ TEST(BatchNorm, NanReachesItsChannelOnly) {
     const GuardedBuffer<Real> x = reals<Real>(values);
     Training<Real> t(m);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
-    kernels.batch_norm(t.y.data(), t.mean.data(), t.inv_std.data(), t.running_mean.data(), t.running_variance.data(), x.data(),
-                       p.scale.data(), p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, true, workspace.data(),
-                       threads);
+    kernels.batch_norm(t.y.data(), nullptr, t.mean.data(), t.inv_std.data(), t.running_mean.data(), t.running_variance.data(),
+                       x.data(), p.scale.data(), p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, true,
+                       workspace.data(), threads);
     const GuardedBuffer<float> y = floats(t.y);
     for (std::int64_t i = 0; i < m.elements(); ++i) ASSERT_EQ(std::isnan(y[i]), i % 4 == 2) << i;
   });
@@ -166,9 +189,9 @@ TEST(BatchNorm, IsBitEqualForEqualThreads) {
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
     Training<Real> first(m), again(m);
     for (Training<Real>* t : {&first, &again})
-      kernels.batch_norm(t->y.data(), t->mean.data(), t->inv_std.data(), t->running_mean.data(), t->running_variance.data(),
-                         x.data(), p.scale.data(), p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, false,
-                         workspace.data(), threads);
+      kernels.batch_norm(t->y.data(), nullptr, t->mean.data(), t->inv_std.data(), t->running_mean.data(),
+                         t->running_variance.data(), x.data(), p.scale.data(), p.bias.data(), nullptr, m.rows, m.channels,
+                         kEpsilon, kMomentum, false, workspace.data(), threads);
     EXPECT_TRUE(test::bit_equal(first.y, again.y));
     EXPECT_TRUE(test::bit_equal(first.running_variance, again.running_variance));
   });
@@ -213,20 +236,35 @@ struct Gradients {
   explicit Gradients(const Matrix& m) : dx(m.elements()), dz(m.elements()), dscale(m.channels), dbias(m.channels) {}
 };
 
+struct Variant {  // of the gradient
+  bool relu, second, with_dz;
+};
+std::string describe(const Matrix& m, const Variant& v) {
+  return describe(m, false, v.relu) + (v.second ? " second" : "") + (v.with_dz ? " dz" : "");
+}
+
 // Sums over n rows of products up to `largest`, the largest |dy * normalised x|.
 template <typename Real>
-void check_gradient(const Matrix& m, const GuardedBuffer<Real>& x, bool relu, bool with_dz, const cpu::Kernels<Real>& kernels,
+void check_gradient(const Matrix& m, const GuardedBuffer<Real>& x, const Variant& v, const cpu::Kernels<Real>& kernels,
                     int threads) {
   const Parameters p(m.channels);
-  const GuardedBuffer<Real> dy = test::random_reals<Real>(m.elements(), 27);
-  const GuardedBuffer<float> wide_x = floats(x);
+  const GuardedBuffer<Real> dy = test::random_reals<Real>(m.elements(), 27), dy2 = test::random_reals<Real>(m.elements(), 28);
+  const GuardedBuffer<float> wide_x = floats(x), wide_dy2 = floats(dy2);
   Training<float> t(m);
   reference::batch_norm(t.y.data(), t.mean.data(), t.inv_std.data(), nullptr, nullptr, wide_x.data(), p.scale.data(),
-                        p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, relu);
+                        p.bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, v.relu);
   const GuardedBuffer<Real> y = reals<Real>(t.y);
+  GuardedBuffer<std::uint32_t> mask(mask_words(m));
+  std::fill(mask.begin(), mask.end(), 0);
+  for (std::int64_t i = 0; i < m.elements(); ++i) mask[i / 32] |= std::uint32_t{t.y[i] > 0} << (i % 32);
+  GuardedBuffer<float> incoming = floats(dy);  // rounded as the tensor that the sum stands for
+  if (v.second) {
+    for (std::int64_t i = 0; i < m.elements(); ++i) incoming[i] += wide_dy2[i];
+    incoming = floats(reals<Real>(incoming));
+  }
   Gradients<float> expected(m);
   reference::batch_norm_grad(expected.dx.data(), expected.dscale.data(), expected.dbias.data(), expected.dz.data(),
-                             floats(dy).data(), relu ? t.y.data() : nullptr, wide_x.data(), p.scale.data(), t.mean.data(),
+                             incoming.data(), v.relu ? t.y.data() : nullptr, wide_x.data(), p.scale.data(), t.mean.data(),
                              t.inv_std.data(), m.rows, m.channels);
   double largest = 1, slope = 0;
   for (std::int64_t i = 0; i < m.elements(); ++i) {
@@ -234,54 +272,63 @@ void check_gradient(const Matrix& m, const GuardedBuffer<Real>& x, bool relu, bo
     largest = std::max(largest, std::fabs((static_cast<double>(wide_x[i]) - t.mean[c]) * t.inv_std[c]));
     slope = std::max(slope, static_cast<double>(p.scale[c]) * t.inv_std[c]);
   }
-  const double rows = static_cast<double>(m.rows);
+  const double rows = static_cast<double>(m.rows), size = max_abs(incoming);
   GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
-  const auto run = [&](Gradients<Real>& g, Real* dx, Real* dz, const Real* from_dy, const Real* from_x) {
-    kernels.batch_norm_grad(dx, g.dscale.data(), g.dbias.data(), dz, from_dy, relu ? y.data() : nullptr, from_x, p.scale.data(),
+  const auto run = [&](Gradients<Real>& g, Real* dz, const Real* from_dy, const Real* from_x, bool by_mask = false) {
+    kernels.batch_norm_grad(g.dx.data(), g.dscale.data(), g.dbias.data(), dz, from_dy, v.second ? dy2.data() : nullptr,
+                            by_mask ? mask.data() : nullptr, v.relu && !by_mask ? y.data() : nullptr, from_x, p.scale.data(),
                             t.mean.data(), t.inv_std.data(), m.rows, m.channels, workspace.data(), threads);
   };
-  Gradients<Real> g(m), over_dy(m), over_x(m);
-  run(g, g.dx.data(), with_dz ? g.dz.data() : nullptr, dy.data(), x.data());
-  expect_close(g.dbias, expected.dbias, test::sum_tolerance(rows, 1));
-  expect_close(g.dscale, expected.dscale, test::sum_tolerance(rows, largest));
-  expect_close(floats(g.dx), expected.dx, rounded<Real>({0, 16 * kEps * slope * (1 + largest * largest)}));
-  if (with_dz) expect_close(floats(g.dz), expected.dz, test::kExact);
+  const auto expect_equal = [&](const Gradients<Real>& a, const Gradients<Real>& b) {
+    EXPECT_TRUE(test::bit_equal(a.dx, b.dx) && test::bit_equal(a.dscale, b.dscale) && test::bit_equal(a.dbias, b.dbias));
+    EXPECT_TRUE(!v.with_dz || test::bit_equal(a.dz, b.dz));
+  };
+  Gradients<Real> g(m), over_dy(m), over_x(m), all_over_dy(m), masked(m);
+  run(g, v.with_dz ? g.dz.data() : nullptr, dy.data(), x.data());
+  expect_close(g.dbias, expected.dbias, test::sum_tolerance(rows, size));
+  expect_close(g.dscale, expected.dscale, test::sum_tolerance(rows, size * largest));
+  expect_close(floats(g.dx), expected.dx, rounded<Real>({0, 16 * kEps * size * slope * (1 + largest * largest)}));
+  if (v.with_dz) expect_close(floats(g.dz), expected.dz, test::kExact);
   EXPECT_TRUE(g.dx.guards_intact() && g.dscale.guards_intact() && g.dbias.guards_intact() && g.dz.guards_intact());
   EXPECT_TRUE(workspace.guards_intact());
 
   over_x.dx = x;
+  run(over_x, v.with_dz ? over_x.dz.data() : nullptr, dy.data(), over_x.dx.data());
+  expect_equal(over_x, g);
   over_dy.dx = dy;
-  run(over_x, over_x.dx.data(), with_dz ? over_x.dz.data() : nullptr, dy.data(), over_x.dx.data());
-  run(over_dy, over_dy.dx.data(), with_dz ? over_dy.dz.data() : nullptr, over_dy.dx.data(), x.data());
-  EXPECT_TRUE(test::bit_equal(over_x.dx, g.dx));
-  EXPECT_TRUE(test::bit_equal(over_dy.dx, g.dx));
-  if (with_dz) {
-    over_dy.dz = dy;
-    run(over_dy, over_dy.dx.data(), over_dy.dz.data(), over_dy.dz.data(), x.data());
-    EXPECT_TRUE(test::bit_equal(over_dy.dx, g.dx));
-    EXPECT_TRUE(test::bit_equal(over_dy.dz, g.dz));
+  run(over_dy, v.with_dz ? over_dy.dz.data() : nullptr, over_dy.dx.data(), x.data());
+  expect_equal(over_dy, g);
+  if (v.with_dz) {
+    all_over_dy.dz = dy;
+    run(all_over_dy, all_over_dy.dz.data(), all_over_dy.dz.data(), x.data());
+    expect_equal(all_over_dy, g);
+  }
+  if (v.relu && has_masks(kernels, m)) {
+    run(masked, v.with_dz ? masked.dz.data() : nullptr, dy.data(), x.data(), true);
+    expect_equal(masked, g);
   }
 }
 
-void check_gradient(const Matrix& m, const GuardedBuffer<float>& values, bool relu, bool with_dz) {
-  for_each_kernels(describe(m, with_dz, relu), [&](const auto& kernels, int threads) {
-    check_gradient(m, reals<RealOf<decltype(kernels)>>(values), relu, with_dz, kernels, threads);
+void check_gradient(const Matrix& m, const GuardedBuffer<float>& values, const Variant& v) {
+  for_each_kernels(describe(m, v), [&](const auto& kernels, int threads) {
+    check_gradient(m, reals<RealOf<decltype(kernels)>>(values), v, kernels, threads);
   });
 }
 
 TEST(BatchNormGrad, MatchesReference) {
   for (const Matrix& m : kMatrices)
     for (bool relu : {false, true})
-      for (bool with_dz : {false, true}) check_gradient(m, random_floats(m.elements(), 28), relu, with_dz);
+      for (bool second : {false, true})
+        for (bool with_dz : {false, true}) check_gradient(m, random_floats(m.elements(), 29), {relu, second, with_dz});
 }
 
-TEST(BatchNormGrad, ManyRowsMatchReference) { check_gradient({200003, 3}, random_floats(600009, 29), true, true); }
+TEST(BatchNormGrad, ManyRowsMatchReference) { check_gradient({200003, 3}, random_floats(600009, 29), {true, true, true}); }
 
 TEST(BatchNormGrad, MeanFarAboveDeviationMatchesReference) {
   const Matrix m = {3001, 16};
   GuardedBuffer<float> x = random_floats(m.elements(), 30);
   for (float& value : x) value = 1e4f + 0.1f * value;
-  check_gradient(m, x, false, false);
+  check_gradient(m, x, {false, false, false});
 }
 
 TEST(BatchNormGrad, NullOutputsAreNotWritten) {
@@ -296,8 +343,8 @@ TEST(BatchNormGrad, NullOutputsAreNotWritten) {
                                p.scale.data(), mean.data(), inv_std.data(), m.rows, m.channels);
     Gradients<Real> g(m);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
-    kernels.batch_norm_grad(nullptr, g.dscale.data(), nullptr, nullptr, dy.data(), nullptr, x.data(), p.scale.data(),
-                            mean.data(), inv_std.data(), m.rows, m.channels, workspace.data(), threads);
+    kernels.batch_norm_grad(nullptr, g.dscale.data(), nullptr, nullptr, dy.data(), nullptr, nullptr, nullptr, x.data(),
+                            p.scale.data(), mean.data(), inv_std.data(), m.rows, m.channels, workspace.data(), threads);
     expect_close(g.dscale, expected.dscale, test::sum_tolerance(33, 4));
   });
 }

@@ -17,6 +17,7 @@
 #include "src/workload/workload.h"
 #include "tests/support/cuda_fake_device.h"
 #include "tests/support/cuda_fake_libraries.h"
+#include "tests/support/parts_only.h"
 #include "tests/support/print.h"
 
 namespace epochbench {
@@ -25,6 +26,7 @@ namespace {
 using test::FakeDevice;
 using test::FakeLibraries;
 using test::FakeLibrariesOptions;
+using test::PartsOnly;
 
 constexpr FakeLibrariesOptions kNoPlans{.convolution = false, .attention = false, .bias_gradient = false};
 
@@ -85,23 +87,6 @@ Outcome train(const Training& training, const Backend& backend) {
   outcome.library_masks = executable->library_dropout_masks();
   return outcome;
 }
-
-// Compiles for the backend below it programs without composites, whose roundings are then those of the reference.
-class PartsOnly final : public Backend {
- public:
-  explicit PartsOnly(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
-  DeviceInfo device() const override { return backend_->device(); }
-  std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
-    return is_composite(node.op) ? "parts only" : backend_->unsupported(graph, node);
-  }
-  std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {
-    return backend_->workspace_bytes(graph, node);
-  }
-  std::unique_ptr<Executable> compile(const Program& program) const override { return backend_->compile(program); }
-
- private:
-  std::unique_ptr<Backend> backend_;
-};
 
 Outcome train_on_cuda(const Training& training, FakeLibrariesOptions options = {}, std::uint64_t seed = 0, bool fused = true) {
   const auto device = std::make_shared<FakeDevice>(seed);

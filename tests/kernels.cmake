@@ -16,7 +16,7 @@ epochbench_test(cast_test LABEL unit LIBRARIES epochbench_kernels_cpu epochbench
 # Optimised code only: otherwise the compiler keeps copies of what it could inline.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND CMAKE_BUILD_TYPE MATCHES "Release|RelWithDebInfo" AND NOT EPOCHBENCH_SANITIZE)
-  foreach(isa avx2 avx512)
+  foreach(isa avx2 avx512 avx512_bf16 amx_bf16)
     if(TARGET epochbench_kernels_cpu_${isa})
       add_test(NAME KernelSymbols.${isa} COMMAND_EXPAND_LISTS
         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/kernel_symbols.py ${CMAKE_NM} epochbench::cpu::${isa}

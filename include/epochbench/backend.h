@@ -19,6 +19,7 @@ struct DeviceInfo {
   int threads = 0;      // 0: not a CPU
   std::string isa;      // of the kernels in use: "avx512"; "" where it does not apply
   std::int64_t memory_bytes = 0;
+  std::string bf16_isa = {};  // of a CPU's kernels in bf16: "avx512_bf16"; "" where it has none
 };
 
 class DeviceError : public std::runtime_error {  // the device is not usable here: exit code 3

@@ -1,8 +1,10 @@
-// Batch normalisation over rows: one pass for the statistics, one that normalises; the gradient likewise.
+// Batch normalisation over rows: one pass for the statistics, one that normalises. Its gradient is in batch_norm_grad.cpp.
 //
 // Statistics: blocks of rows are summed in float about a pivot, the running mean of the rows before, and merged into means
 // and squared deviations in double by the formula of Chan, Golub and LeVeque (1983). So a mean far larger than the deviation
 // costs no accuracy: what cancels in a block is less than what that block adds to the total. Threads are merged in order.
+#include <type_traits>
+
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -23,22 +25,22 @@ void add_fours(float* sum, float* squares, const Real* x, const float* pivot, st
                std::int64_t width) {
   for (std::int64_t r = 0; r < fours; ++r) {
     const Real *x0 = x + r * width, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;
-#pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) {
-      const float p = pivot[i], d0 = widen(x0[i]) - p, d1 = widen(x1[i]) - p, d2 = widen(x2[i]) - p, d3 = widen(x3[i]) - p;
-      sum[i] += (d0 + d1) + (d2 + d3);
-      squares[i] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3);
-    }
+    across(width, [=](auto part, std::int64_t i) {
+      const auto p = load(part, pivot + i);
+      const auto d0 = load(part, x0 + i) - p, d1 = load(part, x1 + i) - p;
+      const auto d2 = load(part, x2 + i) - p, d3 = load(part, x3 + i) - p;
+      add_to(part, sum + i, (d0 + d1) + (d2 + d3));
+      add_to(part, squares + i, (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3));
+    });
   }
 }
 
 void add_row(float* sum, float* squares, const Real* x, const float* pivot, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float d = widen(x[i]) - pivot[i];
-    sum[i] += d;
-    squares[i] += d * d;
-  }
+  across(n, [=](auto part, std::int64_t i) {
+    const auto d = load(part, x + i) - load(part, pivot + i);
+    add_to(part, sum + i, d);
+    add_to(part, squares + i, d * d);
+  });
 }
 
 // mean and deviations (sums of squared deviations) of n_a rows become those of n_a + n_b rows. n_b > 0.
@@ -113,76 +115,45 @@ void moments(const ThreadScratch& s, const Real* x, std::int64_t rows, std::int6
   }
 }
 
+struct Normalised {  // what normalise writes: y, and where it is positive
+  Real* y;
+  unsigned char* mask;  // or null
+};
+
 // y = relu?((x - center) * slope + offset [+ shortcut]) over n elements of rows that are `width` wide.
 template <bool kShortcut, bool kRelu>
-void normalise(Real* y, const Real* x, const Real* shortcut, const SharedScratch& s, std::int64_t n, std::int64_t width) {
-  const float *center = s.center, *slope = s.slope, *offset = s.offset;
-  for_each_in_rows(n, width, [=](std::int64_t at, std::int64_t i) {
-    float value = (widen(x[at]) - center[i]) * slope[i] + offset[i];
-    if constexpr (kShortcut) value += widen(shortcut[at]);
-    if constexpr (kRelu) value = value < 0 ? 0 : value;
-    y[at] = narrow(value);
+void normalise(const Normalised& to, const Real* x, const Real* shortcut, const SharedScratch& s, std::int64_t n,
+               std::int64_t width) {
+  for_each_column_in_rows(n, width, [=](auto part, std::int64_t i) {
+    const auto center = load(part, s.center + i), slope = load(part, s.slope + i), offset = load(part, s.offset + i);
+    return [=](std::int64_t at) {
+      auto value = (load(part, x + at) - center) * slope + offset;
+      if constexpr (kShortcut) value = value + load(part, shortcut + at);
+      if constexpr (kRelu) value = relu_of(part, value);
+      if constexpr (kRelu && std::is_same_v<decltype(part), Whole>)
+        if (to.mask != nullptr) store_bits(part, to.mask, at, positive(value));
+      store(part, to.y + at, value);
+    };
   });
 }
 
-void normalise(Real* y, const Real* x, const Real* shortcut, bool relu, const SharedScratch& s, Range rows,
+void normalise(const Normalised& all, const Real* x, const Real* shortcut, bool relu, const SharedScratch& s, Range rows,
                std::int64_t channels, std::int64_t width) {
   const std::int64_t at = rows.begin * channels, n = (rows.end - rows.begin) * channels;
-  if (shortcut != nullptr && relu) return normalise<true, true>(y + at, x + at, shortcut + at, s, n, width);
-  if (shortcut != nullptr) return normalise<true, false>(y + at, x + at, shortcut + at, s, n, width);
-  if (relu) return normalise<false, true>(y + at, x + at, nullptr, s, n, width);
-  return normalise<false, false>(y + at, x + at, nullptr, s, n, width);
-}
-
-// first [width] += sums over rows of g, second of g * (x - pivot), over n elements of rows that are `width` wide; g = dy, with
-// a relu only where y > 0.
-template <bool kRelu>
-void sum_gradients(const ThreadScratch& s, const Real* dy, const Real* y, const Real* x, std::int64_t n, std::int64_t width) {
-  double *sum = s.first, *product = s.second;
-  const float* center = s.pivot;
-  const auto g = [=](std::int64_t i) { return !kRelu || widen(y[i]) > 0 ? widen(dy[i]) : 0; };
-  const auto d = [=](std::int64_t at, std::int64_t i) { return widen(x[at + i]) - center[i]; };
-  const Fours fours = fours_of(n, width);
-  for (std::int64_t r0 = 0; r0 < fours.stride; r0 += width) {
-    const std::int64_t r1 = r0 + fours.stride, r2 = r1 + fours.stride, r3 = r2 + fours.stride;
-#pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) {
-      const float g0 = g(r0 + i), g1 = g(r1 + i), g2 = g(r2 + i), g3 = g(r3 + i);
-      sum[i] += (g0 + g1) + (g2 + g3);
-      product[i] += (g0 * d(r0, i) + g1 * d(r1, i)) + (g2 * d(r2, i) + g3 * d(r3, i));
-    }
-  }
-  for (std::int64_t at = fours.rest; at < n; at += width) {
-    const std::int64_t length = min_of(width, n - at);
-#pragma omp simd
-    for (std::int64_t i = 0; i < length; ++i) {
-      const float g0 = g(at + i);
-      sum[i] += g0;
-      product[i] += g0 * d(at, i);
-    }
-  }
-}
-
-// dx = slope * g + curve * (x - center) + offset; dz = g, where it is wanted.
-template <bool kRelu, bool kShortcut>
-void apply_gradients(Real* dx, Real* dz, const Real* dy, const Real* y, const Real* x, const SharedScratch& s, std::int64_t n,
-                     std::int64_t width) {
-  const float *center = s.center, *slope = s.slope, *offset = s.offset, *curve = s.curve;
-  for_each_in_rows(n, width, [=](std::int64_t at, std::int64_t i) {
-    const float g = !kRelu || widen(y[at]) > 0 ? widen(dy[at]) : 0;
-    const float value = slope[i] * g + (curve[i] * (widen(x[at]) - center[i]) + offset[i]);
-    if constexpr (kShortcut) dz[at] = narrow(g);
-    dx[at] = narrow(value);
-  });
+  const Normalised to = {all.y + at, all.mask != nullptr ? all.mask + at / 8 : nullptr};
+  if (shortcut != nullptr && relu) return normalise<true, true>(to, x + at, shortcut + at, s, n, width);
+  if (shortcut != nullptr) return normalise<true, false>(to, x + at, shortcut + at, s, n, width);
+  if (relu) return normalise<false, true>(to, x + at, nullptr, s, n, width);
+  return normalise<false, false>(to, x + at, nullptr, s, n, width);
 }
 
 }  // namespace
 
 std::size_t reduction_workspace_bytes(std::int64_t channels, int threads) { return scratch_bytes(channels, threads); }
 
-void batch_norm(Real* y, float* mean, float* inv_std, float* running_mean, float* running_variance, const Real* x,
-                const float* scale, const float* bias, const Real* shortcut, std::int64_t rows, std::int64_t channels,
-                double epsilon, double momentum, bool relu, void* workspace, int threads) {
+void batch_norm(Real* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
+                const Real* x, const float* scale, const float* bias, const Real* shortcut, std::int64_t rows,
+                std::int64_t channels, double epsilon, double momentum, bool relu, void* workspace, int threads) {
   const std::int64_t lanes = lanes_of(channels);
   const SharedScratch shared = shared_scratch(workspace, channels);
 #pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
@@ -219,7 +190,7 @@ void batch_norm(Real* y, float* mean, float* inv_std, float* running_mean, float
     repeat(shared.slope, shared.slope, channels, lanes, mine);
     repeat(shared.offset, shared.offset, channels, lanes, mine);
 #pragma omp barrier
-    normalise(y, x, shortcut, relu, shared, part, channels, lanes * channels);
+    normalise({y, reinterpret_cast<unsigned char*>(mask)}, x, shortcut, relu, shared, part, channels, lanes * channels);
   }
 }
 
@@ -238,52 +209,7 @@ void batch_norm_inference(Real* y, const Real* x, const float* scale, const floa
     repeat(shared.slope, shared.slope, channels, lanes, mine);
     repeat(shared.offset, bias, channels, lanes, mine);
 #pragma omp barrier
-    normalise(y, x, shortcut, relu, shared, part_of(rows, thread, team, lanes), channels, lanes * channels);
-  }
-}
-
-void batch_norm_grad(Real* dx, float* dscale, float* dbias, Real* dz, const Real* dy, const Real* y, const Real* x,
-                     const float* scale, const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels,
-                     void* workspace, int threads) {
-  const std::int64_t lanes = lanes_of(channels), width = lanes * channels;
-  const SharedScratch shared = shared_scratch(workspace, channels);
-  const auto sum = y != nullptr ? sum_gradients<true> : sum_gradients<false>;
-  const auto apply = y == nullptr ? (dz != nullptr ? apply_gradients<false, true> : apply_gradients<false, false>)
-                                  : (dz != nullptr ? apply_gradients<true, true> : apply_gradients<true, false>);
-#pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
-  {
-    const int thread = omp_get_thread_num(), team = omp_get_num_threads();
-    const Range part = part_of(rows, thread, team, lanes), mine = part_of(channels, thread, team, 16);
-    const std::int64_t at = part.begin * channels, n = (part.end - part.begin) * channels;
-    const ThreadScratch s = thread_scratch(workspace, channels, thread);
-    const Real* y_part = y != nullptr ? y + at : nullptr;
-    for (std::int64_t i = 0; i < width; ++i) s.first[i] = s.second[i] = 0;
-    repeat(s.pivot, mean, channels, lanes, {0, channels});
-    sum(s, dy + at, y_part, x + at, n, width);
-    sum_lanes(s.first, channels, lanes);
-    sum_lanes(s.second, channels, lanes);
-#pragma omp barrier
-    const double inverse_n = 1 / static_cast<double>(rows);
-    for (std::int64_t c = mine.begin; c < mine.end; ++c) {
-      double total = 0, product = 0;
-      for (int t = 0; t < team; ++t) {
-        const ThreadScratch other = thread_scratch(workspace, channels, t);
-        total += other.first[c];
-        product += other.second[c];
-      }
-      const double inverse = inv_std[c], slope = scale[c] * inverse;
-      if (dscale != nullptr) dscale[c] = static_cast<float>(product * inverse);
-      if (dbias != nullptr) dbias[c] = static_cast<float>(total);
-      shared.slope[c] = static_cast<float>(slope);
-      shared.offset[c] = static_cast<float>(-slope * total * inverse_n);
-      shared.curve[c] = static_cast<float>(-slope * inverse * inverse * product * inverse_n);
-    }
-    repeat(shared.center, mean, channels, lanes, mine);
-    repeat(shared.slope, shared.slope, channels, lanes, mine);
-    repeat(shared.offset, shared.offset, channels, lanes, mine);
-    repeat(shared.curve, shared.curve, channels, lanes, mine);
-#pragma omp barrier
-    if (dx != nullptr) apply(dx + at, dz != nullptr ? dz + at : nullptr, dy + at, y_part, x + at, shared, n, width);
+    normalise({y, nullptr}, x, shortcut, relu, shared, part_of(rows, thread, team, lanes), channels, lanes * channels);
   }
 }
 

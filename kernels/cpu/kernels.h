@@ -29,6 +29,7 @@ struct CastTensor {  // y = x, n elements
 template <typename Real>
 struct Kernels {
   const char* isa;  // the name of its Isa
+  bool masks;       // batch_norm writes them, and batch_norm_grad reads them
 
   std::size_t (*gemm_workspace_bytes)(const GemmShape& shape, int threads);
   void (*gemm)(Real* c, const Real* a, const Real* b, const GemmShape& shape, const Epilogue<Real>& epilogue, void* workspace,
@@ -52,15 +53,19 @@ struct Kernels {
   void (*relu_grad)(Real* dx, const Real* dy, const Real* y, std::int64_t n, int threads);
   void (*add)(Real* y, const Real* a, const Real* b, std::int64_t n, int threads);
 
-  void (*batch_norm)(Real* y, float* mean, float* inv_std, float* running_mean, float* running_variance, const Real* x,
-                     const float* scale, const float* bias, const Real* shortcut, std::int64_t rows, std::int64_t channels,
-                     double epsilon, double momentum, bool relu, void* workspace, int threads);
+  // mask (or null): bit i % 32 of word i / 32 says whether element i of y is above 0; needs relu, channels in sixteens, and a
+  // set that has masks.
+  void (*batch_norm)(Real* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
+                     const Real* x, const float* scale, const float* bias, const Real* shortcut, std::int64_t rows,
+                     std::int64_t channels, double epsilon, double momentum, bool relu, void* workspace, int threads);
   void (*batch_norm_inference)(Real* y, const Real* x, const float* scale, const float* bias, const float* running_mean,
                                const float* running_variance, const Real* shortcut, std::int64_t rows, std::int64_t channels,
                                double epsilon, bool relu, void* workspace, int threads);
-  void (*batch_norm_grad)(Real* dx, float* dscale, float* dbias, Real* dz, const Real* dy, const Real* y, const Real* x,
-                          const float* scale, const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels,
-                          void* workspace, int threads);
+  // The gradient that comes in is dy + dy2 (dy2 or null), where y was above 0: by the mask, else by y, else everywhere. It is
+  // what dz (or null) gets. dx may be dy, dy2 or x.
+  void (*batch_norm_grad)(Real* dx, float* dscale, float* dbias, Real* dz, const Real* dy, const Real* dy2,
+                          const std::uint32_t* mask, const Real* y, const Real* x, const float* scale, const float* mean,
+                          const float* inv_std, std::int64_t rows, std::int64_t channels, void* workspace, int threads);
 
   void (*max_pool)(Real* y, std::uint8_t* index, const Real* x, const PoolShape& shape, int threads);
   void (*max_pool_grad)(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& shape, int threads);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/lanes.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
@@ -68,6 +69,23 @@ static inline void for_each_in_rows(std::int64_t n, std::int64_t width, Element 
 #pragma omp simd
     for (std::int64_t i = 0; i < length; ++i) element(at + i, i);
   }
+}
+
+// column(Whole or One, i) gives what is done with the elements of column i, element(position), for n elements of rows that are
+// `width` wide.
+template <typename Column>
+static inline void for_each_column_in_rows(std::int64_t n, std::int64_t width, Column column) {
+  const Fours fours = fours_to_write(n, width);
+  for (std::int64_t at = 0; at < fours.stride; at += width)
+    across(width, [=](auto part, std::int64_t i) {
+      const auto element = column(part, i);
+      element(at + i);
+      element(at + i + fours.stride);
+      element(at + i + 2 * fours.stride);
+      element(at + i + 3 * fours.stride);
+    });
+  for (std::int64_t at = fours.rest; at < n; at += width)
+    across(min_of(width, n - at), [=](auto part, std::int64_t i) { column(part, i)(at + i); });
 }
 
 // wide [lanes * channels] = values [channels] again and again. Writes channels [begin, end) of every lane.

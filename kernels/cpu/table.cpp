@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/lanes.h"
 
 #define EPOCHBENCH_STRING_(text) #text
 #define EPOCHBENCH_STRING(text) EPOCHBENCH_STRING_(text)
@@ -25,15 +26,10 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 #define X(kernel) extern std::remove_pointer_t<decltype(Kernels<Real>::kernel)> kernel;
 EPOCHBENCH_KERNELS(X)
 #undef X
-#if EPOCHBENCH_BF16  // kernels that are not there yet are null
-#define X(kernel) extern __attribute__((weak)) std::remove_pointer_t<decltype(Kernels<Real>::kernel)> kernel;
-EPOCHBENCH_KERNELS(X)
-#undef X
-#endif
 
 extern const Kernels<Real> table;
 #define X(kernel) kernel,
-const Kernels<Real> table = {EPOCHBENCH_STRING(EPOCHBENCH_ISA), EPOCHBENCH_KERNELS(X)};
+const Kernels<Real> table = {EPOCHBENCH_STRING(EPOCHBENCH_ISA), kWhole > 1, EPOCHBENCH_KERNELS(X)};
 #undef X
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

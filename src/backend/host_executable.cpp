@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::size_t kRecordsWithoutDrain = 65536;  // written once, so that a step neither allocates nor faults
 
+const Bf16* bf16_gradient(const Graph& graph, ValueId id, const ValueMemory& memory) {
+  return graph.desc(id).dtype == DType::bf16 ? memory.get<Bf16>(id) : nullptr;
+}
+
 double now_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -22,8 +26,8 @@ std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const V
   for (int i = 0; i < layout.parameters; ++i) {
     const ValueId* id = &node.inputs[static_cast<std::size_t>(layout.first + i * layout.group)];
     const ValueId weight = id[OptimizerLayout::kWeight], velocity = id[OptimizerLayout::kState];
-    tensors.push_back(
-        {memory.get(weight), memory.get(velocity), memory.get(id[OptimizerLayout::kGradient]), graph.desc(weight).elements()});
+    tensors.push_back({memory.get(weight), memory.get(velocity), memory.get(id[OptimizerLayout::kGradient]),
+                       graph.desc(weight).elements(), bf16_gradient(graph, id[OptimizerLayout::kGradient], memory)});
   }
   return tensors;
 }
@@ -37,7 +41,7 @@ std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, con
     const ValueId weight = id[OptimizerLayout::kWeight], moments = OptimizerLayout::kState;
     tensors.push_back({memory.get(weight), memory.get(id[moments]), memory.get(id[moments + 1]),
                        memory.get(id[OptimizerLayout::kGradient]), graph.desc(weight).elements(),
-                       decay[static_cast<std::size_t>(i)]});
+                       decay[static_cast<std::size_t>(i)], bf16_gradient(graph, id[OptimizerLayout::kGradient], memory)});
   }
   return tensors;
 }

@@ -39,11 +39,11 @@ ProgramMemory memory_on(const Backend& backend, const WorkloadSpec& workload, Pr
 // On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
 void plan_memory_of(Plan& plan, const WorkloadSpec& workload, Precision precision, const std::string& device) {
   const auto cpu = make_backend("cpu", default_threads());
-  const bool cpu_can = !unsupported(workload, *cpu, entries_of_mode("train"), precision);
-  if (device == "cpu" && !cpu_can)
-    throw CallError(std::string("--precision ") + name(precision) +
-                    ": this build does not train so on the CPU; leave out --device cpu to plan for a GPU");
-  const bool on_cpu = cpu_can && device.rfind("cuda", 0) != 0;
+  const auto reason = unsupported(workload, *cpu, entries_of_mode("train"), precision);
+  if (device == "cpu" && reason)
+    throw CallError(std::string("--precision ") + name(precision) + ": " + *reason +
+                    "; leave out --device cpu to plan for a GPU");
+  const bool on_cpu = !reason && device.rfind("cuda", 0) != 0;
   if (on_cpu) {
     plan.memory = memory_on(*cpu, workload, precision);
     plan.devices.push_back({"cpu", cpu_info().memory_bytes.value_or(0), plan.memory.total() <= available_memory_bytes()});

@@ -45,14 +45,9 @@ CaseSpec to_spec(const CaseDraft& draft, int threads_by_default) {
 }
 
 std::optional<Obstacle> obstacle_of(const CaseDraft& draft) {
-  if (draft.device == "cpu") {
-    if (draft.precision == "fp32") return std::nullopt;
-    if (draft.precision == "tf32")
-      return Obstacle{"--precision tf32: a format of NVIDIA's tensor cores, which a CPU does not have; use fp32 on the CPU",
-                      kExitCallIsWrong};
-    return Obstacle{"--precision " + draft.precision + ": this build trains on the CPU in fp32 only; use fp32 on the CPU",
+  if (draft.device == "cpu" && draft.precision == "tf32")
+    return Obstacle{"--precision tf32: a format of NVIDIA's tensor cores, which a CPU does not have; use fp32 on the CPU",
                     kExitCallIsWrong};
-  }
   try {
     const auto backend = make_backend(draft.device, 1);
     const auto reason = unsupported(workload_spec(to_spec(draft, 1)), *backend, entries_of_mode(draft.mode),

@@ -130,7 +130,8 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   const DeviceInfo device = backend->device();
   prepared.device = {device.backend, device.name, std::nullopt, std::nullopt};
   if (device.threads > 0) prepared.device.threads = device.threads;
-  if (!device.isa.empty()) prepared.device.isa = device.isa;
+  const std::string& isa = precision_of(spec) == Precision::bf16 ? device.bf16_isa : device.isa;
+  if (!isa.empty()) prepared.device.isa = isa;
   prepared.entry = spec.mode == "forward" ? Entry::forward : Entry::train;
   prepared.evaluates = prepared.entry == Entry::train && prepared.dataset->samples(Split::test) > 0;
   const SampleSpec sample = workload.model.family->sample(workload.config);

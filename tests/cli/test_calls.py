@@ -40,7 +40,7 @@ class BadInput(CliTest):
             ([*QUICK, "--device", "tpu"], ["tpu", "cpu"]),
             ([*QUICK, "--precision", "fp8"], ["fp8", "fp32"]),
             ([*QUICK, "--precision", "tf32"], ["tf32"]),
-            ([*QUICK, "--precision", "bf16"], ["bf16"]),
+            ([*QUICK, "--precision", "fp16"], ["fp16"]),
             (["--model", "mlp", "--until", "f1=0.5"], ["f1", "accuracy"]),
             (["--model", "mlp", "--until", "accuracy=97"], ["--until"]),
             (["--model", "resnet20", "--until", "accuracy=0.5"], ["synthetic"]),
@@ -149,7 +149,7 @@ class OtherCommands(CliTest):
         self.assert_refused(self.call("plan"), 2, "--model")
         self.assert_refused(self.call("plan", "--model", "vgg"), 2, "vgg", "lenet5")
         self.assert_refused(self.call("plan", "--model", "mlp", "--batch", "0"), 2, "--batch")
-        self.assert_refused(self.call("plan", "--model", "mlp", "--device", "cpu", "--precision", "bf16"), 2, "bf16", "GPU")
+        self.assert_refused(self.call("plan", "--model", "mlp", "--device", "cpu", "--precision", "fp16"), 2, "fp16", "GPU")
         self.assert_refused(self.call("info", "--frob"), 2, "--frob")
 
     def test_device_that_is_not_there(self):

@@ -83,6 +83,6 @@ const OpRule kBatchNormInferenceRule{.infer = infer_inference, .in_place_inputs 
 const OpRule kBatchNormGradRule{.infer = infer_grad, .in_place_inputs = {0}};
 const OpRule kBatchNormReluRule{.infer = infer_relu, .updated_inputs = running_statistics};
 const OpRule kBatchNormInferenceReluRule{.infer = infer_inference, .in_place_inputs = {0}};
-const OpRule kBatchNormReluGradRule{.infer = infer_relu_grad};
+const OpRule kBatchNormReluGradRule{.infer = infer_relu_grad, .in_place_inputs = {0}};
 
 }  // namespace epochbench

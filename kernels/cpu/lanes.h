@@ -1,0 +1,133 @@
+// Numbers by the vector register, for memory-bound loops that the compiler writes worse: those with bf16 or with bit masks.
+// The loops over [rows, channels] that take them are in rows.h.
+//
+// Each helper comes twice: for a Whole register, and for One number, as at the end of a row that is no multiple of a register.
+// A set without vectors of its own has One alone.
+#pragma once
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/cpu/isa.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+struct One {};
+struct Whole {};
+
+template <typename Number>
+static inline float load(One, const Number* p) {
+  return widen(*p);
+}
+static inline void store(One, Real* p, float x) { *p = narrow(x); }
+// Through memory alone, past the caches, where that can be had.
+static inline void store_past_caches(One, Real* p, float x) { *p = narrow(x); }
+static inline float rounded(One, float x) { return widen(narrow(x)); }
+// x < 0 ? 0 : x, so a NaN stays one, and is seen.
+static inline float relu_of(One, float x) { return x < 0 ? 0 : x; }
+static inline float where_positive(One, float y, float x) { return y > 0 ? x : 0; }
+static inline void add_to(One, double* sum, float x) { *sum += x; }
+static inline void add_to(One, float* sum, float x) { *sum += x; }
+
+#if defined(__AVX512F__)
+
+constexpr std::int64_t kWhole = 16;  // numbers of a register
+using Lanes = __m512;
+using Bits = std::uint16_t;  // of a Whole: bit i says something about number i
+
+// Masked with all lanes: the same instructions, without the undefined vectors that g++ 12 warns of in the plain ones.
+static inline Lanes load(Whole, const float* p) { return _mm512_loadu_ps(p); }
+static inline Lanes load(Whole, const Bf16* p) {
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  const __m512i words = _mm512_maskz_cvtepu16_epi32(0xffff, halves);
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, words, 16));
+}
+static inline void store(Whole, float* p, Lanes x) { _mm512_storeu_ps(p, x); }
+static inline void store_past_caches(Whole, float* p, Lanes x) { _mm512_stream_ps(p, x); }
+#if EPOCHBENCH_BF16
+static inline __m256i halves_of(Lanes x) { return reinterpret_cast<__m256i>(_mm512_maskz_cvtneps_pbh(0xffff, x)); }
+static inline void store(Whole, Bf16* p, Lanes x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), halves_of(x)); }
+static inline void store_past_caches(Whole, Bf16* p, Lanes x) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), halves_of(x));
+}
+static inline Lanes rounded(Whole, Lanes x) {
+  const __m512i words = _mm512_maskz_cvtepu16_epi32(0xffff, halves_of(x));
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, words, 16));
+}
+#else
+static inline Lanes rounded(Whole, Lanes x) { return x; }
+#endif
+static inline Lanes relu_of(Whole, Lanes x) { return _mm512_maskz_max_ps(0xffff, _mm512_setzero_ps(), x); }
+static inline Bits positive(Lanes y) { return _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_GT_OQ); }
+static inline Lanes where(Bits bits, Lanes x) { return _mm512_maskz_mov_ps(bits, x); }
+static inline Lanes where_positive(Whole, Lanes y, Lanes x) { return where(positive(y), x); }
+static inline void add_to(Whole, double* sum, Lanes x) {
+  const __m512d low = _mm512_maskz_cvtps_pd(0xff, _mm512_maskz_extractf32x8_ps(0xff, x, 0));
+  const __m512d high = _mm512_maskz_cvtps_pd(0xff, _mm512_maskz_extractf32x8_ps(0xff, x, 1));
+  _mm512_storeu_pd(sum, _mm512_loadu_pd(sum) + low);
+  _mm512_storeu_pd(sum + 8, _mm512_loadu_pd(sum + 8) + high);
+}
+static inline void add_to(Whole, float* sum, Lanes x) { _mm512_storeu_ps(sum, _mm512_loadu_ps(sum) + x); }
+
+#elif defined(__AVX2__)
+
+constexpr std::int64_t kWhole = 8;
+using Lanes = __m256;
+using Bits = std::uint8_t;
+
+static inline Lanes load(Whole, const float* p) { return _mm256_loadu_ps(p); }
+static inline void store(Whole, float* p, Lanes x) { _mm256_storeu_ps(p, x); }
+static inline void store_past_caches(Whole, float* p, Lanes x) { _mm256_stream_ps(p, x); }
+static inline Lanes rounded(Whole, Lanes x) { return x; }
+static inline Lanes relu_of(Whole, Lanes x) { return _mm256_max_ps(_mm256_setzero_ps(), x); }
+static inline Lanes where_positive(Whole, Lanes y, Lanes x) {
+  return _mm256_and_ps(_mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_GT_OQ), x);
+}
+static inline Bits positive(Lanes y) {
+  return static_cast<Bits>(_mm256_movemask_ps(_mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_GT_OQ)));
+}
+static inline Lanes where(Bits bits, Lanes x) {
+  const __m256i place = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  const __m256i set = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits), place), place);
+  return _mm256_and_ps(_mm256_castsi256_ps(set), x);
+}
+static inline void add_to(Whole, double* sum, Lanes x) {
+  _mm256_storeu_pd(sum, _mm256_loadu_pd(sum) + _mm256_cvtps_pd(_mm256_castps256_ps128(x)));
+  _mm256_storeu_pd(sum + 4, _mm256_loadu_pd(sum + 4) + _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)));
+}
+static inline void add_to(Whole, float* sum, Lanes x) { _mm256_storeu_ps(sum, _mm256_loadu_ps(sum) + x); }
+
+#else
+
+constexpr std::int64_t kWhole = 1;
+
+#endif
+
+#if defined(__AVX2__)
+// Bits of consecutive numbers: bit i % 32 of word i / 32, which in memory is bit i % 8 of byte i / 8. `at` is a multiple of
+// kWhole.
+static inline Bits load_bits(Whole, const unsigned char* mask, std::int64_t at) {
+  Bits bits;
+  __builtin_memcpy(&bits, mask + at / 8, sizeof bits);
+  return bits;
+}
+static inline void store_bits(Whole, unsigned char* mask, std::int64_t at, Bits bits) {
+  __builtin_memcpy(mask + at / 8, &bits, sizeof bits);
+}
+#endif
+
+// body(Whole or One, i) for the numbers i, or the registers that begin at i, of a row.
+template <typename Body>
+static inline void across(std::int64_t width, Body body) {
+  if constexpr (kWhole == 1) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) body(One{}, i);
+  } else {
+    const std::int64_t whole = width / kWhole * kWhole;
+    for (std::int64_t i = 0; i < whole; i += kWhole) body(Whole{}, i);
+    for (std::int64_t i = whole; i < width; ++i) body(One{}, i);
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

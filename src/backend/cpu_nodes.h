@@ -1,0 +1,34 @@
+// From nodes to the CPU kernels that run them, in one kind of number: float, or Bf16 for the nodes of a bf16 graph.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kernels/cpu/kernels.h"
+#include "src/backend/host_executable.h"
+
+namespace epochbench {
+
+template <typename Real>
+class CpuNodes {
+ public:
+  CpuNodes(const cpu::Kernels<Real>& kernels, int threads) : k_(&kernels), threads_(threads) {}
+
+  const char* isa() const { return k_->isa; }
+  std::optional<std::string> unsupported(const Graph& graph, const Node& node) const;  // the reason
+  std::size_t workspace_bytes(const Graph& graph, const Node& node) const;
+  // `seed` keys the random numbers that the node draws.
+  CompiledNode compile(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
+                       std::uint64_t seed) const {
+    return {step(graph, node, memory, workspace, seed), std::string(k_->isa) + " " + name(node.op)};
+  }
+
+ private:
+  HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const;
+
+  const cpu::Kernels<Real>* k_;
+  int threads_;
+};
+
+}  // namespace epochbench

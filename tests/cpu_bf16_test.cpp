@@ -1,0 +1,123 @@
+// Whole training in bf16 on the CPU against the reference backend in bf16. Skipped where the CPU has no bf16 products.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "src/workload/workload.h"
+#include "support/parts_only.h"
+#include "support/print.h"
+#include "support/trainer.h"
+
+namespace epochbench {
+namespace {
+
+using test::PartsOnly;
+using test::Trainer;
+using test::Training;
+
+constexpr double kEps = 0x1p-8, kFloatEps = 0x1p-24;  // half the distance of 1 and the next number
+
+Training in_bf16(Training training) {
+  training.precision = Precision::bf16;
+  return training;
+}
+
+double norm(const std::vector<float>& values) {
+  double sum = 0;
+  for (float value : values) sum += double{value} * value;
+  return std::sqrt(sum);
+}
+
+class CpuBf16 : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (make_cpu_backend(1)->device().bf16_isa.empty()) GTEST_SKIP() << "this CPU has no bf16 products";
+  }
+};
+
+class CpuBf16Models : public CpuBf16, public testing::WithParamInterface<Training> {};
+
+INSTANTIATE_TEST_SUITE_P(All, CpuBf16Models,
+                         testing::Values(Training{"mlp:width=96", 12, "digits"}, Training{"lenet5", 6, "digits"},
+                                         Training{"resnet20", 2},
+                                         Training{"bert-tiny:sequence=16", 2, "synthetic", Precision::fp32, 0.1}),
+                         [](const auto& info) {
+                           std::string name = info.param.model.substr(0, info.param.model.find(':'));
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// Both round at the same places. What differs is the order of float sums; that tips a rounding here and there, of one element
+// in thousands, and what a few steps make of it grows from step to step.
+TEST_P(CpuBf16Models, PartsTrainAsTheReferenceDoes) {
+  const Training training = in_bf16(GetParam());
+  Trainer reference(training, *make_reference_backend());
+  const std::vector<double> expected = reference.losses(3);
+  for (int threads : {1, 3}) {
+    Trainer trainer(training, PartsOnly(make_cpu_backend(threads)));
+    const std::vector<double> losses = trainer.losses(3);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(losses[i] / expected[i], 1, 16 * kFloatEps + kEps / 16) << "step " << i;
+    for (VariableRole role : {VariableRole::parameter, VariableRole::statistic}) {
+      const std::vector<float> weights = reference.state(role);
+      std::vector<float> off = trainer.state(role);
+      for (std::size_t i = 0; i < off.size(); ++i) off[i] -= weights[i];
+      EXPECT_LE(norm(off), (256 * kFloatEps + std::sqrt(kEps)) * norm(weights));
+    }
+  }
+}
+
+// Fusion rounds less. The first loss, a mean over all that was rounded on the way, is off by a fraction of eps. Then ReLU and
+// pooling decide differently where numbers are closer than a rounding, for a share eps of the elements: gradients, and what
+// three steps make of them, are off by a share of sqrt(eps), and so again every three steps.
+TEST_P(CpuBf16Models, TenLossesAreThoseOfTheReference) {
+  const Training training = in_bf16(GetParam());
+  const std::vector<double> expected = Trainer(training, *make_reference_backend()).losses(10);
+  for (int threads : {1, 3}) {
+    const std::vector<double> losses = Trainer(training, *make_cpu_backend(threads)).losses(10);
+    EXPECT_NEAR(losses[0] / expected[0], 1, kEps / 2);
+    for (std::size_t i = 1; i < expected.size(); ++i)
+      EXPECT_NEAR(losses[i] / expected[i], 1, std::sqrt(kEps) / 4 * std::ceil(static_cast<double>(i) / 3)) << "step " << i;
+  }
+}
+
+TEST_P(CpuBf16Models, RoundsWhatFp32DoesNot) {
+  const auto backend = make_cpu_backend(2);
+  EXPECT_NE(Trainer(in_bf16(GetParam()), *backend).losses(1), Trainer(GetParam(), *backend).losses(1));
+}
+
+TEST_P(CpuBf16Models, SameThreadsGiveBitEqualLosses) {
+  for (int threads : {1, 2, 3}) {
+    const auto backend = make_cpu_backend(threads);
+    EXPECT_EQ(Trainer(in_bf16(GetParam()), *backend).losses(5), Trainer(in_bf16(GetParam()), *backend).losses(5));
+  }
+}
+
+TEST_F(CpuBf16, TheResultSaysWhichInstructionsRan) {
+  CaseSpec spec;
+  spec.model = "mlp:width=16";
+  spec.data = "digits";
+  spec.batch = 8;
+  spec.threads = 1;
+  spec.precision = "bf16";
+  const std::string isa = prepare_case(spec).device.isa.value();
+  EXPECT_TRUE(isa == "avx512_bf16" || isa == "amx_bf16") << isa;
+  spec.precision = "fp32";
+  EXPECT_NE(prepare_case(spec).device.isa.value(), isa);
+}
+
+TEST_F(CpuBf16, EveryNodeRunsInTheNumbersOfItsTensors) {
+  Trainer trainer(in_bf16({"resnet20", 2}), *make_cpu_backend(2));
+  const std::string isa = make_cpu_backend(2)->device().bf16_isa;
+  trainer.step(Entry::train, 0);
+  int in_floats = 0;
+  for (const NodeTime& node : trainer.executable().profile(Entry::train, 1)) {
+    const bool bf16 = node.implementation.rfind(isa + " ", 0) == 0;
+    in_floats += !bf16;
+    EXPECT_TRUE(bf16 || node.op == Op::increment) << node.name << ": " << node.implementation;
+  }
+  EXPECT_EQ(in_floats, 1);
+}
+
+}  // namespace
+}  // namespace epochbench
