@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 namespace epochbench::bench {
@@ -83,31 +84,32 @@ void MatchTable::print_whole(const std::string& name, const std::vector<const Pl
   std::printf("%s, geometric mean\n", name.c_str());
   for (std::size_t i = 0; i < contestants.size(); ++i) {
     const bool of_one = one_thread_last && i + 1 == contestants.size();
-    std::vector<Rounds> fraction, rate, seconds, ratios, gains, ours;
+    std::vector<std::vector<Rounds>> rate, fraction, gain, ratio, seconds;
     std::vector<double> counts;
+    double worst = std::numeric_limits<double>::infinity();
     for (const Played* played : works) {
       if (played->seconds[i].empty()) continue;
       counts.push_back(static_cast<double>(played->work.count));
-      fraction.push_back(fractions(*played, i, of_one));
-      rate.push_back(rates(played->work.flops, played->seconds[i]));
-      seconds.push_back(played->seconds[i]);
-      ours.push_back(played->seconds[0]);
-      ratios.push_back(quotients(played->seconds[i], played->seconds[0]));
-      if (of_one) gains.push_back(scaling(played->seconds[0], played->seconds[i], played->peaks[0], played->peaks[1]));
+      rate.push_back({rates(played->work.flops, played->seconds[i])});
+      fraction.push_back({fractions(*played, i, of_one)});
+      worst = std::min(worst, median(fraction.back().front()));
+      seconds.push_back({played->seconds[0], played->seconds[i]});
+      ratio.push_back({quotients(played->seconds[i], played->seconds[0])});
+      if (of_one) gain.push_back({scaling(played->seconds[0], played->seconds[i], played->peaks[0], played->peaks[1])});
     }
-    if (fraction.empty()) continue;
-    double worst = 1e9;
-    for (const Rounds& rounds : fraction) worst = std::min(worst, estimate(rounds).median);
-    std::string figures = std::string(5, ' ') + giga(estimate(geometric_means(rate)).median) + " " +
-                          percent(estimate(geometric_means(fraction)).median) + "  worst " + percent(worst);
+    if (counts.empty()) continue;
+    std::string figures = std::string(5, ' ') + giga(summarize(rate, &geometric_mean).median) + " " +
+                          percent(summarize(fraction, &geometric_mean).median) + "  worst " + percent(worst);
     if (of_one)
-      figures += "  threads gain " + text_of(estimate(geometric_means(gains)), "%.3f [%.3f, %.3f] of the peak's gain");
+      figures += "  threads gain " + text_of(summarize(gain, &geometric_mean), "%.3f [%.3f, %.3f] of the peak's gain");
     else if (i > 0)
-      figures += " " + text_of(estimate(geometric_means(ratios)), "%9.3f [%.3f, %.3f]");
+      figures += " " + text_of(summarize(ratio, &geometric_mean), "%9.3f [%.3f, %.3f]");
     print_line(contestants[i], figures);
     if (of_one) continue;
-    figures = text_of(estimate(totals(seconds, counts)), "     total %.4f s [%.4f, %.4f] ");
-    if (i > 0) figures += " " + ratio(totals(ours, counts), totals(seconds, counts));
+    const auto their_total = [&](const Medians& medians) { return total(medians, counts, 1); };
+    const auto ratio_of = [&](const Medians& medians) { return ratio_of_totals(medians, counts); };
+    figures = text_of(summarize(seconds, their_total), "     total %.4f s [%.4f, %.4f] ");
+    if (i > 0) figures += text_of(summarize(seconds, ratio_of), "%9.3f [%.3f, %.3f]");
     print_line("", figures);
   }
 }

@@ -3,14 +3,31 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "epochbench/philox.h"
 
 namespace epochbench::bench {
 namespace {
 
 void expect_equal(std::size_t left, std::size_t right) {
   if (left != right)
-    throw std::invalid_argument(std::to_string(left) + " rounds cannot be compared with " + std::to_string(right));
+    throw std::invalid_argument(std::to_string(left) + " figures cannot be compared with " + std::to_string(right));
+}
+
+// As many of `count` rounds, with repetitions.
+std::vector<std::size_t> draw(std::size_t count, int resample, std::size_t problem) {
+  std::vector<std::size_t> drawn(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const PhiloxBlock words =
+        philox(0, {static_cast<std::uint32_t>(i / 4), static_cast<std::uint32_t>(resample), static_cast<std::uint32_t>(problem),
+                   static_cast<std::uint32_t>(RandomStream::bootstrap)});
+    drawn[i] = static_cast<std::size_t>((std::uint64_t{words[i % 4]} * count) >> 32);
+  }
+  return drawn;
 }
 
 }  // namespace
@@ -30,26 +47,48 @@ Rounds rates(double work, const Rounds& seconds) {
   return result;
 }
 
-Rounds geometric_means(const std::vector<Rounds>& problems) {
-  if (problems.empty()) return {};
-  Rounds result(problems.front().size());
-  for (const Rounds& rounds : problems) {
-    expect_equal(result.size(), rounds.size());
-    for (std::size_t i = 0; i < result.size(); ++i) result[i] += std::log(rounds[i]);
+Estimate summarize(const std::vector<std::vector<Rounds>>& problems, const Summary& summary) {
+  Medians medians;
+  for (const std::vector<Rounds>& figures : problems) {
+    medians.emplace_back();
+    for (const Rounds& rounds : figures) {
+      expect_equal(figures.front().size(), rounds.size());
+      medians.back().push_back(median(rounds));
+    }
   }
-  for (double& value : result) value = std::exp(value / static_cast<double>(problems.size()));
-  return result;
+  const double of_all = summary(medians);
+  std::vector<double> resampled;
+  for (int r = 0; r < kBootstrapResamples; ++r) {
+    for (std::size_t p = 0; p < problems.size(); ++p) {
+      const std::vector<std::size_t> drawn = draw(problems[p].front().size(), r, p);
+      for (std::size_t f = 0; f < problems[p].size(); ++f) {
+        Rounds rounds;
+        for (const std::size_t i : drawn) rounds.push_back(problems[p][f][i]);
+        medians[p][f] = median(std::move(rounds));
+      }
+    }
+    resampled.push_back(summary(medians));
+  }
+  std::sort(resampled.begin(), resampled.end());
+  constexpr std::size_t kTail = kBootstrapResamples / 40;  // 2.5 % on either side
+  return {of_all, {resampled[kTail], resampled[kBootstrapResamples - 1 - kTail]}};
 }
 
-Rounds totals(const std::vector<Rounds>& problems, const std::vector<double>& counts) {
-  expect_equal(problems.size(), counts.size());
-  if (problems.empty()) return {};
-  Rounds result(problems.front().size());
-  for (std::size_t p = 0; p < problems.size(); ++p) {
-    expect_equal(result.size(), problems[p].size());
-    for (std::size_t i = 0; i < result.size(); ++i) result[i] += counts[p] * problems[p][i];
-  }
-  return result;
+double geometric_mean(const Medians& medians) {
+  double sum = 0;
+  for (const std::vector<double>& figures : medians) sum += std::log(figures[0]);
+  return std::exp(sum / static_cast<double>(medians.size()));
+}
+
+double total(const Medians& medians, const std::vector<double>& counts, std::size_t figure) {
+  expect_equal(medians.size(), counts.size());
+  double sum = 0;
+  for (std::size_t p = 0; p < medians.size(); ++p) sum += counts[p] * medians[p][figure];
+  return sum;
+}
+
+double ratio_of_totals(const Medians& medians, const std::vector<double>& counts) {
+  return total(medians, counts, 1) / total(medians, counts, 0);
 }
 
 Rounds scaling(const Rounds& seconds, const Rounds& seconds_of_one, const Rounds& peaks, const Rounds& peaks_of_one) {

@@ -2,7 +2,8 @@
 // rounds the median counts, with its interval.
 #pragma once
 
-#include <string>
+#include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "src/measure/statistics.h"
@@ -22,9 +23,18 @@ Rounds quotients(const Rounds& left, const Rounds& right);
 // work / seconds of each round, as FLOP/s of FLOPs.
 Rounds rates(double work, const Rounds& seconds);
 
-// Of several problems: each round's geometric mean, and each round's sum of count times the figure.
-Rounds geometric_means(const std::vector<Rounds>& problems);
-Rounds totals(const std::vector<Rounds>& problems, const std::vector<double>& counts);
+// A figure over several problems, made of each one's medians: a disturbed turn moves no median, while hardly a round is without
+// one. The interval is the 95 % percentile bootstrap's: problem p's rounds of resample r are drawn by Philox, key 0, counter
+// (i / 4, r, p, RandomStream::bootstrap), for all its figures alike.
+using Medians = std::vector<std::vector<double>>;                     // [problem][figure]
+using Summary = std::function<double(const Medians&)>;                // of the medians
+Estimate summarize(const std::vector<std::vector<Rounds>>& problems,  // [problem][figure]
+                   const Summary& summary);
+
+double geometric_mean(const Medians& medians);  // of figure 0
+// Errors of both: std::invalid_argument unless there is a count for each problem.
+double total(const Medians& medians, const std::vector<double>& counts, std::size_t figure = 0);  // sum of count times figure
+double ratio_of_totals(const Medians& medians, const std::vector<double>& counts);  // total of figure 1 over that of figure 0
 
 // What threads gain, as a fraction of what the machine's peak gains by them: (one / all) of seconds over (all / one) of peaks.
 Rounds scaling(const Rounds& seconds, const Rounds& seconds_of_one, const Rounds& peaks, const Rounds& peaks_of_one);

@@ -25,15 +25,40 @@ TEST(Quotients, CompareTheSameRound) {
   EXPECT_THAT(rates(12, {3, 4}), ElementsAre(4, 3));
 }
 
-TEST(GeometricMeans, AreTakenOverProblemsRoundByRound) {
-  EXPECT_THAT(geometric_means({{1, 2}, {4, 8}, {16, 32}}), ElementsAre(DoubleNear(4, 1e-12), DoubleNear(8, 1e-12)));
-  EXPECT_THAT(geometric_means({}), ElementsAre());
-  EXPECT_THROW(geometric_means({{1, 2}, {3}}), std::invalid_argument);
+TEST(GeometricMean, IsTakenOverProblems) { EXPECT_DOUBLE_EQ(geometric_mean({{1, 100}, {4, 100}, {16, 100}}), 4); }
+
+TEST(Total, WeighsProblemsByTheirCount) {
+  EXPECT_EQ(total({{1, 5}, {10, 50}}, {3, 1}), 13);
+  EXPECT_EQ(total({{1, 5}, {10, 50}}, {3, 1}, 1), 65);
+  EXPECT_EQ(ratio_of_totals({{1, 5}, {10, 50}}, {3, 1}), 5);
+  EXPECT_THROW(total({{1, 2}}, {3, 1}), std::invalid_argument);
 }
 
-TEST(Totals, WeighProblemsByTheirCount) {
-  EXPECT_THAT(totals({{1, 2}, {10, 20}}, {3, 1}), ElementsAre(13, 26));
-  EXPECT_THROW(totals({{1, 2}}, {3, 1}), std::invalid_argument);
+TEST(Summarize, IsMovedByNoTurnThatWasDisturbed) {
+  // In every round one of the problems is ten times slower.
+  const std::vector<std::vector<Rounds>> problems{{{10, 1, 1, 1, 1}}, {{1, 10, 10, 1, 1}}, {{1, 1, 1, 10, 10}}};
+  EXPECT_DOUBLE_EQ(summarize(problems, &geometric_mean).median, 1);
+}
+
+TEST(Summarize, StatesAnInterval) {
+  const Rounds spread{0.9, 1.0, 1.1, 0.95, 1.05, 0.8, 1.2};
+  const Estimate one = summarize({{spread}}, &geometric_mean);
+  EXPECT_DOUBLE_EQ(one.median, 1);
+  EXPECT_LT(one.interval.first, 1);
+  EXPECT_GT(one.interval.second, 1);
+  EXPECT_GE(one.interval.first, 0.8);
+  EXPECT_LE(one.interval.second, 1.2);
+  // Independent problems average their spread out.
+  const Estimate many = summarize(std::vector<std::vector<Rounds>>(16, {spread}), &geometric_mean);
+  EXPECT_LT(many.interval.second - many.interval.first, 0.5 * (one.interval.second - one.interval.first));
+}
+
+TEST(Summarize, DrawsAProblemsFiguresTogether) {
+  // Theirs is twice ours in every round, whichever are drawn.
+  const Estimate e =
+      summarize({{{1, 2, 3, 4, 50}, {2, 4, 6, 8, 100}}}, [](const Medians& m) { return ratio_of_totals(m, {1}); });
+  EXPECT_EQ(e.interval, Interval(2, 2));
+  EXPECT_THROW(summarize({{{1, 2}, {1}}}, &geometric_mean), std::invalid_argument);
 }
 
 TEST(Scaling, IsTheGainOverThatOfThePeak) {
