@@ -45,19 +45,20 @@ def row(case, label, runs, ours):
     model, batch, precision, threads = case
     good = [run for run in runs if run["status"] == "ok"]
     told = {"model": model, "batch": batch, "precision": precision, "threads": threads, "contestant": label,
-            "repetitions": len(good), "rounds": None, "samples_per_second": None, "peak_fraction": None,
-            "peak_fraction_of_median_step": None, "ratio": None, "ratio_ci95": None, "ratio_spread": None, "peak_flops_per_second": None, "message": None}
+            "repetitions": len(good), "rounds": None, "samples_per_second": None, "peak_flops_per_second": None,
+            "peak_fraction": None, "peak_fraction_of_median_step": None, "ratio": None, "ratio_ci95": None,
+            "ratio_spread": None, "message": None}
     if not good:
         return {**told, "message": f"{runs[0]['status']}: {runs[0]['message']}"}
-    seconds = sum(run["timing"]["steps_total_seconds"] for run in good)
+    totals = [run["timing"]["steps_total_seconds"] for run in good]
     samples = sum(len(run["timing"]["step_seconds"]) for run in good) * batch
+    told.update(rounds=sum(len(seconds_of_turns(run)) for run in good), samples_per_second=samples / sum(totals))
     peaks = [run["turns"]["peak_flops_per_second"] for run in good]
-    flops_of_step = batch * good[0]["workload"]["train_flops_per_sample"]
-    told.update(rounds=sum(len(seconds_of_turns(run)) for run in good), samples_per_second=samples / seconds)
     if None not in peaks:
-        fractions = [flops_of_step / peak / second for run, peak in zip(good, peaks) for second in seconds_of_turns(run)]
+        flops = good[0]["workload"]["train_flops_per_sample"]
+        fractions = [batch * flops / peak / second for run, peak in zip(good, peaks) for second in seconds_of_turns(run)]
         told.update(peak_flops_per_second=max(peaks), peak_fraction_of_median_step=statistics.median(fractions),
-                    peak_fraction=flops_of_step * samples / batch / sum(peak * run["timing"]["steps_total_seconds"] for peak, run in zip(peaks, good)))
+                    peak_fraction=samples * flops / sum(peak * total for peak, total in zip(peaks, totals)))
     repetitions = {run["repetition"]: run for run in ours if run["status"] == "ok"}
     pairs = [pair for run in good if run["repetition"] in repetitions
              for pair in zip(seconds_of_turns(run), seconds_of_turns(repetitions[run["repetition"]]))]
@@ -67,7 +68,8 @@ def row(case, label, runs, ours):
     return told
 
 
-HEADS = ("model", "batch", "precision", "contestant", "samples/s", "of the peak", "median", "ratio", "95 % interval", "spread", "rounds")
+HEADS = ("model", "batch", "precision", "contestant", "samples/s", "of the peak", "median", "ratio", "95 % interval", "spread",
+         "rounds")
 
 
 def cells(told):
@@ -78,8 +80,8 @@ def cells(told):
     return [told["model"], str(told["batch"]), told["precision"], told["contestant"],
             "-" if rate is None else f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}",
             shown(told["peak_fraction"], "{:.1%}"), shown(told["peak_fraction_of_median_step"], "{:.1%}"),
-            shown(told["ratio"], "{:.3f}"), shown(told["ratio_ci95"], "{:.3f} to {:.3f}"), shown(told["ratio_spread"], "{:.1%}"),
-            shown(told["rounds"], "{}")]
+            shown(told["ratio"], "{:.3f}"), shown(told["ratio_ci95"], "{:.3f} to {:.3f}"),
+            shown(told["ratio_spread"], "{:.1%}"), shown(told["rounds"], "{}")]
 
 
 def table(all_rows):
@@ -94,8 +96,8 @@ def table(all_rows):
         peaks = [told["peak_flops_per_second"] for told in group if told["peak_flops_per_second"]]
         if peaks:
             low, high = (f"{peak / 1e9:.1f}" for peak in (min(peaks), max(peaks)))
-            text.append(f"peak: {low if low == high else low + ' to ' + high} GFLOP/s in {precision} with {threads} threads, the "
-                        "best burst between the turns")
+            text.append(f"peak: {low if low == high else low + ' to ' + high} GFLOP/s in {precision} with {threads} threads, "
+                        "the best burst between the turns")
     text += [f"{told['model']}, {told['precision']}, {told['contestant']}: {told['message']}" for told in all_rows
              if told["message"]]
     return "\n".join(text)

@@ -40,7 +40,8 @@ for line in sys.stdin:
         case = command["case"]
         answer = {"event": "ready", "compile_seconds": 0.5, "planned_bytes": None, "samples_per_epoch": 0,
                   "asynchronous": False, "library_dropout_masks": False,
-                  "device": {"backend": "cpu", "name": "a CPU", "threads": case["threads"] + (fault == "threads"), "isa": "avx2"}}
+                  "device": {"backend": "cpu", "name": "a CPU", "isa": "avx2",
+                             "threads": case["threads"] + (fault == "threads")}}
         if me != "ours":
             answer |= {"parameters": case["parameters"] + (fault == "parameters"), "versions": {"torch": "0.0"}}
     elif name == "burst":
@@ -287,6 +288,10 @@ class TakeTurns(unittest.TestCase):
         rows = self.rows("--rounds", 5, "--repetitions", 2)
         self.assertEqual((rows["PyTorch eager"]["rounds"], rows["PyTorch eager"]["repetitions"]), (10, 2))
         self.assertEqual(sum(1 for _, what in self.asked_for("eager") if what.get("command") == "prepare"), 2)
+
+    def test_every_batch_that_is_asked_for_is_measured(self):
+        done = self.call("--model", "lenet5", "--batch", "8,16", "--batch", 32, "--rounds", 1, "--json")
+        self.assertEqual([row["batch"] for row in json.loads(done.stdout)], [8] * 3 + [16] * 3 + [32] * 3)
 
     def test_epochbenchs_own_process_takes_part(self):
         rows = self.rows("--batch", 8, "--rounds", 6, model="mlp:width=32,depth=1", binary=BINARY)
