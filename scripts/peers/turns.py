@@ -96,7 +96,7 @@ def table(all_rows):
         peaks = [told["peak_flops_per_second"] for told in group if told["peak_flops_per_second"]]
         if peaks:
             low, high = (f"{peak / 1e9:.1f}" for peak in (min(peaks), max(peaks)))
-            text.append(f"peak: {low if low == high else low + ' to ' + high} GFLOP/s in {precision} with {threads} threads, "
+            text.append(f"peak: {low if low == high else low + ' to ' + high} GFLOP/s in {precision} with {threads} thread{'s' * (threads != 1)}, "
                         "the best burst between the turns")
     text += [f"{told['model']}, {told['precision']}, {told['contestant']}: {told['message']}" for told in all_rows
              if told["message"]]
