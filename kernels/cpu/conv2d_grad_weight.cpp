@@ -17,11 +17,29 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
 // The strip of x and the dy beside it pass once for every tile of dweight: from a near cache, if they are small. But every tile
-// is read and written once a group of strips, so a group has some depth even where that takes more space.
-constexpr StripSize kStripSize{48 * 1024, 256, 512 * 1024};
+// is read and written once a group of strips, so a group has some depth even where that takes more space: the columns of one
+// tile, 256 deep, still fit a first-level cache of 32 KiB and serve all output channels. Where sums are too large for the
+// second-level cache, that cache holds the columns of a tile instead.
+constexpr StripSize kStripSize{48 * 1024, 256, 1024 * 1024};
+constexpr StripSize kDeepStripSize{48 * 1024, 512, 4096 * 1024};
 // A thread's sum should fit its second-level cache.
 constexpr std::int64_t kSumBytes = 1024 * 1024;
 constexpr std::int64_t kSegments = 64;
+
+// Depth that a segment should have, so that beginning it costs little.
+constexpr std::int64_t kSegmentPixels = 256;
+
+// The same product of longer rows: where windows are pixels, rows of an image follow each other as pixels do.
+Conv2dShape with_long_rows(Conv2dShape s) {
+  if (s.kernel_height != 1 || s.kernel_width != 1 || s.stride != 1 || s.padding != 0) return s;
+  for (std::int64_t rows = s.height; rows > 1; --rows) {
+    if (s.height % rows != 0 || rows * s.width > kSegmentPixels) continue;
+    s.height = s.out_height = s.height / rows;
+    s.width = s.out_width = s.width * rows;
+    break;
+  }
+  return s;
+}
 
 struct Plan {
   int team, strip_parts, channel_parts;  // strip_parts * channel_parts == team
@@ -36,13 +54,12 @@ struct Plan {
   std::int64_t sum_floats;             // of all of dweight, where it is not summed in place
 };
 
-// How many pairs, out of `pairs`, whose strips are whole, make a group.
-std::int64_t pairs_at_once(const Conv2dShape& s, const StripLayout& layout, std::int64_t pairs) {
+// How many pairs, out of `pairs`, whose strips are whole, make a group: all groups about as many.
+std::int64_t pairs_at_once(const Conv2dShape& s, const StripLayout& layout, const StripSize& size, std::int64_t pairs) {
   const std::int64_t strip_bytes = s.height * layout.row_stride * static_cast<std::int64_t>(sizeof(Word));
-  const std::int64_t deep =
-      min_of(divide_up(kStripSize.windows, s.out_height * s.out_width), kStripSize.most_bytes / strip_bytes);
-  const std::int64_t wanted = min_of(max_of(kStripSize.bytes / strip_bytes, deep), kSegments / s.out_height);
-  return max_of(min_of(wanted, pairs), 1);
+  const std::int64_t deep = min_of(divide_up(size.windows, s.out_height * s.out_width), size.most_bytes / strip_bytes);
+  const std::int64_t wanted = min_of(max_of(size.bytes / strip_bytes, deep), kSegments / s.out_height);
+  return divide_up(max_of(pairs, 1), divide_up(max_of(pairs, 1), max_of(wanted, 1)));
 }
 
 Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
@@ -59,8 +76,9 @@ Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
   plan.pairs = words_of(s.batch);
   Windows of_pairs = plan.windows;
   of_pairs.batch = plan.pairs;
-  plan.layout = make_strip_layout(of_pairs, StripOf::words, kStripSize, plan.strip_parts);
-  plan.pairs_at_once = plan.layout.blocks == 1 ? pairs_at_once(s, plan.layout, plan.pairs / plan.strip_parts) : 1;
+  const StripSize& size = divide_up(weights, plan.channel_parts) * 4 > kSumBytes ? kDeepStripSize : kStripSize;
+  plan.layout = make_strip_layout(of_pairs, StripOf::words, size, plan.strip_parts);
+  plan.pairs_at_once = plan.layout.blocks == 1 ? pairs_at_once(s, plan.layout, size, plan.pairs / plan.strip_parts) : 1;
   plan.strip_words = plan.pairs_at_once * plan.layout.elements;
   plan.access = AccessA::columns;
   plan.dy_stride = s.out_channels;
@@ -78,6 +96,7 @@ Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
 }
 
 struct Call {
+  Real* dweight;
   const Real* dy;
   const Conv2dShape& shape;
   const Plan& plan;
@@ -90,9 +109,11 @@ struct Group {
   Range rows;
   const Word* dy;                // of the first of the channels, pair and row
   std::int64_t dy_pair, dy_row;  // words between pairs and rows
+  bool first, last;              // of the groups of the sum
 };
 
-// sum [channels, taps * channels] += over the group, for one run of taps.
+// sum [channels, taps * channels] = (sum +) over the group, for one run of taps. The last group of a sum that is all there is
+// to dweight goes there.
 void add_run(const Call& call, const Group& group, std::int64_t run, Range channels, float* sum) {
   const Conv2dShape& s = call.shape;
   const StripLayout& layout = call.plan.layout;
@@ -105,9 +126,10 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
   tile.k = s.out_width;
   tile.a_stride = call.plan.dy_stride;
   tile.b_stride = s.stride / layout.column_step * layout.pixel_stride;
-  tile.accumulate = true;
+  tile.y_stride = row_floats;
   const std::int64_t rows = group.rows.end - group.rows.begin, group_rows = group.pairs * rows;
   for (std::int64_t done = 0; done < group_rows;) {
+    const bool begins = group.first && done == 0;
     tile.segment_count = 0;
     for (; done < group_rows && tile.segment_count < kSegments; ++done) {
       const std::int64_t pair = done / rows, row = done % rows;
@@ -119,7 +141,9 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
           group.dy + pair * group.dy_pair + row * group.dy_row,
           reinterpret_cast<const Word*>(strip.data) + strip_row * layout.row_stride + tap_column * layout.pixel_stride};
     }
-    if (tile.segment_count == 0) continue;
+    const bool ends = group.last && done == group_rows && call.plan.strip_parts == 1;
+    if (tile.segment_count == 0 && !begins && !ends) continue;
+    tile.accumulate = !begins;
     for (std::int64_t column = 0; column < layout.run;) {
       const std::int64_t left = layout.run - column;
       const int vectors = left % (3 * kLanes) == 0 ? 3 : panel_vectors(left);
@@ -129,7 +153,9 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
       for (std::int64_t t = 0; t < tiles.count; ++t) {
         const Range range = tiles[t];
         tile.a_offset = range.begin * call.plan.dy_channel;
-        tile.sum = sum + (channels.begin + range.begin) * row_floats + run * layout.run + column;
+        const std::int64_t at = (channels.begin + range.begin) * row_floats + run * layout.run + column;
+        tile.sum = sum + at;
+        tile.y = ends ? call.dweight + at : nullptr;
         tile_kernel(call.plan.access, range.end - range.begin, vectors)(tile);
       }
       column += tile.columns;
@@ -181,12 +207,15 @@ void sum_part(const Call& call, int strip_part, int channel_part, float* sum, Wo
   const StripLayout& layout = plan.layout;
   const std::int64_t row_floats = s.kernel_height * s.kernel_width * s.channels;
   const Range channels = part_of(s.out_channels, channel_part, plan.channel_parts, 1);
-  for (std::int64_t i = channels.begin * row_floats; i < channels.end * row_floats; ++i) sum[i] = 0;
   const Range strips = part_of(plan.pairs * layout.blocks, strip_part, plan.strip_parts, 1);
+  if (strips.begin == strips.end)
+    for (std::int64_t i = channels.begin * row_floats; i < channels.end * row_floats; ++i) sum[i] = 0;
   for (std::int64_t index = strips.begin; index < strips.end; index += plan.pairs_at_once) {
     Group group;
     group.first_pair = index / layout.blocks;
     group.pairs = min_of(plan.pairs_at_once, strips.end - index);
+    group.first = index == strips.begin;
+    group.last = index + plan.pairs_at_once >= strips.end;
     prepare(call, group, index % layout.blocks, channels, scratch);
     for (std::int64_t run = 0; run < s.kernel_height * layout.runs_per_row; ++run) add_run(call, group, run, channels, sum);
   }
@@ -195,14 +224,15 @@ void sum_part(const Call& call, int strip_part, int channel_part, float* sum, Wo
 }  // namespace
 
 std::size_t conv2d_grad_weight_workspace_bytes(const Conv2dShape& shape, int threads) {
-  const Plan plan = make_plan(shape, nullptr, threads);
+  const Plan plan = make_plan(with_long_rows(shape), nullptr, threads);
   return static_cast<std::size_t>(plan.strip_parts * plan.sum_floats) * sizeof(float) +
          static_cast<std::size_t>(plan.team * (plan.strip_words + plan.dy_words)) * sizeof(Word);
 }
 
-void conv2d_grad_weight(Real* dweight, const Real* dy, const Real* x, const Conv2dShape& shape, void* workspace, int threads) {
+void conv2d_grad_weight(Real* dweight, const Real* dy, const Real* x, const Conv2dShape& given, void* workspace, int threads) {
+  const Conv2dShape shape = with_long_rows(given);
   const Plan plan = make_plan(shape, x, threads);
-  const Call call{dy, shape, plan};
+  const Call call{dweight, dy, shape, plan};
   float* const sums = static_cast<float*>(workspace);
   Word* const scratch = reinterpret_cast<Word*>(sums + plan.strip_parts * plan.sum_floats);
   const std::int64_t weights = shape.out_channels * shape.kernel_height * shape.kernel_width * shape.channels;
@@ -217,7 +247,7 @@ void conv2d_grad_weight(Real* dweight, const Real* dy, const Real* x, const Conv
       if (plan.sum_floats == 0) sum = reinterpret_cast<float*>(dweight);
       sum_part(call, strip_part, part % plan.channel_parts, sum, scratch + part * (plan.strip_words + plan.dy_words));
     }
-    if (plan.sum_floats > 0) {
+    if (plan.strip_parts > 1) {
 #pragma omp barrier
       for (int part = thread; part < plan.team; part += granted) {
         const Range range = part_of(weights, part, plan.team, 16);

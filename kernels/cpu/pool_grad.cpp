@@ -93,9 +93,11 @@ void gather_row(Real* dx, const Real* dy, const std::uint8_t* index, const PoolS
   std::int32_t column[kRowTile];
   for (std::int64_t x = 0; x < s.width; x += pixels_at_once) {
     const std::int64_t pixels = min_of(pixels_at_once, s.width - x), elements = pixels * s.channels;
-    for (std::int64_t p = 0; p < pixels; ++p)
-      for (std::int64_t c = 0; c < s.channels; ++c)
-        column[p * s.channels + c] = static_cast<std::int32_t>((x + p + s.padding) % s.stride);
+    auto in_window = static_cast<std::int32_t>((x + s.padding) % s.stride);
+    for (std::int64_t p = 0; p < pixels; ++p) {
+      for (std::int64_t c = 0; c < s.channels; ++c) column[p * s.channels + c] = in_window;
+      in_window = in_window + 1 == s.stride ? 0 : in_window + 1;
+    }
     for (std::int64_t i = 0; i < elements; ++i) sum[i] = 0;
     for (std::int64_t oy = rows.begin; oy < rows.end; ++oy) {
       const std::int64_t out = (n * s.out_height + oy) * s.out_width * s.channels;
