@@ -68,6 +68,20 @@ TEST(Fusion, WritesMasksAndAddsTheShortcutsGradientWhereTheBackendCan) {
   EXPECT_EQ(count_ops(program.entry(Entry::evaluate)->graph).at(Op::batch_norm_inference_relu), 19);
 }
 
+TEST(Fusion, OfTheCpuHasMasksWhereItHasVectors) {
+  const auto backend = make_cpu_backend(2);
+  for (Precision precision : {Precision::fp32, Precision::bf16}) {
+    if (precision == Precision::bf16 && backend->device().bf16_isa.empty()) continue;
+    const Program program = make_program(workload("resnet20", 4), *backend, kAll, precision);
+    const Graph& train = program.entry(Entry::train)->graph;
+    const int masks = backend->device().isa == "portable" ? 0 : 19;
+    EXPECT_EQ(count_where(train, &BatchNormReluAttributes::mask), masks);
+    EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::mask), masks);
+    EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::second), 9);
+    EXPECT_EQ(count_ops(train).count(Op::add), 0u);
+  }
+}
+
 // Each of the two alone, and the mask only where both directions have it.
 TEST(Fusion, TakesTheMostSpecificCompositeThatTheBackendHas) {
   const auto lacks = [](bool mask_forward, bool mask_backward, bool second) {
