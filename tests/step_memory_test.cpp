@@ -25,7 +25,16 @@ void run(Executable& executable, Entry entry, int steps) {
   }
 }
 
-class StepMemory : public testing::TestWithParam<Training> {};
+class StepMemory : public testing::TestWithParam<Training> {
+ protected:
+  void SetUp() override {
+    CaseSpec spec;
+    spec.model = GetParam().model;
+    spec.batch = GetParam().batch;
+    const auto reason = unsupported(workload_spec(spec), *make_cpu_backend(1), {Entry::train}, GetParam().precision);
+    if (reason) GTEST_SKIP() << *reason;
+  }
+};
 
 TEST_P(StepMemory, IsAllThereBeforeTheSecondStep) {
   for (int threads : {1, 2, 3}) {
@@ -46,6 +55,7 @@ TEST_P(StepMemory, IsNotAskedForByRunnerAndLoader) {
   spec.model = GetParam().model;
   spec.batch = GetParam().batch;
   spec.data = GetParam().data;
+  spec.precision = name(GetParam().precision);
   spec.threads = 2;
   PreparedCase prepared = prepare_case(spec);
   Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
@@ -58,11 +68,14 @@ TEST_P(StepMemory, IsNotAskedForByRunnerAndLoader) {
 
 INSTANTIATE_TEST_SUITE_P(Models, StepMemory,
                          testing::Values(Training{"lenet5", 96, "digits"}, Training{"resnet20", 4},
-                                         Training{"bert-tiny", 2, "founding-documents"}),
+                                         Training{"bert-tiny", 2, "founding-documents"},
+                                         Training{"lenet5", 96, "digits", Precision::bf16},
+                                         Training{"resnet20", 4, "synthetic", Precision::bf16},
+                                         Training{"bert-tiny", 2, "founding-documents", Precision::bf16}),
                          [](const auto& info) {
-                           std::string name = info.param.model;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           std::string text = info.param.model + "_" + name(info.param.precision);
+                           std::replace(text.begin(), text.end(), '-', '_');
+                           return text;
                          });
 
 TEST(Allocations, AreCounted) {
