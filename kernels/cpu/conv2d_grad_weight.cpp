@@ -5,6 +5,9 @@
 // which stays in its cache. The sums of one output channel are then added in the order of the strips, so the result depends
 // on the number of threads alone.
 //
+// Where a run of taps would leave many lanes of its vectors idle, as that of three channels does, the vectors are of output
+// channels instead, and sums are transposed.
+//
 // A word holds the same pixel of two images, as neighbours in one image would part again from tap to tap and stride to stride.
 // So in Bf16 images go in pairs, and of an odd batch the last one alone.
 #include <omp.h>
@@ -20,7 +23,7 @@ namespace {
 // is read and written once a group of strips, so a group has some depth even where that takes more space: the columns of one
 // tile, 256 deep, still fit a first-level cache of 32 KiB and serve all output channels. Where sums are too large for the
 // second-level cache, that cache holds the columns of a tile instead.
-constexpr StripSize kStripSize{48 * 1024, 256, 1024 * 1024};
+constexpr StripSize kStripSize{48 * 1024, 256, 2048 * 1024};
 constexpr StripSize kDeepStripSize{48 * 1024, 512, 4096 * 1024};
 // A thread's sum should fit its second-level cache.
 constexpr std::int64_t kSumBytes = 1024 * 1024;
@@ -51,6 +54,7 @@ struct Plan {
   AccessA access;                      // to dy
   std::int64_t dy_pixel, dy_channel;   // words between its pixels and channels
   std::int64_t dy_stride;              // the one of them that is not 1
+  bool transposed;                     // sums are [taps * channels, out_channels]
   std::int64_t sum_floats;             // of all of dweight, where it is not summed in place
 };
 
@@ -60,6 +64,14 @@ std::int64_t pairs_at_once(const Conv2dShape& s, const StripLayout& layout, cons
   const std::int64_t deep = min_of(divide_up(size.windows, s.out_height * s.out_width), size.most_bytes / strip_bytes);
   const std::int64_t wanted = min_of(max_of(size.bytes / strip_bytes, deep), kSegments / s.out_height);
   return divide_up(max_of(pairs, 1), divide_up(max_of(pairs, 1), max_of(wanted, 1)));
+}
+
+// Vectors of output channels are read whole, from dy in place or from a packed copy that has a row for every pixel.
+bool transposed_pays(const Conv2dShape& s, const Plan& plan) {
+  if (plan.channel_parts > 1 || plan.access != AccessA::columns) return false;
+  if (kWordDepth == 1 && s.out_channels % kLanes != 0) return false;
+  const std::int64_t straight = s.out_channels * divide_up(plan.layout.run, kLanes);
+  return plan.layout.run * divide_up(s.out_channels, kLanes) * 20 < straight * 19;
 }
 
 Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
@@ -91,9 +103,13 @@ Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
   }
   plan.dy_pixel = plan.access == AccessA::columns ? plan.dy_stride : 1;
   plan.dy_channel = plan.access == AccessA::columns ? 1 : plan.dy_stride;
-  plan.sum_floats = plan.strip_parts > 1 || kWordDepth > 1 ? round_up(weights, 16) : 0;
+  plan.transposed = transposed_pays(s, plan);
+  plan.sum_floats = plan.strip_parts > 1 || kWordDepth > 1 || plan.transposed ? round_up(weights, 16) : 0;
   return plan;
 }
+
+// Whether the last group of a sum goes there at once.
+bool writes_dweight(const Plan& plan) { return plan.strip_parts == 1 && !plan.transposed; }
 
 struct Call {
   Real* dweight;
@@ -121,12 +137,15 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
   const std::int64_t row_floats = s.kernel_height * s.kernel_width * s.channels;
   Segment segments[kSegments];
   Tile tile{};
-  tile.sum_stride = row_floats;
+  const Plan& plan = call.plan;
+  const std::int64_t x_pixel = s.stride / layout.column_step * layout.pixel_stride;
   tile.segments = segments;
   tile.k = s.out_width;
-  tile.a_stride = call.plan.dy_stride;
-  tile.b_stride = s.stride / layout.column_step * layout.pixel_stride;
+  tile.a_stride = plan.transposed ? x_pixel : plan.dy_stride;
+  tile.b_stride = plan.transposed ? plan.dy_pixel : x_pixel;
+  tile.sum_stride = plan.transposed ? s.out_channels : row_floats;
   tile.y_stride = row_floats;
+  const std::int64_t columns = plan.transposed ? channels.end - channels.begin : layout.run;
   const std::int64_t rows = group.rows.end - group.rows.begin, group_rows = group.pairs * rows;
   for (std::int64_t done = 0; done < group_rows;) {
     const bool begins = group.first && done == 0;
@@ -137,26 +156,28 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
       const std::int64_t image_row = (group.rows.begin + row) * s.stride - s.padding + tap_row;
       if (image_row < strip.first_row || image_row >= strip.end_row) continue;
       const std::int64_t strip_row = (image_row - strip.first_row) / layout.row_step;
-      segments[tile.segment_count++] = {
-          group.dy + pair * group.dy_pair + row * group.dy_row,
-          reinterpret_cast<const Word*>(strip.data) + strip_row * layout.row_stride + tap_column * layout.pixel_stride};
+      const Word* dy = group.dy + pair * group.dy_pair + row * group.dy_row;
+      const Word* x =
+          reinterpret_cast<const Word*>(strip.data) + strip_row * layout.row_stride + tap_column * layout.pixel_stride;
+      segments[tile.segment_count++] = plan.transposed ? Segment{x, dy} : Segment{dy, x};
     }
-    const bool ends = group.last && done == group_rows && call.plan.strip_parts == 1;
+    const bool ends = group.last && done == group_rows && writes_dweight(plan);
     if (tile.segment_count == 0 && !begins && !ends) continue;
     tile.accumulate = !begins;
-    for (std::int64_t column = 0; column < layout.run;) {
-      const std::int64_t left = layout.run - column;
+    for (std::int64_t column = 0; column < columns;) {
+      const std::int64_t left = columns - column;
       const int vectors = left % (3 * kLanes) == 0 ? 3 : panel_vectors(left);
       tile.columns = min_of(left, vectors * kLanes);
       tile.b_offset = column;
-      const Tiles tiles = cut(channels.end - channels.begin, kMaxRows[vectors]);
+      const Tiles tiles = cut(plan.transposed ? layout.run : channels.end - channels.begin, kMaxRows[vectors]);
       for (std::int64_t t = 0; t < tiles.count; ++t) {
         const Range range = tiles[t];
-        tile.a_offset = range.begin * call.plan.dy_channel;
-        const std::int64_t at = (channels.begin + range.begin) * row_floats + run * layout.run + column;
+        const std::int64_t at = plan.transposed ? (run * layout.run + range.begin) * s.out_channels + channels.begin + column
+                                                : (channels.begin + range.begin) * row_floats + run * layout.run + column;
+        tile.a_offset = range.begin * (plan.transposed ? 1 : plan.dy_channel);
         tile.sum = sum + at;
         tile.y = ends ? call.dweight + at : nullptr;
-        tile_kernel(call.plan.access, range.end - range.begin, vectors)(tile);
+        tile_kernel(plan.transposed ? AccessA::columns : plan.access, range.end - range.begin, vectors)(tile);
       }
       column += tile.columns;
     }
@@ -221,6 +242,18 @@ void sum_part(const Call& call, int strip_part, int channel_part, float* sum, Wo
   }
 }
 
+// The share of `part` of dweight.
+void add_sums(Real* dweight, const float* sums, const Conv2dShape& s, const Plan& plan, int part) {
+  const std::int64_t row = s.kernel_height * s.kernel_width * s.channels;
+  const Range range = part_of(s.out_channels * row, part, plan.team, 16);
+  for (std::int64_t i = range.begin; i < range.end; ++i) {
+    const float* sum = sums + (plan.transposed ? i % row * s.out_channels + i / row : i);
+    float total = *sum;
+    for (int p = 1; p < plan.strip_parts; ++p) total += sum[p * plan.sum_floats];
+    dweight[i] = narrow(total);
+  }
+}
+
 }  // namespace
 
 std::size_t conv2d_grad_weight_workspace_bytes(const Conv2dShape& shape, int threads) {
@@ -235,7 +268,6 @@ void conv2d_grad_weight(Real* dweight, const Real* dy, const Real* x, const Conv
   const Call call{dweight, dy, shape, plan};
   float* const sums = static_cast<float*>(workspace);
   Word* const scratch = reinterpret_cast<Word*>(sums + plan.strip_parts * plan.sum_floats);
-  const std::int64_t weights = shape.out_channels * shape.kernel_height * shape.kernel_width * shape.channels;
 #pragma omp parallel num_threads(plan.team) if (plan.team > 1)
   {
     // The runtime may grant fewer threads than there are parts.
@@ -247,16 +279,9 @@ void conv2d_grad_weight(Real* dweight, const Real* dy, const Real* x, const Conv
       if (plan.sum_floats == 0) sum = reinterpret_cast<float*>(dweight);
       sum_part(call, strip_part, part % plan.channel_parts, sum, scratch + part * (plan.strip_words + plan.dy_words));
     }
-    if (plan.strip_parts > 1) {
+    if (!writes_dweight(plan)) {
 #pragma omp barrier
-      for (int part = thread; part < plan.team; part += granted) {
-        const Range range = part_of(weights, part, plan.team, 16);
-        for (std::int64_t i = range.begin; i < range.end; ++i) {
-          float total = sums[i];
-          for (int p = 1; p < plan.strip_parts; ++p) total += sums[p * plan.sum_floats + i];
-          dweight[i] = narrow(total);
-        }
-      }
+      for (int part = thread; part < plan.team; part += granted) add_sums(dweight, sums, shape, plan, part);
     }
   }
 }
