@@ -7,6 +7,7 @@
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/gemm/team.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/narrow.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
@@ -65,25 +66,25 @@ struct RowSum {
   float shift, sum;  // of exp(score - shift)
 };
 
-// weights: exp(score - largest); the sum is of all before they are rounded.
-RowSum exponentials(Real* weights, const float* scores, float scale, std::int64_t n) {
-  float largest = scores[0];
+// A row of scores becomes exp(score - largest).
+RowSum exponentials(float* row, float scale, std::int64_t n) {
+  float largest = row[0];
 #pragma omp simd reduction(max : largest)
-  for (std::int64_t j = 0; j < n; ++j) largest = scores[j] > largest ? scores[j] : largest;
+  for (std::int64_t j = 0; j < n; ++j) largest = row[j] > largest ? row[j] : largest;
   const float shift = scale * largest;
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t j = 0; j < n; ++j) {
-    const float value = exp_of_nonpositive(scale * scores[j] - shift);
-    weights[j] = narrow(value);
+    const float value = exp_of_nonpositive(scale * row[j] - shift);
+    row[j] = value;
     sum += value;
   }
   return {shift, sum};
 }
 
-void drop(Real* row, const std::uint32_t* words, std::uint32_t threshold, std::int64_t n) {
+void drop(float* row, const std::uint32_t* words, std::uint32_t threshold, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) row[j] = words[j] >= threshold ? row[j] : Real{};
+  for (std::int64_t j = 0; j < n; ++j) row[j] = words[j] >= threshold ? row[j] : 0;
 }
 
 struct Call {
@@ -95,23 +96,37 @@ struct Call {
   Dropout dropout;
 };
 
+// Scores become weights. What is left of each row is a sum, and log_sum_exp is what was subtracted; finish() makes of both what
+// they should be, in a loop of its own, so that no row waits for the logarithm of the one before.
 void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
   const AttentionShape& shape = call.shape;
   const float scale = score_scale(shape);
+  const Real* const inputs[] = {call.q, call.k, call.v};
   const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(words_of(shape.sequence));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    Real* const row = reals(scratch.weights + (i - queries.begin) * weight_stride);
-    const RowSum row_sum = exponentials(row, scratch.scores + (i - queries.begin) * score_stride, scale, shape.sequence);
-    if (call.log_sum_exp != nullptr)
-      call.log_sum_exp[pair * shape.sequence + i] =
-          static_cast<float>(row_sum.shift + __builtin_log(static_cast<double>(row_sum.sum)));
-    scratch.factors[i - queries.begin] = call.dropout.scale / row_sum.sum;
+    for (const Real* input : inputs) prefetch_next(input, shape, pair, i);
+    float* const scores = scratch.scores + (i - queries.begin) * score_stride;
+    const RowSum row_sum = exponentials(scores, scale, shape.sequence);
+    if (call.log_sum_exp != nullptr) call.log_sum_exp[pair * shape.sequence + i] = row_sum.shift;
+    scratch.factors[i - queries.begin] = row_sum.sum;
     if (call.dropout.threshold != 0) {
       const Range keys{0, shape.sequence};
-      drop(row, draw_mask(scratch.random, shape, pair, i, keys, call.step, call.dropout), call.dropout.threshold,
+      drop(scores, draw_mask(scratch.random, shape, pair, i, keys, call.step, call.dropout), call.dropout.threshold,
            shape.sequence);
     }
-    finish_words(row, shape.sequence);
+    Real* const weights = reals(scratch.weights + (i - queries.begin) * weight_stride);
+    narrow_all(weights, scores, shape.sequence);
+    finish_words(weights, shape.sequence);
+  }
+}
+
+void finish(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
+  float* const log_sum_exp = call.log_sum_exp == nullptr ? nullptr : call.log_sum_exp + pair * call.shape.sequence;
+  for (std::int64_t i = queries.begin; i < queries.end; ++i) {
+    float& factor = scratch.factors[i - queries.begin];
+    const float sum = factor;
+    if (log_sum_exp != nullptr) log_sum_exp[i] = static_cast<float>(log_sum_exp[i] + __builtin_log(static_cast<double>(sum)));
+    factor = call.dropout.scale / sum;
   }
 }
 
@@ -131,6 +146,7 @@ void attend(const Call& call, const Scratch& scratch, std::int64_t pair, Range q
   multiply_small({scratch.scores, score_stride, scratch.queries, query_stride, AccessA::rows, scratch.keys, rows,
                   shape.sequence, words_of(shape.width), false});
   softmax(call, scratch, pair, queries);
+  finish(call, scratch, pair, queries);
   multiply_small({scratch.outputs, output_stride, scratch.weights, weight_stride, AccessA::rows, scratch.values, rows,
                   shape.width, words_of(shape.sequence), false});
   for (std::int64_t i = 0; i < rows; ++i)

@@ -37,6 +37,15 @@ static inline const std::uint32_t* draw_mask(std::uint32_t* words, const Attenti
   return words + skipped;
 }
 
+// Asks for row `row` of the pair after this one, which the same thread most likely does next: rows of a pair lie pages apart,
+// where no hardware expects them.
+static inline void prefetch_next(const Real* x, const AttentionShape& shape, std::int64_t pair, std::int64_t row) {
+  if (pair + 1 >= pair_count(shape)) return;
+  const Real* const next = x + row_offset(shape, pair + 1, row);
+  constexpr std::int64_t kLine = 64 / sizeof(Real);
+  for (std::int64_t i = 0; i < shape.width; i += kLine) __builtin_prefetch(next + i, 0, 2);
+}
+
 // Rows of Reals that are operands of a product lie in words, and end with whole ones: what is behind n Reals is zero.
 static inline Real* reals(Word* words) { return reinterpret_cast<Real*>(words); }
 static inline void finish_words(Real* row, std::int64_t n) {

@@ -9,6 +9,7 @@
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/gemm/team.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/narrow.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
@@ -110,27 +111,27 @@ struct Row {
   float scale, log_sum_exp, delta;
 };
 
-// weights: p, from q k^T; dscores: scale p (dy v^T - delta).
-void weigh(Real* weights, Real* dscores, const float* qk, const float* dyv, const Row& row, std::int64_t n) {
+// weights: q k^T becomes p; dscores: dy v^T becomes scale p (dy v^T - delta).
+void weigh(float* weights, float* dscores, const Row& row, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
-    const float p = exp_of_nonpositive(row.scale * qk[j] - row.log_sum_exp);
-    weights[j] = narrow(p);
-    dscores[j] = narrow(row.scale * p * (dyv[j] - row.delta));
+    const float p = exp_of_nonpositive(row.scale * weights[j] - row.log_sum_exp);
+    weights[j] = p;
+    dscores[j] = row.scale * p * (dscores[j] - row.delta);
   }
 }
 
 // The same with a mask: p m, and scale p (m dy v^T - delta).
-void weigh_masked(Real* weights, Real* dscores, const float* qk, const float* dyv, const Row& row, const std::uint32_t* words,
-                  const Dropout& dropout, std::int64_t n) {
+void weigh_masked(float* weights, float* dscores, const Row& row, const std::uint32_t* words, const Dropout& dropout,
+                  std::int64_t n) {
   const std::uint32_t threshold = dropout.threshold;
   const float kept = dropout.scale;
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
-    const float p = exp_of_nonpositive(row.scale * qk[j] - row.log_sum_exp);
+    const float p = exp_of_nonpositive(row.scale * weights[j] - row.log_sum_exp);
     const float factor = words[j] >= threshold ? kept : 0;
-    weights[j] = narrow(p * factor);
-    dscores[j] = narrow(row.scale * p * (factor * dyv[j] - row.delta));
+    weights[j] = p * factor;
+    dscores[j] = row.scale * p * (factor * dscores[j] - row.delta);
   }
 }
 
@@ -151,18 +152,21 @@ void fill_delta(const Call& call, const Scratch& scratch, std::int64_t offset, s
 void weigh_block(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
   const AttentionShape& shape = call.shape;
   const std::int64_t keys = task.keys.end - task.keys.begin;
+  const Real* const inputs[] = {call.dy, call.q, call.k, call.v, call.y};
   const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(words_of(shape.sequence));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
+    for (const Real* input : inputs) prefetch_next(input, shape, task.pair, i);
     const Row row{score_scale(shape), call.log_sum_exp[task.pair * shape.sequence + i], scratch.delta[i - queries.begin]};
-    Real* const weights = reals(scratch.weights + (i - queries.begin) * weight_stride);
-    Real* const dscores = reals(scratch.dscores + (i - queries.begin) * weight_stride);
-    const float *qk = scratch.qk + (i - queries.begin) * score_stride, *dyv = scratch.dyv + (i - queries.begin) * score_stride;
+    float *qk = scratch.qk + (i - queries.begin) * score_stride, *dyv = scratch.dyv + (i - queries.begin) * score_stride;
     if (call.dropout.threshold == 0) {
-      weigh(weights, dscores, qk, dyv, row, keys);
+      weigh(qk, dyv, row, keys);
     } else {
-      weigh_masked(weights, dscores, qk, dyv, row,
-                   draw_mask(scratch.random, shape, task.pair, i, task.keys, call.step, call.dropout), call.dropout, keys);
+      weigh_masked(qk, dyv, row, draw_mask(scratch.random, shape, task.pair, i, task.keys, call.step, call.dropout),
+                   call.dropout, keys);
     }
+    Real* const dscores = reals(scratch.dscores + (i - queries.begin) * weight_stride);
+    narrow_all(reals(scratch.weights + (i - queries.begin) * weight_stride), qk, keys);
+    narrow_all(dscores, dyv, keys);
     finish_words(dscores, keys);
   }
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/narrow.h"
 #include "kernels/cpu/rows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -46,8 +47,7 @@ SumOfExp sum_of_exp(const Real* row, std::int64_t classes) {
 }
 
 void softmax_times(Real* out, const Real* row, float log_sum, float weight, std::int64_t classes) {
-#pragma omp simd
-  for (std::int64_t c = 0; c < classes; ++c) out[c] = narrow(weight * exp_of_nonpositive(widen(row[c]) - log_sum));
+  narrow_each(out, classes, [=](std::int64_t c) { return weight * exp_of_nonpositive(widen(row[c]) - log_sum); });
 }
 
 void zero(Real* out, std::int64_t n) {

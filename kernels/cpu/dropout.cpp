@@ -2,6 +2,7 @@
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/narrow.h"
 #include "kernels/cpu/philox.h"
 #include "kernels/cpu/rows.h"
 
@@ -13,8 +14,7 @@ constexpr std::int64_t kChunk = 1024;  // elements whose random words are made a
 static_assert(kChunk % (4 * kPhiloxBlocks) == 0);
 
 void keep(Real* y, const Real* x, const std::uint32_t* words, std::uint32_t threshold, float scale, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = narrow(words[i] >= threshold ? widen(x[i]) * scale : 0);
+  narrow_each(y, n, [=](std::int64_t i) { return words[i] >= threshold ? widen(x[i]) * scale : 0; });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/narrow.h"
 #include "kernels/cpu/rows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -32,8 +33,7 @@ void accumulate(float* to, const Real* x, std::int64_t n) {
 }
 
 void add_to(Real* to, const Real* a, const Real* b, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) to[i] = narrow(widen(a[i]) + widen(b[i]));
+  narrow_each(to, n, [=](std::int64_t i) { return widen(a[i]) + widen(b[i]); });
 }
 
 // out [width] = the sum over rows of x [rows, stride]: four rows in float, the rest in double. width <= kTile.

@@ -8,6 +8,7 @@
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/narrow.h"
 #include "kernels/cpu/rows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -65,24 +66,22 @@ inline UpperTail upper_tail(float t) {
 }
 
 void gelu_part(Real* y, const Real* x, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) {
+  narrow_each(y, n, [=](std::int64_t i) {
     const float value = widen(x[i]), t = __builtin_fabsf(value);
     const UpperTail tail = upper_tail(t);
     const float missing = t > kLast ? 0 : t * tail.mills * tail.decay;  // t * Phi(-t)
-    y[i] = narrow((value > 0 ? value : 0) - missing);
-  }
+    return (value > 0 ? value : 0) - missing;
+  });
 }
 
 void gelu_grad_part(Real* dx, const Real* dy, const Real* x, std::int64_t n) {
   constexpr float kDensity = 0.398942280f;  // 1 / sqrt(2 pi)
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) {
+  narrow_each(dx, n, [=](std::int64_t i) {
     const float value = widen(x[i]), t = __builtin_fabsf(value);
     const UpperTail tail = upper_tail(t);
     const float left = t > kLast ? 0 : tail.decay * multiply_add(-kDensity, t, tail.mills);  // the slope at -t
-    dx[i] = narrow(widen(dy[i]) * (value > 0 ? 1 - left : left));
-  }
+    return widen(dy[i]) * (value > 0 ? 1 - left : left);
+  });
 }
 
 // An element costs about as much as eight plain ones.

@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/narrow.h"
 #include "kernels/cpu/rows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -51,8 +52,7 @@ Sums deviations(const Real* x, float pivot, std::int64_t n) {
 // y = ((x - center) * slope + offset) * scale + bias
 void normalise(Real* y, const Real* x, const float* scale, const float* bias, float center, float slope, float offset,
                std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = narrow(((widen(x[i]) - center) * slope + offset) * scale[i] + bias[i]);
+  narrow_each(y, n, [=](std::int64_t i) { return ((widen(x[i]) - center) * slope + offset) * scale[i] + bias[i]; });
 }
 
 // Adds dy to dbias and dy * normalised x to dscale, and returns the sums over the row of g and of g * normalised x, where
@@ -80,9 +80,8 @@ Sums sum_gradients(float* dscale, float* dbias, const Real* dy, const Real* x, c
 // dx = slope * dy * scale + curve * (x - mean) + offset
 void apply_gradients(Real* dx, const Real* dy, const Real* x, const float* scale, float mean, float slope, float curve,
                      float offset, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i)
-    dx[i] = narrow(slope * (widen(dy[i]) * scale[i]) + (curve * (widen(x[i]) - mean) + offset));
+  narrow_each(dx, n,
+              [=](std::int64_t i) { return slope * (widen(dy[i]) * scale[i]) + (curve * (widen(x[i]) - mean) + offset); });
 }
 
 // total += block, and the next block starts.

@@ -1,0 +1,46 @@
+// Rounding to Real of many numbers at once. In short loops over rows narrow() is as good: this goes through memory.
+#pragma once
+
+#include "kernels/cpu/isa.h"
+
+#if EPOCHBENCH_BF16
+#include <immintrin.h>
+#endif
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+// y [n] = narrow(x), by the instruction for it where Real is Bf16: a quarter of the work of narrow() in a loop, but subnormal
+// numbers become zero. Of floats y may be x itself.
+static inline void narrow_all(Real* y, const float* x, std::int64_t n) {
+#if EPOCHBENCH_BF16
+  std::int64_t i = 0;
+  for (; i + 16 <= n; i += 16)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(x + i)));
+  const auto rest = static_cast<__mmask16>((1u << (n - i)) - 1);  // masked, an access waits for the store before it
+  if (rest != 0) _mm256_mask_storeu_epi16(y + i, rest, (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(rest, x + i)));
+#else
+  if (y == x) return;
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i];
+#endif
+}
+
+// y[i] = narrow_all(value(i)) for each i below n. y may be an input of `value` at the same i.
+template <typename Value>
+static inline void narrow_each(Real* y, std::int64_t n, Value value) {
+#if EPOCHBENCH_BF16
+  constexpr std::int64_t kBlock = 512;  // 2 KiB of floats stay in the L1
+  alignas(64) float block[kBlock];
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const std::int64_t length = min_of(kBlock, n - begin);
+#pragma omp simd
+    for (std::int64_t i = 0; i < length; ++i) block[i] = value(begin + i);
+    narrow_all(y + begin, block, length);
+  }
+#else
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = value(i);
+#endif
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
