@@ -35,13 +35,13 @@ inline auto gradient_at(Part part, const Incoming& in, std::int64_t at) {
   return g;
 }
 
-// first [width] += sums over rows of g, second of g * (x - pivot), over n elements of rows that are `width` wide; dz (or null)
-// = g.
-template <Through kThrough, bool kSecond>
+// first [width] += sums over rows of g, second of g * (x - pivot), over n elements of rows that are `width` wide; dz = g,
+// where it is wanted.
+template <Through kThrough, bool kSecond, bool kDz>
 void sum_gradients(const ThreadScratch& s, Real* dz, const Incoming& in, const Real* x, std::int64_t n, std::int64_t width) {
   double *sum = s.first, *product = s.second;
   const float* center = s.pivot;
-  const Fours fours = dz != nullptr ? fours_to_write(n, width) : fours_of(n, width);
+  const Fours fours = kDz ? fours_to_write(n, width) : fours_of(n, width);
   for (std::int64_t at = 0; at < fours.stride; at += width)
     across(width, [=](auto part, std::int64_t i) {
       const auto m = load(part, center + i);
@@ -50,7 +50,7 @@ void sum_gradients(const ThreadScratch& s, Real* dz, const Incoming& in, const R
       const auto g2 = gradient_at<kThrough, kSecond>(part, in, i2), g3 = gradient_at<kThrough, kSecond>(part, in, i3);
       const auto d0 = load(part, x + i0) - m, d1 = load(part, x + i1) - m;
       const auto d2 = load(part, x + i2) - m, d3 = load(part, x + i3) - m;
-      if (dz != nullptr) {
+      if constexpr (kDz) {
         store(part, dz + i0, g0);
         store(part, dz + i1, g1);
         store(part, dz + i2, g2);
@@ -63,7 +63,7 @@ void sum_gradients(const ThreadScratch& s, Real* dz, const Incoming& in, const R
     across(min_of(width, n - at), [=](auto part, std::int64_t i) {
       const auto g = gradient_at<kThrough, kSecond>(part, in, at + i);
       const auto d = load(part, x + at + i) - load(part, center + i);
-      if (dz != nullptr) store(part, dz + at + i, g);
+      if constexpr (kDz) store(part, dz + at + i, g);
       add_to(part, sum + i, g);
       add_to(part, product + i, g * d);
     });
@@ -83,21 +83,25 @@ void apply_gradients(Real* dx, const Incoming& in, const Real* x, const SharedSc
 }
 
 struct Passes {
-  decltype(&sum_gradients<Through::all, false>) sum;
+  decltype(&sum_gradients<Through::all, false, false>) sum;
   decltype(&apply_gradients<Through::all, false>) apply;
 };
 
+template <Through kThrough, bool kSecond>
+Passes passes_through(bool dz) {
+  return {dz ? sum_gradients<kThrough, kSecond, true> : sum_gradients<kThrough, kSecond, false>,
+          apply_gradients<kThrough, kSecond>};
+}
 template <Through kThrough>
-Passes passes_through(bool second) {
-  if (second) return {sum_gradients<kThrough, true>, apply_gradients<kThrough, true>};
-  return {sum_gradients<kThrough, false>, apply_gradients<kThrough, false>};
+Passes passes_through(bool second, bool dz) {
+  return second ? passes_through<kThrough, true>(dz) : passes_through<kThrough, false>(dz);
 }
 
-Passes passes_for(const Incoming& in) {
+Passes passes_for(const Incoming& in, bool dz) {
   const bool second = in.dy2 != nullptr;
-  if (in.mask != nullptr) return passes_through<Through::where_mask>(second);
-  if (in.y != nullptr) return passes_through<Through::where_y>(second);
-  return passes_through<Through::all>(second);
+  if (in.mask != nullptr) return passes_through<Through::where_mask>(second, dz);
+  if (in.y != nullptr) return passes_through<Through::where_y>(second, dz);
+  return passes_through<Through::all>(second, dz);
 }
 
 }  // namespace
@@ -108,7 +112,8 @@ void batch_norm_grad(Real* dx, float* dscale, float* dbias, Real* dz, const Real
   const std::int64_t lanes = lanes_of(channels), width = lanes * channels;
   const SharedScratch shared = shared_scratch(workspace, channels);
   const Incoming all = {dy, dy2, y, reinterpret_cast<const unsigned char*>(mask)};
-  const Passes passes = passes_for(all), plain = passes_for({dz, nullptr, nullptr, nullptr});
+  const Passes passes = passes_for(all, dz != nullptr);
+  const auto apply_dz = apply_gradients<Through::all, false>;
 #pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
   {
     const int thread = omp_get_thread_num(), team = omp_get_num_threads();
@@ -143,7 +148,7 @@ void batch_norm_grad(Real* dx, float* dscale, float* dbias, Real* dz, const Real
     repeat(shared.curve, shared.curve, channels, lanes, mine);
 #pragma omp barrier
     if (dx != nullptr && dz != nullptr)
-      plain.apply(dx + at, {dz + at, nullptr, nullptr, nullptr}, x + at, shared, n, width);
+      apply_dz(dx + at, {dz + at, nullptr, nullptr, nullptr}, x + at, shared, n, width);
     else if (dx != nullptr)
       passes.apply(dx + at, in, x + at, shared, n, width);
   }
