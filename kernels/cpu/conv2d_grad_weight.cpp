@@ -166,7 +166,7 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
     tile.accumulate = !begins;
     for (std::int64_t column = 0; column < columns;) {
       const std::int64_t left = columns - column;
-      const int vectors = left % (3 * kLanes) == 0 ? 3 : panel_vectors(left);
+      const int vectors = kMaxVectors == 3 && left % (3 * kLanes) == 0 ? 3 : panel_vectors(left);
       tile.columns = min_of(left, vectors * kLanes);
       tile.b_offset = column;
       const Tiles tiles = cut(plan.transposed ? layout.run : channels.end - channels.begin, kMaxRows[vectors]);

@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/reference/kernels.h"
+#include "tests/support/amx_model.h"
 #include "tests/support/compare.h"
 
 namespace epochbench::test {
@@ -30,6 +31,14 @@ void for_each_isa_of(const std::string& what, Check check) {
     SCOPED_TRACE(what + " " + kernels.isa);
     check(kernels);
   }
+#if EPOCHBENCH_TEST_AMX_MODEL
+  if constexpr (std::is_same_v<Real, Bf16>) {
+    if (cpu::available(cpu::Isa::avx512_bf16)) {
+      SCOPED_TRACE(what + " " + cpu::amx_model::table.isa);
+      check(cpu::amx_model::table);
+    }
+  }
+#endif
 }
 
 // check(kernels) for the tables of both kinds of numbers.

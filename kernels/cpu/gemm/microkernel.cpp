@@ -38,6 +38,20 @@ inline __attribute__((always_inline)) void multiply_rows(Vec (&sum)[kRows][kVect
   }
 }
 
+// multiply_some(depth) for all of k, with what is fetched ahead in between.
+template <typename MultiplySome>
+inline __attribute__((always_inline)) void in_steps(const Tile& tile, const MultiplySome& multiply_some) {
+  Ahead* const ahead = tile.ahead;
+  std::int64_t left = tile.k;
+  if (ahead != nullptr) {
+    for (; left > kAheadStep; left -= kAheadStep) {
+      multiply_some(kAheadStep);
+      ahead->fetch();
+    }
+  }
+  multiply_some(left);
+}
+
 template <int kRows, int kVectors>
 inline __attribute__((always_inline)) void multiply_by_rows(Vec (&sum)[kRows][kVectors], const Tile& tile,
                                                             const Segment& segment, RowStrides& strides) {
@@ -46,22 +60,25 @@ inline __attribute__((always_inline)) void multiply_by_rows(Vec (&sum)[kRows][kV
   const char* high = low + 8 * strides.one;
   const Word* b = segment.b + tile.b_offset;
   const std::int64_t b_stride = tile.b_stride;
+  const auto multiply_some = [&](std::int64_t depth) __attribute__((always_inline)) {
 #pragma GCC unroll 4  // fewer and better predicted branches: a segment of a convolution is short
-  for (std::int64_t k = tile.k; k > 0; --k) {
-    opaque(low);
-    if constexpr (kRows > 8) opaque(high);
-    opaque(strides.one);
-    if constexpr (kRows > 3) opaque(strides.three);
-    if constexpr (kRows > 5) opaque(strides.five);
-    if constexpr (kRows > 7) opaque(strides.seven);
-    Words panel[kVectors];
+    for (std::int64_t k = depth; k > 0; --k) {
+      opaque(low);
+      if constexpr (kRows > 8) opaque(high);
+      opaque(strides.one);
+      if constexpr (kRows > 3) opaque(strides.three);
+      if constexpr (kRows > 5) opaque(strides.five);
+      if constexpr (kRows > 7) opaque(strides.seven);
+      Words panel[kVectors];
 #pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
-    multiply_rows<0>(sum, panel, low, high, strides);
-    low += sizeof(Word);
-    high += sizeof(Word);
-    b += b_stride;
-  }
+      for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
+      multiply_rows<0>(sum, panel, low, high, strides);
+      low += sizeof(Word);
+      high += sizeof(Word);
+      b += b_stride;
+    }
+  };
+  in_steps(tile, multiply_some);
 }
 
 template <int kRows, int kVectors>
@@ -70,20 +87,23 @@ inline __attribute__((always_inline)) void multiply_by_columns(Vec (&sum)[kRows]
   const Word* a = segment.a + tile.a_offset;
   const Word* b = segment.b + tile.b_offset;
   const std::int64_t a_stride = tile.a_stride, b_stride = tile.b_stride;
-#pragma GCC unroll 4  // fewer and better predicted branches: a segment of a convolution is short
-  for (std::int64_t k = tile.k; k > 0; --k) {
-    Words panel[kVectors];
+  const auto multiply_some = [&](std::int64_t depth) __attribute__((always_inline)) {
+#pragma GCC unroll 4  // as above
+    for (std::int64_t k = depth; k > 0; --k) {
+      Words panel[kVectors];
 #pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
+      for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
 #pragma GCC unroll 16
-    for (int row = 0; row < kRows; ++row) {
-      const Words value = broadcast(a + row);
+      for (int row = 0; row < kRows; ++row) {
+        const Words value = broadcast(a + row);
 #pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v) sum[row][v] = multiply_add(value, panel[v], sum[row][v]);
+        for (int v = 0; v < kVectors; ++v) sum[row][v] = multiply_add(value, panel[v], sum[row][v]);
+      }
+      a += a_stride;
+      b += b_stride;
     }
-    a += a_stride;
-    b += b_stride;
-  }
+  };
+  in_steps(tile, multiply_some);
 }
 
 // Adds what is asked for and stores the first `columns` columns of vector kVector.

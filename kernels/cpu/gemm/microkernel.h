@@ -12,7 +12,12 @@
 // packing brings them there (pack.h). Sums are floats.
 #pragma once
 
+#include "kernels/cpu/gemm/ahead.h"
 #include "kernels/cpu/isa.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+enum class AccessA : std::uint8_t { rows, columns };
+}
 
 #if defined(__AVX512F__)
 #include "kernels/cpu/gemm/microkernel_avx512.h"
@@ -26,10 +31,11 @@
 #else
 #include "kernels/cpu/gemm/words_float.h"
 #endif
+#if EPOCHBENCH_AMX
+#include "kernels/cpu/gemm/microkernel_amx.h"
+#endif
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
-
-enum class AccessA : std::uint8_t { rows, columns };
 
 struct Segment {
   const Word* a;
@@ -49,22 +55,31 @@ struct Tile {
   const Real* bias;  // [columns] or null: what y adds
   bool accumulate;   // begins with the sum instead of zero
   bool relu;         // of y
+  Ahead* ahead;      // fetched along with every kAheadStep words of k; or null
 };
+#if !EPOCHBENCH_AMX
+// A line or two a step is what memory gives while a tile of 14 x 2 vectors multiplies so many words.
+constexpr std::int64_t kAheadStep = 8;
+// How transposed A of Bf16, which is rearranged in any case, is packed.
+constexpr AccessA kPackedTransposedA = AccessA::columns;
+#endif
 
 using TileKernel = void (*)(const Tile&);
 // The kernel of a tile of `rows` (1 to kMaxRows[vectors]) and `vectors` (1 to kMaxVectors). It reads whole vectors of B, and
 // of everything else no more than the tile.
 TileKernel tile_kernel(AccessA access, std::int64_t rows, int vectors);
 
-// How transposed A of Bf16, which is rearranged in any case, is packed.
-constexpr AccessA kPackedTransposedA = AccessA::columns;
-
 // Lives in a thread for as long as it calls tile kernels: gives registers back that not every CPU has, and that the system
 // would otherwise save with each change of threads.
 class MicrokernelScope {
  public:
+#if EPOCHBENCH_AMX
+  MicrokernelScope();
+  ~MicrokernelScope();
+#else
   MicrokernelScope() {}
   ~MicrokernelScope() {}
+#endif
   MicrokernelScope(const MicrokernelScope&) = delete;
   MicrokernelScope& operator=(const MicrokernelScope&) = delete;
 };

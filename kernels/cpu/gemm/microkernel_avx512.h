@@ -9,10 +9,12 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 using Vec = __m512;
 constexpr int kLanes = 16;
+#if !EPOCHBENCH_AMX
 constexpr int kMaxVectors = 3;
 // Rows of a tile that is 1, 2 or 3 vectors wide: accumulators, the vectors of B and one broadcast fit the registers. One
 // vector wide, the broadcast is the memory operand of the multiply-add, and 16 rows already hide its latency.
 constexpr int kMaxRows[] = {0, 16, 14, 8};
+#endif
 
 static inline Vec zero_vector() { return _mm512_setzero_ps(); }
 static inline Vec load(const float* p) { return _mm512_loadu_ps(p); }

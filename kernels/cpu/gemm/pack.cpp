@@ -1,35 +1,9 @@
 // Packing: contiguous vector copies, and a transpose in registers where B is stored by columns.
 #include "kernels/cpu/gemm/pack.h"
 
+#include "kernels/cpu/gemm/transpose.h"
+
 namespace epochbench::cpu::EPOCHBENCH_ISA {
-namespace {
-
-typedef std::int32_t VecLanes __attribute__((vector_size(sizeof(Words))));
-
-// Lane j of rows[i] becomes lane i of rows[j], by log2(kLanes) exchanges of blocks that halve each time.
-template <int kBlock>
-inline __attribute__((always_inline)) void transpose(Words (&rows)[kLanes]) {
-  if constexpr (kBlock > 0) {
-    VecLanes low{}, high{};  // lanes of the pair (a, b), b's counted from kLanes
-#pragma GCC unroll 16
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const bool second = (lane & kBlock) != 0;
-      low[lane] = second ? kLanes + lane - kBlock : lane;
-      high[lane] = second ? kLanes + lane : lane + kBlock;
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) {
-      if ((i & kBlock) == 0) {
-        const Words a = rows[i], b = rows[i + kBlock];
-        rows[i] = __builtin_shuffle(a, b, low);
-        rows[i + kBlock] = __builtin_shuffle(a, b, high);
-      }
-    }
-    transpose<kBlock / 2>(rows);
-  }
-}
-
-}  // namespace
 
 void pack_panel(Word* panel, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
   const int vectors = panel_vectors(columns);
@@ -89,8 +63,26 @@ void copy_rows(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t
   }
 }
 
+// The squares of words that `load_across` gives are transposed where rows are wanted.
 void pack_transposed(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t k,
                      std::int64_t rows) {
+  if constexpr (kPackedTransposedA == AccessA::rows) {
+    for (std::int64_t row = 0; row < rows; row += kLanes) {
+      for (std::int64_t i = 0; i < k; i += kLanes * kWordDepth) {
+        Words words[kLanes];
+        for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+          const std::int64_t at = i + lane * kWordDepth;
+          words[lane] =
+              at < k ? load_across_partial(src + at * src_stride + row, src_stride, rows - row, k - at) : zero_words();
+        }
+        transpose<kLanes / 2>(words);
+        const std::int64_t count = min_of(words_of(k - i), kLanes);
+        for (std::int64_t lane = 0; lane < min_of(rows - row, kLanes); ++lane)
+          store_partial(dst + (row + lane) * dst_stride + i / kWordDepth, words[lane], count);
+      }
+    }
+    return;
+  }
   for (std::int64_t i = 0; i < k; i += kWordDepth, dst += dst_stride, src += kWordDepth * src_stride) {
     const std::int64_t depth = min_of(kWordDepth, k - i);
     std::int64_t row = 0;

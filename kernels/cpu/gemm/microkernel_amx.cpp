@@ -1,0 +1,194 @@
+// The microkernel in tiles (AMX): 32 x 32 sums in four registers, or 32 x 16 in two; "Intel 64 and IA-32 Architectures Software
+// Developer's Manual", TDPBF16PS. Vectors finish what the tiles have summed up.
+//
+// How many rows a register has is state of the thread. Tiles of one product differ by a row at most (cut), so it seldom
+// changes.
+#include "kernels/cpu/gemm/microkernel.h"
+#include "kernels/cpu/gemm/transpose.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+namespace {
+
+constexpr std::int64_t kRowBytes = 64;
+constexpr int kColumns = 2 * kLanes;
+
+__thread std::int64_t configured_rows = 0;  // of the tile that the registers are configured for; 0: none
+
+// The layout that LDTILECFG reads.
+struct alignas(64) Config {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+};
+static_assert(sizeof(Config) == 64);
+
+// Registers 0 and 1: sums of the first 16 rows, 2 and 3: of the others; 4 and 5: A; 6 and 7: B.
+void configure(std::int64_t rows) {
+  if (configured_rows == rows) return;
+  const auto low = static_cast<std::uint8_t>(min_of(rows, kTileRows)), high = static_cast<std::uint8_t>(rows - low);
+  const std::uint8_t rows_of[] = {low, low, high, high, low, high, kTileDepth, kTileDepth};
+  Config config;
+  for (int tile = 0; tile < 8; ++tile) {
+    config.rows[tile] = rows_of[tile];
+    config.row_bytes[tile] = rows_of[tile] > 0 ? kRowBytes : 0;
+  }
+  EPOCHBENCH_TILE_CONFIG(&config);
+  configured_rows = rows;
+}
+
+// What is there of the last words of k, with zeros behind it.
+struct alignas(64) Rest {
+  Word a[2 * kTileRows][kTileDepth];
+  Word b[kTileDepth][kColumns];
+};
+
+// a [rows, count] at stride.
+void copy_a(Rest& rest, const Word* a, std::int64_t stride, std::int64_t rows, std::int64_t count) {
+  for (std::int64_t row = 0; row < rows; ++row) store(rest.a[row], load_partial(a + row * stride, count));
+}
+// The same of a [count, rows] at stride.
+void transpose_a(Rest& rest, const Word* a, std::int64_t stride, std::int64_t rows, std::int64_t count) {
+  for (std::int64_t row = 0; row < rows; row += kLanes) {
+    Words words[kLanes];
+    for (std::int64_t k = 0; k < kLanes; ++k)
+      words[k] = k < count ? load_partial(a + k * stride + row, min_of(rows - row, kLanes)) : zero_words();
+    transpose<kLanes / 2>(words);
+    for (std::int64_t i = 0; i < kLanes; ++i) store(rest.a[row + i], words[i]);
+  }
+}
+void copy_b(Rest& rest, const Word* b, std::int64_t stride, int vectors, std::int64_t count) {
+  for (std::int64_t k = 0; k < kTileDepth; ++k)
+    for (int v = 0; v < vectors; ++v)
+      store(rest.b[k] + v * kLanes, k < count ? load(b + k * stride + v * kLanes) : zero_words());
+}
+
+// Adds 16 words of k. Strides in bytes.
+template <bool kHigh, int kVectors>
+inline __attribute__((always_inline)) void multiply_step(const Word* a, std::int64_t a_stride, const Word* b,
+                                                         std::int64_t b_stride) {
+  EPOCHBENCH_TILE_LOAD(6, b, b_stride);
+  EPOCHBENCH_TILE_LOAD(4, a, a_stride);
+  EPOCHBENCH_TILE_MULTIPLY_ADD(0, 4, 6);
+  if constexpr (kVectors > 1) {
+    EPOCHBENCH_TILE_LOAD(7, b + kLanes, b_stride);
+    EPOCHBENCH_TILE_MULTIPLY_ADD(1, 4, 7);
+  }
+  if constexpr (kHigh) {
+    EPOCHBENCH_TILE_LOAD(5, reinterpret_cast<const char*>(a) + kTileRows * a_stride, a_stride);
+    EPOCHBENCH_TILE_MULTIPLY_ADD(2, 5, 6);
+    if constexpr (kVectors > 1) EPOCHBENCH_TILE_MULTIPLY_ADD(3, 5, 7);
+  }
+}
+
+template <AccessA kAccess, bool kHigh, int kVectors>
+void multiply_segment(const Tile& tile, const Segment& segment, std::int64_t rows) {
+  constexpr std::int64_t kBytes = sizeof(Word);
+  const Word* a = segment.a + tile.a_offset;
+  const Word* b = segment.b + tile.b_offset;
+  const std::int64_t a_step = kAccess == AccessA::rows ? kTileDepth : kTileDepth * tile.a_stride;
+  Rest rest;
+  std::int64_t left = tile.k;
+  for (; left >= kTileDepth; left -= kTileDepth, a += a_step, b += kTileDepth * tile.b_stride) {
+    if constexpr (kAccess == AccessA::rows) {
+      multiply_step<kHigh, kVectors>(a, tile.a_stride * kBytes, b, tile.b_stride * kBytes);
+    } else {
+      transpose_a(rest, a, tile.a_stride, rows, kTileDepth);
+      multiply_step<kHigh, kVectors>(rest.a[0], kRowBytes, b, tile.b_stride * kBytes);
+    }
+    if (tile.ahead != nullptr) tile.ahead->fetch();
+  }
+  if (left == 0) return;
+  if constexpr (kAccess == AccessA::rows) {
+    copy_a(rest, a, tile.a_stride, rows, left);
+  } else {
+    transpose_a(rest, a, tile.a_stride, rows, left);
+  }
+  copy_b(rest, b, tile.b_stride, kVectors, left);
+  multiply_step<kHigh, kVectors>(rest.a[0], kRowBytes, rest.b[0], sizeof rest.b[0]);
+}
+
+template <bool kHigh, int kVectors>
+void store_sums(float* sums, std::int64_t stride) {
+  const std::int64_t bytes = stride * static_cast<std::int64_t>(sizeof(float));
+  EPOCHBENCH_TILE_STORE(0, sums, bytes);
+  if constexpr (kVectors > 1) EPOCHBENCH_TILE_STORE(1, sums + kLanes, bytes);
+  if constexpr (kHigh) {
+    EPOCHBENCH_TILE_STORE(2, sums + kTileRows * stride, bytes);
+    if constexpr (kVectors > 1) EPOCHBENCH_TILE_STORE(3, sums + kTileRows * stride + kLanes, bytes);
+  }
+}
+
+// Adds what is asked for and stores row by row.
+void finish(const float* sums, const Tile& tile, std::int64_t rows) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < tile.columns; column += kLanes) {
+      const std::int64_t count = min_of(tile.columns - column, kLanes);
+      float* const partial = tile.sum + row * tile.sum_stride + column;
+      Vec sum = load(sums + row * kColumns + column);
+      if (tile.accumulate) sum = sum + load_partial(partial, count);
+      if (tile.y == nullptr) {
+        store_partial(partial, sum, count);
+        continue;
+      }
+      if (tile.bias != nullptr) sum = sum + load_reals_partial(tile.bias + column, count);
+      if (tile.relu) sum = maximum(zero_vector(), sum);
+      store_reals_partial(tile.y + row * tile.y_stride + column, sum, count);
+    }
+  }
+}
+
+template <AccessA kAccess, bool kHigh, int kVectors>
+void compute_tile(const Tile& tile, std::int64_t rows) {
+  configure(rows);
+  EPOCHBENCH_TILE_ZERO(0);
+  if constexpr (kVectors > 1) EPOCHBENCH_TILE_ZERO(1);
+  if constexpr (kHigh) EPOCHBENCH_TILE_ZERO(2);
+  if constexpr (kHigh && kVectors > 1) EPOCHBENCH_TILE_ZERO(3);
+  for (std::int64_t s = 0; s < tile.segment_count; ++s)
+    multiply_segment<kAccess, kHigh, kVectors>(tile, tile.segments[s], rows);
+  if (tile.y == nullptr && !tile.accumulate && tile.columns == kVectors * kLanes) {
+    store_sums<kHigh, kVectors>(tile.sum, tile.sum_stride);
+    return;
+  }
+  alignas(64) float sums[2 * kTileRows * kColumns];
+  store_sums<kHigh, kVectors>(sums, kColumns);
+  finish(sums, tile, rows);
+}
+
+// One function a number of rows, as TileKernel does not say it.
+template <AccessA kAccess, int kVectors, int kRows>
+void compute_rows(const Tile& tile) {
+  compute_tile<kAccess, (kRows > kTileRows), kVectors>(tile, kRows);
+}
+struct KernelsByRows {
+  TileKernel by_rows[2 * kTileRows + 1];
+};
+template <AccessA kAccess, int kVectors, int kRows>
+constexpr void fill(KernelsByRows& kernels) {
+  kernels.by_rows[kRows] = &compute_rows<kAccess, kVectors, kRows>;
+  if constexpr (kRows > 1) fill<kAccess, kVectors, kRows - 1>(kernels);
+}
+template <AccessA kAccess, int kVectors>
+constexpr KernelsByRows make() {
+  KernelsByRows kernels{};
+  fill<kAccess, kVectors, kMaxRows[kVectors]>(kernels);
+  return kernels;
+}
+constexpr KernelsByRows kKernels[2][kMaxVectors] = {
+    {make<AccessA::rows, 1>(), make<AccessA::rows, 2>()},
+    {make<AccessA::columns, 1>(), make<AccessA::columns, 2>()},
+};
+
+}  // namespace
+
+MicrokernelScope::MicrokernelScope() { configured_rows = 0; }
+MicrokernelScope::~MicrokernelScope() {
+  if (configured_rows != 0) EPOCHBENCH_TILE_RELEASE();
+  configured_rows = 0;
+}
+
+TileKernel tile_kernel(AccessA access, std::int64_t rows, int vectors) {
+  return kKernels[access == AccessA::columns][vectors - 1].by_rows[rows];
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

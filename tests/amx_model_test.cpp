@@ -1,0 +1,79 @@
+// The model of AMX's tiles: its arithmetic by hand, and that it faults where the hardware does.
+#include "kernels/cpu/gemm/amx_model.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace epochbench {
+namespace {
+
+using Config = std::array<std::uint8_t, 64>;
+
+Config config_of(const std::vector<std::array<int, 2>>& rows_and_bytes) {
+  Config config{};
+  config[0] = 1;
+  for (std::size_t i = 0; i < rows_and_bytes.size(); ++i) {
+    config[48 + i] = static_cast<std::uint8_t>(rows_and_bytes[i][0]);
+    config[16 + 2 * i] = static_cast<std::uint8_t>(rows_and_bytes[i][1]);
+  }
+  return config;
+}
+
+constexpr std::uint16_t kOne = 0x3f80, kTwo = 0x4000, kThree = 0x4040, kSubnormal = 0x0001;
+
+// Registers: sums of 2 rows by 1 column, a of 2 rows by 2 words, b of 2 words by 1 column.
+void configure() { amx_model::load_config(config_of({{2, 4}, {2, 8}, {2, 4}}).data()); }
+
+TEST(AmxModel, AddsProductsOfPairs) {
+  configure();
+  const std::uint16_t a[2][4] = {{kOne, kTwo, kThree, kOne}, {kTwo, kSubnormal, kOne, kOne}};
+  const std::uint16_t b[2][2] = {{kOne, kThree}, {kTwo, kTwo}};
+  float sums[2] = {10, 0};
+  amx_model::load(0, sums, 4);
+  amx_model::load(1, a, 8);
+  amx_model::load(2, b, 4);
+  amx_model::multiply_add(0, 1, 2);
+  float results[2][3] = {};
+  amx_model::store(0, results, sizeof results[0]);
+  EXPECT_EQ(results[0][0], 10 + 1 * 1 + 2 * 3 + 3 * 2 + 1 * 2);
+  EXPECT_EQ(results[1][0], 2 * 1 + 0 * 3 + 1 * 2 + 1 * 2);
+  EXPECT_EQ(results[0][1], 0);  // beyond the row
+  amx_model::zero(0);
+  amx_model::store(0, results, sizeof results[0]);
+  EXPECT_EQ(results[0][0], 0);
+  amx_model::release();
+}
+
+TEST(AmxModel, FaultsAsTheHardwareDoes) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  float sums[2] = {};
+  EXPECT_DEATH(amx_model::zero(0), "not configured");
+  EXPECT_DEATH(amx_model::load_config(config_of({{17, 4}}).data()), "16 rows");
+  EXPECT_DEATH(amx_model::load_config(config_of({{2, 65}}).data()), "64 bytes");
+  EXPECT_DEATH(amx_model::load_config(config_of({{2, 0}}).data()), "rows without bytes");
+  Config config = config_of({{2, 4}});
+  config[3] = 1;
+  EXPECT_DEATH(amx_model::load_config(config.data()), "reserved");
+  config[0] = 2;
+  EXPECT_DEATH(amx_model::load_config(config.data()), "palettes");
+  configure();
+  EXPECT_DEATH(amx_model::load(3, sums, 4), "no rows");
+  EXPECT_DEATH(amx_model::load(8, sums, 4), "no such register");
+  EXPECT_DEATH(amx_model::multiply_add(0, 2, 2), "the same");
+  EXPECT_DEATH(amx_model::multiply_add(0, 2, 1), "deep");
+  amx_model::load_config(config_of({{2, 4}, {1, 8}, {2, 4}, {2, 8}}).data());
+  EXPECT_DEATH(amx_model::multiply_add(0, 1, 2), "other rows");
+  EXPECT_DEATH(amx_model::multiply_add(3, 1, 2), "other rows");
+  amx_model::load_config(config_of({{2, 8}, {2, 8}, {2, 4}}).data());
+  EXPECT_DEATH(amx_model::multiply_add(0, 1, 2), "other columns");
+  amx_model::load_config(config_of({{2, 4}, {2, 6}, {1, 4}}).data());
+  EXPECT_DEATH(amx_model::multiply_add(0, 1, 2), "whole number of words");
+  amx_model::release();
+  EXPECT_DEATH(amx_model::zero(0), "not configured");
+}
+
+}  // namespace
+}  // namespace epochbench

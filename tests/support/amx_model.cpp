@@ -1,0 +1,122 @@
+#include "tests/support/amx_model.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/cpu/gemm/amx_model.h"
+
+namespace epochbench::amx_model {
+
+namespace {
+
+constexpr int kTiles = 8, kMaxRows = 16, kMaxRowBytes = 64;
+
+struct Tile {
+  int rows = 0, row_bytes = 0;
+  std::array<std::array<std::uint8_t, kMaxRowBytes>, kMaxRows> data{};
+};
+struct State {
+  bool configured = false;
+  std::array<Tile, kTiles> tiles;
+};
+thread_local State state;
+
+[[noreturn]] void fault(const char* instruction, const char* reason) {
+  std::fprintf(stderr, "AMX model: %s: %s\n", instruction, reason);
+  std::abort();
+}
+
+Tile& usable(const char* instruction, int tile) {
+  if (!state.configured) fault(instruction, "tiles are not configured");
+  if (tile < 0 || tile >= kTiles) fault(instruction, "there is no such register");
+  Tile& found = state.tiles[static_cast<std::size_t>(tile)];
+  if (found.rows == 0 || found.row_bytes == 0) fault(instruction, "the register has no rows in this configuration");
+  return found;
+}
+
+void clear(Tile& tile) { tile.data = {}; }
+
+// Subnormal numbers are taken for zero, as operands and as results.
+float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
+float real_at(const Tile& tile, int row, int index) {
+  std::uint16_t bits;
+  std::memcpy(&bits, &tile.data[static_cast<std::size_t>(row)][static_cast<std::size_t>(2 * index)], sizeof bits);
+  return flushed(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
+}
+
+}  // namespace
+
+void load_config(const void* config) {
+  std::array<std::uint8_t, 64> bytes;
+  std::memcpy(bytes.data(), config, bytes.size());
+  state = {};
+  if (bytes[0] == 0) return;
+  if (bytes[0] != 1) fault("LDTILECFG", "there are palettes 0 and 1");
+  for (std::size_t i = 2; i < 16; ++i)
+    if (bytes[i] != 0) fault("LDTILECFG", "a reserved byte is not zero");
+  for (std::size_t i = 0; i < 16; ++i) {
+    const int row_bytes = bytes[16 + 2 * i] | bytes[17 + 2 * i] << 8, rows = bytes[48 + i];
+    if (i >= kTiles && (rows != 0 || row_bytes != 0)) fault("LDTILECFG", "there are 8 registers");
+    if (rows > kMaxRows) fault("LDTILECFG", "a register has 16 rows at most");
+    if (row_bytes > kMaxRowBytes) fault("LDTILECFG", "a row has 64 bytes at most");
+    if ((rows == 0) != (row_bytes == 0)) fault("LDTILECFG", "a register has rows without bytes, or bytes without rows");
+    if (i >= kTiles) continue;
+    state.tiles[i].rows = rows;
+    state.tiles[i].row_bytes = row_bytes;
+  }
+  state.configured = true;
+}
+
+void load(int tile, const void* base, std::int64_t stride) {
+  Tile& to = usable("TILELOADD", tile);
+  clear(to);
+  for (int row = 0; row < to.rows; ++row)
+    std::memcpy(to.data[static_cast<std::size_t>(row)].data(), static_cast<const char*>(base) + row * stride,
+                static_cast<std::size_t>(to.row_bytes));
+}
+
+void store(int tile, void* base, std::int64_t stride) {
+  const Tile& from = usable("TILESTORED", tile);
+  for (int row = 0; row < from.rows; ++row)
+    std::memcpy(static_cast<char*>(base) + row * stride, from.data[static_cast<std::size_t>(row)].data(),
+                static_cast<std::size_t>(from.row_bytes));
+}
+
+void zero(int tile) { clear(usable("TILEZERO", tile)); }
+
+void multiply_add(int sum_tile, int a_tile, int b_tile) {
+  constexpr const char* kName = "TDPBF16PS";
+  Tile& sum = usable(kName, sum_tile);
+  const Tile &a = usable(kName, a_tile), &b = usable(kName, b_tile);
+  if (sum_tile == a_tile || sum_tile == b_tile || a_tile == b_tile) fault(kName, "two of its registers are the same");
+  if (sum.row_bytes % 4 != 0 || a.row_bytes % 4 != 0 || b.row_bytes % 4 != 0)
+    fault(kName, "a row has no whole number of words");
+  if (a.rows != sum.rows) fault(kName, "the first operand has other rows than the sum");
+  if (a.row_bytes / 4 != b.rows) fault(kName, "the first operand is not as deep as the second");
+  if (b.row_bytes != sum.row_bytes) fault(kName, "the second operand has other columns than the sum");
+  for (int row = 0; row < sum.rows; ++row) {
+    for (int column = 0; column < sum.row_bytes / 4; ++column) {
+      float even = 0, odd = 0;
+      for (int k = 0; k < b.rows; ++k) {
+        even = flushed(std::fma(real_at(a, row, 2 * k), real_at(b, k, 2 * column), even));
+        odd = flushed(std::fma(real_at(a, row, 2 * k + 1), real_at(b, k, 2 * column + 1), odd));
+      }
+      std::uint8_t* const at = &sum.data[static_cast<std::size_t>(row)][static_cast<std::size_t>(4 * column)];
+      float total;
+      std::memcpy(&total, at, sizeof total);
+      total = flushed(flushed(total) + flushed(even + odd));
+      std::memcpy(at, &total, sizeof total);
+    }
+    for (int byte = sum.row_bytes; byte < kMaxRowBytes; ++byte)
+      sum.data[static_cast<std::size_t>(row)][static_cast<std::size_t>(byte)] = 0;
+  }
+}
+
+void release() { state = {}; }
+
+}  // namespace epochbench::amx_model
