@@ -91,15 +91,18 @@ void check_of(const Conv2dShape& s, std::initializer_list<int> teams) {
   const Operands<Real> operands(s);
   const Results<float> expected = reference_results(s, operands);
   const std::int64_t taps = s.kernel_height * s.kernel_width;
-  const auto tolerance = [](std::int64_t terms) { return rounded<Real>(test::product_tolerance(terms)); };
+  const auto direct = [](std::int64_t terms) { return rounded<Real>(test::product_tolerance(terms)); };
   test::for_each_isa_of<Real>(describe(s), [&](const cpu::Kernels<Real>& kernels) {
     for (int threads : teams) {
       SCOPED_TRACE("threads=" + std::to_string(threads));
       const Results<Real> actual = run(kernels, s, operands, threads);
-      expect_close(floats(actual.y), expected.y, tolerance(taps * s.channels));
-      expect_close(floats(actual.y_epilogue), expected.y_epilogue, tolerance(taps * s.channels + 1));
-      expect_close(floats(actual.dx), expected.dx, tolerance(taps * s.out_channels));
-      expect_close(floats(actual.dweight), expected.dweight, tolerance(s.batch * s.out_height * s.out_width));
+      const auto tolerance = [&](std::int64_t channels, std::int64_t bias) {
+        return kernels.conv2d_is_winograd(s) ? test::winograd_tolerance(channels) : direct(taps * channels + bias);
+      };
+      expect_close(floats(actual.y), expected.y, tolerance(s.channels, 0));
+      expect_close(floats(actual.y_epilogue), expected.y_epilogue, tolerance(s.channels, 1));
+      expect_close(floats(actual.dx), expected.dx, tolerance(s.out_channels, 0));
+      expect_close(floats(actual.dweight), expected.dweight, direct(s.batch * s.out_height * s.out_width));
     }
   });
 }

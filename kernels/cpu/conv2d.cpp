@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include "kernels/cpu/conv2d_windows.h"
+#include "kernels/cpu/conv2d_winograd.h"
 #include "kernels/cpu/gemm/team.h"
 #include "kernels/cpu/kernels.h"
 
@@ -160,6 +161,9 @@ GradInputSizes grad_input_sizes(const Conv2dShape& s, int team) {
 
 std::size_t conv2d_workspace_bytes(const Conv2dShape& shape, int threads) {
   if (is_matrix_product(shape)) return gemm_workspace_bytes(forward_product(shape), threads);
+#if !EPOCHBENCH_BF16
+  if (conv2d_is_winograd(shape)) return winograd_workspace_bytes(shape, WinogradOf::forward, threads);
+#endif
   const ForwardPlan plan = make_forward_plan(shape, nullptr, threads);
   return static_cast<std::size_t>(plan.weight_words) * sizeof(Word) + static_cast<std::size_t>(plan.team * plan.scratch_bytes);
 }
@@ -170,6 +174,12 @@ void conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape
     gemm(y, x, weight, forward_product(shape), epilogue, workspace, threads);
     return;
   }
+#if !EPOCHBENCH_BF16
+  if (conv2d_is_winograd(shape)) {
+    winograd(y, x, weight, shape, WinogradOf::forward, epilogue, workspace, threads);
+    return;
+  }
+#endif
   const ForwardPlan plan = make_forward_plan(shape, x, threads);
   Word* const packed = static_cast<Word*>(workspace);
   char* const scratch = reinterpret_cast<char*>(packed + plan.weight_words);
@@ -196,6 +206,9 @@ void conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape
 
 std::size_t conv2d_grad_input_workspace_bytes(const Conv2dShape& shape, int threads) {
   if (is_matrix_product(shape)) return gemm_workspace_bytes(grad_input_product(shape), threads);
+#if !EPOCHBENCH_BF16
+  if (conv2d_is_winograd(shape)) return winograd_workspace_bytes(shape, WinogradOf::grad_input, threads);
+#endif
   const int team = team_of(shape, threads);
   const GradInputSizes sizes = grad_input_sizes(shape, team);
   return static_cast<std::size_t>(sizes.weight_words) * sizeof(Word) + static_cast<std::size_t>(team * sizes.scratch_bytes);
@@ -206,6 +219,12 @@ void conv2d_grad_input(Real* dx, const Real* dy, const Real* weight, const Conv2
     gemm(dx, dy, weight, grad_input_product(shape), {}, workspace, threads);
     return;
   }
+#if !EPOCHBENCH_BF16
+  if (conv2d_is_winograd(shape)) {
+    winograd(dx, dy, weight, shape, WinogradOf::grad_input, {}, workspace, threads);
+    return;
+  }
+#endif
   const int team = team_of(shape, threads);
   const GradInputSizes sizes = grad_input_sizes(shape, team);
   const std::int64_t phases = shape.stride * shape.stride, row_stride = shape.width * shape.channels;

@@ -44,6 +44,9 @@ struct Kernels {
   std::size_t (*conv2d_grad_weight_workspace_bytes)(const Conv2dShape& shape, int threads);
   void (*conv2d_grad_weight)(Real* dweight, const Real* dy, const Real* x, const Conv2dShape& shape, void* workspace,
                              int threads);
+  // Whether conv2d and conv2d_grad_input compute it by Winograd's transforms instead of direct sums: what is multiplied is then
+  // less than the FLOPs that are counted.
+  bool (*conv2d_is_winograd)(const Conv2dShape& shape);
 
   void (*bias_add)(Real* y, const Real* x, const Real* bias, std::int64_t rows, std::int64_t channels, int threads);
   // Scratch of every reduction over rows: per-thread partial sums.

@@ -21,10 +21,11 @@ class CpuNodes {
   // `seed` keys the random numbers that the node draws.
   CompiledNode compile(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
                        std::uint64_t seed) const {
-    return {step(graph, node, memory, workspace, seed), std::string(k_->isa) + " " + name(node.op)};
+    return {step(graph, node, memory, workspace, seed), implementation(graph, node)};
   }
 
  private:
+  std::string implementation(const Graph& graph, const Node& node) const;
   HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const;
 
   const cpu::Kernels<Real>* k_;
