@@ -72,6 +72,8 @@ class Executable {  // one variable store, several entry points
   virtual void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) = 0;
   // Whether a library draws dropout masks of its own in place of those that kernels/shapes.h defines.
   virtual bool library_dropout_masks() const { return false; }
+  // Algorithms that multiply less than the FLOPs that are counted, of any node: "winograd"; "" where there are none.
+  virtual std::string algorithms() const { return ""; }
   // So many steps on the batch submitted last, node by node, never mixed with step timing; the seconds of a node are the
   // median of its passes, so that their sum is comparable with the median of whole steps. Trains on.
   virtual std::vector<NodeTime> profile(Entry entry, int passes) = 0;

@@ -67,7 +67,8 @@ struct Device {
   std::string backend, name;
   std::optional<int> threads;
   std::optional<std::string> isa;
-  std::optional<bool> pinned = {};  // whether each thread has a place of its own
+  std::optional<bool> pinned = {};             // whether each thread has a place of its own
+  std::optional<std::string> algorithms = {};  // that multiply less than the FLOPs that are counted: "winograd"
 };
 
 struct Timing {

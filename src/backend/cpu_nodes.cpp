@@ -149,10 +149,9 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
 }
 
 template <typename Real>
-std::string CpuNodes<Real>::implementation(const Graph& graph, const Node& node) const {
-  const std::string words = std::string(k_->isa) + " " + name(node.op);
+std::string CpuNodes<Real>::algorithm(const Graph& graph, const Node& node) const {
   const bool transformable = node.op == Op::conv2d || node.op == Op::conv2d_bias || node.op == Op::conv2d_grad_input;
-  return transformable && k_->conv2d_is_winograd(conv2d_shape(graph, node)) ? words + " winograd" : words;
+  return transformable && k_->conv2d_is_winograd(conv2d_shape(graph, node)) ? "winograd" : "";
 }
 
 template <typename Real>

@@ -21,11 +21,12 @@ class CpuNodes {
   // `seed` keys the random numbers that the node draws.
   CompiledNode compile(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
                        std::uint64_t seed) const {
-    return {step(graph, node, memory, workspace, seed), implementation(graph, node)};
+    const std::string isa_and_op = std::string(k_->isa) + " " + name(node.op), used = algorithm(graph, node);
+    return {step(graph, node, memory, workspace, seed), used.empty() ? isa_and_op : isa_and_op + " " + used, used};
   }
 
  private:
-  std::string implementation(const Graph& graph, const Node& node) const;
+  std::string algorithm(const Graph& graph, const Node& node) const;
   HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const;
 
   const cpu::Kernels<Real>* k_;

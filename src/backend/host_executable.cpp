@@ -77,6 +77,15 @@ void HostExecutable::compile_entry(Entry which, const EntryGraph& entry, int thr
   compiled.correct = graph.output("correct");
 }
 
+// The backends of the host have one such algorithm at most.
+std::string HostExecutable::algorithms() const {
+  for (const auto& entry : entries_)
+    if (entry)
+      for (const CompiledNode& node : entry->nodes)
+        if (!node.algorithm.empty()) return node.algorithm;
+  return "";
+}
+
 std::span<std::byte> HostExecutable::stage(InputSlot slot, int input) {
   return {slots_.data() + static_cast<std::size_t>(slot) * layout_.slot_bytes() + layout_.input_offset(input),
           layout_.inputs()[static_cast<std::size_t>(input)].desc.bytes()};

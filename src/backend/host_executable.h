@@ -23,6 +23,7 @@ using HostStep = std::function<void()>;
 struct CompiledNode {
   HostStep step;               // empty: nothing to do (a view)
   std::string implementation;  // "avx512 gemm"
+  std::string algorithm = {};  // Executable::algorithms names it: "winograd"
 };
 
 // `memory` and `workspace` stay valid as long as the executable; variables and intermediates do not move, inputs do.
@@ -40,6 +41,7 @@ class HostExecutable final : public Executable {
   void write(std::string_view variable, std::span<const float> values) override;
   void read(std::string_view variable, std::span<float> values) const override;
   void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
+  std::string algorithms() const override;
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 
  private:

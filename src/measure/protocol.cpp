@@ -114,16 +114,15 @@ CaseSpec case_from_json(const json& object) {
 }
 
 json to_json(const Device& device) {
-  return {{"backend", device.backend},
-          {"name", device.name},
-          {"threads", nullable(device.threads)},
-          {"isa", nullable(device.isa)},
-          {"pinned", nullable(device.pinned)}};
+  return {{"backend", device.backend},           {"name", device.name},
+          {"threads", nullable(device.threads)}, {"isa", nullable(device.isa)},
+          {"pinned", nullable(device.pinned)},   {"algorithms", nullable(device.algorithms)}};
 }
 
 Device device_from_json(const json& object) {
-  return {get<std::string>(object, "backend"), get<std::string>(object, "name"), get_optional<int>(object, "threads"),
-          get_optional<std::string>(object, "isa"), get_optional<bool>(object, "pinned")};
+  return {get<std::string>(object, "backend"),  get<std::string>(object, "name"),
+          get_optional<int>(object, "threads"), get_optional<std::string>(object, "isa"),
+          get_optional<bool>(object, "pinned"), get_optional<std::string>(object, "algorithms")};
 }
 
 json to_json(const StepBlock& block) {

@@ -192,8 +192,12 @@ Run read_run(const JsonFields& f) {
   r.message = f.maybe_text("message");
   r.workload = read_workload(f.group("workload"));
   const JsonFields device = f.group("device");
-  r.device = {device.text("backend"), device.text("name"), maybe_small_integer(device, "threads"), device.maybe_text("isa"),
-              device.maybe_boolean("pinned")};
+  r.device = {device.text("backend"),
+              device.text("name"),
+              maybe_small_integer(device, "threads"),
+              device.maybe_text("isa"),
+              device.maybe_boolean("pinned"),
+              device.maybe_text("algorithms")};
   r.precision = f.text("precision");
   if (const auto g = f.maybe_group("timing")) r.timing = read_timing(*g);
   if (const auto g = f.maybe_group("throughput"))

@@ -60,8 +60,8 @@ Json json(const Workload& w) {
 }
 
 Json json(const Device& d) {
-  return {
-      {"backend", d.backend}, {"name", d.name}, {"threads", json(d.threads)}, {"isa", json(d.isa)}, {"pinned", json(d.pinned)}};
+  return {{"backend", d.backend}, {"name", d.name},           {"threads", json(d.threads)},
+          {"isa", json(d.isa)},   {"pinned", json(d.pinned)}, {"algorithms", json(d.algorithms)}};
 }
 
 Json json(const Timing& t) {

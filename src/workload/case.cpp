@@ -145,6 +145,8 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   check_memory(spec, prepared.planned_bytes, device.backend == "cpu" ? available_memory_bytes() : device.memory_bytes);
   prepared.resident_before_bytes = resident_bytes();
   prepared.executable = backend->compile(program);
+  if (const std::string algorithms = prepared.executable->algorithms(); !algorithms.empty())
+    prepared.device.algorithms = algorithms;
   initialize(*prepared.executable, program, spec.seed);
   if (!spec.init.empty()) read_weights(*prepared.executable, program.variables, spec.init);
   prepared.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
