@@ -51,9 +51,12 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) {
 
 #else
 
-void* operator new(std::size_t bytes) {
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++count;
-  if (void* memory = std::malloc(bytes)) return memory;
+  return std::malloc(bytes);
+}
+void* operator new(std::size_t bytes) {
+  if (void* memory = operator new(bytes, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
