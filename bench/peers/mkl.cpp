@@ -3,11 +3,10 @@
 // need not be installed.
 #include <stdexcept>
 
-#include "bench/peer.h"
+#include "bench/peers/cblas.h"
 
 extern "C" {
-void cblas_sgemm_64(int order, int transpose_a, int transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
-                    const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+epochbench::bench::CblasSgemm cblas_sgemm_64;
 int MKL_Set_Threading_Layer(int layer);
 void MKL_Set_Dynamic(int dynamic);
 void MKL_Set_Num_Threads(int threads);
@@ -18,29 +17,11 @@ void MKL_Get_Version_String(char* text, int length);
 namespace epochbench::bench {
 namespace {
 
-constexpr int kRowMajor = 101, kPlain = 111, kTransposed = 112;  // CBLAS
-constexpr int kGnuThreading = 3;                                 // MKL_THREADING_GNU
+constexpr int kGnuThreading = 3;  // MKL_THREADING_GNU
 
-class Product final : public PeerCall {
+class Mkl final : public CblasPeer {
  public:
-  Product(float* c, const float* a, const float* b, const GemmShape& shape) : c_(c), a_(a), b_(b), shape_(shape) {}
-  void run() override {
-    const auto& [m, n, k, transpose_a, transpose_b] = shape_;
-    cblas_sgemm_64(kRowMajor, transpose_a ? kTransposed : kPlain, transpose_b ? kTransposed : kPlain, m, n, k, 1, a_,
-                   transpose_a ? m : k, b_, transpose_b ? k : n, 0, c_, n);
-  }
-  void finish() override {}
-
- private:
-  float* c_;        // [m,n]
-  const float* a_;  // [m,k] or [k,m]
-  const float* b_;  // [k,n] or [n,k]
-  GemmShape shape_;
-};
-
-class Mkl final : public Peer {
- public:
-  explicit Mkl(int threads) {
+  explicit Mkl(int threads) : CblasPeer(cblas_sgemm_64) {
     if (MKL_Set_Threading_Layer(kGnuThreading) != kGnuThreading)
       throw std::runtime_error("MKL does not run on this program's OpenMP: unset MKL_THREADING_LAYER");
     MKL_Set_Dynamic(0);
@@ -54,11 +35,6 @@ class Mkl final : public Peer {
     std::string result = text;
     return result.substr(0, result.find_last_not_of(' ') + 1);
   }
-  std::unique_ptr<PeerCall> gemm(void* c, const void* a, const void* b, const GemmShape& shape, Element element) override {
-    if (element != Element::f32) return nullptr;
-    return std::make_unique<Product>(static_cast<float*>(c), static_cast<const float*>(a), static_cast<const float*>(b), shape);
-  }
-  std::unique_ptr<PeerCall> conv2d(void*, void*, void*, const Conv2dShape&, Pass, Element) override { return nullptr; }
 };
 
 }  // namespace

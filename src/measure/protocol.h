@@ -17,9 +17,8 @@
 //                                         fp32_instruction, bf16_instruction, threads}
 //   calibrate_gpu {protocol, index} gpu {peak_flops_per_second{}, memory_bandwidth_bytes_per_second,
 //                                       host_to_device_bytes_per_second}
-//   burst {protocol, precision, threads, seconds}   burst {flops_per_second}, the peak in fp32 or bf16 for that long, null
-//   where
-//                                       the CPU lacks the precision; needs no case, and the process goes on
+//   burst {protocol, precision, threads, seconds}   burst {flops_per_second}: the peak in fp32 or bf16 for that long, null
+//                                       where the CPU lacks it; needs no case, and the process goes on
 //   anything                     error {status, message}, and the process ends
 #pragma once
 

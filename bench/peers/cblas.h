@@ -1,0 +1,46 @@
+// What libraries with CBLAS's interface have in common: products in fp32 alone, and no convolution. Sizes are 64 bits wide.
+#pragma once
+
+#include "bench/peer.h"
+
+namespace epochbench::bench {
+
+using CblasSgemm = void(int order, int transpose_a, int transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                        float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,
+                        std::int64_t ldc);
+
+class CblasProduct final : public PeerCall {
+ public:
+  CblasProduct(CblasSgemm* sgemm, float* c, const float* a, const float* b, const GemmShape& shape)
+      : sgemm_(sgemm), c_(c), a_(a), b_(b), shape_(shape) {}
+  void run() override {
+    constexpr int kRowMajor = 101, kPlain = 111, kTransposed = 112;
+    const auto& [m, n, k, transpose_a, transpose_b] = shape_;
+    sgemm_(kRowMajor, transpose_a ? kTransposed : kPlain, transpose_b ? kTransposed : kPlain, m, n, k, 1, a_,
+           transpose_a ? m : k, b_, transpose_b ? k : n, 0, c_, n);
+  }
+  void finish() override {}
+
+ private:
+  CblasSgemm* sgemm_;
+  float* c_;        // [m,n]
+  const float* a_;  // [m,k] or [k,m]
+  const float* b_;  // [k,n] or [n,k]
+  GemmShape shape_;
+};
+
+class CblasPeer : public Peer {
+ public:
+  explicit CblasPeer(CblasSgemm* sgemm) : sgemm_(sgemm) {}
+  std::unique_ptr<PeerCall> gemm(void* c, const void* a, const void* b, const GemmShape& shape, Element element) override {
+    if (element != Element::f32) return nullptr;
+    return std::make_unique<CblasProduct>(sgemm_, static_cast<float*>(c), static_cast<const float*>(a),
+                                          static_cast<const float*>(b), shape);
+  }
+  std::unique_ptr<PeerCall> conv2d(void*, void*, void*, const Conv2dShape&, Pass, Element) override { return nullptr; }
+
+ private:
+  CblasSgemm* sgemm_;
+};
+
+}  // namespace epochbench::bench
