@@ -6,8 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -36,6 +39,7 @@ class FakeDataset final : public Dataset {
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override {
     ++fills;
+    if (on_fill) on_fill();
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
     if (epoch == failing_epoch) throw DataError("sample " + std::to_string(index) + " is broken");
     float* image = reinterpret_cast<float*>(inputs[0].data()) + row * kPixels;
@@ -45,6 +49,7 @@ class FakeDataset final : public Dataset {
   mutable std::atomic<std::int64_t> fills{0};
   std::uint64_t failing_epoch = ~std::uint64_t{0};
   std::chrono::microseconds delay{0};
+  std::function<void()> on_fill;
 
  private:
   std::int64_t train_, test_;
@@ -136,11 +141,62 @@ TEST(Loader, EpochsFollowEachOtherAndDropTheIncompleteBatch) {
 }
 
 TEST(Loader, BatchesAreTheSameWhateverTheThreads) {
-  for (int threads : {1, 2, 3, 8}) {
-    Fixture f(10, 0, {.batch = 4, .seed = 11, .threads = threads});
-    f.data.delay = std::chrono::microseconds(20);
+  for (bool prefetch : {true, false})
+    for (int threads : {0, 1, 2, 3, 8}) {
+      Fixture f(10, 0, {.batch = 4, .seed = 11, .threads = threads, .prefetch = prefetch});
+      f.data.delay = std::chrono::microseconds(20);
+      f.loader->begin_training(0);
+      for (std::uint64_t epoch = 0; epoch < 20; ++epoch) ASSERT_EQ(f.take_epoch(), expected_epoch(10, 8, 11, epoch)) << threads;
+    }
+}
+
+TEST(Loader, WithoutThreadsTheCallerFills) {
+  std::set<std::thread::id> threads;
+  Fixture f(40, 9, {.order = Order::sequential, .batch = 4, .threads = 0});
+  EXPECT_FALSE(f.loader->prefetches());
+  f.data.on_fill = [&] { threads.insert(std::this_thread::get_id()); };
+  f.loader->begin_training(0);
+  EXPECT_EQ(f.data.fills, 0);
+  for (std::int32_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(f.take().front(), 4 * i);
+    EXPECT_EQ(f.data.fills, 4 * (i + 1));
+  }
+  f.loader->begin_evaluation();
+  for (std::size_t rows : {4u, 4u, 1u, 0u}) EXPECT_EQ(f.take(Split::test).size(), rows);
+  EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
+}
+
+TEST(Loader, WithoutPrefetchingABatchIsBegunWhenItIsAskedFor) {
+  for (int threads : {1, 3}) {
+    Fixture f(40, 0, {.batch = 4, .threads = threads, .prefetch = false});
+    EXPECT_FALSE(f.loader->prefetches());
     f.loader->begin_training(0);
-    for (std::uint64_t epoch = 0; epoch < 20; ++epoch) ASSERT_EQ(f.take_epoch(), expected_epoch(10, 8, 11, epoch)) << threads;
+    for (std::int64_t i = 0; i < 3; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      EXPECT_EQ(f.data.fills, 4 * i);
+      f.take();
+    }
+  }
+}
+
+TEST(Loader, ThreadsDivideABatchAmongThem) {
+  constexpr int kThreads = 4;
+  for (bool prefetch : {true, false}) {
+    std::mutex mutex;
+    std::condition_variable all_there;
+    std::set<std::thread::id> threads;
+    Fixture f(64, 0, {.batch = 64, .threads = kThreads, .prefetch = prefetch});
+    f.data.on_fill = [&] {  // nobody's first row is done before all are at theirs
+      std::unique_lock lock(mutex);
+      threads.insert(std::this_thread::get_id());
+      all_there.notify_all();
+      all_there.wait_for(lock, std::chrono::seconds(20), [&] { return threads.size() == kThreads; });
+    };
+    f.loader->begin_training(0);
+    const BatchSource::Batch batch = f.loader->next();
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(threads.size(), kThreads);
+    EXPECT_EQ(batch.samples, 64);
   }
 }
 
@@ -252,7 +308,7 @@ TEST(Loader, PrefetchesAsFarAsItStates) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     return f.data.fills.load();
   };
-  EXPECT_EQ(f.loader->prefetch_depth(), kInputSlots - 1);
+  EXPECT_TRUE(f.loader->prefetches());
   EXPECT_EQ(settle(0), 0);
   f.loader->begin_training(0);
   EXPECT_EQ(settle(12), 12);
@@ -263,7 +319,7 @@ TEST(Loader, PrefetchesAsFarAsItStates) {
 }
 
 TEST(Loader, RethrowsWhatAThreadMetAndRecovers) {
-  for (int threads : {1, 3}) {
+  for (int threads : {0, 1, 3}) {
     Fixture f(8, 0, {.batch = 4, .threads = threads});
     f.data.failing_epoch = 1;
     f.loader->begin_training(0);
@@ -281,7 +337,7 @@ TEST(Loader, FewerSamplesThanABatch) {
 
 TEST(Loader, MisuseIsALogicError) {
   EXPECT_THROW(Fixture(8, 0, {.batch = 0}), std::logic_error);
-  EXPECT_THROW(Fixture(8, 0, {.batch = 4, .threads = 0}), std::logic_error);
+  EXPECT_THROW(Fixture(8, 0, {.batch = 4, .threads = -1}), std::logic_error);
   Fixture f(80, 0, {.batch = 4});
   EXPECT_THROW(f.loader->next(), std::logic_error);
   f.loader->begin_training(0);
@@ -295,7 +351,7 @@ TEST(Loader, MisuseIsALogicError) {
 
 TEST(Loader, EndsQuicklyInAnyState) {
   for (int round = 0; round < 200; ++round) {
-    Fixture f(64, 9, {.batch = 4, .threads = 1 + round % 3});
+    Fixture f(64, 9, {.batch = 4, .threads = round % 4, .prefetch = round % 7 > 0});
     f.data.delay = std::chrono::microseconds(round % 7);
     if (round % 5 > 0) f.loader->begin_training(0);
     if (round % 5 > 1) f.loader->next();

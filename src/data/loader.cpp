@@ -20,6 +20,14 @@ std::int64_t training_steps(const Dataset& dataset, std::int64_t batch) {
   return samples / batch;
 }
 
+// One thread takes a batch whole. Several share it in more tasks than threads, as some are slower than others.
+std::int64_t rows_of_a_task(const LoaderOptions& options) {
+  constexpr std::int64_t kTasksPerThread = 4;
+  if (options.threads < 2) return options.batch;
+  const std::int64_t tasks = kTasksPerThread * options.threads;
+  return std::max<std::int64_t>(1, (options.batch + tasks - 1) / tasks);
+}
+
 }  // namespace
 
 Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int inputs, const Stage& stage)
@@ -27,8 +35,10 @@ Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int inputs,
       options_(options),
       train_steps_(training_steps(dataset, options.batch)),
       evaluation_steps_((dataset.samples(Split::test) + options.batch - 1) / options.batch),
+      task_rows_(rows_of_a_task(options)),
       order_(options.order, dataset.synthetic() ? 0 : dataset.samples(Split::train), options.seed) {
-  if (inputs < 1 || options.threads < 1) throw std::invalid_argument("loader: needs at least one input and one thread");
+  if (inputs < 1 || options.threads < 0)
+    throw std::invalid_argument("loader: needs at least one input and no thread less than 0");
   for (InputSlot s = 0; s < kInputSlots; ++s) {
     Slot& slot = slots_[static_cast<std::size_t>(s)];
     for (int input = 0; input < inputs; ++input) {
@@ -77,9 +87,9 @@ void Loader::begin(Split split, std::uint64_t epoch) {
     begun_ = true;
     upcoming_ = {upcoming_.pass + 1, 0, epoch, 0, split};
     delivered_ = 0;
-    // A slot being filled belongs to the former pass now and is freed by its thread; one in use, by release().
+    // A slot being filled belongs to the former pass now and is freed by the last thread at it; one in use, by release().
     for (Slot& slot : slots_) {
-      if (slot.state != State::ready) continue;
+      if (slot.state != State::ready && (slot.state != State::filling || slot.workers > 0)) continue;
       slot.state = State::free;
       slot.error = nullptr;
     }
@@ -107,6 +117,7 @@ BatchSource::Batch Loader::next() {
   for (;;) {
     const auto slot = std::find_if(slots_.begin(), slots_.end(), is_next);
     if (slot != slots_.end()) {
+      waiting_ = false;
       if (slot->error) std::rethrow_exception(slot->error);
       slot->state = State::in_use;
       ++delivered_;
@@ -115,7 +126,13 @@ BatchSource::Batch Loader::next() {
     }
     if (std::all_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state == State::in_use; }))
       throw std::logic_error("loader: next() while every slot is in use; release() one first");
-    batch_ready_.wait(lock);
+    waiting_ = true;
+    if (options_.threads > 0) {
+      if (!options_.prefetch) work_to_do_.notify_one();
+      batch_ready_.wait(lock);
+    } else {
+      perform(claim().value(), lock);
+    }
   }
 }
 
@@ -131,76 +148,120 @@ void Loader::release(InputSlot slot) {
 }
 
 // A free slot, if there is a batch to put into it now. Under the lock.
-std::optional<InputSlot> Loader::fillable() const {
-  if (!begun_ || (upcoming_.split == Split::test && upcoming_.step == evaluation_steps_)) return std::nullopt;
-  std::optional<InputSlot> free;
+Loader::Slot* Loader::fillable() {
+  if (!begun_ || (upcoming_.split == Split::test && upcoming_.step == evaluation_steps_)) return nullptr;
+  const int depth = prefetches() ? kPrefetchDepth : waiting_ ? 1 : 0;
+  Slot* free = nullptr;
   int ahead = 0;
-  for (InputSlot s = 0; s < kInputSlots; ++s) {
-    const State state = slots_[static_cast<std::size_t>(s)].state;
-    if (state == State::free && !free) free = s;
-    if (state == State::filling || state == State::ready) ++ahead;
+  for (Slot& slot : slots_) {
+    if (slot.state == State::free && !free) free = &slot;
+    if (slot.state != State::free && slot.state != State::in_use) ++ahead;
   }
-  return ahead < kPrefetchDepth ? free : std::nullopt;
+  return ahead < depth ? free : nullptr;
 }
 
-// Gives the calling thread the next batch to fill and a slot for it. Under the lock.
-std::optional<InputSlot> Loader::claim() {
-  const std::optional<InputSlot> free = fillable();
+// Gives the calling thread rows of the earliest batch that has some left, or else the next batch to open. Under the lock.
+std::optional<Loader::Task> Loader::claim() {
+  Slot* earliest = nullptr;
+  for (Slot& slot : slots_)
+    if (slot.state == State::filling && slot.position.pass == upcoming_.pass && slot.rows_claimed < slot.samples &&
+        (!earliest || slot.position.sequence < earliest->position.sequence))
+      earliest = &slot;
+  if (earliest) {
+    const std::int64_t first = earliest->rows_claimed, rows = std::min(task_rows_, earliest->samples - first);
+    earliest->rows_claimed += rows;
+    ++earliest->workers;
+    return Task{earliest, false, first, rows};
+  }
+  Slot* const free = fillable();
   if (!free) return std::nullopt;
-  Slot& slot = slots_[static_cast<std::size_t>(*free)];
-  slot.state = State::filling;
-  slot.position = upcoming_;
+  free->state = State::opening;
+  free->workers = 1;
+  free->position = upcoming_;
   ++upcoming_.sequence;
   ++upcoming_.step;
   if (upcoming_.split == Split::train && upcoming_.step == train_steps_) {
     upcoming_.step = 0;
     ++upcoming_.epoch;
   }
-  return free;
+  return Task{free, true, 0, 0};
 }
 
 void Loader::work(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  std::optional<InputSlot> claimed;
-  const auto claims = [&] { return (claimed = claim()).has_value(); };
-  while (!stop.stop_requested() && work_to_do_.wait(lock, stop, claims)) {
-    Slot& slot = slots_[static_cast<std::size_t>(*claimed)];
-    lock.unlock();
-    std::exception_ptr error;
-    try {
-      fill(slot);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    lock.lock();
-    const bool wanted = slot.position.pass == upcoming_.pass;
-    slot.state = wanted ? State::ready : State::free;
-    slot.error = wanted ? std::exchange(error, nullptr) : nullptr;
-    batch_ready_.notify_one();
+  std::optional<Task> task;
+  const auto claims = [&] { return (task = claim()).has_value(); };
+  while (!stop.stop_requested() && work_to_do_.wait(lock, stop, claims)) perform(*task, lock);
+}
+
+// Does the task without the lock, and comes back with it.
+void Loader::perform(const Task& task, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    if (task.opens)
+      open(*task.slot);
+    else
+      fill(*task.slot, task.first_row, task.rows);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  finish(task, error);
+}
+
+// Under the lock.
+void Loader::finish(const Task& task, const std::exception_ptr& error) {
+  Slot& slot = *task.slot;
+  --slot.workers;
+  if (slot.position.pass != upcoming_.pass) {  // nobody wants this batch any more
+    if (slot.workers > 0) return;
+    slot.state = State::free;
+    slot.error = nullptr;
+    if (fillable()) work_to_do_.notify_one();
+    return;
+  }
+  if (task.opens) {
+    slot.state = State::filling;
+    if (options_.threads > 1) work_to_do_.notify_all();  // its rows are for all
+  }
+  if (error) {
+    if (!slot.error) slot.error = error;
+    slot.rows_claimed = slot.samples;  // the others are of no use
+  }
+  if (slot.workers > 0 || slot.rows_claimed < slot.samples) return;
+  slot.state = State::ready;
+  batch_ready_.notify_one();
+}
+
+// Finds out which samples the batch has, and fills the rows that have none with zeros, and labels of -1, all bits set.
+void Loader::open(Slot& slot) {
+  const Position& position = slot.position;
+  const std::int64_t first = position.step * options_.batch;
+  slot.samples = options_.batch;
+  slot.rows_claimed = 0;
+  if (position.split == Split::train) {
+    order_.indices(position.epoch, first, slot.indices);
+    return;
+  }
+  slot.samples = std::min(options_.batch, dataset_.samples(Split::test) - first);
+  for (std::size_t input = 0; input < slot.inputs.size() && slot.samples < options_.batch; ++input) {
+    const std::span<std::byte> memory = slot.inputs[input];
+    const std::size_t row_bytes = memory.size() / static_cast<std::size_t>(options_.batch);
+    const std::span<std::byte> padding = memory.subspan(row_bytes * static_cast<std::size_t>(slot.samples));
+    const bool labels = input > 0 && input + 1 == slot.inputs.size();
+    std::memset(padding.data(), labels ? 0xff : 0, padding.size());
   }
 }
 
-void Loader::fill(Slot& slot) {
+void Loader::fill(const Slot& slot, std::int64_t first_row, std::int64_t rows) const {
   const Position& position = slot.position;
-  const std::int64_t first = position.step * options_.batch;
-  std::int64_t samples = options_.batch;
-  if (position.split == Split::train) {
-    order_.indices(position.epoch, first, slot.indices);
-    for (std::int64_t row = 0; row < samples; ++row)
+  for (std::int64_t row = first_row; row < first_row + rows; ++row) {
+    if (position.split == Split::train)
       dataset_.fill(Split::train, slot.indices[static_cast<std::size_t>(row)], position.epoch, row, slot.inputs);
-  } else {
-    samples = std::min(samples, dataset_.samples(Split::test) - first);
-    for (std::int64_t row = 0; row < samples; ++row) dataset_.fill(Split::test, first + row, 0, row, slot.inputs);
-    // The rows that are left carry zeros, and labels of -1, all bits set.
-    for (std::size_t input = 0; input < slot.inputs.size() && samples < options_.batch; ++input) {
-      const std::span<std::byte> memory = slot.inputs[input];
-      const std::size_t row_bytes = memory.size() / static_cast<std::size_t>(options_.batch);
-      const std::span<std::byte> padding = memory.subspan(row_bytes * static_cast<std::size_t>(samples));
-      const bool labels = input > 0 && input + 1 == slot.inputs.size();
-      std::memset(padding.data(), labels ? 0xff : 0, padding.size());
-    }
+    else
+      dataset_.fill(Split::test, position.step * options_.batch + row, 0, row, slot.inputs);
   }
-  slot.samples = samples;
 }
 
 }  // namespace epochbench

@@ -2,6 +2,8 @@
 //
 // It is no sampler with replacement, and it does not augment: an epoch is every sample of the split once. What a batch holds
 // depends on the data set, the seed, the epoch and the step only, not on the number of threads or their timing.
+//
+// The threads divide the rows of the earliest batch that is not complete; whoever finds no row left begins the next batch.
 #pragma once
 
 #include <array>
@@ -26,12 +28,13 @@ struct LoaderOptions {
   Order order = Order::shuffled;  // of the training split; the test split is always read in order
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
-  int threads = 1;
+  int threads = 1;       // in the background; 0: the thread that calls next() fills the batch, which then counts as its wait
+  bool prefetch = true;  // false: a batch is begun when next() asks for it; so too with no threads
 };
 
 class Loader final : public BatchSource {
  public:
-  // Batches that are ready or being filled while one is computed on.
+  // Batches that are ready or being filled while one is computed on, where prefetching is on.
   static constexpr int kPrefetchDepth = kInputSlots - 1;
 
   // Host memory of one input of a slot, as Executable::stage gives it; asked for once a slot, in the constructor.
@@ -52,10 +55,10 @@ class Loader final : public BatchSource {
   void begin_training(std::uint64_t epoch) override;
   void begin_evaluation() override;
 
-  int prefetch_depth() const { return kPrefetchDepth; }
+  bool prefetches() const { return options_.prefetch && options_.threads > 0; }
 
  private:
-  enum class State : std::uint8_t { free, filling, ready, in_use };
+  enum class State : std::uint8_t { free, opening, filling, ready, in_use };
   struct Position {  // of a batch in the pass that begin_*() started
     std::uint64_t pass = 0, sequence = 0;
     std::uint64_t epoch = 0;
@@ -64,34 +67,45 @@ class Loader final : public BatchSource {
   };
   struct Slot {
     std::vector<std::span<std::byte>> inputs;
-    std::vector<std::uint32_t> indices;  // [batch] samples of the batch being filled
+    std::vector<std::uint32_t> indices;  // [batch] samples of the batch being filled; set while it is opened
     State state = State::free;
     Position position;
-    std::int64_t samples = 0;
-    bool handed_out = false;  // synthetic: since it was filled
+    std::int64_t samples = 0, rows_claimed = 0;  // rows that count, and those that a thread has taken on
+    int workers = 0;                             // threads at it
+    bool handed_out = false;                     // synthetic: since it was filled
     std::exception_ptr error;
+  };
+
+  // What a thread does next: open the slot's batch, or fill some of its rows.
+  struct Task {
+    Slot* slot;
+    bool opens;
+    std::int64_t first_row, rows;
   };
 
   void begin(Split split, std::uint64_t epoch);
   void prepare_synthetic();
   void work(const std::stop_token& stop);
-  std::optional<InputSlot> fillable() const;
-  std::optional<InputSlot> claim();
-  void fill(Slot& slot);
+  Slot* fillable();
+  std::optional<Task> claim();
+  void perform(const Task& task, std::unique_lock<std::mutex>& lock);
+  void finish(const Task& task, const std::exception_ptr& error);
+  void open(Slot& slot);
+  void fill(const Slot& slot, std::int64_t first_row, std::int64_t rows) const;
 
   const Dataset& dataset_;
   const LoaderOptions options_;
-  const std::int64_t train_steps_, evaluation_steps_;
+  const std::int64_t train_steps_, evaluation_steps_, task_rows_;
   EpochOrder order_;
   std::array<Slot, kInputSlots> slots_;
 
-  std::mutex mutex_;  // guards what follows, and each slot's state, position, samples and error
+  std::mutex mutex_;  // guards what follows, and of each slot all but its memory and indices
   std::condition_variable_any work_to_do_;
   std::condition_variable batch_ready_;
-  bool begun_ = false;
-  Position upcoming_;                  // the next batch to fill
-  std::uint64_t delivered_ = 0;        // batches of this pass
-  std::vector<std::jthread> threads_;  // last, so that they end before what they use
+  bool begun_ = false, waiting_ = false;  // waiting_: next() has no batch to give
+  Position upcoming_;                     // the next batch to fill
+  std::uint64_t delivered_ = 0;           // batches of this pass
+  std::vector<std::jthread> threads_;     // last, so that they end before what they use
 };
 
 }  // namespace epochbench
