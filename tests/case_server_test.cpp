@@ -86,6 +86,9 @@ TEST(Protocol, CaseSurvivesTheJourney) {
   spec.seed = std::numeric_limits<std::uint64_t>::max();
   spec.learning_rate = 0.1;
   spec.epoch_samples = 17;
+  spec.loader_threads = 0;
+  spec.decode_cost_seconds = 0.002;
+  spec.cache = "decoded";
   spec.profile = true;
   spec.stop.min_time_seconds = 0.3;
   spec.stop.until = Until{"loss", 1e-3};
@@ -95,6 +98,9 @@ TEST(Protocol, CaseSurvivesTheJourney) {
   EXPECT_TRUE(there.profile);
   EXPECT_FALSE(there.dropout);
   EXPECT_EQ(there.stop.until->value, 1e-3);
+  EXPECT_EQ(there.loader_threads, 0);
+  EXPECT_EQ(there.decode_cost_seconds, 0.002);
+  EXPECT_EQ(there.cache, "decoded");
 }
 
 TEST(Protocol, LinesAreCutFromAnyPieces) {

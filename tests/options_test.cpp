@@ -94,6 +94,15 @@ TEST(RunName, SaysWhatIsNotTheDefaultInAlphabeticalOrder) {
                           "order=sequential/pin=none/seed=7/threads=1/warmup=0"));
 }
 
+TEST(RunName, SaysHowSamplesReachTheSteps) {
+  EXPECT_THAT(
+      names(block_of({{"model", "lenet5"}, {"loader_threads", "0,1,2"}})),
+      ElementsAre("lenet5/cpu/fp32/b64/loader-threads=0", "lenet5/cpu/fp32/b64", "lenet5/cpu/fp32/b64/loader-threads=2"));
+  EXPECT_THAT(names(block_of({{"model", "lenet5"}, {"decode_cost", "0,2e-3"}, {"cache", "none,decoded"}})),
+              ElementsAre("lenet5/cpu/fp32/b64", "lenet5/cpu/fp32/b64/cache=decoded", "lenet5/cpu/fp32/b64/decode-cost=0.002",
+                          "lenet5/cpu/fp32/b64/cache=decoded/decode-cost=0.002"));
+}
+
 TEST(RunName, LeavesOutDefaultsStoppingOptionsAndDropoutOfModelsWithoutIt) {
   EXPECT_THAT(
       names(block_of(
@@ -124,6 +133,9 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
   EXPECT_THAT(with("until", "accuracy=97"), HasSubstr("--until"));
   EXPECT_THAT(with("min_time", "-1"), HasSubstr("--min-time"));
   EXPECT_THAT(with("order", "random"), HasSubstr("--order"));
+  EXPECT_THAT(with("loader_threads", "-1"), HasSubstr("--loader-threads: '-1' must be a whole number from 0"));
+  EXPECT_THAT(with("decode_cost", "-0.1"), HasSubstr("--decode-cost"));
+  EXPECT_THAT(with("cache", "pixels"), HasSubstr("--cache: 'pixels' is unknown; choose from none, decoded"));
   EXPECT_THAT(with("dropout", "1"), HasSubstr("--dropout"));
   EXPECT_THAT(with("learning_rate", "nan"), HasSubstr("--learning-rate"));
   EXPECT_THAT(failure(block_of({{"model", "vgg"}})), HasSubstr("--model: unknown model 'vgg'; known: mlp, lenet5, resnet20"));
@@ -176,6 +188,21 @@ TEST(PlanCases, ACaseThatCannotRunIsSkippedAmongOthersAndAnErrorAlone) {
     } catch (const CallError& error) {
       EXPECT_EQ(error.code(), kExitCallIsWrong);
     }
+}
+
+TEST(PlanCases, DataThatAreNotReadOrNotKeptAreAnObstacle) {
+  // On digits, synthetic images and a text.
+  const auto obstacles_of = [](CaseBlock block) {
+    block["model"] = {{"lenet5", "resnet20", "bert-tiny"}, "--model"};
+    std::vector<bool> obstacles;
+    for (const PlannedCase& planned : plan_cases(expand(block), 1)) obstacles.push_back(planned.obstacle.has_value());
+    return obstacles;
+  };
+  EXPECT_THAT(obstacles_of(block_of({{"loader_threads", "2"}})), ElementsAre(false, true, false));
+  EXPECT_THAT(obstacles_of(block_of({{"decode_cost", "0.001"}})), ElementsAre(false, true, false));
+  EXPECT_THAT(obstacles_of(block_of({{"cache", "decoded"}})), ElementsAre(false, true, true));
+  EXPECT_THAT(obstacles_of(block_of({{"loader_threads", "1"}, {"decode_cost", "0"}, {"cache", "none"}})),
+              ElementsAre(false, false, false));
 }
 
 TEST(PlanCases, RefusesDataThatCannotServe) {

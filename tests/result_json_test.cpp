@@ -59,6 +59,7 @@ Result complete_result() {
                  7};
   ok.device = {"cpu", "Some CPU", 2, "avx2", true};
   ok.precision = "fp32";
+  ok.input = Input{3, false, 0.002, "decoded"};
   ok.timing =
       Timing{3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003};
   ok.throughput = Throughput{640, std::nullopt};
@@ -109,6 +110,10 @@ TEST(ResultJson, RoundTripIsExact) {
   EXPECT_EQ(run.quality->parity_with, "mlp/cpu/fp32/b64");
   EXPECT_EQ(run.energy->cpu_joules_per_epoch, 2.0);
   EXPECT_EQ(run.profile->passes, 7);
+  EXPECT_EQ(run.input->loader_threads, 3);
+  EXPECT_FALSE(run.input->prefetch);
+  EXPECT_EQ(run.input->decode_cost_seconds, 0.002);
+  EXPECT_EQ(run.input->cache, "decoded");
   EXPECT_EQ(run.profile->classes[1].limit_fraction, 0.5);
   EXPECT_EQ(run.profile->classes[1].limit_seconds, 0.125);
   EXPECT_FALSE(run.profile->nodes[0].limit);

@@ -71,6 +71,14 @@ struct Device {
   std::optional<std::string> algorithms = {};  // that multiply less than the FLOPs that are counted: "winograd"
 };
 
+// How samples reach the steps, where they are read and decoded while steps run.
+struct Input {
+  int loader_threads = 1;          // 0: the thread that runs the steps decodes, and waits meanwhile
+  bool prefetch = true;            // batches are prepared ahead of the step that takes them
+  double decode_cost_seconds = 0;  // of a core, added to the decoding of each sample
+  std::string cache = "none";      // none | decoded: before the first step, and kept in memory
+};
+
 struct Timing {
   int warmup_steps = 0;
   std::vector<double> step_seconds;
@@ -169,6 +177,7 @@ struct Run {
   Workload workload;
   Device device;
   std::string precision;
+  std::optional<Input> input;  // empty also for synthetic data, prepared before the clock starts
   // Empty when the run is not ok.
   std::optional<Timing> timing;
   std::optional<Throughput> throughput;

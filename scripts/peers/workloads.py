@@ -62,6 +62,7 @@ def case(name, repetition, workload, device, precision, threads, warmup):
     return {"name": name, "repetition": repetition, "model": workload["model"], "device": device, "precision": precision,
             "mode": "train", "order": "shuffled", "data": "synthetic", "batch": workload["batch"], "threads": threads,
             "warmup": warmup, "seed": workload["seed"], "learning_rate": None, "dropout": None, "epoch_samples": None,
+            "loader_threads": 1, "decode_cost_seconds": 0, "cache": "none",
             "init": "", "save": "", "trace": "", "profile": False, "steps": None, "epochs": None, "min_time_seconds": None,
             "until": None, "samples_per_epoch": workload["samples_per_epoch"], "optimizer": workload["optimizer"],
             "tokens": workload["tokens_per_sample"], "parameters": workload["parameters"]}

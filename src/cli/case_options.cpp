@@ -17,6 +17,7 @@ constexpr std::int64_t kMaxSamples = 1'000'000'000'000;
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxDevice = 255;
 constexpr double kMaxSeconds = 1e7;
+constexpr double kMaxDecodeSeconds = 60;
 
 void set_device(CaseDraft& draft, const std::string& value) {
   if (value == "cpu") {
@@ -102,6 +103,18 @@ std::vector<CaseOption> make_options() {
       {"dropout", "P", "in place of the model's; without effect on a model that has none", false, false,
        [](Draft& d, Text& v) {
          d.dropout = parse_real(v, {0, 1, true, false});
+       }},
+      {"loader_threads", "N,...",
+       "threads that read and decode; 0: the one that runs the steps, when it needs a batch (default 1)", true, false,
+       [](Draft& d, Text& v) { d.loader_threads = static_cast<int>(parse_integer(v, 0, kMaxThreads)); }},
+      {"decode_cost", "SECONDS,...", "of a core, added to the decoding of each sample (default 0)", true, false,
+       [](Draft& d, Text& v) {
+         d.decode_cost_seconds = parse_real(v, {0, kMaxDecodeSeconds});
+       }},
+      {"cache", "WHAT,...", "none, or decoded: all images are decoded before the first step and kept (default none)", true,
+       false,
+       [](Draft& d, Text& v) {
+         d.cache = parse_word(v, {"none", "decoded"});
        }},
       {"init", "FILE", "begin with the weights of a safetensors file", false, false,
        [](Draft& d, Text& v) { d.init = parse_path(v); }},

@@ -23,6 +23,9 @@ struct CaseDraft {
   int warmup = 3;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, dropout;
+  int loader_threads = CaseSpec{}.loader_threads;
+  double decode_cost_seconds = 0;
+  std::string cache = "none";
   std::string init, save, trace;  // paths; empty: not asked for
   StopSpec stop;
 };

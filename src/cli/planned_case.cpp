@@ -37,6 +37,9 @@ CaseSpec to_spec(const CaseDraft& draft, int threads_by_default) {
   spec.learning_rate = draft.learning_rate;
   spec.dropout = draft.dropout;
   spec.epoch_samples = draft.epoch_samples;
+  spec.loader_threads = draft.loader_threads;
+  spec.decode_cost_seconds = draft.decode_cost_seconds;
+  spec.cache = draft.cache;
   spec.init = draft.init;
   spec.save = draft.save;
   spec.trace = draft.trace;
@@ -44,7 +47,24 @@ CaseSpec to_spec(const CaseDraft& draft, int threads_by_default) {
   return spec;
 }
 
+// Where data are read or kept otherwise than these can be.
+std::optional<Obstacle> input_obstacle(const CaseDraft& draft) {
+  const CaseDraft usual;
+  const bool asked =
+      draft.loader_threads != usual.loader_threads || draft.decode_cost_seconds > 0 || draft.cache != usual.cache;
+  if (asked && data_of(draft) == "synthetic")
+    return Obstacle{
+        "--loader-threads, --decode-cost, --cache: synthetic data are prepared before the steps, so nothing is read "
+        "or decoded; choose other --data, such as digits",
+        kExitCallIsWrong};
+  if (draft.cache != usual.cache && draft.model.family->sample({.options = draft.model.options}).text())
+    return Obstacle{"--cache decoded: the masks of a text are drawn anew each epoch, so only images can be kept; leave it out",
+                    kExitCallIsWrong};
+  return std::nullopt;
+}
+
 std::optional<Obstacle> obstacle_of(const CaseDraft& draft) {
+  if (auto obstacle = input_obstacle(draft)) return obstacle;
   if (draft.device == "cpu" && draft.precision == "tf32")
     return Obstacle{"--precision tf32: a format of NVIDIA's tensor cores, which a CPU does not have; use fp32 on the CPU",
                     kExitCallIsWrong};
@@ -113,12 +133,15 @@ void check_one_writer(const std::vector<PlannedCase>& cases) {
 std::string run_name(const CaseDraft& draft, int default_threads) {
   const std::string backend = draft.device.substr(0, draft.device.find(':'));
   std::map<std::string, std::string> settings;  // sorted by key
+  if (draft.cache != "none") settings["cache"] = draft.cache;
   if (data_of(draft) != draft.model.family->default_data) settings["data"] = data_of(draft);
+  if (draft.decode_cost_seconds > 0) settings["decode-cost"] = shortest(draft.decode_cost_seconds);
   if (draft.dropout && draft.model.family->has_dropout) settings["dropout"] = shortest(*draft.dropout);
   if (!draft.init.empty()) settings["init"] = std::filesystem::path(draft.init).filename().string();  // paths stay private
   if (draft.device != "cpu" && draft.device != "cuda:0") settings["device"] = draft.device;
   if (draft.epoch_samples) settings["epoch-samples"] = std::to_string(*draft.epoch_samples);
   if (draft.learning_rate) settings["learning-rate"] = shortest(*draft.learning_rate);
+  if (draft.loader_threads != CaseDraft{}.loader_threads) settings["loader-threads"] = std::to_string(draft.loader_threads);
   if (draft.mode != "train") settings["mode"] = draft.mode;
   if (draft.order != "shuffled") settings["order"] = draft.order;
   if (backend == "cpu" && draft.pin != "auto") settings["pin"] = draft.pin;

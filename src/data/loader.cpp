@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "src/data/all_rows.h"
+
 namespace epochbench {
 namespace {
 
@@ -58,27 +60,12 @@ Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int inputs,
   }
 }
 
-// The samples 0 .. kInputSlots * batch - 1, drawn by as many threads as may run here: nothing else does yet.
+// The samples 0 .. kInputSlots * batch - 1.
 void Loader::prepare_synthetic() {
-  const std::int64_t rows = kInputSlots * options_.batch;
-  const std::int64_t workers = std::clamp<std::int64_t>(std::thread::hardware_concurrency(), 1, rows);
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(workers));
-  std::vector<std::jthread> threads;
-  for (std::int64_t w = 0; w < workers; ++w) {
-    threads.emplace_back([this, w, workers, rows, &error = errors[static_cast<std::size_t>(w)]] {
-      try {
-        for (std::int64_t i = w * rows / workers; i < (w + 1) * rows / workers; ++i) {
-          const Slot& slot = slots_[static_cast<std::size_t>(i / options_.batch)];
-          dataset_.fill(Split::train, i, 0, i % options_.batch, slot.inputs);
-        }
-      } catch (...) {
-        error = std::current_exception();
-      }
-    });
-  }
-  threads.clear();  // joins
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
+  for_all_rows(kInputSlots * options_.batch, [this](std::int64_t i) {
+    const Slot& slot = slots_[static_cast<std::size_t>(i / options_.batch)];
+    dataset_.fill(Split::train, i, 0, i % options_.batch, slot.inputs);
+  });
 }
 
 void Loader::begin(Split split, std::uint64_t epoch) {

@@ -38,8 +38,11 @@ struct CaseSpec {
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, dropout;
   std::optional<std::int64_t> epoch_samples;
-  std::string init, save, trace;  // paths; empty: not asked for
-  bool profile = false;           // time a step by node, after all else
+  int loader_threads = Input{}.loader_threads;
+  double decode_cost_seconds = 0;  // a sample
+  std::string cache = "none";      // or decoded
+  std::string init, save, trace;   // paths; empty: not asked for
+  bool profile = false;            // time a step by node, after all else
   StopSpec stop;
 };
 
@@ -53,6 +56,7 @@ struct PreparedCase {
   std::string metric = "accuracy";       // what an evaluation is known by, unless --until names another: accuracy or loss
   std::int64_t labels_per_sample = 1;
   Device device;
+  std::optional<Input> input;  // empty: nothing is read while steps run
   double compile_seconds = 0;
   std::int64_t planned_bytes = 0;
   std::int64_t resident_before_bytes = 0;  // resident memory just before compilation

@@ -71,6 +71,7 @@ class Driver {
     const json ready = talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", to_json(spec_)}}, "ready");
     require_version(ready);
     run_.device = device_from_json(ready.at("device"));
+    run_.input = input_from_json(ready.at("input"));
     timing_.compile_seconds = ready.at("compile_seconds");
     memory_.planned_bytes = ready.at("planned_bytes").get<std::int64_t>();
     samples_per_epoch_ = ready.at("samples_per_epoch");

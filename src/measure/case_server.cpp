@@ -156,6 +156,7 @@ class Server {
     return {{"event", "ready"},
             {"protocol", kProtocolVersion},
             {"device", to_json(case_.device)},
+            {"input", to_json(case_.input)},
             {"compile_seconds", case_.compile_seconds},
             {"planned_bytes", case_.planned_bytes},
             {"samples_per_epoch", case_.samples_per_epoch},

@@ -74,6 +74,9 @@ json to_json(const CaseSpec& spec) {
           {"learning_rate", nullable(spec.learning_rate)},
           {"dropout", nullable(spec.dropout)},
           {"epoch_samples", nullable(spec.epoch_samples)},
+          {"loader_threads", spec.loader_threads},
+          {"decode_cost_seconds", spec.decode_cost_seconds},
+          {"cache", spec.cache},
           {"init", spec.init},
           {"save", spec.save},
           {"trace", spec.trace},
@@ -101,6 +104,9 @@ CaseSpec case_from_json(const json& object) {
   spec.learning_rate = get_optional<double>(object, "learning_rate");
   spec.dropout = get_optional<double>(object, "dropout");
   spec.epoch_samples = get_optional<std::int64_t>(object, "epoch_samples");
+  spec.loader_threads = get<int>(object, "loader_threads");
+  spec.decode_cost_seconds = get<double>(object, "decode_cost_seconds");
+  spec.cache = get<std::string>(object, "cache");
   spec.init = get<std::string>(object, "init");
   spec.save = get<std::string>(object, "save");
   spec.trace = get<std::string>(object, "trace");
@@ -123,6 +129,20 @@ Device device_from_json(const json& object) {
   return {get<std::string>(object, "backend"),  get<std::string>(object, "name"),
           get_optional<int>(object, "threads"), get_optional<std::string>(object, "isa"),
           get_optional<bool>(object, "pinned"), get_optional<std::string>(object, "algorithms")};
+}
+
+json to_json(const std::optional<Input>& input) {
+  if (!input) return nullptr;
+  return {{"loader_threads", input->loader_threads},
+          {"prefetch", input->prefetch},
+          {"decode_cost_seconds", input->decode_cost_seconds},
+          {"cache", input->cache}};
+}
+
+std::optional<Input> input_from_json(const json& object) {
+  if (object.is_null()) return std::nullopt;
+  return Input{get<int>(object, "loader_threads"), get<bool>(object, "prefetch"), get<double>(object, "decode_cost_seconds"),
+               get<std::string>(object, "cache")};
 }
 
 json to_json(const StepBlock& block) {

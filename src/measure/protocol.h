@@ -4,7 +4,8 @@
 // version.
 // Blocks of steps are independent of each other, so two processes may take turns.
 //
-//   prepare {protocol, case}     ready {protocol, device, compile_seconds, planned_bytes, samples_per_epoch, steps_per_epoch,
+//   prepare {protocol, case}     ready {protocol, device, input, compile_seconds, planned_bytes, samples_per_epoch,
+//   steps_per_epoch,
 //                                       evaluates, metric, asynchronous, library_dropout_masks}
 //   begin_epoch {epoch}          epoch {}
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, harness_seconds, wall_seconds,
@@ -54,6 +55,8 @@ nlohmann::json to_json(const CaseSpec& spec);
 CaseSpec case_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Device& device);
 Device device_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const std::optional<Input>& input);
+std::optional<Input> input_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const StepBlock& block);
 StepBlock block_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Evaluation& evaluation);

@@ -184,6 +184,11 @@ Profile read_profile(const JsonFields& f) {
   return p;
 }
 
+Input read_input(const JsonFields& f) {
+  return {small_integer(f, "loader_threads"), f.maybe_boolean("prefetch").value_or(true), f.number("decode_cost_seconds"),
+          f.text("cache")};
+}
+
 Run read_run(const JsonFields& f) {
   Run r;
   r.name = f.text("name");
@@ -199,6 +204,7 @@ Run read_run(const JsonFields& f) {
               device.maybe_boolean("pinned"),
               device.maybe_text("algorithms")};
   r.precision = f.text("precision");
+  if (const auto g = f.maybe_group("input")) r.input = read_input(*g);
   if (const auto g = f.maybe_group("timing")) r.timing = read_timing(*g);
   if (const auto g = f.maybe_group("throughput"))
     r.throughput = Throughput{g->number("samples_per_second"), g->maybe_number("tokens_per_second")};

@@ -64,6 +64,13 @@ Json json(const Device& d) {
           {"isa", json(d.isa)},   {"pinned", json(d.pinned)}, {"algorithms", json(d.algorithms)}};
 }
 
+Json json(const Input& i) {
+  return {{"loader_threads", i.loader_threads},
+          {"prefetch", i.prefetch},
+          {"decode_cost_seconds", json(i.decode_cost_seconds)},
+          {"cache", i.cache}};
+}
+
 Json json(const Timing& t) {
   return {{"warmup_steps", t.warmup_steps},
           {"step_seconds", json(t.step_seconds)},
@@ -181,6 +188,7 @@ Json json(const Run& r) {
           {"workload", json(r.workload)},
           {"device", json(r.device)},
           {"precision", r.precision},
+          {"input", r.input ? json(*r.input) : Json(nullptr)},
           {"timing", group(r.timing)},
           {"throughput", group(r.throughput)},
           {"efficiency", group(r.efficiency)},

@@ -7,6 +7,7 @@
 
 #include "src/data/byte_source.h"
 #include "src/data/loader.h"
+#include "src/data/prepared_dataset.h"
 #include "src/measure/environment.h"
 #include "src/workload/trace.h"
 #include "src/workload/weights.h"
@@ -28,13 +29,29 @@ std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& wor
                       spec.seed);
 }
 
+std::string megabytes(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
+
+// What the loader reads: the data, at the cost that was asked for, decoded beforehand where that was.
+std::unique_ptr<Dataset> open_input(const CaseSpec& spec, const WorkloadSpec& workload) {
+  std::unique_ptr<Dataset> dataset = open_data(spec, workload);
+  if (spec.decode_cost_seconds > 0) {
+    const BusyWork work(spec.decode_cost_seconds, BusyWork::measured_rounds_per_second());
+    dataset = std::make_unique<CostlyDataset>(std::move(dataset), work);
+  }
+  if (spec.cache != "decoded") return dataset;
+  const SampleSpec sample = workload.model.family->sample(workload.config);
+  const std::int64_t needed = CachedDataset::bytes(*dataset, sample), available = available_memory_bytes();
+  if (needed > available)
+    throw OutOfMemory(spec.name + ": " + dataset->name() + " needs " + megabytes(needed) + " when it is decoded, and " +
+                      megabytes(available) + " are available; leave out --cache decoded");
+  return std::make_unique<CachedDataset>(std::move(dataset), sample);
+}
+
 Precision precision_of(const CaseSpec& spec) {
   const auto precision = precision_from_name(spec.precision);
   if (!precision) throw std::invalid_argument("there is no precision '" + spec.precision + "'");
   return *precision;
 }
-
-std::string megabytes(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
 
 void check_memory(const CaseSpec& spec, std::int64_t planned, std::int64_t available) {
   if (planned > available)
@@ -125,7 +142,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   const WorkloadSpec workload = workload_spec(spec);
   const auto backend = make_backend(spec.device, spec.threads);
   PreparedCase prepared;
-  prepared.dataset = open_data(spec, workload);
+  prepared.dataset = open_input(spec, workload);
   prepared.samples_per_epoch = samples_per_epoch(spec, *prepared.dataset);
   const DeviceInfo device = backend->device();
   prepared.device = {device.backend, device.name, std::nullopt, std::nullopt};
@@ -154,11 +171,13 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   const LoaderOptions options{.order = spec.order == "sequential" ? Order::sequential : Order::shuffled,
                               .batch = spec.batch,
                               .seed = spec.seed,
-                              .threads = 1};
+                              .threads = spec.loader_threads};
   const auto inputs = program.entry(prepared.entry)->graph.inputs.size();
-  prepared.batches =
-      std::make_unique<Loader>(*prepared.dataset, options, static_cast<int>(inputs),
-                               [&](InputSlot slot, int input) { return prepared.executable->stage(slot, input); });
+  auto loader = std::make_unique<Loader>(*prepared.dataset, options, static_cast<int>(inputs),
+                                         [&](InputSlot slot, int input) { return prepared.executable->stage(slot, input); });
+  if (!prepared.dataset->synthetic())
+    prepared.input = Input{spec.loader_threads, loader->prefetches(), spec.decode_cost_seconds, spec.cache};
+  prepared.batches = std::move(loader);
   keep_files(prepared, spec, workload, program);
   if (std::any_of(program.variables.begin(), program.variables.end(),
                   [](const Variable& variable) { return variable.name == kSkippedSteps; }))
