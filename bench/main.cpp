@@ -1,10 +1,11 @@
 // epochbench_bench [--shapes=FILE,...] [--isa=avx512|avx2|portable] [--threads=N] [Google Benchmark's own flags]
-// epochbench_bench --peers=[onednn,onednn-plain,openblas,mkl] [--scaling] [--precision=fp32|bf16] [--rounds=N] [--seed=N]
-//                  [--pages=small] [--shapes=...] [--isa=...] [--threads=N]
+// epochbench_bench --peers=[onednn,onednn-plain,openblas,mkl] [--scaling] [--spin] [--precision=fp32|bf16] [--rounds=N]
+//                  [--seed=N] [--pages=small] [--shapes=...] [--isa=...] [--threads=N]
 //
 // Microbenchmarks of the CPU kernels over files of problems (bench/shapes/). Without flags: resnet20.txt, the best
 // instruction set, one thread. The second form lets products and convolutions take turns with other libraries (match.h), or
-// with themselves on one thread (--scaling). --pages=small: no huge pages, as memory of most programs' heaps. Exits with 2 for
+// with themselves on one thread (--scaling). --spin: idle threads stay awake for some milliseconds, as in a run, which is what
+// counts for products of less than one. --pages=small: no huge pages, as memory of most programs' heaps. Exits with 2 for
 // a flag, file or problem that it does not understand.
 #include <algorithm>
 #include <charconv>
@@ -30,6 +31,7 @@ struct Arguments {
   std::string peers;
   bool match = false;
   bool scaling = false;
+  bool spin = false;
   int threads = 1;
   int rounds = 10;
   int seed = 0;
@@ -81,6 +83,8 @@ Arguments parse(int& argc, char** argv) {
       arguments.peers = value("--peers=");
     } else if (word == "--scaling") {
       arguments.match = arguments.scaling = true;
+    } else if (word == "--spin") {
+      arguments.match = arguments.spin = true;
     } else if (word.starts_with("--precision=")) {
       arguments.precision = value("--precision=");
     } else if (word.starts_with("--rounds=")) {
@@ -140,8 +144,8 @@ int main(int argc, char** argv) {
     std::vector<char*> words(argv, argv + argc + 1);
     const epochbench::bench::Arguments arguments = epochbench::bench::parse(argc, argv);
     if (arguments.match) {
-      if (argc > 1) throw std::runtime_error(std::string(argv[1]) + " does not go with --peers= and --scaling");
-      epochbench::bench::wait_passively(words.data());
+      if (argc > 1) throw std::runtime_error(std::string(argv[1]) + " does not go with --peers=, --scaling and --spin");
+      epochbench::bench::choose_waiting(words.data(), arguments.spin);
       epochbench::bench::run_matches(arguments);
       return 0;
     }

@@ -14,6 +14,7 @@
 #include "bench/match_table.h"
 #include "bench/work.h"
 #include "src/measure/peaks.h"
+#include "src/measure/topology.h"
 
 namespace epochbench::bench {
 namespace {
@@ -162,11 +163,12 @@ void run_match(const std::string& path, const cpu::Kernels<Real>& kernels, const
 template void run_match<float>(const std::string&, const cpu::Kernels<float>&, const MatchOptions&);
 template void run_match<Bf16>(const std::string&, const cpu::Kernels<Bf16>&, const MatchOptions&);
 
-void wait_passively(char** argv) {
+void choose_waiting(char** argv, bool spin) {
   if (std::getenv("OMP_WAIT_POLICY")) return;
   setenv("OMP_WAIT_POLICY", "passive", 1);
-  setenv("KMP_BLOCKTIME", "0", 0);             // milliseconds
-  setenv("OPENBLAS_THREAD_TIMEOUT", "16", 0);  // 2^16 cycles
+  if (spin) setenv("GOMP_SPINCOUNT", kSpinCount, 0);
+  setenv("KMP_BLOCKTIME", spin ? "3" : "0", 0);              // milliseconds
+  setenv("OPENBLAS_THREAD_TIMEOUT", spin ? "23" : "16", 0);  // 2^23 cycles are 3 ms, 2^16 next to nothing
   execv("/proc/self/exe", argv);
   throw std::runtime_error("this program cannot be started anew with OMP_WAIT_POLICY=passive: set it yourself");
 }

@@ -29,8 +29,9 @@ struct MatchOptions {
 template <typename Real>
 void run_match(const std::string& path, const cpu::Kernels<Real>& kernels, const MatchOptions& options);
 
-// OpenMP's threads, and those of the libraries, wait passively, or the ones would take the others' cores. Their runtimes read
-// that once, as they are loaded: starts this program anew, unless the environment says already how to wait.
-void wait_passively(char** argv);
+// How OpenMP's threads, and those of the libraries, wait: passively, or the ones would take the others' cores; with `spin` for
+// some milliseconds actively first, as in a run, where a product follows the next and its threads are awake. Their runtimes
+// read that once, as they are loaded: starts this program anew, unless the environment says already how to wait.
+void choose_waiting(char** argv, bool spin);
 
 }  // namespace epochbench::bench

@@ -16,10 +16,6 @@
 namespace epochbench {
 namespace {
 
-// Idle threads spin for about 1 to 3 ms (a pause lasts 40 to 140 cycles): the gaps inside a step are shorter, a wait for
-// data is longer and should leave the core to the loader.
-constexpr const char* kSpinCount = "50000";
-
 // (package, core) by CPU, from /proc/cpuinfo.
 std::map<int, std::pair<int, int>> cores_of_cpuinfo(const std::string& root) {
   std::map<int, std::pair<int, int>> cores;

@@ -7,6 +7,10 @@
 
 namespace epochbench {
 
+// GOMP_SPINCOUNT: idle threads spin for about 1 to 3 ms (a pause lasts 40 to 140 cycles): the gaps inside a step are shorter,
+// a wait for data is longer and should leave the core to the loader.
+inline constexpr const char* kSpinCount = "50000";
+
 struct LogicalCpu {
   int id = 0, package = 0, core = 0;  // CPUs with the same package and core are one physical core
 };
