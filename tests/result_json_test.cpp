@@ -69,7 +69,7 @@ Result complete_result() {
   ok.gpu = GpuState{0.5, 1e9, 60, 1, 0, {"power"}};
   ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library"};
   ok.energy = Energy{"rapl", 1.0, 2.0, std::nullopt, 4.0, 5.0};
-  ok.cost = Cost{0.34, 0.001, 0.002, "user"};
+  ok.cost = Cost{0.34, 0.001, 0.002, "user", "EUR"};
   ok.profile = Profile{7,
                        0.75,
                        std::nullopt,
@@ -119,6 +119,13 @@ TEST(ResultJson, RoundTripIsExact) {
   EXPECT_FALSE(run.profile->nodes[0].limit);
   EXPECT_EQ(run.profile->nodes[1].limit, "memory");
   EXPECT_EQ(run.gpu->throttle_reasons, std::vector<std::string>{"power"});
+  EXPECT_EQ(run.cost->currency, "EUR");
+}
+
+TEST(ResultJson, CostsAreInUsdUnlessTheFileSaysOtherwise) {
+  Result result = complete_result();
+  result.runs[0].cost->currency.reset();
+  EXPECT_EQ(Json::parse(result_to_text(result))["runs"][0]["cost"]["currency"], "USD");
 }
 
 TEST(ResultJson, GroupsOfARunThatIsNotOkAreNull) {

@@ -139,6 +139,7 @@ struct Energy {
 struct Cost {
   std::optional<double> usd_per_hour, usd_per_epoch, usd_total;
   std::optional<std::string> price_source;
+  std::optional<std::string> currency = {};  // of all amounts, where a file names one; USD otherwise
 };
 
 // What a step's time goes to. A node's limit is the time that its FLOPs at the measured peak or its bytes at the measured

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 
 namespace epochbench {
 namespace {
@@ -53,6 +52,11 @@ double max_relative_difference(std::span<const double> losses, std::span<const d
     worst = std::max(worst, std::fabs(losses[i] - reference[i]) / scale);
   }
   return worst;
+}
+
+double parity_bound(const std::string& precision) {
+  if (precision == "fp32") return 1e-4;
+  return 4 * (precision == "bf16" ? 0x1p-8 : 0x1p-11);  // tf32 and fp16 have the same significand
 }
 
 void fill_parity(std::vector<Run>& runs) {

@@ -163,7 +163,7 @@ Energy read_energy(const JsonFields& f) {
 
 Cost read_cost(const JsonFields& f) {
   return {f.maybe_number("usd_per_hour"), f.maybe_number("usd_per_epoch"), f.maybe_number("usd_total"),
-          f.maybe_text("price_source")};
+          f.maybe_text("price_source"), f.maybe_text("currency")};
 }
 
 Profile read_profile(const JsonFields& f) {

@@ -138,7 +138,8 @@ Json json(const Cost& c) {
   return {{"usd_per_hour", json(c.usd_per_hour)},
           {"usd_per_epoch", json(c.usd_per_epoch)},
           {"usd_total", json(c.usd_total)},
-          {"price_source", json(c.price_source)}};
+          {"price_source", json(c.price_source)},
+          {"currency", c.currency.value_or("USD")}};
 }
 
 Json json(const ProfileClass& c) {

@@ -1,0 +1,68 @@
+#include "src/analysis/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/analysis/student_t.h"
+
+namespace epochbench {
+namespace {
+
+// Of ln(value / first value): relative to the first, equal values are exactly 0, however large they are.
+struct LogMoments {
+  double mean = 0, variance_of_mean = 0, degrees = 0;
+};
+
+LogMoments log_moments(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  LogMoments moments;
+  for (const double value : values) moments.mean += (std::log(value) - std::log(values[0])) / n;
+  double squares = 0;
+  for (const double value : values) {
+    const double apart = std::log(value) - std::log(values[0]) - moments.mean;
+    squares += apart * apart;
+  }
+  moments.degrees = n - 1;
+  if (n > 1) moments.variance_of_mean = squares / (n - 1) / n;
+  return moments;
+}
+
+bool all_positive(std::span<const double> values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value) && value > 0; });
+}
+
+// Half of Welch's interval of the difference of the means. The degrees of freedom are Satterthwaite's.
+double half_width(const LogMoments& a, const LogMoments& b) {
+  const double variance = a.variance_of_mean + b.variance_of_mean;
+  if (variance == 0) return 0;
+  const double share_a = a.variance_of_mean / variance, share_b = b.variance_of_mean / variance;
+  return student_t_975(1 / (share_a * share_a / a.degrees + share_b * share_b / b.degrees)) * std::sqrt(variance);
+}
+
+Estimate unknown(std::string reason) { return {std::numeric_limits<double>::quiet_NaN(), std::nullopt, std::move(reason)}; }
+
+}  // namespace
+
+Estimate ratio_estimate(std::span<const double> baseline, std::span<const double> contender) {
+  if (baseline.empty() || contender.empty()) return unknown("a side has no repetition");
+  if (!all_positive(baseline) || !all_positive(contender)) return unknown("a repetition has no number above 0");
+  const LogMoments below = log_moments(baseline), above = log_moments(contender);
+  Estimate estimate;
+  estimate.value = contender[0] / baseline[0] * std::exp(above.mean - below.mean);
+  if (!std::isfinite(estimate.value) || estimate.value == 0) return unknown("the ratio is beyond the range of numbers");
+  if (std::min(baseline.size(), contender.size()) < kFewestRepetitions) {
+    estimate.reason = "an interval takes " + std::to_string(kFewestRepetitions) + " repetitions a side, and there are " +
+                      std::to_string(baseline.size()) + " of the baseline and " + std::to_string(contender.size()) +
+                      " of the contender";
+    return estimate;
+  }
+  const double factor = std::exp(half_width(below, above));
+  const std::pair<double, double> interval{estimate.value / factor, estimate.value * factor};
+  if (std::isfinite(interval.second) && interval.first > 0)
+    estimate.ci95 = interval;
+  else
+    estimate.reason = "the interval is beyond the range of numbers";
+  return estimate;
+}
+
+}  // namespace epochbench

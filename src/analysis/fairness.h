@@ -1,0 +1,59 @@
+// What makes a comparison of two runs unfair, or hard to trust: facts, each with a stable code. src/report/ makes sentences.
+//
+// What is not known makes no warning, but for parity, which is to be shown.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/analysis/series.h"
+
+namespace epochbench {
+
+enum class WarningCode : std::uint8_t {
+  baseline_below_half_peak,  // value: its fraction of the measured peak
+  fewer_threads,             // value: threads; limit: cores
+  precision_differs,         // first, second: the baseline's and the contender's
+  parity_unverified,         // losses were not compared with the CPU's in fp32
+  parity_apart,              // value: the largest relative difference of losses; limit: what rounding explains
+  epoch_kind_differs,        // first, second: projected and measured
+  data_waits,                // value: the fraction of a step
+  host_differs,              // first, second: the machines
+  price_of_other_machine,    // first: the price's source
+  currency_differs,          // first, second
+  foreign_load,              // value: cores
+  portable_kernel,           // first: the kernels' instruction set
+  unused_instruction,        // first: what was used; second: what the CPU has
+  noisy_sample,              // value: half of the 95 % interval of the median step, relative
+  noisy_repetitions,         // value: their relative standard deviation
+  throttled,                 // value: steps
+  energy_in_part,            // first: what is metered
+  settings_differ,           // first, second: what the names say
+  epoch_samples_differ,      // value, limit: the baseline's and the contender's
+  build_differs,             // first, second
+  batch_differs,             // value, limit: the baseline's and the contender's
+};
+const char* name(WarningCode code);
+
+struct Warning {
+  WarningCode code;
+  std::string run;  // whose it is; empty: both sides'
+  double value = 0, limit = 0;
+  std::string first = {}, second = {};
+};
+
+inline constexpr double kFairPeakFraction = 0.5;
+inline constexpr double kFairDataWait = 0.1;
+inline constexpr double kFairForeignCores = 0.15;
+// Twice the noise at which a run stops by itself.
+inline constexpr double kFairStepNoise = 0.02;
+// At it, 5 repetitions a side leave an interval of 7 % to either side.
+inline constexpr double kFairRepetitionNoise = 0.05;
+
+// In the order of the codes, the baseline's before the contender's. Of several repetitions: the mean of fractions, the worst of
+// what should not happen at all.
+std::vector<Warning> fairness_warnings(const Series& baseline, const Series& contender);
+
+}  // namespace epochbench

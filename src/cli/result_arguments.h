@@ -1,0 +1,16 @@
+// RESULT... on a command line: files, and folders of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/analysis/named_result.h"
+
+namespace epochbench {
+
+// In the order of the call, each file once; of a folder, its *.json by name, not those below it. Other JSON in a folder
+// (without schema_version) is left out, and stderr says so; named itself, it is an error. Errors: CallError without arguments
+// and for a folder without results; FormatError for a file that cannot be read.
+std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments);
+
+}  // namespace epochbench
