@@ -1,6 +1,7 @@
 # Tests of src/report, src/analysis and src/cli.
 epochbench_test(result_json_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(report_test LABEL unit LIBRARIES epochbench_report)
+epochbench_test(local_cost_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(cost_test LABEL unit LIBRARIES epochbench_cli)
 epochbench_test(estimate_test LABEL unit LIBRARIES epochbench_analysis)
 epochbench_test(speedup_test LABEL unit LIBRARIES epochbench_report)
@@ -23,6 +24,7 @@ endfunction()
 epochbench_cli_test(test_calls.BadInput unit)
 epochbench_cli_test(test_calls.OtherCommands unit)
 epochbench_cli_test(test_results.Results unit)
+epochbench_cli_test(test_cost.Cost unit)
 epochbench_cli_test(test_weights.Weights unit)
 epochbench_cli_test(test_faults.Faults slow)
 # Classes that are skipped whole or not at all, so that a skipped test cannot hide a failed one.

@@ -32,6 +32,62 @@ TEST(Cost, IsPriceTimesHours) {
   EXPECT_EQ(cost.price_source, "user");
 }
 
+TEST(ParseDay, TakesDaysOfTheCalendarAlone) {
+  ASSERT_TRUE(parse_day("2026-01-19"));
+  EXPECT_EQ(days_between(*parse_day("2026-01-19"), *parse_day("2026-11-21")), 306);
+  EXPECT_EQ(days_between(*parse_day("2024-02-28"), *parse_day("2024-03-01")), 2) << "a leap year";
+  EXPECT_EQ(days_between(*parse_day("2026-01-02"), *parse_day("2026-01-01")), -1);
+  for (const char* text :
+       {"", "2026-1-19", "2026-02-29", "2026-13-01", "2026-00-10", "2026-01-19T00", "20x6-01-19", "2026/01/19"})
+    EXPECT_FALSE(parse_day(text)) << text;
+}
+
+TEST(PriceAge, IsToldOfPricesOlderThan180Days) {
+  const CataloguePrice price{"aws", "p5", "us-east-1", 55, 192, "H100", 8, "s", "2026-01-19"};
+  const Day that_day = *parse_day(price.as_of);
+  EXPECT_EQ(age_note(price, that_day + std::chrono::days(180)), "");
+  EXPECT_EQ(age_note(price, that_day + std::chrono::days(181)), "181 days old");
+  EXPECT_EQ(age_note(price, that_day - std::chrono::days(1)), "");
+  EXPECT_EQ(describe(price, true, that_day + std::chrono::days(200)),
+            "catalogue: aws p5 us-east-1 2026-01-19, whole instance of 8 GPUs, 200 days old");
+}
+
+TEST(PriceAge, StandsInTheSourceOfARunsPrice) {
+  const CataloguePrice& row = embedded_prices().prices.at(0);
+  const Day that_day = *parse_day(row.as_of);
+  const auto source = [&](int days) {
+    return *Prices("cpu=" + row.instance, that_day + std::chrono::days(days)).cost("cpu", timing_of(1, 1))->price_source;
+  };
+  EXPECT_THAT(source(180), testing::Not(HasSubstr("days old")));
+  EXPECT_THAT(source(365), HasSubstr(row.as_of + ", 365 days old"));
+  EXPECT_EQ(Prices("cpu=0.5", that_day + std::chrono::days(365)).cost("cpu", timing_of(1, 1))->price_source, "user");
+}
+
+TEST(TimesToQuality, AreMeansOfWhatReachedIt) {
+  const auto trained = [](const std::string& name, double accuracy, double wall_seconds, std::optional<double> usd) {
+    epochbench::Run run;
+    run.name = name;
+    run.timing = timing_of(1, wall_seconds);
+    run.timing->stopped_by = "until";
+    run.quality = Quality{};
+    run.quality->eval_metric = "accuracy";
+    run.quality->eval_value = accuracy;
+    run.cost = Cost{{}, {}, usd, {}};
+    return run;
+  };
+  std::vector<epochbench::Run> runs{trained("a", 0.97, 10, 1), trained("b", 0.98, 5, {}), trained("a", 0.99, 30, 3),
+                                    trained("c", 1, 1, 1)};
+  runs[3].timing->stopped_by = "epochs";
+  const auto times = times_to_quality(runs);
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_EQ(times[0].name, "a");
+  EXPECT_EQ(times[0].repetitions, 2);
+  EXPECT_DOUBLE_EQ(times[0].reached, 0.98);
+  EXPECT_DOUBLE_EQ(times[0].seconds, 20);
+  EXPECT_DOUBLE_EQ(*times[0].usd, 2);
+  EXPECT_FALSE(times[1].usd) << "a cost that is not known is not 0";
+}
+
 TEST(Prices, OfTheUserAndOfTheCatalogue) {
   const CataloguePrice& row = embedded_prices().prices.at(0);
   const Prices prices("cpu=0.34,cuda:1=" + row.provider + "/" + row.instance + ",cuda=2");
@@ -67,9 +123,27 @@ TEST(PriceCatalogue, NamesItsSourcesAndDates) {
 
 TEST(PriceCatalogue, RefusesAPriceOfNothing) {
   EXPECT_THROW(parse_prices(R"({"note": "", "prices": [{"provider": "a", "instance": "b", "region": "c", "usd_per_hour": 0,
-      "vcpus": 1, "gpus": null, "source": "s", "as_of": "2026-01-01"}]})",
+      "currency": "USD", "vcpus": 1, "gpus": null, "source": "s", "as_of": "2026-01-01"}]})",
                             "prices"),
                FormatError);
+}
+
+TEST(PriceCatalogue, RefusesAnotherCurrencyAndNoDay) {
+  const auto failure = [](const std::string& currency, const std::string& as_of) -> std::string {
+    try {
+      parse_prices(
+          R"({"note": "", "prices": [{"provider": "a", "instance": "b", "region": "c", "usd_per_hour": 1, "currency": ")" +
+              currency + R"(", "vcpus": 1, "gpus": null, "source": "s", "as_of": ")" + as_of + "\"}]}",
+          "prices");
+    } catch (const FormatError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(failure("USD", "2026-01-01"), "");
+  EXPECT_THAT(failure("EUR", "2026-01-01"),
+              testing::AllOf(HasSubstr("prices[0].currency"), HasSubstr("'EUR'"), HasSubstr("USD")));
+  EXPECT_THAT(failure("USD", "last week"), HasSubstr("prices[0].as_of"));
 }
 
 TEST(PriceOfMachine, OnlyWhereTheFirmwareNamesTheInstance) {
@@ -78,7 +152,7 @@ TEST(PriceOfMachine, OnlyWhereTheFirmwareNamesTheInstance) {
   EXPECT_EQ(price_of_machine(catalogue, "Amazon EC2", "c7i.8xlarge"), nullptr);
   EXPECT_EQ(price_of_machine(catalogue, "Google", "Google Compute Engine"), nullptr);
   EXPECT_EQ(price_of_machine(catalogue, "", ""), nullptr);
-  EXPECT_EQ(describe(catalogue[0], true), "catalogue: aws c7i.4xlarge us-east-1 2026-01-01");
+  EXPECT_EQ(describe(catalogue[0], true, *parse_day("2026-01-01")), "catalogue: aws c7i.4xlarge us-east-1 2026-01-01");
 }
 
 Run training(const std::string& name, std::vector<double> losses, const std::string& backend = "cpu",

@@ -1,5 +1,8 @@
 #include "src/analysis/cost.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace epochbench {
 
 const CataloguePrice* find_price(std::span<const CataloguePrice> catalogue, std::string_view name) {
@@ -17,9 +20,41 @@ const CataloguePrice* price_of_machine(std::span<const CataloguePrice> catalogue
   return nullptr;
 }
 
-std::string describe(const CataloguePrice& price, bool measured_machine) {
-  return "catalogue: " + price.provider + " " + price.instance + " " + price.region + " " + price.as_of +
-         (measured_machine ? "" : ", not the machine that was measured");
+std::string age_note(const CataloguePrice& price, Day today) {
+  const std::optional<Day> as_of = parse_day(price.as_of);
+  if (!as_of) return "of an unknown day";
+  const int days = days_between(*as_of, today);
+  return days > kOldPriceDays ? std::to_string(days) + " days old" : "";
+}
+
+std::string describe(const CataloguePrice& price, bool measured_machine, Day today) {
+  std::string text = "catalogue: " + price.provider + " " + price.instance + " " + price.region + " " + price.as_of;
+  if (price.gpu_count > 1) text += ", whole instance of " + std::to_string(price.gpu_count) + " GPUs";
+  if (const std::string age = age_note(price, today); !age.empty()) text += ", " + age;
+  return text + (measured_machine ? "" : ", not the machine that was measured");
+}
+
+std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs) {
+  std::vector<TimeToQuality> times;  // sums, until all runs are seen
+  for (const Run& run : runs) {
+    if (run.status != RunStatus::ok || !run.timing || run.timing->stopped_by != "until" || !run.quality) continue;
+    const Quality& quality = *run.quality;
+    if (!quality.eval_metric || !quality.eval_value || !std::isfinite(*quality.eval_value) || !(run.timing->wall_seconds > 0))
+      continue;
+    auto known = std::find_if(times.begin(), times.end(), [&](const TimeToQuality& time) { return time.name == run.name; });
+    if (known == times.end()) known = times.insert(times.end(), {run.name, *quality.eval_metric, 0, 0, 0, 0.0});
+    ++known->repetitions;
+    known->reached += *quality.eval_value;
+    known->seconds += run.timing->wall_seconds;
+    const std::optional<double> usd = run.cost ? run.cost->usd_total : std::nullopt;
+    known->usd = known->usd && usd ? std::optional(*known->usd + *usd) : std::nullopt;
+  }
+  for (TimeToQuality& time : times) {
+    time.reached /= time.repetitions;
+    time.seconds /= time.repetitions;
+    if (time.usd) *time.usd /= time.repetitions;
+  }
+  return times;
 }
 
 Cost cost_of(const Timing& timing, double usd_per_hour, std::string price_source) {

@@ -8,17 +8,21 @@
 #include <vector>
 
 #include "epochbench/result.h"
+#include "src/analysis/calendar.h"
 
 namespace epochbench {
 
-// A row of bench/prices.json: what a cloud asked for an instance on a date.
+// After so many days a price's age is told with it: clouds change list prices a few times a year.
+inline constexpr int kOldPriceDays = 180;
+
+// A row of bench/prices.json: what a cloud asked for an instance on a date, in USD.
 struct CataloguePrice {
   std::string provider, instance, region;  // "aws", "c7i.4xlarge", "us-east-1"
   double usd_per_hour = 0;                 // on demand, Linux, the whole instance
   int vcpus = 0;
   std::string gpu_model;  // "" without a GPU
   int gpu_count = 0;
-  std::string source, as_of;  // where the figure stands, and the day on which it stood there
+  std::string source, as_of;  // where the figure stands, and the day on which it stood there: "2026-01-19"
 };
 
 // By "c7i.4xlarge" or "aws/c7i.4xlarge"; nullptr if there is none.
@@ -28,8 +32,22 @@ const CataloguePrice* find_price(std::span<const CataloguePrice> catalogue, std:
 const CataloguePrice* price_of_machine(std::span<const CataloguePrice> catalogue, std::string_view vendor,
                                        std::string_view product);
 
-// "catalogue: aws c7i.4xlarge us-east-1 2026-05-01", and for another machine ", not the machine that was measured".
-std::string describe(const CataloguePrice& price, bool measured_machine);
+// "312 days old" of a price that is older than kOldPriceDays today; empty for a younger one.
+std::string age_note(const CataloguePrice& price, Day today);
+
+// "catalogue: aws c7i.4xlarge us-east-1 2026-05-01", then what a reader must know: ", whole instance of 8 GPUs",
+// ", 312 days old", and for another machine ", not the machine that was measured".
+std::string describe(const CataloguePrice& price, bool measured_machine, Day today);
+
+// What a training to a quality (--until) took, with everything: set-up, warm-up, evaluation. Means of the repetitions.
+struct TimeToQuality {
+  std::string name, metric;  // of the run; accuracy | loss, on the test split
+  int repetitions = 0;
+  double reached = 0, seconds = 0;
+  std::optional<double> usd;  // empty unless the cost of every repetition is known
+};
+// One a run's name, in the order in which the runs stand, of those that reached their quality.
+std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs);
 
 // usd_per_epoch from the epoch's seconds, usd_total from all the wall time.
 Cost cost_of(const Timing& timing, double usd_per_hour, std::string price_source);

@@ -44,6 +44,15 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan --model resnet20
   epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json)";
 
+constexpr const char* kCostExamples = R"(Examples:
+  epochbench cost --purchase 2500 --lifetime 4 --power 350 --electricity 0.30 --cloud g5.xlarge
+  epochbench cost result.json --purchase 900 --lifetime 5 --power 120 --idle 40 --electricity 0.30 --cloud c7i.2xlarge
+  epochbench cost result.json --purchase 900 --lifetime 5 --electricity 0.30 --utilisation 0.2 --cloud 0.34 --json
+
+With a result: cost per epoch of the machine that was measured, as one's own, and of a rented one; without: of hours alone.
+Nothing is assumed for what is not given: the answer says what is missing. A measured power draw is that of the meters' parts
+(CPU package, GPU card), not that of the plug; --power replaces it.)";
+
 std::string first_of(const std::string& list) { return list.substr(0, list.find(',')); }  // "N" of "N,..."
 
 // Every case option as text: what it may be is checked where cases are built, in one way for calls and suites.
@@ -73,7 +82,7 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty()) {
     const auto words = app.remaining();
     return (words.empty() ? "no command" : "unknown command '" + words.front() + "'") +
-           "; choose from run, list, info, plan (see epochbench --help)";
+           "; choose from run, list, info, plan, cost (see epochbench --help)";
   }
   return std::string(error.what()) + " (see " + help + ")";
 }
@@ -163,6 +172,25 @@ int command_line(int argc, char** argv) {
   add_case_options(*plan_app, {"model", "batch", "precision", "device"}, plan.cases);
   plan_app->add_flag("--json", json, "as JSON");
 
+  CostOptions cost;
+  CLI::App* cost_app = app.add_subcommand("cost", "local against cloud: cost per epoch, break-even hours a month");
+  cost_app->footer(kCostExamples);
+  cost_app->add_option("result", cost.result, "a result file (without: hours alone)")->type_name("RESULT");
+  cost_app->add_option("--purchase", cost.purchase, "price of the local machine")->type_name("USD");
+  cost_app->add_option("--lifetime", cost.lifetime, "over which its price is spread")->type_name("YEARS");
+  cost_app->add_option("--power", cost.power, "that it draws at work (default: the result's, where a meter gave it)")
+      ->type_name("WATTS");
+  cost_app->add_option("--idle", cost.idle, "that it draws in the other hours (default: the result's, where a meter gave it)")
+      ->type_name("WATTS");
+  cost_app->add_option("--electricity", cost.electricity, "price of a kWh")->type_name("USD");
+  cost_app->add_option("--utilisation", cost.utilisation, "part of all hours in which it works, above 0 to 1 (default 1)")
+      ->type_name("FRACTION");
+  cost_app->add_option("--cloud", cost.cloud, "an instance of `list prices` or USD an hour (default: the result's price)")
+      ->type_name("PRICE");
+  cost_app->add_option("--cloud-speed", cost.cloud_speed, "its samples a second over the local machine's (default 1)")
+      ->type_name("RATIO");
+  cost_app->add_flag("--json", json, "as JSON");
+
   bool calibrate = false;
   CLI::App* case_app = app.add_subcommand("case", "one case, driven by its parent")->group("");
   case_app->add_flag("--calibrate", calibrate, "the parent will ask for the machine's peaks");
@@ -179,13 +207,16 @@ int command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       throw CallError(parse_message(app, error));
     }
-    for (const CLI::Option* option : run_app->get_options())
-      if (option->count() > 0 && option->get_type_size() > 0 && option->results().front().empty())
-        throw CallError(option->get_name() + ": an empty value; give one or leave the option out");
+    for (const CLI::App* command : {run_app, cost_app})
+      for (const CLI::Option* option : command->get_options())
+        if (option->count() > 0 && option->get_type_size() > 0 && option->results().front().empty())
+          throw CallError(option->get_name() + ": an empty value; give one or leave the option out");
     if (run_app->parsed()) return run_command(run);
     if (list_app->parsed()) return list_command(what, json);
     if (info_app->parsed()) return info_command(json);
     if (case_app->parsed()) return case_command();
+    cost.json = json;
+    if (cost_app->parsed()) return cost_command(cost);
     plan.json = json;
     return plan_command(plan);
   });

@@ -27,6 +27,12 @@ struct PlanOptions {
 };
 int plan_command(const PlanOptions& options);
 
+struct CostOptions {  // as text; empty: not given
+  std::string result, purchase, lifetime, power, idle, electricity, utilisation, cloud, cloud_speed;
+  bool json = false;
+};
+int cost_command(const CostOptions& options);
+
 // The process of one case, driven by its parent over standard input and output.
 int case_command();
 

@@ -147,20 +147,23 @@ Json prices_json() {
          {"instance", price.instance},
          {"region", price.region},
          {"usd_per_hour", price.usd_per_hour},
+         {"currency", "USD"},
          {"vcpus", price.vcpus},
          {"gpus", price.gpu_count == 0 ? Json(nullptr) : Json{{"model", price.gpu_model}, {"count", price.gpu_count}}},
          {"source", price.source},
-         {"as_of", price.as_of}});
+         {"as_of", price.as_of},
+         {"age_days", days_between(parse_day(price.as_of).value(), today())}});
   return list;
 }
 
 std::string prices_text() {
   using Align = Table::Align;
   Table table(
-      {{"provider"}, {"instance"}, {"region"}, {"USD/hour", Align::right}, {"vCPUs", Align::right}, {"GPUs"}, {"as of"}});
+      {{"provider"}, {"instance"}, {"region"}, {"USD/hour", Align::right}, {"vCPUs", Align::right}, {"GPUs"}, {"as of"}, {""}});
   for (const CataloguePrice& price : embedded_prices().prices)
     table.add({price.provider, price.instance, price.region, shortest(price.usd_per_hour), std::to_string(price.vcpus),
-               price.gpu_count == 0 ? "" : std::to_string(price.gpu_count) + " x " + price.gpu_model, price.as_of});
+               price.gpu_count == 0 ? "" : std::to_string(price.gpu_count) + " x " + price.gpu_model, price.as_of,
+               age_note(price, today())});
   return table.to_string() + embedded_prices().note + "\n";
 }
 

@@ -17,6 +17,14 @@ bool looks_like_number(const std::string& text) {
 
 }  // namespace
 
+Day today() { return std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()); }
+
+AskedPrice parse_price(const std::string& text) {
+  if (const CataloguePrice* row = find_price(embedded_prices().prices, text)) return {row->usd_per_hour, row};
+  if (looks_like_number(text)) return {parse_real(text, {0, kMaxUsdPerHour, false, true}), nullptr};
+  throw CallError("'" + text + "' is neither USD an hour nor an instance of the catalogue (epochbench list prices)");
+}
+
 const PriceCatalogue& embedded_prices() {
   static const PriceCatalogue catalogue = [] {
     const char* path = "bench/prices.json";
@@ -25,10 +33,9 @@ const PriceCatalogue& embedded_prices() {
   return catalogue;
 }
 
-Prices::Prices(const std::string& option) {
-  const auto& catalogue = embedded_prices().prices;
-  const CataloguePrice* here = price_of_machine(catalogue, system_vendor(), product_name());
-  if (here) machine_ = Price{here->usd_per_hour, describe(*here, true)};
+Prices::Prices(const std::string& option, Day today) {
+  const CataloguePrice* here = price_of_machine(embedded_prices().prices, system_vendor(), product_name());
+  if (here) machine_ = HourlyPrice{here->usd_per_hour, describe(*here, true, today)};
   if (option.empty()) return;
   for (const std::string& part : split_list(option)) {
     const auto equals = part.find('=');
@@ -41,13 +48,8 @@ Prices::Prices(const std::string& option) {
       CaseDraft draft;
       find_case_option("device")->apply(draft, device);
       if (device != "cuda") device = draft.device;
-      if (const CataloguePrice* price = find_price(catalogue, value)) {
-        by_device_[device] = {price->usd_per_hour, describe(*price, price == here)};
-      } else if (looks_like_number(value)) {
-        by_device_[device] = {parse_real(value, {0, kMaxUsdPerHour, false, true}), "user"};
-      } else {
-        throw CallError("'" + value + "' is neither USD an hour nor an instance of the catalogue (epochbench list prices)");
-      }
+      const auto [usd_per_hour, row] = parse_price(value);
+      by_device_[device] = {usd_per_hour, row ? describe(*row, row == here, today) : "user"};
     } catch (const CallError& error) {
       throw CallError("--price: " + std::string(error.what()));
     }

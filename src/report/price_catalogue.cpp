@@ -21,8 +21,12 @@ PriceCatalogue parse_prices(std::string_view text, const std::string& source) {
       price.gpu_model = gpus->text("model");
       price.gpu_count = static_cast<int>(gpus->integer("count"));
     }
+    if (const std::string currency = row.text("currency"); currency != "USD")
+      throw FormatError(row.path("currency") + ": '" + currency.substr(0, 20) +
+                        "' must be USD, as every cost here is; convert the price, and name the rate in its source");
     price.source = row.text("source");
     price.as_of = row.text("as_of");
+    if (!parse_day(price.as_of)) throw FormatError(row.path("as_of") + ": must be a day, such as 2026-01-19");
     catalogue.prices.push_back(std::move(price));
   }
   return catalogue;

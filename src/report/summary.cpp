@@ -23,12 +23,14 @@ std::string half_width(const Timing& timing) {
 
 std::string step_cell(const Timing& timing) { return format_seconds(timing.step_seconds_median) + half_width(timing); }
 
+std::string measure(const std::string& metric, double value) {
+  return metric == "accuracy" ? "accuracy " + format_percent(value) : "test loss " + significant(value, 3);
+}
+
 std::string quality_cell(const Run& run) {
   if (!run.quality) return "";
   const Quality& quality = *run.quality;
-  if (quality.eval_metric && quality.eval_value)
-    return *quality.eval_metric == "accuracy" ? "accuracy " + format_percent(*quality.eval_value)
-                                              : "test loss " + significant(*quality.eval_value, 3);
+  if (quality.eval_metric && quality.eval_value) return measure(*quality.eval_metric, *quality.eval_value);
   return quality.final_loss ? "loss " + significant(*quality.final_loss, 3) : "";
 }
 
@@ -103,7 +105,15 @@ std::string remarks(const Result& result) {
       others += (others.empty() ? "" : ", ") + run.name;
   if (!others.empty())
     text += "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + others + "\n";
+  for (const TimeToQuality& time : times_to_quality(result.runs))
+    text += "to quality: " + time_to_quality(time) + (time.usd ? ", " + format_usd(*time.usd) : std::string()) + "\n";
   return text;
+}
+
+std::string time_to_quality(const TimeToQuality& time) {
+  return time.name + " reached " + measure(time.metric, time.reached) + " in " + format_seconds(time.seconds) +
+         ", set-up and evaluation included" +
+         (time.repetitions > 1 ? ", mean of " + std::to_string(time.repetitions) : std::string());
 }
 
 std::string one_line(const Run& run) {

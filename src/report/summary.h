@@ -4,6 +4,7 @@
 #include <string>
 
 #include "epochbench/result.h"
+#include "src/analysis/cost.h"
 
 namespace epochbench {
 
@@ -12,6 +13,9 @@ std::string summary(const Result& result);
 
 // What a reader of the table should know beside it, a line each; empty where there is nothing.
 std::string remarks(const Result& result);
+
+// "lenet5/cpu/fp32/b64 reached accuracy 97.2 % in 0.26 s, set-up and evaluation included", and of how many repetitions.
+std::string time_to_quality(const TimeToQuality& time);
 
 // "resnet20/cpu/fp32/b128  54.3 ms ± 0.4 %  2,360 samples/s", or the status: one line for a log.
 std::string one_line(const Run& run);

@@ -1,0 +1,113 @@
+"""epochbench cost: answers with every assumption, and files whose fields are missing, zero, huge or of no use."""
+import copy
+import json
+import os
+import pathlib
+import unittest
+
+from support import CliTest, load, reject_constant
+
+MEASURED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent / "zen4-2cores-quick.json"
+GIVEN = ["--purchase", "876", "--lifetime", "2", "--power", "500", "--idle", "100", "--electricity", "0.2"]
+
+
+class Cost(CliTest):
+    def answer(self, *arguments):
+        call = self.call("cost", *arguments, "--json")
+        self.assertEqual(call.returncode, 0, call.stderr)
+        self.assertEqual(call.stderr, "")
+        return json.loads(call.stdout, parse_constant=reject_constant)
+
+    def changed(self, change):
+        """A copy of a measured result, changed run by run."""
+        document = copy.deepcopy(load(MEASURED.read_text()))
+        for run in document["runs"]:
+            change(run)
+        self.out.write_text(json.dumps(document))
+        return self.out
+
+    def test_hours_alone(self):
+        answer = self.answer(*GIVEN, "--cloud", "0.5")
+        self.assertAlmostEqual(answer["break_even_hours_per_month"], (36.5 + 14.6) / (0.5 - 0.08))
+        self.assertEqual(answer["runs"], [])
+        self.assertEqual(answer["assumptions"]["hours_per_month"], 730)
+        text = self.call("cost", *GIVEN, "--cloud", "0.5").stdout
+        for part in ("break-even", "$876.00 over 2.00 years", "500 W at work (given)", "read:"):
+            self.assertIn(part, text)
+
+    def test_epochs_of_a_result(self):
+        answer = self.answer(MEASURED, *GIVEN, "--cloud", "c7i.2xlarge", "--cloud-speed", "2", "--utilisation", "0.5")
+        names = [run["name"] for run in answer["runs"]]
+        self.assertIn("resnet50/cpu/fp32/b16", names)
+        hour = (36.5 + 0.1 * 365 + 0.02 * 365) / 365
+        for run in answer["runs"]:
+            self.assertAlmostEqual(run["local_usd_per_epoch"], hour * run["epoch_seconds"] / 3600)
+            self.assertAlmostEqual(run["cloud_usd_per_epoch"], 0.357 / 2 * run["epoch_seconds"] / 3600)
+            self.assertEqual(run["power_source"], "given")
+            self.assertIn("c7i.2xlarge", run["cloud_source"])
+        learned = answer["runs"][names.index("lenet5/cpu/fp32/b64")]["quality"]
+        self.assertEqual(learned["metric"], "accuracy")
+        self.assertAlmostEqual(learned["local_usd"], hour * learned["seconds"] / 3600)
+        self.assertIn("reached accuracy", self.call("cost", MEASURED, *GIVEN, "--cloud", "0.5").stdout)
+
+    def test_what_is_missing_is_named(self):
+        answer = self.answer(MEASURED, "--cloud", "0.5")
+        for run in answer["runs"]:
+            self.assertIsNone(run["local_usd_per_epoch"])
+            self.assertIn("--power", run["local_usd_per_epoch_reason"])
+            self.assertGreater(run["cloud_usd_per_epoch"], 0)
+            self.assertIsNone(run["break_even_hours_per_month"])
+        self.assertIn("--purchase", self.call("cost").stdout)
+
+    def test_no_break_even(self):
+        self.assertIn("always cheaper", self.answer(*GIVEN, "--cloud", "0.05")["break_even_hours_per_month_reason"])
+        paid_for = ["--purchase", "0", "--lifetime", "2", "--power", "500", "--electricity", "0.2"]
+        self.assertIn("local is cheaper", self.answer(*paid_for, "--cloud", "0.5")["break_even_hours_per_month_reason"])
+
+    def test_odd_results(self):
+        def energy(**values):
+            return {"source": "rapl", "joules_per_epoch": None, "parts": {"cpu": None, "gpu": None},
+                    "average_watts": None, "idle_watts": None, **values}
+        for name, change in {
+            "no optional groups": lambda run: run.update(energy=None, cost=None, quality=None, memory=None),
+            "a power of 0": lambda run: run.update(energy=energy(average_watts=0)),
+            "a huge power": lambda run: run.update(energy=energy(average_watts=1e308)),
+            "a huge time": lambda run: run["timing"].update(epoch_seconds=1e308, wall_seconds=1e308),
+            "no time": lambda run: run["timing"].update(epoch_seconds=0, wall_seconds=0),
+            "a price of 0": lambda run: run.update(cost={"usd_per_hour": 0, "usd_per_epoch": 0, "usd_total": 0,
+                                                         "price_source": "user"}),
+        }.items():
+            with self.subTest(name):
+                answer = self.answer(self.changed(change), "--purchase", "876", "--lifetime", "2", "--electricity", "0.2")
+                for run in answer["runs"]:
+                    for key in ("local_usd_per_epoch", "cloud_usd_per_epoch", "break_even_hours_per_month"):
+                        self.assertNotEqual(run[key], 0)
+                        self.assertEqual(run[key] is None, run[key + "_reason"] is not None)
+                self.assertEqual(self.call("cost", self.out).returncode, 0)
+
+    def test_wrong_calls(self):
+        for arguments, parts in [
+            (["--purchase", "-1"], ["--purchase", "'-1'"]),
+            (["--lifetime", "0"], ["--lifetime"]),
+            (["--power", "nan"], ["--power"]),
+            (["--idle", "1e99"], ["--idle"]),
+            (["--electricity", ""], ["--electricity", "empty"]),
+            (["--utilisation", "0"], ["--utilisation"]),
+            (["--utilisation", "2"], ["--utilisation"]),
+            (["--cloud", "cheap"], ["--cloud", "list prices"]),
+            (["--cloud", "0"], ["--cloud"]),
+            (["--cloud-speed", "0"], ["--cloud-speed"]),
+            (["nowhere.json"], ["nowhere.json"]),
+            (["a.json", "b.json"], ["b.json"]),
+        ]:
+            with self.subTest(arguments):
+                self.assert_refused(self.call("cost", *arguments), 2, *parts)
+        nothing_ran = self.folder / "none.json"
+        document = load(MEASURED.read_text())
+        document["runs"] = []
+        nothing_ran.write_text(json.dumps(document))
+        self.assert_refused(self.call("cost", nothing_ran), 2, "none.json", "ok")
+
+
+if __name__ == "__main__":
+    unittest.main()
