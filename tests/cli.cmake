@@ -26,6 +26,7 @@ epochbench_cli_test(test_calls.OtherCommands unit)
 epochbench_cli_test(test_results.Results unit)
 epochbench_cli_test(test_cost.Cost unit)
 epochbench_cli_test(test_weights.Weights unit)
+epochbench_cli_test(test_speedup.Speedup unit)
 epochbench_cli_test(test_faults.Faults slow)
 # Classes that are skipped whole or not at all, so that a skipped test cannot hide a failed one.
 set(may_skip SKIP_REGULAR_EXPRESSION "OK \\(skipped=")

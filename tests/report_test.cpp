@@ -135,7 +135,9 @@ TEST(Units, ThreeDigitsAndAUnit) {
   EXPECT_EQ(format_percent(0.975), "97.5 %");
   EXPECT_EQ(significant(9.996, 3), "10.0");
   EXPECT_EQ(significant(4.56e-7, 3), "4.56e-07");
+  EXPECT_EQ(significant(1e308, 3), "1.00e+308");
   EXPECT_EQ(significant(0, 3), "0");
+  EXPECT_EQ(format_percent(1e308), "-");
   EXPECT_EQ(significant(std::nan(""), 3), "-");
   EXPECT_EQ(format_usd(0.0000123), "$0.0000123");
   EXPECT_EQ(format_usd(12.3), "$12.30");

@@ -157,6 +157,17 @@ TEST(Speedup, PairsAcrossFilesAndPrefersTheGpusOwnMachine) {
   EXPECT_THAT(codes_of(speedup.pairs[2]), ElementsAre("host_differs"));
 }
 
+// Of files without a host name nobody knows whether they are of one machine.
+TEST(Speedup, PairsWithinAFileWhereMachinesAreNotKnown) {
+  auto a = made_result("a.json", "", kClean), b = made_result("b.json", "", kClean);
+  for (auto& run : b.result.runs) run.throughput->samples_per_second *= 2;
+  const Speedup speedup = speedup_of({a, b}, SpeedupOf::same_batch);
+  ASSERT_EQ(speedup.pairs.size(), 3u);
+  EXPECT_EQ(speedup.pairs[0].baseline.file + speedup.pairs[0].contender.file, "a.jsona.json");
+  EXPECT_EQ(speedup.pairs[1].baseline.file + speedup.pairs[1].contender.name, "a.jsonresnet50/cpu/fp32/b16");
+  EXPECT_EQ(speedup.pairs[2].baseline.file + speedup.pairs[2].contender.file, "b.jsonb.json");
+}
+
 TEST(Speedup, WithoutACpuTakesTheFirstFilesGpu) {
   auto a = made_result("a.json", "here", {{"cuda", "bf16", 100}}), b = made_result("b.json", "there", {{"cuda", "bf16", 150}});
   const Speedup speedup = speedup_of({a, b}, SpeedupOf::same_batch);
@@ -210,6 +221,17 @@ TEST(Speedup, AtTheBestBatchKeepsOtherWorkApart) {
   for (auto& run : result.result.runs)
     if (run.device.backend == "cuda") run.workload.optimizer = "adamw lr=0.1";
   EXPECT_THAT(speedup_of({result}, SpeedupOf::best_batch).pairs, IsEmpty());
+  const auto with_rates = [](double cpu_rate, double gpu_rate) {
+    NamedResult chosen = made_result("a.json", "host", {{"cpu", "fp32", 100, 16}, {"cuda", "fp32", 800, 64}});
+    for (auto& run : chosen.result.runs) {
+      const double rate = run.device.backend == "cuda" ? gpu_rate : cpu_rate;
+      run.name += "/learning-rate=" + std::to_string(rate);
+      run.workload.optimizer = "sgd lr=" + std::to_string(rate) + " momentum=0.9";
+    }
+    return speedup_of({chosen}, SpeedupOf::best_batch).pairs.size();
+  };
+  EXPECT_EQ(with_rates(0.1, 0.1), 1u);
+  EXPECT_EQ(with_rates(0.1, 0.2), 0u) << "learning rates that were chosen are not those that follow the batch";
 }
 
 struct Unfair {

@@ -60,7 +60,8 @@ const Context& context_of(const Series& series) { return series.source->result.c
 bool is_reference(const Series& series) { return series.first().device.backend == "cpu" && series.first().precision == "fp32"; }
 
 // How far its losses are from the CPU's in fp32, as the result recorded it for each repetition. Files that were measured apart
-// could not record it, so there the pair's own losses are compared. Empty: not known.
+// could not record it, so there the pair's own losses are compared, but not PyTorch's, which begins with other weights. Empty:
+// not known.
 std::optional<double> loss_difference(const Series& series, const Series& partner) {
   const auto recorded = [](const Run& run) { return run.quality ? run.quality->parity_max_relative_difference : std::nullopt; };
   const bool all = std::all_of(series.runs.begin(), series.runs.end(),
@@ -68,8 +69,10 @@ std::optional<double> loss_difference(const Series& series, const Series& partne
   if (all) return worst_of(series, recorded);
   const auto& ours = series.first().quality;
   const auto& theirs = partner.first().quality;
-  const bool comparable = series.file != partner.file && ours && theirs && !ours->loss.empty() && !theirs->loss.empty() &&
-                          !ours->dropout_masks && !theirs->dropout_masks && series.settings == partner.settings &&
+  const bool peers = series.first().device.backend == "pytorch" || partner.first().device.backend == "pytorch";
+  const bool comparable = !peers && series.file != partner.file && ours && theirs && !ours->loss.empty() &&
+                          !theirs->loss.empty() && !ours->dropout_masks && !theirs->dropout_masks &&
+                          series.settings == partner.settings &&
                           series.first().workload.fingerprint == partner.first().workload.fingerprint;
   return comparable ? std::optional(max_relative_difference(ours->loss, theirs->loss)) : std::nullopt;
 }

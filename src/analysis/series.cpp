@@ -98,7 +98,13 @@ AllSeries series_of(const std::vector<NamedResult>& results) {
       auto found = std::find_if(all.series.begin(), all.series.end(),
                                 [&](const Series& series) { return belongs(series, origin, run); });
       if (found == all.series.end()) {
-        all.series.push_back({{&run}, &source, file, machine_of(source), origin, settings_of(run.name)});
+        all.series.push_back({{&run},
+                              &source,
+                              file,
+                              source.result.context.host_name.has_value(),
+                              machine_of(source),
+                              origin,
+                              settings_of(run.name)});
       } else if (std::any_of(found->runs.begin(), found->runs.end(),
                              [&](const Run* other) { return same_measurement(*other, run); })) {
         all.left_out.push_back({&run, &source, "the same measurement stands in " + found->source->path});

@@ -14,6 +14,7 @@ struct Series {
   std::vector<const Run*> runs;         // ok, with a throughput above 0, one a repetition; at least one
   const NamedResult* source = nullptr;  // the first file that has it
   std::size_t file = 0;                 // that file's place among all
+  bool machine_is_known = false;        // the result has a host name
   std::string machine;   // the same for runs of one machine: its host name and CPU; without a host name, the file
   std::string origin;    // the same for runs of one machine and build
   std::string settings;  // "/order=sequential": what its name says of the work, beside what Workload has

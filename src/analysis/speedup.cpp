@@ -86,7 +86,8 @@ class Pairing {
     return begin == std::string::npos ? "" : name.substr(begin, name.find('/', begin + 1) - begin);
   }
 
-  // The chosen series that `fits` and does the contender's work, the nearest first; one a machine, or the nearest alone.
+  // The chosen series that `fits` and does the contender's work: the nearest, and with `one_a_machine` that of every other
+  // machine whose name is known.
   template <typename Fits>
   std::vector<const Series*> nearest(const Series& contender, bool one_a_machine, const Fits& fits) const {
     std::vector<const Series*> found;
@@ -101,8 +102,11 @@ class Pairing {
       return distance(*a) < distance(*b);
     });
     std::set<std::string> machines;
-    std::erase_if(found, [&](const Series* series) { return !machines.insert(series->machine).second; });
-    if (!one_a_machine && found.size() > 1) found.resize(1);
+    const Series* first = found.empty() ? nullptr : found.front();
+    std::erase_if(found, [&](const Series* series) {
+      const bool another = machines.insert(series->machine).second;
+      return series != first && !(one_a_machine && another && series->machine_is_known && contender.machine_is_known);
+    });
     return found;
   }
 

@@ -46,7 +46,7 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch };
 // optimizer (but for a default learning rate, which follows the batch), data set and seed, each device at its fastest batch. Of
 // several thread counts the fastest stands for its device. The contenders, and their baselines:
 //
-//   a GPU                  the CPU in its precision, and the CPU in fp32; of each machine that has them
+//   a GPU                  the CPU in its precision, and the CPU in fp32; of each machine, where their names are known
 //   in 16 bits             also fp32 and tf32 of the same device
 //   a CPU                  the CPU in its precision of the first file that has it, where that is another machine or build
 //   PyTorch                ours on the same device in its precision; else as above

@@ -53,6 +53,16 @@ With a result: cost per epoch of the machine that was measured, as one's own, an
 Nothing is assumed for what is not given: the answer says what is missing. A measured power draw is that of the meters' parts
 (CPU package, GPU card), not that of the plug; --power replaces it.)";
 
+constexpr const char* kSpeedupExamples = R"(Examples:
+  epochbench run --model resnet50 --device cpu,cuda:0 --precision fp32,bf16 --repetitions 5 --out both.json
+  epochbench speedup both.json
+  epochbench speedup cpu-box.json gpu-box.json --json   results of two machines
+  epochbench speedup sweep.json --best                  each device at its own best batch, as one would rent it
+
+Every GPU run is paired with the CPU run of its precision and with the CPU's in fp32; 16-bit runs also with fp32 and tf32 of
+their own device. An interval takes 5 repetitions a side. Notes say what makes a pair unfair.
+Exit codes: 0 done; 2 a file is no result, or no two runs can be paired.)";
+
 std::string first_of(const std::string& list) { return list.substr(0, list.find(',')); }  // "N" of "N,..."
 
 // Every case option as text: what it may be is checked where cases are built, in one way for calls and suites.
@@ -82,7 +92,7 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty()) {
     const auto words = app.remaining();
     return (words.empty() ? "no command" : "unknown command '" + words.front() + "'") +
-           "; choose from run, list, info, plan, cost (see epochbench --help)";
+           "; choose from run, list, info, plan, speedup, cost (see epochbench --help)";
   }
   return std::string(error.what()) + " (see " + help + ")";
 }
@@ -191,6 +201,13 @@ int command_line(int argc, char** argv) {
       ->type_name("RATIO");
   cost_app->add_flag("--json", json, "as JSON");
 
+  SpeedupOptions speedup;
+  CLI::App* speedup_app = app.add_subcommand("speedup", "how much faster, cheaper and thriftier, out of results");
+  speedup_app->footer(kSpeedupExamples);
+  speedup_app->add_option("RESULT", speedup.results, "result files, or folders of them");
+  speedup_app->add_flag("--best", speedup.best, "each device at its own best batch");
+  speedup_app->add_flag("--json", json, "as JSON");
+
   bool calibrate = false;
   CLI::App* case_app = app.add_subcommand("case", "one case, driven by its parent")->group("");
   case_app->add_flag("--calibrate", calibrate, "the parent will ask for the machine's peaks");
@@ -215,9 +232,9 @@ int command_line(int argc, char** argv) {
     if (list_app->parsed()) return list_command(what, json);
     if (info_app->parsed()) return info_command(json);
     if (case_app->parsed()) return case_command();
-    cost.json = json;
+    cost.json = speedup.json = plan.json = json;
     if (cost_app->parsed()) return cost_command(cost);
-    plan.json = json;
+    if (speedup_app->parsed()) return speedup_command(speedup);
     return plan_command(plan);
   });
 }

@@ -33,6 +33,12 @@ struct CostOptions {  // as text; empty: not given
 };
 int cost_command(const CostOptions& options);
 
+struct SpeedupOptions {
+  std::vector<std::string> results;  // files and folders
+  bool best = false, json = false;
+};
+int speedup_command(const SpeedupOptions& options);
+
 // The process of one case, driven by its parent over standard input and output.
 int case_command();
 

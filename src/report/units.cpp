@@ -9,7 +9,7 @@ namespace epochbench {
 namespace {
 
 std::string fixed(double value, int decimals) {
-  std::array<char, 64> text{};
+  std::array<char, 400> text{};  // the largest double has 309 digits
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
   return text.data();
 }
@@ -37,7 +37,8 @@ std::string scaled(double value, double base, const char* const* prefixes, int c
 }  // namespace
 
 std::string significant(double value, int digits) {
-  if (value == 0 || !(std::fabs(value) < 1e-4)) return rounded(value, digits);
+  const double size = std::fabs(value);
+  if (!std::isfinite(value) || value == 0 || (size >= 1e-4 && size < 1e15)) return rounded(value, digits);
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%.*e", digits - 1, value);
   return text.data();
@@ -65,7 +66,7 @@ std::string format_bytes(double bytes) {
 }
 
 std::string format_percent(double fraction) {
-  if (!std::isfinite(fraction)) return "-";
+  if (!std::isfinite(fraction * 100)) return "-";
   return fixed(fraction * 100, std::fabs(fraction) < 0.1 ? 2 : 1) + " %";
 }
 

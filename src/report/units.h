@@ -6,7 +6,7 @@
 
 namespace epochbench {
 
-std::string significant(double value, int digits);      // "0.00123", "12.3", "1230", "4.56e-07"
+std::string significant(double value, int digits);      // "0.00123", "12.3", "1230", "4.56e-07", "1.00e+15"
 std::string format_seconds(double seconds);             // "1.23 ms", "4.56 s", "3 min 20 s", "2.1 h", "3.4 d"
 std::string format_si(double value, const char* unit);  // "1.23 GFLOP/s"
 std::string format_bytes(double bytes);                 // "1.2 GiB"

@@ -1,0 +1,163 @@
+"""epochbench speedup over result files that were made up."""
+import json
+import unittest
+
+from support import CliTest, reject_constant
+
+CONTEXT = {
+    "date": "2026-01-02T03:04:05Z", "host_name": "box", "epochbench_version": "0.1.0", "git_sha": "abc", "git_dirty": False,
+    "build_type": "Release", "compiler": "gcc 12", "command_line": None, "load_average": [],
+    "cpu": {"model": "Some CPU", "sockets": 1, "cores": 8, "threads_available": 16, "isa": ["fma", "avx2"],
+            "cache_bytes": {"l1d": None, "l2": None, "l3": None}, "memory_bytes": None, "frequency_scaling": "unknown",
+            "peak_flops_per_second": {"fp32": 1e12, "bf16": None}, "memory_bandwidth_bytes_per_second": None},
+    "gpus": [],
+}
+GROUPS = ("timing", "throughput", "efficiency", "memory", "interference", "gpu", "quality", "energy", "cost", "profile")
+
+
+def run(backend, rate, repetition, precision="fp32", batch=16, **groups):
+    """A run with its throughput and the groups that are given; all other groups are null, as poor as a file may be."""
+    gpu = backend == "cuda"
+    return {
+        "name": f"resnet50/{backend}/{precision}/b{batch}", "repetition": repetition, "status": "ok", "message": None,
+        "workload": {"model": "resnet50", "mode": "train", "parameters": 25557032, "fingerprint": f"{batch:032x}",
+                     "batch": batch, "dataset": "synthetic", "samples_per_epoch": 1281167,
+                     "optimizer": f"sgd lr={0.1 * batch / 256} momentum=0.9", "seed": 0,
+                     "train_flops_per_sample": 24299077632.0, "tokens_per_sample": None},
+        "device": {"backend": backend, "name": "Some GPU" if gpu else "Some CPU", "threads": None if gpu else 8,
+                   "isa": None if gpu else "avx2"},
+        "precision": precision,
+        **{group: None for group in GROUPS},
+        "throughput": {"samples_per_second": rate, "tokens_per_second": None},
+        **groups,
+    }
+
+
+def document(runs, **context):
+    return {"schema_version": 1, "context": {**CONTEXT, **context}, "runs": runs}
+
+
+def both(repetitions=5, **groups):
+    return document([run(backend, rate, repetition, **groups) for repetition in range(repetitions)
+                     for backend, rate in (("cpu", 10.0), ("cuda", 80.0))])
+
+
+def cost(per_epoch, **further):
+    return {"usd_per_hour": 1.0, "usd_per_epoch": per_epoch, "usd_total": per_epoch, "price_source": "user", **further}
+
+
+class Speedup(CliTest):
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_text(json.dumps(content))
+        return path
+
+    def answer(self, *arguments):
+        call = self.call("speedup", *arguments, "--json")
+        self.assertEqual(call.returncode, 0, call.stderr)
+        return json.loads(call.stdout, parse_constant=reject_constant)
+
+    def test_pair(self):
+        path = self.write("both.json", both())
+        answer = self.answer(path)
+        self.assertEqual(answer["unpaired"], [])
+        pair, = answer["pairs"]
+        self.assertEqual(pair["baseline"], "resnet50/cpu/fp32/b16")
+        self.assertEqual(pair["contender"], "resnet50/cuda/fp32/b16")
+        self.assertEqual(pair["ratio"], 8)
+        self.assertEqual(pair["ratio_ci95"], [8, 8])
+        self.assertIsNone(pair["cost_ratio"])
+        self.assertIn("not known", pair["cost_ratio_reason"])
+        self.assertEqual([warning.split(":")[0] for warning in pair["warnings"]], ["parity_unverified"])
+        text = self.call("speedup", path).stdout
+        for part in ("8.00x", "8.00 to 8.00", "[1]", "parity_unverified"):
+            self.assertIn(part, text)
+
+    def test_few_repetitions_have_no_interval(self):
+        path = self.write("both.json", both(repetitions=1))
+        pair, = self.answer(path)["pairs"]
+        self.assertEqual(pair["ratio"], 8)
+        self.assertIsNone(pair["ratio_ci95"])
+        self.assertIn("5 repetitions", pair["ratio_reason"])
+        self.assertIn("no interval", self.call("speedup", path).stdout)
+
+    def test_files_and_folders(self):
+        results = self.folder / "results"
+        results.mkdir()
+        runs = both()["runs"]
+        self.write("results/cpu.json", document([r for r in runs if r["device"]["backend"] == "cpu"]))
+        self.write("results/gpu.json", document([r for r in runs if r["device"]["backend"] == "cuda"], host_name="other"))
+        (results / "schema.json").write_text('{"title": "no result"}')
+        call = self.call("speedup", results, "--json")
+        self.assertEqual(call.returncode, 0, call.stderr)
+        self.assertIn("schema.json", call.stderr)
+        pair, = json.loads(call.stdout)["pairs"]
+        self.assertTrue(pair["baseline_file"].endswith("cpu.json"))
+        self.assertIn("host_differs: measured on different machines: box and other", pair["warnings"])
+        twice = self.answer(results / "cpu.json", results / "gpu.json", results)
+        self.assertEqual(twice["pairs"], [pair])
+
+    def test_best_batch(self):
+        runs = [run(backend, rate, 0, batch=batch)
+                for backend, batch, rate in (("cpu", 16, 10.0), ("cpu", 64, 9.0), ("cuda", 64, 80.0), ("cuda", 256, 100.0))]
+        path = self.write("sweep.json", document(runs))
+        pair, = self.answer(path, "--best")["pairs"]
+        self.assertEqual((pair["baseline"], pair["contender"]), ("resnet50/cpu/fp32/b16", "resnet50/cuda/fp32/b256"))
+        self.assertEqual(pair["ratio"], 10)
+        self.assertEqual(pair["batch"], "best")
+        self.assertIn("own best batch", self.call("speedup", path, "--best").stdout)
+        same = self.answer(path)
+        self.assertEqual([p["contender"] for p in same["pairs"]], ["resnet50/cuda/fp32/b64"])
+        self.assertIn("batch", {u["name"]: u["reason"] for u in same["unpaired"]}["resnet50/cuda/fp32/b256"])
+
+    def test_nothing_to_pair(self):
+        alone = self.write("cpu.json", document([run("cpu", 10.0, 0)]))
+        self.assert_refused(self.call("speedup", alone), 2, "no two runs can be paired", "resnet50/cpu/fp32/b16", "GPU")
+        self.assert_refused(self.call("speedup", self.write("none.json", document([]))), 2, "no run")
+        other_seed = both()
+        for each in other_seed["runs"]:
+            each["workload"]["seed"] = int(each["device"]["backend"] == "cuda")
+        self.assert_refused(self.call("speedup", self.write("seeds.json", other_seed)), 2, "seed (1)")
+
+    def test_wrong_arguments(self):
+        self.assert_refused(self.call("speedup"), 2, "no RESULT", "--out")
+        self.assert_refused(self.call("speedup", "nowhere.json"), 2, "nowhere.json", "cannot be read")
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assert_refused(self.call("speedup", empty), 2, "empty", "no result")
+        for text, part in (("{", "not valid JSON"), ("{}", "schema_version"), ('{"schema_version": 99}', "newer"),
+                           ("[" * 1000, "nested")):
+            bad = self.folder / "bad.json"
+            bad.write_text(text)
+            self.assert_refused(self.call("speedup", bad), 2, "bad.json", part)
+
+    def test_numbers_that_carry_no_ratio(self):
+        def changed(change):
+            content = both(cost=cost(0.5))
+            for each in content["runs"]:
+                change(each, each["device"]["backend"] == "cuda")
+            return self.write("changed.json", content)
+
+        pair, = self.answer(changed(lambda each, gpu: None))["pairs"]
+        self.assertEqual(pair["cost_ratio"], 1)
+        pair, = self.answer(changed(lambda each, gpu: each.update(cost=cost(0.0))))["pairs"]
+        self.assertIsNone(pair["cost_ratio"])
+        self.assertIn("not above 0", pair["cost_ratio_reason"])
+        pair, = self.answer(changed(lambda each, gpu: gpu and each.update(cost=cost(0.5, currency="EUR"))))["pairs"]
+        self.assertIsNone(pair["cost_ratio"])
+        self.assertIn("EUR", pair["cost_ratio_reason"])
+        self.assertTrue(any(warning.startswith("currency_differs: ") for warning in pair["warnings"]))
+        pair, = self.answer(changed(lambda each, gpu: each.update(cost=cost(1e308 if gpu else 1e-308))))["pairs"]
+        self.assertIsNone(pair["cost_ratio"])
+        for rate in (0.0, 1e308, 5e-324):
+            path = changed(lambda each, gpu: gpu and each["throughput"].update(samples_per_second=rate))
+            call = self.call("speedup", path, "--json")
+            self.assertIn(call.returncode, (0, 2), call.stderr)
+            if call.returncode == 0:
+                json.loads(call.stdout, parse_constant=reject_constant)
+            for word in ("nan", "inf"):
+                self.assertNotIn(word, self.call("speedup", path).stdout.lower().replace("inference", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
