@@ -42,12 +42,21 @@ std::string interval_cell(const Estimate& estimate) {
 std::string note_cell(const SpeedupPair& pair, Notes& notes) {
   std::vector<std::string> own;
   if (!pair.ratio.ci95) own.push_back("no interval: " + pair.ratio.reason);
-  for (const Estimate* estimate : {&pair.cost, &pair.energy})
-    if (!std::isfinite(estimate->value)) own.push_back("no ratio: " + estimate->reason);
   for (const Warning& warning : pair.warnings) own.push_back(to_string(warning));
   std::string cell;
   for (const std::string& note : own) cell += "[" + std::to_string(notes.number_of(note)) + "]";
   return cell;
+}
+
+// Why columns of cost and energy have gaps, each reason once.
+std::string gaps_text(const Speedup& speedup) {
+  std::string text;
+  for (const SpeedupPair& pair : speedup.pairs)
+    for (const auto& [what, estimate] : {std::pair("cost", &pair.cost), std::pair("energy", &pair.energy)})
+      if (const std::string line = std::string("no ") + what + " ratio: " + estimate->reason + "\n";
+          !std::isfinite(estimate->value) && text.find(line) == std::string::npos)
+        text += line;
+  return text;
 }
 
 // With the file, where the sides are of different ones.
@@ -99,7 +108,7 @@ std::string speedup_text(const Speedup& speedup) {
   text +=
       "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's over the\n"
       "contender's. Above 1 the contender is the better. The interval is over repetitions, each a process of its own.\n";
-  text += notes.to_string();
+  text += notes.to_string() + gaps_text(speedup);
   for (const Unpaired& alone : speedup.unpaired)
     text += "not paired: " + alone.name + repetitions(alone.repetitions) + " (" + alone.file + "): " + alone.reason + "\n";
   return text;
