@@ -1,5 +1,6 @@
-// ResNet for 224x224 images (He et al. 2015): basic blocks for 18 and 34 layers, bottlenecks for 50, 101 and 152, in the
-// form called v1.5, which strides in the 3x3 convolution. Parameter names and shapes are torchvision's.
+// ResNet for images of 224x224, or of any size, as it is convolutional up to the global average (He et al. 2015): basic blocks
+// for 18 and 34 layers, bottlenecks for 50, 101 and 152, in the form called v1.5, which strides in the 3x3 convolution.
+// Parameter names and shapes are torchvision's.
 #include <array>
 
 #include "models/families.h"
@@ -8,7 +9,9 @@
 namespace epochbench {
 namespace {
 
-SampleSpec sample(const ModelConfig&) { return {.height = 224, .width = 224, .channels = 3, .classes = 1000}; }
+SampleSpec sample(const ModelConfig& config) {
+  return {.height = config.options.at("height"), .width = config.options.at("width"), .channels = 3, .classes = 1000};
+}
 
 // The paper's schedule scaled linearly with the batch (Goyal et al. 2017).
 OptimizerSpec optimizer(const ModelConfig& config) {
@@ -69,7 +72,7 @@ template <int kLayers>
 ModelFamily family() {
   return {.name = "resnet" + std::to_string(kLayers),
           .description = "ResNet-" + std::to_string(kLayers) + " v1.5, 224x224, 1,000 classes (He et al. 2015)",
-          .options = {},
+          .options = {{"height", 224, 64, 8192}, {"width", 224, 64, 8192}},
           .default_data = "synthetic",
           .default_batch = 16,
           .nominal_samples_per_epoch = 1281167,  // ImageNet's training split

@@ -1,4 +1,5 @@
-// ResNet-20 for 32x32 images (He et al. 2015, section 4.2), with projection shortcuts (1x1 convolution and batch norm).
+// ResNet-20 for images of 32x32, or of any size (He et al. 2015, section 4.2), with projection shortcuts (1x1 convolution and
+// batch norm).
 #include "models/families.h"
 #include "models/layers.h"
 
@@ -7,7 +8,9 @@ namespace {
 
 constexpr int kBlocksPerStage = 3;
 
-SampleSpec sample(const ModelConfig&) { return {.height = 32, .width = 32, .channels = 3, .classes = 10}; }
+SampleSpec sample(const ModelConfig& config) {
+  return {.height = config.options.at("height"), .width = config.options.at("width"), .channels = 3, .classes = 10};
+}
 
 // The paper's schedule scaled linearly with the batch (Goyal et al. 2017).
 OptimizerSpec optimizer(const ModelConfig& config) {
@@ -39,7 +42,7 @@ ValueId build(Graph& graph, const ModelConfig& config) {
 ModelFamily resnet20_family() {
   return {.name = "resnet20",
           .description = "ResNet-20 for CIFAR-10 (He et al. 2015), projection shortcuts",
-          .options = {},
+          .options = {{"height", 32, 32, 8192}, {"width", 32, 32, 8192}},
           .default_data = "synthetic",
           .default_batch = 128,
           .nominal_samples_per_epoch = 50000,  // CIFAR-10's training split

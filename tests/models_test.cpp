@@ -56,6 +56,20 @@ TEST(Models, CountFlopsForwardAndBothGradientsWithoutTheFirstInputGradient) {
   EXPECT_EQ(resnet20.train_flops_per_sample, count(workload("resnet20", 128)).train_flops_per_sample);
 }
 
+// Sides of 32 times a whole number: every layer has as many pixels more as the image has.
+TEST(Models, OfImagesTakeAnySize) {
+  const Counts plain = count(workload("resnet50", 1)), large = count(workload("resnet50:height=448,width=672", 1));
+  const double linear = 2.0 * 2048 * 1000;
+  EXPECT_EQ(large.forward_flops_per_sample - linear, 6 * (plain.forward_flops_per_sample - linear));
+  EXPECT_EQ(large.parameters, plain.parameters);
+  EXPECT_NE(large.fingerprint, plain.fingerprint);
+  EXPECT_EQ(find_model("resnet50:width=3840,height=2160").name, "resnet50:height=2160,width=3840");
+  EXPECT_EQ(find_model("resnet50:width=224").name, "resnet50");
+  EXPECT_EQ(count(workload("resnet20:height=32", 2)).fingerprint, count(workload("resnet20", 2)).fingerprint);
+  EXPECT_THROW(find_model("resnet18:height=63"), std::invalid_argument);
+  EXPECT_THROW(find_model("resnet18:width=8193"), std::invalid_argument);
+}
+
 TEST(Models, FingerprintNamesTheWorkload) {
   const std::string fingerprint = count(workload("lenet5", 64)).fingerprint;
   EXPECT_EQ(fingerprint, count(workload("lenet5", 64)).fingerprint);
