@@ -21,6 +21,7 @@ struct Conv2dShape {  // x [batch,height,width,channels], weight [out_channels,k
   std::int64_t batch = 0, height = 0, width = 0, channels = 0;
   std::int64_t out_height = 0, out_width = 0, out_channels = 0;
   std::int64_t kernel_height = 0, kernel_width = 0, stride = 1, padding = 0;
+  bool winograd = true;  // whether it may be computed by Winograd's transforms
 };
 
 struct PoolShape {  // x [batch,height,width,channels], y [batch,out_height,out_width,channels]

@@ -62,6 +62,9 @@ TEST(Winograd, IsChosenWhereItPays) {
     for (const Conv2dShape& s : {make_shape(1, 7, 7, 512, 512), make_shape(64, 3, 3, 64, 64), make_shape(64, 5, 5, 64, 64),
                                  make_shape(16, 32, 32, 3, 16), make_shape(16, 32, 32, 16, 24)})
       EXPECT_FALSE(kernels.conv2d_is_winograd(s)) << describe(s);
+    Conv2dShape direct = make_shape(16, 56, 56, 64, 64);
+    direct.winograd = false;
+    EXPECT_FALSE(kernels.conv2d_is_winograd(direct)) << "it may not";
     EXPECT_FALSE(kernels.conv2d_is_winograd({16, 56, 56, 64, 28, 28, 64, 3, 3, 2, 1}));
     EXPECT_FALSE(kernels.conv2d_is_winograd({16, 56, 56, 64, 54, 54, 64, 3, 3, 1, 0}));
     EXPECT_FALSE(kernels.conv2d_is_winograd({16, 56, 56, 64, 56, 56, 64, 1, 1, 1, 0}));

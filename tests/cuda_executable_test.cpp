@@ -110,9 +110,9 @@ CudaNodeCompiler tiny_compiler(FakeDevice& device) {
 }
 
 struct Tiny {
-  explicit Tiny(std::uint64_t seed = 0)
+  explicit Tiny(std::uint64_t seed = 0, bool captures = true)
       : device(std::make_shared<FakeDevice>(seed)),
-        executable(std::make_unique<CudaExecutable>(device, tiny_program(), tiny_compiler(*device))) {
+        executable(std::make_unique<CudaExecutable>(device, tiny_program(), tiny_compiler(*device), captures)) {
     executable->write("table", kTable);
     executable->write("learning_rate", std::vector<float>{kRate});
   }
@@ -264,6 +264,21 @@ TEST(CudaExecutable, AStepAllocatesNothingAndMakesTheHostWaitForNothing) {
   EXPECT_EQ(after.copies, before.copies + CudaExecutable::kStepsUnderWay);
   EXPECT_EQ(tiny.device->held(), held);
   EXPECT_EQ(tiny.executable->under_way(), CudaExecutable::kStepsUnderWay - static_cast<int>(tiny.losses().size()));
+}
+
+TEST(CudaExecutable, WithoutCaptureStepsAreEnqueuedAndGiveTheSameLosses) {
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Tiny tiny(seed, false);
+    Expected expected;
+    const FakeDevice::Counts before = tiny.device->counts();
+    const std::int64_t held = tiny.device->held();
+    train(tiny, expected, 25, 2);
+    EXPECT_EQ(tiny.losses(), expected.losses) << "seed " << seed;
+    tiny.executable->profile(Entry::train, 3);
+    EXPECT_EQ(tiny.device->counts().graph_launches, 0);
+    EXPECT_EQ(tiny.device->counts().allocations - before.allocations, 7) << "the profile's events alone";
+    EXPECT_EQ(tiny.device->held(), held);
+  }
 }
 
 TEST(CudaExecutable, MoreStepsThanTheRingHoldsWaitForTheOldest) {

@@ -85,14 +85,24 @@ class Backend {
   virtual DeviceInfo device() const = 0;
   virtual std::optional<std::string> unsupported(const Graph& graph, const Node& node) const = 0;  // the reason
   virtual std::size_t workspace_bytes(const Graph& graph, const Node& node) const = 0;
+  // The algorithm by which it runs a node, where that multiplies less than the FLOPs that are counted: "winograd"; else "".
+  virtual std::string algorithm(const Graph& /*graph*/, const Node& /*node*/) const { return ""; }
   virtual std::unique_ptr<Executable> compile(const Program& program) const = 0;  // outside any timed region
 };
 
+// What a backend can do without, so that what it is worth can be measured. A backend that has nothing of the kind ignores it.
+struct BackendOptions {
+  bool winograd = true;           // the CPU's: convolutions that multiply less than the FLOPs that are counted
+  bool portable_kernels = false;  // the CPU's: those that are compiled for every processor of its kind, in fp32 alone
+  bool graph_capture = true;      // CUDA's: a step is one captured graph; else its kernels are enqueued one by one
+};
+
 std::unique_ptr<Backend> make_reference_backend();
-std::unique_ptr<Backend> make_cpu_backend(int threads);  // kernels of the best instruction set that the CPU has
+// Kernels of the best instruction set that the CPU has, unless the options ask for others.
+std::unique_ptr<Backend> make_cpu_backend(int threads, const BackendOptions& options = {});
 // The CUDA device of this index among the visible ones; takes nothing of it before compile(). Errors: DeviceError with the
 // reason: this build has no CUDA backend, no driver, too old a driver, no such device, too low a compute capability.
-std::unique_ptr<Backend> make_cuda_backend(int index);
+std::unique_ptr<Backend> make_cuda_backend(int index, const BackendOptions& options = {});
 // What plans as it does, for a GPU that has every precision, and cannot compile. Errors: DeviceError in a build without CUDA.
 std::unique_ptr<Backend> make_cuda_planner();
 

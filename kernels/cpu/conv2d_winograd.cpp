@@ -272,7 +272,7 @@ void compute_block(float* y, const float* x, const float* u, float* scratch, con
 bool conv2d_is_winograd(const Conv2dShape& s) {
   const std::int64_t pixels = s.batch * s.height * s.width;
   const std::int64_t tiles = s.batch * divide_up(s.height, kOut) * divide_up(s.width, kOut);
-  return s.kernel_height == 3 && s.kernel_width == 3 && s.stride == 1 && s.padding == 1 && s.channels % 16 == 0 &&
+  return s.winograd && s.kernel_height == 3 && s.kernel_width == 3 && s.stride == 1 && s.padding == 1 && s.channels % 16 == 0 &&
          s.out_channels % 16 == 0 && pixels > 9 * tiles + 80;
 }
 

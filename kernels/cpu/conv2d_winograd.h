@@ -9,7 +9,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 enum class WinogradOf : std::uint8_t { forward, grad_input };
 
-// Whether a convolution is computed so: a rule of the shape alone, the same for both directions.
+// Whether a convolution is computed so, where it may be: a rule of the shape alone, the same for both directions.
 bool conv2d_is_winograd(const Conv2dShape& shape);
 #if !EPOCHBENCH_BF16
 std::size_t winograd_workspace_bytes(const Conv2dShape& shape, WinogradOf of, int threads);

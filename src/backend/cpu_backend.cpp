@@ -44,8 +44,10 @@ class CpuBackend final : public Backend {
   }
 
  public:
-  explicit CpuBackend(int threads) : threads_(threads), fp32_(*cpu::best_kernels<float>(), threads) {
-    if (const auto* kernels = cpu::best_kernels<Bf16>()) bf16_.emplace(*kernels, threads);
+  CpuBackend(int threads, const BackendOptions& options)
+      : threads_(threads), portable_(options.portable_kernels), fp32_(fp32_kernels(options), threads, options.winograd) {
+    if (const auto* kernels = cpu::best_kernels<Bf16>(); kernels && !portable_)
+      bf16_.emplace(*kernels, threads, options.winograd);
   }
 
   DeviceInfo device() const override { return {"cpu", processor_name(), threads_, fp32_.isa(), 0, bf16_ ? bf16_->isa() : ""}; }
@@ -53,12 +55,17 @@ class CpuBackend final : public Backend {
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
     if (has_any(graph, node, DType::f16)) return std::string("the CPU backend has no fp16 kernel for ") + name(node.op);
     if (!has_any(graph, node, DType::bf16)) return fp32_.unsupported(graph, node);
+    if (!bf16_ && portable_) return "the portable kernels have no bf16; use fp32 with them";
     if (!bf16_) return "this CPU has no bf16 products (AVX512-BF16); use fp32 on it";
     return bf16_->unsupported(graph, node);
   }
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {
     return visit(graph, node, [&](const auto& nodes) { return nodes.workspace_bytes(graph, node); });
+  }
+
+  std::string algorithm(const Graph& graph, const Node& node) const override {
+    return visit(graph, node, [&](const auto& nodes) { return nodes.algorithm(graph, node); });
   }
 
   std::unique_ptr<Executable> compile(const Program& program) const override {
@@ -70,13 +77,20 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  static const cpu::Kernels<float>& fp32_kernels(const BackendOptions& options) {
+    return options.portable_kernels ? cpu::kernels<float>(cpu::Isa::portable) : *cpu::best_kernels<float>();
+  }
+
   int threads_;
+  bool portable_;
   CpuNodes<float> fp32_;
-  std::optional<CpuNodes<Bf16>> bf16_;  // where the CPU has the instructions
+  std::optional<CpuNodes<Bf16>> bf16_;  // where the CPU has the instructions, and may use them
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(int threads) { return std::make_unique<CpuBackend>(threads); }
+std::unique_ptr<Backend> make_cpu_backend(int threads, const BackendOptions& options) {
+  return std::make_unique<CpuBackend>(threads, options);
+}
 
 }  // namespace epochbench

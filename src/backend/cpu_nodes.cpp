@@ -48,6 +48,13 @@ std::vector<cpu::CastTensor<Real>> cast_tensors(const Graph& graph, const Node& 
 }  // namespace
 
 template <typename Real>
+Conv2dShape CpuNodes<Real>::convolution(const Graph& graph, const Node& node) const {
+  Conv2dShape shape = conv2d_shape(graph, node);
+  shape.winograd = winograd_;
+  return shape;
+}
+
+template <typename Real>
 std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const Node& node) const {
   const std::string name = epochbench::name(node.op);
   if (is_tf32(node.attributes)) return "the CPU backend has no tf32 kernel for " + name;
@@ -97,11 +104,11 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
       return k_->gemm_workspace_bytes(gemm_shape(graph, node), threads_);
     case Op::conv2d:
     case Op::conv2d_bias:
-      return k_->conv2d_workspace_bytes(conv2d_shape(graph, node), threads_);
+      return k_->conv2d_workspace_bytes(convolution(graph, node), threads_);
     case Op::conv2d_grad_input:
-      return k_->conv2d_grad_input_workspace_bytes(conv2d_shape(graph, node), threads_);
+      return k_->conv2d_grad_input_workspace_bytes(convolution(graph, node), threads_);
     case Op::conv2d_grad_weight:
-      return k_->conv2d_grad_weight_workspace_bytes(conv2d_shape(graph, node), threads_);
+      return k_->conv2d_grad_weight_workspace_bytes(convolution(graph, node), threads_);
     case Op::bias_add_grad:
     case Op::layer_norm_grad:
     case Op::batch_norm:
@@ -151,7 +158,7 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
 template <typename Real>
 std::string CpuNodes<Real>::algorithm(const Graph& graph, const Node& node) const {
   const bool transformable = node.op == Op::conv2d || node.op == Op::conv2d_bias || node.op == Op::conv2d_grad_input;
-  return transformable && k_->conv2d_is_winograd(conv2d_shape(graph, node)) ? "winograd" : "";
+  return transformable && k_->conv2d_is_winograd(convolution(graph, node)) ? "winograd" : "";
 }
 
 template <typename Real>
@@ -172,15 +179,15 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
         k->gemm(o.y(0), o.x(0), o.x(1), s, {o.x(2), relu}, workspace, threads);
       };
     case Op::conv2d:
-      return [=, s = conv2d_shape(graph, node)] { k->conv2d(o.y(0), o.x(0), o.x(1), s, {}, workspace, threads); };
+      return [=, s = convolution(graph, node)] { k->conv2d(o.y(0), o.x(0), o.x(1), s, {}, workspace, threads); };
     case Op::conv2d_bias:
-      return [=, s = conv2d_shape(graph, node), relu = attributes<Conv2dBiasAttributes>(node).relu] {
+      return [=, s = convolution(graph, node), relu = attributes<Conv2dBiasAttributes>(node).relu] {
         k->conv2d(o.y(0), o.x(0), o.x(1), s, {o.x(2), relu}, workspace, threads);
       };
     case Op::conv2d_grad_input:
-      return [=, s = conv2d_shape(graph, node)] { k->conv2d_grad_input(o.y(0), o.x(0), o.x(1), s, workspace, threads); };
+      return [=, s = convolution(graph, node)] { k->conv2d_grad_input(o.y(0), o.x(0), o.x(1), s, workspace, threads); };
     case Op::conv2d_grad_weight:
-      return [=, s = conv2d_shape(graph, node)] { k->conv2d_grad_weight(o.y(0), o.x(0), o.x(1), s, workspace, threads); };
+      return [=, s = convolution(graph, node)] { k->conv2d_grad_weight(o.y(0), o.x(0), o.x(1), s, workspace, threads); };
     case Op::bias_add:
       return [=] { k->bias_add(o.y(0), o.x(0), o.x(1), rows, channels, threads); };
     case Op::bias_add_grad:

@@ -13,11 +13,14 @@ namespace epochbench {
 template <typename Real>
 class CpuNodes {
  public:
-  CpuNodes(const cpu::Kernels<Real>& kernels, int threads) : k_(&kernels), threads_(threads) {}
+  // `winograd`: whether convolutions may be computed by its transforms.
+  CpuNodes(const cpu::Kernels<Real>& kernels, int threads, bool winograd)
+      : k_(&kernels), threads_(threads), winograd_(winograd) {}
 
   const char* isa() const { return k_->isa; }
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const;  // the reason
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const;
+  std::string algorithm(const Graph& graph, const Node& node) const;  // as Backend's
   // `seed` keys the random numbers that the node draws.
   CompiledNode compile(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
                        std::uint64_t seed) const {
@@ -26,11 +29,12 @@ class CpuNodes {
   }
 
  private:
-  std::string algorithm(const Graph& graph, const Node& node) const;
+  Conv2dShape convolution(const Graph& graph, const Node& node) const;
   HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const;
 
   const cpu::Kernels<Real>* k_;
   int threads_;
+  bool winograd_;
 };
 
 }  // namespace epochbench

@@ -11,8 +11,11 @@ namespace {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries)
-      : device_(std::move(device)), make_libraries_(std::move(make_libraries)), properties_(device_->properties()) {}
+  CudaBackend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries, const BackendOptions& options)
+      : device_(std::move(device)),
+        make_libraries_(std::move(make_libraries)),
+        captures_(options.graph_capture),
+        properties_(device_->properties()) {}
 
   DeviceInfo device() const override { return {"cuda", properties_.name, 0, "", properties_.memory_bytes}; }
 
@@ -25,20 +28,22 @@ class CudaBackend final : public Backend {
   // What it returns holds the device and the libraries, and may outlive the backend.
   std::unique_ptr<Executable> compile(const Program& program) const override {
     if (!libraries_) libraries_ = make_libraries_();
-    return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, program.seed));
+    return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, program.seed), captures_);
   }
 
  private:
   std::shared_ptr<cuda::Device> device_;
   LibrariesMaker make_libraries_;
+  bool captures_;
   cuda::DeviceProperties properties_;
   mutable std::shared_ptr<cuda::Libraries> libraries_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries) {
-  return std::make_unique<CudaBackend>(std::move(device), std::move(make_libraries));
+std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
+                                           const BackendOptions& options) {
+  return std::make_unique<CudaBackend>(std::move(device), std::move(make_libraries), options);
 }
 
 }  // namespace epochbench

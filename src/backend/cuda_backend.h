@@ -13,6 +13,7 @@ namespace epochbench {
 // Called at the first compile(), as libraries take memory of the device.
 using LibrariesMaker = std::function<std::shared_ptr<cuda::Libraries>()>;
 
-std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries);
+std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
+                                           const BackendOptions& options = {});
 
 }  // namespace epochbench

@@ -24,8 +24,9 @@ class CudaPlanner final : public Backend {
 
 std::unique_ptr<Backend> make_cuda_planner() { return std::make_unique<CudaPlanner>(); }
 
-std::unique_ptr<Backend> make_cuda_backend(int index) {
-  return make_cuda_backend(cuda::make_device(index), [] { return cuda::make_libraries(); });
+std::unique_ptr<Backend> make_cuda_backend(int index, const BackendOptions& options) {
+  return make_cuda_backend(
+      cuda::make_device(index), [] { return cuda::make_libraries(); }, options);
 }
 
 }  // namespace epochbench

@@ -38,8 +38,9 @@ CudaExecutable::Streams::~Streams() {
 }
 
 CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program,
-                               const CudaNodeCompiler& compile_node)
+                               const CudaNodeCompiler& compile_node, bool captures)
     : device_(std::move(device)),
+      captures_(captures),
       layout_(program),
       variables_(*device_, layout_.variable_bytes()),
       arena_(*device_, layout_.arena_bytes() + layout_.workspace_bytes()),
@@ -66,7 +67,7 @@ CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Progr
     device_->synchronize(compute());
   }
   for (auto& entry : entries_)
-    for (InputSlot slot = 0; entry && slot < kInputSlots; ++slot)
+    for (InputSlot slot = 0; captures_ && entry && slot < kInputSlots; ++slot)
       entry->graphs[static_cast<std::size_t>(slot)] = {*device_, capture(*entry, slot)};
   clear_all();
   device_->synchronize(compute());
@@ -118,6 +119,13 @@ cuda::GraphExec CudaExecutable::capture(CompiledEntry& entry, InputSlot slot) {
   return device_->end_capture(compute());
 }
 
+void CudaExecutable::start_step(CompiledEntry& entry, InputSlot slot) {
+  if (captures_)
+    device_->launch(entry.graphs[static_cast<std::size_t>(slot)].get(), compute());
+  else
+    enqueue_step(entry, slot);
+}
+
 std::span<std::byte> CudaExecutable::stage(InputSlot slot, int input) {
   return {staged_.data() + static_cast<std::size_t>(slot) * layout_.slot_bytes() + layout_.input_offset(input),
           layout_.inputs()[static_cast<std::size_t>(input)].desc.bytes()};
@@ -149,7 +157,7 @@ void CudaExecutable::run(Entry which) {
   step.from_begin = idle_;
   if (idle_) device_->record(step.begin.get(), compute());  // before the wait: the way of a batch that comes late counts
   if (unseen_[slot]) device_->wait(compute(), copied_[slot].get());
-  device_->launch(entry.graphs[slot].get(), compute());
+  start_step(entry, submitted_);
   device_->record(step.end.get(), compute());
   unseen_[slot] = false;
   idle_ = false;
@@ -234,7 +242,8 @@ bool CudaExecutable::library_dropout_masks() const {
 }
 
 // Nodes are enqueued one by one with events between them. A kernel that is shorter than what it takes to enqueue it would
-// be charged with the wait, so captured steps go ahead: while they run, the pass behind them is enqueued.
+// be charged with the wait, so whole steps go ahead: while they run, the pass behind them is enqueued. Captured ones gain the
+// most on it; what is left of the wait where nothing is captured is part of such steps too.
 std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   constexpr double kEnqueueSeconds = 20e-6;  // of a node and its event: twice what was ever seen of a launch
   constexpr double kMostAhead = 200;         // steps; a step is never so short that more would be needed
@@ -249,7 +258,7 @@ std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   unseen_[slot] = false;
 
   auto launch_steps = [&](int count) {
-    for (int i = 0; i < count; ++i) device_->launch(entry.graphs[slot].get(), compute());
+    for (int i = 0; i < count; ++i) start_step(entry, submitted_);
   };
   device_->record(marks.front().get(), compute());
   launch_steps(1);
@@ -268,7 +277,7 @@ std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
     device_->synchronize(compute());
     for (std::size_t i = 0; i < nodes.size(); ++i) times.add(i, device_->seconds_between(marks[i].get(), marks[i + 1].get()));
   }
-  // The captured steps counted the ring's cursor on, but no record is due for them.
+  // The steps ahead counted the ring's cursor on, but no record is due for them.
   const auto count = static_cast<std::uint32_t>(launched_ % kRing);
   device_->copy_to_device(cursor(), &count, sizeof count, compute());
   device_->synchronize(compute());

@@ -1,5 +1,6 @@
 // An executable on a CUDA device: the variable store, the arena, the staged batches on both sides, and each entry's step as
-// one captured graph. What a node enqueues is the node compiler's affair; what the device is, the seam's (cuda_device.h).
+// one captured graph, or node by node where it is made without. What a node enqueues is the node compiler's affair; what the
+// device is, the seam's (cuda_device.h).
 //
 // Two streams. The copy stream brings a batch over; the compute stream waits for it and runs steps, one after the other. A
 // batch's memory on the device is written again when the step that read it last is done. Each (entry, slot) has a graph of
@@ -62,8 +63,10 @@ class CudaExecutable final : public Executable {
 
   // Every entry runs once outside of a graph before it is captured, so that modules are loaded and libraries have what they
   // allocate; it computes on zeros, and all memory is zero again afterwards.
+  // `captures`: a step is one graph; else its nodes are enqueued one by one each time.
   // Errors: OutOfMemory; Error of the device or of a node.
-  CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program, const CudaNodeCompiler& compile_node);
+  CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program, const CudaNodeCompiler& compile_node,
+                 bool captures = true);
 
   std::span<std::byte> stage(InputSlot slot, int input) override;
   void submit(InputSlot slot) override;
@@ -88,7 +91,7 @@ class CudaExecutable final : public Executable {
     std::vector<CudaNode> nodes;
     std::vector<NodeTime> description;  // by node; seconds empty
     ValueId loss = kNoValue, correct = kNoValue;
-    std::array<cuda::Owned<cuda::GraphExec>, kInputSlots> graphs;
+    std::array<cuda::Owned<cuda::GraphExec>, kInputSlots> graphs;  // by slot; empty where nothing is captured
   };
   struct Step {  // of the ring
     cuda::Owned<cuda::Event> begin, end;
@@ -110,6 +113,7 @@ class CudaExecutable final : public Executable {
   void enqueue_step(CompiledEntry& entry, InputSlot slot);
   void enqueue_scalars(const CompiledEntry& entry);
   cuda::GraphExec capture(CompiledEntry& entry, InputSlot slot);
+  void start_step(CompiledEntry& entry, InputSlot slot);
   CompiledEntry& compiled(Entry entry);
   void collect();  // the records of steps that are done
   cuda::Stream compute() const { return streams_.compute.get(); }
@@ -120,6 +124,7 @@ class CudaExecutable final : public Executable {
   std::uint32_t* cursor() const { return reinterpret_cast<std::uint32_t*>(cursor_.data()); }
 
   std::shared_ptr<cuda::Device> device_;
+  bool captures_;
   ProgramLayout layout_;
   cuda::DeviceMemory variables_, arena_, slots_, cursor_;  // the workspace lies in arena_, behind the largest entry
   cuda::PinnedMemory staged_, scalars_;

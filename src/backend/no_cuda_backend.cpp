@@ -10,7 +10,7 @@ constexpr const char* kReason =
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend(int) { throw DeviceError(kReason); }
+std::unique_ptr<Backend> make_cuda_backend(int, const BackendOptions&) { throw DeviceError(kReason); }
 std::unique_ptr<Backend> make_cuda_planner() { throw DeviceError(kReason); }
 std::vector<GpuInfo> list_gpus() { return {}; }
 void measure_gpu(GpuInfo&, int) { throw DeviceError(kReason); }
