@@ -236,6 +236,27 @@ TEST(RunCase, ForwardHasNeitherLossNorEvaluation) {
   EXPECT_FALSE(run.quality->final_loss);
 }
 
+TEST(RunCase, ForwardHasLatenciesAfterItsTimedSteps) {
+  for (const char* model : {"good", "on_gpu"}) {
+    CaseSpec spec = spec_of(model);
+    spec.mode = "forward";
+    std::vector<std::string> phases;
+    const auto progress = [&](const Progress& now) {
+      if (phases.empty() || phases.back() != now.phase) phases.push_back(now.phase);
+    };
+    const epochbench::Run run = run_case(spec, FAKE_CASE_BINARY, progress, kNever);
+    ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
+    EXPECT_THAT(phases, ElementsAre("compile", "warm up", "measure", "latency"));
+    EXPECT_THAT(run.timing->step_seconds, SizeIs(20));
+    ASSERT_TRUE(run.latency);
+    EXPECT_EQ(run.latency->samples, 20);
+    EXPECT_THAT(run.latency->step_seconds, testing::AllOf(SizeIs(20), Each(Ge(0.001))));
+    EXPECT_TRUE(run.latency->p90_seconds && !run.latency->p99_seconds);
+    EXPECT_LE(*run.latency->p50_seconds, run.latency->worst_seconds);
+  }
+  EXPECT_FALSE(run_fake(spec_of("good")).latency) << "training has none";
+}
+
 TEST(RunCase, OutputOfLibrariesDoesNotDisturbTheProtocol) { EXPECT_EQ(run_fake(spec_of("prints")).status, RunStatus::ok); }
 
 TEST(RunCase, ProcessIsInThisGroupIgnoresInterruptsAndHoldsNoFileOfOurs) {

@@ -90,6 +90,8 @@ TEST(Protocol, CaseSurvivesTheJourney) {
   spec.decode_cost_seconds = 0.002;
   spec.cache = "decoded";
   spec.profile = true;
+  spec.without = {.fusion = true, .winograd = true};
+  spec.gemm = "portable";
   spec.stop.min_time_seconds = 0.3;
   spec.stop.until = Until{"loss", 1e-3};
   const CaseSpec there = case_from_json(nlohmann::json::parse(to_json(spec).dump()));
@@ -97,6 +99,8 @@ TEST(Protocol, CaseSurvivesTheJourney) {
   EXPECT_EQ(there.seed, spec.seed);
   EXPECT_TRUE(there.profile);
   EXPECT_FALSE(there.dropout);
+  EXPECT_EQ(there.without, spec.without);
+  EXPECT_EQ(there.gemm, "portable");
   EXPECT_EQ(there.stop.until->value, 1e-3);
   EXPECT_EQ(there.loader_threads, 0);
   EXPECT_EQ(there.decode_cost_seconds, 0.002);

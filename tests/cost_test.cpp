@@ -187,6 +187,15 @@ TEST(Parity, ComparesWithTheCpuFp32RunOfTheSameWorkload) {
   EXPECT_FALSE(runs[2].quality->parity_with) << "the reference itself";
 }
 
+TEST(Parity, ComparesWhatIsLeftOutWithTheRunThatHasAll) {
+  std::vector<epochbench::Run> runs{
+      training("m/cpu/fp32/b8/without=fusion", {1.0, 2.0}), training("m/cpu/fp32/b8/gemm=portable/threads=1", {1.0, 2.0}),
+      training("m/cpu/fp32/b8", {1.0, 1.0}), training("m/cpu/fp32/b8/threads=1/without=winograd", {1.0, 2.0})};
+  fill_parity(runs);
+  for (const std::size_t i : {0, 1, 3}) EXPECT_EQ(runs[i].quality->parity_with, "m/cpu/fp32/b8");
+  EXPECT_FALSE(runs[2].quality->parity_with);
+}
+
 TEST(Parity, LeavesAloneWhatHasNoPartner) {
   const auto partnerless = [](auto change) {
     std::vector<epochbench::Run> runs{training("m/cpu/fp32/b8", {1.0}), training("m/cpu/fp32/b8/threads=1", {1.0})};

@@ -2,7 +2,7 @@
 add_executable(fake_case support/fake_case_main.cpp)
 target_link_libraries(fake_case PRIVATE epochbench_options epochbench_test_support epochbench_measure)
 
-foreach(test statistics_test stopping_rule_test runner_test environment_test case_process_test case_server_test peaks_test
+foreach(test latency_test statistics_test stopping_rule_test runner_test environment_test case_process_test case_server_test peaks_test
         amx_peak_test)
   epochbench_test(${test} LABEL unit LIBRARIES epochbench_measure)
 endforeach()

@@ -110,6 +110,12 @@ TEST(RunName, LeavesOutDefaultsStoppingOptionsAndDropoutOfModelsWithoutIt) {
       ElementsAre("lenet5/cpu/fp32/b64"));
 }
 
+TEST(RunName, SaysWhatIsLeftOut) {
+  EXPECT_THAT(names(block_of({{"model", "mlp"}, {"without", "none,prefetch+fusion"}, {"gemm", "best,portable"}})),
+              ElementsAre("mlp/cpu/fp32/b64", "mlp/cpu/fp32/b64/gemm=portable", "mlp/cpu/fp32/b64/without=fusion+prefetch",
+                          "mlp/cpu/fp32/b64/gemm=portable/without=fusion+prefetch"));
+}
+
 TEST(RunName, TellsDevicesApart) {
   EXPECT_THAT(names(block_of({{"model", "lenet5"}, {"device", "cpu,cuda,cuda:1"}})),
               ElementsAre("lenet5/cpu/fp32/b64", "lenet5/cuda/fp32/b64", "lenet5/cuda/fp32/b64/device=cuda:1"));
@@ -136,6 +142,8 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
   EXPECT_THAT(with("loader_threads", "-1"), HasSubstr("--loader-threads: '-1' must be a whole number from 0"));
   EXPECT_THAT(with("decode_cost", "-0.1"), HasSubstr("--decode-cost"));
   EXPECT_THAT(with("cache", "pixels"), HasSubstr("--cache: 'pixels' is unknown; choose from none, decoded"));
+  EXPECT_THAT(with("without", "fusion+speed"), HasSubstr("choose from none, fusion, graph-capture, prefetch, winograd"));
+  EXPECT_THAT(with("gemm", "fast"), HasSubstr("choose from best, portable"));
   EXPECT_THAT(with("dropout", "1"), HasSubstr("--dropout"));
   EXPECT_THAT(with("learning_rate", "nan"), HasSubstr("--learning-rate"));
   EXPECT_THAT(failure(block_of({{"model", "vgg"}})), HasSubstr("--model: unknown model 'vgg'; known: mlp, lenet5, resnet20"));
@@ -203,6 +211,21 @@ TEST(PlanCases, DataThatAreNotReadOrNotKeptAreAnObstacle) {
   EXPECT_THAT(obstacles_of(block_of({{"cache", "decoded"}})), ElementsAre(false, true, true));
   EXPECT_THAT(obstacles_of(block_of({{"loader_threads", "1"}, {"decode_cost", "0"}, {"cache", "none"}})),
               ElementsAre(false, false, false));
+}
+
+TEST(PlanCases, WhatCannotBeLeftOutIsSkippedAmongOthersAndAnErrorAlone) {
+  const auto cases = plan_cases(expand(block_of({{"model", "lenet5"}, {"without", "none,fusion,graph-capture,winograd"}})), 1);
+  ASSERT_EQ(cases.size(), 4u);
+  EXPECT_FALSE(cases[0].obstacle || cases[1].obstacle);
+  EXPECT_EQ(cases[0].workload.fingerprint, cases[1].workload.fingerprint);
+  EXPECT_THAT(cases[2].obstacle->reason, HasSubstr("graph-capture"));
+  EXPECT_THAT(cases[3].obstacle->reason, HasSubstr("winograd"));
+  try {
+    plan_cases(expand(block_of({{"model", "mlp"}, {"gemm", "portable"}, {"precision", "bf16"}})), 1);
+    FAIL();
+  } catch (const CallError& error) {
+    EXPECT_EQ(error.code(), kExitCallIsWrong);
+  }
 }
 
 TEST(PlanCases, RefusesDataThatCannotServe) {

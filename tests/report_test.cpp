@@ -178,6 +178,20 @@ TEST(Summary, ShowsWhatRanAndWhyTheRestDidNot) {
   EXPECT_THAT(summary(result), Not(HasSubstr("±"))) << "five steps hold no interval of 95 %";
 }
 
+TEST(Summary, ShowsTheLatenciesThatAreKnown) {
+  Result result;
+  result.runs = {run_of("mlp/cpu/fp32/b1/mode=forward", "digits")};
+  epochbench::Run& run = result.runs[0];
+  run.timing = Timing{};
+  run.timing->step_seconds.assign(6, 0.01);
+  run.timing->step_seconds_median = 0.01;
+  run.throughput = Throughput{100, std::nullopt};
+  run.latency = Latency{50, 0.01, 0.011, std::nullopt, 0.02, {}};
+  EXPECT_THAT(summary(result), HasSubstr("latency p50 10.0 ms, worst 20.0 ms"));
+  run.latency->p99_seconds = 0.015;
+  EXPECT_THAT(summary(result), HasSubstr("latency p50 10.0 ms, p99 15.0 ms, worst 20.0 ms"));
+}
+
 TEST(Remarks, TellOfAMeanFarAboveTheMedian) {
   Result result;
   for (const double slow_step : {1.2, 2.0, 7.0}) {

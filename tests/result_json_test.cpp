@@ -56,13 +56,15 @@ Result complete_result() {
                  "adamw lr=0.001",
                  std::numeric_limits<std::uint64_t>::max(),
                  123.5,
-                 7};
-  ok.device = {"cpu", "Some CPU", 2, "avx2", true};
+                 7,
+                 41};
+  ok.device = {"cpu", "Some CPU", 2, "avx2", true, "winograd", "fusion+prefetch"};
   ok.precision = "fp32";
   ok.input = Input{3, false, 0.002, "decoded"};
   ok.timing =
       Timing{3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003};
   ok.throughput = Throughput{640, std::nullopt};
+  ok.latency = Latency{3, 0.25, std::nullopt, std::nullopt, 0.5, {0.25, 1.0 / 3, 0.5}};
   ok.efficiency = Efficiency{1e10, 0.25, 0.01, std::nullopt};
   ok.memory = Memory{100, 200, 0.5, 64};
   ok.interference = Interference{0.75};
@@ -87,6 +89,7 @@ Result complete_result() {
   failed.device = ok.device;
   failed.precision = "fp32";
   failed.timing = ok.timing;  // must not be written
+  failed.latency = ok.latency;
   failed.profile = ok.profile;
   result.runs = {ok, failed};
   return result;
@@ -109,6 +112,12 @@ TEST(ResultJson, RoundTripIsExact) {
   EXPECT_EQ(run.workload.seed, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(run.quality->parity_with, "mlp/cpu/fp32/b64");
   EXPECT_EQ(run.energy->cpu_joules_per_epoch, 2.0);
+  EXPECT_EQ(run.workload.forward_flops_per_sample, 41);
+  EXPECT_EQ(run.device.without, "fusion+prefetch");
+  EXPECT_EQ(run.latency->samples, 3);
+  EXPECT_EQ(run.latency->p50_seconds, 0.25);
+  EXPECT_FALSE(run.latency->p99_seconds);
+  EXPECT_EQ(run.latency->step_seconds, (std::vector<double>{0.25, 1.0 / 3, 0.5}));
   EXPECT_EQ(run.profile->passes, 7);
   EXPECT_EQ(run.input->loader_threads, 3);
   EXPECT_FALSE(run.input->prefetch);
@@ -132,8 +141,8 @@ TEST(ResultJson, GroupsOfARunThatIsNotOkAreNull) {
   const Json document = Json::parse(result_to_text(complete_result()));
   const Json& run = document["runs"][1];
   EXPECT_EQ(run["status"], "out_of_memory");
-  for (const char* group :
-       {"timing", "throughput", "efficiency", "memory", "interference", "gpu", "quality", "energy", "cost", "profile"})
+  for (const char* group : {"timing", "throughput", "latency", "efficiency", "memory", "interference", "gpu", "quality",
+                            "energy", "cost", "profile"})
     EXPECT_TRUE(run.contains(group) && run[group].is_null()) << group;
   EXPECT_EQ(run["workload"]["model"], "mlp:depth=3");
 }

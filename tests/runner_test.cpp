@@ -203,6 +203,15 @@ TEST_F(RunnerTest, ForwardHasNoLoss) {
   EXPECT_TRUE(runner.steps(3).loss.empty());
 }
 
+TEST_F(RunnerTest, LatenciesLeaveTheWaitForDataOut) {
+  Runner runner = make(Entry::forward);
+  runner.begin_epoch(0);
+  EXPECT_THAT(runner.latencies(3), ElementsAre(3, 3, 3));
+  EXPECT_EQ(batches.released, executable.submitted);
+  EXPECT_THAT(runner.steps(2).step_seconds, ElementsAre(5, 5)) << "steps go on as before";
+  EXPECT_THROW(runner.latencies(0), std::invalid_argument);
+}
+
 TEST_F(RunnerTest, ProfileTakesABatchOfItsOwnAndGivesItBack) {
   Runner runner = make();
   runner.begin_epoch(0);
@@ -371,6 +380,18 @@ TEST_F(QueuedRunnerTest, ObserverSeesOneStepAfterTheOther) {
   runner.steps(3);
   EXPECT_EQ(seen, 3);
   EXPECT_EQ(executable.most_under_way, 1);
+}
+
+TEST_F(QueuedRunnerTest, LatenciesAreOfOneStepAtATimeWithTheWayOfItsBatch) {
+  executable.finish_one = [this] { now += 4; };
+  batches.wait = [this] { now += 1; };
+  Runner runner = make();
+  runner.steps(5);
+  executable.submitted.clear();
+  executable.most_under_way = 0;
+  EXPECT_THAT(runner.latencies(6), testing::AllOf(SizeIs(6), Each(4.0)));
+  EXPECT_EQ(executable.most_under_way, 1);
+  EXPECT_THAT(executable.submitted, ElementsAre(1, 2, 3, 0, 1, 2)) << "also those that had travelled before";
 }
 
 TEST_F(QueuedRunnerTest, NothingIsAllocatedBetweenSteps) {

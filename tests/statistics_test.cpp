@@ -28,6 +28,15 @@ TEST(Median, OddEvenAndUnsorted) {
   EXPECT_THROW(median({}), std::invalid_argument);
 }
 
+TEST(Quantile, LiesLinearlyBetweenNeighbours) {
+  EXPECT_EQ(quantile({1, 2, 4}, 0), 1);
+  EXPECT_EQ(quantile({1, 2, 4}, 0.25), 1.5);
+  EXPECT_EQ(quantile({1, 2, 4}, 0.75), 3);
+  EXPECT_EQ(quantile({1, 2, 4}, 1), 4);
+  EXPECT_EQ(quantile({7}, 0.9), 7);
+  EXPECT_THROW(quantile({}, 0.5), std::invalid_argument);
+}
+
 TEST(MedianInterval, CollapsesOnEqualSamples) {
   EXPECT_EQ(median_interval(std::vector<double>(7, 2.5)), Interval(2.5, 2.5));
   EXPECT_EQ(median_interval({4}), Interval(4, 4));

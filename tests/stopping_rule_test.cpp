@@ -159,6 +159,26 @@ TEST(StoppingRule, UntilEndsAfterAHundredEpochsOrThoseAskedFor) {
   EXPECT_THAT(StoppingRule(spec).after_epoch(4, 0.5), Optional(StopReason::epochs));
 }
 
+TEST(StoppingRule, LatenciesEndWithTheirNumberOrTheirTime) {
+  const StoppingRule rule({});
+  EXPECT_EQ(rule.next_latency_block(0, 0, 0.01), 10) << "as long as a block of steps";
+  EXPECT_EQ(rule.next_latency_block(995, 9, 0.01), 5);
+  EXPECT_EQ(rule.next_latency_block(1000, 1, 0.01), 0);
+  EXPECT_GT(rule.next_latency_block(100, 9.9, 0.01), 0);
+  EXPECT_EQ(rule.next_latency_block(100, 10, 0.01), 0);
+  EXPECT_EQ(rule.next_latency_block(2, 30, 10), 1) << "three are taken however long they last";
+  EXPECT_EQ(rule.next_latency_block(3, 40, 10), 0);
+}
+
+TEST(StoppingRule, LatenciesOfAskedForStepsAreAsMany) {
+  StopSpec spec;
+  spec.steps = 12;
+  const StoppingRule rule(spec);
+  EXPECT_EQ(rule.next_latency_block(0, 0, 0.001), 12);
+  EXPECT_EQ(rule.next_latency_block(11, 1000, 100), 1);
+  EXPECT_EQ(rule.next_latency_block(12, 0, 0.001), 0);
+}
+
 TEST(StoppingRule, ReasonsHaveTheNamesOfTheResultFile) {
   EXPECT_EQ(std::string(name(StopReason::noise)), "noise");
   EXPECT_EQ(std::string(name(StopReason::stable_noise)), "stable_noise");

@@ -61,6 +61,7 @@ struct Workload {
   std::uint64_t seed = 0;
   double train_flops_per_sample = 0;
   std::optional<std::int64_t> tokens_per_sample;
+  std::optional<double> forward_flops_per_sample = {};  // what efficiency counts in mode forward
 };
 
 struct Device {
@@ -69,6 +70,7 @@ struct Device {
   std::optional<std::string> isa;
   std::optional<bool> pinned = {};             // whether each thread has a place of its own
   std::optional<std::string> algorithms = {};  // that multiply less than the FLOPs that are counted: "winograd"
+  std::optional<std::string> without = {};     // what was left out on purpose: "fusion+prefetch"
 };
 
 // How samples reach the steps, where they are read and decoded while steps run.
@@ -97,6 +99,15 @@ struct Timing {
 struct Throughput {
   double samples_per_second = 0;
   std::optional<double> tokens_per_second;
+};
+
+// Of forward steps taken one at a time, by the host's clock from submitting a batch, which travels to the device each time, to
+// the end of its step. A quantile q needs 1 / (1 - q) samples, and is empty with fewer.
+struct Latency {
+  std::int64_t samples = 0;
+  std::optional<double> p50_seconds, p90_seconds, p99_seconds;
+  double worst_seconds = 0;
+  std::vector<double> step_seconds;  // raw
 };
 
 struct Efficiency {
@@ -182,6 +193,7 @@ struct Run {
   // Empty when the run is not ok.
   std::optional<Timing> timing;
   std::optional<Throughput> throughput;
+  std::optional<Latency> latency;  // empty in training
   std::optional<Efficiency> efficiency;
   std::optional<Memory> memory;
   std::optional<Interference> interference;

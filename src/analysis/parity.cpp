@@ -7,17 +7,26 @@
 namespace epochbench {
 namespace {
 
-// What a name says beyond model, backend, precision and batch, without the threads, which change losses by rounding alone.
-// Order and learning rate stand here, and both change the losses.
+constexpr const char* kChangesRoundingAlone[] = {"/gemm=", "/threads=", "/without="};
+
+// What a name says beyond model, backend, precision and batch, and what changes losses by more than rounding: order and
+// learning rate, for example.
 std::string conditions(const Run& run) {
   std::size_t at = 0;
   for (int slash = 0; slash < 4 && at != std::string::npos; ++slash) at = run.name.find('/', slash == 0 ? 0 : at + 1);
   std::string rest = at == std::string::npos ? "" : run.name.substr(at);
-  if (const auto threads = rest.find("/threads="); threads != std::string::npos) {
-    const auto end = rest.find('/', threads + 1);
-    rest.erase(threads, end == std::string::npos ? std::string::npos : end - threads);
-  }
+  for (const char* setting : kChangesRoundingAlone)
+    if (const auto begin = rest.find(setting); begin != std::string::npos) {
+      const auto end = rest.find('/', begin + 1);
+      rest.erase(begin, end == std::string::npos ? std::string::npos : end - begin);
+    }
   return rest;
+}
+
+// How many such settings a run has.
+std::ptrdiff_t settings_of_rounding(const Run& run) {
+  return std::count_if(std::begin(kChangesRoundingAlone), std::end(kChangesRoundingAlone),
+                       [&](const char* setting) { return run.name.find(setting) != std::string::npos; });
 }
 
 bool comparable(const Run& run) {
@@ -36,8 +45,7 @@ const Run* reference_of(const Run& run, const std::vector<Run>& runs) {
   for (const Run& other : runs) {
     if (!comparable(other) || other.device.backend != "cpu" || other.precision != "fp32" || !same_workload(run, other))
       continue;
-    if (!found || (found->name.find("/threads=") != std::string::npos && other.name.find("/threads=") == std::string::npos))
-      found = &other;
+    if (!found || settings_of_rounding(other) < settings_of_rounding(*found)) found = &other;
   }
   return found == &run ? nullptr : found;
 }

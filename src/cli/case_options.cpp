@@ -41,6 +41,16 @@ void set_until(CaseDraft& draft, const std::string& value) {
   draft.stop.until = until;
 }
 
+void set_without(CaseDraft& draft, const std::string& value) {
+  const auto without = without_from_text(value);
+  if (!without) {
+    std::string known = "none";
+    for (const WithoutPart& part : kWithoutParts) known += std::string(", ") + part.name;
+    throw CallError("'" + value + "' is unknown; choose from " + known + ", or several as in fusion+prefetch");
+  }
+  draft.without = *without;
+}
+
 std::string parse_path(const std::string& value) {
   if (value.empty() || value.find('\0') != std::string::npos) throw CallError("an empty path; name a file or folder");
   return value;
@@ -69,6 +79,17 @@ std::vector<CaseOption> make_options() {
        true, false,
        [](Draft& d, Text& v) {
          d.pin = parse_word(v, {"auto", "cores", "none"});
+       }},
+      {"without", "PARTS,...",
+       "leave out fusion, graph-capture, prefetch, winograd, or several as in fusion+prefetch, to see what it is worth; none "
+       "leaves out nothing (default none)",
+       true, false, set_without},
+      {"gemm", "KERNELS,...",
+       "best, or portable: all kernels of the CPU, convolutions and the rest too, as compiled for every processor of its kind, "
+       "without wide vectors (default best)",
+       true, false,
+       [](Draft& d, Text& v) {
+         d.gemm = parse_word(v, {"best", "portable"});
        }},
       {"data", "SPEC", "synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE (default: the model's)", false,
        false,

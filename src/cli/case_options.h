@@ -27,6 +27,8 @@ struct CaseDraft {
   double decode_cost_seconds = 0;
   std::string cache = "none";
   std::string init, save, trace;  // paths; empty: not asked for
+  Without without;
+  std::string gemm = "best";
   StopSpec stop;
 };
 

@@ -24,6 +24,8 @@ constexpr const char* kRunExamples = R"(Examples:
   epochbench run --model resnet20 --batch 32,128        two batch sizes
   epochbench run --model lenet5 --until accuracy=0.97   to a real accuracy, on real data
   epochbench run --model mlp:width=4096,depth=3 --threads 1,2 --steps 50
+  epochbench run --model resnet50 --mode forward --batch 1    latencies, and images a second
+  epochbench run --model resnet20 --without none,fusion,winograd   what each is worth
   epochbench run --suite quick --repetitions 3 --price cpu=0.34 --out result.json
   epochbench run --suite quick --resume result.json     what is missing there
 
@@ -42,7 +44,8 @@ Measures the CPU's peaks and memory bandwidth, which takes some seconds.)";
 
 constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan --model resnet20
-  epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json)";
+  epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json
+  epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward)";
 
 constexpr const char* kCostExamples = R"(Examples:
   epochbench cost --purchase 2500 --lifetime 4 --power 350 --electricity 0.30 --cloud g5.xlarge
@@ -179,7 +182,7 @@ int command_line(int argc, char** argv) {
   PlanOptions plan;
   CLI::App* plan_app = app.add_subcommand("plan", "parameters, FLOPs and memory of a model; runs nothing");
   plan_app->footer(kPlanExamples);
-  add_case_options(*plan_app, {"model", "batch", "precision", "device"}, plan.cases);
+  add_case_options(*plan_app, {"model", "batch", "precision", "mode", "device"}, plan.cases);
   plan_app->add_flag("--json", json, "as JSON");
 
   CostOptions cost;

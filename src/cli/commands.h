@@ -22,7 +22,7 @@ int list_command(const std::string& what, bool json);  // "" lists everything
 int info_command(bool json);
 
 struct PlanOptions {
-  CaseBlock cases;  // model, batch, precision
+  CaseBlock cases;  // model, batch, precision, mode, device
   bool json = false;
 };
 int plan_command(const PlanOptions& options);

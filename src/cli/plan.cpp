@@ -24,7 +24,7 @@ struct DeviceMemory {
 };
 
 struct Plan {
-  std::string model, precision, optimizer;
+  std::string model, precision, mode, optimizer;
   std::int64_t batch = 0, nominal_samples_per_epoch = 0;
   std::optional<std::int64_t> tokens_per_sample;
   Counts counts;
@@ -32,25 +32,24 @@ struct Plan {
   std::vector<DeviceMemory> devices;
 };
 
-ProgramMemory memory_on(const Backend& backend, const WorkloadSpec& workload, Precision precision) {
-  return memory(make_program(workload, backend, entries_of_mode("train"), precision));
+ProgramMemory memory_on(const Backend& backend, const WorkloadSpec& workload, const Plan& plan) {
+  return memory(make_program(workload, backend, entries_of_mode(plan.mode), *precision_from_name(plan.precision)));
 }
 
 // On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
-void plan_memory_of(Plan& plan, const WorkloadSpec& workload, Precision precision, const std::string& device) {
+void plan_memory_of(Plan& plan, const WorkloadSpec& workload, const std::string& device) {
   const auto cpu = make_backend("cpu", default_threads());
-  const auto reason = unsupported(workload, *cpu, entries_of_mode("train"), precision);
+  const auto reason = unsupported(workload, *cpu, entries_of_mode(plan.mode), *precision_from_name(plan.precision));
   if (device == "cpu" && reason)
-    throw CallError(std::string("--precision ") + name(precision) + ": " + *reason +
-                    "; leave out --device cpu to plan for a GPU");
+    throw CallError("--precision " + plan.precision + ": " + *reason + "; leave out --device cpu to plan for a GPU");
   const bool on_cpu = !reason && device.rfind("cuda", 0) != 0;
   if (on_cpu) {
-    plan.memory = memory_on(*cpu, workload, precision);
+    plan.memory = memory_on(*cpu, workload, plan);
     plan.devices.push_back({"cpu", cpu_info().memory_bytes.value_or(0), plan.memory.total() <= available_memory_bytes()});
   }
   const std::vector<GpuInfo> gpus = list_gpus();
   if (on_cpu && gpus.empty()) return;
-  const ProgramMemory on_gpu = memory_on(*make_cuda_planner(), workload, precision);
+  const ProgramMemory on_gpu = memory_on(*make_cuda_planner(), workload, plan);
   if (!on_cpu) plan.memory = on_gpu;
   for (std::size_t i = 0; i < gpus.size(); ++i)
     plan.devices.push_back({"cuda:" + std::to_string(i), gpus[i].memory_bytes, on_gpu.total() <= gpus[i].memory_bytes});
@@ -64,19 +63,21 @@ Plan make_plan(const CaseDraft& draft, const std::string& device) {
   Plan plan;
   plan.model = draft.model.name;
   plan.precision = draft.precision;
+  plan.mode = draft.mode;
   plan.batch = spec.batch;
   plan.optimizer = workload.optimizer.to_string();
   plan.nominal_samples_per_epoch = draft.model.family->nominal_samples_per_epoch;
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) plan.tokens_per_sample = sample.sequence;
   plan.counts = count(workload);
-  plan_memory_of(plan, workload, *precision_from_name(draft.precision), device);
+  plan_memory_of(plan, workload, device);
   return plan;
 }
 
 void print_text(const Plan& plan) {
   const auto bytes = [](std::int64_t value) { return format_bytes(static_cast<double>(value)); };
-  std::printf("model         %s, batch %s, %s\n", plan.model.c_str(), format_count(plan.batch).c_str(), plan.precision.c_str());
+  std::printf("model         %s, batch %s, %s, %s\n", plan.model.c_str(), format_count(plan.batch).c_str(),
+              plan.precision.c_str(), plan.mode.c_str());
   std::printf("parameters    %s\n", format_count(plan.counts.parameters).c_str());
   std::printf("FLOPs/sample  %s forward, %s training\n", format_si(plan.counts.forward_flops_per_sample, "FLOP").c_str(),
               format_si(plan.counts.train_flops_per_sample, "FLOP").c_str());
@@ -97,7 +98,7 @@ void print_text(const Plan& plan) {
 int plan_command(const PlanOptions& options) {
   if (!options.cases.contains("model")) throw CallError("plan: --model is missing; give one, such as --model resnet20");
   const std::vector<CaseDraft> drafts = expand(options.cases);
-  if (drafts.size() != 1) throw CallError("plan: takes one model, one batch, one precision and one device");
+  if (drafts.size() != 1) throw CallError("plan: takes one model, one batch, one precision, one mode and one device");
   const Plan plan = make_plan(drafts[0], options.cases.contains("device") ? drafts[0].device : "");
   if (!options.json) {
     print_text(plan);
@@ -112,6 +113,7 @@ int plan_command(const PlanOptions& options) {
   const Json document = {{"model", plan.model},
                          {"batch", plan.batch},
                          {"precision", plan.precision},
+                         {"mode", plan.mode},
                          {"parameters", plan.counts.parameters},
                          {"forward_flops_per_sample", plan.counts.forward_flops_per_sample},
                          {"train_flops_per_sample", plan.counts.train_flops_per_sample},

@@ -43,6 +43,8 @@ CaseSpec to_spec(const CaseDraft& draft, int threads_by_default) {
   spec.init = draft.init;
   spec.save = draft.save;
   spec.trace = draft.trace;
+  spec.without = draft.without;
+  spec.gemm = draft.gemm;
   spec.stop = draft.stop;
   return spec;
 }
@@ -69,11 +71,15 @@ std::optional<Obstacle> obstacle_of(const CaseDraft& draft) {
     return Obstacle{"--precision tf32: a format of NVIDIA's tensor cores, which a CPU does not have; use fp32 on the CPU",
                     kExitCallIsWrong};
   try {
-    const auto backend = make_backend(draft.device, 1);
-    const auto reason = unsupported(workload_spec(to_spec(draft, 1)), *backend, entries_of_mode(draft.mode),
-                                    *precision_from_name(draft.precision));
-    if (!reason) return std::nullopt;
-    return Obstacle{"--precision " + draft.precision + " on " + draft.device + ": " + *reason, kExitCallIsWrong};
+    const CaseSpec spec = to_spec(draft, 1);
+    const Precision precision = *precision_from_name(draft.precision);
+    BackendOptions options = backend_options(spec);
+    options.winograd = true;
+    const auto backend = make_backend(draft.device, 1, options);
+    if (const auto reason = unsupported(workload_spec(spec), *backend, entries_of_mode(draft.mode), precision))
+      return Obstacle{"--precision " + draft.precision + " on " + draft.device + ": " + *reason, kExitCallIsWrong};
+    if (const auto reason = nothing_to_leave_out(spec, *backend)) return Obstacle{*reason, kExitCallIsWrong};
+    return std::nullopt;
   } catch (const DeviceError& error) {
     return Obstacle{error.what(), kExitDeviceMissing};
   }
@@ -137,6 +143,7 @@ std::string run_name(const CaseDraft& draft, int default_threads) {
   if (data_of(draft) != draft.model.family->default_data) settings["data"] = data_of(draft);
   if (draft.decode_cost_seconds > 0) settings["decode-cost"] = shortest(draft.decode_cost_seconds);
   if (draft.dropout && draft.model.family->has_dropout) settings["dropout"] = shortest(*draft.dropout);
+  if (draft.gemm != "best") settings["gemm"] = draft.gemm;
   if (!draft.init.empty()) settings["init"] = std::filesystem::path(draft.init).filename().string();  // paths stay private
   if (draft.device != "cpu" && draft.device != "cuda:0") settings["device"] = draft.device;
   if (draft.epoch_samples) settings["epoch-samples"] = std::to_string(*draft.epoch_samples);
@@ -149,6 +156,7 @@ std::string run_name(const CaseDraft& draft, int default_threads) {
   if (backend == "cpu" && draft.threads.value_or(default_threads) != default_threads)
     settings["threads"] = std::to_string(*draft.threads);
   if (draft.warmup != CaseDraft{}.warmup) settings["warmup"] = std::to_string(draft.warmup);
+  if (draft.without != Without{}) settings["without"] = to_string(draft.without);
   std::string name = draft.model.name + "/" + backend + "/" + draft.precision + "/b" + std::to_string(batch_of(draft));
   for (const auto& [key, value] : settings) name += "/" + key + "=" + value;
   return name;

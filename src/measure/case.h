@@ -11,6 +11,7 @@
 #include "epochbench/batch_source.h"
 #include "epochbench/dataset.h"
 #include "epochbench/result.h"
+#include "src/measure/ablation.h"
 
 namespace epochbench {
 
@@ -42,7 +43,9 @@ struct CaseSpec {
   double decode_cost_seconds = 0;  // a sample
   std::string cache = "none";      // or decoded
   std::string init, save, trace;   // paths; empty: not asked for
-  bool profile = false;            // time a step by node, after all else
+  Without without;
+  std::string gemm = "best";  // the CPU's kernels: best or portable
+  bool profile = false;       // time a step by node, after all else
   StopSpec stop;
 };
 
@@ -67,7 +70,7 @@ struct PreparedCase {
 };
 
 struct Progress {
-  std::string phase;       // "compile", "warm up", "measure", "evaluate", "profile"
+  std::string phase;       // "compile", "warm up", "measure", "evaluate", "latency", "profile"
   std::int64_t steps = 0;  // timed so far
   std::optional<std::int64_t> steps_planned;
   double elapsed_seconds = 0, samples_per_second = 0;

@@ -14,6 +14,7 @@
 #include "src/measure/clock.h"
 #include "src/measure/conversation.h"
 #include "src/measure/environment.h"
+#include "src/measure/latency.h"
 #include "src/measure/short_number.h"
 #include "src/measure/statistics.h"
 
@@ -48,6 +49,7 @@ class Driver {
       measure_epochs();
     else
       measure_steps();
+    if (spec_.mode == "forward") measure_latency();
     if (spec_.profile) {
       progress_.phase = "profile";
       show();
@@ -167,6 +169,24 @@ class Driver {
                      std::to_string(epoch) + " epochs: the best was " + short_number(best) + ", the last " +
                      short_number(history.back());
     }
+  }
+
+  // After the timed steps, in a pass of its own, so that on every device a step waits for nothing but itself.
+  void measure_latency() {
+    progress_.phase = "latency";
+    show();
+    const double begin = steady_seconds();
+    std::vector<double> seconds;
+    const auto next_block = [&] {
+      return rule_.next_latency_block(static_cast<std::int64_t>(seconds.size()), steady_seconds() - begin, one_step_seconds_);
+    };
+    for (std::int64_t steps = next_block(); steps > 0; steps = next_block()) {
+      const std::vector<double> block = latencies_from_json(talk_.ask({{"command", "latency"}, {"steps", steps}}, "latencies"));
+      if (block.size() != static_cast<std::size_t>(steps)) throw ProtocolError("a block of another length");
+      seconds.insert(seconds.end(), block.begin(), block.end());
+      show();
+    }
+    run_.latency = latency_of(std::move(seconds));
   }
 
   // The metric after an epoch: what --until asks for, else the data set's own. Unset where there is no test split.

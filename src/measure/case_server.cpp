@@ -122,6 +122,11 @@ class Server {
       reply["event"] = "steps";
       return reply;
     }
+    if (command == "latency") {
+      json reply = latencies_to_json(runner_->latencies(number<std::int64_t>(message, "steps")));
+      reply["event"] = "latencies";
+      return reply;
+    }
     if (command == "evaluate") {
       json reply = to_json(runner_->evaluate(case_.labels_per_sample));
       reply["event"] = "evaluation";

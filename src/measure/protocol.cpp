@@ -32,6 +32,13 @@ json nullable(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
 }
 
+Without without_of(const std::string& text) {
+  if (text.empty()) return {};
+  const auto without = without_from_text(text);
+  if (!without) throw ProtocolError("a case without what nobody knows");
+  return *without;
+}
+
 }  // namespace
 
 std::string printable(std::string text) {
@@ -80,6 +87,8 @@ json to_json(const CaseSpec& spec) {
           {"init", spec.init},
           {"save", spec.save},
           {"trace", spec.trace},
+          {"without", to_string(spec.without)},
+          {"gemm", spec.gemm},
           {"profile", spec.profile},
           {"steps", nullable(spec.stop.steps)},
           {"epochs", nullable(spec.stop.epochs)},
@@ -110,6 +119,8 @@ CaseSpec case_from_json(const json& object) {
   spec.init = get<std::string>(object, "init");
   spec.save = get<std::string>(object, "save");
   spec.trace = get<std::string>(object, "trace");
+  spec.without = without_of(get<std::string>(object, "without"));
+  spec.gemm = get<std::string>(object, "gemm");
   spec.profile = get<bool>(object, "profile");
   spec.stop.steps = get_optional<std::int64_t>(object, "steps");
   spec.stop.epochs = get_optional<std::int64_t>(object, "epochs");
@@ -122,13 +133,15 @@ CaseSpec case_from_json(const json& object) {
 json to_json(const Device& device) {
   return {{"backend", device.backend},           {"name", device.name},
           {"threads", nullable(device.threads)}, {"isa", nullable(device.isa)},
-          {"pinned", nullable(device.pinned)},   {"algorithms", nullable(device.algorithms)}};
+          {"pinned", nullable(device.pinned)},   {"algorithms", nullable(device.algorithms)},
+          {"without", nullable(device.without)}};
 }
 
 Device device_from_json(const json& object) {
-  return {get<std::string>(object, "backend"),  get<std::string>(object, "name"),
-          get_optional<int>(object, "threads"), get_optional<std::string>(object, "isa"),
-          get_optional<bool>(object, "pinned"), get_optional<std::string>(object, "algorithms")};
+  return {get<std::string>(object, "backend"),         get<std::string>(object, "name"),
+          get_optional<int>(object, "threads"),        get_optional<std::string>(object, "isa"),
+          get_optional<bool>(object, "pinned"),        get_optional<std::string>(object, "algorithms"),
+          get_optional<std::string>(object, "without")};
 }
 
 json to_json(const std::optional<Input>& input) {
@@ -170,6 +183,10 @@ StepBlock block_from_json(const json& object) {
   block.usage.busy_cpu_seconds = get_optional<double>(object, "busy_cpu_seconds");
   return block;
 }
+
+json latencies_to_json(const std::vector<double>& seconds) { return {{"seconds", seconds}}; }
+
+std::vector<double> latencies_from_json(const json& object) { return get<std::vector<double>>(object, "seconds"); }
 
 json to_json(const Evaluation& evaluation) {
   return {{"samples", evaluation.samples}, {"accuracy", evaluation.accuracy}, {"loss", evaluation.loss}};

@@ -11,6 +11,7 @@
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, harness_seconds, wall_seconds,
 //   step {steps}                        page_faults, own_cpu_seconds, busy_cpu_seconds}
 //   evaluate {}                  evaluation {samples, accuracy, loss}
+//   latency {steps}              latencies {seconds[]}
 //   finish {profile}             result {peak_bytes, huge_page_bytes, skipped_steps, profile {passes, nodes[]}}, and the
 //                                       process ends; the profile (null unless asked for) comes after everything else,
 //                                       as it trains on
@@ -59,6 +60,8 @@ nlohmann::json to_json(const std::optional<Input>& input);
 std::optional<Input> input_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const StepBlock& block);
 StepBlock block_from_json(const nlohmann::json& json);
+nlohmann::json latencies_to_json(const std::vector<double>& seconds);
+std::vector<double> latencies_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Evaluation& evaluation);
 Evaluation evaluation_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const StepProfile& profile);

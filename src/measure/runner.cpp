@@ -45,7 +45,7 @@ Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock 
   records_.resize(static_cast<std::size_t>(kBlockSteps));
 }
 
-const StepBlock& Runner::steps(std::int64_t count) {
+void Runner::clear_block(std::int64_t count) {
   if (count < 1 || count > kBlockSteps)
     throw std::invalid_argument("a block of " + std::to_string(count) + " steps; 1 to " + std::to_string(kBlockSteps) +
                                 " are possible");
@@ -54,7 +54,10 @@ const StepBlock& Runner::steps(std::int64_t count) {
   records_.clear();
   block_.samples = 0;
   block_.data_wait_seconds = 0;
+}
 
+const StepBlock& Runner::steps(std::int64_t count) {
+  clear_block(count);
   const Usage before = meter_();
   const double begin = clock_();
   double observed = 0;
@@ -73,6 +76,22 @@ const StepBlock& Runner::steps(std::int64_t count) {
 
   collect_losses(count);
   return block_;
+}
+
+const std::vector<double>& Runner::latencies(std::int64_t count) {
+  clear_block(count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const BatchSource::Batch batch = batches_.next();
+    const double start = clock_();
+    executable_.submit(batch.slot);
+    executable_.run(entry_);
+    executable_.synchronize();
+    block_.step_seconds.push_back(clock_() - start);
+    batches_.release(batch.slot);
+  }
+  executable_.drain(records_);
+  collect_losses(count);
+  return block_.step_seconds;
 }
 
 double Runner::take_one_by_one(std::int64_t count) {

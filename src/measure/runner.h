@@ -69,6 +69,10 @@ class Runner {
   // Takes 1 to kBlockSteps steps. The block is valid until the next call. Errors: Diverged with the step's number, counted
   // from the first that this runner took; whatever executable and batches throw.
   const StepBlock& steps(std::int64_t count);
+  // Takes 1 to kBlockSteps steps one at a time: each begins when the one before is complete, and its batch travels to the
+  // device whether it has done so before or not. Seconds from submitting a batch to the end of its step, by the host's clock;
+  // valid until the next call. Errors: as steps.
+  const std::vector<double>& latencies(std::int64_t count);
   // The whole test split, once. begin_epoch comes before the next step. Errors: std::runtime_error without any sample.
   Evaluation evaluate(std::int64_t labels_per_sample = 1);
   // Steps of `entry` on one batch, timed node by node; trains on, so it comes after all that counts. begin_epoch comes before
@@ -76,6 +80,7 @@ class Runner {
   StepProfile profile();
 
  private:
+  void clear_block(std::int64_t count);
   double take_one_by_one(std::int64_t count);  // returns the seconds that the observer took
   void take_queued(std::int64_t count);
   void submit(const BatchSource::Batch& batch);

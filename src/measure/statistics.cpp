@@ -21,13 +21,6 @@ double select(std::vector<double>& samples, std::size_t rank) {
   return *at;
 }
 
-// Value at quantile q of sorted samples, linear between neighbours.
-double quantile(const std::vector<double>& sorted, double q) {
-  const double position = q * static_cast<double>(sorted.size() - 1);
-  const std::size_t below = static_cast<std::size_t>(position), above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
 // The median of resample `index` of the sorted samples; `count` is scratch, one entry a sample. Counting how often each
 // rank was drawn replaces a selection among the drawn values.
 double resampled_median(const std::vector<double>& sorted, std::uint32_t index, std::vector<std::uint32_t>& count) {
@@ -68,6 +61,13 @@ double median(std::vector<double> samples) {
   if (samples.size() % 2 == 1) return upper;
   const double lower = *std::max_element(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2));
   return lower + (upper - lower) / 2;
+}
+
+double quantile(const std::vector<double>& sorted, double q) {
+  require_samples(sorted);
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const std::size_t below = static_cast<std::size_t>(position), above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 Interval median_interval(const std::vector<double>& samples) {

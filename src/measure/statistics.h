@@ -15,7 +15,8 @@ inline constexpr int kBootstrapResamples = 1000;
 inline constexpr std::size_t kBootstrapSamples = 10000;
 
 // Errors of all: std::invalid_argument without samples.
-double median(std::vector<double> samples);  // of an even number, the mean of the middle two
+double median(std::vector<double> samples);                    // of an even number, the mean of the middle two
+double quantile(const std::vector<double>& sorted, double q);  // linear between neighbours; q from 0 to 1
 
 // 95 % percentile bootstrap interval of the median (Efron, "Bootstrap methods: another look at the jackknife", 1979).
 // Resample r draws its element i by Philox, key 0, counter (i / 4, r, 0, RandomStream::bootstrap), as

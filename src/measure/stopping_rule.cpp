@@ -91,4 +91,12 @@ std::int64_t StoppingRule::next_block(std::int64_t taken, std::optional<double> 
   return std::max<std::int64_t>(steps, 1);
 }
 
+std::int64_t StoppingRule::next_latency_block(std::int64_t taken, double elapsed_seconds,
+                                              std::optional<double> step_seconds) const {
+  const std::int64_t wanted = spec_.steps.value_or(limits_.latency_steps);
+  const bool out_of_time = elapsed_seconds >= limits_.latency_seconds && taken >= limits_.steps_past_time;
+  if (taken >= wanted || (out_of_time && !spec_.steps)) return 0;
+  return std::min(next_block(taken, step_seconds), wanted - taken);
+}
+
 }  // namespace epochbench

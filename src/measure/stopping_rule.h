@@ -17,10 +17,12 @@ struct StoppingLimits {
   std::int64_t least_steps = 10;  // before the noise counts
   double least_seconds = 0.5;     // the same: a shorter stretch sees one moment of the machine, not its noise
   double most_seconds = 30;
-  std::int64_t steps_past_time = 3;  // these are taken even if they last longer than most_seconds
-  std::int64_t epochs = 100;         // of --until without --epochs
-  double block_seconds = 0.1;        // what a block of steps should last: long against a turn, short against a run
-  std::int64_t block_steps = 4096;   // the most in a block, so that its buffers are bounded
+  std::int64_t steps_past_time = 3;   // these are taken even if they last longer than most_seconds
+  std::int64_t latency_steps = 1000;  // one at a time: ten beyond the 99th percentile
+  double latency_seconds = 10;        // the most that they take, but for steps_past_time
+  std::int64_t epochs = 100;          // of --until without --epochs
+  double block_seconds = 0.1;         // what a block of steps should last: long against a turn, short against a run
+  std::int64_t block_steps = 4096;    // the most in a block, so that its buffers are bounded
 };
 
 class StoppingRule {
@@ -37,6 +39,10 @@ class StoppingRule {
 
   // How many steps to take next, given those taken and what one lasts (unset: not known yet). At least 1.
   std::int64_t next_block(std::int64_t taken, std::optional<double> step_seconds) const;
+
+  // As next_block, for steps that are taken one at a time for their latencies: as many as --steps says, else what the limits
+  // say. 0: they are enough.
+  std::int64_t next_latency_block(std::int64_t taken, double elapsed_seconds, std::optional<double> step_seconds) const;
 
   std::optional<double> noise() const { return noise_; }  // of the last after_steps; unset before there is a meaning to it
 

@@ -100,6 +100,7 @@ Workload read_workload(const JsonFields& f) {
   w.seed = f.unsigned_integer("seed");
   w.train_flops_per_sample = f.number("train_flops_per_sample");
   w.tokens_per_sample = f.maybe_integer("tokens_per_sample");
+  w.forward_flops_per_sample = f.maybe_number("forward_flops_per_sample");
   return w;
 }
 
@@ -122,6 +123,17 @@ Timing read_timing(const JsonFields& f) {
   t.harness_seconds_per_step = f.maybe_number("harness_seconds_per_step");
   t.clock_disagreement = f.maybe_number("clock_disagreement");
   return t;
+}
+
+Latency read_latency(const JsonFields& f) {
+  Latency l;
+  l.samples = f.integer("samples");
+  l.p50_seconds = f.maybe_number("p50_seconds");
+  l.p90_seconds = f.maybe_number("p90_seconds");
+  l.p99_seconds = f.maybe_number("p99_seconds");
+  l.worst_seconds = f.number("worst_seconds");
+  if (f.find("step_seconds")) l.step_seconds = f.numbers("step_seconds");
+  return l;
 }
 
 GpuState read_gpu_state(const JsonFields& f) {
@@ -202,12 +214,14 @@ Run read_run(const JsonFields& f) {
               maybe_small_integer(device, "threads"),
               device.maybe_text("isa"),
               device.maybe_boolean("pinned"),
-              device.maybe_text("algorithms")};
+              device.maybe_text("algorithms"),
+              device.maybe_text("without")};
   r.precision = f.text("precision");
   if (const auto g = f.maybe_group("input")) r.input = read_input(*g);
   if (const auto g = f.maybe_group("timing")) r.timing = read_timing(*g);
   if (const auto g = f.maybe_group("throughput"))
     r.throughput = Throughput{g->number("samples_per_second"), g->maybe_number("tokens_per_second")};
+  if (const auto g = f.maybe_group("latency")) r.latency = read_latency(*g);
   if (const auto g = f.maybe_group("efficiency"))
     r.efficiency = Efficiency{g->number("flops_per_second"), g->maybe_number("peak_fraction"),
                               g->maybe_number("data_wait_fraction"), g->maybe_number("gpu_busy_fraction")};

@@ -56,12 +56,14 @@ Json json(const Workload& w) {
           {"optimizer", w.optimizer},
           {"seed", w.seed},
           {"train_flops_per_sample", json(w.train_flops_per_sample)},
-          {"tokens_per_sample", json(w.tokens_per_sample)}};
+          {"tokens_per_sample", json(w.tokens_per_sample)},
+          {"forward_flops_per_sample", json(w.forward_flops_per_sample)}};
 }
 
 Json json(const Device& d) {
-  return {{"backend", d.backend}, {"name", d.name},           {"threads", json(d.threads)},
-          {"isa", json(d.isa)},   {"pinned", json(d.pinned)}, {"algorithms", json(d.algorithms)}};
+  return {{"backend", d.backend},      {"name", d.name},           {"threads", json(d.threads)},
+          {"isa", json(d.isa)},        {"pinned", json(d.pinned)}, {"algorithms", json(d.algorithms)},
+          {"without", json(d.without)}};
 }
 
 Json json(const Input& i) {
@@ -88,6 +90,15 @@ Json json(const Timing& t) {
 
 Json json(const Throughput& t) {
   return {{"samples_per_second", json(t.samples_per_second)}, {"tokens_per_second", json(t.tokens_per_second)}};
+}
+
+Json json(const Latency& l) {
+  return {{"samples", l.samples},
+          {"p50_seconds", json(l.p50_seconds)},
+          {"p90_seconds", json(l.p90_seconds)},
+          {"p99_seconds", json(l.p99_seconds)},
+          {"worst_seconds", json(l.worst_seconds)},
+          {"step_seconds", json(l.step_seconds)}};
 }
 
 Json json(const Efficiency& e) {
@@ -192,6 +203,7 @@ Json json(const Run& r) {
           {"input", r.input ? json(*r.input) : Json(nullptr)},
           {"timing", group(r.timing)},
           {"throughput", group(r.throughput)},
+          {"latency", group(r.latency)},
           {"efficiency", group(r.efficiency)},
           {"memory", group(r.memory)},
           {"interference", group(r.interference)},

@@ -27,7 +27,15 @@ std::string measure(const std::string& metric, double value) {
   return metric == "accuracy" ? "accuracy " + format_percent(value) : "test loss " + significant(value, 3);
 }
 
+std::string latency_cell(const Latency& latency) {
+  std::string text;
+  if (latency.p50_seconds) text += "p50 " + format_seconds(*latency.p50_seconds) + ", ";
+  if (latency.p99_seconds) text += "p99 " + format_seconds(*latency.p99_seconds) + ", ";
+  return "latency " + text + "worst " + format_seconds(latency.worst_seconds);
+}
+
 std::string quality_cell(const Run& run) {
+  if (run.latency) return latency_cell(*run.latency);
   if (!run.quality) return "";
   const Quality& quality = *run.quality;
   if (quality.eval_metric && quality.eval_value) return measure(*quality.eval_metric, *quality.eval_value);

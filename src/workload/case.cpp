@@ -122,17 +122,24 @@ Workload describe_workload(const CaseSpec& spec) {
   description.optimizer = workload.optimizer.to_string();
   description.seed = spec.seed;
   description.train_flops_per_sample = counts.train_flops_per_sample;
+  description.forward_flops_per_sample = counts.forward_flops_per_sample;
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) description.tokens_per_sample = sample.sequence;
   return description;
 }
 
-std::unique_ptr<Backend> make_backend(const std::string& device, int threads) {
-  if (device == "cpu") return make_cpu_backend(threads);
+BackendOptions backend_options(const CaseSpec& spec) {
+  return {.winograd = !spec.without.winograd,
+          .portable_kernels = spec.gemm == "portable",
+          .graph_capture = !spec.without.graph_capture};
+}
+
+std::unique_ptr<Backend> make_backend(const std::string& device, int threads, const BackendOptions& options) {
+  if (device == "cpu") return make_cpu_backend(threads, options);
   constexpr std::string_view kCuda = "cuda:";
   if (device.rfind(kCuda, 0) != 0) throw DeviceError("there is no device " + device);
   try {
-    return make_cuda_backend(std::stoi(device.substr(kCuda.size())));
+    return make_cuda_backend(std::stoi(device.substr(kCuda.size())), options);
   } catch (const DeviceError& error) {
     throw DeviceError("device " + device + " is not usable: " + error.what());
   }
@@ -140,7 +147,7 @@ std::unique_ptr<Backend> make_backend(const std::string& device, int threads) {
 
 PreparedCase prepare_case(const CaseSpec& spec) {
   const WorkloadSpec workload = workload_spec(spec);
-  const auto backend = make_backend(spec.device, spec.threads);
+  const auto backend = make_backend(spec.device, spec.threads, backend_options(spec));
   PreparedCase prepared;
   prepared.dataset = open_input(spec, workload);
   prepared.samples_per_epoch = samples_per_epoch(spec, *prepared.dataset);
@@ -149,6 +156,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   if (device.threads > 0) prepared.device.threads = device.threads;
   const std::string& isa = precision_of(spec) == Precision::bf16 ? device.bf16_isa : device.isa;
   if (!isa.empty()) prepared.device.isa = isa;
+  if (spec.without != Without{}) prepared.device.without = to_string(spec.without);
   prepared.entry = spec.mode == "forward" ? Entry::forward : Entry::train;
   prepared.evaluates = prepared.entry == Entry::train && prepared.dataset->samples(Split::test) > 0;
   const SampleSpec sample = workload.model.family->sample(workload.config);
@@ -156,7 +164,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.labels_per_sample = sample.labels();
 
   const auto begin = std::chrono::steady_clock::now();
-  Program program = make_program(workload, *backend, entries_of_mode(spec.mode), precision_of(spec));
+  Program program = make_program(workload, *backend, entries_of_mode(spec.mode), precision_of(spec), !spec.without.fusion);
   program.seed = spec.seed;
   prepared.planned_bytes = memory(program).total();
   check_memory(spec, prepared.planned_bytes, device.backend == "cpu" ? available_memory_bytes() : device.memory_bytes);
@@ -171,7 +179,8 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   const LoaderOptions options{.order = spec.order == "sequential" ? Order::sequential : Order::shuffled,
                               .batch = spec.batch,
                               .seed = spec.seed,
-                              .threads = spec.loader_threads};
+                              .threads = spec.loader_threads,
+                              .prefetch = !spec.without.prefetch};
   const auto inputs = program.entry(prepared.entry)->graph.inputs.size();
   auto loader = std::make_unique<Loader>(*prepared.dataset, options, static_cast<int>(inputs),
                                          [&](InputSlot slot, int input) { return prepared.executable->stage(slot, input); });

@@ -72,12 +72,12 @@ std::vector<Entry> entries_of_mode(const std::string& mode) {
 }
 
 Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
-                     Precision precision) {
+                     Precision precision, bool fusion) {
   Program program;
   for (Entry entry : entries) {
     Graph graph = with_precision(forward_graph(workload, entry), precision);
     if (entry == Entry::train) append_training(graph, workload.optimizer, precision);
-    fuse(graph, [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); });
+    if (fusion) fuse(graph, [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); });
     for (const Node& node : graph.nodes)
       if (const auto reason = backend.unsupported(graph, node))
         throw GraphError(workload.model.name + ": " + node.name + ": " + *reason);

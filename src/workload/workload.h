@@ -43,13 +43,18 @@ void check_files(const CaseSpec& spec);
 // The entries that a mode needs: train and evaluate, or forward alone.
 std::vector<Entry> entries_of_mode(const std::string& mode);
 
-// These entries through all passes, for this backend. Errors: GraphError, also for a node that the backend cannot run.
+// These entries through all passes, for this backend; without fusion, composites stay the parts that they are made of.
+// Errors: GraphError, also for a node that the backend cannot run.
 Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
-                     Precision precision = Precision::fp32);
+                     Precision precision = Precision::fp32, bool fusion = true);
 
 // Why this backend cannot run these entries in this precision; empty where it can.
 std::optional<std::string> unsupported(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
                                        Precision precision);
+
+// What a case leaves out, or which kernels it asks for, and its backend, model or data have not; empty where all is there. Then
+// leaving it out changes something. `backend` is the one that would run the case with everything.
+std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Backend& backend);
 
 // The model's parameters and statistics.
 std::vector<Variable> model_variables(const WorkloadSpec& workload);
@@ -58,7 +63,8 @@ std::vector<Variable> model_variables(const WorkloadSpec& workload);
 void initialize(Executable& executable, const Program& program, std::uint64_t seed);
 
 // "cpu" with this many threads. Errors: DeviceError with the reason why a device is not usable here.
-std::unique_ptr<Backend> make_backend(const std::string& device, int threads);
+std::unique_ptr<Backend> make_backend(const std::string& device, int threads, const BackendOptions& options = {});
+BackendOptions backend_options(const CaseSpec& spec);
 
 // Builds, checks that it fits into memory (OutOfMemory with both numbers), compiles, initializes, starts the loader.
 PreparedCase prepare_case(const CaseSpec& spec);

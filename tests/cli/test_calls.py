@@ -45,6 +45,13 @@ class BadInput(CliTest):
             (["--model", "mlp", "--until", "accuracy=97"], ["--until"]),
             (["--model", "resnet20", "--until", "accuracy=0.5"], ["synthetic"]),
             (["--model", "mlp", "--mode", "infer"], ["infer", "train"]),
+            ([*QUICK, "--without", "speed"], ["speed", "fusion", "winograd"]),
+            ([*QUICK, "--without", "graph-capture"], ["--without graph-capture", "CUDA"]),
+            ([*QUICK, "--without", "winograd"], ["--without winograd", "lenet5"]),
+            ([*QUICK, "--without", "prefetch", "--data", "synthetic"], ["--without prefetch", "synthetic"]),
+            ([*QUICK, "--gemm", "fast"], ["fast", "portable"]),
+            ([*QUICK, "--gemm", "portable", "--precision", "bf16"], ["portable", "bf16"]),
+            (["--model", "resnet18:height=16"], ["height", "64"]),
             ([*QUICK, "--threads", "0"], ["--threads"]),
             ([*QUICK, "--threads", ""], ["--threads"]),
             ([*QUICK, "--pin", "core"], ["--pin", "cores"]),
@@ -181,7 +188,7 @@ class OtherCommands(CliTest):
 
     def test_plan(self):
         plan = json.loads(self.call("plan", "--model", "mlp:width=64,depth=1", "--batch", "8", "--json").stdout)
-        self.assertEqual(list(plan), ["model", "batch", "precision", "parameters", "forward_flops_per_sample",
+        self.assertEqual(list(plan), ["model", "batch", "precision", "mode", "parameters", "forward_flops_per_sample",
                                       "train_flops_per_sample", "tokens_per_sample", "fingerprint", "optimizer",
                                       "nominal_samples_per_epoch", "memory_bytes", "devices"])
         self.assertEqual(plan["optimizer"], "adamw lr=0.001 beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.01")
@@ -193,6 +200,12 @@ class OtherCommands(CliTest):
         self.assertEqual(memory["total"], sum(value for key, value in memory.items() if key != "total"))
         self.assertEqual(plan["devices"][0]["name"], "cpu")
         self.assertTrue(plan["devices"][0]["fits"])
+        forward = json.loads(self.call("plan", "--model", "mlp:width=64,depth=1", "--batch", "8", "--mode", "forward",
+                                       "--json").stdout)
+        self.assertEqual((plan["mode"], forward["mode"]), ("train", "forward"))
+        self.assertEqual(forward["fingerprint"], plan["fingerprint"])
+        self.assertEqual(forward["memory_bytes"]["gradients"] + forward["memory_bytes"]["optimizer"], 0)
+        self.assertLess(forward["memory_bytes"]["total"], memory["total"])
         large = json.loads(self.call("plan", "--model", "resnet20", "--batch", 2**20, "--json").stdout)
         self.assertEqual(large["devices"][0]["fits"], large["memory_bytes"]["total"] < large["devices"][0]["memory_bytes"])
 

@@ -121,7 +121,46 @@ class Results(CliTest):
         run = self.run_ok(*QUICK, "--mode", "forward")[1]["runs"][0]
         self.assertEqual(run["name"], "lenet5/cpu/fp32/b16/mode=forward")
         ratio = run["efficiency"]["flops_per_second"] / run["throughput"]["samples_per_second"]
+        self.assertAlmostEqual(ratio / run["workload"]["forward_flops_per_sample"], 1)
         self.assertLess(ratio, run["workload"]["train_flops_per_sample"] / 2)
+        self.assertEqual((run["quality"]["loss"], run["quality"]["final_loss"]), ([], None))
+        self.assertEqual(run["latency"]["samples"], 12)
+        self.assertEqual(run["latency"]["worst_seconds"], max(run["latency"]["step_seconds"]))
+        self.assertIsNotNone(run["latency"]["p90_seconds"])
+        self.assertIsNone(run["latency"]["p99_seconds"])
+
+    def test_latency_of_one_sample_has_its_quantiles(self):
+        call, result = self.run_ok("--model", "mlp:width=32", "--mode", "forward", "--batch", "1", "--min-time", "0.1")
+        latency = result["runs"][0]["latency"]
+        self.assertEqual(latency["samples"], 1000)
+        quantiles = [latency[f"{key}_seconds"] for key in ("p50", "p90", "p99", "worst")]
+        self.assertEqual(quantiles, sorted(quantiles))
+        self.assertIn("latency p50", call.stdout)
+
+    def test_images_of_any_size_go_forward(self):
+        _, result = self.run_ok("--model", "resnet18:height=64,width=96", "--mode", "forward", "--batch", "1", "--steps", "2")
+        self.assertEqual(result["runs"][0]["name"], "resnet18:height=64,width=96/cpu/fp32/b1/mode=forward")
+
+    def test_what_is_left_out_is_named_and_trains_the_same(self):
+        _, result = self.run_ok("--model", "resnet20", "--batch", "4", "--steps", "3", "--without",
+                                "none,fusion,winograd,fusion+winograd,graph-capture", "--gemm", "best,portable")
+        runs = {run["name"].removeprefix("resnet20/cpu/fp32/b4"): run for run in result["runs"]}
+        self.assertEqual([name for name, run in runs.items() if run["status"] == "skipped"],
+                         ["/without=graph-capture", "/gemm=portable/without=graph-capture"])
+        for name, run in runs.items():
+            if run["status"] == "skipped":
+                continue
+            device = run["device"]
+            self.assertEqual(device["without"], name.partition("/without=")[2] or None)
+            self.assertEqual(device["isa"] == "portable", "portable" in name)
+            self.assertEqual(device["algorithms"], None if "winograd" in name else "winograd")
+            self.assertEqual(run["workload"]["fingerprint"], runs[""]["workload"]["fingerprint"])
+            for loss, whole in zip(run["quality"]["loss"], runs[""]["quality"]["loss"], strict=True):
+                self.assertAlmostEqual(loss / whole, 1, delta=1e-4)
+        self.assertEqual(runs["/without=fusion"]["quality"]["parity_with"], "resnet20/cpu/fp32/b4")
+        digits = self.run_ok(*QUICK, "--without", "none,prefetch")[1]["runs"]
+        self.assertEqual(digits[0]["quality"]["loss"], digits[1]["quality"]["loss"])
+        self.assertGreater(digits[1]["efficiency"]["data_wait_fraction"], 0)
 
     def test_a_diverging_run_is_a_result_and_exit_1(self):
         call = self.call("run", "--out", self.out, "--model", "lenet5", "--batch", "16", "--learning-rate", "1e30", "--steps", "30")

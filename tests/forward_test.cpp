@@ -1,0 +1,224 @@
+// Forward programs: logits of the CPU against the reference, whatever is left out, and what they are made of.
+#include <algorithm>
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/graph/passes.h"
+#include "src/workload/workload.h"
+#include "support/compare.h"
+
+namespace epochbench {
+namespace {
+
+using Floats = std::vector<float>;
+
+WorkloadSpec workload(const std::string& model, std::int64_t batch) {
+  CaseSpec spec;
+  spec.model = model;
+  spec.batch = batch;
+  return workload_spec(spec);
+}
+
+// Every scale, bias and statistic away from its initial value, so that none can be left out unnoticed; variances stay positive.
+void write_one_dimensional(Executable& executable, const Program& program) {
+  std::uint64_t seed = 0;
+  for (const Variable& variable : program.variables) {
+    if (variable.desc.shape.size() != 1 || variable.role == VariableRole::control) continue;
+    Floats values(static_cast<std::size_t>(variable.desc.elements()));
+    test::fill_uniform(values, ++seed);
+    for (float& value : values) value = 1 + value / 2;
+    executable.write(variable.name, values);
+  }
+}
+
+// The logits [labels, classes] of the first `batch` synthetic samples, by way of a variable: sgd without momentum leaves the
+// gradient that it is given, here the logits, as the velocity.
+Floats logits(const std::string& model, std::int64_t batch, const Backend& backend, Precision precision = Precision::fp32,
+              bool fusion = true) {
+  const WorkloadSpec spec = workload(model, batch);
+  Program program = make_program(spec, backend, {Entry::forward}, precision, fusion);
+  Graph graph = program.entry(Entry::forward)->graph;
+  const ValueId result = graph.output("logits");
+  const TensorDesc desc{graph.desc(result).shape, DType::f32};
+  const auto control = [&](const char* name, const TensorDesc& of) {
+    return graph.add_variable({name, of, VariableRole::control, {}});
+  };
+  const ValueId rate = control("read.rate", {{1}, DType::f32}), weight = control("read.weight", desc);
+  graph.add_node(Op::sgd, SgdAttributes{.momentum = 0}, {rate, weight, result, control("read.logits", desc)}, "read");
+  MemoryPlan plan = plan_memory(graph, [&](const Graph& g, const Node& node) { return backend.workspace_bytes(g, node); });
+  program.variables = graph.variables;
+  program.entries[static_cast<std::size_t>(Entry::forward)] = EntryGraph{std::move(graph), std::move(plan)};
+
+  const auto executable = backend.compile(program);
+  initialize(*executable, program, 0);
+  write_one_dimensional(*executable, program);
+  const auto data = open_dataset("synthetic", spec.model.family->sample(spec.config), 1000, 0);
+  std::vector<std::span<std::byte>> inputs;
+  for (std::size_t i = 0; i < program.entry(Entry::forward)->graph.inputs.size(); ++i)
+    inputs.push_back(executable->stage(0, static_cast<int>(i)));
+  for (std::int64_t row = 0; row < batch; ++row) data->fill(Split::train, row, 0, row, inputs);
+  executable->submit(0);
+  executable->run(Entry::forward);
+  executable->synchronize();
+  Floats values(static_cast<std::size_t>(desc.elements()));
+  executable->read("read.logits", values);
+  return values;
+}
+
+// The largest difference as a fraction of the largest logit.
+double difference(const Floats& a, const Floats& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double most = 0, largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_TRUE(std::isfinite(a[i]));
+    most = std::max(most, std::fabs(static_cast<double>(a[i]) - b[i]));
+    largest = std::max(largest, std::fabs(static_cast<double>(b[i])));
+  }
+  EXPECT_GT(largest, 0);
+  return most / largest;
+}
+
+// Some 20 layers, each rounding sums of up to 2,000 products by sqrt(2000) eps at most, which add up as squares: 1.2e-5.
+constexpr double kFp32 = 2e-5;
+
+class ForwardOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(ForwardOf, TheCpuIsThatOfTheReferenceWhateverIsLeftOut) {
+  constexpr std::int64_t kBatch = 2;
+  const Floats expected = logits(GetParam(), kBatch, *make_reference_backend());
+  for (int threads : {1, 3}) EXPECT_LT(difference(logits(GetParam(), kBatch, *make_cpu_backend(threads)), expected), kFp32);
+  EXPECT_LT(difference(logits(GetParam(), kBatch, *make_cpu_backend(2), Precision::fp32, false), expected), kFp32);
+  for (const BackendOptions& options : {BackendOptions{.winograd = false}, BackendOptions{.portable_kernels = true}})
+    EXPECT_LT(difference(logits(GetParam(), kBatch, *make_cpu_backend(2, options)), expected), kFp32);
+}
+
+TEST_P(ForwardOf, TheCpuInBf16IsThatOfTheReferenceInBf16) {
+  const auto cpu = make_cpu_backend(2);
+  if (cpu->device().bf16_isa.empty()) GTEST_SKIP() << "this CPU has no bf16 products";
+  // Activations of both are rounded to 8 bits, at nearly the same places: some 20 layers, adding up as squares.
+  EXPECT_LT(difference(logits(GetParam(), 2, *cpu, Precision::bf16),
+                       logits(GetParam(), 2, *make_reference_backend(), Precision::bf16)),
+            0x1p-8 * std::sqrt(20));
+}
+
+// Running statistics: what else is in the batch does not matter.
+TEST_P(ForwardOf, ASampleDoesNotDependOnItsBatch) {
+  const auto cpu = make_cpu_backend(2);
+  const Floats alone = logits(GetParam(), 1, *cpu);
+  Floats among = logits(GetParam(), 3, *cpu);
+  among.resize(alone.size());
+  EXPECT_LT(difference(among, alone), kFp32);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ForwardOf,
+                         testing::Values("mlp:width=96", "lenet5", "resnet20", "resnet20:height=41,width=54",
+                                         "resnet18:height=64,width=70", "bert-tiny:sequence=16"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
+
+TEST(Forward, HasNeitherGradientNorOptimizerNorDropout) {
+  for (const char* model : {"lenet5", "resnet20", "bert-tiny"}) {
+    const auto cpu = make_cpu_backend(2);
+    const Program forward = make_program(workload(model, 8), *cpu, {Entry::forward});
+    const Program train = make_program(workload(model, 8), *cpu, {Entry::train, Entry::evaluate});
+    for (const Variable& variable : forward.variables) EXPECT_NE(variable.role, VariableRole::optimizer) << variable.name;
+    for (const Node& node : forward.entry(Entry::forward)->graph.nodes) {
+      EXPECT_NE(node.op, Op::dropout) << node.name;
+      EXPECT_NE(node.op, Op::batch_norm) << node.name;
+      const auto* attention = std::get_if<AttentionAttributes>(&node.attributes);
+      EXPECT_FALSE(attention && attention->dropout > 0) << node.name;
+    }
+    EXPECT_EQ(memory(forward).gradients, 0);
+    EXPECT_EQ(memory(forward).parameters, memory(train).parameters);
+    EXPECT_LT(memory(forward).total(), memory(train).total() - 2 * memory(train).parameters) << model;
+  }
+}
+
+// Activations die with their last reader: two of the largest live at once, beside the batches.
+TEST(Forward, KeepsNoActivationForAGradient) {
+  const auto cpu = make_cpu_backend(2);
+  const Program program = make_program(workload("resnet20", 8), *cpu, {Entry::forward});
+  std::int64_t largest = 0;
+  const Graph& graph = program.entry(Entry::forward)->graph;
+  for (const Node& node : graph.nodes)
+    largest = std::max(largest, static_cast<std::int64_t>(graph.desc(node.outputs[0]).bytes()));
+  EXPECT_LE(program.entry(Entry::forward)->plan.arena_bytes, 3 * largest);
+  EXPECT_GE(program.entry(Entry::forward)->plan.arena_bytes, 2 * largest);
+}
+
+TEST(Forward, CountsItsFlopsHoweverItIsFused) {
+  for (const char* model : {"resnet20", "bert-tiny"})
+    for (bool fusion : {true, false}) {
+      const Program program = make_program(workload(model, 4), *make_cpu_backend(2), {Entry::forward}, Precision::fp32, fusion);
+      double sum = 0;
+      for (const Node& node : program.entry(Entry::forward)->graph.nodes) {
+        sum += flops(program.entry(Entry::forward)->graph, node);
+        EXPECT_FALSE(!fusion && is_composite(node.op)) << node.name;
+      }
+      EXPECT_EQ(sum, 4 * count(workload(model, 4)).forward_flops_per_sample) << model;
+    }
+}
+
+std::string reason_of(CaseSpec spec) {
+  const auto cpu = make_cpu_backend(1, {.portable_kernels = spec.gemm == "portable"});
+  return nothing_to_leave_out(spec, *cpu).value_or("");
+}
+
+TEST(Ablation, WhatIsNotThereCannotBeLeftOut) {
+  using testing::HasSubstr;
+  CaseSpec spec;
+  spec.model = "resnet20";
+  spec.batch = 2;
+  spec.data = "synthetic";
+  EXPECT_EQ(reason_of(spec), "");
+  for (const char* parts : {"fusion", "winograd", "fusion+winograd"}) {
+    spec.without = *without_from_text(parts);
+    EXPECT_EQ(reason_of(spec), "") << parts;
+  }
+  spec.mode = "forward";
+  EXPECT_EQ(reason_of(spec), "");
+  spec.without = {.prefetch = true};
+  EXPECT_THAT(reason_of(spec), HasSubstr("synthetic"));
+  spec.data = "digits";
+  EXPECT_EQ(reason_of(spec), "");
+  spec.loader_threads = 0;
+  EXPECT_THAT(reason_of(spec), HasSubstr("--loader-threads 0"));
+  spec.without = {.graph_capture = true};
+  EXPECT_THAT(reason_of(spec), HasSubstr("only CUDA"));
+  spec.device = "cuda:0";
+  EXPECT_EQ(reason_of(spec), "");
+  spec.without = {};
+  spec.gemm = "portable";
+  EXPECT_THAT(reason_of(spec), HasSubstr("--device cpu"));
+  spec.device = "cpu";
+  EXPECT_EQ(reason_of(spec), "");
+  spec.gemm = "best";
+  spec.without = {.winograd = true};
+  spec.model = "lenet5";  // windows of 5x5
+  EXPECT_THAT(reason_of(spec), HasSubstr("lenet5 has no convolution"));
+}
+
+TEST(Ablation, NamesItsPartsInOrder) {
+  EXPECT_EQ(to_string(Without{}), "");
+  EXPECT_EQ(to_string(Without{.fusion = true, .prefetch = true}), "fusion+prefetch");
+  EXPECT_EQ(without_from_text("none"), Without{});
+  EXPECT_EQ(without_from_text("winograd+graph-capture"), (Without{.graph_capture = true, .winograd = true}));
+  for (const char* text : {"", "+", "fusion+", "+fusion", "fusion+none", "Fusion", "fusion prefetch"})
+    EXPECT_FALSE(without_from_text(text)) << text;
+}
+
+TEST(Ablation, ThePortableKernelsHaveNoBf16) {
+  const auto reason =
+      unsupported(workload("mlp", 2), *make_cpu_backend(1, {.portable_kernels = true}), {Entry::forward}, Precision::bf16);
+  EXPECT_THAT(reason.value_or(""), testing::HasSubstr("portable"));
+  EXPECT_EQ(make_cpu_backend(1, {.portable_kernels = true})->device().isa, "portable");
+}
+
+}  // namespace
+}  // namespace epochbench
