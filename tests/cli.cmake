@@ -2,6 +2,8 @@
 epochbench_test(result_json_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(report_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(local_cost_test LABEL unit LIBRARIES epochbench_report)
+epochbench_test(precision_quality_test LABEL unit LIBRARIES epochbench_analysis)
+epochbench_test(budget_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(cost_test LABEL unit LIBRARIES epochbench_cli)
 epochbench_test(estimate_test LABEL unit LIBRARIES epochbench_analysis)
 epochbench_test(speedup_test LABEL unit LIBRARIES epochbench_report)

@@ -53,6 +53,33 @@ TEST(Suite, NamesItselfAndItsRepetitions) {
   EXPECT_THAT(failure(R"({"repetitions": {}, "cases": [{"model": "mlp"}]})"), HasSubstr("suite s: repetitions: must be"));
 }
 
+TEST(Suite, MayHaveABudgetAndAPageOfAnswers) {
+  const Suite suite = parse_suite(R"({"budget_seconds": 3600, "answers": true, "cases": [{"model": "mlp"}]})", "s");
+  EXPECT_EQ(suite.budget, "3600");
+  EXPECT_TRUE(suite.answers);
+  const Suite plain = parse_suite(R"({"cases": [{"model": "mlp"}]})", "s");
+  EXPECT_EQ(plain.budget, "");
+  EXPECT_FALSE(plain.answers);
+  EXPECT_THAT(failure(R"({"answers": 1, "cases": [{"model": "mlp"}]})"), HasSubstr("answers must be true or false"));
+  EXPECT_THAT(failure(R"({"budget_seconds": [1], "cases": [{"model": "mlp"}]})"), HasSubstr("budget_seconds: must be"));
+}
+
+TEST(Suite, ACaseMayHaveRepetitionsOfItsOwn) {
+  const Suite suite =
+      parse_suite(R"({"repetitions": 2, "cases": [{"model": "mlp"}, {"model": "mlp", "seed": 1, "repetitions": 3},
+      {"model": "mlp", "seed": 1, "repetitions": 1}]})",
+                  "s");
+  std::vector<CaseDraft> drafts;
+  for (const CaseBlock& block : suite.cases)
+    for (const CaseDraft& draft : expand(block)) drafts.push_back(draft);
+  std::vector<std::string> order;
+  for (const PlannedCase& planned : plan_cases(drafts, 2))
+    order.push_back(planned.spec.name.substr(planned.spec.name.rfind('/') + 1) + " #" +
+                    std::to_string(planned.spec.repetition));
+  EXPECT_THAT(order, testing::ElementsAre("b64 #0", "seed=1 #0", "b64 #1", "seed=1 #1", "seed=1 #2"));
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "repetitions": 0}]})"), HasSubstr("cases[0].repetitions: '0' must be"));
+}
+
 TEST(Suite, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "bach": 3}]})"),
               testing::AllOf(HasSubstr("suite s: cases[0]: unknown key 'bach'; known: "), HasSubstr("batch")));
@@ -65,7 +92,7 @@ TEST(Suite, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(failure(R"({"cases": ["mlp"]})"), HasSubstr("cases[0]: must be an object"));
   EXPECT_THAT(failure(R"({"cases": []})"), HasSubstr("at least one case"));
   EXPECT_THAT(failure(R"({"case": []})"),
-              HasSubstr("unknown key 'case'; known: name, description, repetitions, defaults, cases"));
+              HasSubstr("unknown key 'case'; known: name, description, repetitions, budget_seconds, answers, defaults, cases"));
   EXPECT_THAT(failure(R"({"defaults": {"price": 1}, "cases": [{"model": "mlp"}]})"),
               HasSubstr("defaults: unknown key 'price'"));
   EXPECT_THAT(failure("[]"), HasSubstr("must be an object"));

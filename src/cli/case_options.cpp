@@ -18,6 +18,7 @@ constexpr int kMaxThreads = 1024;
 constexpr int kMaxDevice = 255;
 constexpr double kMaxSeconds = 1e7;
 constexpr double kMaxDecodeSeconds = 60;
+constexpr int kMaxRepetitions = 10'000;
 
 void set_device(CaseDraft& draft, const std::string& value) {
   if (value == "cpu") {
@@ -109,6 +110,8 @@ std::vector<CaseOption> make_options() {
       {"until", "METRIC=VALUE", "train whole epochs until accuracy=0.97 or loss=0.1 on the test split", false, true, set_until},
       {"warmup", "N", "steps before the timed ones (default 3)", false, false,
        [](Draft& d, Text& v) { d.warmup = static_cast<int>(parse_integer(v, 0, 1'000'000)); }},
+      {"repetitions", "N", "all cases once, then all again", false, false,
+       [](Draft& d, Text& v) { d.repetitions = static_cast<int>(parse_integer(v, 1, kMaxRepetitions)); }},
       {"epoch_samples", "N", "samples in an epoch of synthetic data", false, false,
        [](Draft& d, Text& v) { d.epoch_samples = parse_integer(v, 1, kMaxSamples); }},
       {"seed", "N", "of weights, order and synthetic data (default 0)", false, false,

@@ -29,6 +29,7 @@ struct CaseDraft {
   std::string init, save, trace;  // paths; empty: not asked for
   Without without;
   std::string gemm = "best";
+  std::optional<int> repetitions;
   StopSpec stop;
 };
 

@@ -73,6 +73,7 @@ std::string first_of(const std::string& list) { return list.substr(0, list.find(
 void add_case_options(CLI::App& command, const std::vector<std::string>& keys, CaseBlock& block) {
   for (const CaseOption& option : case_options()) {
     if (!keys.empty() && std::find(keys.begin(), keys.end(), option.key) == keys.end()) continue;
+    if (std::string_view(option.key) == "repetitions") continue;  // each command has its own, for all cases
     command
         .add_option_function<std::string>(
             flag(option),
@@ -160,6 +161,8 @@ int command_line(int argc, char** argv) {
   add_case_options(*run_app, {}, run.cases);
   run_app->add_option("--repetitions", run.repetitions, "all cases once, then all again (default: the suite's, or 1)")
       ->type_name("N");
+  run_app->add_option("--budget", run.budget, "after so long the case that runs is ended, and what is left is skipped")
+      ->type_name("SECONDS");
   run_app->add_option("--price", run.price, "USD an hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
       ->type_name("DEVICE=PRICE");
   run_app->add_option("--out", run.out, "the result file (default epochbench-<date>-<time>.json)")->type_name("FILE");

@@ -11,7 +11,8 @@ namespace epochbench {
 struct RunOptions {
   std::string suite;        // a name or a file; empty: none named
   CaseBlock cases;          // options given on the command line
-  std::string repetitions;  // empty: the suite's, or 1
+  std::string repetitions;  // empty: the suite's and its cases', or 1
+  std::string budget;       // in seconds; empty: the suite's, or none
   std::string price, out, resume;
   bool anonymous = false, profile = false, quiet = false;
   std::vector<std::string> command_line;

@@ -8,6 +8,7 @@
 
 #include "epochbench/gpu.h"
 #include "src/analysis/profile.h"
+#include "src/cli/budget.h"
 #include "src/cli/errors.h"
 #include "src/cli/machine.h"
 #include "src/cli/numbers.h"
@@ -81,14 +82,25 @@ DeviceLimits limits_of(const Context& context, const PlannedCase& planned) {
                                                                : DeviceLimits{};
 }
 
-Run skipped(const PlannedCase& planned) {
+Run skipped(const PlannedCase& planned, const std::string& reason) {
   Run run;
   run.status = RunStatus::skipped;
-  run.message = planned.obstacle->reason;
+  run.message = reason;
   if (planned.spec.device == "cpu")
     run.device = {"cpu", cpu_info().model, planned.spec.threads, std::nullopt};
   else
     run.device = {"cuda", planned.spec.device, std::nullopt, std::nullopt};
+  return run;
+}
+
+// A case that the end of the budget ends has measured something, but not what it was asked for.
+Run measured(const PlannedCase& planned, const std::string& binary, const Budget& budget, ProgressDisplay& display) {
+  if (planned.obstacle) return skipped(planned, planned.obstacle->reason);
+  if (budget.over()) return skipped(planned, budget.reason(false));
+  Run run = run_case(
+      planned.spec, binary, [&](const Progress& progress) { display.update(progress); },
+      [&] { return interrupted() || budget.over(); });
+  if (run.status == RunStatus::interrupted && !interrupted()) return skipped(planned, budget.reason(true));
   return run;
 }
 
@@ -123,6 +135,7 @@ void tell_obstacles(const std::vector<PlannedCase>& cases) {
 }  // namespace
 
 Measurement measure(const MeasuringRequest& request) {
+  const Budget budget(request.budget_seconds);
   Resumed resumed = resume(request.resume, request.cases, request.anonymous);
   Result& result = resumed.result;
   const std::vector<PlannedCase>& remaining = resumed.remaining;
@@ -145,9 +158,7 @@ Measurement measure(const MeasuringRequest& request) {
   for (const PlannedCase& planned : remaining) {
     if (interrupted()) break;
     display.begin(planned.spec.name);
-    Run run = planned.obstacle ? skipped(planned)
-                               : run_case(
-                                     planned.spec, binary, [&](const Progress& p) { display.update(p); }, interrupted);
+    Run run = measured(planned, binary, budget, display);
     identify(run, planned);
     derive(run, planned, result.context, request.prices);
     display.end(run);

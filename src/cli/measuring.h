@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct MeasuringRequest {
   Prices prices{""};
   std::string out, resume;  // files; without `out` that of `resume`, without both epochbench-<date>-<time>.json
   bool anonymous = false, quiet = false;
+  std::optional<double> budget_seconds = {};  // from the call of measure on
   std::vector<std::string> command_line;
   std::function<void(Result&)> conclude = {};  // what follows from all runs so far, before each save; may be empty
 };
@@ -28,7 +30,8 @@ struct Measurement {
   bool written = false;  // whether all of the result is in it
 };
 
-// Measures what is not done yet. An interrupt ends the case that runs and leaves out the rest.
+// Measures what is not done yet. An interrupt ends the case that runs and leaves out the rest; the end of the budget likewise,
+// but these cases are skipped, with the reason.
 // Errors: CallError, FormatError for a result that cannot be resumed, FileError, all before anything is measured.
 Measurement measure(const MeasuringRequest& request);
 

@@ -165,14 +165,20 @@ std::string run_name(const CaseDraft& draft, int default_threads) {
 std::vector<PlannedCase> plan_cases(const std::vector<CaseDraft>& drafts, int repetitions) {
   const int threads = default_threads();
   std::vector<PlannedCase> once;
+  std::vector<int> times;  // that each of them runs
   for (const CaseDraft& draft : drafts) {
     const std::string name = run_name(draft, threads);
     const auto twin = std::find_if(once.begin(), once.end(), [&](const PlannedCase& other) { return other.spec.name == name; });
+    const int wanted = draft.repetitions.value_or(repetitions);
     if (twin == once.end()) {
       once.push_back(plan_one(draft, threads));
-    } else if (!same_stop(twin->spec.stop, draft.stop)) {
-      throw CallError(name + ": asked for twice with different --steps, --epochs, --min-time or --until; keep one of them");
+      times.push_back(wanted);
+      continue;
     }
+    int& most = times[static_cast<std::size_t>(twin - once.begin())];
+    most = std::max(most, wanted);
+    if (!same_stop(twin->spec.stop, draft.stop))
+      throw CallError(name + ": asked for twice with different --steps, --epochs, --min-time or --until; keep one of them");
   }
   if (std::all_of(once.begin(), once.end(), [](const PlannedCase& planned) { return planned.obstacle.has_value(); })) {
     // Several devices or precisions, none of them usable: a missing device weighs more than a wrong word in the call.
@@ -182,10 +188,11 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseDraft>& drafts, int re
     throw CallError(worst->obstacle->reason, worst->obstacle->exit_code);
   }
   std::vector<PlannedCase> all;
-  for (int repetition = 0; repetition < repetitions; ++repetition)
-    for (PlannedCase planned : once) {
-      planned.spec.repetition = repetition;
-      all.push_back(std::move(planned));
+  for (int repetition = 0; repetition < *std::max_element(times.begin(), times.end()); ++repetition)
+    for (std::size_t i = 0; i < once.size(); ++i) {
+      if (repetition >= times[i]) continue;
+      all.push_back(once[i]);
+      all.back().spec.repetition = repetition;
     }
   check_one_writer(all);
   return all;

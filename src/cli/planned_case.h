@@ -27,7 +27,8 @@ struct PlannedCase {
 // workload or the meaning of the measurement; stopping options do not.
 std::string run_name(const CaseDraft& draft, int default_threads);
 
-// All cases once, then all again, `repetitions` times. A case that is asked for twice is kept once.
+// All cases once, then all again, each as often as its draft says, or else `repetitions` times. A case that is asked for
+// twice is kept once, with the most repetitions.
 // Errors: CallError, DataError, std::invalid_argument; CallError with the obstacle's code where no case can run.
 std::vector<PlannedCase> plan_cases(const std::vector<CaseDraft>& drafts, int repetitions);
 

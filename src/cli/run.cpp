@@ -1,6 +1,7 @@
 // epochbench run: the parent of all cases.
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/errors.h"
 #include "src/cli/measuring.h"
+#include "src/cli/numbers.h"
 #include "src/cli/planned_case.h"
 #include "src/cli/suite.h"
 #include "src/report/profile_text.h"
@@ -21,6 +23,8 @@ constexpr const char* kDefaultSuite = "quick";
 struct Request {
   std::vector<CaseDraft> drafts;
   std::string repetitions = "1", repetitions_from = "--repetitions";  // and where they were asked for
+  std::string budget, budget_from = "--budget";                       // in seconds; empty: none
+  bool answers = false;                                               // ends with a page of answers
 };
 
 // A suite's cases under the call's options. --device picks among the devices that a case names, and takes the place of none.
@@ -40,6 +44,7 @@ Request request_of(const RunOptions& options) {
   const bool names_models = options.cases.contains("model");
   if (!options.suite.empty() && names_models) throw CallError("--suite and --model exclude each other; give one of them");
   if (!options.repetitions.empty()) request.repetitions = options.repetitions;
+  request.budget = options.budget;
   if (names_models) {
     request.drafts = expand(options.cases);
     return request;
@@ -50,9 +55,25 @@ Request request_of(const RunOptions& options) {
     request.repetitions_from = "suite " + suite.name + ": repetitions";
   }
   for (const CaseBlock& block : suite.cases)
-    for (CaseDraft& draft : cases_of(block, options.cases)) request.drafts.push_back(std::move(draft));
+    for (CaseDraft& draft : cases_of(block, options.cases)) {
+      if (!options.repetitions.empty()) draft.repetitions.reset();
+      request.drafts.push_back(std::move(draft));
+    }
+  if (options.budget.empty()) {
+    request.budget = suite.budget;
+    request.budget_from = "suite " + suite.name + ": budget_seconds";
+  }
+  request.answers = suite.answers;
   if (request.drafts.empty()) throw CallError("--device: suite " + suite.name + " has no case for any of these devices");
   return request;
+}
+
+std::optional<double> budget_of(const Request& asked) try {
+  constexpr double kMaxSeconds = 1e7;
+  if (asked.budget.empty()) return std::nullopt;
+  return parse_real(asked.budget, {0, kMaxSeconds, false, true});
+} catch (const CallError& error) {
+  throw CallError(asked.budget_from + ": " + error.what());
 }
 
 void print_summary(const Result& result, const std::string& path) {
@@ -73,6 +94,7 @@ int run_command(const RunOptions& options) {
   for (PlannedCase& planned : request.cases) planned.spec.profile = options.profile;
   request.out = options.out;
   request.resume = options.resume;
+  request.budget_seconds = budget_of(asked);
   request.anonymous = options.anonymous;
   request.quiet = options.quiet;
   request.command_line = options.command_line;

@@ -73,13 +73,18 @@ Suite parse_suite(std::string_view text, const std::string& name) {
       suite.name = value.get<std::string>();
     } else if (key == "repetitions") {
       suite.repetitions = scalar_text(value, where + ": repetitions");
+    } else if (key == "budget_seconds") {
+      suite.budget = scalar_text(value, where + ": budget_seconds");
+    } else if (key == "answers") {
+      if (!value.is_boolean()) throw CallError(where + ": answers must be true or false");
+      suite.answers = value.get<bool>();
     } else if (key == "defaults") {
       defaults = read_block(value, where + ": defaults");
     } else if (key == "cases") {
       cases = &value;
     } else {
       throw CallError(where + ": unknown key '" + key.substr(0, 60) +
-                      "'; known: name, description, repetitions, defaults, cases");
+                      "'; known: name, description, repetitions, budget_seconds, answers, defaults, cases");
     }
   }
   if (!cases || !cases->is_array() || cases->empty())

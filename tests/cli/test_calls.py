@@ -62,6 +62,8 @@ class BadInput(CliTest):
             ([*QUICK, "--price", "0.34"], ["--price", "DEVICE"]),
             ([*QUICK, "--seed", "-1"], ["--seed"]),
             ([*QUICK, "--repetitions", "0"], ["--repetitions"]),
+            ([*QUICK, "--budget", "0"], ["--budget", "'0'"]),
+            ([*QUICK, "--budget", "1h"], ["--budget", "'1h'"]),
             ([*QUICK, "--epochs", "2"], ["exclude"]),
             ([*QUICK, "--learning-rate", "inf"], ["--learning-rate"]),
             ([*QUICK, "--data", "mnist"], ["mnist"]),

@@ -69,6 +69,14 @@ class Faults(CliTest):
                 self.assertEqual(self.statuses(), {"lenet5": "ok", "resnet20": "interrupted"})
                 self.assertFalse(pathlib.Path(f"/proc/{case}").exists())
 
+    def test_a_budget_ends_the_case_that_runs_and_skips_the_rest(self):
+        call = self.call(*self.suite({"budget_seconds": 20, **THREE_WITH_ENDLESS}))
+        self.assertEqual(call.returncode, 0, call.stderr)
+        runs = {run["workload"]["model"]: run for run in self.result()["runs"]}
+        for model, end in (("resnet20", ""), ("mlp:width=64", "began")):
+            self.assertEqual(runs[model]["status"], "skipped")
+            self.assertRegex(runs[model]["message"], f"^the budget of 20.0 s was over before this case .*{end}$")
+
     def test_a_stopped_group_goes_on_where_it_was(self):
         process = self.start("run", "--model", "resnet20", "--batch", "16", "--min-time", "3", "--out", self.out)
         case = self.case_of(process)

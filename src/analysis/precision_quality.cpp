@@ -1,0 +1,111 @@
+#include "src/analysis/precision_quality.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "src/analysis/student_t.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kLastEvaluations = 5;
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::optional<double> quality_of(const Run& run) {
+  if (run.status != RunStatus::ok || !run.timing || run.timing->stopped_by == "until" || !run.quality) return std::nullopt;
+  const std::vector<double>& history = run.quality->eval_history;
+  if (!run.quality->eval_metric || history.empty()) return std::nullopt;
+  const auto last = static_cast<std::ptrdiff_t>(std::min(kLastEvaluations, history.size()));
+  const double value = mean({history.end() - last, history.end()});
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+// "lenet5/cpu/bf16/b64/seed=3" without "/bf16" and "/seed=3".
+std::string workload_of(const Run& run) {
+  std::string name = run.name;
+  if (const auto at = name.find("/" + run.precision + "/"); at != std::string::npos) name.erase(at, run.precision.size() + 1);
+  if (const auto at = name.find("/seed="); at != std::string::npos) name.erase(at, name.find('/', at + 1) - at);
+  return name;
+}
+
+struct Trainings {  // of one workload in one precision
+  std::string workload, backend, precision, metric;
+  int epochs = 0;
+  std::map<std::uint64_t, std::vector<double>> by_seed;  // one value a repetition
+};
+
+std::vector<Trainings> trainings_of(std::span<const Run> runs) {
+  std::vector<Trainings> all;
+  for (const Run& run : runs) {
+    const std::optional<double> quality = quality_of(run);
+    if (!quality) continue;
+    const Trainings key{workload_of(run),
+                        run.device.backend,
+                        run.precision,
+                        *run.quality->eval_metric,
+                        static_cast<int>(run.quality->eval_history.size()),
+                        {}};
+    auto known = std::find_if(all.begin(), all.end(), [&](const Trainings& other) {
+      return other.workload == key.workload && other.backend == key.backend && other.precision == key.precision &&
+             other.metric == key.metric && other.epochs == key.epochs;
+    });
+    if (known == all.end()) known = all.insert(all.end(), key);
+    known->by_seed[run.workload.seed].push_back(*quality);
+  }
+  return all;
+}
+
+Estimate mean_difference(const std::vector<double>& differences) {
+  Estimate estimate{mean(differences), std::nullopt, ""};
+  const auto count = static_cast<double>(differences.size());
+  if (differences.size() < kFewestRepetitions) {
+    estimate.reason = std::to_string(differences.size()) + " seeds, an interval needs " + std::to_string(kFewestRepetitions);
+    return estimate;
+  }
+  double squares = 0;
+  for (const double difference : differences) squares += (difference - estimate.value) * (difference - estimate.value);
+  constexpr double kRounding = 1e-24;  // of squares of numbers about 1
+  if (squares < kRounding * count) {
+    estimate.reason = "every seed gave the same difference, which says nothing of their spread";
+    return estimate;
+  }
+  const double half = student_t_975(count - 1) * std::sqrt(squares / (count - 1) / count);
+  estimate.ci95 = {estimate.value - half, estimate.value + half};
+  return estimate;
+}
+
+}  // namespace
+
+std::vector<QualityDifference> precision_quality(std::span<const Run> runs) {
+  const std::vector<Trainings> all = trainings_of(runs);
+  std::vector<QualityDifference> list;
+  for (const Trainings& other : all) {
+    if (other.precision == "fp32") continue;
+    const auto base = std::find_if(all.begin(), all.end(), [&](const Trainings& candidate) {
+      return candidate.precision == "fp32" && candidate.workload == other.workload && candidate.backend == other.backend &&
+             candidate.metric == other.metric && candidate.epochs == other.epochs;
+    });
+    if (base == all.end()) continue;
+    std::vector<double> fp32, reached, differences;
+    for (const auto& [seed, values] : other.by_seed) {
+      const auto twin = base->by_seed.find(seed);
+      if (twin == base->by_seed.end()) continue;
+      fp32.push_back(mean(twin->second));
+      reached.push_back(mean(values));
+      differences.push_back(reached.back() - fp32.back());
+    }
+    if (differences.empty()) continue;
+    list.push_back({other.workload, other.backend, other.precision, other.metric, static_cast<int>(differences.size()),
+                    other.epochs, mean(fp32), mean(reached), mean_difference(differences)});
+  }
+  return list;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,29 @@
+// What a precision costs in quality: trainings of one workload that differ in nothing but precision, paired by seed.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "epochbench/result.h"
+#include "src/analysis/estimate.h"
+
+namespace epochbench {
+
+struct QualityDifference {
+  std::string workload;  // the runs' name without precision and seed: "lenet5/cpu/b64"
+  std::string backend, precision;
+  std::string metric;  // accuracy | loss, on the test split
+  int seeds = 0, epochs = 0;
+  double fp32 = 0, other = 0;  // means over the seeds, in the metric's unit
+  Estimate difference;         // other - fp32, likewise
+};
+
+// Every precision other than fp32 that has seeds in common with fp32 on its device, in the order of the runs. A training's
+// quality is the mean of its last five evaluations (of all, where there are fewer), since single ones jump; repetitions of a
+// seed are averaged. The interval is Student's of the differences, a seed each; it is empty under five seeds, and where all
+// differences are the same, which says nothing of their spread. Trainings without an evaluation, and those that stopped at a
+// quality (--until), have no part in it.
+std::vector<QualityDifference> precision_quality(std::span<const Run> runs);
+
+}  // namespace epochbench
