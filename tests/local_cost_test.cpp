@@ -146,6 +146,19 @@ TEST(RentOrBuy, TakesPowerAndPriceFromTheRunWhereNoneIsGiven) {
   EXPECT_FALSE(rent_or_buy(std::span(&run, 1), question)[0].local_usd_per_epoch.value) << "a meter that says 0 W knows nothing";
 }
 
+TEST(RentOrBuy, TakesNoPriceInAnotherCurrency) {
+  epochbench::Run run = epoch_run("a", 3600);
+  run.cost = Cost{0.7, 0.7, 7.0, "user", "EUR"};
+  RentOrBuy question;
+  question.local = machine();
+  const RunCost cost = rent_or_buy(std::span(&run, 1), question)[0];
+  EXPECT_FALSE(cost.cloud_usd_per_epoch.value);
+  EXPECT_THAT(cost.cloud_usd_per_epoch.reason, HasSubstr("--cloud"));
+  EXPECT_THAT(cost.cloud_usd_per_epoch.reason, HasSubstr("of the result is in EUR"));
+  EXPECT_THAT(cost.break_even_hours_per_month.reason, HasSubstr("EUR"));
+  EXPECT_TRUE(cost.local_usd_per_epoch.value);
+}
+
 TEST(RentOrBuy, LeavesOutWhatWasNotMeasured) {
   epochbench::Run failed = epoch_run("a", 1), untimed = epoch_run("b", 1), nothing = epoch_run("c", 0);
   failed.status = RunStatus::failed;

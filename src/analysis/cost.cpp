@@ -46,7 +46,7 @@ std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs) {
     ++known->repetitions;
     known->reached += *quality.eval_value;
     known->seconds += run.timing->wall_seconds;
-    const std::optional<double> usd = run.cost ? run.cost->usd_total : std::nullopt;
+    const std::optional<double> usd = run.cost && in_usd(*run.cost) ? run.cost->usd_total : std::nullopt;
     known->usd = known->usd && usd ? std::optional(*known->usd + *usd) : std::nullopt;
   }
   for (TimeToQuality& time : times) {
@@ -56,6 +56,8 @@ std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs) {
   }
   return times;
 }
+
+bool in_usd(const Cost& cost) { return cost.currency.value_or("USD") == "USD"; }
 
 Cost cost_of(const Timing& timing, double usd_per_hour, std::string price_source) {
   constexpr double kSecondsPerHour = 3600;

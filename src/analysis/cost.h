@@ -44,10 +44,13 @@ struct TimeToQuality {
   std::string name, metric;  // of the run; accuracy | loss, on the test split
   int repetitions = 0;
   double reached = 0, seconds = 0;
-  std::optional<double> usd;  // empty unless the cost of every repetition is known
+  std::optional<double> usd;  // empty unless the cost of every repetition is known, in USD
 };
 // One a run's name, in the order in which the runs stand, of those that reached their quality.
 std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs);
+
+// Whether the amounts are what their names say; a file of another origin may name another currency, which is never mixed in.
+bool in_usd(const Cost& cost);
 
 // usd_per_epoch from the epoch's seconds, usd_total from all the wall time.
 Cost cost_of(const Timing& timing, double usd_per_hour, std::string price_source);

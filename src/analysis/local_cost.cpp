@@ -102,11 +102,19 @@ void fill_power(RunCost& cost, const std::vector<const Run*>& runs) {
 void fill_cloud(RunCost& cost, const std::vector<const Run*>& runs) {
   if (cost.cloud.usd_per_hour) return;
   for (const Run* run : runs)
-    if (run->cost && above_zero(run->cost->usd_per_hour)) {
+    if (run->cost && in_usd(*run->cost) && above_zero(run->cost->usd_per_hour)) {
       cost.cloud.usd_per_hour = run->cost->usd_per_hour;
       cost.cloud_source = "of the result: " + run->cost->price_source.value_or("unknown source");
       return;
     }
+}
+
+// Why the run's own price does not count, where that is its currency.
+Figure in_words(Figure figure, const RunCost& cost, const std::vector<const Run*>& runs) {
+  const Run& run = *runs.front();
+  if (!figure.value && !cost.cloud.usd_per_hour && run.cost && !in_usd(*run.cost))
+    figure.reason += "; that of the result is in " + *run.cost->currency;
+  return figure;
 }
 
 // `time`: that the runs took to a quality; nullptr where they did not train to one.
@@ -126,8 +134,8 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
   const Figure local_hour = local_usd_per_hour(cost.local, question.utilisation);
   const Figure cloud_hour = cloud_usd_per_local_hour(cost.cloud);
   cost.local_usd_per_epoch = for_seconds(local_hour, cost.epoch_seconds);
-  cost.cloud_usd_per_epoch = for_seconds(cloud_hour, cost.epoch_seconds);
-  cost.break_even_hours_per_month = break_even_hours(cost.local, cost.cloud);
+  cost.cloud_usd_per_epoch = in_words(for_seconds(cloud_hour, cost.epoch_seconds), cost, runs);
+  cost.break_even_hours_per_month = in_words(break_even_hours(cost.local, cost.cloud), cost, runs);
   if (time) {
     const Figure seconds = figure(time->seconds);
     cost.quality = {*time, for_seconds(local_hour, seconds), for_seconds(cloud_hour, seconds)};

@@ -34,6 +34,13 @@ std::string latency_cell(const Latency& latency) {
   return "latency " + text + "worst " + format_seconds(latency.worst_seconds);
 }
 
+// A result that is resumed may name another currency than ours.
+std::string cost_cell(const Run& run) {
+  if (!run.cost || !run.cost->usd_per_epoch) return "";
+  const double amount = *run.cost->usd_per_epoch;
+  return in_usd(*run.cost) ? format_usd(amount) : significant(amount, 3) + " " + *run.cost->currency;
+}
+
 std::string quality_cell(const Run& run) {
   if (run.latency) return latency_cell(*run.latency);
   if (!run.quality) return "";
@@ -80,7 +87,7 @@ std::string summary(const Result& result) {
     };
     table.add({repeats ? run.name + " #" + std::to_string(run.repetition) : run.name, step_cell(*run.timing),
                rate(run.throughput->samples_per_second), format_seconds(run.timing->epoch_seconds), run.timing->epoch_kind,
-               run.cost ? optional(run.cost->usd_per_epoch, format_usd) : "", quality_cell(run),
+               cost_cell(run), quality_cell(run),
                run.efficiency ? optional(run.efficiency->peak_fraction, format_percent) : ""});
   }
   for (const auto& [reason, names] : skipped) others += "skipped: " + names + "\n  " + reason + "\n";
