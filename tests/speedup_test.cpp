@@ -157,6 +157,19 @@ TEST(Speedup, PairsAcrossFilesAndPrefersTheGpusOwnMachine) {
   EXPECT_THAT(codes_of(speedup.pairs[2]), ElementsAre("host_differs"));
 }
 
+TEST(Speedup, ComparesLossesOfFilesThatWereMeasuredApart) {
+  const auto codes_where = [](std::vector<double> losses) {
+    const auto a = made_result("a.json", "host", {{"cpu", "fp32", 100}});
+    auto b = made_result("b.json", "host", {{"cpu", "fp32", 150}});
+    b.result.context.git_sha = "def";
+    for (auto& run : b.result.runs) run.quality->loss = losses;
+    return codes_of(speedup_of({a, b}, SpeedupOf::same_batch).pairs.at(0));
+  };
+  EXPECT_THAT(codes_where({7.0, 6.9, 6.8}), ElementsAre("build_differs"));
+  EXPECT_THAT(codes_where({7.0, 6.9, 6.7}), ElementsAre("parity_apart", "build_differs"));
+  EXPECT_THAT(codes_where({}), ElementsAre("parity_unverified", "build_differs"));
+}
+
 // Of files without a host name nobody knows whether they are of one machine.
 TEST(Speedup, PairsWithinAFileWhereMachinesAreNotKnown) {
   auto a = made_result("a.json", "", kClean), b = made_result("b.json", "", kClean);
@@ -173,6 +186,11 @@ TEST(Speedup, WithoutACpuTakesTheFirstFilesGpu) {
   const Speedup speedup = speedup_of({a, b}, SpeedupOf::same_batch);
   ASSERT_EQ(speedup.pairs.size(), 1u);
   EXPECT_EQ(speedup.pairs[0].contender.file, "b.json");
+  NamedResult two_cards = made_result("a.json", "here", {{"cuda", "bf16", 100}, {"cuda", "bf16", 150, 16, "/device=cuda:1"}});
+  for (auto& run : two_cards.result.runs)
+    if (run.name.find("cuda:1") != std::string::npos) run.device.name = "Other GPU";
+  EXPECT_THAT(pairs_of(speedup_of({two_cards}, SpeedupOf::same_batch)),
+              ElementsAre("resnet50/cuda/bf16/b16/device=cuda:1 : resnet50/cuda/bf16/b16"));
   EXPECT_THAT(pairs_of(speedup_of_runs({{"cuda", "fp32", 100}, {"cuda", "tf32", 300}})),
               ElementsAre("resnet50/cuda/tf32/b16 : resnet50/cuda/fp32/b16"));
 }
@@ -288,7 +306,7 @@ TEST(Fairness, EveryWarningIsProvokedAlone) {
     unfair.change(result);
     const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
     ASSERT_EQ(speedup.pairs.size(), 1u) << unfair.code;
-    EXPECT_THAT(codes_of(speedup.pairs[0]), ElementsAre(unfair.code));
+    ASSERT_THAT(codes_of(speedup.pairs[0]), ElementsAre(unfair.code));
     const std::string text = to_string(speedup.pairs[0].warnings[0]);
     EXPECT_THAT(text, testing::StartsWith(std::string(unfair.code) + ": ")) << "the code, then a sentence";
     EXPECT_GT(text.size(), std::string(unfair.code).size() + 15);

@@ -120,13 +120,14 @@ class Pairing {
     return found;
   }
 
-  // The same backend and precision on another machine, another card or by another build, of an earlier file.
-  std::vector<const Series*> of_first_file(const Series& contender) const {
+  // The first run of the same backend and precision before this one that another machine, another card or another build made.
+  std::vector<const Series*> earlier(const Series& contender) const {
     const Run& run = contender.first();
     std::vector<const Series*> found;
     for (const Series* other : chosen_) {
+      if (other == &contender) break;
       const Run& theirs = other->first();
-      if (other->file < contender.file && theirs.device.backend == run.device.backend && theirs.precision == run.precision &&
+      if (theirs.device.backend == run.device.backend && theirs.precision == run.precision &&
           (other->origin != contender.origin || theirs.device.name != run.device.name) &&
           workload_key(*other, what_) == workload_key(contender, what_) &&
           (found.empty() || (found[0]->settings != contender.settings && other->settings == contender.settings)))
@@ -156,7 +157,7 @@ class Pairing {
     const auto add = [&](const std::vector<const Series*>& more) { found.insert(found.end(), more.begin(), more.end()); };
     if (run.device.backend == "pytorch") add(ours_on_same_device(contender));
     if (found.empty() && run.device.backend != "cpu") add(cpu_baselines(contender));
-    if (found.empty()) add(of_first_file(contender));
+    if (found.empty()) add(earlier(contender));
     if (in_16_bits(run.precision))
       for (const char* precision : {"fp32", "tf32"}) add(on_same_device(contender, precision));
     else if (found.empty() && run.precision == "tf32")

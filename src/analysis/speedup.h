@@ -48,9 +48,9 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch };
 //
 //   a GPU                  the CPU in its precision, and the CPU in fp32; of each machine, where their names are known
 //   in 16 bits             also fp32 and tf32 of the same device
-//   a CPU                  the CPU in its precision of the first file that has it, where that is another machine or build
+//   a CPU                  the first CPU in its precision of an earlier file, where that is another machine or build
 //   PyTorch                ours on the same device in its precision; else as above
-//   a GPU without any CPU  the GPU in its precision of the first file that has it; in tf32, fp32 of the same device
+//   a GPU without any CPU  the first GPU in its precision, where that is another; else in tf32, fp32 of the same device
 //
 // A baseline with the contender's settings goes before one with others, one of its file and machine before those of others.
 // What ended in no pair is in `unpaired` with the reason.

@@ -53,17 +53,17 @@ std::string sentence(const Warning& w) {
     case WarningCode::currency_differs:
       return "costs in " + w.first + " and in " + w.second + " are not compared";
     case WarningCode::foreign_load:
-      return "other processes took " + significant(w.value, 2) + " cores during " + w.run;
+      return "other processes took " + significant(w.value, 2) + " cores during a repetition of " + w.run;
     case WarningCode::portable_kernel:
       return w.run + " ran the portable kernels, which use no vector instructions by name";
     case WarningCode::unused_instruction:
       return instruction_sentence(w);
     case WarningCode::noisy_sample:
-      return "the median step of " + w.run + " is known within " + format_percent(w.value) + " only";
+      return "in one repetition the median step of " + w.run + " is known within " + format_percent(w.value) + " only";
     case WarningCode::noisy_repetitions:
       return "repetitions of " + w.run + " differ, with a standard deviation of " + format_percent(w.value);
     case WarningCode::throttled:
-      return "the GPU throttled during " + whole(w.value) + " steps of " + w.run;
+      return "the GPU throttled during " + whole(w.value) + " steps of a repetition of " + w.run;
     case WarningCode::energy_in_part:
       return energy_sentence(w);
     case WarningCode::settings_differ:
