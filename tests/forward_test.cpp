@@ -5,79 +5,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/graph/passes.h"
 #include "src/workload/workload.h"
-#include "support/compare.h"
+#include "support/logits.h"
 
 namespace epochbench {
 namespace {
 
 using Floats = std::vector<float>;
+using test::difference;
+using test::logits;
 
 WorkloadSpec workload(const std::string& model, std::int64_t batch) {
   CaseSpec spec;
   spec.model = model;
   spec.batch = batch;
   return workload_spec(spec);
-}
-
-// Every scale, bias and statistic away from its initial value, so that none can be left out unnoticed; variances stay positive.
-void write_one_dimensional(Executable& executable, const Program& program) {
-  std::uint64_t seed = 0;
-  for (const Variable& variable : program.variables) {
-    if (variable.desc.shape.size() != 1 || variable.role == VariableRole::control) continue;
-    Floats values(static_cast<std::size_t>(variable.desc.elements()));
-    test::fill_uniform(values, ++seed);
-    for (float& value : values) value = 1 + value / 2;
-    executable.write(variable.name, values);
-  }
-}
-
-// The logits [labels, classes] of the first `batch` synthetic samples, by way of a variable: sgd without momentum leaves the
-// gradient that it is given, here the logits, as the velocity.
-Floats logits(const std::string& model, std::int64_t batch, const Backend& backend, Precision precision = Precision::fp32,
-              bool fusion = true) {
-  const WorkloadSpec spec = workload(model, batch);
-  Program program = make_program(spec, backend, {Entry::forward}, precision, fusion);
-  Graph graph = program.entry(Entry::forward)->graph;
-  const ValueId result = graph.output("logits");
-  const TensorDesc desc{graph.desc(result).shape, DType::f32};
-  const auto control = [&](const char* name, const TensorDesc& of) {
-    return graph.add_variable({name, of, VariableRole::control, {}});
-  };
-  const ValueId rate = control("read.rate", {{1}, DType::f32}), weight = control("read.weight", desc);
-  graph.add_node(Op::sgd, SgdAttributes{.momentum = 0}, {rate, weight, result, control("read.logits", desc)}, "read");
-  MemoryPlan plan = plan_memory(graph, [&](const Graph& g, const Node& node) { return backend.workspace_bytes(g, node); });
-  program.variables = graph.variables;
-  program.entries[static_cast<std::size_t>(Entry::forward)] = EntryGraph{std::move(graph), std::move(plan)};
-
-  const auto executable = backend.compile(program);
-  initialize(*executable, program, 0);
-  write_one_dimensional(*executable, program);
-  const auto data = open_dataset("synthetic", spec.model.family->sample(spec.config), 1000, 0);
-  std::vector<std::span<std::byte>> inputs;
-  for (std::size_t i = 0; i < program.entry(Entry::forward)->graph.inputs.size(); ++i)
-    inputs.push_back(executable->stage(0, static_cast<int>(i)));
-  for (std::int64_t row = 0; row < batch; ++row) data->fill(Split::train, row, 0, row, inputs);
-  executable->submit(0);
-  executable->run(Entry::forward);
-  executable->synchronize();
-  Floats values(static_cast<std::size_t>(desc.elements()));
-  executable->read("read.logits", values);
-  return values;
-}
-
-// The largest difference as a fraction of the largest logit.
-double difference(const Floats& a, const Floats& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double most = 0, largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    EXPECT_TRUE(std::isfinite(a[i]));
-    most = std::max(most, std::fabs(static_cast<double>(a[i]) - b[i]));
-    largest = std::max(largest, std::fabs(static_cast<double>(b[i])));
-  }
-  EXPECT_GT(largest, 0);
-  return most / largest;
 }
 
 // Some 20 layers, each rounding sums of up to 2,000 products by sqrt(2000) eps at most, which add up as squares: 1.2e-5.
