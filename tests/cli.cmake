@@ -8,6 +8,8 @@ epochbench_test(cost_test LABEL unit LIBRARIES epochbench_cli)
 epochbench_test(estimate_test LABEL unit LIBRARIES epochbench_analysis)
 epochbench_test(speedup_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(profile_test LABEL unit LIBRARIES epochbench_report)
+epochbench_test(curves_test LABEL unit LIBRARIES epochbench_analysis)
+epochbench_test(scaling_test LABEL unit LIBRARIES epochbench_analysis)
 epochbench_test(options_test LABEL unit LIBRARIES epochbench_cli)
 epochbench_test(suite_test LABEL unit LIBRARIES epochbench_cli)
 

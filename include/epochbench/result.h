@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "epochbench/answers.h"
+
 namespace epochbench {
 
 inline constexpr int kSchemaVersion = 1;
@@ -62,6 +64,7 @@ struct Workload {
   double train_flops_per_sample = 0;
   std::optional<std::int64_t> tokens_per_sample;
   std::optional<double> forward_flops_per_sample = {};  // what efficiency counts in mode forward
+  std::map<std::string, std::int64_t> options = {};  // all of the model's, defaults included; empty also where not known
 };
 
 struct Device {
@@ -207,6 +210,7 @@ struct Run {
 struct Result {
   Context context;
   std::vector<Run> runs;
+  std::optional<SweepAnswers> answers = {};  // of a sweep
 };
 
 }  // namespace epochbench

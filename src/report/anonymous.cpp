@@ -19,6 +19,24 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
     text.replace(at, from.size(), to);
 }
 
+// Every name of a curve among the answers.
+template <typename Change>
+void for_each_curve(SweepAnswers& answers, const Change& change) {
+  for (CurveBest& best : answers.best) change(best.curve);
+  for (CurveFlattening& flattening : answers.flattens_at) change(flattening.curve);
+  for (std::vector<Crossing>* crossings : {&answers.crossover, &answers.no_crossover})
+    for (Crossing& crossing : *crossings) {
+      change(crossing.baseline);
+      change(crossing.contender);
+      if (crossing.better_above) change(*crossing.better_above);
+      if (crossing.reason) change(*crossing.reason);
+    }
+  for (ScalingAnswer& scaling : answers.scaling) {
+    change(scaling.curve);
+    for (CoresNeeded& cores : scaling.extrapolations) change(cores.contender);
+  }
+}
+
 }  // namespace
 
 std::string without_paths(const std::string& text) {
@@ -61,6 +79,10 @@ Result anonymous(Result result) {
     names[name] = run.name;
     if (run.message) replace_all(*run.message, path, "<path>");
   }
+  if (result.answers)
+    for_each_curve(*result.answers, [&](std::string& text) {
+      for (const auto& [dataset, anonymous_name] : datasets) replace_all(text, dataset, anonymous_name);
+    });
   for (Run& run : result.runs) {
     if (run.message) run.message = without_paths(*run.message);
     if (!run.quality || !run.quality->parity_with) continue;

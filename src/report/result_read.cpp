@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "src/report/result_json.h"
+#include "src/report/sweep_json.h"
 
 namespace epochbench {
 namespace {
@@ -101,6 +102,8 @@ Workload read_workload(const JsonFields& f) {
   w.train_flops_per_sample = f.number("train_flops_per_sample");
   w.tokens_per_sample = f.maybe_integer("tokens_per_sample");
   w.forward_flops_per_sample = f.maybe_number("forward_flops_per_sample");
+  if (const auto options = f.maybe_group("options"))
+    for (const auto& [key, value] : options->value().items()) w.options[key] = options->integer(key.c_str());
   return w;
 }
 
@@ -252,6 +255,7 @@ Result parse_result(std::string_view text, const std::string& source) {
   Result result;
   result.context = read_context(fields.group("context"));
   for (const JsonFields& run : fields.groups("runs")) result.runs.push_back(read_run(run));
+  if (const auto answers = fields.maybe_group("answers")) result.answers = read_sweep_answers(*answers);
   return result;
 }
 

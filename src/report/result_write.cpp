@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "src/report/result_json.h"
+#include "src/report/sweep_json.h"
 
 namespace epochbench {
 namespace {
@@ -57,7 +58,8 @@ Json json(const Workload& w) {
           {"seed", w.seed},
           {"train_flops_per_sample", json(w.train_flops_per_sample)},
           {"tokens_per_sample", json(w.tokens_per_sample)},
-          {"forward_flops_per_sample", json(w.forward_flops_per_sample)}};
+          {"forward_flops_per_sample", json(w.forward_flops_per_sample)},
+          {"options", json(w.options)}};
 }
 
 Json json(const Device& d) {
@@ -262,7 +264,9 @@ std::string result_to_text(const Result& result) {
                         {"load_average", json(c.load_average)},
                         {"cpu", cpu_to_json(c.cpu)},
                         {"gpus", gpus}};
-  return print_json({{"schema_version", kSchemaVersion}, {"context", context}, {"runs", runs}});
+  Json document = {{"schema_version", kSchemaVersion}, {"context", context}, {"runs", runs}};
+  if (result.answers) document["answers"] = sweep_answers_to_json(*result.answers);
+  return print_json(document);
 }
 
 }  // namespace epochbench

@@ -125,6 +125,7 @@ Workload describe_workload(const CaseSpec& spec) {
   description.forward_flops_per_sample = counts.forward_flops_per_sample;
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) description.tokens_per_sample = sample.sequence;
+  description.options = workload.model.options;
   return description;
 }
 

@@ -1,0 +1,13 @@
+// The answers of a sweep: best, where the curve flattens, where curves cross, and over threads how cores scale.
+#pragma once
+
+#include "epochbench/result.h"
+#include "src/analysis/curves.h"
+
+namespace epochbench {
+
+// Over all curves of the result. Each is compared with the CPU's of its precision and in fp32, and with fp32 of its own
+// device; on the axis threads, which a GPU does not have, devices are compared by scaling alone.
+SweepAnswers answers_of(const Result& result, Axis axis);
+
+}  // namespace epochbench

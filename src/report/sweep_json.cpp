@@ -1,0 +1,168 @@
+#include "src/report/sweep_json.h"
+
+#include <limits>
+
+namespace epochbench {
+namespace {
+
+template <typename T>
+Json json(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+template <typename T>
+Json json(const std::optional<std::pair<T, T>>& ends) {
+  return ends ? Json::array({ends->first, ends->second}) : Json(nullptr);
+}
+template <typename T>
+Json list(const std::vector<T>& values, Json (*to_json)(const T&)) {
+  Json all = Json::array();
+  for (const T& value : values) all.push_back(to_json(value));
+  return all;
+}
+
+Json best_json(const CurveBest& b) {
+  return {{"curve", b.curve},        {"device", b.device},   {"precision", b.precision},
+          {"value", json(b.value)},  {"rate", json(b.rate)}, {"indistinguishable", json(b.indistinguishable)},
+          {"reason", json(b.reason)}};
+}
+
+Json flattening_json(const CurveFlattening& f) {
+  return {{"curve", f.curve},       {"device", f.device},     {"precision", f.precision},
+          {"value", json(f.value)}, {"range", json(f.range)}, {"reason", json(f.reason)}};
+}
+
+Json crossing_json(const Crossing& c) {
+  return {{"baseline", c.baseline},
+          {"contender", c.contender},
+          {"in", c.in},
+          {"value", json(c.value)},
+          {"between", json(c.between)},
+          {"ci95", json(c.ci95)},
+          {"better_above", json(c.better_above)},
+          {"reason", json(c.reason)}};
+}
+
+Json fit_json(const ScalingFit& f) {
+  return {{"law", f.law},
+          {"one_core_rate", f.one_core_rate},
+          {"sigma", f.sigma},
+          {"kappa", f.kappa},
+          {"residual", f.residual},
+          {"highest_rate", json(f.highest_rate)},
+          {"cores_at_highest", json(f.cores_at_highest)}};
+}
+
+Json cores_json(const CoresNeeded& n) {
+  return {{"law", n.law},
+          {"contender", n.contender},
+          {"contender_rate", n.contender_rate},
+          {"cores", json(n.cores)},
+          {"cores_ci95", Json::array({json(n.cores_low), json(n.cores_high)})},
+          {"reason", json(n.reason)}};
+}
+
+Json scaling_json(const ScalingAnswer& s) {
+  return {{"curve", s.curve},
+          {"points", s.points},
+          {"most_cores_measured", s.most_cores},
+          {"fits", list(s.fits, fit_json)},
+          {"extrapolations", list(s.extrapolations, cores_json)},
+          {"reason", json(s.reason)}};
+}
+
+template <typename T>
+std::optional<std::pair<T, T>> maybe_pair(const JsonFields& fields, const char* key) {
+  if (!fields.find(key)) return std::nullopt;
+  const std::vector<double> ends = fields.numbers(key);
+  if (ends.size() != 2) throw FormatError(fields.path(key) + ": must have two numbers");
+  return {{static_cast<T>(ends[0]), static_cast<T>(ends[1])}};
+}
+
+CurveBest read_best(const JsonFields& f) {
+  CurveBest b{f.text("curve"),        f.text("device"), f.text("precision"),   f.maybe_integer("value"),
+              f.maybe_number("rate"), std::nullopt,     f.maybe_text("reason")};
+  if (!f.find("indistinguishable")) return b;
+  b.indistinguishable.emplace();
+  for (const double value : f.numbers("indistinguishable")) b.indistinguishable->push_back(static_cast<std::int64_t>(value));
+  return b;
+}
+
+CurveFlattening read_flattening(const JsonFields& f) {
+  return {f.text("curve"),
+          f.text("device"),
+          f.text("precision"),
+          f.maybe_integer("value"),
+          maybe_pair<std::int64_t>(f, "range"),
+          f.maybe_text("reason")};
+}
+
+Crossing read_crossing(const JsonFields& f) {
+  return {f.text("baseline"),
+          f.text("contender"),
+          f.text("in"),
+          f.maybe_number("value"),
+          maybe_pair<std::int64_t>(f, "between"),
+          maybe_pair<double>(f, "ci95"),
+          f.maybe_text("better_above"),
+          f.maybe_text("reason")};
+}
+
+ScalingFit read_fit(const JsonFields& f) {
+  return {f.text("law"),
+          f.number("one_core_rate"),
+          f.number("sigma"),
+          f.number("kappa"),
+          f.number("residual"),
+          f.maybe_number("highest_rate"),
+          f.maybe_number("cores_at_highest")};
+}
+
+CoresNeeded read_cores(const JsonFields& f) {
+  CoresNeeded n{f.text("law"), f.text("contender"), f.number("contender_rate"), f.maybe_number("cores"),
+                std::nullopt,  std::nullopt,        f.maybe_text("reason")};
+  const Json& ends = f.at("cores_ci95");
+  if (!ends.is_array() || ends.size() != 2) throw FormatError(f.path("cores_ci95") + ": must have two ends");
+  if (ends[0].is_number()) n.cores_low = ends[0].get<double>();
+  if (ends[1].is_number()) n.cores_high = ends[1].get<double>();
+  return n;
+}
+
+ScalingAnswer read_scaling(const JsonFields& f) {
+  ScalingAnswer s;
+  s.curve = f.text("curve");
+  const std::int64_t points = f.integer("points");
+  if (points < 0 || points > std::numeric_limits<int>::max()) throw FormatError(f.path("points") + ": out of range");
+  s.points = static_cast<int>(points);
+  s.most_cores = f.integer("most_cores_measured");
+  for (const JsonFields& fit : f.groups("fits")) s.fits.push_back(read_fit(fit));
+  for (const JsonFields& cores : f.groups("extrapolations")) s.extrapolations.push_back(read_cores(cores));
+  s.reason = f.maybe_text("reason");
+  return s;
+}
+
+}  // namespace
+
+Json sweep_answers_to_json(const SweepAnswers& answers) {
+  return {{"over", answers.over},
+          {"measure", answers.measure},
+          {"best", list(answers.best, best_json)},
+          {"flattens_at", list(answers.flattens_at, flattening_json)},
+          {"crossover", answers.crossover.empty() ? Json(nullptr) : list(answers.crossover, crossing_json)},
+          {"no_crossover", list(answers.no_crossover, crossing_json)},
+          {"scaling", list(answers.scaling, scaling_json)}};
+}
+
+SweepAnswers read_sweep_answers(const JsonFields& fields) {
+  SweepAnswers answers;
+  answers.over = fields.text("over");
+  answers.measure = fields.text("measure");
+  for (const JsonFields& f : fields.groups("best")) answers.best.push_back(read_best(f));
+  for (const JsonFields& f : fields.groups("flattens_at")) answers.flattens_at.push_back(read_flattening(f));
+  if (fields.find("crossover"))
+    for (const JsonFields& f : fields.groups("crossover")) answers.crossover.push_back(read_crossing(f));
+  for (const JsonFields& f : fields.groups("no_crossover")) answers.no_crossover.push_back(read_crossing(f));
+  for (const JsonFields& f : fields.groups("scaling")) answers.scaling.push_back(read_scaling(f));
+  return answers;
+}
+
+}  // namespace epochbench
