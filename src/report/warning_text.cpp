@@ -34,7 +34,7 @@ std::string sentence(const Warning& w) {
     case WarningCode::baseline_below_half_peak:
       return w.run + " reaches " + format_percent(w.value) + " of its measured peak; a better baseline would lower the ratio";
     case WarningCode::fewer_threads:
-      return w.run + " used " + whole(w.value) + " threads of " + whole(w.limit) + " cores";
+      return w.run + " had threads for " + whole(w.value) + " of " + whole(w.limit) + " cores";
     case WarningCode::precision_differs:
       return precision_sentence(w);
     case WarningCode::parity_unverified:
