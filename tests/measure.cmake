@@ -10,3 +10,22 @@ foreach(test case_process_test peaks_test)
   add_dependencies(${test} fake_case)
   target_compile_definitions(${test} PRIVATE FAKE_CASE_BINARY="$<TARGET_FILE:fake_case>")
 endforeach()
+
+# NVIDIA's management library, made up: as drivers have it, as those of before Volta had it, and one that is no such library.
+foreach(variant "" _before_volta _empty)
+  add_library(fake_nvml${variant} MODULE support/fake_nvml.cpp)
+  target_link_libraries(fake_nvml${variant} PRIVATE epochbench_options epochbench_test_support)
+endforeach()
+target_compile_definitions(fake_nvml_before_volta PRIVATE FAKE_NVML_OLD)
+target_compile_definitions(fake_nvml_empty PRIVATE FAKE_NVML_EMPTY)
+
+foreach(test energy_meter_test gpu_state_test metered_test metering_test nvml_test rapl_test)
+  epochbench_test(${test} LABEL unit LIBRARIES epochbench_measure)
+endforeach()
+foreach(test metering_test nvml_test)
+  add_dependencies(${test} fake_nvml fake_nvml_before_volta fake_nvml_empty)
+  target_compile_definitions(${test} PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>"
+    FAKE_NVML_BEFORE_VOLTA="$<TARGET_FILE:fake_nvml_before_volta>" FAKE_NVML_EMPTY="$<TARGET_FILE:fake_nvml_empty>")
+endforeach()
+add_dependencies(metering_test fake_case)
+target_compile_definitions(metering_test PRIVATE FAKE_CASE_BINARY="$<TARGET_FILE:fake_case>")

@@ -79,19 +79,22 @@ TEST(RunName, SaysWhatIsNotTheDefaultInAlphabeticalOrder) {
   EXPECT_THAT(names(block_of({{"model", "resnet20"}})), ElementsAre("resnet20/cpu/fp32/b128"));
   EXPECT_THAT(names(block_of({{"model", "lenet5"}, {"threads", "1,2"}})),
               ElementsAre("lenet5/cpu/fp32/b64/threads=1", "lenet5/cpu/fp32/b64"));
-  EXPECT_THAT(names(block_of({{"model", "mlp:depth=3,width=64"},
-                              {"batch", "8"},
-                              {"data", "synthetic"},
-                              {"threads", "1"},
-                              {"seed", "7"},
-                              {"mode", "forward"},
-                              {"order", "sequential"},
-                              {"pin", "none"},
-                              {"learning_rate", "0.010"},
-                              {"epoch_samples", "100"},
-                              {"warmup", "0"}})),
-              ElementsAre("mlp:depth=3,width=64/cpu/fp32/b8/data=synthetic/epoch-samples=100/learning-rate=0.01/mode=forward/"
-                          "order=sequential/pin=none/seed=7/threads=1/warmup=0"));
+  EXPECT_THAT(
+      names(block_of({{"model", "mlp:depth=3,width=64"},
+                      {"batch", "8"},
+                      {"data", "synthetic"},
+                      {"threads", "1"},
+                      {"seed", "7"},
+                      {"mode", "forward"},
+                      {"order", "sequential"},
+                      {"pin", "none"},
+                      {"meters", "off"},
+                      {"learning_rate", "0.010"},
+                      {"epoch_samples", "100"},
+                      {"warmup", "0"}})),
+      ElementsAre(
+          "mlp:depth=3,width=64/cpu/fp32/b8/data=synthetic/epoch-samples=100/learning-rate=0.01/meters=off/mode=forward/"
+          "order=sequential/pin=none/seed=7/threads=1/warmup=0"));
 }
 
 TEST(RunName, SaysHowSamplesReachTheSteps) {
@@ -104,10 +107,14 @@ TEST(RunName, SaysHowSamplesReachTheSteps) {
 }
 
 TEST(RunName, LeavesOutDefaultsStoppingOptionsAndDropoutOfModelsWithoutIt) {
-  EXPECT_THAT(
-      names(block_of(
-          {{"model", "lenet5"}, {"data", "digits"}, {"batch", "64"}, {"steps", "5"}, {"dropout", "0.5"}, {"pin", "auto"}})),
-      ElementsAre("lenet5/cpu/fp32/b64"));
+  EXPECT_THAT(names(block_of({{"model", "lenet5"},
+                              {"data", "digits"},
+                              {"batch", "64"},
+                              {"steps", "5"},
+                              {"dropout", "0.5"},
+                              {"pin", "auto"},
+                              {"meters", "on"}})),
+              ElementsAre("lenet5/cpu/fp32/b64"));
 }
 
 TEST(RunName, SaysWhatIsLeftOut) {

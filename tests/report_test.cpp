@@ -107,13 +107,17 @@ TEST(Anonymous, LeavesOutWhoAndWhere) {
   result.context.command_line = {{"/home/me/epochbench"}};
   result.context.gpus = {GpuInfo{}};
   result.context.gpus[0].uuid = "GPU-secret";
+  result.context.gpus[0].pci_bus_id = "0000:65:00.0";
   result.runs = {run_of("lenet5/cpu/fp32/b64/data=idx:/home/me/mnist/threads=1", "idx:/home/me/mnist"),
                  run_of("lenet5/cpu/fp32/b64/data=idx:mine", "idx:mine"), run_of("mlp/cpu/fp32/b64", "digits")};
   result.runs[1].quality->parity_with = result.runs[0].name;
   result.runs[2].message = "cannot read /home/me/x: no such file, 120 samples/s";
+  result.runs[2].energy = Energy{};
+  result.runs[2].energy->reason = "CPU: /home/me/powercap/intel-rapl:0/energy_uj holds no number";
   const Result hidden = anonymous(result);
   EXPECT_FALSE(hidden.context.host_name || hidden.context.command_line);
-  EXPECT_EQ(hidden.context.gpus[0].uuid, "");
+  EXPECT_EQ(hidden.context.gpus[0].uuid + hidden.context.gpus[0].pci_bus_id, "");
+  EXPECT_EQ(hidden.runs[2].energy->reason, "CPU: <path> holds no number");
   EXPECT_EQ(hidden.runs[0].name, "lenet5/cpu/fp32/b64/data=idx:/threads=1");
   EXPECT_EQ(hidden.runs[0].workload.dataset, "idx:");
   EXPECT_EQ(hidden.runs[1].name, "lenet5/cpu/fp32/b64/data=idx:2");

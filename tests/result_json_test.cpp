@@ -39,6 +39,7 @@ Result complete_result() {
   GpuInfo gpu;
   gpu.name = "Some GPU";
   gpu.uuid = "GPU-1";
+  gpu.pci_bus_id = "0000:65:00.0";
   gpu.memory_bytes = 8;
   gpu.peak_flops_per_second = {{"fp32", 1.0}, {"tf32", 2.0}, {"bf16", 3.0}, {"fp16", std::nullopt}};
   c.gpus = {gpu};
@@ -68,9 +69,10 @@ Result complete_result() {
   ok.efficiency = Efficiency{1e10, 0.25, 0.01, std::nullopt};
   ok.memory = Memory{100, 200, 0.5, 64};
   ok.interference = Interference{0.75};
-  ok.gpu = GpuState{0.5, 1e9, 60, 1, 0, {"power"}};
+  ok.gpu = GpuState{0.5, 1e9, 60, 3, 0, {"sw_power_cap"}, {{{0, 1}, {2, 2}}}, 12345, "memory: Not Supported"};
   ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library"};
-  ok.energy = Energy{"rapl", 1.0, 2.0, std::nullopt, 4.0, 5.0};
+  ok.energy =
+      Energy{"rapl", 1.0, 2.0, std::nullopt, 4.0, 5.0, 4.0, std::nullopt, 5.0, std::nullopt, 0.25, "GPU: no card", {"whole"}};
   ok.cost = Cost{0.34, 0.001, 0.002, "user", "EUR"};
   ok.profile = Profile{7,
                        0.75,
@@ -127,7 +129,15 @@ TEST(ResultJson, RoundTripIsExact) {
   EXPECT_EQ(run.profile->classes[1].limit_seconds, 0.125);
   EXPECT_FALSE(run.profile->nodes[0].limit);
   EXPECT_EQ(run.profile->nodes[1].limit, "memory");
-  EXPECT_EQ(run.gpu->throttle_reasons, std::vector<std::string>{"power"});
+  EXPECT_EQ(run.gpu->throttle_reasons, std::vector<std::string>{"sw_power_cap"});
+  EXPECT_EQ(run.gpu->throttled_step_ranges->at(0).second, 1);
+  EXPECT_EQ(run.gpu->memory_used_bytes, 12345);
+  EXPECT_EQ(run.gpu->reason, "memory: Not Supported");
+  EXPECT_EQ(run.energy->cpu_average_watts, 4.0);
+  EXPECT_EQ(run.energy->cpu_idle_watts, 5.0);
+  EXPECT_EQ(run.energy->window_seconds, 0.25);
+  EXPECT_EQ(run.energy->reason, "GPU: no card");
+  EXPECT_EQ(run.energy->remarks, std::vector<std::string>{"whole"});
   EXPECT_EQ(run.cost->currency, "EUR");
 }
 
@@ -189,7 +199,10 @@ TEST(ResultJson, WrongDocumentsSayWhereTheyAreWrong) {
   document["runs"][1]["status"] = "failed";
   document["runs"][0]["timing"]["step_seconds"] = "fast";
   EXPECT_THAT(parse_failure(document.dump()), HasSubstr("runs[0].timing.step_seconds: must be an array of numbers"));
+  document["runs"][0]["gpu"]["throttled_step_ranges"] = Json::array({Json::array({1})});
   document["runs"][0]["timing"] = nullptr;
+  EXPECT_THAT(parse_failure(document.dump()), HasSubstr("gpu.throttled_step_ranges: must be an array of pairs"));
+  document["runs"][0]["gpu"] = nullptr;
   document["runs"][0]["repetition"] = 1e300;
   EXPECT_THAT(parse_failure(document.dump()), HasSubstr("repetition: must be a whole number"));
   document["runs"][0].erase("repetition");

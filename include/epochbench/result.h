@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "epochbench/answers.h"
@@ -37,6 +38,7 @@ struct GpuInfo {
   std::int64_t memory_bytes = 0;
   std::map<std::string, std::optional<double>> peak_flops_per_second;
   std::optional<double> memory_bandwidth_bytes_per_second, host_to_device_bytes_per_second;
+  std::string pci_bus_id = {};  // "0000:65:00.0"; empty: not known
 };
 
 struct Context {
@@ -64,7 +66,7 @@ struct Workload {
   double train_flops_per_sample = 0;
   std::optional<std::int64_t> tokens_per_sample;
   std::optional<double> forward_flops_per_sample = {};  // what efficiency counts in mode forward
-  std::map<std::string, std::int64_t> options = {};  // all of the model's, defaults included; empty also where not known
+  std::map<std::string, std::int64_t> options = {};     // all of the model's, defaults included; empty also where not known
 };
 
 struct Device {
@@ -128,10 +130,14 @@ struct Interference {
   std::optional<double> foreign_cpu_cores;
 };
 
-struct GpuState {
+struct GpuState {  // sampled during the timed steps: means of utilization and clock, the highest temperature and memory
   std::optional<double> utilization, sm_clock_hertz, temperature_celsius;
   std::optional<std::int64_t> throttled_steps, skipped_steps;
   std::vector<std::string> throttle_reasons;
+  // Which of timing.step_seconds ran while the GPU was throttled: the first and the last of each stretch, from 0.
+  std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> throttled_step_ranges = {};
+  std::optional<std::int64_t> memory_used_bytes = {};  // of the card, by all processes
+  std::optional<std::string> reason = {};              // why something of it is not known
 };
 
 struct Quality {
@@ -145,9 +151,16 @@ struct Quality {
   std::optional<std::string> dropout_masks;  // library: drawn by one, not those of the other devices
 };
 
+// Over the timed steps alone: joules an epoch = average_watts * epoch_seconds. The sums (joules_per_epoch, average_watts,
+// idle_watts) are those of all parts of the run's device, the CPU's and on a GPU also the card's, and empty where one is not
+// known. The CPU's part is that of whole packages. What the machine draws idle is not subtracted.
 struct Energy {
-  std::string source = "unavailable";
+  std::string source = "unavailable";  // rapl | nvml | rapl+nvml: the parts that are known
   std::optional<double> joules_per_epoch, cpu_joules_per_epoch, gpu_joules_per_epoch, average_watts, idle_watts;
+  std::optional<double> cpu_average_watts = {}, gpu_average_watts = {}, cpu_idle_watts = {}, gpu_idle_watts = {};
+  std::optional<double> window_seconds = {};  // that the meters were read for
+  std::optional<std::string> reason = {};     // why a part is not known
+  std::vector<std::string> remarks = {};      // what the figures hold beside the run, and how they came about
 };
 
 struct Cost {

@@ -49,6 +49,14 @@ std::string uuid_text(const cudaUUID_t& uuid) {  // "GPU-8f2a…", as nvidia-smi
   return text;
 }
 
+// "0000:65:00.0"; empty where the driver does not tell.
+std::string bus_id_of(int index) {
+  char text[32] = "";
+  if (cudaDeviceGetPCIBusId(text, sizeof text, index) == cudaSuccess) return text;
+  cudaGetLastError();
+  return "";
+}
+
 class Ceilings {
  public:
   explicit Ceilings(int index)
@@ -143,6 +151,7 @@ std::vector<GpuInfo> list_gpus() {
     GpuInfo& gpu = gpus.emplace_back();
     gpu.name = properties.name;
     gpu.uuid = uuid_text(properties.uuid);
+    gpu.pci_bus_id = bus_id_of(index);
     gpu.compute_capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
     gpu.driver = driver;
     gpu.cuda = std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10);

@@ -92,6 +92,10 @@ std::vector<CaseOption> make_options() {
        [](Draft& d, Text& v) {
          d.gemm = parse_word(v, {"best", "portable"});
        }},
+      {"meters", "M,...", "energy and the GPU's state, read while steps are timed: on or off (default on)", true, false,
+       [](Draft& d, Text& v) {
+         d.meters = parse_word(v, {"on", "off"}) == "on";
+       }},
       {"data", "SPEC", "synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE (default: the model's)", false,
        false,
        [](Draft& d, Text& v) {

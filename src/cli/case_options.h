@@ -20,6 +20,7 @@ struct CaseDraft {
   std::optional<std::int64_t> batch, epoch_samples;
   std::optional<int> threads;
   std::string pin = "auto";
+  bool meters = true;
   int warmup = 3;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, dropout;

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include <dirent.h>
 #include <unistd.h>
 
 #include "epochbench/backend.h"
@@ -13,6 +12,7 @@
 #include "src/cli/errors.h"
 #include "src/cli/machine.h"
 #include "src/measure/environment.h"
+#include "src/measure/meters.h"
 #include "src/report/result_json.h"
 #include "src/report/table.h"
 #include "src/report/units.h"
@@ -21,31 +21,14 @@
 namespace epochbench {
 namespace {
 
-struct Meter {
-  std::string name, measures;
-  std::optional<std::string> obstacle;  // why it cannot be read
-};
-
-// The energy counters of the CPU packages, which many kernels let only root read.
-Meter rapl_meter() {
-  Meter meter{"rapl", "CPU energy", "/sys/class/powercap has no energy counter: a virtual machine, or a CPU without one"};
-  DIR* folder = ::opendir("/sys/class/powercap");
-  if (!folder) return meter;
-  while (const dirent* entry = ::readdir(folder)) {
-    const std::string counter = "/sys/class/powercap/" + std::string(entry->d_name) + "/energy_uj";
-    if (::access(counter.c_str(), F_OK) != 0) continue;
-    meter.obstacle =
-        ::access(counter.c_str(), R_OK) == 0 ? std::nullopt : std::optional(counter + " may be read by root alone");
-    if (!meter.obstacle) break;
-  }
-  ::closedir(folder);
-  return meter;
-}
-
-std::vector<Meter> meters(const std::optional<std::string>& no_gpu) {
-  Meter load{"proc-stat", "CPU time of other processes", std::nullopt};
+// Without a GPU, one line says so in place of its meters.
+std::vector<MeterInfo> meters(const std::vector<GpuInfo>& gpus, const std::optional<std::string>& no_gpu) {
+  std::vector<MeterInfo> all = MachineMeters(meter_sources(), gpus).list();
+  if (gpus.empty()) all.push_back({"nvml", "GPU energy, utilization, clock, temperature, throttling, memory", no_gpu});
+  MeterInfo load{"proc-stat", "CPU time of other processes", std::nullopt};
   if (::access("/proc/stat", R_OK) != 0) load.obstacle = "/proc/stat cannot be read";
-  return {rapl_meter(), {"nvml", "GPU energy, clock, utilization", no_gpu}, load};
+  all.push_back(load);
+  return all;
 }
 
 std::optional<std::string> why_no_gpu() {
@@ -80,7 +63,7 @@ void print_gpu(int index, const GpuInfo& gpu) {
 }
 
 void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std::optional<std::string>& no_gpu,
-                const std::vector<Meter>& all_meters) {
+                const std::vector<MeterInfo>& all_meters) {
   std::string isa;
   for (const std::string& name : cpu.isa) isa += (isa.empty() ? "" : " ") + name;
   const auto bytes = [](const std::optional<std::int64_t>& value) {
@@ -102,9 +85,11 @@ void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std:
                                             : "not known");
   if (no_gpu) std::printf("GPUs              none: %s\n", no_gpu->c_str());
   for (std::size_t i = 0; i < gpus.size(); ++i) print_gpu(static_cast<int>(i), gpus[i]);
-  for (const Meter& meter : all_meters)
+  for (const MeterInfo& meter : all_meters) {
     std::printf("meter %-11s %s: %s\n", meter.name.c_str(), meter.measures.c_str(),
                 meter.obstacle ? ("cannot be read: " + *meter.obstacle).c_str() : "readable");
+    for (const std::string& missing : meter.missing) std::printf("  without %s\n", missing.c_str());
+  }
 }
 
 }  // namespace
@@ -116,18 +101,19 @@ int info_command(bool json) {
   std::vector<GpuInfo> all_gpus = list_gpus();
   for (int i = 0; i < static_cast<int>(all_gpus.size()); ++i) measure_peaks_of(all_gpus, i);
   const std::optional<std::string> no_gpu = why_no_gpu();
-  const std::vector<Meter> all_meters = meters(no_gpu);
+  const std::vector<MeterInfo> all_meters = meters(all_gpus, no_gpu);
   if (!json) {
     print_text(cpu, all_gpus, no_gpu, all_meters);
     return kExitDone;
   }
   Json gpus = Json::array(), meter_list = Json::array();
   for (const GpuInfo& gpu : all_gpus) gpus.push_back(gpu_to_json(gpu));
-  for (const Meter& meter : all_meters)
+  for (const MeterInfo& meter : all_meters)
     meter_list.push_back({{"name", meter.name},
                           {"measures", meter.measures},
                           {"readable", !meter.obstacle.has_value()},
-                          {"reason", meter.obstacle ? Json(*meter.obstacle) : Json(nullptr)}});
+                          {"reason", meter.obstacle ? Json(*meter.obstacle) : Json(nullptr)},
+                          {"missing", meter.missing}});
   const Json document = {{"cpu", cpu_to_json(cpu)},
                          {"gpus", gpus},
                          {"gpus_reason", no_gpu ? Json(*no_gpu) : Json(nullptr)},

@@ -1,5 +1,6 @@
 #include "src/cli/machine.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 
@@ -28,6 +29,16 @@ void measure_peaks_of(std::vector<GpuInfo>& gpus, int index) try {
 } catch (const std::runtime_error& error) {
   if (!interrupted())
     print_error("cuda:" + std::to_string(index) + ": " + error.what() + "; fractions of the peak stay unknown");
+}
+
+MeterSources meter_sources() {
+  MeterSources sources;
+  const auto take = [](const char* variable, std::string& place) {
+    if (const char* value = std::getenv(variable); value && *value) place = value;
+  };
+  take("EPOCHBENCH_POWERCAP", sources.powercap);
+  take("EPOCHBENCH_NVML", sources.nvml);
+  return sources;
 }
 
 int cuda_index(const std::string& device) {

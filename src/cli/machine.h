@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "epochbench/result.h"
+#include "src/measure/meters.h"
 
 namespace epochbench {
 
@@ -18,5 +19,9 @@ void measure_peaks_of(std::vector<GpuInfo>& gpus, int index);
 
 // The index of a device "cuda:N"; -1 for "cpu".
 int cuda_index(const std::string& device);
+
+// Where the meters are: at the usual place, or where EPOCHBENCH_POWERCAP (a folder of powercap domains, as a container may
+// have it mounted elsewhere) and EPOCHBENCH_NVML (NVIDIA's management library) say. What is read elsewhere is remarked on.
+MeterSources meter_sources();
 
 }  // namespace epochbench

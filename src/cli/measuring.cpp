@@ -38,6 +38,19 @@ std::string default_out() {
   return name + ".json";
 }
 
+// Of what is metered, before anything else works: the CPU, and the GPUs that cases run on.
+void measure_idle_of(MachineMeters& meters, const std::vector<PlannedCase>& cases) {
+  constexpr double kIdleSeconds = 3;
+  std::set<int> gpus;
+  bool metered = false;
+  for (const PlannedCase& planned : cases) {
+    if (planned.obstacle || !planned.spec.meters) continue;
+    metered = true;
+    if (const int index = cuda_index(planned.spec.device); index >= 0) gpus.insert(index);
+  }
+  if (metered) meters.measure_idle({gpus.begin(), gpus.end()}, kIdleSeconds, interrupted);
+}
+
 // Measured once for all cases; taken over from a resumed result of this machine.
 void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
   const auto known = earlier.peak_flops_per_second.find("fp32");
@@ -94,12 +107,13 @@ Run skipped(const PlannedCase& planned, const std::string& reason) {
 }
 
 // A case that the end of the budget ends has measured something, but not what it was asked for.
-Run measured(const PlannedCase& planned, const std::string& binary, const Budget& budget, ProgressDisplay& display) {
+Run measured(const PlannedCase& planned, const std::string& binary, const Budget& budget, const MachineMeters& meters,
+             ProgressDisplay& display) {
   if (planned.obstacle) return skipped(planned, planned.obstacle->reason);
   if (budget.over()) return skipped(planned, budget.reason(false));
   Run run = run_case(
       planned.spec, binary, [&](const Progress& progress) { display.update(progress); },
-      [&] { return interrupted() || budget.over(); });
+      [&] { return interrupted() || budget.over(); }, &meters);
   if (run.status == RunStatus::interrupted && !interrupted()) return skipped(planned, budget.reason(true));
   return run;
 }
@@ -150,6 +164,9 @@ Measurement measure(const MeasuringRequest& request) {
   ProgressDisplay display(remaining.size(), request.quiet);
   const Context earlier = std::exchange(result.context, describe_context(request.command_line));
   result.context.gpus = list_gpus();
+  MachineMeters meters(meter_sources(), result.context.gpus);
+  display.note("measuring the idle draw");
+  measure_idle_of(meters, remaining);
   display.note("measuring this machine's peaks");
   fill_peaks(result.context.cpu, earlier.cpu);
   fill_peaks(result.context.gpus, earlier.gpus, remaining);
@@ -158,7 +175,7 @@ Measurement measure(const MeasuringRequest& request) {
   for (const PlannedCase& planned : remaining) {
     if (interrupted()) break;
     display.begin(planned.spec.name);
-    Run run = measured(planned, binary, budget, display);
+    Run run = measured(planned, binary, budget, meters, display);
     identify(run, planned);
     derive(run, planned, result.context, request.prices);
     display.end(run);

@@ -32,6 +32,7 @@ CaseSpec to_spec(const CaseDraft& draft, int threads_by_default) {
   spec.batch = batch_of(draft);
   spec.threads = draft.threads.value_or(threads_by_default);
   spec.pin = draft.pin;
+  spec.meters = draft.meters;
   spec.warmup = draft.warmup;
   spec.seed = draft.seed;
   spec.learning_rate = draft.learning_rate;
@@ -149,6 +150,7 @@ std::string run_name(const CaseDraft& draft, int default_threads) {
   if (draft.epoch_samples) settings["epoch-samples"] = std::to_string(*draft.epoch_samples);
   if (draft.learning_rate) settings["learning-rate"] = shortest(*draft.learning_rate);
   if (draft.loader_threads != CaseDraft{}.loader_threads) settings["loader-threads"] = std::to_string(draft.loader_threads);
+  if (!draft.meters) settings["meters"] = "off";
   if (draft.mode != "train") settings["mode"] = draft.mode;
   if (draft.order != "shuffled") settings["order"] = draft.order;
   if (backend == "cpu" && draft.pin != "auto") settings["pin"] = draft.pin;

@@ -26,6 +26,8 @@ struct StopSpec {
   std::optional<Until> until;  // with or without epochs, which then is the most
 };
 
+class MachineMeters;
+
 struct CaseSpec {
   std::string name;  // of the run: "lenet5/cpu/fp32/b64"
   int repetition = 0;
@@ -46,6 +48,7 @@ struct CaseSpec {
   Without without;
   std::string gemm = "best";  // the CPU's kernels: best or portable
   bool profile = false;       // time a step by node, after all else
+  bool meters = true;         // energy and the GPU's state are read meanwhile; the parent's business alone
   StopSpec stop;
 };
 
@@ -88,11 +91,11 @@ struct CaseServices {
 int serve_case(int in_fd, int out_fd, const CaseServices& services);
 
 // The parent's side: starts `binary case` in this process group, drives it to the end and returns what came of it. Fills
-// everything but name, repetition, workload, precision (the caller's), efficiency's peak_fraction, energy, cost, parity, and
-// of a profile what follows from its nodes and the machine's peaks (src/analysis/profile.h).
-// `interrupted` is polled; once true the case is ended and the run's status is `interrupted`.
+// everything but name, repetition, workload, precision (the caller's), efficiency's peak_fraction, cost, parity, and of a
+// profile what follows from its nodes and the machine's peaks (src/analysis/profile.h). `interrupted` is polled; once true the
+// case is ended and the run's status is `interrupted`. `meters` (src/measure/meters.h) may be null: nothing is metered then.
 Run run_case(const CaseSpec& spec, const std::string& binary, const std::function<void(const Progress&)>& progress,
-             const std::function<bool()>& interrupted);
+             const std::function<bool()>& interrupted, const MachineMeters* meters = nullptr);
 
 // Runs the calibration (measured peaks and bandwidth, src/measure/peaks.h) in a process of its own.
 struct Peaks {

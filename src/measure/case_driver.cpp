@@ -15,6 +15,7 @@
 #include "src/measure/conversation.h"
 #include "src/measure/environment.h"
 #include "src/measure/latency.h"
+#include "src/measure/metering.h"
 #include "src/measure/short_number.h"
 #include "src/measure/statistics.h"
 
@@ -35,11 +36,19 @@ Device device_of(const CaseSpec& spec) {
   return device;
 }
 
+Energy not_metered() {
+  Energy energy;
+  energy.reason = "the meters were off";
+  return energy;
+}
+
 class Driver {
  public:
   Driver(const CaseSpec& spec, const std::function<void(const Progress&)>& progress, const DriverOptions& options,
          Conversation& conversation, Run& run)
-      : spec_(spec), report_(progress), rule_(spec.stop, options.stopping), talk_(conversation), run_(run) {}
+      : spec_(spec), report_(progress), rule_(spec.stop, options.stopping), talk_(conversation), run_(run) {
+    if (options.meters && spec.meters) metering_.emplace(*options.meters, spec.device);
+  }
 
   void drive() {
     prepare();
@@ -63,6 +72,10 @@ class Driver {
     if (const json& skipped = result.at("skipped_steps"); run_.gpu && !skipped.is_null()) run_.gpu->skipped_steps = skipped;
     talk_.farewell();
     fill_run();
+    if (metering_)
+      metering_->fill(run_);
+    else
+      run_.energy = not_metered();
     if (spec_.profile) run_.profile = profile_from_json(result.at("profile"));
   }
 
@@ -111,7 +124,9 @@ class Driver {
   }
 
   void timed_block(std::int64_t steps) {
+    if (metering_) metering_->begin();
     const StepBlock block = this->block("step", steps);
+    if (metering_) metering_->end(steps);
     step_seconds_.insert(step_seconds_.end(), block.step_seconds.begin(), block.step_seconds.end());
     samples_ += block.samples;
     data_wait_seconds_ += block.data_wait_seconds;
@@ -246,6 +261,7 @@ class Driver {
   StoppingRule rule_;
   Conversation& talk_;
   Run& run_;
+  std::optional<Metering> metering_;
   Progress progress_;
   const double began_ = steady_seconds();
 
@@ -291,8 +307,8 @@ Run run_case(const CaseSpec& spec, const std::string& binary, const std::functio
 }
 
 Run run_case(const CaseSpec& spec, const std::string& binary, const std::function<void(const Progress&)>& progress,
-             const std::function<bool()>& interrupted) {
-  return run_case(spec, binary, progress, interrupted, DriverOptions{});
+             const std::function<bool()>& interrupted, const MachineMeters* meters) {
+  return run_case(spec, binary, progress, interrupted, DriverOptions{{}, {}, meters});
 }
 
 namespace {

@@ -13,6 +13,7 @@ namespace epochbench {
 struct DriverOptions {
   ProcessLimits process;
   StoppingLimits stopping;
+  const MachineMeters* meters = nullptr;  // none: nothing is metered
 };
 
 Run run_case(const CaseSpec& spec, const std::string& binary, const std::function<void(const Progress&)>& progress,

@@ -61,7 +61,10 @@ std::string without_paths(const std::string& text) {
 Result anonymous(Result result) {
   result.context.host_name.reset();
   result.context.command_line.reset();
-  for (GpuInfo& gpu : result.context.gpus) gpu.uuid.clear();
+  for (GpuInfo& gpu : result.context.gpus) {
+    gpu.uuid.clear();
+    gpu.pci_bus_id.clear();
+  }
 
   std::map<std::string, std::string> datasets, names;
   std::map<std::string, int> of_kind;
@@ -85,6 +88,8 @@ Result anonymous(Result result) {
     });
   for (Run& run : result.runs) {
     if (run.message) run.message = without_paths(*run.message);
+    if (run.energy && run.energy->reason) run.energy->reason = without_paths(*run.energy->reason);
+    if (run.gpu && run.gpu->reason) run.gpu->reason = without_paths(*run.gpu->reason);
     if (!run.quality || !run.quality->parity_with) continue;
     const auto renamed = names.find(*run.quality->parity_with);
     if (renamed != names.end()) run.quality->parity_with = renamed->second;

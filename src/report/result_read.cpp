@@ -69,6 +69,7 @@ GpuInfo read_gpu(const JsonFields& f) {
   g.peak_flops_per_second = read_peaks(f);
   g.memory_bandwidth_bytes_per_second = f.maybe_number("memory_bandwidth_bytes_per_second");
   g.host_to_device_bytes_per_second = f.maybe_number("host_to_device_bytes_per_second");
+  g.pci_bus_id = f.maybe_text("pci_bus_id").value_or("");
   return g;
 }
 
@@ -139,6 +140,18 @@ Latency read_latency(const JsonFields& f) {
   return l;
 }
 
+std::vector<std::pair<std::int64_t, std::int64_t>> read_ranges(const JsonFields& fields, const char* key) {
+  const auto wrong = [&] { return FormatError(fields.path(key) + ": must be an array of pairs of whole numbers"); };
+  const Json& list = fields.at(key);
+  if (!list.is_array()) throw wrong();
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  for (const Json& range : list) {
+    if (!range.is_array() || range.size() != 2 || !range[0].is_number_integer() || !range[1].is_number_integer()) throw wrong();
+    ranges.emplace_back(range[0].get<std::int64_t>(), range[1].get<std::int64_t>());
+  }
+  return ranges;
+}
+
 GpuState read_gpu_state(const JsonFields& f) {
   GpuState g;
   g.utilization = f.maybe_number("utilization");
@@ -147,6 +160,9 @@ GpuState read_gpu_state(const JsonFields& f) {
   g.throttled_steps = f.maybe_integer("throttled_steps");
   g.skipped_steps = f.maybe_integer("skipped_steps");
   if (f.find("throttle_reasons")) g.throttle_reasons = f.texts("throttle_reasons");
+  if (f.find("throttled_step_ranges")) g.throttled_step_ranges = read_ranges(f, "throttled_step_ranges");
+  g.memory_used_bytes = f.maybe_integer("memory_used_bytes");
+  g.reason = f.maybe_text("reason");
   return g;
 }
 
@@ -173,6 +189,17 @@ Energy read_energy(const JsonFields& f) {
   }
   e.average_watts = f.maybe_number("average_watts");
   e.idle_watts = f.maybe_number("idle_watts");
+  if (const auto parts = f.maybe_group("average_watts_parts")) {
+    e.cpu_average_watts = parts->maybe_number("cpu");
+    e.gpu_average_watts = parts->maybe_number("gpu");
+  }
+  if (const auto parts = f.maybe_group("idle_watts_parts")) {
+    e.cpu_idle_watts = parts->maybe_number("cpu");
+    e.gpu_idle_watts = parts->maybe_number("gpu");
+  }
+  e.window_seconds = f.maybe_number("window_seconds");
+  e.reason = f.maybe_text("reason");
+  if (f.find("remarks")) e.remarks = f.texts("remarks");
   return e;
 }
 

@@ -125,7 +125,10 @@ Json json(const GpuState& g) {
           {"temperature_celsius", json(g.temperature_celsius)},
           {"throttled_steps", json(g.throttled_steps)},
           {"throttle_reasons", json(g.throttle_reasons)},
-          {"skipped_steps", json(g.skipped_steps)}};
+          {"skipped_steps", json(g.skipped_steps)},
+          {"throttled_step_ranges", json(g.throttled_step_ranges)},
+          {"memory_used_bytes", json(g.memory_used_bytes)},
+          {"reason", json(g.reason)}};
 }
 
 Json json(const Quality& q) {
@@ -144,7 +147,12 @@ Json json(const Energy& e) {
           {"joules_per_epoch", json(e.joules_per_epoch)},
           {"parts", {{"cpu", json(e.cpu_joules_per_epoch)}, {"gpu", json(e.gpu_joules_per_epoch)}}},
           {"average_watts", json(e.average_watts)},
-          {"idle_watts", json(e.idle_watts)}};
+          {"idle_watts", json(e.idle_watts)},
+          {"average_watts_parts", {{"cpu", json(e.cpu_average_watts)}, {"gpu", json(e.gpu_average_watts)}}},
+          {"idle_watts_parts", {{"cpu", json(e.cpu_idle_watts)}, {"gpu", json(e.gpu_idle_watts)}}},
+          {"window_seconds", json(e.window_seconds)},
+          {"reason", json(e.reason)},
+          {"remarks", json(e.remarks)}};
 }
 
 Json json(const Cost& c) {
@@ -244,7 +252,8 @@ Json gpu_to_json(const GpuInfo& g) {
           {"cudnn", text_or_null(g.cudnn)},
           {"peak_flops_per_second", peaks(g.peak_flops_per_second, {"fp32", "tf32", "bf16", "fp16"})},
           {"memory_bandwidth_bytes_per_second", json(g.memory_bandwidth_bytes_per_second)},
-          {"host_to_device_bytes_per_second", json(g.host_to_device_bytes_per_second)}};
+          {"host_to_device_bytes_per_second", json(g.host_to_device_bytes_per_second)},
+          {"pci_bus_id", text_or_null(g.pci_bus_id)}};
 }
 
 std::string result_to_text(const Result& result) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/report/energy_text.h"
 #include "src/report/table.h"
 #include "src/report/units.h"
 
@@ -63,6 +64,7 @@ std::string summary(const Result& result) {
                {"epoch", Align::right},
                {"", Align::left},
                {"cost/epoch", Align::right},
+               {"energy/epoch", Align::right},
                {"result", Align::left},
                {"of peak", Align::right}});
   std::string others;
@@ -87,7 +89,7 @@ std::string summary(const Result& result) {
     };
     table.add({repeats ? run.name + " #" + std::to_string(run.repetition) : run.name, step_cell(*run.timing),
                rate(run.throughput->samples_per_second), format_seconds(run.timing->epoch_seconds), run.timing->epoch_kind,
-               cost_cell(run), quality_cell(run),
+               cost_cell(run), energy_cell(run), quality_cell(run),
                run.efficiency ? optional(run.efficiency->peak_fraction, format_percent) : ""});
   }
   for (const auto& [reason, names] : skipped) others += "skipped: " + names + "\n  " + reason + "\n";
@@ -122,7 +124,7 @@ std::string remarks(const Result& result) {
     text += "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + others + "\n";
   for (const TimeToQuality& time : times_to_quality(result.runs))
     text += "to quality: " + time_to_quality(time) + (time.usd ? ", " + format_usd(*time.usd) : std::string()) + "\n";
-  return text;
+  return text + energy_remarks(result);
 }
 
 std::string time_to_quality(const TimeToQuality& time) {

@@ -1,0 +1,133 @@
+// What reading the meters costs a step: one case, whose blocks of steps are metered and not metered by turns.
+//
+//   epochbench_meter_cost EPOCHBENCH [POWERCAP [NVML BUS_ID]]
+//
+// The case is a small mlp on the CPU, in a process of the binary EPOCHBENCH; the meters are read by this one, as `run` does. On
+// a machine without counters POWERCAP is a made-up folder of domains (one is made where none is named) and NVML a library made
+// up likewise, whose reading costs a file's or a call's time and not a register's. Exits with 1 where the whole interval lies
+// above 0.5 %. Not a benchmark of kernels.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "src/measure/cgroup.h"
+#include "src/measure/clock.h"
+#include "src/measure/conversation.h"
+#include "src/measure/environment.h"
+#include "src/measure/metering.h"
+#include "src/measure/protocol.h"
+#include "src/measure/statistics.h"
+
+namespace epochbench {
+namespace {
+
+constexpr double kTurnSeconds = 0.4;  // some readings long, and short against what else the machine does
+constexpr int kTurns = 80;            // of either kind, so that the whole takes about a minute
+constexpr int kWarmup = 20;
+constexpr double kMostCost = 0.005;  // of a step
+
+CaseSpec small_case() {
+  CaseSpec spec;
+  spec.name = spec.model = "mlp:width=64";
+  spec.data = "digits";
+  spec.batch = 64;
+  spec.threads = default_threads();
+  return spec;
+}
+
+// Two packages that stand still.
+std::string made_up_powercap() {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("epochbench-powercap-" + std::to_string(getpid()));
+  for (const char* number : {"0", "1"}) {
+    const std::filesystem::path domain = folder / (std::string("intel-rapl:") + number);
+    std::filesystem::create_directories(domain);
+    std::ofstream(domain / "name") << "package-" << number << "\n";
+    std::ofstream(domain / "max_energy_range_uj") << "262143328850\n";
+    std::ofstream(domain / "energy_uj") << "1000000\n";
+  }
+  return folder.string();
+}
+
+class Turns {
+ public:
+  Turns(Conversation& conversation, const MachineMeters& meters, const std::string& device)
+      : talk_(conversation), metering_(meters, device) {
+    const CaseSpec spec = small_case();
+    talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", to_json(spec)}}, "ready");
+    talk_.ask({{"command", "begin_epoch"}, {"epoch", 0}}, "epoch");
+    const StepBlock warm_up = steps(kWarmup);
+    const double step = warm_up.wall_seconds / kWarmup;
+    count_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(kTurnSeconds / step));
+  }
+
+  double seconds_per_step(bool metered) {
+    if (metered) metering_.begin();
+    double seconds = 0;
+    for (std::int64_t left = count_; left > 0;) {
+      const StepBlock block = steps(std::min(left, kBlockSteps));
+      seconds += std::accumulate(block.step_seconds.begin(), block.step_seconds.end(), 0.0);
+      left -= static_cast<std::int64_t>(block.step_seconds.size());
+    }
+    if (metered) metering_.end(count_);
+    return seconds / static_cast<double>(count_);
+  }
+
+ private:
+  StepBlock steps(std::int64_t count) { return block_from_json(talk_.ask({{"command", "step"}, {"steps", count}}, "steps")); }
+  Conversation& talk_;
+  Metering metering_;
+  std::int64_t count_ = 0;
+};
+
+int measure_cost(int argc, char** argv) {
+  const std::string powercap = argc > 2 ? argv[2] : made_up_powercap();
+  std::vector<GpuInfo> gpus(argc > 4 ? 1 : 0);
+  MeterSources sources{powercap, argc > 3 ? argv[3] : kNvmlLibrary};
+  if (argc > 4) gpus[0].pci_bus_id = argv[4];
+  const MachineMeters meters(sources, gpus);
+  for (const MeterInfo& meter : meters.list())
+    std::printf("%s: %s\n", meter.name.c_str(), meter.obstacle ? meter.obstacle->c_str() : meter.measures.c_str());
+
+  const std::function<bool()> never;
+  const int threads = small_case().threads;
+  Conversation conversation(argv[1], openmp_settings(threads, topology(affinity_cpus()), cgroup_cpu_quota()), {}, never);
+  Turns turns(conversation, meters, gpus.empty() ? "cpu" : "cuda:0");
+  std::vector<double> ratios, steps;
+  for (int i = 0; i < kTurns; ++i) {  // either kind goes first by turns
+    const double first = turns.seconds_per_step(i % 2 == 0), second = turns.seconds_per_step(i % 2 != 0);
+    ratios.push_back(i % 2 == 0 ? first / second : second / first);
+    steps.push_back(i % 2 == 0 ? second : first);
+  }
+  const Interval interval = median_interval(ratios);
+  std::printf("a step of %s takes %.4g ms; with the meters %.3f %% longer (95 %%: %.3f to %.3f %%), median of %d turns\n",
+              small_case().model.c_str(), 1e3 * median(steps), 100 * (median(ratios) - 1), 100 * (interval.first - 1),
+              100 * (interval.second - 1), kTurns);
+  if (argc <= 2) std::filesystem::remove_all(powercap);
+  return interval.first - 1 > kMostCost ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace epochbench
+
+int main(int argc, char** argv) try {
+  if (argc < 2 || argc == 4) {
+    std::fprintf(stderr, "call: epochbench_meter_cost EPOCHBENCH [POWERCAP [NVML BUS_ID]]\n");
+    return 2;
+  }
+  return epochbench::measure_cost(argc, argv);
+} catch (const epochbench::CaseEnded& ended) {
+  std::fprintf(stderr, "epochbench_meter_cost: %s\n", ended.message.c_str());
+  return 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "epochbench_meter_cost: %s\n", error.what());
+  return 1;
+}
