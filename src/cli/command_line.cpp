@@ -32,6 +32,16 @@ constexpr const char* kRunExamples = R"(Examples:
 Without a stopping option a case runs until the interval of the median step is within 1 %, at most 30 s.
 Exit codes: 0 done; 1 a case failed; 2 the call, a file or the data is wrong; 3 no such device here; 130 interrupted.)";
 
+constexpr const char* kSweepExamples = R"(Examples:
+  epochbench sweep --model resnet20 --over batch --precision fp32,bf16 --repetitions 5
+  epochbench sweep --model mlp --over width --device cpu,cuda:0 --price cpu=0.71,cuda=1.2
+  epochbench sweep --model lenet5 --over samples --device cpu,cuda:0 --values 1024,8192,65536
+  epochbench sweep --model bert-tiny --over threads --steps 20 --repetitions 5
+
+Each point runs in a process of its own, each repetition in a random order. A point that runs out of memory is a point.
+Over batch and threads samples a second count, over width FLOPs a second, over samples a whole process with its one epoch.
+Intervals take 5 repetitions; the laws of scaling take 4 numbers of threads.)";
+
 constexpr const char* kListExamples = R"(Examples:
   epochbench list models
   epochbench list prices --json)";
@@ -96,7 +106,7 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty()) {
     const auto words = app.remaining();
     return (words.empty() ? "no command" : "unknown command '" + words.front() + "'") +
-           "; choose from run, list, info, plan, speedup, cost (see epochbench --help)";
+           "; choose from run, sweep, list, info, plan, speedup, cost (see epochbench --help)";
   }
   return std::string(error.what()) + " (see " + help + ")";
 }
@@ -172,6 +182,24 @@ int command_line(int argc, char** argv) {
   run_app->add_flag("--quiet", run.quiet, "no progress and no table; errors are told all the same");
   run.command_line.assign(argv, argv + argc);
 
+  SweepOptions sweep;
+  CLI::App* sweep_app = app.add_subcommand("sweep", "throughput against size: best, where it flattens, where devices cross");
+  sweep_app->footer(kSweepExamples);
+  sweep_app->add_option("--over", sweep.over, "batch, width, samples or threads")->type_name("AXIS");
+  sweep_app->add_option("--values", sweep.values, "the points (default: what the machine holds, in powers of two)")
+      ->type_name("N,...");
+  add_case_options(*sweep_app, {}, sweep.cases);
+  sweep_app->add_option("--repetitions", sweep.repetitions, "of every point, each in a process of its own (default 1)")
+      ->type_name("N");
+  sweep_app->add_option("--price", sweep.price, "USD an hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
+      ->type_name("DEVICE=PRICE");
+  sweep_app->add_option("--out", sweep.out, "the result file (default epochbench-<date>-<time>.json)")->type_name("FILE");
+  sweep_app->add_option("--resume", sweep.resume, "run only what has no good run in this result")->type_name("FILE");
+  sweep_app->add_flag("--anonymous", sweep.anonymous, "leave out host name, paths and command line");
+  sweep_app->add_flag("--json", sweep.json, "the result with its answers as JSON, instead of the table");
+  sweep_app->add_flag("--quiet", sweep.quiet, "no progress and no table; errors are told all the same");
+  sweep.command_line = run.command_line;
+
   std::string what;
   CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
   list_app->footer(kListExamples);
@@ -230,11 +258,12 @@ int command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       throw CallError(parse_message(app, error));
     }
-    for (const CLI::App* command : {run_app, cost_app})
+    for (const CLI::App* command : {run_app, sweep_app, cost_app})
       for (const CLI::Option* option : command->get_options())
         if (option->count() > 0 && option->get_type_size() > 0 && option->results().front().empty())
           throw CallError(option->get_name() + ": an empty value; give one or leave the option out");
     if (run_app->parsed()) return run_command(run);
+    if (sweep_app->parsed()) return sweep_command(sweep);
     if (list_app->parsed()) return list_command(what, json);
     if (info_app->parsed()) return info_command(json);
     if (case_app->parsed()) return case_command();

@@ -19,6 +19,16 @@ struct RunOptions {
 };
 int run_command(const RunOptions& options);
 
+struct SweepOptions {
+  CaseBlock cases;     // options given on the command line
+  std::string over;    // batch, width, samples or threads
+  std::string values;  // "1,2,4"; empty: those of the axis
+  std::string repetitions, price, out, resume;
+  bool anonymous = false, json = false, quiet = false;
+  std::vector<std::string> command_line;
+};
+int sweep_command(const SweepOptions& options);
+
 int list_command(const std::string& what, bool json);  // "" lists everything
 int info_command(bool json);
 
