@@ -32,8 +32,8 @@ std::string joined(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Metering::Metering(const MachineMeters& meters, const std::string& device)
-    : meters_(meters), gpu_index_(gpu_index_of(device)), cpu_(meters.cpu()) {
+Metering::Metering(const MachineMeters& meters, const std::string& device, double period_seconds)
+    : meters_(meters), period_seconds_(period_seconds), gpu_index_(gpu_index_of(device)), cpu_(meters.cpu()) {
   if (gpu_index_ < 0) return;
   gpu_ = meters.gpu(gpu_index_);
   card_ = meters.card(gpu_index_);
@@ -68,7 +68,7 @@ void Metering::tick(double now) {
   for (const auto& meter : {cpu_.energy.get(), gpu_.energy.get()})
     if (meter) meter->advance(now);
   if (card_) samples_.push_back(card_->sample(now));
-  next_tick_seconds_ = now + kMeterPeriodSeconds;
+  next_tick_seconds_ = now + period_seconds_;
 }
 
 void Metering::watch() {

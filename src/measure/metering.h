@@ -24,7 +24,7 @@ inline constexpr double kMeterPeriodSeconds = 0.1;
 class Metering {
  public:
   // Of a run on `device`: "cpu", "cuda:0". The meters are referred to, and must live as long.
-  Metering(const MachineMeters& meters, const std::string& device);
+  Metering(const MachineMeters& meters, const std::string& device, double period_seconds = kMeterPeriodSeconds);
   ~Metering();
   Metering(const Metering&) = delete;
   Metering& operator=(const Metering&) = delete;
@@ -42,6 +42,7 @@ class Metering {
   void stop();
 
   const MachineMeters& meters_;
+  double period_seconds_;
   int gpu_index_;  // -1 on the CPU
   MachineMeters::Meter cpu_, gpu_;
   std::shared_ptr<const NvmlCard> card_;
