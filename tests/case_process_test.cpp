@@ -126,6 +126,7 @@ TEST(RunCase, StepsOfAGpuAreThoseOfItsClockHeldAgainstTheHosts) {
   ASSERT_TRUE(run.gpu);
   EXPECT_EQ(run.gpu->skipped_steps, 3);
   EXPECT_EQ(run.quality->dropout_masks, "library");
+  EXPECT_EQ(run.efficiency->gpu_busy_fraction, 1.0 - *run.efficiency->data_wait_fraction);  // idle for data alone
   EXPECT_FALSE(run.memory->peak_bytes) << "that of the host says nothing of the device";
 }
 

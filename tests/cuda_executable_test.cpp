@@ -206,8 +206,9 @@ std::vector<double> losses_with_slots_taken_early(std::uint64_t seed, std::int64
     tiny.stage(i % 2, static_cast<float>(1 << i), i % 4);
     tiny.executable->submit(i % 2);
     tiny.executable->run(Entry::train);
-    if (i % 2 == 1) tiny.device->run_stream(kCopyStream);  // what may run of the copies: the host's side of a slot is free then
-    if (i % 2 == 1) tiny.executable->await(1);
+    if (i % 2 == 0) continue;
+    tiny.executable->await(1);
+    tiny.device->run_stream(kCopyStream);  // so that the host's side of both slots is free
   }
   tiny.executable->synchronize();
   if (waits) *waits = tiny.device->counts().binding_waits - before;
@@ -337,9 +338,44 @@ TEST(CudaExecutable, StepsAreTimedFromTheEndOfTheStepBeforeOrFromRunWhereTheDevi
   ASSERT_EQ(records.size(), 6u);
   for (std::size_t i : {0u, 1u, 3u, 4u}) EXPECT_NEAR(records[i].device_seconds, kStep, 1e-9) << i;
   for (std::size_t i : {2u, 5u}) EXPECT_NEAR(records[i].device_seconds, kPause + kStep, 1e-9) << i;
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_NEAR(records[i].idle_seconds, i % 3 == 2 ? kPause : 0, 1e-9) << i;  // a gap; before the first it was not asked
+    EXPECT_EQ(records[i].arrival_seconds, 0) << i;                             // the batch was there, or did not come anew
+  }
   double sum = kPause;  // the idle one
   for (const StepRecord& record : records) sum += record.device_seconds;
   EXPECT_NEAR(sum, tiny.device->seconds() - begin, 1e-9);
+}
+
+TEST(CudaExecutable, AStepThatWaitsForItsBatchSaysHowLong) {
+  constexpr double kCopy = FakeDevice::kSecondsOfWork;
+  double arrivals = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {  // the copy may come before the step is begun, or after
+    Tiny tiny(seed);
+    tiny.stage(0, 1, 0);
+    tiny.executable->submit(0);
+    tiny.executable->run(Entry::train);
+    tiny.executable->synchronize();
+    std::vector<StepRecord> records;
+    tiny.executable->drain(records);
+    ASSERT_EQ(records.size(), 1u);
+    EXPECT_EQ(records[0].idle_seconds, 0);
+    if (records[0].arrival_seconds > 0) {
+      EXPECT_NEAR(records[0].arrival_seconds, kCopy, 1e-9);
+    }
+    EXPECT_NEAR(records[0].device_seconds, 6 * FakeDevice::kSecondsOfWork + records[0].arrival_seconds, 1e-9);
+    arrivals += records[0].arrival_seconds;
+  }
+  EXPECT_GT(arrivals, 0);
+}
+
+TEST(CudaExecutable, CountsTheMemoryOfTheDeviceThatItTook) {
+  Tiny tiny;
+  const std::int64_t taken = *tiny.executable->device_bytes();
+  EXPECT_EQ(taken, tiny.device->bytes_in_use());
+  std::byte* const other = tiny.device->allocate(1000);
+  EXPECT_EQ(*tiny.executable->device_bytes(), taken + 1000) << "the driver counts for all processes";
+  tiny.device->free(other);
 }
 
 TEST(CudaExecutable, MemoryIsZeroAfterCompilingWhateverTuningLeft) {

@@ -279,6 +279,24 @@ TEST_F(Gpu, TooLittleMemoryIsToldAndTheNextProgramRuns) {
   EXPECT_EQ(Trainer({"lenet5", 8, "digits"}, gpu()).losses(2).size(), 2u);
 }
 
+// A second program of a kind finds the libraries' code loaded, which the driver counts as well.
+TEST_F(Gpu, TakesTheMemoryThatIsPlanned) {
+  for (const auto& [model, batch] : {std::pair{"resnet50", 64}, std::pair{"bert-base", 16}})
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+      const auto taken_and_planned = [&, model = model, batch = batch]() -> std::optional<std::pair<double, double>> {
+        auto one = trainer({.model = model, .batch = batch, .precision = precision});
+        if (!one) return std::nullopt;
+        one->losses(2);
+        return std::pair(static_cast<double>(*one->executable().device_bytes()),
+                         static_cast<double>(memory(one->program()).total()));
+      };
+      taken_and_planned();
+      const auto second = taken_and_planned();
+      if (!second) continue;
+      EXPECT_NEAR(second->first, second->second, 0.1 * second->second + 32e6) << model << " " << name(precision);
+    }
+}
+
 TEST_F(Gpu, AnIndexBeyondTheDevicesIsRefused) { EXPECT_THROW(make_cuda_backend(1000), DeviceError); }
 
 }  // namespace

@@ -268,6 +268,7 @@ TEST_F(RunnerTest, DeviceThatLosesAStepIsAnError) {
 class QueueingExecutable : public test::FakeExecutable {
  public:
   std::function<double(std::int64_t step)> seconds = [](std::int64_t) { return 5.0; };
+  std::function<double(std::int64_t step)> idle = [](std::int64_t) { return 0.0; }, arrival = idle;  // before the step itself
   std::function<void()> finish_one = [] {};  // the host's time that waiting for a step takes
   std::vector<InputSlot> resubmitted, finished;
   int most_under_way = 0, synchronizations = 0;
@@ -290,7 +291,8 @@ class QueueingExecutable : public test::FakeExecutable {
     for (; under_way() > count; queue_.erase(queue_.begin())) {
       finish_one();
       finished.push_back(queue_.front());
-      records_.push_back({Entry::train, 1.0, 0, seconds(steps++)});
+      records_.push_back({Entry::train, 1.0, 0, seconds(steps), idle(steps), arrival(steps)});
+      ++steps;
     }
   }
   void synchronize() override {
@@ -371,7 +373,31 @@ TEST_F(QueuedRunnerTest, WaitForDataCountsWhereTheDeviceHadNothingToDo) {
   Runner runner = make();
   const StepBlock& block = runner.steps(4);
   EXPECT_EQ(block.data_wait_seconds, 1);  // the first: later a step was under way
+  EXPECT_EQ(block.idle_seconds, 1);
   EXPECT_THAT(block.step_seconds, ElementsAre(6, 5, 5, 5));
+}
+
+TEST_F(QueuedRunnerTest, OfAWaitThatAStepPartlyCoversTheDeviceIsIdleForTheRest) {
+  batches.wait = [this] { now += 8; };                                        // for each batch
+  executable.idle = [](std::int64_t step) { return step == 3 ? 9.0 : 3.0; };  // 5 of the 8 are the step before
+  Runner runner = make();
+  const StepBlock& block = runner.steps(4);
+  EXPECT_EQ(block.data_wait_seconds, 8 + 3 + 3 + 8);  // idle for 9, but no longer than the host waited
+  EXPECT_EQ(block.idle_seconds, 8 + 3 + 3 + 9);
+}
+
+TEST_F(QueuedRunnerTest, TheWayOfABatchIsAWaitForData) {
+  executable.arrival = [](std::int64_t step) { return step < 2 ? 0.5 : 0.0; };
+  Runner runner = make();
+  const StepBlock& block = runner.steps(4);
+  EXPECT_EQ(block.data_wait_seconds, 1);
+  EXPECT_EQ(block.idle_seconds, 1);
+}
+
+TEST_F(QueuedRunnerTest, StepsOneByOneLeaveTheDeviceIdleForWhatTheHostTakes) {
+  executable.finish_one = [this] { now += 7; };  // of which the device computes 5
+  Runner runner = make([](InputSlot, double) {});
+  EXPECT_EQ(runner.steps(3).idle_seconds, 6);
 }
 
 TEST_F(QueuedRunnerTest, ObserverSeesOneStepAfterTheOther) {

@@ -41,6 +41,9 @@ struct StepRecord {
   // By the device's own clock. Where the device is asynchronous, from the end of the step before, so that gaps count, or
   // from run() where the device had been idle since synchronize(); else of the step alone.
   double device_seconds = 0;
+  // Of device_seconds of an asynchronous device, what came before the step itself: it had nothing to do until the step was
+  // asked for, and then waited for its batch to arrive.
+  double idle_seconds = 0, arrival_seconds = 0;
 };
 
 struct NodeTime {
@@ -72,6 +75,9 @@ class Executable {  // one variable store, several entry points
   virtual void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) = 0;
   // Whether a library draws dropout masks of its own in place of those that kernels/shapes.h defines.
   virtual bool library_dropout_masks() const { return false; }
+  // Memory of the device, beside the host's, that is in use beyond what was before compile(), by the driver's count: of all
+  // processes there. Empty where the device has none of its own.
+  virtual std::optional<std::int64_t> device_bytes() const { return std::nullopt; }
   // Algorithms that multiply less than the FLOPs that are counted, of any node: "winograd"; "" where there are none.
   virtual std::string algorithms() const { return ""; }
   // So many steps on the batch submitted last, node by node, never mixed with step timing; the seconds of a node are the

@@ -73,6 +73,12 @@ class RuntimeDevice final : public Device {
     cudaSetDevice(index_);
     cudaFree(memory);
   }
+  std::int64_t bytes_in_use() const override {
+    use();
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for free device memory");
+    return static_cast<std::int64_t>(total - free);
+  }
   std::byte* allocate_pinned(std::size_t bytes) override {
     use();
     void* memory = nullptr;

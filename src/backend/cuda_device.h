@@ -31,6 +31,7 @@ class Device {
   // Memory is aligned to 256 bytes. Errors: OutOfMemory with what was asked for and what was free.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void free(std::byte* memory) noexcept = 0;
+  virtual std::int64_t bytes_in_use() const = 0;              // by all processes
   virtual std::byte* allocate_pinned(std::size_t bytes) = 0;  // of the host, and within the device's reach
   virtual void free_pinned(std::byte* memory) noexcept = 0;
 

@@ -41,6 +41,7 @@ CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Progr
                                const CudaNodeCompiler& compile_node, bool captures)
     : device_(std::move(device)),
       captures_(captures),
+      in_use_before_(device_->bytes_in_use()),
       layout_(program),
       variables_(*device_, layout_.variable_bytes()),
       arena_(*device_, layout_.arena_bytes() + layout_.workspace_bytes()),
@@ -51,6 +52,7 @@ CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Progr
       streams_(*device_) {
   for (Step& step : steps_) {
     step.begin = {*device_, device_->make_event()};
+    step.arrived = {*device_, device_->make_event()};
     step.end = {*device_, device_->make_event()};
   }
   for (auto& event : copied_) event = {*device_, device_->make_event()};
@@ -155,8 +157,12 @@ void CudaExecutable::run(Entry which) {
   Step& step = ring(launched_);
   step.entry = which;
   step.from_begin = idle_;
-  if (idle_) device_->record(step.begin.get(), compute());  // before the wait: the way of a batch that comes late counts
-  if (unseen_[slot]) device_->wait(compute(), copied_[slot].get());
+  step.fresh = unseen_[slot];
+  device_->record(step.begin.get(), compute());  // before the wait: the way of a batch that comes late counts
+  if (step.fresh) {
+    device_->wait(compute(), copied_[slot].get());
+    device_->record(step.arrived.get(), compute());
+  }
   start_step(entry, submitted_);
   device_->record(step.end.get(), compute());
   unseen_[slot] = false;
@@ -168,9 +174,15 @@ void CudaExecutable::run(Entry which) {
 void CudaExecutable::collect() {
   for (; collected_ < launched_ && device_->done(ring(collected_).end.get()); ++collected_) {
     const Step& step = ring(collected_);
-    const cuda::Event begin = step.from_begin ? step.begin.get() : ring(collected_ - 1).end.get();
+    const cuda::Event before = step.from_begin ? step.begin.get() : ring(collected_ - 1).end.get();
     const cuda::StepScalars& values = scalars()[collected_ % kRing];
-    finished_.push_back({step.entry, values.loss, values.correct, device_->seconds_between(begin, step.end.get())});
+    StepRecord& record = finished_.emplace_back();
+    record.entry = step.entry;
+    record.loss = values.loss;
+    record.correct = values.correct;
+    record.device_seconds = device_->seconds_between(before, step.end.get());
+    record.idle_seconds = step.from_begin ? 0 : device_->seconds_between(before, step.begin.get());
+    record.arrival_seconds = step.fresh ? device_->seconds_between(step.begin.get(), step.arrived.get()) : 0;
   }
 }
 

@@ -81,6 +81,7 @@ class CudaExecutable final : public Executable {
   void read(std::string_view variable, std::span<float> values) const override;
   void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
   bool library_dropout_masks() const override;
+  std::optional<std::int64_t> device_bytes() const override { return device_->bytes_in_use() - in_use_before_; }
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 
  private:
@@ -93,10 +94,11 @@ class CudaExecutable final : public Executable {
     ValueId loss = kNoValue, correct = kNoValue;
     std::array<cuda::Owned<cuda::GraphExec>, kInputSlots> graphs;  // by slot; empty where nothing is captured
   };
-  struct Step {  // of the ring
-    cuda::Owned<cuda::Event> begin, end;
+  struct Step {                                    // of the ring
+    cuda::Owned<cuda::Event> begin, arrived, end;  // begin: the device has come to it; arrived: its batch is there
     Entry entry = Entry::train;
     bool from_begin = false;  // the device was idle
+    bool fresh = false;       // its batch was submitted since the step before
   };
   struct Streams {  // waits for both before anything that they use goes
     explicit Streams(cuda::Device& device);
@@ -125,6 +127,7 @@ class CudaExecutable final : public Executable {
 
   std::shared_ptr<cuda::Device> device_;
   bool captures_;
+  std::int64_t in_use_before_;
   ProgramLayout layout_;
   cuda::DeviceMemory variables_, arena_, slots_, cursor_;  // the workspace lies in arena_, behind the largest entry
   cuda::PinnedMemory staged_, scalars_;

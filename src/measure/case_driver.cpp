@@ -64,10 +64,9 @@ class Driver {
       show();
     }
     const json result = talk_.ask({{"command", "finish"}, {"profile", spec_.profile}}, "result");
-    if (run_.device.backend != "cuda") {
-      memory_.peak_bytes = result.value("peak_bytes", std::int64_t{0});
+    if (const json peak = result.value("peak_bytes", json()); !peak.is_null()) memory_.peak_bytes = peak;
+    if (run_.device.backend != "cuda")
       if (const json huge = result.value("huge_page_bytes", json()); !huge.is_null()) memory_.huge_page_bytes = huge;
-    }
     if (run_.device.backend == "cuda") run_.gpu.emplace();
     if (const json& skipped = result.at("skipped_steps"); run_.gpu && !skipped.is_null()) run_.gpu->skipped_steps = skipped;
     talk_.farewell();
@@ -130,6 +129,7 @@ class Driver {
     step_seconds_.insert(step_seconds_.end(), block.step_seconds.begin(), block.step_seconds.end());
     samples_ += block.samples;
     data_wait_seconds_ += block.data_wait_seconds;
+    idle_seconds_ += block.idle_seconds;
     harness_seconds_ += block.harness_seconds;
     wall_seconds_ += block.wall_seconds;
     page_faults_ += block.usage.page_faults;
@@ -238,7 +238,8 @@ class Driver {
     run_.timing = std::move(timing_);
     run_.throughput = Throughput{rate, std::nullopt};
     run_.efficiency = Efficiency{};
-    run_.efficiency->data_wait_fraction = data_wait_seconds_ / total;
+    run_.efficiency->data_wait_fraction = std::clamp(data_wait_seconds_ / total, 0.0, 1.0);
+    if (asynchronous_) run_.efficiency->gpu_busy_fraction = std::clamp(1 - idle_seconds_ / total, 0.0, 1.0);
     memory_.page_faults_per_step = static_cast<double>(page_faults_) / steps;
     run_.memory = memory_;
     run_.interference = Interference{};
@@ -271,7 +272,7 @@ class Driver {
   std::optional<double> one_step_seconds_;  // of the last block: how long the next one may be
   std::vector<double> step_seconds_, losses_;
   std::int64_t samples_ = 0, page_faults_ = 0;
-  double data_wait_seconds_ = 0, harness_seconds_ = 0, wall_seconds_ = 0, foreign_cpu_seconds_ = 0;
+  double data_wait_seconds_ = 0, idle_seconds_ = 0, harness_seconds_ = 0, wall_seconds_ = 0, foreign_cpu_seconds_ = 0;
   bool foreign_known_ = true;
   Timing timing_;
   Memory memory_;

@@ -133,7 +133,7 @@ class Server {
       return reply;
     }
     if (command == "finish") {
-      const std::int64_t peak = peak_bytes();  // before what is only done to leave something behind
+      const json peak = peak_bytes();  // before what is only done to leave something behind
       const auto huge_pages = huge_page_bytes();
       if (case_.finish) case_.finish();
       const json skipped = case_.skipped_steps ? json(case_.skipped_steps()) : json(nullptr);
@@ -155,6 +155,7 @@ class Server {
       const WidenedAffinity widened;
       case_ = services_.prepare(spec);
     }
+    device_bytes_compiled_ = case_.executable->device_bytes().value_or(0);
     if (case_.device.threads) case_.device.pinned = threads_are_pinned();
     runner_ =
         std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage, case_.after_step);
@@ -201,7 +202,14 @@ class Server {
     return reply;
   }
 
-  std::int64_t peak_bytes() const { return peak_resident_bytes() - case_.resident_before_bytes; }
+  // Of a device with memory of its own the larger of what is in use there after compiling and now, not below 0 where another
+  // process gave some back; null where it does not tell.
+  json peak_bytes() const {
+    if (const auto device = case_.executable->device_bytes())
+      return std::max({*device, device_bytes_compiled_, std::int64_t{0}});
+    if (case_.executable->asynchronous()) return nullptr;
+    return peak_resident_bytes() - case_.resident_before_bytes;
+  }
 
   template <class T>
   static T number(const json& message, const char* key) {
@@ -213,6 +221,7 @@ class Server {
   Channel& channel_;
   const CaseServices& services_;
   PreparedCase case_;
+  std::int64_t device_bytes_compiled_ = 0;
   std::unique_ptr<Runner> runner_;
 };
 

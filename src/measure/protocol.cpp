@@ -163,6 +163,7 @@ json to_json(const StepBlock& block) {
           {"loss", block.loss},
           {"samples", block.samples},
           {"data_wait_seconds", block.data_wait_seconds},
+          {"idle_seconds", block.idle_seconds},
           {"harness_seconds", block.harness_seconds},
           {"wall_seconds", block.wall_seconds},
           {"page_faults", block.usage.page_faults},
@@ -176,6 +177,7 @@ StepBlock block_from_json(const json& object) {
   block.loss = get<std::vector<double>>(object, "loss");
   block.samples = get<std::int64_t>(object, "samples");
   block.data_wait_seconds = get<double>(object, "data_wait_seconds");
+  block.idle_seconds = get<double>(object, "idle_seconds");
   block.harness_seconds = get<double>(object, "harness_seconds");
   block.wall_seconds = get<double>(object, "wall_seconds");
   block.usage.page_faults = get<std::int64_t>(object, "page_faults");

@@ -8,8 +8,8 @@
 //   steps_per_epoch,
 //                                       evaluates, metric, asynchronous, library_dropout_masks}
 //   begin_epoch {epoch}          epoch {}
-//   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, harness_seconds, wall_seconds,
-//   step {steps}                        page_faults, own_cpu_seconds, busy_cpu_seconds}
+//   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, idle_seconds, harness_seconds,
+//   step {steps}                        wall_seconds, page_faults, own_cpu_seconds, busy_cpu_seconds}
 //   evaluate {}                  evaluation {samples, accuracy, loss}
 //   latency {steps}              latencies {seconds[]}
 //   finish {profile}             result {peak_bytes, huge_page_bytes, skipped_steps, profile {passes, nodes[]}}, and the

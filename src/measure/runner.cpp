@@ -43,6 +43,7 @@ Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock 
   block_.step_seconds.resize(static_cast<std::size_t>(kBlockSteps));
   block_.loss.resize(static_cast<std::size_t>(kBlockSteps));
   records_.resize(static_cast<std::size_t>(kBlockSteps));
+  wait_seconds_.resize(static_cast<std::size_t>(kBlockSteps));
 }
 
 void Runner::clear_block(std::int64_t count) {
@@ -53,7 +54,8 @@ void Runner::clear_block(std::int64_t count) {
   block_.loss.clear();
   records_.clear();
   block_.samples = 0;
-  block_.data_wait_seconds = 0;
+  block_.data_wait_seconds = block_.idle_seconds = 0;
+  wait_seconds_.clear();
 }
 
 const StepBlock& Runner::steps(std::int64_t count) {
@@ -67,10 +69,7 @@ const StepBlock& Runner::steps(std::int64_t count) {
     observed = take_one_by_one(count);
   block_.wall_seconds = clock_() - begin - observed;
   executable_.drain(records_);
-  if (executable_.asynchronous() && !observer_) {
-    for (const StepRecord& record : records_) block_.step_seconds.push_back(record.device_seconds);
-    if (!records_.empty()) block_.step_seconds.front() += first_wait_seconds_;
-  }
+  if (executable_.asynchronous()) account_for_device();
   block_.harness_seconds = block_.wall_seconds - std::accumulate(block_.step_seconds.begin(), block_.step_seconds.end(), 0.0);
   block_.usage = difference(before, meter_());
 
@@ -123,9 +122,7 @@ void Runner::take_queued(std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const double start = clock_();
     const BatchSource::Batch batch = batches_.next();
-    const double wait = clock_() - start;
-    if (i == 0) first_wait_seconds_ = wait;
-    if (executable_.under_way() == 0) block_.data_wait_seconds += wait;
+    wait_seconds_.push_back(clock_() - start);
     submit(batch);
     executable_.run(entry_);
     queued[static_cast<std::size_t>(i % kQueuedSteps)] = batch.slot;
@@ -136,6 +133,23 @@ void Runner::take_queued(std::int64_t count) {
   executable_.synchronize();
   for (std::int64_t i = std::max<std::int64_t>(0, count - (kQueuedSteps - 1)); i < count; ++i)
     batches_.release(queued[static_cast<std::size_t>(i % kQueuedSteps)]);
+}
+
+// Steps by the device's clock. Before the first one it was idle, and the host's wait for data adds to it; later it waited for
+// data as long as it was idle while the host waited, and then until the batch had arrived.
+void Runner::account_for_device() {
+  if (observer_) {  // one by one, timed by the host
+    for (std::size_t i = 0; i < records_.size() && i < block_.step_seconds.size(); ++i)
+      block_.idle_seconds += std::max(0.0, block_.step_seconds[i] - records_[i].device_seconds) + records_[i].arrival_seconds;
+    return;
+  }
+  for (std::size_t i = 0; i < records_.size() && i < wait_seconds_.size(); ++i) {
+    const StepRecord& record = records_[i];
+    const double wait = wait_seconds_[i], idle = i == 0 ? wait : record.idle_seconds;
+    block_.step_seconds.push_back(record.device_seconds + (i == 0 ? wait : 0));
+    block_.data_wait_seconds += std::min(wait, idle) + record.arrival_seconds;
+    block_.idle_seconds += idle + record.arrival_seconds;
+  }
 }
 
 void Runner::submit(const BatchSource::Batch& batch) {

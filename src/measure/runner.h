@@ -40,6 +40,7 @@ struct StepBlock {
   std::vector<double> loss;  // by step
   std::int64_t samples = 0;
   double data_wait_seconds = 0;  // of step_seconds' sum: waits for a batch while the device had nothing to do
+  double idle_seconds = 0;       // of step_seconds' sum: an asynchronous device ran no step, for whatever reason
   // Wall time less the steps. Of an asynchronous device this is where its clock and the host's disagree, and may be negative.
   double harness_seconds = 0;
   double wall_seconds = 0;  // of the whole block
@@ -84,6 +85,7 @@ class Runner {
   double take_one_by_one(std::int64_t count);  // returns the seconds that the observer took
   void take_queued(std::int64_t count);
   void submit(const BatchSource::Batch& batch);
+  void account_for_device();
   void collect_losses(std::int64_t count);
 
   Executable& executable_;
@@ -95,7 +97,7 @@ class Runner {
   StepBlock block_;
   std::vector<StepRecord> records_;
   std::int64_t taken_ = 0;
-  double first_wait_seconds_ = 0;  // of the block, for its first batch
+  std::vector<double> wait_seconds_;  // by step of the block, for its batch; of an asynchronous device
   std::optional<double> first_loss_;
 };
 

@@ -63,14 +63,18 @@ void FakeDevice::unmap(std::byte* memory, Blocks& blocks) noexcept {
 
 std::byte* FakeDevice::allocate(std::size_t bytes) {
   count_allocation();
-  std::size_t used = 0;
-  for (const auto& block : device_blocks_) used += block.second;
-  if (static_cast<std::int64_t>(used + bytes) > memory_bytes_)
-    throw OutOfMemory("made-up device: " + std::to_string(bytes) + " bytes were asked for, " +
-                      std::to_string(memory_bytes_ - static_cast<std::int64_t>(used)) + " are free");
+  const std::int64_t free = memory_bytes_ - bytes_in_use();
+  if (static_cast<std::int64_t>(bytes) > free)
+    throw OutOfMemory("made-up device: " + std::to_string(bytes) + " bytes were asked for, " + std::to_string(free) +
+                      " are free");
   return map(bytes, device_blocks_, false);
 }
 void FakeDevice::free(std::byte* memory) noexcept { unmap(memory, device_blocks_); }
+std::int64_t FakeDevice::bytes_in_use() const {
+  std::int64_t used = 0;
+  for (const auto& block : device_blocks_) used += static_cast<std::int64_t>(block.second);
+  return used;
+}
 std::byte* FakeDevice::allocate_pinned(std::size_t bytes) {
   count_allocation();
   return map(bytes, pinned_blocks_, true);

@@ -85,6 +85,7 @@ class FakeDevice final : public cuda::Device {
   cuda::DeviceProperties properties() const override { return {"made-up device", compute_capability_, memory_bytes_}; }
   std::byte* allocate(std::size_t bytes) override;
   void free(std::byte* memory) noexcept override;
+  std::int64_t bytes_in_use() const override;
   std::byte* allocate_pinned(std::size_t bytes) override;
   void free_pinned(std::byte* memory) noexcept override;
   cuda::Stream make_stream() override;
