@@ -227,6 +227,21 @@ TEST(Remarks, NameRunsWhosePeakIsThatOfMoreThreads) {
   EXPECT_EQ(remarks(result), "") << "nothing is known of it";
 }
 
+TEST(Remarks, NameTheRunWhoseMemoryIsFurthestFromItsPlan) {
+  Result result;
+  const std::pair<std::int64_t, std::int64_t> planned_and_peak[] = {
+      {1'000'000'000, 1'131'000'000}, {1'000'000'000, 867'000'000}, {2'000'000'000, 3'000'000'000}, {0, 31'000'000}};
+  for (const auto& [planned, peak] : planned_and_peak) {
+    result.runs.push_back(run_of("run " + std::to_string(result.runs.size()), "digits"));
+    result.runs.back().memory = Memory{planned, peak, 0, std::nullopt};
+  }
+  EXPECT_EQ(remarks(result), "memory: run 2 took 2.79 GiB and was planned at 1.86 GiB\n");
+  result.runs[2].memory->peak_bytes.reset();
+  EXPECT_EQ(remarks(result), "memory: run 1 took 827 MiB and was planned at 954 MiB\n");
+  result.runs.erase(result.runs.begin() + 1);
+  EXPECT_EQ(remarks(result), "") << "within 10 % and 32 MB";
+}
+
 TEST(Summary, NamesWhatWasSkippedOnceAReason) {
   Result result;
   for (const char* name : {"mlp/cuda/fp32/b64", "mlp/cpu/tf32/b64", "lenet5/cuda/fp32/b64"}) {

@@ -14,7 +14,8 @@ namespace {
 
 // Not of fewer steps: the median of 5 lies outside of all of them with a probability of 6 %, so they hold no 95 % interval.
 constexpr std::size_t kFewestSteps = 6;
-constexpr double kNoticeable = 1.05;  // mean over median: most of a step's noise is less
+constexpr double kPlannedWithin = 0.1, kPlannedWithinBytes = 32e6;  // of a run's memory: what `plan` promises
+constexpr double kNoticeable = 1.05;                                // mean over median: most of a step's noise is less
 
 std::string half_width(const Timing& timing) {
   if (timing.step_seconds.size() < kFewestSteps || !timing.step_seconds_ci95 || timing.step_seconds_median <= 0) return "";
@@ -52,6 +53,22 @@ std::string quality_cell(const Run& run) {
 
 std::string rate(double samples_per_second) {
   return samples_per_second >= 1000 ? format_count(std::llround(samples_per_second)) : significant(samples_per_second, 3);
+}
+
+// Of the runs whose memory was not as planned, the one that was furthest from it.
+std::string memory_remark(const Result& result) {
+  std::string text;
+  double furthest = 0;
+  for (const Run& run : result.runs) {
+    if (!run.memory || !run.memory->planned_bytes || !run.memory->peak_bytes) continue;
+    const auto planned = static_cast<double>(*run.memory->planned_bytes), peak = static_cast<double>(*run.memory->peak_bytes);
+    const double apart = std::fabs(peak - planned);
+    if (apart <= kPlannedWithin * planned + kPlannedWithinBytes || apart <= furthest) continue;
+    furthest = apart;
+    text = "memory: " + run.name + " took " + format_bytes(peak) + " and was planned at " + format_bytes(planned) +
+           (run.device.backend == "cuda" ? "; the driver counts libraries' code and other processes too\n" : "\n");
+  }
+  return text;
 }
 
 }  // namespace
@@ -124,7 +141,7 @@ std::string remarks(const Result& result) {
     text += "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + others + "\n";
   for (const TimeToQuality& time : times_to_quality(result.runs))
     text += "to quality: " + time_to_quality(time) + (time.usd ? ", " + format_usd(*time.usd) : std::string()) + "\n";
-  return text + energy_remarks(result);
+  return text + energy_remarks(result) + memory_remark(result);
 }
 
 std::string time_to_quality(const TimeToQuality& time) {
