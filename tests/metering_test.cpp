@@ -224,7 +224,8 @@ TEST_F(MetersTest, ACaseIsMeteredDuringItsTimedSteps) {
   EXPECT_LT(run.energy->window_seconds.value_or(0), run.timing->wall_seconds);
   EXPECT_EQ(run.gpu->skipped_steps, 3);
   EXPECT_THAT(run.gpu->throttled_steps, Optional(20));
-  EXPECT_THAT(run.efficiency->gpu_busy_fraction, Optional(testing::DoubleEq(0.93)));
+  EXPECT_THAT(run.gpu->utilization, Optional(testing::DoubleEq(0.93)));
+  EXPECT_GT(run.efficiency->gpu_busy_fraction, 0.99) << "by the device's own events, which samples do not replace";
 }
 
 TEST_F(MetersTest, ACaseWithTheMetersOffReadsNothing) {

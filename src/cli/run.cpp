@@ -12,6 +12,7 @@
 #include "src/cli/numbers.h"
 #include "src/cli/planned_case.h"
 #include "src/cli/suite.h"
+#include "src/report/feeding_text.h"
 #include "src/report/profile_text.h"
 #include "src/report/summary.h"
 
@@ -80,6 +81,7 @@ void print_summary(const Result& result, const std::string& path) {
   std::printf("\n%s\n%s\n", machine_text(result.context).c_str(), summary(result).c_str());
   for (const Run& run : result.runs)
     if (run.status == RunStatus::ok && run.profile) std::printf("%s\n", profile_text(run).c_str());
+  if (const std::string input = feeding_text(result); !input.empty()) std::printf("%s\n", input.c_str());
   print_closing_notes(result, path);
 }
 

@@ -111,7 +111,8 @@ void Metering::fill(Run& run) {
   fill_state(*run.gpu, samples_, blocks_, run.timing->step_seconds);
   const std::string reason = card_ ? joined(card_->obstacles()) : gpu_.obstacle;
   if (!reason.empty()) run.gpu->reason = reason;
-  if (run.efficiency) run.efficiency->gpu_busy_fraction = run.gpu->utilization;
+  // What the device's own events tell of each step is finer than samples.
+  if (run.efficiency && !run.efficiency->gpu_busy_fraction) run.efficiency->gpu_busy_fraction = run.gpu->utilization;
 }
 
 }  // namespace epochbench

@@ -34,6 +34,22 @@ class Results(CliTest):
         self.assertIn("lenet5/cpu/fp32/b16", call.stdout)
         self.assertIn("projected", call.stdout)
 
+    def test_how_samples_reach_the_steps_changes_what_they_wait_for_and_nothing_else(self):
+        call, result = self.run_ok(*QUICK, "--decode-cost", "0.0005", "--loader-threads", "0,2", "--cache", "none,decoded")
+        runs = {(run["input"]["loader_threads"], run["input"]["cache"]): run for run in result["runs"]}
+        self.assertEqual(len(runs), 4)
+        for run in runs.values():
+            self.assertEqual(run["input"]["decode_cost_seconds"], 0.0005)
+            self.assertEqual(run["input"]["prefetch"], run["input"]["loader_threads"] > 0)
+            self.assertEqual(run["quality"]["loss"], runs[0, "none"]["quality"]["loss"])
+        waits = {key: run["efficiency"]["data_wait_fraction"] * run["timing"]["steps_total_seconds"]
+                 for key, run in runs.items()}
+        # The samples of 12 steps cost 96 ms where the steps' own thread decodes them; half of it is for a faster clock.
+        self.assertGreater(waits[0, "none"], 0.048)
+        self.assertGreater(waits[0, "none"], waits[0, "decoded"])
+        self.assertIn("wants its input mended first", call.stdout)
+        self.assertIsNone(self.run_ok(*QUICK, "--data", "synthetic")[1]["runs"][0]["input"])
+
     def test_without_a_price_the_cost_is_null(self):
         self.assertIsNone(self.run_ok(*QUICK)[1]["runs"][0]["cost"])
 
