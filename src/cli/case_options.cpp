@@ -21,14 +21,27 @@ constexpr double kMaxDecodeSeconds = 60;
 constexpr int kMaxRepetitions = 10'000;
 
 void set_device(CaseDraft& draft, const std::string& value) {
-  if (value == "cpu") {
+  if (value == "cpu" || value == "reference") {
     draft.device = value;
     return;
   }
   if (value.rfind("cuda", 0) != 0 || (value.size() > 4 && value[4] != ':'))
-    throw CallError("'" + value + "' is unknown; choose from cpu, cuda:0, cuda:1, ...");
+    throw CallError("'" + value + "' is unknown; choose from cpu, cuda:0, cuda:1, ..., reference");
   const std::int64_t index = value.size() == 4 ? 0 : parse_integer(value.substr(5), 0, kMaxDevice);
   draft.device = "cuda:" + std::to_string(index);
+}
+
+// Kept as it is read, "cuda:0" or "cores:4": what this machine has is not looked at here.
+void set_condition(CaseDraft& draft, const std::string& value) {
+  constexpr std::string_view kCores = "cores:";
+  if (value.rfind(kCores, 0) == 0) {
+    draft.least_cores = static_cast<int>(parse_integer(value.substr(kCores.size()), 1, kMaxThreads));
+    return;
+  }
+  CaseDraft device;
+  set_device(device, value);
+  if (device.device.rfind("cuda:", 0) != 0) throw CallError("'" + value + "' must be a GPU such as cuda:0, or cores:4");
+  draft.beside_device = device.device;
 }
 
 void set_until(CaseDraft& draft, const std::string& value) {
@@ -63,7 +76,8 @@ std::vector<CaseOption> make_options() {
   return {
       {"model", "M,...", "with options as in mlp:width=4096,depth=3; `list models` has them", true, false,
        [](Draft& d, Text& v) { d.model = find_model(v); }},
-      {"device", "D,...", "cpu, cuda:0 (default cpu)", true, false, set_device},
+      {"device", "D,...", "cpu, cuda:0, or reference: naive loops that sum in double, to compare with (default cpu)", true,
+       false, set_device},
       {"precision", "P,...", "fp32, tf32, bf16, fp16 (default fp32)", true, false,
        [](Draft& d, Text& v) {
          d.precision = parse_word(v, {"fp32", "tf32", "bf16", "fp16"});
@@ -144,6 +158,8 @@ std::vector<CaseOption> make_options() {
        [](Draft& d, Text& v) {
          d.cache = parse_word(v, {"none", "decoded"});
        }},
+      {"only_with", "WHAT", "skip it unless this machine has that: cuda:0, or cores:4 for so many CPU cores", false, false,
+       set_condition},
       {"init", "FILE", "begin with the weights of a safetensors file", false, false,
        [](Draft& d, Text& v) { d.init = parse_path(v); }},
       {"save", "FILE", "write the final weights there, as safetensors", false, false,

@@ -32,6 +32,9 @@ struct CaseDraft {
   std::string gemm = "best";
   std::optional<int> repetitions;
   StopSpec stop;
+  // Skipped where the machine lacks them; they change nothing of the case.
+  std::optional<std::string> beside_device;
+  std::optional<int> least_cores;
 };
 
 struct CaseOption {

@@ -66,7 +66,23 @@ std::optional<Obstacle> input_obstacle(const CaseDraft& draft) {
   return std::nullopt;
 }
 
+// What --only-with asks of the machine.
+std::optional<Obstacle> unmet_condition(const CaseDraft& draft) {
+  const int cores = default_threads();
+  if (draft.least_cores.value_or(0) > cores)
+    return Obstacle{"--only-with cores:" + std::to_string(*draft.least_cores) + ": there are " + std::to_string(cores),
+                    kExitDeviceMissing};
+  if (!draft.beside_device) return std::nullopt;
+  try {
+    make_backend(*draft.beside_device, 1);
+    return std::nullopt;
+  } catch (const DeviceError& error) {
+    return Obstacle{"--only-with " + *draft.beside_device + ": " + error.what(), kExitDeviceMissing};
+  }
+}
+
 std::optional<Obstacle> obstacle_of(const CaseDraft& draft) {
+  if (auto obstacle = unmet_condition(draft)) return obstacle;
   if (auto obstacle = input_obstacle(draft)) return obstacle;
   if (draft.device == "cpu" && draft.precision == "tf32")
     return Obstacle{"--precision tf32: a format of NVIDIA's tensor cores, which a CPU does not have; use fp32 on the CPU",
@@ -146,7 +162,7 @@ std::string run_name(const CaseDraft& draft, int default_threads) {
   if (draft.dropout && draft.model.family->has_dropout) settings["dropout"] = shortest(*draft.dropout);
   if (draft.gemm != "best") settings["gemm"] = draft.gemm;
   if (!draft.init.empty()) settings["init"] = std::filesystem::path(draft.init).filename().string();  // paths stay private
-  if (draft.device != "cpu" && draft.device != "cuda:0") settings["device"] = draft.device;
+  if (backend == "cuda" && draft.device != "cuda:0") settings["device"] = draft.device;
   if (draft.epoch_samples) settings["epoch-samples"] = std::to_string(*draft.epoch_samples);
   if (draft.learning_rate) settings["learning-rate"] = shortest(*draft.learning_rate);
   if (draft.loader_threads != CaseDraft{}.loader_threads) settings["loader-threads"] = std::to_string(draft.loader_threads);

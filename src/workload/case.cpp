@@ -137,6 +137,7 @@ BackendOptions backend_options(const CaseSpec& spec) {
 
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads, const BackendOptions& options) {
   if (device == "cpu") return make_cpu_backend(threads, options);
+  if (device == "reference") return make_reference_backend();
   constexpr std::string_view kCuda = "cuda:";
   if (device.rfind(kCuda, 0) != 0) throw DeviceError("there is no device " + device);
   try {
@@ -168,7 +169,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   Program program = make_program(workload, *backend, entries_of_mode(spec.mode), precision_of(spec), !spec.without.fusion);
   program.seed = spec.seed;
   prepared.planned_bytes = memory(program).total();
-  check_memory(spec, prepared.planned_bytes, device.backend == "cpu" ? available_memory_bytes() : device.memory_bytes);
+  check_memory(spec, prepared.planned_bytes, device.backend == "cuda" ? device.memory_bytes : available_memory_bytes());
   prepared.resident_before_bytes = resident_bytes();
   prepared.executable = backend->compile(program);
   if (const std::string algorithms = prepared.executable->algorithms(); !algorithms.empty())

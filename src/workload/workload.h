@@ -62,7 +62,8 @@ std::vector<Variable> model_variables(const WorkloadSpec& workload);
 // Initial values of all variables, the same for every backend: one Philox stream a variable name, key = seed.
 void initialize(Executable& executable, const Program& program, std::uint64_t seed);
 
-// "cpu" with this many threads. Errors: DeviceError with the reason why a device is not usable here.
+// "cpu" with this many threads, "cuda:0", or "reference" with one thread, which has no options.
+// Errors: DeviceError with the reason why a device is not usable here.
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads, const BackendOptions& options = {});
 BackendOptions backend_options(const CaseSpec& spec);
 
