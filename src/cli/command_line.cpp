@@ -76,6 +76,16 @@ Every GPU run is paired with the CPU run of its precision and with the CPU's in 
 their own device. An interval takes 5 repetitions a side. Notes say what makes a pair unfair.
 Exit codes: 0 done; 2 a file is no result, or no two runs can be paired.)";
 
+constexpr const char* kClaimsExamples = R"(Examples:
+  epochbench run --suite claims --out claims.json        what this machine can measure, within 15 minutes
+  epochbench claims claims.json                          a verdict on each claim, or why there is none
+  epochbench claims cpu.json gpu.json --strict --json
+  epochbench claims                                      the claims, their origins and their experiments
+
+A verdict compares the measured 95 % interval with the claimed one: reproduced (inside), exceeded, not reproduced, undecided
+(across a bound, or no interval), or not testable here. Exit codes: 0 done, whatever the verdicts; 1 with --strict a claim is
+not reproduced; 2 the call or a file is wrong.)";
+
 std::string first_of(const std::string& list) { return list.substr(0, list.find(',')); }  // "N" of "N,..."
 
 // Every case option as text: what it may be is checked where cases are built, in one way for calls and suites.
@@ -106,7 +116,7 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty()) {
     const auto words = app.remaining();
     return (words.empty() ? "no command" : "unknown command '" + words.front() + "'") +
-           "; choose from run, sweep, list, info, plan, speedup, cost (see epochbench --help)";
+           "; choose from run, sweep, list, info, plan, speedup, cost, claims (see epochbench --help)";
   }
   return std::string(error.what()) + " (see " + help + ")";
 }
@@ -203,7 +213,7 @@ int command_line(int argc, char** argv) {
   std::string what;
   CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
   list_app->footer(kListExamples);
-  list_app->add_option("what", what, "models, devices, suites, datasets or prices (default: all)");
+  list_app->add_option("what", what, "models, devices, suites, datasets, claims or prices (default: all)");
   list_app->add_flag("--json", json, "as JSON");
 
   CLI::App* info_app = app.add_subcommand("info", "this machine, with its measured peaks");
@@ -242,6 +252,14 @@ int command_line(int argc, char** argv) {
   speedup_app->add_flag("--best", speedup.best, "each device at its own best batch");
   speedup_app->add_flag("--json", json, "as JSON");
 
+  ClaimsOptions claims;
+  CLI::App* claims_app = app.add_subcommand("claims", "what articles claim, and a verdict on each from results");
+  claims_app->footer(kClaimsExamples);
+  claims_app->add_option("result", claims.results, "result files, or folders of them (default: list the claims)")
+      ->type_name("RESULT...");
+  claims_app->add_flag("--strict", claims.strict, "exit with 1 if a claim is not reproduced");
+  claims_app->add_flag("--json", json, "as JSON");
+
   bool calibrate = false;
   CLI::App* case_app = app.add_subcommand("case", "one case, driven by its parent")->group("");
   case_app->add_flag("--calibrate", calibrate, "the parent will ask for the machine's peaks");
@@ -267,9 +285,10 @@ int command_line(int argc, char** argv) {
     if (list_app->parsed()) return list_command(what, json);
     if (info_app->parsed()) return info_command(json);
     if (case_app->parsed()) return case_command();
-    cost.json = speedup.json = plan.json = json;
+    cost.json = speedup.json = claims.json = plan.json = json;
     if (cost_app->parsed()) return cost_command(cost);
     if (speedup_app->parsed()) return speedup_command(speedup);
+    if (claims_app->parsed()) return claims_command(claims);
     return plan_command(plan);
   });
 }

@@ -32,6 +32,12 @@ int sweep_command(const SweepOptions& options);
 int list_command(const std::string& what, bool json);  // "" lists everything
 int info_command(bool json);
 
+struct ClaimsOptions {
+  std::vector<std::string> results;  // files or folders; empty: the claims alone
+  bool strict = false, json = false;
+};
+int claims_command(const ClaimsOptions& options);
+
 struct PlanOptions {
   CaseBlock cases;  // model, batch, precision, mode, device
   bool json = false;

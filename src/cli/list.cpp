@@ -5,12 +5,15 @@
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
 #include "epochbench/model.h"
+#include "src/cli/claims.h"
 #include "src/cli/commands.h"
 #include "src/cli/errors.h"
 #include "src/cli/numbers.h"
 #include "src/cli/prices.h"
 #include "src/cli/suite.h"
 #include "src/measure/environment.h"
+#include "src/report/claims_json.h"
+#include "src/report/claims_text.h"
 #include "src/report/json_text.h"
 #include "src/report/table.h"
 #include "src/report/units.h"
@@ -167,11 +170,17 @@ std::string prices_text() {
   return table.to_string() + embedded_prices().note + "\n";
 }
 
-constexpr Section kSections[] = {{"models", models_json, models_text},
-                                 {"devices", devices_json, devices_text},
-                                 {"suites", suites_json, suites_text},
-                                 {"datasets", datasets_json, datasets_text},
-                                 {"prices", prices_json, prices_text}};
+Json claims_list() {
+  Json list = Json::array();
+  for (const Claim& claim : embedded_claims().claims) list.push_back(claim_json(claim));
+  return list;
+}
+
+std::string claims_section() { return claims_list_text(embedded_claims()); }
+
+constexpr Section kSections[] = {{"models", models_json, models_text},    {"devices", devices_json, devices_text},
+                                 {"suites", suites_json, suites_text},    {"datasets", datasets_json, datasets_text},
+                                 {"claims", claims_list, claims_section}, {"prices", prices_json, prices_text}};
 
 }  // namespace
 

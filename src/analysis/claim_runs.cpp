@@ -1,0 +1,239 @@
+#include "src/analysis/claim_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <tuple>
+
+#include "src/analysis/student_t.h"
+
+namespace epochbench {
+namespace {
+
+// "/gemm=portable/without=fusion" -> "gemm=portable", "without=fusion".
+std::vector<std::string> split_settings(const std::string& text) {
+  std::vector<std::string> settings;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('/', begin + 1), text.size());
+    settings.push_back(text.substr(begin + 1, end - begin - 1));
+    begin = end;
+  }
+  return settings;
+}
+
+bool same_settings(const std::vector<std::string>& settings, const std::vector<std::string>& wanted) {
+  const auto fits = [](const std::string& setting, const std::string& pattern) {
+    const bool open = !pattern.empty() && pattern.back() == '*';
+    return open ? setting.rfind(pattern.substr(0, pattern.size() - 1), 0) == 0 : setting == pattern;
+  };
+  return settings.size() == wanted.size() && std::equal(settings.begin(), settings.end(), wanted.begin(), fits);
+}
+
+bool has(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool same_workload(const Run& a, const Run& b) {
+  return a.workload.fingerprint == b.workload.fingerprint && a.workload.mode == b.workload.mode &&
+         a.workload.dataset == b.workload.dataset && a.workload.seed == b.workload.seed;
+}
+
+bool enough_cores(const Series& series, const std::optional<int>& least_cores) {
+  const CpuInfo& cpu = series.source->result.context.cpu;
+  return !least_cores || series.first().device.backend != "cpu" || cpu.cores.value_or(0) >= *least_cores;
+}
+
+std::optional<double> per_epoch(const std::optional<double>& amount) {
+  return amount && *amount > 0 ? std::optional(1 / *amount) : std::nullopt;
+}
+
+std::optional<double> whole(const std::optional<std::int64_t>& value) {
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+}
+
+std::optional<double> utilization(const Run& run) {
+  if (!run.efficiency) return std::nullopt;
+  if (run.device.backend == "cuda") return run.efficiency->gpu_busy_fraction;
+  const auto wait = run.efficiency->data_wait_fraction;
+  return wait ? std::optional(1 - *wait) : std::nullopt;
+}
+
+struct Metric {
+  const char* name;
+  std::optional<double> (*of)(const Run& run);
+};
+
+constexpr Metric kMetrics[] = {
+    {"samples_per_second",
+     [](const Run& run) { return run.throughput ? std::optional(run.throughput->samples_per_second) : std::nullopt; }},
+    {"epochs_per_second", [](const Run& run) { return run.timing ? per_epoch(run.timing->epoch_seconds) : std::nullopt; }},
+    {"epochs_per_usd", [](const Run& run) { return run.cost ? per_epoch(run.cost->usd_per_epoch) : std::nullopt; }},
+    {"epochs_per_joule", [](const Run& run) { return run.energy ? per_epoch(run.energy->joules_per_epoch) : std::nullopt; }},
+    {"peak_bytes", [](const Run& run) { return run.memory ? whole(run.memory->peak_bytes) : std::nullopt; }},
+    {"planned_bytes", [](const Run& run) { return run.memory ? whole(run.memory->planned_bytes) : std::nullopt; }},
+    {"eval_percent",
+     [](const Run& run) {
+       return run.quality && run.quality->eval_metric == "accuracy" && run.quality->eval_value
+                  ? std::optional(100 * *run.quality->eval_value)
+                  : std::nullopt;
+     }},
+    {"utilization", utilization},
+    {"latency_p99", [](const Run& run) { return run.latency ? run.latency->p99_seconds : std::nullopt; }},
+};
+
+}  // namespace
+
+Evidence evidence_of(const std::vector<NamedResult>& results) { return {results, series_of(results)}; }
+
+std::optional<double> metric(const Run& run, const std::string& name) {
+  for (const Metric& known : kMetrics) {
+    if (known.name != name) continue;
+    const std::optional<double> value = known.of(run);
+    return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
+  }
+  throw std::invalid_argument("no number of a run is called '" + name + "'");
+}
+
+std::vector<double> metrics(const Series& series, const std::string& name) {
+  std::vector<double> values;
+  for (const Run* run : series.runs)
+    if (const auto value = metric(*run, name)) values.push_back(*value);
+  return values;
+}
+
+std::size_t epochs_trained(const Series& series) {
+  const Run& run = series.first();
+  const bool whole = run.timing && run.timing->epoch_kind == "measured" && run.quality;
+  return whole ? run.quality->eval_history.size() : 0;
+}
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+Estimate mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit) {
+  Estimate estimate;
+  if (values.empty()) {
+    estimate.reason = "no " + unit + " has the number";
+    return estimate;
+  }
+  estimate.value = mean(values);
+  if (!std::isfinite(estimate.value)) {
+    estimate.reason = "the mean is beyond the range of numbers";
+    return estimate;
+  }
+  const std::size_t needed = std::max<std::size_t>(fewest, 2);
+  if (values.size() < needed) {
+    estimate.reason =
+        "an interval takes " + std::to_string(needed) + " " + unit + ", and there are " + std::to_string(values.size());
+    return estimate;
+  }
+  double squares = 0;
+  for (const double value : values) squares += (value - estimate.value) * (value - estimate.value);
+  const auto n = static_cast<double>(values.size());
+  const double half = student_t_975(n - 1) * std::sqrt(squares / (n - 1) / n);
+  if (std::isfinite(half))
+    estimate.ci95 = {estimate.value - half, estimate.value + half};
+  else
+    estimate.reason = "the interval is beyond the range of numbers";
+  return estimate;
+}
+
+bool suits(const RunChoice& choice, const Series& series) {
+  const Run& run = series.first();
+  const Workload& workload = run.workload;
+  return has(choice.backends, run.device.backend) && workload.mode == choice.mode &&
+         (choice.precisions.empty() || has(choice.precisions, run.precision)) &&
+         (choice.data.empty() || workload.dataset.rfind("synthetic", 0) != 0) &&
+         (!choice.batch || workload.batch == *choice.batch) && same_settings(split_settings(series.settings), choice.settings);
+}
+
+std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,
+                                    const std::string& backend) {
+  std::vector<const Series*> found;
+  for (const Series& series : evidence.all.series) {
+    const Run& run = series.first();
+    if (run.workload.model == model && suits(choice, series) && (backend.empty() || run.device.backend == backend))
+      found.push_back(&series);
+  }
+  return found;
+}
+
+std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
+  std::vector<SeriesPair> found;
+  if (!quantity.to) return found;
+  const bool one_backend = quantity.of.backends == quantity.to->backends;
+  for (const std::string& backend : quantity.of.backends) {
+    for (const Series* of : matching(evidence, quantity.of, model, backend))
+      for (const Series* to : matching(evidence, *quantity.to, model, one_backend ? backend : "")) {
+        const bool comparable =
+            !one_backend || (of->origin == to->origin && of->first().device.name == to->first().device.name);
+        if (comparable && (quantity.best || same_workload(of->first(), to->first())) &&
+            enough_cores(*of, quantity.least_cores) && enough_cores(*to, quantity.least_cores))
+          found.push_back({of, to});
+      }
+    if (!found.empty()) return found;
+  }
+  return found;
+}
+
+SeriesPair fastest(const std::vector<SeriesPair>& pairs) {
+  return *std::max_element(pairs.begin(), pairs.end(), [](const SeriesPair& a, const SeriesPair& b) {
+    const auto rank = [](const SeriesPair& pair) {
+      const bool has_interval = std::min(pair.of->runs.size(), pair.to->runs.size()) >= kFewestRepetitions;
+      return std::tuple(has_interval, pair.of->rate(), pair.to->rate());
+    };
+    return rank(a) < rank(b);
+  });
+}
+
+std::string why_missing(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
+  std::string ended, no_gpu;
+  bool any_gpu = false;
+  for (const Series& series : evidence.all.series) any_gpu = any_gpu || series.on_gpu();
+  for (const LeftOut& out : evidence.all.left_out) {
+    const Run& run = *out.run;
+    const bool skipped = run.status == RunStatus::skipped;
+    any_gpu = any_gpu || (run.device.backend == "cuda" && !skipped);
+    if (run.device.backend == "cuda" && skipped && no_gpu.empty()) no_gpu = run.message.value_or("");
+    const bool asked_for = run.workload.model == model && run.workload.mode == choice.mode &&
+                           has(choice.backends, run.device.backend) &&
+                           (choice.precisions.empty() || has(choice.precisions, run.precision));
+    if (asked_for && run.status != RunStatus::ok) ended = run.name + " " + out.reason;
+  }
+  if (choice.backends == std::vector<std::string>{"cuda"} && !any_gpu)
+    return "no GPU" + (no_gpu.empty() ? std::string(" in these results") : ": " + no_gpu);
+  if (!ended.empty()) return ended;
+  std::string backends;
+  for (const std::string& backend : choice.backends)
+    backends += (backends.empty() ? "" : " or ") + (backend == "cuda" ? std::string("a GPU") : "the " + backend);
+  std::string settings;
+  for (const std::string& setting : choice.settings) settings += " " + setting;
+  return "these results have no such run of " + model + settings + " on " + backends + " (epochbench run --suite claims)";
+}
+
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+std::string describe(const Series& series) {
+  const Run& run = series.first();
+  std::string text = run.precision + " on " + run.device.name;
+  if (run.device.backend == "cpu" && run.device.threads)
+    text += ", " + std::to_string(*run.device.threads) + (*run.device.threads == 1 ? " thread" : " threads");
+  text += ", batch " + std::to_string(run.workload.batch);
+  for (const std::string& setting : split_settings(series.settings)) text += ", " + setting;
+  return text;
+}
+
+std::string describe(const SeriesPair& pair) {
+  return describe(*pair.of) + ", against " + describe(*pair.to) + "; " + std::to_string(pair.of->runs.size()) + " and " +
+         std::to_string(pair.to->runs.size()) + " repetitions";
+}
+
+}  // namespace epochbench

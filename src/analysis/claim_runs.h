@@ -1,0 +1,67 @@
+// The runs that a claim is judged by: chosen by model, device, precision and settings, with one number a repetition. It
+// judges nothing.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/analysis/claims.h"
+#include "src/analysis/estimate.h"
+#include "src/analysis/series.h"
+
+namespace epochbench {
+
+struct Evidence {
+  const std::vector<NamedResult>& results;
+  AllSeries all;
+};
+Evidence evidence_of(const std::vector<NamedResult>& results);  // which must outlive it
+
+// One number of a run: samples_per_second, epochs_per_second, epochs_per_usd, epochs_per_joule, peak_bytes, planned_bytes,
+// eval_percent (accuracy), utilization, latency_p99 (seconds). Empty: not known, or not a finite number of 0 or more.
+// Errors: std::invalid_argument for another name.
+std::optional<double> metric(const Run& run, const std::string& name);
+
+// Of each repetition that has it.
+std::vector<double> metrics(const Series& series, const std::string& name);
+
+std::size_t epochs_trained(const Series& series);  // whole ones, each with its evaluation; 0 where steps were counted
+
+double mean(std::span<const double> values);  // NaN of none
+
+// The mean and Student's 95 % interval, of at least `fewest` values (repetitions, seeds: `unit` in the reason).
+Estimate mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit);
+
+// Whether these are runs that the choice is about, whatever their model.
+bool suits(const RunChoice& choice, const Series& series);
+
+// Series of this model (as in results: with its options) on this backend. "" takes any backend of the choice.
+std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,
+                                    const std::string& backend);
+
+struct SeriesPair {
+  const Series* of = nullptr;
+  const Series* to = nullptr;
+};
+// All pairs of one workload (fingerprint, mode, data set, seed) for this model, or of any two where `best`. Where both choices
+// name the same backends, a pair is of one backend and one machine. Of several backends the first that has a pair; on the CPU
+// only of at least `least_cores` cores.
+std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model);
+
+// Of these the one whose sides have most samples a second, and before it any that have the repetitions for an interval.
+// Precondition: there is one.
+SeriesPair fastest(const std::vector<SeriesPair>& pairs);
+
+// Why there is no run to judge by: "no GPU: ...", what became of the runs, or that none was measured.
+std::string why_missing(const Evidence& evidence, const RunChoice& choice, const std::string& model);
+
+// "bf16 on NVIDIA H200, batch 16", "fp32 on AMD EPYC, 2 threads, batch 16, without=fusion".
+std::string describe(const Series& series);
+// Both sides, and how many repetitions each has.
+std::string describe(const SeriesPair& pair);
+
+std::string short_number(double value);  // three significant digits: "4.81", "0.00123", "2.5e+09"
+
+}  // namespace epochbench

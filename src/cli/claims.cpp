@@ -1,0 +1,38 @@
+// epochbench claims: the articles' claims, and a verdict on each from results.
+#include "src/cli/claims.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "epochbench/embedded.h"
+#include "src/cli/commands.h"
+#include "src/cli/errors.h"
+#include "src/cli/result_arguments.h"
+#include "src/report/claims_json.h"
+#include "src/report/claims_text.h"
+
+namespace epochbench {
+
+const ClaimCatalogue& embedded_claims() {
+  static const ClaimCatalogue catalogue = [] {
+    const char* path = "bench/claims.json";
+    return parse_claims(embedded_file(path).value_or(""), path);
+  }();
+  return catalogue;
+}
+
+int claims_command(const ClaimsOptions& options) {
+  const ClaimCatalogue& catalogue = embedded_claims();
+  std::vector<NamedResult> results;
+  if (!options.results.empty()) results = read_result_arguments("claims", options.results);
+  const std::vector<ClaimAnswer> answers = judge(catalogue.claims, results);
+  const std::string text = options.json      ? print_json(claims_json(catalogue, answers))
+                           : results.empty() ? claims_list_text(catalogue)
+                                             : claims_text(catalogue, answers);
+  std::fputs(text.c_str(), stdout);
+  const bool refuted = std::any_of(answers.begin(), answers.end(),
+                                   [](const ClaimAnswer& answer) { return answer.verdict == Verdict::not_reproduced; });
+  return options.strict && refuted ? kExitAnswerIsNo : kExitDone;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,144 @@
+// Verdicts about sizes and seeds from constructed results: slopes, crossings, plateaus, cores.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/analysis/claims.h"
+#include "tests/support/made_claims.h"
+
+namespace epochbench {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ClaimTrends, TheGapWidensWithTheSlopeOfTheSpeedup) {
+  const auto answer = [](double exponent) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    std::int64_t parameters = 10'000'000;
+    for (const char* model : {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152"}) {
+      const double ratio = std::pow(static_cast<double>(parameters) / 1e7, exponent);
+      for (const auto& [backend, rate] : {std::pair{"cpu", 10.0}, {"cuda", 100 * ratio}}) {
+        runs.push_back(runs_of(model, backend, "fp32", 16, rate));
+        for (auto& run : runs.back()) run.workload.parameters = parameters;
+      }
+      parameters *= 2;
+    }
+    return part_of(answer_to("gap-widens", runs), "resnet");
+  };
+  EXPECT_EQ(answer(0.5).verdict, Verdict::reproduced);
+  EXPECT_NEAR(*answer(0.5).measured, 0.5, 1e-9);
+  EXPECT_EQ(answer(-0.5).verdict, Verdict::not_reproduced);
+}
+
+std::vector<epochbench::Run> trained(const std::string& precision, std::int64_t batch, std::uint64_t seed, double accuracy) {
+  auto runs = runs_of("lenet5", "cpu", precision, batch, 100, "/seed=" + std::to_string(seed), 1);
+  for (auto& run : runs) {
+    run.workload.seed = seed;
+    run.workload.dataset = "digits";
+    run.quality = Quality{};
+    run.quality->eval_metric = "accuracy";
+    run.quality->eval_value = accuracy;
+    run.quality->eval_history = {0.5, accuracy};
+    run.timing->epoch_kind = "measured";
+  }
+  return runs;
+}
+
+TEST(ClaimTrends, QualityIsComparedSeedBySeed) {
+  const auto answer = [](double loss, int seeds) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    for (int seed = 0; seed < seeds; ++seed) {
+      const double accuracy = 0.9 + 0.005 * seed;  // far more from seed to seed than from one precision to the other
+      runs.push_back(trained("fp32", 64, static_cast<std::uint64_t>(seed), accuracy));
+      runs.push_back(trained("bf16", 64, static_cast<std::uint64_t>(seed), accuracy - loss + 1e-4 * (seed % 2)));
+    }
+    return part_of(answer_to("mixed-precision-quality", runs), "bf16");
+  };
+  EXPECT_EQ(answer(0.001, 10).verdict, Verdict::reproduced);
+  EXPECT_NEAR(*answer(0.001, 10).measured, -0.095, 1e-9);
+  EXPECT_EQ(answer(0.02, 10).verdict, Verdict::not_reproduced);
+  EXPECT_EQ(answer(0.001, 9).verdict, Verdict::undecided);
+  EXPECT_THAT(answer(0.001, 9).reason, HasSubstr("takes 10 seeds"));
+}
+
+TEST(ClaimTrends, TrainingOfOtherLengthIsNotCompared) {
+  std::vector<std::vector<epochbench::Run>> runs;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    runs.push_back(trained("fp32", 64, seed, 0.9));
+    runs.push_back(trained("bf16", 64, seed, 0.95));
+    runs.back()[0].quality->eval_history.push_back(0.95);
+  }
+  EXPECT_EQ(part_of(answer_to("mixed-precision-quality", runs), "bf16").verdict, Verdict::not_testable);
+}
+
+TEST(ClaimTrends, AccuracyAgainstBatchIsASlopeOfEachSeed) {
+  const auto answer = [](double a_doubling) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    for (std::uint64_t seed = 0; seed < 5; ++seed)
+      for (int doublings = 0; doublings < 4; ++doublings)
+        runs.push_back(trained(
+            "fp32", 16 << doublings, seed,
+            0.9 + 0.01 * static_cast<double>(seed) + a_doubling * doublings + 0.0001 * static_cast<double>(seed) * doublings));
+    return answer_to("batch-accuracy", runs);
+  };
+  EXPECT_EQ(answer(-0.01).verdict, Verdict::not_reproduced);
+  EXPECT_NEAR(*answer(-0.01).measured, -0.98, 1e-9);
+  EXPECT_EQ(answer(0.01).verdict, Verdict::reproduced);
+  EXPECT_EQ(answer(-0.0002).verdict, Verdict::undecided);
+}
+
+TEST(ClaimTrends, TheSizeFromWhichTheGpuPays) {
+  const auto answer = [](double cpu_at_64, double repetitions = 5) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    for (const int width : {64, 256, 1024, 4096})
+      for (const char* backend : {"cpu", "cuda"}) {
+        // The CPU's FLOP/s stay the same; the GPU's grow with the width, and are its at `64 * cpu_at_64`.
+        const double flops = backend == std::string("cpu") ? 1e9 * cpu_at_64 : 1e9 * width / 64.0;
+        runs.push_back(
+            runs_of("mlp:width=" + std::to_string(width), backend, "fp32", 64, 100, "", static_cast<int>(repetitions)));
+        for (auto& run : runs.back()) run.efficiency = Efficiency{flops * (1 + 0.001 * run.repetition), {}, {}, {}};
+      }
+    return part_of(answer_to("small-models-cpu", runs), "time");
+  };
+  EXPECT_EQ(answer(8).verdict, Verdict::reproduced);
+  EXPECT_NEAR(*answer(8).measured, 512, 1);
+  EXPECT_EQ(answer(8, 2).verdict, Verdict::undecided);
+  EXPECT_EQ(answer(1000).verdict, Verdict::not_reproduced);
+  EXPECT_THAT(answer(1000).reason, HasSubstr("no crossing between 64 and 4096"));
+}
+
+TEST(ClaimTrends, APlateauIsBelowTheLargestBatch) {
+  const auto answer = [](std::vector<double> rates) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    std::int64_t batch = 8;
+    for (const double rate : rates) runs.push_back(runs_of("resnet20", "cpu", "fp32", batch *= 2, rate));
+    return answer_to("batch-throughput", runs);
+  };
+  EXPECT_EQ(answer({100, 150, 199, 200, 200}).verdict, Verdict::reproduced);
+  EXPECT_DOUBLE_EQ(*answer({100, 150, 199, 200, 200}).measured, 64);
+  EXPECT_EQ(answer({100, 150, 200, 300}).verdict, Verdict::not_reproduced);
+  EXPECT_EQ(answer({200, 200, 200}).verdict, Verdict::not_reproduced);
+  EXPECT_EQ(answer({100, 200}).verdict, Verdict::not_testable);
+}
+
+TEST(ClaimTrends, CoresNeedAThreadSweep) {
+  std::vector<std::vector<epochbench::Run>> runs{runs_of("resnet20", "cuda", "fp32", 32, 3600)};
+  for (const int threads : {1, 2, 4, 8}) {
+    runs.push_back(runs_of("resnet20", "cpu", "fp32", 32, 100.0 * threads, "/threads=" + std::to_string(threads)));
+    for (auto& run : runs.back()) run.device.threads = threads;
+  }
+  const ClaimAnswer reached = answer_to("dozens-of-cores", runs);
+  EXPECT_EQ(reached.verdict, Verdict::reproduced) << reached.reason;
+  EXPECT_NEAR(*reached.measured, 36, 0.5);
+  EXPECT_THAT(reached.conditions, HasSubstr("an extrapolation"));
+  runs.resize(3);
+  const ClaimAnswer few = answer_to("dozens-of-cores", runs);
+  EXPECT_EQ(few.verdict, Verdict::not_testable);
+  EXPECT_THAT(few.reason, HasSubstr("too few points: 2"));
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,91 @@
+"""The articles' claims: as a list, and with verdicts from results."""
+import json
+import unittest
+
+from support import QUICK, CliTest
+
+VERDICTS = {"reproduced", "exceeded", "not_reproduced", "undecided", "not_testable"}
+KEYS = {"id", "verdict", "claimed", "measured", "measured_ci95", "conditions", "reason"}
+
+
+class Claims(CliTest):
+    def claims(self, *arguments, code=0):
+        call = self.call("claims", *arguments, "--json")
+        self.assertEqual(call.returncode, code, call.stderr)
+        return {claim["id"]: claim for claim in json.loads(call.stdout)["claims"]}
+
+    def test_are_listed_from_any_folder(self):
+        call = self.call("claims")
+        self.assertEqual(call.returncode, 0, call.stderr)
+        self.assertLessEqual(max(map(len, call.stdout.splitlines())), 100)
+        listed = self.call("list", "claims", "--json")
+        ids = [claim["id"] for claim in json.loads(listed.stdout)["claims"]]
+        self.assertEqual(len(ids), 33)
+        for name in ids:
+            self.assertIn(f"\n{name}\n", "\n" + call.stdout)
+        self.assertEqual(call.stdout, self.call("list", "claims").stdout)
+
+    def test_without_results_have_arithmetic_alone(self):
+        for name, claim in self.claims("--strict").items():
+            self.assertLessEqual(KEYS, claim.keys())
+            self.assertEqual(claim["verdict"], "not_testable", name)
+            self.assertTrue(claim["reason"], name)
+        weights = self.claims()["memory-7b"]["parts"][0]
+        self.assertEqual((weights["measured"], weights["verdict"]), (28, "reproduced"))
+
+    def test_are_judged_by_what_was_measured(self):
+        run = self.call("run", "--model", "bert-tiny", "--data", "synthetic", "--batch", "1", "--warmup", "1", "--steps", "2",
+                        "--repetitions", "5", "--out", self.out)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        claims = self.claims(self.out)
+        for name, claim in claims.items():
+            self.assertIn(claim["verdict"], VERDICTS, name)
+            for part in claim.get("parts", []):
+                self.assertLessEqual(KEYS, part.keys())
+        size = claims["memory-model-size"]
+        self.assertEqual(size["verdict"], "not_reproduced")
+        measured = next(part for part in size["parts"] if part["id"] == "measured/bert-tiny")
+        self.assertGreater(measured["measured_ci95"][0], 3)
+        self.assertIn("no GPU", claims["energy"]["reason"])
+        self.assertEqual(self.claims("--strict", self.out, code=1).keys(), claims.keys())
+        self.assertEqual(self.claims("--strict", self.folder, code=1), claims)
+        text = self.call("claims", self.out)
+        self.assertEqual(text.returncode, 0)
+        self.assertRegex(text.stdout, "(?m)^memory-model-size: not reproduced")
+        self.assertLessEqual(max(map(len, text.stdout.splitlines())), 100)
+
+    def test_refuse_what_is_no_result(self):
+        self.out.write_text("no result")
+        self.assert_refused(self.call("claims", self.out), 2, "result.json")
+        self.assert_refused(self.call("claims", "nowhere.json"), 2, "nowhere.json")
+        self.assert_refused(self.call("claims", "--stict"), 2, "--stict")
+
+    def test_a_case_waits_for_its_condition(self):
+        call = self.call("run", *QUICK, "--only-with", "cores:1000", "--out", self.out)
+        self.assert_refused(call, 3, "--only-with cores:1000")
+        self.assert_refused(self.call("run", *QUICK, "--only-with", "tpu", "--out", self.out), 2, "--only-with", "tpu")
+        self.assertEqual(self.call("run", *QUICK, "--only-with", "cores:1", "--out", self.out).returncode, 0)
+        self.assertNotIn("only-with", self.result()["runs"][0]["name"])
+
+    def test_the_reference_is_a_device(self):
+        call = self.call("run", *QUICK, "--device", "cpu,reference", "--out", self.out)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        runs = {run["device"]["backend"]: run for run in self.result()["runs"]}
+        self.assertEqual(runs["reference"]["name"], "lenet5/reference/fp32/b16")
+        self.assertLess(runs["reference"]["quality"]["parity_max_relative_difference"], 1e-3)
+
+    def test_a_case_of_a_suite_has_its_own_repetitions(self):
+        suite = self.folder / "suite.json"
+        suite.write_text(json.dumps({"repetitions": 3, "defaults": {"steps": 2, "warmup": 0},
+                                     "cases": [{"model": "mlp"}, {"model": "lenet5", "repetitions": 1}]}))
+        self.assertEqual(self.call("run", "--suite", suite, "--out", self.out).returncode, 0)
+        counts = [(run["workload"]["model"], run["repetition"]) for run in self.result()["runs"]]
+        self.assertEqual(counts, [("mlp", 0), ("lenet5", 0), ("mlp", 1), ("mlp", 2)])
+        self.assertEqual(self.call("run", "--suite", suite, "--repetitions", "2", "--out", self.out).returncode, 0)
+        self.assertEqual(len(self.result()["runs"]), 4)
+        suite.write_text('{"cases": [{"model": "mlp", "repetitions": 0}]}')
+        self.assert_refused(self.call("run", "--suite", suite, "--out", self.out), 2, "cases[0].repetitions")
+
+
+if __name__ == "__main__":
+    unittest.main()
