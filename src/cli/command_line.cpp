@@ -28,6 +28,7 @@ constexpr const char* kRunExamples = R"(Examples:
   epochbench run --model resnet20 --without none,fusion,winograd   what each is worth
   epochbench run --suite quick --repetitions 3 --price cpu=0.34 --out result.json
   epochbench run --suite quick --resume result.json     what is missing there
+  epochbench run --suite hour --price cpu=0.34 --out hour.json   the whole question in an hour, and a page of answers
 
 Without a stopping option a case runs until the interval of the median step is within 1 %, at most 30 s.
 Exit codes: 0 done; 1 a case failed; 2 the call, a file or the data is wrong; 3 no such device here; 130 interrupted.)";
@@ -86,6 +87,10 @@ A verdict compares the measured 95 % interval with the claimed one: reproduced (
 (across a bound, or no interval), or not testable here. Exit codes: 0 done, whatever the verdicts; 1 with --strict a claim is
 not reproduced; 2 the call or a file is wrong.)";
 
+constexpr const char* kAnswersExamples = R"(Examples:
+  epochbench answers hour.json
+  epochbench answers hour.json --json)";
+
 std::string first_of(const std::string& list) { return list.substr(0, list.find(',')); }  // "N" of "N,..."
 
 // Every case option as text: what it may be is checked where cases are built, in one way for calls and suites.
@@ -116,7 +121,7 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty()) {
     const auto words = app.remaining();
     return (words.empty() ? "no command" : "unknown command '" + words.front() + "'") +
-           "; choose from run, sweep, list, info, plan, speedup, cost, claims (see epochbench --help)";
+           "; choose from run, sweep, list, info, plan, speedup, cost, claims, answers (see epochbench --help)";
   }
   return std::string(error.what()) + " (see " + help + ")";
 }
@@ -260,6 +265,12 @@ int command_line(int argc, char** argv) {
   claims_app->add_flag("--strict", claims.strict, "exit with 1 if a claim is not reproduced");
   claims_app->add_flag("--json", json, "as JSON");
 
+  std::string answers_result;
+  CLI::App* answers_app = app.add_subcommand("answers", "one page of answers out of a result, as `run --suite hour` ends with");
+  answers_app->footer(kAnswersExamples);
+  answers_app->add_option("result", answers_result, "a result file")->type_name("RESULT")->required();
+  answers_app->add_flag("--json", json, "as JSON");
+
   bool calibrate = false;
   CLI::App* case_app = app.add_subcommand("case", "one case, driven by its parent")->group("");
   case_app->add_flag("--calibrate", calibrate, "the parent will ask for the machine's peaks");
@@ -287,6 +298,7 @@ int command_line(int argc, char** argv) {
     if (case_app->parsed()) return case_command();
     cost.json = speedup.json = claims.json = plan.json = json;
     if (cost_app->parsed()) return cost_command(cost);
+    if (answers_app->parsed()) return answers_command(answers_result, json);
     if (speedup_app->parsed()) return speedup_command(speedup);
     if (claims_app->parsed()) return claims_command(claims);
     return plan_command(plan);

@@ -56,6 +56,8 @@ struct SpeedupOptions {
 };
 int speedup_command(const SpeedupOptions& options);
 
+int answers_command(const std::string& result, bool json);
+
 // The process of one case, driven by its parent over standard input and output.
 int case_command();
 

@@ -12,6 +12,7 @@
 #include "src/cli/numbers.h"
 #include "src/cli/planned_case.h"
 #include "src/cli/suite.h"
+#include "src/report/answers_page.h"
 #include "src/report/feeding_text.h"
 #include "src/report/profile_text.h"
 #include "src/report/summary.h"
@@ -102,6 +103,7 @@ int run_command(const RunOptions& options) {
   request.command_line = options.command_line;
   const Measurement measurement = measure(request);
   if (!options.quiet && !measurement.result.runs.empty()) print_summary(measurement.result, measurement.path);
+  if (asked.answers && !options.quiet) std::printf("\n%s", answers_page({measurement.path, measurement.result}).c_str());
   return exit_code(request, measurement);
 }
 

@@ -23,6 +23,14 @@ std::string half_width(const Timing& timing) {
   return " ±" + significant((high - low) / 2 / timing.step_seconds_median * 100, 2) + "%";
 }
 
+// A suite may skip hundreds of runs for one reason.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i ? ", " : "") + names[i];
+  return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
+}
+
 std::string step_cell(const Timing& timing) { return format_seconds(timing.step_seconds_median) + half_width(timing); }
 
 std::string measure(const std::string& metric, double value) {
@@ -85,15 +93,15 @@ std::string summary(const Result& result) {
                {"result", Align::left},
                {"of peak", Align::right}});
   std::string others;
-  std::vector<std::pair<std::string, std::string>> skipped;  // reason, and the runs that it keeps from running
+  std::vector<std::pair<std::string, std::vector<std::string>>> skipped;  // reason, and the runs that it keeps from running
   bool any = false, repeats = false;
   for (const Run& run : result.runs) repeats = repeats || run.repetition > 0;
   for (const Run& run : result.runs) {
     if (run.status == RunStatus::skipped) {
       const std::string reason = run.message.value_or("no reason is known");
       auto known = std::find_if(skipped.begin(), skipped.end(), [&](const auto& entry) { return entry.first == reason; });
-      if (known == skipped.end()) known = skipped.insert(known, {reason, ""});
-      known->second += (known->second.empty() ? "" : ", ") + run.name;
+      if (known == skipped.end()) known = skipped.insert(known, {reason, {}});
+      known->second.push_back(run.name);
       continue;
     }
     if (run.status != RunStatus::ok || !run.timing || !run.throughput) {
@@ -109,7 +117,7 @@ std::string summary(const Result& result) {
                cost_cell(run), energy_cell(run), quality_cell(run),
                run.efficiency ? optional(run.efficiency->peak_fraction, format_percent) : ""});
   }
-  for (const auto& [reason, names] : skipped) others += "skipped: " + names + "\n  " + reason + "\n";
+  for (const auto& [reason, names] : skipped) others += "skipped: " + some_of(names) + "\n  " + reason + "\n";
   return (any ? table.to_string() : std::string()) + others;
 }
 

@@ -1,4 +1,4 @@
-"""epochbench cost: answers with every assumption, and files whose fields are missing, zero, huge or of no use."""
+"""epochbench cost and answers: answers with every assumption, and files whose fields are missing, zero, huge or of no use."""
 import copy
 import json
 import os
@@ -107,6 +107,23 @@ class Cost(CliTest):
         document["runs"] = []
         nothing_ran.write_text(json.dumps(document))
         self.assert_refused(self.call("cost", nothing_ran), 2, "none.json", "ok")
+
+
+class Answers(CliTest):
+    def test_a_page_of_any_result(self):
+        call = self.call("answers", MEASURED)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        self.assertLessEqual(len(call.stdout.splitlines()), 60)
+        self.assertEqual(call.stdout.count("   read: "), 6)
+        answers = json.loads(self.call("answers", MEASURED, "--json").stdout, parse_constant=reject_constant)
+        self.assertEqual(len(answers["sections"]), 6)
+        for section in answers["sections"]:
+            self.assertTrue(section["answers"] and section["read"], section["question"])
+        self.assertIn("resnet50/cpu/fp32/b16", " ".join(answers["sections"][0]["answers"]))
+
+    def test_wrong_calls(self):
+        self.assert_refused(self.call("answers"), 2, "result is required")
+        self.assert_refused(self.call("answers", "nowhere.json"), 2, "nowhere.json")
 
 
 if __name__ == "__main__":
