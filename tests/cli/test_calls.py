@@ -171,7 +171,8 @@ class OtherCommands(CliTest):
         self.assertFalse(self.out.exists())
 
     def test_help_and_version(self):
-        for arguments in (["--help"], *([c, "--help"] for c in ("run", "list", "info", "plan", "cost", "speedup", "answers"))):
+        commands = ("run", "list", "info", "plan", "cost", "speedup", "sweep", "claims", "answers")
+        for arguments in (["--help"], *([command, "--help"] for command in commands)):
             call = self.call(*arguments)
             self.assertEqual(call.returncode, 0)
             self.assertIn("epochbench", call.stdout)
