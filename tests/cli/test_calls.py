@@ -158,7 +158,7 @@ class OtherCommands(CliTest):
     def test_wrong_words(self):
         self.assert_refused(self.call(), 2, "run")
         self.assert_refused(self.call("train"), 2, "train")
-        self.assert_refused(self.call("list", "claims"), 2, "claims", "models")
+        self.assert_refused(self.call("list", "planets"), 2, "planets", "models")
         self.assert_refused(self.call("plan"), 2, "--model")
         self.assert_refused(self.call("plan", "--model", "vgg"), 2, "vgg", "lenet5")
         self.assert_refused(self.call("plan", "--model", "mlp", "--batch", "0"), 2, "--batch")
@@ -185,7 +185,7 @@ class OtherCommands(CliTest):
 
     def test_list(self):
         document = json.loads(self.call("list", "--json").stdout)
-        self.assertEqual(sorted(document), ["datasets", "devices", "models", "prices", "suites"])
+        self.assertEqual(sorted(document), ["claims", "datasets", "devices", "models", "prices", "suites"])
         counts = {model["name"]: model["parameters"] for model in document["models"]}
         self.assertEqual(counts["lenet5"], 61706)
         self.assertEqual(counts["resnet20"], 272474)
