@@ -53,7 +53,8 @@ def planned(binary, model, batch):
     workload = {"model": plan["model"], "mode": "train", "parameters": plan["parameters"],
                 "fingerprint": plan["fingerprint"], "batch": plan["batch"], "dataset": "synthetic",
                 "samples_per_epoch": plan["nominal_samples_per_epoch"], "optimizer": plan["optimizer"], "seed": 0,
-                "train_flops_per_sample": plan["train_flops_per_sample"], "tokens_per_sample": plan["tokens_per_sample"]}
+                "train_flops_per_sample": plan["train_flops_per_sample"], "tokens_per_sample": plan["tokens_per_sample"],
+                "forward_flops_per_sample": plan["forward_flops_per_sample"], "options": plan["options"]}
     return workload, data
 
 
@@ -63,8 +64,9 @@ def case(name, repetition, workload, device, precision, threads, warmup):
             "mode": "train", "order": "shuffled", "data": "synthetic", "batch": workload["batch"], "threads": threads,
             "warmup": warmup, "seed": workload["seed"], "learning_rate": None, "dropout": None, "epoch_samples": None,
             "loader_threads": 1, "decode_cost_seconds": 0, "cache": "none",
-            "init": "", "save": "", "trace": "", "profile": False, "steps": None, "epochs": None, "min_time_seconds": None,
-            "until": None, "samples_per_epoch": workload["samples_per_epoch"], "optimizer": workload["optimizer"],
+            "init": "", "save": "", "trace": "", "without": "", "gemm": "best", "profile": False,
+            "steps": None, "epochs": None, "min_time_seconds": None, "until": None,
+            "samples_per_epoch": workload["samples_per_epoch"], "optimizer": workload["optimizer"],
             "tokens": workload["tokens_per_sample"], "parameters": workload["parameters"]}
 
 

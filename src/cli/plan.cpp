@@ -1,5 +1,6 @@
 // epochbench plan: what a model needs, without running it.
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct Plan {
   std::string model, precision, mode, optimizer;
   std::int64_t batch = 0, nominal_samples_per_epoch = 0;
   std::optional<std::int64_t> tokens_per_sample;
+  std::map<std::string, std::int64_t> options;  // all of the model's, defaults included
   Counts counts;
   ProgramMemory memory;  // on the first of the devices, or on a GPU where there is none
   std::vector<DeviceMemory> devices;
@@ -62,6 +64,7 @@ Plan make_plan(const CaseDraft& draft, const std::string& device) {
   const WorkloadSpec workload = workload_spec(spec);
   Plan plan;
   plan.model = draft.model.name;
+  plan.options = draft.model.options;
   plan.precision = draft.precision;
   plan.mode = draft.mode;
   plan.batch = spec.batch;
@@ -120,6 +123,7 @@ int plan_command(const PlanOptions& options) {
                          {"tokens_per_sample", plan.tokens_per_sample ? Json(*plan.tokens_per_sample) : Json(nullptr)},
                          {"fingerprint", plan.counts.fingerprint},
                          {"optimizer", plan.optimizer},
+                         {"options", plan.options},
                          {"nominal_samples_per_epoch", plan.nominal_samples_per_epoch},
                          {"memory_bytes", memory},
                          {"devices", devices}};
