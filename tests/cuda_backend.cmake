@@ -7,9 +7,7 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
 
   epochbench_test(cuda_executable_test LABEL unit
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
-  # slow: whole models on fibers, which a sanitizer makes eight times as slow; the kernels and the executable's logic have
-  # tests of their own.
-  epochbench_test(cuda_backend_test LABEL slow
+  epochbench_test(cuda_backend_test LABEL parity
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
 endif()
 
