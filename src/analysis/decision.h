@@ -67,7 +67,7 @@ struct PairedDecision : Decision {
 // Of 2,000 trials simulated in tests/decision_simulation_test.cpp, d = log(1 + change) + 0.0105 t with t Student's of 3 degrees
 // (pairs on 2 shared cores vary so): the same binary has no alarm and always no_change; 1 % slower 1.5 % alarms; 3 % slower is
 // found in 99.0 %. With twice the noise the same binary has 0.3 % alarms and 96 % no_change; 3 % slower is found in 88 % and
-// passed in 2.9 %. Of three such cases one that is 3 % slower is found in 98.0 %. Where noise is all there is, 0.9 % alarms.
+// passed in 2.9 %. Of three such cases one that is 3 % slower is found in 98.0 %. Where noise is all there is, 0.8 % alarms.
 std::vector<PairedDecision> decide_pairs(std::span<const std::vector<double>> log_ratios, const PairedRule& rule);
 
 // Files recorded one after the other ------------------------------------------------------------------------------------------
