@@ -87,6 +87,16 @@ A verdict compares the measured 95 % interval with the claimed one: reproduced (
 (across a bound, or no interval), or not testable here. Exit codes: 0 done, whatever the verdicts; 1 with --strict a claim is
 not reproduced; 2 the call or a file is wrong.)";
 
+constexpr const char* kExportExamples = R"(Examples:
+  epochbench export result.json --format csv -o runs.csv
+  epochbench export result.json --format csv --raw > steps.csv
+  epochbench export result.json --format markdown >> "$GITHUB_STEP_SUMMARY"
+  epochbench export result.json --format openmetrics -o /var/lib/node_exporter/epochbench.prom
+  epochbench export result.json --format mlflow -o mlruns/      a tracking store that MLflow opens
+
+Runs that a format has no place for are named on stderr, with the reason. What is not known is left out, never 0.
+Exit codes: 0 done; 2 the call or the file is wrong, or the format has no place for any of its runs.)";
+
 constexpr const char* kAnswersExamples = R"(Examples:
   epochbench answers hour.json
   epochbench answers hour.json --json)";
@@ -121,7 +131,7 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty()) {
     const auto words = app.remaining();
     return (words.empty() ? "no command" : "unknown command '" + words.front() + "'") +
-           "; choose from run, sweep, list, info, plan, speedup, cost, claims, answers (see epochbench --help)";
+           "; choose from run, sweep, list, info, plan, speedup, cost, claims, export, answers (see epochbench --help)";
   }
   return std::string(error.what()) + " (see " + help + ")";
 }
@@ -265,6 +275,15 @@ int command_line(int argc, char** argv) {
   claims_app->add_flag("--strict", claims.strict, "exit with 1 if a claim is not reproduced");
   claims_app->add_flag("--json", json, "as JSON");
 
+  ExportOptions exported;
+  CLI::App* export_app = app.add_subcommand("export", "a result in the formats of other tools");
+  export_app->footer("Formats:\n" + export_formats_help() + "\n" + kExportExamples);
+  export_app->add_option("result", exported.result, "a result file")->type_name("RESULT")->required();
+  export_app->add_option("--format", exported.format, "one of those below")->type_name("FORMAT")->required();
+  export_app->add_flag("--raw", exported.raw, "csv: a row a step");
+  export_app->add_option("-o,--out", exported.out, "a file, or a folder where the format has one (default: stdout)")
+      ->type_name("FILE|DIR");
+
   std::string answers_result;
   CLI::App* answers_app = app.add_subcommand("answers", "one page of answers out of a result, as `run --suite hour` ends with");
   answers_app->footer(kAnswersExamples);
@@ -287,7 +306,7 @@ int command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       throw CallError(parse_message(app, error));
     }
-    for (const CLI::App* command : {run_app, sweep_app, cost_app})
+    for (const CLI::App* command : {run_app, sweep_app, cost_app, export_app})
       for (const CLI::Option* option : command->get_options())
         if (option->count() > 0 && option->get_type_size() > 0 && option->results().front().empty())
           throw CallError(option->get_name() + ": an empty value; give one or leave the option out");
@@ -298,6 +317,7 @@ int command_line(int argc, char** argv) {
     if (case_app->parsed()) return case_command();
     cost.json = speedup.json = claims.json = plan.json = json;
     if (cost_app->parsed()) return cost_command(cost);
+    if (export_app->parsed()) return export_command(exported);
     if (answers_app->parsed()) return answers_command(answers_result, json);
     if (speedup_app->parsed()) return speedup_command(speedup);
     if (claims_app->parsed()) return claims_command(claims);

@@ -56,6 +56,14 @@ struct SpeedupOptions {
 };
 int speedup_command(const SpeedupOptions& options);
 
+struct ExportOptions {
+  std::string result, format;
+  std::string out;  // a file or a folder; empty: stdout
+  bool raw = false;
+};
+int export_command(const ExportOptions& options);
+std::string export_formats_help();  // a line a format
+
 int answers_command(const std::string& result, bool json);
 
 // The process of one case, driven by its parent over standard input and output.

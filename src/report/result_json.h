@@ -11,6 +11,8 @@ namespace epochbench {
 
 Json cpu_to_json(const CpuInfo& cpu);
 Json gpu_to_json(const GpuInfo& gpu);
+Json context_to_json(const Context& context);
+Json run_to_json(const Run& run);
 std::string result_to_text(const Result& result);
 
 // `source` names the text in messages. Further keys are ignored. Errors: FormatError for text that is not a result, and for

@@ -200,7 +200,9 @@ Json json(const Profile& p) {
           {"nodes", nodes}};
 }
 
-Json json(const Run& r) {
+}  // namespace
+
+Json run_to_json(const Run& r) {
   const bool ok = r.status == RunStatus::ok;
   const auto group = [ok](const auto& value) { return ok && value ? json(*value) : Json(nullptr); };
   return {{"name", r.name},
@@ -223,8 +225,6 @@ Json json(const Run& r) {
           {"cost", group(r.cost)},
           {"profile", group(r.profile)}};
 }
-
-}  // namespace
 
 Json cpu_to_json(const CpuInfo& c) {
   return {{"model", c.model},
@@ -256,24 +256,26 @@ Json gpu_to_json(const GpuInfo& g) {
           {"pci_bus_id", text_or_null(g.pci_bus_id)}};
 }
 
-std::string result_to_text(const Result& result) {
-  const Context& c = result.context;
+Json context_to_json(const Context& c) {
   Json gpus = Json::array();
   for (const GpuInfo& gpu : c.gpus) gpus.push_back(gpu_to_json(gpu));
+  return {{"date", c.date},
+          {"host_name", json(c.host_name)},
+          {"epochbench_version", c.epochbench_version},
+          {"git_sha", json(c.git_sha)},
+          {"git_dirty", json(c.git_dirty)},
+          {"build_type", c.build_type},
+          {"compiler", c.compiler},
+          {"command_line", json(c.command_line)},
+          {"load_average", json(c.load_average)},
+          {"cpu", cpu_to_json(c.cpu)},
+          {"gpus", gpus}};
+}
+
+std::string result_to_text(const Result& result) {
   Json runs = Json::array();
-  for (const Run& run : result.runs) runs.push_back(json(run));
-  const Json context = {{"date", c.date},
-                        {"host_name", json(c.host_name)},
-                        {"epochbench_version", c.epochbench_version},
-                        {"git_sha", json(c.git_sha)},
-                        {"git_dirty", json(c.git_dirty)},
-                        {"build_type", c.build_type},
-                        {"compiler", c.compiler},
-                        {"command_line", json(c.command_line)},
-                        {"load_average", json(c.load_average)},
-                        {"cpu", cpu_to_json(c.cpu)},
-                        {"gpus", gpus}};
-  Json document = {{"schema_version", kSchemaVersion}, {"context", context}, {"runs", runs}};
+  for (const Run& run : result.runs) runs.push_back(run_to_json(run));
+  Json document = {{"schema_version", kSchemaVersion}, {"context", context_to_json(result.context)}, {"runs", runs}};
   if (result.answers) document["answers"] = sweep_answers_to_json(*result.answers);
   return print_json(document);
 }

@@ -1,0 +1,42 @@
+#include "src/report/export_folder.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "src/report/result_file.h"
+
+namespace epochbench {
+namespace {
+
+namespace fs = std::filesystem;
+
+FileError failure(const fs::path& path, const std::string& why) {
+  return FileError("cannot write " + path.string() + ": " + why + "; choose another place with --out");
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw failure(path, error.message());
+}
+
+}  // namespace
+
+void write_export_folder(const std::string& root, const std::vector<ExportFile>& files) {
+  make_folder(root);
+  for (const ExportFile& file : files) {
+    const fs::path path = fs::path(root) / file.path;
+    std::error_code unknown;
+    if (file.keep && fs::exists(path, unknown)) continue;
+    make_folder(path.parent_path());
+    errno = 0;
+    std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+    stream << file.text << std::flush;
+    if (!stream) throw failure(path, errno ? std::strerror(errno) : "the text was not taken");
+  }
+}
+
+}  // namespace epochbench
