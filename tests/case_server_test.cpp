@@ -57,6 +57,14 @@ TEST_F(ServerTest, RefusesAnotherVersion) {
   EXPECT_EQ(end(), 1);
 }
 
+TEST_F(ServerTest, TellsWhoItIsWhateverVersionAsks) {
+  const nlohmann::json hello = nlohmann::json::parse(answer("{\"command\": \"hello\", \"protocol\": 99}\n"));
+  EXPECT_EQ(hello.at("event"), "hello");
+  EXPECT_EQ(hello.at("protocol"), kProtocolVersion);
+  EXPECT_FALSE(build_from_json(hello).version.empty());
+  EXPECT_FALSE(build_from_json(hello).build_type.empty());
+}
+
 TEST_F(ServerTest, RefusesWhatIsNoCommand) { EXPECT_THAT(answer("run, please\n"), HasSubstr("not a message")); }
 TEST_F(ServerTest, RefusesDeepNesting) { EXPECT_THAT(answer(std::string(100000, '[') + "\n"), HasSubstr("not a message")); }
 TEST_F(ServerTest, RefusesStepsBeforePrepare) {

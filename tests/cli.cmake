@@ -1,6 +1,7 @@
 # Tests of src/report, src/analysis and src/cli.
 epochbench_test(result_json_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(report_test LABEL unit LIBRARIES epochbench_report)
+epochbench_test(turns_json_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(local_cost_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(precision_quality_test LABEL unit LIBRARIES epochbench_analysis)
 epochbench_test(budget_test LABEL unit LIBRARIES epochbench_report)

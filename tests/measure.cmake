@@ -11,6 +11,13 @@ foreach(test case_process_test peaks_test)
   target_compile_definitions(${test} PRIVATE FAKE_CASE_BINARY="$<TARGET_FILE:fake_case>")
 endforeach()
 
+# Binaries that take turns as their names say.
+add_executable(turn_taker support/turn_taker_main.cpp)
+target_link_libraries(turn_taker PRIVATE epochbench_options nlohmann_json::nlohmann_json)
+epochbench_test(turns_test LABEL unit LIBRARIES epochbench_measure)
+add_dependencies(turns_test turn_taker)
+target_compile_definitions(turns_test PRIVATE TURN_TAKER_BINARY="$<TARGET_FILE:turn_taker>")
+
 # NVIDIA's management library, made up: as drivers have it, as those of before Volta had it, and one that is no such library.
 foreach(variant "" _before_volta _empty)
   add_library(fake_nvml${variant} MODULE support/fake_nvml.cpp)

@@ -25,7 +25,15 @@ inline PhiloxBlock philox(std::uint64_t key, PhiloxBlock counter) {
 }
 
 // What the numbers are for; the last word of the counter.
-enum class RandomStream : std::uint32_t { weights = 1, order = 2, synthetic = 3, dropout = 4, masking = 5, bootstrap = 6 };
+enum class RandomStream : std::uint32_t {
+  weights = 1,
+  order = 2,
+  synthetic = 3,
+  dropout = 4,
+  masking = 5,
+  bootstrap = 6,
+  turns = 7
+};
 
 inline double uniform01(std::uint32_t bits) { return (bits + 0.5) * 0x1p-32; }  // in (0, 1)
 

@@ -61,6 +61,7 @@ struct PreparedCase {
   bool evaluates = false;                // there is a test split and an evaluate entry
   std::string metric = "accuracy";       // what an evaluation is known by, unless --until names another: accuracy or loss
   std::int64_t labels_per_sample = 1;
+  std::string fingerprint;  // of the workload; empty: not known
   Device device;
   std::optional<Input> input;  // empty: nothing is read while steps run
   double compile_seconds = 0;

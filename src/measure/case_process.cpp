@@ -36,7 +36,7 @@ std::vector<std::string> environment_with(const EnvironmentSettings& settings) {
   const bool waits = std::getenv("OMP_WAIT_POLICY") != nullptr;
   for (const auto& [key, value, overrides] : settings) {
     if (placed && !overrides && (key == "OMP_PROC_BIND" || key == "OMP_PLACES")) continue;
-    if (waits && key == "GOMP_SPINCOUNT") continue;
+    if (waits && !overrides && key == "GOMP_SPINCOUNT") continue;
     const std::string prefix = key + "=";
     const auto there =
         std::find_if(result.begin(), result.end(), [&](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
@@ -56,7 +56,8 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 // Between fork and exec, where only what is safe in a signal handler may be called. Leaves errno to the parent on `report`.
-[[noreturn]] void become_case(pid_t parent, int socket, int report, char* const* arguments, char* const* environment) {
+[[noreturn]] void become_case(pid_t parent, int socket, int report, bool silent, char* const* arguments,
+                              char* const* environment) {
   const auto fail = [report] {
     const int error = errno;
     [[maybe_unused]] const ssize_t written = write(report, &error, sizeof error);
@@ -65,6 +66,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before that took effect
   if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0) fail();
+  if (const int nothing = silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1; nothing >= 0) dup2(nothing, STDERR_FILENO);
 #ifdef SYS_close_range
   constexpr unsigned kCloseOnExec = 1u << 2;
   const bool closing = syscall(SYS_close_range, 3u, ~0u, kCloseOnExec) == 0;
@@ -124,7 +126,8 @@ CaseProcess::CaseProcess(const std::string& binary, const EnvironmentSettings& s
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) become_case(parent, sockets[1], report[1], argument_pointers.data(), environment_pointers.data());
+  if (pid_ == 0)
+    become_case(parent, sockets[1], report[1], limits_.silent, argument_pointers.data(), environment_pointers.data());
   const int fork_error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   close(sockets[1]);

@@ -16,6 +16,7 @@ struct ProcessLimits {
   double hung_seconds = 120;    // without a message and without using the CPU
   double tick_seconds = 0.25;   // between two looks at the process and at `interrupted`
   double farewell_seconds = 5;  // for the process to end once it has nothing to say any more
+  bool silent = false;          // nobody sees its standard error
 };
 
 class CaseProcess {

@@ -108,6 +108,7 @@ class Server {
 
  private:
   json answer(const std::string& command, const json& message) {
+    if (command == "hello") return hello();
     if (command == "prepare") return prepare(message);
     if (command == "calibrate") return calibrate(message);
     if (command == "calibrate_gpu") return calibrate_gpu(message);
@@ -147,6 +148,13 @@ class Server {
     throw ProtocolError("unknown command " + command);
   }
 
+  static json hello() {
+    json reply = to_json(build_info());
+    reply["event"] = "hello";
+    reply["protocol"] = kProtocolVersion;
+    return reply;
+  }
+
   json prepare(const json& message) {
     require_version(message);
     if (!message.contains("case") || !message["case"].is_object()) throw ProtocolError("prepare without a case");
@@ -161,6 +169,8 @@ class Server {
         std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage, case_.after_step);
     return {{"event", "ready"},
             {"protocol", kProtocolVersion},
+            {"case", to_json(spec)},
+            {"fingerprint", case_.fingerprint.empty() ? json(nullptr) : json(case_.fingerprint)},
             {"device", to_json(case_.device)},
             {"input", to_json(case_.input)},
             {"compile_seconds", case_.compile_seconds},

@@ -38,7 +38,7 @@ json Conversation::ask(const json& command, const char* answer) {
   if (event == "error") {
     const auto status = status_from_name(message.value("status", ""));
     if (!status) throw ProtocolError("an error of an unknown status");
-    throw CaseEnded{*status, message.value("message", "")};
+    throw CaseEnded{*status, message.value("message", ""), true};
   }
   if (event != answer) throw ProtocolError("the answer " + printable(event) + " instead of " + answer);
   return message;

@@ -16,6 +16,7 @@ namespace epochbench {
 struct CaseEnded {  // thrown: there is no measurement
   RunStatus status;
   std::string message;
+  bool told = false;  // by the process itself, as its answer
 };
 
 class Conversation {

@@ -134,18 +134,29 @@ CpuInfo cpu_info() {
   return info;
 }
 
+BuildInfo build_info() {
+  BuildInfo build;
+  build.version = EPOCHBENCH_VERSION;
+  if (const std::string sha = EPOCHBENCH_GIT_SHA; !sha.empty()) {
+    build.git_sha = sha;
+    build.git_dirty = EPOCHBENCH_GIT_DIRTY != 0;
+  }
+  build.build_type = EPOCHBENCH_BUILD_TYPE;
+  build.compiler = compiler();
+  return build;
+}
+
 Context describe_context(const std::vector<std::string>& command_line) {
   Context context;
   context.date = now_rfc3339();
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) == 0 && host[0]) context.host_name = host;
-  context.epochbench_version = EPOCHBENCH_VERSION;
-  if (const std::string sha = EPOCHBENCH_GIT_SHA; !sha.empty()) {
-    context.git_sha = sha;
-    context.git_dirty = EPOCHBENCH_GIT_DIRTY != 0;
-  }
-  context.build_type = EPOCHBENCH_BUILD_TYPE;
-  context.compiler = compiler();
+  const BuildInfo build = build_info();
+  context.epochbench_version = build.version;
+  context.git_sha = build.git_sha;
+  context.git_dirty = build.git_dirty;
+  context.build_type = build.build_type;
+  context.compiler = build.compiler;
   context.command_line = command_line;
   double load[3];
   if (const int count = getloadavg(load, 3); count > 0) context.load_average.assign(load, load + count);

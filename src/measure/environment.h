@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "epochbench/result.h"
+#include "epochbench/turns.h"
 
 namespace epochbench {
 
@@ -13,7 +14,8 @@ namespace epochbench {
 int default_threads();
 // Logical CPUs in the affinity mask.
 int logical_cpus_allowed();
-CpuInfo cpu_info();  // without the measured peaks
+CpuInfo cpu_info();      // without the measured peaks
+BuildInfo build_info();  // of this program
 Context describe_context(const std::vector<std::string>& command_line);
 // Bytes that a new process may still take: the least of MemAvailable, the cgroup's limit less its use, and RLIMIT_AS.
 std::int64_t available_memory_bytes();

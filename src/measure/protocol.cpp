@@ -63,6 +63,20 @@ void require_version(const json& message) {
                         std::to_string(kProtocolVersion) + "; both sides must come from one build");
 }
 
+json to_json(const BuildInfo& build) {
+  return {{"version", build.version},
+          {"git_sha", nullable(build.git_sha)},
+          {"git_dirty", nullable(build.git_dirty)},
+          {"build_type", build.build_type},
+          {"compiler", build.compiler}};
+}
+
+BuildInfo build_from_json(const json& object) {
+  return {get<std::string>(object, "version"), get_optional<std::string>(object, "git_sha"),
+          get_optional<bool>(object, "git_dirty"), get<std::string>(object, "build_type"),
+          get<std::string>(object, "compiler")};
+}
+
 json to_json(const CaseSpec& spec) {
   json until = nullptr;
   if (spec.stop.until) until = {{"metric", spec.stop.until->metric}, {"value", spec.stop.until->value}};

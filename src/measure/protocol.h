@@ -1,12 +1,14 @@
 // What a case's process and its parent say to each other: JSON objects, one a line, over a socket or a pair of pipes.
 //
-// The parent speaks first and gets exactly one answer to each command; only `prepare`, `calibrate` and `burst` carry the
-// version.
-// Blocks of steps are independent of each other, so two processes may take turns.
+// The parent speaks first and gets exactly one answer to each command; only `hello`, `prepare`, `calibrate` and `burst` carry
+// the version. Blocks of steps are independent of each other, so two processes may take turns, also of two builds: a key that
+// one does not know is passed over, and `ready` repeats the case as it was understood, so that the other sees it.
 //
-//   prepare {protocol, case}     ready {protocol, device, input, compile_seconds, planned_bytes, samples_per_epoch,
-//   steps_per_epoch,
-//                                       evaluates, metric, asynchronous, library_dropout_masks}
+//   hello {protocol}             hello {protocol, version, git_sha, git_dirty, build_type, compiler}: of the process itself,
+//                                       whatever version was asked with
+//   prepare {protocol, case}     ready {protocol, case, fingerprint, device, input, compile_seconds, planned_bytes,
+//                                       samples_per_epoch, steps_per_epoch, evaluates, metric, asynchronous,
+//                                       library_dropout_masks}
 //   begin_epoch {epoch}          epoch {}
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, idle_seconds, harness_seconds,
 //   step {steps}                        wall_seconds, page_faults, own_cpu_seconds, busy_cpu_seconds}
@@ -32,6 +34,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "epochbench/turns.h"
 #include "src/measure/case.h"
 #include "src/measure/runner.h"
 
@@ -52,6 +55,8 @@ void require_version(const nlohmann::json& message);
 // Text of unknown origin as one line of ASCII.
 std::string printable(std::string text);
 
+nlohmann::json to_json(const BuildInfo& build);
+BuildInfo build_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const CaseSpec& spec);
 CaseSpec case_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Device& device);

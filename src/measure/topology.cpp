@@ -110,6 +110,14 @@ EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& 
   return settings;
 }
 
+EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings) {
+  std::erase_if(settings, [](const EnvironmentSetting& setting) { return setting.key == "GOMP_SPINCOUNT"; });
+  settings.push_back({"OMP_WAIT_POLICY", "passive", true});
+  settings.push_back({"GOMP_SPINCOUNT", "0", true});
+  settings.push_back({"KMP_BLOCKTIME", "0", true});  // of LLVM's and Intel's runtimes
+  return settings;
+}
+
 bool threads_are_pinned() {
   const auto set = [](const char* name) {
     const char* value = std::getenv(name);

@@ -36,6 +36,9 @@ using EnvironmentSettings = std::vector<EnvironmentSetting>;
 // never bound. Empty for a case without CPU threads (0).
 EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota,
                                     const std::string& pin = "auto");
+// The same for processes that take turns: an idle thread sleeps at once, also against what the environment has, since its
+// process waits while another one needs the cores.
+EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings);
 bool threads_are_pinned();  // whether this process's environment binds OpenMP's threads
 
 }  // namespace epochbench

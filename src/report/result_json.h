@@ -19,5 +19,7 @@ std::string result_to_text(const Result& result);
 // a newer schema version.
 Result parse_result(std::string_view text, const std::string& source);
 Result read_result(const std::string& path);
+Context read_context(const JsonFields& fields);   // errors: FormatError
+RunStatus read_status(const JsonFields& fields);  // its key `status`; errors likewise
 
 }  // namespace epochbench

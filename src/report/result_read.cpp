@@ -19,14 +19,6 @@ std::optional<int> maybe_small_integer(const JsonFields& fields, const char* key
   return small_integer(fields, key);
 }
 
-RunStatus read_status(const JsonFields& fields) {
-  const std::string text = fields.text("status");
-  for (const RunStatus status : {RunStatus::ok, RunStatus::failed, RunStatus::skipped, RunStatus::out_of_memory,
-                                 RunStatus::diverged, RunStatus::interrupted})
-    if (text == name(status)) return status;
-  throw FormatError(fields.path("status") + ": unknown status '" + text.substr(0, 40) + "'");
-}
-
 std::map<std::string, std::optional<double>> read_peaks(const JsonFields& fields) {
   std::map<std::string, std::optional<double>> peaks;
   if (const auto group = fields.maybe_group("peak_flops_per_second"))
@@ -71,22 +63,6 @@ GpuInfo read_gpu(const JsonFields& f) {
   g.host_to_device_bytes_per_second = f.maybe_number("host_to_device_bytes_per_second");
   g.pci_bus_id = f.maybe_text("pci_bus_id").value_or("");
   return g;
-}
-
-Context read_context(const JsonFields& f) {
-  Context c;
-  c.date = f.text("date");
-  c.host_name = f.maybe_text("host_name");
-  c.epochbench_version = f.text("epochbench_version");
-  c.git_sha = f.maybe_text("git_sha");
-  c.git_dirty = f.maybe_boolean("git_dirty");
-  c.build_type = f.text("build_type");
-  c.compiler = f.text("compiler");
-  if (f.find("command_line")) c.command_line = f.texts("command_line");
-  c.load_average = f.numbers("load_average");
-  c.cpu = read_cpu(f.group("cpu"));
-  for (const JsonFields& gpu : f.groups("gpus")) c.gpus.push_back(read_gpu(gpu));
-  return c;
 }
 
 Workload read_workload(const JsonFields& f) {
@@ -268,6 +244,30 @@ Run read_run(const JsonFields& f) {
 }
 
 }  // namespace
+
+RunStatus read_status(const JsonFields& fields) {
+  const std::string text = fields.text("status");
+  for (const RunStatus status : {RunStatus::ok, RunStatus::failed, RunStatus::skipped, RunStatus::out_of_memory,
+                                 RunStatus::diverged, RunStatus::interrupted})
+    if (text == name(status)) return status;
+  throw FormatError(fields.path("status") + ": unknown status '" + text.substr(0, 40) + "'");
+}
+
+Context read_context(const JsonFields& f) {
+  Context c;
+  c.date = f.text("date");
+  c.host_name = f.maybe_text("host_name");
+  c.epochbench_version = f.text("epochbench_version");
+  c.git_sha = f.maybe_text("git_sha");
+  c.git_dirty = f.maybe_boolean("git_dirty");
+  c.build_type = f.text("build_type");
+  c.compiler = f.text("compiler");
+  if (f.find("command_line")) c.command_line = f.texts("command_line");
+  c.load_average = f.numbers("load_average");
+  c.cpu = read_cpu(f.group("cpu"));
+  for (const JsonFields& gpu : f.groups("gpus")) c.gpus.push_back(read_gpu(gpu));
+  return c;
+}
 
 Result parse_result(std::string_view text, const std::string& source) {
   const Json document = parse_json(text, source);

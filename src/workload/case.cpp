@@ -164,6 +164,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   const SampleSpec sample = workload.model.family->sample(workload.config);
   prepared.metric = sample.text() ? "loss" : "accuracy";
   prepared.labels_per_sample = sample.labels();
+  prepared.fingerprint = count(workload).fingerprint;
 
   const auto begin = std::chrono::steady_clock::now();
   Program program = make_program(workload, *backend, entries_of_mode(spec.mode), precision_of(spec), !spec.without.fusion);

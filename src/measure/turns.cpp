@@ -1,0 +1,259 @@
+#include "src/measure/turns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "epochbench/philox.h"
+#include "src/measure/cgroup.h"
+#include "src/measure/clock.h"
+#include "src/measure/conversation.h"
+#include "src/measure/protocol.h"
+#include "src/measure/short_number.h"
+#include "src/measure/statistics.h"
+#include "src/measure/topology.h"
+
+namespace epochbench {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kTellingSeconds = 0.2;  // below, the kernel's count of CPU time (in 10 ms) says nothing of other processes
+
+// Binaries may be older or newer than this program. A key that one passes over must not have changed the case.
+void require_understood(const json& sent, const json& understood) {
+  const json usual = to_json(CaseSpec{});
+  for (const auto& [key, value] : sent.items())
+    if (!understood.contains(key) && value != usual.at(key))
+      throw CaseEnded{RunStatus::failed, "it does not know '" + key + "', which this case asks for: an older epochbench"};
+}
+
+// One side of a pair. After its end, whatever the reason, it does nothing any more.
+class Player {
+ public:
+  explicit Player(TurnsSide& told) : told_(told) {}
+
+  void enter(const CaseSpec& spec, const std::string& binary, const EnvironmentSettings& environment,
+             const ProcessLimits& limits, const std::function<bool()>& interrupted) {
+    guarded([&] {
+      talk_.emplace(binary, environment, limits, interrupted);
+      const json sent = to_json(spec);
+      const json ready = talk_->ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", sent}}, "ready");
+      require_version(ready);
+      require_understood(sent, ready.at("case"));
+      told_.compile_seconds = ready.at("compile_seconds").get<double>();
+      if (const json& fingerprint = ready.at("fingerprint"); !fingerprint.is_null())
+        told_.fingerprint = fingerprint.get<std::string>();
+      told_.library_dropout_masks = ready.at("library_dropout_masks").get<bool>();
+      told_.isa = device_from_json(ready.at("device")).isa;
+      talk_->ask({{"command", "begin_epoch"}, {"epoch", 0}}, "epoch");
+    });
+  }
+
+  // Empty once the side has ended.
+  std::optional<StepBlock> steps(const char* command, std::int64_t count) {
+    std::optional<StepBlock> taken;
+    guarded([&] {
+      StepBlock block = block_from_json(talk_->ask({{"command", command}, {"steps", count}}, "steps"));
+      if (block.step_seconds.size() != static_cast<std::size_t>(count)) throw ProtocolError("a block of another length");
+      if (!(block_seconds(block) > 0)) throw ProtocolError("steps that took no time");
+      for (const double loss : block.loss) {
+        if (told_.first_losses.size() < kKeptLosses) told_.first_losses.push_back(loss);
+        told_.final_loss = loss;
+      }
+      told_.steps += count;
+      taken = std::move(block);
+    });
+    return taken;
+  }
+
+  void finish() {
+    guarded([&] {
+      const json result = talk_->ask({{"command", "finish"}, {"profile", false}}, "result");
+      if (const json& peak = result.at("peak_bytes"); !peak.is_null()) told_.peak_bytes = peak.get<std::int64_t>();
+      talk_->farewell();
+    });
+  }
+
+  void end(RunStatus status, const std::string& message) {
+    told_.status = status;
+    told_.message = message;
+    talk_.reset();
+  }
+
+  bool there() const { return told_.status == RunStatus::ok; }
+  static double block_seconds(const StepBlock& block) {
+    double sum = 0;
+    for (double seconds : block.step_seconds) sum += seconds;
+    return sum;
+  }
+
+ private:
+  template <class Act>
+  void guarded(const Act& act) {
+    if (!there()) return;
+    try {
+      act();
+    } catch (const CaseEnded& ended) {
+      end(ended.status, ended.message);
+    } catch (const ProtocolError& error) {
+      end(RunStatus::failed, std::string("the case's process sent ") + error.what());
+    } catch (const json::exception& error) {
+      end(RunStatus::failed, std::string("the case's process sent a message with wrong fields: ") + error.what());
+    } catch (const std::exception& error) {
+      end(RunStatus::failed, error.what());
+    }
+  }
+
+  TurnsSide& told_;
+  std::optional<Conversation> talk_;
+};
+
+class Pair {
+ public:
+  Pair(const CaseSpec& spec, const std::array<std::string, 2>& binaries, const TurnsSettings& settings,
+       const std::function<bool()>& interrupted)
+      : spec_(spec), binaries_(binaries), settings_(settings), interrupted_(interrupted) {}
+
+  TurnsPair take(const std::function<void(std::int64_t)>& told) {
+    enter();
+    warm_up();
+    pair_.dropped_rounds = settings_.dropped_rounds;
+    const std::int64_t rounds = settings_.dropped_rounds + settings_.rounds;
+    for (std::int64_t round = 0; round < rounds && anyone_there(); ++round) {
+      take_round(round);
+      if (told) told(round + 1);
+    }
+    for (Player& player : players_) player.finish();
+    conclude();
+    return std::move(pair_);
+  }
+
+ private:
+  void enter() {
+    const EnvironmentSettings environment =
+        sleeping_when_idle(openmp_settings(spec_.threads, topology(affinity_cpus()), cgroup_cpu_quota(), spec_.pin));
+    pair_.started_first = first_to_start(settings_.order_seed, spec_.name, settings_.pair);
+    for (const Side side : in_order(pair_.started_first))
+      players_[side].enter(spec_, binaries_[side], environment, settings_.process, interrupted_);
+    const auto& [old_one, new_one] = pair_.sides;
+    if (old_one.fingerprint && new_one.fingerprint && old_one.fingerprint != new_one.fingerprint)
+      for (Player& player : players_) player.end(RunStatus::skipped, "the binaries have different workloads under this name");
+  }
+
+  // Steps of each in turn, like those to come; and how many of them fill a turn of the faster side.
+  void warm_up() {
+    std::optional<double> step_seconds;
+    for (std::int64_t step = 0; step < std::max<std::int64_t>(1, spec_.warmup); ++step) {
+      std::optional<double> fastest;  // in this round: the first ones take longer than any later one
+      for (const Side side : in_order(pair_.started_first))
+        if (const auto block = players_[side].steps("warm_up", 1))
+          fastest = std::min(Player::block_seconds(*block), fastest.value_or(Player::block_seconds(*block)));
+      step_seconds = fastest;
+    }
+    if (settings_.steps_per_turn)
+      pair_.steps_per_turn = *settings_.steps_per_turn;
+    else if (step_seconds)
+      pair_.steps_per_turn = std::clamp(static_cast<std::int64_t>(std::ceil(settings_.turn_seconds / *step_seconds)),
+                                        std::int64_t{1}, kBlockSteps);
+  }
+
+  void take_round(std::int64_t round) {
+    const bool timed = round >= settings_.dropped_rounds;
+    const Side first = first_of_round(settings_.order_seed, spec_.name, settings_.pair, static_cast<std::uint32_t>(round));
+    for (const Side side : in_order(first)) {
+      const auto block = players_[side].steps(timed ? "step" : "warm_up", pair_.steps_per_turn);
+      if (!block || !timed) continue;
+      auto& seconds = pair_.sides[side].step_seconds;
+      seconds.insert(seconds.end(), block->step_seconds.begin(), block->step_seconds.end());
+      turns_[side].push_back(Player::block_seconds(*block) / static_cast<double>(pair_.steps_per_turn));
+      wall_seconds_ += block->wall_seconds;
+      if (block->usage.busy_cpu_seconds)
+        foreign_seconds_ += *block->usage.busy_cpu_seconds - block->usage.own_cpu_seconds;
+      else
+        foreign_known_ = false;
+    }
+    if (timed) pair_.first.push_back(first);
+  }
+
+  void conclude() {
+    for (const Side side : kSides)
+      if (players_[side].there()) pair_.sides[side].step_seconds_median = median(turns_[side]);
+    if (foreign_known_ && wall_seconds_ >= kTellingSeconds)
+      pair_.foreign_cpu_cores = std::max(0.0, foreign_seconds_ / wall_seconds_);
+    if (!players_[kBaseline].there() || !players_[kNew].there()) return;
+    std::vector<double> logs;
+    for (std::size_t i = 0; i < turns_[kNew].size(); ++i) logs.push_back(std::log(turns_[kNew][i] / turns_[kBaseline][i]));
+    pair_.log_ratio = median(std::move(logs));
+  }
+
+  bool anyone_there() const { return players_[kBaseline].there() || players_[kNew].there(); }
+  static std::array<Side, 2> in_order(Side first) { return {first, first == kBaseline ? kNew : kBaseline}; }
+
+  const CaseSpec& spec_;
+  const std::array<std::string, 2>& binaries_;
+  const TurnsSettings& settings_;
+  const std::function<bool()>& interrupted_;
+  TurnsPair pair_;
+  std::array<Player, 2> players_ = {Player(pair_.sides[kBaseline]), Player(pair_.sides[kNew])};
+  std::array<std::vector<double>, 2> turns_;  // seconds a step, one a timed round
+  double wall_seconds_ = 0, foreign_seconds_ = 0;
+  bool foreign_known_ = true;
+};
+
+bool drawn(std::uint64_t seed, const std::string& name, std::uint32_t pair, std::uint32_t round, std::size_t word) {
+  return philox(seed, {round, pair, name_hash(name), static_cast<std::uint32_t>(RandomStream::turns)})[word] & 1;
+}
+
+}  // namespace
+
+Side first_of_round(std::uint64_t order_seed, const std::string& name, std::uint32_t pair, std::uint32_t round) {
+  return drawn(order_seed, name, pair, round, 0) ? kNew : kBaseline;
+}
+
+Side first_to_start(std::uint64_t order_seed, const std::string& name, std::uint32_t pair) {
+  return drawn(order_seed, name, pair, 0, 1) ? kNew : kBaseline;
+}
+
+TurnsPair take_turns(const CaseSpec& spec, const std::array<std::string, 2>& binaries, const TurnsSettings& settings,
+                     const std::function<void(std::int64_t)>& round, const std::function<bool()>& interrupted) {
+  return Pair(spec, binaries, settings, interrupted).take(round);
+}
+
+BuildInfo identify_binary(const std::string& binary, const std::function<bool()>& interrupted, double patience_seconds) {
+  const auto unsuitable = [&](const std::string& why) { return UnsuitableBinary(binary + ": " + why); };
+  const double deadline = steady_seconds() + patience_seconds;
+  const std::function<bool()> enough = [&] { return (interrupted && interrupted()) || steady_seconds() > deadline; };
+  ProcessLimits limits;
+  limits.hung_seconds = 2 * patience_seconds;  // the deadline is earlier
+  limits.silent = true;
+  try {
+    Conversation talk(binary, {}, limits, enough);
+    const json hello = talk.ask({{"command", "hello"}, {"protocol", kProtocolVersion}}, "hello");
+    if (const std::int64_t version = hello.at("protocol"); version != kProtocolVersion)
+      throw unsuitable("speaks version " + std::to_string(version) + " of the protocol between processes, this epochbench " +
+                       std::to_string(kProtocolVersion) + "; build both from commits that speak the same");
+    return build_from_json(hello);
+  } catch (const CaseEnded& ended) {
+    if (ended.told) throw unsuitable("an epochbench of before turns; build it from a newer commit");
+    if (ended.status == RunStatus::interrupted)
+      throw unsuitable("does not answer within " + short_number(patience_seconds) + " s; is it an epochbench?");
+    throw unsuitable("is no epochbench that can take turns: started as `case`, " + ended.message);
+  } catch (const UnsuitableBinary&) {
+    throw;
+  } catch (const ProtocolError& error) {
+    throw unsuitable(std::string("is no epochbench: started as `case`, it sends ") + error.what());
+  } catch (const json::exception&) {
+    throw unsuitable("is no epochbench that can take turns: it does not say which version it is");
+  } catch (const std::exception& error) {  // it was not even started
+    const std::string what = error.what();
+    const std::size_t reason = what.rfind(": ");
+    throw unsuitable("cannot be executed: " + (reason == std::string::npos ? what : what.substr(reason + 2)) +
+                     "; name a built epochbench");
+  }
+}
+
+}  // namespace epochbench

@@ -1,0 +1,121 @@
+// A binary that takes turns as the name says by which it is called. It makes its step times up, so that ratios are exact and no
+// time passes; what it is asked it adds to the file TURN_TAKER_LOG.
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kEventful = 20;  // the step at which those with a fault show it: in the timed rounds
+
+[[noreturn]] void hang() {
+  while (true) pause();
+}
+
+class TurnTaker {
+ public:
+  explicit TurnTaker(std::string name) : name_(std::move(name)) {}
+
+  json answer(const json& message) {
+    const std::string command = message.at("command");
+    log(command);
+    if (command == "hello") return hello();
+    if (command == "prepare") return prepare(message.at("case"));
+    if (command == "begin_epoch") return {{"event", "epoch"}};
+    if (command == "finish") return {{"event", "result"}, {"peak_bytes", 1000}, {"skipped_steps", nullptr}};
+    return steps(message.at("steps"));
+  }
+
+ private:
+  void log(const std::string& command) const {
+    if (const char* path = std::getenv("TURN_TAKER_LOG")) std::ofstream(path, std::ios::app) << name_ << ' ' << command << '\n';
+  }
+
+  json hello() const {
+    if (name_ == "old") return {{"event", "error"}, {"status", "failed"}, {"message", "command hello before prepare"}};
+    return {{"event", "hello"},     {"protocol", name_ == "newer" ? 99 : 1},
+            {"version", "0.1.0"},   {"git_sha", "abc"},
+            {"git_dirty", false},   {"build_type", "Release"},
+            {"compiler", "made up"}};
+  }
+
+  json prepare(json spec) const {
+    if (name_ == "refuses") return {{"event", "error"}, {"status", "out_of_memory"}, {"message", "needs 5 GiB"}};
+    if (name_ == "unknowing") spec.erase("gemm");
+    const char* wait = std::getenv("OMP_WAIT_POLICY");
+    return {{"event", "ready"},
+            {"protocol", 1},
+            {"case", spec},
+            {"fingerprint", name_ == "other_work" ? "2222" : "1111"},
+            {"device",
+             {{"backend", "cpu"},
+              {"name", "made up"},
+              {"threads", 1},
+              {"isa", wait ? wait : "unset"},
+              {"pinned", nullptr},
+              {"algorithms", nullptr},
+              {"without", nullptr}}},
+            {"compile_seconds", 0.25},
+            {"library_dropout_masks", false}};
+  }
+
+  // The first two steps are ten times as slow as any later one; "slower" takes 1.1 times as long as the others.
+  double seconds() const {
+    return 0.01 * (taken_ < 2 ? 10 : 1) * (1 + 0.1 * static_cast<double>(taken_ % 3)) * (name_ == "slower" ? 1.1 : 1);
+  }
+
+  json steps(std::int64_t count) {
+    std::vector<double> times, losses;
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i, ++taken_) {
+      if (taken_ >= kEventful && name_ == "dies") std::_Exit(7);
+      if (taken_ >= kEventful && name_ == "hangs") hang();
+      times.push_back(seconds());
+      losses.push_back(1.0 / static_cast<double>(1 + taken_));
+      sum += times.back();
+    }
+    if (taken_ > kEventful && name_ == "diverges")
+      return {{"event", "error"}, {"status", "diverged"}, {"message", "the loss is no number"}};
+    if (taken_ > kEventful && name_ == "garbled") times.pop_back();
+    const double own = 2 * sum, foreign = 0.125 * sum;
+    return {{"event", "steps"},
+            {"seconds", times},
+            {"loss", losses},
+            {"samples", 4 * count},
+            {"data_wait_seconds", 0.},
+            {"idle_seconds", 0.},
+            {"harness_seconds", 0.},
+            {"wall_seconds", sum},
+            {"page_faults", 0},
+            {"own_cpu_seconds", own},
+            {"busy_cpu_seconds", own + foreign}};
+  }
+
+  std::string name_;
+  std::int64_t taken_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string name = std::filesystem::path(argv[0]).filename().string();
+  if (name == "stranger" || argc != 2) return std::cerr << "stranger: unknown option\n", 2;
+  if (name == "talker") return std::cout << "Welcome to talker 3.1!\n" << std::flush, hang(), 0;
+  if (name == "mute") hang();
+  TurnTaker taker(name);
+  for (std::string line; std::getline(std::cin, line);) {
+    const json message = json::parse(line);
+    std::cout << taker.answer(message).dump() << '\n' << std::flush;
+    if (message.at("command") == "finish") return 0;
+  }
+  return 1;
+}
