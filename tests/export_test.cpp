@@ -258,10 +258,11 @@ class ExportFolderTest : public testing::Test {
 
 TEST_F(ExportFolderTest, MakesFoldersReplacesFilesAndKeepsWhatItIsTold) {
   const std::string root = (folder_ / "new" / "store").string();
-  write_export_folder(root, {{"a/b", "one"}, {"c", "two", true}});
+  write_export_folder(root, {{"a/b", "one"}, {"c", "two", true}, {"d/e/", ""}});
   write_export_folder(root, {{"a/b", "three"}, {"c", "four", true}});
   EXPECT_EQ(read_text_file(root + "/a/b"), "three");
   EXPECT_EQ(read_text_file(root + "/c"), "two");
+  EXPECT_TRUE(std::filesystem::is_directory(root + "/d/e"));
 }
 
 TEST_F(ExportFolderTest, SaysWhereAndWhyItCannotWrite) {

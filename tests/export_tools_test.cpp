@@ -228,6 +228,7 @@ TEST(ExportMlflow, AStoreHasOneFolderARunAndItsMetaLast) {
   std::map<std::string, std::string> text;
   for (const ExportFile& file : files) EXPECT_TRUE(text.emplace(file.path, file.text).second) << file.path;
   EXPECT_EQ(text.at(folder + "params/model"), "resnet50");
+  EXPECT_EQ(text.count("516150308020514030/" + runs[1].id + "/metrics/"), 1u) << "MLflow needs the folder of a failed run too";
   EXPECT_EQ(text.at(folder + "metrics/epoch_seconds"), std::to_string(kMadeMilliseconds + 3750) + " 100.0 0\n");
   EXPECT_EQ(text.at(folder + "metrics/loss"), std::to_string(kMadeMilliseconds + 125) + " 7.0 0\n" +
                                                   std::to_string(kMadeMilliseconds + 250) + " 6.9 1\n" +

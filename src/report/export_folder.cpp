@@ -31,7 +31,8 @@ void write_export_folder(const std::string& root, const std::vector<ExportFile>&
     const fs::path path = fs::path(root) / file.path;
     std::error_code unknown;
     if (file.keep && fs::exists(path, unknown)) continue;
-    make_folder(path.parent_path());
+    make_folder(path.parent_path());  // of "a/b/", that is "a/b"
+    if (file.path.back() == '/') continue;
     errno = 0;
     std::ofstream stream(path, std::ios::binary | std::ios::trunc);
     stream << file.text << std::flush;

@@ -8,7 +8,7 @@
 namespace epochbench {
 
 struct ExportFile {
-  std::string path;   // below the folder, with '/' and without ".."
+  std::string path;   // below the folder, with '/' and without ".."; one that ends with '/' is a folder
   std::string text;   // its bytes
   bool keep = false;  // one that is there already stays as it is
 };

@@ -4,6 +4,7 @@
 //   EXPERIMENT/meta.yaml
 //   EXPERIMENT/RUN/{params,tags}/KEY    the value
 //   EXPERIMENT/RUN/metrics/KEY          a line a value: milliseconds, value, step
+//   EXPERIMENT/RUN/artifacts/           none
 //   EXPERIMENT/RUN/meta.yaml            last, since it is what makes a folder a run
 //
 // A run has the same folder whenever it is exported, so a second export adds nothing twice. MLflow 3.13 and later open such a
@@ -80,6 +81,7 @@ std::vector<ExportFile> mlflow_folder(const Result& result, const std::string& r
   std::vector<ExportFile> files = {experiment("0", "Default", root, made), experiment(kExperiment, "epochbench", root, made)};
   for (const MlflowRun& run : runs) {
     const std::string folder = std::string(kExperiment) + "/" + run.id + "/";
+    for (const char* needed : {"metrics/", "params/", "artifacts/"}) files.push_back({folder + needed, ""});
     for (const auto& [key, value] : run.params) files.push_back({folder + "params/" + key, value});
     for (const auto& [key, value] : run.tags) files.push_back({folder + "tags/" + key, value});
     for (ExportFile& file : metric_files(run, folder)) files.push_back(std::move(file));

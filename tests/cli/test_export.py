@@ -307,3 +307,25 @@ class Mlflow(ExportTest):
             found = client.get_run(run_id)
             self.assertEqual(len(found.data.params), len(request["params"]))
             self.assertEqual(set(found.data.metrics), {metric["key"] for metric in request["metrics"]})
+
+
+def mlflow_has(path):
+    mlflow = importlib.util.find_spec("mlflow")
+    return bool(mlflow) and (pathlib.Path(mlflow.origin).parent / path).exists()
+
+
+@unittest.skipUnless(mlflow_has("store/fs2db"), "no Python package mlflow of 3.10 or later")
+class MlflowMigration(ExportTest):
+    def test_a_store_migrates_into_a_database(self):
+        from mlflow.tracking import MlflowClient
+        self.export(self.made(), "mlflow", "-o", "mlruns")
+        database = f"sqlite:///{self.folder}/mlflow.db"
+        call = subprocess.run([sys.executable, "-m", "mlflow", "migrate-filestore", "--source", self.folder / "mlruns", "--target",
+                               database], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(call.returncode, 0, call.stdout + call.stderr)
+        client = MlflowClient(tracking_uri=database)
+        runs = {found.info.run_name: found for found in client.search_runs([EXPERIMENT])}
+        self.assertEqual(len(runs), 7)
+        self.assertEqual(runs["resnet50/cuda/fp32/b16"].info.status, "FAILED")
+        found = runs["resnet50/cpu/fp32/b16"]
+        self.assertEqual(len(client.get_metric_history(found.info.run_id, "step_seconds")), 8)
