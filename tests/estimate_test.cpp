@@ -27,6 +27,22 @@ TEST(StudentT, AgreesWithTables) {
   EXPECT_NEAR(student_t_975(1e9), 1.959964, 1e-6);
 }
 
+// Against closed forms: 1 - 2/pi atan(t) for 1 degree of freedom, 1 - t / sqrt(2 + t^2) for 2, and the normal distribution's.
+TEST(StudentT, HasTheTailOfItsClosedForms) {
+  for (const double t : {0.0, 0.1, 1.0, 12.7, 1000.0}) {
+    EXPECT_NEAR(student_t_two_sided_p(t, 1), 1 - std::atan(t) * 2 / 3.14159265358979323846, 1e-9) << t;
+    const double tail = 2 / (2 + t * t) / (1 + t / std::sqrt(2 + t * t));  // the same without cancelling
+    EXPECT_NEAR(student_t_two_sided_p(t, 2), tail, 1e-5 * tail) << t;
+    EXPECT_EQ(student_t_two_sided_p(-t, 7), student_t_two_sided_p(t, 7)) << t;
+  }
+  for (const double degrees : {1.0, 4.0, 30.0, 1000.0})
+    EXPECT_NEAR(student_t_two_sided_p(student_t_975(degrees), degrees), 0.05, 1e-6) << degrees;
+  for (const double t : {0.01, 1.0, 3.2905, 8.0}) {
+    const double tail = std::erfc(t / std::sqrt(2.0));
+    EXPECT_NEAR(student_t_two_sided_p(t, 1e9), tail, 1e-5 * tail) << t;
+  }
+}
+
 TEST(RatioEstimate, IsExactForEqualRepetitions) {
   const std::vector<double> baseline(5, 0.1), contender(7, 0.3);
   const Estimate estimate = ratio_estimate(baseline, contender);

@@ -97,6 +97,17 @@ constexpr const char* kExportExamples = R"(Examples:
 Runs that a format has no place for are named on stderr, with the reason. What is not known is left out, never 0.
 Exit codes: 0 done; 2 the call or the file is wrong, or the format has no place for any of its runs.)";
 
+constexpr const char* kCompareExamples = R"(Examples:
+  epochbench run --suite quick --repetitions 15 --out new.json
+  epochbench compare baseline.json new.json               on a quiet machine: is the new one slower by 3 % or more?
+  epochbench compare main/ branch/ --threshold 5 --json   folders of results
+  epochbench compare baseline.json new.json --github      annotations and a job summary for GitHub Actions
+
+Files are decided with 5 repetitions a side or more, of one machine, compiler, build type and number of threads, and where other
+processes took less than 0.15 cores. Else the answer is inconclusive, with the reason and with what would decide.
+Exit codes: 0 no change or faster; 1 slower, missing, not ok any more, or more than 10 % more memory; 2 the call or a file is
+wrong; 4 inconclusive.)";
+
 constexpr const char* kAnswersExamples = R"(Examples:
   epochbench answers hour.json
   epochbench answers hour.json --json)";
@@ -131,7 +142,8 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty()) {
     const auto words = app.remaining();
     return (words.empty() ? "no command" : "unknown command '" + words.front() + "'") +
-           "; choose from run, sweep, list, info, plan, speedup, cost, claims, export, answers (see epochbench --help)";
+           "; choose from run, sweep, list, info, plan, speedup, compare, cost, claims, export, answers (see epochbench "
+           "--help)";
   }
   return std::string(error.what()) + " (see " + help + ")";
 }
@@ -284,6 +296,17 @@ int command_line(int argc, char** argv) {
   export_app->add_option("-o,--out", exported.out, "a file, or a folder where the format has one (default: stdout)")
       ->type_name("FILE|DIR");
 
+  CompareOptions compare;
+  CLI::App* compare_app = app.add_subcommand("compare", "is the new one slower than the baseline? out of results");
+  compare_app->footer(kCompareExamples);
+  compare_app->add_option("BASELINE", compare.baseline, "results: a file, or a folder of them");
+  compare_app->add_option("NEW", compare.contender, "the same of what is new");
+  compare_app->add_option("--threshold", compare.threshold, "of a slowdown that matters (default 3)")->type_name("PERCENT");
+  compare_app->add_flag("--allow-missing", compare.allow_missing, "a case that the new side lacks is no failure");
+  compare_app->add_flag("--force", compare.force, "also debug builds");
+  compare_app->add_flag("--github", compare.github, "annotations and a job summary for GitHub Actions");
+  compare_app->add_flag("--json", json, "as JSON");
+
   std::string answers_result;
   CLI::App* answers_app = app.add_subcommand("answers", "one page of answers out of a result, as `run --suite hour` ends with");
   answers_app->footer(kAnswersExamples);
@@ -306,7 +329,7 @@ int command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       throw CallError(parse_message(app, error));
     }
-    for (const CLI::App* command : {run_app, sweep_app, cost_app, export_app})
+    for (const CLI::App* command : {run_app, sweep_app, cost_app, compare_app, export_app})
       for (const CLI::Option* option : command->get_options())
         if (option->count() > 0 && option->get_type_size() > 0 && option->results().front().empty())
           throw CallError(option->get_name() + ": an empty value; give one or leave the option out");
@@ -315,11 +338,12 @@ int command_line(int argc, char** argv) {
     if (list_app->parsed()) return list_command(what, json);
     if (info_app->parsed()) return info_command(json);
     if (case_app->parsed()) return case_command();
-    cost.json = speedup.json = claims.json = plan.json = json;
+    cost.json = speedup.json = compare.json = claims.json = plan.json = json;
     if (cost_app->parsed()) return cost_command(cost);
     if (export_app->parsed()) return export_command(exported);
     if (answers_app->parsed()) return answers_command(answers_result, json);
     if (speedup_app->parsed()) return speedup_command(speedup);
+    if (compare_app->parsed()) return compare_command(compare);
     if (claims_app->parsed()) return claims_command(claims);
     return plan_command(plan);
   });

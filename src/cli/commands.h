@@ -64,6 +64,13 @@ struct ExportOptions {
 int export_command(const ExportOptions& options);
 std::string export_formats_help();  // a line a format
 
+struct CompareOptions {
+  std::string baseline, contender;  // results: a file or a folder each; empty: not given
+  std::string threshold;            // in percent; empty: the rule's
+  bool allow_missing = false, force = false, github = false, json = false;
+};
+int compare_command(const CompareOptions& options);
+
 int answers_command(const std::string& result, bool json);
 
 // The process of one case, driven by its parent over standard input and output.

@@ -8,9 +8,10 @@ namespace epochbench {
 
 enum ExitCode : int {
   kExitDone = 0,
-  kExitAnswerIsNo = 1,     // a case failed, ran out of memory or diverged
+  kExitAnswerIsNo = 1,     // a case failed, ran out of memory or diverged; a regression
   kExitCallIsWrong = 2,    // the call, a file or the data
   kExitDeviceMissing = 3,  // the device asked for is not usable here
+  kExitInconclusive = 4,   // compare: too little evidence to decide
   kExitInterrupted = 130,
 };
 

@@ -17,21 +17,6 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
-std::vector<std::string> json_files_of(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
-    if (entry->path().extension() == ".json" && !entry->is_directory()) files.push_back(entry->path().string());
-  if (error) throw CallError(folder + ": the folder cannot be read: " + error.message());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-bool is_result(const std::string& text, const std::string& path) {
-  const Json document = parse_json(text, path);
-  return document.is_object() && document.contains("schema_version");
-}
-
 class Reader {
  public:
   void read_file(const std::string& path) {
@@ -64,6 +49,21 @@ class Reader {
 };
 
 }  // namespace
+
+std::vector<std::string> json_files_of(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (entry->path().extension() == ".json" && !entry->is_directory()) files.push_back(entry->path().string());
+  if (error) throw CallError(folder + ": the folder cannot be read: " + error.message());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+bool is_result(const std::string& text, const std::string& path) {
+  const Json document = parse_json(text, path);
+  return document.is_object() && document.contains("schema_version");
+}
 
 std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments) {
   if (arguments.empty())

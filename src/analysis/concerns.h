@@ -1,0 +1,54 @@
+// What may have got worse beside time: facts about one case on two sides, each with a stable code. src/report/ makes sentences.
+//
+// What is not known of both sides makes no concern.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace epochbench {
+
+enum class ConcernCode : std::uint8_t {
+  not_ok,        // it was ok and is not; reason: the new status and its message
+  peak_memory,   // before, after: bytes; limit: the ratio of the two that is let pass
+  final_loss,    // before, after: losses of one step; limit: the relative difference that rounding explains
+  compile_time,  // before, after: seconds; limit: as of peak_memory
+};
+const char* name(ConcernCode code);
+
+// Whether it fails a comparison, as a regression of time does; the others are told, no more.
+bool fails(ConcernCode code);
+
+struct Concern {
+  ConcernCode code;
+  double before = 0, after = 0, limit = 0;
+  std::string reason = {};  // of not_ok
+  std::size_t step = 0;     // of final_loss, from 1, warm-up included
+};
+
+inline constexpr double kPeakMemoryRatio = 1.1;
+inline constexpr double kCompileTimeRatio = 2;
+// By less than this it may double and nobody waits longer; a busy moment of the machine doubles a compilation of milliseconds.
+inline constexpr double kCompileSeconds = 0.1;
+
+// Of one number a process on each side; what counts is the medians. None where a side is empty.
+std::optional<Concern> peak_memory_concern(std::vector<double> baseline_bytes, std::vector<double> new_bytes);
+std::optional<Concern> compile_time_concern(std::vector<double> baseline_seconds, std::vector<double> new_seconds);
+
+// Whether two losses of one step, the `step`-th of equal trainings, differ by more than rounding. The first kParitySteps steps
+// have the bound of parity.h; after them the difference that it allows grows in proportion to the steps, since each adds its
+// own rounding. It is relative to `scale`, the largest loss of the training so far: near 0 a loss has few digits left.
+std::optional<Concern> loss_concern(double baseline, double contender, std::size_t step, double scale,
+                                    const std::string& precision);
+
+// Of whole trainings, one list of losses a process on each side, warm-up first. Compared are the first steps and the last one
+// that all have, which is the final loss where all took as many. Where the processes of one side differ among themselves, as
+// they may on a GPU, that spread counts as rounding.
+std::optional<Concern> final_loss_concern(std::span<const std::vector<double>> baseline,
+                                          std::span<const std::vector<double>> contender, const std::string& precision);
+
+}  // namespace epochbench

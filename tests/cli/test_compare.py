@@ -1,0 +1,194 @@
+"""epochbench compare over result files that were made up: every verdict, every reason for none, and what GitHub reads."""
+import copy
+import json
+import os
+import unittest
+
+from support import CliTest, reject_constant
+from test_speedup import document, run
+
+CASE = "resnet50/cpu/fp32/b16"
+
+
+def timing(step, compile_seconds=1.0):
+    return {"warmup_steps": 3, "step_seconds": [step] * 20, "step_seconds_median": step, "step_seconds_ci95": None,
+            "steps_total_seconds": 20 * step, "epoch_seconds": 100 * step, "epoch_kind": "projected",
+            "compile_seconds": compile_seconds, "wall_seconds": 30 * step, "stopped_by": "noise"}
+
+
+def measured(step=0.16, repetitions=15, spread=0.01, precision="fp32", foreign=0.01, peak=100 << 20, **groups):
+    """Repetitions of one case, whose medians spread evenly by so much, relative."""
+    runs = []
+    for i in range(repetitions):
+        offset = (i * 7 % repetitions / max(1, repetitions - 1) - 0.5) * spread if repetitions > 1 else 0
+        seconds = step * (1 + offset)
+        runs.append(run("cpu", 16 / seconds, i, precision=precision, **{
+            "timing": timing(seconds), "interference": {"foreign_cpu_cores": foreign},
+            "memory": {"planned_bytes": None, "peak_bytes": peak, "page_faults_per_step": 0},
+            "quality": {"loss": [7.0, 6.9, 6.8], "final_loss": 6.8, "eval_metric": None, "eval_value": None,
+                        "parity_with": None, "parity_max_relative_difference": None}, **groups}))
+    return runs
+
+
+class CompareCalls(CliTest):
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_text(json.dumps(content))
+        return path
+
+    def sides(self, baseline, new, **new_context):
+        return self.write("main.json", document(baseline)), self.write("new.json", document(new, **new_context))
+
+    def answer(self, code, *arguments, **options):
+        call = self.call("compare", *arguments, "--json", **options)
+        self.assertEqual(call.returncode, code, call.stderr + call.stdout)
+        return json.loads(call.stdout, parse_constant=reject_constant)
+
+
+class Compare(CompareCalls):
+    def test_verdicts(self):
+        for step, code, verdict in ((0.16, 0, "no_change"), (0.16 * 1.04, 1, "regression"), (0.16 / 1.04, 0, "improvement")):
+            paths = self.sides(measured(), measured(step))
+            answer = self.answer(code, *paths)
+            self.assertEqual(answer["verdict"], verdict)
+            case, = answer["cases"]
+            self.assertEqual((case["name"], case["verdict"]), (CASE, verdict))
+            self.assertAlmostEqual(case["ratio"], step / 0.16, 3)
+            low, high = case["ratio_ci95"]
+            self.assertTrue(low <= case["ratio"] <= high)
+            self.assertTrue(0 <= case["p_value"] <= 1)
+            self.assertEqual(case["new_repetitions"], 15)
+            self.assertEqual([answer[key] for key in ("missing", "added", "changed")], [[], [], []])
+            self.assertIsNone(answer["next"])
+            text = self.call("compare", *paths).stdout
+            for part in (CASE, verdict.replace("_", " "), "main.json", "abc", "gcc 12"):
+                self.assertIn(part, text)
+
+    def test_threshold(self):
+        paths = self.sides(measured(), measured(0.16 * 1.04))
+        self.assertEqual(self.answer(0, *paths, "--threshold", "10")["verdict"], "no_change")
+        self.assertEqual(self.answer(1, *paths, "--threshold", "5")["threshold"], 0.05)
+
+    def test_one_repetition_is_inconclusive(self):
+        paths = self.sides(measured(), measured(0.2, repetitions=1))
+        answer = self.answer(4, *paths)
+        case, = answer["cases"]
+        self.assertEqual(case["verdict"], "inconclusive")
+        self.assertAlmostEqual(case["ratio"], 1.25, 3)
+        self.assertIn("repetition", case["note"])
+        self.assertIn("--interleave", answer["next"])
+        self.assertIn("epochbench compare --interleave", self.call("compare", *paths).stdout)
+
+    def test_conditions_that_leave_it_open(self):
+        for contender, context, part in (
+                (measured(0.2, foreign=0.5), {}, "0.50 cores"),
+                (measured(0.2, foreign=None), {}, "not known"),
+                (measured(0.2), {"host_name": "other"}, "box and other"),
+                (measured(0.2), {"host_name": None}, "host_name"),
+                (measured(0.2), {"compiler": "clang 14"}, "clang 14"),
+                (measured(0.2), {"build_type": "RelWithDebInfo"}, "RelWithDebInfo")):
+            case, = self.answer(4, *self.sides(measured(), contender, **context))["cases"]
+            self.assertIn(part, case["note"])
+            self.assertAlmostEqual(case["ratio"], 1.25, 3)
+
+    def test_cases_of_one_side(self):
+        both, one = measured() + measured(precision="bf16"), measured()
+        paths = self.sides(both, one)
+        lost = "resnet50/cpu/bf16/b16"
+        self.assertEqual(self.answer(1, *paths)["missing"], [lost])
+        self.assertIn(f"missing: {lost}", self.call("compare", *paths).stdout)
+        self.assertEqual(self.answer(0, *paths, "--allow-missing")["missing"], [lost])
+        self.assertEqual(self.answer(0, *reversed(paths))["added"], [lost])
+
+    def test_changed_workload(self):
+        other = measured(precision="bf16")
+        for each in other:
+            each["workload"]["fingerprint"] = "f" * 32
+        paths = self.sides(measured() + measured(precision="bf16"), measured() + other)
+        answer = self.answer(0, *paths)
+        self.assertEqual(answer["changed"], ["resnet50/cpu/bf16/b16"])
+        self.assertIn("ffffffffffff", answer["reasons"]["resnet50/cpu/bf16/b16"])
+        self.assertEqual([case["name"] for case in answer["cases"]], [CASE])
+
+    def test_not_ok(self):
+        failed = measured()
+        for each in failed:
+            each.update(status="out_of_memory", message="needs 5 GB", timing=None)
+        answer = self.answer(1, *self.sides(measured(), failed))
+        case, = answer["cases"]
+        self.assertIsNone(case["ratio"])
+        self.assertEqual(case["concerns"][0]["code"], "not_ok")
+        self.assertIn("needs 5 GB", self.call("compare", "main.json", "new.json").stdout)
+        self.assert_refused(self.call("compare", "new.json", "new.json"), 2, "nothing to compare")
+
+    def test_beside_time(self):
+        heavier = self.answer(1, *self.sides(measured(), measured(peak=112 << 20)))
+        self.assertEqual(heavier["verdict"], "regression")
+        self.assertEqual(heavier["cases"][0]["verdict"], "no_change")
+        self.assertEqual([c["code"] for c in heavier["cases"][0]["concerns"]], ["peak_memory"])
+        odd = measured()
+        for each in odd:
+            each["quality"]["loss"][-1] = each["quality"]["final_loss"] = 6.5
+            each["timing"]["compile_seconds"] = 2.0
+        told = self.answer(0, *self.sides(measured(), odd))
+        self.assertEqual([c["code"] for c in told["cases"][0]["concerns"]], ["final_loss", "compile_time"])
+
+    def test_debug_builds(self):
+        paths = self.sides(measured(), measured(), build_type="Debug")
+        self.assert_refused(self.call("compare", *paths), 2, "new.json", "Debug", "--force")
+        self.assertEqual(self.call("compare", *paths, "--force").returncode, 4)
+        debug = self.write("debug.json", document(measured(), build_type="Debug"))
+        self.assertEqual(self.call("compare", debug, debug, "--force").returncode, 0)
+
+    def test_folders(self):
+        runs = measured(), measured(0.16 * 1.05)
+        for folder, side in zip(("old", "new"), runs):
+            (self.folder / folder).mkdir()
+            self.write(f"{folder}/1.json", document(side[:8]))
+            self.write(f"{folder}/2.json", document(side[8:]))
+        answer = self.answer(1, "old", "new")
+        self.assertEqual(answer["cases"][0]["baseline_repetitions"], 15)
+        self.assertEqual(answer["new"]["label"], "new")
+
+    def test_wrong_calls(self):
+        paths = self.sides(measured(), measured())
+        for arguments, parts in (([], ["BASELINE", "NEW"]), ([paths[0]], ["no NEW"]),
+                                 ([*paths, paths[0]], ["main.json"]),
+                                 ([*paths, "--threshold", "0"], ["--threshold"]), ([*paths, "--threshold", "x"], ["--threshold"]),
+                                 ([*paths, "--threshold", ""], ["--threshold"]), (["nowhere.json", paths[1]], ["nowhere.json"])):
+            self.assert_refused(self.call("compare", *arguments), 2, *parts)
+
+    def test_github(self):
+        slower = measured(0.16 * 1.04) + measured(0.2, precision="bf16", foreign=0.5)
+        paths = self.sides(measured() + measured(precision="bf16"), slower)
+        summary = self.folder / "summary.md"
+        summary.write_text("before\n")
+        environment = {**os.environ, "GITHUB_STEP_SUMMARY": str(summary)}
+        call = self.call("compare", *paths, "--github", env=environment)
+        self.assertEqual(call.returncode, 1)
+        commands = [line for line in call.stdout.splitlines() if line.startswith("::")]
+        self.assertEqual([line.split(" ")[0] for line in commands], ["::error", "::warning"])
+        self.assertIn(CASE, commands[0])
+        self.assertIn("%25 slower", commands[0])
+        written = summary.read_text()
+        self.assertTrue(written.startswith("before\n## epochbench: regression\n"), written)
+        self.assertIn("| resnet50/cpu/fp32/b16 |", written)
+        quiet = self.call("compare", *paths, "--github", "--json", env={**os.environ, "GITHUB_STEP_SUMMARY": ""})
+        json.loads(quiet.stdout)
+        self.assertIn("::error ", quiet.stderr)
+        broken = self.call("compare", *paths, "--github", env={**os.environ, "GITHUB_STEP_SUMMARY": "no/such/folder"})
+        self.assertEqual(broken.returncode, 1, "the verdict stands")
+        self.assertIn("no/such/folder", broken.stderr)
+
+    def test_names_cannot_command(self):
+        hostile = measured(0.2, foreign=0.5)
+        for each in hostile:
+            each["name"] = "m/cpu/fp32/b1\n::error::owned\x1b[2J|<script>"
+        paths = self.sides(copy.deepcopy(hostile), hostile)
+        call = self.call("compare", *paths, "--github")
+        self.assertNotIn("\n::error::owned", call.stdout)
+        self.assertNotIn("\x1b", call.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
