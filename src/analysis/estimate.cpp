@@ -65,4 +65,26 @@ Estimate ratio_estimate(std::span<const double> baseline, std::span<const double
   return estimate;
 }
 
+Estimate mean_estimate(std::span<const double> values) {
+  if (values.empty()) return unknown("there is no repetition");
+  if (!all_positive(values)) return unknown("a repetition has no number above 0");
+  const LogMoments moments = log_moments(values);
+  Estimate estimate;
+  estimate.value = values[0] * std::exp(moments.mean);
+  if (!std::isfinite(estimate.value) || estimate.value == 0) return unknown("the mean is beyond the range of numbers");
+  if (values.size() < kFewestRepetitions) {
+    estimate.reason = "an interval takes " + std::to_string(kFewestRepetitions) + " repetitions, and there " +
+                      (values.size() == 1 ? "is 1" : "are " + std::to_string(values.size()));
+    return estimate;
+  }
+  const double factor =
+      moments.variance_of_mean == 0 ? 1 : std::exp(student_t_975(moments.degrees) * std::sqrt(moments.variance_of_mean));
+  const std::pair<double, double> interval{estimate.value / factor, estimate.value * factor};
+  if (std::isfinite(interval.second) && interval.first > 0)
+    estimate.ci95 = interval;
+  else
+    estimate.reason = "the interval is beyond the range of numbers";
+  return estimate;
+}
+
 }  // namespace epochbench

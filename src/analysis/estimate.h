@@ -37,4 +37,8 @@ inline constexpr std::size_t kFewestRepetitions = 5;
 // finite. The reason says which.
 Estimate ratio_estimate(std::span<const double> baseline, std::span<const double> contender);
 
+// The geometric mean of one positive number a repetition, with Student's interval on the logarithms. No interval of fewer than
+// kFewestRepetitions; no value where there is none, or one that is not positive and finite.
+Estimate mean_estimate(std::span<const double> values);
+
 }  // namespace epochbench

@@ -16,8 +16,9 @@ bool worth_comparing(const Curve& baseline, const Curve& contender) {
 
 }  // namespace
 
-SweepAnswers answers_of(const Result& result, Axis axis) {
-  const std::vector<Curve> curves = curves_of(result, axis);
+SweepAnswers answers_of(const Result& result, Axis axis) { return answers_of(curves_of(result, axis), result, axis); }
+
+SweepAnswers answers_of(std::span<const Curve> curves, const Result& result, Axis axis) {
   SweepAnswers answers;
   answers.over = name(axis);
   answers.measure = measure_of(axis);

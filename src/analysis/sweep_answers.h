@@ -1,6 +1,8 @@
 // The answers of a sweep: best, where the curve flattens, where curves cross, and over threads how cores scale.
 #pragma once
 
+#include <span>
+
 #include "epochbench/result.h"
 #include "src/analysis/curves.h"
 
@@ -9,5 +11,8 @@ namespace epochbench {
 // Over all curves of the result. Each is compared with the CPU's of its precision and in fp32, and with fp32 of its own
 // device; on the axis threads, which a GPU does not have, devices are compared by scaling alone.
 SweepAnswers answers_of(const Result& result, Axis axis);
+
+// The same of these of its curves alone.
+SweepAnswers answers_of(std::span<const Curve> curves, const Result& result, Axis axis);
 
 }  // namespace epochbench

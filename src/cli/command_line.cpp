@@ -112,6 +112,14 @@ constexpr const char* kAnswersExamples = R"(Examples:
   epochbench answers hour.json
   epochbench answers hour.json --json)";
 
+constexpr const char* kReportExamples = R"(Examples:
+  epochbench report result.json -o result.html
+  epochbench report cpu-box.json gpu-box.json -o both.html   two machines on one page
+  epochbench report nightly/ -o nightly.html                 many dated results: with their history
+
+The page is one file that opens from disk and fetches nothing: tables that sort, charts with their intervals, claims with their
+verdicts. Folders of this machine are not in it; host name and command lines are, unless the results are `--anonymous`.)";
+
 std::string first_of(const std::string& list) { return list.substr(0, list.find(',')); }  // "N" of "N,..."
 
 // Every case option as text: what it may be is checked where cases are built, in one way for calls and suites.
@@ -142,8 +150,8 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) && chosen.empty()) {
     const auto words = app.remaining();
     return (words.empty() ? "no command" : "unknown command '" + words.front() + "'") +
-           "; choose from run, sweep, list, info, plan, speedup, compare, cost, claims, export, answers (see epochbench "
-           "--help)";
+           "; choose from run, sweep, list, info, plan, speedup, compare, cost, claims, export, answers, report (see "
+           "epochbench --help)";
   }
   return std::string(error.what()) + " (see " + help + ")";
 }
@@ -313,6 +321,12 @@ int command_line(int argc, char** argv) {
   answers_app->add_option("result", answers_result, "a result file")->type_name("RESULT")->required();
   answers_app->add_flag("--json", json, "as JSON");
 
+  ReportOptions report;
+  CLI::App* report_app = app.add_subcommand("report", "results as one HTML page, with tables and charts");
+  report_app->footer(kReportExamples);
+  report_app->add_option("RESULT", report.results, "result files, or folders of them");
+  report_app->add_option("-o,--out", report.out, "the page; replaced whole")->type_name("FILE.html");
+
   bool calibrate = false;
   CLI::App* case_app = app.add_subcommand("case", "one case, driven by its parent")->group("");
   case_app->add_flag("--calibrate", calibrate, "the parent will ask for the machine's peaks");
@@ -329,7 +343,7 @@ int command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       throw CallError(parse_message(app, error));
     }
-    for (const CLI::App* command : {run_app, sweep_app, cost_app, compare_app, export_app})
+    for (const CLI::App* command : {run_app, sweep_app, cost_app, compare_app, export_app, report_app})
       for (const CLI::Option* option : command->get_options())
         if (option->count() > 0 && option->get_type_size() > 0 && option->results().front().empty())
           throw CallError(option->get_name() + ": an empty value; give one or leave the option out");
@@ -344,6 +358,7 @@ int command_line(int argc, char** argv) {
     if (answers_app->parsed()) return answers_command(answers_result, json);
     if (speedup_app->parsed()) return speedup_command(speedup);
     if (compare_app->parsed()) return compare_command(compare);
+    if (report_app->parsed()) return report_command(report);
     if (claims_app->parsed()) return claims_command(claims);
     return plan_command(plan);
   });

@@ -73,6 +73,12 @@ int compare_command(const CompareOptions& options);
 
 int answers_command(const std::string& result, bool json);
 
+struct ReportOptions {
+  std::vector<std::string> results;  // files and folders
+  std::string out;                   // the page
+};
+int report_command(const ReportOptions& options);
+
 // The process of one case, driven by its parent over standard input and output.
 int case_command();
 

@@ -171,7 +171,7 @@ class OtherCommands(CliTest):
         self.assertFalse(self.out.exists())
 
     def test_help_and_version(self):
-        commands = ("run", "list", "info", "plan", "cost", "speedup", "sweep", "claims", "export", "answers")
+        commands = ("run", "list", "info", "plan", "cost", "speedup", "sweep", "claims", "export", "answers", "report")
         for arguments in (["--help"], *([command, "--help"] for command in commands)):
             call = self.call(*arguments)
             self.assertEqual(call.returncode, 0)

@@ -1,0 +1,167 @@
+// The page's sections of bars: throughput, epoch time, cost, energy and memory, a chart a workload; and ratios of two runs.
+"use strict";
+
+const MOST_BARS = 40;  // of one chart
+const MOST_OPEN_NOTES = 12;
+const FAR_APART = 30;  // times: on an axis that begins at 0 the smaller would not be seen
+
+// "GPU bf16", "CPU fp32 threads=1".
+function rowLabel(row) {
+  const device = row.on_gpu ? "GPU" : row.backend === "cpu" ? "CPU" : row.backend;
+  return [device, row.backend === "pytorch" ? "PyTorch" : null, row.precision, row.settings].filter(Boolean).join(" ");
+}
+
+// Of rows that differ in nothing but the file, the one of the latest date: the others are the history's.
+function latest(rows, data) {
+  const newest = new Map();
+  for (const row of rows) {
+    const key = [row.name, row.device, machineOf(data, row)].join("\n"), known = newest.get(key);
+    if (!known || fileOf(data, known).date <= fileOf(data, row).date) newest.set(key, row);
+  }
+  return [...newest.values()];
+}
+
+function precisionLegend(precisions) {
+  return legend(PRECISIONS.filter((precision) => precisions.includes(precision))
+    .map((precision) => ({label: precision, classes: `p-${precision}`, line: false, symbol: "square"})));
+}
+
+// quantity: {label, key, text(row), unitOf(greatest)}; may have: ends, each, tick (keys), only(row), suffix(row).
+function bar(row, quantity, label, unit) {
+  const ends = quantity.ends ? row[quantity.ends] : null;
+  const interval = ends ? `, 95 % interval ${intervalText(ends, unit)}` : "";
+  return {label, value: row[quantity.key], ends, tick: quantity.tick ? row[quantity.tick] : null,
+          each: quantity.each && row.repetitions > 1 ? row[quantity.each] : null, text: quantity.text(row),
+          classes: looks(row.precision, row.on_gpu, row.backend), hatched: row.on_gpu,
+          hint: `${row.name}, ${row.device}: ${quantity.text(row)}${interval}`};
+}
+
+const intervalText = (ends, [factor, unit]) => `${format.interval(ends, (value) => significant(value * factor))} ${unit}`;
+
+function farApart(rows, quantity) {
+  const [least, greatest] = d3.extent(rows, (row) => row[quantity.key]);
+  return greatest / least > FAR_APART;
+}
+
+function barPanel(workload, rows, quantity, labelOf) {
+  const shown = rows.slice(0, MOST_BARS), log = farApart(shown, quantity);
+  const [factor, unit] = quantity.unitOf(d3.max(shown, (row) => row[quantity.key]));
+  const bars = shown.map((row) => bar(row, quantity, labelOf(row), [factor, unit]));
+  const rest = rows.length === shown.length ? null
+    : element("p", {class: "muted"}, `The first ${MOST_BARS} of ${format.count(rows.length)} runs; the table has all.`);
+  const axis = {factor, unit, log, label: `${quantity.label}, ${workload}`};
+  return panel(workload, (box, width) => drawBars(box, width, bars, axis), rest);
+}
+
+// null where no row has the quantity.
+function barFigure(data, quantity, caption) {
+  const known = data.rows.filter((row) => row[quantity.key] > 0 && (!quantity.only || quantity.only(row)));
+  const rows = latest(known, data);
+  if (!rows.length) return null;
+  const several = new Set(rows.map((row) => machineOf(data, row))).size > 1;
+  const labelOf = (row) => (several ? `${machineName(machineOf(data, row))}: ` : "") + rowLabel(row) +
+    (quantity.suffix ? quantity.suffix(row) : "");
+  const groups = [...groupBy(rows, (row) => row.workload)];
+  const notes = [rows.some((row) => row.on_gpu) ? " Hatched, or a triangle: a GPU." : "",
+                 rows.length < known.length ? " Of several dates the latest." : "",
+                 groups.some(([, own]) => farApart(own, quantity)) ? " Dots on a logarithmic axis: values lie far apart." : ""];
+  const numbers = () => rows.map((row) => [row.name, quantity.text(row),
+    quantity.ends && row[quantity.ends] ? intervalText(row[quantity.ends], quantity.unitOf(row[quantity.key])) : UNKNOWN]);
+  return figure(caption + notes.join(""), precisionLegend(rows.map((row) => row.precision)),
+    panels(groups, ([workload, own]) => barPanel(workload, own, quantity, labelOf), {what: "workloads"}),
+    numbersBelow(quantity.label, ["run", quantity.label, "95 % interval"], numbers));
+}
+
+const throughputSection = (data) => barFigure(data, {
+  label: "Samples per second", key: "samples_per_second", ends: "samples_per_second_ci95", each: "samples_per_second_each",
+  text: (row) => `${format.rate(row.samples_per_second)}/s`,
+  unitOf: (greatest) => greatest < 1e5 ? [1, "samples/s"] : [1e-3, "thousand samples/s"],
+}, "Samples of the timed steps over their total time, waits for data included: the geometric mean of the repetitions. " +
+   "Whiskers: its 95 % interval over repetitions. Circles: each of two to four repetitions, too few for an interval.");
+
+const epochSection = (data) => barFigure(data, {
+  label: "Time of an epoch", key: "epoch_seconds", ends: "epoch_seconds_ci95", unitOf: secondsUnit,
+  text: (row) => format.seconds(row.epoch_seconds),
+  suffix: (row) => row.epoch_kind === "projected" ? " (projected)" : "",
+}, "The geometric mean of the repetitions, with its 95 % interval. Projected: from the measured steps, as no epoch was run " +
+   "whole; of synthetic data, reading and decoding are left out.");
+
+function costSection(data) {
+  const sources = [...new Set(data.rows.map((row) => row.price_source).filter(Boolean))];
+  return barFigure(data, {
+    label: "Cost of an epoch", key: "cost_per_epoch", unitOf: () => [1, "USD"], only: (row) => row.currency === null,
+    text: (row) => format.money(row.cost_per_epoch),
+  }, "The price of an hour times the time of an epoch, without set-up and evaluation. " +
+     `Source of the price: ${sources.slice(0, 6).join("; ") || UNKNOWN}.`);
+}
+
+const energySection = (data) => barFigure(data, {
+  label: "Energy of an epoch", key: "joules_per_epoch", unitOf: (greatest) => siUnit(greatest, "J"),
+  text: (row) => format.joules(row.joules_per_epoch), suffix: partText,
+}, "Average power over the timed steps times the time of an epoch, idle draw included. The CPU's part is that of whole " +
+   "packages. Where only a part is known it is named, and the whole is more.");
+
+const memorySection = (data) => barFigure(data, {
+  label: "Peak memory", key: "peak_bytes", unitOf: bytesUnit, tick: "planned_bytes",
+  text: (row) => format.bytes(row.peak_bytes),
+}, "What a run took at its peak: growth of resident memory on a CPU, the driver's count on a GPU. Upright line: what was " +
+   "planned before it ran.");
+
+// "GPU bf16 over CPU fp32", out of names as "resnet50/cuda/bf16/b16".
+function pairLabel(pair) {
+  const side = (name) => {
+    const [, backend, precision, , ...settings] = name.split("/");
+    return [backend === "cuda" ? "GPU" : backend === "cpu" ? "CPU" : backend, precision, ...settings].join(" ");
+  };
+  return `${side(pair.contender)} over ${side(pair.baseline)}`;
+}
+
+function ratioPanel(workload, pairs) {
+  const bars = pairs.map((pair) => ({
+    label: pairLabel(pair), value: pair.ratio, ends: pair.ratio_ci95, text: format.times(pair.ratio),
+    classes: looks(pair.contender_precision, false), symbol: symbolOf(pair.contender_backend),
+    hint: `${pair.contender} over ${pair.baseline}: ${format.times(pair.ratio)}`}));
+  const axis = {factor: 1, unit: "times the samples/s", log: true, line: 1, label: `Speedup, ${workload}`};
+  return panel(workload, (box, width) => drawBars(box, width, bars, axis));
+}
+
+// Notes by number: most pairs share theirs.
+function pairsTable(pairs) {
+  const notes = new Map();
+  const numberOf = (note) => notes.get(note) || notes.set(note, notes.size + 1).size;
+  const notesOf = (pair) => [pair.ratio_ci95 ? null : `no interval: ${pair.ratio_reason}`, ...pair.warnings].filter(Boolean);
+  const cells = new Map(pairs.map((pair) => [pair, notesOf(pair).map((note) => `[${numberOf(note)}]`).join(" ")]));
+  const number = (title, key) => ({title, value: (pair) => pair[key], text: format.times, number: true});
+  const table = sortableTable("Pairs of runs", [
+    {title: "contender", value: (pair) => pair.contender, head: true, node: (pair) => breakable(pair.contender)},
+    {title: "baseline", value: (pair) => pair.baseline, node: (pair) => breakable(pair.baseline)},
+    number("speedup", "ratio"),
+    {title: "95 % interval", value: (pair) => pair.ratio_ci95 && pair.ratio_ci95[0], number: true,
+     text: (_, pair) => format.interval(pair.ratio_ci95, format.times)},
+    number("cost", "cost_ratio"), number("energy", "energy_ratio"),
+    {title: "notes", value: (pair) => cells.get(pair) || null},
+  ], pairs);
+  const list = element("ol", {class: "notes"}, [...notes.keys()].map((note) => element("li", {}, note)));
+  const below = element("details", {open: notes.size <= MOST_OPEN_NOTES},
+    element("summary", {}, "Notes: what to know of these pairs"), list);
+  return element("div", {}, table, notes.size ? below : null);
+}
+
+function speedupSection(data) {
+  if (!data.speedup) return null;
+  const pairs = data.speedup.pairs.filter((pair) => isKnown(pair.ratio));
+  const rest = data.speedup.all_pairs - data.speedup.pairs.length;
+  const charts = [["CPU against GPU", true], ["On one kind of device", false]].map(([title, across]) => {
+    const own = [...groupBy(pairs.filter((pair) => pair.across_devices === across), (pair) => pair.workload)];
+    if (!own.length) return null;
+    return element("div", {}, element("h3", {}, title),
+      panels(own, ([workload, members]) => ratioPanel(workload, members), {what: "workloads"}));
+  });
+  return [
+    figure("Samples per second of the contender over the baseline's, on a logarithmic axis: right of the line the contender " +
+      "is faster. Whiskers: 95 % interval over repetitions. In the table, cost and energy: the baseline's over the contender's " +
+      "per epoch, so above 1 the contender is the better there too.",
+      precisionLegend(pairs.map((pair) => pair.contender_precision)), charts),
+    pairsTable(data.speedup.pairs),
+    rest > 0 ? element("p", {}, `And ${plural(rest, "pair")} more, which epochbench speedup shows.`) : null];
+}

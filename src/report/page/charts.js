@@ -1,0 +1,204 @@
+// Charts on D3's scales, axes and shapes: bars with whiskers, and points or lines over two axes. They know nothing of results.
+//
+// A panel holds one chart and draws it again when its width changes, so that text keeps its size on a telephone.
+"use strict";
+
+const PRECISIONS = ["fp32", "tf32", "bf16", "fp16"];
+const SYMBOLS = {cpu: "circle", cuda: "triangle-up", pytorch: "diamond"};
+
+// Classes that give a mark its colour (precision), and its hatching or dash (device).
+function looks(precision, onGpu, backend) {
+  const device = onGpu ? "on-gpu" : backend === "cpu" ? "on-cpu" : "on-other";
+  return `p-${PRECISIONS.includes(precision) ? precision : "other"} ${device}`;
+}
+const hatching = (classes) => `url(#hatch-${/p-(\w+)/.exec(classes)[1]})`;
+const symbolOf = (backend) => SYMBOLS[backend] || "square";
+const shapeOf = (symbol, size = 64) => d3.svg.symbol().type(symbol).size(size)();
+
+const watcher = new ResizeObserver((entries) => entries.forEach((entry) => entry.target.redraw()));
+
+// draw(box, width) appends one svg of newChart() to the box.
+function panel(title, draw, ...words) {
+  const box = element("div", {class: "panel"}, title ? element("h4", {}, title) : null, ...words);
+  let drawn = 0;
+  box.redraw = () => {
+    const width = Math.floor(box.clientWidth);
+    if (width === drawn || width === 0) return;
+    drawn = width;
+    d3.select(box).selectAll("svg.chart").remove();
+    draw(box, width);
+    box.dataset.drawn = "true";
+  };
+  watcher.observe(box);
+  return box;
+}
+
+// A panel an item: the first few at once, the others when asked for.
+function panels(items, make, {wide = items.length === 1, first = 12, what}) {
+  const box = element("div", {class: wide ? "grid wide" : "grid"});
+  const more = element("button", {type: "button", class: "more", onclick: () => show(items.length)});
+  let shown = 0;
+  const show = (count) => {
+    box.append(...items.slice(shown, count).map(make));
+    shown = Math.min(count, items.length);
+    more.textContent = `Draw the other ${format.count(items.length - shown)} ${what}`;
+    more.hidden = shown === items.length;
+  };
+  show(first);
+  return element("div", {}, box, more);
+}
+
+function newChart(box, width, height, label) {
+  return d3.select(box).append("svg")
+    .attr({class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label});
+}
+
+// SVG has no layout: about the width of a text of 12 pixels.
+const textWidth = (text) => text.length * 6.5 + 4;
+
+function placeMark(group, symbol, size, x, y) {
+  return group.append("path").attr({class: "dot", d: shapeOf(symbol, size), transform: `translate(${x},${y})`});
+}
+
+function whisker(group, low, high, y) {
+  group.append("path").attr({class: "whisker", d: `M${low},${y - 4}v8M${low},${y}H${high}M${high},${y - 4}v8`});
+}
+
+// ticks: the values to mark; without them as many as there is room for. size: of the lines, below 0 across the chart.
+function drawAxis(area, scale, side, at, {size, room, log = false, ticks = null, text = short}) {
+  const across = side === "bottom", many = Math.max(2, Math.floor(room / (across ? 76 : 44)));
+  const axis = d3.svg.axis().scale(scale).orient(side).outerTickSize(0).innerTickSize(size).tickPadding(6);
+  axis.tickValues(ticks || (log ? logTicks : linearTicks)(scale.domain(), many)).tickFormat(text);
+  area.append("g").attr({class: "axis quiet", transform: `translate(0,${at})`}).call(axis);
+}
+
+const linearTicks = (domain, many) => d3.scale.linear().domain(domain).ticks(many);
+
+// Powers of ten, with 2 and 5 times them where there is room; over less than a decade as on a linear axis.
+function logTicks([low, high], many) {
+  const decades = Math.log10(high / low), steps = decades * 3 <= many + 1 ? [1, 2, 5] : [1];
+  if (decades < 0.9) return linearTicks([low, high], many).filter((value) => value > 0);
+  const powers = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
+  const thinned = powers.filter((power) => power % Math.ceil(decades / many) === 0);
+  return thinned.flatMap((power) => steps.map((step) => step * 10 ** power)).filter((value) => value >= low && value <= high);
+}
+
+const reachOf = (bar) => [bar.value, bar.tick, ...(bar.ends || []), ...(bar.each || [])].filter(isKnown);
+
+// bars: {label, value, text, classes, hatched}; may have: ends (an interval), each (single values), tick (an upright line), hint,
+// symbol (on a logarithmic axis). axis: {unit, factor (to that unit), label, log}; may have: line, a value to mark.
+function drawBars(box, width, bars, axis) {
+  const longest = d3.max(bars, (bar) => textWidth(bar.label)), above = longest > width * 0.36;  // then on lines of their own
+  const left = above ? 2 : longest + 6, plot = Math.max(width - left - d3.max(bars, (bar) => textWidth(bar.text)) - 12, 40);
+  const step = above ? 38 : 26, foot = bars.length * step, line = isKnown(axis.line) ? [axis.line] : [];
+  const reach = [...bars.flatMap(reachOf).map((value) => value * axis.factor), ...line];
+  const scale = axis.log ? d3.scale.log().domain([d3.min(reach) / 1.5, d3.max(reach) * 1.2])
+    : d3.scale.linear().domain([0, d3.max(reach) || 1]);
+  scale.range([0, plot]);
+  const words = bars.map((bar) => `${bar.label}: ${bar.text}`).join("; ");
+  const area = newChart(box, width, foot + 34, `${axis.label}. ${words}`).append("g").attr("transform", `translate(${left},0)`);
+  drawAxis(area, scale, "bottom", foot, {size: -foot, room: plot, log: axis.log});
+  area.append("text").attr({class: "quiet", x: 0, y: foot + 31}).text(axis.log ? `${axis.unit}, logarithmic` : axis.unit);
+  const at = (value) => scale(value * axis.factor);
+  bars.forEach((bar, index) => drawBar(area, bar, index * step + (above ? 19 : 6), above, axis, at));
+  for (const place of axis.log ? line.map(scale) : [0.5]) area.append("path").attr({class: "base", d: `M${place},0V${foot}`});
+}
+
+function drawBar(area, bar, top, above, axis, at) {
+  const thick = 14, middle = top + thick / 2, row = area.append("g").attr("class", bar.classes);
+  row.append("title").text(bar.hint || `${bar.label}: ${bar.text}`);
+  row.append("text").attr(above ? {x: 0, y: top - 5} : {x: -6, y: middle + 4, "text-anchor": "end"}).text(bar.label);
+  if (axis.log) placeMark(row, bar.symbol || (bar.hatched ? "triangle-up" : "circle"), 90, at(bar.value), middle);
+  else
+    row.append("rect").attr({class: "bar", x: 0, y: top, height: thick, width: Math.max(at(bar.value), 1)})
+      .style("fill", bar.hatched ? hatching(bar.classes) : null);
+  if (isKnown(bar.tick)) row.append("path").attr({class: "limit", d: `M${at(bar.tick)},${top - 3}v${thick + 6}`});
+  if (bar.ends) whisker(row, at(bar.ends[0]), at(bar.ends[1]), middle);
+  else for (const one of bar.each || []) row.append("circle").attr({class: "single", r: 2.6, cx: at(one), cy: middle});
+  row.append("text").attr({class: "value", x: d3.max(reachOf(bar).map(at)) + 8, y: middle + 4}).text(bar.text);
+}
+
+// chart: {label, x, y: {label, log, ticks, text}, lines: [{points: [{x, y, ends, ring, hint}], classes, symbol, size, dots}]}; may
+// have: height; bands, {from, to, text} across all y or {left, right, low, high, text}; marks, upright lines {x, text}; missing,
+// points without a y {x, text}.
+function drawCurves(box, width, chart) {
+  const {lines, bands = [], marks = [], missing = []} = chart, left = 52, top = 24 + 14 * marks.length, foot = 42;
+  const plot = Math.max(width - left - 14, 60), deep = (chart.height || 260) - 62;
+  const svg = newChart(box, width, top + deep + foot, chart.label);
+  const points = lines.flatMap((line) => line.points).filter(isPoint);
+  if (!points.length) {
+    svg.append("text").attr({class: "quiet", x: 0, y: 30}).text("No point ended well.");
+    return;
+  }
+  const xs = [...points, ...missing].map((point) => point.x), ys = points.flatMap((point) => [point.y, ...(point.ends || [])]);
+  const x = scaleOf(chart.x, d3.extent(xs), chart.x.log ? 0.03 : 0).range([0, plot]);
+  const y = scaleOf(chart.y, d3.extent(ys), 0.06).range([deep, 0]);
+  const area = svg.append("g").attr("transform", `translate(${left},${top})`);
+  bands.forEach((band) => drawBand(area, band, x, y, deep));
+  drawAxis(area, y, "left", 0, {...chart.y, size: -plot, room: deep});
+  drawAxis(area, x, "bottom", deep, {...chart.x, size: 5, room: plot});
+  svg.append("text").attr({class: "quiet", x: 0, y: 11}).text(axisTitle(chart.y));
+  area.append("text").attr({class: "quiet", x: plot, y: deep + foot - 6, "text-anchor": "end"}).text(axisTitle(chart.x));
+  marks.forEach((mark, index) => drawUpright(area, mark, x(mark.x), -6 - 14 * index, plot, deep));
+  lines.forEach((line) => drawLine(area, line, x, y));
+  for (const point of missing)
+    area.append("path").attr({class: "missing", d: "M-4,-4L4,4M-4,4L4,-4", transform: `translate(${x(point.x)},${deep - 8})`})
+      .append("title").text(point.text);
+}
+
+const isPoint = (point) => isKnown(point.x) && isKnown(point.y);
+const axisTitle = (axis) => axis.label + (axis.log ? ", logarithmic" : "");
+
+// `margin`: beyond the values, as a part of their reach; of a single value half of it.
+function scaleOf(axis, [low, high], margin) {
+  if (axis.log) {
+    const room = low === high ? 2 : (high / low) ** margin;
+    return d3.scale.log().domain([low / room, high * room]);
+  }
+  const room = low === high ? Math.abs(high) / 2 || 1 : (high - low) * margin;
+  return d3.scale.linear().domain([low - room, high + room]);
+}
+
+function drawBand(area, band, x, y, deep) {
+  const level = isKnown(band.low), begin = x(level ? band.left : band.from), end = x(level ? band.right : band.to);
+  const top = level ? y(band.high) : 0, height = level ? Math.max(y(band.low) - top, 1) : deep;
+  area.append("rect").attr({class: "band", x: begin, y: top, width: Math.max(end - begin, 2), height})
+    .append("title").text(band.text);
+}
+
+// A dashed line with its words at the height `level`, towards the middle of the chart.
+function drawUpright(area, mark, at, level, plot, deep) {
+  const before = at > plot / 2;
+  area.append("path").attr({class: "mark", d: `M${at},${level - 6}V${deep}`});
+  area.append("text").attr({class: "quiet", x: at + (before ? -5 : 5), y: level, "text-anchor": before ? "end" : "start"})
+    .text(mark.text);
+}
+
+function drawLine(area, line, x, y) {
+  const group = area.append("g").attr("class", line.classes), path = d3.svg.line().defined(isPoint);
+  path.x((point) => x(point.x)).y((point) => y(point.y));
+  group.append("path").attr({class: "line", d: path(line.points)});
+  for (const point of line.points.filter(isPoint)) {
+    const at = x(point.x);
+    if (point.ends) {
+      const [low, high] = point.ends.map(y);
+      group.append("path").attr({class: "whisker", d: `M${at - 4},${low}h8M${at},${low}V${high}M${at - 4},${high}h8`});
+    }
+    if (point.ring) group.append("circle").attr({class: "ring", r: 9, cx: at, cy: y(point.y)});
+    if (line.dots === false) continue;
+    const dot = placeMark(group, line.symbol || "circle", line.size, at, y(point.y));
+    if (point.hint) dot.append("title").text(point.hint);
+  }
+}
+
+// entries: {label, classes, symbol}; line: false leaves out the stroke.
+function legend(entries) {
+  return element("ul", {class: "legend"}, entries.map((entry) => {
+    const item = element("li"), key = d3.select(item).append("svg").attr({width: entry.line === false ? 14 : 30, height: 12,
+      "aria-hidden": "true"}).append("g").attr("class", entry.classes || null);
+    if (entry.line !== false) key.append("path").attr({class: "line", d: "M0,6H30"});
+    if (entry.symbol) placeMark(key, entry.symbol, 64, entry.line === false ? 7 : 15, 6);
+    item.append(entry.label);
+    return item;
+  }));
+}

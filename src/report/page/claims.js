@@ -1,0 +1,88 @@
+// The page's section of claims: what articles say, what was measured, under which conditions, and the verdict.
+"use strict";
+
+const VERDICTS = {reproduced: "✓ reproduced", exceeded: "▲ exceeded", not_reproduced: "✗ not reproduced",
+                  undecided: "? undecided", not_testable: "– not testable here"};
+
+const withUnit = (text, unit) => !unit ? text : unit === "x" ? `${text}×` : `${text} ${unit}`;
+const given = (text) => text && text !== "none given" ? text : null;
+const isMeasured = (answer) => isKnown(answer.measured) || (answer.parts || []).some(isMeasured);
+
+function claimedText({claimed: [low, high], unit}) {
+  if (!isKnown(low) && !isKnown(high)) return "no figure";
+  if (!isKnown(high)) return `above ${withUnit(significant(low), unit)}`;
+  if (!isKnown(low)) return `at most ${withUnit(significant(high), unit)}`;
+  return `${significant(low)} to ${withUnit(significant(high), unit)}`;
+}
+
+function measuredText({measured, measured_ci95: ends, unit}) {
+  if (!isKnown(measured)) return UNKNOWN;
+  return withUnit(significant(measured), unit) + (ends ? ` (${format.interval(ends, significant)} at 95 %)` : "");
+}
+
+const verdictMark = (answer) => element("span", {class: `verdict v-${answer.verdict}`}, VERDICTS[answer.verdict]);
+
+// The claimed range as a band, the measured value with its interval over it; null where one of them is missing.
+function rangeStrip(answer) {
+  const {claimed, measured, measured_ci95: ends} = answer, width = 160;
+  if (!isKnown(measured) || !claimed.some(isKnown)) return null;
+  const [low, high] = d3.extent([...claimed.filter(isKnown), measured, ...(ends || [])]);
+  const margin = (high - low || Math.abs(high) || 1) * 0.15;
+  const scale = d3.scale.linear().domain([low - margin, high + margin]).range([0, width]);
+  const [from, to] = [isKnown(claimed[0]) ? scale(claimed[0]) : 0, isKnown(claimed[1]) ? scale(claimed[1]) : width];
+  const box = element("div", {class: "strip"}), strip = d3.select(box).append("svg").attr({width, height: 24, role: "img",
+    "aria-label": `claimed ${claimedText(answer)}, measured ${measuredText(answer)}`});
+  strip.append("line").attr({class: "base", x1: 0, x2: width, y1: 12.5, y2: 12.5});
+  strip.append("rect").attr({class: "band", x: from, y: 2, width: Math.max(to - from, 2), height: 20});
+  if (ends) whisker(strip, scale(ends[0]), scale(ends[1]), 12);
+  placeMark(strip.append("g").attr("class", "p-bf16"), "circle", 60, scale(measured), 12);
+  return box;
+}
+
+// What an answer rests on; what makes it doubtful is a click away, as it is long.
+function conditionsCell(answer) {
+  const doubts = answer.warnings.map((warning) => element("li", {}, warning));
+  const about = [answer.conditions, given(answer.reason)].filter(Boolean).join("; ");
+  return [about, doubts.length ? folded(plural(doubts.length, "reservation"), element("ul", {class: "notes"}, doubts)) : null];
+}
+
+function answersTable(claim, answers) {
+  const head = ["of", "verdict", "claimed and measured", "measured", "claimed", "quantity", "under which conditions"];
+  const rows = answers.map((answer) => element("tr", {}, element("th", {scope: "row"}, breakable(answer.id)),
+    [verdictMark(answer), rangeStrip(answer), measuredText(answer), claimedText(answer), answer.quantity]
+      .map((cell) => element("td", {}, cell)), element("td", {class: "words"}, conditionsCell(answer))));
+  return scrollable(`Answers to ${claim.id}`, element("table", {}, element("thead", {}, element("tr", {},
+    head.map((title) => element("th", {scope: "col"}, title)))), element("tbody", {}, rows)));
+}
+
+function claimCard(claim) {
+  const parts = (claim.parts || []).filter(isMeasured);
+  return element("article", {class: "card"},
+    element("h3", {}, claim.id, " ", verdictMark(claim)), element("p", {}, claim.text),
+    definitions([["said of", given(claim.claim_conditions)], ["origin", given(claim.origin)],
+                 ["verdict", given(claim.verdict_follows)], ["reason", parts.length ? given(claim.reason) : null]]),
+    answersTable(claim, parts.length ? parts : [claim]));
+}
+
+const folded = (summary, ...content) => element("details", {}, element("summary", {}, summary), ...content);
+
+function claimsSection(data) {
+  if (!data.claims) return null;
+  const {claims, conflicts, note} = data.claims, tested = claims.filter(isMeasured);
+  const others = claims.filter((claim) => !isMeasured(claim));
+  const counts = Object.keys(VERDICTS).map((verdict) =>
+    [claims.filter((claim) => claim.verdict === verdict).length, inWords(verdict)]);
+  const untested = sortableTable("Not measured", [
+    {title: "claim", value: (claim) => claim.id, head: true}, {title: "says", value: (claim) => claim.text, words: true},
+    {title: "why not", value: (claim) => given(claim.reason) || claim.conditions, words: true}], others);
+  return [
+    element("p", {}, `${plural(claims.length, "claim")}: ` + counts.filter(([count]) => count)
+      .map(([count, text]) => `${format.count(count)} ${text}`).join(", ") + ". A verdict compares the measured 95 % interval " +
+      "of repetitions or seeds with the claimed range (the band): inside it reproduced, on the claim's far side exceeded, on " +
+      "the near side not reproduced, across a bound undecided."),
+    element("div", {class: "claims"}, tested.map(claimCard)),
+    others.length ? folded(`${plural(others.length, "claim")} not measured, and why`, untested) : null,
+    conflicts.length ? folded("Claims that cannot hold together", element("ul", {},
+      conflicts.map((conflict) => element("li", {}, `${conflict.claims.join(", ")}: ${conflict.why}`)))) : null,
+    note ? element("p", {class: "muted"}, note) : null];
+}

@@ -1,0 +1,56 @@
+// Puts the page together: the sections that the data give something for, and the contents above them.
+"use strict";
+
+const SECTIONS = [  // [id, in the contents, heading, what makes it]
+  ["places", "Where", "What was measured where", placesSection],
+  ["runs", "Runs", "Runs", runsSection],
+  ["throughput", "Throughput", "Throughput", throughputSection],
+  ["epoch", "Epoch", "Time of an epoch", epochSection],
+  ["speedup", "Speedup", "Speedup", speedupSection],
+  ["cost", "Cost", "Cost of an epoch", costSection],
+  ["energy", "Energy", "Energy of an epoch", energySection],
+  ["sweeps", "Sweeps", "Rate against size", sweepsSection],
+  ["losses", "Loss", "Loss", lossSection],
+  ["steps", "Steps", "Step by step", stepsSection],
+  ["memory", "Memory", "Memory", memorySection],
+  ["profiles", "Profile", "Where a step's time goes", profilesSection],
+  ["claims", "Claims", "What articles claim", claimsSection],
+  ["left-out", "Left out", "What is in no chart", leftOutSection],
+];
+
+function readData() {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  data.rows = data.rows.map((row) => Object.fromEntries(data.columns.map((column, at) => [column, row[at]])));
+  return data;
+}
+
+function drawHead(data) {
+  const dates = data.files.map((file) => file.date.slice(0, 10)).sort(), runs = d3.sum(data.files, (file) => file.runs);
+  const days = dates[0] === dates[dates.length - 1] ? dates[0] : `${dates[0]} to ${dates[dates.length - 1]}`;
+  document.getElementById("head").append(element("h1", {}, "epochbench report"),
+    element("p", {class: "muted"}, `${plural(runs, "run")} in ${plural(data.files.length, "result file")} of ` +
+      `${plural(data.machines.length, "machine")}, ${days}`));
+}
+
+function drawPage() {
+  const data = readData();
+  drawHead(data);
+  const contents = element("ul");
+  for (const [id, brief, title, build] of SECTIONS) {
+    const content = build(data);
+    if (!content) continue;
+    document.getElementById("page").append(element("section", {id, "aria-labelledby": `${id}-title`},
+      element("h2", {id: `${id}-title`}, title), ...[content].flat()));
+    contents.append(element("li", {}, element("a", {href: `#${id}`}, brief)));
+  }
+  document.getElementById("contents").append(contents);
+  for (const box of document.querySelectorAll(".panel")) box.redraw();
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+try {
+  drawPage();
+} catch (error) {
+  document.getElementById("page").append(element("p", {class: "trouble"}, `This page could not be drawn: ${error.message}`));
+  throw error;
+}

@@ -1,0 +1,137 @@
+// The page's sections of words and tables: what was measured where, all runs, and what is in no chart.
+"use strict";
+
+const dirtyMark = (dirty) => dirty ? ", with changes not committed" : "";
+const commitText = (file) => file.git_sha ? file.git_sha.slice(0, 12) + dirtyMark(file.git_dirty) : UNKNOWN;
+const machineName = (index) => index < 26 ? String.fromCharCode(65 + index) : `M${index + 1}`;
+const fileOf = (data, row) => data.files[row.file];
+const machineOf = (data, row) => fileOf(data, row).machine;
+
+// A chart, or several, with what it shows and how to read it.
+function figure(caption, ...content) {
+  return element("figure", {}, element("figcaption", {}, caption), ...content);
+}
+
+// pairs: [term, text or node]; without the text the pair is left out.
+function definitions(pairs) {
+  return element("dl", {}, pairs.filter(([, text]) => text !== null).flatMap(([term, text]) =>
+    [element("dt", {}, term), element("dd", {}, text)]));
+}
+
+function peaksText(peaks, threads) {
+  const measured = Object.entries(peaks || {}).filter(([, value]) => isKnown(value));
+  if (!measured.length) return UNKNOWN;
+  return measured.map(([precision, value]) => `${precision} ${format.si(value, "FLOP/s")}`).join(", ") +
+    (isKnown(threads) ? `, with ${plural(threads, "thread")}` : "");
+}
+
+function cpuWords(cpu) {
+  const cores = isKnown(cpu.cores) ? plural(cpu.cores, "core") : "cores not known";
+  return definitions([
+    ["CPU", `${cpu.model}, ${cores}, ${plural(cpu.threads_available, "thread")} to use`],
+    ["instructions", cpu.isa.length ? cpu.isa.join(" ") : UNKNOWN],
+    ["memory", format.bytes(cpu.memory_bytes)],
+    ["measured peaks", peaksText(cpu.peak_flops_per_second, cpu.peak_threads)],
+    ["bandwidth", format.si(cpu.memory_bandwidth_bytes_per_second, "B/s")],
+    ["clock scaling", cpu.frequency_scaling === "unknown" ? UNKNOWN : cpu.frequency_scaling],
+  ]);
+}
+
+function gpuCard(gpu, name) {
+  const libraries = [["CUDA", gpu.cuda], ["cuBLAS", gpu.cublas], ["cuDNN", gpu.cudnn]];
+  return element("div", {class: "card"}, element("h3", {}, name), definitions([
+    ["memory", format.bytes(gpu.memory_bytes)],
+    ["capability", gpu.compute_capability || UNKNOWN],
+    ["driver", gpu.driver || UNKNOWN],
+    ["libraries", libraries.map(([name, version]) => `${name} ${version || UNKNOWN}`).join(", ")],
+    ["measured peaks", peaksText(gpu.peak_flops_per_second)],
+    ["bandwidth", format.si(gpu.memory_bandwidth_bytes_per_second, "B/s")],
+    ["from the host", format.si(gpu.host_to_device_bytes_per_second, "B/s")],
+  ]));
+}
+
+// A card for the machine, and one for each of its GPUs.
+function machineCards(machine, index, data) {
+  const several = data.machines.length > 1, name = machine.host || "a machine without a name";
+  return [element("div", {class: "card"},
+    element("h3", {}, several ? `${machineName(index)}: ${name}` : name),
+    cpuWords(machine.cpu),
+    machine.gpus.length ? null : element("p", {class: "muted"}, "No GPU was seen."),
+    data.files.length > 1 ? element("p", {class: "muted"}, `Peaks are those of ${machine.measured_in}.`) : null),
+  ...machine.gpus.map((gpu) => gpuCard(gpu, several ? `${machineName(index)}: ${gpu.name}` : gpu.name))];
+}
+
+function placesSection(data) {
+  const one = data.machines.length === 1;
+  const columns = [
+    {title: "file", value: (file) => file.file, head: true},
+    {title: "date", value: (file) => file.date, text: (date) => date.replace("T", " ").replace("Z", " UTC")},
+    one ? null : {title: "machine", value: (file) => machineName(file.machine)},
+    {title: "epochbench", value: (file) => file.version},
+    {title: "commit", value: commitText},
+    {title: "build", value: (file) => `${file.build_type}, ${file.compiler}`},
+    {title: "runs", value: (file) => file.runs, text: format.count, number: true},
+    {title: "of these ok", value: (file) => file.ok, text: format.count, number: true},
+    {title: "command", value: (file) => file.command || UNKNOWN, words: true,
+     node: (file) => file.command ? element("code", {}, file.command) : UNKNOWN},
+  ].filter(Boolean);
+  return [element("div", {class: "cards"}, data.machines.flatMap((machine, index) => machineCards(machine, index, data))),
+          sortableTable("Result files", columns, data.files)];
+}
+
+function qualityText(row) {
+  if (isKnown(row.eval_value) && row.eval_metric === "accuracy") return `accuracy ${format.percent(row.eval_value)}`;
+  if (isKnown(row.eval_value)) return `test ${row.eval_metric} ${significant(row.eval_value)}`;
+  return isKnown(row.final_loss) ? `loss ${significant(row.final_loss)}` : null;
+}
+
+const partText = (row) => row.joules_part ? ` (${row.joules_part} alone)` : "";
+
+function runColumns(data) {
+  const number = (title, key, text) => ({title, key, value: (row) => row[key], text, number: true});
+  return [
+    {title: "run", value: (row) => row.name, head: true, node: (row) => breakable(row.name)},
+    data.files.length > 1 ? {title: "file", value: (row) => fileOf(data, row).file} : null,
+    number("samples/s", "samples_per_second", format.rate),
+    {title: "95 % interval", value: (row) => row.samples_per_second_ci95 && row.samples_per_second_ci95[0], number: true,
+     text: (_, row) => format.interval(row.samples_per_second_ci95, format.rate)},
+    number("processes", "repetitions", format.count),
+    number("median step", "step_seconds", format.seconds),
+    number("epoch", "epoch_seconds", (value, row) => `${format.seconds(value)} ${row.epoch_kind || ""}`),
+    number("cost/epoch", "cost_per_epoch", (value, row) => format.money(value, row.currency)),
+    number("energy/epoch", "joules_per_epoch", (value, row) => format.joules(value) + partText(row)),
+    {title: "quality", value: qualityText},
+    number("of peak", "peak_fraction", format.percent),
+    number("waits for data", "data_wait_fraction", format.percent),
+    number("peak memory", "peak_bytes", format.bytes),
+    number("latency p50", "latency_p50_seconds", format.seconds),
+    number("latency p99", "latency_p99_seconds", format.seconds),
+    number("others' load", "foreign_cpu_cores", (value) => `${significant(value, 2)} cores`),
+  ].filter(Boolean);
+}
+
+function runsSection(data) {
+  if (!data.rows.length) return [element("p", {}, "No run ended well; the last section says why.")];
+  const columns = runColumns(data);
+  const empty = columns.filter((column) => !data.rows.some((row) => isSomething(column.value(row))));
+  const missing = empty.map((column) => column.title).filter((title) => !title.startsWith("latency"));
+  const reasons = new Set(data.rows.map((row) => row.energy_reason).filter(Boolean));
+  const why = missing.includes("energy/epoch") && reasons.size ? ` Energy: ${[...reasons].slice(0, 3).join("; ")}.` : "";
+  return [
+    element("p", {}, "A row is a workload on a device, its repetitions brought together: samples per second are their " +
+      "geometric mean, with its interval over the repetitions, each a process of its own; an interval takes five. What is " +
+      "not known is left empty."),
+    missing.length ? element("p", {}, `Not known of any run: ${missing.join(", ")}.${why}`) : null,
+    sortableTable("Runs", columns.filter((column) => !empty.includes(column)), data.rows)];
+}
+
+function leftOutSection(data) {
+  if (!data.left_out.length) return null;
+  return [element("p", {}, "Runs that did not end well, were skipped, or stand here already."),
+          sortableTable("Left out", [
+            {title: "run", value: (entry) => entry.name, head: true, node: (entry) => breakable(entry.name)},
+            {title: "file", value: (entry) => entry.file},
+            {title: "runs", value: (entry) => entry.runs, text: format.count, number: true},
+            {title: "reason", value: (entry) => entry.reason, words: true},
+          ], data.left_out)];
+}

@@ -1,0 +1,91 @@
+// Tables: one that sorts and filters, and the plain one under a chart that gives its numbers to who cannot see it.
+"use strict";
+
+const FIRST_ROWS = 200;  // of a long table; the others are a button away, and sorting and filtering see all of them
+
+// columns: {title, value(row)}; may have: text(value, row) or node(row), what is shown; number, head, words, the cell's kind. The
+// value is what sorts; null comes last either way.
+function sortableTable(caption, columns, rows) {
+  const head = columns.map((column, index) => {
+    const button = element("button", {type: "button", onclick: () => sortBy(index)}, column.title,
+                           element("span", {class: "arrow", "aria-hidden": "true"}, "↕"));
+    return element("th", {scope: "col", class: column.number ? "number" : null, "aria-sort": "none"}, button);
+  });
+  const body = element("tbody");
+  const status = element("p", {class: "status", role: "status"});
+  const more = element("button", {type: "button", class: "more", onclick: () => { most = Infinity; fill(); }}, "Show all rows");
+  let order = rows.map((_, index) => index), most = FIRST_ROWS, sorted = -1, ascending = true, wanted = "", texts = null;
+
+  function sortBy(index) {
+    ascending = sorted === index ? !ascending : !columns[index].number;  // the largest number first
+    sorted = index;
+    const values = rows.map((row) => columns[index].value(row));
+    order.sort((a, b) => compare(values[a], values[b], ascending) || a - b);
+    head.forEach((cell, at) => {
+      cell.setAttribute("aria-sort", at !== index ? "none" : ascending ? "ascending" : "descending");
+      cell.querySelector(".arrow").textContent = at !== index ? "↕" : ascending ? "↑" : "↓";
+    });
+    fill();
+  }
+
+  function search(words) {
+    texts = texts || rows.map((row) => columns.map((column) => cellText(column, row)).join("\n").toLowerCase());
+    wanted = words.trim().toLowerCase();
+    fill();
+  }
+
+  function fill() {
+    const matching = wanted ? order.filter((index) => texts[index].includes(wanted)) : order;
+    const shown = matching.slice(0, most);
+    body.replaceChildren(...shown.map((index) => tableRow(columns, rows[index])));
+    more.hidden = shown.length === matching.length;
+    status.textContent = shown.length === rows.length ? ""
+      : `${format.count(shown.length)} of ${plural(rows.length, "row")} shown`;
+  }
+
+  const filter = rows.length < 8 ? null : element("label", {}, "Only rows with ",
+    element("input", {type: "search", oninput: (event) => search(event.target.value)}));
+  fill();
+  return element("div", {}, element("div", {class: "controls"}, filter, status), scrollable(caption,
+    element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, head)), body)), more);
+}
+
+function compare(a, b, ascending) {
+  if (!isSomething(a) || !isSomething(b)) return isSomething(b) - isSomething(a);
+  const numbers = typeof a === "number" && typeof b === "number";
+  const order = numbers ? a - b : String(a).localeCompare(String(b), "en", {numeric: true});
+  return ascending ? order : -order;
+}
+
+function cellText(column, row) {
+  const value = column.value(row);
+  if (!isSomething(value)) return "";
+  return column.text ? column.text(value, row) : String(value);
+}
+
+function tableRow(columns, row) {
+  return element("tr", {}, columns.map((column) => {
+    const content = column.node ? column.node(row) : cellText(column, row);
+    if (column.head) return element("th", {scope: "row"}, content);
+    return element("td", {class: column.number ? "number" : column.words ? "words" : null}, content);
+  }));
+}
+
+// Wide tables scroll within themselves; the keyboard reaches them too.
+function scrollable(label, table) {
+  return element("div", {class: "scroll", role: "region", tabindex: "0", "aria-label": label}, table);
+}
+
+// The numbers of a chart, made when they are first asked for. rows: arrays of text, the first the row's head.
+function numbersBelow(caption, titles, makeRows) {
+  const details = element("details", {class: "numbers"}, element("summary", {}, "The numbers as a table"));
+  const cell = (text, at) => at === 0 ? element("th", {scope: "row"}, text) : element("td", {}, text);
+  details.addEventListener("toggle", () => {
+    if (details.querySelector("table")) return;
+    const head = element("tr", {}, titles.map((title) => element("th", {scope: "col"}, title)));
+    const rows = makeRows().map((row) => element("tr", {}, row.map(cell)));
+    details.append(scrollable(caption, element("table", {}, element("caption", {}, caption),
+      element("thead", {}, head), element("tbody", {}, rows))));
+  });
+  return details;
+}

@@ -1,0 +1,35 @@
+// The parts of the page's data, one a file page_*.cpp. All of them are pure functions; numbers have six significant digits,
+// more than a pixel or an eye tells apart (the result file has them all), and what is not known is null.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/analysis/estimate.h"
+#include "src/analysis/series.h"
+#include "src/report/json_text.h"
+
+namespace epochbench {
+
+Json page_number(double value);
+Json page_number(const std::optional<double>& value);
+Json page_interval(const std::optional<std::pair<double, double>>& ends);
+
+// Where it was measured: machines[], each once, and files[], each with the number of its machine.
+void add_places(Json& data, const std::vector<NamedResult>& results);
+
+// What was measured: columns[] and rows[], a row a series, in the order of `all`; left_out[], what is in no row, and why.
+void add_rows(Json& data, const AllSeries& all);
+
+// Step by step: steps[], a run each, and losses[], the first repetition of each series; `row` is its number in rows[].
+void add_steps(Json& data, const AllSeries& all);
+
+// Where a step's time goes: profiles[], of each series the first run that has one.
+void add_profiles(Json& data, const AllSeries& all);
+
+// Rate against size: sweeps[], one for each result, axis and kind of work that was measured at three values or more.
+void add_sweeps(Json& data, const std::vector<NamedResult>& results);
+
+}  // namespace epochbench

@@ -1,0 +1,58 @@
+"""epochbench report as a call: what it writes, and what it refuses. The page in a browser: tests/report_browser."""
+import json
+import os
+import pathlib
+import shutil
+import unittest
+
+from support import CliTest
+
+MEASURED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent / "zen4-2cores-quick.json"
+
+
+class Report(CliTest):
+    def data_of(self, *arguments):
+        page = self.folder / "page.html"
+        call = self.call("report", *arguments, "-o", page)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        self.assertIn("page.html: ", call.stdout)
+        block = page.read_text().split('id="data">', 1)[1].split("</script", 1)[0]
+        return json.loads(block)
+
+    def test_writes_a_page_with_the_runs(self):
+        data = self.data_of(MEASURED)
+        names = [row[data["columns"].index("name")] for row in data["rows"]]
+        self.assertIn("resnet50/cpu/fp32/b16", names)
+        self.assertEqual(len(data["steps"]), 6)
+
+    def test_is_the_same_every_time(self):
+        self.assertEqual(self.call("report", MEASURED, "-o", "a.html").returncode, 0)
+        self.assertEqual(self.call("report", MEASURED, "-o", "b.html").returncode, 0)
+        self.assertEqual((self.folder / "a.html").read_text(), (self.folder / "b.html").read_text())
+
+    def test_names_no_folder_and_tells_files_of_one_name_apart(self):
+        for folder in ("private-one", "private-two"):
+            (self.folder / folder).mkdir()
+            shutil.copy(MEASURED, self.folder / folder / "result.json")
+        data = self.data_of("private-one/result.json", "private-two/result.json")
+        self.assertEqual([file["file"] for file in data["files"]], ["result.json", "result.json (2)"])
+        self.assertNotIn("private", (self.folder / "page.html").read_text())
+
+    def test_wrong_calls(self):
+        self.assert_refused(self.call("report", MEASURED), 2, "-o FILE.html")
+        self.assert_refused(self.call("report", MEASURED, "-o", ""), 2, "--out", "empty")
+        self.assert_refused(self.call("report", "-o", "page.html"), 2, "no RESULT")
+        self.assert_refused(self.call("report", "nowhere.json", "-o", "page.html"), 2, "nowhere.json")
+        self.assert_refused(self.call("report", MEASURED, "-o", "no/page.html"), 2, "no/page.html")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_page_is_replaced_whole_or_not_at_all(self):
+        self.out.write_text("{")
+        page = self.folder / "page.html"
+        page.write_text("an older page")
+        self.assert_refused(self.call("report", self.out, "-o", page), 2, "result.json", "not valid JSON")
+        self.assertEqual(page.read_text(), "an older page")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,129 @@
+"""Results as these tests make them up, never measured: a CPU and a GPU, a sweep, ten thousand runs, hostile names."""
+import math
+import zlib
+
+GROUPS = ("timing", "throughput", "efficiency", "memory", "interference", "gpu", "quality", "energy", "cost", "profile")
+PEAKS = {"fp32": 1.2e12, "bf16": 4.5e12}
+
+
+def context(host="made-box", date="2026-01-02T03:04:05Z", sha="0123456789abcdef", gpu=True):
+    return {
+        "date": date, "host_name": host, "epochbench_version": "0.1.0", "git_sha": sha, "git_dirty": False,
+        "build_type": "Release", "compiler": "gcc 12.2.0", "command_line": ["epochbench", "run", "--suite", "made"],
+        "load_average": [0.1, 0.1, 0.1],
+        "cpu": {"model": "Made-up CPU", "sockets": 1, "cores": 8, "threads_available": 8, "isa": ["avx2", "fma", "avx512f"],
+                "cache_bytes": {"l1d": 32768, "l2": 1048576, "l3": None}, "memory_bytes": 68719476736,
+                "frequency_scaling": "no", "peak_flops_per_second": PEAKS, "memory_bandwidth_bytes_per_second": 1.5e11,
+                "peak_threads": 8},
+        "gpus": [{"name": "Made-up GPU", "uuid": "GPU-0", "compute_capability": "9.0", "memory_bytes": 150323855360,
+                  "driver": "550.54", "cuda": "12.4", "cublas": "12.4", "cudnn": None,
+                  "peak_flops_per_second": {"fp32": 6e13, "tf32": 4e14, "bf16": 8e14, "fp16": 8e14},
+                  "memory_bandwidth_bytes_per_second": 4.2e12, "host_to_device_bytes_per_second": 5.5e10}] if gpu else [],
+    }
+
+
+def noise(seed, index, size):
+    """Between -size and size, the same every time."""
+    return size * math.sin(12.9898 * (seed + 1) + 78.233 * (index + 1) * (seed % 7 + 1))
+
+
+def run(model="resnet50", backend="cpu", precision="fp32", rate=8.0, batch=16, repetition=0, steps=60, settings="", seed=0,
+        **changes):
+    gpu = backend == "cuda"
+    rate *= 1 + noise(seed + repetition * 31, 3, 0.01)
+    step = batch / rate
+    seconds = [step * (1 + noise(seed + repetition, index, 0.015) + (0.6 if index % 41 == 17 else 0)
+                       + 0.06 * math.exp(-index / 6)) for index in range(steps)]
+    total, epoch, watts = sum(seconds), 1281167 / rate, (650 if gpu else 240)
+    loss = [7 * math.exp(-index / (25 + 2 * len(precision))) + 2.2 + noise(seed, index, 0.12) for index in range(steps + 3)]
+    made = {
+        "name": f"{model}/{backend}/{precision}/b{batch}{settings}", "repetition": repetition, "status": "ok", "message": None,
+        "workload": {"model": model, "mode": "train", "parameters": 25557032,
+                     "fingerprint": f"{zlib.crc32(f'{model} {batch}'.encode()):032x}", "batch": batch, "dataset": "synthetic",
+                     "samples_per_epoch": 1281167, "optimizer": "sgd lr=0.1 momentum=0.9", "seed": 0,
+                     "train_flops_per_sample": 2.4e10, "tokens_per_sample": None},
+        "device": {"backend": backend, "name": "Made-up GPU" if gpu else "Made-up CPU", "threads": None if gpu else 8,
+                   "isa": None if gpu else "avx512"},
+        "precision": precision, **{group: None for group in GROUPS},
+        "timing": {"warmup_steps": 3, "step_seconds": seconds, "step_seconds_median": sorted(seconds)[steps // 2],
+                   "step_seconds_ci95": [step * 0.995, step * 1.005], "steps_total_seconds": total, "epoch_seconds": epoch,
+                   "epoch_kind": "projected", "compile_seconds": 1.0, "wall_seconds": total + 5 + repetition, "stopped_by": "noise",
+                   "harness_seconds_per_step": None},
+        "throughput": {"samples_per_second": steps * batch / total, "tokens_per_second": None},
+        "efficiency": {"flops_per_second": 2.4e10 * rate, "peak_fraction": 0.7, "data_wait_fraction": 0.002,
+                       "gpu_busy_fraction": 0.97 if gpu else None},
+        "memory": {"planned_bytes": 1_500_000_000 + 90_000_000 * batch, "peak_bytes": 1_600_000_000 + 91_000_000 * batch,
+                   "page_faults_per_step": 0.0},
+        "interference": {"foreign_cpu_cores": 0.02},
+        "quality": {"loss": loss, "final_loss": loss[-1], "eval_metric": None, "eval_value": None, "eval_history": [],
+                    "parity_with": None, "parity_max_relative_difference": None},
+        "energy": {"source": "rapl+nvml" if gpu else "rapl", "joules_per_epoch": watts * epoch,
+                   "parts": {"cpu": 120 * epoch if gpu else watts * epoch, "gpu": 530 * epoch if gpu else None},
+                   "average_watts": watts, "idle_watts": None},
+        "cost": {"usd_per_hour": 4.0 if gpu else 0.7, "usd_per_epoch": (4.0 if gpu else 0.7) * epoch / 3600,
+                 "usd_total": 0.01, "price_source": "user"},
+    }
+    if gpu:
+        made["gpu"] = {"utilization": 0.97, "sm_clock_hertz": 1.7e9, "temperature_celsius": 66, "throttled_steps": 9,
+                       "throttle_reasons": ["power cap"], "skipped_steps": None, "throttled_step_ranges": [[30, 38]]}
+    made.update(changes)
+    return made
+
+
+def profile(step):
+    shares = (("conv2d", 0.46, 53, 0.39), ("conv2d_weight_gradient", 0.31, 53, 0.25), ("batch_norm", 0.14, 53, 0.11),
+              ("sgd_update", 0.05, 161, 0.02), ("cross_entropy", 0.0004, 1, None))
+    classes = [{"op": op, "nodes": nodes, "seconds": share * step, "share": share, "flops_per_second": 9e11 if limit else None,
+                "bytes_per_second": 8e10, "limit_fraction": limit and limit / share, "flops": None, "bytes": None,
+                "limit_seconds": limit and limit * step} for op, share, nodes, limit in shares]
+    return {"passes": 5, "seconds": step, "limit_seconds": 0.8 * step, "limit_fraction": 0.8, "classes": classes, "nodes": []}
+
+
+def document(runs, **parts):
+    return {"schema_version": 1, "context": context(**parts), "runs": runs}
+
+
+RATES = {("cpu", "fp32"): 8.0, ("cpu", "bf16"): 21.0, ("cuda", "fp32"): 390.0, ("cuda", "tf32"): 1500.0, ("cuda", "bf16"): 2700.0,
+         ("cuda", "fp16"): 2650.0}
+
+
+def both_devices(repetitions=5):
+    """Two models on both devices, one run that failed and one that was skipped."""
+    runs = [run(model, backend, precision, rate * scale, batch, repetition, seed=number,
+                profile=profile(batch / rate) if repetition == 0 else None)
+            for repetition in range(repetitions) for model, batch, scale in (("resnet50", 16, 1), ("bert-base", 8, 0.4))
+            for number, ((backend, precision), rate) in enumerate(RATES.items())]
+    empty = {group: None for group in GROUPS}
+    runs.append(run("resnet152", "cuda", "fp32", batch=4096, status="out_of_memory", message="asked for 412 GiB of 140 GiB", **empty))
+    runs.append(run("resnet50", "cpu", "fp16", status="skipped", message="the CPU multiplies no fp16", **empty))
+    return document(runs)
+
+
+def sweep(repetitions=5):
+    curves = {"cpu": lambda batch: 9 * batch / (batch + 3), "cuda": lambda batch: 620 * batch / (batch + 400)}
+    runs = [run("resnet20", backend, "fp32", rate(batch) * 40, batch, repetition, steps=20, seed=batch)
+            for repetition in range(repetitions) for batch in (1, 2, 4, 8, 16, 32, 64, 128, 256) for backend, rate in curves.items()]
+    runs.append(run("resnet20", "cuda", "fp32", batch=4096, status="out_of_memory", message="too large",
+                    **{group: None for group in GROUPS}))
+    return document(runs)
+
+
+def many(runs=10_000):
+    """Repetitions of five of 2,000 runs, of twenty workloads."""
+    models = [f"model-{number:02d}" for number in range(20)]
+    return document([run(models[number % 20], "cpu", "fp32" if number % 2 else "bf16", 50 + number % 97, 16, repetition, steps=100,
+                         settings=f"/seed={number // 20}", seed=number) for repetition in range(5) for number in range(runs // 5)])
+
+
+def hostile():
+    text = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
+    made = run(text, repetition=0)
+    made["workload"]["dataset"] = made["device"]["name"] = text
+    made["cost"]["price_source"] = text
+    made["profile"] = profile(2.0)
+    made["profile"]["classes"][0]["op"] = text
+    failed = run(text, batch=8, status="failed", message=text, **{group: None for group in GROUPS})
+    result = document([made, failed], host=text, date="2026-01-02T03:04:05Z")
+    result["context"]["cpu"]["model"] = result["context"]["compiler"] = text
+    result["context"]["command_line"] = [text]
+    return result

@@ -1,0 +1,174 @@
+"""The page of `epochbench report` in a real browser, headless Chromium. Skipped visibly where there is none.
+
+EPOCHBENCH_BINARY, EPOCHBENCH_SCHEMA as in tests/cli. EPOCHBENCH_SCREENSHOTS, a folder: pictures of the pages are left there.
+"""
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+
+import made  # noqa: E402
+from devtools import Browser, find_chromium  # noqa: E402
+from support import CliTest, VALIDATOR  # noqa: E402
+
+MEASURED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent / "zen4-2cores-quick.json"
+PICTURES = os.environ.get("EPOCHBENCH_SCREENSHOTS")
+MEBIBYTE = 1 << 20
+# Everything that should be drawn has been, and holds marks.
+UNDRAWN = """[...document.querySelectorAll('.panel')].filter((panel) =>
+  panel.clientWidth > 0 && (panel.dataset.drawn !== 'true' || !panel.querySelector('svg .bar, svg .dot, svg .line'))).length"""
+# Charts and text that are wider than the window, but for tables, which scroll within themselves.
+TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+BROKEN = "[...document.querySelectorAll('svg [d], svg [x], svg [width]')].filter((node) => /NaN|undefined|Infinity/.test(node.outerHTML)).length"
+
+
+class Report(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        program = find_chromium()
+        if not program:
+            raise unittest.SkipTest("no Chromium here")
+        cls.browser = Browser(program)
+        cls.addClassCleanup(cls.browser.close)
+
+    def write(self, name, document):
+        VALIDATOR.validate(document)
+        path = self.folder / name
+        path.write_text(json.dumps(document))
+        return path
+
+    def page_of(self, *results):
+        page = self.folder / "page.html"
+        call = self.call("report", *results, "-o", page)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        return page
+
+    def open(self, page, **view):
+        seconds = self.browser.open(page, **view)
+        self.browser.settle()
+        self.assertEqual(self.browser.errors, [])
+        self.assertEqual([url for url in self.browser.requests if url != page.as_uri()], [])
+        self.assertTrue(self.browser.evaluate("document.documentElement.dataset.ready"))
+        self.assertEqual(self.browser.evaluate(UNDRAWN), 0)
+        self.assertEqual(self.browser.evaluate(BROKEN), 0)
+        return seconds
+
+    def sections(self):
+        return self.browser.evaluate("[...document.querySelectorAll('main > section')].map((section) => section.id)")
+
+    def column(self, title, section="runs"):
+        """The cells of a column of a section's first table, from top to bottom."""
+        return self.browser.evaluate(f"""(() => {{
+          const table = document.querySelector('#{section} table');
+          const at = [...table.querySelectorAll('thead th')].findIndex((cell) => cell.textContent.startsWith({json.dumps(title)}));
+          return [...table.querySelectorAll('tbody tr')].map((row) => row.children[at].textContent); }})()""")
+
+    def picture(self, name, page):
+        """Screenshots at two widths, light and dark, and on paper; nothing may stick out at any of them."""
+        for width, dark in ((1600, False), (400, False), (1600, True), (400, True)):
+            self.open(page, width=width, dark=dark)
+            self.assertLessEqual(self.browser.evaluate(TOO_WIDE), 0, f"{name} at {width} pixels")
+            if PICTURES:
+                self.browser.screenshot(pathlib.Path(PICTURES) / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+        if PICTURES:
+            self.browser.pdf(pathlib.Path(PICTURES) / f"{name}.pdf")
+
+    def test_a_measured_result(self):
+        page = self.page_of(MEASURED)
+        self.picture("measured", page)
+        self.assertEqual(self.sections(), ["places", "runs", "throughput", "epoch", "losses", "steps", "memory", "claims"])
+        self.assertEqual(len(self.column("run")), 6)
+        self.assertIn("cost/epoch", self.browser.evaluate("document.querySelector('#runs').textContent"))
+
+    def test_both_devices(self):
+        page = self.page_of(self.write("both.json", made.both_devices()))
+        self.picture("both", page)
+        self.assertEqual(self.sections(), ["places", "runs", "throughput", "epoch", "speedup", "cost", "energy", "losses", "steps",
+                                           "memory", "profiles", "claims", "left-out"])
+        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#throughput .whisker').length"), 0)
+        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#speedup .whisker').length"), 0)
+        self.assertIn("412 GiB", self.browser.evaluate("document.querySelector('#left-out').textContent"))
+
+    def test_a_sweep(self):
+        self.picture("sweep", self.page_of(self.write("sweep.json", made.sweep())))
+        text = self.browser.evaluate("document.querySelector('#sweeps').textContent")
+        self.assertIn("cross at batch", text)
+        self.assertIn("flat from", text)
+        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#sweeps .mark').length"), 2)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#sweeps .missing').length"), 1)
+
+    def test_tables_sort_by_mouse_and_keyboard(self):
+        self.open(self.page_of(self.write("both.json", made.both_devices())))
+        button = "[...document.querySelectorAll('#runs thead button')].find((one) => one.textContent.startsWith('samples/s'))"
+        self.browser.evaluate(button + ".click()")
+        number = [float(text.replace(",", "")) for text in self.column("samples/s")]
+        self.assertEqual(number, sorted(number, reverse=True))
+        self.assertEqual(self.browser.evaluate(button + ".closest('th').getAttribute('aria-sort')"), "descending")
+        self.browser.evaluate(button + ".focus()")
+        self.browser.press("Enter")
+        number = [float(text.replace(",", "")) for text in self.column("samples/s")]
+        self.assertEqual(number, sorted(number))
+        self.assertEqual(self.browser.evaluate(button + ".closest('th').getAttribute('aria-sort')"), "ascending")
+        self.browser.press("Tab")
+        self.assertEqual(self.browser.evaluate("document.activeElement.textContent").rstrip("↕↑↓"), "95 % interval")
+        names = self.column("run")
+        self.browser.evaluate("[...document.querySelectorAll('#runs thead button')][0].click()")
+        self.assertEqual(self.column("run"), sorted(names))
+
+    def test_tables_filter(self):
+        self.open(self.page_of(self.write("both.json", made.both_devices())))
+        self.browser.evaluate("(() => { const box = document.querySelector('#runs input'); box.value = 'CUDA/bf16';"
+                              " box.dispatchEvent(new Event('input')); })()")
+        self.assertEqual(len(self.column("run")), 2)
+        self.assertIn("2 of 12 rows", self.browser.evaluate("document.querySelector('#runs .status').textContent"))
+
+    def test_other_steps_are_drawn_when_chosen(self):
+        self.open(self.page_of(self.write("both.json", made.both_devices())))
+        before = self.browser.evaluate("document.querySelector('#steps .panel svg').getAttribute('aria-label')")
+        self.browser.evaluate("(() => { const choice = document.querySelector('#steps select'); choice.value = '5';"
+                              " choice.dispatchEvent(new Event('change')); })()")
+        self.browser.settle()
+        self.assertEqual(self.browser.evaluate(UNDRAWN), 0)
+        self.assertNotEqual(self.browser.evaluate("document.querySelector('#steps .panel svg').getAttribute('aria-label')"), before)
+
+    def test_charts_follow_the_width(self):
+        self.open(self.page_of(MEASURED), width=1600)
+        self.browser.view(400, 900)
+        self.browser.settle()
+        self.assertLessEqual(self.browser.evaluate(TOO_WIDE), 0)
+        self.assertLessEqual(self.browser.evaluate("Math.max(...[...document.querySelectorAll('svg.chart')].map((svg) => svg.clientWidth))"), 400)
+
+    def test_every_chart_has_words_and_numbers(self):
+        self.open(self.page_of(self.write("both.json", made.both_devices())))
+        self.assertEqual(self.browser.evaluate("[...document.querySelectorAll('svg.chart')].filter((svg) => !svg.getAttribute('aria-label')).length"), 0)
+        self.browser.evaluate("document.querySelectorAll('details.numbers').forEach((details) => { details.open = true; })")
+        self.browser.settle()
+        rows = self.browser.evaluate("[...document.querySelectorAll('details.numbers')].map((details) => details.querySelectorAll('tbody tr').length)")
+        self.assertGreater(len(rows), 5)
+        self.assertGreater(min(rows), 1)
+
+    def test_hostile_text_does_nothing(self):
+        page = self.page_of(self.write("hostile.json", made.hostile()))
+        self.open(page)
+        self.assertEqual(self.browser.evaluate("document.title"), "epochbench report: hostile.json")
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('main img, main script').length"), 0)
+        self.assertIn("<script>", self.browser.evaluate("document.querySelector('#runs').textContent"))
+
+    def test_ten_thousand_runs(self):
+        results = self.folder / "many.json"
+        results.write_text(json.dumps(made.many()))
+        page = self.page_of(results)
+        size = page.stat().st_size / MEBIBYTE
+        seconds = self.open(page)
+        busy = self.browser.busy_seconds()
+        print(f"10,000 runs: {size:.1f} MiB, open in {seconds:.1f} s ({busy:.1f} s of processor time)", file=sys.stderr)
+        self.assertLess(size, 20)
+        self.assertLess(busy, 5)
+        self.assertIn("200 of 2,000 rows", self.browser.evaluate("document.querySelector('#runs .status').textContent"))
+
+
+if __name__ == "__main__":
+    unittest.main()
