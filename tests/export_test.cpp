@@ -136,6 +136,7 @@ TEST(ExportMarkdown, IsATableOfMedians) {
 TEST(ExportMarkdown, NoNameCanLeaveItsCell) {
   const std::string table = markdown_text(one_run("<script>|`x`\\|\n@you #1"));
   EXPECT_THAT(table, HasSubstr("| <code>&#60;script&#62;&#124;&#96;x&#96;&#92;&#124; &#64;you &#35;1</code> | 1 |"));
+  EXPECT_THAT(markdown_text(one_run("a|b")), HasSubstr("| <code>a&#124;b</code> | 1 |"));
   EXPECT_THAT(markdown_text(one_run("<b>_x_</b>")), HasSubstr("| `<b>_x_</b>` |"));
 }
 

@@ -56,7 +56,7 @@ TEST(ExportMllog, TellsATrainingInMlperfsKeys) {
                   "opt_base_learning_rate=0.001@0", "opt_adamw_beta_1=0.9@0", "opt_adamw_beta_2=0.999@0",
                   "opt_adamw_epsilon=1e-08@0", "opt_adamw_weight_decay=0.01@0", "init_stop@2000", "run_start@2000",
                   "epoch_start@2000", "epoch_stop@2250", "eval_accuracy=0.5@2250", "epoch_start@2250", "epoch_stop@2750",
-                  "eval_accuracy=0.75@2750", "trained_samples=64@10000", "samples_per_second=128.0@10000", "run_stop@10000"));
+                  "eval_accuracy=0.75@2750", "trained_samples=64.0@10000", "samples_per_second=128.0@10000", "run_stop@10000"));
   const std::string text = mllog_text(two_epochs());
   EXPECT_THAT(text, HasSubstr(R"("key":"opt_name","value":"adamw","metadata":{"extra":2.0}})"));
   EXPECT_THAT(text, HasSubstr(R"("event_type":"INTERVAL_END","key":"epoch_stop","value":null,"metadata":{"epoch_num":2}})"));

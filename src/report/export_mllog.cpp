@@ -115,10 +115,9 @@ void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& lo
     ++evaluated;
   }
   log.at(stop);
-  const std::int64_t trained = static_cast<std::int64_t>(steps.size()) * w.batch;
   if (evaluated == 0 && !metric.empty() && run.quality->eval_value)
-    add_eval(metric, *run.quality->eval_value, {{"samples_count", trained}}, log);
-  log.point("trained_samples", trained);
+    add_eval(metric, *run.quality->eval_value, Json::object(), log);
+  log.point("trained_samples", static_cast<double>(steps.size()) * static_cast<double>(w.batch));
   if (run.throughput) log.point_if_known("samples_per_second", run.throughput->samples_per_second);
 }
 
