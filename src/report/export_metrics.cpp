@@ -38,7 +38,9 @@ std::optional<std::pair<double, double>> step_interval(const Run& run) {
 
 constexpr double kMebibyte = 1 << 20;
 
-// Wall time, power, clocks and other processes' time say what happened; whether less of them is better depends.
+// What a tool alerts of must say the same of the same program. So `neither` are wall time, power and other processes' time,
+// which depend on more than it; the loss after as many steps as the time allowed; and the wait for data, whose ratios mean
+// nothing near zero.
 constexpr ExportMetric kMetrics[] = {
     {"step_seconds_median", "step_seconds", "seconds", "step time, median", "ms", 1e3, Better::smaller,
      [](const Run& r) { return member(r.timing, &Timing::step_seconds_median); }, step_interval},
@@ -60,7 +62,7 @@ constexpr ExportMetric kMetrics[] = {
      [](const Run& r) { return member(r.efficiency, &Efficiency::flops_per_second); }},
     {"peak_fraction", "peak_ratio", "ratio", "part of the measured peak", "%", 100, Better::bigger,
      [](const Run& r) { return member(r.efficiency, &Efficiency::peak_fraction); }},
-    {"data_wait_fraction", "data_wait_ratio", "ratio", "part of the time that waits for data", "%", 100, Better::smaller,
+    {"data_wait_fraction", "data_wait_ratio", "ratio", "part of the time that waits for data", "%", 100, Better::neither,
      [](const Run& r) { return member(r.efficiency, &Efficiency::data_wait_fraction); }},
     {"peak_bytes", "peak_memory_bytes", "bytes", "peak memory", "MiB", 1 / kMebibyte, Better::smaller,
      [](const Run& r) { return member(r.memory, &Memory::peak_bytes); }},
@@ -68,7 +70,7 @@ constexpr ExportMetric kMetrics[] = {
      [](const Run& r) { return member(r.interference, &Interference::foreign_cpu_cores); }},
     {"gpu_utilization", "gpu_utilization_ratio", "ratio", "GPU utilization", "%", 100, Better::neither,
      [](const Run& r) { return member(r.gpu, &GpuState::utilization); }},
-    {"final_loss", "final_loss", "", "training loss, last", "", 1, Better::smaller,
+    {"final_loss", "final_loss", "", "training loss, last", "", 1, Better::neither,
      [](const Run& r) { return member(r.quality, &Quality::final_loss); }},
     {"eval_loss", "eval_loss", "", "test loss", "", 1, Better::smaller, [](const Run& r) { return eval(r, "loss"); }},
     {"eval_accuracy", "eval_accuracy_ratio", "ratio", "test accuracy", "%", 100, Better::bigger,
