@@ -123,14 +123,21 @@ TEST(ExportMarkdown, IsATableOfMedians) {
   result.runs[0].timing->step_seconds_median = 0.120;
   result.runs[2].timing->step_seconds_median = 0.130;
   result.runs.push_back(failed_run());
-  EXPECT_THAT(lines_of(markdown_text(result)),
-              ElementsAre("| run | repetitions | step | samples/s | epoch | cost/epoch | energy/epoch | of peak |",
-                          "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-                          "| `resnet50/cpu/fp32/b16` | 3 | 125 ms ±4.0% | 128 | 1 min 40 s | $0.0278 | 30.0 kJ | 80.0 % |", "",
-                          "- `mlp/cpu/fp32/b16`: failed: `killed by signal 9`", "",
-                          "`Some CPU`, 8 cores; epochbench `0.1.0` at `abc`, `Release`, `gcc 12`; `2026-01-02T03:04:05Z`", "",
-                          "Medians of the repetitions, each a process of its own; ± is half of their range, or of the 95 % "
-                          "interval of one."));
+  EXPECT_THAT(
+      lines_of(markdown_text(result)),
+      ElementsAre("| run | repetitions | step | samples/s | epoch | cost/epoch | energy/epoch | of peak |",
+                  "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+                  "| `resnet50/cpu/fp32/b16` | 3 | 125 ms ±4.0% | 128 | 1 min 40 s projected | $0.0278 | 30.0 kJ | 80.0 % |",
+                  "", "- `mlp/cpu/fp32/b16`: failed: `killed by signal 9`", "",
+                  "`Some CPU`, 8 cores; epochbench `0.1.0` at `abc`, `Release`, `gcc 12`; `2026-01-02T03:04:05Z`", "",
+                  "Medians of the repetitions, each a process of its own; ± is half of their range, or of the 95 % "
+                  "interval of one."));
+}
+
+TEST(ExportMarkdown, SaysWhichEpochsAreProjected) {
+  Result result = one_run();
+  result.runs[0].timing->epoch_kind = "measured";
+  EXPECT_THAT(markdown_text(result), HasSubstr("| 1 min 40 s |"));
 }
 
 TEST(ExportMarkdown, NoNameCanLeaveItsCell) {

@@ -110,7 +110,7 @@ TEST(ExportGithubBenchmark, HasWhatShouldBeSmallAndInAFolderBoth) {
                            {"unit", "ms"},
                            {"value", 125.0},
                            {"range", "± 6.00"},
-                           {"extra", "median of 3 repetitions\nSome CPU, threads: 8"}}));
+                           {"extra", "median of 3 repetitions\nSome CPU, threads: 8\nepochs are projected"}}));
   std::set<std::string> names;
   for (const Json& entry : json)
     EXPECT_TRUE(names.insert(entry["name"].get<std::string>()).second) << "a series is found by its name";
@@ -182,6 +182,7 @@ TEST(ExportGoogleBenchmark, HasRepetitionsApart) {
                                                               {"real_time", 250000.0},
                                                               {"cpu_time", 250000.0},
                                                               {"time_unit", "us"},
+                                                              {"label", "epochs are projected"},
                                                               {"items_per_second", 128.0}})
     EXPECT_EQ(second[key], value) << key;
   EXPECT_EQ(json["context"]["date"], "2026-01-02T03:04:05Z");

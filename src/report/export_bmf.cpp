@@ -2,7 +2,7 @@
 //
 // Two measures are Bencher's own, with its units: latency, in nanoseconds, is the median step; throughput, in operations a
 // second, counts samples. All others are named after the result's keys, in SI units. Repetitions are summed up: `value` is
-// their median, the bounds are the lowest and highest.
+// their median, the bounds are the lowest and highest. There is no place to say that an epoch is projected.
 #include <algorithm>
 
 #include "src/report/export_formats.h"

@@ -17,9 +17,12 @@ Json entry(const RunGroup& group, const ExportMetric& metric, const MetricSummar
   if (summary.range)
     json["range"] = "± " + significant((summary.range->second - summary.range->first) / 2 * metric.shown_scale, 3);
   const Run& run = *group.runs.front();
-  json["extra"] =
-      (summary.repetitions == 1 ? "1 repetition" : "median of " + std::to_string(summary.repetitions) + " repetitions") + "\n" +
-      one_line_of(run.device.name, 300) + (run.device.threads ? ", threads: " + std::to_string(*run.device.threads) : "");
+  std::string extra =
+      summary.repetitions == 1 ? "1 repetition" : "median of " + std::to_string(summary.repetitions) + " repetitions";
+  extra += "\n" + one_line_of(run.device.name, 300);
+  if (run.device.threads) extra += ", threads: " + std::to_string(*run.device.threads);
+  if (run.timing && run.timing->epoch_kind == "projected") extra += "\nepochs are projected";
+  json["extra"] = extra;
   return json;
 }
 

@@ -55,6 +55,7 @@ Json entry(const RunGroup& group, std::size_t family, std::size_t repetition) {
                {"real_time", microseconds},
                {"cpu_time", microseconds},
                {"time_unit", "us"}};
+  if (run.timing->epoch_kind == "projected") json["label"] = "epochs are projected";
   for (const ExportMetric& metric : export_metrics())
     if (const auto value = metric.of(run))
       json[std::string(metric.key) == "samples_per_second" ? "items_per_second" : metric.key] = *value;

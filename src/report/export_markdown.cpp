@@ -58,12 +58,18 @@ std::string rate(double value) {
 std::string joules(double value) { return format_si(value, "J"); }
 std::string loss(double value) { return significant(value, 3); }
 
+std::string epoch(const RunGroup& group) {
+  const auto summary = summary_of(group, metric("epoch_seconds"));
+  if (!summary) return "";
+  return format_seconds(summary->value) + (group.runs.front()->timing->epoch_kind == "projected" ? " projected" : "");
+}
+
 std::vector<Column> columns() {
   return {{"run", "---", [](const RunGroup& group) { return code(group.name); }},
           {"repetitions", "---:", [](const RunGroup& group) { return std::to_string(group.runs.size()); }},
           column("step", "step_seconds_median", format_seconds, true),
           column("samples/s", "samples_per_second", rate),
-          column("epoch", "epoch_seconds", format_seconds),
+          {"epoch", "---:", epoch},
           column("latency p50", "latency_p50_seconds", format_seconds),
           column("latency p99", "latency_p99_seconds", format_seconds),
           column("cost/epoch", "usd_per_epoch", format_usd),
