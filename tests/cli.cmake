@@ -63,7 +63,7 @@ if(EPOCHBENCH_HAS_CUDA)
   epochbench_cli_test(test_cuda.NoDriver unit ${may_skip})
 endif()
 # What reads an export, where Python has it.
-foreach(reader Prometheus MlperfLogging GoogleBenchmark)
+foreach(reader GithubMarkdown Prometheus MlperfLogging GoogleBenchmark)
   epochbench_cli_test(test_export.${reader} unit ${may_skip})
 endforeach()
 epochbench_cli_test(test_export.Mlflow slow ${may_skip})

@@ -1,7 +1,7 @@
 """epochbench export: the formats by their descriptions, and by the parsers of the tools that read them, where installed.
 
-The tools are the Python packages prometheus-client, mlperf-logging and mlflow, and Google Benchmark's compare.py, which needs
-scipy; EPOCHBENCH_COMPARE_PY names it where it lies elsewhere than Debian has it.
+The tools are the Python packages prometheus-client, mlperf-logging and mlflow, cmark-gfm, and Google Benchmark's compare.py,
+which needs scipy; EPOCHBENCH_COMPARE_PY names it where it lies elsewhere than Debian has it.
 """
 import csv
 import importlib.util
@@ -9,10 +9,12 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import unittest
+from html import unescape
 
 import jsonschema
 
@@ -196,6 +198,19 @@ class Export(ExportTest):
         text = self.call("export", "--help").stdout
         for name in FORMATS:
             self.assertRegex(text, rf"\n  {name} +\w")
+
+
+@unittest.skipUnless(shutil.which("cmark-gfm"), "no cmark-gfm, GitHub's Markdown parser")
+class GithubMarkdown(ExportTest):
+    def test_table_is_parsed_and_no_name_comes_to_life(self):
+        name = "mlp/*a*_b_<script>[c](d)|`e`\\|\n# f @g"
+        runs = [measured_run(0, name), measured_run(1, "<b>x</b>"), {**failed_run(), "message": "<i>`|`</i>"}]
+        html = subprocess.run(["cmark-gfm", "--unsafe", "-e", "table", "-e", "autolink"],
+                              input=self.text(self.write(runs), "markdown"), capture_output=True, text=True, check=True).stdout
+        rows = [[cell for cell, _ in re.findall(r"<t[hd][^>]*>((.|\n)*?)</t[hd]>", row)] for row in html.split("<tr>")[1:]]
+        self.assertEqual([len(row) for row in rows], [len(rows[0])] * 3)
+        self.assertEqual([unescape(re.sub("</?code>", "", row[0])) for row in rows[1:]], [name.replace("\n", " "), "<b>x</b>"])
+        self.assertEqual(set(re.findall(r"<(\w+)", html)), {"table", "thead", "tbody", "tr", "th", "td", "code", "ul", "li", "p"})
 
 
 @unittest.skipUnless(importlib.util.find_spec("prometheus_client"), "no Python package prometheus-client")
