@@ -1,6 +1,7 @@
 # Tests of src/report, src/analysis and src/cli.
 epochbench_test(result_json_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(report_test LABEL unit LIBRARIES epochbench_report)
+epochbench_test(turns_comparison_test LABEL unit LIBRARIES epochbench_analysis)
 epochbench_test(turns_json_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(local_cost_test LABEL unit LIBRARIES epochbench_report)
 epochbench_test(precision_quality_test LABEL unit LIBRARIES epochbench_analysis)
@@ -37,11 +38,15 @@ execute_process(COMMAND ${Python3_EXECUTABLE} -c "import jsonschema" RESULT_VARI
 if(no_jsonschema)
   message(FATAL_ERROR "The command-line tests need Python's jsonschema: install python3-jsonschema")
 endif()
+# epochbench with steps that take longer by a known part.
+add_executable(epochbench_delayed support/delayed_main.cpp)
+target_link_libraries(epochbench_delayed PRIVATE epochbench_options $<TARGET_NAME_IF_EXISTS:epochbench_cuda> epochbench_cli)
+
 function(epochbench_cli_test class label)  # further properties of the test may follow
   add_test(NAME cli.${class} COMMAND ${Python3_EXECUTABLE} -B -m unittest -v ${class}
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/cli)
   set_tests_properties(cli.${class} PROPERTIES LABELS ${label} TIMEOUT 600
-    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_SANITIZED=${EPOCHBENCH_SANITIZE}" ${ARGN})
+    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_SANITIZED=${EPOCHBENCH_SANITIZE};EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>" ${ARGN})
 endfunction()
 epochbench_cli_test(test_calls.BadInput unit)
 epochbench_cli_test(test_calls.OtherCommands unit)
@@ -56,6 +61,8 @@ epochbench_cli_test(test_speedup.Speedup unit)
 epochbench_cli_test(test_export.Export unit)
 epochbench_cli_test(test_compare.Compare unit)
 epochbench_cli_test(test_faults.Faults slow)
+epochbench_cli_test(test_interleave.Refusals unit)
+epochbench_cli_test(test_interleave.Interleave slow)
 # Classes that are skipped whole or not at all, so that a skipped test cannot hide a failed one.
 set(may_skip SKIP_REGULAR_EXPRESSION "OK \\(skipped=")
 if(EPOCHBENCH_HAS_CUDA)

@@ -22,7 +22,7 @@ using testing::SizeIs;
 using testing::StartsWith;
 
 const std::function<bool()> kNever = [] { return false; };
-constexpr int kWarmUpSteps = 3, kRoundsInAll = 22, kStepsPerTurn = 5;  // a step of 0.012 s is in 0.05 s as often, rounded up
+constexpr int kWarmUpSteps = 3, kRoundsInAll = 22, kStepsPerTurn = 5;  // the fastest step, 0.01 s, fills 0.05 s as often
 
 class TurnsTest : public testing::Test {
  protected:

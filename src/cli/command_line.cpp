@@ -102,11 +102,15 @@ constexpr const char* kCompareExamples = R"(Examples:
   epochbench compare baseline.json new.json               on a quiet machine: is the new one slower by 3 % or more?
   epochbench compare main/ branch/ --threshold 5 --json   folders of results
   epochbench compare baseline.json new.json --github      annotations and a job summary for GitHub Actions
+  epochbench compare --interleave old/epochbench new/epochbench --suite gate -o turns.json    also on a machine that is shared
 
 Files are decided with 5 repetitions a side or more, of one machine, compiler, build type and number of threads, and where other
 processes took less than 0.15 cores. Else the answer is inconclusive, with the reason and with what would decide.
-Exit codes: 0 no change or faster; 1 slower, missing, not ok any more, or more than 10 % more memory; 2 the call or a file is
-wrong; 4 inconclusive.)";
+With --interleave both binaries train at once and take turns, step by step, in an order drawn at random, so other jobs meet both
+alike: 10 pairs of processes a case, and up to --max-pairs where those do not decide. A pair takes 20 timed rounds of a step each,
+or of as many as fill 50 ms; how a suite's cases stop says nothing here.
+Exit codes: 0 no change or faster; 1 slower, missing, not ok any more, or more than 10 % more memory; 2 the call, a file
+or a binary is wrong; 3 no such device here; 4 inconclusive; 130 interrupted.)";
 
 constexpr const char* kAnswersExamples = R"(Examples:
   epochbench answers hour.json
@@ -314,6 +318,20 @@ int command_line(int argc, char** argv) {
   compare_app->add_flag("--force", compare.force, "also debug builds");
   compare_app->add_flag("--github", compare.github, "annotations and a job summary for GitHub Actions");
   compare_app->add_flag("--json", json, "as JSON");
+  compare_app->add_option("--interleave", compare.interleave, "two binaries take turns, in place of BASELINE and NEW")
+      ->type_name("BINARY")
+      ->expected(2);
+  compare_app->add_option("--suite", compare.suite, "with --interleave: a suite's name or file, such as gate")
+      ->type_name("NAME|FILE");
+  compare_app
+      ->add_option("--max-pairs", compare.max_pairs,
+                   "with --interleave: of processes, a case, where 10 do not decide (default 20)")
+      ->type_name("N");
+  compare_app->add_option("--order-seed", compare.order_seed, "with --interleave: of who has which turn (default 0)")
+      ->type_name("N");
+  compare_app->add_option("-o,--out", compare.out, "with --interleave: keeps every pair and its step times")->type_name("FILE");
+  compare_app->add_flag("--quiet", compare.quiet, "with --interleave: no progress");
+  compare.command_line = run.command_line;
 
   std::string answers_result;
   CLI::App* answers_app = app.add_subcommand("answers", "one page of answers out of a result, as `run --suite hour` ends with");

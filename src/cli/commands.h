@@ -68,8 +68,15 @@ struct CompareOptions {
   std::string baseline, contender;  // results: a file or a folder each; empty: not given
   std::string threshold;            // in percent; empty: the rule's
   bool allow_missing = false, force = false, github = false, json = false;
+  // Of two binaries that take turns, in place of results.
+  std::vector<std::string> interleave;       // their paths: the baseline and the new one; empty: not asked for
+  std::string suite, max_pairs, order_seed;  // as text; empty: not given
+  std::string out;                           // keeps every pair; empty: nowhere
+  bool quiet = false;
+  std::vector<std::string> command_line;
 };
 int compare_command(const CompareOptions& options);
+int compare_interleave(const CompareOptions& options);
 
 int answers_command(const std::string& result, bool json);
 

@@ -23,6 +23,17 @@ std::vector<NamedResult> read_side(const std::string& argument, bool force) {
   return results;
 }
 
+void refuse_options_of_turns(const CompareOptions& options) {
+  for (const auto& [given, option] : {std::pair(!options.suite.empty(), "--suite"),
+                                      {!options.max_pairs.empty(), "--max-pairs"},
+                                      {!options.order_seed.empty(), "--order-seed"},
+                                      {!options.out.empty(), "--out"},
+                                      {options.quiet, "--quiet"}})
+    if (given)
+      throw CallError(std::string(option) +
+                      ": belongs to binaries that take turns; add --interleave BINARY_A BINARY_B, or leave it out");
+}
+
 void require_cases(const Comparison& comparison) {
   if (comparison.cases.empty() && comparison.missing.empty() && comparison.changed.empty())
     throw CallError("compare: no run of " + comparison.sides[0].label + " is ok, so there is nothing to compare " +
@@ -32,6 +43,8 @@ void require_cases(const Comparison& comparison) {
 }  // namespace
 
 int compare_command(const CompareOptions& options) {
+  if (!options.interleave.empty()) return compare_interleave(options);
+  refuse_options_of_turns(options);
   if (options.contender.empty())
     throw CallError(std::string("compare: no ") + (options.baseline.empty() ? "BASELINE and no NEW" : "NEW") +
                     "; name two files that `epochbench run --out FILE` wrote, or two folders of them");

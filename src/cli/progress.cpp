@@ -72,6 +72,10 @@ void ProgressDisplay::note(const std::string& text) {
   if (in_place_) draw(text);
 }
 
+void ProgressDisplay::log(const std::string& text) {
+  if (!quiet_ && !in_place_) std::fprintf(stderr, "%s\n", text.c_str());
+}
+
 void ProgressDisplay::begin(const std::string& name) {
   ++index_;
   name_ = name;

@@ -19,6 +19,7 @@ class ProgressDisplay {
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
   void note(const std::string& text);  // what happens outside of cases: "measuring the peaks of this CPU"
+  void log(const std::string& text);   // a line for a log, where nothing is shown in place
   void begin(const std::string& name);
   void update(const Progress& progress);
   void end(const Run& run);

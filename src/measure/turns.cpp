@@ -144,28 +144,35 @@ class Pair {
       for (Player& player : players_) player.end(RunStatus::skipped, "the binaries have different workloads under this name");
   }
 
-  // Steps of each in turn, like those to come; and how many of them fill a turn of the faster side.
+  // Steps of each in turn, like those to come.
   void warm_up() {
-    std::optional<double> step_seconds;
-    for (std::int64_t step = 0; step < std::max<std::int64_t>(1, spec_.warmup); ++step) {
-      std::optional<double> fastest;  // in this round: the first ones take longer than any later one
+    for (std::int64_t step = 0; step < std::max<std::int64_t>(1, spec_.warmup); ++step)
       for (const Side side : in_order(pair_.started_first))
-        if (const auto block = players_[side].steps("warm_up", 1))
-          fastest = std::min(Player::block_seconds(*block), fastest.value_or(Player::block_seconds(*block)));
-      step_seconds = fastest;
-    }
+        if (const auto block = players_[side].steps("warm_up", 1)) note_fastest(*block);
+    find_steps_per_turn();
+  }
+
+  void note_fastest(const StepBlock& block) {
+    const double seconds = *std::min_element(block.step_seconds.begin(), block.step_seconds.end());
+    fastest_seconds_ = std::min(seconds, fastest_seconds_.value_or(seconds));
+  }
+
+  // How many of the fastest step so far fill a turn: the fastest one, since other jobs make any of them longer.
+  void find_steps_per_turn() {
     if (settings_.steps_per_turn)
       pair_.steps_per_turn = *settings_.steps_per_turn;
-    else if (step_seconds)
-      pair_.steps_per_turn = std::clamp(static_cast<std::int64_t>(std::ceil(settings_.turn_seconds / *step_seconds)),
+    else if (fastest_seconds_)
+      pair_.steps_per_turn = std::clamp(static_cast<std::int64_t>(std::ceil(settings_.turn_seconds / *fastest_seconds_)),
                                         std::int64_t{1}, kBlockSteps);
   }
 
   void take_round(std::int64_t round) {
     const bool timed = round >= settings_.dropped_rounds;
+    if (round == settings_.dropped_rounds) find_steps_per_turn();
     const Side first = first_of_round(settings_.order_seed, spec_.name, settings_.pair, static_cast<std::uint32_t>(round));
     for (const Side side : in_order(first)) {
       const auto block = players_[side].steps(timed ? "step" : "warm_up", pair_.steps_per_turn);
+      if (block && !timed) note_fastest(*block);
       if (!block || !timed) continue;
       auto& seconds = pair_.sides[side].step_seconds;
       seconds.insert(seconds.end(), block->step_seconds.begin(), block->step_seconds.end());
@@ -200,6 +207,7 @@ class Pair {
   TurnsPair pair_;
   std::array<Player, 2> players_ = {Player(pair_.sides[kBaseline]), Player(pair_.sides[kNew])};
   std::array<std::vector<double>, 2> turns_;  // seconds a step, one a timed round
+  std::optional<double> fastest_seconds_;     // of a step of either side, before the timed rounds
   double wall_seconds_ = 0, foreign_seconds_ = 0;
   bool foreign_known_ = true;
 };

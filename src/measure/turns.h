@@ -22,7 +22,7 @@ struct TurnsSettings {
   double turn_seconds = 0.05;
   std::uint64_t order_seed = 0;
   std::uint32_t pair = 0;                      // its number among the pairs of the case, from 0
-  std::optional<std::int64_t> steps_per_turn;  // as an earlier pair of the case found it; else found after the warm-up
+  std::optional<std::int64_t> steps_per_turn;  // as an earlier pair of the case found it; else found before the timed rounds
   ProcessLimits process;
 };
 

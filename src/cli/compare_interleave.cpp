@@ -1,0 +1,111 @@
+// epochbench compare --interleave: two binaries take turns at a suite, and the answer is whether the second is slower.
+#include <cstdio>
+#include <set>
+#include <utility>
+
+#include "epochbench/gpu.h"
+#include "src/analysis/turns_comparison.h"
+#include "src/cli/commands.h"
+#include "src/cli/compare_output.h"
+#include "src/cli/errors.h"
+#include "src/cli/numbers.h"
+#include "src/cli/planned_case.h"
+#include "src/cli/signals.h"
+#include "src/cli/suite.h"
+#include "src/cli/turn_taking.h"
+#include "src/measure/environment.h"
+#include "src/measure/turns.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::int64_t kMaxPairs = 1000;
+
+PairedRule rule_of(const CompareOptions& options) {
+  PairedRule rule;
+  rule.threshold = comparison_threshold(options);
+  try {
+    if (!options.max_pairs.empty()) rule.max_pairs = static_cast<std::size_t>(parse_integer(options.max_pairs, 1, kMaxPairs));
+  } catch (const CallError& error) {
+    throw CallError(std::string("--max-pairs: ") + error.what());
+  }
+  return rule;
+}
+
+std::uint64_t order_seed_of(const CompareOptions& options) try {
+  return options.order_seed.empty() ? 0 : parse_seed(options.order_seed);
+} catch (const CallError& error) {
+  throw CallError(std::string("--order-seed: ") + error.what());
+}
+
+void refuse_other_options(const CompareOptions& options) {
+  if (!options.baseline.empty())
+    throw CallError("--interleave: takes two binaries and no results, so leave " + options.baseline + " out");
+  if (options.suite.empty()) throw CallError("--interleave: which cases? Give --suite, such as --suite gate");
+}
+
+// Each case once: pairs take the place of repetitions. What a case leaves behind, both sides would leave at one place.
+std::vector<PlannedCase> cases_of(const std::string& name) {
+  const Suite suite = load_suite(name);
+  std::vector<CaseDraft> drafts;
+  for (const CaseBlock& block : suite.cases)
+    for (CaseDraft& draft : expand(block)) {
+      if (!draft.save.empty() || !draft.trace.empty())
+        throw CallError("suite " + suite.name + ": save and trace: both binaries would write there; leave them out");
+      draft.repetitions.reset();
+      drafts.push_back(std::move(draft));
+    }
+  return plan_cases(drafts, 1);
+}
+
+TurnsCase described(const PlannedCase& planned) {
+  TurnsCase turns;
+  turns.name = planned.spec.name;
+  turns.model = planned.spec.model;
+  turns.device = planned.spec.device;
+  turns.precision = planned.spec.precision;
+  turns.batch = planned.spec.batch;
+  if (planned.spec.device == "cpu") turns.threads = planned.spec.threads;
+  if (planned.obstacle) turns.skipped = planned.obstacle->reason;
+  return turns;
+}
+
+BuildInfo identified(const std::string& binary, bool force) try {
+  BuildInfo build = identify_binary(binary, interrupted);
+  if (is_debug_build(build.build_type) && !force)
+    throw CallError(binary + ": a " + (build.build_type.empty() ? "build without a type" : build.build_type + " build") +
+                    ", whose times say nothing of a release; build it with CMAKE_BUILD_TYPE=Release, or give --force");
+  return build;
+} catch (const UnsuitableBinary& error) {
+  throw CallError(std::string("--interleave: ") + error.what(), interrupted() ? kExitInterrupted : kExitCallIsWrong);
+}
+
+void tell_skipped(const std::vector<PlannedCase>& cases) {
+  std::set<std::string> told;
+  for (const PlannedCase& planned : cases)
+    if (planned.obstacle && told.insert(planned.obstacle->reason).second) print_error("skipped: " + planned.obstacle->reason);
+}
+
+}  // namespace
+
+int compare_interleave(const CompareOptions& options) {
+  refuse_other_options(options);
+  const PairedRule rule = rule_of(options);
+  const std::vector<PlannedCase> cases = cases_of(options.suite);
+  catch_interrupts();
+  TurnsDocument document;
+  document.order_seed = order_seed_of(options);
+  document.binaries = {options.interleave.at(0), options.interleave.at(1)};
+  for (const Side side : kSides) document.builds[side] = identified(document.binaries[side], options.force);
+  document.context = describe_context(options.command_line);
+  document.context.gpus = list_gpus();
+  document.suite = options.suite;
+  for (const PlannedCase& planned : cases) document.cases.push_back(described(planned));
+  TurnTaking turns(cases, rule, options.out, options.quiet, document);
+  tell_skipped(cases);
+  const bool kept = turns.run();
+  const int code = present(compare_turns(document, rule), options);
+  return interrupted() ? kExitInterrupted : kept ? code : kExitCallIsWrong;
+}
+
+}  // namespace epochbench

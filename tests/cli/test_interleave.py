@@ -1,0 +1,159 @@
+"""compare --interleave: two binaries in turns, what they say, and what is refused."""
+import json
+import os
+import pathlib
+import signal
+import unittest
+
+import jsonschema
+
+from support import BINARY, TIMEOUT_SECONDS, CliTest, reject_constant, wait_until
+
+DELAYED = os.environ["EPOCHBENCH_DELAYED"]
+TURNS = jsonschema.Draft7Validator(json.loads(
+    pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).with_name("turns.schema.json").read_text()))
+TINY = {"cases": [{"model": "mlp:width=32", "batch": 16, "data": "synthetic", "threads": 1}]}
+
+
+class Turns(CliTest):
+    def suite(self, content):
+        path = self.folder / "suite.json"
+        path.write_text(json.dumps(content))
+        return path
+
+    def interleave(self, baseline, new, *arguments, suite=TINY, **options):
+        return self.call("compare", "--interleave", baseline, new, "--suite", self.suite(suite), *arguments, **options)
+
+    def kept(self):
+        document = json.loads(self.out.read_text(), parse_constant=reject_constant)
+        TURNS.validate(document)
+        return document
+
+
+class Interleave(Turns):
+    def test_the_same_binary_twice_is_no_regression(self):
+        call = self.interleave(BINARY, BINARY, "--max-pairs", 2, "--json", "-o", self.out)
+        self.assertEqual(call.returncode, 4, call.stderr)  # two pairs show nothing
+        answer = json.loads(call.stdout)
+        self.assertEqual(answer["verdict"], "inconclusive")
+        self.assertEqual([case["verdict"] for case in answer["cases"]], ["inconclusive"])
+        self.assertEqual((answer["missing"], answer["added"], answer["changed"]), ([], [], []))
+        document = self.kept()
+        self.assertEqual(document["baseline"], document["new"])
+        self.assertEqual(document["new"]["binary"], BINARY)
+        pairs = document["cases"][0]["pairs"]
+        self.assertEqual(len(pairs), 2)
+        for pair in pairs:
+            self.assertEqual(pair["baseline"]["fingerprint"], pair["new"]["fingerprint"])
+            self.assertEqual(pair["baseline"]["first_losses"], pair["new"]["first_losses"])
+            self.assertEqual(pair["baseline"]["final_loss"], pair["new"]["final_loss"])
+            self.assertEqual(pair["baseline"]["steps"], pair["new"]["steps"])
+            self.assertEqual(len(pair["new"]["step_seconds"]), 20 * pair["steps_per_turn"])
+            self.assertEqual(len(pair["first_by_round"]), 20)
+            self.assertIsNotNone(pair["foreign_cpu_cores"])
+        self.assertEqual(len({pair["steps_per_turn"] for pair in pairs}), 1)
+        self.assertNotEqual(pairs[0]["first_by_round"], pairs[1]["first_by_round"])
+
+    def test_a_slower_binary_is_a_regression(self):
+        call = self.interleave(BINARY, DELAYED, "--max-pairs", 7, env={**os.environ, "EPOCHBENCH_TEST_DELAY": "0.5"})
+        self.assertEqual(call.returncode, 1, call.stdout + call.stderr)
+        self.assertIn("regression", call.stdout)
+        self.assertIn("mlp:width=32/cpu/fp32/b16", call.stdout)
+        self.assertIn("pairs: 7 of 7", call.stderr)
+
+    def test_a_case_that_is_not_ok_any_more_is_told_by_name(self):
+        # What the delayed binary cannot do: a delay so long that nothing but the kill of its process ends it.
+        process = self.start("compare", "--interleave", BINARY, DELAYED, "--suite", self.suite(TINY), "-o", self.out,
+                             env={**os.environ, "EPOCHBENCH_TEST_DELAY": "1e9"})
+        delayed = wait_until(lambda: self.case_processes(process, DELAYED), "the delayed case")[0]
+        os.kill(delayed, signal.SIGKILL)
+        out, errors = process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertIn("not_ok", out)
+        self.assertIn("killed by SIGKILL", out)
+        self.assertIn("mlp:width=32/cpu/fp32/b16", out)
+        pair = self.kept()["cases"][0]["pairs"][0]
+        self.assertEqual((pair["baseline"]["status"], pair["new"]["status"], pair["log_ratio"]), ("ok", "failed", None))
+
+    def test_an_interrupt_tells_what_there_is(self):
+        process = self.start("compare", "--interleave", BINARY, BINARY, "--suite", self.suite(TINY), "-o", self.out)
+        wait_until(lambda: self.out.exists() and self.kept()["cases"][0]["pairs"], "the first pair")
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertIn("inconclusive", out)
+        self.assertIn("of the first 10 pairs measured", out)
+        pairs = self.kept()["cases"][0]["pairs"]
+        self.assertTrue(all(pair["log_ratio"] is not None for pair in pairs))
+        self.assertLess(len(pairs), 10)
+
+    def test_a_missing_gpu_is_skipped_visibly(self):
+        both = {"defaults": {"threads": 1}, "cases": [{"model": "mlp:width=32", "batch": 16},
+                                                      {"model": "mlp:width=32", "batch": 16, "device": "cuda:7"}]}
+        call = self.interleave(BINARY, BINARY, "--max-pairs", 1, "-o", self.out, suite=both)
+        self.assertEqual(call.returncode, 4, call.stderr)
+        self.assertIn("skipped: device cuda:7", call.stderr)
+        self.assertIn("not measured: mlp:width=32/cuda/fp32/b16/device=cuda:7", call.stdout)
+        skipped = [case["skipped"] is not None for case in self.kept()["cases"]]
+        self.assertEqual(skipped, [False, True])
+
+    @staticmethod
+    def case_processes(process, binary):
+        """Those that take turns, not the one that was asked who it is."""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                if not entry.name.isdigit() or os.readlink(entry / "exe") != os.path.realpath(binary):
+                    continue
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                if parent == process.pid and b"OMP_WAIT_POLICY=passive" in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+
+class Refusals(Turns):
+    def test_what_is_no_epochbench(self):
+        script = self.folder / "script"
+        script.write_text("#!/bin/sh\necho hello\nsleep 5\n")
+        script.chmod(0o755)
+        for other, parts in [("/bin/true", ["no epochbench", "exit code 0"]),
+                             ("none", ["No such file", "none"]),
+                             (self.folder, ["Permission denied"]),
+                             (script, ["no epochbench", "hello"])]:
+            for pair in [(BINARY, other), (other, BINARY)]:
+                with self.subTest(pair):
+                    call = self.interleave(*pair, "-o", self.out)
+                    self.assert_refused(call, 2, "--interleave", str(other), *parts)
+                    self.assertFalse(self.out.exists())
+
+    def test_calls(self):
+        suite = self.suite(TINY)
+        for arguments, code, parts in [
+            (["--interleave", BINARY, BINARY], 2, ["--suite"]),
+            (["--interleave", BINARY, "--suite", suite], 2, ["--interleave"]),
+            (["--interleave", BINARY, BINARY, "--suite", "none"], 2, ["none", "gate"]),
+            (["--interleave", BINARY, BINARY, "--suite", suite, "--max-pairs", "0"], 2, ["--max-pairs", "1"]),
+            (["--interleave", BINARY, BINARY, "--suite", suite, "--threshold", "-1"], 2, ["--threshold"]),
+            (["--interleave", BINARY, BINARY, "--suite", suite, "--order-seed", "x"], 2, ["--order-seed"]),
+            (["--interleave", BINARY, BINARY, "--suite", suite, "--", "old.json", "new.json"], 2, ["--interleave", "old.json"]),
+            (["old.json", "new.json", "--max-pairs", "3"], 2, ["--max-pairs", "--interleave"]),
+            (["old.json", "new.json", "--suite", "gate"], 2, ["--suite", "--interleave"]),
+            (["old.json", "new.json", "-o", self.out], 2, ["--out", "--interleave"]),
+            (["--interleave", BINARY, BINARY, "--suite", suite, "-o", self.folder / "no" / "such.json"], 2, ["no/such.json"]),
+        ]:
+            with self.subTest(arguments):
+                self.assert_refused(self.call("compare", *arguments), code, *parts)
+
+    def test_what_would_be_written_twice(self):
+        suite = {"cases": [{"model": "mlp:width=32", "save": str(self.folder / "weights.safetensors")}]}
+        self.assert_refused(self.interleave(BINARY, BINARY, suite=suite), 2, "save")
+
+    def test_a_device_that_is_not_there_alone(self):
+        suite = {"cases": [{"model": "mlp:width=32", "device": "cuda:7"}]}
+        self.assert_refused(self.interleave(BINARY, BINARY, suite=suite), 3, "cuda:7")
+
+
+if __name__ == "__main__":
+    unittest.main()
