@@ -42,15 +42,19 @@ endif()
 add_executable(epochbench_delayed support/delayed_main.cpp)
 target_link_libraries(epochbench_delayed PRIVATE epochbench_options $<TARGET_NAME_IF_EXISTS:epochbench_cuda> epochbench_cli)
 
+add_executable(complete_result support/complete_result_main.cpp)
+target_link_libraries(complete_result PRIVATE epochbench_options epochbench_test_support epochbench_report)
 function(epochbench_cli_test class label)  # further properties of the test may follow
   add_test(NAME cli.${class} COMMAND ${Python3_EXECUTABLE} -B -m unittest -v ${class}
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/cli)
   set_tests_properties(cli.${class} PROPERTIES LABELS ${label} TIMEOUT 600
-    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_SANITIZED=${EPOCHBENCH_SANITIZE};EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>" ${ARGN})
+    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_SANITIZED=${EPOCHBENCH_SANITIZE};EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>;EPOCHBENCH_COMPLETE_RESULT=$<TARGET_FILE:complete_result>" ${ARGN})
 endfunction()
 epochbench_cli_test(test_calls.BadInput unit)
 epochbench_cli_test(test_calls.OtherCommands unit)
 epochbench_cli_test(test_results.Results unit)
+epochbench_cli_test(test_hostile.Hostile unit)
+epochbench_cli_test(test_schema.Schema unit)
 epochbench_cli_test(test_cost.Cost unit)
 epochbench_cli_test(test_meters.Meters unit)
 epochbench_cli_test(test_sweep.Sweep unit)

@@ -87,6 +87,18 @@ TEST_F(ResultFileTest, AFailedWriteLeavesTheOldFile) {
   EXPECT_EQ(content(path("r.json")), "old");
 }
 
+TEST_F(ResultFileTest, AFileOfAGigabyteIsRefusedBeforeItIsRead) {
+  ResultFile(path("big.json")).write("{");
+  fs::resize_file(path("big.json"), std::uintmax_t{1} << 30);  // a hole, which takes no room on the disk
+  try {
+    content(path("big.json"));
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              path("big.json") + ": larger than 256 MiB, more than epochbench reads; name another file, or divide this one");
+  }
+}
+
 TEST(ReadTextFile, RefusesWhatIsNoFile) {
   EXPECT_THROW(read_text_file("/nowhere/at/all"), FormatError);
   EXPECT_THROW(read_text_file("/tmp"), FormatError);
@@ -145,6 +157,7 @@ TEST(Units, ThreeDigitsAndAUnit) {
   EXPECT_EQ(significant(std::nan(""), 3), "-");
   EXPECT_EQ(format_usd(0.0000123), "$0.0000123");
   EXPECT_EQ(format_usd(12.3), "$12.30");
+  EXPECT_EQ(format_usd(5e-324), "$4.94e-324");  // a result file may say so
   EXPECT_EQ(format_count(1281167), "1,281,167");
   EXPECT_EQ(format_count(-1281167), "-1,281,167");
   EXPECT_EQ(format_count(128), "128");

@@ -8,94 +8,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/complete_result.h"
+
 namespace epochbench {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-Result complete_result() {
-  Result result;
-  Context& c = result.context;
-  c.date = "2026-01-02T03:04:05Z";
-  c.host_name = "box";
-  c.epochbench_version = "0.1.0";
-  c.git_sha = "abc";
-  c.git_dirty = true;
-  c.build_type = "Release";
-  c.compiler = "gcc 12.2.0";
-  c.command_line = {{"epochbench", "run"}};
-  c.load_average = {0.5, 0.25, 0.125};
-  c.cpu.model = "Some CPU";
-  c.cpu.sockets = 1;
-  c.cpu.cores = 2;
-  c.cpu.threads_available = 4;
-  c.cpu.isa = {"avx2"};
-  c.cpu.l1d_bytes = 32768;
-  c.cpu.memory_bytes = std::int64_t{1} << 40;
-  c.cpu.peak_flops_per_second = {{"fp32", 1e11}, {"bf16", std::nullopt}};
-  c.cpu.peak_instruction = {{"fp32", "vfmadd (avx2)"}, {"bf16", std::nullopt}};
-  c.cpu.peak_threads = 2;
-  GpuInfo gpu;
-  gpu.name = "Some GPU";
-  gpu.uuid = "GPU-1";
-  gpu.pci_bus_id = "0000:65:00.0";
-  gpu.memory_bytes = 8;
-  gpu.peak_flops_per_second = {{"fp32", 1.0}, {"tf32", 2.0}, {"bf16", 3.0}, {"fp16", std::nullopt}};
-  c.gpus = {gpu};
-
-  Run ok;
-  ok.name = "mlp:depth=3/cpu/fp32/b64";
-  ok.repetition = 2;
-  ok.workload = {"mlp:depth=3",
-                 "train",
-                 10,
-                 std::string(32, 'a'),
-                 64,
-                 "digits",
-                 1408,
-                 "adamw lr=0.001",
-                 std::numeric_limits<std::uint64_t>::max(),
-                 123.5,
-                 7,
-                 41};
-  ok.device = {"cpu", "Some CPU", 2, "avx2", true, "winograd", "fusion+prefetch"};
-  ok.precision = "fp32";
-  ok.input = Input{3, false, 0.002, "decoded"};
-  ok.timing =
-      Timing{3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003};
-  ok.throughput = Throughput{640, std::nullopt};
-  ok.latency = Latency{3, 0.25, std::nullopt, std::nullopt, 0.5, {0.25, 1.0 / 3, 0.5}};
-  ok.efficiency = Efficiency{1e10, 0.25, 0.01, std::nullopt};
-  ok.memory = Memory{100, 200, 0.5, 64};
-  ok.interference = Interference{0.75};
-  ok.gpu = GpuState{0.5, 1e9, 60, 3, 0, {"sw_power_cap"}, {{{0, 1}, {2, 2}}}, 12345, "memory: Not Supported"};
-  ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library"};
-  ok.energy =
-      Energy{"rapl", 1.0, 2.0, std::nullopt, 4.0, 5.0, 4.0, std::nullopt, 5.0, std::nullopt, 0.25, "GPU: no card", {"whole"}};
-  ok.cost = Cost{0.34, 0.001, 0.002, "user", "EUR"};
-  ok.profile = Profile{7,
-                       0.75,
-                       std::nullopt,
-                       std::nullopt,
-                       {{"matmul", 1, 0.5, 2.0 / 3, 200, 20, std::nullopt, 100, 10, std::nullopt},
-                        {"relu", 1, 0.25, 1.0 / 3, std::nullopt, 80, 0.5, 0, 20, 0.125}},
-                       {{"fc1", "matmul", "avx2 matmul", 0.5, 100, 10, std::nullopt, std::nullopt, std::nullopt},
-                        {"relu1", "relu", "avx2 relu", 0.25, 0, 20, 0.125, "memory", 0.5}}};
-
-  Run failed;
-  failed.name = "mlp/cpu/fp32/b64";
-  failed.status = RunStatus::out_of_memory;
-  failed.message = "needs 5 GB";
-  failed.workload = ok.workload;
-  failed.device = ok.device;
-  failed.precision = "fp32";
-  failed.timing = ok.timing;  // must not be written
-  failed.latency = ok.latency;
-  failed.profile = ok.profile;
-  result.runs = {ok, failed};
-  return result;
-}
 
 std::string parse_failure(const std::string& text) {
   try {
@@ -195,8 +114,11 @@ TEST(ResultJson, WrongDocumentsSayWhereTheyAreWrong) {
   EXPECT_THAT(parse_failure("[1, 2]"), HasSubstr("must be an object"));
   Json document = Json::parse(result_to_text(complete_result()));
   document["runs"][1]["status"] = "splendid";
-  EXPECT_THAT(parse_failure(document.dump()), HasSubstr("file.json.runs[1].status: unknown status 'splendid'"));
+  EXPECT_EQ(parse_failure(document.dump()),
+            "file.json.runs[1].status: unknown status 'splendid'; results/schema.json says what belongs there");
   document["runs"][1]["status"] = "failed";
+  document["runs"][0]["timing"]["step_seconds"] = {0.1, nullptr};
+  EXPECT_THAT(parse_failure(document.dump()), HasSubstr("runs[0].timing.step_seconds[1]: must be above 0"));
   document["runs"][0]["timing"]["step_seconds"] = "fast";
   EXPECT_THAT(parse_failure(document.dump()), HasSubstr("runs[0].timing.step_seconds: must be an array of numbers"));
   document["runs"][0]["gpu"]["throttled_step_ranges"] = Json::array({Json::array({1})});
@@ -209,26 +131,67 @@ TEST(ResultJson, WrongDocumentsSayWhereTheyAreWrong) {
   EXPECT_THAT(parse_failure(document.dump()), HasSubstr("runs[0].repetition: missing"));
 }
 
-TEST(ParseJson, RefusesWhatIsNotJsonInOneLine) {
-  for (const char* text : {"", "{", "{\"a\": nan}", "{\"a\": 1e999}", "\x01\x02", "{} {}", "{\"a\":\n\n\"\xff\xfe\"}", "'"})
-    try {
-      parse_json(text, "file.json");
-      FAIL() << text;
-    } catch (const FormatError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("file.json: not valid JSON"));
-      EXPECT_THAT(error.what(), Not(HasSubstr("\n")));
-      EXPECT_LT(std::string(error.what()).size(), 400u);
-    }
+std::string json_failure(const std::string& text) {
+  try {
+    parse_json(text, "file.json");
+  } catch (const FormatError& error) {
+    return error.what();
+  }
+  return "";
 }
 
-TEST(ParseJson, RefusesDeepNestingBeforeParsing) {
-  const auto nested = [](int depth) {
-    return std::string(static_cast<std::size_t>(depth), '[') + std::string(static_cast<std::size_t>(depth), ']');
+TEST(ParseJson, RefusesWhatIsNotJsonInOneLine) {
+  for (const char* text : {"", "{", "{\"a\": nan}", "{\"a\": 1e999}", "\x01\x02", "{} {}", "{\"a\":\n\n\"\xff\xfe\"}", "'"}) {
+    const std::string failure = json_failure(text);
+    EXPECT_THAT(failure, HasSubstr("file.json: not valid JSON")) << text;
+    EXPECT_THAT(failure, Not(HasSubstr("\n"))) << text;
+    EXPECT_LT(failure.size(), 400u) << text;
+  }
+}
+
+TEST(ParseJson, SaysWhereAndHowToMendIt) {
+  EXPECT_EQ(json_failure("{\"a\":\n  NaN}"),
+            "file.json: not valid JSON at line 2, column 3: invalid literal; mend that place (what is not known is null, never "
+            "NaN)");
+  EXPECT_THAT(json_failure("[1,\n2,\n\n}"), HasSubstr("at line 4, column 1: unexpected '}'; mend that place"));
+  EXPECT_THAT(json_failure("[1e999]"), HasSubstr("number overflow"));
+  EXPECT_THAT(json_failure("{\"a\": [1, 2"), HasSubstr("column 12: unexpected end of input; it ends too early, so copy it"));
+  EXPECT_THAT(json_failure("{\"a\": \"text"), HasSubstr("missing closing quote; it ends too early"));
+  EXPECT_THAT(json_failure(""), HasSubstr("at line 1, column 1: unexpected end of input; it ends too early"));
+  EXPECT_THAT(json_failure("{\"a\":\"\xff\"}"), HasSubstr("column 7: invalid string: ill-formed UTF-8 byte; save it as UTF-8"));
+  EXPECT_THAT(json_failure("\xff\xfe{"), HasSubstr("at line 1, column 1: invalid literal; save it as UTF-8"));
+  EXPECT_THAT(json_failure(std::string("{}\n\0", 4)), HasSubstr("at line 2, column 1: a zero byte, so the file is damaged"));
+  EXPECT_EQ(json_failure("\xef\xbb\xbf{}"), "");  // a byte order mark is UTF-8
+}
+
+TEST(ParseJson, RefusesAKeyThatStandsTwice) {
+  EXPECT_EQ(json_failure(R"({"runs": [{}, {"timing": {"b": 1, "c": [], "b": 2}}]})"),
+            "file.json: runs[1].timing has 'b' twice; keep one of them");
+  EXPECT_EQ(json_failure(R"({"a": 1, "\u0061": 2})"), "file.json: has 'a' twice; keep one of them");
+  EXPECT_EQ(json_failure(R"([{"a": {"a": 1}}, {"a": 1}])"), "");
+}
+
+TEST(ParseJson, RefusesDeepNesting) {
+  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_EQ(json_failure(nested(kMaxJsonDepth)), "");
+  EXPECT_THAT(json_failure(nested(kMaxJsonDepth + 1)), HasSubstr("nested deeper than 64 levels"));
+  EXPECT_THAT(json_failure(std::string(20'000'000, '[')), HasSubstr("nested deeper"));
+  EXPECT_THAT(json_failure(R"({"runs": [{"a": )" + nested(100) + "}]}"), HasSubstr("file.json: runs[0].a[0][0]"));
+  EXPECT_EQ(json_failure("\"" + std::string(1000, '[') + "\\\"[\""), "");  // brackets in a string are text
+}
+
+// Memory and time follow from how much there is to build, not from the text's length alone.
+TEST(ParseJson, RefusesMoreThanItCanHold) {
+  const auto members = [](std::size_t count) {
+    std::string text = "{";
+    for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":0";
+    return text + "}";
   };
-  EXPECT_NO_THROW(parse_json(nested(kMaxJsonDepth), "file.json"));
-  EXPECT_THROW(parse_json(nested(kMaxJsonDepth + 1), "file.json"), FormatError);
-  EXPECT_THROW(parse_json(std::string(20'000'000, '['), "file.json"), FormatError);
-  EXPECT_NO_THROW(parse_json("\"" + std::string(1000, '[') + "\\\"[\"", "file.json"));  // brackets in a string are text
+  EXPECT_EQ(json_failure(members(kMaxJsonMembers)), "");
+  EXPECT_THAT(json_failure("[" + members(kMaxJsonMembers + 1) + "]"), HasSubstr("file.json: [0] has more than 256 members"));
+  std::string values = "{\"runs\":[";
+  for (std::size_t i = 0; i < kMaxJsonValues; ++i) values += "0,";
+  EXPECT_THAT(json_failure(values + "0]}"), HasSubstr("file.json: runs[19999998] comes after 20000000 values"));
 }
 
 TEST(PrintJson, KeepsListsOfNumbersOnOneLine) {

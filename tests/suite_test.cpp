@@ -100,6 +100,27 @@ TEST(Suite, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(failure(std::string(100, '[')), HasSubstr("nested deeper"));
 }
 
+TEST(Suite, NeverBecomesMoreCasesThanMemoryHolds) {
+  std::string list = "[1";
+  for (int i = 2; i <= 101; ++i) list += "," + std::to_string(i);
+  list += "]";
+  const std::string case_of_10201 = R"({"cases": [{"model": "mlp", "batch": )" + list + R"(, "threads": )" + list + "}]}";
+  EXPECT_THAT(failure(case_of_10201), HasSubstr("suite s: cases[0].threads: the lists multiply out to more than 10000 cases"));
+  EXPECT_EQ(failure(R"({"cases": [{"model": "mlp", "batch": )" + list + "}]}"), "");
+  const std::vector<CaseDraft> drafts = expand(parse_suite(R"({"cases": [{"model": "mlp", "seed": 1}]})", "s").cases[0]);
+  std::vector<CaseDraft> many;
+  for (std::uint64_t seed = 0; seed < 11; ++seed) {
+    many.push_back(drafts[0]);
+    many.back().seed = seed;
+  }
+  try {
+    plan_cases(many, 10'000);
+    FAIL();
+  } catch (const CallError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("110000 runs are asked for, more than 100000; ask for fewer --repetitions"));
+  }
+}
+
 TEST(Suite, UnknownNamesListTheKnownOnes) {
   try {
     load_suite("no-such-suite");

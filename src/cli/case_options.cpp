@@ -169,6 +169,17 @@ std::vector<CaseOption> make_options() {
   };
 }
 
+// How many cases the lists of a block multiply out to. Errors: CallError above kMaxCases.
+void check_size(const CaseBlock& block) {
+  std::size_t cases = 1;
+  for (const auto& [key, option] : block) {
+    if (option.values.size() > kMaxCases / cases)
+      throw CallError(option.where + ": the lists multiply out to more than " + std::to_string(kMaxCases) +
+                      " cases; leave some values out");
+    cases *= std::max<std::size_t>(option.values.size(), 1);
+  }
+}
+
 // Where two options of a case contradict each other.
 void check_together(const CaseDraft& draft) {
   const StopSpec& stop = draft.stop;
@@ -223,6 +234,7 @@ CaseBlock merged(CaseBlock block, const CaseBlock& over) {
 }
 
 std::vector<CaseDraft> expand(const CaseBlock& block) {
+  check_size(block);
   std::vector<CaseDraft> drafts(1);
   for (const CaseOption& option : case_options()) {
     const auto found = block.find(option.key);

@@ -2,6 +2,7 @@
 // underscores. Values stay text until a case is built, so both are checked by the same functions.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -63,7 +64,10 @@ std::vector<std::string> split_values(const CaseOption& option, const std::strin
 // `over` replaces what `block` says of the same key; any stopping option in it replaces all of the block's.
 CaseBlock merged(CaseBlock block, const CaseBlock& over);
 
-// Every combination of the values. Errors: CallError with the place.
+// More cases than anybody measures, and few enough to hold them all in memory.
+inline constexpr std::size_t kMaxCases = 10'000;
+
+// Every combination of the values. Errors: CallError with the place, also for more than kMaxCases of them.
 std::vector<CaseDraft> expand(const CaseBlock& block);
 
 }  // namespace epochbench

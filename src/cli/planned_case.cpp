@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 
@@ -16,6 +17,8 @@
 
 namespace epochbench {
 namespace {
+
+constexpr std::int64_t kMaxRuns = 100'000;  // nobody waits for as many, and their list fits into memory
 
 std::string data_of(const CaseDraft& draft) { return draft.data.value_or(draft.model.family->default_data); }
 std::int64_t batch_of(const CaseDraft& draft) { return draft.batch.value_or(draft.model.family->default_batch); }
@@ -205,6 +208,9 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseDraft>& drafts, int re
     });
     throw CallError(worst->obstacle->reason, worst->obstacle->exit_code);
   }
+  if (const std::int64_t runs = std::accumulate(times.begin(), times.end(), std::int64_t{0}); runs > kMaxRuns)
+    throw CallError(std::to_string(runs) + " runs are asked for, more than " + std::to_string(kMaxRuns) +
+                    "; ask for fewer --repetitions or cases");
   std::vector<PlannedCase> all;
   for (int repetition = 0; repetition < *std::max_element(times.begin(), times.end()); ++repetition)
     for (std::size_t i = 0; i < once.size(); ++i) {

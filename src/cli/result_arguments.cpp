@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "src/cli/errors.h"
 #include "src/report/result_json.h"
@@ -20,20 +21,21 @@ bool is_folder(const std::string& path) {
 class Reader {
  public:
   void read_file(const std::string& path) {
-    const std::string text = read_text_file(path);
-    if (first_time(path)) results_.push_back({path, parse_result(text, path)});
+    Result result = read_result(path);
+    if (first_time(path)) results_.push_back({path, std::move(result)});
   }
 
   void read_folder(const std::string& folder) {
     bool any = false;
     for (const std::string& path : json_files_of(folder)) {
-      const std::string text = read_text_file(path);
-      if (!is_result(text, path)) {
+      const Json document = parse_json(read_text_file(path), path);
+      if (!is_result(document)) {
         print_error("left out: " + path + " has no schema_version, so it is not a result of epochbench");
         continue;
       }
       any = true;
-      if (first_time(path)) results_.push_back({path, parse_result(text, path)});
+      Result result = result_from_json(document, path);
+      if (first_time(path)) results_.push_back({path, std::move(result)});
     }
     if (!any)
       throw CallError(folder + ": no result (*.json) in this folder; name files that `epochbench run --out FILE` wrote");
@@ -60,10 +62,7 @@ std::vector<std::string> json_files_of(const std::string& folder) {
   return files;
 }
 
-bool is_result(const std::string& text, const std::string& path) {
-  const Json document = parse_json(text, path);
-  return document.is_object() && document.contains("schema_version");
-}
+bool is_result(const std::string& text, const std::string& path) { return is_result(parse_json(text, path)); }
 
 std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments) {
   if (arguments.empty())

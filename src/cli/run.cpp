@@ -60,6 +60,9 @@ Request request_of(const RunOptions& options) {
     for (CaseDraft& draft : cases_of(block, options.cases)) {
       if (!options.repetitions.empty()) draft.repetitions.reset();
       request.drafts.push_back(std::move(draft));
+      if (request.drafts.size() > kMaxCases)
+        throw CallError("suite " + suite.name + ": its lists multiply out to more than " + std::to_string(kMaxCases) +
+                        " cases; leave some values out");
     }
   if (options.budget.empty()) {
     request.budget = suite.budget;

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::string_view kFolder = "bench/suites/", kExtension = ".json";
 constexpr std::size_t kMaxSuiteBytes = std::size_t{1} << 20;
-constexpr std::size_t kMaxCases = 10'000;
 
 std::string known_keys() {
   std::string known;

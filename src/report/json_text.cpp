@@ -9,38 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/report/json_check.h"
+
 namespace epochbench {
 namespace {
-
-// The deepest nesting of brackets outside strings; a parser's recursion would follow it.
-int depth_of(std::string_view text) {
-  int depth = 0, deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return deepest;
-}
-
-// The parser's message without its identifier, its line breaks and the text that it quotes from the file.
-std::string reason(const std::exception& error) {
-  std::string message = error.what();
-  if (const auto close = message.find("] "); close != std::string::npos) message.erase(0, close + 2);
-  if (const auto quote = message.find("; last read"); quote != std::string::npos) message.erase(quote);
-  for (char& c : message)
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  return message.substr(0, 200);
-}
 
 std::string scalar(const Json& value) {
   if (value.is_number_float() && !std::isfinite(value.get<double>())) return "null";
@@ -76,23 +48,28 @@ void print(const Json& value, std::size_t indent, std::string& out) {
   out += flat ? "]" : "\n" + std::string(indent, ' ') + "]";
 }
 
+FormatError too_large(const std::string& source, std::size_t max_bytes) {
+  return FormatError(source + ": larger than " + std::to_string(max_bytes >> 20) +
+                     " MiB, more than epochbench reads; name another file, or divide this one");
+}
+
 [[noreturn]] void wrong_type(const std::string& path, const char* expected, const Json& value) {
   throw FormatError(path + ": must be " + expected + ", not " + value.type_name());
+}
+
+std::int64_t whole_number(const Json& value, const std::string& path) {
+  if (!value.is_number_integer()) wrong_type(path, "a whole number", value);
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
+    throw FormatError(path + ": too large");
+  return value.get<std::int64_t>();
 }
 
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
-  if (text.size() > kMaxJsonBytes)
-    throw FormatError(source + ": larger than " + std::to_string(kMaxJsonBytes >> 20) + " MiB, so not a file of epochbench");
-  if (depth_of(text) > kMaxJsonDepth)
-    throw FormatError(source + ": nested deeper than " + std::to_string(kMaxJsonDepth) +
-                      " levels, so not a file of epochbench");
-  try {
-    return Json::parse(text.begin(), text.end());
-  } catch (const Json::exception& error) {
-    throw FormatError(source + ": not valid JSON: " + reason(error));
-  }
+  if (text.size() > kMaxJsonBytes) throw too_large(source, kMaxJsonBytes);
+  check_json(text, source);
+  return Json::parse(text.begin(), text.end());
 }
 
 std::string read_text_file(const std::string& path, std::size_t max_bytes) {
@@ -106,6 +83,7 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
   if (!S_ISREG(status.st_mode)) throw fail("not a regular file");
+  if (static_cast<std::uint64_t>(status.st_size) > max_bytes) throw too_large(path, max_bytes);
   std::string text;
   char block[1 << 16];
   for (;;) {
@@ -114,8 +92,7 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes) {
     if (got < 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
     if (got == 0) return text;
     text.append(block, static_cast<std::size_t>(got));
-    if (text.size() > max_bytes)
-      throw fail("larger than " + std::to_string(max_bytes >> 10) + " KiB, so not a file of epochbench");
+    if (text.size() > max_bytes) throw too_large(path, max_bytes);  // it grows, or has no size
   }
 }
 
@@ -168,13 +145,7 @@ double JsonFields::number(const char* key) const {
   return value.get<double>();
 }
 
-std::int64_t JsonFields::integer(const char* key) const {
-  const Json& value = at(key);
-  if (!value.is_number_integer()) wrong_type(path(key), "a whole number", value);
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
-    throw FormatError(path(key) + ": too large");
-  return value.get<std::int64_t>();
-}
+std::int64_t JsonFields::integer(const char* key) const { return whole_number(at(key), path(key)); }
 
 std::uint64_t JsonFields::unsigned_integer(const char* key) const {
   const Json& value = at(key);
@@ -193,6 +164,15 @@ std::vector<double> JsonFields::numbers(const char* key) const {
     if (!element.is_number() && !element.is_null()) wrong_type(path(key), "an array of numbers", element);
     result.push_back(element.is_null() ? std::numeric_limits<double>::quiet_NaN() : element.get<double>());
   }
+  return result;
+}
+
+std::vector<std::int64_t> JsonFields::integers(const char* key) const {
+  const Json& list = at(key);
+  if (!list.is_array()) wrong_type(path(key), "an array of whole numbers", list);
+  std::vector<std::int64_t> result;
+  for (const Json& element : list)
+    result.push_back(whole_number(element, path(key) + "[" + std::to_string(result.size()) + "]"));
   return result;
 }
 

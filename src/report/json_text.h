@@ -1,4 +1,4 @@
-// Reading JSON that others wrote: size and nesting are bounded before a parser sees it, and every complaint is one line.
+// Reading JSON that others wrote: it is checked and bounded before anything is built of it, and every complaint is one line.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,13 @@ class FormatError : public std::runtime_error {  // a file is not what it should
 };
 
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{256} << 20;
-inline constexpr int kMaxJsonDepth = 64;
+inline constexpr std::size_t kMaxJsonDepth = 64;
+// A value takes at most about 100 bytes of memory, so 2 GB in all. A run of 1,000 steps has 2,000 values.
+inline constexpr std::size_t kMaxJsonValues = 20'000'000;
+inline constexpr std::size_t kMaxJsonMembers = 256;  // of an object; they are looked up one by one
 
-// `source` names the text in messages. Errors: FormatError.
+// `source` names the text in messages. Errors: FormatError for a text that is too large, not JSON, not UTF-8, nested too deep,
+// has too many values or a key twice; with the place and how to mend it.
 Json parse_json(std::string_view text, const std::string& source);
 
 // The bytes of a regular file of at most `max_bytes`. Errors: FormatError, with the system's reason.
@@ -50,6 +54,7 @@ class JsonFields {
   std::int64_t integer(const char* key) const;
   std::uint64_t unsigned_integer(const char* key) const;
   std::vector<double> numbers(const char* key) const;
+  std::vector<std::int64_t> integers(const char* key) const;
   std::vector<std::string> texts(const char* key) const;
 
   std::optional<std::string> maybe_text(const char* key) const;

@@ -84,10 +84,18 @@ Workload read_workload(const JsonFields& f) {
   return w;
 }
 
+// Raw times of steps. A step that took no time, or one that is not known, was not measured.
+std::vector<double> read_step_seconds(const JsonFields& fields) {
+  std::vector<double> seconds = fields.numbers("step_seconds");
+  for (std::size_t i = 0; i < seconds.size(); ++i)
+    if (!(seconds[i] > 0)) throw FormatError(fields.path("step_seconds") + "[" + std::to_string(i) + "]: must be above 0");
+  return seconds;
+}
+
 Timing read_timing(const JsonFields& f) {
   Timing t;
   t.warmup_steps = small_integer(f, "warmup_steps");
-  t.step_seconds = f.numbers("step_seconds");
+  t.step_seconds = read_step_seconds(f);
   t.step_seconds_median = f.number("step_seconds_median");
   if (f.find("step_seconds_ci95")) {
     const std::vector<double> interval = f.numbers("step_seconds_ci95");
@@ -112,7 +120,7 @@ Latency read_latency(const JsonFields& f) {
   l.p90_seconds = f.maybe_number("p90_seconds");
   l.p99_seconds = f.maybe_number("p99_seconds");
   l.worst_seconds = f.number("worst_seconds");
-  if (f.find("step_seconds")) l.step_seconds = f.numbers("step_seconds");
+  if (f.find("step_seconds")) l.step_seconds = read_step_seconds(f);
   return l;
 }
 
@@ -269,21 +277,31 @@ Context read_context(const JsonFields& f) {
   return c;
 }
 
-Result parse_result(std::string_view text, const std::string& source) {
-  const Json document = parse_json(text, source);
+bool is_result(const Json& document) { return document.is_object() && document.contains("schema_version"); }
+
+Result result_from_json(const Json& document, const std::string& source) {
   const JsonFields fields(document, source);
-  if (!fields.find("schema_version")) throw FormatError(source + ": no schema_version, so not a result of epochbench");
+  if (!fields.find("schema_version"))
+    throw FormatError(source + ": no schema_version, so not a result of epochbench; name a file that `epochbench run` wrote");
   const std::int64_t version = fields.integer("schema_version");
   if (version > kSchemaVersion)
     throw FormatError(source + ": schema version " + std::to_string(version) +
                       " is newer than this epochbench, which reads up to " + std::to_string(kSchemaVersion) +
                       "; update epochbench");
-  if (version < 1) throw FormatError(fields.path("schema_version") + ": must be at least 1");
-  Result result;
-  result.context = read_context(fields.group("context"));
-  for (const JsonFields& run : fields.groups("runs")) result.runs.push_back(read_run(run));
-  if (const auto answers = fields.maybe_group("answers")) result.answers = read_sweep_answers(*answers);
-  return result;
+  try {
+    if (version < 1) throw FormatError(fields.path("schema_version") + ": must be at least 1");
+    Result result;
+    result.context = read_context(fields.group("context"));
+    for (const JsonFields& run : fields.groups("runs")) result.runs.push_back(read_run(run));
+    if (const auto answers = fields.maybe_group("answers")) result.answers = read_sweep_answers(*answers);
+    return result;
+  } catch (const FormatError& error) {
+    throw FormatError(std::string(error.what()) + "; results/schema.json says what belongs there");
+  }
+}
+
+Result parse_result(std::string_view text, const std::string& source) {
+  return result_from_json(parse_json(text, source), source);
 }
 
 Result read_result(const std::string& path) { return parse_result(read_text_file(path), path); }

@@ -71,40 +71,35 @@ Json scaling_json(const ScalingAnswer& s) {
 }
 
 template <typename T>
-std::optional<std::pair<T, T>> maybe_pair(const JsonFields& fields, const char* key) {
-  if (!fields.find(key)) return std::nullopt;
-  const std::vector<double> ends = fields.numbers(key);
+std::optional<std::pair<T, T>> pair_of(const JsonFields& fields, const char* key, const std::vector<T>& ends) {
   if (ends.size() != 2) throw FormatError(fields.path(key) + ": must have two numbers");
-  return {{static_cast<T>(ends[0]), static_cast<T>(ends[1])}};
+  return {{ends[0], ends[1]}};
+}
+
+std::optional<std::pair<std::int64_t, std::int64_t>> maybe_values(const JsonFields& f, const char* key) {
+  return f.find(key) ? pair_of(f, key, f.integers(key)) : std::nullopt;
+}
+
+std::optional<std::pair<double, double>> maybe_interval(const JsonFields& f, const char* key) {
+  return f.find(key) ? pair_of(f, key, f.numbers(key)) : std::nullopt;
 }
 
 CurveBest read_best(const JsonFields& f) {
   CurveBest b{f.text("curve"),        f.text("device"), f.text("precision"),   f.maybe_integer("value"),
               f.maybe_number("rate"), std::nullopt,     f.maybe_text("reason")};
-  if (!f.find("indistinguishable")) return b;
-  b.indistinguishable.emplace();
-  for (const double value : f.numbers("indistinguishable")) b.indistinguishable->push_back(static_cast<std::int64_t>(value));
+  if (f.find("indistinguishable")) b.indistinguishable = f.integers("indistinguishable");
   return b;
 }
 
 CurveFlattening read_flattening(const JsonFields& f) {
-  return {f.text("curve"),
-          f.text("device"),
-          f.text("precision"),
-          f.maybe_integer("value"),
-          maybe_pair<std::int64_t>(f, "range"),
-          f.maybe_text("reason")};
+  return {f.text("curve"),          f.text("device"),         f.text("precision"),
+          f.maybe_integer("value"), maybe_values(f, "range"), f.maybe_text("reason")};
 }
 
 Crossing read_crossing(const JsonFields& f) {
-  return {f.text("baseline"),
-          f.text("contender"),
-          f.text("in"),
-          f.maybe_number("value"),
-          maybe_pair<std::int64_t>(f, "between"),
-          maybe_pair<double>(f, "ci95"),
-          f.maybe_text("better_above"),
-          f.maybe_text("reason")};
+  return {f.text("baseline"),           f.text("contender"),        f.text("in"),
+          f.maybe_number("value"),      maybe_values(f, "between"), maybe_interval(f, "ci95"),
+          f.maybe_text("better_above"), f.maybe_text("reason")};
 }
 
 ScalingFit read_fit(const JsonFields& f) {

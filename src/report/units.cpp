@@ -14,11 +14,18 @@ std::string fixed(double value, int decimals) {
   return text.data();
 }
 
+std::string scientific(double value, int digits) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*e", digits - 1, value);
+  return text.data();
+}
+
 std::string rounded(double value, int digits) {
   if (!std::isfinite(value)) return "-";
   if (value == 0) return "0";
   // The nearest such number decides how many digits stand before the point: 9.996 is 10.0.
   const double magnitude = std::pow(10, std::floor(std::log10(std::fabs(value))) - digits + 1);
+  if (!std::isnormal(magnitude)) return scientific(value, digits);  // too small to divide by
   const double nearest = std::round(value / magnitude) * magnitude;
   const int before = static_cast<int>(std::floor(std::log10(std::fabs(nearest)))) + 1;
   return fixed(nearest, std::max(0, digits - before));
@@ -39,9 +46,7 @@ std::string scaled(double value, double base, const char* const* prefixes, int c
 std::string significant(double value, int digits) {
   const double size = std::fabs(value);
   if (!std::isfinite(value) || value == 0 || (size >= 1e-4 && size < 1e15)) return rounded(value, digits);
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*e", digits - 1, value);
-  return text.data();
+  return scientific(value, digits);
 }
 
 std::string format_seconds(double seconds) {

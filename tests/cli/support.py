@@ -6,6 +6,7 @@ built with sanitizers, whose shadow memory rules out limits on address space.
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,23 @@ SCHEMA = json.loads(pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).read_text())
 SANITIZED = bool(os.environ.get("EPOCHBENCH_SANITIZED"))
 VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 
+
+def closed(schema):
+    """The schema, but its objects may hold only what it names: what this program writes is all documented."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    conditions = ("if", "then", "else")  # they name some of the members
+    copy = {key: each if key in conditions else closed(each) for key, each in schema.items()}
+    if isinstance(copy.get("properties"), dict):
+        copy.setdefault("additionalProperties", False)
+    return copy
+
+
+RESULT_BEGINS = re.compile(r'\{\s*"schema_version"')
+CLOSED_VALIDATOR = jsonschema.Draft7Validator(closed(SCHEMA))
+
 # A case that ends within a second, and one that runs until it is stopped.
 QUICK = ["--model", "lenet5", "--batch", "16", "--steps", "12"]
 ENDLESS = ["--model", "resnet20", "--batch", "16", "--min-time", "600"]
@@ -31,9 +49,9 @@ def reject_constant(text):
 
 
 def load(text):
-    """Strict JSON (no NaN, no Infinity) that is valid against the schema."""
+    """Strict JSON (no NaN, no Infinity) that is valid against the schema, without a key that it does not name."""
     document = json.loads(text, parse_constant=reject_constant)
-    VALIDATOR.validate(document)
+    CLOSED_VALIDATOR.validate(document)
     return document
 
 
@@ -70,8 +88,18 @@ class CliTest(unittest.TestCase):
         self.out = self.folder / "result.json"
 
     def call(self, *arguments, **options):
-        return subprocess.run([BINARY, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
+        before = self.json_files()
+        done = subprocess.run([BINARY, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
                               timeout=TIMEOUT_SECONDS, **options)
+        for path, state in self.json_files().items():
+            if before.get(path) != state and RESULT_BEGINS.match(path.read_text()):
+                load(path.read_text())  # every result that is written
+        return done
+
+    def json_files(self):
+        """The JSON files of the test's folder, and what changes when one is written."""
+        files = {path: path.stat() for path in self.folder.rglob("*.json") if path.is_file()}
+        return {path: (state.st_ino, state.st_size, state.st_mtime_ns) for path, state in files.items()}
 
     def start(self, *arguments, **options):
         """A running program, killed at the end of the test if need be."""

@@ -1,0 +1,114 @@
+// A result in which everything that can be known is, and a run that is not ok.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "epochbench/result.h"
+
+namespace epochbench {
+
+inline SweepAnswers complete_answers() {
+  const Crossing crossing{"a", "b", "time", 3.5, {{2, 4}}, {{2.5, 4.0}}, "b", std::nullopt};
+  const Crossing none{"a", "b", "cost", {}, {}, {}, {}, "a is cheaper everywhere"};
+  return {"threads",
+          "samples_per_second",
+          {{"a", "cpu", "fp32", 2, 3.0, {{1, 4}}, std::nullopt}},
+          {{"a", "cpu", "fp32", 1, {{1, 2}}, std::nullopt}},
+          {crossing},
+          {none},
+          {{"a",
+            4,
+            8,
+            {{"usl", 1.0, 0.1, 0.01, 0.02, 3.0, 9.0}},
+            {{"usl", "b", 9.0, 20.0, 15.0, std::nullopt, "the upper end is open"}},
+            std::nullopt}}};
+}
+
+inline Result complete_result() {
+  Result result;
+  Context& c = result.context;
+  c.date = "2026-01-02T03:04:05Z";
+  c.host_name = "box";
+  c.epochbench_version = "0.1.0";
+  c.git_sha = "abc";
+  c.git_dirty = true;
+  c.build_type = "Release";
+  c.compiler = "gcc 12.2.0";
+  c.command_line = {{"epochbench", "run"}};
+  c.load_average = {0.5, 0.25, 0.125};
+  c.cpu.model = "Some CPU";
+  c.cpu.sockets = 1;
+  c.cpu.cores = 2;
+  c.cpu.threads_available = 4;
+  c.cpu.isa = {"avx2"};
+  c.cpu.l1d_bytes = 32768;
+  c.cpu.memory_bytes = std::int64_t{1} << 40;
+  c.cpu.peak_flops_per_second = {{"fp32", 1e11}, {"bf16", std::nullopt}};
+  c.cpu.peak_instruction = {{"fp32", "vfmadd (avx2)"}, {"bf16", std::nullopt}};
+  c.cpu.peak_threads = 2;
+  GpuInfo gpu;
+  gpu.name = "Some GPU";
+  gpu.uuid = "GPU-1";
+  gpu.pci_bus_id = "0000:65:00.0";
+  gpu.memory_bytes = 8;
+  gpu.peak_flops_per_second = {{"fp32", 1.0}, {"tf32", 2.0}, {"bf16", 3.0}, {"fp16", std::nullopt}};
+  c.gpus = {gpu};
+
+  Run ok;
+  ok.name = "mlp:depth=3/cpu/fp32/b64";
+  ok.repetition = 2;
+  ok.workload = {"mlp:depth=3",
+                 "train",
+                 10,
+                 std::string(32, 'a'),
+                 64,
+                 "digits",
+                 1408,
+                 "adamw lr=0.001",
+                 std::numeric_limits<std::uint64_t>::max(),
+                 123.5,
+                 7,
+                 41};
+  ok.device = {"cpu", "Some CPU", 2, "avx2", true, "winograd", "fusion+prefetch"};
+  ok.precision = "fp32";
+  ok.input = Input{3, false, 0.002, "decoded"};
+  ok.timing =
+      Timing{3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003};
+  ok.throughput = Throughput{640, std::nullopt};
+  ok.latency = Latency{3, 0.25, std::nullopt, std::nullopt, 0.5, {0.25, 1.0 / 3, 0.5}};
+  ok.efficiency = Efficiency{1e10, 0.25, 0.01, std::nullopt};
+  ok.memory = Memory{100, 200, 0.5, 64};
+  ok.interference = Interference{0.75};
+  ok.gpu = GpuState{0.5, 1e9, 60, 3, 0, {"sw_power_cap"}, {{{0, 1}, {2, 2}}}, 12345, "memory: Not Supported"};
+  ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library"};
+  ok.energy =
+      Energy{"rapl", 1.0, 2.0, std::nullopt, 4.0, 5.0, 4.0, std::nullopt, 5.0, std::nullopt, 0.25, "GPU: no card", {"whole"}};
+  ok.cost = Cost{0.34, 0.001, 0.002, "user", "EUR"};
+  ok.profile = Profile{7,
+                       0.75,
+                       std::nullopt,
+                       std::nullopt,
+                       {{"matmul", 1, 0.5, 2.0 / 3, 200, 20, std::nullopt, 100, 10, std::nullopt},
+                        {"relu", 1, 0.25, 1.0 / 3, std::nullopt, 80, 0.5, 0, 20, 0.125}},
+                       {{"fc1", "matmul", "avx2 matmul", 0.5, 100, 10, std::nullopt, std::nullopt, std::nullopt},
+                        {"relu1", "relu", "avx2 relu", 0.25, 0, 20, 0.125, "memory", 0.5}}};
+
+  Run failed;
+  failed.name = "mlp/cpu/fp32/b64";
+  failed.status = RunStatus::out_of_memory;
+  failed.message = "needs 5 GB";
+  failed.workload = ok.workload;
+  failed.device = ok.device;
+  failed.precision = "fp32";
+  failed.timing = ok.timing;  // must not be written
+  failed.latency = ok.latency;
+  failed.profile = ok.profile;
+  result.runs = {ok, failed};
+  result.answers = complete_answers();
+  return result;
+}
+
+}  // namespace epochbench
