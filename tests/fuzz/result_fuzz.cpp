@@ -1,0 +1,97 @@
+// Result files, and every answer that is made of them without measuring anything.
+#include <string>
+#include <vector>
+
+#include "epochbench/embedded.h"
+#include "fuzz/targets.h"
+#include "src/analysis/comparison.h"
+#include "src/analysis/sweep_answers.h"
+#include "src/report/anonymous.h"
+#include "src/report/answers_page.h"
+#include "src/report/claim_catalogue.h"
+#include "src/report/claims_text.h"
+#include "src/report/compare_github.h"
+#include "src/report/compare_json.h"
+#include "src/report/compare_text.h"
+#include "src/report/export.h"
+#include "src/report/feeding_text.h"
+#include "src/report/profile_text.h"
+#include "src/report/result_json.h"
+#include "src/report/speedup_text.h"
+#include "src/report/summary.h"
+#include "src/report/sweep_text.h"
+
+namespace epochbench::fuzz {
+namespace {
+
+const ClaimCatalogue& claims() {
+  static const ClaimCatalogue catalogue = parse_claims(*embedded_file("bench/claims.json"), "bench/claims.json");
+  return catalogue;
+}
+
+void compare(const std::vector<NamedResult>& results) {
+  const Comparison comparison = compare_results(results, results);
+  compare_text(comparison);
+  print_json(compare_json(comparison));
+  github_annotations(comparison);
+  github_summary(comparison);
+}
+
+void write_exports(const Result& whole) {
+  for (const ExportFormat& format : export_formats())
+    for (const ExportForm& form : {format.whole, format.raw}) {
+      if (!form.text) continue;
+      Result result = whole;
+      std::erase_if(result.runs, [&](const Run& run) { return !form.left_out(run).empty(); });
+      try {
+        form.text(result);
+        if (format.folder && form.text == format.whole.text) format.folder(result, "/folder");
+      } catch (const FormatError& error) {
+        require_message(error.what());
+      }
+    }
+}
+
+void answer(const std::vector<NamedResult>& results) {
+  const Result& result = results.front().result;
+  compare(results);
+  write_exports(result);
+  summary(result);
+  remarks(result);
+  feeding_text(result);
+  answers_page(results.front());
+  answers_json(results.front());
+  for (const Run& run : result.runs)
+    if (run.status == RunStatus::ok && run.profile) profile_text(run);
+  for (const SpeedupOf what : {SpeedupOf::same_batch, SpeedupOf::best_batch}) {
+    const Speedup speedup = speedup_of(results, what);
+    speedup_text(speedup);
+    print_json(speedup_json(speedup));
+  }
+  Result swept = result;
+  for (const Axis axis : {Axis::batch, Axis::width, Axis::samples, Axis::threads}) {
+    swept.answers = answers_of(result, axis);
+    sweep_text(swept);
+  }
+  claims_text(claims(), judge(claims().claims, results));
+}
+
+}  // namespace
+
+void result(std::string_view bytes) {
+  std::vector<NamedResult> results(1);
+  results.front().path = "fuzzed.json";
+  Result& result = results.front().result;
+  try {
+    result = parse_result(bytes, "fuzzed.json");
+  } catch (const FormatError& error) {
+    require_message(error.what());
+    return;
+  }
+  const std::string written = result_to_text(result);
+  require(result_to_text(parse_result(written, "written.json")) == written, "what was written reads back as the same");
+  parse_result(result_to_text(anonymous(result)), "anonymous.json");
+  answer(results);
+}
+
+}  // namespace epochbench::fuzz
