@@ -73,6 +73,7 @@ def steps_of_a_pull_request(workflow):
 
 class Example(unittest.TestCase):
     def setUp(self):
+        self.workflow, self.script = block(WORKFLOW), block(SCRIPT)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="epochbench-ci-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.clone, self.bin = self.folder / "clone", self.folder / "bin"
@@ -99,7 +100,7 @@ class Example(unittest.TestCase):
     def pull_request(self, **environment):
         """The last step's process; those before it succeed."""
         call = None
-        for condition, script in steps_of_a_pull_request(block(WORKFLOW)):
+        for condition, script in steps_of_a_pull_request(self.workflow):
             if call:
                 self.assertEqual(call.returncode, 0, call.stdout + call.stderr)
             if "hashFiles('baseline/epochbench')" in condition and not (self.clone / "baseline/epochbench").exists():
@@ -118,7 +119,7 @@ class MadeUp(Example):
     def test_exit_codes_of_the_shell_script(self):
         for code in (0, 1, 2, 4):
             with self.subTest(code=code):
-                call = self.shell(block(SCRIPT), CODE=str(code))
+                call = self.shell(self.script, CODE=str(code))
                 self.assertEqual(call.returncode, code, call.stderr)
                 self.assertFalse((self.clone / "baseline").exists())
         self.assertIn("compare --interleave baseline/build/epochbench build/epochbench", self.calls.read_text())
@@ -150,7 +151,7 @@ class Real(Example):
         self.assertIn("mlp", (self.folder / "summary.md").read_text())
 
     def test_shell_script(self):
-        call = self.shell(block(SCRIPT))
+        call = self.shell(self.script)
         self.assertIn(call.returncode, (0, 4), call.stdout + call.stderr)
         self.assertIn("mlp", call.stdout)
         self.assertTrue(json.loads((self.clone / "gate.json").read_text()))
