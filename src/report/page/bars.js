@@ -159,8 +159,8 @@ function speedupSection(data) {
   });
   return [
     figure("Samples per second of the contender over the baseline's, on a logarithmic axis: right of the line the contender " +
-      "is faster. Whiskers: 95 % interval over repetitions. In the table, cost and energy: the baseline's over the contender's " +
-      "per epoch, so above 1 the contender is the better there too.",
+      "is faster. Whiskers: 95 % interval over repetitions. In the table, cost and energy: the baseline's over the " +
+      "contender's per epoch, so above 1 the contender is the better there too.",
       precisionLegend(pairs.map((pair) => pair.contender_precision)), charts),
     pairsTable(data.speedup.pairs),
     rest > 0 ? element("p", {}, `And ${plural(rest, "pair")} more, which epochbench speedup shows.`) : null];

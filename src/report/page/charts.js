@@ -79,14 +79,14 @@ function logTicks([low, high], many) {
   const decades = Math.log10(high / low), steps = decades * 3 <= many + 1 ? [1, 2, 5] : [1];
   if (decades < 0.9) return linearTicks([low, high], many).filter((value) => value > 0);
   const powers = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
-  const thinned = powers.filter((power) => power % Math.ceil(decades / many) === 0);
+  const thinned = powers.filter((power) => power % Math.max(1, Math.round(decades / (many + 1))) === 0);
   return thinned.flatMap((power) => steps.map((step) => step * 10 ** power)).filter((value) => value >= low && value <= high);
 }
 
 const reachOf = (bar) => [bar.value, bar.tick, ...(bar.ends || []), ...(bar.each || [])].filter(isKnown);
 
-// bars: {label, value, text, classes, hatched}; may have: ends (an interval), each (single values), tick (an upright line), hint,
-// symbol (on a logarithmic axis). axis: {unit, factor (to that unit), label, log}; may have: line, a value to mark.
+// bars: {label, value, text, classes, hatched}; may have: ends (an interval), each (single values), tick (an upright line),
+// hint, symbol (on a logarithmic axis). axis: {unit, factor (to that unit), label, log}; may have: line, a value to mark.
 function drawBars(box, width, bars, axis) {
   const longest = d3.max(bars, (bar) => textWidth(bar.label)), above = longest > width * 0.36;  // then on lines of their own
   const left = above ? 2 : longest + 6, plot = Math.max(width - left - d3.max(bars, (bar) => textWidth(bar.text)) - 12, 40);
@@ -118,9 +118,9 @@ function drawBar(area, bar, top, above, axis, at) {
   row.append("text").attr({class: "value", x: d3.max(reachOf(bar).map(at)) + 8, y: middle + 4}).text(bar.text);
 }
 
-// chart: {label, x, y: {label, log, ticks, text}, lines: [{points: [{x, y, ends, ring, hint}], classes, symbol, size, dots}]}; may
-// have: height; bands, {from, to, text} across all y or {left, right, low, high, text}; marks, upright lines {x, text}; missing,
-// points without a y {x, text}.
+// chart: {label, x, y: {label, log, ticks, text}, lines: [{points: [{x, y, ends, ring, hint}], classes, symbol, size, dots}]};
+// may have: height; bands, {from, to, text} across all y or {left, right, low, high, text}; marks, upright lines {x, text};
+// missing, points without a y {x, text}.
 function drawCurves(box, width, chart) {
   const {lines, bands = [], marks = [], missing = []} = chart, left = 52, top = 24 + 14 * marks.length, foot = 42;
   const plot = Math.max(width - left - 14, 60), deep = (chart.height || 260) - 62;

@@ -68,7 +68,7 @@ function stepsChart(row, repetitions) {
       bands.push({from: first + from - 0.5, to: first + to + 0.5, text: "the GPU was throttled"});
     begin += one.n + Math.ceil(one.n * 0.03);
   }
-  const words = repetitions.map((one) => `#${one.repetition}: median ${format.seconds(one.median)} of ${plural(one.n, "step")}`);
+  const words = repetitions.map((one) => `#${one.repetition}: median ${format.seconds(one.median)} of ${one.n}`);
   return {label: `Step times of ${row.name}. ${words.join("; ")}`, lines, bands, height: 320,
           x: {label: repetitions.length > 1 ? "step, one repetition after the other" : "step"},
           y: {label: `time of a step, ${unit}`}};
@@ -118,8 +118,8 @@ function profilesSection(data) {
      format.percent(one.share), format.percent(one.limit_fraction), format.si(one.flops_per_second, "FLOP/s"),
      format.si(one.bytes_per_second, "B/s")]));
   return figure("Where the time of one step goes, by operation, timed node by node in passes of their own, apart from the " +
-    "timed steps. Upright line: the least time that the machine's measured peak or bandwidth allows. Right of a bar: its share " +
-    "of the step, and how much of that limit it reaches, which caches may lift above 100 %.",
+    "timed steps. Upright line: the least time that the machine's measured peak or bandwidth allows. Right of a bar: its " +
+    "share of the step, and how much of that limit it reaches, which caches may lift above 100 %.",
     panels(data.profiles, (profile) => profilePanel(data, profile), {first: 6, what: "profiles"}),
     numbersBelow("Profiles", ["operation", "nodes", "time", "share", "of the limit", "FLOP/s", "bytes/s"], rows));
 }

@@ -3,8 +3,8 @@
 
 const FIRST_ROWS = 200;  // of a long table; the others are a button away, and sorting and filtering see all of them
 
-// columns: {title, value(row)}; may have: text(value, row) or node(row), what is shown; number, head, words, the cell's kind. The
-// value is what sorts; null comes last either way.
+// columns: {title, value(row)}; may have: text(value, row) or node(row), what is shown; number, head, words, the cell's kind.
+// The value is what sorts; null comes last either way.
 function sortableTable(caption, columns, rows) {
   const head = columns.map((column, index) => {
     const button = element("button", {type: "button", onclick: () => sortBy(index)}, column.title,
