@@ -14,5 +14,6 @@ if(NOT EPOCHBENCH_D3)
 endif()
 file(READ "${EPOCHBENCH_D3}" d3_text)
 if(NOT d3_text MATCHES "version:\"3\\.5\\.")
-  message(FATAL_ERROR "${EPOCHBENCH_D3} is not D3 3.5 (it does not say version:\"3.5.*\"): give another file as -DEPOCHBENCH_D3=FILE")
+  message(FATAL_ERROR "${EPOCHBENCH_D3} is not D3 3.5 (it does not say version:\"3.5.*\"): give another file as "
+                      "-DEPOCHBENCH_D3=FILE")
 endif()

@@ -211,6 +211,24 @@ TEST(PageData, HasNoCurveOfTwoValues) {
   EXPECT_THAT(page_of({named})["sweeps"], IsEmpty());
 }
 
+TEST(PageData, HasTheHistoryOfWhatSeveralDatesHaveWithItsChange) {
+  std::vector<NamedResult> results;
+  for (int day = 0; day < 20; ++day) {
+    const double rate = (day < 12 ? 100.0 : 80.0) * (1 + 0.002 * (day % 3));
+    results.push_back(made_result(std::to_string(day) + ".json", "box", {{"cpu", "fp32", rate, 16, "", "m", 3}}));
+    results.back().result.context.date = "2026-01-" + std::string(day < 9 ? "0" : "") + std::to_string(day + 1) + "T00:00:00Z";
+  }
+  const Json history = page_of(results)["history"];
+  ASSERT_EQ(history.size(), 1u);
+  EXPECT_EQ(history[0]["points"].size(), 20u);
+  EXPECT_EQ(history[0]["points"][0]["processes"], 3);
+  ASSERT_EQ(history[0]["changes"].size(), 1u);
+  EXPECT_EQ(history[0]["changes"][0]["begin"], 12);
+  EXPECT_NEAR(history[0]["changes"][0]["before"].get<double>(), 0.16, 0.001);
+  EXPECT_NEAR(history[0]["changes"][0]["after"].get<double>(), 0.2, 0.001);
+  EXPECT_THAT(page_of({results[0]})["history"], IsEmpty()) << "one date is no history";
+}
+
 TEST(PageData, SaysWhatResultsSayOfClaims) {
   NamedResult named = made_result("claims.json", "box", {{"cpu", "fp32", 10}, {"cuda", "fp32", 1000}, {"cuda", "bf16", 3000}});
   const Json data = page_of({named});

@@ -71,6 +71,7 @@ Json page_data(const std::vector<NamedResult>& results, const ClaimCatalogue& ca
   add_rows(data, all);
   data["speedup"] = speedup_part(results);
   add_sweeps(data, results);
+  add_history(data, results);
   add_steps(data, all);
   add_profiles(data, all);
   data["claims"] = claims_part(results, catalogue);

@@ -10,8 +10,9 @@
 
 namespace epochbench {
 
-// machines[], files[], columns[], rows[], left_out[], speedup, sweeps[], steps[], losses[], profiles[], claims; a part of which
-// the results say nothing is empty, or null. At most some 15 MB of 10,000 runs: long series are thinned (`every`).
+// machines[], files[], columns[], rows[], left_out[], speedup, sweeps[], history[], steps[], losses[], profiles[], claims; a
+// part of which the results say nothing is empty, or null. At most some 15 MB of 10,000 runs: long series are thinned
+// (`every`).
 Json page_data(const std::vector<NamedResult>& results, const ClaimCatalogue& catalogue);
 
 }  // namespace epochbench

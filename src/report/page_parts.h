@@ -29,6 +29,9 @@ void add_steps(Json& data, const AllSeries& all);
 // Where a step's time goes: profiles[], of each series the first run that has one.
 void add_profiles(Json& data, const AllSeries& all);
 
+// Over time: history[], a workload on one machine each that several dated results have, with the changes of its level.
+void add_history(Json& data, const std::vector<NamedResult>& results);
+
 // Rate against size: sweeps[], one for each result, axis and kind of work that was measured at three values or more.
 void add_sweeps(Json& data, const std::vector<NamedResult>& results);
 

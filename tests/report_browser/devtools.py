@@ -120,13 +120,16 @@ class Browser:
         self.errors.clear()
         begin = time.monotonic()
         self.ask("Page.navigate", url=path.as_uri())
-        self.evaluate("new Promise((done) => { const look = () => document.readyState === 'complete' && location.protocol === 'file:'"
-                      " ? requestAnimationFrame(() => requestAnimationFrame(done)) : setTimeout(look, 20); look(); })")
+        self.evaluate("""new Promise((done) => {
+          const there = () => document.readyState === 'complete' && location.protocol === 'file:';
+          const look = () => there() ? requestAnimationFrame(() => requestAnimationFrame(done)) : setTimeout(look, 20);
+          look(); })""")
         return time.monotonic() - begin
 
     def busy_seconds(self):
         """Processor time that the page's main thread has taken."""
-        return next(metric["value"] for metric in self.ask("Performance.getMetrics")["metrics"] if metric["name"] == "TaskDuration")
+        metrics = self.ask("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
     def view(self, width, height, dark=False, media=""):
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)

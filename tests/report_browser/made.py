@@ -47,7 +47,8 @@ def run(model="resnet50", backend="cpu", precision="fp32", rate=8.0, batch=16, r
         "precision": precision, **{group: None for group in GROUPS},
         "timing": {"warmup_steps": 3, "step_seconds": seconds, "step_seconds_median": sorted(seconds)[steps // 2],
                    "step_seconds_ci95": [step * 0.995, step * 1.005], "steps_total_seconds": total, "epoch_seconds": epoch,
-                   "epoch_kind": "projected", "compile_seconds": 1.0, "wall_seconds": total + 5 + repetition, "stopped_by": "noise",
+                   "epoch_kind": "projected", "compile_seconds": 1.0, "wall_seconds": total + 5 + repetition,
+                   "stopped_by": "noise",
                    "harness_seconds_per_step": None},
         "throughput": {"samples_per_second": steps * batch / total, "tokens_per_second": None},
         "efficiency": {"flops_per_second": 2.4e10 * rate, "peak_fraction": 0.7, "data_wait_fraction": 0.002,
@@ -83,8 +84,8 @@ def document(runs, **parts):
     return {"schema_version": 1, "context": context(**parts), "runs": runs}
 
 
-RATES = {("cpu", "fp32"): 8.0, ("cpu", "bf16"): 21.0, ("cuda", "fp32"): 390.0, ("cuda", "tf32"): 1500.0, ("cuda", "bf16"): 2700.0,
-         ("cuda", "fp16"): 2650.0}
+RATES = {("cpu", "fp32"): 8.0, ("cpu", "bf16"): 21.0, ("cuda", "fp32"): 390.0, ("cuda", "tf32"): 1500.0,
+         ("cuda", "bf16"): 2700.0, ("cuda", "fp16"): 2650.0}
 
 
 def both_devices(repetitions=5):
@@ -94,7 +95,8 @@ def both_devices(repetitions=5):
             for repetition in range(repetitions) for model, batch, scale in (("resnet50", 16, 1), ("bert-base", 8, 0.4))
             for number, ((backend, precision), rate) in enumerate(RATES.items())]
     empty = {group: None for group in GROUPS}
-    runs.append(run("resnet152", "cuda", "fp32", batch=4096, status="out_of_memory", message="asked for 412 GiB of 140 GiB", **empty))
+    runs.append(run("resnet152", "cuda", "fp32", batch=4096, status="out_of_memory", message="asked for 412 GiB of 140 GiB",
+                    **empty))
     runs.append(run("resnet50", "cpu", "fp16", status="skipped", message="the CPU multiplies no fp16", **empty))
     return document(runs)
 
@@ -102,17 +104,41 @@ def both_devices(repetitions=5):
 def sweep(repetitions=5):
     curves = {"cpu": lambda batch: 9 * batch / (batch + 3), "cuda": lambda batch: 620 * batch / (batch + 400)}
     runs = [run("resnet20", backend, "fp32", rate(batch) * 40, batch, repetition, steps=20, seed=batch)
-            for repetition in range(repetitions) for batch in (1, 2, 4, 8, 16, 32, 64, 128, 256) for backend, rate in curves.items()]
+            for repetition in range(repetitions) for batch in (1, 2, 4, 8, 16, 32, 64, 128, 256)
+            for backend, rate in curves.items()]
     runs.append(run("resnet20", "cuda", "fp32", batch=4096, status="out_of_memory", message="too large",
                     **{group: None for group in GROUPS}))
     return document(runs)
 
 
+def history(dates=24, slower_from=14):
+    """Files of one workload, a day each; from one day on it takes 6 % longer."""
+    return [document([run("lenet5", rate=30000 / (1.06 if day >= slower_from else 1), batch=64, repetition=repetition, steps=30,
+                          seed=100 + day) for repetition in range(3)],
+                     date=f"2026-01-{day + 1:02d}T04:00:00Z", sha=f"{day:02d}c0ffee{day:04d}abcd", gpu=False)
+            for day in range(dates)]
+
+
 def many(runs=10_000):
-    """Repetitions of five of 2,000 runs, of twenty workloads."""
-    models = [f"model-{number:02d}" for number in range(20)]
-    return document([run(models[number % 20], "cpu", "fp32" if number % 2 else "bf16", 50 + number % 97, 16, repetition, steps=100,
-                         settings=f"/seed={number // 20}", seed=number) for repetition in range(5) for number in range(runs // 5)])
+    """Five repetitions of 2,000 runs, of twenty workloads."""
+    return document([run(f"model-{number % 20:02d}", "cpu", "fp32" if number % 2 else "bf16", 50 + number % 97, 16, repetition,
+                         steps=100, settings=f"/seed={number // 20}", seed=number)
+                     for repetition in range(5) for number in range(runs // 5)])
+
+
+def odd():
+    """Numbers at the ends of their range, one step, equal steps, losses that are no numbers, groups that are missing."""
+    tiny, huge, flat, one, poor = (run("mlp", batch=2 ** number) for number in range(5))
+    tiny["throughput"]["samples_per_second"] = 1e-300
+    huge["timing"]["epoch_seconds"], huge["cost"]["usd_per_epoch"] = 1e308, 1e300
+    huge["energy"]["joules_per_epoch"], huge["memory"]["peak_bytes"] = 1e-9, 2 ** 62
+    flat["timing"]["step_seconds"], flat["quality"]["loss"] = [0.5] * 20, [2.0] * 23
+    flat["cost"] = {"usd_per_hour": 0, "usd_per_epoch": 0, "usd_total": 0, "price_source": "user", "currency": "EUR"}
+    one["timing"]["step_seconds"], one["quality"]["loss"] = [0.5], [None, 3.0, None, None]
+    one["memory"]["peak_bytes"] = 0
+    for group in GROUPS[2:]:
+        poor[group] = None
+    return document([tiny, huge, flat, one, poor], host=None, gpu=False)
 
 
 def hostile():

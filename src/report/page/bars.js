@@ -1,7 +1,7 @@
 // The page's sections of bars: throughput, epoch time, cost, energy and memory, a chart a workload; and ratios of two runs.
 "use strict";
 
-const MOST_BARS = 40;  // of one chart
+const MOST_BARS = 40;  // or lines, of one chart
 const MOST_OPEN_NOTES = 12;
 const FAR_APART = 30;  // times: on an axis that begins at 0 the smaller would not be seen
 
@@ -43,14 +43,18 @@ function farApart(rows, quantity) {
   return greatest / least > FAR_APART;
 }
 
+// null where all are drawn.
+function restText(count, what) {
+  if (count <= MOST_BARS) return null;
+  return element("p", {class: "muted"}, `The first ${MOST_BARS} of ${format.count(count)} ${what}; the table has all.`);
+}
+
 function barPanel(workload, rows, quantity, labelOf) {
   const shown = rows.slice(0, MOST_BARS), log = farApart(shown, quantity);
   const [factor, unit] = quantity.unitOf(d3.max(shown, (row) => row[quantity.key]));
   const bars = shown.map((row) => bar(row, quantity, labelOf(row), [factor, unit]));
-  const rest = rows.length === shown.length ? null
-    : element("p", {class: "muted"}, `The first ${MOST_BARS} of ${format.count(rows.length)} runs; the table has all.`);
   const axis = {factor, unit, log, label: `${quantity.label}, ${workload}`};
-  return panel(workload, (box, width) => drawBars(box, width, bars, axis), rest);
+  return panel(workload, (box, width) => drawBars(box, width, bars, axis), restText(rows.length, "runs"));
 }
 
 // null where no row has the quantity.
@@ -63,7 +67,7 @@ function barFigure(data, quantity, caption) {
     (quantity.suffix ? quantity.suffix(row) : "");
   const groups = [...groupBy(rows, (row) => row.workload)];
   const notes = [rows.some((row) => row.on_gpu) ? " Hatched, or a triangle: a GPU." : "",
-                 rows.length < known.length ? " Of several dates the latest." : "",
+                 rows.length < known.length ? " Of several dates the latest; the others are in the history." : "",
                  groups.some(([, own]) => farApart(own, quantity)) ? " Dots on a logarithmic axis: values lie far apart." : ""];
   const numbers = () => rows.map((row) => [row.name, quantity.text(row),
     quantity.ends && row[quantity.ends] ? intervalText(row[quantity.ends], quantity.unitOf(row[quantity.key])) : UNKNOWN]);
@@ -107,22 +111,23 @@ const memorySection = (data) => barFigure(data, {
 }, "What a run took at its peak: growth of resident memory on a CPU, the driver's count on a GPU. Upright line: what was " +
    "planned before it ran.");
 
-// "GPU bf16 over CPU fp32", out of names as "resnet50/cuda/bf16/b16".
+// "GPU bf16 over CPU fp32", out of names as "resnet50/cuda/bf16/b16"; with the files where these are two.
 function pairLabel(pair) {
   const side = (name) => {
     const [, backend, precision, , ...settings] = name.split("/");
     return [backend === "cuda" ? "GPU" : backend === "cpu" ? "CPU" : backend, precision, ...settings].join(" ");
   };
-  return `${side(pair.contender)} over ${side(pair.baseline)}`;
+  const files = pair.contender_file === pair.baseline_file ? "" : ` (${pair.contender_file} over ${pair.baseline_file})`;
+  return `${side(pair.contender)} over ${side(pair.baseline)}${files}`;
 }
 
 function ratioPanel(workload, pairs) {
-  const bars = pairs.map((pair) => ({
+  const bars = pairs.slice(0, MOST_BARS).map((pair) => ({
     label: pairLabel(pair), value: pair.ratio, ends: pair.ratio_ci95, text: format.times(pair.ratio),
     classes: looks(pair.contender_precision, false), symbol: symbolOf(pair.contender_backend),
     hint: `${pair.contender} over ${pair.baseline}: ${format.times(pair.ratio)}`}));
   const axis = {factor: 1, unit: "times the samples/s", log: true, line: 1, label: `Speedup, ${workload}`};
-  return panel(workload, (box, width) => drawBars(box, width, bars, axis));
+  return panel(workload, (box, width) => drawBars(box, width, bars, axis), restText(pairs.length, "pairs"));
 }
 
 // Notes by number: most pairs share theirs.

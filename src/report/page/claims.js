@@ -78,8 +78,8 @@ function claimsSection(data) {
   return [
     element("p", {}, `${plural(claims.length, "claim")}: ` + counts.filter(([count]) => count)
       .map(([count, text]) => `${format.count(count)} ${text}`).join(", ") + ". A verdict compares the measured 95 % " +
-      "interval of repetitions or seeds with the claimed range (the band): inside it reproduced, on the claim's far side exceeded, on " +
-      "the near side not reproduced, across a bound undecided."),
+      "interval of repetitions or seeds with the claimed range (the band): inside it reproduced, on the claim's far side " +
+      "exceeded, on the near side not reproduced, across a bound undecided."),
     element("div", {class: "claims"}, tested.map(claimCard)),
     others.length ? folded(`${plural(others.length, "claim")} not measured, and why`, untested) : null,
     conflicts.length ? folded("Claims that cannot hold together", element("ul", {},

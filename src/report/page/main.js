@@ -10,6 +10,7 @@ const SECTIONS = [  // [id, in the contents, heading, what makes it]
   ["cost", "Cost", "Cost of an epoch", costSection],
   ["energy", "Energy", "Energy of an epoch", energySection],
   ["sweeps", "Sweeps", "Rate against size", sweepsSection],
+  ["history", "History", "History", historySection],
   ["losses", "Loss", "Loss", lossSection],
   ["steps", "Steps", "Step by step", stepsSection],
   ["memory", "Memory", "Memory", memorySection],

@@ -14,7 +14,7 @@ const rowName = (data, row) => row.name + (data.files.length > 1 ? ` (${fileOf(d
 
 function lossLine(data, loss, xs) {
   const row = data.rows[loss.row];
-  return {label: rowLabel(row) + (data.files.length > 1 ? ` (${fileOf(data, row).file})` : ""), dots: loss.loss.length <= 30,
+  return {label: rowLabel(row) + (data.files.length > 1 ? ` (${fileOf(data, row).file})` : ""), dots: loss.n <= 30,
           classes: looks(row.precision, row.on_gpu, row.backend), symbol: symbolOf(row.backend), size: 30,
           points: loss.loss.map((y, at) => ({x: xs[at], y}))};
 }
@@ -25,29 +25,32 @@ function shortLegend(lines) {
   return legend([...lines.slice(0, 12).map((line) => ({...line, symbol: null})), ...rest]);
 }
 
-function lossCharts(data, workload, losses) {
+function lossCharts(data, workload, all) {
+  const losses = all.slice(0, MOST_BARS);
   const chart = (title, x, lines) => panel(title, (box, width) => drawCurves(box, width,
     {label: `Loss of ${workload} ${title}`, height: 230, lines, x, y: {label: "training loss"}}));
   const bySteps = losses.map((loss) => lossLine(data, loss, placesOf(loss, loss.loss)));
-  const timed = losses.filter((loss) => loss.seconds && loss.seconds.some(isKnown));
+  const timed = losses.filter(({loss, seconds}) => seconds && seconds.some((end, at) => isKnown(end) && isKnown(loss[at])));
   const ends = timed.map((loss) => d3.max(loss.seconds)), log = d3.max(ends) > FAR_APART * d3.min(ends);
   const [factor, unit] = log ? [1, "s"] : secondsUnit(d3.max(ends) || 1), time = {label: `time of training, ${unit}`, log};
-  const byTime = timed.map((loss) => lossLine(data, loss, loss.seconds.map((time) => isKnown(time) ? time * factor : null)));
+  const byTime = timed.map((loss) => lossLine(data, loss, loss.seconds.map((end) => isKnown(end) ? end * factor : null)));
   return element("div", {}, element("h3", {}, workload), shortLegend(bySteps), element("div", {class: "grid"},
     chart("over steps", {label: "step, warm-up first"}, bySteps),
     timed.length ? chart("over time", time, byTime)
-      : element("p", {class: "muted"}, "Over time: not known, as these losses are not those of the timed steps.")));
+      : element("p", {class: "muted"}, "Over time: not known, as these losses are not those of the timed steps.")),
+    restText(all.length, "runs"));
 }
 
 function lossSection(data) {
-  if (!data.losses.length) return null;
-  const rows = () => data.losses.map(({row, n, loss}) => [rowName(data, data.rows[row]), format.count(n), significant(loss[0]),
+  const latestRows = new Set(latest(data.rows, data)), losses = data.losses.filter(({row}) => latestRows.has(data.rows[row]));
+  if (!losses.length) return null;
+  const rows = () => losses.map(({row, n, loss}) => [rowName(data, data.rows[row]), format.count(n), significant(loss[0]),
     significant(d3.min(loss)), significant(loss[loss.length - 1])]);
   return figure("Loss of each training step, of the first repetition of a run. Runs of one workload begin with the same " +
     "weights and see the same batches. Time counts from the first timed step: warm-up steps train too, but are not timed." +
-    thinnedText(data.losses),
-    panels([...groupBy(data.losses, (loss) => data.rows[loss.row].workload)],
-           ([workload, losses]) => lossCharts(data, workload, losses), {wide: true, first: 4, what: "workloads"}),
+    thinnedText(losses),
+    panels([...groupBy(losses, (loss) => data.rows[loss.row].workload)],
+           ([workload, own]) => lossCharts(data, workload, own), {wide: true, first: 4, what: "workloads"}),
     numbersBelow("Losses", ["run", "steps", "first", "least", "last"], rows));
 }
 

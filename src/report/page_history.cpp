@@ -1,0 +1,49 @@
+// The page's history: workloads that several dated results have, with the changes of level that src/analysis finds.
+#include <cmath>
+
+#include "src/analysis/history.h"
+#include "src/report/page_parts.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kFewestDates = 2;
+constexpr std::size_t kMostSeries = 200;
+
+Json point_json(const HistoryPoint& point) {
+  return {{"date", point.date},
+          {"git_sha", point.git_sha ? Json(point.git_sha->substr(0, 12)) : Json(nullptr)},
+          {"git_dirty", point.git_dirty.value_or(false)},
+          {"file", point.path},
+          {"value", page_number(point.value)},
+          {"processes", point.processes}};
+}
+
+// Levels are means of logarithms.
+Json change_json(const LevelChange& change) {
+  return {{"creep", change.kind == ChangeKind::creep},
+          {"begin", change.begin},
+          {"end", change.end},
+          {"before", page_number(std::exp(change.before))},
+          {"after", page_number(std::exp(change.after))}};
+}
+
+}  // namespace
+
+void add_history(Json& data, const std::vector<NamedResult>& results) {
+  data["history"] = Json::array();
+  for (const HistorySeries& series : history_of(results, {}).series) {
+    if (series.points.size() < kFewestDates) continue;
+    if (data["history"].size() == kMostSeries) break;
+    Json points = Json::array(), changes = Json::array();
+    for (const HistoryPoint& point : series.points) points.push_back(point_json(point));
+    for (const LevelChange& change : series.changes) changes.push_back(change_json(change));
+    data["history"].push_back({{"name", series.name},
+                               {"setting", series.setting},
+                               {"points", points},
+                               {"changes", changes},
+                               {"reason", series.reason.empty() ? Json(nullptr) : Json(series.reason)}});
+  }
+}
+
+}  // namespace epochbench
