@@ -16,6 +16,9 @@ COMMANDS = {
     "claims": ["RESULT"],
     "answers": ["RESULT"],
     "cost": ["RESULT", "--purchase", "900", "--lifetime", "5", "--electricity", "0.30", "--cloud", "0.34"],
+    "compare": [MEASURED, "RESULT"],
+    "export": ["RESULT", "--format", "csv"],
+    "report": ["RESULT", "--out", "page.html"],
     "run": [*QUICK, "--resume", "RESULT"],
 }
 
