@@ -279,6 +279,21 @@ TEST(FinalLoss, IsThatOfTheLastStepThatAllTook) {
   EXPECT_FALSE(final_loss_concern(one, std::vector<std::vector<double>>(1, after), "fp32"));
 }
 
+TEST(FinalLoss, MayBeApartTheFartherTheLongerItTook) {
+  EXPECT_DOUBLE_EQ(explained_loss_difference(1, "fp32"), 1e-4);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(10, "fp32"), 1e-4);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(100, "fp32"), 1e-3);
+  EXPECT_NEAR(explained_loss_difference(150, "fp32"), 1.5e-2, 1e-9);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(100'000, "fp32"), 0.25);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(5, "bf16"), 0x1p-6);
+  std::vector<double> before(1000, 2.0), after = before;
+  after[999] = 1.6;
+  using Trainings = std::vector<std::vector<double>>;
+  EXPECT_FALSE(final_loss_concern(Trainings(1, before), Trainings(1, after), "fp32"));
+  after[999] = 1.4;
+  EXPECT_TRUE(final_loss_concern(Trainings(1, before), Trainings(1, after), "fp32"));
+}
+
 TEST(FinalLoss, AllowsWhatProcessesOfOneSideDifferBy) {
   const std::vector<std::vector<double>> scattered{{7.0}, {7.1}, {6.9}}, apart{{7.15}, {7.25}, {7.05}},
       far{{8.0}, {8.1}, {7.9}};

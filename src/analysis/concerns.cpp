@@ -40,11 +40,6 @@ double spread(const std::vector<double>& losses) {
   return *high - *low;
 }
 
-double explained_by_rounding(std::size_t step, const std::string& precision) {
-  const double parts = std::max(1.0, static_cast<double>(step) / static_cast<double>(kParitySteps));
-  return parity_bound(precision) * parts;
-}
-
 }  // namespace
 
 const char* name(ConcernCode code) {
@@ -77,9 +72,16 @@ std::optional<Concern> compile_time_concern(std::vector<double> baseline_seconds
   return Concern{ConcernCode::compile_time, before, after, kCompileTimeRatio};
 }
 
+double explained_loss_difference(std::size_t step, const std::string& precision) {
+  constexpr double kOrderly = 100, kTenfold = 50, kElsewhere = 0.25;  // steps, steps, and a relative difference
+  const auto steps = static_cast<double>(step);
+  const double orderly = parity_bound(precision) * std::max(1.0, steps / static_cast<double>(kParitySteps));
+  return std::min(kElsewhere, orderly * std::pow(10, std::max(0.0, steps - kOrderly) / kTenfold));
+}
+
 std::optional<Concern> loss_concern(double baseline, double contender, std::size_t step, double scale,
                                     const std::string& precision) {
-  const double limit = explained_by_rounding(step, precision);
+  const double limit = explained_loss_difference(step, precision);
   const bool within = std::fabs(contender - baseline) <= limit * std::max(scale, std::numeric_limits<double>::min());
   if (within || !std::isfinite(baseline)) return std::nullopt;  // a loss that is no number now differs from every number
   return Concern{ConcernCode::final_loss, baseline, contender, limit, {}, step};

@@ -103,6 +103,7 @@ constexpr const char* kCompareExamples = R"(Examples:
   epochbench compare main/ branch/ --threshold 5 --json   folders of results
   epochbench compare baseline.json new.json --github      annotations and a job summary for GitHub Actions
   epochbench compare --interleave old/epochbench new/epochbench --suite gate -o turns.json    also on a machine that is shared
+  epochbench compare --history nightly/                   the commits at which many results changed their level; advisory
 
 Files are decided with 5 repetitions a side or more, of one machine, compiler, build type and number of threads, and where other
 processes took less than 0.15 cores. Else the answer is inconclusive, with the reason and with what would decide.
@@ -311,8 +312,10 @@ int command_line(int argc, char** argv) {
   CompareOptions compare;
   CLI::App* compare_app = app.add_subcommand("compare", "is the new one slower than the baseline? out of results");
   compare_app->footer(kCompareExamples);
-  compare_app->add_option("BASELINE", compare.baseline, "results: a file, or a folder of them");
-  compare_app->add_option("NEW", compare.contender, "the same of what is new");
+  compare_app->add_option("BASELINE", compare.baseline, "results: a file, or a folder of them")->type_name("");
+  compare_app->add_option("NEW", compare.contender, "the same of what is new")->type_name("");
+  compare_app->add_option("--history", compare.history, "change points over many results, in place of BASELINE and NEW")
+      ->type_name("DIR");
   compare_app->add_option("--threshold", compare.threshold, "of a slowdown that matters (default 3)")->type_name("PERCENT");
   compare_app->add_flag("--allow-missing", compare.allow_missing, "a case that the new side lacks is no failure");
   compare_app->add_flag("--force", compare.force, "also debug builds");

@@ -66,6 +66,7 @@ std::string export_formats_help();  // a line a format
 
 struct CompareOptions {
   std::string baseline, contender;  // results: a file or a folder each; empty: not given
+  std::string history;              // a folder of results; empty: not asked for
   std::string threshold;            // in percent; empty: the rule's
   bool allow_missing = false, force = false, github = false, json = false;
   // Of two binaries that take turns, in place of results.

@@ -3,6 +3,7 @@
 
 #include "src/analysis/comparison.h"
 #include "src/cli/commands.h"
+#include "src/cli/compare_history.h"
 #include "src/cli/compare_output.h"
 #include "src/cli/errors.h"
 #include "src/cli/result_arguments.h"
@@ -43,8 +44,11 @@ void require_cases(const Comparison& comparison) {
 }  // namespace
 
 int compare_command(const CompareOptions& options) {
+  if (!options.history.empty() && !options.interleave.empty())
+    throw CallError("--history and --interleave exclude each other; give one of them");
   if (!options.interleave.empty()) return compare_interleave(options);
   refuse_options_of_turns(options);
+  if (!options.history.empty()) return compare_history(options);
   if (options.contender.empty())
     throw CallError(std::string("compare: no ") + (options.baseline.empty() ? "BASELINE and no NEW" : "NEW") +
                     "; name two files that `epochbench run --out FILE` wrote, or two folders of them");

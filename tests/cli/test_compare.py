@@ -155,7 +155,8 @@ class Compare(CompareCalls):
         for arguments, parts in (([], ["BASELINE", "NEW"]), ([paths[0]], ["no NEW"]),
                                  ([*paths, paths[0]], ["main.json"]),
                                  ([*paths, "--threshold", "0"], ["--threshold"]), ([*paths, "--threshold", "x"], ["--threshold"]),
-                                 ([*paths, "--threshold", ""], ["--threshold"]), (["nowhere.json", paths[1]], ["nowhere.json"])):
+                                 ([*paths, "--threshold", ""], ["--threshold"]), (["nowhere.json", paths[1]], ["nowhere.json"]),
+                                 ([*paths, "--history", "."], ["--history"])):
             self.assert_refused(self.call("compare", *arguments), 2, *parts)
 
     def test_github(self):
@@ -188,6 +189,48 @@ class Compare(CompareCalls):
         call = self.call("compare", *paths, "--github")
         self.assertNotIn("\n::error::owned", call.stdout)
         self.assertNotIn("\x1b", call.stdout)
+
+
+class History(CompareCalls):
+    def nights(self, count, step_of):
+        (self.folder / "nightly").mkdir()
+        for i in range(count):
+            content = document(measured(step_of(i) * (1 + 0.004 * ((i * 7) % 11 / 5 - 1)), repetitions=1), git_sha=f"{i:040x}",
+                               date=f"2026-{1 + i // 28:02d}-{1 + i % 28:02d}T02:00:00Z")
+            self.write(f"nightly/{i}.json", content)
+
+    def test_finds_the_commit(self):
+        self.nights(40, lambda i: 0.16 if i < 22 else 0.168)
+        answer = self.answer(0, "--history", "nightly")
+        series, = answer["series"]
+        self.assertEqual((series["name"], len(series["points"]), series["of"]), (CASE, 40, "step_seconds"))
+        change, = series["changes"]
+        self.assertEqual(change["begin"]["git_sha"], f"{22:040x}")
+        self.assertEqual(change["last_before"]["git_sha"], f"{21:040x}")
+        self.assertAlmostEqual(change["ratio"], 1.05, 2)
+        text = self.call("compare", "--history", "nightly")
+        self.assertEqual(text.returncode, 0)
+        self.assertIn("a step at 0000000 of 2026-01-23", text.stdout)
+
+    def test_three_points(self):
+        self.nights(3, lambda i: 0.16)
+        series, = self.answer(0, "--history", "nightly")["series"]
+        self.assertEqual(series["changes"], [])
+        self.assertIn("3 points", series["reason"])
+
+    def test_wrong_calls(self):
+        self.nights(3, lambda i: 0.16)
+        (self.folder / "empty").mkdir()
+        for arguments, parts in ((["--history", "nowhere"], ["nowhere"]), (["--history", "empty"], ["empty"]),
+                                 (["--history", "nightly", "--github"], ["--history", "--github"]),
+                                 (["--history", "nightly", "--interleave", "a", "b"], ["--history", "--interleave"]),
+                                 (["--history", "nightly", "--suite", "quick"], ["--suite", "--interleave"]),
+                                 (["--history", "nightly/0.json"], ["nightly/0.json"])):
+            self.assert_refused(self.call("compare", *arguments), 2, *parts)
+        self.write("nightly/notes.json", {"title": "no result"})
+        call = self.call("compare", "--history", "nightly")
+        self.assertEqual(call.returncode, 0)
+        self.assertIn("notes.json", call.stderr)
 
 
 if __name__ == "__main__":
