@@ -1,15 +1,13 @@
 // Which runs are paired, and what is said of a pair: constructed results.
 #include "src/analysis/speedup.h"
 
-#include <functional>
 #include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "src/report/speedup_text.h"
-#include "src/report/warning_text.h"
-#include "support/made_results.h"
+#include "support/made_speedup.h"
 
 namespace epochbench {
 namespace {
@@ -18,34 +16,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
-using Change = std::function<void(NamedResult&)>;
-
-Speedup speedup_of_runs(const std::vector<MadeRun>& runs, SpeedupOf what = SpeedupOf::same_batch) {
-  return speedup_of({made_result("a.json", "host", runs)}, what);
-}
-
-std::vector<std::string> pairs_of(const Speedup& speedup) {
-  std::vector<std::string> pairs;
-  for (const SpeedupPair& pair : speedup.pairs) pairs.push_back(pair.contender.name + " : " + pair.baseline.name);
-  return pairs;
-}
-
-std::string reason_of(const Speedup& speedup, const std::string& name) {
-  for (const Unpaired& unpaired : speedup.unpaired)
-    if (unpaired.name == name) return unpaired.reason;
-  return "(paired)";
-}
-
-std::vector<std::string> codes_of(const SpeedupPair& pair) {
-  std::vector<std::string> codes;
-  for (const Warning& warning : pair.warnings) codes.emplace_back(name(warning.code));
-  return codes;
-}
-
-const std::vector<MadeRun> kClean{{"cpu", "fp32", 100}, {"cuda", "fp32", 800}};
 
 TEST(Speedup, OfACleanPairIsExactAndWithoutWarning) {
-  const Speedup speedup = speedup_of_runs(kClean);
+  const Speedup speedup = speedup_of_runs(kCleanPair);
   ASSERT_EQ(speedup.pairs.size(), 1u);
   EXPECT_THAT(speedup.unpaired, IsEmpty());
   const SpeedupPair& pair = speedup.pairs[0];
@@ -90,8 +63,8 @@ TEST(Speedup, PrefersABaselineWithTheSameSettings) {
 }
 
 TEST(Speedup, RefusesWorkThatIsNotTheSame) {
-  const auto refused = [](const Change& change, const std::string& reason) {
-    NamedResult result = made_result("a.json", "host", kClean);
+  const auto refused = [](const ResultChange& change, const std::string& reason) {
+    NamedResult result = made_result("a.json", "host", kCleanPair);
     change(result);
     const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
     EXPECT_THAT(speedup.pairs, IsEmpty()) << reason;
@@ -172,7 +145,7 @@ TEST(Speedup, ComparesLossesOfFilesThatWereMeasuredApart) {
 
 // Of files without a host name nobody knows whether they are of one machine.
 TEST(Speedup, PairsWithinAFileWhereMachinesAreNotKnown) {
-  auto a = made_result("a.json", "", kClean), b = made_result("b.json", "", kClean);
+  auto a = made_result("a.json", "", kCleanPair), b = made_result("b.json", "", kCleanPair);
   for (auto& run : b.result.runs) run.throughput->samples_per_second *= 2;
   const Speedup speedup = speedup_of({a, b}, SpeedupOf::same_batch);
   ASSERT_EQ(speedup.pairs.size(), 3u);
@@ -196,7 +169,7 @@ TEST(Speedup, WithoutACpuTakesTheFirstFilesGpu) {
 }
 
 TEST(Speedup, PoolsRepetitionsOfOneMachineAndCountsACopyOnce) {
-  auto a = made_result("a.json", "host", kClean), b = a;
+  auto a = made_result("a.json", "host", kCleanPair), b = a;
   b.path = "b.json";
   for (auto& run : b.result.runs) run.timing->wall_seconds += 1;  // measured again
   const Speedup pooled = speedup_of({a, b}, SpeedupOf::same_batch);
@@ -252,113 +225,8 @@ TEST(Speedup, AtTheBestBatchKeepsOtherWorkApart) {
   EXPECT_EQ(with_rates(0.1, 0.2), 0u) << "learning rates that were chosen are not those that follow the batch";
 }
 
-struct Unfair {
-  const char* code;
-  Change change;
-};
-
-// `change` of the run of the CPU, or of the GPU, in every repetition.
-Change cpu(std::function<void(Run&)> change) {
-  return [change](NamedResult& named) {
-    for (auto& run : named.result.runs)
-      if (run.device.backend == "cpu") change(run);
-  };
-}
-Change gpu(std::function<void(Run&)> change) {
-  return [change](NamedResult& named) {
-    for (auto& run : named.result.runs)
-      if (run.device.backend == "cuda") change(run);
-  };
-}
-
-const std::vector<Unfair>& unfair_changes() {
-  static const std::vector<Unfair> changes{
-      {"baseline_below_half_peak", cpu([](auto& run) { run.efficiency->peak_fraction = 0.49; })},
-      {"fewer_threads", cpu([](auto& run) { run.device.threads = 7; })},
-      {"precision_differs", gpu([](auto& run) { run.precision = "tf32"; })},
-      {"parity_unverified", gpu([](auto& run) { run.quality->parity_max_relative_difference.reset(); })},
-      {"parity_unverified", gpu([](auto& run) { run.quality.reset(); })},
-      {"parity_apart", gpu([](auto& run) { run.quality->parity_max_relative_difference = 2e-4; })},
-      {"epoch_kind_differs", gpu([](auto& run) { run.timing->epoch_kind = "measured"; })},
-      {"data_waits", gpu([](auto& run) { run.efficiency->data_wait_fraction = 0.11; })},
-      {"price_of_other_machine", gpu([](auto& run) {
-         run.cost->price_source = "catalogue: aws g5.xlarge us-east-1 2026-05-01, not the machine that was measured";
-       })},
-      {"currency_differs", gpu([](auto& run) { run.cost->currency = "EUR"; })},
-      {"foreign_load", cpu([](auto& run) { run.interference->foreign_cpu_cores = run.repetition == 3 ? 0.16 : 0; })},
-      {"portable_kernel", cpu([](auto& run) { run.device.isa = "portable"; })},
-      {"unused_instruction", cpu([](auto& run) { run.device.isa = "avx2"; })},
-      {"noisy_sample", cpu([](auto& run) {
-         run.timing->step_seconds_ci95 = {0.15, 0.17};
-       })},
-      {"noisy_repetitions", cpu([](auto& run) { run.throughput->samples_per_second = 100 + 10 * run.repetition; })},
-      {"throttled", gpu([](auto& run) { run.gpu->throttled_steps = run.repetition; })},
-      {"energy_in_part", gpu([](auto& run) { run.energy->source = "nvml"; })},
-      {"settings_differ", gpu([](auto& run) { run.name += "/order=sequential"; })},
-      {"epoch_samples_differ", gpu([](auto& run) { run.workload.samples_per_epoch = 12'816; })},
-  };
-  return changes;
-}
-
-TEST(Fairness, EveryWarningIsProvokedAlone) {
-  for (const Unfair& unfair : unfair_changes()) {
-    NamedResult result = made_result("a.json", "host", kClean);
-    unfair.change(result);
-    const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
-    ASSERT_EQ(speedup.pairs.size(), 1u) << unfair.code;
-    ASSERT_THAT(codes_of(speedup.pairs[0]), ElementsAre(unfair.code));
-    const std::string text = to_string(speedup.pairs[0].warnings[0]);
-    EXPECT_THAT(text, testing::StartsWith(std::string(unfair.code) + ": ")) << "the code, then a sentence";
-    EXPECT_GT(text.size(), std::string(unfair.code).size() + 15);
-  }
-}
-
-TEST(Fairness, TellsMachinesAndBuildsApart) {
-  auto a = made_result("a.json", "host", {{"cpu", "fp32", 100}}), b = made_result("b.json", "host", {{"cuda", "fp32", 800}});
-  EXPECT_THAT(codes_of(speedup_of({a, b}, SpeedupOf::same_batch).pairs[0]), IsEmpty());
-  b.result.context.git_sha = "def";
-  EXPECT_THAT(codes_of(speedup_of({a, b}, SpeedupOf::same_batch).pairs[0]), ElementsAre("build_differs"));
-  b.result.context.host_name.reset();
-  b.result.context.git_sha.reset();
-  EXPECT_THAT(codes_of(speedup_of({a, b}, SpeedupOf::same_batch).pairs[0]), IsEmpty()) << "not known to be another";
-  b.result.context.cpu.model = "Other CPU";
-  EXPECT_THAT(codes_of(speedup_of({a, b}, SpeedupOf::same_batch).pairs[0]), ElementsAre("host_differs"));
-}
-
-TEST(Fairness, NamesTheMissingAmxInstruction) {
-  NamedResult result = made_result("a.json", "host", {{"cpu", "bf16", 200}, {"cuda", "bf16", 2000}});
-  const Speedup clean = speedup_of({result}, SpeedupOf::same_batch);
-  EXPECT_THAT(codes_of(clean.pairs[0]), IsEmpty());
-  cpu([](auto& run) { run.device.isa = "avx512_bf16"; })(result);
-  const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
-  ASSERT_THAT(codes_of(speedup.pairs[0]), ElementsAre("unused_instruction"));
-  EXPECT_THAT(to_string(speedup.pairs[0].warnings[0]), HasSubstr("the CPU has amx_bf16"));
-}
-
-TEST(Fairness, WarnsOfNothingThatIsNotKnown) {
-  NamedResult result = made_result("a.json", "", kClean);
-  result.result.context.cpu = {};
-  result.result.context.git_sha.reset();
-  for (auto& run : result.result.runs) {
-    const bool gpu = run.device.backend == "cuda";
-    run.timing.reset();
-    run.efficiency.reset();
-    run.interference.reset();
-    run.gpu.reset();
-    run.energy.reset();
-    run.cost.reset();
-    run.device.isa.reset();
-    if (!gpu) run.device.threads.reset();
-  }
-  const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
-  ASSERT_EQ(speedup.pairs.size(), 1u);
-  EXPECT_THAT(codes_of(speedup.pairs[0]), IsEmpty());
-  EXPECT_DOUBLE_EQ(speedup.pairs[0].ratio.value, 8);
-  EXPECT_THAT(speedup.pairs[0].cost.reason, HasSubstr("not known"));
-}
-
 TEST(Speedup, RefusesCostsWithoutARatio) {
-  NamedResult result = made_result("a.json", "host", kClean);
+  NamedResult result = made_result("a.json", "host", kCleanPair);
   gpu([](auto& run) { run.cost->currency = "EUR"; })(result);
   Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
   EXPECT_TRUE(std::isnan(speedup.pairs[0].cost.value));
@@ -375,7 +243,7 @@ TEST(Speedup, RefusesCostsWithoutARatio) {
 TEST(Speedup, SurvivesAbsurdNumbers) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double absurd : {0.0, nan, 1e308, 1e-308, -1.0}) {
-    NamedResult result = made_result("a.json", "host", kClean);
+    NamedResult result = made_result("a.json", "host", kCleanPair);
     cpu([&](auto& run) {
       run.timing->step_seconds = {absurd};
       run.timing->step_seconds_median = run.timing->epoch_seconds = run.timing->wall_seconds = absurd;

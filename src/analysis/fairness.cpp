@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/analysis/held_back.h"
 #include "src/analysis/parity.h"
 
 namespace epochbench {
@@ -77,8 +78,9 @@ std::optional<double> loss_difference(const Series& series, const Series& partne
   return comparable ? std::optional(max_relative_difference(ours->loss, theirs->loss)) : std::nullopt;
 }
 
-// The CPU's fp32 run is what others are compared with; of two such runs the contender is.
+// The CPU's fp32 run is what others are compared with; of two such runs the contender is. Forward runs have no losses.
 void add_parity(std::vector<Warning>& warnings, const Series& series, const Series& partner, bool is_contender) {
+  if (series.first().workload.mode == "forward") return;
   if (is_reference(series) && !(is_contender && is_reference(partner))) return;
   const std::optional<double> difference = loss_difference(series, partner);
   const double limit = std::max(parity_bound(series.first().precision), parity_bound(partner.first().precision));
@@ -216,6 +218,8 @@ const char* name(WarningCode code) {
       return "portable_kernel";
     case WarningCode::unused_instruction:
       return "unused_instruction";
+    case WarningCode::held_back:
+      return "held_back";
     case WarningCode::noisy_sample:
       return "noisy_sample";
     case WarningCode::noisy_repetitions:
@@ -240,6 +244,8 @@ std::vector<Warning> fairness_warnings(const Series& baseline, const Series& con
   std::vector<Warning> warnings;
   if (const auto fraction = mean_of(baseline, peak_fraction); fraction && *fraction < kFairPeakFraction)
     warnings.push_back({WarningCode::baseline_below_half_peak, baseline.first().name, *fraction, kFairPeakFraction});
+  if (const std::string what = held_back(baseline); !what.empty())
+    warnings.push_back({WarningCode::held_back, baseline.first().name, 0, 0, what});
   add_of_side(warnings, baseline);
   add_of_side(warnings, contender);
   add_parity(warnings, baseline, contender, false);

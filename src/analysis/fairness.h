@@ -1,6 +1,7 @@
 // What makes a comparison of two runs unfair, or hard to trust: facts, each with a stable code. src/report/ makes sentences.
 //
-// What is not known makes no warning, but for parity, which is to be shown.
+// What is not known makes no warning, but for parity, which training has to show. Forward passes have no losses, so parity says
+// nothing of them.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ enum class WarningCode : std::uint8_t {
   foreign_load,              // value: cores
   portable_kernel,           // first: the kernels' instruction set
   unused_instruction,        // first: what was used; second: what the CPU has
+  held_back,                 // the baseline, and the contender shares it; first: what it does without on purpose
   noisy_sample,              // value: half of the 95 % interval of the median step, relative
   noisy_repetitions,         // value: their relative standard deviation
   throttled,                 // value: steps

@@ -7,6 +7,8 @@
 #include <set>
 #include <tuple>
 
+#include "src/analysis/held_back.h"
+
 namespace epochbench {
 namespace {
 
@@ -90,24 +92,28 @@ class Pairing {
   // machine whose name is known.
   template <typename Fits>
   std::vector<const Series*> nearest(const Series& contender, bool one_a_machine, const Fits& fits) const {
-    std::vector<const Series*> found;
+    const auto distance = [&](const Series& series) {
+      return std::tuple(series.settings != contender.settings, series.file != contender.file, series.origin != contender.origin,
+                        series.machine != contender.machine, fairness_warnings(series, contender).size(), series.file);
+    };
+    std::vector<std::pair<decltype(distance(contender)), const Series*>> candidates;
     for (const Series* series : chosen_)
-      if (series != &contender && workload_key(*series, what_) == workload_key(contender, what_) && fits(*series))
-        found.push_back(series);
-    std::stable_sort(found.begin(), found.end(), [&](const Series* a, const Series* b) {
-      const auto distance = [&](const Series& series) {
-        return std::tuple(series.settings != contender.settings, series.file != contender.file,
-                          series.origin != contender.origin, series.machine != contender.machine, series.file);
-      };
-      return distance(*a) < distance(*b);
-    });
+      if (is_baseline(*series, contender) && fits(*series)) candidates.emplace_back(distance(*series), series);
+    std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::set<std::string> machines;
-    const Series* first = found.empty() ? nullptr : found.front();
-    std::erase_if(found, [&](const Series* series) {
+    std::vector<const Series*> found;
+    for (const auto& [far, series] : candidates) {
       const bool another = machines.insert(series->machine).second;
-      return series != first && !(one_a_machine && another && series->machine_is_known && contender.machine_is_known);
-    });
+      if (found.empty() || (one_a_machine && another && series->machine_is_known && contender.machine_is_known))
+        found.push_back(series);
+    }
     return found;
+  }
+
+  // Whether it does the contender's work and was not held back on purpose any more than it.
+  bool is_baseline(const Series& series, const Series& contender) const {
+    return &series != &contender && workload_key(series, what_) == workload_key(contender, what_) &&
+           held_back(series, contender).empty();
   }
 
   std::vector<const Series*> cpu_baselines(const Series& contender) const {
@@ -128,8 +134,7 @@ class Pairing {
       if (other == &contender) break;
       const Run& theirs = other->first();
       if (theirs.device.backend == run.device.backend && theirs.precision == run.precision &&
-          (other->origin != contender.origin || theirs.device.name != run.device.name) &&
-          workload_key(*other, what_) == workload_key(contender, what_) &&
+          (other->origin != contender.origin || theirs.device.name != run.device.name) && is_baseline(*other, contender) &&
           (found.empty() || (found[0]->settings != contender.settings && other->settings == contender.settings)))
         found.assign(1, other);
     }
@@ -243,6 +248,10 @@ class Pairing {
   static std::string why_not_with(const Series& series, const Series& other) {
     const bool same_device = other.origin == series.origin && other.first().device.name == series.first().device.name;
     const std::string& name = other.first().name;
+    const std::string own = held_back(series, other), theirs = held_back(other, series);
+    if (!theirs.empty() && (series.on_gpu() || own.empty()))
+      return name + " was held back on purpose (" + theirs + "), so it is no baseline for this one";
+    if (!own.empty()) return "it was held back on purpose (" + own + "), so it is a baseline only for runs that were too";
     if (same_device && other.first().precision == series.first().precision)
       return "only its settings differ from those of " + name + ", and devices and precisions are compared";
     return name + " does the same work, and of these two neither is the other's baseline";

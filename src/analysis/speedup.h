@@ -52,7 +52,9 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch };
 //   PyTorch                ours on the same device in its precision; else as above
 //   a GPU without any CPU  the first GPU in its precision, where that is another; else in tf32, fp32 of the same device
 //
-// A baseline with the contender's settings goes before one with others, one of its file and machine before those of others.
+// A baseline with the contender's settings goes before one with others, one of its file and machine before those of others,
+// and of several one with fewer warnings. What was held back on purpose (src/analysis/held_back.h) is a baseline only for what
+// was held back likewise.
 // What ended in no pair is in `unpaired` with the reason.
 Speedup speedup_of(const std::vector<NamedResult>& results, SpeedupOf what);
 

@@ -59,10 +59,6 @@ std::string quality_cell(const Run& run) {
   return quality.final_loss ? "loss " + significant(*quality.final_loss, 3) : "";
 }
 
-std::string rate(double samples_per_second) {
-  return samples_per_second >= 1000 ? format_count(std::llround(samples_per_second)) : significant(samples_per_second, 3);
-}
-
 // Of the runs whose memory was not as planned, the one that was furthest from it.
 std::string memory_remark(const Result& result) {
   std::string text;
@@ -113,8 +109,8 @@ std::string summary(const Result& result) {
       return value ? format(*value) : std::string();
     };
     table.add({repeats ? run.name + " #" + std::to_string(run.repetition) : run.name, step_cell(*run.timing),
-               rate(run.throughput->samples_per_second), format_seconds(run.timing->epoch_seconds), run.timing->epoch_kind,
-               cost_cell(run), energy_cell(run), quality_cell(run),
+               format_rate(run.throughput->samples_per_second), format_seconds(run.timing->epoch_seconds),
+               run.timing->epoch_kind, cost_cell(run), energy_cell(run), quality_cell(run),
                run.efficiency ? optional(run.efficiency->peak_fraction, format_percent) : ""});
   }
   for (const auto& [reason, names] : skipped) others += "skipped: " + some_of(names) + "\n  " + reason + "\n";
@@ -161,8 +157,8 @@ std::string time_to_quality(const TimeToQuality& time) {
 std::string one_line(const Run& run) {
   if (run.status == RunStatus::ok && run.timing && run.throughput) {
     const std::string quality = quality_cell(run);
-    return run.name + ": " + step_cell(*run.timing) + " a step, " + rate(run.throughput->samples_per_second) + " samples/s" +
-           (quality.empty() ? "" : ", " + quality);
+    return run.name + ": " + step_cell(*run.timing) + " a step, " + format_rate(run.throughput->samples_per_second) +
+           " samples/s" + (quality.empty() ? "" : ", " + quality);
   }
   std::string status = name(run.status);
   std::replace(status.begin(), status.end(), '_', ' ');

@@ -128,7 +128,7 @@ class Answers {
 
 std::string rate_text(Axis axis, double rate) {
   if (axis == Axis::width) return format_si(rate, "FLOP/s");
-  return rate >= 1000 ? format_count(std::llround(rate)) : significant(rate, 3);
+  return format_rate(rate);
 }
 
 std::string sweep_sentences(const SweepAnswers& answers, Axis axis, const std::string& prefix) {

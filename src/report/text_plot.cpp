@@ -73,7 +73,7 @@ std::string x_labels(const std::vector<double>& values, const Scale& x) {
   for (const double value : values) {
     const std::string text = format_count(std::llround(value));
     const int centre = kMargin + x.cell(value) - static_cast<int>(text.size()) / 2;
-    const auto begin = static_cast<std::size_t>(std::min(centre, kColumns - static_cast<int>(text.size())));
+    const auto begin = static_cast<std::size_t>(std::clamp(centre, 0, kColumns - static_cast<int>(text.size())));
     if (begin < free_from) continue;
     line.replace(begin, text.size(), text);
     free_from = begin + text.size() + 2;

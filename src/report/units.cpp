@@ -84,4 +84,11 @@ std::string format_count(std::int64_t count) {
   return digits;
 }
 
+std::string format_whole(double value) {
+  constexpr double kMostDigits = 1e15;  // as of significant()
+  return std::fabs(value) < kMostDigits ? format_count(std::llround(value)) : significant(value, 3);
+}
+
+std::string format_rate(double a_second) { return a_second >= 1000 ? format_whole(a_second) : significant(a_second, 3); }
+
 }  // namespace epochbench

@@ -13,5 +13,7 @@ std::string format_bytes(double bytes);                 // "1.2 GiB"
 std::string format_percent(double fraction);            // "97.2 %"
 std::string format_usd(double usd);                     // "$0.00012", "$12.30"
 std::string format_count(std::int64_t count);           // "1,281,167"
+std::string format_whole(double value);                 // "1,281,167", "1.00e+15"
+std::string format_rate(double a_second);               // "12.3", "1,281"
 
 }  // namespace epochbench

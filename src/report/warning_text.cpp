@@ -1,13 +1,9 @@
 #include "src/report/warning_text.h"
 
-#include <cmath>
-
 #include "src/report/units.h"
 
 namespace epochbench {
 namespace {
-
-std::string whole(double value) { return format_count(std::llround(value)); }
 
 std::string instruction_sentence(const Warning& w) {
   return w.run + " computed with " + w.first + ", though the CPU has " + w.second + "; it can be faster";
@@ -34,7 +30,7 @@ std::string sentence(const Warning& w) {
     case WarningCode::baseline_below_half_peak:
       return w.run + " reaches " + format_percent(w.value) + " of its measured peak; a better baseline would lower the ratio";
     case WarningCode::fewer_threads:
-      return w.run + " had threads for " + whole(w.value) + " of " + whole(w.limit) + " cores";
+      return w.run + " had threads for " + format_whole(w.value) + " of " + format_whole(w.limit) + " cores";
     case WarningCode::precision_differs:
       return precision_sentence(w);
     case WarningCode::parity_unverified:
@@ -58,23 +54,25 @@ std::string sentence(const Warning& w) {
       return w.run + " ran the portable kernels, which use no vector instructions by name";
     case WarningCode::unused_instruction:
       return instruction_sentence(w);
+    case WarningCode::held_back:
+      return w.run + " was held back on purpose (" + w.first + "), and could be faster; the contender shares that";
     case WarningCode::noisy_sample:
       return "in one repetition the median step of " + w.run + " is known within " + format_percent(w.value) + " only";
     case WarningCode::noisy_repetitions:
       return "repetitions of " + w.run + " differ, with a standard deviation of " + format_percent(w.value);
     case WarningCode::throttled:
-      return "the GPU throttled during " + whole(w.value) + " steps of a repetition of " + w.run;
+      return "the GPU throttled during " + format_whole(w.value) + " steps of a repetition of " + w.run;
     case WarningCode::energy_in_part:
       return energy_sentence(w);
     case WarningCode::settings_differ:
       return settings_sentence(w);
     case WarningCode::epoch_samples_differ:
-      return "epochs of " + whole(w.value) + " and " + whole(w.limit) +
+      return "epochs of " + format_whole(w.value) + " and " + format_whole(w.limit) +
              " samples, so cost and energy per epoch are of other work";
     case WarningCode::build_differs:
       return "measured by different builds of epochbench: " + w.first + " and " + w.second;
     case WarningCode::batch_differs:
-      return "batch " + whole(w.value) + " against " + whole(w.limit) + ": each at its own best";
+      return "batch " + format_whole(w.value) + " against " + format_whole(w.limit) + ": each at its own best";
   }
   return "";
 }
