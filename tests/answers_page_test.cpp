@@ -78,6 +78,18 @@ TEST(AnswerSections, SaySpeedWithItsInterval) {
   EXPECT_THAT(speed.read, HasSubstr("95 % interval"));
 }
 
+TEST(AnswerSections, LeaveOutWhatWasHeldBackOnPurpose) {
+  std::vector<epochbench::Run> runs = both_devices();
+  for (epochbench::Run run : both_devices()) {
+    run.name += "/without=fusion";
+    run.throughput->samples_per_second /= 2;
+    runs.push_back(run);
+  }
+  const auto whole = answer_sections(result_of(both_devices())), more = answer_sections(result_of(runs));
+  EXPECT_EQ(more[kSpeed].answers, whole[kSpeed].answers);
+  EXPECT_EQ(more[kPrecision].answers, whole[kPrecision].answers);
+}
+
 TEST(AnswerSections, SayWhyThereIsNoInterval) {
   const auto sections = answer_sections(result_of({run_of("cpu", "fp32", 32, 10), run_of("cuda", "fp32", 32, 100)}));
   EXPECT_THAT(sections[kSpeed].answers, Contains(HasSubstr("10.0x (no interval: ")));
@@ -106,6 +118,47 @@ TEST(AnswerSections, SayHowBusyADeviceWasAndWhatItDrew) {
   section = answer_sections(result_of(runs))[kUtilisation];
   EXPECT_THAT(section.answers, Contains(HasSubstr("150 W (rapl)")));
   EXPECT_THAT(section.answers, Each(Not(HasSubstr("no meter"))));
+}
+
+// A host without a meter: the card's part is known, and the reason why the other is not stands there.
+TEST(AnswerSections, SayWhatACardDrewWhoseHostHasNoMeter) {
+  std::vector<epochbench::Run> runs = both_devices();
+  for (epochbench::Run& run : runs) {
+    run.energy->reason = "CPU: the counters cannot be read";
+    if (run.device.backend == "cpu") continue;
+    run.energy->source = "nvml";
+    run.energy->gpu_average_watts = 700 + run.repetition;
+    run.energy->gpu_joules_per_epoch = 25'000;
+  }
+  auto section = answer_sections(result_of(runs))[kUtilisation];
+  EXPECT_THAT(section.answers, Contains(HasSubstr("cuda/bf16/b32: 80.0 % of the measured peak, busy 95.0 % of the time, "
+                                                  "GPU alone 702 W (nvml), 25.0 kJ an epoch")));
+  EXPECT_THAT(section.answers, Contains("power not known of 20 runs: CPU: the counters cannot be read"));
+  for (epochbench::Run& run : runs) {
+    if (run.device.backend == "cpu") continue;
+    run.energy->source = "rapl+nvml";
+    run.energy->cpu_average_watts = 100;
+    run.energy->average_watts = *run.energy->gpu_average_watts + 100;
+    run.energy->reason.reset();
+  }
+  section = answer_sections(result_of(runs))[kUtilisation];
+  EXPECT_THAT(section.answers, Contains(HasSubstr("802 W (CPU 100 W, GPU 702 W; rapl+nvml)")));
+  EXPECT_THAT(section.answers, Contains("power not known of 10 runs: CPU: the counters cannot be read"));
+}
+
+// A repetition that another process disturbed changes neither rate nor cost.
+TEST(AnswerSections, SpeakOfTheMedianRepetition) {
+  std::vector<epochbench::Run> runs;
+  for (const double rate : {1.0, 10.0, 10.2, 9.8, 10.1}) {
+    runs.push_back(run_of("cpu", "fp32", 32, rate, static_cast<int>(runs.size())));
+    runs.back().cost = Cost{1.0, runs.back().timing->epoch_seconds / 3600, {}, "user"};
+    runs.back().efficiency->peak_fraction = rate / 20;
+  }
+  const auto sections = answer_sections(result_of(runs));
+  EXPECT_THAT(sections[kSpeed].answers, Contains("resnet50/cpu/fp32/b32: 10.0 samples/s, an epoch in 6 min 0 s (projected, "
+                                                 "median of 5 repetitions)"));
+  EXPECT_THAT(sections[kUtilisation].answers, Contains("resnet50/cpu/fp32/b32: 50.0 % of the measured peak"));
+  EXPECT_THAT(sections[kCost].answers, Contains("resnet50/cpu/fp32/b32: $0.100 an epoch (projected, median of 5 repetitions)"));
 }
 
 TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {
@@ -210,6 +263,27 @@ TEST(AnswersPage, IsAPageWhateverTheResultHolds) {
   EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 60);
   EXPECT_THAT(page,
               AllOf(HasSubstr("1. How much faster"), HasSubstr("6. Is the input"), HasSubstr(" more (epochbench answers")));
+}
+
+TEST(AnswersPage, KeepsToAHundredColumns) {
+  std::vector<epochbench::Run> runs = both_devices();
+  std::string sentence = "the meter";
+  for (int i = 0; i < 200; ++i) sentence += " cannot be read";
+  for (epochbench::Run& run : runs) run.energy->reason = sentence;
+  runs.push_back(run_of("cpu", "fp32", 1, 1));
+  runs.back().status = RunStatus::failed;
+  runs.back().message = sentence;
+  NamedResult named = result_of(runs);
+  named.result.context.cpu.model = sentence;
+  const std::string page = answers_page(named);
+  EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 60);
+  std::size_t longest = 0;
+  for (std::size_t begin = 0, end = page.find('\n'); end != std::string::npos; begin = end + 1, end = page.find('\n', begin))
+    longest = std::max(longest, end - begin);
+  EXPECT_LE(longest, 100u);
+  EXPECT_GT(longest, 90u);
+  EXPECT_THAT(page, HasSubstr(" ...\n"));
+  EXPECT_THAT(print_json(answers_json(named)), HasSubstr(sentence)) << "all of it is in the JSON";
 }
 
 TEST(AnswersPage, HasNoNumberThatIsNone) {

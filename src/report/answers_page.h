@@ -21,7 +21,8 @@ struct AnswerSection {
 // Speed at the same batch, power and utilisation, mixed precision, cost, batch, input: always all six, in this order.
 std::vector<AnswerSection> answer_sections(const NamedResult& result);
 
-// At most 60 lines, whatever the result holds: a section that has more to say names the command that says all of it.
+// At most 60 lines of 100 columns, whatever the result holds (a word that is longer than a line stands in one of its own): a
+// section that has more to say names the command that says all of it. Of repetitions the median speaks.
 std::string answers_page(const NamedResult& result);
 
 Json answers_json(const NamedResult& result);  // machine, date, sections[]{question, answers[], read}, not_measured[]

@@ -6,32 +6,10 @@
 #include "src/report/table.h"
 #include "src/report/units.h"
 #include "src/report/warning_text.h"
+#include "src/report/wrapped.h"
 
 namespace epochbench {
 namespace {
-
-constexpr std::size_t kColumns = 100;
-
-// Words filled into lines that begin with `indent`; the first with `head` instead, which is as wide.
-std::string wrapped(const std::string& head, const std::string& indent, const std::string& text) {
-  std::string lines, line = head;
-  bool empty = true;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    at = end + 1;
-    if (word.empty()) continue;
-    if (!empty && display_width(line) + 1 + display_width(word) > kColumns) {
-      lines += line + "\n";
-      line = indent;
-      empty = true;
-    }
-    line += (empty ? "" : " ") + word;
-    empty = false;
-  }
-  return lines + line + "\n";
-}
 
 std::string paragraph(const std::string& label, const std::string& text) {
   if (text.empty()) return "";
@@ -102,7 +80,7 @@ std::string answer_text(const Claim& claim, const ClaimAnswer& answer) {
     for (const Warning& warning : answer.warnings) text += paragraph("but: ", to_string(warning));
     return text;
   }
-  if (answer.verdict != Verdict::reproduced) text += paragraph("why: ", answer.reason);
+  text += paragraph("why: ", answer.reason);
   std::size_t width = 0;
   for (const ClaimAnswer& part : answer.parts) width = std::max(width, display_width(part.id));
   for (const ClaimAnswer& part : answer.parts) text += part_text(part, width);
