@@ -31,7 +31,7 @@ TEST(ClaimCatalogue, EveryClaimIsThereOnceWithAReasonToBelieveItsVerdict) {
 TEST(ClaimCatalogue, EveryClaimHasAnAnswerWithoutResults) {
   const std::vector<ClaimAnswer> answers = judge(embedded_claims().claims, std::vector<NamedResult>{});
   for (const ClaimAnswer& answer : answers) {
-    EXPECT_EQ(answer.verdict, Verdict::not_testable) << answer.id;
+    EXPECT_EQ(answer.verdict, answer.id == "memory-7b" ? Verdict::reproduced : Verdict::not_testable) << answer.id;
     EXPECT_FALSE(answer.reason.empty()) << answer.id;
   }
 }
@@ -57,6 +57,9 @@ TEST(ClaimCatalogue, RefusesWhatItCannotMeasure) {
   EXPECT_THAT(
       refused(head + R"("claimed": [1, 2], "kind": "ratio", "measure": "m", "models": ["a"], "of": {"backends": ["cpu"]}})"),
       HasSubstr("to: missing"));
+  EXPECT_THAT(refused(head + R"("claimed": [1, 2], "kind": "feeding", "measure": "utilization", "models": ["a"],
+                             "of": {"backends": ["cpu"], "precisions": ["fp32"]}})"),
+              HasSubstr("measure"));
 }
 
 TEST(ClaimsText, WrapsAndNamesWhatCannotHoldTogether) {
@@ -64,7 +67,8 @@ TEST(ClaimsText, WrapsAndNamesWhatCannotHoldTogether) {
       result_of({runs_of("resnet50", "cpu", "fp32", 16, 100), runs_of("resnet50", "cuda", "fp32", 16, 500)});
   const std::string text = claims_text(embedded_claims(), judge(embedded_claims().claims, std::vector{made}));
   EXPECT_THAT(text, HasSubstr("claims that cannot hold together"));
-  EXPECT_THAT(text, HasSubstr("cnn-transformer-4-8x: not testable"));
+  EXPECT_THAT(text, HasSubstr("cnn-transformer-4-8x: reproduced\n"));
+  EXPECT_THAT(text, HasSubstr("why: not testable here: bert-base\n"));
   EXPECT_THAT(text, HasSubstr("reproduced: 5.00 [4.98, 5.02]x, claimed 4.00 to 8.00x"));
   std::size_t longest = 0, begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; begin = end + 1, end = text.find('\n', begin))

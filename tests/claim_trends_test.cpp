@@ -33,6 +33,22 @@ TEST(ClaimTrends, TheGapWidensWithTheSlopeOfTheSpeedup) {
   EXPECT_EQ(answer(-0.5).verdict, Verdict::not_reproduced);
 }
 
+// Through two points goes a line, whatever they are.
+TEST(ClaimTrends, ASlopeTakesThreeSizes) {
+  const auto answer = [](std::vector<std::string> models) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    for (const std::string& model : models)
+      for (const char* backend : {"cpu", "cuda"}) {
+        runs.push_back(runs_of(model, backend, "fp32", 16, backend == std::string("cpu") ? 10 : 100));
+        for (auto& run : runs.back()) run.workload.parameters = 1'000'000 * std::stoi(model.substr(6));
+      }
+    return part_of(answer_to("gap-widens", runs), "resnet");
+  };
+  EXPECT_TRUE(answer({"resnet18", "resnet34", "resnet50"}).measured);
+  EXPECT_EQ(answer({"resnet18", "resnet34"}).verdict, Verdict::not_testable);
+  EXPECT_THAT(answer({"resnet18", "resnet34"}).reason, HasSubstr("takes 3 models, and there are 2"));
+}
+
 std::vector<epochbench::Run> trained(const std::string& precision, std::int64_t batch, std::uint64_t seed, double accuracy) {
   auto runs = runs_of("lenet5", "cpu", precision, batch, 100, "/seed=" + std::to_string(seed), 1);
   for (auto& run : runs) {
@@ -41,7 +57,7 @@ std::vector<epochbench::Run> trained(const std::string& precision, std::int64_t 
     run.quality = Quality{};
     run.quality->eval_metric = "accuracy";
     run.quality->eval_value = accuracy;
-    run.quality->eval_history = {0.5, accuracy};
+    run.quality->eval_history = {0.5, accuracy, accuracy, accuracy, accuracy, accuracy};
     run.timing->epoch_kind = "measured";
   }
   return runs;
@@ -59,6 +75,7 @@ TEST(ClaimTrends, QualityIsComparedSeedBySeed) {
   };
   EXPECT_EQ(answer(0.001, 10).verdict, Verdict::reproduced);
   EXPECT_NEAR(*answer(0.001, 10).measured, -0.095, 1e-9);
+  EXPECT_THAT(answer(0.001, 10).conditions, HasSubstr("10 seeds, 6 epochs, the mean of the last five evaluations"));
   EXPECT_EQ(answer(0.02, 10).verdict, Verdict::not_reproduced);
   EXPECT_EQ(answer(0.001, 9).verdict, Verdict::undecided);
   EXPECT_THAT(answer(0.001, 9).reason, HasSubstr("takes 10 seeds"));
@@ -88,6 +105,20 @@ TEST(ClaimTrends, AccuracyAgainstBatchIsASlopeOfEachSeed) {
   EXPECT_NEAR(*answer(-0.01).measured, -0.98, 1e-9);
   EXPECT_EQ(answer(0.01).verdict, Verdict::reproduced);
   EXPECT_EQ(answer(-0.0002).verdict, Verdict::undecided);
+}
+
+TEST(ClaimTrends, AccuracyAgainstBatchTakesThreeBatchesAndFiveSeeds) {
+  const auto answer = [](int batches, std::uint64_t seeds) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    for (std::uint64_t seed = 0; seed < seeds; ++seed)
+      for (int doublings = 0; doublings < batches; ++doublings)
+        runs.push_back(trained("fp32", 16 << doublings, seed, 0.9 - (0.01 + 0.001 * static_cast<double>(seed)) * doublings));
+    return answer_to("batch-accuracy", runs);
+  };
+  EXPECT_EQ(answer(3, 5).verdict, Verdict::not_reproduced);
+  EXPECT_EQ(answer(2, 5).verdict, Verdict::not_testable);
+  EXPECT_EQ(answer(3, 4).verdict, Verdict::undecided);
+  EXPECT_THAT(answer(3, 4).reason, HasSubstr("takes 5 seeds, and there are 4"));
 }
 
 TEST(ClaimTrends, TheSizeFromWhichTheGpuPays) {
@@ -122,6 +153,23 @@ TEST(ClaimTrends, APlateauIsBelowTheLargestBatch) {
   EXPECT_EQ(answer({100, 150, 200, 300}).verdict, Verdict::not_reproduced);
   EXPECT_EQ(answer({200, 200, 200}).verdict, Verdict::not_reproduced);
   EXPECT_EQ(answer({100, 200}).verdict, Verdict::not_testable);
+}
+
+// Where noise leaves open whether the plateau begins at an end of what was measured, or whether the curve still rises.
+TEST(ClaimTrends, APlateauThatMayBeginAtAnEndIsUndecided) {
+  const auto verdict = [](std::vector<double> rates, double spread) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    std::int64_t batch = 8;
+    for (const double rate : rates) {
+      runs.push_back(runs_of("resnet20", "cpu", "fp32", batch *= 2, rate));
+      for (auto& run : runs.back()) run.throughput->samples_per_second = rate * (1 + spread * (run.repetition - 2));
+    }
+    return answer_to("batch-throughput", runs).verdict;
+  };
+  EXPECT_EQ(verdict({94.5, 100, 100, 100}, 0.01), Verdict::undecided) << "perhaps at the smallest";
+  EXPECT_EQ(verdict({80, 100, 100, 100}, 0.01), Verdict::reproduced);
+  EXPECT_EQ(verdict({50, 94.5, 100}, 0.01), Verdict::undecided) << "perhaps it still rises";
+  EXPECT_EQ(verdict({50, 80, 100}, 0.01), Verdict::not_reproduced);
 }
 
 TEST(ClaimTrends, CoresNeedAThreadSweep) {

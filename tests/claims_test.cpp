@@ -26,6 +26,8 @@ TEST(VerdictOf, ComparesTheIntervalWithTheRange) {
   EXPECT_EQ(verdict_of(kFourToEight, {3.9, 4.1}), Verdict::undecided);
   EXPECT_EQ(verdict_of(kFourToEight, {7.9, 8.1}), Verdict::undecided);
   EXPECT_EQ(verdict_of(kFourToEight, {3, 9}), Verdict::undecided);
+  EXPECT_EQ(verdict_of(kFourToEight, {1, 4}), Verdict::undecided) << "a bound belongs to the range";
+  EXPECT_EQ(verdict_of(kFourToEight, {8, 9}), Verdict::undecided);
 }
 
 TEST(VerdictOf, AnOpenRangeCannotBeExceeded) {
@@ -132,6 +134,17 @@ TEST(Claims, OfAModelHoldForAny) {
   EXPECT_EQ(answer(5).verdict, Verdict::not_reproduced);
 }
 
+TEST(Claims, OfACpuWithManyCoresTakeOneThatHasThem) {
+  const auto answer = [](int cores) {
+    NamedResult named = result_of({runs_of("lenet5", "cpu", "fp32", 64, 300), runs_of("lenet5", "cuda", "fp32", 64, 100)});
+    named.result.context.cpu.cores = cores;
+    return answer_to("cpu-128-cores", std::vector{named});
+  };
+  EXPECT_EQ(answer(128).verdict, Verdict::reproduced);
+  EXPECT_NEAR(*answer(128).measured, 3, 1e-9);
+  EXPECT_EQ(answer(127).verdict, Verdict::not_testable);
+}
+
 TEST(Claims, BothBaselinesOfMixedPrecision) {
   std::vector<std::vector<epochbench::Run>> runs;
   for (const char* model : {"resnet50", "bert-base"})
@@ -201,6 +214,8 @@ TEST(Claims, PeaksNeedSeveralResultsForAnInterval) {
   const ClaimAnswer one = answer_to("hbm-vs-cpu", std::vector{machine(40e9, 1e12)});
   EXPECT_EQ(part_of(one, "cpu-fp32").verdict, Verdict::undecided);
   EXPECT_DOUBLE_EQ(*part_of(one, "cpu-fp32").measured, 1);
+  EXPECT_EQ(part_of(one, "cpu-fp32").reason,
+            "an interval takes 5 results of this machine, each with its peaks measured once, and there are 1");
   EXPECT_EQ(part_of(one, "cpu-bandwidth-bytes").verdict, Verdict::undecided) << "it might reach more";
   EXPECT_EQ(part_of(one, "cpu-bandwidth-bits").verdict, Verdict::exceeded) << "it reached more";
   EXPECT_EQ(part_of(one, "gpu-fp32").verdict, Verdict::not_testable);
@@ -255,20 +270,63 @@ TEST(Claims, TrainingTakesTheWeightsSeveralTimes) {
 }
 
 TEST(Claims, StarvedAndFed) {
-  const auto run = [](double wait, double rate, const std::string& settings) {
-    auto runs = runs_of("lenet5", "cpu", "fp32", 64, rate, settings);
+  const auto run = [](double wait, double rate, const std::string& cache, double decode_cost = 0.0002) {
+    auto runs = runs_of("lenet5", "cpu", "fp32", 64, rate,
+                        (cache == "none" ? "" : "/cache=" + cache) + std::string("/decode-cost=0.0002/loader-threads=0"));
     for (auto& one : runs) {
       one.workload.dataset = "digits";
+      one.input = Input{0, false, decode_cost, cache};
       one.efficiency = Efficiency{1e9, {}, wait + 0.0001 * one.repetition, {}};
     }
     return runs;
   };
-  const ClaimAnswer answer =
-      answer_to("feed-the-beast", {run(0.6, 400, "/decode-cost=0.0002/loader-threads=0"),
-                                   run(0.01, 1000, "/cache=decoded/decode-cost=0.0002/loader-threads=0")});
+  const ClaimAnswer answer = answer_to("feed-the-beast", {run(0.6, 400, "none"), run(0.01, 1000, "decoded")});
   EXPECT_EQ(answer.verdict, Verdict::reproduced);
   EXPECT_NEAR(*part_of(answer, "starved").measured, 0.4, 0.001);
+  EXPECT_NEAR(*part_of(answer, "cached").measured, 0.99, 0.001);
   EXPECT_NEAR(*part_of(answer, "gain").measured, 2.5, 1e-9);
+  EXPECT_THAT(part_of(answer, "gain").conditions, HasSubstr("cache=decoded"));
+  EXPECT_EQ(part_of(answer_to("feed-the-beast", {run(0.2, 400, "none"), run(0.01, 1000, "decoded")}), "starved").verdict,
+            Verdict::not_reproduced)
+      << "fed to 80 %, however slowly it trains";
+  EXPECT_THAT(answer_to("feed-the-beast", {run(0.6, 400, "none")}).reason, HasSubstr("beside others of decoded data"));
+  EXPECT_EQ(answer_to("feed-the-beast", {run(0.6, 400, "none", 0), run(0.01, 1000, "decoded", 0)}).verdict,
+            Verdict::not_testable)
+      << "nothing made decoding slow";
+}
+
+// Owning and renting: what a result carries is told, and what it cannot carry is in the command.
+TEST(Claims, OfTheUsersOwnFiguresNameTheCommand) {
+  auto runs = runs_of("resnet50", "cpu", "fp32", 16, 100);
+  EXPECT_THAT(answer_to("local-vs-cloud", {runs}).reason,
+              HasSubstr("epochbench cost made.json --purchase USD --lifetime YEARS --electricity USD_PER_KWH --power WATTS "
+                        "--cloud PRICE"));
+  for (auto& run : runs) {
+    run.energy = Energy{"rapl", 1.0, {}, {}, 210.0, {}};
+    run.cost = Cost{0.34, 0.01, 0.1, "user"};
+  }
+  const ClaimAnswer answer = answer_to("local-vs-cloud", {runs});
+  EXPECT_EQ(answer.verdict, Verdict::not_testable);
+  EXPECT_EQ(answer.reason,
+            "needs the user's own figures, which no result carries, beside 210 W (measured: rapl), 0.34 USD an hour (of the "
+            "result: user) of resnet50/cpu/fp32/b16: epochbench cost made.json --purchase USD --lifetime YEARS --electricity "
+            "USD_PER_KWH");
+  EXPECT_THAT(answer_to("local-vs-cloud", std::vector<NamedResult>{}).reason, HasSubstr("epochbench cost --purchase USD"));
+}
+
+// What could not be tested hides nothing that could: the worst of the tested parts leads, and the others are named.
+TEST(Claims, WhatIsNotTestableHidesNoOtherPart) {
+  const auto cpu = runs_of("resnet50", "cpu", "fp32", 16, 100);
+  const ClaimAnswer half = answer_to("cnn-transformer-4-8x", {cpu, runs_of("resnet50", "cuda", "fp32", 16, 500)});
+  EXPECT_EQ(half.verdict, Verdict::reproduced);
+  EXPECT_EQ(half.reason, "not testable here: bert-base");
+  const ClaimAnswer worst = answer_to("cnn-transformer-4-8x", {cpu, runs_of("resnet50", "cuda", "fp32", 16, 300)});
+  EXPECT_EQ(worst.verdict, Verdict::not_reproduced);
+  EXPECT_EQ(worst.reason, "for resnet50; not testable here: bert-base");
+  const ClaimAnswer weights = answer_to("memory-7b", std::vector<NamedResult>{});
+  EXPECT_EQ(weights.verdict, Verdict::reproduced);
+  EXPECT_EQ(weights.reason, "not testable here: forward, training-planned, training");
+  EXPECT_EQ(answer_to("cnn-transformer-4-8x", {cpu}).verdict, Verdict::not_testable);
 }
 
 TEST(Claims, AblationsStayOnOneDevice) {

@@ -116,6 +116,37 @@ TEST(RentOrBuy, AnEpochIsItsShareOfAnHourOfWork) {
   EXPECT_EQ(costs[0].power_source, "given");
 }
 
+// Five epochs of 900 s with a standard deviation of 10 s: Student's t of 4 degrees of freedom is 2.7764.
+TEST(RentOrBuy, OfFiveRepetitionsTheCostOfAnEpochHasAnInterval) {
+  std::vector<epochbench::Run> runs;
+  for (const double seconds : {890.0, 890.0, 900.0, 910.0, 910.0})
+    runs.push_back(epoch_run("a", seconds, static_cast<int>(runs.size())));
+  const RentOrBuy question{machine(), {0.5, 2}, "user", 0.5};
+  const RunCost cost = rent_or_buy(runs, question)[0];
+  const double half = 2.7764 * 10 / std::sqrt(5), cloud_a_second = 0.25 / 3600;
+  ASSERT_TRUE(cost.epoch_seconds.ci95 && cost.cloud_usd_per_epoch.ci95 && cost.local_usd_per_epoch.ci95);
+  EXPECT_NEAR(cost.epoch_seconds.ci95->first, 900 - half, 1e-3);
+  EXPECT_NEAR(cost.cloud_usd_per_epoch.ci95->first, cloud_a_second * (900 - half), 1e-7);
+  EXPECT_NEAR(cost.cloud_usd_per_epoch.ci95->second, cloud_a_second * (900 + half), 1e-7);
+  EXPECT_NEAR(cost.local_usd_per_epoch.ci95->second / *cost.local_usd_per_epoch.value, (900 + half) / 900, 1e-6);
+  EXPECT_EQ(cost.interval_reason, "");
+  RentOrBuyAnswer answer;
+  answer.question = question;
+  answer.runs = {cost};
+  EXPECT_THAT(rent_or_buy_text(answer), HasSubstr("$0.0625 (0.0616 to 0.0634)"));
+  EXPECT_EQ(rent_or_buy_json(answer)["runs"][0]["cloud_usd_per_epoch_ci95"].size(), 2u);
+
+  runs.pop_back();
+  const RunCost few = rent_or_buy(runs, question)[0];
+  EXPECT_FALSE(few.cloud_usd_per_epoch.ci95);
+  EXPECT_EQ(few.interval_reason, "an interval takes 5 repetitions, and there are 4");
+  answer.runs = {few};
+  EXPECT_THAT(rent_or_buy_text(answer), HasSubstr("interval: an interval takes 5 repetitions"));
+  EXPECT_TRUE(rent_or_buy_json(answer)["runs"][0]["cloud_usd_per_epoch_ci95"].is_null());
+  for (const double seconds : {1.0, 20000.0}) runs.push_back(epoch_run("a", seconds));
+  EXPECT_THAT(rent_or_buy(runs, question)[0].interval_reason, HasSubstr("reach below 0"));
+}
+
 TEST(RentOrBuy, TakesPowerAndPriceFromTheRunWhereNoneIsGiven) {
   epochbench::Run run = epoch_run("a", 3600);
   run.energy = Energy{};

@@ -65,7 +65,7 @@ TEST(PrecisionQuality, TakesTheMeanOfTheLastFiveEvaluationsAndOfRepetitions) {
 TEST(PrecisionQuality, SaysWhyThereIsNoInterval) {
   const auto few = precision_quality(pairs({0.01, 0.02}));
   EXPECT_FALSE(few.at(0).difference.ci95);
-  EXPECT_EQ(few[0].difference.reason, "2 seeds, an interval needs 5");
+  EXPECT_EQ(few[0].difference.reason, "an interval takes 5 seeds, and there are 2");
   const auto equal = precision_quality(pairs({0, 0, 0, 0, 0}));
   EXPECT_EQ(equal.at(0).difference.value, 0);
   EXPECT_FALSE(equal[0].difference.ci95);
@@ -87,7 +87,7 @@ TEST(PrecisionQuality, PairsOnlyWhatDiffersInPrecisionAlone) {
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.quality->eval_history.clear(); }));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.timing->stopped_by = "until"; }));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.status = RunStatus::diverged; }));
-  EXPECT_TRUE(precision_quality({}).empty());
+  EXPECT_TRUE(precision_quality(std::vector<epochbench::Run>{}).empty());
 }
 
 }  // namespace

@@ -35,6 +35,12 @@ Answers answer_memory(const ClaimQuantity& quantity, const Evidence& evidence);
 // claim_trends.cpp: does a number grow with a size?
 Answers answer_slope(const ClaimQuantity& quantity, const Evidence& evidence);
 
+// claim_feeding.cpp: how well input feeds a device.
+Answers answer_feeding(const ClaimQuantity& quantity, const Evidence& evidence);
+
+// claim_costs.cpp: from how many hours a month owning is cheaper than renting.
+Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidence);
+
 // claim_curves.cpp: where do curves cross, flatten or reach?
 Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence);
 Answers answer_plateau(const ClaimQuantity& quantity, const Evidence& evidence);

@@ -59,7 +59,8 @@ ClaimAnswer memory_answer(const ClaimQuantity& quantity, const std::string& part
   for (double& value : values)
     value *= quantity.parameters > 0 ? quantity.parameters / parameters : 1 / (kWeightBytes * parameters);
   const bool planned = quantity.measure == "planned_bytes";
-  const Estimate estimate = planned ? exact(values.front()) : mean_estimate(values, kFewestRepetitions, "repetitions");
+  const Estimate estimate =
+      planned ? exact(values.front()) : arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions");
   std::string conditions = series.first().workload.model + " " + describe(series);
   conditions += planned ? "; by the plan" : "; " + std::to_string(values.size()) + " repetitions";
   return answered(quantity, part, estimate, conditions);
@@ -81,7 +82,8 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
   }
   if (values.empty()) return {unanswered(quantity, "", why_no_ceiling(quantity, machine, any_gpu))};
   if (counted) return {answered(quantity, "", exact(values.front()), machine + "; as the driver counts it")};
-  const Estimate estimate = mean_estimate(values, kFewestRepetitions, "results of this machine");
+  const Estimate estimate =
+      arithmetic_mean_estimate(values, kFewestRepetitions, "results of this machine, each with its peaks measured once");
   ClaimAnswer answer = answered(quantity, "", estimate, machine + "; the best of several bursts");
   // What a machine did once it can do: above the claim it stays, whatever another measurement may add.
   if (!estimate.ci95 && quantity.claimed.high && *answer.measured > *quantity.claimed.high) {

@@ -5,6 +5,7 @@
 
 #include "src/analysis/claim_kinds.h"
 #include "src/analysis/parity.h"
+#include "src/analysis/precision_quality.h"
 
 namespace epochbench {
 namespace {
@@ -72,6 +73,25 @@ std::string why_no_errors(const Evidence& evidence, const ClaimQuantity& quantit
          " losses of the same workload";
 }
 
+// What a precision of the choice costs in quality against fp32 on this backend; of one machine and build, the one with most
+// seeds in common.
+std::optional<QualityDifference> quality_difference(const ClaimQuantity& quantity, const Evidence& evidence,
+                                                    const std::string& model, const std::string& backend) {
+  std::map<std::string, std::vector<const Run*>> by_origin;
+  for (const RunChoice& choice : {quantity.of, *quantity.to})
+    for (const Series* series : matching(evidence, choice, model, backend))
+      by_origin[series->origin].insert(by_origin[series->origin].end(), series->runs.begin(), series->runs.end());
+  std::optional<QualityDifference> most;
+  for (const auto& [origin, runs] : by_origin)
+    for (QualityDifference& difference : precision_quality(runs)) {
+      const auto& wanted = quantity.of.precisions;
+      const bool chosen = difference.metric == quantity.measure &&
+                          std::find(wanted.begin(), wanted.end(), difference.precision) != wanted.end();
+      if (chosen && (!most || difference.seeds > most->seeds)) most = std::move(difference);
+    }
+  return most;
+}
+
 // What makes the pair unfair, but for what the claim is about or its conditions say already.
 std::vector<Warning> warnings_of(const SeriesPair& pair) {
   std::vector<Warning> warnings = fairness_warnings(*pair.to, *pair.of);
@@ -79,7 +99,8 @@ std::vector<Warning> warnings_of(const SeriesPair& pair) {
   std::erase_if(warnings, [&](const Warning& warning) {
     const bool stated = warning.code == WarningCode::precision_differs || warning.code == WarningCode::batch_differs ||
                         warning.code == WarningCode::settings_differ;
-    const bool meant = warning.code == WarningCode::portable_kernel || warning.code == WarningCode::unused_instruction;
+    const bool meant = warning.code == WarningCode::portable_kernel || warning.code == WarningCode::unused_instruction ||
+                       warning.code == WarningCode::held_back;
     return stated || (ablation && meant);
   });
   return warnings;
@@ -126,7 +147,7 @@ Answers answer_value(const ClaimQuantity& quantity, const Evidence& evidence) {
       answers.push_back(unanswered(quantity, part, series.first().name + " has no " + quantity.measure));
       continue;
     }
-    answers.push_back(answered(quantity, part, mean_estimate(values, kFewestRepetitions, "repetitions"),
+    answers.push_back(answered(quantity, part, arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions"),
                                describe(series) + "; " + count_of(values.size(), "repetitions")));
   }
   return answers;
@@ -136,23 +157,24 @@ Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidenc
   Answers answers;
   for (const std::string& model : quantity.models) {
     const std::string part = part_name(quantity, model);
-    std::map<std::uint64_t, double> by_seed;
-    const std::vector<SeriesPair> found = pairs(evidence, quantity, model);
-    for (const SeriesPair& pair : found) {
-      const std::vector<double> of = metrics(*pair.of, quantity.measure), to = metrics(*pair.to, quantity.measure);
-      const bool as_long = epochs_trained(*pair.of) > 0 && epochs_trained(*pair.of) == epochs_trained(*pair.to);
-      if (as_long && !of.empty() && !to.empty()) by_seed.emplace(pair.of->first().workload.seed, mean(of) - mean(to));
-    }
-    if (by_seed.empty()) {
+    std::optional<QualityDifference> found;
+    for (const std::string& backend : quantity.of.backends)
+      if (!found) found = quality_difference(quantity, evidence, model, backend);
+    if (!found) {
       answers.push_back(unanswered(quantity, part, why_unpaired(evidence, quantity, model)));
       continue;
     }
-    std::vector<double> differences;
-    for (const auto& [seed, difference] : by_seed) differences.push_back(difference);
-    answers.push_back(
-        answered(quantity, part, mean_estimate(differences, static_cast<std::size_t>(quantity.least_seeds), "seeds"),
-                 describe(*found.front().of) + ", against " + found.front().to->first().precision + "; " + model + " on " +
-                     found.front().of->first().workload.dataset + "; " + count_of(differences.size(), "seeds")));
+    Estimate estimate = found->difference;
+    if (found->seeds < quantity.least_seeds) {
+      estimate.ci95.reset();
+      estimate.reason =
+          "an interval takes " + std::to_string(quantity.least_seeds) + " seeds, and there are " + std::to_string(found->seeds);
+    }
+    const Run& trained = matching(evidence, quantity.of, model, found->backend).front()->first();
+    answers.push_back(answered(quantity, part, estimate,
+                               found->workload + " on " + trained.device.name + ", " + found->precision + " against fp32; " +
+                                   trained.workload.dataset + ", " + std::to_string(found->seeds) + " seeds, " +
+                                   std::to_string(found->epochs) + " epochs, the mean of the last five evaluations"));
   }
   return answers;
 }
@@ -161,7 +183,7 @@ Answers answer_error(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::vector<double> errors = errors_by_seed(evidence, quantity, quantity.of);
   if (errors.empty()) return {unanswered(quantity, "", why_no_errors(evidence, quantity, quantity.of))};
   ClaimAnswer answer =
-      answered(quantity, "", mean_estimate(errors, static_cast<std::size_t>(quantity.least_seeds), "seeds"),
+      answered(quantity, "", arithmetic_mean_estimate(errors, static_cast<std::size_t>(quantity.least_seeds), "seeds"),
                "relative, of the first " + count_of(kParitySteps, "losses") + "; " + count_of(errors.size(), "seeds"));
   answer.verdict = Verdict::not_testable;
   answer.reason = "nothing is claimed of this error alone";

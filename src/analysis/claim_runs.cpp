@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
-#include <numeric>
 #include <stdexcept>
 #include <tuple>
-
-#include "src/analysis/student_t.h"
 
 namespace epochbench {
 namespace {
@@ -22,14 +18,6 @@ std::vector<std::string> split_settings(const std::string& text) {
     begin = end;
   }
   return settings;
-}
-
-bool same_settings(const std::vector<std::string>& settings, const std::vector<std::string>& wanted) {
-  const auto fits = [](const std::string& setting, const std::string& pattern) {
-    const bool open = !pattern.empty() && pattern.back() == '*';
-    return open ? setting.rfind(pattern.substr(0, pattern.size() - 1), 0) == 0 : setting == pattern;
-  };
-  return settings.size() == wanted.size() && std::equal(settings.begin(), settings.end(), wanted.begin(), fits);
 }
 
 bool has(const std::vector<std::string>& words, const std::string& word) {
@@ -54,13 +42,6 @@ std::optional<double> whole(const std::optional<std::int64_t>& value) {
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
-std::optional<double> utilization(const Run& run) {
-  if (!run.efficiency) return std::nullopt;
-  if (run.device.backend == "cuda") return run.efficiency->gpu_busy_fraction;
-  const auto wait = run.efficiency->data_wait_fraction;
-  return wait ? std::optional(1 - *wait) : std::nullopt;
-}
-
 struct Metric {
   const char* name;
   std::optional<double> (*of)(const Run& run);
@@ -80,7 +61,6 @@ constexpr Metric kMetrics[] = {
                   ? std::optional(100 * *run.quality->eval_value)
                   : std::nullopt;
      }},
-    {"utilization", utilization},
     {"latency_p99", [](const Run& run) { return run.latency ? run.latency->p99_seconds : std::nullopt; }},
 };
 
@@ -110,45 +90,13 @@ std::size_t epochs_trained(const Series& series) {
   return whole ? run.quality->eval_history.size() : 0;
 }
 
-double mean(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-Estimate mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit) {
-  Estimate estimate;
-  if (values.empty()) {
-    estimate.reason = "no " + unit + " has the number";
-    return estimate;
-  }
-  estimate.value = mean(values);
-  if (!std::isfinite(estimate.value)) {
-    estimate.reason = "the mean is beyond the range of numbers";
-    return estimate;
-  }
-  const std::size_t needed = std::max<std::size_t>(fewest, 2);
-  if (values.size() < needed) {
-    estimate.reason =
-        "an interval takes " + std::to_string(needed) + " " + unit + ", and there are " + std::to_string(values.size());
-    return estimate;
-  }
-  double squares = 0;
-  for (const double value : values) squares += (value - estimate.value) * (value - estimate.value);
-  const auto n = static_cast<double>(values.size());
-  const double half = student_t_975(n - 1) * std::sqrt(squares / (n - 1) / n);
-  if (std::isfinite(half))
-    estimate.ci95 = {estimate.value - half, estimate.value + half};
-  else
-    estimate.reason = "the interval is beyond the range of numbers";
-  return estimate;
-}
-
 bool suits(const RunChoice& choice, const Series& series) {
   const Run& run = series.first();
   const Workload& workload = run.workload;
   return has(choice.backends, run.device.backend) && workload.mode == choice.mode &&
          (choice.precisions.empty() || has(choice.precisions, run.precision)) &&
          (choice.data.empty() || workload.dataset.rfind("synthetic", 0) != 0) &&
-         (!choice.batch || workload.batch == *choice.batch) && same_settings(split_settings(series.settings), choice.settings);
+         (!choice.batch || workload.batch == *choice.batch) && split_settings(series.settings) == choice.settings;
 }
 
 std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,

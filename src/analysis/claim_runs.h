@@ -20,7 +20,7 @@ struct Evidence {
 Evidence evidence_of(const std::vector<NamedResult>& results);  // which must outlive it
 
 // One number of a run: samples_per_second, epochs_per_second, epochs_per_usd, epochs_per_joule, peak_bytes, planned_bytes,
-// eval_percent (accuracy), utilization, latency_p99 (seconds). Empty: not known, or not a finite number of 0 or more.
+// eval_percent (accuracy), latency_p99 (seconds). Empty: not known, or not a finite number of 0 or more.
 // Errors: std::invalid_argument for another name.
 std::optional<double> metric(const Run& run, const std::string& name);
 
@@ -28,11 +28,6 @@ std::optional<double> metric(const Run& run, const std::string& name);
 std::vector<double> metrics(const Series& series, const std::string& name);
 
 std::size_t epochs_trained(const Series& series);  // whole ones, each with its evaluation; 0 where steps were counted
-
-double mean(std::span<const double> values);  // NaN of none
-
-// The mean and Student's 95 % interval, of at least `fewest` values (repetitions, seeds: `unit` in the reason).
-Estimate mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit);
 
 // Whether these are runs that the choice is about, whatever their model.
 bool suits(const RunChoice& choice, const Series& series);

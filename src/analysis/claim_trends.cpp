@@ -59,7 +59,8 @@ Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evid
                            (missing.empty() ? "" : ": " + missing))};
   std::vector<double> slopes;
   for (const auto& points : by_repetition) slopes.push_back(slope(points));
-  return {answered(quantity, "", mean_estimate(slopes, kFewestRepetitions, "repetitions"), models + "; " + conditions)};
+  return {
+      answered(quantity, "", arithmetic_mean_estimate(slopes, kFewestRepetitions, "repetitions"), models + "; " + conditions)};
 }
 
 // `measure` against log2(batch), one slope for each seed that has all batches. Runs that trained as many whole epochs as the
@@ -92,7 +93,7 @@ Answers answer_growing_with_batch(const ClaimQuantity& quantity, const Evidence&
     for (const auto& [batch, value] : values) points.push_back({std::log2(static_cast<double>(batch)), value});
     slopes.push_back(slope(points));
   }
-  return {answered(quantity, "", mean_estimate(slopes, static_cast<std::size_t>(quantity.least_seeds), "seeds"),
+  return {answered(quantity, "", arithmetic_mean_estimate(slopes, static_cast<std::size_t>(quantity.least_seeds), "seeds"),
                    model + " on " + shown->first().workload.dataset + ", " + shown->first().device.backend + ", batches " +
                        std::to_string(*batches.begin()) + " to " + std::to_string(*batches.rbegin()) + "; " +
                        std::to_string(slopes.size()) + " seeds")};

@@ -9,7 +9,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::array<const char*, 5> kVerdicts{"reproduced", "exceeded", "not_testable", "undecided", "not_reproduced"};
+constexpr std::array<const char*, 5> kVerdicts{"not_testable", "reproduced", "exceeded", "undecided", "not_reproduced"};
 
 Answers answers_to(const ClaimQuantity& quantity, const Evidence& evidence) {
   switch (quantity.kind) {
@@ -37,18 +37,22 @@ Answers answers_to(const ClaimQuantity& quantity, const Evidence& evidence) {
       return answer_plateau(quantity, evidence);
     case QuantityKind::cores:
       return answer_cores(quantity, evidence);
+    case QuantityKind::feeding:
+      return answer_feeding(quantity, evidence);
+    case QuantityKind::break_even:
+      return answer_break_even(quantity, evidence);
     case QuantityKind::missing:
       return {unanswered(quantity, "", quantity.reason)};
   }
   return {};
 }
 
-// What a claim of several quantities says is as good as the worst of them; those that cannot be tested here are named.
+// As good as the worst of what could be tested; the rest is named. What nothing is claimed of was tested, if it has a value.
 void conclude_of_all(ClaimAnswer& answer) {
   std::string untested;
   for (const ClaimAnswer& part : answer.parts) {
     answer.verdict = std::max(answer.verdict, part.verdict);
-    if (part.verdict == Verdict::not_testable) untested += (untested.empty() ? "" : ", ") + part.id;
+    if (part.verdict == Verdict::not_testable && !part.measured) untested += (untested.empty() ? "" : ", ") + part.id;
   }
   const ClaimAnswer& first = answer.parts.front();
   answer.measured = first.measured;
@@ -60,7 +64,8 @@ void conclude_of_all(ClaimAnswer& answer) {
     answer.reason = worst->id + ": " + worst->reason;
   else if (answer.verdict != Verdict::reproduced)
     answer.reason = "for " + worst->id;
-  if (!untested.empty() && answer.verdict != Verdict::not_testable) answer.reason += "; not testable here: " + untested;
+  if (!untested.empty() && answer.verdict != Verdict::not_testable)
+    answer.reason += (answer.reason.empty() ? "" : "; ") + std::string("not testable here: ") + untested;
 }
 
 // A claim of some model holds if it holds for one; the best of the parts speaks for it.
@@ -95,7 +100,6 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
   } else if (claim.holds_for_any) {
     conclude_of_any(answer);
   } else {
-    answer.verdict = Verdict::reproduced;
     conclude_of_all(answer);
   }
   answer.id = claim.id;

@@ -16,7 +16,8 @@
 
 namespace epochbench {
 
-enum class Verdict : std::uint8_t { reproduced, exceeded, not_testable, undecided, not_reproduced };  // the worst comes last
+// What was tested from the best to the worst, after what was not.
+enum class Verdict : std::uint8_t { not_testable, reproduced, exceeded, undecided, not_reproduced };
 const char* name(Verdict verdict);
 
 struct ClaimedRange {
@@ -30,8 +31,8 @@ struct RunChoice {
   std::vector<std::string> precisions;  // any of them; empty: any
   std::string mode = "train", data;     // data: "real", or empty for any
   std::optional<std::int64_t> batch;
-  // What the run's name says beside device, precision, batch and what changes no answer: "without=fusion", and
-  // "decode-cost=*" with any value. No other setting may stand there.
+  // What the run's name says beside device, precision, batch and what changes no answer: "without=fusion". No other setting
+  // may stand there.
   std::vector<std::string> settings;
 };
 
@@ -39,7 +40,7 @@ enum class QuantityKind : std::uint8_t {
   ratio,        // of `measure`, runs `of` over runs `to`, for each model
   value,        // of `measure` itself, for each model
   slope,        // of `measure`, or of its ratio where there is `to`, over parameters or batch
-  difference,   // of `measure` after equally many epochs, `of` minus `to`, paired by seed
+  difference,   // of `measure` (accuracy) after equally many epochs, `of` minus `to`, paired by seed (precision_quality.h)
   error,        // of the first losses of `of` beside those of `to`, by seed
   error_ratio,  // of the error of `of` beside the reference over that of `to`
   peak,         // of the machine
@@ -48,6 +49,8 @@ enum class QuantityKind : std::uint8_t {
   crossover,    // of the curves of `of` and `to`
   plateau,      // of a curve
   cores,        // that equal a GPU, by the fit of a thread sweep
+  feeding,      // of runs that differ in their input alone: utilization `starved` and `decoded`, and the `gain` (feeding.h)
+  break_even,   // of owning and renting, which takes the user's prices: what is missing, and the command (local_cost.h)
   missing,      // cannot be measured; `reason` says why
 };
 
@@ -97,7 +100,8 @@ struct ClaimAnswer {
 // Inside: reproduced; on the claim's far side: exceeded; on the near side: not reproduced; across a bound: undecided.
 Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95);
 
-// One answer a claim, in their order.
+// One answer a claim, in their order. A claim of several parts is as good as the worst of those that could be tested; the
+// others are named in its reason. Its `measured` is the first part's.
 std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results);
 
 }  // namespace epochbench

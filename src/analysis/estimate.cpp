@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "src/analysis/student_t.h"
 
@@ -82,6 +83,38 @@ Estimate mean_estimate(std::span<const double> values) {
   const std::pair<double, double> interval{estimate.value / factor, estimate.value * factor};
   if (std::isfinite(interval.second) && interval.first > 0)
     estimate.ci95 = interval;
+  else
+    estimate.reason = "the interval is beyond the range of numbers";
+  return estimate;
+}
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit) {
+  Estimate estimate;
+  if (values.empty()) {
+    estimate.reason = "no " + unit + " has the number";
+    return estimate;
+  }
+  estimate.value = mean(values);
+  if (!std::isfinite(estimate.value)) {
+    estimate.reason = "the mean is beyond the range of numbers";
+    return estimate;
+  }
+  const std::size_t needed = std::max<std::size_t>(fewest, 2);
+  if (values.size() < needed) {
+    estimate.reason =
+        "an interval takes " + std::to_string(needed) + " " + unit + ", and there are " + std::to_string(values.size());
+    return estimate;
+  }
+  double squares = 0;
+  for (const double value : values) squares += (value - estimate.value) * (value - estimate.value);
+  const auto n = static_cast<double>(values.size());
+  const double half = student_t_975(n - 1) * std::sqrt(squares / (n - 1) / n);
+  if (std::isfinite(half))
+    estimate.ci95 = {estimate.value - half, estimate.value + half};
   else
     estimate.reason = "the interval is beyond the range of numbers";
   return estimate;

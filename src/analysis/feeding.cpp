@@ -52,7 +52,7 @@ std::optional<double> utilization(const Run& run) {
 }
 
 FeedingRow row_of(const std::vector<const Run*>& repetitions) {
-  FeedingRow row{repetitions.front()->name, *repetitions.front()->input, {}, {}, {}, {}, {}};
+  FeedingRow row{repetitions.front()->name, *repetitions.front()->input, {}, {}, {}, {}, {}, {}};
   std::vector<std::optional<double>> waits, busy;
   for (const Run* run : repetitions) {
     row.samples_per_second.push_back(run->throughput->samples_per_second);
@@ -61,7 +61,9 @@ FeedingRow row_of(const std::vector<const Run*>& repetitions) {
   }
   row.data_wait_fraction = mean(waits);
   row.utilization = mean(busy);
-  if (row.utilization) row.state = fed(*row.utilization);
+  if (!row.utilization) return row;
+  row.state = fed(*row.utilization);
+  for (const std::optional<double>& value : busy) row.utilizations.push_back(*value);
   return row;
 }
 
@@ -94,6 +96,7 @@ FeedingGroup group_of(const std::vector<const Run*>& runs) {
   group.workload =
       first.workload.model + "/" + first.device.backend + "/" + first.precision + "/b" + std::to_string(first.workload.batch);
   group.dataset = first.workload.dataset;
+  group.mode = first.workload.mode;
   group.on_gpu = first.device.backend == "cuda";
   group.threads = first.device.threads;
   group.decode_cost_seconds = first.input->decode_cost_seconds;

@@ -28,11 +28,12 @@ struct FeedingRow {  // the ok repetitions of one run
   std::optional<double> utilization;         // on a GPU gpu_busy_fraction, else 1 - data_wait_fraction; likewise
   std::optional<Fed> state;                  // by the utilization
   Estimate of_decoded;                       // samples/s over those of the group's row whose data lie decoded in memory
+  std::vector<double> utilizations;          // one a repetition; empty where one does not know it
 };
 
 struct FeedingGroup {    // of one device, workload and decode cost, and of names that differ in nothing but the input
   std::string workload;  // "resnet20/cpu/fp32/b32"
-  std::string dataset;
+  std::string dataset, mode;
   bool on_gpu = false;
   std::optional<int> threads;  // of the steps, on a CPU
   double decode_cost_seconds = 0;

@@ -56,7 +56,12 @@ bool hours_of_a_month(double hours) { return hours >= 0 && hours <= kHoursAMonth
 Figure for_seconds(const Figure& usd_per_hour, const Figure& seconds) {
   if (!seconds.value) return seconds;
   if (!usd_per_hour.value) return usd_per_hour;
-  return figure(*usd_per_hour.value * *seconds.value / kSecondsAnHour);
+  const double usd_per_second = *usd_per_hour.value / kSecondsAnHour;
+  Figure cost = figure(usd_per_second * *seconds.value);
+  if (cost.value == 0 && *usd_per_hour.value > 0) return {std::nullopt, "the numbers are too small to be computed with"};
+  if (seconds.ci95 && std::isfinite(usd_per_second * seconds.ci95->second))
+    cost.ci95 = {usd_per_second * seconds.ci95->first, usd_per_second * seconds.ci95->second};
+  return cost;
 }
 
 Figure cloud_usd_per_local_hour(const CloudMachine& machine) { return cloud_usd_per_month(machine, 1); }
@@ -117,15 +122,28 @@ Figure in_words(Figure figure, const RunCost& cost, const std::vector<const Run*
   return figure;
 }
 
+// Seconds are above 0, and so is an interval of theirs.
+void fill_epoch(RunCost& cost, const std::vector<const Run*>& runs) {
+  std::vector<double> epochs;
+  for (const Run* run : runs)
+    if (above_zero(run->timing->epoch_seconds)) epochs.push_back(run->timing->epoch_seconds);
+  cost.epoch_seconds = mean_of(epochs, "the result has no time of an epoch");
+  const Estimate estimate = arithmetic_mean_estimate(epochs, kFewestRepetitions, "repetitions");
+  cost.interval_reason = estimate.reason;
+  if (!cost.epoch_seconds.value || !estimate.ci95) return;
+  if (estimate.ci95->first > 0)
+    cost.epoch_seconds.ci95 = estimate.ci95;
+  else
+    cost.interval_reason = "the repetitions differ by more than their mean, so an interval would reach below 0";
+}
+
 // `time`: that the runs took to a quality; nullptr where they did not train to one.
 RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* time, const RentOrBuy& question) {
   RunCost cost;
   cost.name = runs.front()->name;
   cost.repetitions = static_cast<int>(runs.size());
   cost.epoch_kind = runs.front()->timing->epoch_kind;
-  std::vector<double> epochs;
-  for (const Run* run : runs) epochs.push_back(run->timing->epoch_seconds);
-  cost.epoch_seconds = mean_of(epochs, "the result has no time of an epoch");
+  fill_epoch(cost, runs);
   cost.local = question.local;
   cost.cloud = question.cloud;
   cost.cloud_source = question.cloud_source;

@@ -15,10 +15,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "epochbench/result.h"
 #include "src/analysis/cost.h"
+#include "src/analysis/estimate.h"
 
 namespace epochbench {
 
@@ -27,6 +29,7 @@ inline constexpr double kHoursAMonth = 730;
 struct Figure {  // a number, or why there is none
   std::optional<double> value;
   std::string reason;
+  std::optional<std::pair<double, double>> ci95 = {};  // of a number that repetitions gave
 };
 
 struct LocalMachine {  // empty: not known
@@ -64,8 +67,11 @@ struct QualityCost {
 struct RunCost {
   std::string name;
   int repetitions = 0;
-  Figure epoch_seconds;    // the mean of the repetitions: what an epoch is expected to take
-  std::string epoch_kind;  // measured | projected
+  // The mean of the repetitions: what an epoch is expected to take. The costs of an epoch have its interval, with prices and
+  // power as they are; there is none of fewer than kFewestRepetitions.
+  Figure epoch_seconds;
+  std::string interval_reason;  // why there is none; empty where there is one
+  std::string epoch_kind;       // measured | projected
   LocalMachine local;
   CloudMachine cloud;
   std::string power_source, idle_source;  // "given", "measured: rapl"; empty where there is no figure

@@ -4,19 +4,12 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <optional>
-
-#include "src/analysis/student_t.h"
 
 namespace epochbench {
 namespace {
 
 constexpr std::size_t kLastEvaluations = 5;
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 std::optional<double> quality_of(const Run& run) {
   if (run.status != RunStatus::ok || !run.timing || run.timing->stopped_by == "until" || !run.quality) return std::nullopt;
@@ -41,9 +34,10 @@ struct Trainings {  // of one workload in one precision
   std::map<std::uint64_t, std::vector<double>> by_seed;  // one value a repetition
 };
 
-std::vector<Trainings> trainings_of(std::span<const Run> runs) {
+std::vector<Trainings> trainings_of(const std::vector<const Run*>& runs) {
   std::vector<Trainings> all;
-  for (const Run& run : runs) {
+  for (const Run* each : runs) {
+    const Run& run = *each;
     const std::optional<double> quality = quality_of(run);
     if (!quality) continue;
     const Trainings key{workload_of(run),
@@ -63,27 +57,23 @@ std::vector<Trainings> trainings_of(std::span<const Run> runs) {
 }
 
 Estimate mean_difference(const std::vector<double>& differences) {
-  Estimate estimate{mean(differences), std::nullopt, ""};
-  const auto count = static_cast<double>(differences.size());
-  if (differences.size() < kFewestRepetitions) {
-    estimate.reason = std::to_string(differences.size()) + " seeds, an interval needs " + std::to_string(kFewestRepetitions);
-    return estimate;
-  }
-  double squares = 0;
-  for (const double difference : differences) squares += (difference - estimate.value) * (difference - estimate.value);
-  constexpr double kRounding = 1e-24;  // of squares of numbers about 1
-  if (squares < kRounding * count) {
-    estimate.reason = "every seed gave the same difference, which says nothing of their spread";
-    return estimate;
-  }
-  const double half = student_t_975(count - 1) * std::sqrt(squares / (count - 1) / count);
-  estimate.ci95 = {estimate.value - half, estimate.value + half};
+  Estimate estimate = arithmetic_mean_estimate(differences, kFewestRepetitions, "seeds");
+  constexpr double kRounding = 1e-12;  // of sums of numbers about 1
+  if (!estimate.ci95 || estimate.ci95->second - estimate.ci95->first > kRounding) return estimate;
+  estimate.ci95.reset();
+  estimate.reason = "every seed gave the same difference, which says nothing of their spread";
   return estimate;
 }
 
 }  // namespace
 
 std::vector<QualityDifference> precision_quality(std::span<const Run> runs) {
+  std::vector<const Run*> all;
+  for (const Run& run : runs) all.push_back(&run);
+  return precision_quality(all);
+}
+
+std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& runs) {
   const std::vector<Trainings> all = trainings_of(runs);
   std::vector<QualityDifference> list;
   for (const Trainings& other : all) {

@@ -25,5 +25,6 @@ struct QualityDifference {
 // differences are the same, which says nothing of their spread. Trainings without an evaluation, and those that stopped at a
 // quality (--until), have no part in it.
 std::vector<QualityDifference> precision_quality(std::span<const Run> runs);
+std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& runs);
 
 }  // namespace epochbench

@@ -30,7 +30,9 @@ constexpr const char* kRunExamples = R"(Examples:
   epochbench run --suite quick --resume result.json     what is missing there
   epochbench run --suite hour --price cpu=0.34 --out hour.json   the whole question in an hour, and a page of answers
 
-Without a stopping option a case runs until the interval of the median step is within 1 %, at most 30 s.
+Without a stopping option (--steps, --epochs, --min-time, --until) a case runs until the interval of the median step is within
+1 %: at least 10 steps, at most 30 s or 3 steps, whichever is longer. One of --steps, --epochs and --min-time may be given;
+--until trains whole epochs, and --epochs says how many at most.
 Exit codes: 0 done; 1 a case failed; 2 the call, a file or the data is wrong; 3 no such device here; 130 interrupted.)";
 
 constexpr const char* kSweepExamples = R"(Examples:
@@ -84,7 +86,8 @@ constexpr const char* kClaimsExamples = R"(Examples:
   epochbench claims                                      the claims, their origins and their experiments
 
 A verdict compares the measured 95 % interval with the claimed one: reproduced (inside), exceeded, not reproduced, undecided
-(across a bound, or no interval), or not testable here. Exit codes: 0 done, whatever the verdicts; 1 with --strict a claim is
+(across a bound, or no interval), or not testable here. A claim of several parts is as good as the worst of those that could
+be tested; the others are named. Exit codes: 0 done, whatever the verdicts; 1 with --strict a claim is
 not reproduced; 2 the call or a file is wrong.)";
 
 constexpr const char* kExportExamples = R"(Examples:

@@ -21,6 +21,7 @@ QuantityKind kind_from_name(const JsonFields& fields) {
       {"peak", QuantityKind::peak},       {"weights", QuantityKind::weights},
       {"memory", QuantityKind::memory},   {"crossover", QuantityKind::crossover},
       {"plateau", QuantityKind::plateau}, {"cores", QuantityKind::cores},
+      {"feeding", QuantityKind::feeding}, {"break_even", QuantityKind::break_even},
       {"missing", QuantityKind::missing},
   };
   const auto found = kinds.find(fields.text("kind"));
@@ -64,7 +65,7 @@ void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
     if (!there) throw FormatError(fields.path(key) + ": missing, and this kind needs it");
   };
   const Kind kind = quantity.kind;
-  const bool of_runs = kind != Kind::peak && kind != Kind::weights && kind != Kind::missing;
+  const bool of_runs = kind != Kind::peak && kind != Kind::weights && kind != Kind::break_even && kind != Kind::missing;
   if (of_runs) {
     needs("models", !quantity.models.empty());
     needs("of", !quantity.of.backends.empty());
@@ -75,6 +76,11 @@ void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
   if (kind == Kind::slope || kind == Kind::crossover || kind == Kind::plateau) {
     const std::set<std::string> sizes{"parameters", "batch", "width"};
     needs("over", sizes.contains(quantity.over));
+  }
+  if (kind == Kind::feeding) {
+    const std::set<std::string> measures{"starved", "decoded", "gain"};
+    needs("measure", measures.contains(quantity.measure));
+    needs("of.precisions", !quantity.of.precisions.empty());
   }
   if (kind == Kind::weights) needs("parameters", quantity.parameters > 0 && quantity.bytes > 0);
   if (kind == Kind::missing) needs("reason", !quantity.reason.empty());

@@ -15,7 +15,13 @@ constexpr std::array kHours{30.0, 80.0, 160.0, 365.0, kHoursAMonth};
 
 using Align = Table::Align;
 
-std::string usd(const Figure& figure) { return figure.value ? format_usd(*figure.value) : "-"; }
+// "$0.357 (0.350 to 0.364)"; "-" where it is not known.
+std::string usd(const Figure& figure) {
+  if (!figure.value) return "-";
+  std::string text = format_usd(*figure.value);
+  if (figure.ci95) text += " (" + significant(figure.ci95->first, 3) + " to " + significant(figure.ci95->second, 3) + ")";
+  return text;
+}
 std::string hours(double value) { return significant(value, 3) + " h"; }
 std::string watts(double value) { return significant(value, 3) + " W"; }
 
@@ -57,6 +63,7 @@ std::string runs_text(const std::vector<RunCost>& runs, Reasons& reasons) {
     reasons.add("local/epoch", run.local_usd_per_epoch);
     reasons.add("cloud/epoch", run.cloud_usd_per_epoch);
     reasons.add("break-even", even);
+    if (!run.interval_reason.empty()) reasons.add("interval", {std::nullopt, run.interval_reason});
   }
   std::string text = table.to_string();
   for (const RunCost& run : runs)
@@ -136,20 +143,26 @@ void put(Json& object, const std::string& key, const Figure& figure) {
   object[key + "_reason"] = figure.value ? Json(nullptr) : Json(figure.reason);
 }
 
+void put_with_interval(Json& object, const std::string& key, const Figure& figure) {
+  put(object, key, figure);
+  object[key + "_ci95"] = figure.ci95 ? Json{figure.ci95->first, figure.ci95->second} : Json(nullptr);
+}
+
 Json maybe(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 Json maybe(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json run_json(const RunCost& run) {
   Json json{{"name", run.name}, {"repetitions", run.repetitions}, {"epoch_kind", maybe(run.epoch_kind)}};
-  put(json, "epoch_seconds", run.epoch_seconds);
+  put_with_interval(json, "epoch_seconds", run.epoch_seconds);
   json["power_watts"] = maybe(run.local.power_watts);
   json["power_source"] = maybe(run.power_source);
   json["idle_watts"] = maybe(run.local.idle_watts);
   json["idle_source"] = maybe(run.idle_source);
   json["cloud_usd_per_hour"] = maybe(run.cloud.usd_per_hour);
   json["cloud_source"] = maybe(run.cloud_source);
-  put(json, "local_usd_per_epoch", run.local_usd_per_epoch);
-  put(json, "cloud_usd_per_epoch", run.cloud_usd_per_epoch);
+  put_with_interval(json, "local_usd_per_epoch", run.local_usd_per_epoch);
+  put_with_interval(json, "cloud_usd_per_epoch", run.cloud_usd_per_epoch);
+  json["interval_reason"] = maybe(run.interval_reason);
   put(json, "break_even_hours_per_month", run.break_even_hours_per_month);
   json["quality"] = nullptr;
   if (run.quality) {
@@ -172,7 +185,7 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer) {
   text += (why.empty() ? "" : "\n" + why) + "\n" + assumptions_text(answer);
   return text +
          "read: with fewer hours of work a month than break-even renting is cheaper, with more owning; storage, traffic,\n"
-         "discounts, cooling, space and labour are on neither side\n";
+         "discounts, cooling, space and labour are on neither side; in brackets the 95 % interval over repetitions\n";
 }
 
 Json rent_or_buy_json(const RentOrBuyAnswer& answer) {

@@ -20,7 +20,7 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer);
 
 // assumptions{…}, runs[]{name, repetitions, epoch_seconds, …}, months[]{hours, local_usd, cloud_usd} and
 // break_even_hours_per_month (both of hours alone, so null where runs bring power of their own); each figure that is null has
-// its reason beside it as <key>_reason.
+// its reason beside it as <key>_reason. Of an epoch: <key>_ci95, or null and interval_reason.
 Json rent_or_buy_json(const RentOrBuyAnswer& answer);
 
 }  // namespace epochbench
