@@ -136,6 +136,8 @@ TEST(Best, HasAReasonWhereSomethingIsMissing) {
 
 TEST(Flattening, IsTheSmallestValueWithinFivePercentOfTheBest) {
   EXPECT_EQ(flattening_of(curve_of("cpu", {10, 50, 94.9, 95.1, 100, 99})).value, 8);
+  EXPECT_EQ(flattening_of(curve_of("cpu", {95, 100, 100})).value, 1) << "5 % are within 5 %";
+  EXPECT_EQ(flattening_of(curve_of("cpu", {94.99, 100, 100})).value, 2);
   EXPECT_EQ(flattening_of(curve_of("cpu", {100, 50, 20})).value, 1);
   EXPECT_EQ(flattening_of(curve_of("cpu", {7, 7, 7})).value, 1) << "flat from the beginning";
 }

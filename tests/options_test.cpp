@@ -8,21 +8,13 @@
 #include "src/cli/errors.h"
 #include "src/cli/numbers.h"
 #include "src/cli/planned_case.h"
+#include "support/made_cases.h"
 
 namespace epochbench {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-CaseBlock block_of(std::initializer_list<std::pair<std::string, std::string>> options) {
-  CaseBlock block;
-  for (const auto& [key, text] : options) {
-    const CaseOption* option = find_case_option(key);
-    block[key] = {split_values(*option, text), flag(*option)};
-  }
-  return block;
-}
 
 std::string failure(const CaseBlock& block) {
   try {

@@ -154,6 +154,9 @@ TEST(Scaling, TakesFourPoints) {
   EXPECT_EQ(answer.reason, "too few points: 2, at least 4");
   EXPECT_EQ(answer.points, 2);
   EXPECT_TRUE(answer.fits.empty() && answer.extrapolations.empty());
+  const Result three = sweep_of({1, 2, 4}), four = sweep_of({1, 2, 4, 8});
+  EXPECT_EQ(scaling_of(curves_of(three, Axis::threads).at(0), three).reason, "too few points: 3, at least 4");
+  EXPECT_EQ(scaling_of(curves_of(four, Axis::threads).at(0), four).fits.size(), 2u);
 }
 
 TEST(Scaling, ComparesWithGpusThatDidTheSameWork) {

@@ -17,6 +17,7 @@
 #include "src/report/table.h"
 #include "src/report/text_plot.h"
 #include "src/report/units.h"
+#include "support/made_cases.h"
 #include "support/made_curves.h"
 
 namespace epochbench {
@@ -26,15 +27,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-CaseBlock block_of(std::initializer_list<std::pair<std::string, std::string>> options) {
-  CaseBlock block;
-  for (const auto& [key, text] : options) {
-    const CaseOption* option = find_case_option(key);
-    block[key] = {split_values(*option, text), flag(*option)};
-  }
-  return block;
-}
 
 std::vector<std::string> names(const CaseBlock& block, Axis axis, const std::string& values) {
   std::vector<std::string> result;
