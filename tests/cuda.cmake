@@ -37,6 +37,7 @@ set_source_files_properties(${cuda_on_cpu_sources} PROPERTIES COMPILE_OPTIONS -f
 
 add_library(epochbench_cuda_on_cpu STATIC ${cuda_on_cpu_sources})
 target_link_libraries(epochbench_cuda_on_cpu PUBLIC epochbench_options)
+target_compile_options(epochbench_cuda_on_cpu PRIVATE ${epochbench_loop_options})
 target_include_directories(epochbench_cuda_on_cpu SYSTEM PUBLIC ${EPOCHBENCH_CUDA_HEADERS})
 string(FIND "${EPOCHBENCH_SANITIZE}" thread at)
 set(cuda_on_cpu_definitions $<$<NOT:$<EQUAL:${at},-1>>:EPOCHBENCH_TSAN=1>)
@@ -44,6 +45,7 @@ target_compile_definitions(epochbench_cuda_on_cpu PUBLIC ${cuda_on_cpu_definitio
 
 add_library(epochbench_kernels_cuda_on_cpu STATIC ${cuda_kernel_sources})
 target_link_libraries(epochbench_kernels_cuda_on_cpu PUBLIC epochbench_cuda_on_cpu)
+target_compile_options(epochbench_kernels_cuda_on_cpu PRIVATE ${epochbench_loop_options})
 
 add_library(epochbench_cuda_kernel_sweep STATIC support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_cpu.cpp)
 target_link_libraries(epochbench_cuda_kernel_sweep PUBLIC epochbench_options GTest::gtest)

@@ -9,8 +9,10 @@ add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURREN
 add_test(NAME Scripts.TakeTurns COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/take_turns_test.py)
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns PROPERTIES ENVIRONMENT
   "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json")
-set_tests_properties(Structure.KeepsTheRulesOfTheHouse Structure.SelfTest Scripts.SetUp Scripts.CheckGpu Scripts.TrainPytorch
-  Scripts.CompareQuality Scripts.TakeTurns PROPERTIES LABELS unit)
+set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns PROPERTIES LABELS unit)
+# Those that run nothing of what is compiled are the same in every build.
+set_tests_properties(Structure.KeepsTheRulesOfTheHouse Structure.SelfTest Scripts.SetUp Scripts.CheckGpu Scripts.CompareQuality
+  PROPERTIES LABELS "unit;scripts")
 
 # README's gate for continuous integration, as it is written. Skipped until README has it.
 foreach(class MadeUp Real Yaml)
