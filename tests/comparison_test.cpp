@@ -207,6 +207,8 @@ TEST(CompareResults, TellLossesAndCompileTimesWithoutFailing) {
   const Comparison comparison = compare(plain, odd);
   EXPECT_THAT(codes(only(comparison)), ElementsAre(ConcernCode::final_loss, ConcernCode::compile_time));
   EXPECT_EQ(verdict_of(comparison), Finding::no_change);
+  const auto whole_epochs = changed(odd, [](auto& run) { run.timing->epoch_kind = "measured"; });
+  EXPECT_THAT(codes(only(compare(plain, whole_epochs))), ElementsAre(ConcernCode::compile_time)) << "other batches";
   const auto masked = changed(odd, [](auto& run) { run.quality->dropout_masks = "library"; });
   EXPECT_THAT(codes(only(compare(plain, masked))), ElementsAre(ConcernCode::compile_time));
 }

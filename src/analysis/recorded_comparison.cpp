@@ -98,6 +98,18 @@ std::vector<std::vector<double>> losses(const Runs& ok) {
   return all;
 }
 
+// Where whole epochs are timed, warm-up has batches of its own, so the same step trains on others than where epochs are
+// projected.
+bool took_the_same_batches(const Runs& baseline, const Runs& contender) {
+  const auto kind = [](const RecordedRun& each) {
+    return each.run->timing->epoch_kind + std::to_string(each.run->timing->warmup_steps);
+  };
+  for (const Runs* side : {&baseline, &contender})
+    for (const RecordedRun& each : *side)
+      if (kind(each) != kind(baseline.front())) return false;
+  return true;
+}
+
 std::optional<Concern> not_ok_concern(const Runs& baseline, const Runs& contender) {
   const std::size_t ok = ok_ones(contender).size();
   if (ok == 0) return Concern{ConcernCode::not_ok, 0, 0, 0, status_text(*contender.front().run)};
@@ -187,7 +199,8 @@ class Comparing {
     compared.foreign_cores = most_foreign_cores(recorded);
     if (first_difference(before, after, device_difference).empty())
       keep(peak_memory_concern(peak_bytes(before), peak_bytes(after)));
-    keep(final_loss_concern(losses(before), losses(after), before.front().run->precision));
+    if (took_the_same_batches(before, after))
+      keep(final_loss_concern(losses(before), losses(after), before.front().run->precision));
     if (recorded.undecidable.empty()) keep(compile_time_concern(compile_seconds(before), compile_seconds(after)));
   }
 
