@@ -217,23 +217,23 @@ TEST(RatioEstimate, IsChosenOverRanks) {
 }
 
 TEST(MeanEstimate, IsStudentsIntervalOfTheLogarithms) {
-  const Estimate estimate = mean_estimate(std::vector<double>{1, 2, 4, 8, 16});
+  const Estimate estimate = geometric_mean_estimate(std::vector<double>{1, 2, 4, 8, 16});
   EXPECT_NEAR(estimate.value, 4, 1e-12);
   ASSERT_TRUE(estimate.ci95);
   // Logarithms to base 2 are -2 .. 2 around the mean: deviation sqrt(2.5), of the mean sqrt(0.5); t of 4 degrees 2.7764.
   const double half = std::exp2(2.7764 * std::sqrt(0.5));
   EXPECT_NEAR(estimate.ci95->first, 4 / half, 1e-3);
   EXPECT_NEAR(estimate.ci95->second, 4 * half, 1e-3);
-  EXPECT_EQ(mean_estimate(std::vector<double>(5, 0.1)).ci95, Interval(0.1, 0.1));
+  EXPECT_EQ(geometric_mean_estimate(std::vector<double>(5, 0.1)).ci95, Interval(0.1, 0.1));
 }
 
 TEST(MeanEstimate, SaysWhyItHasNoIntervalOrNoValue) {
-  EXPECT_EQ(mean_estimate(std::vector<double>(4, 3.0)).value, 3);
-  EXPECT_THAT(mean_estimate(std::vector<double>(4, 3.0)).reason, HasSubstr("5 repetitions, and there are 4"));
-  EXPECT_THAT(mean_estimate(std::vector<double>{3}).reason, HasSubstr("there is 1"));
+  EXPECT_EQ(geometric_mean_estimate(std::vector<double>(4, 3.0)).value, 3);
+  EXPECT_THAT(geometric_mean_estimate(std::vector<double>(4, 3.0)).reason, HasSubstr("5 repetitions, and there are 4"));
+  EXPECT_THAT(geometric_mean_estimate(std::vector<double>{3}).reason, HasSubstr("there is 1"));
   for (const std::vector<double>& none : {std::vector<double>{}, {1, 0}, {1, -1}, {1, std::nan("")}}) {
-    EXPECT_FALSE(std::isfinite(mean_estimate(none).value));
-    EXPECT_FALSE(mean_estimate(none).reason.empty());
+    EXPECT_FALSE(std::isfinite(geometric_mean_estimate(none).value));
+    EXPECT_FALSE(geometric_mean_estimate(none).reason.empty());
   }
 }
 

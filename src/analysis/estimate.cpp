@@ -42,6 +42,16 @@ double half_width(const LogMoments& a, const LogMoments& b) {
 
 Estimate unknown(std::string reason) { return {std::numeric_limits<double>::quiet_NaN(), std::nullopt, std::move(reason)}; }
 
+// From value / factor to value * factor, an interval of logarithms.
+Estimate with_interval(Estimate estimate, double factor) {
+  const std::pair<double, double> interval{estimate.value / factor, estimate.value * factor};
+  if (std::isfinite(interval.second) && interval.first > 0)
+    estimate.ci95 = interval;
+  else
+    estimate.reason = "the interval is beyond the range of numbers";
+  return estimate;
+}
+
 }  // namespace
 
 Estimate ratio_estimate(std::span<const double> baseline, std::span<const double> contender) {
@@ -57,16 +67,10 @@ Estimate ratio_estimate(std::span<const double> baseline, std::span<const double
                       " of the contender";
     return estimate;
   }
-  const double factor = std::exp(half_width(below, above));
-  const std::pair<double, double> interval{estimate.value / factor, estimate.value * factor};
-  if (std::isfinite(interval.second) && interval.first > 0)
-    estimate.ci95 = interval;
-  else
-    estimate.reason = "the interval is beyond the range of numbers";
-  return estimate;
+  return with_interval(estimate, std::exp(half_width(below, above)));
 }
 
-Estimate mean_estimate(std::span<const double> values) {
+Estimate geometric_mean_estimate(std::span<const double> values) {
   if (values.empty()) return unknown("there is no repetition");
   if (!all_positive(values)) return unknown("a repetition has no number above 0");
   const LogMoments moments = log_moments(values);
@@ -80,12 +84,7 @@ Estimate mean_estimate(std::span<const double> values) {
   }
   const double factor =
       moments.variance_of_mean == 0 ? 1 : std::exp(student_t_975(moments.degrees) * std::sqrt(moments.variance_of_mean));
-  const std::pair<double, double> interval{estimate.value / factor, estimate.value * factor};
-  if (std::isfinite(interval.second) && interval.first > 0)
-    estimate.ci95 = interval;
-  else
-    estimate.reason = "the interval is beyond the range of numbers";
-  return estimate;
+  return with_interval(estimate, factor);
 }
 
 double mean(std::span<const double> values) {

@@ -39,7 +39,7 @@ Estimate ratio_estimate(std::span<const double> baseline, std::span<const double
 
 // The geometric mean of one positive number a repetition, with Student's interval on the logarithms. No interval of fewer than
 // kFewestRepetitions; no value where there is none, or one that is not positive and finite.
-Estimate mean_estimate(std::span<const double> values);
+Estimate geometric_mean_estimate(std::span<const double> values);
 
 double mean(std::span<const double> values);  // NaN of none
 

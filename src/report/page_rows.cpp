@@ -162,7 +162,7 @@ constexpr Column kColumns[] = {
 Json row_json(const Series& series) {
   std::vector<double> epochs;
   for (const Run* run : series.runs) epochs.push_back(run->timing ? run->timing->epoch_seconds : 0);
-  const Row row{series, mean_estimate(series.samples_per_second()), mean_estimate(epochs), series.first()};
+  const Row row{series, geometric_mean_estimate(series.samples_per_second()), geometric_mean_estimate(epochs), series.first()};
   Json json = Json::array();
   for (const Column& column : kColumns) json.push_back(column.of(row));
   return json;

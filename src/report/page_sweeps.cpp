@@ -29,7 +29,7 @@ std::string work_of(const std::string& name) {
 }
 
 Json point_json(const CurvePoint& point) {
-  const Estimate rate = mean_estimate(point.rates);
+  const Estimate rate = geometric_mean_estimate(point.rates);
   Json json = {{"value", point.value},
                {"rate", page_number(rate.value)},
                {"ci95", page_interval(rate.ci95)},
