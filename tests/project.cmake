@@ -20,4 +20,4 @@ foreach(class MadeUp Real Yaml)
   set_tests_properties(CiExamples.${class} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "OK \\(skipped="
     ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>")
 endforeach()
-set_tests_properties(CiExamples.Real PROPERTIES LABELS slow)
+set_tests_properties(CiExamples.Real PROPERTIES LABELS slow COST 100)  # the longest of one core: first
