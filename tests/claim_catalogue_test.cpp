@@ -76,6 +76,17 @@ TEST(ClaimsText, WrapsAndNamesWhatCannotHoldTogether) {
   EXPECT_LE(longest, 100u);
 }
 
+TEST(ClaimsText, TellsOnceWhyThereIsNoGpu) {
+  auto skipped = run_of("resnet50", "cuda", "fp32", 16, 1, 0);
+  skipped.status = RunStatus::skipped;
+  skipped.message = "no driver is here";
+  const NamedResult made = result_of({runs_of("resnet50", "cpu", "fp32", 16, 100), {skipped}});
+  const std::string text = claims_text(embedded_claims(), judge(embedded_claims().claims, std::vector{made}));
+  EXPECT_THAT(text, HasSubstr("why: resnet50: no GPU [1]\n"));
+  EXPECT_THAT(text, HasSubstr("\n  [1] no driver is here\n"));
+  EXPECT_EQ(text.find("no driver is here"), text.rfind("no driver is here"));
+}
+
 TEST(ClaimsJson, HasTheContractsKeys) {
   const NamedResult made =
       result_of({runs_of("resnet50", "cpu", "fp32", 16, 100), runs_of("resnet50", "cuda", "fp32", 16, 500)});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "src/report/notes.h"
 #include "src/report/table.h"
 #include "src/report/units.h"
 #include "src/report/warning_text.h"
@@ -43,12 +44,20 @@ std::string verdict_cell(Verdict verdict) {
   return text;
 }
 
+// Why there is no GPU to judge by is the same for most claims, so it is told below them.
+std::string brief(const std::string& reason, Notes& notes) {
+  static const std::string no_gpu = "no GPU: ";
+  const auto begin = reason.find(no_gpu);
+  if (begin == std::string::npos) return reason;
+  return reason.substr(0, begin) + "no GPU " + notes.mark(reason.substr(begin + no_gpu.size()));
+}
+
 // "  resnet50        reproduced       4.8 [4.6, 5.1]x, claimed 4 to 8x", with the quantity where the parts differ in it.
-std::string part_text(const ClaimAnswer& part, std::size_t width) {
+std::string part_text(const ClaimAnswer& part, std::size_t width, Notes& notes) {
   const std::string padded = part.id + std::string(width - display_width(part.id), ' ');
   const std::string measured = measured_cell(part);
   std::string text = verdict_cell(part.verdict) + ": ";
-  text += measured.empty() ? part.reason : measured + ", claimed " + claimed_cell(part.claimed, part.unit);
+  text += measured.empty() ? brief(part.reason, notes) : measured + ", claimed " + claimed_cell(part.claimed, part.unit);
   text += "; " + part.quantity;
   if (!measured.empty() && !part.conditions.empty()) text += " (" + part.conditions + ")";
   if (!measured.empty() && !part.reason.empty()) text += "; " + part.reason;
@@ -68,7 +77,7 @@ std::string background(const Claim& claim) {
   return text;
 }
 
-std::string answer_text(const Claim& claim, const ClaimAnswer& answer) {
+std::string answer_text(const Claim& claim, const ClaimAnswer& answer, Notes& notes) {
   const bool parts = any_measured(answer);
   std::string head = claim.id + ": " + verdict_cell(answer.verdict);
   if (answer.measured && !parts)
@@ -76,14 +85,14 @@ std::string answer_text(const Claim& claim, const ClaimAnswer& answer) {
   std::string text = wrapped(head, "  ", "") + paragraph("", claim.text);
   if (answer.measured || parts) text += background(claim);
   if (!parts) {
-    text += paragraph("measured: ", answer.conditions) + paragraph("why: ", answer.reason);
+    text += paragraph("measured: ", answer.conditions) + paragraph("why: ", brief(answer.reason, notes));
     for (const Warning& warning : answer.warnings) text += paragraph("but: ", to_string(warning));
     return text;
   }
   text += paragraph("why: ", answer.reason);
   std::size_t width = 0;
   for (const ClaimAnswer& part : answer.parts) width = std::max(width, display_width(part.id));
-  for (const ClaimAnswer& part : answer.parts) text += part_text(part, width);
+  for (const ClaimAnswer& part : answer.parts) text += part_text(part, width, notes);
   return text;
 }
 
@@ -132,8 +141,9 @@ std::string claims_list_text(const ClaimCatalogue& catalogue) {
 
 std::string claims_text(const ClaimCatalogue& catalogue, std::span<const ClaimAnswer> answers) {
   std::string text = counts(answers) + "\n";
-  for (std::size_t i = 0; i < catalogue.claims.size(); ++i) text += answer_text(catalogue.claims[i], answers[i]);
-  text += "\nclaims that cannot hold together\n";
+  Notes notes;
+  for (std::size_t i = 0; i < catalogue.claims.size(); ++i) text += answer_text(catalogue.claims[i], answers[i], notes);
+  text += notes.to_string() + "\nclaims that cannot hold together\n";
   for (const ClaimConflict& conflict : catalogue.conflicts) text += conflict_text(conflict, answers);
   return text + "\n" + wrapped("", "", "in brackets the 95 % interval of repetitions or seeds; " + catalogue.note);
 }

@@ -1,35 +1,15 @@
 #include "src/report/speedup_text.h"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "src/report/notes.h"
 #include "src/report/table.h"
 #include "src/report/units.h"
 #include "src/report/warning_text.h"
 
 namespace epochbench {
 namespace {
-
-// Notes by number; the same note is told once, however many pairs it belongs to.
-class Notes {
- public:
-  int number_of(const std::string& note) {
-    const auto known = std::find(notes_.begin(), notes_.end(), note);
-    if (known != notes_.end()) return static_cast<int>(known - notes_.begin()) + 1;
-    notes_.push_back(note);
-    return static_cast<int>(notes_.size());
-  }
-
-  std::string to_string() const {
-    std::string text;
-    for (std::size_t i = 0; i < notes_.size(); ++i) text += "  [" + std::to_string(i + 1) + "] " + notes_[i] + "\n";
-    return text;
-  }
-
- private:
-  std::vector<std::string> notes_;
-};
 
 std::string times(double ratio) { return significant(ratio, 3) + "x"; }
 
@@ -44,7 +24,7 @@ std::string note_cell(const SpeedupPair& pair, Notes& notes) {
   if (!pair.ratio.ci95) own.push_back("no interval: " + pair.ratio.reason);
   for (const Warning& warning : pair.warnings) own.push_back(to_string(warning));
   std::string cell;
-  for (const std::string& note : own) cell += "[" + std::to_string(notes.number_of(note)) + "]";
+  for (const std::string& note : own) cell += notes.mark(note);
   return cell;
 }
 
