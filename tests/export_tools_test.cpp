@@ -147,6 +147,9 @@ TEST(ExportOpenMetrics, HasUnitsInNamesAndAStateForEveryRun) {
   EXPECT_THAT(text, HasSubstr("epochbench_run_status" + labels + ",epochbench_run_status=\"ok\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("{run=\"mlp/cpu/fp32/b16\",repetition=\"0\",epochbench_run_status=\"failed\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("epochbench_result_timestamp_seconds 1767323045.0\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE epochbench_run_info gauge\n"));
+  for (const std::string& line : lines_of(text))
+    EXPECT_EQ(line.starts_with("# TYPE "), line.ends_with(" gauge")) << "known to the older format too: " << line;
   EXPECT_EQ(lines_of(text).back(), "# EOF");
   EXPECT_THAT(text, Not(HasSubstr("epochbench_peak_memory_bytes"))) << "no family without a sample";
 }

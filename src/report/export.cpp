@@ -36,7 +36,7 @@ constexpr ExportFormat kFormats[] = {
      "Bencher Metric Format: medians of repetitions, with their lowest and highest",
      {without_measured_figures, bmf_text}},
     {"openmetrics",
-     "for Prometheus: gauges with the labels run and repetition, and a state for every run",
+     "for Prometheus and node_exporter: gauges with the labels run and repetition, and a state for every run",
      {nothing_left_out, openmetrics_text}},
     {"mlflow",
      "requests of MLflow's runs/log-batch, one a line; in a folder, a tracking store with a run a repetition",

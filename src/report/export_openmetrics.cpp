@@ -1,8 +1,10 @@
-// OpenMetrics text, version 1.0: what Prometheus scrapes, and node_exporter reads from a file.
+// OpenMetrics text, version 1.0, that is Prometheus's older text format too: what Prometheus scrapes, and what node_exporter's
+// textfile collector, which knows the older one alone, reads from a file.
 //
-// Gauges without timestamps (a file collector refuses them), labelled by run and repetition; what else identifies a run stands
-// in epochbench_run_info, to be joined. Every run has a state, so those that failed are there too; what is not known has no
-// sample.
+// So every family is a gauge: the older format has no types info and stateset, and its readers refuse them; # UNIT and # EOF
+// are comments there. Without timestamps (a file collector refuses them), labelled by run and repetition; what else identifies
+// a run stands in epochbench_run_info, to be joined. Every run has a state, so those that failed are there too; what is not
+// known has no sample.
 #include <cctype>
 #include <utility>
 #include <vector>
@@ -32,9 +34,9 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-std::string head(const std::string& family, const char* type, const std::string& unit, const std::string& help) {
-  return "# TYPE " + family + " " + type + "\n" + (unit.empty() ? "" : "# UNIT " + family + " " + unit + "\n") + "# HELP " +
-         family + " " + help + "\n";
+std::string head(const std::string& family, const std::string& unit, const std::string& help) {
+  return "# TYPE " + family + " gauge\n" + (unit.empty() ? "" : "# UNIT " + family + " " + unit + "\n") + "# HELP " + family +
+         " " + help + "\n";
 }
 
 std::string sample(const std::string& name, const Labels& labels, const std::string& value) {
@@ -50,7 +52,7 @@ Labels labels_of(const Run& run) { return {{"run", run.name}, {"repetition", std
 
 std::string states(const Result& result) {
   const std::string family = "epochbench_run_status";
-  std::string text = head(family, "stateset", "", "How a run ended.");
+  std::string text = head(family, "", "How a run ended: 1 for its state, 0 for the others.");
   for (const Run& run : result.runs)
     for (const RunStatus status : {RunStatus::ok, RunStatus::failed, RunStatus::skipped, RunStatus::out_of_memory,
                                    RunStatus::diverged, RunStatus::interrupted}) {
@@ -62,7 +64,8 @@ std::string states(const Result& result) {
 }
 
 std::string run_infos(const Result& result) {
-  std::string text = head("epochbench_run", "info", "", "What a run is of.");
+  const std::string family = "epochbench_run_info";
+  std::string text = head(family, "", "What a run is of.");
   for (const Run& run : result.runs) {
     const Workload& w = run.workload;
     Labels labels = labels_of(run);
@@ -76,7 +79,7 @@ std::string run_infos(const Result& result) {
                                  {"fingerprint", w.fingerprint}});
     if (run.device.threads) labels.emplace_back("threads", std::to_string(*run.device.threads));
     if (run.timing) labels.emplace_back("epoch_kind", run.timing->epoch_kind);
-    text += sample("epochbench_run_info", labels, "1");
+    text += sample(family, labels, "1");
   }
   return text;
 }
@@ -88,13 +91,13 @@ std::string result_info(const Context& context) {
                    {"cpu", context.cpu.model}};
   if (context.git_sha) labels.emplace_back("git_sha", *context.git_sha);
   if (context.host_name) labels.emplace_back("host_name", *context.host_name);
-  std::string text =
-      head("epochbench_result", "info", "", "What measured, and where.") + sample("epochbench_result_info", labels, "1");
+  const std::string family = "epochbench_result_info";
+  const std::string text = head(family, "", "What measured, and where.") + sample(family, labels, "1");
   const auto date = milliseconds_since_1970(context.date);
   if (!date) return text;
-  const std::string family = "epochbench_result_timestamp_seconds";
-  return text + head(family, "gauge", "seconds", "When the measurement began, since 1970.") +
-         sample(family, {}, Json(static_cast<double>(*date) / 1000).dump());
+  const std::string began = "epochbench_result_timestamp_seconds";
+  return text + head(began, "seconds", "When the measurement began, since 1970.") +
+         sample(began, {}, Json(static_cast<double>(*date) / 1000).dump());
 }
 
 std::string gauge(const Result& result, const ExportMetric& metric) {
@@ -107,7 +110,7 @@ std::string gauge(const Result& result, const ExportMetric& metric) {
   if (samples.empty()) return "";
   std::string help = metric.title;
   help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
-  return head(family, "gauge", metric.unit, help + ".") + samples;
+  return head(family, metric.unit, help + ".") + samples;
 }
 
 }  // namespace
