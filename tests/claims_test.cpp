@@ -203,6 +203,32 @@ TEST(Claims, ErrorsAreThoseBesideTheReference) {
   EXPECT_FALSE(part_of(answer(1e-6, 0, false), "cpu-error").measured);
 }
 
+// Runs as `epochbench run` records them: 3 steps of warm-up, then 7 more of epoch 0 with --steps, or epoch 1 with --epochs.
+TEST(Claims, ErrorsAreOfTheSameBatches) {
+  const auto error = [](const char* kind, const char* reference_kind, int warmup = 3) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    for (std::uint64_t seed = 1; seed <= 5; ++seed)
+      for (const auto& [backend, epoch_kind] : {std::pair{"cpu", kind}, {"reference", reference_kind}}) {
+        runs.push_back(with_losses(backend, seed, 0));
+        epochbench::Run& run = runs.back().front();
+        run.timing->epoch_kind = epoch_kind;
+        run.timing->warmup_steps = warmup;
+        std::vector<double>& losses = run.quality->loss;
+        const bool other_batches = run.timing->epoch_kind == "measured";
+        for (std::size_t i = 0; i < losses.size(); ++i)
+          losses[i] *= (backend == std::string("cpu") ? 1 + 1e-7 : 1) *
+                       (other_batches && i >= static_cast<std::size_t>(warmup) ? 1.05 : 1);
+      }
+    return part_of(answer_to("numerical-stability", runs), "cpu-error");
+  };
+  ASSERT_TRUE(error("projected", "projected").measured);
+  EXPECT_NEAR(*error("projected", "projected").measured, 1e-7, 1e-12);
+  EXPECT_NEAR(error("measured", "measured").measured.value_or(1), 1e-7, 1e-12);
+  EXPECT_NEAR(error("measured", "projected", 10).measured.value_or(1), 1e-7, 1e-12);
+  EXPECT_FALSE(error("measured", "projected").measured);
+  EXPECT_THAT(error("measured", "projected").reason, HasSubstr("of the same batches"));
+}
+
 NamedResult machine(double bandwidth, double fp32) {
   NamedResult named = result_of({});
   named.result.context.cpu.memory_bandwidth_bytes_per_second = bandwidth;

@@ -196,6 +196,28 @@ TEST(Parity, ComparesWhatIsLeftOutWithTheRunThatHasAll) {
   EXPECT_FALSE(runs[2].quality->parity_with);
 }
 
+// A run of whole epochs begins epoch 1 after its warm-up, where a run of steps stays in epoch 0: other batches from there on.
+TEST(Parity, LooksAtLossesOfTheSameBatchesAlone) {
+  const auto difference = [](const char* kind, int warmup, const char* reference_kind, int reference_warmup) {
+    std::vector<epochbench::Run> runs{training("m/cuda/fp32/b8", {1.0, 1.0, 1.5}, "cuda"),
+                                      training("m/cpu/fp32/b8", {1.0, 1.0, 1.0})};
+    for (auto& run : runs) run.timing = Timing{};
+    runs[0].timing->epoch_kind = kind;
+    runs[0].timing->warmup_steps = warmup;
+    runs[1].timing->epoch_kind = reference_kind;
+    runs[1].timing->warmup_steps = reference_warmup;
+    fill_parity(runs);
+    EXPECT_EQ(runs[0].quality->parity_with.has_value(), runs[0].quality->parity_max_relative_difference.has_value());
+    return runs[0].quality->parity_max_relative_difference;
+  };
+  EXPECT_EQ(difference("projected", 2, "projected", 0), 0.5);
+  EXPECT_EQ(difference("measured", 2, "measured", 2), 0.5);
+  EXPECT_EQ(difference("measured", 2, "projected", 2), 0.0);
+  EXPECT_EQ(difference("projected", 2, "measured", 2), 0.0);
+  EXPECT_EQ(difference("measured", 3, "measured", 2), 0.0);
+  EXPECT_EQ(difference("measured", 0, "projected", 2), std::nullopt);
+}
+
 TEST(Parity, LeavesAloneWhatHasNoPartner) {
   const auto partnerless = [](auto change) {
     std::vector<epochbench::Run> runs{training("m/cpu/fp32/b8", {1.0}), training("m/cpu/fp32/b8/threads=1", {1.0})};

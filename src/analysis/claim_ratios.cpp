@@ -26,11 +26,10 @@ std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity
 
 std::string count_of(std::size_t count, const char* what) { return std::to_string(count) + " " + what; }
 
-// The root mean square of the relative differences of the first losses; empty without so many.
+// The root mean square of the relative differences of the first losses; empty without so many of the same batches.
 std::optional<double> error_beside(const Run& run, const Run& reference) {
-  if (!run.quality || !reference.quality) return std::nullopt;
+  if (shared_losses(run, reference) < kParitySteps) return std::nullopt;
   const std::vector<double>&losses = run.quality->loss, &exact_losses = reference.quality->loss;
-  if (std::min(losses.size(), exact_losses.size()) < kParitySteps) return std::nullopt;
   double squares = 0;
   for (std::size_t i = 0; i < kParitySteps; ++i) {
     const double relative = (losses[i] - exact_losses[i]) / exact_losses[i];
@@ -70,7 +69,7 @@ std::string why_no_errors(const Evidence& evidence, const ClaimQuantity& quantit
   const std::string& model = quantity.models.front();
   if (matching(evidence, choice, model, "").empty()) return why_missing(evidence, choice, model);
   return "no run of " + model + " on the device reference has the first " + std::to_string(kParitySteps) +
-         " losses of the same workload";
+         " losses of the same workload and of the same batches: both with --steps, or both with --epochs and one --warmup";
 }
 
 // What a precision of the choice costs in quality against fp32 on this backend; of one machine and build, the one with most

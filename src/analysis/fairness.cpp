@@ -75,7 +75,7 @@ std::optional<double> loss_difference(const Series& series, const Series& partne
                           !theirs->loss.empty() && !ours->dropout_masks && !theirs->dropout_masks &&
                           series.settings == partner.settings &&
                           series.first().workload.fingerprint == partner.first().workload.fingerprint;
-  return comparable ? std::optional(max_relative_difference(ours->loss, theirs->loss)) : std::nullopt;
+  return comparable ? losses_apart(series.first(), partner.first()) : std::nullopt;
 }
 
 // The CPU's fp32 run is what others are compared with; of two such runs the contender is. Forward runs have no losses.

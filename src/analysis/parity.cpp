@@ -40,6 +40,12 @@ bool same_workload(const Run& a, const Run& b) {
          a.workload.samples_per_epoch == b.workload.samples_per_epoch && conditions(a) == conditions(b);
 }
 
+// The steps of epoch 0 where the timed steps are of later epochs; empty where all are of epoch 0.
+std::optional<std::size_t> steps_of_epoch_0(const Run& run) {
+  const bool whole_epochs = run.timing && run.timing->epoch_kind == "measured";
+  return whole_epochs ? std::optional(static_cast<std::size_t>(std::max(run.timing->warmup_steps, 0))) : std::nullopt;
+}
+
 const Run* reference_of(const Run& run, const std::vector<Run>& runs) {
   const Run* found = nullptr;
   for (const Run& other : runs) {
@@ -62,6 +68,19 @@ double max_relative_difference(std::span<const double> losses, std::span<const d
   return worst;
 }
 
+std::size_t shared_losses(const Run& a, const Run& b) {
+  if (!a.quality || !b.quality) return 0;
+  const std::size_t both = std::min(a.quality->loss.size(), b.quality->loss.size());
+  const auto of_a = steps_of_epoch_0(a), of_b = steps_of_epoch_0(b);
+  return of_a == of_b ? both : std::min({both, of_a.value_or(both), of_b.value_or(both)});
+}
+
+std::optional<double> losses_apart(const Run& run, const Run& reference) {
+  const std::size_t shared = shared_losses(run, reference);
+  if (shared == 0) return std::nullopt;
+  return max_relative_difference(std::span(run.quality->loss).first(shared), reference.quality->loss);
+}
+
 double parity_bound(const std::string& precision) {
   if (precision == "fp32") return 1e-4;
   return 4 * (precision == "bf16" ? 0x1p-8 : 0x1p-11);  // tf32 and fp16 have the same significand
@@ -73,9 +92,10 @@ void fill_parity(std::vector<Run>& runs) {
     run.quality->parity_with.reset();
     run.quality->parity_max_relative_difference.reset();
     const Run* reference = comparable(run) ? reference_of(run, runs) : nullptr;
-    if (!reference) continue;
+    const std::optional<double> apart = reference ? losses_apart(run, *reference) : std::nullopt;
+    if (!apart) continue;
     run.quality->parity_with = reference->name;
-    run.quality->parity_max_relative_difference = max_relative_difference(run.quality->loss, reference->quality->loss);
+    run.quality->parity_max_relative_difference = apart;
   }
 }
 
