@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -207,6 +208,47 @@ TEST_F(TurnsTest, ASideThatEndsIsToldAndTheOtherGoesOn) {
   const TurnsPair both = take("dies", "refuses");
   EXPECT_EQ(both.sides[kBaseline].status, RunStatus::failed);
   EXPECT_EQ(both.sides[kNew].status, RunStatus::out_of_memory);
+}
+
+TEST_F(TurnsTest, WhatFitsIntoMemoryAloneIsNoFailure) {
+  for (const char* name : {"large", "grows"}) {
+    for (settings_.pair = 0; settings_.pair < 4; ++settings_.pair) {  // whichever starts first
+      const TurnsPair pair = take(name, name);
+      EXPECT_FALSE(pair.ok());
+      for (const Side side : kSides) {
+        EXPECT_EQ(pair.sides[side].status, RunStatus::skipped) << name;
+        EXPECT_THAT(pair.sides[side].message.value_or(""), HasSubstr("both at once do not")) << name;
+        EXPECT_TRUE(pair.sides[side].step_seconds.empty()) << name;
+        EXPECT_FALSE(pair.sides[side].step_seconds_median) << name;
+      }
+      EXPECT_EQ(pair.sides[kBaseline].fingerprint, "1111");
+    }
+  }
+}
+
+TEST_F(TurnsTest, WhatDoesNotFitIntoMemoryAloneEither) {
+  for (const char* name : {"refuses", "leaks"})
+    for (settings_.pair = 0; settings_.pair < 4; ++settings_.pair) {
+      const TurnsPair pair = take("large", name);
+      EXPECT_EQ(pair.sides[kBaseline].status, RunStatus::ok) << name;
+      EXPECT_EQ(pair.sides[kNew].status, RunStatus::out_of_memory) << name;
+      EXPECT_THAT(pair.sides[kNew].message.value_or(""), HasSubstr("needs 5 GiB"));
+    }
+  const TurnsPair both = take("leaks", "leaks");
+  for (const Side side : kSides) EXPECT_EQ(both.sides[side].status, RunStatus::out_of_memory);
+}
+
+TEST_F(TurnsTest, TheLaterToStartEndsFirst) {
+  keep_log();
+  const std::array<std::string, 2> names = {"even", "slower"};
+  std::set<Side> first;
+  for (settings_.pair = 0; settings_.pair < 8; ++settings_.pair) {
+    const Side later = take(names[kBaseline], names[kNew]).started_first == kBaseline ? kNew : kBaseline;
+    const std::vector<std::string> finished = log_of("finish");
+    EXPECT_EQ(finished.at(2 * settings_.pair), names[later] + " finish");
+    first.insert(later);
+  }
+  EXPECT_THAT(first, SizeIs(2)) << "either was the later one";
 }
 
 TEST_F(TurnsTest, OtherWorkIsNotMeasured) {

@@ -84,7 +84,17 @@ class Player {
     talk_.reset();
   }
 
+  // Anew and without the other one: so many steps, if it gets so far. Its process has ended then.
+  void alone(const CaseSpec& spec, const std::string& binary, const EnvironmentSettings& environment,
+             const ProcessLimits& limits, const std::function<bool()>& interrupted, std::int64_t count) {
+    told_ = {};
+    enter(spec, binary, environment, limits, interrupted);
+    for (std::int64_t step = 0; step < count && there(); ++step) steps("warm_up", 1);
+    talk_.reset();
+  }
+
   bool there() const { return told_.status == RunStatus::ok; }
+  bool lacks_memory() const { return told_.status == RunStatus::out_of_memory; }
   static double block_seconds(const StepBlock& block) {
     double sum = 0;
     for (double seconds : block.step_seconds) sum += seconds;
@@ -123,30 +133,59 @@ class Pair {
     warm_up();
     pair_.dropped_rounds = settings_.dropped_rounds;
     const std::int64_t rounds = settings_.dropped_rounds + settings_.rounds;
-    for (std::int64_t round = 0; round < rounds && anyone_there(); ++round) {
+    for (std::int64_t round = 0; round < rounds && anyone_there() && !crowded(); ++round) {
       take_round(round);
       if (told) told(round + 1);
     }
-    for (Player& player : players_) player.finish();
-    conclude();
+    // What a GPU's memory holds is told of all processes: the later one began with the earlier one's, which then is alone.
+    for (const Side side : in_order(other(pair_.started_first)))
+      if (!crowded()) players_[side].finish();
+    if (crowded())
+      part();
+    else
+      conclude();
     return std::move(pair_);
   }
 
  private:
   void enter() {
-    const EnvironmentSettings environment =
-        sleeping_when_idle(openmp_settings(spec_.threads, topology(affinity_cpus()), cgroup_cpu_quota(), spec_.pin));
     pair_.started_first = first_to_start(settings_.order_seed, spec_.name, settings_.pair);
-    for (const Side side : in_order(pair_.started_first))
-      players_[side].enter(spec_, binaries_[side], environment, settings_.process, interrupted_);
+    const Side later = other(pair_.started_first);
+    players_[pair_.started_first].enter(spec_, binaries_[pair_.started_first], environment_, settings_.process, interrupted_);
+    together_ = players_[pair_.started_first].there();
+    players_[later].enter(spec_, binaries_[later], environment_, settings_.process, interrupted_);
     const auto& [old_one, new_one] = pair_.sides;
     if (old_one.fingerprint && new_one.fingerprint && old_one.fingerprint != new_one.fingerprint)
       for (Player& player : players_) player.end(RunStatus::skipped, "the binaries have different workloads under this name");
   }
 
+  // One lacks memory of which the other one's process may hold what it lacks.
+  bool crowded() const {
+    const auto& [baseline, contender] = players_;
+    const bool lacking = baseline.lacks_memory() || contender.lacks_memory();
+    return together_ && lacking && (baseline.lacks_memory() || baseline.there()) &&
+           (contender.lacks_memory() || contender.there());
+  }
+
+  // Whether a side lacks memory is found out without the other one, over as many steps as it may have taken beside it. Where
+  // neither does, nothing is said of either: both are left out.
+  void part() {
+    std::int64_t steps = std::max<std::int64_t>(1, spec_.warmup);
+    for (const TurnsSide& told : pair_.sides) steps = std::max(steps, told.steps + pair_.steps_per_turn);
+    for (Player& player : players_) player.end(RunStatus::skipped, "");
+    for (const Side side : kSides)
+      players_[side].alone(spec_, binaries_[side], environment_, settings_.process, interrupted_, steps);
+    pair_.first.clear();
+    if (players_[kBaseline].there() && players_[kNew].there())
+      for (Player& player : players_)
+        player.end(RunStatus::skipped,
+                   "each fits into memory alone, and both at once do not; take a smaller batch or model, or record each with "
+                   "epochbench run and compare the files");
+  }
+
   // Steps of each in turn, like those to come.
   void warm_up() {
-    for (std::int64_t step = 0; step < std::max<std::int64_t>(1, spec_.warmup); ++step)
+    for (std::int64_t step = 0; step < std::max<std::int64_t>(1, spec_.warmup) && !crowded(); ++step)
       for (const Side side : in_order(pair_.started_first))
         if (const auto block = players_[side].steps("warm_up", 1)) note_fastest(*block);
     find_steps_per_turn();
@@ -198,18 +237,22 @@ class Pair {
   }
 
   bool anyone_there() const { return players_[kBaseline].there() || players_[kNew].there(); }
-  static std::array<Side, 2> in_order(Side first) { return {first, first == kBaseline ? kNew : kBaseline}; }
+  static Side other(Side side) { return side == kBaseline ? kNew : kBaseline; }
+  static std::array<Side, 2> in_order(Side first) { return {first, other(first)}; }
 
   const CaseSpec& spec_;
   const std::array<std::string, 2>& binaries_;
   const TurnsSettings& settings_;
   const std::function<bool()>& interrupted_;
+  const EnvironmentSettings environment_ =
+      sleeping_when_idle(openmp_settings(spec_.threads, topology(affinity_cpus()), cgroup_cpu_quota(), spec_.pin));
   TurnsPair pair_;
   std::array<Player, 2> players_ = {Player(pair_.sides[kBaseline]), Player(pair_.sides[kNew])};
   std::array<std::vector<double>, 2> turns_;  // seconds a step, one a timed round
   std::optional<double> fastest_seconds_;     // of a step of either side, before the timed rounds
   double wall_seconds_ = 0, foreign_seconds_ = 0;
   bool foreign_known_ = true;
+  bool together_ = false;  // the later one was started beside the earlier one
 };
 
 bool drawn(std::uint64_t seed, const std::string& name, std::uint32_t pair, std::uint32_t round, std::size_t word) {

@@ -27,9 +27,11 @@ struct TurnsSettings {
 };
 
 // Starts `BINARY case` of both and takes them through one pair. A side that ends is told with its status and the reason; the
-// other one goes on alone, so that it is known whether it would have ended as well. Idle threads of both sleep at once:
-// spinning they would take the cores from whoever has the turn. `round` is told after each round, the dropped ones included; it
-// may be empty. `interrupted` is polled, as in run_case: then neither side is ok.
+// other one goes on alone, so that it is known whether it would have ended as well. Where a side lacks memory beside the other
+// one, each is tried alone: one that lacks it then too is out_of_memory; where neither does, both are skipped, with the reason
+// and without times. Idle threads of both sleep at once: spinning they would take the cores from whoever has the turn. `round`
+// is told after each round, the dropped ones included; it may be empty. `interrupted` is polled, as in run_case: then neither
+// side is ok.
 TurnsPair take_turns(const CaseSpec& spec, const std::array<std::string, 2>& binaries, const TurnsSettings& settings,
                      const std::function<void(std::int64_t done)>& round, const std::function<bool()>& interrupted);
 

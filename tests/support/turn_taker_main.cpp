@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace {
@@ -21,9 +23,11 @@ constexpr std::int64_t kEventful = 20;  // the step at which those with a fault 
   while (true) pause();
 }
 
+json out_of_memory() { return {{"event", "error"}, {"status", "out_of_memory"}, {"message", "needs 5 GiB"}}; }
+
 class TurnTaker {
  public:
-  explicit TurnTaker(std::string name) : name_(std::move(name)) {}
+  explicit TurnTaker(const std::filesystem::path& path) : folder_(path.parent_path()), name_(path.filename()) {}
 
   json answer(const json& message) {
     const std::string command = message.at("command");
@@ -48,8 +52,14 @@ class TurnTaker {
             {"compiler", "made up"}};
   }
 
-  json prepare(json spec) const {
-    if (name_ == "refuses") return {{"event", "error"}, {"status", "out_of_memory"}, {"message", "needs 5 GiB"}};
+  // Memory that one process alone has room in: a lock in the folder of the binaries, held until this process ends.
+  bool takes_all_memory() {
+    if (memory_ < 0) memory_ = open((folder_ / "memory").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    return flock(memory_, LOCK_EX | LOCK_NB) == 0;
+  }
+
+  json prepare(json spec) {
+    if (name_ == "refuses" || (name_ == "large" && !takes_all_memory())) return out_of_memory();
     if (name_ == "unknowing") spec.erase("gemm");
     const char* wait = std::getenv("OMP_WAIT_POLICY");
     return {{"event", "ready"},
@@ -83,6 +93,7 @@ class TurnTaker {
       losses.push_back(1.0 / static_cast<double>(1 + taken_));
       sum += times.back();
     }
+    if (taken_ > kEventful && (name_ == "leaks" || (name_ == "grows" && !takes_all_memory()))) return out_of_memory();
     if (taken_ > kEventful && name_ == "diverges")
       return {{"event", "error"}, {"status", "diverged"}, {"message", "the loss is no number"}};
     if (taken_ > kEventful && name_ == "garbled") times.pop_back();
@@ -100,18 +111,21 @@ class TurnTaker {
             {"busy_cpu_seconds", own + foreign}};
   }
 
+  std::filesystem::path folder_;
   std::string name_;
   std::int64_t taken_ = 0;
+  int memory_ = -1;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string name = std::filesystem::path(argv[0]).filename().string();
+  const std::filesystem::path path = argv[0];
+  const std::string name = path.filename();
   if (name == "stranger" || argc != 2) return std::cerr << "stranger: unknown option\n", 2;
   if (name == "talker") return std::cout << "Welcome to talker 3.1!\n" << std::flush, hang(), 0;
   if (name == "mute") hang();
-  TurnTaker taker(name);
+  TurnTaker taker(path);
   for (std::string line; std::getline(std::cin, line);) {
     const json message = json::parse(line);
     std::cout << taker.answer(message).dump() << '\n' << std::flush;
