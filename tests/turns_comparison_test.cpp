@@ -118,6 +118,45 @@ TEST(CompareTurns, ACaseThatIsNotOkAnyMoreIsARegressionByName) {
   EXPECT_EQ(comparison.cases[1].decision.finding, Finding::no_change) << "and the others are decided as without it";
 }
 
+TEST(CompareTurns, TwoThatDoNotFitIntoMemoryAtOnceAreInconclusive) {
+  TurnsCase crowded = case_of("crowded", 0, 1);
+  crowded.pairs.push_back(ended(kBaseline, RunStatus::skipped, "both at once do not fit"));
+  crowded.pairs[0].sides[kNew] = crowded.pairs[0].sides[kBaseline];
+  const TurnsDocument document = document_of({crowded, case_of("b", 10, 1)});
+  EXPECT_THAT(pairs_wanted(document, {}), ElementsAre(0, 0));
+  const Comparison comparison = compare_turns(document, {});
+  ASSERT_THAT(comparison.cases, SizeIs(2));
+  EXPECT_EQ(comparison.cases[0].decision.finding, Finding::inconclusive);
+  EXPECT_EQ(comparison.cases[0].decision.note, "both at once do not fit");
+  EXPECT_FALSE(comparison.cases[0].decision.ratio);
+  EXPECT_FALSE(comparison.cases[0].decision.more) << "no number of pairs decides it";
+  EXPECT_EQ(comparison.cases[1].decision.finding, Finding::no_change);
+  EXPECT_EQ(verdict_of(comparison), Finding::inconclusive);
+}
+
+TEST(CompareTurns, ABaselineThatEndsAfterGoodPairsDoesNotMakeTheCaseANewOne) {
+  TurnsCase late = case_of("late", 9, 1.05), both = late;
+  late.pairs.push_back(ended(kBaseline, RunStatus::failed, "hung"));
+  both.name = "both";
+  both.pairs.push_back(late.pairs.back());
+  both.pairs.back().sides[kNew].status = RunStatus::diverged;
+  const TurnsDocument document = document_of({late, both, case_of("b", 10, 1)});
+  EXPECT_THAT(pairs_wanted(document, {}), ElementsAre(0, 0, 0));
+  const Comparison comparison = compare_turns(document, {});
+  EXPECT_THAT(comparison.added, IsEmpty());
+  EXPECT_THAT(comparison.not_measured, IsEmpty());
+  ASSERT_THAT(comparison.cases, SizeIs(3));
+  for (std::size_t i : {0u, 1u}) {
+    const ComparedCase& compared = comparison.cases[i];
+    EXPECT_EQ(compared.decision.finding, Finding::inconclusive) << compared.name;
+    EXPECT_THAT(compared.decision.ratio, Optional(DoubleNear(1.05, 0.001)));
+    EXPECT_THAT(compared.decision.note, testing::AllOf(HasSubstr("in a later pair"), HasSubstr("failed: hung")));
+    EXPECT_FALSE(compared.decision.more);
+    EXPECT_THAT(compared.processes, ElementsAre(9, 9));
+  }
+  EXPECT_EQ(verdict_of(comparison), Finding::inconclusive);
+}
+
 TEST(CompareTurns, WhatCannotBeComparedIsTold) {
   TurnsCase mended = case_of("mended", 0, 1), hopeless = mended, other = mended, skipped = mended;
   mended.pairs.push_back(ended(kBaseline, RunStatus::failed, "hung"));

@@ -11,7 +11,8 @@
 namespace epochbench {
 namespace {
 
-enum class Fate : std::uint8_t { good, none, changed, ended_new, ended_baseline, ended_both };
+// `cut_short`: no more can be measured, and what there is says nothing against the new side.
+enum class Fate : std::uint8_t { good, none, changed, ended_new, ended_baseline, ended_both, cut_short };
 
 bool has_ended(const TurnsSide& side) { return side.status != RunStatus::ok; }
 
@@ -20,18 +21,28 @@ bool changed(const TurnsPair& pair) {
   return baseline.fingerprint && contender.fingerprint && baseline.fingerprint != contender.fingerprint;
 }
 
-// That of the first pair which is not good, if there is one: no more are taken then.
+// Where two processes of one workload were not measured beside each other, such as for want of memory for both at once.
+bool left_out(const TurnsPair& pair) {
+  return pair.sides[kBaseline].status == RunStatus::skipped && pair.sides[kNew].status == RunStatus::skipped;
+}
+
+// That of the first pair which is not good, if there is one: no more are taken then. A baseline that ends after good pairs
+// makes the case no new one.
 Fate fate_of(const TurnsCase& turns) {
   if (turns.skipped || turns.pairs.empty()) return Fate::none;
+  bool begun = false;
   for (const TurnsPair& pair : turns.pairs) {
     if (changed(pair)) return Fate::changed;
+    if (left_out(pair)) return Fate::cut_short;
     const bool baseline = has_ended(pair.sides[kBaseline]), contender = has_ended(pair.sides[kNew]);
-    if (baseline && contender) return Fate::ended_both;
+    if (baseline) return begun ? Fate::cut_short : contender ? Fate::ended_both : Fate::ended_baseline;
     if (contender) return Fate::ended_new;
-    if (baseline) return Fate::ended_baseline;
+    begun = true;
   }
   return Fate::good;
 }
+
+bool has_decision(Fate fate) { return fate == Fate::good || fate == Fate::cut_short; }
 
 std::string why_ended(const TurnsSide& side) {
   std::string status = name(side.status);
@@ -145,7 +156,20 @@ ComparedCase ended(const TurnsCase& turns) {
   return compared;
 }
 
-LeftOutCase left_out(const TurnsCase& turns, Fate fate) {
+// The estimate of the pairs before, which decide nothing: it is not known what the others would have said.
+ComparedCase cut_short(const TurnsCase& turns, Decision decision) {
+  const TurnsPair& last = *std::find_if(turns.pairs.begin(), turns.pairs.end(),
+                                        [](const TurnsPair& pair) { return has_ended(pair.sides[kBaseline]); });
+  const TurnsSide& baseline = last.sides[kBaseline];
+  decision.finding = Finding::inconclusive;
+  decision.more.reset();
+  decision.note = left_out(last) ? baseline.message.value_or("a pair was skipped")
+                                 : std::string(has_ended(last.sides[kNew]) ? "both binaries" : "the baseline") +
+                                       " did not end well in a later pair: " + why_ended(baseline);
+  return measured(turns, std::move(decision));
+}
+
+LeftOutCase not_compared(const TurnsCase& turns, Fate fate) {
   const auto& [baseline, contender] = turns.pairs.front().sides;
   switch (fate) {
     case Fate::changed:
@@ -157,16 +181,17 @@ LeftOutCase left_out(const TurnsCase& turns, Fate fate) {
     case Fate::good:
     case Fate::none:
     case Fate::ended_new:
+    case Fate::cut_short:
       break;
   }
   return {turns.name, ""};
 }
 
-// Of the cases that pairs can decide, in the document's order.
+// Of the cases that have good pairs, or are to have some, in the document's order.
 std::vector<PairedDecision> decide(const TurnsDocument& document, const PairedRule& rule) {
   std::vector<std::vector<double>> logs;
   for (const TurnsCase& turns : document.cases)
-    if (fate_of(turns) == Fate::good) logs.push_back(log_ratios(turns));
+    if (has_decision(fate_of(turns))) logs.push_back(log_ratios(turns));
   return decide_pairs(logs, rule);
 }
 
@@ -184,8 +209,9 @@ std::vector<std::size_t> pairs_wanted(const TurnsDocument& document, const Paire
   std::size_t next = 0;
   for (const TurnsCase& turns : document.cases) {
     const Fate fate = fate_of(turns);
+    const std::size_t decided = has_decision(fate) ? decisions[next++].wanted : 0;
     const bool begins = fate == Fate::none && !turns.skipped;
-    wanted.push_back(begins ? rule.pairs_at(0) : fate == Fate::good ? decisions[next++].wanted : 0);
+    wanted.push_back(begins ? rule.pairs_at(0) : fate == Fate::good ? decided : 0);
   }
   return wanted;
 }
@@ -205,20 +231,23 @@ Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule) 
         comparison.cases.push_back(measured(turns, decisions[next++]));
         comparison.cases.back().concerns = concerns_of(turns);
         break;
+      case Fate::cut_short:
+        comparison.cases.push_back(cut_short(turns, decisions[next++]));
+        break;
       case Fate::none:
         comparison.not_measured.push_back({turns.name, turns.skipped.value_or("no pair was measured")});
         break;
       case Fate::changed:
-        comparison.changed.push_back(left_out(turns, fate));
+        comparison.changed.push_back(not_compared(turns, fate));
         break;
       case Fate::ended_new:
         comparison.cases.push_back(ended(turns));
         break;
       case Fate::ended_baseline:
-        comparison.added.push_back(left_out(turns, fate));
+        comparison.added.push_back(not_compared(turns, fate));
         break;
       case Fate::ended_both:
-        comparison.not_measured.push_back(left_out(turns, fate));
+        comparison.not_measured.push_back(not_compared(turns, fate));
         break;
     }
   }

@@ -14,7 +14,8 @@ namespace epochbench {
 // or where more would say nothing: it is skipped, one side has another workload, or a side did not end well.
 std::vector<std::size_t> pairs_wanted(const TurnsDocument& document, const PairedRule& rule);
 
-// A case whose new side ended badly in any pair, and the baseline did not, is a regression, whatever the other pairs say.
+// A case whose new side ended badly in any pair, and the baseline did not, is a regression, whatever the other pairs say. One
+// whose baseline did after good pairs, or whose two processes were not measured beside each other, is inconclusive.
 // Cases without a pair are told under not_measured.
 Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule);
 

@@ -94,7 +94,9 @@ std::string reason_words(const Comparison& comparison) {
     return static_cast<std::size_t>(std::count_if(comparison.cases.begin(), comparison.cases.end(), matches));
   };
   const auto found = [&](Finding finding) {
-    return of_cases([&](const ComparedCase& each) { return each.decision.finding == finding && each.step_seconds[1]; });
+    return of_cases([&](const ComparedCase& each) {  // that are not ok any more have no time, and are told by that
+      return each.decision.finding == finding && (finding != Finding::regression || each.step_seconds[1]);
+    });
   };
   const auto concerned = [&](ConcernCode code) {
     return of_cases([&](const ComparedCase& each) {
