@@ -140,6 +140,12 @@ TEST(ExportMarkdown, SaysWhichEpochsAreProjected) {
   EXPECT_THAT(markdown_text(result), HasSubstr("| 1 min 40 s |"));
 }
 
+TEST(ExportMarkdown, TakesARepetitionWithoutTimes) {
+  Result result = result_of({{.rate = 128, .repetitions = 2}});
+  result.runs[0].timing.reset();
+  EXPECT_THAT(markdown_text(result), HasSubstr("| `resnet50/cpu/fp32/b16` | 2 | 125 ms | 128 | 1 min 40 s projected |"));
+}
+
 TEST(ExportMarkdown, NoNameCanLeaveItsCell) {
   const std::string table = markdown_text(one_run("<script>|`x`\\|\n@you #1"));
   EXPECT_THAT(table, HasSubstr("| <code>&#60;script&#62;&#124;&#96;x&#96;&#92;&#124; &#64;you &#35;1</code> | 1 |"));

@@ -61,7 +61,9 @@ std::string loss(double value) { return significant(value, 3); }
 std::string epoch(const RunGroup& group) {
   const auto summary = summary_of(group, metric("epoch_seconds"));
   if (!summary) return "";
-  return format_seconds(summary->value) + (group.runs.front()->timing->epoch_kind == "projected" ? " projected" : "");
+  const auto projected = [](const Run* run) { return run->timing && run->timing->epoch_kind == "projected"; };
+  const bool any = std::any_of(group.runs.begin(), group.runs.end(), projected);
+  return format_seconds(summary->value) + (any ? " projected" : "");
 }
 
 std::vector<Column> columns() {
