@@ -1,6 +1,8 @@
 #include "src/cli/command_line.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 
@@ -164,10 +166,21 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   return std::string(error.what()) + " (see " + help + ")";
 }
 
+// A full disk shows only when what was printed is written out. What one write lost, a later one does not tell of: ferror does.
+void require_output_written() {
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) return;
+  const std::string why = flushed || errno == 0 ? "a part of it was not taken" : std::strerror(errno);
+  throw FileError("cannot write the output: " + why + "; send stdout elsewhere");
+}
+
 template <typename Command>
 int guarded(const Command& command) {
   try {
-    return command();
+    const int code = command();
+    if (code != kExitInterrupted) require_output_written();
+    return code;
   } catch (const CallError& error) {
     print_error(error.what());
     return error.code();

@@ -1,9 +1,11 @@
 """Calls that are wrong: exit code, one line, and nothing touched."""
 import json
 import os
+import pathlib
+import subprocess
 import unittest
 
-from support import CliTest, QUICK
+from support import BINARY, CliTest, QUICK, TIMEOUT_SECONDS
 
 
 class BadInput(CliTest):
@@ -120,6 +122,16 @@ class BadInput(CliTest):
         for place in ["/nowhere/r.json", "/proc/r.json", "/dev/full", str(self.folder), ""]:
             with self.subTest(place=place):
                 self.assert_refused(self.call("run", *QUICK, "--out", place), 2, place or "--out")
+
+    def test_output_that_is_not_taken(self):
+        measured = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).with_name("zen4-2cores-quick.json")
+        for words in (["--help"], ["list", "models", "--json"], ["claims", "--json"], ["export", measured, "--format", "bmf"],
+                      ["export", measured, "--format", "mllog"]):  # the last is more than a buffer
+            with self.subTest(words=words), open("/dev/full", "w") as full:
+                call = subprocess.run([BINARY, *words], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      timeout=TIMEOUT_SECONDS)
+                self.assertEqual(call.returncode, 2, call.stderr)
+                self.assertRegex(call.stderr, r"\Aepochbench: cannot write the output: .+; send stdout elsewhere\n\Z")
 
     def test_data_files(self):
         data = self.folder / "data"
