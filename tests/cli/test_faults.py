@@ -165,6 +165,18 @@ class FullDisk(CliTest):
         self.assertIn(str(rescued), lines[1])
         self.assertEqual([run["status"] for run in self.result(rescued)["runs"]], ["ok", "ok"])
 
+    def test_an_export_is_whole_once_there_is_room(self):
+        measured = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).with_name("zen4-2cores-quick.json")
+        store = self.disk / "mlruns"
+        export = ["export", measured, "--format", "mlflow", "-o", store]
+        (store / "0").mkdir(parents=True)
+        self.fill()
+        self.assert_refused(self.call(*export), 2, "No space left")
+        self.assertEqual([path for path in store.rglob("*") if path.is_file()], [], "what is there is not written again")
+        self.filler.unlink()
+        self.call(*export)  # the disk is too small for all of it
+        self.assertIn("lifecycle_stage: active", (store / "0" / "meta.yaml").read_text())
+
     def test_room_that_comes_back_is_used(self):
         self.fill()
         process = self.start("run", "--model", "resnet20", "--batch", "16", "--steps", "5", "--repetitions", "3", "--out",
