@@ -33,8 +33,9 @@ const ExportForm& form_of(const ExportFormat& format, bool raw) {
 bool names_folder(const ExportFormat& format, const std::string& path) {
   if (!format.folder || path.empty()) return false;
   std::error_code unknown;
+  const std::string extension = fs::path(path).extension().string();
   return path.back() == '/' || fs::is_directory(path, unknown) ||
-         (format.folder_first && fs::path(path).extension() != ".json");
+         (format.folder_first && extension != ".json" && extension != ".jsonl");
 }
 
 // Takes the runs that the form has no place for out of the result, and says on stderr which and why.
@@ -64,7 +65,9 @@ void leave_out(const ExportFormat& format, const ExportForm& form, const std::st
 void write(const ExportFormat& format, const ExportForm& form, const Result& result, const std::string& out) {
   if (names_folder(format, out)) {
     const std::string root = fs::absolute(out).lexically_normal().string();
-    write_export_folder(out, format.folder(result, root.back() == '/' ? root.substr(0, root.size() - 1) : root));
+    const auto files = format.folder(result, root.back() == '/' ? root.substr(0, root.size() - 1) : root);
+    if (format.of_the_set) refuse_others_of_the_set(out, files, format.of_the_set);
+    write_export_folder(out, files);
     return;
   }
   const std::string text = form.text(result);

@@ -23,7 +23,8 @@ constexpr ExportFormat kFormats[] = {
      "MLPerf's :::MLLOG lines, a namespace a run; in a folder, a log a run",
      {mllog_left_out, mllog_text},
      {},
-     mllog_folder},
+     mllog_folder,
+     is_mllog_file},
     {"github-benchmark",
      "github-action-benchmark's customSmallerIsBetter, medians of repetitions; in a folder, customBiggerIsBetter too",
      {without_measured_figures, github_benchmark_text},
@@ -43,6 +44,7 @@ constexpr ExportFormat kFormats[] = {
      {mlflow_left_out, mlflow_text},
      {},
      mlflow_folder,
+     nullptr,
      true},
 };
 

@@ -27,7 +27,9 @@ struct ExportFormat {
   ExportForm raw = {};  // with a row a step; no text: there is no such form
   // As a folder, whose absolute path is `root`, of the runs that `whole` has a place for; nullptr: there is no such form.
   std::vector<ExportFile> (*folder)(const Result& result, const std::string& root) = nullptr;
-  bool folder_first = false;  // a path without ".json" is a folder, also one that is not there yet
+  // Which files of a folder readers take for one set, by their names; nullptr: none.
+  bool (*of_the_set)(std::string_view file_name) = nullptr;
+  bool folder_first = false;  // so is a path that is not there yet, but for *.json and *.jsonl
 };
 
 std::span<const ExportFormat> export_formats();

@@ -1,5 +1,6 @@
 #include "src/report/export_folder.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -24,6 +25,18 @@ void make_folder(const fs::path& path) {
 }
 
 }  // namespace
+
+void refuse_others_of_the_set(const std::string& root, const std::vector<ExportFile>& files,
+                              bool (*of_the_set)(std::string_view file_name)) {
+  std::error_code none;  // then nothing lies there
+  for (const fs::directory_entry& entry : fs::directory_iterator(root, none)) {
+    const std::string name = entry.path().filename().string();
+    const auto is_it = [&](const ExportFile& file) { return file.path == name; };
+    if (of_the_set(name) && std::none_of(files.begin(), files.end(), is_it))
+      throw FileError(entry.path().string() + " is of another export, and would be read as one of this: remove it, or " +
+                      "choose another folder with --out");
+  }
+}
 
 void write_export_folder(const std::string& root, const std::vector<ExportFile>& files) {
   make_folder(root);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "epochbench/result.h"
@@ -29,6 +30,7 @@ std::string google_benchmark_left_out(const Run& run);  // without times
 std::vector<ExportFile> mllog_folder(const Result& result, const std::string& root);             // one log a run
 std::vector<ExportFile> github_benchmark_folder(const Result& result, const std::string& root);  // both directions
 std::vector<ExportFile> mlflow_folder(const Result& result, const std::string& root);            // a tracking store
+bool is_mllog_file(std::string_view name);  // of mllog_folder: "result_3.txt"
 
 // Formats in which a run is its name and repetition. Errors: FormatError where two runs have the same.
 void require_distinct_runs(const Result& result);

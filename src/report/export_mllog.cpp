@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "src/report/export_formats.h"
@@ -17,6 +18,8 @@
 
 namespace epochbench {
 namespace {
+
+constexpr std::string_view kFileHead = "result_", kFileTail = ".txt";  // as MLPerf's own submissions name their logs
 
 class Log {
  public:
@@ -159,8 +162,16 @@ std::vector<ExportFile> mllog_folder(const Result& result, const std::string&) {
   const std::vector<std::int64_t> starts = run_starts(result);
   std::vector<ExportFile> files;
   for (std::size_t i = 0; i < result.runs.size(); ++i)
-    files.push_back({"result_" + std::to_string(i) + ".txt", log_of(result.runs[i], result.context, starts[i])});
+    files.push_back({std::string(kFileHead) + std::to_string(i) + std::string(kFileTail),
+                     log_of(result.runs[i], result.context, starts[i])});
   return files;
+}
+
+bool is_mllog_file(std::string_view name) {
+  if (!name.starts_with(kFileHead) || !name.ends_with(kFileTail)) return false;
+  name.remove_prefix(kFileHead.size());
+  name.remove_suffix(kFileTail.size());
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 }  // namespace epochbench

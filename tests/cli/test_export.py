@@ -169,6 +169,12 @@ class Export(ExportTest):
         path = self.made()
         self.export(path, "mllog", "-o", "logs/")
         self.assertEqual(sorted(file.name for file in (self.folder / "logs").iterdir()), [f"result_{i}.txt" for i in range(6)])
+        fewer = self.write([measured_run(0)], "fewer.json")
+        self.assert_refused(self.call("export", fewer, "--format", "mllog", "-o", "logs/"), 2, "logs/result_", "remove", "--out")
+        for number in range(1, 6):
+            (self.folder / "logs" / f"result_{number}.txt").unlink()
+        (self.folder / "logs" / "result_of_mine.txt").write_text("no log of a run")
+        self.export(fewer, "mllog", "-o", "logs/")
         (self.folder / "both").mkdir()
         self.export(path, "github-benchmark", "-o", "both")
         for name in ("customSmallerIsBetter.json", "customBiggerIsBetter.json"):
@@ -177,6 +183,8 @@ class Export(ExportTest):
             self.export(path, "mlflow", "-o", "mlruns")
             runs = [entry for entry in (self.folder / "mlruns" / EXPERIMENT).iterdir() if entry.is_dir()]
             self.assertEqual(len(runs), 7)
+        self.export(path, "mlflow", "-o", "runs.jsonl")
+        self.assertEqual((self.folder / "runs.jsonl").read_text(), self.text(path, "mlflow"))
 
     def test_wrong_calls(self):
         path = self.made()
