@@ -79,7 +79,8 @@ TEST(CompareText, SaysThatNothingElseNeedsDoing) {
   comparison.cases.resize(2);
   const std::string text = compare_text(comparison);
   EXPECT_THAT(text, Not(HasSubstr("--interleave")));
-  EXPECT_EQ(next_command(comparison), "");
+  EXPECT_EQ(next_step(comparison).words, "");
+  EXPECT_EQ(next_step(comparison).command, "");
 }
 
 TEST(CompareText, TellsWhatWasNotCompared) {
@@ -98,18 +99,54 @@ TEST(CompareText, TellsWhatWasNotCompared) {
   EXPECT_THAT(text, HasSubstr("verdict: inconclusive: no case was compared"));
 }
 
-TEST(NextCommand, NamesSuiteBinariesAndPairs) {
+TEST(NextStep, NamesSuiteBinariesAndPairs) {
   Comparison comparison = made_comparison();
   comparison.suite = "quick";
-  EXPECT_THAT(next_command(comparison), EndsWith("BASELINE_BINARY NEW_BINARY --suite quick"));
+  EXPECT_THAT(next_step(comparison).command, EndsWith("BASELINE_BINARY NEW_BINARY --suite quick"));
   comparison.suite = "x; rm -rf '~'";
-  EXPECT_THAT(next_command(comparison), EndsWith(R"(--suite 'x; rm -rf '\''~'\''')"));
+  EXPECT_THAT(next_step(comparison).command, EndsWith(R"(--suite 'x; rm -rf '\''~'\''')"));
   comparison.suite = "gate";
   comparison.interleaved = true;
   comparison.sides[0].label = "old/epochbench";
   comparison.sides[1].label = "my build/epochbench";
-  EXPECT_EQ(next_command(comparison),
-            "epochbench compare --interleave old/epochbench 'my build/epochbench' --suite gate --max-pairs 19");
+  comparison.cases[2].decision.more = 19;
+  EXPECT_EQ(next_step(comparison).command,
+            "epochbench compare --interleave old/epochbench 'my build/epochbench' --suite gate --max-pairs 29");
+}
+
+TEST(NextStep, KeepsWhatTheCallWasGiven) {
+  Comparison comparison = made_comparison();
+  comparison.threshold = 0.07;
+  EXPECT_THAT(next_step(comparison).command, EndsWith(" --suite SUITE --threshold 7"));
+  comparison.interleaved = true;
+  comparison.threshold = 0.005;
+  comparison.sides[1].build_type = "Debug";
+  EXPECT_THAT(next_step(comparison).command, EndsWith(" --suite SUITE --threshold 0.5 --force --max-pairs 20"));
+}
+
+TEST(NextStep, TakesNoFewerPairsThanACallWithoutTheOption) {
+  Comparison comparison = made_comparison();
+  comparison.interleaved = true;
+  comparison.cases[2].decision.used = 3;  // interrupted: 7 more until the first look
+  comparison.cases[2].decision.more = 7;
+  EXPECT_THAT(next_step(comparison).command, EndsWith(" --max-pairs 20"));
+}
+
+TEST(NextStep, SuggestsNoCallThatWouldBeRefusedOrDecideNothing) {
+  Comparison comparison = made_comparison();
+  comparison.interleaved = true;
+  comparison.cases[2].decision.more = 990;
+  EXPECT_THAT(next_step(comparison).command, EndsWith(" --max-pairs 1000"));
+  comparison.cases[2].decision.more = 991;
+  EXPECT_EQ(next_step(comparison).command, "");
+  EXPECT_THAT(compare_text(comparison),
+              EndsWith("\nnext: a quieter machine: here about 1001 pairs would decide, and a call takes at most 1000\n"));
+  EXPECT_THAT(github_summary(comparison), HasSubstr("What would decide: a quieter machine"));
+  EXPECT_TRUE(compare_json(comparison)["next"].is_null());
+  comparison.cases[2].decision.more.reset();
+  EXPECT_EQ(next_step(comparison).words, "") << "no number of pairs decides it";
+  comparison.interleaved = false;
+  EXPECT_NE(next_step(comparison).command, "") << "files that say too little";
 }
 
 TEST(ConcernText, IsACodeAndASentence) {
@@ -174,9 +211,15 @@ TEST(GithubAnnotations, AreOfTheKindThatTheFindingIs) {
   EXPECT_THAT(text, HasSubstr("::warning title=epochbench%3A resnet20/cpu/fp32/b128::inconclusive: about 9 more"));
   EXPECT_THAT(text, HasSubstr("::warning title=epochbench%3A other::"));
   EXPECT_THAT(text, HasSubstr("::notice title=epochbench%3A mlp/cpu/fp32/b64::10.00 %25 faster"));
-  EXPECT_THAT(text, HasSubstr("::notice title=epochbench%3A fresh::new"));
+  EXPECT_THAT(text, HasSubstr("::notice title=epochbench%3A fresh::the baseline has nothing"));
   comparison.missing_allowed = true;
   EXPECT_THAT(github_annotations(comparison), HasSubstr("::notice title=epochbench%3A gone::"));
+}
+
+TEST(CompareText, CountsACaseThatIsInconclusiveWithoutATime) {
+  Comparison comparison;
+  comparison.cases.resize(1);
+  EXPECT_EQ(reason_words(comparison), "1 case is inconclusive");
 }
 
 TEST(GithubAnnotations, LetNoNameBeginACommand) {

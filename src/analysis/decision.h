@@ -44,6 +44,8 @@ Finding overall(std::span<const Finding> findings);
 
 // Interleaved pairs ----------------------------------------------------------------------------------------------------------
 
+inline constexpr std::size_t kMostPairsOfACall = 1000;  // hours of them: a machine that needs more is not quiet enough
+
 // All cases are looked at when they have `first_pairs`, and those that are inconclusive then once more at `max_pairs`. Each
 // look may spend half of the 1 %, and passes a slowdown of the threshold in 2.5 % at most, where the interval's upper end lies
 // below it: so 1 % and 5 % over both. Where max_pairs is not above first_pairs there is one look, at max_pairs, with all of it.

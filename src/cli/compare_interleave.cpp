@@ -19,13 +19,12 @@
 namespace epochbench {
 namespace {
 
-constexpr std::int64_t kMaxPairs = 1000;
-
 PairedRule rule_of(const CompareOptions& options) {
   PairedRule rule;
   rule.threshold = comparison_threshold(options);
   try {
-    if (!options.max_pairs.empty()) rule.max_pairs = static_cast<std::size_t>(parse_integer(options.max_pairs, 1, kMaxPairs));
+    if (!options.max_pairs.empty())
+      rule.max_pairs = static_cast<std::size_t>(parse_integer(options.max_pairs, 1, kMostPairsOfACall));
   } catch (const CallError& error) {
     throw CallError(std::string("--max-pairs: ") + error.what());
   }

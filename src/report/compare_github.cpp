@@ -65,7 +65,7 @@ class Annotations {
     for (const ComparedCase& each : comparison.cases) add(each);
     add("missing", comparison.missing, comparison.missing_allowed ? notices_ : errors_);
     add("another workload by this name, so not compared", comparison.changed, warnings_);
-    add("new, so there is nothing to compare it with", comparison.added, notices_);
+    add("the baseline has nothing to compare it with", comparison.added, notices_);
   }
 
   std::string to_string() const { return lines("error", errors_) + lines("warning", warnings_) + lines("notice", notices_); }
@@ -151,8 +151,9 @@ std::string github_summary(const Comparison& comparison) {
                                list(comparison.changed, "changed, so not compared") +
                                list(comparison.not_measured, "not measured");
   if (!left_out.empty()) text += "\n" + left_out;
-  if (const std::string command = next_command(comparison); !command.empty())
-    text += "\nWhat would decide:\n\n```\n" + command + "\n```\n";
+  const NextStep next = next_step(comparison);
+  if (!next.words.empty()) text += "\nWhat would decide: " + next.words + "\n";
+  if (!next.command.empty()) text += "\n```\n" + next.command + "\n```\n";
   return text + "\n";
 }
 

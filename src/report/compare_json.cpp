@@ -80,7 +80,7 @@ Json compare_json(const Comparison& comparison) {
     }
   }
   object["reasons"] = reasons;
-  object["next"] = text_or_null(next_command(comparison));
+  object["next"] = text_or_null(next_step(comparison).command);
   return object;
 }
 

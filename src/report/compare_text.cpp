@@ -81,11 +81,9 @@ std::string left_out(const std::vector<LeftOutCase>& cases, const char* title) {
 }
 
 std::string next_text(const Comparison& comparison) {
-  const std::string command = next_command(comparison);
-  if (command.empty()) return "";
-  return std::string(comparison.interleaved ? "next: more pairs"
-                                            : "next: let both binaries take turns, so that other jobs meet both alike") +
-         ":\n  " + command + "\n";
+  const NextStep next = next_step(comparison);
+  if (next.words.empty()) return "";
+  return "next: " + next.words + (next.command.empty() ? "" : ":\n  " + next.command) + "\n";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <string_view>
 
 #include "src/report/units.h"
@@ -39,6 +40,14 @@ std::string shell_word(const std::string& text) {
   std::string quoted = "'";
   for (const char c : one_line(text)) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
+}
+
+// " --threshold 5"; "" for the one that a call has without it.
+std::string threshold_option(double threshold) {
+  if (threshold == kDefaultThreshold) return "";
+  char percent[32];
+  std::snprintf(percent, sizeof percent, "%.10g", 100 * threshold);
+  return std::string(" --threshold ") + percent;
 }
 
 std::string counted(std::size_t count, const std::string& one, const std::string& several) {
@@ -117,22 +126,30 @@ std::string reason_words(const Comparison& comparison) {
   return text.empty() ? "no case was compared" : text;
 }
 
-std::string next_command(const Comparison& comparison) {
-  std::size_t pairs = 0;
+NextStep next_step(const Comparison& comparison) {
+  std::size_t pairs = PairedRule{}.max_pairs;  // fewer would be less than a call without the option takes
   bool any = false;
   for (const ComparedCase& each : comparison.cases) {
     if (each.decision.finding != Finding::inconclusive) continue;
+    if (comparison.interleaved && !each.decision.more) continue;  // no number of pairs would decide it
     any = true;
     pairs = std::max(pairs, each.decision.used + each.decision.more.value_or(0));
   }
-  if (!any) return "";
-  const std::string suite = comparison.suite.empty() ? "SUITE" : shell_word(comparison.suite);
-  const std::string binaries = comparison.interleaved
-                                   ? shell_word(comparison.sides[0].label) + " " + shell_word(comparison.sides[1].label)
-                                   : "BASELINE_BINARY NEW_BINARY";
-  std::string command = "epochbench compare --interleave " + binaries + " --suite " + suite;
-  if (comparison.interleaved) command += " --max-pairs " + std::to_string(pairs);
-  return command;
+  if (!any) return {};
+  const std::string command = "epochbench compare --interleave ";
+  const std::string options = " --suite " + (comparison.suite.empty() ? "SUITE" : shell_word(comparison.suite)) +
+                              threshold_option(comparison.threshold);
+  if (!comparison.interleaved)
+    return {"let both binaries take turns, so that other jobs meet both alike",
+            command + "BASELINE_BINARY NEW_BINARY" + options};
+  if (pairs > kMostPairsOfACall)
+    return {"a quieter machine: here about " + std::to_string(pairs) + " pairs would decide, and a call takes at most " +
+                std::to_string(kMostPairsOfACall),
+            ""};
+  const auto& [baseline, contender] = comparison.sides;
+  const bool forced = is_debug_build(baseline.build_type) || is_debug_build(contender.build_type);
+  return {"more pairs", command + shell_word(baseline.label) + " " + shell_word(contender.label) + options +
+                            (forced ? " --force" : "") + " --max-pairs " + std::to_string(pairs)};
 }
 
 }  // namespace epochbench

@@ -23,9 +23,12 @@ std::string build_words(const ComparedSide& side);
 // Why the verdict is what it is: "2 of 3 cases are slower, 1 case is missing".
 std::string reason_words(const Comparison& comparison);
 
-// The call that is likely to decide what is inconclusive, with BASELINE_BINARY and NEW_BINARY in the place of files; "" where
-// nothing is.
-std::string next_command(const Comparison& comparison);
+struct NextStep {
+  std::string words;  // "more pairs"; empty: nothing is inconclusive, or no pairs would decide what is
+  std::string
+      command;  // that is likely to decide it, or empty: no call is. Of files, with BASELINE_BINARY and NEW_BINARY in it
+};
+NextStep next_step(const Comparison& comparison);
 
 // Without control characters, so that no name out of a file moves a terminal's cursor or begins a line of its own.
 std::string one_line(std::string text);
