@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "src/analysis/claims.h"
+#include "src/report/claims_json.h"
+#include "src/report/claims_text.h"
 #include "tests/support/made_claims.h"
 
 namespace epochbench {
@@ -172,12 +174,75 @@ TEST(ClaimTrends, APlateauThatMayBeginAtAnEndIsUndecided) {
   EXPECT_EQ(verdict({50, 80, 100}, 0.01), Verdict::not_reproduced);
 }
 
-TEST(ClaimTrends, CoresNeedAThreadSweep) {
-  std::vector<std::vector<epochbench::Run>> runs{runs_of("resnet20", "cuda", "fp32", 32, 3600)};
-  for (const int threads : {1, 2, 4, 8}) {
-    runs.push_back(runs_of("resnet20", "cpu", "fp32", 32, 100.0 * threads, "/threads=" + std::to_string(threads)));
+// Rates at 1, 2, 4 and 8 threads, beside a GPU.
+std::vector<std::vector<epochbench::Run>> thread_sweep(const std::vector<double>& rates, double gpu, int repetitions = 5) {
+  std::vector<std::vector<epochbench::Run>> runs{runs_of("resnet20", "cuda", "fp32", 32, gpu)};
+  int threads = 1;
+  for (const double rate : rates) {
+    runs.push_back(runs_of("resnet20", "cpu", "fp32", 32, rate, "/threads=" + std::to_string(threads), repetitions));
     for (auto& run : runs.back()) run.device.threads = threads;
+    threads *= 2;
   }
+  return runs;
+}
+
+// More repetitions of a number of threads say no more of the law: its residuals are those of the numbers of threads.
+TEST(ClaimTrends, CoresTakeOnePointANumberOfThreads) {
+  const std::vector<double> rates{100, 190, 410, 780};
+  auto once = thread_sweep(rates, 3600, 1), often = thread_sweep(rates, 3600, 5);
+  for (std::size_t i = 1; i < once.size(); ++i) {
+    once[i].front().throughput->samples_per_second = rates[i - 1];
+    for (auto& run : often[i]) run.throughput->samples_per_second = rates[i - 1];
+  }
+  const ClaimAnswer of_once = answer_to("dozens-of-cores", once), of_often = answer_to("dozens-of-cores", often);
+  ASSERT_TRUE(of_once.measured_ci95 && of_often.measured_ci95);
+  EXPECT_DOUBLE_EQ(of_often.measured_ci95->first, of_once.measured_ci95->first);
+  EXPECT_DOUBLE_EQ(of_often.measured_ci95->second, of_once.measured_ci95->second);
+}
+
+// Where the law may never reach the GPU, the interval is open above, which says enough of a claim that has no upper bound.
+TEST(ClaimTrends, CoresWithoutAnUpperEndAreJudged) {
+  const auto runs = thread_sweep({100, 194, 370, 672}, 2000);
+  const ClaimAnswer answer = answer_to("dozens-of-cores", runs);
+  ASSERT_TRUE(answer.measured_ci95) << answer.reason;
+  EXPECT_GT(answer.measured_ci95->first, 24);
+  EXPECT_TRUE(std::isinf(answer.measured_ci95->second));
+  EXPECT_EQ(answer.verdict, Verdict::reproduced);
+  EXPECT_THAT(answer.reason, HasSubstr("the interval is open"));
+  const std::vector<NamedResult> results{result_of(runs)};
+  const Json json = claims_json(embedded_claims(), judge(embedded_claims().claims, results));
+  for (const Json& claim : json["claims"]) {
+    if (claim["id"] != "dozens-of-cores") continue;
+    EXPECT_TRUE(claim["measured_ci95"][1].is_null()) << claim;
+  }
+  EXPECT_THAT(claims_text(embedded_claims(), judge(embedded_claims().claims, results)), HasSubstr(", open] cores"));
+}
+
+TEST(ClaimTrends, CoresAreOfTheSameWorkAsTheGpu) {
+  const auto verdict = [](auto change) {
+    auto runs = thread_sweep({100, 200, 400, 800}, 3600);
+    for (auto& run : runs.front()) change(run.workload);
+    return answer_to("dozens-of-cores", runs).verdict;
+  };
+  EXPECT_EQ(verdict([](Workload&) {}), Verdict::reproduced);
+  EXPECT_EQ(verdict([](Workload& work) { work.dataset = "digits"; }), Verdict::not_testable);
+  EXPECT_EQ(verdict([](Workload& work) { work.seed = 1; }), Verdict::not_testable);
+}
+
+// On a smaller CPU the extrapolation alone can answer, and then number, unit and claimed range are all its own.
+TEST(ClaimTrends, AClaimOfAnyHasTheQuantityOfThePartThatSpeaks) {
+  const ClaimAnswer answer = answer_to("cpu-128-cores", thread_sweep({100, 200, 400, 800}, 3600));
+  EXPECT_NEAR(*answer.measured, 36, 0.5);
+  EXPECT_EQ(answer.unit, "cores");
+  EXPECT_THAT(answer.quantity, HasSubstr("extrapolated"));
+  EXPECT_EQ(answer.claimed.high, 128);
+  EXPECT_FALSE(answer.claimed.low);
+  EXPECT_EQ(answer.verdict, Verdict::reproduced);
+  EXPECT_THAT(answer.reason, HasSubstr("extrapolated 36 cores, which holds"));
+}
+
+TEST(ClaimTrends, CoresNeedAThreadSweep) {
+  auto runs = thread_sweep({100, 200, 400, 800}, 3600);
   const ClaimAnswer reached = answer_to("dozens-of-cores", runs);
   EXPECT_EQ(reached.verdict, Verdict::reproduced) << reached.reason;
   EXPECT_NEAR(*reached.measured, 36, 0.5);

@@ -129,8 +129,8 @@ TEST(Claims, OfAModelHoldForAny) {
   };
   EXPECT_EQ(answer(15).verdict, Verdict::reproduced);
   EXPECT_NEAR(*answer(15).measured, 15, 1e-9);
-  EXPECT_THAT(answer(15).reason, HasSubstr("resnet50 15, which holds"));
-  EXPECT_THAT(answer(15).reason, HasSubstr("bert-base 5, not_reproduced"));
+  EXPECT_THAT(answer(15).reason, HasSubstr("resnet50 15x, which holds"));
+  EXPECT_THAT(answer(15).reason, HasSubstr("bert-base 5x, not_reproduced"));
   EXPECT_EQ(answer(5).verdict, Verdict::not_reproduced);
 }
 

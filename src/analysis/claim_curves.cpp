@@ -1,7 +1,9 @@
 // Claims about curves over sizes: where a device overtakes another, where throughput stops growing, how far cores reach.
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <limits>
+#include <map>
+#include <utility>
 
 #include "src/analysis/claim_kinds.h"
 #include "src/analysis/curves.h"
@@ -82,6 +84,40 @@ ClaimAnswer plateau_of(const ClaimQuantity& quantity, const Curve& curve) {
   return existence(quantity, conditions, where, Verdict::undecided);
 }
 
+// A sweep over threads: one workload on one CPU and one build, and a GPU that did the same work.
+struct ThreadSweep {
+  const Series* cpu = nullptr;                        // its first
+  const Series* gpu = nullptr;                        // empty: none
+  std::map<std::int64_t, std::vector<double>> rates;  // of all repetitions with so many threads
+};
+
+// The one with most numbers of threads, and before it any that a GPU stands beside.
+ThreadSweep longest_sweep(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const std::string& model = quantity.models.front();
+  std::vector<ThreadSweep> sweeps;
+  for (const Series* series : matching(evidence, quantity.of, model, "cpu")) {
+    const Run& run = series->first();
+    const std::vector<double> rates = metrics(*series, quantity.measure);
+    if (!run.device.threads || rates.empty()) continue;
+    auto sweep = std::find_if(sweeps.begin(), sweeps.end(), [&](const ThreadSweep& other) {
+      return same_work(other.cpu->first().workload, run.workload) && other.cpu->origin == series->origin &&
+             other.cpu->first().device.name == run.device.name;
+    });
+    if (sweep == sweeps.end()) sweep = sweeps.insert(sweeps.end(), ThreadSweep{series, nullptr, {}});
+    std::vector<double>& known = sweep->rates[*run.device.threads];
+    known.insert(known.end(), rates.begin(), rates.end());
+  }
+  for (ThreadSweep& sweep : sweeps)
+    for (const Series* gpu : matching(evidence, *quantity.to, model, "cuda"))
+      if (!sweep.gpu && same_work(gpu->first().workload, sweep.cpu->first().workload) &&
+          !metrics(*gpu, quantity.measure).empty())
+        sweep.gpu = gpu;
+  const auto rank = [](const ThreadSweep& sweep) { return std::pair(sweep.gpu != nullptr, sweep.rates.size()); };
+  const auto longest = std::max_element(sweeps.begin(), sweeps.end(),
+                                        [&](const ThreadSweep& a, const ThreadSweep& b) { return rank(a) < rank(b); });
+  return longest == sweeps.end() ? ThreadSweep{} : *longest;
+}
+
 }  // namespace
 
 Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence) {
@@ -131,38 +167,25 @@ Answers answer_plateau(const ClaimQuantity& quantity, const Evidence& evidence) 
 
 Answers answer_cores(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
-  std::set<std::int64_t> threads;
-  std::vector<CoresRate> points;
-  const Run* cpu = nullptr;
-  for (const Series* series : matching(evidence, quantity.of, model, "cpu")) {
-    if (cpu &&
-        (cpu->workload.fingerprint != series->first().workload.fingerprint || cpu->device.name != series->first().device.name))
-      continue;
-    if (!series->first().device.threads) continue;
-    cpu = &series->first();
-    threads.insert(*cpu->device.threads);
-    for (const double rate : metrics(*series, quantity.measure))
-      points.push_back({static_cast<double>(*cpu->device.threads), rate});
-  }
+  const ThreadSweep sweep = longest_sweep(quantity, evidence);
   std::string obstacle;
-  if (threads.size() < kFewestScalingPoints)
-    obstacle = "too few points: " + std::to_string(threads.size()) + " numbers of threads, at least " +
+  if (sweep.rates.size() < kFewestScalingPoints)
+    obstacle = "too few points: " + std::to_string(sweep.rates.size()) + " numbers of threads, at least " +
                std::to_string(kFewestScalingPoints);
-  std::vector<double> rates;
-  const Series* gpu = nullptr;
-  for (const Series* series : matching(evidence, *quantity.to, model, "cuda"))
-    if (cpu && !gpu && series->first().workload.fingerprint == cpu->workload.fingerprint) gpu = series;
-  if (gpu) rates = metrics(*gpu, quantity.measure);
-  if (rates.empty()) obstacle += (obstacle.empty() ? "" : "; ") + why_missing(evidence, *quantity.to, model);
+  if (!sweep.gpu) obstacle += (obstacle.empty() ? "" : "; ") + why_missing(evidence, *quantity.to, model);
   if (!obstacle.empty()) return {unanswered(quantity, "", obstacle)};
-  const CoresNeeded needed = cores_needed(points, ScalingLaw::usl, gpu->first().name, rates);
+  std::vector<CoresRate> points;
+  for (const auto& [threads, rates] : sweep.rates) points.push_back({static_cast<double>(threads), geometric_mean(rates)});
+  const CoresNeeded needed =
+      cores_needed(points, ScalingLaw::usl, sweep.gpu->first().name, metrics(*sweep.gpu, quantity.measure));
   Estimate estimate;
   if (needed.cores) estimate.value = *needed.cores;
-  if (needed.cores && needed.cores_low && needed.cores_high) estimate.ci95 = {*needed.cores_low, *needed.cores_high};
+  if (needed.cores && needed.cores_low)
+    estimate.ci95 = {*needed.cores_low, needed.cores_high.value_or(std::numeric_limits<double>::infinity())};
   estimate.reason = needed.reason.value_or("");
   return {answered(quantity, "", estimate,
-                   cpu->device.name + ", " + std::to_string(threads.size()) + " numbers of threads up to " +
-                       std::to_string(*threads.rbegin()) + ", against " + describe(*gpu))};
+                   sweep.cpu->first().device.name + ", " + std::to_string(points.size()) + " numbers of threads up to " +
+                       std::to_string(sweep.rates.rbegin()->first) + ", against " + describe(*sweep.gpu))};
 }
 
 }  // namespace epochbench

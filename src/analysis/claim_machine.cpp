@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "src/analysis/claim_kinds.h"
+#include "src/analysis/three_digits.h"
 
 namespace epochbench {
 namespace {
@@ -95,7 +96,7 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
 
 Answers answer_weights(const ClaimQuantity& quantity) {
   return {answered(quantity, "", exact(quantity.parameters * quantity.bytes),
-                   "arithmetic: " + short_number(quantity.parameters) + " parameters of " + short_number(quantity.bytes) +
+                   "arithmetic: " + three_digits(quantity.parameters) + " parameters of " + three_digits(quantity.bytes) +
                        " bytes, and nothing else")};
 }
 

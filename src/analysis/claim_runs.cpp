@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <stdexcept>
 #include <tuple>
 
@@ -22,11 +21,6 @@ std::vector<std::string> split_settings(const std::string& text) {
 
 bool has(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-bool same_workload(const Run& a, const Run& b) {
-  return a.workload.fingerprint == b.workload.fingerprint && a.workload.mode == b.workload.mode &&
-         a.workload.dataset == b.workload.dataset && a.workload.seed == b.workload.seed;
 }
 
 bool enough_cores(const Series& series, const std::optional<int>& least_cores) {
@@ -119,7 +113,7 @@ std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& qua
       for (const Series* to : matching(evidence, *quantity.to, model, one_backend ? backend : "")) {
         const bool comparable =
             !one_backend || (of->origin == to->origin && of->first().device.name == to->first().device.name);
-        if (comparable && (quantity.best || same_workload(of->first(), to->first())) &&
+        if (comparable && (quantity.best || same_work(of->first().workload, to->first().workload)) &&
             enough_cores(*of, quantity.least_cores) && enough_cores(*to, quantity.least_cores))
           found.push_back({of, to});
       }
@@ -161,12 +155,6 @@ std::string why_missing(const Evidence& evidence, const RunChoice& choice, const
   std::string settings;
   for (const std::string& setting : choice.settings) settings += " " + setting;
   return "these results have no such run of " + model + settings + " on " + backends + " (epochbench run --suite claims)";
-}
-
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
 }
 
 std::string describe(const Series& series) {

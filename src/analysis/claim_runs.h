@@ -57,6 +57,4 @@ std::string describe(const Series& series);
 // Both sides, and how many repetitions each has.
 std::string describe(const SeriesPair& pair);
 
-std::string short_number(double value);  // three significant digits: "4.81", "0.00123", "2.5e+09"
-
 }  // namespace epochbench

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "src/analysis/claim_kinds.h"
+#include "src/analysis/three_digits.h"
 
 namespace epochbench {
 namespace {
@@ -55,6 +56,9 @@ void conclude_of_all(ClaimAnswer& answer) {
     if (part.verdict == Verdict::not_testable && !part.measured) untested += (untested.empty() ? "" : ", ") + part.id;
   }
   const ClaimAnswer& first = answer.parts.front();
+  answer.quantity = first.quantity;
+  answer.unit = first.unit;
+  answer.claimed = first.claimed;
   answer.measured = first.measured;
   answer.measured_ci95 = first.measured_ci95;
   answer.conditions = first.conditions;
@@ -68,7 +72,7 @@ void conclude_of_all(ClaimAnswer& answer) {
     answer.reason += (answer.reason.empty() ? "" : "; ") + std::string("not testable here: ") + untested;
 }
 
-// A claim of some model holds if it holds for one; the best of the parts speaks for it.
+// A claim of some model holds if it holds for one; the best of the parts speaks for it, in its own quantity and unit.
 void conclude_of_any(ClaimAnswer& answer) {
   const auto rank = [](const ClaimAnswer& part) {
     // A model that was not measured says nothing, whatever the others say.
@@ -79,22 +83,18 @@ void conclude_of_any(ClaimAnswer& answer) {
   std::string measured;
   for (const ClaimAnswer& part : answer.parts)
     if (part.measured)
-      measured += (measured.empty() ? "" : "; ") + part.id + " " + short_number(*part.measured) + ", " +
+      measured += (measured.empty() ? "" : "; ") + part.id + " " + three_digits(*part.measured) +
+                  (part.unit == "x" ? "" : " ") + part.unit + ", " +
                   (part.verdict == Verdict::reproduced ? "which holds" : name(part.verdict));
-  answer.verdict = best->verdict;
-  answer.measured = best->measured;
-  answer.measured_ci95 = best->measured_ci95;
-  answer.conditions = best->conditions;
-  answer.warnings = best->warnings;
-  answer.reason = measured.empty() ? best->reason : "of a model, whichever: " + measured;
-  answer.parts.clear();
+  const std::string reason = measured.empty() ? best->reason : "of a model, whichever: " + measured;
+  answer = ClaimAnswer(*best);
+  answer.reason = reason;
 }
 
 ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
   ClaimAnswer answer;
   for (const ClaimQuantity& quantity : claim.quantities)
     for (ClaimAnswer& part : answers_to(quantity, evidence)) answer.parts.push_back(std::move(part));
-  const ClaimQuantity& first = claim.quantities.front();
   if (answer.parts.size() == 1) {
     answer = ClaimAnswer(answer.parts.front());
   } else if (claim.holds_for_any) {
@@ -103,9 +103,6 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
     conclude_of_all(answer);
   }
   answer.id = claim.id;
-  answer.quantity = first.quantity;
-  answer.unit = first.unit;
-  answer.claimed = first.claimed;
   return answer;
 }
 

@@ -90,9 +90,9 @@ struct ClaimAnswer {
   ClaimedRange claimed;
   Verdict verdict = Verdict::not_testable;
   std::optional<double> measured;
-  std::optional<std::pair<double, double>> measured_ci95;
-  std::string conditions;         // of the test, and how they differ from the claim's
-  std::string reason;             // why there is no verdict or no interval, or what it rests on
+  std::optional<std::pair<double, double>> measured_ci95;  // infinite where it is open above
+  std::string conditions;                                  // of the test, and how they differ from the claim's
+  std::string reason;                                      // why there is no verdict or no interval, or what it rests on
   std::vector<Warning> warnings;  // what makes the comparison unfair; in an answer of several parts those of the parts
   std::vector<ClaimAnswer> parts;
 };

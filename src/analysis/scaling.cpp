@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <random>
 #include <utility>
+
+#include "src/analysis/series.h"
+#include "src/analysis/three_digits.h"
 
 namespace epochbench {
 namespace {
@@ -133,21 +135,11 @@ class Draws {
 
 std::optional<double> finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
-std::string three_digits(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3g", value);
-  return text.data();
-}
-
 std::string why_never(const ScalingFit& fit) {
   const std::string highest = three_digits(*fit.highest_rate / fit.one_core_rate) + " times one core";
   return fit.cores_at_highest
              ? "the law never reaches it: it peaks at " + highest + ", with " + three_digits(*fit.cores_at_highest) + " cores"
              : "the law never reaches it: any number of cores stays below " + highest;
-}
-
-bool same_work(const Workload& a, const Workload& b) {
-  return a.fingerprint == b.fingerprint && a.mode == b.mode && a.dataset == b.dataset && a.seed == b.seed;
 }
 
 }  // namespace

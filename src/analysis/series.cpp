@@ -62,12 +62,14 @@ bool same_measurement(const Run& a, const Run& b) {
 bool belongs(const Series& series, const std::string& origin, const Run& run) {
   const Run& first = series.first();
   return series.origin == origin && first.name == run.name && first.device.backend == run.device.backend &&
-         first.device.name == run.device.name && first.precision == run.precision &&
-         first.workload.fingerprint == run.workload.fingerprint && first.workload.dataset == run.workload.dataset &&
-         first.workload.seed == run.workload.seed && first.workload.mode == run.workload.mode;
+         first.device.name == run.device.name && first.precision == run.precision && same_work(first.workload, run.workload);
 }
 
 }  // namespace
+
+bool same_work(const Workload& a, const Workload& b) {
+  return a.fingerprint == b.fingerprint && a.mode == b.mode && a.dataset == b.dataset && a.seed == b.seed;
+}
 
 std::vector<double> Series::samples_per_second() const {
   std::vector<double> rates;

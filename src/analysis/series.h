@@ -10,6 +10,9 @@
 
 namespace epochbench {
 
+// The same fingerprint, mode, data set and seed.
+bool same_work(const Workload& a, const Workload& b);
+
 struct Series {
   std::vector<const Run*> runs;         // ok, with a throughput above 0, one a repetition; at least one
   const NamedResult* source = nullptr;  // the first file that has it

@@ -1,11 +1,13 @@
 #include "src/report/claims_json.h"
 
+#include <cmath>
+
 #include "src/report/warning_text.h"
 
 namespace epochbench {
 namespace {
 
-Json bound(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+Json bound(const std::optional<double>& value) { return value && std::isfinite(*value) ? Json(*value) : Json(nullptr); }
 
 Json answer_json(const ClaimAnswer& answer) {
   Json json = {{"id", answer.id},
@@ -19,7 +21,7 @@ Json answer_json(const ClaimAnswer& answer) {
                {"reason", answer.reason.empty() ? Json(nullptr) : Json(answer.reason)}};
   json["warnings"] = Json::array();
   for (const Warning& warning : answer.warnings) json["warnings"].push_back(to_string(warning));
-  if (answer.measured_ci95) json["measured_ci95"] = {answer.measured_ci95->first, answer.measured_ci95->second};
+  if (answer.measured_ci95) json["measured_ci95"] = {bound(answer.measured_ci95->first), bound(answer.measured_ci95->second)};
   if (answer.parts.empty()) return json;
   json["parts"] = Json::array();
   for (const ClaimAnswer& part : answer.parts) json["parts"].push_back(answer_json(part));

@@ -1,6 +1,7 @@
 #include "src/report/claims_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "src/report/notes.h"
@@ -33,8 +34,10 @@ std::string claimed_cell(const ClaimedRange& claimed, const std::string& unit) {
 std::string measured_cell(const ClaimAnswer& answer) {
   if (!answer.measured) return "";
   std::string text = significant(*answer.measured, 3);
-  if (answer.measured_ci95 && answer.measured_ci95->first != answer.measured_ci95->second)
-    text += " [" + significant(answer.measured_ci95->first, 3) + ", " + significant(answer.measured_ci95->second, 3) + "]";
+  if (answer.measured_ci95 && answer.measured_ci95->first != answer.measured_ci95->second) {
+    const auto [low, high] = *answer.measured_ci95;
+    text += " [" + significant(low, 3) + ", " + (std::isfinite(high) ? significant(high, 3) : "open") + "]";
+  }
   return with_unit(text, answer.unit);
 }
 
