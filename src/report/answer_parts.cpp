@@ -83,6 +83,7 @@ std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
     return a.contender.workload.fingerprint == b.contender.workload.fingerprint &&
            a.contender.workload.dataset == b.contender.workload.dataset;
   };
+  const auto rates = [](const SpeedupPair& pair) { return std::pair(pair.contender.rate, pair.baseline.rate); };
   std::vector<const SpeedupPair*> chosen;
   for (const SpeedupPair& pair : speedup.pairs) {
     const bool gpu_to_cpu = pair.contender.on_gpu && !pair.baseline.on_gpu;
@@ -90,7 +91,7 @@ std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
     const bool strict = pair.contender.precision == "fp32" && pair.baseline.precision == "fp32";
     const bool fastest = std::none_of(speedup.pairs.begin(), speedup.pairs.end(), [&](const SpeedupPair& other) {
       return same_work(pair, other) && other.contender.on_gpu && !other.baseline.on_gpu && !held_back(other) &&
-             other.ratio.value > pair.ratio.value;
+             rates(other) > rates(pair);
     });
     if (strict || fastest) chosen.push_back(&pair);
   }

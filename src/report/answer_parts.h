@@ -46,7 +46,8 @@ std::optional<double> median_over(const Repeated& work, const std::function<std:
 // Whether one was held back on purpose: what that shows is no answer to how fast a device is.
 bool held_back(const SpeedupPair& pair);
 
-// Of each workload the pair in fp32 on both devices, and the fastest of all.
+// Of each workload the pair in fp32 on both devices, and the GPU at its fastest over the CPU at its fastest: not the largest
+// ratio, which the slowest of the CPU's runs would make.
 std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup);
 
 }  // namespace epochbench
