@@ -1,4 +1,5 @@
 // Verdicts about sizes and seeds from constructed results: slopes, crossings, plateaus, cores.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -123,6 +124,29 @@ TEST(ClaimTrends, AccuracyAgainstBatchTakesThreeBatchesAndFiveSeeds) {
   EXPECT_THAT(answer(3, 4).reason, HasSubstr("takes 5 seeds, and there are 4"));
 }
 
+// Trainings of other lengths and those that stop at a quality stand in the same results, in any order.
+TEST(ClaimTrends, AccuracyAgainstBatchIsOfTheLargestGroupInAnyOrder) {
+  std::vector<std::vector<epochbench::Run>> runs;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    runs.push_back(trained("fp32", 16, seed, 0.5));  // shorter
+    runs.back().front().quality->eval_history.pop_back();
+    for (int doublings = 0; doublings < 5; ++doublings) {
+      runs.push_back(trained("fp32", 8 << doublings, seed + 100, 0.97));
+      runs.back().front().timing->stopped_by = "until";
+    }
+    for (int doublings = 0; doublings < 3; ++doublings)
+      runs.push_back(trained("fp32", 16 << doublings, seed, 0.9 - (0.01 + 0.0001 * static_cast<double>(seed)) * doublings));
+  }
+  const ClaimAnswer forth = answer_to("batch-accuracy", runs);
+  std::reverse(runs.begin(), runs.end());
+  const ClaimAnswer back = answer_to("batch-accuracy", runs);
+  for (const ClaimAnswer& answer : {forth, back}) {
+    EXPECT_EQ(answer.verdict, Verdict::not_reproduced) << answer.reason;
+    EXPECT_NEAR(answer.measured.value_or(0), -1.02, 1e-9);
+    EXPECT_THAT(answer.conditions, HasSubstr("batches 16 to 64; 6 epochs, 5 seeds"));
+  }
+}
+
 TEST(ClaimTrends, TheSizeFromWhichTheGpuPays) {
   const auto answer = [](double cpu_at_64, double repetitions = 5) {
     std::vector<std::vector<epochbench::Run>> runs;
@@ -154,6 +178,9 @@ TEST(ClaimTrends, APlateauIsBelowTheLargestBatch) {
   EXPECT_DOUBLE_EQ(*answer({100, 150, 199, 200, 200}).measured, 64);
   EXPECT_EQ(answer({100, 150, 200, 300}).verdict, Verdict::not_reproduced);
   EXPECT_EQ(answer({200, 200, 200}).verdict, Verdict::not_reproduced);
+  EXPECT_EQ(answer({100, 200, 150}).verdict, Verdict::not_reproduced);
+  EXPECT_THAT(answer({100, 200, 150}).reason, HasSubstr("at 64 it is below 95 % of the best again"));
+  EXPECT_EQ(answer({100, 200, 196}).verdict, Verdict::reproduced);
   EXPECT_EQ(answer({100, 200}).verdict, Verdict::not_testable);
 }
 

@@ -121,6 +121,23 @@ TEST(Claims, EachDeviceAtItsBest) {
   EXPECT_EQ(answer.verdict, Verdict::exceeded);
 }
 
+// Costs in two currencies have no ratio, and a training on other data or from another seed is another one at any batch.
+TEST(Claims, EachDeviceAtItsBestDoesTheSame) {
+  const auto answer = [](auto change) {
+    auto cpu = runs_of("resnet50", "cpu", "fp32", 4, 1), gpu = runs_of("resnet50", "cuda", "bf16", 64, 50);
+    for (auto* side : {&cpu, &gpu})
+      for (auto& run : *side) run.cost = Cost{1.0, run.timing->epoch_seconds / 3600, {}, "user"};
+    for (auto& run : gpu) change(run);
+    return part_of(answer_to("cost-per-epoch", {cpu, gpu}), "resnet50");
+  };
+  EXPECT_EQ(answer([](epochbench::Run&) {}).verdict, Verdict::reproduced);
+  EXPECT_EQ(answer([](epochbench::Run& run) { run.workload.seed = 1; }).verdict, Verdict::not_testable);
+  EXPECT_EQ(answer([](epochbench::Run& run) { run.workload.dataset = "digits"; }).verdict, Verdict::not_testable);
+  const ClaimAnswer foreign = answer([](epochbench::Run& run) { run.cost->currency = "EUR"; });
+  EXPECT_EQ(foreign.verdict, Verdict::not_testable);
+  EXPECT_THAT(foreign.reason, HasSubstr("its cost is in EUR"));
+}
+
 TEST(Claims, OfAModelHoldForAny) {
   const auto answer = [](double resnet) {
     return answer_to("days-to-hours",
@@ -315,6 +332,9 @@ TEST(Claims, StarvedAndFed) {
   EXPECT_EQ(part_of(answer_to("feed-the-beast", {run(0.2, 400, "none"), run(0.01, 1000, "decoded")}), "starved").verdict,
             Verdict::not_reproduced)
       << "fed to 80 %, however slowly it trains";
+  auto fed = run(0, 1000, "decoded");  // 96, 98 and 100 %: the interval of their mean ends above 100 %
+  for (std::size_t i = 0; i < fed.size(); ++i) fed[i].efficiency->data_wait_fraction = i < 2 ? 0.02 * (2.0 - double(i)) : 0;
+  EXPECT_EQ(part_of(answer_to("feed-the-beast", {run(0.6, 400, "none"), fed}), "cached").verdict, Verdict::reproduced);
   EXPECT_THAT(answer_to("feed-the-beast", {run(0.6, 400, "none")}).reason, HasSubstr("beside others of decoded data"));
   EXPECT_EQ(answer_to("feed-the-beast", {run(0.6, 400, "none", 0), run(0.01, 1000, "decoded", 0)}).verdict,
             Verdict::not_testable)
@@ -353,6 +373,35 @@ TEST(Claims, WhatIsNotTestableHidesNoOtherPart) {
   EXPECT_EQ(weights.verdict, Verdict::reproduced);
   EXPECT_EQ(weights.reason, "not testable here: forward, training-planned, training");
   EXPECT_EQ(answer_to("cnn-transformer-4-8x", {cpu}).verdict, Verdict::not_testable);
+}
+
+// That a CPU drops frames is no word on GPUs; that it drops none refutes the claim by itself.
+TEST(Claims, APartThatDoesNotCarryTheClaimCanOnlyRefuteIt) {
+  const auto answer = [](double cpu, double gpu) {
+    std::vector<std::vector<epochbench::Run>> runs{
+        runs_of("resnet50:height=2160,width=3840", "cpu", "fp32", 1, cpu, "/mode=forward")};
+    if (gpu > 0) runs.push_back(runs_of("resnet50:height=2160,width=3840", "cuda", "fp32", 1, gpu, "/mode=forward"));
+    for (auto& part : runs)
+      for (auto& run : part) run.workload.mode = "forward";
+    return answer_to("real-time", runs);
+  };
+  EXPECT_EQ(answer(2, 0).verdict, Verdict::not_testable);
+  EXPECT_EQ(answer(2, 0).reason, "what could be tested does not carry the claim without gpu-frames, gpu-latency");
+  EXPECT_EQ(part_of(answer(2, 0), "cpu-frames").verdict, Verdict::reproduced);
+  EXPECT_NEAR(*part_of(answer(2, 0), "cpu-frames").measured, 2, 1e-9);
+  EXPECT_EQ(answer(60, 0).verdict, Verdict::not_reproduced);
+  EXPECT_EQ(answer(2, 90).verdict, Verdict::reproduced);
+}
+
+// Runs with one thread stand beside those with all: what a setting is worth shows between equal numbers of threads alone.
+TEST(Claims, AblationsStayOnOneNumberOfThreads) {
+  auto whole = runs_of("resnet20", "cpu", "fp32", 32, 120),
+       without = runs_of("resnet20", "cpu", "fp32", 32, 60, "/without=fusion");
+  for (auto& run : without) run.device.threads = 1;
+  const auto apart = answer_to("graph-optimisation", {whole, without});
+  EXPECT_EQ(part_of(apart, "fusion/resnet20").verdict, Verdict::not_testable);
+  for (auto& run : whole) run.device.threads = 1;
+  EXPECT_NEAR(*part_of(answer_to("graph-optimisation", {whole, without}), "fusion/resnet20").measured, 2, 1e-9);
 }
 
 TEST(Claims, AblationsStayOnOneDevice) {

@@ -59,6 +59,19 @@ ClaimAnswer existence(const ClaimQuantity& quantity, const std::string& conditio
   return answer;
 }
 
+// The first size above `from` that is surely less than kFlatFraction of the best; empty: none.
+std::optional<std::int64_t> falls_at(const std::vector<CurvePoint>& points, std::int64_t from) {
+  const auto best = std::max_element(points.begin(), points.end(), [](const CurvePoint& a, const CurvePoint& b) {
+    return geometric_mean(a.rates) < geometric_mean(b.rates);
+  });
+  for (const CurvePoint& point : points) {
+    if (point.value <= from || &point == &*best) continue;
+    const Estimate ratio = ratio_estimate(best->rates, point.rates);
+    if (ratio.ci95 && ratio.ci95->second < kFlatFraction) return point.value;
+  }
+  return std::nullopt;
+}
+
 // Precondition: at least two points.
 ClaimAnswer plateau_of(const ClaimQuantity& quantity, const Curve& curve) {
   const std::vector<CurvePoint>& points = curve.points;
@@ -76,6 +89,10 @@ ClaimAnswer plateau_of(const ClaimQuantity& quantity, const Curve& curve) {
   where.ci95 = {static_cast<double>(flat.range->first), static_cast<double>(flat.range->second)};
   if (flat.range->second == points.front().value) {
     where.reason = "the smallest batch is within 5 % of the best already";
+    return existence(quantity, conditions, where, Verdict::not_reproduced);
+  }
+  if (const auto fallen = falls_at(points, flat.range->second)) {
+    where.reason = "it does not stay: at " + std::to_string(*fallen) + " it is below 95 % of the best again";
     return existence(quantity, conditions, where, Verdict::not_reproduced);
   }
   if (flat.range->first > points.front().value && flat.range->second < points.back().value)

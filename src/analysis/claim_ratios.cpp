@@ -120,7 +120,7 @@ Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
     const std::vector<double> of = metrics(*pair.of, quantity.measure), to = metrics(*pair.to, quantity.measure);
     if (of.empty() || to.empty()) {
       const Series& without = of.empty() ? *pair.of : *pair.to;
-      answers.push_back(unanswered(quantity, part, without.first().name + " has no " + quantity.measure));
+      answers.push_back(unanswered(quantity, part, why_no_metric(without, quantity.measure)));
       continue;
     }
     answers.push_back(answered(quantity, part, ratio_estimate(to, of), describe(pair)));
@@ -143,7 +143,7 @@ Answers answer_value(const ClaimQuantity& quantity, const Evidence& evidence) {
     const Series& series = *found.front();
     const std::vector<double> values = metrics(series, quantity.measure);
     if (values.empty()) {
-      answers.push_back(unanswered(quantity, part, series.first().name + " has no " + quantity.measure));
+      answers.push_back(unanswered(quantity, part, why_no_metric(series, quantity.measure)));
       continue;
     }
     answers.push_back(answered(quantity, part, arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions"),

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "src/analysis/cost.h"
+
 namespace epochbench {
 namespace {
 
@@ -21,6 +23,10 @@ std::vector<std::string> split_settings(const std::string& text) {
 
 bool has(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool same_work_but_batch(const Workload& a, const Workload& b) {
+  return a.model == b.model && a.mode == b.mode && a.dataset == b.dataset && a.seed == b.seed;
 }
 
 bool enough_cores(const Series& series, const std::optional<int>& least_cores) {
@@ -41,11 +47,14 @@ struct Metric {
   std::optional<double> (*of)(const Run& run);
 };
 
+constexpr const char* kMayBeZero = "eval_percent";
+
 constexpr Metric kMetrics[] = {
     {"samples_per_second",
      [](const Run& run) { return run.throughput ? std::optional(run.throughput->samples_per_second) : std::nullopt; }},
     {"epochs_per_second", [](const Run& run) { return run.timing ? per_epoch(run.timing->epoch_seconds) : std::nullopt; }},
-    {"epochs_per_usd", [](const Run& run) { return run.cost ? per_epoch(run.cost->usd_per_epoch) : std::nullopt; }},
+    {"epochs_per_usd",
+     [](const Run& run) { return run.cost && in_usd(*run.cost) ? per_epoch(run.cost->usd_per_epoch) : std::nullopt; }},
     {"epochs_per_joule", [](const Run& run) { return run.energy ? per_epoch(run.energy->joules_per_epoch) : std::nullopt; }},
     {"peak_bytes", [](const Run& run) { return run.memory ? whole(run.memory->peak_bytes) : std::nullopt; }},
     {"planned_bytes", [](const Run& run) { return run.memory ? whole(run.memory->planned_bytes) : std::nullopt; }},
@@ -66,7 +75,7 @@ std::optional<double> metric(const Run& run, const std::string& name) {
   for (const Metric& known : kMetrics) {
     if (known.name != name) continue;
     const std::optional<double> value = known.of(run);
-    return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
+    return value && std::isfinite(*value) && (*value > 0 || (*value == 0 && name == kMayBeZero)) ? value : std::nullopt;
   }
   throw std::invalid_argument("no number of a run is called '" + name + "'");
 }
@@ -78,8 +87,13 @@ std::vector<double> metrics(const Series& series, const std::string& name) {
   return values;
 }
 
-std::size_t epochs_trained(const Series& series) {
+std::string why_no_metric(const Series& series, const std::string& name) {
   const Run& run = series.first();
+  const bool foreign = name == "epochs_per_usd" && run.cost && !in_usd(*run.cost);
+  return run.name + " has no " + name + (foreign ? ": its cost is in " + *run.cost->currency : "");
+}
+
+std::size_t epochs_trained(const Run& run) {
   const bool whole = run.timing && run.timing->epoch_kind == "measured" && run.quality;
   return whole ? run.quality->eval_history.size() : 0;
 }
@@ -111,9 +125,11 @@ std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& qua
   for (const std::string& backend : quantity.of.backends) {
     for (const Series* of : matching(evidence, quantity.of, model, backend))
       for (const Series* to : matching(evidence, *quantity.to, model, one_backend ? backend : "")) {
+        const Device &device = of->first().device, &other = to->first().device;
         const bool comparable =
-            !one_backend || (of->origin == to->origin && of->first().device.name == to->first().device.name);
-        if (comparable && (quantity.best || same_work(of->first().workload, to->first().workload)) &&
+            !one_backend || (of->origin == to->origin && device.name == other.name && device.threads == other.threads);
+        const Workload &work = of->first().workload, &partner = to->first().workload;
+        if (comparable && (quantity.best ? same_work_but_batch(work, partner) : same_work(work, partner)) &&
             enough_cores(*of, quantity.least_cores) && enough_cores(*to, quantity.least_cores))
           found.push_back({of, to});
       }

@@ -20,14 +20,18 @@ struct Evidence {
 Evidence evidence_of(const std::vector<NamedResult>& results);  // which must outlive it
 
 // One number of a run: samples_per_second, epochs_per_second, epochs_per_usd, epochs_per_joule, peak_bytes, planned_bytes,
-// eval_percent (accuracy), latency_p99 (seconds). Empty: not known, or not a finite number of 0 or more.
+// eval_percent (accuracy), latency_p99 (seconds). Empty: not known, not finite, in another currency, or not above 0, but for
+// eval_percent, which may be 0.
 // Errors: std::invalid_argument for another name.
 std::optional<double> metric(const Run& run, const std::string& name);
 
 // Of each repetition that has it.
 std::vector<double> metrics(const Series& series, const std::string& name);
 
-std::size_t epochs_trained(const Series& series);  // whole ones, each with its evaluation; 0 where steps were counted
+// Why none has it: "resnet50/cpu/fp32/b16 has no epochs_per_usd: its cost is in EUR".
+std::string why_no_metric(const Series& series, const std::string& name);
+
+std::size_t epochs_trained(const Run& run);  // whole ones, each with its evaluation; 0 where steps were counted
 
 // Whether these are runs that the choice is about, whatever their model.
 bool suits(const RunChoice& choice, const Series& series);
@@ -40,9 +44,9 @@ struct SeriesPair {
   const Series* of = nullptr;
   const Series* to = nullptr;
 };
-// All pairs of one workload (fingerprint, mode, data set, seed) for this model, or of any two where `best`. Where both choices
-// name the same backends, a pair is of one backend and one machine. Of several backends the first that has a pair; on the CPU
-// only of at least `least_cores` cores.
+// All pairs of one workload (fingerprint, mode, data set, seed) for this model, where `best` of any batches. Where both choices
+// name the same backends, a pair is of one backend, one machine and one number of threads. Of several backends the first that
+// has a pair; on the CPU only of at least `least_cores` cores.
 std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model);
 
 // Of these the one whose sides have most samples a second, and before it any that have the repetitions for an interval.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "src/analysis/claim_kinds.h"
 
@@ -63,40 +64,67 @@ Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evid
       answered(quantity, "", arithmetic_mean_estimate(slopes, kFewestRepetitions, "repetitions"), models + "; " + conditions)};
 }
 
-// `measure` against log2(batch), one slope for each seed that has all batches. Runs that trained as many whole epochs as the
-// first that trained any.
+// Trainings of one model on one data set, device and build for as many whole epochs.
+struct Trainings {
+  const Run* first = nullptr;
+  std::map<std::uint64_t, std::map<std::int64_t, std::vector<double>>> by_seed;  // of each batch the measure, by repetition
+  std::set<std::int64_t> batches;                                                // of all seeds
+
+  std::size_t whole_seeds() const {  // that have all batches
+    return static_cast<std::size_t>(
+        std::count_if(by_seed.begin(), by_seed.end(), [&](const auto& seed) { return seed.second.size() == batches.size(); }));
+  }
+};
+
+// Of one backend those with most batches, then most seeds, then most epochs. What stopped at a quality (--until) has it by
+// construction, whatever its batch, and is in none.
+std::optional<Trainings> most_trainings(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& backend) {
+  std::map<std::tuple<std::size_t, std::string, std::string, std::string>, Trainings> all;
+  for (const Series* series : matching(evidence, quantity.of, quantity.models.front(), backend)) {
+    // Of one name there may be trainings of several lengths, out of several files.
+    for (const Run* run : series->runs) {
+      const std::optional<double> value = metric(*run, quantity.measure);
+      const std::size_t epochs = epochs_trained(*run);
+      if (!value || epochs == 0 || run->timing->stopped_by == "until") continue;
+      Trainings& trainings = all[{epochs, run->workload.dataset, run->device.name, series->origin}];
+      trainings.by_seed[run->workload.seed][run->workload.batch].push_back(*value);
+      trainings.batches.insert(run->workload.batch);
+      if (!trainings.first) trainings.first = run;
+    }
+  }
+  const auto rank = [](const auto& entry) {
+    return std::tuple(entry.second.batches.size(), entry.second.whole_seeds(), std::get<0>(entry.first));
+  };
+  const auto most = std::max_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return most == all.end() ? std::nullopt : std::optional(most->second);
+}
+
+// `measure` against log2(batch), one slope for each seed that has all batches.
 Answers answer_growing_with_batch(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
-  std::map<std::uint64_t, std::map<std::int64_t, double>> by_seed;
-  std::set<std::int64_t> batches;
-  const Series* shown = nullptr;
-  for (const std::string& backend : quantity.of.backends) {
-    for (const Series* series : matching(evidence, quantity.of, model, backend)) {
-      const std::vector<double> values = metrics(*series, quantity.measure);
-      const bool as_long = !shown || epochs_trained(*series) == epochs_trained(*shown);
-      if (values.empty() || epochs_trained(*series) == 0 || !as_long) continue;
-      by_seed[series->first().workload.seed].emplace(series->first().workload.batch, mean(values));
-      batches.insert(series->first().workload.batch);
-      shown = shown ? shown : series;
-    }
-    if (shown) break;
-  }
-  if (!shown) return {unanswered(quantity, "", "no whole epochs were trained: " + why_missing(evidence, quantity.of, model))};
+  std::optional<Trainings> trainings;
+  for (const std::string& backend : quantity.of.backends)
+    if (!trainings) trainings = most_trainings(quantity, evidence, backend);
+  if (!trainings)
+    return {unanswered(quantity, "", "no whole epochs were trained: " + why_missing(evidence, quantity.of, model))};
+  const std::set<std::int64_t>& batches = trainings->batches;
   if (batches.size() < kFewestSizes)
     return {unanswered(
         quantity, "",
         "a slope takes " + std::to_string(kFewestSizes) + " batches, and there are " + std::to_string(batches.size()))};
   std::vector<double> slopes;
-  for (const auto& [seed, values] : by_seed) {
+  for (const auto& [seed, values] : trainings->by_seed) {
     if (values.size() != batches.size()) continue;
     std::vector<Point> points;
-    for (const auto& [batch, value] : values) points.push_back({std::log2(static_cast<double>(batch)), value});
+    for (const auto& [batch, repetitions] : values)
+      points.push_back({std::log2(static_cast<double>(batch)), mean(repetitions)});
     slopes.push_back(slope(points));
   }
+  const Run& shown = *trainings->first;
   return {answered(quantity, "", arithmetic_mean_estimate(slopes, static_cast<std::size_t>(quantity.least_seeds), "seeds"),
-                   model + " on " + shown->first().workload.dataset + ", " + shown->first().device.backend + ", batches " +
+                   model + " on " + shown.workload.dataset + ", " + shown.device.backend + ", batches " +
                        std::to_string(*batches.begin()) + " to " + std::to_string(*batches.rbegin()) + "; " +
-                       std::to_string(slopes.size()) + " seeds")};
+                       std::to_string(epochs_trained(shown)) + " epochs, " + std::to_string(slopes.size()) + " seeds")};
 }
 
 }  // namespace

@@ -50,9 +50,12 @@ Answers answers_to(const ClaimQuantity& quantity, const Evidence& evidence) {
 
 // As good as the worst of what could be tested; the rest is named. What nothing is claimed of was tested, if it has a value.
 void conclude_of_all(ClaimAnswer& answer) {
-  std::string untested;
+  std::string untested, carrying;
+  bool carried = false;
   for (const ClaimAnswer& part : answer.parts) {
     answer.verdict = std::max(answer.verdict, part.verdict);
+    carried = carried || (part.carries && part.verdict != Verdict::not_testable);
+    if (part.carries) carrying += (carrying.empty() ? "" : ", ") + part.id;
     if (part.verdict == Verdict::not_testable && !part.measured) untested += (untested.empty() ? "" : ", ") + part.id;
   }
   const ClaimAnswer& first = answer.parts.front();
@@ -62,6 +65,11 @@ void conclude_of_all(ClaimAnswer& answer) {
   answer.measured = first.measured;
   answer.measured_ci95 = first.measured_ci95;
   answer.conditions = first.conditions;
+  if (!carried && answer.verdict != Verdict::not_testable && answer.verdict != Verdict::not_reproduced) {
+    answer.verdict = Verdict::not_testable;
+    answer.reason = "what could be tested does not carry the claim without " + carrying;
+    return;
+  }
   const auto worst = std::find_if(answer.parts.begin(), answer.parts.end(),
                                   [&](const ClaimAnswer& part) { return part.verdict == answer.verdict; });
   if (!worst->reason.empty())
@@ -125,6 +133,7 @@ ClaimAnswer unanswered(const ClaimQuantity& quantity, const std::string& model, 
   answer.quantity = quantity.quantity;
   answer.unit = quantity.unit;
   answer.claimed = quantity.claimed;
+  answer.carries = quantity.carries;
   answer.reason = std::move(reason);
   return answer;
 }

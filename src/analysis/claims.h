@@ -62,6 +62,7 @@ struct ClaimQuantity {
   QuantityKind kind = QuantityKind::missing;
   std::string measure, over;  // "samples_per_second"; "batch"
   bool best = false;          // each device at its own best, instead of one workload on both
+  bool carries = true;        // the claim, where no other part can be tested; what does not carry it can still refute it
   bool each = false;          // of memory: every model, instead of the first that was measured
   std::vector<std::string> models;
   RunChoice of;
@@ -88,6 +89,7 @@ struct ClaimAnswer {
   std::string id;  // of the claim, of its part "fusion", or "fusion/resnet20"
   std::string quantity, unit;
   ClaimedRange claimed;
+  bool carries = true;  // as of its quantity
   Verdict verdict = Verdict::not_testable;
   std::optional<double> measured;
   std::optional<std::pair<double, double>> measured_ci95;  // infinite where it is open above
@@ -101,7 +103,8 @@ struct ClaimAnswer {
 Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95);
 
 // One answer a claim, in their order. A claim of several parts is as good as the worst of those that could be tested; the
-// others are named in its reason. Its `measured` is the first part's.
+// others are named in its reason. Where none of those carries the claim, it is not testable, unless one refutes it. Its
+// `measured` is the first part's.
 std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results);
 
 }  // namespace epochbench

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "src/analysis/cost.h"
 #include "src/analysis/estimate.h"
 
 namespace epochbench {
@@ -115,7 +116,7 @@ std::optional<double> rate_of(const Run& run, Axis axis) {
 }
 
 std::optional<double> usd_of(const Run& run, Axis axis) {
-  if (!run.cost) return std::nullopt;
+  if (!run.cost || !in_usd(*run.cost)) return std::nullopt;
   const std::optional<double> usd = axis == Axis::samples ? run.cost->usd_total : run.cost->usd_per_epoch;
   return usd && positive(*usd) ? usd : std::nullopt;
 }

@@ -99,6 +99,7 @@ ClaimQuantity parse_quantity(const JsonFields& fields) {
   quantity.measure = fields.maybe_text("measure").value_or("");
   quantity.over = fields.maybe_text("over").value_or("");
   quantity.best = fields.maybe_text("pairing") == "best";
+  quantity.carries = fields.maybe_boolean("carries").value_or(true);
   quantity.each = fields.maybe_boolean("each").value_or(false);
   quantity.models = maybe_texts(fields, "models");
   if (const auto of = fields.maybe_group("of")) quantity.of = parse_choice(*of);
