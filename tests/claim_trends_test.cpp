@@ -34,6 +34,26 @@ TEST(ClaimTrends, TheGapWidensWithTheSlopeOfTheSpeedup) {
   EXPECT_EQ(answer(0.5).verdict, Verdict::reproduced);
   EXPECT_NEAR(*answer(0.5).measured, 0.5, 1e-9);
   EXPECT_EQ(answer(-0.5).verdict, Verdict::not_reproduced);
+  EXPECT_THAT(answer(0.5).conditions,
+              HasSubstr("resnet18 b16, resnet34 b16, resnet50 b16, resnet101 b16, resnet152 b16; the first: "));
+}
+
+// A slope is as fair as each of its pairs.
+TEST(ClaimTrends, TheGapHasTheWarningsOfEveryModel) {
+  std::vector<std::vector<epochbench::Run>> runs;
+  for (const auto& [model, parameters] : {std::pair{"resnet18", 10}, {"resnet34", 20}, {"resnet50", 30}})
+    for (const char* backend : {"cpu", "cuda"}) {
+      runs.push_back(runs_of(model, backend, "fp32", 16, backend == std::string("cpu") ? 10 : 100));
+      for (auto& run : runs.back()) {
+        run.workload.parameters = parameters * 1'000'000;
+        const bool waits = model == std::string("resnet50") && backend == std::string("cpu");
+        run.efficiency = Efficiency{1e9, {}, waits ? 0.5 : 0.0, {}};
+      }
+    }
+  const ClaimAnswer answer = part_of(answer_to("gap-widens", runs), "resnet");
+  EXPECT_TRUE(std::any_of(answer.warnings.begin(), answer.warnings.end(), [](const Warning& warning) {
+    return warning.code == WarningCode::data_waits && warning.run == "resnet50/cpu/fp32/b16";
+  }));
 }
 
 // Through two points goes a line, whatever they are.

@@ -187,6 +187,8 @@ TEST(Claims, LessMemoryIsReproducedBelowOne) {
   EXPECT_EQ(answer(600).verdict, Verdict::reproduced);
   EXPECT_NEAR(*answer(600).measured, 0.6, 0.001);
   EXPECT_EQ(answer(1200).verdict, Verdict::not_reproduced);
+  EXPECT_EQ(part_of(answer(-4), "memory/resnet50").verdict, Verdict::not_testable)
+      << "0 bytes and fewer were counted by nobody";
 }
 
 std::vector<epochbench::Run> with_losses(const std::string& backend, std::uint64_t seed, double error) {

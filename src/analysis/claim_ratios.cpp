@@ -91,20 +91,6 @@ std::optional<QualityDifference> quality_difference(const ClaimQuantity& quantit
   return most;
 }
 
-// What makes the pair unfair, but for what the claim is about or its conditions say already.
-std::vector<Warning> warnings_of(const SeriesPair& pair) {
-  std::vector<Warning> warnings = fairness_warnings(*pair.to, *pair.of);
-  const bool ablation = pair.of->settings != pair.to->settings;
-  std::erase_if(warnings, [&](const Warning& warning) {
-    const bool stated = warning.code == WarningCode::precision_differs || warning.code == WarningCode::batch_differs ||
-                        warning.code == WarningCode::settings_differ;
-    const bool meant = warning.code == WarningCode::portable_kernel || warning.code == WarningCode::unused_instruction ||
-                       warning.code == WarningCode::held_back;
-    return stated || (ablation && meant);
-  });
-  return warnings;
-}
-
 }  // namespace
 
 Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {

@@ -148,6 +148,19 @@ SeriesPair fastest(const std::vector<SeriesPair>& pairs) {
   });
 }
 
+std::vector<Warning> warnings_of(const SeriesPair& pair) {
+  std::vector<Warning> warnings = fairness_warnings(*pair.to, *pair.of);
+  const bool ablation = pair.of->settings != pair.to->settings;
+  std::erase_if(warnings, [&](const Warning& warning) {
+    const bool stated = warning.code == WarningCode::precision_differs || warning.code == WarningCode::batch_differs ||
+                        warning.code == WarningCode::settings_differ;
+    const bool meant = warning.code == WarningCode::portable_kernel || warning.code == WarningCode::unused_instruction ||
+                       warning.code == WarningCode::held_back;
+    return stated || (ablation && meant);
+  });
+  return warnings;
+}
+
 std::string why_missing(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
   std::string ended, no_gpu;
   bool any_gpu = false;

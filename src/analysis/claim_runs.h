@@ -53,6 +53,9 @@ std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& qua
 // Precondition: there is one.
 SeriesPair fastest(const std::vector<SeriesPair>& pairs);
 
+// What makes the pair unfair, but for what the claim is about or its conditions say already.
+std::vector<Warning> warnings_of(const SeriesPair& pair);
+
 // Why there is no run to judge by: "no GPU: ...", what became of the runs, or that none was measured.
 std::string why_missing(const Evidence& evidence, const RunChoice& choice, const std::string& model);
 

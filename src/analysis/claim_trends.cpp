@@ -36,6 +36,7 @@ double slope(const std::vector<Point>& points) {
 Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
   std::vector<std::vector<Point>> by_repetition;
   std::string models, conditions, missing;
+  std::vector<Warning> warnings;
   std::size_t count = 0;
   for (const std::string& model : quantity.models) {
     const std::vector<SeriesPair> found = pairs(evidence, quantity, model);
@@ -52,7 +53,9 @@ Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evid
       by_repetition[i].push_back(
           {std::log(static_cast<double>(pair.of->first().workload.parameters)), std::log(of[i] / to[i])});
     if (count++ == 0) conditions = describe(pair);
-    models += (models.empty() ? "" : ", ") + model;
+    models += (models.empty() ? "" : ", ") + model + " b" + std::to_string(pair.of->first().workload.batch);
+    const std::vector<Warning> of_pair = warnings_of(pair);
+    warnings.insert(warnings.end(), of_pair.begin(), of_pair.end());
   }
   if (count < kFewestSizes)
     return {unanswered(quantity, "",
@@ -60,8 +63,10 @@ Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evid
                            (missing.empty() ? "" : ": " + missing))};
   std::vector<double> slopes;
   for (const auto& points : by_repetition) slopes.push_back(slope(points));
-  return {
-      answered(quantity, "", arithmetic_mean_estimate(slopes, kFewestRepetitions, "repetitions"), models + "; " + conditions)};
+  ClaimAnswer answer = answered(quantity, "", arithmetic_mean_estimate(slopes, kFewestRepetitions, "repetitions"),
+                                models + "; the first: " + conditions);
+  answer.warnings = std::move(warnings);
+  return {answer};
 }
 
 // Trainings of one model on one data set, device and build for as many whole epochs.
