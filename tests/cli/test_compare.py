@@ -79,6 +79,31 @@ class Compare(CompareCalls):
         self.assertIn("--interleave", answer["next"])
         self.assertIn("epochbench compare --interleave", self.call("compare", *paths).stdout)
 
+    def test_a_copy_is_no_repetition(self):
+        baseline, new = self.folder / "baseline", self.folder / "new"
+        for folder, step in ((baseline, 0.16), (new, 0.2)):
+            folder.mkdir()
+            (folder / "a.json").write_text(json.dumps(document(measured(step, repetitions=4))))
+        few = self.answer(4, baseline, new)["cases"][0]
+        (new / "latest.json").write_bytes((new / "a.json").read_bytes())
+        resumed = document(measured(0.16, repetitions=4) + measured(0.161, repetitions=1), date="2026-02-03T04:05:06Z")
+        (baseline / "b.json").write_text(json.dumps(resumed))
+        call = self.call("compare", baseline, new, "--json")
+        self.assertEqual(call.returncode, 4, call.stderr)
+        case, = json.loads(call.stdout)["cases"]
+        self.assertEqual((few["baseline_repetitions"], few["new_repetitions"]), (4, 4))
+        self.assertEqual((case["baseline_repetitions"], case["new_repetitions"]), (5, 4))
+        self.assertIn("left out: 4 runs of ", call.stderr)
+        self.assertRegex(call.stderr, "left out: .*latest.json has the measurements of .*a.json\n")
+        self.assertEqual(self.call("compare", new, baseline).stderr.count("left out"), 2)
+
+    def test_a_folder_with_a_link_that_leads_to_itself(self):
+        paths = self.sides(measured(), measured())
+        folder = self.folder / "results"
+        folder.mkdir()
+        (folder / "loop.json").symlink_to(folder / "loop.json")
+        self.assert_refused(self.call("compare", paths[0], folder), 2, "loop.json")
+
     def test_conditions_that_leave_it_open(self):
         for contender, context, part in (
                 (measured(0.2, foreign=0.5), {}, "0.50 cores"),

@@ -2,7 +2,6 @@
 import json
 import os
 import pathlib
-import shutil
 import unittest
 
 from support import CliTest
@@ -33,7 +32,11 @@ class Report(CliTest):
     def test_names_no_folder_and_tells_files_of_one_name_apart(self):
         for folder in ("private-one", "private-two"):
             (self.folder / folder).mkdir()
-            shutil.copy(MEASURED, self.folder / folder / "result.json")
+            result = json.loads(MEASURED.read_text())
+            for run in result["runs"]:
+                if folder == "private-two" and run["timing"]:
+                    run["timing"]["compile_seconds"] += 1  # no copy, which would be left out
+            (self.folder / folder / "result.json").write_text(json.dumps(result))
         data = self.data_of("private-one/result.json", "private-two/result.json")
         self.assertEqual([file["file"] for file in data["files"]], ["result.json", "result.json (2)"])
         self.assertNotIn("private", (self.folder / "page.html").read_text())
