@@ -3,8 +3,8 @@
 
 namespace epochbench {
 
-// From here on SIGINT, SIGTERM and SIGHUP set a flag; a second one of the same kind ends the program at once. SIGPIPE is
-// ignored, so a reader that goes away (run | head) does not end a suite.
+// From here on SIGINT, SIGTERM and SIGHUP set a flag; a second one of the same kind ends the program at once. A SIGHUP that is
+// ignored stays so: nohup asks for that. SIGPIPE is ignored, so a reader that goes away (run | head) does not end a suite.
 void catch_interrupts();
 bool interrupted();
 

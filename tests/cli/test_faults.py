@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import subprocess
@@ -68,6 +69,17 @@ class Faults(CliTest):
                 self.assertEqual(process.returncode, 130, errors)
                 self.assertEqual(self.statuses(), {"lenet5": "ok", "resnet20": "interrupted"})
                 self.assertFalse(pathlib.Path(f"/proc/{case}").exists())
+
+    def test_goes_on_without_a_terminal_where_nohup_asks_for_it(self):
+        process = self.start("run", "--model", "mlp:width=64", "--min-time", "600", "--out", self.out,
+                             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.case_of(process)
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        ignored = int(re.search(r"^SigIgn:\s*(\w+)$", status, re.MULTILINE)[1], 16)
+        self.assertTrue(ignored >> (signal.SIGHUP - 1) & 1, status)
+        os.killpg(process.pid, signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, errors)
 
     def test_a_budget_ends_the_case_that_runs_and_skips_the_rest(self):
         call = self.call(*self.suite({"budget_seconds": 20, **THREE_WITH_ENDLESS}))
