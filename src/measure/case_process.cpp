@@ -85,6 +85,12 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   _exit(127);
 }
 
+// Whoever started this program may have left SIGCHLD ignored: then children vanish, and waitpid knows nothing of their end.
+void stop_ignoring_children() {
+  struct sigaction action {};
+  if (sigaction(SIGCHLD, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) std::signal(SIGCHLD, SIG_DFL);
+}
+
 // State letter and CPU time of a process, from /proc; nothing where it cannot be read.
 struct Activity {
   char state = '?';
@@ -110,6 +116,7 @@ std::optional<Activity> activity_of(pid_t pid) {
 
 CaseProcess::CaseProcess(const std::string& binary, const EnvironmentSettings& settings, const ProcessLimits& limits)
     : limits_(limits) {
+  stop_ignoring_children();
   std::vector<std::string> arguments = {binary, "case"}, environment = environment_with(settings);
   const std::vector<char*> argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
 
@@ -215,7 +222,9 @@ CaseProcess::End CaseProcess::wait() {
     poll(nullptr, 0, 5);
   }
   ::kill(pid_, SIGKILL);
-  return *reap(true);
+  reap(true);
+  end_->overdue = end_->signal == SIGKILL;
+  return *end_;
 }
 
 void CaseProcess::kill() {

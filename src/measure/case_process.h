@@ -22,7 +22,8 @@ struct ProcessLimits {
 class CaseProcess {
  public:
   // Starts `binary case` in this process group, with the settings that the environment does not have already. The process
-  // ignores SIGINT, keeps no other file open, and is killed when the thread that made this object ends.
+  // ignores SIGINT, keeps no other file open, and is killed when the thread that made this object ends. An ignored SIGCHLD,
+  // with which the kernel would keep nobody's end, gets its default back.
   // Errors: std::system_error; std::runtime_error when `binary` cannot be executed.
   CaseProcess(const std::string& binary, const EnvironmentSettings& settings, const ProcessLimits& limits = {});
   ~CaseProcess();  // kills what still runs
@@ -39,8 +40,9 @@ class CaseProcess {
   struct End {
     int exit_code = -1;  // or
     int signal = 0;
+    bool overdue = false;  // killed here, since its own end did not come within farewell_seconds
   };
-  End wait();   // for its end; killed if that does not come soon
+  End wait();   // for its end
   void kill();  // at once, and waits
   pid_t pid() const { return pid_; }
 

@@ -51,6 +51,9 @@ void Conversation::farewell() {
 
 CaseEnded Conversation::ended_by(const CaseProcess::End& end) const {
   if (interrupted_ && interrupted_()) return {RunStatus::interrupted, "interrupted"};
+  if (end.overdue)
+    return {RunStatus::failed, "the case's process had nothing to say any more, did not end within " +
+                                   short_number(limits_.farewell_seconds) + " s, and was killed"};
   if (end.signal == SIGKILL && killed_for_memory())
     return {RunStatus::out_of_memory,
             "the kernel killed the case's process for want of memory: reduce --batch or the model, or lift the limit"};
