@@ -189,7 +189,7 @@ int guarded(const Command& command) {
     return kExitDeviceMissing;
   } catch (const std::bad_alloc&) {
     print_error("out of memory before anything ran; free some, or raise the limit");
-    return kExitAnswerIsNo;
+    return kExitCallIsWrong;
   } catch (const std::invalid_argument& error) {
     print_error(error.what());
     return kExitCallIsWrong;
@@ -204,7 +204,7 @@ int guarded(const Command& command) {
     return kExitCallIsWrong;
   } catch (const std::exception& error) {
     print_error(std::string("unexpected error: ") + error.what());
-    return kExitAnswerIsNo;
+    return kExitCallIsWrong;
   }
 }
 
