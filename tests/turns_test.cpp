@@ -251,6 +251,17 @@ TEST_F(TurnsTest, TheLaterToStartEndsFirst) {
   EXPECT_THAT(first, SizeIs(2)) << "either was the later one";
 }
 
+TEST_F(TurnsTest, AProcessThatDoesNotEndIsNotSaidToHaveBeenKilledByOthers) {
+  settings_.process.farewell_seconds = 0.2;
+  const TurnsPair pair = take("even", "lingers");
+  EXPECT_EQ(pair.sides[kNew].status, RunStatus::failed);
+  EXPECT_THAT(pair.sides[kNew].message.value_or(""), HasSubstr("did not end within 0.2 s, and was killed"));
+}
+
+TEST_F(TurnsTest, AStepWithoutTimeDoesNotSayHowManyFillATurn) {
+  EXPECT_EQ(take("coarse", "coarse").steps_per_turn, kStepsPerTurn);
+}
+
 TEST_F(TurnsTest, OtherWorkIsNotMeasured) {
   const TurnsPair pair = take("even", "other_work");
   EXPECT_FALSE(pair.ok());
@@ -285,6 +296,16 @@ TEST_F(TurnsTest, ABinaryTellsWhoItIs) {
   EXPECT_EQ(build.git_dirty, false);
   EXPECT_EQ(build.build_type, "Release");
   EXPECT_EQ(build.compiler, "made up");
+}
+
+TEST_F(TurnsTest, AnInterruptIsNotToldAsABinaryThatDoesNotAnswer) {
+  try {
+    identify_binary(
+        binary("mute"), [] { return true; }, 10);
+    FAIL() << "it does not answer";
+  } catch (const UnsuitableBinary& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("interrupted"), Not(HasSubstr("does not answer"))));
+  }
 }
 
 TEST_F(TurnsTest, WhatIsNoSuitableBinaryIsTold) {

@@ -191,9 +191,10 @@ class Pair {
     find_steps_per_turn();
   }
 
+  // A step that a coarse clock gives no time says nothing of how many fill a turn.
   void note_fastest(const StepBlock& block) {
-    const double seconds = *std::min_element(block.step_seconds.begin(), block.step_seconds.end());
-    fastest_seconds_ = std::min(seconds, fastest_seconds_.value_or(seconds));
+    for (const double seconds : block.step_seconds)
+      if (seconds > 0) fastest_seconds_ = std::min(seconds, fastest_seconds_.value_or(seconds));
   }
 
   // How many of the fastest step so far fill a turn: the fastest one, since other jobs make any of them longer.
@@ -289,6 +290,7 @@ BuildInfo identify_binary(const std::string& binary, const std::function<bool()>
                        std::to_string(kProtocolVersion) + "; build both from commits that speak the same");
     return build_from_json(hello);
   } catch (const CaseEnded& ended) {
+    if (interrupted && interrupted()) throw unsuitable("not asked what it is: interrupted");
     if (ended.told) throw unsuitable("an epochbench of before turns; build it from a newer commit");
     if (ended.status == RunStatus::interrupted)
       throw unsuitable("does not answer within " + short_number(patience_seconds) + " s; is it an epochbench?");
