@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "src/analysis/median.h"
 #include "src/analysis/student_t.h"
 
 namespace epochbench {
@@ -14,12 +15,6 @@ namespace {
 
 constexpr double kResolution = 1e-6;             // of values that differ by less nobody says that they differ
 constexpr std::size_t kFewestPointsOfCreep = 4;  // that rise; of fewer nobody tells a slope from a step
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 // Hampel's filter ("The influence curve and its role in robust estimation", Journal of the American Statistical Association 69,
 // 1974): a point that lies far from the median of the five around it, for how far points do, is taken for that median. Three

@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "src/analysis/median.h"
 #include "src/analysis/parity.h"
 
 namespace epochbench {
 namespace {
 
 // NaN where one of the values is no finite number.
-double median(std::vector<double> values) {
+double finite_median(std::vector<double> values) {
   for (const double value : values)
     if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return median(std::move(values));
 }
 
 bool known(const std::vector<double>& values) {
@@ -60,14 +60,14 @@ bool fails(ConcernCode code) { return code == ConcernCode::not_ok || code == Con
 
 std::optional<Concern> peak_memory_concern(std::vector<double> baseline_bytes, std::vector<double> new_bytes) {
   if (!known(baseline_bytes) || !known(new_bytes)) return std::nullopt;
-  const double before = median(std::move(baseline_bytes)), after = median(std::move(new_bytes));
+  const double before = finite_median(std::move(baseline_bytes)), after = finite_median(std::move(new_bytes));
   if (!(before > 0) || after <= before * kPeakMemoryRatio) return std::nullopt;
   return Concern{ConcernCode::peak_memory, before, after, kPeakMemoryRatio};
 }
 
 std::optional<Concern> compile_time_concern(std::vector<double> baseline_seconds, std::vector<double> new_seconds) {
   if (!known(baseline_seconds) || !known(new_seconds)) return std::nullopt;
-  const double before = median(std::move(baseline_seconds)), after = median(std::move(new_seconds));
+  const double before = finite_median(std::move(baseline_seconds)), after = finite_median(std::move(new_seconds));
   if (after < before * kCompileTimeRatio || after - before < kCompileSeconds) return std::nullopt;
   return Concern{ConcernCode::compile_time, before, after, kCompileTimeRatio};
 }
@@ -93,7 +93,7 @@ std::optional<Concern> final_loss_concern(std::span<const std::vector<double>> b
   double scale = 0;
   for (std::size_t index = 0; index < steps; ++index) {
     const std::vector<double> ours = losses_at(baseline, index), theirs = losses_at(contender, index);
-    const double before = median(ours), after = median(theirs);
+    const double before = finite_median(ours), after = finite_median(theirs);
     if (!std::isfinite(before)) continue;
     scale = std::max(scale, std::fabs(before));
     if (index >= kParitySteps && index + 1 < steps) continue;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/analysis/decision.h"
+#include "src/analysis/median.h"
 
 namespace epochbench {
 namespace {
@@ -51,12 +52,6 @@ std::string key_of(const TurnsDocument& document, const TurnsCase& turns) {
   for (const TurnsPair& pair : turns.pairs)
     if (fingerprint.empty()) fingerprint = pair.sides[kBaseline].fingerprint.value_or("");
   return turns.name + "\n" + fingerprint + "\n" + setting_of(document, turns);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 bool quiet(const Run& run) {

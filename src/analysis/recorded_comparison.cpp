@@ -3,9 +3,11 @@
 #include <cmath>
 #include <map>
 #include <span>
+#include <utility>
 
 #include "src/analysis/comparability.h"
 #include "src/analysis/comparison.h"
+#include "src/analysis/median.h"
 
 namespace epochbench {
 namespace {
@@ -123,9 +125,7 @@ std::optional<double> median_step(const std::vector<Repetition>& repetitions) {
   if (repetitions.empty()) return std::nullopt;
   std::vector<double> seconds;
   for (const Repetition& repetition : repetitions) seconds.push_back(repetition.step_seconds);
-  std::sort(seconds.begin(), seconds.end());
-  const std::size_t middle = seconds.size() / 2;
-  return seconds.size() % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
+  return median(std::move(seconds));
 }
 
 std::optional<double> most_foreign_cores(const RecordedCase& recorded) {

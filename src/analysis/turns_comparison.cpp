@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "src/analysis/median.h"
+
 namespace epochbench {
 namespace {
 
@@ -66,11 +68,9 @@ std::vector<double> told_by(const TurnsCase& turns, Side side, const Get& get) {
   return values;
 }
 
-std::optional<double> median(std::vector<double> values) {
+std::optional<double> median_if_any(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return median(std::move(values));
 }
 
 std::vector<double> log_ratios(const TurnsCase& turns) {
@@ -115,7 +115,7 @@ std::optional<Concern> loss_concern_of(const TurnsCase& turns) {
     for (const auto& losses : first[side])
       for (const double loss : losses) scale = std::max(scale, std::fabs(loss));
   }
-  const double before = *median(last[kBaseline]), after = *median(last[kNew]);
+  const double before = median(last[kBaseline]), after = median(last[kNew]);
   const auto concern = loss_concern(before, after, static_cast<std::size_t>(steps), scale, turns.precision);
   return concern && !(std::fabs(after - before) <= 2 * spread) ? concern : std::nullopt;
 }
@@ -139,7 +139,8 @@ ComparedCase measured(const TurnsCase& turns, Decision decision) {
   compared.name = turns.name;
   compared.decision = std::move(decision);
   for (const Side side : kSides) {
-    compared.step_seconds[side] = median(told_by(turns, side, [](const TurnsSide& told) { return told.step_seconds_median; }));
+    compared.step_seconds[side] =
+        median_if_any(told_by(turns, side, [](const TurnsSide& told) { return told.step_seconds_median; }));
     compared.processes[side] = log_ratios(turns).size();
   }
   compared.foreign_cores = foreign_cores(turns);
