@@ -11,6 +11,7 @@
 #include "src/cli/errors.h"
 #include "src/cli/prices.h"
 #include "src/report/json_text.h"
+#include "src/report/summary.h"
 
 namespace epochbench {
 namespace {
@@ -76,12 +77,15 @@ TEST(TimesToQuality, AreMeansOfWhatReachedIt) {
     return run;
   };
   std::vector<epochbench::Run> runs{trained("a", 0.97, 10, 1), trained("b", 0.98, 5, {}), trained("a", 0.99, 30, 3),
-                                    trained("c", 1, 1, 1)};
-  runs[3].timing->stopped_by = "epochs";
+                                    trained("c", 1, 1, 1), trained("a", 0.9, 60, 6)};
+  for (const std::size_t i : {3, 4}) runs[i].timing->stopped_by = "epochs";
   const auto times = times_to_quality(runs);
   ASSERT_EQ(times.size(), 2u);
   EXPECT_EQ(times[0].name, "a");
   EXPECT_EQ(times[0].repetitions, 2);
+  EXPECT_EQ(times[0].not_reached, 1);
+  EXPECT_EQ(times[1].not_reached, 0);
+  EXPECT_THAT(time_to_quality(times[0]), HasSubstr("mean of the 2 of 3 repetitions that reached it"));
   EXPECT_DOUBLE_EQ(times[0].reached, 0.98);
   EXPECT_DOUBLE_EQ(times[0].seconds, 20);
   EXPECT_DOUBLE_EQ(*times[0].usd, 2);

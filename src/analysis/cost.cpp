@@ -42,7 +42,7 @@ std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs) {
     if (!quality.eval_metric || !quality.eval_value || !std::isfinite(*quality.eval_value) || !(run.timing->wall_seconds > 0))
       continue;
     auto known = std::find_if(times.begin(), times.end(), [&](const TimeToQuality& time) { return time.name == run.name; });
-    if (known == times.end()) known = times.insert(times.end(), {run.name, *quality.eval_metric, 0, 0, 0, 0.0});
+    if (known == times.end()) known = times.insert(times.end(), {run.name, *quality.eval_metric, 0, 0, 0, 0.0, 0});
     ++known->repetitions;
     known->reached += *quality.eval_value;
     known->seconds += run.timing->wall_seconds;
@@ -50,6 +50,9 @@ std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs) {
     known->usd = known->usd && usd ? std::optional(*known->usd + *usd) : std::nullopt;
   }
   for (TimeToQuality& time : times) {
+    time.not_reached = static_cast<int>(std::count_if(runs.begin(), runs.end(), [&](const Run& run) {
+      return run.name == time.name && run.status == RunStatus::ok && run.timing && run.timing->stopped_by != "until";
+    }));
     time.reached /= time.repetitions;
     time.seconds /= time.repetitions;
     if (time.usd) *time.usd /= time.repetitions;

@@ -39,12 +39,14 @@ std::string age_note(const CataloguePrice& price, Day today);
 // ", 312 days old", and for another machine ", not the machine that was measured".
 std::string describe(const CataloguePrice& price, bool measured_machine, Day today);
 
-// What a training to a quality (--until) took, with everything: set-up, warm-up, evaluation. Means of the repetitions.
+// What a training to a quality (--until) took, with everything: set-up, warm-up, evaluation. Means of the repetitions
+// that reached it, so too low a time where others stopped short of it.
 struct TimeToQuality {
   std::string name, metric;  // of the run; accuracy | loss, on the test split
   int repetitions = 0;
   double reached = 0, seconds = 0;
   std::optional<double> usd;  // empty unless the cost of every repetition is known, in USD
+  int not_reached = 0;        // repetitions that ended without it, in no mean
 };
 // One a run's name, in the order in which the runs stand, of those that reached their quality.
 std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs);

@@ -149,9 +149,13 @@ std::string remarks(const Result& result) {
 }
 
 std::string time_to_quality(const TimeToQuality& time) {
+  const std::string count = std::to_string(time.repetitions);
+  const std::string of_all = count + " of " + std::to_string(time.repetitions + time.not_reached);
   return time.name + " reached " + measure(time.metric, time.reached) + " in " + format_seconds(time.seconds) +
          ", set-up and evaluation included" +
-         (time.repetitions > 1 ? ", mean of " + std::to_string(time.repetitions) : std::string());
+         (time.not_reached > 0   ? ", mean of the " + of_all + " repetitions that reached it"
+          : time.repetitions > 1 ? ", mean of " + count
+                                 : std::string());
 }
 
 std::string one_line(const Run& run) {
