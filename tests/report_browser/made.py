@@ -141,6 +141,16 @@ def odd():
     return document([tiny, huge, flat, one, poor], host=None, gpu=False)
 
 
+def odd_sweep():
+    """Rates that a logarithmic axis has no place for, or hardly."""
+    rates = (0.0, 40.0, 5e-324, 1.7e308, 80.0)
+    runs = [run("mlp", backend, batch=2 ** number, throughput={"samples_per_second": rate, "tokens_per_second": None})
+            for backend in ("cpu", "cuda") for number, rate in enumerate(rates)]
+    runs += [run("lenet5", batch=2 ** number, throughput={"samples_per_second": 0.0, "tokens_per_second": None})
+             for number in range(3)]
+    return document(runs)
+
+
 def hostile():
     text = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
     made = run(text, repetition=0)

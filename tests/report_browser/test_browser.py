@@ -187,6 +187,33 @@ class Report(CliTest):
             self.assertEqual(self.browser.evaluate(BROKEN), 0)
         self.assertNotRegex(self.browser.evaluate("document.querySelector('main').textContent"), "NaN|undefined|Infinity")
 
+    def test_rates_that_a_logarithmic_axis_has_no_place_for(self):
+        page = self.page_of(self.write("odd.json", made.odd_sweep()))
+        self.browser.open(page)
+        self.browser.settle()
+        self.assertEqual(self.browser.errors, [])
+        self.assertTrue(self.browser.evaluate("document.documentElement.dataset.ready"))
+        self.assertEqual(self.browser.evaluate(BROKEN), 0)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('.trouble').length"), 0)
+        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#sweeps .dot').length"), 4)
+        self.assertIn("No point can be drawn", self.browser.evaluate("document.querySelector('#sweeps').textContent"))
+
+    def test_what_cannot_be_drawn_says_so_and_the_rest_is_there(self):
+        page = self.page_of(self.write("both.json", made.both_devices()))
+        text = page.read_text()
+        for one, other in (('"Throughput", throughputSection', '"Throughput", () => { throw Error("a section") }'),
+                           ("function drawCurves(box, width, chart) {", "function drawCurves() { throw Error('a chart');")):
+            self.assertTrue(one in text, one)
+            text = text.replace(one, other)
+        page.write_text(text)
+        self.browser.open(page)
+        self.browser.settle()
+        self.assertTrue(self.browser.errors, "they are told to whoever looks for them")
+        troubles = self.browser.evaluate("[...document.querySelectorAll('.trouble')].map((one) => one.textContent)")
+        self.assertEqual(troubles.count("This section could not be drawn: a section"), 1)
+        self.assertGreater(troubles.count("This chart could not be drawn: a chart"), 1)
+        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#epoch .dot').length"), 4)
+
     def test_ten_thousand_runs(self):
         results = self.folder / "many.json"
         results.write_text(json.dumps(made.many()))  # validating it would take a minute

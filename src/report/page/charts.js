@@ -15,6 +15,16 @@ const hatching = (classes) => `url(#hatch-${/p-(\w+)/.exec(classes)[1]})`;
 const symbolOf = (backend) => SYMBOLS[backend] || "square";
 const shapeOf = (symbol, size = 64) => d3.svg.symbol().type(symbol).size(size)();
 
+// What goes wrong in one chart or section is said in its place, and the rest of the page is drawn.
+function orTrouble(what, place, draw) {
+  try {
+    draw();
+  } catch (error) {
+    console.error(error);
+    place.append(element("p", {class: "trouble"}, `${what} could not be drawn: ${error.message}`));
+  }
+}
+
 const watcher = new ResizeObserver((entries) => entries.forEach((entry) => entry.target.redraw()));
 
 // draw(box, width) appends one svg of newChart() to the box.
@@ -25,8 +35,8 @@ function panel(title, draw, ...words) {
     const width = Math.floor(box.clientWidth);
     if (width === drawn || width === 0) return;
     drawn = width;
-    d3.select(box).selectAll("svg.chart").remove();
-    draw(box, width);
+    d3.select(box).selectAll("svg.chart, .trouble").remove();
+    orTrouble("This chart", box, () => draw(box, width));
     box.dataset.drawn = "true";
   };
   watcher.observe(box);
@@ -76,11 +86,20 @@ const linearTicks = (domain, many) => d3.scale.linear().domain(domain).ticks(man
 
 // Powers of ten, with 2 and 5 times them where there is room; over less than a decade as on a linear axis.
 function logTicks([low, high], many) {
-  const decades = Math.log10(high / low), steps = decades * 3 <= many + 1 ? [1, 2, 5] : [1];
+  const decades = Math.log10(high) - Math.log10(low), steps = decades * 3 <= many + 1 ? [1, 2, 5] : [1];
   if (decades < 0.9) return linearTicks([low, high], many).filter((value) => value > 0);
   const powers = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
   const thinned = powers.filter((power) => power % Math.max(1, Math.round(decades / (many + 1))) === 0);
   return thinned.flatMap((power) => steps.map((step) => step * 10 ** power)).filter((value) => value >= low && value <= high);
+}
+
+// Whether an axis has a place for a value: a logarithmic one has none for 0.
+const isOn = (axis, value) => isKnown(value) && (!axis.log || value > 0);
+
+// A logarithmic scale whose ends are `room` times beyond the values. What is beyond the ends lies at the end.
+function logScale([low, high], below, above = below) {
+  const ends = [Math.max(low / below, Number.MIN_VALUE), Math.min(high * above, Number.MAX_VALUE)];
+  return d3.scale.log().domain(ends).clamp(true);
 }
 
 const reachOf = (bar) => [bar.value, bar.tick, ...(bar.ends || []), ...(bar.each || [])].filter(isKnown);
@@ -91,8 +110,8 @@ function drawBars(box, width, bars, axis) {
   const longest = d3.max(bars, (bar) => textWidth(bar.label)), above = longest > width * 0.36;  // then on lines of their own
   const left = above ? 2 : longest + 6, plot = Math.max(width - left - d3.max(bars, (bar) => textWidth(bar.text)) - 12, 40);
   const step = above ? 38 : 26, foot = bars.length * step, line = isKnown(axis.line) ? [axis.line] : [];
-  const reach = [...bars.flatMap(reachOf).map((value) => value * axis.factor), ...line];
-  const scale = axis.log ? d3.scale.log().domain([d3.min(reach) / 1.5, d3.max(reach) * 1.2])
+  const reach = [...bars.flatMap(reachOf).map((value) => value * axis.factor), ...line].filter((value) => isOn(axis, value));
+  const scale = axis.log ? logScale(reach.length ? d3.extent(reach) : [1, 1], 1.5, 1.2)
     : d3.scale.linear().domain([0, d3.max(reach) || 1]);
   scale.range([0, plot]);
   const words = bars.map((bar) => `${bar.label}: ${bar.text}`).join("; ");
@@ -108,29 +127,36 @@ function drawBar(area, bar, top, above, axis, at) {
   const thick = 14, middle = top + thick / 2, row = area.append("g").attr("class", bar.classes);
   row.append("title").text(bar.hint || `${bar.label}: ${bar.text}`);
   row.append("text").attr(above ? {x: 0, y: top - 5} : {x: -6, y: middle + 4, "text-anchor": "end"}).text(bar.label);
-  if (axis.log) placeMark(row, bar.symbol || (bar.hatched ? "triangle-up" : "circle"), 90, at(bar.value), middle);
-  else
+  if (axis.log && isOn(axis, bar.value))
+    placeMark(row, bar.symbol || (bar.hatched ? "triangle-up" : "circle"), 90, at(bar.value), middle);
+  if (!axis.log)
     row.append("rect").attr({class: "bar", x: 0, y: top, height: thick, width: Math.max(at(bar.value), 1)})
       .style("fill", bar.hatched ? hatching(bar.classes) : null);
   if (isKnown(bar.tick)) row.append("path").attr({class: "limit", d: `M${at(bar.tick)},${top - 3}v${thick + 6}`});
   if (bar.ends) whisker(row, at(bar.ends[0]), at(bar.ends[1]), middle);
-  else for (const one of bar.each || []) row.append("circle").attr({class: "single", r: 2.6, cx: at(one), cy: middle});
+  else for (const one of (bar.each || []).filter((each) => isOn(axis, each)))
+    row.append("circle").attr({class: "single", r: 2.6, cx: at(one), cy: middle});
   row.append("text").attr({class: "value", x: d3.max(reachOf(bar).map(at)) + 8, y: middle + 4}).text(bar.text);
 }
 
 // chart: {label, x, y: {label, log, ticks, text}, lines: [{points: [{x, y, ends, ring, hint}], classes, symbol, size, dots}]};
 // may have: height; bands, {from, to, text} across all y or {left, right, low, high, text}; marks, upright lines {x, text};
-// missing, points without a y {x, text}.
+// missing, points without a y {x, text}, as are those with a hint that a logarithmic axis has no place for.
 function drawCurves(box, width, chart) {
-  const {lines, bands = [], marks = [], missing = []} = chart, left = 52, top = 24 + 14 * marks.length, foot = 42;
+  const {lines, bands = []} = chart, marks = (chart.marks || []).filter((mark) => isOn(chart.x, mark.x));
+  const isPoint = (point) => isOn(chart.x, point.x) && isOn(chart.y, point.y);
+  const off = lines.flatMap((line) => line.points).filter((point) => point.hint && isKnown(point.y) && !isPoint(point));
+  const missing = [...(chart.missing || []), ...off.map(({x, hint}) => ({x, text: hint}))].filter(({x}) => isOn(chart.x, x));
+  const left = 52, top = 24 + 14 * marks.length, foot = 42;
   const plot = Math.max(width - left - 14, 60), deep = (chart.height || 260) - 62;
   const svg = newChart(box, width, top + deep + foot, chart.label);
   const points = lines.flatMap((line) => line.points).filter(isPoint);
   if (!points.length) {
-    svg.append("text").attr({class: "quiet", x: 0, y: 30}).text("No point ended well.");
+    svg.append("text").attr({class: "quiet", x: 0, y: 30}).text("No point can be drawn.");
     return;
   }
-  const xs = [...points, ...missing].map((point) => point.x), ys = points.flatMap((point) => [point.y, ...(point.ends || [])]);
+  const xs = [...points, ...missing].map((point) => point.x);
+  const ys = points.flatMap((point) => [point.y, ...(point.ends || [])]).filter((value) => isOn(chart.y, value));
   const x = scaleOf(chart.x, d3.extent(xs), chart.x.log ? 0.03 : 0).range([0, plot]);
   const y = scaleOf(chart.y, d3.extent(ys), 0.06).range([deep, 0]);
   const area = svg.append("g").attr("transform", `translate(${left},${top})`);
@@ -140,21 +166,17 @@ function drawCurves(box, width, chart) {
   svg.append("text").attr({class: "quiet", x: 0, y: 11}).text(axisTitle(chart.y));
   area.append("text").attr({class: "quiet", x: plot, y: deep + foot - 6, "text-anchor": "end"}).text(axisTitle(chart.x));
   marks.forEach((mark, index) => drawUpright(area, mark, x(mark.x), -6 - 14 * index, plot, deep));
-  lines.forEach((line) => drawLine(area, line, x, y));
+  lines.forEach((line) => drawLine(area, line, x, y, isPoint));
   for (const point of missing)
     area.append("path").attr({class: "missing", d: "M-4,-4L4,4M-4,4L4,-4", transform: `translate(${x(point.x)},${deep - 8})`})
       .append("title").text(point.text);
 }
 
-const isPoint = (point) => isKnown(point.x) && isKnown(point.y);
 const axisTitle = (axis) => axis.label + (axis.log ? ", logarithmic" : "");
 
 // `margin`: beyond the values, as a part of their reach; of a single value half of it.
 function scaleOf(axis, [low, high], margin) {
-  if (axis.log) {
-    const room = low === high ? 2 : (high / low) ** margin;
-    return d3.scale.log().domain([low / room, high * room]);
-  }
+  if (axis.log) return logScale([low, high], low === high ? 2 : 10 ** ((Math.log10(high) - Math.log10(low)) * margin));
   const room = low === high ? Math.abs(high) / 2 || 1 : (high - low) * margin;
   return d3.scale.linear().domain([low - room, high + room]);
 }
@@ -174,7 +196,7 @@ function drawUpright(area, mark, at, level, plot, deep) {
     .text(mark.text);
 }
 
-function drawLine(area, line, x, y) {
+function drawLine(area, line, x, y, isPoint) {
   const group = area.append("g").attr("class", line.classes), path = d3.svg.line().defined(isPoint);
   path.x((point) => x(point.x)).y((point) => y(point.y));
   group.append("path").attr({class: "line", d: path(line.points)});

@@ -38,10 +38,10 @@ function drawPage() {
   drawHead(data);
   const contents = element("ul");
   for (const [id, brief, title, build] of SECTIONS) {
-    const content = build(data);
-    if (!content) continue;
-    document.getElementById("page").append(element("section", {id, "aria-labelledby": `${id}-title`},
-      element("h2", {id: `${id}-title`}, title), ...[content].flat()));
+    const section = element("section", {id, "aria-labelledby": `${id}-title`}, element("h2", {id: `${id}-title`}, title));
+    orTrouble("This section", section, () => section.append(...[build(data)].flat().filter(isSomething)));
+    if (section.childElementCount === 1) continue;
+    document.getElementById("page").append(section);
     contents.append(element("li", {}, element("a", {href: `#${id}`}, brief)));
   }
   document.getElementById("contents").append(contents);

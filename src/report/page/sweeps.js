@@ -104,7 +104,7 @@ function sweepsSection(data) {
   return figure("Rate against size, both axes logarithmic. Whiskers: 95 % interval over repetitions. Ring: the best value of " +
     "a curve. Dashed lines: from where a curve is flat (the smallest value within 5 % of the best), and where two curves " +
     "cross, between measured values alone; shaded, where these may lie at 95 %. A cross at the foot is a point that did not " +
-    "end well.",
+    "end well, or whose rate is 0.",
     panels(data.sweeps, (sweep) => sweepPanel(sweep, data), {what: "sweeps"}),
     element("ul", {class: "sentences"}, sentences),
     numbersBelow("Points of the sweeps", ["point", "rate", "95 % interval", "cost", "repetitions"], () => pointRows(data)));
