@@ -5,9 +5,9 @@ const MOST_BARS = 40;  // or lines, of one chart
 const MOST_OPEN_NOTES = 12;
 const FAR_APART = 30;  // times: on an axis that begins at 0 the smaller would not be seen
 
-// "GPU bf16", "CPU fp32 threads=1".
+// "GPU bf16", "CPU fp32 threads=1", "CPU PyTorch fp32".
 function rowLabel(row) {
-  const device = row.on_gpu ? "GPU" : row.backend === "cpu" ? "CPU" : row.backend;
+  const device = row.on_gpu ? "GPU" : ["cpu", "pytorch"].includes(row.backend) ? "CPU" : row.backend;
   return [device, row.backend === "pytorch" ? "PyTorch" : null, row.precision, row.settings].filter(Boolean).join(" ");
 }
 
@@ -49,6 +49,11 @@ function restText(count, what) {
   return element("p", {class: "muted"}, `The first ${MOST_BARS} of ${format.count(count)} ${what}; the table has all.`);
 }
 
+// What the page has no room for; null where it has all.
+function moreText(count, what, shownBy) {
+  return count > 0 ? element("p", {}, `And ${plural(count, what)} more, which ${shownBy}.`) : null;
+}
+
 function barPanel(workload, rows, quantity, labelOf) {
   const shown = rows.slice(0, MOST_BARS), log = farApart(shown, quantity);
   const [factor, unit] = quantity.unitOf(d3.max(shown, (row) => row[quantity.key]));
@@ -69,7 +74,7 @@ function barFigure(data, quantity, caption) {
   const notes = [rows.some((row) => row.on_gpu) ? " Hatched, or a triangle: a GPU." : "",
                  rows.length < known.length ? " Of several dates the latest; the others are in the history." : "",
                  groups.some(([, own]) => farApart(own, quantity)) ? " Dots on a logarithmic axis: values lie far apart." : ""];
-  const numbers = () => rows.map((row) => [row.name, quantity.text(row),
+  const numbers = () => rows.map((row) => [rowName(data, row), quantity.text(row),
     quantity.ends && row[quantity.ends] ? intervalText(row[quantity.ends], quantity.unitOf(row[quantity.key])) : UNKNOWN]);
   return figure(caption + notes.join(""), precisionLegend(rows.map((row) => row.precision)),
     panels(groups, ([workload, own]) => barPanel(workload, own, quantity, labelOf), {what: "workloads"}),
@@ -168,5 +173,5 @@ function speedupSection(data) {
       "contender's per epoch, so above 1 the contender is the better there too.",
       precisionLegend(pairs.map((pair) => pair.contender_precision)), charts),
     pairsTable(data.speedup.pairs),
-    rest > 0 ? element("p", {}, `And ${plural(rest, "pair")} more, which epochbench speedup shows.`) : null];
+    moreText(rest, "pair", "epochbench speedup shows")];
 }

@@ -51,8 +51,9 @@ function answersTable(claim, answers) {
   const rows = answers.map((answer) => element("tr", {}, element("th", {scope: "row"}, breakable(answer.id)),
     [verdictMark(answer), rangeStrip(answer), measuredText(answer), claimedText(answer), answer.quantity]
       .map((cell) => element("td", {}, cell)), element("td", {class: "words"}, conditionsCell(answer))));
-  return scrollable(`Answers to ${claim.id}`, element("table", {}, element("thead", {}, element("tr", {},
-    head.map((title) => element("th", {scope: "col"}, title)))), element("tbody", {}, rows)));
+  return scrollable(`Answers to ${claim.id}`, element("table", {}, element("caption", {}, `Answers to ${claim.id}`),
+    element("thead", {}, element("tr", {}, head.map((title) => element("th", {scope: "col"}, title)))),
+    element("tbody", {}, rows)));
 }
 
 function claimCard(claim) {
