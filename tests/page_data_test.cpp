@@ -184,6 +184,47 @@ TEST(PageData, ThinsLongSeriesToAShare) {
   EXPECT_THAT(data["steps"][0]["at"], testing::Contains(12'345)) << "no spike is lost";
 }
 
+TEST(PageData, KeepsTheEndsOfALossThatIsThinned) {
+  NamedResult named = made_result("r.json", "box", {{"cpu", "fp32", 100, 16, "", "m", 1}});
+  std::vector<double>& loss = named.result.runs[0].quality->loss;
+  for (int step = 0; step < 50'000; ++step) loss.push_back(step % 2 ? 1 : 9);
+  loss.front() = 7;
+  loss.back() = 3;
+  const Json losses = page_of({named})["losses"][0];
+  EXPECT_GT(losses["every"], 1);
+  EXPECT_EQ(losses["first"], 7);
+  EXPECT_EQ(losses["last"], 3);
+  loss.back() = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(page_of({named})["losses"][0]["last"].is_null());
+}
+
+TEST(PageData, CountsWhatItHasNoRoomFor) {
+  std::vector<MadeRun> runs;
+  for (int seed = 0; seed < 210; ++seed) runs.push_back({"cpu", "fp32", 100, 16, "/seed=" + std::to_string(seed), "m", 1});
+  NamedResult first = made_result("a.json", "box", runs), second = made_result("b.json", "box", runs);
+  second.result.context.date = "2026-03-02T03:04:05Z";
+  for (epochbench::Run& run : first.result.runs) run.profile.emplace().classes.emplace_back();
+  const Json data = page_of({first, second});
+  EXPECT_EQ(data["profiles"].size(), 100u);
+  EXPECT_EQ(data["profiles_left_out"], 110);
+  EXPECT_EQ(data["history"].size(), 200u);
+  EXPECT_EQ(data["history_left_out"], 10);
+}
+
+TEST(PageData, TakesTimesOfWhichAPartIsNotKnown) {
+  NamedResult named = both_devices(3);
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  for (int repetition : {0, 1}) {
+    Timing& timing = *named.result.runs[static_cast<std::size_t>(repetition)].timing;
+    timing.step_seconds_median = none;
+    timing.step_seconds_ci95 = {none, 1};
+  }
+  const Json data = page_of({named});
+  EXPECT_EQ(cell(data, 0, "step_seconds"), 0.16) << "of the third repetition";
+  EXPECT_TRUE(data["steps"][0]["median"].is_null());
+  EXPECT_TRUE(data["steps"][0]["ci95"].is_null()) << "half an interval is none";
+}
+
 TEST(PageData, HasACurveOfThreeValuesWithItsCrossing) {
   NamedResult named = made_result("sweep.json", "box", {});
   for (const auto& [batch, cpu, gpu] : {std::tuple(8, 80.0, 40.0), {16, 92.0, 80.0}, {32, 95.0, 160.0}, {64, 95.0, 300.0}}) {

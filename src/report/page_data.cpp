@@ -61,7 +61,8 @@ Json page_number(double value) {
 Json page_number(const std::optional<double>& value) { return value ? page_number(*value) : Json(nullptr); }
 
 Json page_interval(const std::optional<std::pair<double, double>>& ends) {
-  return ends ? Json::array({page_number(ends->first), page_number(ends->second)}) : Json(nullptr);
+  if (!ends || !std::isfinite(ends->first) || !std::isfinite(ends->second)) return nullptr;
+  return Json::array({page_number(ends->first), page_number(ends->second)});
 }
 
 Json page_data(const std::vector<NamedResult>& results, const ClaimCatalogue& catalogue) {

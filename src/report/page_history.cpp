@@ -32,9 +32,10 @@ Json change_json(const LevelChange& change) {
 
 void add_history(Json& data, const std::vector<NamedResult>& results) {
   data["history"] = Json::array();
+  std::size_t dated = 0;
   for (const HistorySeries& series : history_of(results, {}).series) {
     if (series.points.size() < kFewestDates) continue;
-    if (data["history"].size() == kMostSeries) break;
+    if (++dated > kMostSeries) continue;
     Json points = Json::array(), changes = Json::array();
     for (const HistoryPoint& point : series.points) points.push_back(point_json(point));
     for (const LevelChange& change : series.changes) changes.push_back(change_json(change));
@@ -44,6 +45,7 @@ void add_history(Json& data, const std::vector<NamedResult>& results) {
                                {"changes", changes},
                                {"reason", series.reason.empty() ? Json(nullptr) : Json(series.reason)}});
   }
+  data["history_left_out"] = dated - data["history"].size();
 }
 
 }  // namespace epochbench

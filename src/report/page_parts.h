@@ -26,10 +26,11 @@ void add_rows(Json& data, const AllSeries& all);
 // Step by step: steps[], a run each, and losses[], the first repetition of each series; `row` is its number in rows[].
 void add_steps(Json& data, const AllSeries& all);
 
-// Where a step's time goes: profiles[], of each series the first run that has one.
+// Where a step's time goes: profiles[], of each series the first run that has one, and how many profiles_left_out.
 void add_profiles(Json& data, const AllSeries& all);
 
-// Over time: history[], a workload on one machine each that several dated results have, with the changes of its level.
+// Over time: history[], a workload on one machine each that several dated results have, with the changes of its level; and how
+// many are history_left_out.
 void add_history(Json& data, const std::vector<NamedResult>& results);
 
 // Rate against size: sweeps[], one for each result, axis and kind of work that was measured at three values or more.

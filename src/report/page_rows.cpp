@@ -75,7 +75,7 @@ Json single_rates(const Row& row) {
 Json median_step(const Row& row) {
   std::vector<double> medians;
   for (const Run* run : row.series.runs)
-    if (run->timing) medians.push_back(run->timing->step_seconds_median);
+    if (run->timing && std::isfinite(run->timing->step_seconds_median)) medians.push_back(run->timing->step_seconds_median);
   if (medians.empty()) return nullptr;
   const auto middle = medians.begin() + static_cast<std::ptrdiff_t>(medians.size() / 2);
   std::nth_element(medians.begin(), middle, medians.end());

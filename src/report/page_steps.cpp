@@ -71,6 +71,8 @@ Json losses_json(const Run& run, std::size_t row, std::size_t most) {
           {"every", kept.every},
           {"at", places(kept)},
           {"loss", picked(losses, kept)},
+          {"first", page_number(losses.front())},  // thinning keeps neither end for sure
+          {"last", page_number(losses.back())},
           {"seconds", times.empty() ? Json(nullptr) : picked(times, kept)}};
 }
 
@@ -112,12 +114,14 @@ void add_steps(Json& data, const AllSeries& all) {
 
 void add_profiles(Json& data, const AllSeries& all) {
   data["profiles"] = Json::array();
-  for (std::size_t row = 0; row < all.series.size() && data["profiles"].size() < kMostProfiles; ++row) {
+  std::size_t with_profile = 0;
+  for (std::size_t row = 0; row < all.series.size(); ++row) {
     const auto& runs = all.series[row].runs;
     const auto found =
         std::find_if(runs.begin(), runs.end(), [](const Run* run) { return run->profile && !run->profile->classes.empty(); });
-    if (found != runs.end()) data["profiles"].push_back(profile_json(**found, row));
+    if (found != runs.end() && ++with_profile <= kMostProfiles) data["profiles"].push_back(profile_json(**found, row));
   }
+  data["profiles_left_out"] = with_profile - data["profiles"].size();
 }
 
 }  // namespace epochbench

@@ -141,6 +141,19 @@ def odd():
     return document([tiny, huge, flat, one, poor], host=None, gpu=False)
 
 
+def nameless_steps():
+    """Times of steps without their median, and half an interval; a run of PyTorch on a CPU."""
+    made = run("mlp", backend="pytorch")
+    made["timing"]["step_seconds_median"], made["timing"]["step_seconds_ci95"] = None, [None, 3.0]
+    return document([made])
+
+
+def crowded(date="2026-01-02T03:04:05Z"):
+    """More curves, profiles and workloads over time than a page draws."""
+    return document([run("mlp", batch=batch, settings=f"/seed={seed}", steps=5, seed=seed, profile=profile(1.0))
+                     for seed in range(70) for batch in (1, 2, 4)], date=date)
+
+
 def odd_sweep():
     """Rates that a logarithmic axis has no place for, or hardly."""
     rates = (0.0, 40.0, 5e-324, 1.7e308, 80.0)

@@ -60,6 +60,9 @@ class Report(CliTest):
     def sections(self):
         return self.browser.evaluate("[...document.querySelectorAll('main > section')].map((section) => section.id)")
 
+    def texts(self, selector):
+        return self.browser.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.textContent)")
+
     def column(self, title, section="runs"):
         """The cells of a column of a section's first table, from top to bottom."""
         return self.browser.evaluate(f"""(() => {{
@@ -198,6 +201,46 @@ class Report(CliTest):
         self.assertGreater(self.browser.evaluate("document.querySelectorAll('#sweeps .dot').length"), 4)
         self.assertIn("No point can be drawn", self.browser.evaluate("document.querySelector('#sweeps').textContent"))
 
+    def test_steps_without_their_median(self):
+        self.open(self.page_of(self.write("steps.json", made.nameless_steps(), valid=False)))
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#steps .band').length"), 0)
+        ticks = self.texts("#steps .axis:first-of-type text")
+        self.assertNotIn("0", ticks, "the axis begins near the steps")
+        self.assertIn("CPU PyTorch fp32", self.browser.evaluate("document.querySelector('#throughput').textContent"))
+
+    def test_what_there_is_no_room_for_is_counted_and_files_are_told_apart(self):
+        page = self.page_of(self.write("a.json", made.crowded()), self.write("b.json", made.crowded("2026-02-03T03:04:05Z")))
+        self.open(page)
+        self.browser.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+        self.browser.settle()
+        text = {name: self.browser.evaluate(f"document.querySelector('#{name}').textContent")
+                for name in ("sweeps", "history", "profiles")}
+        self.assertIn("And 40 curves more", text["sweeps"])
+        self.assertIn("And 10 workloads more", text["history"])
+        self.assertRegex(text["profiles"], r"And \d+ profiles more")
+        heads = self.browser.evaluate("""[...document.querySelectorAll('.numbers table')].map((table) =>
+          [...table.querySelectorAll('tbody th')].map((cell) => cell.textContent))""")
+        self.assertGreater(len(heads), 5)
+        for rows in heads:
+            self.assertEqual(len(set(rows)), len(rows), rows[:3])
+        sentences = self.texts("#sweeps .sentences li")
+        self.assertTrue(all(one.endswith((" (a.json)", " (b.json)")) for one in sentences), sentences[:3])
+        self.assertEqual(len(set(sentences)), len(sentences))
+
+    def test_paper_says_how_many_rows_it_has(self):
+        self.open(self.page_of(self.write("a.json", made.crowded())))
+        shown = "(name) => document.querySelector('#runs ' + name).getClientRects().length > 0"
+        self.browser.view(1280, 900, media="print")
+        self.browser.settle()
+        self.assertTrue(self.browser.evaluate(f"({shown})('.status')"))
+        self.assertFalse(self.browser.evaluate(f"({shown})('.controls input')"))
+        self.assertIn("200 of 210 rows", self.browser.evaluate("document.querySelector('#runs .status').textContent"))
+
+    def test_every_table_has_a_caption(self):
+        self.open(self.page_of(MEASURED))
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('table:not(:has(caption))').length"), 0)
+        self.assertGreater(self.browser.evaluate("document.querySelectorAll('.claims caption').length"), 0)
+
     def test_what_cannot_be_drawn_says_so_and_the_rest_is_there(self):
         page = self.page_of(self.write("both.json", made.both_devices()))
         text = page.read_text()
@@ -209,7 +252,7 @@ class Report(CliTest):
         self.browser.open(page)
         self.browser.settle()
         self.assertTrue(self.browser.errors, "they are told to whoever looks for them")
-        troubles = self.browser.evaluate("[...document.querySelectorAll('.trouble')].map((one) => one.textContent)")
+        troubles = self.texts(".trouble")
         self.assertEqual(troubles.count("This section could not be drawn: a section"), 1)
         self.assertGreater(troubles.count("This chart could not be drawn: a chart"), 1)
         self.assertGreater(self.browser.evaluate("document.querySelectorAll('#epoch .dot').length"), 4)

@@ -96,7 +96,7 @@ function logTicks([low, high], many) {
 // Whether an axis has a place for a value: a logarithmic one has none for 0.
 const isOn = (axis, value) => isKnown(value) && (!axis.log || value > 0);
 
-// A logarithmic scale whose ends are `room` times beyond the values. What is beyond the ends lies at the end.
+// A logarithmic scale that reaches `below` and `above` times beyond the values. What is beyond its ends lies at the end.
 function logScale([low, high], below, above = below) {
   const ends = [Math.max(low / below, Number.MIN_VALUE), Math.min(high * above, Number.MAX_VALUE)];
   return d3.scale.log().domain(ends).clamp(true);

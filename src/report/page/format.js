@@ -4,6 +4,7 @@
 
 const UNKNOWN = "not known";
 const isKnown = (value) => typeof value === "number" && Number.isFinite(value);
+const scaled = (value, factor) => isKnown(value) ? value * factor : null;
 const isSomething = (value) => value !== null && value !== undefined && value !== "";
 
 function significant(value, digits = 3) {

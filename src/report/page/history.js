@@ -12,14 +12,14 @@ function levelLines({points, changes}, factor) {
   const last = changes[changes.length - 1];
   if (last) levels.push([last.end, points.length - 1, last.after]);
   return levels.map(([from, to, level]) =>
-    ({classes: "law", dots: false, points: [from, to].map((x) => ({x, y: level * factor}))}));
+    ({classes: "law", dots: false, points: [from, to].map((x) => ({x, y: scaled(level, factor)}))}));
 }
 
 function historyPanel(series) {
   const {points, changes} = series, [factor, unit] = secondsUnit(d3.median(points, (point) => point.value));
   const marks = changes.map((change) => ({x: change.begin, text: `${changeSize(change)}, ` +
     `${change.creep ? "creeping from" : "from"} ${points[change.begin].git_sha || dayOf(points[change.begin])}`}));
-  const line = {classes: "p-fp32 on-cpu", points: points.map((point, x) => ({x, y: point.value * factor,
+  const line = {classes: "p-fp32 on-cpu", points: points.map((point, x) => ({x, y: scaled(point.value, factor),
     hint: `${point.date}, ${commitOf(point)}, ${point.file}: ${format.seconds(point.value)}, ` +
       plural(point.processes, "process", "processes")}))};
   const day = (x) => Number.isInteger(x) && points[x] ? dayOf(points[x]).slice(5) : "";
@@ -44,5 +44,6 @@ function historySection(data) {
     "during which other processes computed are left out.",
     panels(data.history, historyPanel, {what: "workloads"}),
     changes.length ? element("ul", {class: "sentences"}, changes) : element("p", {}, "No change of level was found."),
+    moreText(data.history_left_out, "workload", "epochbench compare --history looks at too"),
     numbersBelow("History", ["point", "commit", "file", "median step", "processes"], rows));
 }

@@ -5,6 +5,7 @@ const dirtyMark = (dirty) => dirty ? ", with changes not committed" : "";
 const commitText = (file) => file.git_sha ? file.git_sha.slice(0, 12) + dirtyMark(file.git_dirty) : UNKNOWN;
 const machineName = (index) => index < 26 ? String.fromCharCode(65 + index) : `M${index + 1}`;
 const fileOf = (data, row) => data.files[row.file];
+const rowName = (data, row) => row.name + (data.files.length > 1 ? ` (${fileOf(data, row).file})` : "");
 const machineOf = (data, row) => fileOf(data, row).machine;
 
 // A chart, or several, with what it shows and how to read it.

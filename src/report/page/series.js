@@ -10,7 +10,6 @@ function thinnedText(series) {
 }
 
 const placesOf = (series, values) => series.at || d3.range(values.length);
-const rowName = (data, row) => row.name + (data.files.length > 1 ? ` (${fileOf(data, row).file})` : "");
 
 function lossLine(data, loss, xs) {
   const row = data.rows[loss.row];
@@ -33,7 +32,7 @@ function lossCharts(data, workload, all) {
   const timed = losses.filter(({loss, seconds}) => seconds && seconds.some((end, at) => isKnown(end) && isKnown(loss[at])));
   const ends = timed.map((loss) => d3.max(loss.seconds)), log = d3.max(ends) > FAR_APART * d3.min(ends);
   const [factor, unit] = log ? [1, "s"] : secondsUnit(d3.max(ends) || 1), time = {label: `time of training, ${unit}`, log};
-  const byTime = timed.map((loss) => lossLine(data, loss, loss.seconds.map((end) => isKnown(end) ? end * factor : null)));
+  const byTime = timed.map((loss) => lossLine(data, loss, loss.seconds.map((end) => scaled(end, factor))));
   return element("div", {}, element("h3", {}, workload), shortLegend(bySteps), element("div", {class: "grid"},
     chart("over steps", {label: "step, warm-up first"}, bySteps),
     timed.length ? chart("over time", time, byTime)
@@ -44,8 +43,8 @@ function lossCharts(data, workload, all) {
 function lossSection(data) {
   const latestRows = new Set(latest(data.rows, data)), losses = data.losses.filter(({row}) => latestRows.has(data.rows[row]));
   if (!losses.length) return null;
-  const rows = () => losses.map(({row, n, loss}) => [rowName(data, data.rows[row]), format.count(n), significant(loss[0]),
-    significant(d3.min(loss)), significant(loss[loss.length - 1])]);
+  const rows = () => losses.map(({row, n, loss, first, last}) => [rowName(data, data.rows[row]), format.count(n),
+    significant(first), significant(d3.min(loss)), significant(last)]);
   return figure("Loss of each training step, of the first repetition of a run. Runs of one workload begin with the same " +
     "weights and see the same batches. Time counts from the first timed step: warm-up steps train too, but are not timed." +
     thinnedText(losses),
@@ -54,16 +53,18 @@ function lossSection(data) {
     numbersBelow("Losses", ["run", "steps", "first", "least", "last"], rows));
 }
 
+const levelOf = (one) => isKnown(one.median) ? one.median : d3.median(one.seconds);
+
 // The chart of a run's repetitions, one after the other.
 function stepsChart(row, repetitions) {
-  const [factor, unit] = secondsUnit(d3.median(repetitions, (one) => one.median)), lines = [], bands = [];
+  const [factor, unit] = secondsUnit(d3.median(repetitions, levelOf)), lines = [], bands = [];
   let begin = 0;
   for (const one of repetitions) {
     const at = placesOf(one, one.seconds), first = begin, last = begin + one.n - 1;
-    const points = one.seconds.map((seconds, index) => ({x: first + at[index], y: seconds * factor,
+    const points = one.seconds.map((seconds, index) => ({x: first + at[index], y: scaled(seconds, factor),
       hint: `#${one.repetition}, step ${at[index]}: ${format.seconds(seconds)}`}));
     lines.push({classes: `thin ${looks(row.precision, false, row.backend)}`, points, size: 20, dots: points.length <= 150});
-    lines.push({classes: "law", dots: false, points: [first, last].map((x) => ({x, y: one.median * factor}))});
+    lines.push({classes: "law", dots: false, points: [first, last].map((x) => ({x, y: scaled(one.median, factor)}))});
     if (one.ci95)
       bands.push({left: first, right: last, low: one.ci95[0] * factor, high: one.ci95[1] * factor,
                   text: `#${one.repetition}: median ${format.seconds(one.median)}`});
@@ -124,5 +125,6 @@ function profilesSection(data) {
     "timed steps. Upright line: the least time that the machine's measured peak or bandwidth allows. Right of a bar: its " +
     "share of the step, and how much of that limit it reaches, which caches may lift above 100 %.",
     panels(data.profiles, (profile) => profilePanel(data, profile), {first: 6, what: "profiles"}),
+    moreText(data.profiles_left_out, "profile", "the result files have"),
     numbersBelow("Profiles", ["operation", "nodes", "time", "share", "of the limit", "FLOP/s", "bytes/s"], rows));
 }

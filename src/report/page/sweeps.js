@@ -84,7 +84,7 @@ function sweepPanel(sweep, data) {
   const missing = sweep.curves.flatMap((curve) => curve.points.filter((point) => point.status)
     .map((point) => ({x: point.value, text: `${curve.name}, ${point.value}: ${inWords(point.status)}`})));
   const values = [...new Set(sweep.curves.flatMap((curve) => curve.points.map((point) => point.value)))].sort(d3.ascending);
-  const title = `${sweep.work} over ${AXIS_LABELS[sweep.over]}` + (data.files.length > 1 ? ` (${sweep.file})` : "");
+  const title = `${sweep.work} over ${AXIS_LABELS[sweep.over]}${fileText(sweep, data)}`;
   const chart = {label: `${title}. ${sweepSentences(sweep).join("; ")}`, lines: [...laws, ...lines], missing, height: 320,
                  x: {log: true, label: AXIS_LABELS[sweep.over], text: format.count,
                      ticks: values.length <= 10 ? values : null},
@@ -92,20 +92,31 @@ function sweepPanel(sweep, data) {
   return panel(title, (box, width) => drawCurves(box, width, chart), legend([...lines, ...laws.slice(0, 1)]));
 }
 
+// " (cpu-box.json)", where there are other files.
+const fileText = (sweep, data) => data.files.length > 1 ? ` (${sweep.file})` : "";
+
 function pointRows(data) {
   return data.sweeps.flatMap((sweep) => sweep.curves.flatMap((curve) => curve.points.map((point) =>
-    [`${curve.name}, ${AXIS_LABELS[sweep.over]} ${point.value}`, point.status ? inWords(point.status) : format.rate(point.rate),
+    [`${curve.name}, ${AXIS_LABELS[sweep.over]} ${point.value}${fileText(sweep, data)}`,
+     point.status ? inWords(point.status) : format.rate(point.rate),
      format.interval(point.ci95, format.rate) || UNKNOWN, format.money(point.cost), String(point.repetitions)])));
+}
+
+// All sweeps of one file and axis have the number of the same curves.
+function curvesLeftOut(sweeps) {
+  return d3.sum([...new Map(sweeps.map((sweep) => [`${sweep.over} ${sweep.file}`, sweep.curves_left_out])).values()]);
 }
 
 function sweepsSection(data) {
   if (!data.sweeps.length) return null;
-  const sentences = data.sweeps.flatMap(sweepSentences).map((sentence) => element("li", {}, sentence));
+  const sentences = data.sweeps.flatMap((sweep) =>
+    sweepSentences(sweep).map((sentence) => element("li", {}, sentence + fileText(sweep, data))));
   return figure("Rate against size, both axes logarithmic. Whiskers: 95 % interval over repetitions. Ring: the best value of " +
     "a curve. Dashed lines: from where a curve is flat (the smallest value within 5 % of the best), and where two curves " +
     "cross, between measured values alone; shaded, where these may lie at 95 %. A cross at the foot is a point that did not " +
     "end well, or whose rate is 0.",
     panels(data.sweeps, (sweep) => sweepPanel(sweep, data), {what: "sweeps"}),
+    moreText(curvesLeftOut(data.sweeps), "curve", "the result files have"),
     element("ul", {class: "sentences"}, sentences),
     numbersBelow("Points of the sweeps", ["point", "rate", "95 % interval", "cost", "repetitions"], () => pointRows(data)));
 }
