@@ -94,6 +94,16 @@ TEST(ExportCsv, QuotesWhatWouldEndACell) {
   EXPECT_THAT(csv_text(result), HasSubstr(",Some CPU,8,\"\",")) << "an empty text is not null";
 }
 
+TEST(ExportCsv, NoTextIsAFormula) {
+  for (const std::string begin : {"=", "+", "-", "@", "\t", "\r"})
+    EXPECT_EQ(csv_row(one_run(begin + "cmd|' /C calc'!A0"), 0).at("name"), "'" + begin + "cmd|' /C calc'!A0");
+  EXPECT_EQ(csv_row(one_run("a=b"), 0).at("name"), "a=b");
+  Result result = one_run("=1");
+  result.runs[0].quality->final_loss = -1.5;
+  EXPECT_EQ(csv_row(result, 0).at("quality_final_loss"), "-1.5") << "a number is none";
+  EXPECT_THAT(csv_raw_text(result), HasSubstr(",'=1,0,"));
+}
+
 TEST(ExportCsv, RawHasARowAStep) {
   Result result = one_run();
   epochbench::Run& run = result.runs[0];

@@ -2,10 +2,12 @@
 //
 // Quoted as RFC 4180 says; lines end with a line feed alone, as tools of this system expect. Columns are the result file's
 // keys, joined with '_', so units stand in them; they are the same for every result. What is null is empty, an empty text is
-// "". Arrays are left to the result file, but for intervals: *_low and *_high.
+// "". Arrays are left to the result file, but for intervals: *_low and *_high. A text that a spreadsheet would run as a
+// formula, as a name out of a foreign result may be, has a ' before it (OWASP, "CSV Injection").
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,7 +19,9 @@ namespace {
 
 const Json kNull = nullptr;
 
-std::string quoted(const std::string& text) {
+std::string quoted(const std::string& value) {
+  const bool formula = !value.empty() && std::string_view("=+-@\t\r").find(value.front()) != std::string_view::npos;
+  const std::string text = formula ? "'" + value : value;
   if (!text.empty() && text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string cell = "\"";
   for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
