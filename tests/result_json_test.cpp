@@ -124,6 +124,8 @@ TEST(ResultJson, WrongDocumentsSayWhereTheyAreWrong) {
   document["runs"][0]["gpu"]["throttled_step_ranges"] = Json::array({Json::array({1})});
   document["runs"][0]["timing"] = nullptr;
   EXPECT_THAT(parse_failure(document.dump()), HasSubstr("gpu.throttled_step_ranges: must be an array of pairs"));
+  document["runs"][0]["gpu"]["throttled_step_ranges"] = Json::array({{0, 1}, {3, 18'446'744'073'709'551'615U}});
+  EXPECT_THAT(parse_failure(document.dump()), HasSubstr("gpu.throttled_step_ranges[1]: too large"));
   document["runs"][0]["gpu"] = nullptr;
   document["runs"][0]["repetition"] = 1e300;
   EXPECT_THAT(parse_failure(document.dump()), HasSubstr("repetition: must be a whole number"));

@@ -57,14 +57,14 @@ FormatError too_large(const std::string& source, std::size_t max_bytes) {
   throw FormatError(path + ": must be " + expected + ", not " + value.type_name());
 }
 
+}  // namespace
+
 std::int64_t whole_number(const Json& value, const std::string& path) {
   if (!value.is_number_integer()) wrong_type(path, "a whole number", value);
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
     throw FormatError(path + ": too large");
   return value.get<std::int64_t>();
 }
-
-}  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
   if (text.size() > kMaxJsonBytes) throw too_large(source, kMaxJsonBytes);

@@ -37,6 +37,9 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes = kMax
 // not UTF-8 becomes U+FFFD.
 std::string print_json(const Json& value);
 
+// `path` is what messages name. Errors: FormatError for what is none, and for one that 64 bits with a sign do not hold.
+std::int64_t whole_number(const Json& value, const std::string& path);
+
 // Typed access to the members of an object. `where` is the path that messages name: "runs[3].timing".
 // A member that is missing or of another type is a FormatError; maybe_* take a missing or null member as empty.
 class JsonFields {

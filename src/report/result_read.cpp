@@ -131,7 +131,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> read_ranges(const JsonFields&
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
   for (const Json& range : list) {
     if (!range.is_array() || range.size() != 2 || !range[0].is_number_integer() || !range[1].is_number_integer()) throw wrong();
-    ranges.emplace_back(range[0].get<std::int64_t>(), range[1].get<std::int64_t>());
+    const std::string path = fields.path(key) + "[" + std::to_string(ranges.size()) + "]";
+    ranges.emplace_back(whole_number(range[0], path), whole_number(range[1], path));
   }
   return ranges;
 }
