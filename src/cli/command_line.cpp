@@ -100,6 +100,7 @@ constexpr const char* kExportExamples = R"(Examples:
   epochbench export result.json --format mlflow -o mlruns/      a tracking store that MLflow opens
 
 Runs that a format has no place for are named on stderr, with the reason. What is not known is left out, never 0.
+In csv a text that begins with = + - @, a tab or a carriage return has a ' before it: a spreadsheet would run it.
 Exit codes: 0 done; 2 the call or the file is wrong, or the format has no place for any of its runs.)";
 
 constexpr const char* kCompareExamples = R"(Examples:
@@ -128,7 +129,8 @@ constexpr const char* kReportExamples = R"(Examples:
   epochbench report nightly/ -o nightly.html                 many dated results: with their history
 
 The page is one file that opens from disk and fetches nothing: tables that sort, charts with their intervals, claims with their
-verdicts. Folders of this machine are not in it; host name and command lines are, unless the results are `--anonymous`.)";
+verdicts. It has the names of the result files without their folders, and what the results say: host name, command lines and
+the folder of a data set that was read from one (idx:/home/...). Results made with --anonymous have none of these.)";
 
 std::string first_of(const std::string& list) { return list.substr(0, list.find(',')); }  // "N" of "N,..."
 
