@@ -46,6 +46,7 @@ target_compile_definitions(epochbench_cuda_on_cpu PUBLIC ${cuda_on_cpu_definitio
 add_library(epochbench_kernels_cuda_on_cpu STATIC ${cuda_kernel_sources})
 target_link_libraries(epochbench_kernels_cuda_on_cpu PUBLIC epochbench_cuda_on_cpu)
 target_compile_options(epochbench_kernels_cuda_on_cpu PRIVATE ${epochbench_loop_options})
+set_target_properties(epochbench_kernels_cuda_on_cpu PROPERTIES EPOCHBENCH_ALIGNED ON)
 
 add_library(epochbench_cuda_kernel_sweep STATIC support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_cpu.cpp)
 target_link_libraries(epochbench_cuda_kernel_sweep PUBLIC epochbench_options GTest::gtest)

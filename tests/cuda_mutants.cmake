@@ -21,6 +21,7 @@ function(epochbench_cuda_mutant name file nth find replace)
   target_include_directories(epochbench_cuda_mutant_${name} BEFORE PRIVATE ${folder})
   target_compile_definitions(epochbench_cuda_mutant_${name} PRIVATE cuda=${name})
   target_compile_options(epochbench_cuda_mutant_${name} PRIVATE -O1)  # they run little and are many to compile
+  set_target_properties(epochbench_cuda_mutant_${name} PROPERTIES EPOCHBENCH_ALIGNED ON)
   target_sources(cuda_mutants_test PRIVATE $<TARGET_OBJECTS:epochbench_cuda_mutant_${name}>)
 endfunction()
 

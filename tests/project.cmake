@@ -9,10 +9,9 @@ add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURREN
 add_test(NAME Scripts.TakeTurns COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/take_turns_test.py)
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns PROPERTIES ENVIRONMENT
   "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json")
-set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns PROPERTIES LABELS unit)
-# Those that run nothing of what is compiled are the same in every build.
-set_tests_properties(Structure.KeepsTheRulesOfTheHouse Structure.SelfTest Scripts.SetUp Scripts.CheckGpu Scripts.CompareQuality
-  PROPERTIES LABELS "unit;scripts")
+# Those whose subject is no compiled code are the same in every build.
+set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.KeepsTheRulesOfTheHouse Structure.SelfTest Scripts.SetUp
+  Scripts.CheckGpu Scripts.CompareQuality PROPERTIES LABELS "unit;scripts")
 
 # README's gate for continuous integration, as it is written. Yaml is skipped where there is no PyYAML.
 foreach(class MadeUp Real Yaml)
@@ -20,4 +19,4 @@ foreach(class MadeUp Real Yaml)
   set_tests_properties(CiExamples.${class} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "OK \\(skipped="
     ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>")
 endforeach()
-set_tests_properties(CiExamples.Real PROPERTIES LABELS slow COST 100)  # the longest of one core: first
+set_tests_properties(CiExamples.Real PROPERTIES LABELS slow COST 100)

@@ -33,8 +33,8 @@ constexpr const char* kRunExamples = R"(Examples:
   epochbench run --suite hour --price cpu=0.34 --out hour.json   the whole question in an hour, and a page of answers
 
 Without a stopping option (--steps, --epochs, --min-time, --until) a case runs until the interval of the median step is within
-1 %: at least 10 steps, at most 30 s or 3 steps, whichever is longer. One of --steps, --epochs and --min-time may be given;
---until trains whole epochs, and --epochs says how many at most.
+1 % or the noise has stopped falling: at least 10 steps, at most 30 s or 3 steps, whichever is longer. One of --steps, --epochs
+and --min-time may be given; --until trains whole epochs, and --epochs says how many at most.
 Exit codes: 0 done; 1 a case failed; 2 the call, a file or the data is wrong; 3 no such device here; 130 interrupted.)";
 
 constexpr const char* kSweepExamples = R"(Examples:
