@@ -7,6 +7,8 @@
 #include <stdexcept>
 
 #include <CLI/CLI.hpp>
+#include <poll.h>
+#include <unistd.h>
 
 #include "epochbench/backend.h"
 #include "epochbench/dataset.h"
@@ -170,6 +172,8 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
 
 // A full disk shows only when what was printed is written out. What one write lost, a later one does not tell of: ferror does.
 void require_output_written() {
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  if (poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0) return;  // its reader has gone, and wants no more
   errno = 0;
   const bool flushed = std::fflush(stdout) == 0;
   if (flushed && std::ferror(stdout) == 0) return;

@@ -148,10 +148,14 @@ def nameless_steps():
     return document([made])
 
 
-def crowded(date="2026-01-02T03:04:05Z"):
-    """More curves, profiles and workloads over time than a page draws."""
-    return document([run("mlp", batch=batch, settings=f"/seed={seed}", steps=5, seed=seed, profile=profile(1.0))
+def crowded(date="2026-01-02T03:04:05Z", longer_seconds=0.0):
+    """More curves, profiles and workloads over time than a page draws, of a commit a day; runs of equal times would be copies."""
+    made = document([run("mlp", batch=batch, settings=f"/seed={seed}", steps=5, seed=seed, profile=profile(1.0))
                      for seed in range(70) for batch in (1, 2, 4)], date=date)
+    made["context"]["git_sha"] = f"{date[:10].replace('-', '')}"
+    for one in made["runs"]:
+        one["timing"]["wall_seconds"] += longer_seconds
+    return made
 
 
 def odd_sweep():

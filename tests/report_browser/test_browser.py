@@ -209,7 +209,7 @@ class Report(CliTest):
         self.assertIn("CPU PyTorch fp32", self.browser.evaluate("document.querySelector('#throughput').textContent"))
 
     def test_what_there_is_no_room_for_is_counted_and_files_are_told_apart(self):
-        page = self.page_of(self.write("a.json", made.crowded()), self.write("b.json", made.crowded("2026-02-03T03:04:05Z")))
+        page = self.page_of(self.write("a.json", made.crowded()), self.write("b.json", made.crowded("2026-02-03T03:04:05Z", 1.0)))
         self.open(page)
         self.browser.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
         self.browser.settle()
