@@ -15,7 +15,7 @@ namespace {
 double finite_median(std::vector<double> values) {
   for (const double value : values)
     if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
-  return median(std::move(values));
+  return median_of(std::move(values));
 }
 
 bool known(const std::vector<double>& values) {
