@@ -12,7 +12,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kFewestPoints = 3;  // of a plateau: one where it rises, two that it stays between
+constexpr std::size_t kFewestOfPlateau = 3;  // of a plateau: one where it rises, two that it stays between
 
 // The curves of a model's runs as the choice has them, on one backend; the longest first. A width is an option of the model,
 // so there the model is the family.
@@ -175,10 +175,10 @@ Answers answer_plateau(const ClaimQuantity& quantity, const Evidence& evidence) 
       RunChoice choice = quantity.of;
       choice.backends = {backend};
       const std::vector<Curve> curves = curves_for(evidence, choice, model, *axis_from_name(quantity.over));
-      if (!curves.empty() && curves.front().points.size() >= kFewestPoints) return {plateau_of(quantity, curves.front())};
+      if (!curves.empty() && curves.front().points.size() >= kFewestOfPlateau) return {plateau_of(quantity, curves.front())};
     }
   return {unanswered(quantity, "",
-                     "a plateau takes " + std::to_string(kFewestPoints) +
+                     "a plateau takes " + std::to_string(kFewestOfPlateau) +
                          " batches: " + why_missing(evidence, quantity.of, quantity.models.back()))};
 }
 

@@ -35,7 +35,7 @@ std::vector<std::string> parts_of(const std::string& name) {
   return parts;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
+std::string with_slashes(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : "/") + part;
   return text;
@@ -75,7 +75,7 @@ std::string curve_name(const Run& run, Axis axis) {
       if (run.device.threads) erase("threads=" + std::to_string(*run.device.threads));
       break;
   }
-  return joined(parts);
+  return with_slashes(parts);
 }
 
 std::string device_of(const Run& run) {

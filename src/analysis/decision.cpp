@@ -34,7 +34,7 @@ std::string counted(std::size_t count, const Unit& unit) {
 }
 
 // What is known of a case.
-struct Evidence {
+struct CaseEvidence {
   RankShift shift;    // of the log ratio
   std::size_t count;  // pairs, or repetitions of the side that has fewer
   double deviation;   // standard deviation of what one pair, or one repetition a side, says of the log ratio
@@ -43,7 +43,7 @@ struct Evidence {
 
 // A case as one look sees it: with evidence, or with what an earlier look found.
 struct Candidate {
-  const Evidence* evidence = nullptr;
+  const CaseEvidence* evidence = nullptr;
   Finding before = Finding::inconclusive;
 };
 
@@ -92,7 +92,7 @@ std::vector<Judgement> judge(std::span<const Candidate> candidates, double error
 // The number at which a slowdown of the threshold is shown at 99 % with a probability of 95 %, and none is shown to be less
 // than it at 95 % with one of 99 %: ((2.33 + 1.64) deviation / threshold)^2. Where there are as many already, the truth lies
 // near where findings part; then the number at which the interval, as wide as it is, would have shrunk to the gap.
-double count_that_decides(const Evidence& evidence, double level, double limit) {
+double count_that_decides(const CaseEvidence& evidence, double level, double limit) {
   const double planned = std::pow((kNormal99 + kNormal95) * evidence.deviation / limit, 2);
   const auto count = static_cast<double>(evidence.count);
   if (planned > count) return planned;
@@ -108,7 +108,7 @@ double count_that_decides(const Evidence& evidence, double level, double limit) 
 }
 
 // Sets what an inconclusive case lacks: `more` and the note.
-void say_what_would_decide(const Evidence& evidence, double level, double limit, std::size_t cases, Decision& decision) {
+void say_what_would_decide(const CaseEvidence& evidence, double level, double limit, std::size_t cases, Decision& decision) {
   const auto wanted = static_cast<std::size_t>(std::min(std::ceil(count_that_decides(evidence, level, limit)), kMostPairs));
   std::size_t least = evidence.count + 1;
   while (evidence.unit->smallest_p(least) > level) ++least;
@@ -121,7 +121,7 @@ void say_what_would_decide(const Evidence& evidence, double level, double limit,
                     (cases > 1 ? " among " + std::to_string(cases) + " cases" : "") + "; " + remedy;
 }
 
-void set_figures(const Evidence& evidence, Decision& decision) {
+void set_figures(const CaseEvidence& evidence, Decision& decision) {
   const RankShift& shift = evidence.shift;
   decision.used = evidence.count;
   decision.ratio = std::exp(shift.estimate());
@@ -131,7 +131,7 @@ void set_figures(const Evidence& evidence, Decision& decision) {
 }
 
 // What there is to say of a case that a look has judged.
-void describe(const Evidence& evidence, const Judgement& judgement, double limit, std::size_t cases, Decision& decision) {
+void describe(const CaseEvidence& evidence, const Judgement& judgement, double limit, std::size_t cases, Decision& decision) {
   set_figures(evidence, decision);
   decision.finding = judgement.finding;
   if (judgement.finding == Finding::inconclusive)
@@ -155,9 +155,9 @@ bool are_numbers(std::span<const double> values) {  // at least one, and all
   return !values.empty() && std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
 }
 
-std::optional<Evidence> evidence_of(std::span<const double> log_ratios) {
+std::optional<CaseEvidence> evidence_of(std::span<const double> log_ratios) {
   if (!are_numbers(log_ratios)) return std::nullopt;
-  return Evidence{paired_shift(log_ratios), log_ratios.size(), std::sqrt(variance(log_ratios)), &kPair};
+  return CaseEvidence{paired_shift(log_ratios), log_ratios.size(), std::sqrt(variance(log_ratios)), &kPair};
 }
 
 // One look of `decide_pairs` at the cases that are open and have enough pairs: decides what it can, and sets `levels` to those
@@ -165,7 +165,7 @@ std::optional<Evidence> evidence_of(std::span<const double> log_ratios) {
 void look_at(std::span<const std::vector<double>> log_ratios, const PairedRule& rule, std::size_t pairs,
              std::vector<PairedDecision>& decisions, std::vector<double>& levels) {
   const double limit = std::log1p(rule.threshold);
-  std::vector<std::optional<Evidence>> evidence(decisions.size());
+  std::vector<std::optional<CaseEvidence>> evidence(decisions.size());
   std::vector<Candidate> candidates(decisions.size());
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     candidates[i].before = decisions[i].finding;
@@ -226,13 +226,13 @@ std::string unfit(const RecordedCase& recorded) {
   return baseline.empty() ? unfit(recorded.contender, "the new result") : baseline;
 }
 
-std::optional<Evidence> evidence_of(const RecordedCase& recorded) {
+std::optional<CaseEvidence> evidence_of(const RecordedCase& recorded) {
   std::vector<double> baseline, contender;
   for (const Repetition& repetition : recorded.baseline) baseline.push_back(std::log(repetition.step_seconds));
   for (const Repetition& repetition : recorded.contender) contender.push_back(std::log(repetition.step_seconds));
   if (!are_numbers(baseline) || !are_numbers(contender)) return std::nullopt;
-  return Evidence{unpaired_shift(baseline, contender), std::min(baseline.size(), contender.size()),
-                  std::sqrt(variance(baseline) + variance(contender)), &kRepetitionASide};
+  return CaseEvidence{unpaired_shift(baseline, contender), std::min(baseline.size(), contender.size()),
+                      std::sqrt(variance(baseline) + variance(contender)), &kRepetitionASide};
 }
 
 }  // namespace
@@ -270,7 +270,7 @@ std::vector<PairedDecision> decide_pairs(std::span<const std::vector<double>> lo
 std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, double threshold) {
   const double limit = std::log1p(threshold);
   std::vector<Decision> decisions(cases.size());
-  std::vector<std::optional<Evidence>> evidence(cases.size());
+  std::vector<std::optional<CaseEvidence>> evidence(cases.size());
   std::vector<Candidate> candidates;  // of those that are fit alone
   std::vector<std::size_t> places;    // theirs among all
   for (std::size_t i = 0; i < cases.size(); ++i) {

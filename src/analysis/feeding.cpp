@@ -35,7 +35,7 @@ Key key_of(const Run& run) {
 
 bool counts(const Run& run) { return run.status == RunStatus::ok && run.input && run.throughput && run.efficiency; }
 
-std::optional<double> mean(const std::vector<std::optional<double>>& values) {
+std::optional<double> known_mean(const std::vector<std::optional<double>>& values) {
   double sum = 0;
   for (const std::optional<double>& value : values) {
     if (!value) return std::nullopt;
@@ -59,8 +59,8 @@ FeedingRow row_of(const std::vector<const Run*>& repetitions) {
     waits.push_back(run->efficiency->data_wait_fraction);
     busy.push_back(utilization(*run));
   }
-  row.data_wait_fraction = mean(waits);
-  row.utilization = mean(busy);
+  row.data_wait_fraction = known_mean(waits);
+  row.utilization = known_mean(busy);
   if (!row.utilization) return row;
   row.state = fed(*row.utilization);
   for (const std::optional<double>& value : busy) row.utilizations.push_back(*value);

@@ -28,25 +28,25 @@ std::string workload_of(const Run& run) {
   return name;
 }
 
-struct Trainings {  // of one workload in one precision
+struct SeededTrainings {  // of one workload in one precision
   std::string workload, backend, precision, metric;
   int epochs = 0;
   std::map<std::uint64_t, std::vector<double>> by_seed;  // one value a repetition
 };
 
-std::vector<Trainings> trainings_of(const std::vector<const Run*>& runs) {
-  std::vector<Trainings> all;
+std::vector<SeededTrainings> trainings_of(const std::vector<const Run*>& runs) {
+  std::vector<SeededTrainings> all;
   for (const Run* each : runs) {
     const Run& run = *each;
     const std::optional<double> quality = quality_of(run);
     if (!quality) continue;
-    const Trainings key{workload_of(run),
-                        run.device.backend,
-                        run.precision,
-                        *run.quality->eval_metric,
-                        static_cast<int>(run.quality->eval_history.size()),
-                        {}};
-    auto known = std::find_if(all.begin(), all.end(), [&](const Trainings& other) {
+    const SeededTrainings key{workload_of(run),
+                              run.device.backend,
+                              run.precision,
+                              *run.quality->eval_metric,
+                              static_cast<int>(run.quality->eval_history.size()),
+                              {}};
+    auto known = std::find_if(all.begin(), all.end(), [&](const SeededTrainings& other) {
       return other.workload == key.workload && other.backend == key.backend && other.precision == key.precision &&
              other.metric == key.metric && other.epochs == key.epochs;
     });
@@ -74,11 +74,11 @@ std::vector<QualityDifference> precision_quality(std::span<const Run> runs) {
 }
 
 std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& runs) {
-  const std::vector<Trainings> all = trainings_of(runs);
+  const std::vector<SeededTrainings> all = trainings_of(runs);
   std::vector<QualityDifference> list;
-  for (const Trainings& other : all) {
+  for (const SeededTrainings& other : all) {
     if (other.precision == "fp32") continue;
-    const auto base = std::find_if(all.begin(), all.end(), [&](const Trainings& candidate) {
+    const auto base = std::find_if(all.begin(), all.end(), [&](const SeededTrainings& candidate) {
       return candidate.precision == "fp32" && candidate.workload == other.workload && candidate.backend == other.backend &&
              candidate.metric == other.metric && candidate.epochs == other.epochs;
     });

@@ -18,7 +18,6 @@ constexpr int kMaxThreads = 1024;
 constexpr int kMaxDevice = 255;
 constexpr double kMaxSeconds = 1e7;
 constexpr double kMaxDecodeSeconds = 60;
-constexpr int kMaxRepetitions = 10'000;
 
 void set_device(CaseDraft& draft, const std::string& value) {
   if (value == "cpu" || value == "reference") {

@@ -13,6 +13,8 @@
 
 namespace epochbench {
 
+inline constexpr int kMaxRepetitions = 10'000;
+
 // A case as it was asked for; what is empty is left to the model or the machine.
 struct CaseDraft {
   Model model;

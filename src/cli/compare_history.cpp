@@ -12,7 +12,7 @@
 namespace epochbench {
 namespace {
 
-void refuse_other_options(const CompareOptions& options) {
+void refuse_beside_history(const CompareOptions& options) {
   if (!options.baseline.empty())
     throw CallError("--history: takes its folder alone, so leave " + options.baseline + " out, or leave --history out");
   if (options.github || options.allow_missing || options.force || !options.threshold.empty())
@@ -22,7 +22,7 @@ void refuse_other_options(const CompareOptions& options) {
 }  // namespace
 
 int compare_history(const CompareOptions& options) {
-  refuse_other_options(options);
+  refuse_beside_history(options);
   std::vector<NamedResult> results;
   std::vector<NamedTurns> turns;
   for (const std::string& path : json_files_of(options.history)) {

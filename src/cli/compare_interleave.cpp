@@ -37,7 +37,7 @@ std::uint64_t order_seed_of(const CompareOptions& options) try {
   throw CallError(std::string("--order-seed: ") + error.what());
 }
 
-void refuse_other_options(const CompareOptions& options) {
+void refuse_beside_interleave(const CompareOptions& options) {
   if (!options.baseline.empty())
     throw CallError("--interleave: takes two binaries and no results, so leave " + options.baseline + " out");
   if (options.suite.empty()) throw CallError("--interleave: which cases? Give --suite, such as --suite gate");
@@ -88,7 +88,7 @@ void tell_skipped(const std::vector<PlannedCase>& cases) {
 }  // namespace
 
 int compare_interleave(const CompareOptions& options) {
-  refuse_other_options(options);
+  refuse_beside_interleave(options);
   const PairedRule rule = rule_of(options);
   const std::vector<PlannedCase> cases = cases_of(options.suite);
   catch_interrupts();

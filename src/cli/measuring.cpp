@@ -9,6 +9,7 @@
 #include "epochbench/gpu.h"
 #include "src/analysis/profile.h"
 #include "src/cli/budget.h"
+#include "src/cli/case_options.h"
 #include "src/cli/errors.h"
 #include "src/cli/machine.h"
 #include "src/cli/numbers.h"
@@ -22,8 +23,6 @@
 
 namespace epochbench {
 namespace {
-
-constexpr int kMaxRepetitions = 10'000;
 
 std::string default_out() {
   const std::time_t now = std::time(nullptr);

@@ -21,9 +21,9 @@ bool is_folder(const std::string& path) {
 }
 
 // What no two measurements share: readings of a clock in nanoseconds. The same also in a file that --resume copied runs to.
-using Measurement = std::tuple<std::string, int, double, double, double, double>;
+using Measured = std::tuple<std::string, int, double, double, double, double>;
 
-Measurement measurement_of(const Run& run) {
+Measured measurement_of(const Run& run) {
   const Timing& timing = *run.timing;
   return {run.name,
           run.repetition,
@@ -80,7 +80,7 @@ class Reader {
   }
 
   std::set<std::string> seen_;
-  std::map<Measurement, std::string> path_by_measurement_;
+  std::map<Measured, std::string> path_by_measurement_;
   std::vector<NamedResult> results_;
 };
 

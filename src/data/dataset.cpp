@@ -16,7 +16,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::string_view kText = "text:";
+constexpr std::string_view kTextPrefix = "text:";
 
 std::unique_ptr<ByteSource> open_embedded(const char* path) {
   const auto bytes = embedded_file(path);
@@ -52,7 +52,7 @@ std::filesystem::path folder_of(std::string_view spec, std::string_view kind) {
 
 // The file of "text:FILE". Errors: DataError.
 std::unique_ptr<ByteSource> open_text(std::string_view spec) {
-  const std::string_view file = spec.substr(kText.size());
+  const std::string_view file = spec.substr(kTextPrefix.size());
   if (file.empty() || file.find('\0') != std::string_view::npos)
     throw DataError("data " + in_quotes(spec) + " name no file: give its path (--data text:FILE)");
   return open_file(file);
@@ -79,7 +79,8 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
   if (spec == "synthetic") return make_synthetic(name, sample, nominal_samples, seed);
   if (spec == "founding-documents")
     return std::make_unique<TextDataset>(name, sample, *open_embedded("bench/data/us-founding-documents.txt"), seed);
-  if (spec.substr(0, kText.size()) == kText) return std::make_unique<TextDataset>(name, sample, *open_text(spec), seed);
+  if (spec.substr(0, kTextPrefix.size()) == kTextPrefix)
+    return std::make_unique<TextDataset>(name, sample, *open_text(spec), seed);
   if (spec == "digits") {
     check_images(spec, sample);
     auto [train, test] = read_digits();

@@ -18,13 +18,12 @@
 #include "src/measure/metering.h"
 #include "src/measure/short_number.h"
 #include "src/measure/statistics.h"
+#include "src/measure/usage.h"
 
 namespace epochbench {
 namespace {
 
 using nlohmann::json;
-
-constexpr double kTellingSeconds = 0.2;  // below, the kernel's count of CPU time (in 10 ms) says nothing of other processes
 
 Device device_of(const CaseSpec& spec) {
   Device device;

@@ -14,17 +14,16 @@ constexpr int kSmClock = 1;         // NVML_CLOCK_SM
 constexpr int kDieTemperature = 0;  // NVML_TEMPERATURE_GPU
 constexpr unsigned kEnabled = 1;    // NVML_FEATURE_ENABLED, as NVML_DEVICE_MIG_ENABLE
 
-struct Utilization {
-  unsigned gpu, memory;  // percent
-};
-struct MemoryInfo {
-  unsigned long long total, free, used;  // bytes
-};
-
 }  // namespace
 
 // Null: this driver's library has no such function. A device is an opaque pointer, a result 0 or an error's code.
 struct NvmlFunctions {
+  struct Utilization {
+    unsigned gpu, memory;  // percent
+  };
+  struct MemoryInfo {
+    unsigned long long total, free, used;  // bytes
+  };
   int (*init)();
   int (*shutdown)();
   const char* (*error_string)(int);
@@ -157,11 +156,11 @@ NvmlCard::NvmlCard(std::shared_ptr<const NvmlLibrary> library, const std::string
     }
   };
   if (energy_source_ == EnergySource::none) probe("energy", [this] { watts(); });
-  probe("utilization", [&] { ask<Utilization>(*library_, nvml.utilization, device_); });
+  probe("utilization", [&] { ask<NvmlFunctions::Utilization>(*library_, nvml.utilization, device_); });
   probe("clock", [&] { ask<unsigned>(*library_, nvml.clock, device_, kSmClock); });
   probe("temperature", [&] { ask<unsigned>(*library_, nvml.temperature, device_, kDieTemperature); });
   probe("throttling", [&] { ask<unsigned long long>(*library_, nvml.clock_reasons, device_); });
-  probe("memory", [&] { ask<MemoryInfo>(*library_, nvml.memory, device_); });
+  probe("memory", [&] { ask<NvmlFunctions::MemoryInfo>(*library_, nvml.memory, device_); });
 }
 
 double NvmlCard::energy_joules() const {
@@ -174,7 +173,7 @@ GpuSample NvmlCard::sample(double now) const {
   const NvmlFunctions& nvml = library_->functions();
   GpuSample sample;
   sample.seconds = now;
-  if (const auto rates = answer_of([&] { return ask<Utilization>(*library_, nvml.utilization, device_); }))
+  if (const auto rates = answer_of([&] { return ask<NvmlFunctions::Utilization>(*library_, nvml.utilization, device_); }))
     sample.utilization = rates->gpu / 100.0;
   if (const auto megahertz = answer_of([&] { return ask<unsigned>(*library_, nvml.clock, device_, kSmClock); }))
     sample.sm_clock_hertz = *megahertz * 1e6;
@@ -182,7 +181,7 @@ GpuSample NvmlCard::sample(double now) const {
     sample.temperature_celsius = *celsius;
   if (const auto reasons = answer_of([&] { return ask<unsigned long long>(*library_, nvml.clock_reasons, device_); }))
     sample.clock_reasons = *reasons;
-  if (const auto memory = answer_of([&] { return ask<MemoryInfo>(*library_, nvml.memory, device_); }))
+  if (const auto memory = answer_of([&] { return ask<NvmlFunctions::MemoryInfo>(*library_, nvml.memory, device_); }))
     sample.memory_used_bytes = static_cast<std::int64_t>(memory->used);
   return sample;
 }

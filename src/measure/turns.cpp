@@ -15,13 +15,12 @@
 #include "src/measure/short_number.h"
 #include "src/measure/statistics.h"
 #include "src/measure/topology.h"
+#include "src/measure/usage.h"
 
 namespace epochbench {
 namespace {
 
 using nlohmann::json;
-
-constexpr double kTellingSeconds = 0.2;  // below, the kernel's count of CPU time (in 10 ms) says nothing of other processes
 
 // Binaries may be older or newer than this program. A key that one passes over must not have changed the case.
 void require_understood(const json& sent, const json& understood) {

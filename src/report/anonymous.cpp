@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "src/report/replace_all.h"
+
 namespace epochbench {
 namespace {
 
@@ -12,11 +14,6 @@ namespace {
 std::string path_of(const std::string& dataset) {
   const auto colon = dataset.find(':');
   return colon == std::string::npos ? "" : dataset.substr(colon + 1);
-}
-
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
 }
 
 // Every name of a curve among the answers.

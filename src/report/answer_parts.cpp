@@ -10,8 +10,6 @@
 namespace epochbench {
 namespace {
 
-std::string times(double ratio) { return significant(ratio, 3) + "x"; }
-
 std::vector<Repeated> repeated(const std::vector<Run>& runs, const std::function<bool(const Run&)>& wanted) {
   std::vector<Repeated> list;
   for (const Run& run : runs) {
@@ -31,9 +29,9 @@ std::vector<Repeated> repeated(const std::vector<Run>& runs, const std::function
 
 std::string ratio_text(const Estimate& estimate) {
   if (!std::isfinite(estimate.value)) return "not known (" + estimate.reason + ")";
-  if (!estimate.ci95) return times(estimate.value) + " (no interval: " + estimate.reason + ")";
-  return times(estimate.value) + " (" + significant(estimate.ci95->first, 3) + " to " + significant(estimate.ci95->second, 3) +
-         ")";
+  if (!estimate.ci95) return format_times(estimate.value) + " (no interval: " + estimate.reason + ")";
+  return format_times(estimate.value) + " (" + significant(estimate.ci95->first, 3) + " to " +
+         significant(estimate.ci95->second, 3) + ")";
 }
 
 std::string workload_text(const Workload& workload) { return workload.model + " b" + std::to_string(workload.batch); }

@@ -6,16 +6,13 @@
 #include <vector>
 
 #include "src/report/compare_words.h"
+#include "src/report/replace_all.h"
 #include "src/report/units.h"
 
 namespace epochbench {
 namespace {
 
 constexpr std::size_t kShown = 10;  // annotations of one kind that GitHub shows of a step
-
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
-}
 
 // As the runner decodes them. On one line, since a line break in a name would begin a command of its own.
 std::string escaped_data(const std::string& text) {

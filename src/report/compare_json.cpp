@@ -10,8 +10,6 @@ namespace {
 
 Json maybe(const auto& value) { return value ? Json(*value) : Json(nullptr); }
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
 Json side_json(const ComparedSide& side) {
   return {{"label", side.label},
           {"git_sha", maybe(side.git_sha)},

@@ -25,7 +25,7 @@ std::string shortened(const std::string& name) {
   return name.substr(0, characters[head]) + gap + name.substr(characters[characters.size() - tail]);
 }
 
-std::string times(double ratio) {
+std::string plain_ratio(double ratio) {
   if (ratio < 0.1 || ratio >= 10) return significant(ratio, 3);
   char text[16];
   std::snprintf(text, sizeof text, "%.3f", ratio);
@@ -56,9 +56,10 @@ std::string table_of(const Comparison& comparison) {
   for (const ComparedCase& each : comparison.cases) {
     const auto& interval = each.decision.ratio_ci95;
     table.add({shortened(one_line(each.name)), each.step_seconds[0] ? format_seconds(*each.step_seconds[0]) : "",
-               each.decision.ratio ? times(*each.decision.ratio) : "",
-               interval ? times(interval->first) + " to " + times(interval->second) : "", finding_cell(each.decision.finding),
-               processes_cell(comparison, each), each.foreign_cores ? significant(*each.foreign_cores, 2) : "?"});
+               each.decision.ratio ? plain_ratio(*each.decision.ratio) : "",
+               interval ? plain_ratio(interval->first) + " to " + plain_ratio(interval->second) : "",
+               finding_cell(each.decision.finding), processes_cell(comparison, each),
+               each.foreign_cores ? significant(*each.foreign_cores, 2) : "?"});
   }
   return table.to_string();
 }

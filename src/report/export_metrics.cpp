@@ -5,14 +5,12 @@
 #include <map>
 
 #include "src/analysis/cost.h"
+#include "src/report/summary.h"
 
 namespace epochbench {
 namespace {
 
 using Number = std::optional<double>;
-
-// Of fewer steps the whole range holds the median with less than 95 %.
-constexpr std::size_t kFewestSteps = 6;
 
 Number known(double value) { return std::isfinite(value) ? Number(value) : std::nullopt; }
 Number known(const Number& value) { return value ? known(*value) : std::nullopt; }
@@ -30,7 +28,8 @@ Number eval(const Run& run, const char* metric) {
 }
 
 std::optional<std::pair<double, double>> step_interval(const Run& run) {
-  if (!run.timing || run.timing->step_seconds.size() < kFewestSteps || !run.timing->step_seconds_ci95) return std::nullopt;
+  if (!run.timing || run.timing->step_seconds.size() < kFewestStepsOfInterval || !run.timing->step_seconds_ci95)
+    return std::nullopt;
   const auto [low, high] = *run.timing->step_seconds_ci95;
   if (!std::isfinite(low) || !std::isfinite(high)) return std::nullopt;
   return std::pair(low, high);

@@ -72,6 +72,9 @@ Json parse_json(std::string_view text, const std::string& source) {
   return Json::parse(text.begin(), text.end());
 }
 
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
 std::string read_text_file(const std::string& path, std::size_t max_bytes) {
   const auto fail = [&](const std::string& why) { return FormatError(path + ": " + why); };
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -30,6 +30,10 @@ inline constexpr std::size_t kMaxJsonMembers = 256;  // of an object; they are l
 // has too many values or a key twice; with the place and how to mend it.
 Json parse_json(std::string_view text, const std::string& source);
 
+// For writing: null stands for what is not known.
+Json finite_or_null(double value);
+Json text_or_null(const std::string& text);  // null of an empty one
+
 // The bytes of a regular file of at most `max_bytes`. Errors: FormatError, with the system's reason.
 std::string read_text_file(const std::string& path, std::size_t max_bytes = kMaxJsonBytes);
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kFewestDates = 2;
 constexpr std::size_t kMostSeries = 200;
 
-Json point_json(const HistoryPoint& point) {
+Json page_point(const HistoryPoint& point) {
   return {{"date", point.date},
           {"git_sha", point.git_sha ? Json(point.git_sha->substr(0, 12)) : Json(nullptr)},
           {"git_dirty", point.git_dirty.value_or(false)},
@@ -37,7 +37,7 @@ void add_history(Json& data, const std::vector<NamedResult>& results) {
     if (series.points.size() < kFewestDates) continue;
     if (++dated > kMostSeries) continue;
     Json points = Json::array(), changes = Json::array();
-    for (const HistoryPoint& point : series.points) points.push_back(point_json(point));
+    for (const HistoryPoint& point : series.points) points.push_back(page_point(point));
     for (const LevelChange& change : series.changes) changes.push_back(change_json(change));
     data["history"].push_back({{"name", series.name},
                                {"setting", series.setting},

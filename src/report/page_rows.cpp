@@ -101,12 +101,12 @@ std::optional<std::string> other_currency(const Run& run) {
   return run.cost && !in_usd(*run.cost) ? run.cost->currency : std::nullopt;
 }
 
-struct Column {
+struct RowColumn {
   const char* key;
   Json (*of)(const Row& row);
 };
 
-constexpr Column kColumns[] = {
+constexpr RowColumn kRowColumns[] = {
     {"name", [](const Row& r) -> Json { return r.first.name; }},
     {"file", [](const Row& r) -> Json { return r.series.file; }},
     {"workload", [](const Row& r) -> Json { return workload_label(r.first.workload); }},
@@ -164,7 +164,7 @@ Json row_json(const Series& series) {
   for (const Run* run : series.runs) epochs.push_back(run->timing ? run->timing->epoch_seconds : 0);
   const Row row{series, geometric_mean_estimate(series.samples_per_second()), geometric_mean_estimate(epochs), series.first()};
   Json json = Json::array();
-  for (const Column& column : kColumns) json.push_back(column.of(row));
+  for (const RowColumn& column : kRowColumns) json.push_back(column.of(row));
   return json;
 }
 
@@ -172,7 +172,7 @@ Json row_json(const Series& series) {
 
 void add_rows(Json& data, const AllSeries& all) {
   data["columns"] = Json::array();
-  for (const Column& column : kColumns) data["columns"].push_back(column.key);
+  for (const RowColumn& column : kRowColumns) data["columns"].push_back(column.key);
   data["rows"] = Json::array();
   for (const Series& series : all.series) data["rows"].push_back(row_json(series));
 

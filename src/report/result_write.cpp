@@ -7,8 +7,7 @@
 namespace epochbench {
 namespace {
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json json(double value) { return number(value); }
+Json json(double value) { return finite_or_null(value); }
 template <typename T>
 Json json(const T& value) {
   return value;
@@ -30,7 +29,7 @@ Json json(const std::map<std::string, T>& values) {
   return object;
 }
 Json json(const std::optional<std::pair<double, double>>& interval) {
-  return interval ? Json::array({number(interval->first), number(interval->second)}) : Json(nullptr);
+  return interval ? Json::array({finite_or_null(interval->first), finite_or_null(interval->second)}) : Json(nullptr);
 }
 
 // What is known of every peak that the schema names, null where it was not measured.
@@ -43,8 +42,6 @@ Json peaks(const std::map<std::string, std::optional<T>>& measured, std::initial
   }
   return object;
 }
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json json(const Workload& w) {
   return {{"model", w.model},

@@ -11,9 +11,7 @@
 namespace epochbench {
 namespace {
 
-std::string times(double ratio) { return significant(ratio, 3) + "x"; }
-
-std::string ratio_cell(const Estimate& estimate) { return std::isfinite(estimate.value) ? times(estimate.value) : ""; }
+std::string ratio_cell(const Estimate& estimate) { return std::isfinite(estimate.value) ? format_times(estimate.value) : ""; }
 
 std::string interval_cell(const Estimate& estimate) {
   return estimate.ci95 ? significant(estimate.ci95->first, 3) + " to " + significant(estimate.ci95->second, 3) : "";
@@ -50,10 +48,8 @@ std::string repetitions(const std::vector<int>& numbers) {
   return text;
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 void put(Json& object, const std::string& key, const Estimate& estimate) {
-  object[key] = number(estimate.value);
+  object[key] = finite_or_null(estimate.value);
   object[key + "_ci95"] = estimate.ci95 ? Json{estimate.ci95->first, estimate.ci95->second} : Json(nullptr);
   object[key + "_reason"] = estimate.reason.empty() ? Json(nullptr) : Json(estimate.reason);
 }
@@ -108,7 +104,7 @@ Json speedup_json(const Speedup& speedup) {
     for (const auto& [side, prefix] : {std::pair(&pair.baseline, "baseline_"), std::pair(&pair.contender, "contender_")}) {
       object[prefix + std::string("file")] = side->file;
       object[prefix + std::string("device")] = side->device.name;
-      object[prefix + std::string("samples_per_second")] = number(side->rate);
+      object[prefix + std::string("samples_per_second")] = finite_or_null(side->rate);
       object[prefix + std::string("repetitions")] = side->samples_per_second.size();
     }
     pairs.push_back(object);

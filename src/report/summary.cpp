@@ -12,13 +12,12 @@
 namespace epochbench {
 namespace {
 
-// Not of fewer steps: the median of 5 lies outside of all of them with a probability of 6 %, so they hold no 95 % interval.
-constexpr std::size_t kFewestSteps = 6;
 constexpr double kPlannedWithin = 0.1, kPlannedWithinBytes = 32e6;  // of a run's memory: what `plan` promises
 constexpr double kNoticeable = 1.05;                                // mean over median: most of a step's noise is less
 
 std::string half_width(const Timing& timing) {
-  if (timing.step_seconds.size() < kFewestSteps || !timing.step_seconds_ci95 || timing.step_seconds_median <= 0) return "";
+  if (timing.step_seconds.size() < kFewestStepsOfInterval || !timing.step_seconds_ci95 || timing.step_seconds_median <= 0)
+    return "";
   const auto [low, high] = *timing.step_seconds_ci95;
   return " ±" + significant((high - low) / 2 / timing.step_seconds_median * 100, 2) + "%";
 }
@@ -123,7 +122,8 @@ std::string remarks(const Result& result) {
   double most = kNoticeable;
   int count = 0;
   for (const Run& run : result.runs) {
-    if (!run.timing || run.timing->step_seconds.size() < kFewestSteps || run.timing->step_seconds_median <= 0) continue;
+    if (!run.timing || run.timing->step_seconds.size() < kFewestStepsOfInterval || run.timing->step_seconds_median <= 0)
+      continue;
     const double mean = run.timing->steps_total_seconds / static_cast<double>(run.timing->step_seconds.size());
     const double ratio = mean / run.timing->step_seconds_median;
     count += ratio > kNoticeable;

@@ -1,12 +1,16 @@
 // The result table that a person reads after a run.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "epochbench/result.h"
 #include "src/analysis/cost.h"
 
 namespace epochbench {
+
+// Of fewer steps the whole range holds the median with less than 95 %, so none of it is an interval of 95 %.
+inline constexpr std::size_t kFewestStepsOfInterval = 6;
 
 // One row a run that is ok, then one line for each that is not, with its status and message, and what was skipped by reason.
 std::string summary(const Result& result);

@@ -6,11 +6,11 @@ namespace epochbench {
 namespace {
 
 template <typename T>
-Json json(const std::optional<T>& value) {
+Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 template <typename T>
-Json json(const std::optional<std::pair<T, T>>& ends) {
+Json or_null(const std::optional<std::pair<T, T>>& ends) {
   return ends ? Json::array({ends->first, ends->second}) : Json(nullptr);
 }
 template <typename T>
@@ -21,25 +21,25 @@ Json list(const std::vector<T>& values, Json (*to_json)(const T&)) {
 }
 
 Json best_json(const CurveBest& b) {
-  return {{"curve", b.curve},        {"device", b.device},   {"precision", b.precision},
-          {"value", json(b.value)},  {"rate", json(b.rate)}, {"indistinguishable", json(b.indistinguishable)},
-          {"reason", json(b.reason)}};
+  return {{"curve", b.curve},           {"device", b.device},      {"precision", b.precision},
+          {"value", or_null(b.value)},  {"rate", or_null(b.rate)}, {"indistinguishable", or_null(b.indistinguishable)},
+          {"reason", or_null(b.reason)}};
 }
 
 Json flattening_json(const CurveFlattening& f) {
-  return {{"curve", f.curve},       {"device", f.device},     {"precision", f.precision},
-          {"value", json(f.value)}, {"range", json(f.range)}, {"reason", json(f.reason)}};
+  return {{"curve", f.curve},          {"device", f.device},        {"precision", f.precision},
+          {"value", or_null(f.value)}, {"range", or_null(f.range)}, {"reason", or_null(f.reason)}};
 }
 
 Json crossing_json(const Crossing& c) {
   return {{"baseline", c.baseline},
           {"contender", c.contender},
           {"in", c.in},
-          {"value", json(c.value)},
-          {"between", json(c.between)},
-          {"ci95", json(c.ci95)},
-          {"better_above", json(c.better_above)},
-          {"reason", json(c.reason)}};
+          {"value", or_null(c.value)},
+          {"between", or_null(c.between)},
+          {"ci95", or_null(c.ci95)},
+          {"better_above", or_null(c.better_above)},
+          {"reason", or_null(c.reason)}};
 }
 
 Json fit_json(const ScalingFit& f) {
@@ -48,17 +48,17 @@ Json fit_json(const ScalingFit& f) {
           {"sigma", f.sigma},
           {"kappa", f.kappa},
           {"residual", f.residual},
-          {"highest_rate", json(f.highest_rate)},
-          {"cores_at_highest", json(f.cores_at_highest)}};
+          {"highest_rate", or_null(f.highest_rate)},
+          {"cores_at_highest", or_null(f.cores_at_highest)}};
 }
 
 Json cores_json(const CoresNeeded& n) {
   return {{"law", n.law},
           {"contender", n.contender},
           {"contender_rate", n.contender_rate},
-          {"cores", json(n.cores)},
-          {"cores_ci95", Json::array({json(n.cores_low), json(n.cores_high)})},
-          {"reason", json(n.reason)}};
+          {"cores", or_null(n.cores)},
+          {"cores_ci95", Json::array({or_null(n.cores_low), or_null(n.cores_high)})},
+          {"reason", or_null(n.reason)}};
 }
 
 Json scaling_json(const ScalingAnswer& s) {
@@ -67,7 +67,7 @@ Json scaling_json(const ScalingAnswer& s) {
           {"most_cores_measured", s.most_cores},
           {"fits", list(s.fits, fit_json)},
           {"extrapolations", list(s.extrapolations, cores_json)},
-          {"reason", json(s.reason)}};
+          {"reason", or_null(s.reason)}};
 }
 
 template <typename T>

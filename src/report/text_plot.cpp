@@ -10,8 +10,8 @@
 namespace epochbench {
 namespace {
 
-constexpr int kColumns = 80, kRows = 14, kMargin = 12;  // kMargin: of labels of y, with the axis itself
-constexpr int kWidth = kColumns - kMargin;
+constexpr int kPlotColumns = 80, kRows = 14, kMargin = 12;  // kMargin: of labels of y, with the axis itself
+constexpr int kWidth = kPlotColumns - kMargin;
 constexpr double kLogarithmicFrom = 10;
 constexpr std::string_view kGlyphs = "ox*+#@%&";
 
@@ -68,12 +68,12 @@ void draw(Canvas& canvas, const std::vector<PlotCurve>& curves, const Scale& x, 
 
 // The values of x below their columns, as many as there is room for.
 std::string x_labels(const std::vector<double>& values, const Scale& x) {
-  std::string line(kColumns, ' ');
+  std::string line(kPlotColumns, ' ');
   std::size_t free_from = 0;
   for (const double value : values) {
     const std::string text = format_count(std::llround(value));
     const int centre = kMargin + x.cell(value) - static_cast<int>(text.size()) / 2;
-    const auto begin = static_cast<std::size_t>(std::clamp(centre, 0, kColumns - static_cast<int>(text.size())));
+    const auto begin = static_cast<std::size_t>(std::clamp(centre, 0, kPlotColumns - static_cast<int>(text.size())));
     if (begin < free_from) continue;
     line.replace(begin, text.size(), text);
     free_from = begin + text.size() + 2;
@@ -84,7 +84,7 @@ std::string x_labels(const std::vector<double>& values, const Scale& x) {
 std::string legend(const std::vector<PlotCurve>& curves, bool failed) {
   std::string text, line;
   const auto add = [&](const std::string& entry) {
-    if (!line.empty() && display_width(line) + 3 + display_width(entry) > kColumns) {
+    if (!line.empty() && display_width(line) + 3 + display_width(entry) > kPlotColumns) {
       text += line + "\n";
       line.clear();
     }

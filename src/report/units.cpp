@@ -91,4 +91,6 @@ std::string format_whole(double value) {
 
 std::string format_rate(double a_second) { return a_second >= 1000 ? format_whole(a_second) : significant(a_second, 3); }
 
+std::string format_times(double ratio) { return significant(ratio, 3) + "x"; }
+
 }  // namespace epochbench

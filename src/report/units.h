@@ -15,5 +15,6 @@ std::string format_usd(double usd);                     // "$0.00012", "$12.30"
 std::string format_count(std::int64_t count);           // "1,281,167"
 std::string format_whole(double value);                 // "1,281,167", "1.00e+15"
 std::string format_rate(double a_second);               // "12.3", "1,281"
+std::string format_times(double ratio);                 // "1.23x"
 
 }  // namespace epochbench

@@ -111,7 +111,7 @@ class Results(CliTest):
         self.assertEqual(result["runs"][0]["quality"]["loss"], result["runs"][2]["quality"]["loss"])
 
     def test_same_seed_and_threads_give_equal_losses_and_other_threads_close_ones(self):
-        arguments = ["--model", "lenet5,resnet20", "--batch", "16", "--steps", "7", "--seed", "5", "--threads", "1,2"]
+        arguments = ["--model", "lenet5,resnet20", "--batch", "4", "--steps", "7", "--seed", "5", "--threads", "1,2"]
         first = self.run_ok(*arguments)[1]["runs"]
         second = self.run_ok(*arguments)[1]["runs"]
         self.assertEqual([run["quality"]["loss"] for run in first], [run["quality"]["loss"] for run in second])
@@ -158,9 +158,9 @@ class Results(CliTest):
         self.assertEqual(result["runs"][0]["name"], "resnet18:height=64,width=96/cpu/fp32/b1/mode=forward")
 
     def test_what_is_left_out_is_named_and_trains_the_same(self):
-        _, result = self.run_ok("--model", "resnet20", "--batch", "4", "--steps", "3", "--without",
+        _, result = self.run_ok("--model", "resnet20", "--batch", "2", "--steps", "2", "--without",
                                 "none,fusion,winograd,fusion+winograd,graph-capture", "--gemm", "best,portable")
-        runs = {run["name"].removeprefix("resnet20/cpu/fp32/b4"): run for run in result["runs"]}
+        runs = {run["name"].removeprefix("resnet20/cpu/fp32/b2"): run for run in result["runs"]}
         self.assertEqual([name for name, run in runs.items() if run["status"] == "skipped"],
                          ["/without=graph-capture", "/gemm=portable/without=graph-capture"])
         for name, run in runs.items():
@@ -173,7 +173,7 @@ class Results(CliTest):
             self.assertEqual(run["workload"]["fingerprint"], runs[""]["workload"]["fingerprint"])
             for loss, whole in zip(run["quality"]["loss"], runs[""]["quality"]["loss"], strict=True):
                 self.assertAlmostEqual(loss / whole, 1, delta=1e-4)
-        self.assertEqual(runs["/without=fusion"]["quality"]["parity_with"], "resnet20/cpu/fp32/b4")
+        self.assertEqual(runs["/without=fusion"]["quality"]["parity_with"], "resnet20/cpu/fp32/b2")
         digits = self.run_ok(*QUICK, "--without", "none,prefetch")[1]["runs"]
         self.assertEqual(digits[0]["quality"]["loss"], digits[1]["quality"]["loss"])
         self.assertGreater(digits[1]["efficiency"]["data_wait_fraction"], 0)
