@@ -6,12 +6,13 @@ add_test(NAME Scripts.SetUp COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_
 add_test(NAME Scripts.CheckGpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_test.py)
 add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_pytorch_test.py)
 add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/compare_quality_test.py)
+add_test(NAME Scripts.GateTrials COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/gate_trials_test.py)
 add_test(NAME Scripts.TakeTurns COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/take_turns_test.py)
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns PROPERTIES ENVIRONMENT
   "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json")
 # Those whose subject is no compiled code are the same in every build.
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.KeepsTheRulesOfTheHouse Structure.SelfTest Scripts.SetUp
-  Scripts.CheckGpu Scripts.CompareQuality PROPERTIES LABELS "unit;scripts")
+  Scripts.CheckGpu Scripts.CompareQuality Scripts.GateTrials PROPERTIES LABELS "unit;scripts")
 
 # README's gate for continuous integration, as it is written. Yaml is skipped where there is no PyYAML.
 foreach(class MadeUp Real Yaml)
