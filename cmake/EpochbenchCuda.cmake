@@ -19,7 +19,7 @@ endif()
 set(EPOCHBENCH_PACKAGES "${default_packages}" CACHE PATH "Folder with packages of the Python index")
 set(EPOCHBENCH_HAS_CUDA FALSE)
 
-set(supported_architectures 75 80 86 89 90 100 120)
+set(supported_architectures 75 80 90 100 120)  # 8.6 and 8.9 run the machine code of 8.0
 
 # Where the wheels of cuDNN and cudnn_frontend are unpacked, or a folder with include/ and lib/.
 set(cuda_package_folders ${EPOCHBENCH_PACKAGES} ${EPOCHBENCH_PACKAGES}/nvidia/cudnn)

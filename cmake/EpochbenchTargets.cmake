@@ -33,8 +33,18 @@ endfunction()
 
 # epochbench_test(NAME LABEL unit|parity|gpu|slow LIBRARIES ...): tests/NAME.cpp, one ctest a TEST().
 function(epochbench_test name)
-  cmake_parse_arguments(ARG "" "LABEL" "LIBRARIES" ${ARGN})
-  add_executable(${name} ${name}.cpp)
+  epochbench_tests(${name} TESTS ${name} ${ARGN})
+endfunction()
+
+# epochbench_tests(NAME LABEL ... LIBRARIES ... TESTS ...): the program NAME of several such files, compiled TOGETHER.
+function(epochbench_tests name)
+  cmake_parse_arguments(ARG "" "LABEL" "LIBRARIES;TESTS" ${ARGN})
+  list(LENGTH ARG_TESTS count)
+  list(TRANSFORM ARG_TESTS APPEND .cpp)
+  add_executable(${name} ${ARG_TESTS})
+  if(count GREATER 1)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ${EPOCHBENCH_UNITY_BUILD})
+  endif()
   target_link_libraries(${name} PRIVATE epochbench_options ${ARG_LIBRARIES} epochbench_test_support GTest::gmock_main)
   target_compile_options(${name} PRIVATE ${epochbench_test_options})
   if(TARGET epochbench_test_headers)

@@ -1,7 +1,6 @@
 # Tests of bench/.
-foreach(test contest_test match_table_test standings_test work_test)
-  epochbench_test(${test} LABEL unit LIBRARIES epochbench_bench_parts)
-endforeach()
+epochbench_tests(bench_tests LABEL unit LIBRARIES epochbench_bench_parts TESTS
+  contest_test match_table_test standings_test work_test)
 
 if(EPOCHBENCH_BENCHMARKS)
   # Our kernels in a match without peers, on both numbers of threads.

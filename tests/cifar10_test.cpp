@@ -10,7 +10,7 @@ namespace {
 
 using test::expect_data_error;
 
-constexpr SampleSpec kSample{32, 32, 3, 10};
+constexpr SampleSpec kCifarSample{32, 32, 3, 10};
 constexpr std::size_t kRecord = 3073;
 
 // Red, green and blue planes of one value each, red's first pixel one more.
@@ -27,7 +27,7 @@ class Cifar10 : public ::testing::Test {
     folder_.write("data_batch_1.bin", record(3, 10, 20, 200) + record(9, 30, 40, 50));
     folder_.write("test_batch.bin", record(1, 1, 2, 3));
   }
-  std::unique_ptr<Dataset> open(const SampleSpec& sample = kSample) const {
+  std::unique_ptr<Dataset> open(const SampleSpec& sample = kCifarSample) const {
     return open_dataset("cifar10:" + folder_.path().string(), sample, 0, 0);
   }
   void expect_error(const std::vector<std::string>& parts) const {
@@ -61,7 +61,7 @@ TEST_F(Cifar10, MissingFiles) {
   expect_error({"test_batch.bin", folder_.path().string(), "--data cifar10:DIR"});
   std::filesystem::remove(folder_.path() / "data_batch_1.bin");
   expect_error({"data_batch_1.bin"});
-  expect_data_error([] { open_dataset("cifar10:", kSample, 0, 0); }, {"cifar10:DIR"});
+  expect_data_error([] { open_dataset("cifar10:", kCifarSample, 0, 0); }, {"cifar10:DIR"});
 }
 
 TEST_F(Cifar10, SizeThatIsNoWholeRecords) {

@@ -219,6 +219,14 @@ TEST(Claims, ErrorsAreThoseBesideTheReference) {
   EXPECT_EQ(answer(1e-6, 0).verdict, Verdict::not_testable);
   EXPECT_NEAR(*part_of(answer(1e-6, 0), "cpu-error").measured, 1.02e-6, 1e-9);
   EXPECT_THAT(part_of(answer(1e-6, 0), "ratio").reason, HasSubstr("no GPU"));
+  std::vector<std::vector<epochbench::Run>> one_goes_astray;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    one_goes_astray.push_back(with_losses("reference", seed, 0));
+    one_goes_astray.push_back(with_losses("cpu", seed, seed == 3 ? 1e-3 : 1e-7));
+  }
+  const ClaimAnswer error = part_of(answer_to("numerical-stability", one_goes_astray), "cpu-error");
+  EXPECT_NEAR(*error.measured, std::pow(1e-3 * std::pow(1e-7, 4), 0.2), 1e-8);
+  EXPECT_GT(error.measured_ci95->first, 0);
   EXPECT_FALSE(part_of(answer(1e-6, 0, false), "cpu-error").measured);
 }
 

@@ -1,39 +1,13 @@
 # Tests of src/report, src/analysis and src/cli.
-epochbench_test(result_json_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(report_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(turns_comparison_test LABEL unit LIBRARIES epochbench_analysis)
-epochbench_test(turns_json_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(local_cost_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(precision_quality_test LABEL unit LIBRARIES epochbench_analysis)
-epochbench_test(budget_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(energy_text_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(claims_test LABEL unit LIBRARIES epochbench_cli)
-epochbench_test(claim_trends_test LABEL unit LIBRARIES epochbench_cli)
-epochbench_test(claim_catalogue_test LABEL unit LIBRARIES epochbench_cli)
-epochbench_test(answers_page_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(html_page_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(page_data_test LABEL unit LIBRARIES epochbench_cli)
-epochbench_test(cost_test LABEL unit LIBRARIES epochbench_cli)
-epochbench_test(estimate_test LABEL unit LIBRARIES epochbench_analysis)
-epochbench_test(rank_shift_test LABEL unit LIBRARIES epochbench_analysis)
-epochbench_test(decision_test LABEL unit LIBRARIES epochbench_analysis)
-epochbench_test(decision_simulation_test LABEL unit LIBRARIES epochbench_analysis)
-epochbench_test(speedup_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(change_points_test LABEL unit LIBRARIES epochbench_analysis)
-epochbench_test(comparison_test LABEL unit LIBRARIES epochbench_analysis)
-epochbench_test(compare_report_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(history_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(fairness_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(feeding_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(profile_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(export_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(export_tools_test LABEL unit LIBRARIES epochbench_report)
-epochbench_test(curves_test LABEL unit LIBRARIES epochbench_analysis)
-epochbench_test(scaling_test LABEL unit LIBRARIES epochbench_analysis)
+epochbench_tests(analysis_tests LABEL unit LIBRARIES epochbench_analysis TESTS
+  change_points_test comparison_test curves_test decision_simulation_test decision_test estimate_test precision_quality_test
+  rank_shift_test scaling_test turns_comparison_test)
 epochbench_test(coverage_test LABEL slow LIBRARIES epochbench_analysis)
-epochbench_test(sweep_test LABEL unit LIBRARIES epochbench_cli)
-epochbench_test(options_test LABEL unit LIBRARIES epochbench_cli)
-epochbench_test(suite_test LABEL unit LIBRARIES epochbench_cli)
+epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
+  answers_page_test budget_test compare_report_test energy_text_test export_test export_tools_test fairness_test feeding_test
+  history_test html_page_test local_cost_test profile_test report_test result_json_test speedup_test turns_json_test)
+epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
+  claim_catalogue_test claim_trends_test claims_test cost_test options_test page_data_test suite_test sweep_test)
 
 # The binary as its users call it: one ctest a class of tests/cli/*.py.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -8,20 +8,12 @@
 #include "src/graph/passes.h"
 #include "src/workload/workload.h"
 #include "support/every_composite.h"
+#include "support/made_workload.h"
 
 namespace epochbench {
 namespace {
 
 using test::EveryComposite;
-
-WorkloadSpec workload(const std::string& model, std::int64_t batch) {
-  CaseSpec spec;
-  spec.model = model;
-  spec.batch = batch;
-  return workload_spec(spec);
-}
-
-const std::vector<Entry> kAll{Entry::train, Entry::evaluate, Entry::forward};
 
 std::map<Op, int> count_ops(const Graph& graph) {
   std::map<Op, int> counts;
@@ -30,7 +22,7 @@ std::map<Op, int> count_ops(const Graph& graph) {
 }
 
 TEST(Fusion, FindsEveryCompositeOfResnet20) {
-  const Program program = make_program(workload("resnet20", 4), *make_cpu_backend(2), kAll);
+  const Program program = make_program(test::made_workload("resnet20", 4), *make_cpu_backend(2), test::kAllEntries);
   const auto train = count_ops(program.entry(Entry::train)->graph);
   // 19 batch norms end in a relu (9 of them with a shortcut), two are projections without.
   EXPECT_EQ(train.at(Op::batch_norm_relu), 19);
@@ -53,7 +45,8 @@ int count_where(const Graph& graph, bool AttributesType::*flag) {
 }
 
 TEST(Fusion, WritesMasksAndAddsTheShortcutsGradientWhereTheBackendCan) {
-  const Program program = make_program(workload("resnet20", 4), EveryComposite(), kAll, Precision::bf16);
+  const Program program =
+      make_program(test::made_workload("resnet20", 4), EveryComposite(), test::kAllEntries, Precision::bf16);
   const Graph& train = program.entry(Entry::train)->graph;
   const auto ops = count_ops(train);
   EXPECT_EQ(ops.at(Op::batch_norm_relu), 19);
@@ -72,7 +65,7 @@ TEST(Fusion, OfTheCpuHasMasksWhereItHasVectors) {
   const auto backend = make_cpu_backend(2);
   for (Precision precision : {Precision::fp32, Precision::bf16}) {
     if (precision == Precision::bf16 && backend->device().bf16_isa.empty()) continue;
-    const Program program = make_program(workload("resnet20", 4), *backend, kAll, precision);
+    const Program program = make_program(test::made_workload("resnet20", 4), *backend, test::kAllEntries, precision);
     const Graph& train = program.entry(Entry::train)->graph;
     const int masks = backend->device().isa == "portable" ? 0 : 19;
     EXPECT_EQ(count_where(train, &BatchNormReluAttributes::mask), masks);
@@ -98,7 +91,7 @@ TEST(Fusion, TakesTheMostSpecificCompositeThatTheBackendHas) {
   };
   for (const Case& c : {Case{false, false, true, 19, 0}, Case{true, false, false, 0, 9}, Case{false, true, false, 0, 9},
                         Case{true, true, true, 0, 0}}) {
-    const Program program = make_program(workload("resnet20", 4),
+    const Program program = make_program(test::made_workload("resnet20", 4),
                                          lacks(c.lacks_mask_forward, c.lacks_mask_backward, c.lacks_second), {Entry::train});
     const Graph& train = program.entry(Entry::train)->graph;
     EXPECT_EQ(count_where(train, &BatchNormReluAttributes::mask), c.masks);
@@ -110,7 +103,7 @@ TEST(Fusion, TakesTheMostSpecificCompositeThatTheBackendHas) {
 
 TEST(Fusion, MakesOneNodeOfTheGradientsOfWeightAndBias) {
   for (const auto& [model, linears] : std::map<std::string, int>{{"mlp", 3}, {"lenet5", 3}, {"bert-tiny", 14}}) {
-    const Program program = make_program(workload(model, 4), EveryComposite(), {Entry::train}, Precision::bf16);
+    const Program program = make_program(test::made_workload(model, 4), EveryComposite(), {Entry::train}, Precision::bf16);
     const Graph& graph = program.entry(Entry::train)->graph;
     EXPECT_EQ(count_ops(graph).at(Op::linear_grad_weight), linears) << model;
     for (const Node& node : graph.nodes)
@@ -123,16 +116,16 @@ TEST(Fusion, MakesOneNodeOfTheGradientsOfWeightAndBias) {
 }
 
 TEST(Fusion, TakesOnlyWhatTheBackendHas) {
-  const Program program = make_program(workload("lenet5", 4), *make_reference_backend(), kAll);
+  const Program program = make_program(test::made_workload("lenet5", 4), *make_reference_backend(), test::kAllEntries);
   for (const Node& node : program.entry(Entry::train)->graph.nodes) EXPECT_FALSE(is_composite(node.op)) << node.name;
 }
 
-ValueId parameter(Graph& graph, const std::string& name, Shape shape) {
+ValueId new_parameter(Graph& graph, const std::string& name, Shape shape) {
   return graph.add_variable({name, {std::move(shape), DType::f32}, VariableRole::parameter, {}});
 }
 
 ValueId linear(Graph& graph, ValueId x, const std::string& name, ValueId bias) {
-  const ValueId weight = parameter(graph, name + ".weight", {graph.desc(bias).shape[0], graph.desc(x).shape[1]});
+  const ValueId weight = new_parameter(graph, name + ".weight", {graph.desc(bias).shape[0], graph.desc(x).shape[1]});
   const ValueId y = graph.add_node(Op::matmul, MatmulAttributes{.transpose_b = true}, {x, weight}, name)[0];
   return graph.add_node(Op::bias_add, {}, {y, bias}, name + ".bias")[0];
 }
@@ -142,8 +135,8 @@ ValueId batch_norm_relu(Graph& graph, ValueId x, const std::string& name) {
   const auto statistic = [&](const char* what) {
     return graph.add_variable({name + what, {channels, DType::f32}, VariableRole::statistic, {}});
   };
-  const std::vector<ValueId> inputs{x, parameter(graph, name + ".scale", channels), parameter(graph, name + ".bias", channels),
-                                    statistic(".mean"), statistic(".variance")};
+  const std::vector<ValueId> inputs{x, new_parameter(graph, name + ".scale", channels),
+                                    new_parameter(graph, name + ".bias", channels), statistic(".mean"), statistic(".variance")};
   return graph.add_node(Op::relu, {}, {graph.add_node(Op::batch_norm, BatchNormAttributes{}, inputs, name)[0]}, name)[0];
 }
 
@@ -166,7 +159,7 @@ void finish(Graph& graph, ValueId logits) {
 // The second gradient of the bias is added to the first right where it is computed, before its weight's.
 TEST(Fusion, GradientsOfASharedBiasAreThereWhenTheyAreAdded) {
   Graph graph;
-  const ValueId x = graph.add_input("x", {{6, 5}, DType::f32}), bias = parameter(graph, "bias", {5});
+  const ValueId x = graph.add_input("x", {{6, 5}, DType::f32}), bias = new_parameter(graph, "bias", {5});
   finish(graph, linear(graph, linear(graph, x, "first", bias), "second", bias));
   EXPECT_EQ(count_ops(graph)[Op::linear_grad_weight], 2);
   EXPECT_EQ(count_ops(graph)[Op::add], 1);

@@ -11,7 +11,7 @@ namespace {
 using test::expect_data_error;
 using test::idx_file;
 
-constexpr SampleSpec kSample{3, 2, 1, 10};
+constexpr SampleSpec kIdxSample{3, 2, 1, 10};
 const char* const kImages = "train-images-idx3-ubyte";
 const char* const kLabels = "train-labels-idx1-ubyte";
 
@@ -24,7 +24,7 @@ class Idx : public ::testing::Test {
     folder_.write("t10k-images-idx3-ubyte", idx_file({2, 3, 2}, 256));
     folder_.write("t10k-labels-idx1-ubyte", idx_file({2}, 10));
   }
-  std::unique_ptr<Dataset> open(const SampleSpec& sample = kSample) const {
+  std::unique_ptr<Dataset> open(const SampleSpec& sample = kIdxSample) const {
     return open_dataset("idx:" + folder_.path().string(), sample, 0, 0);
   }
   void expect_error(const std::vector<std::string>& parts) const {
@@ -69,9 +69,9 @@ TEST_F(Idx, ReadsGzipWhereThePlainFileIsMissing) {
 TEST_F(Idx, MissingFileAndFolder) {
   std::filesystem::remove(folder_.path() / kLabels);
   expect_error({kLabels, ".gz", folder_.path().string(), "--data"});
-  expect_data_error([] { open_dataset("idx:/no/such/folder", kSample, 0, 0); }, {"'/no/such/folder'", "no folder"});
-  expect_data_error([] { open_dataset("idx:", kSample, 0, 0); }, {"idx:DIR"});
-  expect_data_error([&] { open_dataset("idx:" + (folder_.path() / kImages).string(), kSample, 0, 0); }, {"no folder"});
+  expect_data_error([] { open_dataset("idx:/no/such/folder", kIdxSample, 0, 0); }, {"'/no/such/folder'", "no folder"});
+  expect_data_error([] { open_dataset("idx:", kIdxSample, 0, 0); }, {"idx:DIR"});
+  expect_data_error([&] { open_dataset("idx:" + (folder_.path() / kImages).string(), kIdxSample, 0, 0); }, {"no folder"});
 }
 
 TEST_F(Idx, FileThatIsAFolder) {
@@ -138,8 +138,8 @@ TEST_F(Idx, SplitsOfTwoSizes) {
 }
 
 TEST_F(Idx, LongAndUnprintableNamesStayOneShortLine) {
-  expect_data_error([] { open_dataset("idx:/no/" + std::string(5000, 'x'), kSample, 0, 0); }, {"..."});
-  expect_data_error([] { open_dataset("idx:/no/a\nb\x1b[31m", kSample, 0, 0); }, {"/no/a?b?[31m"});
+  expect_data_error([] { open_dataset("idx:/no/" + std::string(5000, 'x'), kIdxSample, 0, 0); }, {"..."});
+  expect_data_error([] { open_dataset("idx:/no/a\nb\x1b[31m", kIdxSample, 0, 0); }, {"/no/a?b?[31m"});
 }
 
 // Whatever is cut off or changed, there is an error for the user or a valid set: never a crash, a hang or a huge allocation.

@@ -2,8 +2,9 @@
 add_executable(fake_case support/fake_case_main.cpp)
 target_link_libraries(fake_case PRIVATE epochbench_options epochbench_test_support epochbench_measure)
 
-foreach(test latency_test statistics_test stopping_rule_test runner_test environment_test case_process_test case_server_test peaks_test
-        amx_peak_test)
+epochbench_tests(measure_tests LABEL unit LIBRARIES epochbench_measure TESTS
+  energy_meter_test environment_test gpu_state_test latency_test metered_test rapl_test statistics_test stopping_rule_test)
+foreach(test runner_test case_process_test case_server_test peaks_test amx_peak_test)
   epochbench_test(${test} LABEL unit LIBRARIES epochbench_measure)
 endforeach()
 foreach(test case_process_test peaks_test)
@@ -26,10 +27,8 @@ endforeach()
 target_compile_definitions(fake_nvml_before_volta PRIVATE FAKE_NVML_OLD)
 target_compile_definitions(fake_nvml_empty PRIVATE FAKE_NVML_EMPTY)
 
-foreach(test energy_meter_test gpu_state_test metered_test metering_test nvml_test rapl_test)
-  epochbench_test(${test} LABEL unit LIBRARIES epochbench_measure)
-endforeach()
 foreach(test metering_test nvml_test)
+  epochbench_test(${test} LABEL unit LIBRARIES epochbench_measure)
   add_dependencies(${test} fake_nvml fake_nvml_before_volta fake_nvml_empty)
   target_compile_definitions(${test} PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>"
     FAKE_NVML_BEFORE_VOLTA="$<TARGET_FILE:fake_nvml_before_volta>" FAKE_NVML_EMPTY="$<TARGET_FILE:fake_nvml_empty>")

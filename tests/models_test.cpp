@@ -3,16 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "src/workload/workload.h"
+#include "support/made_workload.h"
 
 namespace epochbench {
 namespace {
-
-WorkloadSpec workload(const std::string& model, std::int64_t batch) {
-  CaseSpec spec;
-  spec.model = model;
-  spec.batch = batch;
-  return workload_spec(spec);
-}
 
 // Independent of the graph: multiply-adds of one image's forward pass through ResNet-20.
 double resnet20_forward_flops() {
@@ -26,59 +20,61 @@ double resnet20_forward_flops() {
 }
 
 TEST(Models, HaveTheParametersOfThePublications) {
-  EXPECT_EQ(count(workload("mlp", 64)).parameters, 785 * 512 + 513 * 512 + 513 * 10);
-  EXPECT_EQ(count(workload("mlp:depth=1,width=30", 64)).parameters, 785 * 30 + 31 * 10);
-  EXPECT_EQ(count(workload("lenet5", 64)).parameters, 61706);
-  EXPECT_EQ(count(workload("resnet20", 128)).parameters, 272474);
-  EXPECT_EQ(count(workload("resnet18", 16)).parameters, 11689512);
-  EXPECT_EQ(count(workload("resnet34", 16)).parameters, 21797672);
-  EXPECT_EQ(count(workload("resnet50", 16)).parameters, 25557032);
-  EXPECT_EQ(count(workload("resnet101", 16)).parameters, 44549160);
-  EXPECT_EQ(count(workload("resnet152", 16)).parameters, 60192808);
-  EXPECT_EQ(count(workload("bert-tiny", 16)).parameters, 4416698);
-  EXPECT_EQ(count(workload("bert-base", 8)).parameters, 109514298);
-  EXPECT_EQ(count(workload("bert-large", 4)).parameters, 335174458);
+  EXPECT_EQ(count(test::made_workload("mlp", 64)).parameters, 785 * 512 + 513 * 512 + 513 * 10);
+  EXPECT_EQ(count(test::made_workload("mlp:depth=1,width=30", 64)).parameters, 785 * 30 + 31 * 10);
+  EXPECT_EQ(count(test::made_workload("lenet5", 64)).parameters, 61706);
+  EXPECT_EQ(count(test::made_workload("resnet20", 128)).parameters, 272474);
+  EXPECT_EQ(count(test::made_workload("resnet18", 16)).parameters, 11689512);
+  EXPECT_EQ(count(test::made_workload("resnet34", 16)).parameters, 21797672);
+  EXPECT_EQ(count(test::made_workload("resnet50", 16)).parameters, 25557032);
+  EXPECT_EQ(count(test::made_workload("resnet101", 16)).parameters, 44549160);
+  EXPECT_EQ(count(test::made_workload("resnet152", 16)).parameters, 60192808);
+  EXPECT_EQ(count(test::made_workload("bert-tiny", 16)).parameters, 4416698);
+  EXPECT_EQ(count(test::made_workload("bert-base", 8)).parameters, 109514298);
+  EXPECT_EQ(count(test::made_workload("bert-large", 4)).parameters, 335174458);
 }
 
 TEST(Models, OfRealSizeHaveTheFlopsOfTheContract) {
-  EXPECT_EQ(count(workload("resnet50", 16)).train_flops_per_sample, 24299077632.0);
-  EXPECT_EQ(count(workload("bert-tiny", 16)).train_flops_per_sample, 823105536.0);
-  EXPECT_EQ(count(workload("bert-base", 8)).train_flops_per_sample, 69925441536.0);
+  EXPECT_EQ(count(test::made_workload("resnet50", 16)).train_flops_per_sample, 24299077632.0);
+  EXPECT_EQ(count(test::made_workload("bert-tiny", 16)).train_flops_per_sample, 823105536.0);
+  EXPECT_EQ(count(test::made_workload("bert-base", 8)).train_flops_per_sample, 69925441536.0);
 }
 
 TEST(Models, CountFlopsForwardAndBothGradientsWithoutTheFirstInputGradient) {
-  const Counts mlp = count(workload("mlp", 3));
+  const Counts mlp = count(test::made_workload("mlp", 3));
   EXPECT_EQ(mlp.forward_flops_per_sample, 2.0 * (784 * 512 + 512 * 512 + 512 * 10));
   EXPECT_EQ(mlp.train_flops_per_sample, 3 * mlp.forward_flops_per_sample - 2.0 * 784 * 512);
-  const Counts resnet20 = count(workload("resnet20", 2));
+  const Counts resnet20 = count(test::made_workload("resnet20", 2));
   EXPECT_EQ(resnet20.forward_flops_per_sample, resnet20_forward_flops());
   EXPECT_EQ(resnet20.train_flops_per_sample, 3 * resnet20.forward_flops_per_sample - 2.0 * 32 * 32 * 16 * 27);
-  EXPECT_EQ(resnet20.train_flops_per_sample, count(workload("resnet20", 128)).train_flops_per_sample);
+  EXPECT_EQ(resnet20.train_flops_per_sample, count(test::made_workload("resnet20", 128)).train_flops_per_sample);
 }
 
 // Sides of 32 times a whole number: every layer has as many pixels more as the image has.
 TEST(Models, OfImagesTakeAnySize) {
-  const Counts plain = count(workload("resnet50", 1)), large = count(workload("resnet50:height=448,width=672", 1));
+  const Counts plain = count(test::made_workload("resnet50", 1)),
+               large = count(test::made_workload("resnet50:height=448,width=672", 1));
   const double linear = 2.0 * 2048 * 1000;
   EXPECT_EQ(large.forward_flops_per_sample - linear, 6 * (plain.forward_flops_per_sample - linear));
   EXPECT_EQ(large.parameters, plain.parameters);
   EXPECT_NE(large.fingerprint, plain.fingerprint);
   EXPECT_EQ(find_model("resnet50:width=3840,height=2160").name, "resnet50:height=2160,width=3840");
   EXPECT_EQ(find_model("resnet50:width=224").name, "resnet50");
-  EXPECT_EQ(count(workload("resnet20:height=32", 2)).fingerprint, count(workload("resnet20", 2)).fingerprint);
+  EXPECT_EQ(count(test::made_workload("resnet20:height=32", 2)).fingerprint,
+            count(test::made_workload("resnet20", 2)).fingerprint);
   EXPECT_THROW(find_model("resnet18:height=63"), std::invalid_argument);
   EXPECT_THROW(find_model("resnet18:width=8193"), std::invalid_argument);
 }
 
 TEST(Models, FingerprintNamesTheWorkload) {
-  const std::string fingerprint = count(workload("lenet5", 64)).fingerprint;
-  EXPECT_EQ(fingerprint, count(workload("lenet5", 64)).fingerprint);
-  EXPECT_NE(fingerprint, count(workload("lenet5", 32)).fingerprint);
-  WorkloadSpec slower = workload("lenet5", 64);
+  const std::string fingerprint = count(test::made_workload("lenet5", 64)).fingerprint;
+  EXPECT_EQ(fingerprint, count(test::made_workload("lenet5", 64)).fingerprint);
+  EXPECT_NE(fingerprint, count(test::made_workload("lenet5", 32)).fingerprint);
+  WorkloadSpec slower = test::made_workload("lenet5", 64);
   slower.optimizer.learning_rate /= 2;
   EXPECT_NE(fingerprint, count(slower).fingerprint);
-  EXPECT_EQ(count(workload("mlp:width=512", 8)).fingerprint, count(workload("mlp", 8)).fingerprint);
-  EXPECT_NE(count(workload("mlp:width=513", 8)).fingerprint, count(workload("mlp", 8)).fingerprint);
+  EXPECT_EQ(count(test::made_workload("mlp:width=512", 8)).fingerprint, count(test::made_workload("mlp", 8)).fingerprint);
+  EXPECT_NE(count(test::made_workload("mlp:width=513", 8)).fingerprint, count(test::made_workload("mlp", 8)).fingerprint);
 }
 
 TEST(Models, NamesCarryOptionsThatAreNotTheDefaultInOrder) {
@@ -106,15 +102,16 @@ TEST(Models, WrongNamesAndOptionsAreExplained) {
 }
 
 TEST(Models, OptimizersAreThoseOfTheContract) {
-  EXPECT_EQ(workload("mlp", 64).optimizer.to_string(), "adamw lr=0.001 beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.01");
-  EXPECT_EQ(workload("lenet5", 64).optimizer.to_string(),
+  EXPECT_EQ(test::made_workload("mlp", 64).optimizer.to_string(),
+            "adamw lr=0.001 beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.01");
+  EXPECT_EQ(test::made_workload("lenet5", 64).optimizer.to_string(),
             "adamw lr=0.003 beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.01");
-  EXPECT_EQ(workload("resnet20", 128).optimizer.to_string(), "sgd lr=0.05 momentum=0.9 weight_decay=0.0001");
+  EXPECT_EQ(test::made_workload("resnet20", 128).optimizer.to_string(), "sgd lr=0.05 momentum=0.9 weight_decay=0.0001");
 }
 
 TEST(Models, InitialWeightsFollowTheirDistribution) {
   const auto backend = make_reference_backend();
-  const Program program = make_program(workload("resnet20", 2), *backend, {Entry::train});
+  const Program program = make_program(test::made_workload("resnet20", 2), *backend, {Entry::train});
   const auto executable = backend->compile(program);
   initialize(*executable, program, 0);
   std::vector<float> weights(64 * 9 * 64);

@@ -90,6 +90,17 @@ TEST(PageData, BringsRepetitionsTogether) {
   EXPECT_EQ(data["speedup"]["pairs"][0]["ratio"], 10);
 }
 
+TEST(PageData, NumbersTheRunsOfARowAcrossItsFiles) {
+  NamedResult first = both_devices(2), second = both_devices(2);
+  second.path = "second.json";
+  const Json data = page_of({first, second});
+  ASSERT_EQ(data["rows"].size(), 2u);
+  std::vector<std::size_t> numbers;
+  for (const Json& steps : data["steps"])
+    if (steps["row"] == 0) numbers.push_back(steps["repetition"]);
+  EXPECT_THAT(numbers, ElementsAre(0, 1, 2, 3));
+}
+
 TEST(PageData, HasNoIntervalOfFewRepetitionsAndNeverAZeroForWhatIsNotKnown) {
   NamedResult named = both_devices(1);
   for (epochbench::Run& run : named.result.runs) {

@@ -10,18 +10,10 @@
 
 #include "src/workload/workload.h"
 #include "support/every_composite.h"
+#include "support/made_workload.h"
 
 namespace epochbench {
 namespace {
-
-WorkloadSpec workload(const std::string& model, std::int64_t batch) {
-  CaseSpec spec;
-  spec.model = model;
-  spec.batch = batch;
-  return workload_spec(spec);
-}
-
-const std::vector<Entry> kAll{Entry::train, Entry::evaluate, Entry::forward};
 
 double total_flops(const Graph& graph) {
   double sum = 0;
@@ -51,8 +43,9 @@ INSTANTIATE_TEST_SUITE_P(Models, Passes, testing::Values("mlp", "lenet5", "resne
 TEST_P(Passes, EveryValueIsComputedBeforeItIsRead) {
   for (const Build& build : builds()) {
     SCOPED_TRACE(build.name);
-    const Program program = make_program(workload(GetParam(), 4), *build.backend, kAll, build.precision);
-    for (Entry entry : kAll) {
+    const Program program =
+        make_program(test::made_workload(GetParam(), 4), *build.backend, test::kAllEntries, build.precision);
+    for (Entry entry : test::kAllEntries) {
       const Graph& graph = program.entry(entry)->graph;
       std::set<ValueId> ready;
       for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id)
@@ -70,8 +63,9 @@ TEST_P(Passes, EveryValueIsComputedBeforeItIsRead) {
 TEST_P(Passes, CompositesReadAndWriteWhatTheirPartsDo) {
   for (const Build& build : builds()) {
     SCOPED_TRACE(build.name);
-    const Program program = make_program(workload(GetParam(), 4), *build.backend, kAll, build.precision);
-    for (Entry entry : kAll)
+    const Program program =
+        make_program(test::made_workload(GetParam(), 4), *build.backend, test::kAllEntries, build.precision);
+    for (Entry entry : test::kAllEntries)
       for (const Node& node : program.entry(entry)->graph.nodes) {
         if (!is_composite(node.op)) continue;
         std::set<ValueId> inside, outside;
@@ -101,11 +95,11 @@ TEST_P(Passes, CompositesReadAndWriteWhatTheirPartsDo) {
 }
 
 TEST_P(Passes, FusionKeepsFlops) {
-  const Program plain = make_program(workload(GetParam(), 4), *make_reference_backend(), kAll);
+  const Program plain = make_program(test::made_workload(GetParam(), 4), *make_reference_backend(), test::kAllEntries);
   for (const auto& backend :
        {std::shared_ptr<const Backend>(make_cpu_backend(2)), std::shared_ptr<const Backend>(new test::EveryComposite)}) {
-    const Program fused = make_program(workload(GetParam(), 4), *backend, kAll);
-    for (Entry entry : kAll) {
+    const Program fused = make_program(test::made_workload(GetParam(), 4), *backend, test::kAllEntries);
+    for (Entry entry : test::kAllEntries) {
       EXPECT_EQ(total_flops(fused.entry(entry)->graph), total_flops(plain.entry(entry)->graph));
       EXPECT_LT(fused.entry(entry)->graph.nodes.size(), plain.entry(entry)->graph.nodes.size());
     }
@@ -116,8 +110,9 @@ TEST_P(Passes, FusionKeepsFlops) {
 TEST_P(Passes, MemoryPlanNeverOverwritesWhatIsStillNeeded) {
   for (const Build& build : builds()) {
     SCOPED_TRACE(build.name);
-    const Program program = make_program(workload(GetParam(), 4), *build.backend, kAll, build.precision);
-    for (Entry entry : kAll) {
+    const Program program =
+        make_program(test::made_workload(GetParam(), 4), *build.backend, test::kAllEntries, build.precision);
+    for (Entry entry : test::kAllEntries) {
       const auto& [graph, plan] = *program.entry(entry);
       std::map<std::int64_t, std::pair<std::int64_t, ValueId>> owner;  // begin -> (end, value) of what lies there
       auto erase_overlaps = [&](std::int64_t begin, std::int64_t end) {
@@ -158,7 +153,7 @@ TEST_P(Passes, MemoryPlanNeverOverwritesWhatIsStillNeeded) {
 }
 
 TEST(MemoryPlan, NeedsLessThanAllValuesTogether) {
-  const Program program = make_program(workload("resnet20", 8), *make_cpu_backend(2), {Entry::train});
+  const Program program = make_program(test::made_workload("resnet20", 8), *make_cpu_backend(2), {Entry::train});
   const auto& [graph, plan] = *program.entry(Entry::train);
   std::int64_t all = 0;
   for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id)
@@ -169,7 +164,7 @@ TEST(MemoryPlan, NeedsLessThanAllValuesTogether) {
 
 TEST(MemoryPlan, NeedsHalfTheArenaIn16Bits) {
   const auto arena = [](const Backend& backend, Precision precision) {
-    const Program program = make_program(workload("resnet20", 32), backend, {Entry::train}, precision);
+    const Program program = make_program(test::made_workload("resnet20", 32), backend, {Entry::train}, precision);
     return static_cast<double>(program.entry(Entry::train)->plan.arena_bytes);
   };
   const test::EveryComposite everything;
@@ -181,7 +176,8 @@ TEST(MemoryPlan, NeedsHalfTheArenaIn16Bits) {
 }
 
 TEST(MemoryPlan, CountsParametersAndState) {
-  const Program program = make_program(workload("lenet5", 64), *make_cpu_backend(2), {Entry::train, Entry::evaluate});
+  const Program program =
+      make_program(test::made_workload("lenet5", 64), *make_cpu_backend(2), {Entry::train, Entry::evaluate});
   const ProgramMemory sum = memory(program);
   EXPECT_GE(sum.parameters, 4 * 61706);
   EXPECT_LT(sum.parameters, 4 * 61706 + 10 * 64);

@@ -10,6 +10,7 @@
 
 #include "src/graph/passes.h"
 #include "src/workload/workload.h"
+#include "support/made_workload.h"
 #include "support/print.h"
 
 namespace epochbench {
@@ -17,15 +18,8 @@ namespace {
 
 using testing::HasSubstr;
 
-WorkloadSpec workload(const std::string& model, std::int64_t batch) {
-  CaseSpec spec;
-  spec.model = model;
-  spec.batch = batch;
-  return workload_spec(spec);
-}
-
 Program program_of(const std::string& model, Precision precision) {
-  return make_program(workload(model, 4), *make_reference_backend(), {Entry::train, Entry::evaluate, Entry::forward},
+  return make_program(test::made_workload(model, 4), *make_reference_backend(), {Entry::train, Entry::evaluate, Entry::forward},
                       precision);
 }
 
@@ -202,7 +196,7 @@ TEST(Precision, TheCpuBackendRefusesWhatItLacksWithAReason) {
   const bool has_bf16 = !backend->device().bf16_isa.empty();
   for (Precision precision : {Precision::tf32, Precision::bf16, Precision::fp16}) {
     try {
-      make_program(workload("lenet5", 4), *backend, {Entry::train}, precision);
+      make_program(test::made_workload("lenet5", 4), *backend, {Entry::train}, precision);
       EXPECT_TRUE(precision == Precision::bf16 && has_bf16) << name(precision) << " was accepted";
     } catch (const GraphError& error) {
       EXPECT_FALSE(precision == Precision::bf16 && has_bf16) << error.what();

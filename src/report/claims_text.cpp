@@ -92,7 +92,7 @@ std::string answer_text(const Claim& claim, const ClaimAnswer& answer, Notes& no
     for (const Warning& warning : answer.warnings) text += paragraph("but: ", to_string(warning));
     return text;
   }
-  text += paragraph("why: ", answer.reason);
+  text += paragraph("why: ", brief(answer.reason, notes));
   std::size_t width = 0;
   for (const ClaimAnswer& part : answer.parts) width = std::max(width, display_width(part.id));
   for (const ClaimAnswer& part : answer.parts) text += part_text(part, width, notes);

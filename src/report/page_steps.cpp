@@ -31,14 +31,15 @@ Json picked(const std::vector<double>& values, const Thinned& kept) {
   return json;
 }
 
-Json steps_json(const Run& run, std::size_t row, std::size_t most) {
+// `number`: of the run among those of its row, which may be of several files.
+Json steps_json(const Run& run, std::size_t row, std::size_t number, std::size_t most) {
   const Timing& timing = *run.timing;
   const Thinned kept = thinned(timing.step_seconds, most);
   Json throttled = Json::array();
   if (run.gpu && run.gpu->throttled_step_ranges)
     for (const auto& [first, last] : *run.gpu->throttled_step_ranges) throttled.push_back({first, last});
   return {{"row", row},
-          {"repetition", run.repetition},
+          {"repetition", number},
           {"warmup", timing.warmup_steps},
           {"n", timing.step_seconds.size()},
           {"every", kept.every},
@@ -103,9 +104,11 @@ void add_steps(Json& data, const AllSeries& all) {
   std::size_t runs = 0;
   for (const Series& series : all.series) runs += series.runs.size();
   for (std::size_t row = 0; row < all.series.size(); ++row) {
-    for (const Run* run : all.series[row].runs)
-      if (run->timing && !run->timing->step_seconds.empty())
-        data["steps"].push_back(steps_json(*run, row, share(kAllSteps, runs)));
+    for (std::size_t number = 0; number < all.series[row].runs.size(); ++number) {
+      const Run& run = *all.series[row].runs[number];
+      if (run.timing && !run.timing->step_seconds.empty())
+        data["steps"].push_back(steps_json(run, row, number, share(kAllSteps, runs)));
+    }
     const Run& first = all.series[row].first();
     if (first.timing && first.quality && first.quality->loss.size() > 1)
       data["losses"].push_back(losses_json(first, row, share(kAllLosses, all.series.size())));
