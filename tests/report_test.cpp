@@ -236,6 +236,9 @@ TEST(Remarks, NameRunsWhosePeakIsThatOfMoreThreads) {
     result.runs.back().efficiency = Efficiency{1e9, 0.4, std::nullopt, std::nullopt};
   }
   EXPECT_EQ(remarks(result), "of peak: of what 2 threads reach together, also for threads 1\n");
+  result.runs.push_back(result.runs.front());
+  result.runs.back().repetition = 1;
+  EXPECT_EQ(remarks(result), "of peak: of what 2 threads reach together, also for threads 1\n") << "once for all repetitions";
   result.context.cpu.peak_threads.reset();
   EXPECT_EQ(remarks(result), "") << "nothing is known of it";
 }

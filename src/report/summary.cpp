@@ -22,9 +22,12 @@ std::string half_width(const Timing& timing) {
   return " ±" + significant((high - low) / 2 / timing.step_seconds_median * 100, 2) + "%";
 }
 
-// A suite may skip hundreds of runs for one reason.
-std::string some_of(const std::vector<std::string>& names) {
+// Repetitions have one name; a suite may skip hundreds of runs for one reason.
+std::string some_of(const std::vector<std::string>& names_of_runs) {
   constexpr std::size_t kMost = 8;
+  std::vector<std::string> names;
+  for (const std::string& name : names_of_runs)
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i ? ", " : "") + names[i];
   return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
@@ -135,14 +138,14 @@ std::string remarks(const Result& result) {
     text += "mean: " + (count == 1 ? std::string("a run's") : std::to_string(count) + " runs'") +
             " steps last longer on average than their median, by " + significant((most - 1) * 100, 2) + " % in " +
             skewed->name + "; samples/s, epoch and cost are of the average\n";
-  std::string others;
+  std::vector<std::string> others;
   const std::optional<int> peak_threads = result.context.cpu.peak_threads;
   for (const Run& run : result.runs)
     if (run.efficiency && run.efficiency->peak_fraction && peak_threads && run.device.backend == "cpu" &&
         run.device.threads.value_or(*peak_threads) != *peak_threads)
-      others += (others.empty() ? "" : ", ") + run.name;
+      others.push_back(run.name);
   if (!others.empty())
-    text += "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + others + "\n";
+    text += "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + some_of(others) + "\n";
   for (const TimeToQuality& time : times_to_quality(result.runs))
     text += "to quality: " + time_to_quality(time) + (time.usd ? ", " + format_usd(*time.usd) : std::string()) + "\n";
   return text + energy_remarks(result) + memory_remark(result);
