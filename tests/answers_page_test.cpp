@@ -48,7 +48,7 @@ Run run_of(const std::string& backend, const std::string& precision, std::int64_
   return run;
 }
 
-NamedResult result_of(std::vector<Run> runs) {
+NamedResult named_result(std::vector<Run> runs) {
   NamedResult named;
   named.path = "hour.json";
   named.result.context.date = "2026-01-02T03:04:05Z";
@@ -71,7 +71,7 @@ std::vector<Run> both_devices() {
 }
 
 TEST(AnswerSections, SaySpeedWithItsInterval) {
-  const AnswerSection speed = answer_sections(result_of(both_devices()))[kSpeed];
+  const AnswerSection speed = answer_sections(named_result(both_devices()))[kSpeed];
   EXPECT_THAT(speed.answers, Contains(AllOf(HasSubstr("resnet50 b32, cuda fp32 over cpu fp32: 10.0x ("), HasSubstr(" to "))));
   EXPECT_THAT(speed.answers, Contains(HasSubstr("cuda bf16 over cpu bf16: 15.6x (")));
   EXPECT_THAT(speed.answers, Not(Contains(HasSubstr("cuda bf16 over cpu fp32")))) << "not the CPU at its fastest";
@@ -85,13 +85,13 @@ TEST(AnswerSections, LeaveOutWhatWasHeldBackOnPurpose) {
     run.throughput->samples_per_second /= 2;
     runs.push_back(run);
   }
-  const auto whole = answer_sections(result_of(both_devices())), more = answer_sections(result_of(runs));
+  const auto whole = answer_sections(named_result(both_devices())), more = answer_sections(named_result(runs));
   EXPECT_EQ(more[kSpeed].answers, whole[kSpeed].answers);
   EXPECT_EQ(more[kPrecision].answers, whole[kPrecision].answers);
 }
 
 TEST(AnswerSections, SayWhyThereIsNoInterval) {
-  const auto sections = answer_sections(result_of({run_of("cpu", "fp32", 32, 10), run_of("cuda", "fp32", 32, 100)}));
+  const auto sections = answer_sections(named_result({run_of("cpu", "fp32", 32, 10), run_of("cuda", "fp32", 32, 100)}));
   EXPECT_THAT(sections[kSpeed].answers, Contains(HasSubstr("10.0x (no interval: ")));
 }
 
@@ -101,7 +101,7 @@ TEST(AnswerSections, GiveTheCpusHalfWithoutAGpu) {
   skipped.timing.reset();
   skipped.throughput.reset();
   skipped.message = "no NVIDIA driver";
-  const auto sections = answer_sections(result_of({run_of("cpu", "fp32", 32, 10), run_of("cpu", "bf16", 32, 16), skipped}));
+  const auto sections = answer_sections(named_result({run_of("cpu", "fp32", 32, 10), run_of("cpu", "bf16", 32, 16), skipped}));
   EXPECT_EQ(sections[kSpeed].answers.front(), "no run on a GPU: no NVIDIA driver");
   EXPECT_THAT(sections[kSpeed].answers, Contains("resnet50/cpu/fp32/b32: 10.0 samples/s, an epoch in 6 min 0 s (projected)"));
   EXPECT_THAT(sections[kSpeed].read, HasSubstr("a GPU would add"));
@@ -109,13 +109,13 @@ TEST(AnswerSections, GiveTheCpusHalfWithoutAGpu) {
 
 TEST(AnswerSections, SayHowBusyADeviceWasAndWhatItDrew) {
   std::vector<epochbench::Run> runs = both_devices();
-  auto section = answer_sections(result_of(runs))[kUtilisation];
+  auto section = answer_sections(named_result(runs))[kUtilisation];
   EXPECT_THAT(section.answers, Contains("resnet50/cpu/fp32/b32: 80.0 % of the measured peak"));
   EXPECT_THAT(section.answers, Contains(HasSubstr("resnet50/cuda/bf16/b32: 80.0 % of the measured peak, busy 95.0 %")));
   EXPECT_THAT(section.answers, Contains(HasSubstr("no meter could be read")));
   for (epochbench::Run& run : runs) run.energy->average_watts = 150;
   for (epochbench::Run& run : runs) run.energy->source = "rapl";
-  section = answer_sections(result_of(runs))[kUtilisation];
+  section = answer_sections(named_result(runs))[kUtilisation];
   EXPECT_THAT(section.answers, Contains(HasSubstr("150 W (rapl)")));
   EXPECT_THAT(section.answers, Each(Not(HasSubstr("no meter"))));
 }
@@ -130,7 +130,7 @@ TEST(AnswerSections, SayWhatACardDrewWhoseHostHasNoMeter) {
     run.energy->gpu_average_watts = 700 + run.repetition;
     run.energy->gpu_joules_per_epoch = 25'000;
   }
-  auto section = answer_sections(result_of(runs))[kUtilisation];
+  auto section = answer_sections(named_result(runs))[kUtilisation];
   EXPECT_THAT(section.answers, Contains(HasSubstr("cuda/bf16/b32: 80.0 % of the measured peak, busy 95.0 % of the time, "
                                                   "GPU alone 702 W (nvml), 25.0 kJ an epoch")));
   EXPECT_THAT(section.answers, Contains("power not known of 20 runs: CPU: the counters cannot be read"));
@@ -141,7 +141,7 @@ TEST(AnswerSections, SayWhatACardDrewWhoseHostHasNoMeter) {
     run.energy->average_watts = *run.energy->gpu_average_watts + 100;
     run.energy->reason.reset();
   }
-  section = answer_sections(result_of(runs))[kUtilisation];
+  section = answer_sections(named_result(runs))[kUtilisation];
   EXPECT_THAT(section.answers, Contains(HasSubstr("802 W (CPU 100 W, GPU 702 W; rapl+nvml)")));
   EXPECT_THAT(section.answers, Contains("power not known of 10 runs: CPU: the counters cannot be read"));
 }
@@ -154,7 +154,7 @@ TEST(AnswerSections, SpeakOfTheMedianRepetition) {
     runs.back().cost = Cost{1.0, runs.back().timing->epoch_seconds / 3600, {}, "user"};
     runs.back().efficiency->peak_fraction = rate / 20;
   }
-  const auto sections = answer_sections(result_of(runs));
+  const auto sections = answer_sections(named_result(runs));
   EXPECT_THAT(sections[kSpeed].answers, Contains("resnet50/cpu/fp32/b32: 10.0 samples/s, an epoch in 6 min 0 s (projected, "
                                                  "median of 5 repetitions)"));
   EXPECT_THAT(sections[kUtilisation].answers, Contains("resnet50/cpu/fp32/b32: 50.0 % of the measured peak"));
@@ -175,7 +175,7 @@ TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {
       run.quality->eval_history = {0.9 + (precision == "bf16" ? -0.01 + 0.001 * seed : 0)};
       runs.push_back(run);
     }
-  const AnswerSection section = answer_sections(result_of(runs))[kPrecision];
+  const AnswerSection section = answer_sections(named_result(runs))[kPrecision];
   EXPECT_THAT(section.answers, Contains(HasSubstr("cpu bf16 over fp32: 1.60x (")));
   EXPECT_THAT(section.answers, Contains(HasSubstr("cuda bf16 over fp32: 2.50x (")));
   EXPECT_THAT(section.answers,
@@ -184,14 +184,14 @@ TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {
 }
 
 TEST(AnswerSections, SayTheCostOrThatNoPriceIsKnown) {
-  const AnswerSection section = answer_sections(result_of(both_devices()))[kCost];
+  const AnswerSection section = answer_sections(named_result(both_devices()))[kCost];
   EXPECT_THAT(section.answers, Contains(HasSubstr("an epoch on cpu fp32 costs 5.00x (")));
   EXPECT_THAT(section.answers, Contains("price: user"));
   std::vector<epochbench::Run> runs{run_of("cpu", "fp32", 32, 10)};
   runs[0].timing->stopped_by = "until";
   runs[0].quality->eval_metric = "accuracy";
   runs[0].quality->eval_value = 0.97;
-  const AnswerSection unpriced = answer_sections(result_of(runs))[kCost];
+  const AnswerSection unpriced = answer_sections(named_result(runs))[kCost];
   EXPECT_THAT(unpriced.answers, Contains(HasSubstr("no price is known")));
   EXPECT_THAT(unpriced.answers, Contains(HasSubstr("reached accuracy 97.0 % in 20.0 s")));
 }
@@ -201,10 +201,10 @@ TEST(AnswerSections, SayFromWhichBatchTheCurveIsFlat) {
   for (int repetition = 0; repetition < 5; ++repetition)
     for (const auto& [batch, rate] : {std::pair(8, 50.0), {16, 80.0}, {32, 98.0}, {64, 100.0}})
       runs.push_back(run_of("cpu", "fp32", batch, rate * (1 + 0.001 * repetition), repetition));
-  const AnswerSection section = answer_sections(result_of(runs))[kBatch];
+  const AnswerSection section = answer_sections(named_result(runs))[kBatch];
   EXPECT_THAT(section.answers,
               Contains(AllOf(HasSubstr("resnet50/cpu/fp32: best at batch 64"), HasSubstr("flat from batch 32"))));
-  EXPECT_THAT(answer_sections(result_of(both_devices()))[kBatch].answers, Contains(HasSubstr("no answer: nothing ran at 3")));
+  EXPECT_THAT(answer_sections(named_result(both_devices()))[kBatch].answers, Contains(HasSubstr("no answer: nothing ran at 3")));
 }
 
 TEST(AnswerSections, SayWhetherTheInputIsFastEnough) {
@@ -221,7 +221,7 @@ TEST(AnswerSections, SayWhetherTheInputIsFastEnough) {
     run.efficiency->data_wait_fraction = waits;
     runs.push_back(run);
   }
-  const AnswerSection section = answer_sections(result_of(runs))[kInput];
+  const AnswerSection section = answer_sections(named_result(runs))[kInput];
   EXPECT_THAT(section.answers, Contains(AllOf(HasSubstr("no loader thread: busy 40.0 %"),
                                               HasSubstr("decoded data: busy 99.0 %"), HasSubstr("2.50x"))));
   EXPECT_THAT(section.read, AllOf(HasSubstr("70.0 %"), HasSubstr("90.0 %")));
@@ -234,7 +234,7 @@ TEST(AnswersPage, OfAResultWithNothingSaysWhyInEverySection) {
   failed.throughput.reset();
   failed.message = "killed";
   for (const auto& runs : {std::vector<epochbench::Run>{}, {failed}}) {
-    const NamedResult named = result_of(runs);
+    const NamedResult named = named_result(runs);
     const auto sections = answer_sections(named);
     ASSERT_EQ(sections.size(), 6u);
     for (const AnswerSection& section : sections) {
@@ -243,7 +243,7 @@ TEST(AnswersPage, OfAResultWithNothingSaysWhyInEverySection) {
       EXPECT_THAT(section.answers.front(), AnyOf(HasSubstr("no run"), HasSubstr("no answer")));
     }
   }
-  EXPECT_THAT(answers_page(result_of({failed})), HasSubstr("Not measured\n   1 run: killed\n"));
+  EXPECT_THAT(answers_page(named_result({failed})), HasSubstr("Not measured\n   1 run: killed\n"));
 }
 
 TEST(AnswersPage, IsAPageWhateverTheResultHolds) {
@@ -259,7 +259,7 @@ TEST(AnswersPage, IsAPageWhateverTheResultHolds) {
     runs.back().status = RunStatus::failed;
     runs.back().message = "reason " + std::to_string(work);
   }
-  const std::string page = answers_page(result_of(runs));
+  const std::string page = answers_page(named_result(runs));
   EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 60);
   EXPECT_THAT(page,
               AllOf(HasSubstr("1. How much faster"), HasSubstr("6. Is the input"), HasSubstr(" more (epochbench answers")));
@@ -273,7 +273,7 @@ TEST(AnswersPage, KeepsToAHundredColumns) {
   runs.push_back(run_of("cpu", "fp32", 1, 1));
   runs.back().status = RunStatus::failed;
   runs.back().message = sentence;
-  NamedResult named = result_of(runs);
+  NamedResult named = named_result(runs);
   named.result.context.cpu.model = sentence;
   const std::string page = answers_page(named);
   EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 60);
@@ -295,7 +295,7 @@ TEST(AnswersPage, HasNoNumberThatIsNone) {
   odd.energy.reset();
   odd.quality.reset();
   odd.cost = Cost{};
-  for (const std::string& text : {answers_page(result_of({odd})), print_json(answers_json(result_of({odd})))})
+  for (const std::string& text : {answers_page(named_result({odd})), print_json(answers_json(named_result({odd})))})
     EXPECT_THAT(text, AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf ")), Not(HasSubstr("-nan"))));
 }
 
