@@ -204,7 +204,8 @@ TEST(AnswerSections, SayFromWhichBatchTheCurveIsFlat) {
   const AnswerSection section = answer_sections(named_result(runs))[kBatch];
   EXPECT_THAT(section.answers,
               Contains(AllOf(HasSubstr("resnet50/cpu/fp32: best at batch 64"), HasSubstr("flat from batch 32"))));
-  EXPECT_THAT(answer_sections(named_result(both_devices()))[kBatch].answers, Contains(HasSubstr("no answer: nothing ran at 3")));
+  EXPECT_THAT(answer_sections(named_result(both_devices()))[kBatch].answers,
+              Contains(HasSubstr("no answer: nothing ran at 3")));
 }
 
 TEST(AnswerSections, SayWhetherTheInputIsFastEnough) {
