@@ -93,7 +93,7 @@ TEST(PageData, BringsRepetitionsTogether) {
 TEST(PageData, NumbersTheRunsOfARowAcrossItsFiles) {
   NamedResult first = both_devices(2), second = both_devices(2);
   second.path = "second.json";
-  for (Run& run : second.result.runs) run.timing->step_seconds.back() *= 1.01;  // else it is a copy
+  for (epochbench::Run& run : second.result.runs) run.timing->step_seconds.back() *= 1.01;  // else it is a copy
   const Json data = page_of({first, second});
   ASSERT_EQ(data["rows"].size(), 2u);
   std::vector<std::size_t> numbers;
