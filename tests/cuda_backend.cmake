@@ -1,5 +1,8 @@
 # Tests of the CUDA backend's own logic, over the kernels that cuda.cmake compiles for the CPU, and those that need a GPU.
 epochbench_test(cuda_usability_test LABEL unit LIBRARIES epochbench_cuda_logic)
+add_test(NAME CudaBuild.KnowsTheOldestGpuThatItHasCodeFor
+         COMMAND ${CMAKE_COMMAND} -P ${CMAKE_CURRENT_SOURCE_DIR}/cuda_lowest_architecture.cmake)
+set_tests_properties(CudaBuild.KnowsTheOldestGpuThatItHasCodeFor PROPERTIES LABELS unit)
 
 if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU")
   add_library(epochbench_cuda_fakes STATIC support/cuda_fake_device.cpp support/cuda_fake_libraries.cpp)

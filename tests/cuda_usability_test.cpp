@@ -50,5 +50,10 @@ TEST(CudaUsability, ComputeCapability) {
             "later: set EPOCHBENCH_CUDA_ARCHITECTURES and build again");
 }
 
+TEST(CudaUsability, ABuildThatKnowsNoOldestCapabilityRefusesOnlyWhatNoneSupports) {
+  EXPECT_FALSE(why_unusable(DeviceProperties{"T4", 75, 0}, 0, 0));
+  EXPECT_TRUE(why_unusable(DeviceProperties{"Tesla V100", 70, 0}, 0, 0));
+}
+
 }  // namespace
 }  // namespace epochbench::cuda

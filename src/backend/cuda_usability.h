@@ -21,7 +21,7 @@ struct RuntimeState {
 inline constexpr int kLowestCapability = 75;
 
 std::optional<std::string> why_unusable(const RuntimeState& state, int index);
-// lowest_of_build: the oldest compute capability that this build has code for.
+// lowest_of_build: the oldest compute capability that this build has code for; 0 where it is not known.
 std::optional<std::string> why_unusable(const DeviceProperties& device, int index, int lowest_of_build);
 
 }  // namespace epochbench::cuda
