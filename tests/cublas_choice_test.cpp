@@ -18,6 +18,10 @@ using ::testing::ThrowsMessage;
 constexpr FakeAlgorithm kFast{.id = 7, .seconds = 2e-5}, kSlow{.id = 8, .seconds = 5e-5},
     kTensorCores{.id = 9, .seconds = 1e-5, .tensor_cores = true}, kAligned{.id = 10, .seconds = 1.5e-5, .alignment = 16},
     kBroken{.id = 11, .seconds = 1e-9, .runs = false};
+// Split along k: partial sums in the output itself, in float, and in the output's type.
+constexpr FakeAlgorithm kInPlace{.id = 12, .seconds = 1e-5, .split_k = 2, .reduction_scheme = 1},
+    kInFloat{.id = 13, .seconds = 1.5e-5, .split_k = 2, .reduction_scheme = 2},
+    kInOutputType{.id = 14, .seconds = 1.2e-5, .split_k = 2, .reduction_scheme = 4};
 
 class CublasChoice : public ::testing::Test {
  protected:
@@ -62,8 +66,8 @@ TEST_F(CublasChoice, TheFastestIsTakenAndNamed) {
 
 TEST_F(CublasChoice, StrictFp32UsesNoTensorCoresWhateverTheHeuristicsSay) {
   fake_cublas().algorithms = {kTensorCores, kSlow};
-  for (const bool heeds_mask : {true, false}) {
-    fake_cublas().heeds_mask = heeds_mask;
+  for (const bool heeds_masks : {true, false}) {
+    fake_cublas().heeds_masks = heeds_masks;
     cuda::CublasProducts products;
     EXPECT_THAT(products.make(spec(), scratch(), test::kNoStream)->implementation(), HasSubstr("algorithm 8"));
     EXPECT_FALSE(fake_cublas().tensor_cores_allowed);
@@ -79,6 +83,22 @@ TEST_F(CublasChoice, Tf32And16BitMayUseThem) {
   EXPECT_TRUE(fake_cublas().tf32);
   EXPECT_THAT(chosen(spec(Element::bf16)), HasSubstr("algorithm 9"));
   EXPECT_FALSE(fake_cublas().tf32);
+}
+
+TEST_F(CublasChoice, SixteenBitsAreRoundedToOnceHoweverTheProductIsSplit) {
+  fake_cublas().algorithms = {kInPlace, kInOutputType, kInFloat, kSlow};
+  for (const bool heeds_masks : {true, false}) {
+    fake_cublas().heeds_masks = heeds_masks;
+    cuda::CublasProducts products;
+    for (const Element element : {Element::bf16, Element::f16}) {
+      EXPECT_THAT(products.make(spec(element), scratch(), test::kNoStream)->implementation(), HasSubstr("algorithm 13"));
+      EXPECT_EQ(fake_cublas().reduction_schemes_allowed, kInFloat.reduction_scheme);
+    }
+    ProductSpec to_float = spec(Element::bf16);
+    to_float.out = Element::f32;
+    EXPECT_THAT(products.make(to_float, scratch(), test::kNoStream)->implementation(), HasSubstr("algorithm 12"));
+    EXPECT_THAT(products.make(spec(), scratch(), test::kNoStream)->implementation(), HasSubstr("algorithm 12"));
+  }
 }
 
 TEST_F(CublasChoice, KnowsHowTheOperandsLie) {

@@ -16,6 +16,8 @@ namespace {
 
 constexpr int kCandidates = 16;
 constexpr std::uint64_t kLargestAlignment = 64;  // bytes; of every tensor (kernels.h), and no algorithm asks for more than 16
+// How the partial sums of a product that is split along k may add up, where its output is of 16 bits: not by way of those.
+constexpr std::uint32_t kSumsInFloat = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 cudaDataType_t type_of(Element element) {
   switch (element) {
@@ -125,6 +127,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle,
   // Strict fp32 has no tensor cores, whatever the library's defaults become.
   constexpr std::uint64_t kNoTensorCores = ~std::uint64_t{CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK};
   if (strict(problem.spec)) set(preference, CUBLASLT_MATMUL_PREF_IMPL_MASK, kNoTensorCores);
+  if (problem.spec.out != Element::f32) set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kSumsInFloat);
 
   std::vector<cublasLtMatmulHeuristicResult_t> found(kCandidates);
   int count = 0;
@@ -151,6 +154,17 @@ T configuration(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigA
   check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written),
         "reading an algorithm's configuration");
   return value;
+}
+
+// Whether partial sums are rounded to the output's type on their way.
+bool rounds_partial_sums(const cublasLtMatmulAlgo_t& algorithm) {
+  return (configuration<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) & ~kSumsInFloat) != 0;
+}
+
+// Whether it keeps what the precision promises, which heuristics were told.
+bool keeps_precision(const cublasLtMatmulAlgo_t& algorithm, const ProductSpec& spec) {
+  if (strict(spec) && uses_tensor_cores(algorithm)) return false;
+  return spec.out == Element::f32 || !rounds_partial_sums(algorithm);
 }
 
 // The tiles that cublasLt.h numbers from 1 on, in its order; higher numbers are told as numbers.
@@ -201,7 +215,7 @@ std::shared_ptr<const CublasChoice> fastest(cublasLtHandle_t handle, Problem& pr
   std::string refusals;
   for (const cublasLtMatmulHeuristicResult_t& candidate : candidates(handle, problem, scratch)) {
     if (candidate.state != CUBLAS_STATUS_SUCCESS || candidate.workspaceSize > kProductWorkspaceBytes) continue;
-    if (strict(spec) && uses_tensor_cores(candidate.algo)) continue;
+    if (!keeps_precision(candidate.algo, spec)) continue;
     auto enqueue = [&] {
       return problem.enqueue(handle, candidate.algo, scratch.out, scratch.a, scratch.b, scratch.workspace, stream);
     };

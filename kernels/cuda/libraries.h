@@ -19,7 +19,7 @@ inline constexpr std::size_t kConvolutionWorkspaceBytes = std::size_t{256} << 20
 
 enum class Math : std::uint8_t { exact, tf32 };  // of float operands; exact: strict fp32. 16-bit operands ignore it
 
-struct ProductSpec {  // c = alpha a b [+ c] [+ bias] [relu], float accumulation
+struct ProductSpec {  // c = alpha a b [+ c] [+ bias] [relu], float accumulation, rounded once
   GemmShape shape;
   Element element = Element::f32;  // of a and b
   Element out = Element::f32;      // of c and bias

@@ -153,6 +153,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     fake.asked_alignment[i] = asked.get<std::uint32_t>(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES + i, 256);
   const auto mask = asked.get<std::uint64_t>(CUBLASLT_MATMUL_PREF_IMPL_MASK, ~std::uint64_t{0});
   fake.tensor_cores_allowed = (mask & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) != 0;
+  fake.reduction_schemes_allowed =
+      asked.get<std::uint32_t>(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, CUBLASLT_REDUCTION_SCHEME_MASK);
   fake.tf32 = as<Description>(operation).compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   fake.asked_workspace_bytes = asked.get<std::uint64_t>(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 0);
   ++fake.questions;
@@ -160,7 +162,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   const int epilogue = as<Description>(operation).get<int>(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
   if (epilogue == CUBLASLT_EPILOGUE_BGRADB && !fake.knows_bias_gradient) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (const FakeAlgorithm& algorithm : fake.algorithms) {
-    if (*count == wanted || (algorithm.tensor_cores && !fake.tensor_cores_allowed && fake.heeds_mask)) continue;
+    const bool forbidden = (algorithm.tensor_cores && !fake.tensor_cores_allowed) ||
+                           (algorithm.reduction_scheme & ~fake.reduction_schemes_allowed) != 0;
+    if (*count == wanted || (forbidden && fake.heeds_masks)) continue;
     if (*std::min_element(fake.asked_alignment, fake.asked_alignment + 4) < algorithm.alignment) continue;
     cublasLtMatmulHeuristicResult_t& result = found[(*count)++];
     result = {};
@@ -185,6 +189,8 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
   if (attribute == CUBLASLT_ALGO_CONFIG_ID) number = find(algorithm)->id;
   if (attribute == CUBLASLT_ALGO_CONFIG_TILE_ID) number = CUBLASLT_MATMUL_TILE_128x64;
   if (attribute == CUBLASLT_ALGO_CONFIG_SPLITK_NUM) number = find(algorithm)->split_k;
+  if (attribute == CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME)
+    number = static_cast<std::int32_t>(find(algorithm)->reduction_scheme);
   std::memcpy(value, &number, sizeof number);
   *written = sizeof number;
   return CUBLAS_STATUS_SUCCESS;

@@ -15,15 +15,17 @@ struct FakeAlgorithm {
   bool tensor_cores = false;
   bool runs = true;  // else its products fail
   int split_k = 1;
+  std::uint32_t reduction_scheme = 0;  // cublasLtReductionScheme_t
 };
 
 struct FakeCublas {
   std::vector<FakeAlgorithm> algorithms = {{}};
-  bool heeds_mask = true;  // whether heuristics leave out what the preference's mask forbids
+  bool heeds_masks = true;  // whether heuristics leave out what the preference's masks forbid
   bool knows_bias_gradient = true;
   // Of the last question for algorithms.
   std::uint32_t asked_alignment[4] = {};  // a, b, c, d as cuBLASLt counts them
   bool tensor_cores_allowed = false, tf32 = false;
+  std::uint32_t reduction_schemes_allowed = 0;
   std::uint64_t asked_workspace_bytes = 0;
   int questions = 0;
   int last_algorithm = -1;  // that a product ran with
