@@ -1,7 +1,6 @@
 // The switch from ops to CUDA kernels and library plans.
 #include "src/backend/cuda_nodes.h"
 
-#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -322,82 +321,7 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
   }
 }
 
-std::string tenths(int compute_capability) {
-  return std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
-}
-
 }  // namespace
-
-std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node, int compute_capability) {
-  constexpr int kAmpere = 80;  // the first with bf16 and tf32
-  if (compute_capability >= kAmpere) return std::nullopt;
-  const std::string has =
-      " needs a GPU of compute capability " + tenths(kAmpere) + " or higher; this one has " + tenths(compute_capability);
-  for (const auto* values : {&node.inputs, &node.outputs})
-    for (ValueId id : *values)
-      if (graph.desc(id).dtype == DType::bf16) return "bf16" + has;
-  if (is_tf32(node.attributes)) return "tf32" + has;
-  return std::nullopt;
-}
-
-std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
-  const auto [rows, channels] = rows_channels(graph.desc(node.inputs[0]));
-  switch (node.op) {
-    case Op::matmul:
-    case Op::linear:
-    case Op::linear_grad_weight:
-      return cuda_product_workspace_bytes(graph, node);
-    case Op::conv2d:
-    case Op::conv2d_bias:
-    case Op::conv2d_grad_input:
-    case Op::conv2d_grad_weight:
-      return cuda_convolution_workspace_bytes(graph, node);
-    case Op::attention:
-    case Op::attention_grad:
-      return cuda_attention_workspace_bytes(graph, node);
-    case Op::bias_add_grad:
-    case Op::batch_norm:
-    case Op::batch_norm_relu:
-    case Op::batch_norm_grad:
-    case Op::batch_norm_relu_grad:
-    case Op::layer_norm_grad:
-      return cuda::reduction_workspace_bytes(rows, channels);
-    case Op::add_rows_grad:
-      return cuda::reduction_workspace_bytes(rows, std::get<AddRowsAttributes>(node.attributes).period * channels);
-    case Op::cross_entropy:
-    case Op::cross_entropy_grad:
-    case Op::count_correct:
-      return cuda::cross_entropy_workspace_bytes(rows);
-    case Op::bias_add:
-    case Op::relu:
-    case Op::relu_grad:
-    case Op::add:
-    case Op::reshape:
-    case Op::cast:
-    case Op::gelu:
-    case Op::gelu_grad:
-    case Op::dropout:
-    case Op::batch_norm_inference:
-    case Op::batch_norm_inference_relu:
-    case Op::layer_norm:
-    case Op::max_pool:
-    case Op::max_pool_grad:
-    case Op::global_average_pool:
-    case Op::global_average_pool_grad:
-    case Op::embedding:
-    case Op::embedding_grad:
-    case Op::add_rows:
-    case Op::gather_rows:
-    case Op::gather_rows_grad:
-    case Op::sgd:
-    case Op::adamw:
-    case Op::increment:
-    case Op::all_finite:
-    case Op::update_loss_scale:
-      return 0;
-  }
-  return 0;
-}
 
 CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::uint64_t seed) {
   return [libraries = std::move(libraries), seed, attention = std::make_shared<CudaAttention>()](
