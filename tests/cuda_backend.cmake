@@ -1,5 +1,7 @@
 # Tests of the CUDA backend's own logic, over the kernels that cuda.cmake compiles for the CPU, and those that need a GPU.
 epochbench_test(cuda_usability_test LABEL unit LIBRARIES epochbench_cuda_logic)
+epochbench_test(cuda_tuner_test LABEL unit)
+target_sources(cuda_tuner_test PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda/tuner.cpp)
 add_test(NAME CudaBuild.KnowsTheOldestGpuThatItHasCodeFor
          COMMAND ${CMAKE_COMMAND} -P ${CMAKE_CURRENT_SOURCE_DIR}/cuda_lowest_architecture.cmake)
 set_tests_properties(CudaBuild.KnowsTheOldestGpuThatItHasCodeFor PROPERTIES LABELS unit)

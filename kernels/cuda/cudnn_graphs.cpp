@@ -5,14 +5,13 @@
 #include "kernels/cuda/cudnn_graphs.h"
 
 #include <array>
-#include <chrono>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "kernels/cuda/cudnn_layers.h"
 #include "kernels/cuda/library_error.h"
 #include "kernels/cuda/specs.h"
+#include "kernels/cuda/tuner.h"
 #include "kernels/cuda/tuning.h"
 
 namespace epochbench::cuda {
@@ -20,10 +19,9 @@ namespace {
 
 using namespace layers;
 
-// Plans are built and timed until there are this many of them, or it took this long: some engines are compiled on the spot.
-// The heuristics' first ones are their best guesses.
-constexpr int kMostPlans = 10;
-constexpr std::chrono::seconds kTuning{2};
+// ResNet-50 asks for 68 plans in each precision, and some engines are compiled on the spot, for a second and more. The heuristics'
+// first ones are their best guesses: layers for which no time is left do with them. scripts/check_gpu counts on these limits.
+constexpr TuningLimits kTuning{.candidates = 10, .seconds_of_one = 0.5, .seconds_of_all = 20};
 
 bool strict(const ConvolutionSpec& spec) { return spec.element == Element::f32 && spec.math == Math::exact; }
 
@@ -80,47 +78,50 @@ std::array<std::size_t, 2> operand_bytes(const ConvolutionSpec& spec) {
 }
 
 // Of the engine with this index. Errors: Error where it cannot be built, or needs more than the scratch has.
-Plan build(const std::shared_ptr<Graph>& graph, std::int64_t index) {
-  check(graph->build_plan_at_index(index), "engine " + std::to_string(index));
+void build(Graph& graph, std::int64_t index) {
+  check(graph.build_plan_at_index(index), "engine " + std::to_string(index));
   std::int64_t workspace = 0;  // with what the graph itself adds to the engine's
-  check(graph->get_workspace_size_plan_at_index(index, workspace), "engine " + std::to_string(index));
+  check(graph.get_workspace_size_plan_at_index(index, workspace), "engine " + std::to_string(index));
   if (workspace > static_cast<std::int64_t>(kConvolutionWorkspaceBytes))
     throw Error("engine " + std::to_string(index) + " needs " + std::to_string(workspace >> 20) + " MiB of scratch");
-  return {graph, index, words(*graph, index)};
 }
 
-// The fastest plan, by the clock.
-Plan fastest(const ConvolutionSpec& spec, cudnnHandle_t handle, const Scratch& scratch, Stream stream) {
-  const std::shared_ptr<Graph> graph = convolution_graph(spec);
-  find_engines(*graph, handle, strict(spec));
-  const auto [a_bytes, b_bytes] = operand_bytes(spec);
-  fill_random(scratch.a, a_bytes, spec.element, stream);
-  fill_random(scratch.b, b_bytes, spec.element, stream);
-
-  Plan best;
-  double best_seconds = std::numeric_limits<double>::infinity();
-  Stopwatch stopwatch(stream);
-  std::string refusals;
-  int built = 0;
-  const auto enough = std::chrono::steady_clock::now() + kTuning;
-  for (std::int64_t index = 0; index < graph->get_execution_plan_count() && built < kMostPlans; ++index) {
-    if (best.graph && std::chrono::steady_clock::now() > enough) break;
-    try {
-      const Plan plan = build(graph, index);
-      const auto tensors = tensors_of(scratch.out, scratch.a, scratch.b, scratch.bias);
-      const double seconds =
-          stopwatch.seconds([&] { plan.run(handle, tensors, tensor_count(spec), scratch.workspace, stream); }, best_seconds);
-      ++built;
-      if (seconds >= best_seconds) continue;
-      best_seconds = seconds;
-      best = plan;
-    } catch (const Error& error) {  // of this engine alone; what the device cannot get over fails the next call as well
-      if (refusals.empty()) refusals = error.what();
-    }
+// The engines found for a convolution, timed on the scratch.
+class ConvolutionPlans final : public Candidates {
+ public:
+  ConvolutionPlans(const ConvolutionSpec& spec, cudnnHandle_t handle, const Scratch& scratch, Stream stream)
+      : graph_(convolution_graph(spec)),
+        handle_(handle),
+        scratch_(scratch),
+        tensors_(tensors_of(scratch.out, scratch.a, scratch.b, scratch.bias)),
+        tensor_count_(tensor_count(spec)),
+        stream_(stream),
+        stopwatch_(stream) {
+    find_engines(*graph_, handle, strict(spec));
+    const auto [a_bytes, b_bytes] = operand_bytes(spec);
+    fill_random(scratch.a, a_bytes, spec.element, stream);
+    fill_random(scratch.b, b_bytes, spec.element, stream);
   }
-  if (!best.graph) throw Error("no engine of cuDNN fits: " + (refusals.empty() ? "it names none" : refusals));
-  return best;
-}
+
+  std::int64_t count() const override { return graph_->get_execution_plan_count(); }
+  void build(std::int64_t index) override { cuda::build(*graph_, index); }
+  double seconds(std::int64_t index, double to_beat) override {
+    const Plan candidate = plan(index);
+    return stopwatch_.seconds([&] { candidate.run(handle_, tensors_, tensor_count_, scratch_.workspace, stream_); }, to_beat);
+  }
+  void release(std::int64_t index) noexcept override { graph_->release(index); }
+
+  Plan plan(std::int64_t index) const { return {graph_, index, words(*graph_, index)}; }
+
+ private:
+  std::shared_ptr<Graph> graph_;
+  cudnnHandle_t handle_;
+  Scratch scratch_;
+  std::array<void*, 4> tensors_;
+  int tensor_count_;
+  Stream stream_;
+  Stopwatch stopwatch_;
+};
 
 // The heuristics' first plan that can be built.
 Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle) {
@@ -128,8 +129,10 @@ Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle) {
   std::string refusals;
   for (std::int64_t index = 0; index < graph->get_execution_plan_count(); ++index) {
     try {
-      return build(graph, index);
+      build(*graph, index);
+      return {graph, index, words(*graph, index)};
     } catch (const Error& error) {
+      graph->release(index);
       if (refusals.empty()) refusals = error.what();
     }
   }
@@ -214,6 +217,7 @@ struct CudnnGraphs::State {
   ~State() { cudnnDestroy(handle); }
 
   cudnnHandle_t handle = nullptr;
+  Tuner tuner{kTuning};
   // By their description: equal layers share a plan.
   std::map<std::string, Plan> convolutions;
   std::map<std::string, std::pair<Plan, Plan>> attentions;  // forward, backward
@@ -227,7 +231,10 @@ std::unique_ptr<Convolution> CudnnGraphs::convolution(const ConvolutionSpec& spe
   auto found = state_->convolutions.find(describe(spec));
   if (found == state_->convolutions.end()) {
     try {
-      found = state_->convolutions.emplace(describe(spec), fastest(spec, state_->handle, scratch, stream)).first;
+      ConvolutionPlans plans(spec, state_->handle, scratch, stream);
+      const auto best = state_->tuner.fastest(plans, reason);
+      if (!best) throw Error("no engine of cuDNN fits: " + reason);
+      found = state_->convolutions.emplace(describe(spec), plans.plan(*best)).first;
     } catch (const Error& error) {
       reason = error.what();
       return nullptr;

@@ -54,6 +54,8 @@ class Graph : public fe::graph::Graph {
 
   // Whether that engine fits the device and keeps the rules, short of building its plan.
   bool supports(std::int64_t index) { return plans.check_support_at_index(index).is_good(); }
+  // Gives back what a plan holds, kernels on the device among it. Nothing of it may be under way, and it cannot be run again.
+  void release(std::int64_t index) noexcept { plans.execution_plans[static_cast<std::size_t>(index)].reset(); }
 
   // shape and strides in the library's order: n, c, h, w.
   Tensor input(const char* name, std::int64_t number, const Shape& shape, const Shape& strides) {

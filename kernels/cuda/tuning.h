@@ -1,4 +1,4 @@
-// Choosing among a library's algorithms by the clock.
+// What choosing among a library's algorithms by the clock takes: operands, and a stopwatch.
 #pragma once
 
 #include <cstddef>
