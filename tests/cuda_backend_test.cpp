@@ -200,6 +200,37 @@ TEST(CudaBackend, WhatIsLackingIsNamedWithWhatRanInstead) {
               Contains("cuda attention_softmax + made-up product (cuDNN: as the test wants it)"));
 }
 
+std::string algorithms(FakeLibrariesOptions of_libraries, BackendOptions options) {
+  const auto device = std::make_shared<FakeDevice>();
+  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device, of_libraries); }, options);
+  return backend->compile(make_program(workload({"lenet5", 2}), *backend, {Entry::train}))->algorithms();
+}
+
+TEST(CudaBackend, SaysWhatMultipliesLessThanIsCountedAndDoesWithoutWhereItIsToldTo) {
+  const FakeLibrariesOptions chosen{.winograd = true}, beside_a_kernel{.convolution_bias = false, .winograd = true};
+  EXPECT_EQ(algorithms(chosen, {}), "winograd");
+  EXPECT_EQ(algorithms(beside_a_kernel, {}), "winograd");
+  EXPECT_EQ(algorithms(chosen, {.winograd = false}), "");
+  EXPECT_EQ(algorithms(beside_a_kernel, {.winograd = false}), "");
+  EXPECT_EQ(algorithms({}, {}), "");
+}
+
+TEST(CudaBackend, CanLeaveOutWinogradWhereTheLibraryMayHaveIt) {
+  const auto device = std::make_shared<FakeDevice>();
+  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
+  CaseSpec spec;
+  spec.device = "cuda:0";
+  spec.batch = 2;
+  spec.data = "synthetic";
+  spec.without = {.winograd = true};
+  for (const char* model : {"lenet5", "resnet20", "resnet50"}) {
+    spec.model = model;
+    EXPECT_EQ(nothing_to_leave_out(spec, *backend), std::nullopt) << model;
+  }
+  spec.model = "mlp";
+  EXPECT_THAT(nothing_to_leave_out(spec, *backend).value_or(""), testing::HasSubstr("mlp has no convolution"));
+}
+
 TEST(CudaBackend, SaysThatALibraryDrawsTheMasksAndGivesItASeedAStepAndLayer) {
   Training training{"bert-tiny:sequence=16", 1, Precision::bf16, 0.1};
   const auto device = std::make_shared<FakeDevice>();

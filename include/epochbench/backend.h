@@ -91,14 +91,15 @@ class Backend {
   virtual DeviceInfo device() const = 0;
   virtual std::optional<std::string> unsupported(const Graph& graph, const Node& node) const = 0;  // the reason
   virtual std::size_t workspace_bytes(const Graph& graph, const Node& node) const = 0;
-  // The algorithm by which it runs a node, where that multiplies less than the FLOPs that are counted: "winograd"; else "".
+  // The algorithm by which it runs a node, where that multiplies less than the FLOPs that are counted: "winograd"; else "". Where
+  // a library chooses as the program is compiled: by which it may run it.
   virtual std::string algorithm(const Graph& /*graph*/, const Node& /*node*/) const { return ""; }
   virtual std::unique_ptr<Executable> compile(const Program& program) const = 0;  // outside any timed region
 };
 
 // What a backend can do without, so that what it is worth can be measured. A backend that has nothing of the kind ignores it.
 struct BackendOptions {
-  bool winograd = true;           // the CPU's: convolutions that multiply less than the FLOPs that are counted
+  bool winograd = true;           // convolutions that multiply less than the FLOPs that are counted
   bool portable_kernels = false;  // the CPU's: those that are compiled for every processor of its kind, in fp32 alone
   bool graph_capture = true;      // CUDA's: a step is one captured graph; else its kernels are enqueued one by one
 };

@@ -23,16 +23,24 @@ using namespace layers;
 // first ones are their best guesses: layers for which no time is left do with them. scripts/check_gpu counts on these limits.
 constexpr TuningLimits kTuning{.candidates = 10, .seconds_of_one = 0.5, .seconds_of_all = 20};
 
-bool strict(const ConvolutionSpec& spec) { return spec.element == Element::f32 && spec.math == Math::exact; }
+struct Rules {  // that an engine keeps
+  bool strict = false;   // fp32 without tensor cores
+  bool winograd = true;  // whether it may be by Winograd's transforms
+};
+Rules rules_of(const ConvolutionSpec& spec) {
+  return {spec.element == Element::f32 && spec.math == Math::exact, spec.shape.winograd};
+}
 
-// Engines of both heuristics for the handle's device or the graph's, without those that break the precision's promise.
-void find_engines(Graph& graph, cudnnHandle_t handle, bool strict) {
+// Engines of both heuristics for the handle's device or the graph's, without those that break the precision's promise or the
+// rules. Fourier transforms are left out always: results have no name for what they multiply less.
+void find_engines(Graph& graph, cudnnHandle_t handle, const Rules& rules) {
   check(graph.build_operation_graph(handle), "cuDNN does not take the graph");
   graph.check_tensors();
   check(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "cuDNN has no engine");
   graph.deselect_workspace_greater_than(static_cast<std::int64_t>(kConvolutionWorkspaceBytes));
-  graph.deselect_numeric_notes({fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION});
-  if (strict) graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
+  graph.deselect_numeric_notes({fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION, fe::NumericalNote_t::FFT});
+  if (rules.strict) graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
+  if (!rules.winograd) graph.deselect_numeric_notes(kWinograd);
 }
 
 struct Plan {
@@ -50,7 +58,7 @@ struct Plan {
 std::string words(const Graph& graph, std::int64_t index) {
   std::string engine;
   check(graph.get_plan_name_at_index(index, engine), "naming a plan");
-  return "cudnn " + engine;
+  return "cudnn " + engine + (graph.is_winograd(index) ? " winograd" : "");
 }
 
 // Out, a, b and, where there is one, bias.
@@ -97,7 +105,7 @@ class ConvolutionPlans final : public Candidates {
         tensor_count_(tensor_count(spec)),
         stream_(stream),
         stopwatch_(stream) {
-    find_engines(*graph_, handle, strict(spec));
+    find_engines(*graph_, handle, rules_of(spec));
     const auto [a_bytes, b_bytes] = operand_bytes(spec);
     fill_random(scratch.a, a_bytes, spec.element, stream);
     fill_random(scratch.b, b_bytes, spec.element, stream);
@@ -125,7 +133,7 @@ class ConvolutionPlans final : public Candidates {
 
 // The heuristics' first plan that can be built.
 Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle) {
-  find_engines(*graph, handle, false);
+  find_engines(*graph, handle, {});
   std::string refusals;
   for (std::int64_t index = 0; index < graph->get_execution_plan_count(); ++index) {
     try {
@@ -139,11 +147,11 @@ Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle) {
   throw Error("no engine of cuDNN fits: " + (refusals.empty() ? "it names none" : refusals));
 }
 
-std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, bool strict) {
+std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, const Rules& rules) {
   auto properties = std::make_shared<fe::DeviceProperties>();
   check(properties->deserialize({device.json.begin(), device.json.end()}), "a device's description");
   graph.set_device_properties(properties);
-  find_engines(graph, nullptr, strict);
+  find_engines(graph, nullptr, rules);
   check(graph.check_support(), "no engine of cuDNN fits");
   std::vector<std::string> names;
   for (std::int64_t index = 0; index < graph.get_execution_plan_count(); ++index)
@@ -158,6 +166,7 @@ class PlannedConvolution : public Convolution {
     plan_.run(handle_, tensors_of(out, a, b, bias), count_, workspace, stream);
   }
   std::string implementation() const override { return plan_.words; }
+  std::string algorithm() const override { return plan_.graph->is_winograd(plan_.index) ? "winograd" : ""; }
 
  private:
   cudnnHandle_t handle_;
@@ -205,11 +214,10 @@ void validate(const AttentionSpec& spec, const DescribedDevice& device) {
 }
 
 std::vector<std::string> engines(const ConvolutionSpec& spec, const DescribedDevice& device) {
-  return offered(*convolution_graph(spec, &device), device, strict(spec));
+  return offered(*convolution_graph(spec, &device), device, rules_of(spec));
 }
 AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& device) {
-  return {offered(*attention_graph(spec, &device), device, false),
-          offered(*attention_gradient_graph(spec, &device), device, false)};
+  return {offered(*attention_graph(spec, &device), device, {}), offered(*attention_gradient_graph(spec, &device), device, {})};
 }
 
 struct CudnnGraphs::State {

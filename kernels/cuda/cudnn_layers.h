@@ -2,6 +2,7 @@
 // file that includes cudnn_frontend, as that takes long to compile; nobody else includes this.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,10 @@ inline void check(fe::error_t status, const std::string& what) {
   if (status.is_bad()) throw Error(what + ": " + in_short(status.get_message()));
 }
 
+inline const std::vector<fe::NumericalNote_t> kWinograd = {fe::NumericalNote_t::WINOGRAD, fe::NumericalNote_t::WINOGRAD_TILE_4x4,
+                                                           fe::NumericalNote_t::WINOGRAD_TILE_6x6,
+                                                           fe::NumericalNote_t::WINOGRAD_TILE_13x13};
+
 class Graph : public fe::graph::Graph {
  public:
   Graph(Element element, const DescribedDevice* device) {
@@ -54,6 +59,11 @@ class Graph : public fe::graph::Graph {
 
   // Whether that engine fits the device and keeps the rules, short of building its plan.
   bool supports(std::int64_t index) { return plans.check_support_at_index(index).is_good(); }
+  // Whether that engine computes a convolution by Winograd's transforms.
+  bool is_winograd(std::int64_t index) const {
+    const auto& notes = plans.numeric_notes[static_cast<std::size_t>(index)];
+    return std::find_first_of(notes.begin(), notes.end(), kWinograd.begin(), kWinograd.end()) != notes.end();
+  }
   // Gives back what a plan holds, kernels on the device among it. Nothing of it may be under way, and it cannot be run again.
   void release(std::int64_t index) noexcept { plans.execution_plans[static_cast<std::size_t>(index)].reset(); }
 

@@ -52,6 +52,8 @@ class Convolution {
   // forward: y, x, weight, bias; grad_input: dx, dy, weight; grad_weight: dweight, dy, x.
   virtual void run(void* out, const void* a, const void* b, const void* bias, void* workspace, Stream stream) = 0;
   virtual std::string implementation() const = 0;  // "cudnn eng47 ..."
+  // Where it multiplies less than a direct sum: "winograd"; else "".
+  virtual std::string algorithm() const { return ""; }
 };
 
 struct AttentionSpec {

@@ -207,7 +207,8 @@ CudaNode CudaAttention::compile(const CudaNodeSource& source) {
     cuda::attention_seed(t.seed_offset, step, seed, ordinal, stream);
     return t.seed_offset;
   };
-  CudaNode compiled{{}, plan->implementation(), dropout > 0};
+  CudaNode compiled{{}, plan->implementation()};
+  compiled.library_dropout = dropout > 0;
   if (gradient)
     compiled.enqueue = [=, &v, keep = source.libraries](cuda::Stream stream) {
       const std::int64_t* const seed_offset = seed(v.get<std::int32_t>(in[6]), stream);

@@ -15,6 +15,7 @@ class CudaBackend final : public Backend {
       : device_(std::move(device)),
         make_libraries_(std::move(make_libraries)),
         captures_(options.graph_capture),
+        winograd_(options.winograd),
         properties_(device_->properties()) {}
 
   DeviceInfo device() const override { return {"cuda", properties_.name, 0, "", properties_.memory_bytes}; }
@@ -25,16 +26,19 @@ class CudaBackend final : public Backend {
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override { return cuda_workspace_bytes(graph, node); }
 
+  std::string algorithm(const Graph& graph, const Node& node) const override { return cuda_algorithm(graph, node); }
+
   // What it returns holds the device and the libraries, and may outlive the backend.
   std::unique_ptr<Executable> compile(const Program& program) const override {
     if (!libraries_) libraries_ = make_libraries_();
-    return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, program.seed), captures_);
+    return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, program.seed, winograd_),
+                                            captures_);
   }
 
  private:
   std::shared_ptr<cuda::Device> device_;
   LibrariesMaker make_libraries_;
-  bool captures_;
+  bool captures_, winograd_;
   cuda::DeviceProperties properties_;
   mutable std::shared_ptr<cuda::Libraries> libraries_;
 };

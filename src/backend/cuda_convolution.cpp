@@ -167,13 +167,14 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
   const bool relu = with_bias && std::get<Conv2dBiasAttributes>(source.node.attributes).relu;
   const Division d = divide(source.graph, source.node);
   cuda::ConvolutionSpec spec{d.shape, d.pass, d.element, source.math(), with_bias, relu};
+  spec.shape.winograd = source.winograd;
   const cuda::Scratch scratch{v.get(out[0]), v.get(in[0]), v.get(in[1]), with_bias ? v.get(in[2]) : nullptr, workspace};
   std::string reason;
   if (std::shared_ptr<cuda::Convolution> plan = source.libraries->convolution(spec, scratch, source.context.stream, reason))
     return {[=, &v, keep = source.libraries](cuda::Stream stream) {
               plan->run(v.get(out[0]), v.get(in[0]), v.get(in[1]), with_bias ? v.get(in[2]) : nullptr, workspace, stream);
             },
-            plan->implementation()};
+            plan->implementation(), plan->algorithm()};
 
   if (with_bias) {  // bias and ReLU by themselves
     spec.bias = spec.relu = false;
@@ -187,7 +188,8 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
                 cuda::bias_add(y, y, v.get(in[2]), rows, channels, d.element, stream);
                 if (relu) cuda::relu(y, y, rows * channels, d.element, stream);
               },
-              plan->implementation() + " + cuda bias_add" + (relu ? " + cuda relu" : "") + " (cuDNN: " + reason + ")"};
+              plan->implementation() + " + cuda bias_add" + (relu ? " + cuda relu" : "") + " (cuDNN: " + reason + ")",
+              plan->algorithm()};
     }
   }
 

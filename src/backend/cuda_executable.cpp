@@ -253,6 +253,15 @@ bool CudaExecutable::library_dropout_masks() const {
   return false;
 }
 
+// There is one such algorithm at most.
+std::string CudaExecutable::algorithms() const {
+  for (const auto& entry : entries_)
+    if (entry)
+      for (const CudaNode& node : entry->nodes)
+        if (!node.algorithm.empty()) return node.algorithm;
+  return "";
+}
+
 // Nodes are enqueued one by one with events between them. A kernel that is shorter than what it takes to enqueue it would
 // be charged with the wait, so whole steps go ahead: while they run, the pass behind them is enqueued. Captured ones gain the
 // most on it; what is left of the wait where nothing is captured is part of such steps too.

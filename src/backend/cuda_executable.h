@@ -53,6 +53,7 @@ struct CudaNodeContext {
 struct CudaNode {
   std::function<void(cuda::Stream)> enqueue;  // empty: nothing to do (a view). Neither allocates nor waits; can be captured
   std::string implementation;                 // "cublasLt 128x256x64"
+  std::string algorithm = {};                 // Executable::algorithms names it: "winograd"
   bool library_dropout = false;               // it draws dropout masks other than those of kernels/shapes.h
 };
 using CudaNodeCompiler = std::function<CudaNode(const Graph&, const Node&, const CudaNodeContext&)>;
@@ -81,6 +82,7 @@ class CudaExecutable final : public Executable {
   void read(std::string_view variable, std::span<float> values) const override;
   void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
   bool library_dropout_masks() const override;
+  std::string algorithms() const override;
   std::optional<std::int64_t> device_bytes() const override { return device_->bytes_in_use() - in_use_before_; }
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 

@@ -323,10 +323,10 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
 
 }  // namespace
 
-CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::uint64_t seed) {
-  return [libraries = std::move(libraries), seed, attention = std::make_shared<CudaAttention>()](
+CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::uint64_t seed, bool winograd) {
+  return [libraries = std::move(libraries), seed, winograd, attention = std::make_shared<CudaAttention>()](
              const Graph& graph, const Node& node, const CudaNodeContext& context) {
-    return compile({graph, node, context, libraries, seed}, *attention);
+    return compile({graph, node, context, libraries, seed, winograd}, *attention);
   };
 }
 

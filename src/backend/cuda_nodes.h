@@ -17,7 +17,11 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
 // Scratch that the node needs whichever way it is compiled: it is planned before libraries say what they have.
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node);
 
-// Compiles the nodes of one program, whose random numbers `seed` keys. What it compiles keeps `libraries` alive.
-CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::uint64_t seed);
+// Backend::algorithm of a node: that by which cuDNN may run it.
+std::string cuda_algorithm(const Graph& graph, const Node& node);
+
+// Compiles the nodes of one program, whose random numbers `seed` keys. What it compiles keeps `libraries` alive. `winograd`:
+// whether convolutions may be computed by its transforms.
+CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::uint64_t seed, bool winograd);
 
 }  // namespace epochbench

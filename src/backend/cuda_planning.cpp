@@ -1,4 +1,5 @@
-// What is known of a node before anything is compiled: whether a device can run it, and the scratch that it needs.
+// What is known of a node before anything is compiled: whether a device can run it, by what algorithm it may, and the scratch
+// that it needs.
 #include "src/backend/cuda_nodes.h"
 #include "src/backend/cuda_plans.h"
 
@@ -21,6 +22,16 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
       if (graph.desc(id).dtype == DType::bf16) return "bf16" + has;
   if (is_tf32(node.attributes)) return "tf32" + has;
   return std::nullopt;
+}
+
+// cuDNN has such engines for windows of 3x3 and 5x5 at stride 1, in every pass.
+std::string cuda_algorithm(const Graph& graph, const Node& node) {
+  if (node.op != Op::conv2d && node.op != Op::conv2d_bias && node.op != Op::conv2d_grad_input &&
+      node.op != Op::conv2d_grad_weight)
+    return "";
+  const Conv2dShape s = conv2d_shape(graph, node);
+  const bool transformable = s.kernel_height == s.kernel_width && (s.kernel_width == 3 || s.kernel_width == 5) && s.stride == 1;
+  return transformable ? "winograd" : "";
 }
 
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {

@@ -21,6 +21,7 @@ struct CudaNodeSource {
   const CudaNodeContext& context;
   const std::shared_ptr<cuda::Libraries>& libraries;
   std::uint64_t seed;
+  bool winograd;  // whether convolutions may be by its transforms
 
   const std::vector<ValueId>& in() const { return node.inputs; }
   const std::vector<ValueId>& out() const { return node.outputs; }

@@ -53,7 +53,8 @@ std::optional<std::string> unsupported(const WorkloadSpec& workload, const Backe
                                        Precision precision);
 
 // What a case leaves out, or which kernels it asks for, and its backend, model or data have not; empty where all is there. Then
-// leaving it out changes something. `backend` is the one that would run the case with everything.
+// leaving it out changes something, or may, where Backend::algorithm is not settled before compile(). `backend` is the one that
+// would run the case with everything.
 std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Backend& backend);
 
 // The model's parameters and statistics.

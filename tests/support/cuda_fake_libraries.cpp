@@ -128,7 +128,8 @@ Sizes convolution_sizes(const cuda::ConvolutionSpec& spec) {
 
 class FakeConvolution final : public cuda::Convolution {
  public:
-  FakeConvolution(FakeDevice& device, const cuda::ConvolutionSpec& spec) : device_(device), spec_(spec) {}
+  FakeConvolution(FakeDevice& device, const cuda::ConvolutionSpec& spec, bool winograd)
+      : device_(device), spec_(spec), winograd_(winograd) {}
 
   void run(void* out, const void* a, const void* b, const void* bias, void* workspace, cuda::Stream stream) override {
     device_.enqueue(stream, [=, spec = spec_] {
@@ -157,10 +158,12 @@ class FakeConvolution final : public cuda::Convolution {
     });
   }
   std::string implementation() const override { return "made-up convolution"; }
+  std::string algorithm() const override { return winograd_ ? "winograd" : ""; }
 
  private:
   FakeDevice& device_;
   cuda::ConvolutionSpec spec_;
+  bool winograd_;
 };
 
 class FakeAttention final : public cuda::Attention {
@@ -249,7 +252,7 @@ std::unique_ptr<cuda::Convolution> FakeLibraries::convolution(const cuda::Convol
   }
   spoil(device_, scratch, convolution_sizes(spec), cuda::kConvolutionWorkspaceBytes, stream);
   ++plans_;
-  return std::make_unique<FakeConvolution>(device_, spec);
+  return std::make_unique<FakeConvolution>(device_, spec, options_.winograd && spec.shape.winograd);
 }
 
 std::unique_ptr<cuda::Attention> FakeLibraries::attention(const cuda::AttentionSpec& spec, cuda::Stream, std::string& reason) {

@@ -15,6 +15,7 @@ namespace epochbench::test {
 
 struct FakeLibrariesOptions {
   bool convolution = true, convolution_bias = true, attention = true, bias_gradient = true;  // what there are plans for
+  bool winograd = false;  // whether convolutions are by Winograd's transforms, where they may
 };
 
 class FakeLibraries final : public cuda::Libraries {
