@@ -342,6 +342,19 @@ TEST(CudaBackend, TakesNothingOfTheDeviceBeforeItCompiles) {
   EXPECT_EQ(device->held(), 0);
 }
 
+// Planning takes no memory, so the batch may be one that fills a GPU.
+TEST(CudaBackend, PlansForTheGradientOfAttentionWhatTheLibraryKeepsInFloat) {
+  constexpr std::int64_t kBatch = 1024, kSequence = 128, kHeads = 2, kWidth = 64;
+  const auto device = std::make_shared<FakeDevice>();
+  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
+  auto workspace_bytes = [&](Entry entry) {
+    return memory(make_program(workload({"bert-tiny", kBatch}), *backend, {entry}, Precision::bf16)).workspace;
+  };
+  EXPECT_GE(workspace_bytes(Entry::train), std::int64_t{kBatch * kHeads * kSequence * kWidth * 4} + (256 << 20));
+  EXPECT_LT(workspace_bytes(Entry::forward), std::int64_t{300 << 20});
+  EXPECT_EQ(device->counts().allocations, 0);
+}
+
 TEST(CudaBackend, AStepOfAModelAllocatesNothingAndWaitsForNothing) {
   const auto device = std::make_shared<FakeDevice>();
   const auto libraries = std::make_shared<FakeLibraries>(*device);

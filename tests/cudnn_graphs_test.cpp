@@ -111,9 +111,15 @@ TEST_P(EveryModel, HasAnEngineOnAnH200ForEachConvolution) {
 
 // Kernels of attention are compiled when they are planned, for which cuDNN wants the driver's library: the toolkit's empty
 // one will do.
-TEST(CudnnGraphs, AttentionOfBertHasEnginesOnAnH200InBothDirections) {
-  if (!dlopen("libcuda.so.1", RTLD_NOW) && !dlopen(EPOCHBENCH_CUDA_STUB, RTLD_NOW | RTLD_GLOBAL))
-    GTEST_SKIP() << "neither a driver's libcuda.so.1 nor the toolkit's stub of it is here";
+class CudnnAttention : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!dlopen("libcuda.so.1", RTLD_NOW) && !dlopen(EPOCHBENCH_CUDA_STUB, RTLD_NOW | RTLD_GLOBAL))
+      GTEST_SKIP() << "neither a driver's libcuda.so.1 nor the toolkit's stub of it is here";
+  }
+};
+
+TEST_F(CudnnAttention, OfBertHasEnginesOnAnH200InBothDirections) {
   for (const char* model : {"bert-tiny", "bert-base", "bert-large"})
     for (const Precision precision : {Precision::bf16, Precision::fp16})
       for (const AttentionSpec& spec : asked_by(model, precision).attentions) {
@@ -122,6 +128,20 @@ TEST(CudnnGraphs, AttentionOfBertHasEnginesOnAnH200InBothDirections) {
         EXPECT_GT(offered.forward.size(), 0u) << describe(spec);
         EXPECT_GT(offered.backward.size(), 0u) << describe(spec);
       }
+}
+
+// The workspace that is planned for a shape is what cudnn_frontend keeps there, and the rest is the engine's.
+TEST_F(CudnnAttention, HasEnginesInTheWorkspaceOfItsShapeHoweverLarge) {
+  for (const AttentionShape& shape : {AttentionShape{512, 512, 12, 64}, AttentionShape{1024, 128, 16, 64}, AttentionShape{3, 40, 5, 32}}) {
+    const AttentionSpec spec{shape, Element::bf16, 0.1};
+    cuda::AttentionEngines offered;
+    ASSERT_NO_THROW(offered = engines(spec, described_h200())) << describe(spec);
+    EXPECT_GT(offered.forward.size(), 0u) << describe(spec);
+    EXPECT_GT(offered.backward.size(), 0u) << describe(spec);
+    auto kept = [&](bool gradient) { return cuda::attention_workspace_bytes(shape, gradient) - cuda::kConvolutionWorkspaceBytes; };
+    EXPECT_EQ(static_cast<std::size_t>(offered.forward_bytes), kept(false)) << describe(spec);
+    EXPECT_EQ(static_cast<std::size_t>(offered.backward_bytes), kept(true)) << describe(spec);
+  }
 }
 
 ConvolutionSpec small_convolution() {

@@ -26,9 +26,13 @@ constexpr TuningLimits kTuning{.candidates = 10, .seconds_of_one = 0.5, .seconds
 struct Rules {  // that an engine keeps
   bool strict = false;   // fp32 without tensor cores
   bool winograd = true;  // whether it may be by Winograd's transforms
+  std::size_t workspace_bytes = 0;  // with what the graph keeps there
 };
 Rules rules_of(const ConvolutionSpec& spec) {
-  return {spec.element == Element::f32 && spec.math == Math::exact, spec.shape.winograd};
+  return {spec.element == Element::f32 && spec.math == Math::exact, spec.shape.winograd, kConvolutionWorkspaceBytes};
+}
+Rules rules_of(const AttentionSpec& spec, bool gradient) {
+  return {.workspace_bytes = attention_workspace_bytes(spec.shape, gradient)};
 }
 
 // Engines of both heuristics for the handle's device or the graph's, without those that break the precision's promise or the
@@ -37,7 +41,7 @@ void find_engines(Graph& graph, cudnnHandle_t handle, const Rules& rules) {
   check(graph.build_operation_graph(handle), "cuDNN does not take the graph");
   graph.check_tensors();
   check(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "cuDNN has no engine");
-  graph.deselect_workspace_greater_than(static_cast<std::int64_t>(kConvolutionWorkspaceBytes));
+  graph.deselect_workspace_greater_than(static_cast<std::int64_t>(rules.workspace_bytes) - graph.own_workspace());
   graph.deselect_numeric_notes({fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION, fe::NumericalNote_t::FFT});
   if (rules.strict) graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
   if (!rules.winograd) graph.deselect_numeric_notes(kWinograd);
@@ -86,11 +90,11 @@ std::array<std::size_t, 2> operand_bytes(const ConvolutionSpec& spec) {
 }
 
 // Of the engine with this index. Errors: Error where it cannot be built, or needs more than the scratch has.
-void build(Graph& graph, std::int64_t index) {
+void build(Graph& graph, std::int64_t index, std::size_t workspace_bytes) {
   check(graph.build_plan_at_index(index), "engine " + std::to_string(index));
   std::int64_t workspace = 0;  // with what the graph itself adds to the engine's
   check(graph.get_workspace_size_plan_at_index(index, workspace), "engine " + std::to_string(index));
-  if (workspace > static_cast<std::int64_t>(kConvolutionWorkspaceBytes))
+  if (workspace > static_cast<std::int64_t>(workspace_bytes))
     throw Error("engine " + std::to_string(index) + " needs " + std::to_string(workspace >> 20) + " MiB of scratch");
 }
 
@@ -112,7 +116,7 @@ class ConvolutionPlans final : public Candidates {
   }
 
   std::int64_t count() const override { return graph_->get_execution_plan_count(); }
-  void build(std::int64_t index) override { cuda::build(*graph_, index); }
+  void build(std::int64_t index) override { cuda::build(*graph_, index, kConvolutionWorkspaceBytes); }
   double seconds(std::int64_t index, double to_beat) override {
     const Plan candidate = plan(index);
     return stopwatch_.seconds([&] { candidate.run(handle_, tensors_, tensor_count_, scratch_.workspace, stream_); }, to_beat);
@@ -132,12 +136,12 @@ class ConvolutionPlans final : public Candidates {
 };
 
 // The heuristics' first plan that can be built.
-Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle) {
-  find_engines(*graph, handle, {});
+Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle, const Rules& rules) {
+  find_engines(*graph, handle, rules);
   std::string refusals;
   for (std::int64_t index = 0; index < graph->get_execution_plan_count(); ++index) {
     try {
-      build(*graph, index);
+      build(*graph, index, rules.workspace_bytes);
       return {graph, index, words(*graph, index)};
     } catch (const Error& error) {
       graph->release(index);
@@ -217,7 +221,11 @@ std::vector<std::string> engines(const ConvolutionSpec& spec, const DescribedDev
   return offered(*convolution_graph(spec, &device), device, rules_of(spec));
 }
 AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& device) {
-  return {offered(*attention_graph(spec, &device), device, {}), offered(*attention_gradient_graph(spec, &device), device, {})};
+  const auto forward = attention_graph(spec, &device), backward = attention_gradient_graph(spec, &device);
+  AttentionEngines engines{offered(*forward, device, rules_of(spec, false)), offered(*backward, device, rules_of(spec, true))};
+  engines.forward_bytes = forward->own_workspace();
+  engines.backward_bytes = backward->own_workspace();
+  return engines;
 }
 
 struct CudnnGraphs::State {
@@ -255,8 +263,8 @@ std::unique_ptr<Attention> CudnnGraphs::attention(const AttentionSpec& spec, std
   auto found = state_->attentions.find(describe(spec));
   if (found == state_->attentions.end()) {
     try {
-      Plan forward = first(attention_graph(spec), state_->handle);
-      Plan backward = first(attention_gradient_graph(spec), state_->handle);
+      Plan forward = first(attention_graph(spec), state_->handle, rules_of(spec, false));
+      Plan backward = first(attention_gradient_graph(spec), state_->handle, rules_of(spec, true));
       found = state_->attentions.emplace(describe(spec), std::pair(std::move(forward), std::move(backward))).first;
     } catch (const Error& error) {
       reason = error.what();

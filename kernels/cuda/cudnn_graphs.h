@@ -24,6 +24,7 @@ void validate(const AttentionSpec& spec, const DescribedDevice& device);  // bot
 std::vector<std::string> engines(const ConvolutionSpec& spec, const DescribedDevice& device);
 struct AttentionEngines {
   std::vector<std::string> forward, backward;
+  std::int64_t forward_bytes = 0, backward_bytes = 0;  // of the workspace, that the graph keeps beside the engine
 };
 AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& device);
 

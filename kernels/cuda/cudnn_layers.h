@@ -59,6 +59,8 @@ class Graph : public fe::graph::Graph {
 
   // Whether that engine fits the device and keeps the rules, short of building its plan.
   bool supports(std::int64_t index) { return plans.check_support_at_index(index).is_good(); }
+  // What the graph itself keeps in a plan's workspace, before what the engine needs there.
+  std::int64_t own_workspace() const { return get_fe_workspace_size_subtree(); }
   // Whether that engine computes a convolution by Winograd's transforms.
   bool is_winograd(std::int64_t index) const {
     const auto& notes = plans.numeric_notes[static_cast<std::size_t>(index)];

@@ -16,6 +16,12 @@ namespace epochbench::cuda {
 // Scratch that every plan may use; fixed beforehand, as the memory is planned before plans exist.
 inline constexpr std::size_t kProductWorkspaceBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kConvolutionWorkspaceBytes = std::size_t{256} << 20;
+// Of one direction of fused attention: as much for the engine, and what the gradient keeps beside it in float, dq and a sum of
+// each row.
+constexpr std::size_t attention_workspace_bytes(const AttentionShape& s, bool gradient) {
+  const auto rows = static_cast<std::size_t>(s.batch * s.heads * s.sequence);
+  return kConvolutionWorkspaceBytes + (gradient ? rows * static_cast<std::size_t>(s.width + 1) * sizeof(float) : 0);
+}
 
 enum class Math : std::uint8_t { exact, tf32 };  // of float operands; exact: strict fp32. 16-bit operands ignore it
 

@@ -22,12 +22,12 @@ struct FusedScratch {
   void* workspace;
   std::size_t bytes;
 };
-FusedScratch fused_scratch(const AttentionShape& s, void* memory) {
+FusedScratch fused_scratch(const AttentionShape& s, bool gradient, void* memory) {
   Pieces pieces(memory);
   FusedScratch scratch{};
   scratch.seed_offset = pieces.take<std::int64_t>(2 * sizeof(std::int64_t));
   scratch.log_sum_exp = pieces.take<float>(log_sum_exp_bytes(s));
-  scratch.workspace = pieces.take(cuda::kConvolutionWorkspaceBytes);
+  scratch.workspace = pieces.take(cuda::attention_workspace_bytes(s, gradient));
   scratch.bytes = pieces.used();
   return scratch;
 }
@@ -163,8 +163,8 @@ std::size_t unfused_bytes(const Graph& graph, const Node& node) {
 }  // namespace
 
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node) {
-  return attention_element(graph, node) == Element::f32 ? unfused_bytes(graph, node)
-                                                        : fused_scratch(attention_shape(graph, node), nullptr).bytes;
+  if (attention_element(graph, node) == Element::f32) return unfused_bytes(graph, node);
+  return fused_scratch(attention_shape(graph, node), node.op == Op::attention_grad, nullptr).bytes;
 }
 
 // One for all nodes of the graph.
@@ -199,7 +199,7 @@ CudaNode CudaAttention::compile(const CudaNodeSource& source) {
 
   const ValueMemory& v = source.context.values;
   const std::vector<ValueId> in = source.in(), out = source.out();
-  const FusedScratch t = fused_scratch(shape, source.context.workspace);
+  const FusedScratch t = fused_scratch(shape, gradient, source.context.workspace);
   const std::shared_ptr<cuda::Attention> plan = shared.attention;
   auto seed = [=, seed = source.seed, ordinal = static_cast<std::uint32_t>(source.node.ordinal)](
                   const std::int32_t* step, cuda::Stream stream) -> const std::int64_t* {

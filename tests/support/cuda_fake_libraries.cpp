@@ -176,7 +176,7 @@ class FakeAttention final : public cuda::Attention {
 
   void forward(const Forward& t, void* workspace, cuda::Stream stream) override {
     device_.enqueue(stream, [=, this, spec = spec_, n = n_] {
-      use_workspace(workspace, cuda::kConvolutionWorkspaceBytes);
+      use_workspace(workspace, cuda::attention_workspace_bytes(spec.shape, false));
       const std::int32_t step = 0;
       Floats y(n);
       reference::attention(y.data(), t.log_sum_exp, load(t.q, n, spec.element).data(), load(t.k, n, spec.element).data(),
@@ -187,7 +187,7 @@ class FakeAttention final : public cuda::Attention {
 
   void backward(const Backward& t, void* workspace, cuda::Stream stream) override {
     device_.enqueue(stream, [=, this, spec = spec_, n = n_] {
-      use_workspace(workspace, cuda::kConvolutionWorkspaceBytes);
+      use_workspace(workspace, cuda::attention_workspace_bytes(spec.shape, true));
       const std::int32_t step = 0;
       Floats dq(n), dk(n), dv(n);
       reference::attention_grad(dq.data(), dk.data(), dv.data(), load(t.dy, n, spec.element).data(),
