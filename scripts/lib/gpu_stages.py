@@ -21,8 +21,9 @@ class Command:
 
 
 class Stage:
-    """commands: () -> list of Command, asked when the stage begins, as it may need what earlier stages found. judge: () ->
-    list of complaints, after the commands. always: runs in every call and has no stamp."""
+    """limit_seconds: of each command; the stage's own end is the budget's. commands: () -> list of Command, asked when the
+    stage begins, as it may need what earlier stages found. judge: () -> list of complaints, after the commands. always: runs in
+    every call and has no stamp."""
 
     def __init__(self, name, limit_seconds, commands, judge=lambda: [], always=False):
         self.name, self.limit_seconds, self.commands, self.judge, self.always = name, limit_seconds, commands, judge, always
@@ -72,15 +73,14 @@ class Runner:
     def commands(self, stage):
         """Runs them all, whatever becomes of one, and returns complaints."""
         complaints = []
-        stage_end = time.monotonic() + stage.limit_seconds
         for number, command in enumerate(stage.commands()):
             log = self.folder / "logs" / f"{stage.name}-{number}.log"
-            code = self.execute(command, log, min(stage_end, self.end))
+            code = self.execute(command, log, min(time.monotonic() + stage.limit_seconds, self.end))
             if code is None and self.left() <= 0:
                 raise OutOfTime
             if code is None:
-                return complaints + [f"longer than {stage.limit_seconds} s: {' '.join(command.argv)} (see {log})"]
-            if code != 0 and not command.may_fail:
+                complaints.append(f"longer than {stage.limit_seconds} s: {' '.join(command.argv)} (see {log})")
+            elif code != 0 and not command.may_fail:
                 complaints.append(f"exit code {code}: {' '.join(command.argv)} (see {log})")
         return complaints
 

@@ -15,6 +15,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
 import gpu_results  # noqa: E402
+from gpu_stages import Command, Runner, Stage  # noqa: E402
 
 # Each stand-in tells the file CALLS what it was called for; FAULT says what goes wrong.
 HEAD = f"""#!{sys.executable} -SE
@@ -207,6 +208,24 @@ class CheckGpu(unittest.TestCase):
         done = subprocess.run([sys.executable, self.root / "scripts" / "check_gpu", "--dry-run", "--only", "build"],
                               capture_output=True, text=True)
         self.assertIn(f"-DCMAKE_PREFIX_PATH={self.folder} -DEPOCHBENCH_PACKAGES={self.folder}", done.stdout)
+
+
+class Limits(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.runner = Runner(folder.name, 60, dict(os.environ), lambda *words: None)
+
+    def run_stage(self, limit, *seconds):
+        self.runner.run(Stage("stage", limit, lambda: [Command("sleep", each) for each in seconds]))
+        return self.runner.state["stage"]
+
+    def test_commands_that_are_together_longer_than_the_limit_are_done(self):
+        self.assertEqual(self.run_stage(2, 1.2, 1.2), "done")
+
+    def test_one_that_is_longer_fails_and_the_others_are_run(self):
+        complaints = self.run_stage(1, 30, 0, 30)
+        self.assertEqual([complaint.split(" (")[0] for complaint in complaints], ["longer than 1 s: sleep 30"] * 2)
 
 
 class Judgements(unittest.TestCase):
