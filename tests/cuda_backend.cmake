@@ -14,6 +14,8 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
   epochbench_test(cuda_backend_test LABEL parity
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
+  epochbench_test(cuda_planning_test LABEL unit
+    LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
 endif()
 
 # Whole models on a GPU. Built everywhere, so that it is skipped visibly where there is no GPU or no CUDA.

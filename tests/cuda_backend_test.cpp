@@ -202,7 +202,8 @@ TEST(CudaBackend, WhatIsLackingIsNamedWithWhatRanInstead) {
 
 std::string algorithms(FakeLibrariesOptions of_libraries, BackendOptions options) {
   const auto device = std::make_shared<FakeDevice>();
-  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device, of_libraries); }, options);
+  const auto backend = make_cuda_backend(
+      device, [&] { return std::make_shared<FakeLibraries>(*device, of_libraries); }, options);
   return backend->compile(make_program(workload({"lenet5", 2}), *backend, {Entry::train}))->algorithms();
 }
 
@@ -213,22 +214,6 @@ TEST(CudaBackend, SaysWhatMultipliesLessThanIsCountedAndDoesWithoutWhereItIsTold
   EXPECT_EQ(algorithms(chosen, {.winograd = false}), "");
   EXPECT_EQ(algorithms(beside_a_kernel, {.winograd = false}), "");
   EXPECT_EQ(algorithms({}, {}), "");
-}
-
-TEST(CudaBackend, CanLeaveOutWinogradWhereTheLibraryMayHaveIt) {
-  const auto device = std::make_shared<FakeDevice>();
-  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
-  CaseSpec spec;
-  spec.device = "cuda:0";
-  spec.batch = 2;
-  spec.data = "synthetic";
-  spec.without = {.winograd = true};
-  for (const char* model : {"lenet5", "resnet20", "resnet50"}) {
-    spec.model = model;
-    EXPECT_EQ(nothing_to_leave_out(spec, *backend), std::nullopt) << model;
-  }
-  spec.model = "mlp";
-  EXPECT_THAT(nothing_to_leave_out(spec, *backend).value_or(""), testing::HasSubstr("mlp has no convolution"));
 }
 
 TEST(CudaBackend, SaysThatALibraryDrawsTheMasksAndGivesItASeedAStepAndLayer) {
@@ -305,54 +290,6 @@ TEST(CudaBackend, GoesForwardAsTheReferenceDoesCapturedOrNot) {
     EXPECT_LT(test::difference(captured, test::logits(model, 2, *make_reference_backend())), 2e-5) << model;
     EXPECT_EQ(captured, on_cuda(false)) << model;
   }
-}
-
-TEST(CudaBackend, RefusesWhatTheComputeCapabilityLacks) {
-  const auto device = std::make_shared<FakeDevice>(0, 75);
-  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
-  for (Precision precision : {Precision::bf16, Precision::tf32}) {
-    try {
-      make_program(workload({"mlp:width=8", 2}), *backend, {Entry::train}, precision);
-      ADD_FAILURE() << name(precision) << " is accepted";
-    } catch (const GraphError& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr(std::string(name(precision)) +
-                                                   " needs a GPU of compute capability 8.0 or higher; this one has 7.5"));
-    }
-  }
-  for (Precision precision : {Precision::fp32, Precision::fp16})
-    EXPECT_NO_THROW(make_program(workload({"mlp:width=8", 2}), *backend, {Entry::train}, precision));
-}
-
-TEST(CudaBackend, TakesNothingOfTheDeviceBeforeItCompiles) {
-  const auto device = std::make_shared<FakeDevice>();
-  int libraries = 0;
-  const auto backend = make_cuda_backend(device, [&] {
-    ++libraries;
-    return std::make_shared<FakeLibraries>(*device);
-  });
-  const Program program = make_program(workload({"mlp:width=8", 2}), *backend, {Entry::train, Entry::evaluate});
-  EXPECT_EQ(backend->device().backend, "cuda");
-  EXPECT_EQ(backend->device().name, "made-up device");
-  EXPECT_EQ(device->counts().allocations, 0);
-  EXPECT_EQ(libraries, 0);
-  {
-    const auto first = backend->compile(program), second = backend->compile(program);
-    EXPECT_EQ(libraries, 1);
-  }
-  EXPECT_EQ(device->held(), 0);
-}
-
-// Planning takes no memory, so the batch may be one that fills a GPU.
-TEST(CudaBackend, PlansForTheGradientOfAttentionWhatTheLibraryKeepsInFloat) {
-  constexpr std::int64_t kBatch = 1024, kSequence = 128, kHeads = 2, kWidth = 64;
-  const auto device = std::make_shared<FakeDevice>();
-  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
-  auto workspace_bytes = [&](Entry entry) {
-    return memory(make_program(workload({"bert-tiny", kBatch}), *backend, {entry}, Precision::bf16)).workspace;
-  };
-  EXPECT_GE(workspace_bytes(Entry::train), std::int64_t{kBatch * kHeads * kSequence * kWidth * 4} + (256 << 20));
-  EXPECT_LT(workspace_bytes(Entry::forward), std::int64_t{300 << 20});
-  EXPECT_EQ(device->counts().allocations, 0);
 }
 
 TEST(CudaBackend, AStepOfAModelAllocatesNothingAndWaitsForNothing) {

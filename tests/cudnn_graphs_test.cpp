@@ -1,5 +1,5 @@
 // What the CUDA backend asks of cuDNN, without a device: every convolution and attention of every model passes
-// cudnn_frontend's checks, and cuDNN's heuristics offer engines for it to an H200 that is described to them.
+// cudnn_frontend's checks, and cuDNN's heuristics offer engines for it to GPUs that are described to them.
 #include "kernels/cuda/cudnn_graphs.h"
 
 #include <algorithm>
@@ -10,21 +10,24 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/specs.h"
+#include "src/backend/cuda_nodes.h"
 #include "src/backend/kernel_shapes.h"
 #include "src/workload/workload.h"
-#include "support/described_h200.h"
+#include "support/described_gpus.h"
 
 namespace epochbench {
 namespace {
 
 using cuda::AttentionSpec;
 using cuda::ConvolutionSpec;
+using test::described_a100;
 using test::described_h200;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 struct Asked {  // each once
   std::vector<ConvolutionSpec> convolutions;
+  std::vector<bool> may_be_winograd;      // of convolutions, on an A100
   std::vector<AttentionSpec> attentions;  // 16-bit alone: in float the backend has its own
 };
 
@@ -57,7 +60,10 @@ Asked asked_by(const std::string& model, Precision precision) {
           convolution.bias = true;
           convolution.relu = bias->relu;
         }
-        if (known.insert(describe(convolution)).second) asked.convolutions.push_back(convolution);
+        if (known.insert(describe(convolution)).second) {
+          asked.convolutions.push_back(convolution);
+          asked.may_be_winograd.push_back(!cuda_algorithm(graph, node, 80).empty());
+        }
       }
       if (node.op != Op::attention) continue;
       const AttentionSpec attention{attention_shape(graph, node), element_of(graph.desc(node.inputs[0]).dtype),
@@ -130,18 +136,19 @@ TEST_F(CudnnAttention, OfBertHasEnginesOnAnH200InBothDirections) {
       }
 }
 
-// The workspace that is planned for a shape is what cudnn_frontend keeps there, and the rest is the engine's.
+// What is planned for the workspace counts what the gradient's graph keeps there, and leaves enough to the engines.
 TEST_F(CudnnAttention, HasEnginesInTheWorkspaceOfItsShapeHoweverLarge) {
-  for (const AttentionShape& shape : {AttentionShape{512, 512, 12, 64}, AttentionShape{1024, 128, 16, 64}, AttentionShape{3, 40, 5, 32}}) {
-    const AttentionSpec spec{shape, Element::bf16, 0.1};
-    cuda::AttentionEngines offered;
-    ASSERT_NO_THROW(offered = engines(spec, described_h200())) << describe(spec);
-    EXPECT_GT(offered.forward.size(), 0u) << describe(spec);
-    EXPECT_GT(offered.backward.size(), 0u) << describe(spec);
-    auto kept = [&](bool gradient) { return cuda::attention_workspace_bytes(shape, gradient) - cuda::kConvolutionWorkspaceBytes; };
-    EXPECT_EQ(static_cast<std::size_t>(offered.forward_bytes), kept(false)) << describe(spec);
-    EXPECT_EQ(static_cast<std::size_t>(offered.backward_bytes), kept(true)) << describe(spec);
-  }
+  for (const cuda::DescribedDevice& device : {described_h200(), described_a100()})
+    for (const AttentionShape& shape :
+         {AttentionShape{512, 512, 12, 64}, AttentionShape{1024, 128, 16, 64}, AttentionShape{3, 40, 5, 32}}) {
+      const AttentionSpec spec{shape, Element::bf16, 0.1};
+      cuda::AttentionEngines offered;
+      ASSERT_NO_THROW(offered = engines(spec, device)) << describe(spec);
+      EXPECT_GT(offered.forward.size(), 0u) << describe(spec);
+      EXPECT_GT(offered.backward.size(), 0u) << describe(spec);
+      EXPECT_EQ(offered.forward_bytes, 0) << describe(spec);
+      EXPECT_EQ(offered.backward_bytes, shape.batch * shape.heads * shape.sequence * (shape.width + 1) * 4) << describe(spec);
+    }
 }
 
 ConvolutionSpec small_convolution() {
@@ -171,6 +178,26 @@ TEST(CudnnGraphs, ReasonsAreOneLine) {
   EXPECT_THAT(reason, ::testing::Not(::testing::IsEmpty()));
   EXPECT_THAT(reason, ::testing::Not(HasSubstr("\n")));
   EXPECT_LT(reason.size(), 500u);
+}
+
+bool any_is_winograd(const std::vector<std::string>& engines) {
+  return std::any_of(engines.begin(), engines.end(),
+                     [](const std::string& engine) { return engine.find("winograd") != std::string::npos; });
+}
+
+// Where the backend says that an A100 may have it, and nowhere else; a layer that may not has other engines.
+TEST_P(EveryModel, HasWinogradWhereTheBackendSaysSo) {
+  const auto [model, precision] = GetParam();
+  const Asked asked = asked_by(model, precision);
+  for (std::size_t i = 0; i < asked.convolutions.size(); ++i) {
+    ConvolutionSpec spec = asked.convolutions[i];
+    EXPECT_EQ(any_is_winograd(engines(spec, described_a100())), asked.may_be_winograd[i]) << describe(spec);
+    EXPECT_FALSE(any_is_winograd(engines(spec, described_h200()))) << describe(spec);
+    spec.shape.winograd = false;
+    const std::vector<std::string> others = engines(spec, described_a100());
+    EXPECT_GT(others.size(), 0u) << describe(spec);
+    EXPECT_FALSE(any_is_winograd(others)) << describe(spec);
+  }
 }
 
 // Strict fp32 leaves out what tf32 may use.

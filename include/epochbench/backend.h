@@ -91,8 +91,8 @@ class Backend {
   virtual DeviceInfo device() const = 0;
   virtual std::optional<std::string> unsupported(const Graph& graph, const Node& node) const = 0;  // the reason
   virtual std::size_t workspace_bytes(const Graph& graph, const Node& node) const = 0;
-  // The algorithm by which it runs a node, where that multiplies less than the FLOPs that are counted: "winograd"; else "". Where
-  // a library chooses as the program is compiled: by which it may run it.
+  // The algorithm by which it runs a node, where that multiplies less than the FLOPs that are counted: "winograd"; else "".
+  // Where a library chooses as the program is compiled: by which it may run it.
   virtual std::string algorithm(const Graph& /*graph*/, const Node& /*node*/) const { return ""; }
   virtual std::unique_ptr<Executable> compile(const Program& program) const = 0;  // outside any timed region
 };

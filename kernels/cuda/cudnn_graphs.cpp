@@ -19,13 +19,14 @@ namespace {
 
 using namespace layers;
 
-// ResNet-50 asks for 68 plans in each precision, and some engines are compiled on the spot, for a second and more. The heuristics'
-// first ones are their best guesses: layers for which no time is left do with them. scripts/check_gpu counts on these limits.
+// ResNet-50 asks for 68 plans in each precision, and some engines are compiled on the spot, for a second and more. The
+// heuristics' first ones are their best guesses: layers for which no time is left do with them. scripts/check_gpu counts on
+// these limits.
 constexpr TuningLimits kTuning{.candidates = 10, .seconds_of_one = 0.5, .seconds_of_all = 20};
 
-struct Rules {  // that an engine keeps
-  bool strict = false;   // fp32 without tensor cores
-  bool winograd = true;  // whether it may be by Winograd's transforms
+struct Rules {                      // that an engine keeps
+  bool strict = false;              // fp32 without tensor cores
+  bool winograd = true;             // whether it may be by Winograd's transforms
   std::size_t workspace_bytes = 0;  // with what the graph keeps there
 };
 Rules rules_of(const ConvolutionSpec& spec) {

@@ -1,5 +1,5 @@
-// Layers as graphs of cuDNN: what is asked for, not who answers; building one needs no device. Part of cudnn_graphs.cpp, the one
-// file that includes cudnn_frontend, as that takes long to compile; nobody else includes this.
+// Layers as graphs of cuDNN: what is asked for, not who answers; building one needs no device. Part of cudnn_graphs.cpp, the
+// one file that includes cudnn_frontend, as that takes long to compile; nobody else includes this.
 #pragma once
 
 #include <algorithm>
@@ -43,9 +43,9 @@ inline void check(fe::error_t status, const std::string& what) {
   if (status.is_bad()) throw Error(what + ": " + in_short(status.get_message()));
 }
 
-inline const std::vector<fe::NumericalNote_t> kWinograd = {fe::NumericalNote_t::WINOGRAD, fe::NumericalNote_t::WINOGRAD_TILE_4x4,
-                                                           fe::NumericalNote_t::WINOGRAD_TILE_6x6,
-                                                           fe::NumericalNote_t::WINOGRAD_TILE_13x13};
+inline const std::vector<fe::NumericalNote_t> kWinograd = {
+    fe::NumericalNote_t::WINOGRAD, fe::NumericalNote_t::WINOGRAD_TILE_4x4, fe::NumericalNote_t::WINOGRAD_TILE_6x6,
+    fe::NumericalNote_t::WINOGRAD_TILE_13x13};
 
 class Graph : public fe::graph::Graph {
  public:

@@ -16,11 +16,13 @@ namespace epochbench::cuda {
 // Scratch that every plan may use; fixed beforehand, as the memory is planned before plans exist.
 inline constexpr std::size_t kProductWorkspaceBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kConvolutionWorkspaceBytes = std::size_t{256} << 20;
-// Of one direction of fused attention: as much for the engine, and what the gradient keeps beside it in float, dq and a sum of
-// each row.
+// Of one direction of fused attention. The gradient's graph keeps dq and a sum of each row in float, and most engines dq once
+// more; those of Blackwell keep a bit of each score with dropout, of sequences in steps of 128. The rest is theirs to use.
 constexpr std::size_t attention_workspace_bytes(const AttentionShape& s, bool gradient) {
-  const auto rows = static_cast<std::size_t>(s.batch * s.heads * s.sequence);
-  return kConvolutionWorkspaceBytes + (gradient ? rows * static_cast<std::size_t>(s.width + 1) * sizeof(float) : 0);
+  constexpr std::size_t kRest = std::size_t{64} << 20;
+  const std::int64_t heads = s.batch * s.heads, sequence = (s.sequence + 127) / 128 * 128;
+  const std::int64_t kept = heads * s.sequence * (2 * s.width + 1) * std::int64_t{sizeof(float)};
+  return kRest + static_cast<std::size_t>(heads * sequence * sequence / 8 + (gradient ? kept : 0));
 }
 
 enum class Math : std::uint8_t { exact, tf32 };  // of float operands; exact: strict fp32. 16-bit operands ignore it

@@ -1,5 +1,5 @@
-// Choosing among a library's candidates for a problem: in bounded time, and holding two of them at most. It needs no device; how
-// long a candidate takes is told by whoever has one (tuning.h).
+// Choosing among a library's candidates for a problem: in bounded time, and holding two of them at most. It needs no device;
+// how long a candidate takes is told by whoever has one (tuning.h).
 #pragma once
 
 #include <chrono>

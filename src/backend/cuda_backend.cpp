@@ -26,7 +26,9 @@ class CudaBackend final : public Backend {
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override { return cuda_workspace_bytes(graph, node); }
 
-  std::string algorithm(const Graph& graph, const Node& node) const override { return cuda_algorithm(graph, node); }
+  std::string algorithm(const Graph& graph, const Node& node) const override {
+    return cuda_algorithm(graph, node, properties_.compute_capability);
+  }
 
   // What it returns holds the device and the libraries, and may outlive the backend.
   std::unique_ptr<Executable> compile(const Program& program) const override {

@@ -17,8 +17,8 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
 // Scratch that the node needs whichever way it is compiled: it is planned before libraries say what they have.
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node);
 
-// Backend::algorithm of a node: that by which cuDNN may run it.
-std::string cuda_algorithm(const Graph& graph, const Node& node);
+// Backend::algorithm of a node on such a device: that by which cuDNN may run it.
+std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_capability);
 
 // Compiles the nodes of one program, whose random numbers `seed` keys. What it compiles keeps `libraries` alive. `winograd`:
 // whether convolutions may be computed by its transforms.

@@ -24,14 +24,13 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
   return std::nullopt;
 }
 
-// cuDNN has such engines for windows of 3x3 and 5x5 at stride 1, in every pass.
-std::string cuda_algorithm(const Graph& graph, const Node& node) {
-  if (node.op != Op::conv2d && node.op != Op::conv2d_bias && node.op != Op::conv2d_grad_input &&
-      node.op != Op::conv2d_grad_weight)
-    return "";
+// cuDNN 9 has such engines for windows of 3x3 at stride 1 in float, before Hopper, but for the weight's gradient.
+std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_capability) {
+  constexpr int kHopper = 90;
+  const bool transformable = node.op == Op::conv2d || node.op == Op::conv2d_bias || node.op == Op::conv2d_grad_input;
+  if (!transformable || compute_capability >= kHopper || graph.desc(node.inputs[0]).dtype != DType::f32) return "";
   const Conv2dShape s = conv2d_shape(graph, node);
-  const bool transformable = s.kernel_height == s.kernel_width && (s.kernel_width == 3 || s.kernel_width == 5) && s.stride == 1;
-  return transformable ? "winograd" : "";
+  return s.kernel_height == 3 && s.kernel_width == 3 && s.stride == 1 ? "winograd" : "";
 }
 
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {

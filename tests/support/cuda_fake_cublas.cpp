@@ -189,8 +189,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
   if (attribute == CUBLASLT_ALGO_CONFIG_ID) number = find(algorithm)->id;
   if (attribute == CUBLASLT_ALGO_CONFIG_TILE_ID) number = CUBLASLT_MATMUL_TILE_128x64;
   if (attribute == CUBLASLT_ALGO_CONFIG_SPLITK_NUM) number = find(algorithm)->split_k;
-  if (attribute == CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME)
-    number = static_cast<std::int32_t>(find(algorithm)->reduction_scheme);
+  if (attribute == CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) number = static_cast<std::int32_t>(find(algorithm)->reduction_scheme);
   std::memcpy(value, &number, sizeof number);
   *written = sizeof number;
   return CUBLAS_STATUS_SUCCESS;
