@@ -3,6 +3,7 @@
 #include "kernels/cuda/cudnn_graphs.h"
 
 #include <algorithm>
+#include <ostream>
 #include <set>
 
 #include <dlfcn.h>
@@ -78,6 +79,7 @@ struct Case {
   std::string model;
   Precision precision;
 };
+void PrintTo(const Case& c, std::ostream* out) { *out << c.model << " in " << name(c.precision); }
 class EveryModel : public ::testing::TestWithParam<Case> {};
 
 std::vector<Case> cases() {
