@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Json page_of(const std::vector<NamedResult>& results) { return page_data(results, embedded_claims()); }
+Json page_of(const std::vector<NamedResult>& results) { return page_data(results, {}, embedded_claims()); }
 
 // A row's cell by the name of its column.
 Json cell(const Json& data, std::size_t row, const std::string& column) {
@@ -292,6 +292,74 @@ TEST(PageData, SaysWhatResultsSayOfClaims) {
     verdicts.insert(claim["verdict"].get<std::string>());
   }
   EXPECT_GT(verdicts.size(), 1u);
+}
+
+// Ten pairs in which the new side takes about `ratio` times as long.
+NamedTurns by_turns(const std::string& path, double ratio, const std::string& date) {
+  NamedTurns named{path, {}};
+  TurnsDocument& document = named.document;
+  document.context.date = date;
+  document.context.host_name = "box";
+  document.suite = "private/gate.json";
+  document.binaries = {"private/old", "private/new"};
+  document.builds[kBaseline] = document.builds[kNew] = {"0.1.0", "1234567890abcdef", false, "Release", "gcc 12.2.0"};
+  TurnsCase& turns = document.cases.emplace_back();
+  turns.name = "mlp/cpu/fp32/b64";
+  turns.device = "cpu";
+  turns.precision = "fp32";
+  turns.threads = 2;
+  for (int i = 0; i < 10; ++i) {
+    TurnsPair& pair = turns.pairs.emplace_back();
+    pair.log_ratio = std::log(ratio) + 1e-4 * (i % 3);
+    pair.foreign_cpu_cores = 0.25;
+    for (const Side side : kSides) {
+      pair.sides[side].fingerprint = "1111";
+      pair.sides[side].step_seconds_median = side == kNew ? 0.01 * ratio : 0.01;
+    }
+  }
+  TurnsCase& skipped = document.cases.emplace_back();
+  skipped.name = "mlp/cuda/fp32/b64";
+  skipped.device = "cuda:0";
+  skipped.skipped = "no GPU";
+  return named;
+}
+
+TEST(PageData, ShowsWhatTwoBinariesThatTookTurnsSay) {
+  const Json data = page_data({}, {by_turns("turns.json", 1.05, "2026-01-02T03:04:05Z")}, embedded_claims());
+  ASSERT_EQ(data["machines"].size(), 1u);
+  EXPECT_THAT(data["files"], IsEmpty());
+  const Json& turns = data["turns"][0];
+  EXPECT_EQ(turns["machine"], 0);
+  EXPECT_EQ(turns["verdict"], "regression");
+  EXPECT_EQ(turns["reason"], "1 case is slower");
+  EXPECT_EQ(turns["suite"], "gate.json");
+  EXPECT_EQ(turns["baseline"], "1234567 (2026-01-02, 0.1.0, Release, gcc 12.2.0)");
+  ASSERT_EQ(turns["cases"].size(), 1u);
+  const Json& one = turns["cases"][0];
+  EXPECT_EQ(one["verdict"], "regression");
+  EXPECT_NEAR(one["ratio"].get<double>(), 1.0501, 1e-4);
+  EXPECT_EQ(one["pairs"].size(), 10u);
+  EXPECT_EQ(one["pairs"][3]["ratio"], 1.05);
+  EXPECT_EQ(one["pairs"][3]["foreign_cpu_cores"], 0.25);
+  EXPECT_EQ(turns["left_out"], Json::array({{{"name", "mlp/cuda/fp32/b64"}, {"reason", "no GPU"}}}));
+  EXPECT_THAT(data["history"], IsEmpty()) << "of one date";
+  EXPECT_THAT(data.dump(), testing::Not(HasSubstr("private")));
+}
+
+TEST(PageData, HasAHistoryOfRatios) {
+  std::vector<NamedTurns> nights;
+  for (int i = 0; i < 20; ++i)
+    nights.push_back(
+        by_turns("night-" + std::to_string(i), i < 10 ? 1.0 : 1.06, "2026-01-" + std::to_string(10 + i) + "T02:00:00Z"));
+  const Json data = page_data({both_devices(1)}, nights, embedded_claims());
+  EXPECT_EQ(data["machines"].size(), 2u) << "another CPU";
+  ASSERT_EQ(data["history"].size(), 1u);
+  const Json& series = data["history"][0];
+  EXPECT_EQ(series["of"], "ratio");
+  EXPECT_EQ(series["points"].size(), 20u);
+  ASSERT_EQ(series["changes"].size(), 1u);
+  EXPECT_EQ(series["changes"][0]["begin"], 10);
+  EXPECT_NEAR(series["changes"][0]["after"].get<double>(), 1.06, 1e-3);
 }
 
 }  // namespace

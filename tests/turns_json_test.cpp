@@ -72,7 +72,7 @@ std::string refusal(const std::string& text) {
 
 TEST(TurnsJson, ComesBackAsItWas) {
   const std::string text = turns_to_text(made());
-  EXPECT_TRUE(is_turns(text));
+  EXPECT_TRUE(is_turns(parse_json(text, "file.json")));
   const TurnsDocument document = parse_turns(text, "file.json");
   EXPECT_EQ(turns_to_text(document), text);
   EXPECT_EQ(document.order_seed, 7u);
@@ -93,7 +93,7 @@ TEST(TurnsJson, ComesBackAsItWas) {
 }
 
 TEST(TurnsJson, WhatIsNoSuchDocumentIsTold) {
-  EXPECT_FALSE(is_turns(result_to_text(Result{})));
+  EXPECT_FALSE(is_turns(parse_json(result_to_text(Result{}), "file.json")));
   EXPECT_THAT(refusal(result_to_text(Result{})), HasSubstr("no turns_version"));
   EXPECT_THAT(refusal("{"), HasSubstr("not valid JSON"));
   const auto with = [](const char* pointer, const Json& value) {

@@ -10,16 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "epochbench/turns.h"
 #include "src/analysis/change_points.h"
 #include "src/analysis/named_result.h"
 
 namespace epochbench {
-
-struct NamedTurns {
-  std::string path;
-  TurnsDocument document;
-};
 
 enum class HistoryOf : unsigned char { step_seconds, ratio };
 

@@ -1,15 +1,21 @@
-// A result and the file that it came from, for answers out of several.
+// A measurement and the file that it came from, for answers out of several.
 #pragma once
 
 #include <string>
 
 #include "epochbench/result.h"
+#include "epochbench/turns.h"
 
 namespace epochbench {
 
 struct NamedResult {
   std::string path;  // as the call named it, or a file of a folder that it named
   Result result;
+};
+
+struct NamedTurns {
+  std::string path;
+  TurnsDocument document;
 };
 
 }  // namespace epochbench

@@ -129,6 +129,7 @@ constexpr const char* kReportExamples = R"(Examples:
   epochbench report result.json -o result.html
   epochbench report cpu-box.json gpu-box.json -o both.html   two machines on one page
   epochbench report nightly/ -o nightly.html                 many dated results: with their history
+  epochbench report turns.json -o turns.html                 what `compare --interleave -o turns.json` measured
 
 The page is one file that opens from disk and fetches nothing: tables that sort, charts with their intervals, claims with their
 verdicts. It has the names of the result files without their folders, and what the results say: host name, command lines and
@@ -367,7 +368,7 @@ int command_line(int argc, char** argv) {
   ReportOptions report;
   CLI::App* report_app = app.add_subcommand("report", "results as one HTML page, with tables and charts");
   report_app->footer(kReportExamples);
-  report_app->add_option("RESULT", report.results, "result files, or folders of them");
+  report_app->add_option("RESULT", report.results, "files of `run --out` or of `compare --interleave -o`, or folders of them");
   report_app->add_option("-o,--out", report.out, "the page; replaced whole")->type_name("FILE.html");
 
   bool calibrate = false;

@@ -6,8 +6,6 @@
 #include "src/cli/errors.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/history_text.h"
-#include "src/report/result_json.h"
-#include "src/report/turns_json.h"
 
 namespace epochbench {
 namespace {
@@ -23,18 +21,8 @@ void refuse_beside_history(const CompareOptions& options) {
 
 int compare_history(const CompareOptions& options) {
   refuse_beside_history(options);
-  std::vector<NamedResult> results;
-  std::vector<NamedTurns> turns;
-  for (const std::string& path : json_files_of(options.history)) {
-    const std::string text = read_text_file(path);
-    if (is_turns(text))
-      turns.push_back({path, parse_turns(text, path)});
-    else if (is_result(text, path))
-      results.push_back({path, parse_result(text, path)});
-    else
-      print_error("left out: " + path + " is neither a result nor a document of interleaved turns");
-  }
-  const History history = history_of(results, turns);
+  const Measurements measured = read_measurement_folder(options.history);
+  const History history = history_of(measured.results, measured.turns);
   if (history.series.empty())
     throw CallError(options.history +
                     ": no run that is ok in any *.json of this folder; keep the files of `epochbench run --out "

@@ -17,17 +17,32 @@ namespace {
 
 // A page is sent to others, whom this machine's folders do not concern: a file is known by its name, and where two have the
 // same one by its place among them too.
-void leave_out_folders(std::vector<NamedResult>& results) {
+void leave_out_folders(Measurements& measured) {
   std::map<std::string, int> seen;
-  for (NamedResult& named : results) {
-    named.path = std::filesystem::path(named.path).filename().string();
-    if (const int number = ++seen[named.path]; number > 1) named.path += " (" + std::to_string(number) + ")";
-  }
+  const auto leave_out = [&](std::string& path) {
+    path = std::filesystem::path(path).filename().string();
+    if (const int number = ++seen[path]; number > 1) path += " (" + std::to_string(number) + ")";
+  };
+  for (NamedResult& named : measured.results) leave_out(named.path);
+  for (NamedTurns& named : measured.turns) leave_out(named.path);
 }
 
-std::string title_of(const std::vector<NamedResult>& results) {
-  const std::string rest = results.size() > 1 ? " and " + std::to_string(results.size() - 1) + " more" : "";
-  return "epochbench report: " + results.front().path + rest;
+std::size_t files_of(const Measurements& measured) { return measured.results.size() + measured.turns.size(); }
+
+std::string title_of(const Measurements& measured) {
+  const std::string rest = files_of(measured) > 1 ? " and " + std::to_string(files_of(measured) - 1) + " more" : "";
+  return "epochbench report: " + (measured.results.empty() ? measured.turns.front().path : measured.results.front().path) +
+         rest;
+}
+
+// "6 runs", "3 cases by turns", or both.
+std::string content_of(const Measurements& measured) {
+  std::size_t runs = 0, cases = 0;
+  for (const NamedResult& named : measured.results) runs += named.result.runs.size();
+  for (const NamedTurns& named : measured.turns) cases += named.document.cases.size();
+  const std::string by_turns = counted(cases, "case", "cases") + " by turns";
+  if (measured.results.empty()) return by_turns;
+  return counted(runs, "run", "runs") + (measured.turns.empty() ? "" : " and " + by_turns);
 }
 
 }  // namespace
@@ -35,16 +50,13 @@ std::string title_of(const std::vector<NamedResult>& results) {
 int report_command(const ReportOptions& options) {
   if (options.out.empty()) throw CallError("report: no page to write; name it with -o FILE.html");
   const ResultFile file(options.out);
-  std::vector<NamedResult> results = read_result_arguments("report", options.results);
-  leave_out_folders(results);
-  const Json data = page_data(results, embedded_claims());
-  const std::string page = html_page(data, title_of(results));
+  Measurements measured = read_measurement_arguments("report", options.results);
+  leave_out_folders(measured);
+  const Json data = page_data(measured.results, measured.turns, embedded_claims());
+  const std::string page = html_page(data, title_of(measured));
   file.write(page);
-  std::size_t runs = 0;
-  for (const NamedResult& named : results) runs += named.result.runs.size();
-  std::printf("%s: %s %s of %zu %s, %s\n", options.out.c_str(), format_count(static_cast<std::int64_t>(runs)).c_str(),
-              runs == 1 ? "run" : "runs", results.size(), results.size() == 1 ? "file" : "files",
-              format_bytes(static_cast<double>(page.size())).c_str());
+  std::printf("%s: %s of %s, %s\n", options.out.c_str(), content_of(measured).c_str(),
+              counted(files_of(measured), "file", "files").c_str(), format_bytes(static_cast<double>(page.size())).c_str());
   return kExitDone;
 }
 

@@ -9,6 +9,7 @@
 
 #include "src/cli/errors.h"
 #include "src/report/result_json.h"
+#include "src/report/turns_json.h"
 
 namespace epochbench {
 namespace {
@@ -33,32 +34,57 @@ Measured measurement_of(const Run& run) {
           timing.step_seconds_median};
 }
 
+using MeasuredTurns = std::tuple<std::string, std::uint64_t, std::vector<double>>;
+
+MeasuredTurns measurement_of(const TurnsDocument& document) {
+  std::vector<double> medians;
+  for (const TurnsCase& turns : document.cases)
+    for (const TurnsPair& pair : turns.pairs)
+      for (const TurnsSide& side : pair.sides) medians.push_back(side.step_seconds_median.value_or(0));
+  return {document.context.date, document.order_seed, std::move(medians)};
+}
+
+enum class Reads : std::uint8_t { results, turns_too };
+
 class Reader {
  public:
-  void read_file(const std::string& path) {
-    Result result = read_result(path);
-    if (first_time(path)) add(path, std::move(result));
-  }
+  explicit Reader(Reads reads) : reads_(reads) {}
+
+  void read_file(const std::string& path) { read(path, parse_json(read_text_file(path), path)); }
 
   void read_folder(const std::string& folder) {
     bool any = false;
     for (const std::string& path : json_files_of(folder)) {
       const Json document = parse_json(read_text_file(path), path);
-      if (!is_result(document)) {
-        print_error("left out: " + path + " has no schema_version, so it is not a result of epochbench");
+      if (!is_result(document) && !is_read_as_turns(document)) {
+        print_error("left out: " + path +
+                    (reads_ == Reads::turns_too ? " is neither a result nor a document of interleaved turns"
+                                                : " has no schema_version, so it is not a result of epochbench"));
         continue;
       }
       any = true;
+      read(path, document);
+    }
+    if (!any)
+      throw CallError(folder + ": no result (*.json) in this folder; name files that `epochbench run --out FILE` " +
+                      (reads_ == Reads::turns_too ? "or `epochbench compare --interleave -o FILE` " : "") + "wrote");
+  }
+
+  Measurements take() { return std::move(all_); }
+
+ private:
+  bool is_read_as_turns(const Json& document) const { return reads_ == Reads::turns_too && is_turns(document); }
+
+  void read(const std::string& path, const Json& document) {
+    if (is_read_as_turns(document)) {
+      TurnsDocument turns = turns_from_json(document, path);
+      if (first_time(path)) add(path, std::move(turns));
+    } else {
       Result result = result_from_json(document, path);
       if (first_time(path)) add(path, std::move(result));
     }
-    if (!any)
-      throw CallError(folder + ": no result (*.json) in this folder; name files that `epochbench run --out FILE` wrote");
   }
 
-  std::vector<NamedResult> take() { return std::move(results_); }
-
- private:
   bool first_time(const std::string& path) { return seen_.insert(fs::canonical(path).string()).second; }
 
   // Each measurement once, however many files it stands in: a copy is no repetition. A file that has no other one is left out.
@@ -76,13 +102,34 @@ class Reader {
     }
     for (const Run& run : result.runs)
       if (run.timing) path_by_measurement_.emplace(measurement_of(run), path);
-    results_.push_back({path, std::move(result)});
+    all_.results.push_back({path, std::move(result)});
   }
 
+  void add(const std::string& path, TurnsDocument document) {
+    const auto [first, is_new] = path_by_turns_.emplace(measurement_of(document), path);
+    if (!is_new) return print_error("left out: " + path + " has the measurements of " + first->second);
+    all_.turns.push_back({path, std::move(document)});
+  }
+
+  Reads reads_;
   std::set<std::string> seen_;
   std::map<Measured, std::string> path_by_measurement_;
-  std::vector<NamedResult> results_;
+  std::map<MeasuredTurns, std::string> path_by_turns_;
+  Measurements all_;
 };
+
+Measurements read_arguments(Reads reads, const std::string& command, const std::vector<std::string>& arguments) {
+  if (arguments.empty())
+    throw CallError(command + ": no RESULT; name files that `epochbench run --out FILE` wrote, or folders of them");
+  Reader reader(reads);
+  for (const std::string& argument : arguments) {
+    if (is_folder(argument))
+      reader.read_folder(argument);
+    else
+      reader.read_file(argument);
+  }
+  return reader.take();
+}
 
 }  // namespace
 
@@ -96,18 +143,17 @@ std::vector<std::string> json_files_of(const std::string& folder) {
   return files;
 }
 
-bool is_result(const std::string& text, const std::string& path) { return is_result(parse_json(text, path)); }
-
 std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments) {
-  if (arguments.empty())
-    throw CallError(command + ": no RESULT; name files that `epochbench run --out FILE` wrote, or folders of them");
-  Reader reader;
-  for (const std::string& argument : arguments) {
-    if (is_folder(argument))
-      reader.read_folder(argument);
-    else
-      reader.read_file(argument);
-  }
+  return read_arguments(Reads::results, command, arguments).results;
+}
+
+Measurements read_measurement_arguments(const std::string& command, const std::vector<std::string>& arguments) {
+  return read_arguments(Reads::turns_too, command, arguments);
+}
+
+Measurements read_measurement_folder(const std::string& folder) {
+  Reader reader(Reads::turns_too);
+  reader.read_folder(folder);
   return reader.take();
 }
 

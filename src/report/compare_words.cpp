@@ -50,10 +50,6 @@ std::string threshold_option(double threshold) {
   return std::string(" --threshold ") + percent;
 }
 
-std::string counted(std::size_t count, const std::string& one, const std::string& several) {
-  return std::to_string(count) + " " + (count == 1 ? one : several);
-}
-
 }  // namespace
 
 std::string one_line(std::string text) {

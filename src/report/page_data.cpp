@@ -65,14 +65,15 @@ Json page_interval(const std::optional<std::pair<double, double>>& ends) {
   return Json::array({page_number(ends->first), page_number(ends->second)});
 }
 
-Json page_data(const std::vector<NamedResult>& results, const ClaimCatalogue& catalogue) {
+Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalogue& catalogue) {
   const AllSeries all = series_of(results);
   Json data = Json::object();
-  add_places(data, results);
+  add_places(data, results, turns);
   add_rows(data, all);
   data["speedup"] = speedup_part(results);
   add_sweeps(data, results);
-  add_history(data, results);
+  add_turns(data, turns);
+  add_history(data, results, turns);
   add_steps(data, all);
   add_profiles(data, all);
   data["claims"] = claims_part(results, catalogue);

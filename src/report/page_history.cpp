@@ -1,4 +1,4 @@
-// The page's history: workloads that several dated results have, with the changes of level that src/analysis finds.
+// The page's history: workloads that several dated files have, with the changes of level that src/analysis finds.
 #include <cmath>
 
 #include "src/analysis/history.h"
@@ -30,16 +30,17 @@ Json change_json(const LevelChange& change) {
 
 }  // namespace
 
-void add_history(Json& data, const std::vector<NamedResult>& results) {
+void add_history(Json& data, const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns) {
   data["history"] = Json::array();
   std::size_t dated = 0;
-  for (const HistorySeries& series : history_of(results, {}).series) {
+  for (const HistorySeries& series : history_of(results, turns).series) {
     if (series.points.size() < kFewestDates) continue;
     if (++dated > kMostSeries) continue;
     Json points = Json::array(), changes = Json::array();
     for (const HistoryPoint& point : series.points) points.push_back(page_point(point));
     for (const LevelChange& change : series.changes) changes.push_back(change_json(change));
     data["history"].push_back({{"name", series.name},
+                               {"of", series.of == HistoryOf::ratio ? "ratio" : "step_seconds"},
                                {"setting", series.setting},
                                {"points", points},
                                {"changes", changes},

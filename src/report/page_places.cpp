@@ -1,5 +1,6 @@
 // The page's machines and files. GPU identifiers stay in the result: a page is sent to others.
 #include <algorithm>
+#include <utility>
 
 #include "src/report/page_parts.h"
 #include "src/report/result_json.h"
@@ -18,8 +19,7 @@ bool same_machine(const Context& a, const Context& b) {
          same_gpus(a.gpus, b.gpus);
 }
 
-Json machine_json(const NamedResult& named) {
-  const Context& context = named.result.context;
+Json machine_json(const Context& context, const std::string& path) {
   Json gpus = Json::array();
   for (const GpuInfo& gpu : context.gpus) {
     gpus.push_back(gpu_to_json(gpu));
@@ -29,7 +29,7 @@ Json machine_json(const NamedResult& named) {
   return {{"host", context.host_name ? Json(*context.host_name) : Json(nullptr)},
           {"cpu", cpu_to_json(context.cpu)},
           {"gpus", gpus},
-          {"measured_in", named.path}};
+          {"measured_in", path}};
 }
 
 std::string command_text(const std::vector<std::string>& words) {
@@ -55,21 +55,37 @@ Json file_json(const NamedResult& named, std::size_t machine) {
           {"ok", ok}};
 }
 
+class Machines {
+ public:
+  std::size_t number_of(const Context& context, const std::string& path) {
+    const auto known =
+        std::find_if(known_.begin(), known_.end(), [&](const Context* other) { return same_machine(*other, context); });
+    const auto number = static_cast<std::size_t>(known - known_.begin());
+    if (known == known_.end()) {
+      known_.push_back(&context);
+      json_.push_back(machine_json(context, path));
+    }
+    return number;
+  }
+  Json take() { return std::move(json_); }
+
+ private:
+  std::vector<const Context*> known_;
+  Json json_ = Json::array();
+};
+
 }  // namespace
 
-void add_places(Json& data, const std::vector<NamedResult>& results) {
-  data["machines"] = Json::array();
+void add_places(Json& data, const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns) {
+  Machines machines;
   data["files"] = Json::array();
-  std::vector<const Context*> machines;
-  for (const NamedResult& named : results) {
-    const Context& context = named.result.context;
-    const auto known =
-        std::find_if(machines.begin(), machines.end(), [&](const Context* other) { return same_machine(*other, context); });
-    data["files"].push_back(file_json(named, static_cast<std::size_t>(known - machines.begin())));
-    if (known != machines.end()) continue;
-    machines.push_back(&context);
-    data["machines"].push_back(machine_json(named));
-  }
+  data["turns"] = Json::array();
+  for (const NamedResult& named : results)
+    data["files"].push_back(file_json(named, machines.number_of(named.result.context, named.path)));
+  for (const auto& [path, document] : turns)
+    data["turns"].push_back(
+        {{"file", path}, {"date", document.context.date}, {"machine", machines.number_of(document.context, path)}});
+  data["machines"] = machines.take();
 }
 
 }  // namespace epochbench

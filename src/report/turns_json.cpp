@@ -135,10 +135,13 @@ std::string turns_to_text(const TurnsDocument& document) {
   return print_json(whole);
 }
 
-bool is_turns(std::string_view text) { return text.find("\"turns_version\"") != std::string_view::npos; }
+bool is_turns(const Json& document) { return document.is_object() && document.contains("turns_version"); }
 
 TurnsDocument parse_turns(std::string_view text, const std::string& source) {
-  const Json parsed = parse_json(text, source);
+  return turns_from_json(parse_json(text, source), source);
+}
+
+TurnsDocument turns_from_json(const Json& parsed, const std::string& source) {
   const JsonFields fields(parsed, source);
   if (!fields.find("turns_version")) throw FormatError(source + ": no turns_version, so not a file of compare --interleave");
   const std::int64_t version = fields.integer("turns_version");
@@ -158,7 +161,5 @@ TurnsDocument parse_turns(std::string_view text, const std::string& source) {
   for (const JsonFields& turns : fields.groups("cases")) document.cases.push_back(read_case(turns));
   return document;
 }
-
-TurnsDocument read_turns(const std::string& path) { return parse_turns(read_text_file(path), path); }
 
 }  // namespace epochbench

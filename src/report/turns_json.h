@@ -5,17 +5,17 @@
 #include <string_view>
 
 #include "epochbench/turns.h"
+#include "src/report/json_text.h"
 
 namespace epochbench {
 
 std::string turns_to_text(const TurnsDocument& document);
 
-// Whether this is such a document at all, and not a result: it has a key `turns_version`.
-bool is_turns(std::string_view text);
+bool is_turns(const Json& document);  // it says that it is one, and not a result: there is a turns_version
 
 // `source` names the text in messages. Further keys are ignored. Errors: FormatError for text that is not such a document, and
 // for a newer version.
 TurnsDocument parse_turns(std::string_view text, const std::string& source);
-TurnsDocument read_turns(const std::string& path);
+TurnsDocument turns_from_json(const Json& document, const std::string& source);
 
 }  // namespace epochbench

@@ -84,6 +84,10 @@ std::string format_count(std::int64_t count) {
   return digits;
 }
 
+std::string counted(std::size_t count, const char* one, const char* several) {
+  return format_count(static_cast<std::int64_t>(count)) + " " + (count == 1 ? one : several);
+}
+
 std::string format_whole(double value) {
   constexpr double kMostDigits = 1e15;  // as of significant()
   return std::fabs(value) < kMostDigits ? format_count(std::llround(value)) : significant(value, 3);

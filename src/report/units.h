@@ -1,6 +1,7 @@
 // Numbers for people: three significant digits and a unit. SI base units go in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -13,8 +14,9 @@ std::string format_bytes(double bytes);                 // "1.2 GiB"
 std::string format_percent(double fraction);            // "97.2 %"
 std::string format_usd(double usd);                     // "$0.00012", "$12.30"
 std::string format_count(std::int64_t count);           // "1,281,167"
-std::string format_whole(double value);                 // "1,281,167", "1.00e+15"
-std::string format_rate(double a_second);               // "12.3", "1,281"
-std::string format_times(double ratio);                 // "1.23x"
+std::string counted(std::size_t count, const char* one, const char* several);  // "1 run", "2,000 runs"
+std::string format_whole(double value);                                        // "1,281,167", "1.00e+15"
+std::string format_rate(double a_second);                                      // "12.3", "1,281"
+std::string format_times(double ratio);                                        // "1.23x"
 
 }  // namespace epochbench

@@ -17,9 +17,11 @@ import unittest
 import jsonschema
 
 BINARY = os.environ["EPOCHBENCH_BINARY"]
-SCHEMA = json.loads(pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).read_text())
+SCHEMAS = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"])
+SCHEMA = json.loads(SCHEMAS.read_text())
 SANITIZED = bool(os.environ.get("EPOCHBENCH_SANITIZED"))
 VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
+TURNS_VALIDATOR = jsonschema.Draft7Validator(json.loads(SCHEMAS.with_name("turns.schema.json").read_text()))
 
 
 def closed(schema):

@@ -220,7 +220,7 @@ class History(CompareCalls):
     def nights(self, count, step_of):
         (self.folder / "nightly").mkdir()
         for i in range(count):
-            content = document(measured(step_of(i) * (1 + 0.004 * ((i * 7) % 11 / 5 - 1)), repetitions=1), git_sha=f"{i:040x}",
+            content = document(measured(step_of(i) * (1 + 0.004 * ((i * 7) % 11 / 5 - 1) + i * 1e-9), repetitions=1), git_sha=f"{i:040x}",
                                date=f"2026-{1 + i // 28:02d}-{1 + i % 28:02d}T02:00:00Z")
             self.write(f"nightly/{i}.json", content)
 

@@ -5,13 +5,9 @@ import pathlib
 import signal
 import unittest
 
-import jsonschema
-
-from support import BINARY, TIMEOUT_SECONDS, CliTest, reject_constant, wait_until
+from support import BINARY, TIMEOUT_SECONDS, TURNS_VALIDATOR, CliTest, reject_constant, wait_until
 
 DELAYED = os.environ["EPOCHBENCH_DELAYED"]
-TURNS = jsonschema.Draft7Validator(json.loads(
-    pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).with_name("turns.schema.json").read_text()))
 TINY = {"cases": [{"model": "mlp:width=32", "batch": 16, "data": "synthetic", "threads": 1}]}
 
 
@@ -26,7 +22,7 @@ class Turns(CliTest):
 
     def kept(self):
         document = json.loads(self.out.read_text(), parse_constant=reject_constant)
-        TURNS.validate(document)
+        TURNS_VALIDATOR.validate(document)
         return document
 
 

@@ -180,3 +180,28 @@ def hostile():
     result["context"]["cpu"]["model"] = result["context"]["compiler"] = text
     result["context"]["command_line"] = [text]
     return result
+
+
+def turns(slower=0.05, date="2026-01-02T03:04:05Z", text="gate"):
+    """Two binaries that took turns, the new one slower in the first of two cases; a third case was not measured."""
+    def side(index, ratio):
+        return {"status": "ok", "message": None, "fingerprint": "1111", "isa": "avx512", "compile_seconds": 0.5,
+                "step_seconds_median": 0.01 * ratio, "peak_bytes": 1000000, "steps": 100, "first_losses": [2.5, 2.25],
+                "final_loss": 1.0, "library_dropout_masks": False, "step_seconds": [0.01 * ratio, 0.011 * ratio]}
+
+    def case(name, change, pairs, skipped=None):
+        made = []
+        for index in range(pairs):
+            log_ratio = math.log(1 + change) + noise(len(name), index, 0.008)
+            made.append({"log_ratio": log_ratio, "foreign_cpu_cores": 0.1, "steps_per_turn": 5, "dropped_rounds": 2,
+                         "started_first": "new", "first_by_round": ["new", "baseline"],
+                         "baseline": side(index, 1), "new": side(index, math.exp(log_ratio))})
+        return {"name": name, "model": "mlp", "device": "cpu", "precision": "fp32", "batch": 64, "threads": 2,
+                "skipped": skipped, "pairs": made}
+
+    build = {"epochbench_version": "0.1.0", "git_dirty": False, "build_type": "Release", "compiler": "gcc 12.2.0"}
+    return {"turns_version": 1, "context": context(date=date, gpu=False), "suite": text, "order_seed": 7,
+            "baseline": {"binary": "old/epochbench", "git_sha": "aaaaaaa1", **build},
+            "new": {"binary": "new/epochbench", "git_sha": "bbbbbbb2", **build},
+            "cases": [case("mlp/cpu/fp32/b64", slower, 10), case("lenet5/cpu/fp32/b64", 0.0, 10),
+                      case(f"{text}/cuda/fp32/b64", 0.0, 0, skipped=text)]}

@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 
 import made  # noqa: E402
 from devtools import Browser, find_chromium  # noqa: E402
-from support import CliTest, VALIDATOR  # noqa: E402
+from support import CliTest, TURNS_VALIDATOR, VALIDATOR  # noqa: E402
 
 MEASURED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent / "zen4-2cores-quick.json"
 PICTURES = os.environ.get("EPOCHBENCH_SCREENSHOTS")
@@ -116,6 +116,38 @@ class Report(CliTest):
         self.assertIn("14c0ffee0014", text)
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#history .mark').length"), 1)
 
+    def write_turns(self, name, **changes):
+        document = made.turns(**changes)
+        TURNS_VALIDATOR.validate(document)
+        path = self.folder / name
+        path.write_text(json.dumps(document))
+        return path
+
+    def test_two_binaries_by_turns(self):
+        page = self.page_of(self.write_turns("turns.json"))
+        self.picture("turns", page)
+        self.assertEqual(self.sections(), ["places", "turns"])
+        self.assertEqual(self.column("verdict", "turns"), ["✗ regression", "✓ no change", "not compared"])
+        self.assertEqual(self.column("pairs", "turns"), ["10", "10", ""])
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#turns .panel .dot').length"), 20)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#turns .panel .band').length"), 2)
+        self.assertIn("2 cases of two binaries by turns, of 1 machine", self.texts("header p")[0])
+
+    def test_nights_of_turns_beside_a_result(self):
+        nights = [self.write_turns(f"night-{day}.json", date=f"2026-01-{day}T02:00:00Z", slower=0.0 if day < 20 else 0.05)
+                  for day in range(10, 30)]
+        self.picture("nights", self.page_of(*nights, self.write("both.json", made.both_devices())))
+        self.assertIn("turns", self.sections())
+        self.assertIn("runs", self.sections())
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#history .mark').length"), 1)
+        self.assertIn("+5.0 %", self.browser.evaluate("document.querySelector('#history').textContent"))
+        self.assertIn("night-29.json", self.browser.evaluate("document.querySelector('#turns option:checked').textContent"))
+        choose = "(() => { const box = document.querySelector('#turns select'); box.value = 19; " \
+            "box.dispatchEvent(new Event('change')); return document.querySelector('#turns dd').textContent; })()"
+        self.assertEqual(self.browser.evaluate(choose), "✓ no change")
+        self.browser.settle()
+        self.assertEqual(self.browser.evaluate(UNDRAWN), 0)
+
     def test_tables_sort_by_mouse_and_keyboard(self):
         self.open(self.page_of(self.write("both.json", made.both_devices())))
         button = "[...document.querySelectorAll('#runs thead button')].find((one) => one.textContent.startsWith('samples/s'))"
@@ -173,11 +205,13 @@ class Report(CliTest):
         self.assertGreater(min(rows), 1)
 
     def test_hostile_text_does_nothing(self):
-        page = self.page_of(self.write("hostile.json", made.hostile()))
+        text = made.hostile()["runs"][1]["message"]
+        page = self.page_of(self.write("hostile.json", made.hostile()), self.write_turns("turns.json", text=text))
         self.open(page)
-        self.assertEqual(self.browser.evaluate("document.title"), "epochbench report: hostile.json")
+        self.assertEqual(self.browser.evaluate("document.title"), "epochbench report: hostile.json and 1 more")
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('main img, main script').length"), 0)
-        self.assertIn("<script>", self.browser.evaluate("document.querySelector('#runs').textContent"))
+        for section in ("runs", "turns"):
+            self.assertIn("<script>", self.browser.evaluate(f"document.querySelector('#{section}').textContent"))
 
     def test_odd_numbers_are_drawn_or_left_out(self):
         page = self.page_of(self.write("odd.json", made.odd(), valid=False))

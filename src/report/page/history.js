@@ -1,4 +1,4 @@
-// The page's history: one workload over many dated results, with the changes of its level.
+// The page's history: one workload over many dated files, with the changes of its level.
 "use strict";
 
 const dayOf = (point) => point.date.slice(0, 10);
@@ -7,25 +7,34 @@ const changeSize = ({before, after}) =>
   `${after >= before ? "+" : "−"}${significant(Math.abs(after / before - 1) * 100, 2)} %`;
 
 // The levels between the changes; of a creep the slope between them is no level.
-function levelLines({points, changes}, factor) {
+function levelLines({points, changes}, place) {
   const levels = changes.map((change, at) => [at ? changes[at - 1].end : 0, change.begin - 1, change.before]);
   const last = changes[changes.length - 1];
   if (last) levels.push([last.end, points.length - 1, last.after]);
   return levels.map(([from, to, level]) =>
-    ({classes: "law", dots: false, points: [from, to].map((x) => ({x, y: scaled(level, factor)}))}));
+    ({classes: "law", dots: false, points: [from, to].map((x) => ({x, y: place(level)}))}));
+}
+
+const valueText = (series, value) => series.of === "ratio" ? `${ratioText(value)} of the reference` : format.seconds(value);
+
+// How a value of the series is drawn: seconds in the unit that reads best, a ratio as the per cent above its reference.
+function historyAxis({of, points}) {
+  if (of === "ratio") return [asPercent, "slower than the reference by, %"];
+  const [factor, unit] = secondsUnit(d3.median(points, (point) => point.value));
+  return [(value) => scaled(value, factor), `median step, ${unit}`];
 }
 
 function historyPanel(series) {
-  const {points, changes} = series, [factor, unit] = secondsUnit(d3.median(points, (point) => point.value));
+  const {points, changes} = series, [place, label] = historyAxis(series);
   const marks = changes.map((change) => ({x: change.begin, text: `${changeSize(change)}, ` +
     `${change.creep ? "creeping from" : "from"} ${points[change.begin].git_sha || dayOf(points[change.begin])}`}));
-  const line = {classes: "p-fp32 on-cpu", points: points.map((point, x) => ({x, y: scaled(point.value, factor),
-    hint: `${point.date}, ${commitOf(point)}, ${point.file}: ${format.seconds(point.value)}, ` +
+  const line = {classes: "p-fp32 on-cpu", points: points.map((point, x) => ({x, y: place(point.value),
+    hint: `${point.date}, ${commitOf(point)}, ${point.file}: ${valueText(series, point.value)}, ` +
       plural(point.processes, "process", "processes")}))};
   const day = (x) => Number.isInteger(x) && points[x] ? dayOf(points[x]).slice(5) : "";
   const chart = {label: `History of ${series.name}: ${plural(points.length, "date")}, ${plural(changes.length, "change")}`,
-                 lines: [...levelLines(series, factor), line], marks,
-                 x: {label: "result files by date", text: day}, y: {label: `median step, ${unit}`}};
+                 lines: [...levelLines(series, place), line], marks,
+                 x: {label: "files by date", text: day}, y: {label}};
   return panel(series.name, (box, width) => drawCurves(box, width, chart),
     element("p", {class: "muted"}, series.setting + (series.reason ? `. Changes: ${series.reason}.` : "")));
 }
@@ -33,17 +42,17 @@ function historyPanel(series) {
 function historySection(data) {
   if (!data.history.length) return null;
   const rows = () => data.history.flatMap((series) => series.points.map((point) => [`${series.name}, ${point.date}`,
-    commitOf(point), point.file, format.seconds(point.value), String(point.processes)]));
+    commitOf(point), point.file, valueText(series, point.value), String(point.processes)]));
   const changes = data.history.flatMap((series) => series.changes.map((change) => {
     const first = series.points[change.begin];
     return element("li", {}, `${series.name}: a step takes ${changeSize(change)}, ` +
       `${change.creep ? "creeping from" : "from"} ${commitOf(first)} of ${dayOf(first)} on`);
   }));
-  return figure("The median step of each dated result, of one workload on one machine. Dashed lines: where its level changed " +
-    "for good, by E-divisive means with a t-test. Advisory: it finds what deserves a look and proves nothing. Measurements " +
-    "during which other processes computed are left out.",
+  return figure("The median step of each dated result, of one workload on one machine; of two binaries by turns the new one's " +
+    "time over its reference's. Dashed lines: where its level changed for good, by E-divisive means with a t-test. Advisory: " +
+    "it finds what deserves a look and proves nothing. Dated results during which other processes computed are left out.",
     panels(data.history, historyPanel, {what: "workloads"}),
     changes.length ? element("ul", {class: "sentences"}, changes) : element("p", {}, "No change of level was found."),
     moreText(data.history_left_out, "workload", "epochbench compare --history looks at too"),
-    numbersBelow("History", ["point", "commit", "file", "median step", "processes"], rows));
+    numbersBelow("History", ["point", "commit", "file", "median step, or ratio", "processes"], rows));
 }

@@ -10,6 +10,7 @@ const SECTIONS = [  // [id, in the contents, heading, what makes it]
   ["cost", "Cost", "Cost of an epoch", costSection],
   ["energy", "Energy", "Energy of an epoch", energySection],
   ["sweeps", "Sweeps", "Rate against size", sweepsSection],
+  ["turns", "By turns", "Two binaries by turns", turnsSection],
   ["history", "History", "History", historySection],
   ["losses", "Loss", "Loss", lossSection],
   ["steps", "Steps", "Step by step", stepsSection],
@@ -26,10 +27,13 @@ function readData() {
 }
 
 function drawHead(data) {
-  const dates = data.files.map((file) => file.date.slice(0, 10)).sort(), runs = d3.sum(data.files, (file) => file.runs);
+  const dates = [...data.files, ...data.turns].map(({date}) => date.slice(0, 10)).sort();
+  const runs = d3.sum(data.files, (file) => file.runs), cases = d3.sum(data.turns, (turns) => turns.cases.length);
+  const content = [data.files.length ? `${plural(runs, "run")} in ${plural(data.files.length, "result file")}` : null,
+                   data.turns.length ? `${plural(cases, "case")} of two binaries by turns` : null].filter(Boolean);
   const days = dates[0] === dates[dates.length - 1] ? dates[0] : `${dates[0]} to ${dates[dates.length - 1]}`;
   document.getElementById("head").append(element("h1", {}, "epochbench report"),
-    element("p", {class: "muted"}, `${plural(runs, "run")} in ${plural(data.files.length, "result file")} of ` +
+    element("p", {class: "muted"}, `${content.join(" and ")}, of ` +
       `${plural(data.machines.length, "machine")}, ${days}`));
 }
 

@@ -58,7 +58,7 @@ function machineCards(machine, index, data) {
     element("h3", {}, several ? `${machineName(index)}: ${name}` : name),
     cpuWords(machine.cpu),
     machine.gpus.length ? null : element("p", {class: "muted"}, "No GPU was seen."),
-    data.files.length > 1 ? element("p", {class: "muted"}, `Peaks are those of ${machine.measured_in}.`) : null),
+    data.files.length + data.turns.length > 1 ? element("p", {class: "muted"}, `Peaks are those of ${machine.measured_in}.`) : null),
   ...machine.gpus.map((gpu) => gpuCard(gpu, several ? `${machineName(index)}: ${gpu.name}` : gpu.name))];
 }
 
@@ -77,7 +77,7 @@ function placesSection(data) {
      node: (file) => file.command ? element("code", {}, file.command) : UNKNOWN},
   ].filter(Boolean);
   return [element("div", {class: "cards"}, data.machines.flatMap((machine, index) => machineCards(machine, index, data))),
-          sortableTable("Result files", columns, data.files)];
+          data.files.length ? sortableTable("Result files", columns, data.files) : null];
 }
 
 function qualityText(row) {
@@ -112,6 +112,7 @@ function runColumns(data) {
 }
 
 function runsSection(data) {
+  if (!data.files.length) return null;
   if (!data.rows.length) return [element("p", {}, "No run ended well; the last section says why.")];
   const columns = runColumns(data);
   const empty = columns.filter((column) => !data.rows.some((row) => isSomething(column.value(row))));

@@ -1,0 +1,76 @@
+// The page's binaries that took turns: each pair's ratio beside the interval and the threshold, and the verdict.
+"use strict";
+
+const FINDINGS = {regression: "✗ regression", improvement: "▲ improvement", no_change: "✓ no change",
+                  inconclusive: "? inconclusive"};
+const findingMark = (finding) => element("span", {class: `verdict v-${finding}`}, FINDINGS[finding]);
+
+const asPercent = (ratio) => isKnown(ratio) ? (ratio - 1) * 100 : null;
+const ratioText = (ratio) => significant(ratio, 4);
+
+function turnsPanel(one, threshold) {
+  const last = one.pairs.length, ends = one.ratio_ci95;
+  const level = (y) => ({classes: "law", dots: false, points: [1, last].map((x) => ({x, y}))});
+  const points = one.pairs.map(({ratio, foreign_cpu_cores: others}, at) => ({x: at + 1, y: asPercent(ratio),
+    hint: `pair ${at + 1}: ${ratioText(ratio)}; others took ${isKnown(others) ? `${significant(others, 2)} cores` : UNKNOWN}`}));
+  const bands = ends ? [{left: 1, right: last, low: asPercent(ends[0]), high: asPercent(ends[1]),
+                         text: `95 % interval of the ratio: ${format.interval(ends, ratioText)}`}] : [];
+  const chart = {label: `${one.name}: ${FINDINGS[one.verdict]}, ratio ${ratioText(one.ratio)} of ${plural(last, "pair")}`, bands,
+                 lines: [level(0), level(threshold * 100), {classes: `thin ${looks(one.precision, false, "cpu")}`, points}],
+                 missing: one.pairs.flatMap(({ratio}, at) => isKnown(ratio) ? [] : [{x: at + 1, text: "not ok"}]),
+                 x: {label: "pair of processes", text: (x) => Number.isInteger(x) ? String(x) : ""},
+                 y: {label: "the new binary is slower by, %"}};
+  return panel(one.name, (box, width) => drawCurves(box, width, chart), findingMark(one.verdict));
+}
+
+function turnsOf(data, turns) {
+  const rows = () => turns.cases.flatMap((one) => one.pairs.map(({ratio, foreign_cpu_cores: others}, at) =>
+    [`${one.name}, pair ${at + 1}`, ratioText(ratio), isKnown(others) ? significant(others, 2) : UNKNOWN]));
+  return [
+    definitions([["verdict", findingMark(turns.verdict)], ["as", turns.reason], ["baseline", turns.baseline || UNKNOWN],
+                 ["new", turns.new || UNKNOWN], ["suite", turns.suite || UNKNOWN],
+                 ["machine", data.machines.length > 1 ? machineName(turns.machine) : null]]),
+    panels(turns.cases.filter((one) => one.pairs.length), (one) => turnsPanel(one, turns.threshold), {what: "cases"}),
+    numbersBelow("Pairs", ["pair", "new time over the baseline's", "cores that others took"], rows)];
+}
+
+function turnsTable(data) {
+  const several = data.turns.length > 1;
+  const number = (title, key, text) => ({title, value: ({one}) => one[key], text, number: true});
+  const cases = data.turns.flatMap((turns) => [
+    ...turns.cases.map((one) => ({turns, one})),
+    ...turns.left_out.map(({name, reason}) => ({turns, one: {name, notes: [reason]}}))]);
+  return sortableTable("Binaries that took turns", [
+    {title: "case", value: ({one}) => one.name, head: true, node: ({one}) => breakable(one.name)},
+    several ? {title: "file", value: ({turns}) => turns.file} : null,
+    several ? {title: "date", value: ({turns}) => turns.date.slice(0, 10)} : null,
+    {title: "verdict", value: ({one}) => one.verdict, text: (verdict) => FINDINGS[verdict],
+     node: ({one}) => one.verdict ? findingMark(one.verdict) : "not compared"},
+    number("ratio", "ratio", ratioText),
+    {title: "95 % interval", value: ({one}) => one.ratio_ci95 && one.ratio_ci95[0], number: true,
+     text: (_, {one}) => format.interval(one.ratio_ci95, ratioText)},
+    {title: "pairs", value: ({one}) => one.pairs && one.pairs.length, text: format.count, number: true},
+    number("baseline's step", "baseline_step_seconds", format.seconds),
+    number("new step", "new_step_seconds", format.seconds),
+    number("others' load", "foreign_cpu_cores", (value) => `${significant(value, 2)} cores`),
+    cases.some(({one}) => one.notes.length)
+      ? {title: "notes", value: ({one}) => one.notes.join("; ") || null, words: true} : null,
+  ].filter(Boolean), cases);
+}
+
+function turnsSection(data) {
+  if (!data.turns.length) return null;
+  const newest = [...data.turns].sort((a, b) => compare(a.date, b.date, false)), place = element("div");
+  const show = (index) => {
+    for (const old of place.querySelectorAll(".panel")) watcher.unobserve(old);
+    place.replaceChildren(...turnsOf(data, newest[index]));
+  };
+  const choice = element("select", {onchange: (event) => show(Number(event.target.value))},
+    newest.map(({file, date}, index) => element("option", {value: index}, `${file}, ${date.slice(0, 10)}`)));
+  show(0);
+  return [figure("Two binaries took turns step by step, both alive at once, so that other jobs met both alike (epochbench " +
+    "compare --interleave). A dot is a pair of processes: the median of the new binary's time over the baseline's. Shaded: " +
+    "the 95 % interval of the case. Dashed: no difference, and the threshold, here the default of 3 %.",
+    newest.length > 1 ? element("div", {class: "controls"}, element("label", {}, "File ", choice)) : null, place),
+  turnsTable(data)];
+}
