@@ -10,6 +10,8 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
   add_library(epochbench_cuda_fakes STATIC support/cuda_fake_device.cpp support/cuda_fake_libraries.cpp)
   target_link_libraries(epochbench_cuda_fakes PUBLIC epochbench_cuda_kernel_sweep epochbench_kernels_reference)
 
+  epochbench_test(cuda_fake_device_test LABEL unit
+    LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
   epochbench_test(cuda_executable_test LABEL unit
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
   epochbench_test(cuda_backend_test LABEL parity

@@ -1,0 +1,94 @@
+// The made-up device itself: what it must not let pass, and in which orders it works.
+#include "tests/support/cuda_fake_device.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+namespace epochbench {
+namespace {
+
+using test::FakeDevice;
+
+TEST(FakeDeviceDeathTest, HostMayNotTouchDeviceMemory) {
+  FakeDevice device;
+  std::byte* memory = device.allocate(256);
+  EXPECT_DEATH(*static_cast<volatile std::byte*>(memory) = std::byte{1}, "");
+  device.free(memory);
+}
+
+TEST(FakeDeviceDeathTest, WorkMayNotGoPastABlock) {
+  FakeDevice device;
+  std::byte* memory = device.allocate(512);
+  const cuda::Stream stream = device.make_stream();
+  EXPECT_DEATH(
+      {
+        device.enqueue(stream, [=] { *static_cast<volatile std::byte*>(memory + 512) = std::byte{1}; });
+        device.synchronize(stream);
+      },
+      "");
+  EXPECT_DEATH(
+      {
+        device.enqueue(stream, [] {});
+        device.destroy(stream);
+      },
+      "a stream is destroyed that has work");
+  EXPECT_DEATH(device.copy_to_device(memory, memory, 16, stream), "from device memory");
+  std::vector<std::byte> host(16);
+  EXPECT_DEATH(device.copy_to_device(host.data(), host.data(), 16, stream), "not within a block");
+  device.destroy(stream);
+  device.free(memory);
+}
+
+TEST(FakeDeviceDeathTest, ThingsNotGivenBackAreTold) {
+  EXPECT_DEATH(
+      {
+        FakeDevice device;
+        device.make_event();
+      },
+      "not given back");
+}
+
+TEST(FakeDevice, StreamsWithoutAWaitRunInSomeOtherOrderForSomeSeed) {
+  bool second_first = false, first_first = false;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    FakeDevice device(seed);
+    const cuda::Stream first = device.make_stream(), second = device.make_stream();
+    std::string order;
+    device.enqueue(first, [&] { order += 'a'; });
+    device.enqueue(second, [&] { order += 'b'; });
+    device.synchronize(first);
+    device.synchronize(second);
+    (order == "ab" ? first_first : second_first) = true;
+    device.destroy(first);
+    device.destroy(second);
+  }
+  EXPECT_TRUE(first_first && second_first);
+}
+
+TEST(FakeDevice, ACaptureTakesWhatIsEnqueuedAndRefusesTheRest) {
+  FakeDevice device;
+  const cuda::Stream stream = device.make_stream();
+  const cuda::Event event = device.make_event();
+  int runs = 0;
+  device.begin_capture(stream);
+  device.enqueue(stream, [&] { ++runs; });
+  EXPECT_THROW(device.allocate(16), cuda::Error);
+  EXPECT_THROW(device.synchronize(stream), cuda::Error);
+  EXPECT_THROW(device.record(event, stream), cuda::Error);
+  const cuda::GraphExec graph = device.end_capture(stream);
+  device.synchronize(stream);
+  EXPECT_EQ(runs, 0);
+  for (int i = 0; i < 3; ++i) device.launch(graph, stream);
+  device.synchronize(stream);
+  EXPECT_EQ(runs, 3);
+  device.destroy(graph);
+  device.destroy(event);
+  device.destroy(stream);
+}
+
+}  // namespace
+}  // namespace epochbench
