@@ -346,6 +346,18 @@ TEST(PageData, ShowsWhatTwoBinariesThatTookTurnsSay) {
   EXPECT_THAT(data.dump(), testing::Not(HasSubstr("private")));
 }
 
+TEST(PageData, JudgesByTheRuleThatTheTurnsWereMeasuredBy) {
+  NamedTurns named = by_turns("turns.json", 1.05, "2026-01-02T03:04:05Z");
+  const auto verdict = [&] { return page_data({}, {named}, embedded_claims())["turns"][0]["verdict"]; };
+  named.document.threshold = 0.1;
+  EXPECT_EQ(verdict(), "no_change");
+  named.document.threshold.reset();
+  named.document.cases[0].pairs.resize(9);
+  EXPECT_EQ(verdict(), "inconclusive") << "between two looks";
+  named.document.max_pairs = 9;
+  EXPECT_EQ(verdict(), "regression");
+}
+
 TEST(PageData, HasAHistoryOfRatios) {
   std::vector<NamedTurns> nights;
   for (int i = 0; i < 20; ++i)

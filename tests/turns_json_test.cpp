@@ -21,6 +21,8 @@ TurnsDocument made() {
   document.builds[kNew] = {"0.2.0", "abc", true, "Debug", "clang"};
   document.suite = "gate";
   document.order_seed = 7;
+  document.threshold = 0.05;
+  document.max_pairs = 12;
   TurnsCase& turns = document.cases.emplace_back();
   turns.name = "mlp/cpu/fp32/b4";
   turns.model = "mlp";
@@ -76,6 +78,8 @@ TEST(TurnsJson, ComesBackAsItWas) {
   const TurnsDocument document = parse_turns(text, "file.json");
   EXPECT_EQ(turns_to_text(document), text);
   EXPECT_EQ(document.order_seed, 7u);
+  EXPECT_EQ(document.threshold, 0.05);
+  EXPECT_EQ(document.max_pairs, 12);
   EXPECT_EQ(document.binaries[kNew], "new/epochbench");
   EXPECT_EQ(document.builds[kNew].git_sha, "abc");
   EXPECT_FALSE(document.builds[kBaseline].git_sha);
@@ -103,6 +107,8 @@ TEST(TurnsJson, WhatIsNoSuchDocumentIsTold) {
   };
   EXPECT_THAT(refusal(with("/turns_version", 2)), HasSubstr("newer"));
   EXPECT_THAT(refusal(with("/turns_version", 0)), HasSubstr("at least 1"));
+  EXPECT_THAT(refusal(with("/threshold", 0)), HasSubstr("threshold: must be above 0"));
+  EXPECT_THAT(refusal(with("/max_pairs", 1'000'000)), HasSubstr("max_pairs: out of range"));
   EXPECT_THAT(refusal(with("/cases", 3)), HasSubstr("cases"));
   EXPECT_THAT(refusal(with("/cases/0/threads", 0)), HasSubstr("threads"));
   EXPECT_THAT(refusal(with("/cases/0/pairs/0/started_first", "both")), HasSubstr("cases[0].pairs[0].started_first"));

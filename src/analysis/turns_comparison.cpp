@@ -204,6 +204,13 @@ ComparedSide side_of(const TurnsDocument& document, Side side) {
 
 }  // namespace
 
+PairedRule rule_of(const TurnsDocument& document) {
+  PairedRule rule;
+  rule.threshold = document.threshold.value_or(rule.threshold);
+  if (document.max_pairs) rule.max_pairs = static_cast<std::size_t>(*document.max_pairs);
+  return rule;
+}
+
 std::vector<std::size_t> pairs_wanted(const TurnsDocument& document, const PairedRule& rule) {
   const std::vector<PairedDecision> decisions = decide(document, rule);
   std::vector<std::size_t> wanted;

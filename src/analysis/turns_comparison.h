@@ -10,6 +10,9 @@
 
 namespace epochbench {
 
+// That by which the document's pairs were measured; the default's parts where it does not say.
+PairedRule rule_of(const TurnsDocument& document);
+
 // How many pairs each case should have before anybody decides again, in the document's order; 0 where it has all that it needs,
 // or where more would say nothing: it is skipped, one side has another workload, or a side did not end well.
 std::vector<std::size_t> pairs_wanted(const TurnsDocument& document, const PairedRule& rule);

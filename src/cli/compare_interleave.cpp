@@ -19,7 +19,7 @@
 namespace epochbench {
 namespace {
 
-PairedRule rule_of(const CompareOptions& options) {
+PairedRule asked_rule(const CompareOptions& options) {
   PairedRule rule;
   rule.threshold = comparison_threshold(options);
   try {
@@ -89,7 +89,7 @@ void tell_skipped(const std::vector<PlannedCase>& cases) {
 
 int compare_interleave(const CompareOptions& options) {
   refuse_beside_interleave(options);
-  const PairedRule rule = rule_of(options);
+  const PairedRule rule = asked_rule(options);
   const std::vector<PlannedCase> cases = cases_of(options.suite);
   catch_interrupts();
   TurnsDocument document;
@@ -99,6 +99,8 @@ int compare_interleave(const CompareOptions& options) {
   document.context = describe_context(options.command_line);
   document.context.gpus = list_gpus();
   document.suite = options.suite;
+  document.threshold = rule.threshold;
+  document.max_pairs = static_cast<std::int64_t>(rule.max_pairs);
   for (const PlannedCase& planned : cases) document.cases.push_back(described(planned));
   TurnTaking turns(cases, rule, options.out, options.quiet, document);
   tell_skipped(cases);

@@ -35,7 +35,7 @@ Json case_json(const ComparedCase& compared, const TurnsCase& turns) {
 }
 
 void add_comparison(Json& json, const TurnsDocument& document) {
-  const Comparison comparison = compare_turns(document, PairedRule{});
+  const Comparison comparison = compare_turns(document, rule_of(document));
   json["suite"] = std::filesystem::path(document.suite).filename().string();
   json["baseline"] = build_words(comparison.sides[kBaseline]);
   json["new"] = build_words(comparison.sides[kNew]);

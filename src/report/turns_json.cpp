@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "src/analysis/decision.h"
 #include "src/report/json_text.h"
 #include "src/report/result_json.h"
 
@@ -129,7 +130,9 @@ std::string turns_to_text(const TurnsDocument& document) {
   Json whole = {{"turns_version", kTurnsVersion},
                 {"context", context_to_json(document.context)},
                 {"suite", document.suite},
-                {"order_seed", document.order_seed}};
+                {"order_seed", document.order_seed},
+                {"threshold", nullable(document.threshold)},
+                {"max_pairs", nullable(document.max_pairs)}};
   for (const Side side : kSides) whole[kSideNames[side]] = json(document.builds[side], document.binaries[side]);
   whole["cases"] = std::move(cases);
   return print_json(whole);
@@ -153,6 +156,11 @@ TurnsDocument turns_from_json(const Json& parsed, const std::string& source) {
   document.context = read_context(fields.group("context"));
   document.suite = fields.text("suite");
   document.order_seed = fields.unsigned_integer("order_seed");
+  document.threshold = fields.maybe_number("threshold");
+  if (document.threshold && !(*document.threshold > 0)) throw FormatError(fields.path("threshold") + ": must be above 0");
+  document.max_pairs = fields.maybe_integer("max_pairs");
+  if (document.max_pairs && (*document.max_pairs < 1 || *document.max_pairs > std::int64_t{kMostPairsOfACall}))
+    throw FormatError(fields.path("max_pairs") + ": out of range");
   for (const Side side : kSides) {
     const JsonFields build = fields.group(kSideNames[side]);
     document.builds[side] = read_build(build);

@@ -3,18 +3,16 @@
 #include <vector>
 
 #include "epochbench/embedded.h"
+#include "fuzz/compare_answers.h"
 #include "fuzz/targets.h"
-#include "src/analysis/comparison.h"
 #include "src/analysis/sweep_answers.h"
 #include "src/report/anonymous.h"
 #include "src/report/answers_page.h"
 #include "src/report/claim_catalogue.h"
 #include "src/report/claims_text.h"
-#include "src/report/compare_github.h"
-#include "src/report/compare_json.h"
-#include "src/report/compare_text.h"
 #include "src/report/export.h"
 #include "src/report/feeding_text.h"
+#include "src/report/page_data.h"
 #include "src/report/profile_text.h"
 #include "src/report/result_json.h"
 #include "src/report/speedup_text.h"
@@ -27,14 +25,6 @@ namespace {
 const ClaimCatalogue& claims() {
   static const ClaimCatalogue catalogue = parse_claims(*embedded_file("bench/claims.json"), "bench/claims.json");
   return catalogue;
-}
-
-void compare(const std::vector<NamedResult>& results) {
-  const Comparison comparison = compare_results(results, results);
-  compare_text(comparison);
-  print_json(compare_json(comparison));
-  github_annotations(comparison);
-  github_summary(comparison);
 }
 
 void write_exports(const Result& whole) {
@@ -54,7 +44,7 @@ void write_exports(const Result& whole) {
 
 void answer(const std::vector<NamedResult>& results) {
   const Result& result = results.front().result;
-  compare(results);
+  write_answers(compare_results(results, results));
   write_exports(result);
   summary(result);
   remarks(result);
@@ -74,6 +64,7 @@ void answer(const std::vector<NamedResult>& results) {
     sweep_text(swept);
   }
   claims_text(claims(), judge(claims().claims, results));
+  print_json(page_data(results, {}, ClaimCatalogue{}));
 }
 
 }  // namespace

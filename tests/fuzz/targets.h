@@ -10,6 +10,7 @@
 namespace epochbench::fuzz {
 
 void result(std::string_view bytes);        // a result file, and what the answers make of it
+void turns(std::string_view bytes);         // a document of interleaved turns, likewise
 void suite(std::string_view bytes);         // a suite file, and its cases
 void safetensors(std::string_view bytes);   // a file of weights
 void idx(std::string_view bytes);           // 2 bytes, little-endian: the length of the images' file; then both, plain or gzip
@@ -22,8 +23,8 @@ struct Target {
   void (*run)(std::string_view bytes);
 };
 inline constexpr std::array kTargets{
-    Target{"result", result},   Target{"suite", suite}, Target{"safetensors", safetensors},   Target{"idx", idx},
-    Target{"cifar10", cifar10}, Target{"text", text},   Target{"command_line", command_line},
+    Target{"result", result}, Target{"turns", turns},     Target{"suite", suite}, Target{"safetensors", safetensors},
+    Target{"idx", idx},       Target{"cifar10", cifar10}, Target{"text", text},   Target{"command_line", command_line},
 };
 
 // Ends the process where a promise is broken.

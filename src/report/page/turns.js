@@ -28,7 +28,7 @@ function turnsOf(data, turns) {
     [`${one.name}, pair ${at + 1}`, ratioText(ratio), isKnown(others) ? significant(others, 2) : UNKNOWN]));
   return [
     definitions([["verdict", findingMark(turns.verdict)], ["as", turns.reason], ["baseline", turns.baseline || UNKNOWN],
-                 ["new", turns.new || UNKNOWN], ["suite", turns.suite || UNKNOWN],
+                 ["new", turns.new || UNKNOWN], ["suite", turns.suite || UNKNOWN], ["threshold", format.percent(turns.threshold)],
                  ["machine", data.machines.length > 1 ? machineName(turns.machine) : null]]),
     panels(turns.cases.filter((one) => one.pairs.length), (one) => turnsPanel(one, turns.threshold), {what: "cases"}),
     numbersBelow("Pairs", ["pair", "new time over the baseline's", "cores that others took"], rows)];
@@ -70,7 +70,7 @@ function turnsSection(data) {
   show(0);
   return [figure("Two binaries took turns step by step, both alive at once, so that other jobs met both alike (epochbench " +
     "compare --interleave). A dot is a pair of processes: the median of the new binary's time over the baseline's. Shaded: " +
-    "the 95 % interval of the case. Dashed: no difference, and the threshold, here the default of 3 %.",
+    "the 95 % interval of the case. Dashed: no difference, and the threshold.",
     newest.length > 1 ? element("div", {class: "controls"}, element("label", {}, "File ", choice)) : null, place),
   turnsTable(data)];
 }

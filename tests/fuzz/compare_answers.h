@@ -1,0 +1,18 @@
+// What `compare` writes of a comparison, in each of its forms.
+#pragma once
+
+#include "src/analysis/comparison.h"
+#include "src/report/compare_github.h"
+#include "src/report/compare_json.h"
+#include "src/report/compare_text.h"
+
+namespace epochbench::fuzz {
+
+inline void write_answers(const Comparison& comparison) {
+  compare_text(comparison);
+  print_json(compare_json(comparison));
+  github_annotations(comparison);
+  github_summary(comparison);
+}
+
+}  // namespace epochbench::fuzz
