@@ -141,7 +141,15 @@ TEST(ExportMarkdown, IsATableOfMedians) {
                   "", "- `mlp/cpu/fp32/b16`: failed: `killed by signal 9`", "",
                   "`Some CPU`, 8 cores; epochbench `0.1.0` at `abc`, `Release`, `gcc 12`; `2026-01-02T03:04:05Z`", "",
                   "Medians of the repetitions, each a process of its own; ± is half of their range, or of the 95 % "
-                  "interval of one."));
+                  "interval of one. Step: the median step; samples/s and epoch: of all steps together."));
+}
+
+TEST(ExportMarkdown, TellsOfOtherJobsWhereThereWereAny) {
+  Result result = result_of({{.rate = 128}});
+  result.runs[0].interference = Interference{0.1};
+  EXPECT_THAT(markdown_text(result), Not(HasSubstr("others' load")));
+  result.runs[0].interference = Interference{0.5};
+  EXPECT_THAT(markdown_text(result), AllOf(HasSubstr("others' load"), HasSubstr("| 0.50 cores |")));
 }
 
 TEST(ExportMarkdown, SaysWhichEpochsAreProjected) {

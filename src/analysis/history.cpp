@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -52,6 +53,12 @@ std::string key_of(const TurnsDocument& document, const TurnsCase& turns) {
   for (const TurnsPair& pair : turns.pairs)
     if (fingerprint.empty()) fingerprint = pair.sides[kBaseline].fingerprint.value_or("");
   return turns.name + "\n" + fingerprint + "\n" + setting_of(document, turns);
+}
+
+std::string cores_text(double cores) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", cores);
+  return text;
 }
 
 bool quiet(const Run& run) {
@@ -115,7 +122,9 @@ class Building {
       if (quiet(*run)) medians.push_back(run->timing->step_seconds_median);
     const Run& first = *runs.front();
     if (medians.empty()) {
-      history_.left_out.push_back({first.name, source.path, "other processes computed while it was measured"});
+      history_.left_out.push_back({first.name, source.path,
+                                   "other processes took " + cores_text(kQuietForeignCores) +
+                                       " cores or more in every repetition; measure again on a quiet machine, or by turns"});
       return;
     }
     const Context& context = source.result.context;

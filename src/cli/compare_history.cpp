@@ -23,6 +23,9 @@ int compare_history(const CompareOptions& options) {
   refuse_beside_history(options);
   const Measurements measured = read_measurement_folder(options.history);
   const History history = history_of(measured.results, measured.turns);
+  if (history.series.empty() && !history.left_out.empty())
+    throw CallError(options.history + ": no measurement here is a point of a history; " + history.left_out.front().name + " (" +
+                    history.left_out.front().path + "): " + history.left_out.front().reason);
   if (history.series.empty())
     throw CallError(options.history +
                     ": no run that is ok in any *.json of this folder; keep the files of `epochbench run --out "

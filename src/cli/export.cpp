@@ -9,6 +9,7 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/errors.h"
+#include "src/cli/result_arguments.h"
 #include "src/report/result_file.h"
 #include "src/report/result_json.h"
 
@@ -94,6 +95,7 @@ std::string export_formats_help() {
 int export_command(const ExportOptions& options) {
   const ExportFormat& format = format_named(options.format);
   const ExportForm& form = form_of(format, options.raw);
+  if (!options.out.empty()) refuse_to_replace(options.out, options.result);
   Result result = read_result(options.result);
   leave_out(format, form, options.result, result);
   try {

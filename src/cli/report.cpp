@@ -51,6 +51,8 @@ int report_command(const ReportOptions& options) {
   if (options.out.empty()) throw CallError("report: no page to write; name it with -o FILE.html");
   const ResultFile file(options.out);
   Measurements measured = read_measurement_arguments("report", options.results);
+  for (const NamedResult& named : measured.results) refuse_to_replace(options.out, named.path);
+  for (const NamedTurns& named : measured.turns) refuse_to_replace(options.out, named.path);
   leave_out_folders(measured);
   const Json data = page_data(measured.results, measured.turns, embedded_claims());
   const std::string page = html_page(data, title_of(measured));

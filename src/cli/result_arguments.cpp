@@ -120,7 +120,9 @@ class Reader {
 
 Measurements read_arguments(Reads reads, const std::string& command, const std::vector<std::string>& arguments) {
   if (arguments.empty())
-    throw CallError(command + ": no RESULT; name files that `epochbench run --out FILE` wrote, or folders of them");
+    throw CallError(command + ": no RESULT; name files that `epochbench run --out FILE` " +
+                    (reads == Reads::turns_too ? "or `epochbench compare --interleave -o FILE` " : "") +
+                    "wrote, or folders of them");
   Reader reader(reads);
   for (const std::string& argument : arguments) {
     if (is_folder(argument))
@@ -133,12 +135,18 @@ Measurements read_arguments(Reads reads, const std::string& command, const std::
 
 }  // namespace
 
+void refuse_to_replace(const std::string& out, const std::string& read) {
+  std::error_code error;
+  if (fs::equivalent(out, read, error) && !error)
+    throw CallError("--out: " + out + " is the file that is read, which would be lost; name another one");
+}
+
 std::vector<std::string> json_files_of(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
   for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
     if (entry->path().extension() == ".json" && !is_folder(entry->path())) files.push_back(entry->path().string());
-  if (error) throw CallError(folder + ": the folder cannot be read: " + error.message());
+  if (error) throw CallError(folder + ": the folder cannot be read: " + error.message() + "; name a folder of *.json");
   std::sort(files.begin(), files.end());
   return files;
 }

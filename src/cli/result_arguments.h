@@ -8,6 +8,9 @@
 
 namespace epochbench {
 
+// Errors: CallError where `out`, which is about to be replaced, is the file that was read.
+void refuse_to_replace(const std::string& out, const std::string& read);
+
 // The *.json of a folder, by name. Errors: CallError where it cannot be read.
 std::vector<std::string> json_files_of(const std::string& folder);
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/analysis/decision.h"
 #include "src/report/export_formats.h"
 #include "src/report/export_metrics.h"
 #include "src/report/units.h"
@@ -66,6 +67,14 @@ std::string epoch(const RunGroup& group) {
   return format_seconds(summary->value) + (any ? " projected" : "");
 }
 
+// The most during any repetition; of quiet ones nothing, so that the column is there only where it matters.
+std::string most_foreign_load(const RunGroup& group) {
+  double most = 0;
+  for (const Run* run : group.runs)
+    if (run->interference) most = std::max(most, run->interference->foreign_cpu_cores.value_or(0));
+  return most < kQuietForeignCores ? "" : significant(most, 2) + " cores";
+}
+
 std::vector<Column> columns() {
   return {{"run", "---", [](const RunGroup& group) { return code(group.name); }},
           {"repetitions", "---:", [](const RunGroup& group) { return std::to_string(group.runs.size()); }},
@@ -80,7 +89,8 @@ std::vector<Column> columns() {
           column("accuracy", "eval_accuracy", format_percent),
           column("test loss", "eval_loss", loss),
           column("loss", "final_loss", loss),
-          column("of peak", "peak_fraction", format_percent)};
+          column("of peak", "peak_fraction", format_percent),
+          {"others' load", "---:", most_foreign_load}};
 }
 
 // Without the columns in which no run has anything.
@@ -142,7 +152,8 @@ std::string markdown_text(const Result& result) {
   text += not_ok(result) + machine(result.context);
   if (!ok.runs.empty())
     text +=
-        "\nMedians of the repetitions, each a process of its own; ± is half of their range, or of the 95 % interval of one.\n";
+        "\nMedians of the repetitions, each a process of its own; ± is half of their range, or of the 95 % interval of one. "
+        "Step: the median step; samples/s and epoch: of all steps together.\n";
   return text;
 }
 

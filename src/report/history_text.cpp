@@ -66,7 +66,8 @@ std::string history_text(const History& history) {
   Table table({{"case"}, {"points", Align::right}, {"first", Align::right}, {"last", Align::right}, {"changes", Align::right}});
   for (const HistorySeries& series : history.series)
     table.add({one_line(series.name), std::to_string(series.points.size()), value_words(series, series.points.front().value),
-               value_words(series, series.points.back().value), std::to_string(series.changes.size())});
+               value_words(series, series.points.back().value),
+               series.changes.empty() && !series.reason.empty() ? "-" : std::to_string(series.changes.size())});
   std::string text = table.to_string() + "\n";
   for (const HistorySeries& series : history.series) {
     text += one_line(series.name) + ", " + one_line(series.setting) + "\n";

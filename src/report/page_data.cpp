@@ -44,7 +44,6 @@ Json claims_part(const std::vector<NamedResult>& results, const ClaimCatalogue& 
   const std::vector<ClaimAnswer> answers = judge(catalogue.claims, results);
   if (count_measured(answers) == count_measured(judge(catalogue.claims, {}))) return nullptr;
   Json json = claims_json(catalogue, answers);
-  json["note"] = catalogue.note;
   return json;
 }
 

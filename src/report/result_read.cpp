@@ -282,6 +282,9 @@ bool is_result(const Json& document) { return document.is_object() && document.c
 
 Result result_from_json(const Json& document, const std::string& source) {
   const JsonFields fields(document, source);
+  if (fields.find("turns_version"))
+    throw FormatError(source + ": a document of `compare --interleave`, which `report` and `compare --history` read, and no " +
+                      "result; name a file that `epochbench run` wrote");
   if (!fields.find("schema_version"))
     throw FormatError(source + ": no schema_version, so not a result of epochbench; name a file that `epochbench run` wrote");
   const std::int64_t version = fields.integer("schema_version");

@@ -41,10 +41,20 @@ class Report(CliTest):
         self.assertEqual([file["file"] for file in data["files"]], ["result.json", "result.json (2)"])
         self.assertNotIn("private", (self.folder / "page.html").read_text())
 
+    def test_reads_no_file_that_it_would_replace(self):
+        self.out.write_bytes(MEASURED.read_bytes())
+        self.assert_refused(self.call("report", self.out, "-o", self.out), 2, "result.json", "would be lost")
+        self.assert_refused(self.call("report", self.folder, "-o", "result.json"), 2, "result.json", "would be lost")
+        self.assert_refused(self.call("export", self.out, "--format", "csv", "-o", "result.json"), 2, "would be lost")
+        self.assertEqual(self.out.read_bytes(), MEASURED.read_bytes())
+
     def test_wrong_calls(self):
         self.assert_refused(self.call("report", MEASURED), 2, "-o FILE.html")
         self.assert_refused(self.call("report", MEASURED, "-o", ""), 2, "--out", "empty")
-        self.assert_refused(self.call("report", "-o", "page.html"), 2, "no RESULT")
+        self.assert_refused(self.call("report", "-o", "page.html"), 2, "no RESULT", "compare --interleave")
+        (self.folder / "turns.json").write_text('{"turns_version": 1}')
+        self.assert_refused(self.call("speedup", "turns.json"), 2, "turns.json: a document of `compare --interleave`")
+        (self.folder / "turns.json").unlink()
         self.assert_refused(self.call("report", "nowhere.json", "-o", "page.html"), 2, "nowhere.json")
         self.assert_refused(self.call("report", MEASURED, "-o", "no/page.html"), 2, "no/page.html")
         self.assertEqual(list(self.folder.iterdir()), [])

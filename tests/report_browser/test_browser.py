@@ -143,7 +143,7 @@ class Report(CliTest):
         self.assertIn("+5.0 %", self.browser.evaluate("document.querySelector('#history').textContent"))
         self.assertIn("night-29.json", self.browser.evaluate("document.querySelector('#turns option:checked').textContent"))
         choose = "(() => { const box = document.querySelector('#turns select'); box.value = 19; " \
-            "box.dispatchEvent(new Event('change')); return document.querySelector('#turns dd').textContent; })()"
+            "box.dispatchEvent(new Event('change')); return document.querySelector('#turns dd .verdict').textContent; })()"
         self.assertEqual(self.browser.evaluate(choose), "✓ no change")
         self.browser.settle()
         self.assertEqual(self.browser.evaluate(UNDRAWN), 0)

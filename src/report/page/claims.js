@@ -69,7 +69,7 @@ const folded = (summary, ...content) => element("details", {}, element("summary"
 
 function claimsSection(data) {
   if (!data.claims) return null;
-  const {claims, conflicts, note} = data.claims, tested = claims.filter(isMeasured);
+  const {claims, conflicts} = data.claims, tested = claims.filter(isMeasured);
   const others = claims.filter((claim) => !isMeasured(claim));
   const counts = Object.keys(VERDICTS).map((verdict) =>
     [claims.filter((claim) => claim.verdict === verdict).length, inWords(verdict)]);
@@ -84,6 +84,5 @@ function claimsSection(data) {
     element("div", {class: "claims"}, tested.map(claimCard)),
     others.length ? folded(`${plural(others.length, "claim")} not measured, and why`, untested) : null,
     conflicts.length ? folded("Claims that cannot hold together", element("ul", {},
-      conflicts.map((conflict) => element("li", {}, `${conflict.claims.join(", ")}: ${conflict.why}`)))) : null,
-    note ? element("p", {class: "muted"}, note) : null];
+      conflicts.map((conflict) => element("li", {}, `${conflict.claims.join(", ")}: ${conflict.why}`)))) : null];
 }

@@ -52,7 +52,8 @@ function historySection(data) {
     "time over its reference's. Dashed lines: where its level changed for good, by E-divisive means with a t-test. Advisory: " +
     "it finds what deserves a look and proves nothing. Dated results during which other processes computed are left out.",
     panels(data.history, historyPanel, {what: "workloads"}),
-    changes.length ? element("ul", {class: "sentences"}, changes) : element("p", {}, "No change of level was found."),
+    changes.length ? element("ul", {class: "sentences"}, changes)
+      : element("p", {}, "No change of level was found where one was looked for."),
     moreText(data.history_left_out, "workload", "epochbench compare --history looks at too"),
     numbersBelow("History", ["point", "commit", "file", "median step, or ratio", "processes"], rows));
 }

@@ -58,7 +58,8 @@ function machineCards(machine, index, data) {
     element("h3", {}, several ? `${machineName(index)}: ${name}` : name),
     cpuWords(machine.cpu),
     machine.gpus.length ? null : element("p", {class: "muted"}, "No GPU was seen."),
-    data.files.length + data.turns.length > 1 ? element("p", {class: "muted"}, `Peaks are those of ${machine.measured_in}.`) : null),
+    data.files.length + data.turns.length > 1 && peaksText(machine.cpu.peak_flops_per_second) !== UNKNOWN
+      ? element("p", {class: "muted"}, `Peaks are those of ${machine.measured_in}.`) : null),
   ...machine.gpus.map((gpu) => gpuCard(gpu, several ? `${machineName(index)}: ${gpu.name}` : gpu.name))];
 }
 
@@ -97,6 +98,7 @@ function runColumns(data) {
     {title: "95 % interval", value: (row) => row.samples_per_second_ci95 && row.samples_per_second_ci95[0], number: true,
      text: (_, row) => format.interval(row.samples_per_second_ci95, format.rate)},
     number("processes", "repetitions", format.count),
+    number("others' load", "foreign_cpu_cores", (value) => `${significant(value, 2)} cores`),
     number("median step", "step_seconds", format.seconds),
     number("epoch", "epoch_seconds", (value, row) => `${format.seconds(value)} ${row.epoch_kind || ""}`),
     number("cost/epoch", "cost_per_epoch", (value, row) => format.money(value, row.currency)),
@@ -107,12 +109,12 @@ function runColumns(data) {
     number("peak memory", "peak_bytes", format.bytes),
     number("latency p50", "latency_p50_seconds", format.seconds),
     number("latency p99", "latency_p99_seconds", format.seconds),
-    number("others' load", "foreign_cpu_cores", (value) => `${significant(value, 2)} cores`),
   ].filter(Boolean);
 }
 
 function runsSection(data) {
   if (!data.files.length) return null;
+  if (!data.rows.length && !data.left_out.length) return [element("p", {}, "The files hold no run.")];
   if (!data.rows.length) return [element("p", {}, "No run ended well; the last section says why.")];
   const columns = runColumns(data);
   const empty = columns.filter((column) => !data.rows.some((row) => isSomething(column.value(row))));

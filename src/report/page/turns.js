@@ -9,14 +9,16 @@ const asPercent = (ratio) => isKnown(ratio) ? (ratio - 1) * 100 : null;
 const ratioText = (ratio) => significant(ratio, 4);
 
 function turnsPanel(one, threshold) {
-  const last = one.pairs.length, ends = one.ratio_ci95;
-  const level = (y) => ({classes: "law", dots: false, points: [1, last].map((x) => ({x, y}))});
+  const last = one.pairs.length, ends = one.ratio_ci95, colour = looks(one.precision, false, "cpu");
+  const level = (ratio, classes = "law") =>
+    ({classes, dots: false, points: [1, last].map((x) => ({x, y: asPercent(ratio)}))});
   const points = one.pairs.map(({ratio, foreign_cpu_cores: others}, at) => ({x: at + 1, y: asPercent(ratio),
     hint: `pair ${at + 1}: ${ratioText(ratio)}; others took ${isKnown(others) ? `${significant(others, 2)} cores` : UNKNOWN}`}));
   const bands = ends ? [{left: 1, right: last, low: asPercent(ends[0]), high: asPercent(ends[1]),
                          text: `95 % interval of the ratio: ${format.interval(ends, ratioText)}`}] : [];
   const chart = {label: `${one.name}: ${FINDINGS[one.verdict]}, ratio ${ratioText(one.ratio)} of ${plural(last, "pair")}`, bands,
-                 lines: [level(0), level(threshold * 100), {classes: `thin ${looks(one.precision, false, "cpu")}`, points}],
+                 lines: [...[1 / (1 + threshold), 1, 1 + threshold].map((ratio) => level(ratio)), level(one.ratio, colour),
+                         {classes: `scattered ${colour}`, points}],
                  missing: one.pairs.flatMap(({ratio}, at) => isKnown(ratio) ? [] : [{x: at + 1, text: "not ok"}]),
                  x: {label: "pair of processes", text: (x) => Number.isInteger(x) ? String(x) : ""},
                  y: {label: "the new binary is slower by, %"}};
@@ -27,7 +29,8 @@ function turnsOf(data, turns) {
   const rows = () => turns.cases.flatMap((one) => one.pairs.map(({ratio, foreign_cpu_cores: others}, at) =>
     [`${one.name}, pair ${at + 1}`, ratioText(ratio), isKnown(others) ? significant(others, 2) : UNKNOWN]));
   return [
-    definitions([["verdict", findingMark(turns.verdict)], ["as", turns.reason], ["baseline", turns.baseline || UNKNOWN],
+    definitions([["file", `${turns.file}, ${turns.date.replace("T", " ").replace("Z", " UTC")}`],
+                 ["verdict", findingMark(turns.verdict)], ["because", turns.reason], ["baseline", turns.baseline || UNKNOWN],
                  ["new", turns.new || UNKNOWN], ["suite", turns.suite || UNKNOWN], ["threshold", format.percent(turns.threshold)],
                  ["machine", data.machines.length > 1 ? machineName(turns.machine) : null]]),
     panels(turns.cases.filter((one) => one.pairs.length), (one) => turnsPanel(one, turns.threshold), {what: "cases"}),
@@ -46,6 +49,8 @@ function turnsTable(data) {
     several ? {title: "date", value: ({turns}) => turns.date.slice(0, 10)} : null,
     {title: "verdict", value: ({one}) => one.verdict, text: (verdict) => FINDINGS[verdict],
      node: ({one}) => one.verdict ? findingMark(one.verdict) : "not compared"},
+    cases.some(({one}) => one.notes.length)
+      ? {title: "notes", value: ({one}) => one.notes.join("; ") || null, words: true} : null,
     number("ratio", "ratio", ratioText),
     {title: "95 % interval", value: ({one}) => one.ratio_ci95 && one.ratio_ci95[0], number: true,
      text: (_, {one}) => format.interval(one.ratio_ci95, ratioText)},
@@ -53,8 +58,6 @@ function turnsTable(data) {
     number("baseline's step", "baseline_step_seconds", format.seconds),
     number("new step", "new_step_seconds", format.seconds),
     number("others' load", "foreign_cpu_cores", (value) => `${significant(value, 2)} cores`),
-    cases.some(({one}) => one.notes.length)
-      ? {title: "notes", value: ({one}) => one.notes.join("; ") || null, words: true} : null,
   ].filter(Boolean), cases);
 }
 
@@ -69,8 +72,8 @@ function turnsSection(data) {
     newest.map(({file, date}, index) => element("option", {value: index}, `${file}, ${date.slice(0, 10)}`)));
   show(0);
   return [figure("Two binaries took turns step by step, both alive at once, so that other jobs met both alike (epochbench " +
-    "compare --interleave). A dot is a pair of processes: the median of the new binary's time over the baseline's. Shaded: " +
-    "the 95 % interval of the case. Dashed: no difference, and the threshold.",
+    "compare --interleave). A dot is a pair of processes: the median of the new binary's time over the baseline's. Line and " +
+    "shade: the estimate of the case with its 95 % interval. Dashed: no difference, and the threshold on either side.",
     newest.length > 1 ? element("div", {class: "controls"}, element("label", {}, "File ", choice)) : null, place),
   turnsTable(data)];
 }
