@@ -24,9 +24,9 @@ void tell_interference(const Result& result) {
   }
   if (disturbed)
     std::printf(
-        "interference: other processes took CPU time during %d run%s, %.2g cores during %s; measure again on a quiet "
+        "interference: other processes took CPU time during %d run%s, %s cores during %s; measure again on a quiet "
         "machine\n",
-        count, count == 1 ? "" : "s", most, disturbed->name.c_str());
+        count, count == 1 ? "" : "s", significant(most, 2).c_str(), disturbed->name.c_str());
 }
 
 // The clock that times a GPU's steps against the host's.

@@ -85,6 +85,7 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes) {
   } closer{fd};
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) throw fail("a folder; name a file");
   if (!S_ISREG(status.st_mode)) throw fail("not a regular file");
   if (static_cast<std::uint64_t>(status.st_size) > max_bytes) throw too_large(path, max_bytes);
   std::string text;

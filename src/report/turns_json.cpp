@@ -122,6 +122,26 @@ TurnsCase read_case(const JsonFields& f) {
   return turns;
 }
 
+TurnsDocument read_document(const JsonFields& fields) {
+  if (fields.integer("turns_version") < 1) throw FormatError(fields.path("turns_version") + ": must be at least 1");
+  TurnsDocument document;
+  document.context = read_context(fields.group("context"));
+  document.suite = fields.text("suite");
+  document.order_seed = fields.unsigned_integer("order_seed");
+  document.threshold = fields.maybe_number("threshold");
+  if (document.threshold && !(*document.threshold > 0)) throw FormatError(fields.path("threshold") + ": must be above 0");
+  document.max_pairs = fields.maybe_integer("max_pairs");
+  if (document.max_pairs && (*document.max_pairs < 1 || *document.max_pairs > std::int64_t{kMostPairsOfACall}))
+    throw FormatError(fields.path("max_pairs") + ": out of range");
+  for (const Side side : kSides) {
+    const JsonFields build = fields.group(kSideNames[side]);
+    document.builds[side] = read_build(build);
+    document.binaries[side] = build.text("binary");
+  }
+  for (const JsonFields& turns : fields.groups("cases")) document.cases.push_back(read_case(turns));
+  return document;
+}
+
 }  // namespace
 
 std::string turns_to_text(const TurnsDocument& document) {
@@ -144,30 +164,18 @@ TurnsDocument parse_turns(std::string_view text, const std::string& source) {
   return turns_from_json(parse_json(text, source), source);
 }
 
-TurnsDocument turns_from_json(const Json& parsed, const std::string& source) {
-  const JsonFields fields(parsed, source);
+TurnsDocument turns_from_json(const Json& document, const std::string& source) {
+  const JsonFields fields(document, source);
   if (!fields.find("turns_version")) throw FormatError(source + ": no turns_version, so not a file of compare --interleave");
   const std::int64_t version = fields.integer("turns_version");
   if (version > kTurnsVersion)
     throw FormatError(source + ": version " + std::to_string(version) + " is newer than this epochbench, which reads up to " +
                       std::to_string(kTurnsVersion) + "; update epochbench");
-  if (version < 1) throw FormatError(fields.path("turns_version") + ": must be at least 1");
-  TurnsDocument document;
-  document.context = read_context(fields.group("context"));
-  document.suite = fields.text("suite");
-  document.order_seed = fields.unsigned_integer("order_seed");
-  document.threshold = fields.maybe_number("threshold");
-  if (document.threshold && !(*document.threshold > 0)) throw FormatError(fields.path("threshold") + ": must be above 0");
-  document.max_pairs = fields.maybe_integer("max_pairs");
-  if (document.max_pairs && (*document.max_pairs < 1 || *document.max_pairs > std::int64_t{kMostPairsOfACall}))
-    throw FormatError(fields.path("max_pairs") + ": out of range");
-  for (const Side side : kSides) {
-    const JsonFields build = fields.group(kSideNames[side]);
-    document.builds[side] = read_build(build);
-    document.binaries[side] = build.text("binary");
+  try {
+    return read_document(fields);
+  } catch (const FormatError& error) {
+    throw FormatError(std::string(error.what()) + "; results/turns.schema.json says what belongs there");
   }
-  for (const JsonFields& turns : fields.groups("cases")) document.cases.push_back(read_case(turns));
-  return document;
 }
 
 }  // namespace epochbench

@@ -103,7 +103,7 @@ class BadInput(CliTest):
                 suite = self.folder / "suite.json"
                 suite.write_text(text)
                 self.refused("--suite", suite, parts=parts)
-        self.refused("--suite", self.folder, parts=["not a regular file"])
+        self.refused("--suite", self.folder, parts=["a folder; name a file"])
 
     def test_results_that_cannot_be_resumed(self):
         for text, parts in [
