@@ -88,6 +88,9 @@ class Report(CliTest):
         self.assertEqual(len(self.column("run")), 6)
         self.assertIn("cost/epoch", self.browser.evaluate("document.querySelector('#runs').textContent"))
 
+    def test_all_measured_results_together(self):
+        self.picture("all", self.page_of(MEASURED.parent))
+
     def test_both_devices(self):
         page = self.page_of(self.write("both.json", made.both_devices()))
         self.picture("both", page)

@@ -66,6 +66,18 @@ function newChart(box, width, height, label) {
 // SVG has no layout: about the width of a text of 12 pixels.
 const textWidth = (text) => text.length * 6.5 + 4;
 
+// A text in lines that fit, broken after blanks and slashes, and within a word where it must.
+function linesOf(text, width) {
+  const most = Math.max(8, Math.floor((width - 4) / 7)), lines = [""];
+  const parts = text.split(/(?<=[ /])/).flatMap((word) => word.match(new RegExp(`.{1,${most}}`, "gs")) || []);
+  for (const part of parts) {
+    const last = lines.length - 1;
+    if (lines[last].length + part.trimEnd().length <= most) lines[last] += part;
+    else lines.push(part);
+  }
+  return lines;
+}
+
 function placeMark(group, symbol, size, x, y) {
   return group.append("path").attr({class: "dot", d: shapeOf(symbol, size), transform: `translate(${x},${y})`});
 }
@@ -109,7 +121,8 @@ const reachOf = (bar) => [bar.value, bar.tick, ...(bar.ends || []), ...(bar.each
 function drawBars(box, width, bars, axis) {
   const longest = d3.max(bars, (bar) => textWidth(bar.label)), above = longest > width * 0.36;  // then on lines of their own
   const left = above ? 2 : longest + 6, plot = Math.max(width - left - d3.max(bars, (bar) => textWidth(bar.text)) - 12, 40);
-  const step = above ? 38 : 26, foot = bars.length * step, line = isKnown(axis.line) ? [axis.line] : [];
+  const heads = bars.map((bar) => above ? linesOf(bar.label, width - left) : [bar.label]);
+  const head = above ? 5 + 14 * d3.max(heads, (lines) => lines.length) : 6, step = head + (above ? 19 : 20), foot = bars.length * step, line = isKnown(axis.line) ? [axis.line] : [];
   const reach = [...bars.flatMap(reachOf).map((value) => value * axis.factor), ...line].filter((value) => isOn(axis, value));
   const scale = axis.log ? logScale(reach.length ? d3.extent(reach) : [1, 1], 1.5, 1.2)
     : d3.scale.linear().domain([0, d3.max(reach) || 1]);
@@ -119,14 +132,15 @@ function drawBars(box, width, bars, axis) {
   drawAxis(area, scale, "bottom", foot, {size: -foot, room: plot, log: axis.log});
   area.append("text").attr({class: "quiet", x: 0, y: foot + 31}).text(axis.log ? `${axis.unit}, logarithmic` : axis.unit);
   const at = (value) => scale(value * axis.factor);
-  bars.forEach((bar, index) => drawBar(area, bar, index * step + (above ? 19 : 6), above, axis, at));
+  bars.forEach((bar, index) => drawBar(area, {...bar, lines: heads[index]}, index * step + head, above, axis, at));
   for (const place of axis.log ? line.map(scale) : [0.5]) area.append("path").attr({class: "base", d: `M${place},0V${foot}`});
 }
 
 function drawBar(area, bar, top, above, axis, at) {
   const thick = 14, middle = top + thick / 2, row = area.append("g").attr("class", bar.classes);
   row.append("title").text(bar.hint || `${bar.label}: ${bar.text}`);
-  row.append("text").attr(above ? {x: 0, y: top - 5} : {x: -6, y: middle + 4, "text-anchor": "end"}).text(bar.label);
+  bar.lines.forEach((line, number) => row.append("text").text(line)
+    .attr(above ? {x: 0, y: top - 5 - 14 * (bar.lines.length - 1 - number)} : {x: -6, y: middle + 4, "text-anchor": "end"}));
   if (axis.log && isOn(axis, bar.value))
     placeMark(row, bar.symbol || (bar.hatched ? "triangle-up" : "circle"), 90, at(bar.value), middle);
   if (!axis.log)
