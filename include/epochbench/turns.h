@@ -74,8 +74,7 @@ struct TurnsDocument {
   std::array<std::string, 2> binaries;  // paths, as given
   std::string suite;                    // its name or file, as given
   std::uint64_t order_seed = 0;
-  // Of the rule that decided how many pairs there are: the slowdown that matters, of a step's time, and the most pairs of a
-  // case.
+  // Of the rule by which it was measured: the slowdown that matters, as a part of a step's time, and the most pairs of a case.
   std::optional<double> threshold;
   std::optional<std::int64_t> max_pairs;
   std::vector<TurnsCase> cases;

@@ -43,8 +43,7 @@ std::size_t count_measured(const std::vector<ClaimAnswer>& answers) {
 Json claims_part(const std::vector<NamedResult>& results, const ClaimCatalogue& catalogue) {
   const std::vector<ClaimAnswer> answers = judge(catalogue.claims, results);
   if (count_measured(answers) == count_measured(judge(catalogue.claims, {}))) return nullptr;
-  Json json = claims_json(catalogue, answers);
-  return json;
+  return claims_json(catalogue, answers);
 }
 
 }  // namespace

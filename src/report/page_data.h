@@ -12,8 +12,7 @@ namespace epochbench {
 
 // machines[], files[], columns[], rows[], left_out[], speedup, sweeps[], turns[], history[], steps[], losses[], profiles[],
 // claims; a part of which the measurements say nothing is empty, or null. At most some 15 MB of 10,000 runs: long series are
-// thinned
-// (`every`).
+// thinned (`every`).
 Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalogue& catalogue);
 
 }  // namespace epochbench

@@ -19,7 +19,6 @@ Json case_json(const ComparedCase& compared, const TurnsCase& turns) {
   const Decision& decision = compared.decision;
   Json json = {{"name", compared.name},
                {"precision", turns.precision},
-               {"on_gpu", turns.device.starts_with("cuda")},
                {"verdict", name(decision.finding)},
                {"ratio", page_number(decision.ratio)},
                {"ratio_ci95", page_interval(decision.ratio_ci95)},
