@@ -2,6 +2,8 @@
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME Structure.KeepsTheRulesOfTheHouse COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_structure)
 add_test(NAME Structure.SelfTest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_structure_test.py)
+add_test(NAME Language.KeepsToTheWordList COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_words)
+add_test(NAME Language.SelfTest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_words_test.py)
 add_test(NAME Scripts.SetUp COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/setup_test.py)
 add_test(NAME Scripts.CheckGpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_test.py)
 add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_pytorch_test.py)
@@ -11,7 +13,8 @@ add_test(NAME Scripts.TakeTurns COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOU
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns PROPERTIES ENVIRONMENT
   "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json")
 # Those whose subject is no compiled code are the same in every build.
-set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.KeepsTheRulesOfTheHouse Structure.SelfTest Scripts.SetUp
+set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.KeepsTheRulesOfTheHouse Structure.SelfTest
+  Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
   Scripts.CheckGpu Scripts.CompareQuality Scripts.GateTrials PROPERTIES LABELS "unit;scripts")
 
 # README's gate for continuous integration, as it is written. Yaml is skipped where there is no PyYAML.

@@ -1,0 +1,81 @@
+"""scripts/check_words on small files that keep or break one rule."""
+
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/check_words"
+
+
+class CheckWords(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+
+    def check(self, name, text):
+        file = self.root / name
+        file.write_text(text)
+        done = subprocess.run([SCRIPT, file], capture_output=True, text=True, timeout=60)
+        file.unlink()
+        return done
+
+    def assert_refused(self, name, text, line, word):
+        done = self.check(name, text)
+        self.assertEqual(done.returncode, 1, f"{text!r} {done.stdout} {done.stderr}")
+        self.assertEqual(len(done.stdout.splitlines()), 1, done.stdout)
+        self.assertIn(f"{name}:{line}: {word}: ", done.stdout)
+
+    def assert_accepted(self, name, text):
+        done = self.check(name, text)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), text)
+
+    def test_prose_is_comments_literals_and_documents(self):
+        self.assert_refused("a.cpp", "int x;  // the colour\n", 1, "colour")
+        self.assert_refused("a.cpp", 'int x;\nfail("how to mend it");\n', 2, "mend")
+        self.assert_refused("a.h", "/* One.\n   a neighbour */\n", 2, "neighbour")
+        self.assert_refused("a.py", '"""Head.\n\nWhoever calls."""\n', 3, "Whoever")
+        self.assert_refused("a.py", "x = 1  # grey\n", 1, "grey")
+        self.assert_refused("a.js", "const x = `the catalogue`;\n", 1, "catalogue")
+        self.assert_refused("a.md", "A licence.\n", 1, "licence")
+        self.assert_refused("a.json", '{"description": "optimised by hand"}\n', 1, "optimised")
+        self.assert_refused("a.html", "<p>The behaviour</p>\n", 1, "behaviour")
+        self.assert_refused("run", "#!/bin/sh\nsay 'was told'\n", 2, "told")
+
+    def test_a_phrase_goes_on_in_the_next_line(self):
+        self.assert_refused("a.cpp", "// what is\n// not known is\n", 1, "what is not known is")
+        self.assert_refused("a.cpp", 'f("three samples a "\n  "second");\n', 1, "samples a second")
+        self.assert_refused("a.md", "A copy is\nno repetition.\n", 1, "is no")
+
+    def test_good_english_is_accepted(self):
+        self.assert_accepted("a.md", "There is no GPU. It is no longer measured. Samples per second, gray, a sample.\n")
+        self.assert_accepted("a.cpp", "// samples per second; the normalized color of a neighbor\n")
+
+    def test_identifiers_are_parts_of_names(self):
+        self.assert_refused("a.cpp", "int x;\nint batches_ahead;\n", 2, "batches_ahead")
+        self.assert_refused("a.cpp", "struct HeldBack {};\n", 1, "HeldBack")
+        self.assert_refused("a.py", "lone_thread = 1\n", 1, "lone_thread")
+        self.assert_refused("a.cpp", "float words = 0;\n", 1, "words")
+        self.assert_refused("a.cpp", "int kColourOf;\n", 1, "kColourOf")
+        self.assert_refused("thinned.cpp", "int x;\n", 1, "file name thinned")
+        self.assert_accepted("a.cpp", "int key_words, aheadless, toolbar;\n")
+
+    def test_quotations_ids_and_result_keys_are_exempt(self):
+        self.assert_accepted("a.md", "Text.\n\n```\nit was told\n```\n\nThe key `colour` of [a page](neighbour.md).\n")
+        self.assert_accepted("a.cpp", 'x["held_back"] = "utilization";\n')
+        self.assert_accepted("a.cpp", 'option("--utilisation");\n')
+        self.assert_accepted("a.cpp", '#include "src/report/colour.h"\n')
+        self.assert_accepted("a.json", '{"colour": 1}\n')
+
+    def test_comments_in_a_shell_block_are_prose(self):
+        self.assert_refused("a.md", "```sh\nrun told  # grey\n```\n", 2, "grey")
+
+    def test_a_path_that_does_not_exist_is_an_error(self):
+        done = subprocess.run([SCRIPT, self.root / "no"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
