@@ -9,7 +9,7 @@
 
 #include "epochbench/philox.h"
 #include "kernels/shapes.h"
-#include "src/backend/host_memory.h"
+#include "src/backend/host/host_memory.h"
 
 namespace epochbench::bench {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "src/measure/clock.h"
+#include "src/base/clock.h"
 
 namespace epochbench::bench {
 

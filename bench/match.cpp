@@ -13,8 +13,8 @@
 #include "bench/buffer.h"
 #include "bench/match_table.h"
 #include "bench/work.h"
-#include "src/measure/peaks.h"
-#include "src/measure/topology.h"
+#include "src/machine/peaks.h"
+#include "src/machine/topology.h"
 
 namespace epochbench::bench {
 namespace {

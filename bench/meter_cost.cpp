@@ -18,13 +18,13 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "src/measure/cgroup.h"
-#include "src/measure/clock.h"
-#include "src/measure/conversation.h"
-#include "src/measure/environment.h"
-#include "src/measure/metering.h"
-#include "src/measure/protocol.h"
-#include "src/measure/statistics.h"
+#include "src/base/clock.h"
+#include "src/base/statistics.h"
+#include "src/machine/cgroup.h"
+#include "src/machine/environment.h"
+#include "src/machine/metering.h"
+#include "src/worker/conversation.h"
+#include "src/worker/protocol.h"
 
 namespace epochbench {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "src/measure/statistics.h"
+#include "src/base/statistics.h"
 
 namespace epochbench::bench {
 

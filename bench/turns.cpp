@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "bench/kernel_bench.h"
-#include "src/measure/clock.h"
-#include "src/measure/peaks.h"
+#include "src/base/clock.h"
+#include "src/machine/peaks.h"
 
 namespace epochbench::bench {
 namespace {

@@ -1,4 +1,4 @@
-# Which GPUs a build has code for. Runs as a script too, without a toolkit: tests/cuda_lowest_architecture.cmake.
+# Which GPUs a build has code for. Runs as a script too, without a toolkit: tests/kernels_cuda/cuda_lowest_architecture.cmake.
 
 set(supported_architectures 75 80 90 100 120)  # 8.6 and 8.9 run the machine code of 8.0
 

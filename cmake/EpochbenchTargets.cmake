@@ -31,15 +31,18 @@ function(epochbench_library name)
   target_link_libraries(${name} PUBLIC epochbench_options ${ARG_LIBRARIES})
 endfunction()
 
-# epochbench_test(NAME LABEL unit|parity|gpu|slow LIBRARIES ...): tests/NAME.cpp, one ctest a TEST().
-function(epochbench_test name)
-  epochbench_tests(${name} TESTS ${name} ${ARGN})
+# epochbench_test(FOLDER/NAME LABEL unit|parity|gpu|slow LIBRARIES ...): the program NAME of tests/FOLDER/NAME.cpp, one ctest per
+# TEST().
+function(epochbench_test path)
+  get_filename_component(name ${path} NAME)
+  epochbench_tests(${name} TESTS ${path} ${ARGN})
 endfunction()
 
-# epochbench_tests(NAME LABEL ... LIBRARIES ... TESTS ...): the program NAME of several such files, compiled TOGETHER.
+# epochbench_tests(NAME LABEL ... LIBRARIES ... TESTS FOLDER/NAME ...): the program NAME of several such files, compiled TOGETHER.
 function(epochbench_tests name)
   cmake_parse_arguments(ARG "" "LABEL" "LIBRARIES;TESTS" ${ARGN})
   list(LENGTH ARG_TESTS count)
+  list(TRANSFORM ARG_TESTS PREPEND ${PROJECT_SOURCE_DIR}/tests/)
   list(TRANSFORM ARG_TESTS APPEND .cpp)
   add_executable(${name} ${ARG_TESTS})
   if(count GREATER 1)

@@ -1,4 +1,4 @@
-"""The parent's side of the case protocol (src/measure/protocol.h): one process that is asked and answers, or whose end is told.
+"""The parent's side of the case protocol (src/worker/protocol.h): one process that is asked and answers, or whose end is told.
 
 Standard library only. It knows no model and decides nothing.
 """

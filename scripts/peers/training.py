@@ -44,7 +44,7 @@ def set_math(precision):
 
 
 class Training:
-    """case: a CaseSpec of the case protocol (src/measure/protocol.h) with `optimizer` and `tokens` beside it."""
+    """case: a CaseSpec of the case protocol (src/worker/protocol.h) with `optimizer` and `tokens` beside it."""
 
     def __init__(self, case, mode):
         self.device = torch.device(case["device"])

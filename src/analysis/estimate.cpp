@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "src/analysis/student_t.h"
+#include "src/base/student_t.h"
 
 namespace epochbench {
 namespace {

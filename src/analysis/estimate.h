@@ -29,9 +29,9 @@ inline constexpr std::size_t kFewestRepetitions = 5;
 // problem when several different population variances are involved", Biometrika 34, 1947). Logarithms make it a ratio's, and
 // symmetric: swapped sides give the inverse. Welch's rather than one of ranks (Hodges and Lehmann's shift between the bounds of
 // Mann and Whitney's test), which assumes that both sides vary alike, as a GPU and a CPU do not. Of 1,000 pairs simulated in
-// tests/estimate_test.cpp, where processes differ by Student's t noise with spikes among their steps, Welch's held the truth in
-// 972 and 961 (5 and 10 repetitions; ranks 978 and 956), with a mean width of 14 and 9 % (16 and 9 %); with one side quiet in
-// 948 to 962 (ranks 883 to 950).
+// tests/analysis/estimate_test.cpp, where processes differ by Student's t noise with spikes among their steps, Welch's held the
+// truth in 972 and 961 (5 and 10 repetitions; ranks 978 and 956), with a mean width of 14 and 9 % (16 and 9 %); with one side
+// quiet in 948 to 962 (ranks 883 to 950).
 //
 // No interval of fewer than kFewestRepetitions a side; no value where a side is empty or has a number that is not positive and
 // finite. The reason says which.

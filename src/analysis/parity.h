@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "epochbench/result.h"
+#include "src/result/result.h"
 
 namespace epochbench {
 

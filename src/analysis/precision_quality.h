@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "epochbench/result.h"
 #include "src/analysis/estimate.h"
+#include "src/result/result.h"
 
 namespace epochbench {
 

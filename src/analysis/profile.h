@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "epochbench/result.h"
+#include "src/result/result.h"
 
 namespace epochbench {
 

@@ -1,10 +1,10 @@
 // epochbench answers: the page of answers out of a result that is there already.
 #include <cstdio>
 
+#include "src/base/errors.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
-#include "src/report/answers_page.h"
-#include "src/report/result_json.h"
+#include "src/report/answers/answers_page.h"
+#include "src/result/result_json.h"
 
 namespace epochbench {
 

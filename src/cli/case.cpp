@@ -1,5 +1,5 @@
 // The hidden subcommand that `run` starts for each case.
-#include "src/measure/case.h"
+#include "src/case/case.h"
 
 #include <unistd.h>
 

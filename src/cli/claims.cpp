@@ -5,11 +5,11 @@
 #include <cstdio>
 
 #include "epochbench/embedded.h"
+#include "src/base/errors.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
 #include "src/cli/result_arguments.h"
-#include "src/report/claims_json.h"
-#include "src/report/claims_text.h"
+#include "src/report/text/claims_json.h"
+#include "src/report/text/claims_text.h"
 
 namespace epochbench {
 

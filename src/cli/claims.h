@@ -1,7 +1,7 @@
 // The embedded catalogue of the articles' claims, which `claims` and `list` both read.
 #pragma once
 
-#include "src/report/claim_catalogue.h"
+#include "src/analysis/claims/claim_catalog.h"
 
 namespace epochbench {
 

@@ -12,12 +12,12 @@
 
 #include "epochbench/backend.h"
 #include "epochbench/dataset.h"
+#include "src/base/errors.h"
+#include "src/base/json.h"
+#include "src/base/output_file.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
 #include "src/cli/examples.h"
-#include "src/measure/environment.h"
-#include "src/report/json_text.h"
-#include "src/report/result_file.h"
+#include "src/machine/environment.h"
 
 namespace epochbench {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/case_options.h"
+#include "src/case/case_options.h"
 
 namespace epochbench {
 

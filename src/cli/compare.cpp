@@ -1,11 +1,11 @@
 // epochbench compare: is the new side slower than the baseline? Out of result files.
 #include <utility>
 
-#include "src/analysis/comparison.h"
+#include "src/analysis/compare/comparison.h"
+#include "src/base/errors.h"
 #include "src/cli/commands.h"
 #include "src/cli/compare_history.h"
 #include "src/cli/compare_output.h"
-#include "src/cli/errors.h"
 #include "src/cli/result_arguments.h"
 
 namespace epochbench {

@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
-#include "src/analysis/history.h"
-#include "src/cli/errors.h"
+#include "src/analysis/compare/history.h"
+#include "src/base/errors.h"
 #include "src/cli/result_arguments.h"
-#include "src/report/history_text.h"
+#include "src/report/compare/history_text.h"
 
 namespace epochbench {
 namespace {

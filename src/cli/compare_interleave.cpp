@@ -4,17 +4,17 @@
 #include <utility>
 
 #include "epochbench/gpu.h"
-#include "src/analysis/turns_comparison.h"
+#include "src/analysis/compare/turns_comparison.h"
+#include "src/base/errors.h"
+#include "src/base/numbers.h"
+#include "src/base/signals.h"
+#include "src/case/suite.h"
 #include "src/cli/commands.h"
 #include "src/cli/compare_output.h"
-#include "src/cli/errors.h"
-#include "src/cli/numbers.h"
-#include "src/cli/planned_case.h"
-#include "src/cli/signals.h"
-#include "src/cli/suite.h"
-#include "src/cli/turn_taking.h"
-#include "src/measure/environment.h"
-#include "src/measure/turns.h"
+#include "src/machine/environment.h"
+#include "src/session/planned_case.h"
+#include "src/session/turn_taking.h"
+#include "src/worker/turns.h"
 
 namespace epochbench {
 namespace {

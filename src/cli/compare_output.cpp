@@ -6,11 +6,11 @@
 #include <cstring>
 #include <utility>
 
-#include "src/cli/errors.h"
-#include "src/cli/numbers.h"
-#include "src/report/compare_github.h"
-#include "src/report/compare_json.h"
-#include "src/report/compare_text.h"
+#include "src/base/errors.h"
+#include "src/base/numbers.h"
+#include "src/report/compare/compare_github.h"
+#include "src/report/compare/compare_json.h"
+#include "src/report/compare/compare_text.h"
 
 namespace epochbench {
 namespace {

@@ -1,7 +1,7 @@
 // What both ways of comparing share: the threshold as people give it, and how the answer is told.
 #pragma once
 
-#include "src/analysis/comparison.h"
+#include "src/analysis/compare/comparison.h"
 #include "src/cli/commands.h"
 
 namespace epochbench {

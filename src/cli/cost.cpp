@@ -1,12 +1,12 @@
 // epochbench cost: local against cloud, of the epochs of a result or of hours alone.
 #include <cstdio>
 
+#include "src/base/errors.h"
+#include "src/base/numbers.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
-#include "src/cli/numbers.h"
-#include "src/cli/prices.h"
-#include "src/report/rent_or_buy.h"
-#include "src/report/result_json.h"
+#include "src/report/text/rent_or_buy.h"
+#include "src/result/result_json.h"
+#include "src/session/prices.h"
 
 namespace epochbench {
 namespace {

@@ -1,5 +1,5 @@
 // epochbench export: a result in the format of another tool, on stdout, in a file or in a folder.
-#include "src/report/export.h"
+#include "src/report/export/export.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/errors.h"
+#include "src/base/output_file.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
 #include "src/cli/result_arguments.h"
-#include "src/report/result_file.h"
-#include "src/report/result_json.h"
+#include "src/result/result_json.h"
 
 namespace epochbench {
 namespace {

@@ -8,14 +8,14 @@
 
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
+#include "src/base/errors.h"
+#include "src/base/table.h"
+#include "src/base/units.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
-#include "src/cli/machine.h"
-#include "src/measure/environment.h"
-#include "src/measure/meters.h"
-#include "src/report/result_json.h"
-#include "src/report/table.h"
-#include "src/report/units.h"
+#include "src/machine/environment.h"
+#include "src/machine/meters.h"
+#include "src/result/result_json.h"
+#include "src/session/machine.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {

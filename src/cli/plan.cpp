@@ -8,11 +8,11 @@
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
 #include "epochbench/program.h"
+#include "src/base/errors.h"
+#include "src/base/json.h"
+#include "src/base/units.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
-#include "src/measure/environment.h"
-#include "src/report/json_text.h"
-#include "src/report/units.h"
+#include "src/machine/environment.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {

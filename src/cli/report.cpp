@@ -3,14 +3,14 @@
 #include <filesystem>
 #include <map>
 
+#include "src/base/errors.h"
+#include "src/base/output_file.h"
+#include "src/base/units.h"
 #include "src/cli/claims.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
 #include "src/cli/result_arguments.h"
-#include "src/report/html_page.h"
-#include "src/report/page_data.h"
-#include "src/report/result_file.h"
-#include "src/report/units.h"
+#include "src/report/html/html_page.h"
+#include "src/report/html/page_data.h"
 
 namespace epochbench {
 namespace {

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
-#include "src/cli/errors.h"
-#include "src/report/result_json.h"
-#include "src/report/turns_json.h"
+#include "src/base/errors.h"
+#include "src/result/result_json.h"
+#include "src/result/turns_json.h"
 
 namespace epochbench {
 namespace {

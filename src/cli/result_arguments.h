@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/named_result.h"
+#include "src/result/named_result.h"
 
 namespace epochbench {
 

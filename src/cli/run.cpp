@@ -5,17 +5,17 @@
 #include <set>
 #include <utility>
 
-#include "src/cli/closing_notes.h"
+#include "src/base/errors.h"
+#include "src/base/numbers.h"
+#include "src/case/suite.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
-#include "src/cli/measuring.h"
-#include "src/cli/numbers.h"
-#include "src/cli/planned_case.h"
-#include "src/cli/suite.h"
-#include "src/report/answers_page.h"
-#include "src/report/feeding_text.h"
-#include "src/report/profile_text.h"
-#include "src/report/summary.h"
+#include "src/report/answers/answers_page.h"
+#include "src/report/text/feeding_text.h"
+#include "src/report/text/profile_text.h"
+#include "src/report/text/summary.h"
+#include "src/session/closing_notes.h"
+#include "src/session/measuring.h"
+#include "src/session/planned_case.h"
 
 namespace epochbench {
 namespace {

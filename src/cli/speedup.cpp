@@ -1,12 +1,12 @@
 // epochbench speedup: pairs of runs of one workload, out of result files.
-#include "src/analysis/speedup.h"
+#include "src/analysis/speedup/speedup.h"
 
 #include <cstdio>
 
+#include "src/base/errors.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
 #include "src/cli/result_arguments.h"
-#include "src/report/speedup_text.h"
+#include "src/report/text/speedup_text.h"
 
 namespace epochbench {
 namespace {

@@ -2,15 +2,15 @@
 #include <cstdio>
 #include <utility>
 
-#include "src/analysis/sweep_answers.h"
-#include "src/cli/closing_notes.h"
+#include "src/analysis/sweep/sweep_answers.h"
+#include "src/base/errors.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
-#include "src/cli/measuring.h"
-#include "src/cli/sweep_plan.h"
-#include "src/report/anonymous.h"
-#include "src/report/result_json.h"
-#include "src/report/sweep_text.h"
+#include "src/report/text/sweep_text.h"
+#include "src/result/anonymous.h"
+#include "src/result/result_json.h"
+#include "src/session/closing_notes.h"
+#include "src/session/measuring.h"
+#include "src/session/sweep_plan.h"
 
 namespace epochbench {
 namespace {

@@ -8,7 +8,7 @@
 #include "src/data/byte_source.h"
 #include "src/data/loader.h"
 #include "src/data/prepared_dataset.h"
-#include "src/measure/environment.h"
+#include "src/machine/environment.h"
 #include "src/workload/trace.h"
 #include "src/workload/weights.h"
 #include "src/workload/workload.h"

@@ -12,8 +12,8 @@
 #include "epochbench/model.h"
 #include "epochbench/precision.h"
 #include "epochbench/program.h"
-#include "epochbench/result.h"
-#include "src/measure/case.h"
+#include "src/case/case.h"
+#include "src/result/result.h"
 
 namespace epochbench {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "fuzz/targets.h"
+#include "src/base/errors.h"
 #include "src/cli/command_line.h"
-#include "src/cli/errors.h"
 
 namespace epochbench::fuzz {
 

@@ -1,10 +1,10 @@
 // What `compare` writes of a comparison, in each of its forms.
 #pragma once
 
-#include "src/analysis/comparison.h"
-#include "src/report/compare_github.h"
-#include "src/report/compare_json.h"
-#include "src/report/compare_text.h"
+#include "src/analysis/compare/comparison.h"
+#include "src/report/compare/compare_github.h"
+#include "src/report/compare/compare_json.h"
+#include "src/report/compare/compare_text.h"
 
 namespace epochbench::fuzz {
 

@@ -1,7 +1,7 @@
 // Commands that read their case options as the real ones do, and measure nothing.
+#include "src/base/errors.h"
 #include "src/cli/commands.h"
-#include "src/cli/errors.h"
-#include "src/measure/environment.h"
+#include "src/machine/environment.h"
 
 namespace epochbench {
 namespace {

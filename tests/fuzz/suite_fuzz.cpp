@@ -1,8 +1,8 @@
 // Suite files, up to the cases that they ask for. Planning the cases reads data and builds models, which others test.
 #include "fuzz/targets.h"
-#include "src/cli/errors.h"
-#include "src/cli/suite.h"
-#include "src/report/json_text.h"
+#include "src/base/errors.h"
+#include "src/base/json.h"
+#include "src/case/suite.h"
 
 namespace epochbench::fuzz {
 

@@ -4,11 +4,11 @@
 
 #include "fuzz/compare_answers.h"
 #include "fuzz/targets.h"
-#include "src/analysis/turns_comparison.h"
-#include "src/report/history_text.h"
-#include "src/report/html_page.h"
-#include "src/report/page_data.h"
-#include "src/report/turns_json.h"
+#include "src/analysis/compare/turns_comparison.h"
+#include "src/report/compare/history_text.h"
+#include "src/report/html/html_page.h"
+#include "src/report/html/page_data.h"
+#include "src/result/turns_json.h"
 
 namespace epochbench::fuzz {
 

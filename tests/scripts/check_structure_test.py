@@ -41,15 +41,15 @@ class CheckStructure(unittest.TestCase):
         self.assert_refused("src/backend/cpu.cpp", '#include "src/graph/passes.h"', "src/backend may include only")
         self.assert_refused("kernels/cpu/relu.cpp", '#  include "epochbench/graph.h"', "kernels/cpu may include only")
         self.assert_refused("kernels/cpu/relu.cpp", '#include "kernels/reference/kernels.h"', "kernels/cpu may include only")
-        self.assert_refused("src/measure/runner.cpp", '#include "src/workload/workload.h"', "src/measure may include only")
-        self.assert_refused("src/analysis/cost.cpp", '#include "epochbench/graph.h"', "src/analysis may include only")
-        self.assert_refused("src/report/json.cpp", '#include "src/measure/case.h"', "src/report may include only")
-        self.assert_refused("src/workload/make.cpp", '#include "src/measure/runner.h"', "src/workload may include only")
+        self.assert_refused("src/worker/runner.cpp", '#include "src/workload/workload.h"', "src/measure may include only")
+        self.assert_refused("src/analysis/cost/cost.cpp", '#include "epochbench/graph.h"', "src/analysis may include only")
+        self.assert_refused("src/report/json.cpp", '#include "src/case/case.h"', "src/report may include only")
+        self.assert_refused("src/workload/make.cpp", '#include "src/worker/runner.h"', "src/workload may include only")
 
     def test_what_lies_before_is_accepted(self):
         self.assert_accepted("models/resnet.cpp", '#include "epochbench/model.h"\n#include <vector>\n')
         self.assert_accepted("src/backend/cpu.cpp", '#include "kernels/cpu/kernels.h"\n#include "epochbench/backend.h"\n')
-        self.assert_accepted("src/workload/make.cpp", '#include "src/graph/passes.h"\n#include "src/measure/case.h"\n')
+        self.assert_accepted("src/workload/make.cpp", '#include "src/graph/passes.h"\n#include "src/case/case.h"\n')
         self.assert_accepted("tests/relu_test.cpp", '#include "kernels/cpu/kernels.h"\n#include "support/compare.h"\n')
 
     def test_a_neighbour_is_named_by_its_path(self):
@@ -60,17 +60,17 @@ class CheckStructure(unittest.TestCase):
 
     def test_libraries_and_cuda_headers_have_their_places(self):
         self.assert_refused("kernels/cpu/relu.cpp", "#include <nlohmann/json.hpp>", "belongs to")
-        self.assert_refused("src/measure/runner.cpp", "#include <CLI/CLI.hpp>", "belongs to")
-        self.assert_refused("src/measure/runner.cpp", "#include <cuda_runtime.h>", "CUDA headers")
+        self.assert_refused("src/worker/runner.cpp", "#include <CLI/CLI.hpp>", "belongs to")
+        self.assert_refused("src/worker/runner.cpp", "#include <cuda_runtime.h>", "CUDA headers")
         self.assert_refused("src/backend/cpu.cpp", "#include <cudnn.h>", "CUDA headers")
-        self.assert_accepted("src/backend/cuda_backend.cpp", "#include <cuda_runtime.h>\n")
+        self.assert_accepted("src/backend/cuda/cuda_backend.cpp", "#include <cuda_runtime.h>\n")
         self.assert_accepted("kernels/cuda/relu.cu", '#include <cuda_runtime.h>\n#include "kernels/cuda/check.h"\n')
         self.assert_accepted("src/report/json.cpp", "#include <nlohmann/json.hpp>\n")
 
     def test_no_path_of_one_machine(self):
         home = "/" + "home/ada/data"
         self.assert_refused("bench/suites/quick.json", f'{{"data": "idx:{home}"}}', "path of one machine")
-        self.assert_refused("tests/idx_test.cpp", f'open("{self.root}/x")', "path of one machine")
+        self.assert_refused("tests/data/idx_test.cpp", f'open("{self.root}/x")', "path of one machine")
 
     def test_a_long_file_is_a_warning(self):
         done = self.check("src/graph/long.cpp", "//\n" * 401)

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "epochbench/result.h"
+#include "src/result/result.h"
 
 namespace epochbench {
 

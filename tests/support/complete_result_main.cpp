@@ -1,7 +1,7 @@
 // Prints the complete result, for tests that read it as others do.
 #include <cstdio>
 
-#include "src/report/result_json.h"
+#include "src/result/result_json.h"
 #include "support/complete_result.h"
 
 int main() {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "src/backend/cuda_device.h"
+#include "src/backend/cuda/cuda_device.h"
 
 struct CUevent_st {
   struct State {

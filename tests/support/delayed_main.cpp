@@ -12,9 +12,9 @@
 
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
+#include "src/base/clock.h"
+#include "src/case/case.h"
 #include "src/cli/command_line.h"
-#include "src/measure/case.h"
-#include "src/measure/clock.h"
 #include "src/workload/workload.h"
 
 namespace {

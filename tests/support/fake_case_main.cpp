@@ -15,8 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "src/measure/case.h"
-#include "src/measure/environment.h"
+#include "src/case/case.h"
+#include "src/machine/environment.h"
 #include "tests/support/fake_batches.h"
 #include "tests/support/fake_executable.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "src/cli/case_options.h"
+#include "src/case/case_options.h"
 
 namespace epochbench {
 

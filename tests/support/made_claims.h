@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/claims.h"
+#include "src/analysis/claims/claims.h"
 #include "src/cli/claims.h"
 
 namespace epochbench {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "src/report/export.h"
-#include "src/report/json_text.h"
+#include "src/base/json.h"
+#include "src/report/export/export.h"
 #include "support/made_results.h"
 
 namespace epochbench {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/speedup.h"
+#include "src/analysis/speedup/speedup.h"
 #include "support/made_results.h"
 
 namespace epochbench {

@@ -1,0 +1,153 @@
+#include "src/analysis/claims/claim_catalog.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "src/base/json.h"
+
+namespace epochbench {
+namespace {
+
+std::vector<std::string> maybe_texts(const JsonFields& fields, const char* key) {
+  return fields.find(key) ? fields.texts(key) : std::vector<std::string>{};
+}
+
+QuantityKind kind_from_name(const JsonFields& fields) {
+  static const std::map<std::string, QuantityKind> kinds{
+      {"ratio", QuantityKind::ratio},     {"value", QuantityKind::value},
+      {"slope", QuantityKind::slope},     {"difference", QuantityKind::difference},
+      {"error", QuantityKind::error},     {"error_ratio", QuantityKind::error_ratio},
+      {"peak", QuantityKind::peak},       {"weights", QuantityKind::weights},
+      {"memory", QuantityKind::memory},   {"crossover", QuantityKind::crossover},
+      {"plateau", QuantityKind::plateau}, {"cores", QuantityKind::cores},
+      {"feeding", QuantityKind::feeding}, {"break_even", QuantityKind::break_even},
+      {"missing", QuantityKind::missing},
+  };
+  const auto found = kinds.find(fields.text("kind"));
+  if (found != kinds.end()) return found->second;
+  std::string known;
+  for (const auto& [name, kind] : kinds) known += (known.empty() ? "" : ", ") + name;
+  throw FormatError(fields.path("kind") + ": '" + fields.text("kind") + "' is unknown; choose from " + known);
+}
+
+ClaimedRange parse_range(const JsonFields& fields) {
+  const Json& bounds = fields.at("claimed");
+  const auto is_bound = [](const Json& bound) { return bound.is_number() || bound.is_null(); };
+  if (!bounds.is_array() || bounds.size() != 2 || !is_bound(bounds[0]) || !is_bound(bounds[1]))
+    throw FormatError(fields.path("claimed") + ": must be [low, high], with null for no bound");
+  ClaimedRange range;
+  if (bounds[0].is_number()) range.low = bounds[0].get<double>();
+  if (bounds[1].is_number()) range.high = bounds[1].get<double>();
+  if (range.low && range.high && *range.low > *range.high)
+    throw FormatError(fields.path("claimed") + ": the low bound is above the high one");
+  range.less_is_more = fields.maybe_boolean("less_is_more").value_or(false);
+  return range;
+}
+
+RunChoice parse_choice(const JsonFields& fields) {
+  RunChoice choice;
+  choice.backends = fields.texts("backends");
+  if (choice.backends.empty()) throw FormatError(fields.path("backends") + ": names no device");
+  choice.precisions = maybe_texts(fields, "precisions");
+  choice.mode = fields.maybe_text("mode").value_or(choice.mode);
+  choice.data = fields.maybe_text("data").value_or("");
+  choice.batch = fields.maybe_integer("batch");
+  choice.settings = maybe_texts(fields, "settings");
+  std::sort(choice.settings.begin(), choice.settings.end());  // as in a run's name
+  return choice;
+}
+
+// What each kind cannot do without.
+void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
+  using Kind = QuantityKind;
+  const auto needs = [&](const char* key, bool there) {
+    if (!there) throw FormatError(fields.path(key) + ": missing, and this kind needs it");
+  };
+  const Kind kind = quantity.kind;
+  const bool of_runs = kind != Kind::peak && kind != Kind::weights && kind != Kind::break_even && kind != Kind::missing;
+  if (of_runs) {
+    needs("models", !quantity.models.empty());
+    needs("of", !quantity.of.backends.empty());
+  }
+  if (kind == Kind::ratio || kind == Kind::difference || kind == Kind::error_ratio || kind == Kind::crossover ||
+      kind == Kind::cores)
+    needs("to", quantity.to.has_value());
+  if (kind == Kind::slope || kind == Kind::crossover || kind == Kind::plateau) {
+    const std::set<std::string> sizes{"parameters", "batch", "width"};
+    needs("over", sizes.contains(quantity.over));
+  }
+  if (kind == Kind::feeding) {
+    const std::set<std::string> measures{"starved", "decoded", "gain"};
+    needs("measure", measures.contains(quantity.measure));
+    needs("of.precisions", !quantity.of.precisions.empty());
+  }
+  if (kind == Kind::weights) needs("parameters", quantity.parameters > 0 && quantity.bytes > 0);
+  if (kind == Kind::missing) needs("reason", !quantity.reason.empty());
+  if (of_runs || kind == Kind::peak) needs("measure", !quantity.measure.empty());
+}
+
+ClaimQuantity parse_quantity(const JsonFields& fields) {
+  ClaimQuantity quantity;
+  quantity.id = fields.maybe_text("id").value_or("");
+  quantity.quantity = fields.text("quantity");
+  quantity.unit = fields.text("unit");
+  quantity.scale = fields.maybe_number("scale").value_or(1);
+  if (!(quantity.scale > 0)) throw FormatError(fields.path("scale") + ": must be above 0");
+  quantity.claimed = parse_range(fields);
+  quantity.kind = kind_from_name(fields);
+  quantity.measure = fields.maybe_text("measure").value_or("");
+  quantity.over = fields.maybe_text("over").value_or("");
+  quantity.best = fields.maybe_text("pairing") == "best";
+  quantity.carries = fields.maybe_boolean("carries").value_or(true);
+  quantity.each = fields.maybe_boolean("each").value_or(false);
+  quantity.models = maybe_texts(fields, "models");
+  if (const auto of = fields.maybe_group("of")) quantity.of = parse_choice(*of);
+  if (const auto to = fields.maybe_group("to")) quantity.to = parse_choice(*to);
+  quantity.device = fields.maybe_text("device").value_or("");
+  quantity.parameters = fields.maybe_number("parameters").value_or(0);
+  quantity.bytes = fields.maybe_number("bytes").value_or(0);
+  quantity.least_seeds = static_cast<int>(fields.maybe_integer("least_seeds").value_or(quantity.least_seeds));
+  if (const auto cores = fields.maybe_integer("least_cores")) quantity.least_cores = static_cast<int>(*cores);
+  quantity.differs = fields.maybe_text("differs").value_or("");
+  quantity.reason = fields.maybe_text("reason").value_or("");
+  check_quantity(quantity, fields);
+  return quantity;
+}
+
+Claim parse_claim(const JsonFields& fields) {
+  Claim claim;
+  claim.id = fields.text("id");
+  claim.text = fields.text("text");
+  claim.conditions = fields.text("conditions");
+  claim.origin = fields.text("origin");
+  claim.experiment = fields.text("experiment");
+  claim.verdict = fields.text("verdict");
+  claim.holds_for_any = fields.maybe_text("holds_for") == "any";
+  for (const JsonFields& quantity : fields.groups("quantities")) claim.quantities.push_back(parse_quantity(quantity));
+  if (claim.quantities.empty()) throw FormatError(fields.path("quantities") + ": a claim needs at least one quantity");
+  return claim;
+}
+
+}  // namespace
+
+ClaimCatalogue parse_claims(std::string_view text, const std::string& source) {
+  const Json document = parse_json(text, source);
+  const JsonFields fields(document, source);
+  ClaimCatalogue catalogue;
+  catalogue.note = fields.text("note");
+  std::set<std::string> ids;
+  for (const JsonFields& claim : fields.groups("claims")) {
+    catalogue.claims.push_back(parse_claim(claim));
+    if (!ids.insert(catalogue.claims.back().id).second) throw FormatError(claim.path("id") + ": stands there twice");
+  }
+  for (const JsonFields& fields_of_conflict : fields.groups("conflicts")) {
+    ClaimConflict conflict{fields_of_conflict.texts("claims"), fields_of_conflict.text("why")};
+    for (const std::string& id : conflict.claims)
+      if (!ids.contains(id)) throw FormatError(fields_of_conflict.path("claims") + ": there is no claim '" + id + "'");
+    catalogue.conflicts.push_back(std::move(conflict));
+  }
+  return catalogue;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,189 @@
+// Claims about numbers of runs: one beside the other, or one alone.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "src/analysis/claims/claim_kinds.h"
+#include "src/analysis/parity.h"
+#include "src/analysis/precision_quality.h"
+
+namespace epochbench {
+namespace {
+
+// A part is named after its model where there are several.
+std::string part_name(const ClaimQuantity& quantity, const std::string& model) {
+  return quantity.models.size() > 1 ? model : "";
+}
+
+// Why a pair is not there: the side that has no run, the GPU's before the CPU's, or that the two have no workload in common.
+std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
+  const bool to_gpu = quantity.to->backends.front() == "cuda";
+  for (const RunChoice& side : {to_gpu ? *quantity.to : quantity.of, to_gpu ? quantity.of : *quantity.to})
+    if (matching(evidence, side, model, "").empty()) return why_missing(evidence, side, model);
+  if (quantity.least_cores) return "needs a CPU with at least " + std::to_string(*quantity.least_cores) + " cores";
+  return "the runs of " + model + " on both sides differ in batch, data, seed, epochs or machine";
+}
+
+std::string count_of(std::size_t count, const char* what) { return std::to_string(count) + " " + what; }
+
+// The root mean square of the relative differences of the first losses; empty without so many of the same batches.
+std::optional<double> error_beside(const Run& run, const Run& reference) {
+  if (shared_losses(run, reference) < kParitySteps) return std::nullopt;
+  const std::vector<double>&losses = run.quality->loss, &exact_losses = reference.quality->loss;
+  double squares = 0;
+  for (std::size_t i = 0; i < kParitySteps; ++i) {
+    const double relative = (losses[i] - exact_losses[i]) / exact_losses[i];
+    squares += relative * relative;
+  }
+  const double error = std::sqrt(squares / static_cast<double>(kParitySteps));
+  return std::isfinite(error) ? std::optional(error) : std::nullopt;
+}
+
+// The reference's run of a workload, which is in no series: its time says nothing.
+const Run* reference_of(const Evidence& evidence, const Run& run) {
+  for (const LeftOut& out : evidence.all.left_out) {
+    const Run& other = *out.run;
+    if (other.status == RunStatus::ok && other.device.backend == "reference" && other.precision == run.precision &&
+        other.workload.fingerprint == run.workload.fingerprint && other.workload.dataset == run.workload.dataset &&
+        other.workload.seed == run.workload.seed)
+      return &other;
+  }
+  return nullptr;
+}
+
+// One error a seed. Repetitions of one seed give the same losses again, so the first speaks for them.
+std::vector<double> errors_by_seed(const Evidence& evidence, const ClaimQuantity& quantity, const RunChoice& choice) {
+  std::map<std::uint64_t, double> errors;
+  for (const std::string& model : quantity.models)
+    for (const Series* series : matching(evidence, choice, model, "")) {
+      const Run* reference = reference_of(evidence, series->first());
+      const auto error = reference ? error_beside(series->first(), *reference) : std::nullopt;
+      if (error) errors.emplace(series->first().workload.seed, *error);
+    }
+  std::vector<double> values;
+  for (const auto& [seed, error] : errors) values.push_back(error);
+  return values;
+}
+
+std::string why_no_errors(const Evidence& evidence, const ClaimQuantity& quantity, const RunChoice& choice) {
+  const std::string& model = quantity.models.front();
+  if (matching(evidence, choice, model, "").empty()) return why_missing(evidence, choice, model);
+  return "no run of " + model + " on the device reference has the first " + std::to_string(kParitySteps) +
+         " losses of the same workload and of the same batches: both with --steps, or both with --epochs and one --warmup";
+}
+
+// What a precision of the choice costs in quality against fp32 on this backend; of one machine and build, the one with most
+// seeds in common.
+std::optional<QualityDifference> quality_difference(const ClaimQuantity& quantity, const Evidence& evidence,
+                                                    const std::string& model, const std::string& backend) {
+  std::map<std::string, std::vector<const Run*>> by_origin;
+  for (const RunChoice& choice : {quantity.of, *quantity.to})
+    for (const Series* series : matching(evidence, choice, model, backend))
+      by_origin[series->origin].insert(by_origin[series->origin].end(), series->runs.begin(), series->runs.end());
+  std::optional<QualityDifference> most;
+  for (const auto& [origin, runs] : by_origin)
+    for (QualityDifference& difference : precision_quality(runs)) {
+      const auto& wanted = quantity.of.precisions;
+      const bool chosen = difference.metric == quantity.measure &&
+                          std::find(wanted.begin(), wanted.end(), difference.precision) != wanted.end();
+      if (chosen && (!most || difference.seeds > most->seeds)) most = std::move(difference);
+    }
+  return most;
+}
+
+}  // namespace
+
+Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
+  Answers answers;
+  for (const std::string& model : quantity.models) {
+    const std::string part = part_name(quantity, model);
+    const std::vector<SeriesPair> found = pairs(evidence, quantity, model);
+    if (found.empty()) {
+      answers.push_back(unanswered(quantity, part, why_unpaired(evidence, quantity, model)));
+      continue;
+    }
+    const SeriesPair pair = fastest(found);
+    const std::vector<double> of = metrics(*pair.of, quantity.measure), to = metrics(*pair.to, quantity.measure);
+    if (of.empty() || to.empty()) {
+      const Series& without = of.empty() ? *pair.of : *pair.to;
+      answers.push_back(unanswered(quantity, part, why_no_metric(without, quantity.measure)));
+      continue;
+    }
+    answers.push_back(answered(quantity, part, ratio_estimate(to, of), describe(pair)));
+    answers.back().warnings = warnings_of(pair);
+  }
+  return answers;
+}
+
+Answers answer_value(const ClaimQuantity& quantity, const Evidence& evidence) {
+  Answers answers;
+  for (const std::string& model : quantity.models) {
+    const std::string part = part_name(quantity, model);
+    std::vector<const Series*> found;
+    for (const std::string& backend : quantity.of.backends)
+      if (found.empty()) found = matching(evidence, quantity.of, model, backend);
+    if (found.empty()) {
+      answers.push_back(unanswered(quantity, part, why_missing(evidence, quantity.of, model)));
+      continue;
+    }
+    const Series& series = *found.front();
+    const std::vector<double> values = metrics(series, quantity.measure);
+    if (values.empty()) {
+      answers.push_back(unanswered(quantity, part, why_no_metric(series, quantity.measure)));
+      continue;
+    }
+    answers.push_back(answered(quantity, part, arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions"),
+                               describe(series) + "; " + count_of(values.size(), "repetitions")));
+  }
+  return answers;
+}
+
+Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidence) {
+  Answers answers;
+  for (const std::string& model : quantity.models) {
+    const std::string part = part_name(quantity, model);
+    std::optional<QualityDifference> found;
+    for (const std::string& backend : quantity.of.backends)
+      if (!found) found = quality_difference(quantity, evidence, model, backend);
+    if (!found) {
+      answers.push_back(unanswered(quantity, part, why_unpaired(evidence, quantity, model)));
+      continue;
+    }
+    Estimate estimate = found->difference;
+    if (found->seeds < quantity.least_seeds) {
+      estimate.ci95.reset();
+      estimate.reason =
+          "an interval takes " + std::to_string(quantity.least_seeds) + " seeds, and there are " + std::to_string(found->seeds);
+    }
+    const Run& trained = matching(evidence, quantity.of, model, found->backend).front()->first();
+    answers.push_back(answered(quantity, part, estimate,
+                               found->workload + " on " + trained.device.name + ", " + found->precision + " against fp32; " +
+                                   trained.workload.dataset + ", " + std::to_string(found->seeds) + " seeds, " +
+                                   std::to_string(found->epochs) + " epochs, the mean of the last five evaluations"));
+  }
+  return answers;
+}
+
+Answers answer_error(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const std::vector<double> errors = errors_by_seed(evidence, quantity, quantity.of);
+  if (errors.empty()) return {unanswered(quantity, "", why_no_errors(evidence, quantity, quantity.of))};
+  // Errors of seeds differ by orders of magnitude: a near tie in a pooling window is enough.
+  ClaimAnswer answer = answered(
+      quantity, "", geometric_mean_estimate(errors),
+      "relative, of the first " + count_of(kParitySteps, "losses") + "; geometric mean of " + count_of(errors.size(), "seeds"));
+  answer.verdict = Verdict::not_testable;
+  answer.reason = "nothing is claimed of this error alone";
+  return {answer};
+}
+
+Answers answer_error_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const std::vector<double> of = errors_by_seed(evidence, quantity, quantity.of),
+                            to = errors_by_seed(evidence, quantity, *quantity.to);
+  for (const auto& [errors, choice] : {std::pair(&of, &quantity.of), std::pair(&to, &*quantity.to)})
+    if (errors->empty()) return {unanswered(quantity, "", why_no_errors(evidence, quantity, *choice))};
+  return {answered(quantity, "", ratio_estimate(to, of),
+                   "errors beside the reference of the first " + count_of(kParitySteps, "losses") + "; " +
+                       count_of(of.size(), "and ") + count_of(to.size(), "seeds"))};
+}
+
+}  // namespace epochbench

@@ -1,0 +1,141 @@
+// Claims that a number grows with a size.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "src/analysis/claims/claim_kinds.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kFewestSizes = 3;  // through two points goes a line, whatever they are
+
+struct Point {
+  double x, y;
+};
+
+// The slope of the least-squares line. Precondition: two different x.
+double slope(const std::vector<Point>& points) {
+  double x = 0, y = 0, xx = 0, xy = 0;
+  const auto n = static_cast<double>(points.size());
+  for (const Point& point : points) {
+    x += point.x / n;
+    y += point.y / n;
+  }
+  for (const Point& point : points) {
+    xx += (point.x - x) * (point.x - x);
+    xy += (point.x - x) * (point.y - y);
+  }
+  return xy / xx;
+}
+
+// ln(of / to) against ln(parameters), one slope for each repetition, by the pair of each model. All models have as many
+// repetitions as the least of them.
+Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
+  std::vector<std::vector<Point>> by_repetition;
+  std::string models, conditions, missing;
+  std::vector<Warning> warnings;
+  std::size_t count = 0;
+  for (const std::string& model : quantity.models) {
+    const std::vector<SeriesPair> found = pairs(evidence, quantity, model);
+    if (found.empty()) {
+      missing = missing.empty() ? why_missing(evidence, quantity.of, model) : missing;
+      continue;
+    }
+    const SeriesPair pair = fastest(found);
+    const std::vector<double> of = metrics(*pair.of, quantity.measure), to = metrics(*pair.to, quantity.measure);
+    const std::size_t repetitions = std::min(of.size(), to.size());
+    if (repetitions == 0) continue;
+    by_repetition.resize(count == 0 ? repetitions : std::min(by_repetition.size(), repetitions));
+    for (std::size_t i = 0; i < by_repetition.size(); ++i)
+      by_repetition[i].push_back(
+          {std::log(static_cast<double>(pair.of->first().workload.parameters)), std::log(of[i] / to[i])});
+    if (count++ == 0) conditions = describe(pair);
+    models += (models.empty() ? "" : ", ") + model + " b" + std::to_string(pair.of->first().workload.batch);
+    const std::vector<Warning> of_pair = warnings_of(pair);
+    warnings.insert(warnings.end(), of_pair.begin(), of_pair.end());
+  }
+  if (count < kFewestSizes)
+    return {unanswered(quantity, "",
+                       "a slope takes " + std::to_string(kFewestSizes) + " models, and there are " + std::to_string(count) +
+                           (missing.empty() ? "" : ": " + missing))};
+  std::vector<double> slopes;
+  for (const auto& points : by_repetition) slopes.push_back(slope(points));
+  ClaimAnswer answer = answered(quantity, "", arithmetic_mean_estimate(slopes, kFewestRepetitions, "repetitions"),
+                                models + "; the first: " + conditions);
+  answer.warnings = std::move(warnings);
+  return {answer};
+}
+
+// Trainings of one model on one data set, device and build for as many whole epochs.
+struct Trainings {
+  const Run* first = nullptr;
+  std::map<std::uint64_t, std::map<std::int64_t, std::vector<double>>> by_seed;  // of each batch the measure, by repetition
+  std::set<std::int64_t> batches;                                                // of all seeds
+
+  std::size_t whole_seeds() const {  // that have all batches
+    return static_cast<std::size_t>(
+        std::count_if(by_seed.begin(), by_seed.end(), [&](const auto& seed) { return seed.second.size() == batches.size(); }));
+  }
+};
+
+// Of one backend those with most batches, then most seeds, then most epochs. What stopped at a quality (--until) has it by
+// construction, whatever its batch, and is in none.
+std::optional<Trainings> most_trainings(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& backend) {
+  std::map<std::tuple<std::size_t, std::string, std::string, std::string>, Trainings> all;
+  for (const Series* series : matching(evidence, quantity.of, quantity.models.front(), backend)) {
+    // Of one name there may be trainings of several lengths, out of several files.
+    for (const Run* run : series->runs) {
+      const std::optional<double> value = metric(*run, quantity.measure);
+      const std::size_t epochs = epochs_trained(*run);
+      if (!value || epochs == 0 || run->timing->stopped_by == "until") continue;
+      Trainings& trainings = all[{epochs, run->workload.dataset, run->device.name, series->origin}];
+      trainings.by_seed[run->workload.seed][run->workload.batch].push_back(*value);
+      trainings.batches.insert(run->workload.batch);
+      if (!trainings.first) trainings.first = run;
+    }
+  }
+  const auto rank = [](const auto& entry) {
+    return std::tuple(entry.second.batches.size(), entry.second.whole_seeds(), std::get<0>(entry.first));
+  };
+  const auto most = std::max_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return most == all.end() ? std::nullopt : std::optional(most->second);
+}
+
+// `measure` against log2(batch), one slope for each seed that has all batches.
+Answers answer_growing_with_batch(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const std::string& model = quantity.models.front();
+  std::optional<Trainings> trainings;
+  for (const std::string& backend : quantity.of.backends)
+    if (!trainings) trainings = most_trainings(quantity, evidence, backend);
+  if (!trainings)
+    return {unanswered(quantity, "", "no whole epochs were trained: " + why_missing(evidence, quantity.of, model))};
+  const std::set<std::int64_t>& batches = trainings->batches;
+  if (batches.size() < kFewestSizes)
+    return {unanswered(
+        quantity, "",
+        "a slope takes " + std::to_string(kFewestSizes) + " batches, and there are " + std::to_string(batches.size()))};
+  std::vector<double> slopes;
+  for (const auto& [seed, values] : trainings->by_seed) {
+    if (values.size() != batches.size()) continue;
+    std::vector<Point> points;
+    for (const auto& [batch, repetitions] : values)
+      points.push_back({std::log2(static_cast<double>(batch)), mean(repetitions)});
+    slopes.push_back(slope(points));
+  }
+  const Run& shown = *trainings->first;
+  return {answered(quantity, "", arithmetic_mean_estimate(slopes, static_cast<std::size_t>(quantity.least_seeds), "seeds"),
+                   model + " on " + shown.workload.dataset + ", " + shown.device.backend + ", batches " +
+                       std::to_string(*batches.begin()) + " to " + std::to_string(*batches.rbegin()) + "; " +
+                       std::to_string(epochs_trained(shown)) + " epochs, " + std::to_string(slopes.size()) + " seeds")};
+}
+
+}  // namespace
+
+Answers answer_slope(const ClaimQuantity& quantity, const Evidence& evidence) {
+  return quantity.to ? answer_growing_ratio(quantity, evidence) : answer_growing_with_batch(quantity, evidence);
+}
+
+}  // namespace epochbench

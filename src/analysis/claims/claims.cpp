@@ -1,0 +1,165 @@
+#include "src/analysis/claims/claims.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "src/analysis/claims/claim_kinds.h"
+#include "src/base/three_digits.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::array<const char*, 5> kVerdicts{"not_testable", "reproduced", "exceeded", "undecided", "not_reproduced"};
+
+Answers answers_to(const ClaimQuantity& quantity, const Evidence& evidence) {
+  switch (quantity.kind) {
+    case QuantityKind::ratio:
+      return answer_ratio(quantity, evidence);
+    case QuantityKind::value:
+      return answer_value(quantity, evidence);
+    case QuantityKind::slope:
+      return answer_slope(quantity, evidence);
+    case QuantityKind::difference:
+      return answer_difference(quantity, evidence);
+    case QuantityKind::error:
+      return answer_error(quantity, evidence);
+    case QuantityKind::error_ratio:
+      return answer_error_ratio(quantity, evidence);
+    case QuantityKind::peak:
+      return answer_peak(quantity, evidence);
+    case QuantityKind::weights:
+      return answer_weights(quantity);
+    case QuantityKind::memory:
+      return answer_memory(quantity, evidence);
+    case QuantityKind::crossover:
+      return answer_crossover(quantity, evidence);
+    case QuantityKind::plateau:
+      return answer_plateau(quantity, evidence);
+    case QuantityKind::cores:
+      return answer_cores(quantity, evidence);
+    case QuantityKind::feeding:
+      return answer_feeding(quantity, evidence);
+    case QuantityKind::break_even:
+      return answer_break_even(quantity, evidence);
+    case QuantityKind::missing:
+      return {unanswered(quantity, "", quantity.reason)};
+  }
+  return {};
+}
+
+// As good as the worst of what could be tested; the rest is named. What nothing is claimed of was tested, if it has a value.
+void conclude_of_all(ClaimAnswer& answer) {
+  std::string untested, carrying;
+  bool carried = false;
+  for (const ClaimAnswer& part : answer.parts) {
+    answer.verdict = std::max(answer.verdict, part.verdict);
+    carried = carried || (part.carries && part.verdict != Verdict::not_testable);
+    if (part.carries) carrying += (carrying.empty() ? "" : ", ") + part.id;
+    if (part.verdict == Verdict::not_testable && !part.measured) untested += (untested.empty() ? "" : ", ") + part.id;
+  }
+  const ClaimAnswer& first = answer.parts.front();
+  answer.quantity = first.quantity;
+  answer.unit = first.unit;
+  answer.claimed = first.claimed;
+  answer.measured = first.measured;
+  answer.measured_ci95 = first.measured_ci95;
+  answer.conditions = first.conditions;
+  if (!carried && answer.verdict != Verdict::not_testable && answer.verdict != Verdict::not_reproduced) {
+    answer.verdict = Verdict::not_testable;
+    answer.reason = "what could be tested does not carry the claim without " + carrying;
+    return;
+  }
+  const auto worst = std::find_if(answer.parts.begin(), answer.parts.end(),
+                                  [&](const ClaimAnswer& part) { return part.verdict == answer.verdict; });
+  if (!worst->reason.empty())
+    answer.reason = worst->id + ": " + worst->reason;
+  else if (answer.verdict != Verdict::reproduced)
+    answer.reason = "for " + worst->id;
+  if (!untested.empty() && answer.verdict != Verdict::not_testable)
+    answer.reason += (answer.reason.empty() ? "" : "; ") + std::string("not testable here: ") + untested;
+}
+
+// A claim of some model holds if it holds for one; the best of the parts speaks for it, in its own quantity and unit.
+void conclude_of_any(ClaimAnswer& answer) {
+  const auto rank = [](const ClaimAnswer& part) {
+    // A model that was not measured says nothing, whatever the others say.
+    return part.verdict == Verdict::not_testable ? static_cast<int>(kVerdicts.size()) : static_cast<int>(part.verdict);
+  };
+  const auto best = std::min_element(answer.parts.begin(), answer.parts.end(),
+                                     [&](const ClaimAnswer& a, const ClaimAnswer& b) { return rank(a) < rank(b); });
+  std::string measured;
+  for (const ClaimAnswer& part : answer.parts)
+    if (part.measured)
+      measured += (measured.empty() ? "" : "; ") + part.id + " " + three_digits(*part.measured) +
+                  (part.unit == "x" ? "" : " ") + part.unit + ", " +
+                  (part.verdict == Verdict::reproduced ? "which holds" : name(part.verdict));
+  const std::string reason = measured.empty() ? best->reason : "of a model, whichever: " + measured;
+  answer = ClaimAnswer(*best);
+  answer.reason = reason;
+}
+
+ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
+  ClaimAnswer answer;
+  for (const ClaimQuantity& quantity : claim.quantities)
+    for (ClaimAnswer& part : answers_to(quantity, evidence)) answer.parts.push_back(std::move(part));
+  if (answer.parts.size() == 1) {
+    answer = ClaimAnswer(answer.parts.front());
+  } else if (claim.holds_for_any) {
+    conclude_of_any(answer);
+  } else {
+    conclude_of_all(answer);
+  }
+  answer.id = claim.id;
+  return answer;
+}
+
+}  // namespace
+
+const char* name(Verdict verdict) { return kVerdicts[static_cast<std::size_t>(verdict)]; }
+
+Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95) {
+  const auto [low, high] = measured_ci95;
+  const bool below = claimed.low && high < *claimed.low, above = claimed.high && low > *claimed.high;
+  if (below) return claimed.less_is_more ? Verdict::exceeded : Verdict::not_reproduced;
+  if (above) return claimed.less_is_more ? Verdict::not_reproduced : Verdict::exceeded;
+  const bool inside = (!claimed.low || low >= *claimed.low) && (!claimed.high || high <= *claimed.high);
+  return inside ? Verdict::reproduced : Verdict::undecided;
+}
+
+ClaimAnswer unanswered(const ClaimQuantity& quantity, const std::string& model, std::string reason) {
+  ClaimAnswer answer;
+  answer.id = quantity.id + (quantity.id.empty() || model.empty() ? "" : "/") + model;
+  answer.quantity = quantity.quantity;
+  answer.unit = quantity.unit;
+  answer.claimed = quantity.claimed;
+  answer.carries = quantity.carries;
+  answer.reason = std::move(reason);
+  return answer;
+}
+
+ClaimAnswer answered(const ClaimQuantity& quantity, const std::string& model, const Estimate& estimate,
+                     std::string conditions) {
+  ClaimAnswer answer = unanswered(quantity, model, estimate.reason);
+  answer.conditions = std::move(conditions);
+  if (!quantity.differs.empty()) answer.conditions += (answer.conditions.empty() ? "" : "; ") + quantity.differs;
+  if (!std::isfinite(estimate.value)) return answer;
+  answer.measured = estimate.value / quantity.scale;
+  answer.verdict = Verdict::undecided;
+  if (!estimate.ci95) return answer;
+  answer.measured_ci95 = {estimate.ci95->first / quantity.scale, estimate.ci95->second / quantity.scale};
+  answer.verdict = verdict_of(quantity.claimed, *answer.measured_ci95);
+  if (answer.verdict == Verdict::undecided) answer.reason = "the interval goes across a bound of the claim";
+  return answer;
+}
+
+Estimate exact(double value) { return {value, {{value, value}}, ""}; }
+
+std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results) {
+  const Evidence evidence = evidence_of(results);
+  std::vector<ClaimAnswer> answers;
+  for (const Claim& claim : claims) answers.push_back(judge(claim, evidence));
+  return answers;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,110 @@
+// The claims of articles and what results say of them: pure functions over bench/claims.json, as read, and results.
+//
+// A verdict compares a measured 95 % interval with the claimed one. The unit of an interval is the repetition (a process) or
+// the seed, never the step. What cannot be measured here is not testable, with the reason; nothing is guessed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/analysis/fairness.h"
+#include "src/result/named_result.h"
+
+namespace epochbench {
+
+// What was tested from the best to the worst, after what was not.
+enum class Verdict : std::uint8_t { not_testable, reproduced, exceeded, undecided, not_reproduced };
+const char* name(Verdict verdict);
+
+struct ClaimedRange {
+  std::optional<double> low, high;  // empty: no bound
+  bool less_is_more = false;        // below the range the claim is exceeded, above it is not reproduced
+};
+
+// Which runs of the results a quantity is about.
+struct RunChoice {
+  std::vector<std::string> backends;    // in the order of preference; the first that has such runs counts
+  std::vector<std::string> precisions;  // any of them; empty: any
+  std::string mode = "train", data;     // data: "real", or empty for any
+  std::optional<std::int64_t> batch;
+  // What the run's name says beside device, precision, batch and what changes no answer: "without=fusion". No other setting
+  // may stand there.
+  std::vector<std::string> settings;
+};
+
+enum class QuantityKind : std::uint8_t {
+  ratio,        // of `measure`, runs `of` over runs `to`, for each model
+  value,        // of `measure` itself, for each model
+  slope,        // of `measure`, or of its ratio where there is `to`, over parameters or batch
+  difference,   // of `measure` (accuracy) after equally many epochs, `of` minus `to`, paired by seed (precision_quality.h)
+  error,        // of the first losses of `of` beside those of `to`, by seed
+  error_ratio,  // of the error of `of` beside the reference over that of `to`
+  peak,         // of the machine
+  weights,      // parameters times bytes: arithmetic
+  memory,       // of a step, over the weights' bytes, or times `parameters`
+  crossover,    // of the curves of `of` and `to`
+  plateau,      // of a curve
+  cores,        // that equal a GPU, by the fit of a thread sweep
+  feeding,      // of runs that differ in their input alone: utilization `starved` and `decoded`, and the `gain` (feeding.h)
+  break_even,   // of owning and renting, which takes the user's prices: what is missing, and the command (local_cost.h)
+  missing,      // cannot be measured; `reason` says why
+};
+
+struct ClaimQuantity {
+  std::string id;              // within the claim; may be empty where it has one
+  std::string quantity, unit;  // for people: "samples/s, GPU over CPU", "x"
+  double scale = 1;            // SI units in one `unit`
+  ClaimedRange claimed;        // in `unit`
+  QuantityKind kind = QuantityKind::missing;
+  std::string measure, over;  // "samples_per_second"; "batch"
+  bool best = false;          // each device at its own best, instead of one workload on both
+  bool carries = true;        // the claim, where no other part can be tested; what does not carry it can still refute it
+  bool each = false;          // of memory: every model, instead of the first that was measured
+  std::vector<std::string> models;
+  RunChoice of;
+  std::optional<RunChoice> to;
+  std::string device;                // of peaks: part of the GPU's name
+  double parameters = 0, bytes = 0;  // of weights and memory
+  int least_seeds = 5;
+  std::optional<int> least_cores;  // of the CPU
+  std::string differs, reason;     // how the test differs from the claim; of what is missing
+};
+
+struct Claim {
+  std::string id, text, conditions, origin, experiment, verdict;  // for people; `verdict`: how it follows
+  bool holds_for_any = false;                                     // it speaks of a model, whichever, not of all
+  std::vector<ClaimQuantity> quantities;
+};
+
+struct ClaimConflict {  // claims that cannot hold together
+  std::vector<std::string> claims;
+  std::string why;
+};
+
+struct ClaimAnswer {
+  std::string id;  // of the claim, of its part "fusion", or "fusion/resnet20"
+  std::string quantity, unit;
+  ClaimedRange claimed;
+  bool carries = true;  // as of its quantity
+  Verdict verdict = Verdict::not_testable;
+  std::optional<double> measured;
+  std::optional<std::pair<double, double>> measured_ci95;  // infinite where it is open above
+  std::string conditions;                                  // of the test, and how they differ from the claim's
+  std::string reason;                                      // why there is no verdict or no interval, or what it rests on
+  std::vector<Warning> warnings;  // what makes the comparison unfair; in an answer of several parts those of the parts
+  std::vector<ClaimAnswer> parts;
+};
+
+// Inside: reproduced; on the claim's far side: exceeded; on the near side: not reproduced; across a bound: undecided.
+Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95);
+
+// One answer a claim, in their order. A claim of several parts is as good as the worst of those that could be tested; the
+// others are named in its reason. Where none of those carries the claim, it is not testable, unless one refutes it. Its
+// `measured` is the first part's.
+std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results);
+
+}  // namespace epochbench

@@ -1,0 +1,107 @@
+#include "src/analysis/compare/concerns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "src/analysis/parity.h"
+#include "src/base/median.h"
+
+namespace epochbench {
+namespace {
+
+// NaN where one of the values is no finite number.
+double finite_median(std::vector<double> values) {
+  for (const double value : values)
+    if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
+  return median_of(std::move(values));
+}
+
+bool known(const std::vector<double>& values) {
+  return !values.empty() &&
+         std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value) && value >= 0; });
+}
+
+std::size_t common_steps(std::span<const std::vector<double>> processes) {
+  std::size_t steps = std::numeric_limits<std::size_t>::max();
+  for (const std::vector<double>& losses : processes) steps = std::min(steps, losses.size());
+  return processes.empty() ? 0 : steps;
+}
+
+std::vector<double> losses_at(std::span<const std::vector<double>> processes, std::size_t index) {
+  std::vector<double> losses;
+  for (const std::vector<double>& process : processes) losses.push_back(process[index]);
+  return losses;
+}
+
+double spread(const std::vector<double>& losses) {
+  const auto [low, high] = std::minmax_element(losses.begin(), losses.end());
+  return *high - *low;
+}
+
+}  // namespace
+
+const char* name(ConcernCode code) {
+  switch (code) {
+    case ConcernCode::not_ok:
+      return "not_ok";
+    case ConcernCode::peak_memory:
+      return "peak_memory";
+    case ConcernCode::final_loss:
+      return "final_loss";
+    case ConcernCode::compile_time:
+      return "compile_time";
+  }
+  return "?";
+}
+
+bool fails(ConcernCode code) { return code == ConcernCode::not_ok || code == ConcernCode::peak_memory; }
+
+std::optional<Concern> peak_memory_concern(std::vector<double> baseline_bytes, std::vector<double> new_bytes) {
+  if (!known(baseline_bytes) || !known(new_bytes)) return std::nullopt;
+  const double before = finite_median(std::move(baseline_bytes)), after = finite_median(std::move(new_bytes));
+  if (!(before > 0) || after <= before * kPeakMemoryRatio) return std::nullopt;
+  return Concern{ConcernCode::peak_memory, before, after, kPeakMemoryRatio};
+}
+
+std::optional<Concern> compile_time_concern(std::vector<double> baseline_seconds, std::vector<double> new_seconds) {
+  if (!known(baseline_seconds) || !known(new_seconds)) return std::nullopt;
+  const double before = finite_median(std::move(baseline_seconds)), after = finite_median(std::move(new_seconds));
+  if (after < before * kCompileTimeRatio || after - before < kCompileSeconds) return std::nullopt;
+  return Concern{ConcernCode::compile_time, before, after, kCompileTimeRatio};
+}
+
+double explained_loss_difference(std::size_t step, const std::string& precision) {
+  constexpr double kOrderly = 100, kTenfold = 50, kElsewhere = 0.25;  // steps, steps, and a relative difference
+  const auto steps = static_cast<double>(step);
+  const double orderly = parity_bound(precision) * std::max(1.0, steps / static_cast<double>(kParitySteps));
+  return std::min(kElsewhere, orderly * std::pow(10, std::max(0.0, steps - kOrderly) / kTenfold));
+}
+
+std::optional<Concern> loss_concern(double baseline, double contender, std::size_t step, double scale,
+                                    const std::string& precision) {
+  const double limit = explained_loss_difference(step, precision);
+  const bool within = std::fabs(contender - baseline) <= limit * std::max(scale, std::numeric_limits<double>::min());
+  if (within || !std::isfinite(baseline)) return std::nullopt;  // a loss that is no number now differs from every number
+  return Concern{ConcernCode::final_loss, baseline, contender, limit, {}, step};
+}
+
+std::optional<Concern> final_loss_concern(std::span<const std::vector<double>> baseline,
+                                          std::span<const std::vector<double>> contender, const std::string& precision) {
+  const std::size_t steps = std::min(common_steps(baseline), common_steps(contender));
+  double scale = 0;
+  for (std::size_t index = 0; index < steps; ++index) {
+    const std::vector<double> ours = losses_at(baseline, index), theirs = losses_at(contender, index);
+    const double before = finite_median(ours), after = finite_median(theirs);
+    if (!std::isfinite(before)) continue;
+    scale = std::max(scale, std::fabs(before));
+    if (index >= kParitySteps && index + 1 < steps) continue;
+    const auto concern = loss_concern(before, after, index + 1, scale, precision);
+    if (!concern) continue;
+    if (!std::isfinite(after) || std::fabs(after - before) > 2 * std::max(spread(ours), spread(theirs))) return concern;
+  }
+  return std::nullopt;
+}
+
+}  // namespace epochbench

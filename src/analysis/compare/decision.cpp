@@ -1,0 +1,290 @@
+#include "src/analysis/compare/decision.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "src/analysis/compare/rank_shift.h"
+#include "src/base/holm.h"
+
+namespace epochbench {
+namespace {
+
+constexpr double kIntervalEnd = 0.025;                    // of a 95 % interval, on either side
+constexpr double kMaterialShare = 2.0 / 3;                // of the threshold: below it a change is no regression
+constexpr double kNormal99 = 2.3263, kNormal95 = 1.6449;  // quantiles
+constexpr double kMostPairs = 1e6;                        // that are named; of more no more is to be learned
+
+struct Unit {
+  const char *one, *several;
+  double (*smallest_p)(std::size_t count);  // that so many can have
+};
+
+constexpr Unit kPair{"pair", "pairs", [](std::size_t count) { return std::pow(0.5, count); }};
+constexpr Unit kRepetitionASide{"repetition a side", "repetitions a side", [](std::size_t count) {
+                                  double one_order_of_all = 1;
+                                  for (std::size_t i = 1; i <= count; ++i)
+                                    one_order_of_all *= static_cast<double>(i) / static_cast<double>(count + i);
+                                  return one_order_of_all;
+                                }};
+
+std::string counted(std::size_t count, const Unit& unit) {
+  return std::to_string(count) + ' ' + (count == 1 ? unit.one : unit.several);
+}
+
+// What is known of a case.
+struct CaseEvidence {
+  RankShift shift;    // of the log ratio
+  std::size_t count;  // pairs, or repetitions of the side that has fewer
+  double deviation;   // standard deviation of what one pair, or one repetition a side, says of the log ratio
+  const Unit* unit;
+};
+
+// A case as one look sees it: with evidence, or with what an earlier look found.
+struct Candidate {
+  const CaseEvidence* evidence = nullptr;
+  Finding before = Finding::inconclusive;
+};
+
+struct Judgement {
+  Finding finding = Finding::inconclusive;
+  double level = 0;  // that Holm leaves the case, in the direction of its estimate
+};
+
+// A case that an earlier look has decided keeps its place in the count: shown then, or never to be shown. So each look is
+// Holm's test of all that the looks before it have not shown, whichever cases they stopped.
+Rejections shown(std::span<const Candidate> candidates, Finding direction, double error) {
+  std::vector<double> p_values;
+  for (const Candidate& candidate : candidates) {
+    if (!candidate.evidence)
+      p_values.push_back(candidate.before == direction ? 0 : 1);
+    else
+      p_values.push_back(direction == Finding::regression ? candidate.evidence->shift.p_above()
+                                                          : candidate.evidence->shift.p_below());
+  }
+  return holm(p_values, error);
+}
+
+bool interval_lies_within(const RankShift& shift, double limit) {
+  const auto lower = shift.lower(kIntervalEnd), upper = shift.upper(kIntervalEnd);
+  return lower && upper && -limit < *lower && *upper < limit;
+}
+
+std::vector<Judgement> judge(std::span<const Candidate> candidates, double error, double limit) {
+  const Rejections slower = shown(candidates, Finding::regression, error);
+  const Rejections faster = shown(candidates, Finding::improvement, error);
+  std::vector<Judgement> judgements(candidates.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!candidates[i].evidence) continue;
+    const RankShift& shift = candidates[i].evidence->shift;
+    judgements[i].level = shift.estimate() > 0 ? slower.level : faster.level;
+    if (slower.rejected[i] && shift.estimate() >= kMaterialShare * limit)
+      judgements[i].finding = Finding::regression;
+    else if (faster.rejected[i] && shift.estimate() <= -kMaterialShare * limit)
+      judgements[i].finding = Finding::improvement;
+    else if (interval_lies_within(shift, limit))
+      judgements[i].finding = Finding::no_change;
+  }
+  return judgements;
+}
+
+// The number at which a slowdown of the threshold is shown at 99 % with a probability of 95 %, and none is shown to be less
+// than it at 95 % with one of 99 %: ((2.33 + 1.64) deviation / threshold)^2. Where there are as many already, the truth lies
+// near where findings part; then the number at which the interval, as wide as it is, would have shrunk to the gap.
+double count_that_decides(const CaseEvidence& evidence, double level, double limit) {
+  const double planned = std::pow((kNormal99 + kNormal95) * evidence.deviation / limit, 2);
+  const auto count = static_cast<double>(evidence.count);
+  if (planned > count) return planned;
+  const RankShift& shift = evidence.shift;
+  const double estimate = shift.estimate(), size = std::fabs(estimate);
+  if (size >= kMaterialShare * limit) {
+    const auto bound = estimate > 0 ? shift.lower(level) : shift.upper(level);
+    return bound ? count * std::pow((estimate - *bound) / estimate, 2) : planned;
+  }
+  const auto lower = shift.lower(kIntervalEnd), upper = shift.upper(kIntervalEnd);
+  if (!lower || !upper) return planned;
+  return count * std::pow(std::max(estimate - *lower, *upper - estimate) / (limit - size), 2);
+}
+
+// Sets what an inconclusive case lacks: `more` and the note.
+void say_what_would_decide(const CaseEvidence& evidence, double level, double limit, std::size_t cases, Decision& decision) {
+  const auto wanted = static_cast<std::size_t>(std::min(std::ceil(count_that_decides(evidence, level, limit)), kMostPairs));
+  std::size_t least = evidence.count + 1;
+  while (evidence.unit->smallest_p(least) > level) ++least;
+  decision.more = std::max(wanted, least) - evidence.count;
+  const std::string remedy = "about " + std::to_string(*decision.more) + " more " +
+                             (*decision.more == 1 ? evidence.unit->one : evidence.unit->several) + " would decide";
+  decision.note = remedy;
+  if (evidence.shift.smallest_p() > level)
+    decision.note = counted(evidence.count, *evidence.unit) + " cannot show a change" +
+                    (cases > 1 ? " among " + std::to_string(cases) + " cases" : "") + "; " + remedy;
+}
+
+void set_figures(const CaseEvidence& evidence, Decision& decision) {
+  const RankShift& shift = evidence.shift;
+  decision.used = evidence.count;
+  decision.ratio = std::exp(shift.estimate());
+  decision.p_value = std::min(1.0, 2 * std::min(shift.p_above(), shift.p_below()));
+  const auto lower = shift.lower(kIntervalEnd), upper = shift.upper(kIntervalEnd);
+  if (lower && upper) decision.ratio_ci95 = {std::exp(*lower), std::exp(*upper)};
+}
+
+// What there is to say of a case that a look has judged.
+void describe(const CaseEvidence& evidence, const Judgement& judgement, double limit, std::size_t cases, Decision& decision) {
+  set_figures(evidence, decision);
+  decision.finding = judgement.finding;
+  if (judgement.finding == Finding::inconclusive)
+    say_what_would_decide(evidence, judgement.level, limit, cases, decision);
+  else if (judgement.finding == Finding::no_change && decision.ratio_ci95->first > 1)
+    decision.note = "slower, by less than the threshold";
+  else if (judgement.finding == Finding::no_change && decision.ratio_ci95->second < 1)
+    decision.note = "faster, by less than the threshold";
+}
+
+double variance(std::span<const double> values) {
+  if (values.size() < 2) return 0;
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return squares / (n - 1);
+}
+
+bool are_numbers(std::span<const double> values) {  // at least one, and all
+  return !values.empty() && std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+}
+
+std::optional<CaseEvidence> evidence_of(std::span<const double> log_ratios) {
+  if (!are_numbers(log_ratios)) return std::nullopt;
+  return CaseEvidence{paired_shift(log_ratios), log_ratios.size(), std::sqrt(variance(log_ratios)), &kPair};
+}
+
+// One look of `decide_pairs` at the cases that are open and have enough pairs: decides what it can, and sets `levels` to those
+// that Holm leaves each.
+void look_at(std::span<const std::vector<double>> log_ratios, const PairedRule& rule, std::size_t pairs,
+             std::vector<PairedDecision>& decisions, std::vector<double>& levels) {
+  const double limit = std::log1p(rule.threshold);
+  std::vector<std::optional<CaseEvidence>> evidence(decisions.size());
+  std::vector<Candidate> candidates(decisions.size());
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    candidates[i].before = decisions[i].finding;
+    if (decisions[i].finding != Finding::inconclusive || log_ratios[i].size() < pairs) continue;
+    evidence[i] = evidence_of(std::span(log_ratios[i]).first(pairs));
+    if (evidence[i]) candidates[i].evidence = &*evidence[i];
+  }
+  const std::vector<Judgement> judgements = judge(candidates, kFalseAlarms / static_cast<double>(rule.looks()), limit);
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    if (!evidence[i]) continue;
+    levels[i] = judgements[i].level;
+    if (judgements[i].finding != Finding::inconclusive)
+      describe(*evidence[i], judgements[i], limit, decisions.size(), decisions[i]);
+  }
+}
+
+// A case that its last look left open, or that none has reached yet, by all pairs that a look may use.
+void describe_open(std::span<const double> log_ratios, const PairedRule& rule, std::size_t cases, double level,
+                   PairedDecision& decision) {
+  log_ratios = log_ratios.first(std::min(log_ratios.size(), rule.max_pairs));
+  const std::size_t first = rule.pairs_at(0);
+  if (!log_ratios.empty() && !are_numbers(log_ratios)) {
+    decision.note = "a pair has no finite ratio";
+    return;
+  }
+  if (log_ratios.size() < rule.max_pairs) decision.wanted = log_ratios.size() < first ? first : rule.max_pairs;
+  const auto evidence = evidence_of(log_ratios);
+  if (evidence && log_ratios.size() >= first) {
+    describe(*evidence, {Finding::inconclusive, level}, std::log1p(rule.threshold), cases, decision);
+    return;
+  }
+  if (evidence) set_figures(*evidence, decision);
+  decision.more = first - log_ratios.size();
+  decision.note = std::to_string(log_ratios.size()) + " of the first " + counted(first, kPair) + " measured";
+}
+
+// Why the files of one side are too few, or not quiet enough, to be decided; empty: they are neither.
+std::string unfit(std::span<const Repetition> repetitions, const std::string& side) {
+  if (repetitions.size() < kFewestToDecide)
+    return side + " has " + std::to_string(repetitions.size()) + (repetitions.size() == 1 ? " repetition" : " repetitions") +
+           ", and a decision takes " + std::to_string(kFewestToDecide);
+  double most = 0;
+  for (const Repetition& repetition : repetitions) {
+    if (!(repetition.step_seconds > 0 && std::isfinite(repetition.step_seconds)))
+      return "a repetition of " + side + " has no step time above 0";
+    if (!repetition.foreign_cores) return "what other jobs took while " + side + " was measured is not known";
+    most = std::max(most, *repetition.foreign_cores);
+  }
+  if (most < kQuietForeignCores) return "";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", most);
+  return "other jobs took up to " + std::string(text) + " cores while " + side + " was measured";
+}
+
+std::string unfit(const RecordedCase& recorded) {
+  if (!recorded.undecidable.empty()) return recorded.undecidable;
+  const std::string baseline = unfit(recorded.baseline, "the baseline");
+  return baseline.empty() ? unfit(recorded.contender, "the new result") : baseline;
+}
+
+std::optional<CaseEvidence> evidence_of(const RecordedCase& recorded) {
+  std::vector<double> baseline, contender;
+  for (const Repetition& repetition : recorded.baseline) baseline.push_back(std::log(repetition.step_seconds));
+  for (const Repetition& repetition : recorded.contender) contender.push_back(std::log(repetition.step_seconds));
+  if (!are_numbers(baseline) || !are_numbers(contender)) return std::nullopt;
+  return CaseEvidence{unpaired_shift(baseline, contender), std::min(baseline.size(), contender.size()),
+                      std::sqrt(variance(baseline) + variance(contender)), &kRepetitionASide};
+}
+
+}  // namespace
+
+const char* name(Finding finding) {
+  switch (finding) {
+    case Finding::regression:
+      return "regression";
+    case Finding::improvement:
+      return "improvement";
+    case Finding::no_change:
+      return "no_change";
+    case Finding::inconclusive:
+      return "inconclusive";
+  }
+  return "";
+}
+
+Finding overall(std::span<const Finding> findings) {
+  for (const Finding worst : {Finding::regression, Finding::inconclusive, Finding::improvement})
+    if (std::find(findings.begin(), findings.end(), worst) != findings.end()) return worst;
+  return findings.empty() ? Finding::inconclusive : Finding::no_change;
+}
+
+std::vector<PairedDecision> decide_pairs(std::span<const std::vector<double>> log_ratios, const PairedRule& rule) {
+  std::vector<PairedDecision> decisions(log_ratios.size());
+  std::vector<double> levels(log_ratios.size());
+  for (std::size_t look = 0; look < rule.looks(); ++look) look_at(log_ratios, rule, rule.pairs_at(look), decisions, levels);
+  for (std::size_t i = 0; i < decisions.size(); ++i)
+    if (decisions[i].finding == Finding::inconclusive)
+      describe_open(log_ratios[i], rule, decisions.size(), levels[i], decisions[i]);
+  return decisions;
+}
+
+std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, double threshold) {
+  const double limit = std::log1p(threshold);
+  std::vector<Decision> decisions(cases.size());
+  std::vector<std::optional<CaseEvidence>> evidence(cases.size());
+  std::vector<Candidate> candidates;  // of those that are fit alone
+  std::vector<std::size_t> places;    // theirs among all
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    evidence[i] = evidence_of(cases[i]);
+    decisions[i].note = unfit(cases[i]);
+    if (evidence[i]) set_figures(*evidence[i], decisions[i]);
+    if (!decisions[i].note.empty()) continue;  // what is fit has evidence
+    candidates.push_back({&*evidence[i]});
+    places.push_back(i);
+  }
+  const std::vector<Judgement> judgements = judge(candidates, kFalseAlarms, limit);
+  for (std::size_t k = 0; k < places.size(); ++k)
+    describe(*candidates[k].evidence, judgements[k], limit, places.size(), decisions[places[k]]);
+  return decisions;
+}
+
+}  // namespace epochbench

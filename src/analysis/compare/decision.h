@@ -1,0 +1,95 @@
+// Is the new binary slower? The rule of `compare`: pure functions over one number a pair of processes, or a repetition.
+//
+// The unit is the process, as in estimate.h. A case is a
+//   regression   where the lower bound of log(new time / baseline time) lies above 0 at 99 %, and the estimate at two thirds of
+//                log(1 + threshold) or above: shown to be slower, by an amount that matters;
+//   improvement  by the same with the sides swapped;
+//   no_change    where it is neither, and its 95 % interval lies between 1 / (1 + threshold) and 1 + threshold. Both ends, so
+//                an improvement that is not shown yet is not called none; a slowdown that is real but small may stand here;
+//   inconclusive else: that is an answer, and says what would decide.
+// Estimates and bounds are those of rank_shift.h. Several cases share the 1 % of each direction (holm.h), so a whole suite
+// raises a false alarm with a probability of 1 % at most. The 95 % are of each case alone: no_change has to be shown of each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace epochbench {
+
+enum class Finding : std::uint8_t { regression, improvement, no_change, inconclusive };
+const char* name(Finding finding);
+
+inline constexpr double kDefaultThreshold = 0.03;   // of a step's time
+inline constexpr double kFalseAlarms = 0.01;        // of a whole suite, in each direction
+inline constexpr double kQuietForeignCores = 0.15;  // other jobs took less: no more than an idle machine's services
+inline constexpr std::size_t kFewestToDecide = 5;   // repetitions a side
+
+struct Decision {
+  Finding finding = Finding::inconclusive;
+  std::optional<double> ratio;                          // new time / baseline time
+  std::optional<std::pair<double, double>> ratio_ci95;  // of the case alone, exact; empty: too few numbers for one
+  std::optional<double> p_value;                        // two-sided, exact, of the case alone: before Holm and looks
+  std::size_t used = 0;                                 // pairs, or repetitions of the side that has fewer, that it rests on
+  std::optional<std::size_t> more;  // of inconclusive: about so many more pairs, or repetitions a side, would decide
+  std::string note;                 // why it is inconclusive, or what else is worth knowing; may be empty
+};
+
+// The worst of them: regression, inconclusive, improvement, no_change. Of no case at all: inconclusive.
+Finding overall(std::span<const Finding> findings);
+
+// Interleaved pairs ----------------------------------------------------------------------------------------------------------
+
+// All cases are looked at when they have `first_pairs`, and those that are inconclusive then once more at `max_pairs`. Each
+// look may spend half of the 1 %, and passes a slowdown of the threshold in 2.5 % at most, where the interval's upper end lies
+// below it: so 1 % and 5 % over both. Where max_pairs is not above first_pairs there is one look, at max_pairs, with all of it.
+struct PairedRule {
+  double threshold = kDefaultThreshold;  // above 0
+  std::size_t first_pairs = 10, max_pairs = 20;
+
+  std::size_t looks() const { return max_pairs > first_pairs ? 2 : 1; }
+  std::size_t pairs_at(std::size_t look) const { return look == 0 && looks() == 2 ? first_pairs : max_pairs; }
+};
+
+struct PairedDecision : Decision {
+  std::size_t wanted = 0;  // pairs that the next look takes; 0: there is none, the case is decided or has max_pairs
+};
+
+// One decision a case, in their order, out of all pairs so far: log_ratios[case][pair] = log(new time / baseline time) in the
+// order in which pairs were measured. The looks are made here, so the answer depends on the numbers alone and not on how often
+// it was asked. A case between two looks (interrupted, or others are still being measured) is inconclusive, with an estimate
+// of all its pairs; pairs after the look that decided are not used.
+//
+// Of 2,000 trials simulated in tests/analysis/decision_simulation_test.cpp, d = log(1 + change) + 0.0105 t with t Student's of
+// 3 degrees (pairs on 2 shared cores vary so): the same binary has no alarm and always no_change; 1 % slower 1.5 % alarms; 3 %
+// slower is found in 99.0 %. With twice the noise the same binary has 0.3 % alarms and 96 % no_change; 3 % slower is found in
+// 88 % and passed in 2.9 %. Of three such cases one that is 3 % slower is found in 98.0 %. Where noise is all there is, 0.8 %
+// alarms.
+std::vector<PairedDecision> decide_pairs(std::span<const std::vector<double>> log_ratios, const PairedRule& rule);
+
+// Files recorded one after the other ------------------------------------------------------------------------------------------
+
+struct Repetition {
+  double step_seconds = 0;              // the median of its steps
+  std::optional<double> foreign_cores;  // what other jobs took meanwhile (interference.foreign_cpu_cores); empty: not known
+};
+
+struct RecordedCase {
+  std::vector<Repetition> baseline, contender;
+  std::string undecidable;  // why the two cannot be compared, whatever the numbers say (another machine, ...); empty: they can
+};
+
+// Only quiet files are decided: at least kFewestToDecide repetitions a side, and in none of them kQuietForeignCores or more, or
+// a load that is not known. What another job adds to one file it does not add to the other, and no statistic can tell the two
+// apart afterwards. The others are inconclusive, with the reason and the estimate all the same, and take no part in Holm.
+//
+// Of 1,000 pairs of files simulated there: of the same binary on a shared machine (bursts that slow steps by 2 or 3.2 for any
+// part of a file, processes apart by 3 to 15 %) 0.1 % are alarms, and would be 16 % were the load not asked for. Of quiet ones
+// (15 repetitions a side, processes apart by 1 %) the same binary has no alarm and always no_change; 3 % slower: 98 % found.
+std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, double threshold = kDefaultThreshold);
+
+}  // namespace epochbench

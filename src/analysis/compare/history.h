@@ -1,0 +1,54 @@
+// Many results of one workload over time: series of points, and the commits at which their level changed. Advisory, no verdict.
+//
+// A point is one file. Out of dated results it is the median over repetitions of their median step, and a series is of one
+// machine, since nothing compares two. Out of documents of interleaved turns it is the median over pairs of the ratio to the
+// pinned reference binary that took turns with it: what happens to the machine meanwhile cancels, and slow creeps show.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/analysis/compare/change_points.h"
+#include "src/result/named_result.h"
+
+namespace epochbench {
+
+enum class HistoryOf : unsigned char { step_seconds, ratio };
+
+struct HistoryPoint {
+  std::string date;  // RFC 3339, of the measurement
+  std::optional<std::string> git_sha;
+  std::optional<bool> git_dirty;
+  std::string path;
+  double value = 0;           // seconds, or new time / reference time; above 0
+  std::size_t processes = 0;  // repetitions, or pairs
+};
+
+struct HistorySeries {
+  std::string name;  // the run's
+  HistoryOf of = HistoryOf::step_seconds;
+  // What all points have in common: machine, device, threads, compiler and build type; of ratios the reference in place of the
+  // last two. "box, AMD EPYC, 2 threads, gcc 12.2.0, Release"
+  std::string setting;
+  std::vector<HistoryPoint> points;  // by date, then by path
+  // Of the logarithms of the values. Indices are those of `points`.
+  std::vector<LevelChange> changes;
+  std::string reason;  // why changes were not looked for in some or all points; empty: in all
+};
+
+struct LeftOutPoint {
+  std::string name, path, reason;
+};
+
+struct History {
+  std::vector<HistorySeries> series;  // in the order in which their first points were given
+  std::vector<LeftOutPoint> left_out;
+};
+
+// A series is of one name, workload (as in comparability.h) and setting. A repetition during which other processes took
+// kQuietForeignCores or more is left out of a dated point, and the point where no other is left; ratios need no such care.
+History history_of(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns);
+
+}  // namespace epochbench

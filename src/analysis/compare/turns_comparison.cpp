@@ -1,0 +1,265 @@
+#include "src/analysis/compare/turns_comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "src/base/median.h"
+
+namespace epochbench {
+namespace {
+
+// `cut_short`: no more can be measured, and what there is says nothing against the new side.
+enum class Fate : std::uint8_t { good, none, changed, ended_new, ended_baseline, ended_both, cut_short };
+
+bool has_ended(const TurnsSide& side) { return side.status != RunStatus::ok; }
+
+bool changed(const TurnsPair& pair) {
+  const auto& [baseline, contender] = pair.sides;
+  return baseline.fingerprint && contender.fingerprint && baseline.fingerprint != contender.fingerprint;
+}
+
+// Where two processes of one workload were not measured beside each other, such as for want of memory for both at once.
+bool left_out(const TurnsPair& pair) {
+  return pair.sides[kBaseline].status == RunStatus::skipped && pair.sides[kNew].status == RunStatus::skipped;
+}
+
+// That of the first pair which is not good, if there is one: no more are taken then. A baseline that ends after good pairs
+// makes the case no new one.
+Fate fate_of(const TurnsCase& turns) {
+  if (turns.skipped || turns.pairs.empty()) return Fate::none;
+  bool begun = false;
+  for (const TurnsPair& pair : turns.pairs) {
+    if (changed(pair)) return Fate::changed;
+    if (left_out(pair)) return Fate::cut_short;
+    const bool baseline = has_ended(pair.sides[kBaseline]), contender = has_ended(pair.sides[kNew]);
+    if (baseline) return begun ? Fate::cut_short : contender ? Fate::ended_both : Fate::ended_baseline;
+    if (contender) return Fate::ended_new;
+    begun = true;
+  }
+  return Fate::good;
+}
+
+bool has_decision(Fate fate) { return fate == Fate::good || fate == Fate::cut_short; }
+
+std::string why_ended(const TurnsSide& side) {
+  std::string status = name(side.status);
+  std::replace(status.begin(), status.end(), '_', ' ');
+  return status + (side.message ? ": " + *side.message : "");
+}
+
+// Of the first pair in which that side ended. Precondition: there is one.
+const TurnsSide& ended_side(const TurnsCase& turns, Side side) {
+  return std::find_if(turns.pairs.begin(), turns.pairs.end(),
+                      [&](const TurnsPair& pair) { return has_ended(pair.sides[side]); })
+      ->sides[side];
+}
+
+// Of the pairs in which the process of that side has told it.
+template <class Get>
+std::vector<double> told_by(const TurnsCase& turns, Side side, const Get& get) {
+  std::vector<double> values;
+  for (const TurnsPair& pair : turns.pairs)
+    if (const auto value = get(pair.sides[side])) values.push_back(static_cast<double>(*value));
+  return values;
+}
+
+std::optional<double> median_if_any(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  return median_of(std::move(values));
+}
+
+std::vector<double> log_ratios(const TurnsCase& turns) {
+  std::vector<double> logs;
+  for (const TurnsPair& pair : turns.pairs)
+    if (pair.log_ratio) logs.push_back(*pair.log_ratio);
+  return logs;
+}
+
+// The most of any pair; empty where one does not know it.
+std::optional<double> foreign_cores(const TurnsCase& turns) {
+  std::optional<double> most;
+  for (const TurnsPair& pair : turns.pairs) {
+    if (!pair.foreign_cpu_cores) return std::nullopt;
+    most = std::max(most.value_or(0), *pair.foreign_cpu_cores);
+  }
+  return most;
+}
+
+// Both trained the same batches from the same weights, so their losses may differ by rounding alone.
+std::optional<Concern> loss_concern_of(const TurnsCase& turns) {
+  std::array<std::vector<std::vector<double>>, 2> first;
+  std::array<std::vector<double>, 2> last;
+  const std::int64_t steps =
+      turns.pairs.back().sides[kBaseline].steps;  // that the losses are of; of other pairs if it is theirs
+  for (const TurnsPair& pair : turns.pairs) {
+    const bool comparable = std::all_of(pair.sides.begin(), pair.sides.end(), [&](const TurnsSide& told) {
+      return told.steps == steps && !told.library_dropout_masks;
+    });
+    if (!comparable) continue;
+    for (const Side side : kSides) {
+      first[side].push_back(pair.sides[side].first_losses);
+      if (pair.sides[side].final_loss) last[side].push_back(*pair.sides[side].final_loss);
+    }
+  }
+  if (auto concern = final_loss_concern(first[kBaseline], first[kNew], turns.precision)) return concern;
+  if (last[kBaseline].empty() || last[kNew].empty()) return std::nullopt;
+  double scale = 0, spread = 0;  // what processes of one binary differ by is no more than rounding
+  for (const Side side : kSides) {
+    const auto [low, high] = std::minmax_element(last[side].begin(), last[side].end());
+    spread = std::max(spread, *high - *low);
+    for (const auto& losses : first[side])
+      for (const double loss : losses) scale = std::max(scale, std::fabs(loss));
+  }
+  const double before = median_of(last[kBaseline]), after = median_of(last[kNew]);
+  const auto concern = loss_concern(before, after, static_cast<std::size_t>(steps), scale, turns.precision);
+  return concern && !(std::fabs(after - before) <= 2 * spread) ? concern : std::nullopt;
+}
+
+std::vector<Concern> concerns_of(const TurnsCase& turns) {
+  std::vector<Concern> concerns;
+  const auto add = [&](const std::optional<Concern>& concern) {
+    if (concern) concerns.push_back(*concern);
+  };
+  const auto of_both = [&](auto concern, const auto& get) {
+    add(concern(told_by(turns, kBaseline, get), told_by(turns, kNew, get)));
+  };
+  of_both(peak_memory_concern, [](const TurnsSide& side) { return side.peak_bytes; });
+  add(loss_concern_of(turns));
+  of_both(compile_time_concern, [](const TurnsSide& side) { return side.compile_seconds; });
+  return concerns;
+}
+
+ComparedCase measured(const TurnsCase& turns, Decision decision) {
+  ComparedCase compared;
+  compared.name = turns.name;
+  compared.decision = std::move(decision);
+  for (const Side side : kSides) {
+    compared.step_seconds[side] =
+        median_if_any(told_by(turns, side, [](const TurnsSide& told) { return told.step_seconds_median; }));
+    compared.processes[side] = log_ratios(turns).size();
+  }
+  compared.foreign_cores = foreign_cores(turns);
+  return compared;
+}
+
+ComparedCase ended(const TurnsCase& turns) {
+  Decision decision;
+  decision.finding = Finding::regression;
+  decision.note = "it was ok and is not";
+  ComparedCase compared = measured(turns, decision);
+  compared.step_seconds[kNew].reset();  // of a case that is not ok there is no time, whatever earlier pairs had
+  compared.concerns.push_back({.code = ConcernCode::not_ok, .reason = why_ended(ended_side(turns, kNew))});
+  return compared;
+}
+
+// The estimate of the pairs before, which decide nothing: it is not known what the others would have said.
+ComparedCase cut_short(const TurnsCase& turns, Decision decision) {
+  const TurnsPair& last = *std::find_if(turns.pairs.begin(), turns.pairs.end(),
+                                        [](const TurnsPair& pair) { return has_ended(pair.sides[kBaseline]); });
+  const TurnsSide& baseline = last.sides[kBaseline];
+  decision.finding = Finding::inconclusive;
+  decision.more.reset();
+  decision.note = left_out(last) ? baseline.message.value_or("a pair was skipped")
+                                 : std::string(has_ended(last.sides[kNew]) ? "both binaries" : "the baseline") +
+                                       " did not end well in a later pair: " + why_ended(baseline);
+  return measured(turns, std::move(decision));
+}
+
+LeftOutCase not_compared(const TurnsCase& turns, Fate fate) {
+  const auto& [baseline, contender] = turns.pairs.front().sides;
+  switch (fate) {
+    case Fate::changed:
+      return {turns.name, "another workload by this name: " + *baseline.fingerprint + " and " + *contender.fingerprint};
+    case Fate::ended_baseline:
+      return {turns.name, "the baseline: " + why_ended(ended_side(turns, kBaseline))};
+    case Fate::ended_both:
+      return {turns.name, "both binaries: " + why_ended(ended_side(turns, kNew))};
+    case Fate::good:
+    case Fate::none:
+    case Fate::ended_new:
+    case Fate::cut_short:
+      break;
+  }
+  return {turns.name, ""};
+}
+
+// Of the cases that have good pairs, or are to have some, in the document's order.
+std::vector<PairedDecision> decide(const TurnsDocument& document, const PairedRule& rule) {
+  std::vector<std::vector<double>> logs;
+  for (const TurnsCase& turns : document.cases)
+    if (has_decision(fate_of(turns))) logs.push_back(log_ratios(turns));
+  return decide_pairs(logs, rule);
+}
+
+ComparedSide side_of(const TurnsDocument& document, Side side) {
+  const BuildInfo& build = document.builds[side];
+  return {document.binaries[side], build.git_sha,    build.git_dirty, document.context.date,
+          build.version,           build.build_type, build.compiler};
+}
+
+}  // namespace
+
+PairedRule rule_of(const TurnsDocument& document) {
+  PairedRule rule;
+  rule.threshold = document.threshold.value_or(rule.threshold);
+  if (document.max_pairs) rule.max_pairs = static_cast<std::size_t>(*document.max_pairs);
+  return rule;
+}
+
+std::vector<std::size_t> pairs_wanted(const TurnsDocument& document, const PairedRule& rule) {
+  const std::vector<PairedDecision> decisions = decide(document, rule);
+  std::vector<std::size_t> wanted;
+  std::size_t next = 0;
+  for (const TurnsCase& turns : document.cases) {
+    const Fate fate = fate_of(turns);
+    const std::size_t decided = has_decision(fate) ? decisions[next++].wanted : 0;
+    const bool begins = fate == Fate::none && !turns.skipped;
+    wanted.push_back(begins ? rule.pairs_at(0) : fate == Fate::good ? decided : 0);
+  }
+  return wanted;
+}
+
+Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule) {
+  Comparison comparison;
+  comparison.interleaved = true;
+  comparison.threshold = rule.threshold;
+  comparison.suite = document.suite;
+  for (const Side side : kSides) comparison.sides[side] = side_of(document, side);
+  const std::vector<PairedDecision> decisions = decide(document, rule);
+  std::size_t next = 0;
+  for (const TurnsCase& turns : document.cases) {
+    const Fate fate = fate_of(turns);
+    switch (fate) {
+      case Fate::good:
+        comparison.cases.push_back(measured(turns, decisions[next++]));
+        comparison.cases.back().concerns = concerns_of(turns);
+        break;
+      case Fate::cut_short:
+        comparison.cases.push_back(cut_short(turns, decisions[next++]));
+        break;
+      case Fate::none:
+        comparison.not_measured.push_back({turns.name, turns.skipped.value_or("no pair was measured")});
+        break;
+      case Fate::changed:
+        comparison.changed.push_back(not_compared(turns, fate));
+        break;
+      case Fate::ended_new:
+        comparison.cases.push_back(ended(turns));
+        break;
+      case Fate::ended_baseline:
+        comparison.added.push_back(not_compared(turns, fate));
+        break;
+      case Fate::ended_both:
+        comparison.not_measured.push_back(not_compared(turns, fate));
+        break;
+    }
+  }
+  return comparison;
+}
+
+}  // namespace epochbench

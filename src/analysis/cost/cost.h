@@ -1,0 +1,60 @@
+// What a run costs: pure functions over its times and an hourly price.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/calendar.h"
+#include "src/result/result.h"
+
+namespace epochbench {
+
+// After so many days a price's age is told with it: clouds change list prices a few times a year.
+inline constexpr int kOldPriceDays = 180;
+
+// A row of bench/prices.json: what a cloud asked for an instance on a date, in USD.
+struct CataloguePrice {
+  std::string provider, instance, region;  // "aws", "c7i.4xlarge", "us-east-1"
+  double usd_per_hour = 0;                 // on demand, Linux, the whole instance
+  int vcpus = 0;
+  std::string gpu_model;  // "" without a GPU
+  int gpu_count = 0;
+  std::string source, as_of;  // where the figure stands, and the day on which it stood there: "2026-01-19"
+};
+
+// By "c7i.4xlarge" or "aws/c7i.4xlarge"; nullptr if there is none.
+const CataloguePrice* find_price(std::span<const CataloguePrice> catalogue, std::string_view name);
+
+// The instance that the firmware's vendor and product name identify; nullptr if they identify none.
+const CataloguePrice* price_of_machine(std::span<const CataloguePrice> catalogue, std::string_view vendor,
+                                       std::string_view product);
+
+// "312 days old" of a price that is older than kOldPriceDays today; empty for a younger one.
+std::string age_note(const CataloguePrice& price, Day today);
+
+// "catalogue: aws c7i.4xlarge us-east-1 2026-05-01", then what a reader must know: ", whole instance of 8 GPUs",
+// ", 312 days old", and for another machine ", not the machine that was measured".
+std::string describe(const CataloguePrice& price, bool measured_machine, Day today);
+
+// What a training to a quality (--until) took, with everything: set-up, warm-up, evaluation. Means of the repetitions
+// that reached it, so too low a time where others stopped short of it.
+struct TimeToQuality {
+  std::string name, metric;  // of the run; accuracy | loss, on the test split
+  int repetitions = 0;
+  double reached = 0, seconds = 0;
+  std::optional<double> usd;  // empty unless the cost of every repetition is known, in USD
+  int not_reached = 0;        // repetitions that ended without it, in no mean
+};
+// One a run's name, in the order in which the runs stand, of those that reached their quality.
+std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs);
+
+// Whether the amounts are what their names say; a file of another origin may name another currency, which is never mixed in.
+bool in_usd(const Cost& cost);
+
+// usd_per_epoch from the epoch's seconds, usd_total from all the wall time.
+Cost cost_of(const Timing& timing, double usd_per_hour, std::string price_source);
+
+}  // namespace epochbench

@@ -1,0 +1,220 @@
+#include "src/analysis/cost/local_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace epochbench {
+namespace {
+
+constexpr double kMonthsAYear = 12, kWattsAKilowatt = 1000, kSecondsAnHour = 3600;
+
+bool usable(const std::optional<double>& value) { return value && std::isfinite(*value) && *value >= 0; }
+bool above_zero(const std::optional<double>& value) { return usable(value) && *value > 0; }
+
+Figure figure(double value) {
+  if (std::isfinite(value)) return {value, ""};
+  return {std::nullopt, "the numbers are too large to be computed with"};
+}
+
+Figure missing(const std::vector<std::string>& what) {
+  std::string text = "not known: ";
+  for (std::size_t i = 0; i < what.size(); ++i) text += (i ? ", " : "") + what[i];
+  return {std::nullopt, text};
+}
+
+std::vector<std::string> unknowns(const LocalMachine& machine) {
+  std::vector<std::string> list;
+  if (!usable(machine.purchase_usd)) list.emplace_back("purchase price (--purchase)");
+  if (!above_zero(machine.lifetime_years)) list.emplace_back("lifetime (--lifetime)");
+  if (!usable(machine.power_watts)) list.emplace_back("power draw (no meter; --power)");
+  if (!usable(machine.usd_per_kwh)) list.emplace_back("price of electricity (--electricity)");
+  return list;
+}
+
+std::vector<std::string> unknowns(const CloudMachine& machine) {
+  std::vector<std::string> list;
+  if (!above_zero(machine.usd_per_hour)) list.emplace_back("price of the cloud machine (--cloud)");
+  if (!above_zero(machine.speed)) list.emplace_back("speed of the cloud machine (--cloud-speed)");
+  return list;
+}
+
+// Of a machine without unknowns, in USD: a month's fixed part, idle hours included, and what an hour of work adds to it.
+struct Line {
+  double fixed, per_hour;
+};
+Line line_of(const LocalMachine& machine) {
+  const double owning = *machine.purchase_usd / (kMonthsAYear * *machine.lifetime_years);
+  const double idle = usable(machine.idle_watts) ? *machine.idle_watts : 0;
+  const double usd_per_watt_hour = *machine.usd_per_kwh / kWattsAKilowatt;
+  return {owning + usd_per_watt_hour * idle * kHoursAMonth, usd_per_watt_hour * (*machine.power_watts - idle)};
+}
+
+bool hours_of_a_month(double hours) { return hours >= 0 && hours <= kHoursAMonth; }
+
+// `usd_per_hour` for so many seconds.
+Figure for_seconds(const Figure& usd_per_hour, const Figure& seconds) {
+  if (!seconds.value) return seconds;
+  if (!usd_per_hour.value) return usd_per_hour;
+  const double usd_per_second = *usd_per_hour.value / kSecondsAnHour;
+  Figure cost = figure(usd_per_second * *seconds.value);
+  if (cost.value == 0 && *usd_per_hour.value > 0) return {std::nullopt, "the numbers are too small to be computed with"};
+  if (seconds.ci95 && std::isfinite(usd_per_second * seconds.ci95->second))
+    cost.ci95 = {usd_per_second * seconds.ci95->first, usd_per_second * seconds.ci95->second};
+  return cost;
+}
+
+Figure cloud_usd_per_local_hour(const CloudMachine& machine) { return cloud_usd_per_month(machine, 1); }
+
+Figure mean_of(const std::vector<double>& values, const std::string& reason) {
+  double sum = 0;
+  int count = 0;
+  for (const double value : values)
+    if (std::isfinite(value) && value > 0) {
+      sum += value;
+      ++count;
+    }
+  if (count == 0) return {std::nullopt, reason};
+  return figure(sum / count);
+}
+
+// The mean of a member of the runs' energy, and one of the runs that have it.
+std::optional<double> metered(const std::vector<const Run*>& runs, std::optional<double> Energy::*member,
+                              const Run*& measured) {
+  std::vector<double> values;
+  for (const Run* run : runs) {
+    if (!run->energy || !above_zero((*run->energy).*member)) continue;
+    values.push_back(*((*run->energy).*member));
+    measured = run;
+  }
+  return mean_of(values, "").value;
+}
+
+void fill_power(RunCost& cost, const std::vector<const Run*>& runs) {
+  const auto fill = [&](std::optional<double>& watts, std::string& source, std::optional<double> Energy::*member) {
+    if (watts) {
+      source = "given";
+      return;
+    }
+    const Run* measured = nullptr;
+    watts = metered(runs, member, measured);
+    if (measured) source = "measured: " + measured->energy->source;
+  };
+  fill(cost.local.power_watts, cost.power_source, &Energy::average_watts);
+  fill(cost.local.idle_watts, cost.idle_source, &Energy::idle_watts);
+}
+
+void fill_cloud(RunCost& cost, const std::vector<const Run*>& runs) {
+  if (cost.cloud.usd_per_hour) return;
+  for (const Run* run : runs)
+    if (run->cost && in_usd(*run->cost) && above_zero(run->cost->usd_per_hour)) {
+      cost.cloud.usd_per_hour = run->cost->usd_per_hour;
+      cost.cloud_source = "of the result: " + run->cost->price_source.value_or("unknown source");
+      return;
+    }
+}
+
+// Why the run's own price does not count, where that is its currency.
+Figure in_words(Figure figure, const RunCost& cost, const std::vector<const Run*>& runs) {
+  const Run& run = *runs.front();
+  if (!figure.value && !cost.cloud.usd_per_hour && run.cost && !in_usd(*run.cost))
+    figure.reason += "; that of the result is in " + *run.cost->currency;
+  return figure;
+}
+
+// Seconds are above 0, and so is an interval of theirs.
+void fill_epoch(RunCost& cost, const std::vector<const Run*>& runs) {
+  std::vector<double> epochs;
+  for (const Run* run : runs)
+    if (above_zero(run->timing->epoch_seconds)) epochs.push_back(run->timing->epoch_seconds);
+  cost.epoch_seconds = mean_of(epochs, "the result has no time of an epoch");
+  const Estimate estimate = arithmetic_mean_estimate(epochs, kFewestRepetitions, "repetitions");
+  cost.interval_reason = estimate.reason;
+  if (!cost.epoch_seconds.value || !estimate.ci95) return;
+  if (estimate.ci95->first > 0)
+    cost.epoch_seconds.ci95 = estimate.ci95;
+  else
+    cost.interval_reason = "the repetitions differ by more than their mean, so an interval would reach below 0";
+}
+
+// `time`: that the runs took to a quality; nullptr where they did not train to one.
+RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* time, const RentOrBuy& question) {
+  RunCost cost;
+  cost.name = runs.front()->name;
+  cost.repetitions = static_cast<int>(runs.size());
+  cost.epoch_kind = runs.front()->timing->epoch_kind;
+  fill_epoch(cost, runs);
+  cost.local = question.local;
+  cost.cloud = question.cloud;
+  cost.cloud_source = question.cloud_source;
+  fill_power(cost, runs);
+  fill_cloud(cost, runs);
+  const Figure local_hour = local_usd_per_hour(cost.local, question.utilisation);
+  const Figure cloud_hour = cloud_usd_per_local_hour(cost.cloud);
+  cost.local_usd_per_epoch = for_seconds(local_hour, cost.epoch_seconds);
+  cost.cloud_usd_per_epoch = in_words(for_seconds(cloud_hour, cost.epoch_seconds), cost, runs);
+  cost.break_even_hours_per_month = in_words(break_even_hours(cost.local, cost.cloud), cost, runs);
+  if (time) {
+    const Figure seconds = figure(time->seconds);
+    cost.quality = {*time, for_seconds(local_hour, seconds), for_seconds(cloud_hour, seconds)};
+  }
+  return cost;
+}
+
+}  // namespace
+
+Figure local_usd_per_month(const LocalMachine& machine, double hours) {
+  if (const auto list = unknowns(machine); !list.empty()) return missing(list);
+  if (!hours_of_a_month(hours)) return {std::nullopt, "a month has 0 to 730 hours"};
+  const Line line = line_of(machine);
+  return figure(line.fixed + line.per_hour * hours);
+}
+
+Figure cloud_usd_per_month(const CloudMachine& machine, double hours) {
+  if (const auto list = unknowns(machine); !list.empty()) return missing(list);
+  if (!hours_of_a_month(hours)) return {std::nullopt, "a month has 0 to 730 hours"};
+  return figure(*machine.usd_per_hour * hours / machine.speed);
+}
+
+Figure local_usd_per_hour(const LocalMachine& machine, double utilisation) {
+  if (!(utilisation > 0 && utilisation <= 1))
+    return {std::nullopt, "a machine that never works has no cost for an hour of work"};
+  const Figure month = local_usd_per_month(machine, kHoursAMonth * utilisation);
+  return month.value ? figure(*month.value / (kHoursAMonth * utilisation)) : month;
+}
+
+Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud) {
+  std::vector<std::string> list = unknowns(local);
+  for (std::string& what : unknowns(cloud)) list.push_back(std::move(what));
+  if (!list.empty()) return missing(list);
+  const Line line = line_of(local);
+  const double saved_an_hour = *cloud.usd_per_hour / cloud.speed - line.per_hour;
+  if (!std::isfinite(saved_an_hour) || !std::isfinite(line.fixed)) return figure(saved_an_hour + line.fixed);
+  if (line.fixed <= 0)
+    return saved_an_hour > 0 ? Figure{std::nullopt, "no break-even: without a purchase price local is cheaper at any hours"}
+                             : Figure{std::nullopt, "no break-even: electricity alone costs what the cloud does, or more"};
+  if (saved_an_hour <= 0)
+    return {std::nullopt, "no break-even: the cloud is always cheaper, an hour of it costs no more than the electricity"};
+  const double hours = line.fixed / saved_an_hour;
+  if (hours > kHoursAMonth) return {std::nullopt, "no break-even: the cloud is always cheaper, even at 730 h a month"};
+  return figure(hours);
+}
+
+std::vector<RunCost> rent_or_buy(std::span<const Run> runs, const RentOrBuy& question) {
+  std::vector<std::pair<std::string, std::vector<const Run*>>> groups;  // in the order of the runs
+  for (const Run& run : runs) {
+    if (run.status != RunStatus::ok || !run.timing) continue;
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& entry) { return entry.first == run.name; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {run.name, {}});
+    group->second.push_back(&run);
+  }
+  const std::vector<TimeToQuality> times = times_to_quality(runs);
+  std::vector<RunCost> costs;
+  for (const auto& group : groups) {
+    const auto time = std::find_if(times.begin(), times.end(), [&](const auto& entry) { return entry.name == group.first; });
+    costs.push_back(cost_of_group(group.second, time == times.end() ? nullptr : &*time, question));
+  }
+  return costs;
+}
+
+}  // namespace epochbench

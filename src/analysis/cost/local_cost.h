@@ -1,0 +1,86 @@
+// A machine of one's own against a rented one: what work costs on both, and from how many hours a month the own one is
+// cheaper. Pure functions; nothing is assumed for what is not known, the answer then is empty and says what is missing.
+//
+// A month has 730 hours (8,760 / 12). With h hours of work in it, by the own machine's clock:
+//
+//   local(h)   = purchase / (12 lifetime) + price of a kWh * (power * h + idle * (730 - h)) / 1000     USD a month
+//   cloud(h)   = price of an hour * h / speed                    the same work on a machine `speed` times as fast
+//   break-even = the h in (0, 730] with local(h) = cloud(h): below it renting is cheaper, above it owning
+//   an hour of work = local(730 * utilisation) / (730 * utilisation)
+//
+// A cloud machine is paid for while it works, so it has no idle hours here; storage, traffic, discounts, cooling, space and
+// labour are on neither side.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/analysis/cost/cost.h"
+#include "src/analysis/estimate.h"
+#include "src/result/result.h"
+
+namespace epochbench {
+
+inline constexpr double kHoursAMonth = 730;
+
+struct Figure {  // a number, or why there is none
+  std::optional<double> value;
+  std::string reason;
+  std::optional<std::pair<double, double>> ci95 = {};  // of a number that repetitions gave
+};
+
+struct LocalMachine {  // empty: not known
+  std::optional<double> purchase_usd, lifetime_years, power_watts, usd_per_kwh;
+  std::optional<double> idle_watts;  // not known: idle hours draw nothing, so the cost is a lower bound
+};
+
+struct CloudMachine {
+  std::optional<double> usd_per_hour;
+  double speed = 1;  // its throughput over the own machine's; above 0
+};
+
+// USD a month with so many hours of work in it, 0 to 730.
+Figure local_usd_per_month(const LocalMachine& machine, double hours);
+Figure cloud_usd_per_month(const CloudMachine& machine, double hours);
+
+// USD an hour of work where the machine works that part of all hours, 0 to 1.
+Figure local_usd_per_hour(const LocalMachine& machine, double utilisation);
+
+// Hours of work a month; empty also where one of the two is cheaper at any number of hours, and the reason says which.
+Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud);
+
+struct RentOrBuy {
+  LocalMachine local;  // where power or idle draw is empty, what a run's meters measured
+  CloudMachine cloud;  // where the price is empty, that of the run
+  std::string cloud_source;
+  double utilisation = 1;
+};
+
+struct QualityCost {
+  TimeToQuality time;
+  Figure local_usd, cloud_usd;
+};
+
+struct RunCost {
+  std::string name;
+  int repetitions = 0;
+  // The mean of the repetitions: what an epoch is expected to take. The costs of an epoch have its interval, with prices and
+  // power as they are; there is none of fewer than kFewestRepetitions.
+  Figure epoch_seconds;
+  std::string interval_reason;  // why there is none; empty where there is one
+  std::string epoch_kind;       // measured | projected
+  LocalMachine local;
+  CloudMachine cloud;
+  std::string power_source, idle_source;  // "given", "measured: rapl"; empty where there is no figure
+  std::string cloud_source;
+  Figure local_usd_per_epoch, cloud_usd_per_epoch, break_even_hours_per_month;
+  std::optional<QualityCost> quality;  // where the runs trained to one
+};
+
+// One entry a run's name, in the order in which the runs stand, of those that are ok. Without any the answer is empty.
+std::vector<RunCost> rent_or_buy(std::span<const Run> runs, const RentOrBuy& question);
+
+}  // namespace epochbench

@@ -1,0 +1,275 @@
+#include "src/analysis/speedup/speedup.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "src/analysis/held_back.h"
+
+namespace epochbench {
+namespace {
+
+// The optimizer without the learning rate: that of SGD follows the batch, unless the run's name sets one.
+std::string optimizer_of(const Series& series) {
+  std::string text = series.first().workload.optimizer;
+  const auto begin = text.find(" lr=");
+  if (begin == std::string::npos || series.settings.find("/learning-rate=") != std::string::npos) return text;
+  return text.erase(begin, text.find(' ', begin + 1) - begin);
+}
+
+// What two runs must share to be compared.
+std::string workload_key(const Series& series, SpeedupOf what) {
+  const Workload& w = series.first().workload;
+  const std::string work = what == SpeedupOf::same_batch ? w.fingerprint : w.model + "\n" + optimizer_of(series);
+  return work + "\n" + w.mode + "\n" + w.dataset + "\n" + std::to_string(w.seed);
+}
+
+std::string differences(const Run& run, const Run& other) {
+  const Workload &a = run.workload, &b = other.workload;
+  std::string text;
+  const auto add = [&](const std::string& what, const std::string& ours, const std::string& theirs) {
+    if (ours != theirs) text += (text.empty() ? "" : ", ") + what + " (" + theirs + ")";
+  };
+  add("batch", std::to_string(a.batch), std::to_string(b.batch));
+  add("mode", a.mode, b.mode);
+  add("data set", a.dataset, b.dataset);
+  add("seed", std::to_string(a.seed), std::to_string(b.seed));
+  if (text.empty()) add("optimizer", a.optimizer, b.optimizer);
+  if (text.empty()) add("fingerprint", a.fingerprint.substr(0, 8), b.fingerprint.substr(0, 8));
+  return text;
+}
+
+bool in_16_bits(const std::string& precision) { return precision == "bf16" || precision == "fp16"; }
+
+class Pairing {
+ public:
+  Pairing(const AllSeries& all, SpeedupOf what) : all_(all), what_(what) { choose_fastest(); }
+
+  Speedup answer() {
+    for (const Series* contender : chosen_)
+      for (const Series* baseline : baselines_of(*contender)) pair(*baseline, *contender);
+    for (const LeftOut& out : all_.left_out) add_left_out(out);
+    for (const Series& series : all_.series)
+      if (!paired_.contains(&series))
+        answer_.unpaired.push_back({series.first().name, series.source->path, {}, why_alone(series)});
+    return std::move(answer_);
+  }
+
+ private:
+  // One series for each device, precision and workload: of several thread counts, or batches, the fastest.
+  void choose_fastest() {
+    std::map<std::string, const Series*> fastest;
+    const auto group_of = [&](const Series& series) {
+      const Run& run = series.first();
+      std::string key = series.origin + "\n" + workload_key(series, what_) + "\n" + run.device.backend + "\n" +
+                        run.device.name + "\n" + run.precision + "\n" + series.settings;
+      if (run.device.backend == "pytorch") key += "\n" + compile_mode(run.name);
+      if (series.on_gpu() && what_ == SpeedupOf::same_batch) key += "\n" + run.name;
+      return key;
+    };
+    for (const Series& series : all_.series) {
+      const Series*& best = fastest[group_of(series)];
+      if (!best || series.rate() > best->rate()) best = &series;
+    }
+    for (const Series& series : all_.series) {
+      const Series* best = fastest[group_of(series)];
+      if (best == &series)
+        chosen_.push_back(&series);
+      else
+        slower_than_[&series] = best;
+    }
+  }
+
+  static std::string compile_mode(const std::string& name) {
+    const auto begin = name.find("/compile=");
+    return begin == std::string::npos ? "" : name.substr(begin, name.find('/', begin + 1) - begin);
+  }
+
+  // The chosen series that `fits` and does the contender's work: the nearest, and with `one_a_machine` that of every other
+  // machine whose name is known.
+  template <typename Fits>
+  std::vector<const Series*> nearest(const Series& contender, bool one_a_machine, const Fits& fits) const {
+    const auto distance = [&](const Series& series) {
+      return std::tuple(series.settings != contender.settings, series.file != contender.file, series.origin != contender.origin,
+                        series.machine != contender.machine, fairness_warnings(series, contender).size(), series.file);
+    };
+    std::vector<std::pair<decltype(distance(contender)), const Series*>> candidates;
+    for (const Series* series : chosen_)
+      if (is_baseline(*series, contender) && fits(*series)) candidates.emplace_back(distance(*series), series);
+    std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::set<std::string> machines;
+    std::vector<const Series*> found;
+    for (const auto& [far, series] : candidates) {
+      const bool another = machines.insert(series->machine).second;
+      if (found.empty() || (one_a_machine && another && series->machine_is_known && contender.machine_is_known))
+        found.push_back(series);
+    }
+    return found;
+  }
+
+  // Whether it does the contender's work and was not held back on purpose any more than it.
+  bool is_baseline(const Series& series, const Series& contender) const {
+    return &series != &contender && workload_key(series, what_) == workload_key(contender, what_) &&
+           held_back(series, contender).empty();
+  }
+
+  std::vector<const Series*> cpu_baselines(const Series& contender) const {
+    std::vector<const Series*> found;
+    for (const std::string& precision : {contender.first().precision, std::string("fp32")})
+      for (const Series* series : nearest(contender, true, [&](const Series& other) {
+             return other.first().device.backend == "cpu" && other.first().precision == precision;
+           }))
+        if (std::find(found.begin(), found.end(), series) == found.end()) found.push_back(series);
+    return found;
+  }
+
+  // The first run of the same backend and precision before this one that another machine, another card or another build made.
+  std::vector<const Series*> earlier(const Series& contender) const {
+    const Run& run = contender.first();
+    std::vector<const Series*> found;
+    for (const Series* other : chosen_) {
+      if (other == &contender) break;
+      const Run& theirs = other->first();
+      if (theirs.device.backend == run.device.backend && theirs.precision == run.precision &&
+          (other->origin != contender.origin || theirs.device.name != run.device.name) && is_baseline(*other, contender) &&
+          (found.empty() || (found[0]->settings != contender.settings && other->settings == contender.settings)))
+        found.assign(1, other);
+    }
+    return found;
+  }
+
+  std::vector<const Series*> on_same_device(const Series& contender, const std::string& precision) const {
+    return nearest(contender, false, [&](const Series& other) {
+      const Device &a = contender.first().device, &b = other.first().device;
+      return other.machine == contender.machine && a.backend == b.backend && a.name == b.name &&
+             other.first().precision == precision;
+    });
+  }
+
+  std::vector<const Series*> ours_on_same_device(const Series& contender) const {
+    return nearest(contender, false, [&](const Series& other) {
+      return other.first().device.backend != "pytorch" && other.first().device.name == contender.first().device.name &&
+             other.first().precision == contender.first().precision;
+    });
+  }
+
+  std::vector<const Series*> baselines_of(const Series& contender) const {
+    const Run& run = contender.first();
+    std::vector<const Series*> found;
+    const auto add = [&](const std::vector<const Series*>& more) { found.insert(found.end(), more.begin(), more.end()); };
+    if (run.device.backend == "pytorch") add(ours_on_same_device(contender));
+    if (found.empty() && run.device.backend != "cpu") add(cpu_baselines(contender));
+    if (found.empty()) add(earlier(contender));
+    if (in_16_bits(run.precision))
+      for (const char* precision : {"fp32", "tf32"}) add(on_same_device(contender, precision));
+    else if (found.empty() && run.precision == "tf32")
+      add(on_same_device(contender, "fp32"));
+    return found;
+  }
+
+  static SpeedupSide side_of(const Series& series) {
+    const Run& run = series.first();
+    return {run.name,        series.source->path,         run.workload, run.device, run.precision,
+            series.on_gpu(), series.samples_per_second(), series.rate()};
+  }
+
+  // baseline / contender of what `get` says of each repetition; the reason for no interval is that of the throughput's ratio.
+  template <typename Get>
+  static Estimate per_epoch(const Series& baseline, const Series& contender, const char* what, const Get& get) {
+    const auto unknown = [&](const std::string& reason) { return Estimate{NAN, std::nullopt, what + reason}; };
+    std::vector<double> ours, theirs;
+    for (const auto& [series, values] : {std::pair(&contender, &ours), std::pair(&baseline, &theirs)})
+      for (const Run* run : series->runs) {
+        const std::optional<double> value = get(*run);
+        if (!value || !std::isfinite(*value)) return unknown(" is not known of both sides");
+        if (!(*value > 0)) return unknown(" of " + run->name + " is not above 0, so there is no ratio");
+        values->push_back(*value);
+      }
+    Estimate estimate = ratio_estimate(ours, theirs);
+    if (std::isfinite(estimate.value) && !estimate.ci95)
+      estimate.reason = ratio_estimate(baseline.samples_per_second(), contender.samples_per_second()).reason;
+    return estimate;
+  }
+
+  static Estimate cost_ratio(const Series& baseline, const Series& contender) {
+    std::set<std::string> currencies;
+    for (const Series* side : {&baseline, &contender})
+      for (const Run* run : side->runs)
+        if (run->cost) currencies.insert(run->cost->currency.value_or("USD"));
+    if (currencies.size() > 1)
+      return {NAN, std::nullopt, "costs in " + *currencies.begin() + " and " + *currencies.rbegin() + " are not compared"};
+    return per_epoch(baseline, contender, "cost per epoch",
+                     [](const Run& run) { return run.cost ? run.cost->usd_per_epoch : std::nullopt; });
+  }
+
+  static Estimate energy_ratio(const Series& baseline, const Series& contender) {
+    return per_epoch(baseline, contender, "energy per epoch",
+                     [](const Run& run) { return run.energy ? run.energy->joules_per_epoch : std::nullopt; });
+  }
+
+  void pair(const Series& baseline, const Series& contender) {
+    answer_.pairs.push_back({side_of(baseline), side_of(contender), what_ == SpeedupOf::best_batch,
+                             ratio_estimate(baseline.samples_per_second(), contender.samples_per_second()),
+                             cost_ratio(baseline, contender), energy_ratio(baseline, contender),
+                             fairness_warnings(baseline, contender)});
+    paired_.insert({&baseline, &contender});
+  }
+
+  // Repetitions of one run with one reason make one line.
+  void add_left_out(const LeftOut& out) {
+    for (Unpaired& known : answer_.unpaired)
+      if (known.name == out.run->name && known.file == out.source->path && known.reason == out.reason) {
+        known.repetitions.push_back(out.run->repetition);
+        return;
+      }
+    answer_.unpaired.push_back({out.run->name, out.source->path, {out.run->repetition}, out.reason});
+  }
+
+  std::string why_alone(const Series& series) const {
+    if (const auto slower = slower_than_.find(&series); slower != slower_than_.end()) {
+      const std::string& best = slower->second->first().name;
+      return best == series.first().name ? "slower than the same run on another card of its kind"
+                                         : "slower than " + best + ", the fastest of its device";
+    }
+    const Series* near = nullptr;  // of the same model, by preference on the other kind of device
+    for (const Series* other : chosen_) {
+      if (other == &series || other->first().workload.model != series.first().workload.model) continue;
+      if (workload_key(*other, what_) == workload_key(series, what_)) return why_not_with(series, *other);
+      if (!near || (other->on_gpu() != series.on_gpu() && near->on_gpu() == series.on_gpu())) near = other;
+    }
+    const std::string reason = series.on_gpu() ? "no run of this workload on a CPU"
+                                               : "no run of this workload on a GPU, another machine or in 16 bits";
+    return near ? reason + "; " + near->first().name + " has another " + differences(series.first(), near->first()) : reason;
+  }
+
+  static std::string why_not_with(const Series& series, const Series& other) {
+    const bool same_device = other.origin == series.origin && other.first().device.name == series.first().device.name;
+    const std::string& name = other.first().name;
+    const std::string own = held_back(series, other), theirs = held_back(other, series);
+    if (!theirs.empty() && (series.on_gpu() || own.empty()))
+      return name + " was held back on purpose (" + theirs + "), so it is no baseline for this one";
+    if (!own.empty()) return "it was held back on purpose (" + own + "), so it is a baseline only for runs that were too";
+    if (same_device && other.first().precision == series.first().precision)
+      return "only its settings differ from those of " + name + ", and devices and precisions are compared";
+    return name + " does the same work, and of these two neither is the other's baseline";
+  }
+
+  const AllSeries& all_;
+  const SpeedupOf what_;
+  std::vector<const Series*> chosen_;
+  std::map<const Series*, const Series*> slower_than_;
+  std::set<const Series*> paired_;
+  Speedup answer_;
+};
+
+}  // namespace
+
+Speedup speedup_of(const std::vector<NamedResult>& results, SpeedupOf what) {
+  const AllSeries all = series_of(results);
+  return Pairing(all, what).answer();
+}
+
+}  // namespace epochbench

@@ -1,0 +1,64 @@
+// Rate against size: the points that differ in nothing but one value, out of any result, and what they say together.
+//
+// Pure functions. A point's rates are one number a repetition, which is a process; steps are never pooled. A point that
+// failed is a point without rates.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/result/result.h"
+
+namespace epochbench {
+
+enum class Axis : std::uint8_t { batch, width, samples, threads };
+const char* name(Axis axis);
+std::optional<Axis> axis_from_name(std::string_view name);
+
+// What a rate is on this axis. batch, threads: samples_per_second. width: flops_per_second, since another width is other work.
+// samples: samples_per_wall_second, all of a process's time included, so that fixed costs weigh on small data sets.
+const char* measure_of(Axis axis);
+
+struct CurvePoint {
+  std::int64_t value = 0;        // samples a step, neurons a layer, samples an epoch, or threads
+  std::vector<double> rates;     // above 0, one a repetition that is ok, in order of repetitions
+  std::vector<double> usd;       // likewise: for an epoch, on the axis samples for the whole run; empty without a price
+  std::vector<const Run*> runs;  // all of them, in the result that the curve was made of
+};
+
+struct Curve {
+  std::string name;                // of its runs, without the value: "resnet20/cpu/fp32", "mlp/cpu/fp32/b64"
+  std::string device, precision;   // "cpu", "cuda:0"
+  std::vector<CurvePoint> points;  // by value; there is at least one
+};
+
+// In the order of their first runs. Runs that were skipped, and those that have no value on the axis (a GPU has no threads),
+// are in no curve. Points to runs of `result`, which must outlive the curves.
+std::vector<Curve> curves_of(const Result& result, Axis axis);
+
+// Of the rates of a point: what ratio_estimate (src/analysis/estimate.h) compares. Precondition: there are some, all above 0.
+double geometric_mean(std::span<const double> values);
+
+// The value with the highest rate, and those that cannot be told from it.
+CurveBest best_of(const Curve& curve);
+
+// The smallest value whose rate is within 5 % of the best. Its range goes from the first value that may be (the ratio's
+// interval ends above 0.95) to the first that must be (it begins there). A curve whose best is its last value, with no
+// other within 5 % of it, still rises and has no value; a range then says that it may be flat all the same.
+inline constexpr double kFlatFraction = 0.95;
+CurveFlattening flattening_of(const Curve& curve);
+
+enum class CrossingIn : std::uint8_t { time, cost };
+
+// Every place where the contender goes from slower to faster than the baseline (or dearer to cheaper), or back: linear in
+// log value and log ratio between neighbouring values that both have. Where there is none, one entry with the reason. The
+// interval is where the ratio's own interval, interpolated likewise, holds 1. Of 1,000 pairs of curves simulated in
+// tests/analysis/coverage_test.cpp it held the truth in 964 and 946 (5 and 10 repetitions) where they cross at a measured
+// value, and in 996 and 993 between two, where interpolating makes it wider than it need be.
+std::vector<Crossing> crossings(const Curve& baseline, const Curve& contender, CrossingIn in);
+
+}  // namespace epochbench

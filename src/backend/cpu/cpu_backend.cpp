@@ -1,0 +1,96 @@
+// The CPU backend: OpenMP kernels of the best instruction sets, in strict fp32, and in bf16 where the CPU multiplies it.
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/backend/cpu/cpu_nodes.h"
+
+namespace epochbench {
+namespace {
+
+// Whether a tensor of the node is of this type.
+bool has_any(const Graph& graph, const Node& node, DType dtype) {
+  const auto is_one = [&](ValueId id) { return graph.desc(id).dtype == dtype; };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), is_one) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), is_one);
+}
+
+// The processor's own name, "AMD EPYC 9R14 ..."; "CPU" where it does not tell.
+std::string processor_name() {
+#if defined(__x86_64__)
+  unsigned words[12] = {};
+  if (__get_cpuid_max(0x80000000, nullptr) >= 0x80000004) {
+    for (unsigned leaf = 0; leaf < 3; ++leaf)
+      __get_cpuid(0x80000002 + leaf, &words[4 * leaf], &words[4 * leaf + 1], &words[4 * leaf + 2], &words[4 * leaf + 3]);
+    char text[sizeof words + 1] = {};
+    std::memcpy(text, words, sizeof words);
+    std::string name(text);
+    name.erase(0, name.find_first_not_of(' '));
+    name.erase(name.find_last_not_of(' ') + 1);
+    if (!name.empty()) return name;
+  }
+#endif
+  return "CPU";
+}
+
+class CpuBackend final : public Backend {
+  // use(the kernels in the node's kind of number).
+  template <typename Use>
+  auto visit(const Graph& graph, const Node& node, Use use) const {
+    return has_any(graph, node, DType::bf16) ? use(bf16_.value()) : use(fp32_);
+  }
+
+ public:
+  CpuBackend(int threads, const BackendOptions& options)
+      : threads_(threads), portable_(options.portable_kernels), fp32_(fp32_kernels(options), threads, options.winograd) {
+    if (const auto* kernels = cpu::best_kernels<Bf16>(); kernels && !portable_)
+      bf16_.emplace(*kernels, threads, options.winograd);
+  }
+
+  DeviceInfo device() const override { return {"cpu", processor_name(), threads_, fp32_.isa(), 0, bf16_ ? bf16_->isa() : ""}; }
+
+  std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
+    if (has_any(graph, node, DType::f16)) return std::string("the CPU backend has no fp16 kernel for ") + name(node.op);
+    if (!has_any(graph, node, DType::bf16)) return fp32_.unsupported(graph, node);
+    if (!bf16_ && portable_) return "the portable kernels have no bf16; use fp32 with them";
+    if (!bf16_) return "this CPU has no bf16 products (AVX512-BF16); use fp32 on it";
+    return bf16_->unsupported(graph, node);
+  }
+
+  std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {
+    return visit(graph, node, [&](const auto& nodes) { return nodes.workspace_bytes(graph, node); });
+  }
+
+  std::string algorithm(const Graph& graph, const Node& node) const override {
+    return visit(graph, node, [&](const auto& nodes) { return nodes.algorithm(graph, node); });
+  }
+
+  std::unique_ptr<Executable> compile(const Program& program) const override {
+    return std::make_unique<HostExecutable>(
+        program, threads_,
+        [this, seed = program.seed](const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace) {
+          return visit(graph, node, [&](const auto& nodes) { return nodes.compile(graph, node, memory, workspace, seed); });
+        });
+  }
+
+ private:
+  static const cpu::Kernels<float>& fp32_kernels(const BackendOptions& options) {
+    return options.portable_kernels ? cpu::kernels<float>(cpu::Isa::portable) : *cpu::best_kernels<float>();
+  }
+
+  int threads_;
+  bool portable_;
+  CpuNodes<float> fp32_;
+  std::optional<CpuNodes<Bf16>> bf16_;  // where the CPU has the instructions, and may use them
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(int threads, const BackendOptions& options) {
+  return std::make_unique<CpuBackend>(threads, options);
+}
+
+}  // namespace epochbench

@@ -1,0 +1,40 @@
+// From nodes to the CPU kernels that run them, in one kind of number: float, or Bf16 for the nodes of a bf16 graph.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kernels/cpu/kernels.h"
+#include "src/backend/host/host_executable.h"
+
+namespace epochbench {
+
+template <typename Real>
+class CpuNodes {
+ public:
+  // `winograd`: whether convolutions may be computed by its transforms.
+  CpuNodes(const cpu::Kernels<Real>& kernels, int threads, bool winograd)
+      : k_(&kernels), threads_(threads), winograd_(winograd) {}
+
+  const char* isa() const { return k_->isa; }
+  std::optional<std::string> unsupported(const Graph& graph, const Node& node) const;  // the reason
+  std::size_t workspace_bytes(const Graph& graph, const Node& node) const;
+  std::string algorithm(const Graph& graph, const Node& node) const;  // as Backend's
+  // `seed` keys the random numbers that the node draws.
+  CompiledNode compile(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
+                       std::uint64_t seed) const {
+    const std::string isa_and_op = std::string(k_->isa) + " " + name(node.op), used = algorithm(graph, node);
+    return {step(graph, node, memory, workspace, seed), used.empty() ? isa_and_op : isa_and_op + " " + used, used};
+  }
+
+ private:
+  Conv2dShape convolution(const Graph& graph, const Node& node) const;
+  HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const;
+
+  const cpu::Kernels<Real>* k_;
+  int threads_;
+  bool winograd_;
+};
+
+}  // namespace epochbench

@@ -1,0 +1,55 @@
+// The CUDA backend: what a device is called, what it cannot run, and programs compiled for it.
+#include "src/backend/cuda/cuda_backend.h"
+
+#include <utility>
+
+#include "src/backend/cuda/cuda_executable.h"
+#include "src/backend/cuda/cuda_nodes.h"
+
+namespace epochbench {
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries, const BackendOptions& options)
+      : device_(std::move(device)),
+        make_libraries_(std::move(make_libraries)),
+        captures_(options.graph_capture),
+        winograd_(options.winograd),
+        properties_(device_->properties()) {}
+
+  DeviceInfo device() const override { return {"cuda", properties_.name, 0, "", properties_.memory_bytes}; }
+
+  std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
+    return cuda_unsupported(graph, node, properties_.compute_capability);
+  }
+
+  std::size_t workspace_bytes(const Graph& graph, const Node& node) const override { return cuda_workspace_bytes(graph, node); }
+
+  std::string algorithm(const Graph& graph, const Node& node) const override {
+    return cuda_algorithm(graph, node, properties_.compute_capability);
+  }
+
+  // What it returns holds the device and the libraries, and may outlive the backend.
+  std::unique_ptr<Executable> compile(const Program& program) const override {
+    if (!libraries_) libraries_ = make_libraries_();
+    return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, program.seed, winograd_),
+                                            captures_);
+  }
+
+ private:
+  std::shared_ptr<cuda::Device> device_;
+  LibrariesMaker make_libraries_;
+  bool captures_, winograd_;
+  cuda::DeviceProperties properties_;
+  mutable std::shared_ptr<cuda::Libraries> libraries_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
+                                           const BackendOptions& options) {
+  return std::make_unique<CudaBackend>(std::move(device), std::move(make_libraries), options);
+}
+
+}  // namespace epochbench

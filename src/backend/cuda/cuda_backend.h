@@ -1,0 +1,19 @@
+// The CUDA backend over any device and libraries: the real ones (cuda_backend_main.cpp), or those made up for tests.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "epochbench/backend.h"
+#include "kernels/cuda/libraries.h"
+#include "src/backend/cuda/cuda_device.h"
+
+namespace epochbench {
+
+// Called at the first compile(), as libraries take memory of the device.
+using LibrariesMaker = std::function<std::shared_ptr<cuda::Libraries>()>;
+
+std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
+                                           const BackendOptions& options = {});
+
+}  // namespace epochbench

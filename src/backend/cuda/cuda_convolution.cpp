@@ -1,0 +1,203 @@
+// Convolutions on a CUDA device: cuDNN's plan, or im2col and a matrix product over as many images as the scratch holds.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "src/backend/cuda/cuda_plans.h"
+
+namespace epochbench {
+namespace {
+
+using cuda::ConvolutionPass;
+
+ConvolutionPass pass_of(Op op) {
+  if (op == Op::conv2d_grad_input) return ConvolutionPass::grad_input;
+  if (op == Op::conv2d_grad_weight) return ConvolutionPass::grad_weight;
+  return ConvolutionPass::forward;
+}
+
+Element element_of_node(const Graph& graph, const Node& node) { return element_of(graph.desc(node.inputs[0]).dtype); }
+
+// How im2col divides a convolution: columns [rows_of_image * images, width].
+struct Division {
+  Conv2dShape shape;
+  ConvolutionPass pass;
+  Element element;
+  std::int64_t rows_of_image, width, images;
+  // Partial weight gradients of several chunks add up in float.
+  bool float_sum() const { return pass == ConvolutionPass::grad_weight && images < shape.batch && element != Element::f32; }
+  std::size_t weights() const { return static_cast<std::size_t>(shape.out_channels * width); }
+  std::size_t column_bytes() const { return static_cast<std::size_t>(images * rows_of_image * width) * element_bytes(element); }
+};
+
+Division divide(const Graph& graph, const Node& node) {
+  constexpr std::size_t kColumnBytes = cuda::kConvolutionWorkspaceBytes - cuda::kProductWorkspaceBytes;
+  Division d{conv2d_shape(graph, node), pass_of(node.op), element_of_node(graph, node), 0, 0, 1};
+  d.rows_of_image = d.shape.out_height * d.shape.out_width;
+  d.width = d.shape.kernel_height * d.shape.kernel_width * d.shape.channels;
+  d.images = std::clamp<std::int64_t>(static_cast<std::int64_t>(kColumnBytes / d.column_bytes()), 1, d.shape.batch);
+  // Every chunk of y begins as aligned as the first, which its product is chosen for.
+  constexpr std::int64_t kAligned = 64;
+  const auto image_bytes = d.rows_of_image * d.shape.out_channels * static_cast<std::int64_t>(element_bytes(d.element));
+  const std::int64_t together = kAligned / std::gcd(kAligned, image_bytes);
+  if (d.images < d.shape.batch && d.images > together) d.images -= d.images % together;
+  return d;
+}
+
+struct Im2colScratch {
+  void* workspace;
+  void* columns;
+  float* sum;  // of the weight gradient
+  std::size_t bytes;
+};
+Im2colScratch lay_out(const Division& d, void* workspace) {
+  Pieces pieces(workspace);
+  Im2colScratch scratch{};
+  scratch.workspace = pieces.take(cuda::kProductWorkspaceBytes);
+  scratch.columns = pieces.take(d.column_bytes());
+  scratch.sum = pieces.take<float>(d.float_sum() ? d.weights() * sizeof(float) : 0);
+  scratch.bytes = pieces.used();
+  return scratch;
+}
+
+cuda::ProductSpec product_spec(const Division& d, std::int64_t images, cuda::Math math) {
+  const std::int64_t rows = images * d.rows_of_image, out = d.shape.out_channels;
+  cuda::ProductSpec spec;
+  spec.element = spec.out = d.element;
+  spec.math = math;
+  switch (d.pass) {
+    case ConvolutionPass::forward:  // y = columns weight^T
+      spec.shape = {rows, out, d.width, false, true};
+      break;
+    case ConvolutionPass::grad_input:  // columns = dy weight
+      spec.shape = {rows, d.width, out, false, false};
+      break;
+    case ConvolutionPass::grad_weight:  // dweight = dy^T columns
+      spec.shape = {out, d.width, rows, true, false};
+      if (d.float_sum()) spec.out = Element::f32;
+      break;
+  }
+  return spec;
+}
+
+// A convolution as products over chunks of images; the last chunk may be smaller and has a product of its own.
+class Im2col {
+ public:
+  Im2col(const CudaNodeSource& source, const Division& d, bool bias, bool relu)
+      : d_(d), scratch_(lay_out(d, source.context.workspace)), libraries_(source.libraries) {
+    const ValueMemory& v = source.context.values;
+    void* const b = v.get(source.in()[1]);
+    auto product = [&](std::int64_t images, bool accumulate) -> std::shared_ptr<cuda::Product> {
+      cuda::ProductSpec spec = product_spec(d, images, source.math());
+      spec.bias = bias;
+      spec.relu = relu;
+      spec.accumulate = accumulate;
+      cuda::Scratch at{v.get(source.out()[0]), scratch_.columns, b, bias ? v.get(source.in()[2]) : nullptr, scratch_.workspace};
+      if (d.pass == ConvolutionPass::grad_input) at = {scratch_.columns, v.get(source.in()[0]), b, nullptr, scratch_.workspace};
+      if (d.pass == ConvolutionPass::grad_weight)
+        at = {d.float_sum() ? scratch_.sum : at.out, v.get(source.in()[0]), scratch_.columns, nullptr, scratch_.workspace};
+      return libraries_->product(spec, at, source.context.stream);
+    };
+    const bool sums = d.pass == ConvolutionPass::grad_weight;
+    const std::int64_t rest = d.shape.batch % d.images;
+    first_ = product(d.images, false);
+    next_ = sums && d.images < d.shape.batch ? product(d.images, true) : first_;
+    last_ = rest > 0 ? product(rest, sums) : next_;
+    if (d.float_sum()) {
+      const cuda::CastTensor tensor{v.get(source.out()[0]), scratch_.sum, static_cast<std::int64_t>(d.weights()), d.element,
+                                    Element::f32};
+      const std::int64_t elements[] = {tensor.n};
+      const auto chunks = cuda_chunks(elements);
+      tensor_ = source.context.tables.upload(std::span(&tensor, 1));
+      chunks_ = source.context.tables.upload(std::span<const cuda::Chunk>(chunks));
+      chunk_count_ = static_cast<std::int64_t>(chunks.size());
+    }
+  }
+
+  // As cuda::Convolution::run.
+  void run(void* out, const void* a, const void* b, const void* bias, cuda::Stream stream) const {
+    const std::size_t size = element_bytes(d_.element);
+    for (std::int64_t first = 0; first < d_.shape.batch; first += d_.images) {
+      const std::int64_t images = std::min(d_.images, d_.shape.batch - first);
+      cuda::Product& product = *(images < d_.images ? last_ : first == 0 ? first_ : next_);
+      const std::size_t of_y = static_cast<std::size_t>(first * d_.rows_of_image * d_.shape.out_channels) * size;
+      switch (d_.pass) {
+        case ConvolutionPass::forward:
+          cuda::im2col(scratch_.columns, a, d_.shape, first, images, d_.element, stream);
+          product.run(static_cast<std::byte*>(out) + of_y, scratch_.columns, b, const_cast<void*>(bias), scratch_.workspace,
+                      stream);
+          break;
+        case ConvolutionPass::grad_input:
+          product.run(scratch_.columns, static_cast<const std::byte*>(a) + of_y, b, nullptr, scratch_.workspace, stream);
+          cuda::col2im(out, scratch_.columns, d_.shape, first, images, d_.element, stream);
+          break;
+        case ConvolutionPass::grad_weight:
+          cuda::im2col(scratch_.columns, b, d_.shape, first, images, d_.element, stream);
+          product.run(d_.float_sum() ? scratch_.sum : out, static_cast<const std::byte*>(a) + of_y, scratch_.columns, nullptr,
+                      scratch_.workspace, stream);
+          break;
+      }
+    }
+    if (d_.float_sum()) cuda::cast(tensor_, chunks_, chunk_count_, stream);
+  }
+
+  std::string implementation() const { return "im2col + " + first_->implementation(); }
+
+ private:
+  Division d_;
+  Im2colScratch scratch_;
+  std::shared_ptr<cuda::Libraries> libraries_;
+  std::shared_ptr<cuda::Product> first_, next_, last_;
+  const cuda::CastTensor* tensor_ = nullptr;
+  const cuda::Chunk* chunks_ = nullptr;
+  std::int64_t chunk_count_ = 0;
+};
+
+}  // namespace
+
+std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& node) {
+  return std::max(cuda::kConvolutionWorkspaceBytes, lay_out(divide(graph, node), nullptr).bytes);
+}
+
+CudaNode cuda_convolution(const CudaNodeSource& source) {
+  const ValueMemory& v = source.context.values;
+  const std::vector<ValueId> in = source.in(), out = source.out();
+  void* const workspace = source.context.workspace;
+  const bool with_bias = source.node.op == Op::conv2d_bias;
+  const bool relu = with_bias && std::get<Conv2dBiasAttributes>(source.node.attributes).relu;
+  const Division d = divide(source.graph, source.node);
+  cuda::ConvolutionSpec spec{d.shape, d.pass, d.element, source.math(), with_bias, relu};
+  spec.shape.winograd = source.winograd;
+  const cuda::Scratch scratch{v.get(out[0]), v.get(in[0]), v.get(in[1]), with_bias ? v.get(in[2]) : nullptr, workspace};
+  std::string reason;
+  if (std::shared_ptr<cuda::Convolution> plan = source.libraries->convolution(spec, scratch, source.context.stream, reason))
+    return {[=, &v, keep = source.libraries](cuda::Stream stream) {
+              plan->run(v.get(out[0]), v.get(in[0]), v.get(in[1]), with_bias ? v.get(in[2]) : nullptr, workspace, stream);
+            },
+            plan->implementation(), plan->algorithm()};
+
+  if (with_bias) {  // bias and ReLU by themselves
+    spec.bias = spec.relu = false;
+    std::string plain_reason;
+    if (std::shared_ptr<cuda::Convolution> plan =
+            source.libraries->convolution(spec, scratch, source.context.stream, plain_reason)) {
+      const auto [rows, channels] = rows_channels(source.graph.desc(out[0]));
+      return {[=, &v, rows = rows, channels = channels, keep = source.libraries](cuda::Stream stream) {
+                void* const y = v.get(out[0]);
+                plan->run(y, v.get(in[0]), v.get(in[1]), nullptr, workspace, stream);
+                cuda::bias_add(y, y, v.get(in[2]), rows, channels, d.element, stream);
+                if (relu) cuda::relu(y, y, rows * channels, d.element, stream);
+              },
+              plan->implementation() + " + cuda bias_add" + (relu ? " + cuda relu" : "") + " (cuDNN: " + reason + ")",
+              plan->algorithm()};
+    }
+  }
+
+  auto products = std::make_shared<const Im2col>(source, d, with_bias, relu);
+  return {[=, &v](cuda::Stream stream) {
+            products->run(v.get(out[0]), v.get(in[0]), v.get(in[1]), with_bias ? v.get(in[2]) : nullptr, stream);
+          },
+          products->implementation() + " (cuDNN: " + reason + ")"};
+}
+
+}  // namespace epochbench

@@ -1,0 +1,204 @@
+// The device seam over the CUDA runtime.
+#include "src/backend/cuda/cuda_device.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include <cuda_runtime_api.h>
+
+#include "epochbench/backend.h"
+#include "kernels/cuda/error.h"
+#include "src/backend/cuda/cuda_usability.h"
+
+namespace epochbench::cuda {
+namespace {
+
+std::string gibibytes(std::size_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GiB", static_cast<double>(bytes) / 0x1p30);
+  return text;
+}
+
+std::string device_name(int index) { return "cuda:" + std::to_string(index); }
+
+// Starts the driver and takes nothing of any device.
+RuntimeState runtime_state() {
+  RuntimeState state;
+  const cudaError_t status = cudaGetDeviceCount(&state.devices);
+  if (status == cudaErrorInsufficientDriver)
+    state.status = RuntimeState::Status::insufficient_driver;
+  else if (status == cudaErrorNoDevice)
+    state.status = RuntimeState::Status::no_device;
+  else if (status != cudaSuccess)
+    state.status = RuntimeState::Status::failed;
+  state.words = cudaGetErrorString(status);
+  cudaDriverGetVersion(&state.driver_version);
+  cudaRuntimeGetVersion(&state.runtime_version);
+  cudaGetLastError();
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) state.visible_devices = visible;
+  return state;
+}
+
+DeviceProperties usable_device(int index) {
+  if (const auto reason = why_unusable(runtime_state(), index)) throw DeviceError(*reason);
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "asking for a device's properties");
+  const DeviceProperties device{properties.name, properties.major * 10 + properties.minor,
+                                static_cast<std::int64_t>(properties.totalGlobalMem)};
+  if (const auto reason = why_unusable(device, index, EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE)) throw DeviceError(*reason);
+  return device;
+}
+
+class RuntimeDevice final : public Device {
+ public:
+  explicit RuntimeDevice(int index) : index_(index), properties_(usable_device(index)) {}
+
+  DeviceProperties properties() const override { return properties_; }
+
+  std::byte* allocate(std::size_t bytes) override {
+    use();
+    void* memory = nullptr;
+    const cudaError_t status = cudaMalloc(&memory, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      std::size_t free = 0, total = 0;
+      cudaMemGetInfo(&free, &total);
+      throw OutOfMemory(device_name(index_) + " (" + properties_.name + ") has too little memory: " + gibibytes(bytes) +
+                        " wanted, " + gibibytes(free) + " free of " + gibibytes(total));
+    }
+    check(status, "allocating device memory");
+    return static_cast<std::byte*>(memory);
+  }
+  void free(std::byte* memory) noexcept override {
+    cudaSetDevice(index_);
+    cudaFree(memory);
+  }
+  std::int64_t bytes_in_use() const override {
+    use();
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for free device memory");
+    return static_cast<std::int64_t>(total - free);
+  }
+  std::byte* allocate_pinned(std::size_t bytes) override {
+    use();
+    void* memory = nullptr;
+    const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocMapped);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw OutOfMemory("the host has no " + gibibytes(bytes) + " of memory that " + device_name(index_) + " can reach");
+    }
+    check(status, "allocating pinned memory");
+    return static_cast<std::byte*>(memory);
+  }
+  void free_pinned(std::byte* memory) noexcept override {
+    cudaSetDevice(index_);
+    cudaFreeHost(memory);
+  }
+
+  Stream make_stream() override {
+    use();
+    Stream stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+    return stream;
+  }
+  void destroy(Stream stream) noexcept override {
+    cudaSetDevice(index_);
+    cudaStreamDestroy(stream);
+  }
+  // Who waits for an event sleeps: its core belongs to the loader.
+  Event make_event() override {
+    use();
+    Event event = nullptr;
+    check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "making an event");
+    return event;
+  }
+  void destroy(Event event) noexcept override {
+    cudaSetDevice(index_);
+    cudaEventDestroy(event);
+  }
+
+  void copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    use();
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copying to the device");
+  }
+  void copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    use();
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "copying to the host");
+  }
+  void clear(void* memory, std::size_t bytes, Stream stream) override {
+    use();
+    check(cudaMemsetAsync(memory, 0, bytes, stream), "clearing device memory");
+  }
+  void record(Event event, Stream stream) override {
+    use();
+    check(cudaEventRecord(event, stream), "recording an event");
+  }
+  void wait(Stream stream, Event event) override {
+    use();
+    check(cudaStreamWaitEvent(stream, event, 0), "waiting for an event");
+  }
+
+  void synchronize(Stream stream) override {
+    use();
+    check(cudaStreamSynchronize(stream), "waiting for the device");
+  }
+  void synchronize(Event event) override {
+    use();
+    check(cudaEventSynchronize(event), "waiting for the device");
+  }
+  bool done(Event event) const override {
+    use();
+    const cudaError_t status = cudaEventQuery(event);
+    if (status == cudaErrorNotReady) {
+      cudaGetLastError();
+      return false;
+    }
+    check(status, "asking for an event");
+    return true;
+  }
+  double seconds_between(Event begin, Event end) const override {
+    use();
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin, end), "reading the time between events");
+    return milliseconds * 1e-3;
+  }
+
+  void begin_capture(Stream stream) override {
+    use();
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "beginning to capture a step");
+  }
+  GraphExec end_capture(Stream stream) override {
+    use();
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(stream, &graph), "capturing a step");
+    GraphExec executable = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+    cudaGraphDestroy(graph);
+    check(status, "instantiating a captured step");
+    const cudaError_t uploaded = cudaGraphUpload(executable, stream);  // so that the first launch is like the others
+    if (uploaded != cudaSuccess) cudaGraphExecDestroy(executable);
+    check(uploaded, "uploading a captured step");
+    return executable;
+  }
+  void launch(GraphExec graph, Stream stream) override {
+    use();
+    check(cudaGraphLaunch(graph, stream), "launching a captured step");
+  }
+  void destroy(GraphExec graph) noexcept override {
+    cudaSetDevice(index_);
+    cudaGraphExecDestroy(graph);
+  }
+
+ private:
+  // Kernels and libraries that are called next work on this thread's device.
+  void use() const { check(cudaSetDevice(index_), device_name(index_).c_str()); }
+
+  int index_;
+  DeviceProperties properties_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_device(int index) { return std::make_unique<RuntimeDevice>(index); }
+
+}  // namespace epochbench::cuda

@@ -1,0 +1,309 @@
+// Laying a program out in device memory, capturing its steps and running them.
+#include "src/backend/cuda/cuda_executable.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "src/backend/host/pass_times.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kRecordsWithoutDrain = 65536;  // reserved, so that a step allocates nothing
+
+}  // namespace
+
+void* DeviceTables::allocate(std::size_t bytes) {
+  memory_.emplace_back(device_, bytes);
+  return memory_.back().data();
+}
+
+const void* DeviceTables::upload(const void* values, std::size_t bytes) {
+  void* const memory = allocate(bytes);
+  if (bytes > 0) device_.copy_to_device(memory, values, bytes, stream_);
+  device_.synchronize(stream_);
+  return memory;
+}
+
+CudaExecutable::Streams::Streams(cuda::Device& owner)
+    : device(owner), compute(owner, owner.make_stream()), copy(owner, owner.make_stream()) {}
+
+CudaExecutable::Streams::~Streams() {
+  for (const auto* stream : {&copy, &compute}) {
+    try {
+      device.synchronize(stream->get());
+    } catch (const std::exception&) {  // the device failed and runs nothing more; who waited for a step was told
+    }
+  }
+}
+
+CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program,
+                               const CudaNodeCompiler& compile_node, bool captures)
+    : device_(std::move(device)),
+      captures_(captures),
+      in_use_before_(device_->bytes_in_use()),
+      layout_(program),
+      variables_(*device_, layout_.variable_bytes()),
+      arena_(*device_, layout_.arena_bytes() + layout_.workspace_bytes()),
+      slots_(*device_, layout_.slot_bytes() * kInputSlots),
+      cursor_(*device_, sizeof(std::uint32_t)),
+      staged_(*device_, layout_.slot_bytes() * kInputSlots),
+      scalars_(*device_, sizeof(cuda::StepScalars) * kRing),
+      streams_(*device_) {
+  for (Step& step : steps_) {
+    step.begin = {*device_, device_->make_event()};
+    step.arrived = {*device_, device_->make_event()};
+    step.end = {*device_, device_->make_event()};
+  }
+  for (auto& event : copied_) event = {*device_, device_->make_event()};
+  tables_.emplace(*device_, compute());
+  finished_.reserve(kRecordsWithoutDrain);
+  std::fill_n(staged_.data(), staged_.size(), std::byte{0});
+
+  for (std::size_t i = 0; i < kEntryCount; ++i)
+    if (program.entries[i]) compile_entry(static_cast<Entry>(i), *program.entries[i], compile_node);
+  for (auto& entry : entries_) {
+    if (!entry) continue;
+    clear_all();  // of what tuning and the entry before left behind: ids and labels of 0 are valid
+    enqueue_step(*entry, 0);
+    device_->synchronize(compute());
+  }
+  for (auto& entry : entries_)
+    for (InputSlot slot = 0; captures_ && entry && slot < kInputSlots; ++slot)
+      entry->graphs[static_cast<std::size_t>(slot)] = {*device_, capture(*entry, slot)};
+  clear_all();
+  device_->synchronize(compute());
+}
+
+void CudaExecutable::clear_all() {
+  for (const cuda::DeviceMemory* memory : {&variables_, &slots_, &cursor_})
+    if (memory->size() > 0) device_->clear(memory->data(), memory->size(), compute());
+  if (layout_.arena_bytes() > 0) device_->clear(arena_.data(), layout_.arena_bytes(), compute());
+}
+
+void CudaExecutable::compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node) {
+  CompiledEntry& compiled = entries_[static_cast<std::size_t>(which)].emplace();
+  compiled.values = ValueMemory(layout_, entry, variables_.data(), slots_.data(), arena_.data());
+  const CudaNodeContext context{compiled.values, arena_.data() + layout_.arena_bytes(), compute(), *tables_};
+  for (const Node& node : entry.graph.nodes) {
+    compiled.nodes.push_back(compile_node(entry.graph, node, context));
+    compiled.description.push_back(
+        {node.name, node.op, compiled.nodes.back().implementation, 0, flops(entry.graph, node), bytes(entry.graph, node)});
+  }
+  compiled.loss = entry.graph.output("loss");
+  compiled.correct = entry.graph.output("correct");
+}
+
+void CudaExecutable::enqueue_scalars(const CompiledEntry& entry) {
+  auto address = [&](ValueId id) { return id == kNoValue ? nullptr : entry.values.get<const float>(id); };
+  cuda::record_step(scalars(), cursor(), static_cast<std::uint32_t>(kRing), address(entry.loss), address(entry.correct),
+                    compute());
+}
+
+void CudaExecutable::enqueue_step(CompiledEntry& entry, InputSlot slot) {
+  entry.values.select(slot);
+  for (const CudaNode& node : entry.nodes)
+    if (node.enqueue) node.enqueue(compute());
+  enqueue_scalars(entry);
+}
+
+cuda::GraphExec CudaExecutable::capture(CompiledEntry& entry, InputSlot slot) {
+  device_->begin_capture(compute());
+  try {
+    enqueue_step(entry, slot);
+  } catch (...) {
+    try {
+      cuda::Owned<cuda::GraphExec> unfinished(*device_, device_->end_capture(compute()));
+    } catch (const std::exception&) {  // the first error is the one to tell
+    }
+    throw;
+  }
+  return device_->end_capture(compute());
+}
+
+void CudaExecutable::start_step(CompiledEntry& entry, InputSlot slot) {
+  if (captures_)
+    device_->launch(entry.graphs[static_cast<std::size_t>(slot)].get(), compute());
+  else
+    enqueue_step(entry, slot);
+}
+
+std::span<std::byte> CudaExecutable::stage(InputSlot slot, int input) {
+  return {staged_.data() + static_cast<std::size_t>(slot) * layout_.slot_bytes() + layout_.input_offset(input),
+          layout_.inputs()[static_cast<std::size_t>(input)].desc.bytes()};
+}
+
+void CudaExecutable::submit(InputSlot slot) {
+  const auto index = static_cast<std::size_t>(slot);
+  submitted_ = slot;
+  if (layout_.slot_bytes() == 0) return;
+  if (reader_[index] && *reader_[index] >= collected_) device_->wait(copy(), ring(*reader_[index]).end.get());
+  const std::size_t offset = index * layout_.slot_bytes();
+  device_->copy_to_device(slots_.data() + offset, staged_.data() + offset, layout_.slot_bytes(), copy());
+  device_->record(copied_[index].get(), copy());
+  unseen_[index] = true;
+}
+
+CudaExecutable::CompiledEntry& CudaExecutable::compiled(Entry entry) {
+  auto& slot = entries_[static_cast<std::size_t>(entry)];
+  if (!slot) throw std::logic_error(std::string("the program has no entry ") + name(entry));
+  return *slot;
+}
+
+void CudaExecutable::run(Entry which) {
+  CompiledEntry& entry = compiled(which);
+  const auto slot = static_cast<std::size_t>(submitted_);
+  if (launched_ - collected_ == kStepsUnderWay) await(kStepsUnderWay - 1);
+  Step& step = ring(launched_);
+  step.entry = which;
+  step.from_begin = idle_;
+  step.fresh = unseen_[slot];
+  device_->record(step.begin.get(), compute());  // before the wait: the way of a batch that comes late counts
+  if (step.fresh) {
+    device_->wait(compute(), copied_[slot].get());
+    device_->record(step.arrived.get(), compute());
+  }
+  start_step(entry, submitted_);
+  device_->record(step.end.get(), compute());
+  unseen_[slot] = false;
+  idle_ = false;
+  reader_[slot] = launched_;
+  ++launched_;
+}
+
+void CudaExecutable::collect() {
+  for (; collected_ < launched_ && device_->done(ring(collected_).end.get()); ++collected_) {
+    const Step& step = ring(collected_);
+    const cuda::Event before = step.from_begin ? step.begin.get() : ring(collected_ - 1).end.get();
+    const cuda::StepScalars& values = scalars()[collected_ % kRing];
+    StepRecord& record = finished_.emplace_back();
+    record.entry = step.entry;
+    record.loss = values.loss;
+    record.correct = values.correct;
+    record.device_seconds = device_->seconds_between(before, step.end.get());
+    record.idle_seconds = step.from_begin ? 0 : device_->seconds_between(before, step.begin.get());
+    record.arrival_seconds = step.fresh ? device_->seconds_between(step.begin.get(), step.arrived.get()) : 0;
+  }
+}
+
+int CudaExecutable::under_way() const {
+  std::uint64_t done = collected_;
+  while (done < launched_ && device_->done(ring(done).end.get())) ++done;
+  return static_cast<int>(launched_ - done);
+}
+
+void CudaExecutable::await(int steps) {
+  const std::uint64_t most = static_cast<std::uint64_t>(std::max(steps, 0));
+  if (launched_ - collected_ > most) device_->synchronize(ring(launched_ - most - 1).end.get());
+  collect();
+}
+
+void CudaExecutable::drain(std::vector<StepRecord>& records) {
+  collect();
+  records.insert(records.end(), finished_.begin(), finished_.end());
+  finished_.clear();
+}
+
+void CudaExecutable::synchronize() {
+  device_->synchronize(compute());
+  collect();
+  idle_ = true;
+}
+
+void CudaExecutable::write(std::string_view name, std::span<const float> values) {
+  layout_.whole_variable(name, values.size());
+  write_part(name, 0, values);
+}
+
+void CudaExecutable::write_part(std::string_view name, std::int64_t first, std::span<const float> values) {
+  const auto& [desc, offset] = layout_.variable_part(name, first, values.size());
+  if (values.empty()) return;
+  std::byte* to = variables_.data() + offset + static_cast<std::size_t>(first) * size_bytes(desc.dtype);
+  std::vector<std::int32_t> integers;
+  const void* from = values.data();
+  if (desc.dtype == DType::i32) {
+    integers.assign(values.begin(), values.end());
+    from = integers.data();
+  }
+  device_->copy_to_device(to, from, values.size_bytes(), compute());  // behind the steps under way
+  device_->synchronize(compute());
+}
+
+void CudaExecutable::read(std::string_view name, std::span<float> values) const {
+  const auto& [desc, offset] = layout_.whole_variable(name, values.size());
+  if (values.empty()) return;
+  std::vector<std::int32_t> integers;
+  void* to = values.data();
+  if (desc.dtype == DType::i32) {
+    integers.resize(values.size());
+    to = integers.data();
+  }
+  device_->copy_to_host(to, variables_.data() + offset, values.size_bytes(), compute());
+  device_->synchronize(compute());
+  if (desc.dtype == DType::i32)
+    std::transform(integers.begin(), integers.end(), values.begin(),
+                   [](std::int32_t value) { return static_cast<float>(value); });
+}
+
+bool CudaExecutable::library_dropout_masks() const {
+  for (const auto& entry : entries_)
+    if (entry &&
+        std::any_of(entry->nodes.begin(), entry->nodes.end(), [](const CudaNode& node) { return node.library_dropout; }))
+      return true;
+  return false;
+}
+
+// There is one such algorithm at most.
+std::string CudaExecutable::algorithms() const {
+  for (const auto& entry : entries_)
+    if (entry)
+      for (const CudaNode& node : entry->nodes)
+        if (!node.algorithm.empty()) return node.algorithm;
+  return "";
+}
+
+// Nodes are enqueued one by one with events between them. A kernel that is shorter than what it takes to enqueue it would
+// be charged with the wait, so whole steps go ahead: while they run, the pass behind them is enqueued. Captured ones gain the
+// most on it; what is left of the wait where nothing is captured is part of such steps too.
+std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
+  constexpr double kEnqueueSeconds = 20e-6;  // of a node and its event: twice what was ever seen of a launch
+  constexpr double kMostAhead = 200;         // steps; a step is never so short that more would be needed
+  CompiledEntry& entry = compiled(which);
+  const auto slot = static_cast<std::size_t>(submitted_);
+  std::vector<NodeTime> nodes = entry.description;
+  PassTimes times(nodes.size(), passes);
+  std::vector<cuda::Owned<cuda::Event>> marks;
+  for (std::size_t i = 0; i <= nodes.size(); ++i) marks.emplace_back(*device_, device_->make_event());
+  synchronize();
+  if (unseen_[slot]) device_->wait(compute(), copied_[slot].get());
+  unseen_[slot] = false;
+
+  auto launch_steps = [&](int count) {
+    for (int i = 0; i < count; ++i) start_step(entry, submitted_);
+  };
+  device_->record(marks.front().get(), compute());
+  launch_steps(1);
+  device_->record(marks.back().get(), compute());
+  device_->synchronize(compute());
+  const double step_seconds = device_->seconds_between(marks.front().get(), marks.back().get());
+  const double ahead = kEnqueueSeconds * static_cast<double>(nodes.size()) / std::max(step_seconds, 1e-9);
+  entry.values.select(submitted_);
+  for (int pass = 0; pass < passes; ++pass) {
+    launch_steps(1 + static_cast<int>(std::min(ahead, kMostAhead)));
+    device_->record(marks.front().get(), compute());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (entry.nodes[i].enqueue) entry.nodes[i].enqueue(compute());
+      device_->record(marks[i + 1].get(), compute());
+    }
+    device_->synchronize(compute());
+    for (std::size_t i = 0; i < nodes.size(); ++i) times.add(i, device_->seconds_between(marks[i].get(), marks[i + 1].get()));
+  }
+  // The steps ahead counted the ring's cursor on, but no record is due for them.
+  const auto count = static_cast<std::uint32_t>(launched_ % kRing);
+  device_->copy_to_device(cursor(), &count, sizeof count, compute());
+  device_->synchronize(compute());
+  times.set_medians(nodes);
+  return nodes;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,149 @@
+// An executable on a CUDA device: the variable store, the arena, the staged batches on both sides, and each entry's step as
+// one captured graph, or node by node where it is made without. What a node enqueues is the node compiler's affair; what the
+// device is, the seam's (cuda_device.h).
+//
+// Two streams. The copy stream brings a batch over; the compute stream waits for it and runs steps, one after the other. A
+// batch's memory on the device is written again when the step that read it last is done. Each (entry, slot) has a graph of
+// its own, as a captured graph holds the addresses of its inputs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "epochbench/backend.h"
+#include "src/backend/cuda/cuda_handles.h"
+#include "src/backend/host/program_layout.h"
+
+namespace epochbench {
+
+// Device memory of the nodes' own: read-only arrays that kernels walk through, and scratch beyond the planned workspace.
+class DeviceTables {
+ public:
+  DeviceTables(cuda::Device& device, cuda::Stream stream) : device_(device), stream_(stream) {}
+
+  template <typename T>
+  const T* upload(std::span<const T> values) {  // waits. Errors: OutOfMemory
+    return static_cast<const T*>(upload(values.data(), values.size_bytes()));
+  }
+  void* allocate(std::size_t bytes);  // Errors: OutOfMemory
+
+ private:
+  const void* upload(const void* values, std::size_t bytes);
+
+  cuda::Device& device_;
+  cuda::Stream stream_;
+  std::vector<cuda::DeviceMemory> memory_;
+};
+
+// What a node may use while it is compiled. `values`, `workspace` and `tables` stay valid as long as what it enqueues; the
+// contents of workspace, arena and variables are free to be overwritten until all nodes are compiled, as tuning does.
+struct CudaNodeContext {
+  const ValueMemory& values;
+  void* workspace;
+  cuda::Stream stream;
+  DeviceTables& tables;
+};
+
+struct CudaNode {
+  std::function<void(cuda::Stream)> enqueue;  // empty: nothing to do (a view). Neither allocates nor waits; can be captured
+  std::string implementation;                 // "cublasLt 128x256x64"
+  std::string algorithm = {};                 // Executable::algorithms names it: "winograd"
+  bool library_dropout = false;               // it draws dropout masks other than those of kernels/shapes.h
+};
+using CudaNodeCompiler = std::function<CudaNode(const Graph&, const Node&, const CudaNodeContext&)>;
+
+class CudaExecutable final : public Executable {
+ public:
+  static constexpr int kStepsUnderWay = 63;  // as many as are run before the oldest is waited for
+
+  // Every entry runs once outside of a graph before it is captured, so that modules are loaded and libraries have what they
+  // allocate; it computes on zeros, and all memory is zero again afterwards.
+  // `captures`: a step is one graph; else its nodes are enqueued one by one each time.
+  // Errors: OutOfMemory; Error of the device or of a node.
+  CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program, const CudaNodeCompiler& compile_node,
+                 bool captures = true);
+
+  std::span<std::byte> stage(InputSlot slot, int input) override;
+  void submit(InputSlot slot) override;
+  void resubmit(InputSlot slot) override { submitted_ = slot; }
+  void run(Entry entry) override;
+  bool asynchronous() const override { return true; }
+  int under_way() const override;
+  void await(int steps) override;
+  void drain(std::vector<StepRecord>& records) override;
+  void synchronize() override;
+  void write(std::string_view variable, std::span<const float> values) override;
+  void read(std::string_view variable, std::span<float> values) const override;
+  void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
+  bool library_dropout_masks() const override;
+  std::string algorithms() const override;
+  std::optional<std::int64_t> device_bytes() const override { return device_->bytes_in_use() - in_use_before_; }
+  std::vector<NodeTime> profile(Entry entry, int passes) override;
+
+ private:
+  static constexpr std::uint64_t kRing = kStepsUnderWay + 1;  // the step before the oldest one is needed for its end
+
+  struct CompiledEntry {
+    ValueMemory values;
+    std::vector<CudaNode> nodes;
+    std::vector<NodeTime> description;  // by node; seconds empty
+    ValueId loss = kNoValue, correct = kNoValue;
+    std::array<cuda::Owned<cuda::GraphExec>, kInputSlots> graphs;  // by slot; empty where nothing is captured
+  };
+  struct Step {                                    // of the ring
+    cuda::Owned<cuda::Event> begin, arrived, end;  // begin: the device has come to it; arrived: its batch is there
+    Entry entry = Entry::train;
+    bool from_begin = false;  // the device was idle
+    bool fresh = false;       // its batch was submitted since the step before
+  };
+  struct Streams {  // waits for both before anything that they use goes
+    explicit Streams(cuda::Device& device);
+    ~Streams();
+    Streams(const Streams&) = delete;
+    Streams& operator=(const Streams&) = delete;
+
+    cuda::Device& device;
+    cuda::Owned<cuda::Stream> compute, copy;
+  };
+
+  void compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node);
+  void clear_all();
+  void enqueue_step(CompiledEntry& entry, InputSlot slot);
+  void enqueue_scalars(const CompiledEntry& entry);
+  cuda::GraphExec capture(CompiledEntry& entry, InputSlot slot);
+  void start_step(CompiledEntry& entry, InputSlot slot);
+  CompiledEntry& compiled(Entry entry);
+  void collect();  // the records of steps that are done
+  cuda::Stream compute() const { return streams_.compute.get(); }
+  cuda::Stream copy() const { return streams_.copy.get(); }
+  Step& ring(std::uint64_t step) { return steps_[step % kRing]; }
+  const Step& ring(std::uint64_t step) const { return steps_[step % kRing]; }
+  cuda::StepScalars* scalars() const { return reinterpret_cast<cuda::StepScalars*>(scalars_.data()); }
+  std::uint32_t* cursor() const { return reinterpret_cast<std::uint32_t*>(cursor_.data()); }
+
+  std::shared_ptr<cuda::Device> device_;
+  bool captures_;
+  std::int64_t in_use_before_;
+  ProgramLayout layout_;
+  cuda::DeviceMemory variables_, arena_, slots_, cursor_;  // the workspace lies in arena_, behind the largest entry
+  cuda::PinnedMemory staged_, scalars_;
+  std::array<Step, kRing> steps_;
+  std::array<cuda::Owned<cuda::Event>, kInputSlots> copied_;
+  std::array<bool, kInputSlots> unseen_{};                        // submitted, and the compute stream has not waited for it
+  std::array<std::optional<std::uint64_t>, kInputSlots> reader_;  // the step that read the slot last
+  std::optional<DeviceTables> tables_;
+  std::array<std::optional<CompiledEntry>, kEntryCount> entries_;
+  InputSlot submitted_ = 0;
+  std::uint64_t launched_ = 0, collected_ = 0;  // steps
+  bool idle_ = true;                            // since synchronize()
+  std::vector<StepRecord> finished_;
+  Streams streams_;  // goes first
+};
+
+}  // namespace epochbench

@@ -1,0 +1,95 @@
+// What is known of a node before anything is compiled: whether a device can run it, by what algorithm it may, and the scratch
+// that it needs.
+#include "src/backend/cuda/cuda_nodes.h"
+#include "src/backend/cuda/cuda_plans.h"
+
+namespace epochbench {
+namespace {
+
+std::string tenths(int compute_capability) {
+  return std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
+}
+
+}  // namespace
+
+std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node, int compute_capability) {
+  constexpr int kAmpere = 80;  // the first with bf16 and tf32
+  if (compute_capability >= kAmpere) return std::nullopt;
+  const std::string has =
+      " needs a GPU of compute capability " + tenths(kAmpere) + " or higher; this one has " + tenths(compute_capability);
+  for (const auto* values : {&node.inputs, &node.outputs})
+    for (ValueId id : *values)
+      if (graph.desc(id).dtype == DType::bf16) return "bf16" + has;
+  if (is_tf32(node.attributes)) return "tf32" + has;
+  return std::nullopt;
+}
+
+// cuDNN 9 has such engines for windows of 3x3 at stride 1 in float, before Hopper, but for the weight's gradient.
+std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_capability) {
+  constexpr int kHopper = 90;
+  const bool transformable = node.op == Op::conv2d || node.op == Op::conv2d_bias || node.op == Op::conv2d_grad_input;
+  if (!transformable || compute_capability >= kHopper || graph.desc(node.inputs[0]).dtype != DType::f32) return "";
+  const Conv2dShape s = conv2d_shape(graph, node);
+  return s.kernel_height == 3 && s.kernel_width == 3 && s.stride == 1 ? "winograd" : "";
+}
+
+std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
+  const auto [rows, channels] = rows_channels(graph.desc(node.inputs[0]));
+  switch (node.op) {
+    case Op::matmul:
+    case Op::linear:
+    case Op::linear_grad_weight:
+      return cuda_product_workspace_bytes(graph, node);
+    case Op::conv2d:
+    case Op::conv2d_bias:
+    case Op::conv2d_grad_input:
+    case Op::conv2d_grad_weight:
+      return cuda_convolution_workspace_bytes(graph, node);
+    case Op::attention:
+    case Op::attention_grad:
+      return cuda_attention_workspace_bytes(graph, node);
+    case Op::bias_add_grad:
+    case Op::batch_norm:
+    case Op::batch_norm_relu:
+    case Op::batch_norm_grad:
+    case Op::batch_norm_relu_grad:
+    case Op::layer_norm_grad:
+      return cuda::reduction_workspace_bytes(rows, channels);
+    case Op::add_rows_grad:
+      return cuda::reduction_workspace_bytes(rows, std::get<AddRowsAttributes>(node.attributes).period * channels);
+    case Op::cross_entropy:
+    case Op::cross_entropy_grad:
+    case Op::count_correct:
+      return cuda::cross_entropy_workspace_bytes(rows);
+    case Op::bias_add:
+    case Op::relu:
+    case Op::relu_grad:
+    case Op::add:
+    case Op::reshape:
+    case Op::cast:
+    case Op::gelu:
+    case Op::gelu_grad:
+    case Op::dropout:
+    case Op::batch_norm_inference:
+    case Op::batch_norm_inference_relu:
+    case Op::layer_norm:
+    case Op::max_pool:
+    case Op::max_pool_grad:
+    case Op::global_average_pool:
+    case Op::global_average_pool_grad:
+    case Op::embedding:
+    case Op::embedding_grad:
+    case Op::add_rows:
+    case Op::gather_rows:
+    case Op::gather_rows_grad:
+    case Op::sgd:
+    case Op::adamw:
+    case Op::increment:
+    case Op::all_finite:
+    case Op::update_loss_scale:
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace epochbench

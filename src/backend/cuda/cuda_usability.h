@@ -1,0 +1,27 @@
+// Why a CUDA device is not usable here, in words, from what the runtime says before anything is taken of a device. Needs no
+// CUDA.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "src/backend/cuda/cuda_device.h"
+
+namespace epochbench::cuda {
+
+struct RuntimeState {
+  enum class Status : std::uint8_t { ready, insufficient_driver, no_device, failed };
+  Status status = Status::ready;
+  std::string words;                            // CUDA's own, where it failed
+  int driver_version = 0, runtime_version = 0;  // 13000 for 13.0; the newest CUDA that the driver supports, 0 without one
+  int devices = 0;                              // visible ones
+  std::optional<std::string> visible_devices;   // CUDA_VISIBLE_DEVICES
+};
+
+inline constexpr int kLowestCapability = 75;
+
+std::optional<std::string> why_unusable(const RuntimeState& state, int index);
+// lowest_of_build: the oldest compute capability that this build has code for; 0 where it is not known.
+std::optional<std::string> why_unusable(const DeviceProperties& device, int index, int lowest_of_build);
+
+}  // namespace epochbench::cuda

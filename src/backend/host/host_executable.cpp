@@ -1,0 +1,163 @@
+// Laying a program out in host memory and running it.
+#include "src/backend/host/host_executable.h"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+
+#include "src/backend/host/pass_times.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kRecordsWithoutDrain = 65536;  // written once, so that a step neither allocates nor faults
+
+const Bf16* bf16_gradient(const Graph& graph, ValueId id, const ValueMemory& memory) {
+  return graph.desc(id).dtype == DType::bf16 ? memory.get<Bf16>(id) : nullptr;
+}
+
+double now_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory) {
+  const OptimizerLayout layout = optimizer_layout(node);
+  std::vector<SgdTensor> tensors;
+  for (int i = 0; i < layout.parameters; ++i) {
+    const ValueId* id = &node.inputs[static_cast<std::size_t>(layout.first + i * layout.group)];
+    const ValueId weight = id[OptimizerLayout::kWeight], velocity = id[OptimizerLayout::kState];
+    tensors.push_back({memory.get(weight), memory.get(velocity), memory.get(id[OptimizerLayout::kGradient]),
+                       graph.desc(weight).elements(), bf16_gradient(graph, id[OptimizerLayout::kGradient], memory)});
+  }
+  return tensors;
+}
+
+std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory) {
+  const OptimizerLayout layout = optimizer_layout(node);
+  const auto& decay = std::get<AdamwAttributes>(node.attributes).weight_decay;
+  std::vector<AdamwTensor> tensors;
+  for (int i = 0; i < layout.parameters; ++i) {
+    const ValueId* id = &node.inputs[static_cast<std::size_t>(layout.first + i * layout.group)];
+    const ValueId weight = id[OptimizerLayout::kWeight], moments = OptimizerLayout::kState;
+    tensors.push_back({memory.get(weight), memory.get(id[moments]), memory.get(id[moments + 1]),
+                       memory.get(id[OptimizerLayout::kGradient]), graph.desc(weight).elements(),
+                       decay[static_cast<std::size_t>(i)], bf16_gradient(graph, id[OptimizerLayout::kGradient], memory)});
+  }
+  return tensors;
+}
+
+HostExecutable::HostExecutable(const Program& program, int threads, const NodeCompiler& compile_node)
+    : layout_(program),
+      variables_(layout_.variable_bytes()),
+      slots_(layout_.slot_bytes() * kInputSlots),
+      arena_(layout_.arena_bytes() + layout_.workspace_bytes()) {
+  for (const HostMemory* memory : {&variables_, &slots_}) touch_first(memory->data(), memory->size(), threads);
+  for (std::size_t i = 0; i < kEntryCount; ++i)
+    if (program.entries[i]) compile_entry(static_cast<Entry>(i), *program.entries[i], threads, compile_node);
+  touch_first(arena_.data(), arena_.size(), threads);
+  finished_.resize(kRecordsWithoutDrain);
+  finished_.clear();
+}
+
+void HostExecutable::compile_entry(Entry which, const EntryGraph& entry, int threads, const NodeCompiler& compile_node) {
+  const Graph& graph = entry.graph;
+  CompiledEntry& compiled = entries_[static_cast<std::size_t>(which)].emplace();
+  compiled.memory = ValueMemory(layout_, entry, variables_.data(), slots_.data(), arena_.data());
+  for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id) {
+    const auto index = static_cast<std::size_t>(id);
+    if (entry.plan.offset[index] != MemoryPlan::kNone)
+      touch_first(compiled.memory.get<std::byte>(id), graph.desc(entry.plan.root[index]).bytes(), threads);
+  }
+  for (const Node& node : graph.nodes) {
+    compiled.nodes.push_back(compile_node(graph, node, compiled.memory, arena_.data() + layout_.arena_bytes()));
+    compiled.description.push_back(
+        {node.name, node.op, compiled.nodes.back().implementation, 0, flops(graph, node), bytes(graph, node)});
+  }
+  compiled.loss = graph.output("loss");
+  compiled.correct = graph.output("correct");
+}
+
+// The backends of the host have one such algorithm at most.
+std::string HostExecutable::algorithms() const {
+  for (const auto& entry : entries_)
+    if (entry)
+      for (const CompiledNode& node : entry->nodes)
+        if (!node.algorithm.empty()) return node.algorithm;
+  return "";
+}
+
+std::span<std::byte> HostExecutable::stage(InputSlot slot, int input) {
+  return {slots_.data() + static_cast<std::size_t>(slot) * layout_.slot_bytes() + layout_.input_offset(input),
+          layout_.inputs()[static_cast<std::size_t>(input)].desc.bytes()};
+}
+
+void HostExecutable::submit(InputSlot slot) {
+  for (auto& entry : entries_)
+    if (entry) entry->memory.select(slot);
+}
+
+HostExecutable::CompiledEntry& HostExecutable::compiled(Entry entry) {
+  auto& slot = entries_[static_cast<std::size_t>(entry)];
+  if (!slot) throw std::logic_error(std::string("the program has no entry ") + name(entry));
+  return *slot;
+}
+
+void HostExecutable::run(Entry which) {
+  CompiledEntry& entry = compiled(which);
+  const double begin = now_seconds();
+  for (const CompiledNode& node : entry.nodes)
+    if (node.step) node.step();
+  StepRecord record{which, 0, 0, now_seconds() - begin};
+  if (entry.loss != kNoValue) record.loss = *entry.memory.get(entry.loss);
+  if (entry.correct != kNoValue) record.correct = *entry.memory.get(entry.correct);
+  finished_.push_back(record);
+}
+
+void HostExecutable::drain(std::vector<StepRecord>& records) {
+  records.insert(records.end(), finished_.begin(), finished_.end());
+  finished_.clear();
+}
+
+void HostExecutable::write(std::string_view name, std::span<const float> values) {
+  layout_.whole_variable(name, values.size());
+  write_part(name, 0, values);
+}
+
+void HostExecutable::write_part(std::string_view name, std::int64_t first, std::span<const float> values) {
+  const auto& [desc, offset] = layout_.variable_part(name, first, values.size());
+  std::byte* const data = variables_.data() + offset;
+  if (desc.dtype == DType::i32)
+    std::transform(values.begin(), values.end(), reinterpret_cast<std::int32_t*>(data) + first,
+                   [](float value) { return static_cast<std::int32_t>(value); });
+  else
+    std::copy(values.begin(), values.end(), reinterpret_cast<float*>(data) + first);
+}
+
+void HostExecutable::read(std::string_view name, std::span<float> values) const {
+  const auto& [desc, offset] = layout_.whole_variable(name, values.size());
+  const std::byte* const data = variables_.data() + offset;
+  if (desc.dtype == DType::i32)
+    std::transform(reinterpret_cast<const std::int32_t*>(data), reinterpret_cast<const std::int32_t*>(data) + values.size(),
+                   values.begin(), [](std::int32_t value) { return static_cast<float>(value); });
+  else
+    std::copy_n(reinterpret_cast<const float*>(data), values.size(), values.begin());
+}
+
+std::vector<NodeTime> HostExecutable::profile(Entry which, int passes) {
+  CompiledEntry& entry = compiled(which);
+  std::vector<NodeTime> nodes = entry.description;
+  PassTimes times(nodes.size(), passes);
+  for (int pass = 0; pass < passes; ++pass) {
+    double begin = now_seconds();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (entry.nodes[i].step) entry.nodes[i].step();
+      const double end = now_seconds();
+      times.add(i, end - begin);
+      begin = end;
+    }
+  }
+  times.set_medians(nodes);
+  return nodes;
+}
+
+}  // namespace epochbench

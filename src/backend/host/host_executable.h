@@ -1,0 +1,64 @@
+// An executable in host memory: the variable store, the arena, the staged batches and the steps of each entry. The backends
+// that run on the host differ only in the function that turns a node into a step.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "epochbench/backend.h"
+#include "kernels/shapes.h"
+#include "src/backend/host/host_memory.h"
+#include "src/backend/host/program_layout.h"
+
+namespace epochbench {
+
+// The tensors of an optimizer node; none of them moves. A 16-bit gradient is pointed to as if it were float.
+std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
+std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
+
+using HostStep = std::function<void()>;
+
+struct CompiledNode {
+  HostStep step;               // empty: nothing to do (a view)
+  std::string implementation;  // "avx512 gemm"
+  std::string algorithm = {};  // Executable::algorithms names it: "winograd"
+};
+
+// `memory` and `workspace` stay valid as long as the executable; variables and intermediates do not move, inputs do.
+using NodeCompiler = std::function<CompiledNode(const Graph&, const Node&, const ValueMemory& memory, void* workspace)>;
+
+class HostExecutable final : public Executable {
+ public:
+  HostExecutable(const Program& program, int threads, const NodeCompiler& compile_node);
+
+  std::span<std::byte> stage(InputSlot slot, int input) override;
+  void submit(InputSlot slot) override;
+  void run(Entry entry) override;
+  void drain(std::vector<StepRecord>& records) override;
+  void synchronize() override {}
+  void write(std::string_view variable, std::span<const float> values) override;
+  void read(std::string_view variable, std::span<float> values) const override;
+  void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
+  std::string algorithms() const override;
+  std::vector<NodeTime> profile(Entry entry, int passes) override;
+
+ private:
+  struct CompiledEntry {
+    ValueMemory memory;
+    std::vector<CompiledNode> nodes;
+    std::vector<NodeTime> description;  // by node; seconds empty
+    ValueId loss = kNoValue, correct = kNoValue;
+  };
+
+  void compile_entry(Entry which, const EntryGraph& entry, int threads, const NodeCompiler& compile_node);
+  CompiledEntry& compiled(Entry entry);
+
+  ProgramLayout layout_;
+  HostMemory variables_, slots_, arena_;  // the workspace lies in arena_, behind the largest entry
+  std::array<std::optional<CompiledEntry>, kEntryCount> entries_;
+  std::vector<StepRecord> finished_;
+};
+
+}  // namespace epochbench

@@ -1,0 +1,83 @@
+// Offsets of variables, inputs and intermediates.
+#include "src/backend/host/program_layout.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kAlignment = 64;        // as the memory plan's
+constexpr std::size_t kBlockAlignment = 256;  // of the workspace behind the arena: what libraries like best
+
+std::size_t aligned(std::size_t bytes, std::size_t to = kAlignment) { return (bytes + to - 1) / to * to; }
+
+}  // namespace
+
+ProgramLayout::ProgramLayout(const Program& program) {
+  for (const epochbench::Variable& variable : program.variables) {
+    variables_[variable.name] = {variable.desc, variable_bytes_};
+    variable_bytes_ += aligned(variable.desc.bytes());
+  }
+  for (const auto& entry : program.entries) {
+    if (!entry) continue;
+    arena_bytes_ = std::max(arena_bytes_, aligned(static_cast<std::size_t>(entry->plan.arena_bytes), kBlockAlignment));
+    workspace_bytes_ = std::max(workspace_bytes_, static_cast<std::size_t>(entry->plan.workspace_bytes));
+    for (const Value& input : entry->graph.inputs) {
+      if (std::any_of(inputs_.begin(), inputs_.end(), [&](const Value& known) { return known.name == input.name; })) continue;
+      inputs_.push_back(input);
+      input_offset_.push_back(slot_bytes_);
+      slot_bytes_ += aligned(input.desc.bytes());
+    }
+  }
+}
+
+std::size_t ProgramLayout::input_offset(std::string_view name) const {
+  const auto found = std::find_if(inputs_.begin(), inputs_.end(), [&](const Value& input) { return input.name == name; });
+  return input_offset(static_cast<int>(found - inputs_.begin()));
+}
+
+const ProgramLayout::Variable& ProgramLayout::variable(std::string_view name) const {
+  const auto found = variables_.find(name);
+  if (found == variables_.end()) throw std::invalid_argument("there is no variable " + std::string(name));
+  return found->second;
+}
+
+const ProgramLayout::Variable& ProgramLayout::whole_variable(std::string_view name, std::size_t elements) const {
+  const Variable& found = variable(name);
+  if (static_cast<std::size_t>(found.desc.elements()) != elements)
+    throw std::invalid_argument("variable " + std::string(name) + " is " + to_string(found.desc) + ", not " +
+                                std::to_string(elements) + " elements");
+  return found;
+}
+
+const ProgramLayout::Variable& ProgramLayout::variable_part(std::string_view name, std::int64_t first,
+                                                            std::size_t elements) const {
+  const Variable& found = variable(name);
+  const auto size = static_cast<std::int64_t>(elements);
+  if (first < 0 || first > found.desc.elements() || size > found.desc.elements() - first)
+    throw std::invalid_argument("variable " + std::string(name) + " is " + to_string(found.desc) + " and has no elements " +
+                                std::to_string(first) + " to " + std::to_string(first + size));
+  return found;
+}
+
+ValueMemory::ValueMemory(const ProgramLayout& layout, const EntryGraph& entry, std::byte* variables, std::byte* slots,
+                         std::byte* arena) {
+  for (auto& address : address_) address.assign(entry.graph.value_count(), nullptr);
+  for (std::size_t id = 0; id < entry.graph.value_count(); ++id) {
+    const Value& root = entry.graph.value(entry.plan.root[id]);
+    std::byte* address = nullptr;
+    std::size_t stride = 0;  // from slot to slot
+    if (root.kind == ValueKind::variable) {
+      address = variables + layout.variable(root.name).offset;
+    } else if (root.kind == ValueKind::input) {
+      address = slots + layout.input_offset(root.name);
+      stride = layout.slot_bytes();
+    } else if (entry.plan.offset[id] != MemoryPlan::kNone) {
+      address = arena + entry.plan.offset[id];
+    }
+    for (std::size_t slot = 0; slot < address_.size(); ++slot) address_[slot][id] = address ? address + slot * stride : nullptr;
+  }
+}
+
+}  // namespace epochbench

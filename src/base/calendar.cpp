@@ -1,0 +1,30 @@
+#include "src/base/calendar.h"
+
+namespace epochbench {
+namespace {
+
+// All of the text in decimal digits; -1 where it is anything else.
+int digits(std::string_view text) {
+  int value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return -1;
+    value = value * 10 + (c - '0');
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<Day> parse_day(std::string_view text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
+  const int year = digits(text.substr(0, 4)), month = digits(text.substr(5, 2)), day = digits(text.substr(8, 2));
+  if (year < 0 || month < 0 || day < 0) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok()) return std::nullopt;
+  return Day(date);
+}
+
+int days_between(Day from, Day to) { return static_cast<int>((to - from).count()); }
+
+}  // namespace epochbench

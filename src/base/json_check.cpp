@@ -1,0 +1,134 @@
+#include "src/base/json_check.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "src/base/json.h"
+
+namespace epochbench {
+namespace {
+
+// Bytes that UTF-8 has nowhere, and with which UTF-16 begins.
+bool is_foreign(char byte) { return static_cast<unsigned char>(byte) >= 0xfe; }
+
+struct Level {  // an object or a list that is not closed yet
+  bool is_object;
+  std::size_t elements = 0;       // of a list, that have begun
+  std::vector<std::string> keys;  // of an object
+};
+
+// The parser's message without its identifier, its place and the text that it quotes from the file.
+std::string reason(const std::exception& error) {
+  std::string message = error.what();
+  if (const auto identifier = message.find("] "); identifier != std::string::npos) message.erase(0, identifier + 2);
+  if (const auto place = message.find(" - "); place != std::string::npos) message.erase(0, place + 3);
+  if (const auto detail = message.find("; "); detail != std::string::npos) message.erase(detail);
+  for (char& c : message)
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  return message.substr(0, 200);
+}
+
+FormatError not_json(std::string_view text, const std::string& source, std::size_t offset, const std::string& why) {
+  const std::string_view before = text.substr(0, offset);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // without a line break rfind() + 1 is 0
+  return FormatError(source + ": not valid JSON at line " + std::to_string(line) + ", column " + std::to_string(column) + ": " +
+                     why);
+}
+
+// Holds one level a bracket that is open, and the keys of objects that are.
+class Inspector final : public Json::json_sax_t {
+ public:
+  Inspector(std::string_view text, const std::string& source) : text_(text), source_(source) {}
+
+  bool null() override { return value(); }
+  bool boolean(bool) override { return value(); }
+  bool number_integer(Json::number_integer_t) override { return value(); }
+  bool number_unsigned(Json::number_unsigned_t) override { return value(); }
+  bool number_float(Json::number_float_t, const std::string&) override { return value(); }
+  bool string(std::string&) override { return value(); }
+  bool binary(Json::binary_t&) override { return value(); }
+  bool start_object(std::size_t) override { return open(true); }
+  bool start_array(std::size_t) override { return open(false); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& key) override {
+    std::vector<std::string>& keys = levels_.back().keys;
+    if (std::find(keys.begin(), keys.end(), key) != keys.end())
+      throw FormatError(place(levels_.size() - 1) + "has '" + key.substr(0, kShownKey) + "' twice; keep one of them");
+    if (keys.size() == kMaxJsonMembers)
+      throw FormatError(place(levels_.size() - 1) + "has more than " + std::to_string(kMaxJsonMembers) +
+                        " members, so this is not a file of epochbench; name another");
+    keys.push_back(key);
+    return true;
+  }
+
+  // `position` counts the bytes that were read, and one more at the end of the text.
+  bool parse_error(std::size_t position, const std::string&, const Json::exception& error) override {
+    const std::string why = reason(error);
+    const std::size_t offset = std::max<std::size_t>(position, 1) - 1;
+    const bool at_end = offset >= text_.size();
+    const char* remedy = "mend that place (what is not known is null, never NaN)";
+    if (at_end)
+      remedy = "it ends too early, so copy it again or make it anew";
+    else if (why.find("UTF-8") != std::string::npos || is_foreign(text_[offset]))
+      remedy = "save it as UTF-8";
+    throw not_json(text_, source_, offset, why + "; " + remedy);
+  }
+
+ private:
+  static constexpr std::size_t kShownKey = 40;
+
+  // "file.json: runs[3].timing ": what `levels` brackets lead to.
+  std::string place(std::size_t levels) const {
+    std::string path;
+    for (std::size_t i = 0; i < levels; ++i) {
+      const Level& level = levels_[i];
+      if (level.is_object)
+        path += (path.empty() ? "" : ".") + level.keys.back().substr(0, kShownKey);
+      else
+        path += "[" + std::to_string(level.elements - 1) + "]";
+    }
+    return source_ + ": " + path + (path.empty() ? "" : " ");
+  }
+
+  bool value() {
+    if (!levels_.empty()) ++levels_.back().elements;
+    if (++values_ > kMaxJsonValues)
+      throw FormatError(place(levels_.size()) + "comes after " + std::to_string(kMaxJsonValues) +
+                        " values, more than epochbench reads; divide the file");
+    return true;
+  }
+
+  bool open(bool is_object) {
+    value();
+    if (levels_.size() == kMaxJsonDepth)
+      throw FormatError(place(levels_.size()) + "is nested deeper than " + std::to_string(kMaxJsonDepth) +
+                        " levels, so this is not a file of epochbench; name another");
+    levels_.push_back({is_object, 0, {}});
+    return true;
+  }
+
+  bool close() {
+    levels_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  const std::string& source_;
+  std::vector<Level> levels_;
+  std::size_t values_ = 0;
+};
+
+}  // namespace
+
+void check_json(std::string_view text, const std::string& source) {
+  // A parser takes a zero byte for the end. File systems leave them where a crash came before the data.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos && !is_foreign(text.front()))
+    throw not_json(text, source, zero, "a zero byte, so the file is damaged; copy it again or make it anew");
+  Inspector inspector(text, source);
+  Json::sax_parse(text.begin(), text.end(), &inspector);
+}
+
+}  // namespace epochbench

@@ -1,0 +1,72 @@
+#include "src/base/numbers.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "src/base/errors.h"
+
+namespace epochbench {
+namespace {
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+template <typename Number>
+bool read_whole(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+}  // namespace
+
+std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int64_t maximum) {
+  std::int64_t value = 0;
+  if (!read_whole(text, value) || value < minimum || value > maximum)
+    throw CallError(quoted(text) + " must be a whole number from " + std::to_string(minimum) + " to " +
+                    std::to_string(maximum));
+  return value;
+}
+
+std::uint64_t parse_seed(std::string_view text) {
+  std::uint64_t value = 0;
+  if (!read_whole(text, value)) throw CallError(quoted(text) + " must be a whole number from 0 to 18446744073709551615");
+  return value;
+}
+
+double parse_real(std::string_view text, const RealRange& range) {
+  double value = 0;
+  const bool above = read_whole(text, value) && std::isfinite(value) &&
+                     (range.minimum_included ? value >= range.minimum : value > range.minimum);
+  if (!above || !(range.maximum_included ? value <= range.maximum : value < range.maximum))
+    throw CallError(quoted(text) + " must be a number " + (range.minimum_included ? "from " : "above ") +
+                    shortest(range.minimum) + (range.maximum_included ? " to " : " and below ") + shortest(range.maximum));
+  return value;
+}
+
+std::string shortest(double value) {
+  char text[32];
+  const auto result = std::to_chars(text, text + sizeof text, value);
+  return std::string(text, result.ptr);
+}
+
+std::string parse_word(std::string_view text, const std::vector<std::string>& words) {
+  std::string known;
+  for (const std::string& word : words) {
+    if (text == word) return word;
+    known += (known.empty() ? "" : ", ") + word;
+  }
+  throw CallError(quoted(text) + " is unknown; choose from " + known);
+}
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const auto comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    if (part.empty()) throw CallError("an empty value; give one, or several with a comma between them");
+    parts.emplace_back(part);
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace epochbench

@@ -1,0 +1,122 @@
+#include "src/case/suite.h"
+
+#include <filesystem>
+
+#include "epochbench/embedded.h"
+#include "src/base/errors.h"
+#include "src/base/json.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::string_view kFolder = "bench/suites/", kExtension = ".json";
+constexpr std::size_t kMaxSuiteBytes = std::size_t{1} << 20;
+
+std::string known_keys() {
+  std::string known;
+  for (const CaseOption& option : case_options()) known += (known.empty() ? "" : ", ") + std::string(option.key);
+  return known;
+}
+
+std::string scalar_text(const Json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number()) return value.dump();
+  throw CallError(where + ": must be a string, a number, or a list of them");
+}
+
+OptionValues read_values(const CaseOption& option, const Json& value, const std::string& where) {
+  OptionValues result{{}, where};
+  const auto add = [&](const Json& element) {
+    try {
+      for (std::string& text : split_values(option, scalar_text(element, where))) result.values.push_back(std::move(text));
+    } catch (const CallError& error) {
+      const std::string message = error.what();
+      throw message.rfind(where, 0) == 0 ? error : CallError(where + ": " + message);
+    }
+  };
+  if (value.is_array())
+    for (const Json& element : value) add(element);
+  else
+    add(value);
+  if (result.values.empty()) throw CallError(where + ": an empty list; give at least one value");
+  return result;
+}
+
+CaseBlock read_block(const Json& object, const std::string& where) {
+  if (!object.is_object()) throw CallError(where + ": must be an object with the options of a case");
+  CaseBlock block;
+  for (const auto& [key, value] : object.items()) {
+    const CaseOption* option = find_case_option(key == "min_time_seconds" ? "min_time" : key);
+    if (!option) throw CallError(where + ": unknown key '" + key.substr(0, 60) + "'; known: " + known_keys());
+    block[option->key] = read_values(*option, value, where + "." + key);
+  }
+  return block;
+}
+
+}  // namespace
+
+Suite parse_suite(std::string_view text, const std::string& name) {
+  const std::string where = "suite " + name;
+  const Json document = parse_json(text, where);
+  if (!document.is_object()) throw CallError(where + ": must be an object with a list \"cases\"");
+  Suite suite;
+  suite.name = name;
+  CaseBlock defaults;
+  const Json* cases = nullptr;
+  for (const auto& [key, value] : document.items()) {
+    if (key == "description") {
+      if (!value.is_string()) throw CallError(where + ": description must be a string");
+      suite.description = value.get<std::string>();
+    } else if (key == "name") {
+      if (!value.is_string()) throw CallError(where + ": name must be a string");
+      suite.name = value.get<std::string>();
+    } else if (key == "repetitions") {
+      suite.repetitions = scalar_text(value, where + ": repetitions");
+    } else if (key == "budget_seconds") {
+      suite.budget = scalar_text(value, where + ": budget_seconds");
+    } else if (key == "answers") {
+      if (!value.is_boolean()) throw CallError(where + ": answers must be true or false");
+      suite.answers = value.get<bool>();
+    } else if (key == "defaults") {
+      defaults = read_block(value, where + ": defaults");
+    } else if (key == "cases") {
+      cases = &value;
+    } else {
+      throw CallError(where + ": unknown key '" + key.substr(0, 60) +
+                      "'; known: name, description, repetitions, budget_seconds, answers, defaults, cases");
+    }
+  }
+  if (!cases || !cases->is_array() || cases->empty())
+    throw CallError(where + ": \"cases\" must be a list with at least one case, such as [{\"model\": \"lenet5\"}]");
+  if (cases->size() > kMaxCases) throw CallError(where + ": more than " + std::to_string(kMaxCases) + " cases");
+  for (const Json& element : *cases) {
+    const std::string here = where + ": cases[" + std::to_string(suite.cases.size()) + "]";
+    suite.cases.push_back(merged(defaults, read_block(element, here)));
+    if (!suite.cases.back().contains("model")) throw CallError(here + ": no model; add \"model\": \"lenet5\" or another");
+  }
+  return suite;
+}
+
+Suite load_suite(const std::string& name_or_path) {
+  if (name_or_path.empty()) throw CallError("--suite: an empty name; give a name or a file, such as quick");
+  if (const auto text = embedded_file(std::string(kFolder) + name_or_path + std::string(kExtension)))
+    return parse_suite(*text, name_or_path);
+  std::error_code error;
+  if (!std::filesystem::exists(name_or_path, error)) {
+    std::string known;
+    for (const Suite& suite : embedded_suites()) known += (known.empty() ? "" : ", ") + suite.name;
+    throw CallError("--suite: '" + name_or_path + "' is neither a suite nor a file; known suites: " + known);
+  }
+  return parse_suite(read_text_file(name_or_path, kMaxSuiteBytes), name_or_path);
+}
+
+std::vector<Suite> embedded_suites() {
+  std::vector<Suite> suites;
+  for (const std::string_view path : embedded_files(kFolder)) {
+    const std::string_view name = path.substr(kFolder.size(), path.size() - kFolder.size() - kExtension.size());
+    suites.push_back(parse_suite(*embedded_file(path), std::string(name)));
+  }
+  return suites;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,34 @@
+// A suite: a JSON file with the cases to run.
+//
+//   {"name": "...", "description": "...", "repetitions": 5, "budget_seconds": 3600, "answers": true,
+//    "defaults": {"epochs": 3}, "cases": [{"model": "lenet5", "batch": [32, 64]}, ...]}
+//
+// Only `cases` must be there. Keys of `defaults` and of each case are the options of case_options.h, and min_time_seconds
+// for --min-time. A list multiplies out; `defaults` hold for every case that does not say otherwise. With `answers` the run
+// ends with a page of answers (src/report/answers/answers_page.h).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/case/case_options.h"
+
+namespace epochbench {
+
+struct Suite {
+  std::string name, description;
+  std::string repetitions = "1";  // as --repetitions, which goes before it
+  std::string budget;             // in seconds, as --budget, which goes before it; empty: none
+  bool answers = false;
+  std::vector<CaseBlock> cases;
+};
+
+// `name` stands in messages. Errors: CallError, FormatError.
+Suite parse_suite(std::string_view text, const std::string& name);
+
+// An embedded suite by its name, or a file by its path. Errors: CallError with the known names, FormatError.
+Suite load_suite(const std::string& name_or_path);
+std::vector<Suite> embedded_suites();
+
+}  // namespace epochbench

@@ -1,0 +1,107 @@
+#include "src/machine/cgroup.h"
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "src/machine/system_files.h"
+
+namespace epochbench {
+namespace {
+
+// The folders of this process's group and its ancestors for a controller of version 1, or for version 2 (empty name);
+// innermost first. In a container whose /proc shows the host's path, only the mount's top is there.
+std::vector<std::string> group_folders(const std::string& root, const std::string& controller) {
+  std::ifstream groups(root + "/proc/self/cgroup");
+  std::optional<std::string> path;
+  for (std::string line; std::getline(groups, line);) {  // "4:memory:/a/b", "0::/a/b"
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    std::istringstream names(line.substr(first + 1, second - first - 1));
+    bool matches = controller.empty() && second == first + 1;
+    for (std::string name; std::getline(names, name, ',');) matches = matches || name == controller;
+    if (matches) path = line.substr(second + 1);
+  }
+  if (!path) return {};
+
+  std::ifstream mounts(root + "/proc/self/mountinfo");
+  std::string mount;
+  for (std::string line; mount.empty() && std::getline(mounts, line);) {
+    const std::size_t separator = line.find(" - ");
+    if (separator == std::string::npos) continue;
+    std::string skip, point, type, source, options;
+    std::istringstream left(line), right(line.substr(separator + 3));
+    left >> skip >> skip >> skip >> skip >> point;
+    right >> type >> source >> options;
+    if (controller.empty() ? type == "cgroup2"
+                           : type == "cgroup" && ("," + options + ",").find("," + controller + ",") != std::string::npos)
+      mount = root + point;
+  }
+  if (mount.empty()) return {};
+
+  std::vector<std::string> folders;
+  for (std::string inner = *path; inner.size() > 1; inner.erase(inner.rfind('/'))) folders.push_back(mount + inner);
+  folders.push_back(mount);
+  return folders;
+}
+
+template <class T>
+void take_least(std::optional<T>& least, std::optional<T> value) {
+  if (value && (!least || *value < *least)) least = value;
+}
+
+std::optional<CgroupMemory> memory_of(std::optional<std::int64_t> limit, std::optional<std::int64_t> used,
+                                      const std::string& stat, const std::string& prefix) {
+  constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;  // version 1 writes a huge number for "no limit"
+  if (!limit || !used || *limit >= kUnlimited) return std::nullopt;
+  const std::int64_t cached = read_keyed_number(stat, prefix + "inactive_file").value_or(0) +
+                              read_keyed_number(stat, prefix + "active_file").value_or(0);
+  return CgroupMemory{*limit, std::max<std::int64_t>(0, *limit - std::max<std::int64_t>(0, *used - cached))};
+}
+
+}  // namespace
+
+std::optional<double> cgroup_cpu_quota(const std::string& root) {
+  std::optional<double> quota;
+  for (const std::string& folder : group_folders(root, "")) {
+    const auto text = read_text(folder + "/cpu.max");  // "200000 100000" or "max 100000"
+    if (!text) continue;
+    double limit = 0, period = 0;
+    std::istringstream numbers(*text);
+    if (numbers >> limit >> period && limit > 0 && period > 0) take_least(quota, std::optional(limit / period));
+  }
+  for (const std::string& folder : group_folders(root, "cpu")) {
+    const auto limit = read_number(folder + "/cpu.cfs_quota_us"), period = read_number(folder + "/cpu.cfs_period_us");
+    if (limit && period && *limit > 0 && *period > 0)
+      take_least(quota, std::optional(static_cast<double>(*limit) / static_cast<double>(*period)));
+  }
+  return quota;
+}
+
+std::optional<CgroupMemory> cgroup_memory(const std::string& root) {
+  std::optional<CgroupMemory> tightest;
+  const auto consider = [&](const std::optional<CgroupMemory>& level) {
+    if (level && (!tightest || level->available_bytes < tightest->available_bytes)) tightest = level;
+  };
+  for (const std::string& folder : group_folders(root, ""))
+    consider(
+        memory_of(read_number(folder + "/memory.max"), read_number(folder + "/memory.current"), folder + "/memory.stat", ""));
+  for (const std::string& folder : group_folders(root, "memory"))
+    consider(memory_of(read_number(folder + "/memory.limit_in_bytes"), read_number(folder + "/memory.usage_in_bytes"),
+                       folder + "/memory.stat", "total_"));
+  return tightest;
+}
+
+std::optional<std::int64_t> oom_kill_count(const std::string& root) {
+  std::optional<std::int64_t> total;
+  const auto add = [&](const std::string& file) {
+    if (const auto count = read_keyed_number(file, "oom_kill")) total = total.value_or(0) + *count;
+  };
+  // One kill may be counted at several levels, which does no harm: only a rise is asked for.
+  for (const std::string& folder : group_folders(root, "")) add(folder + "/memory.events");
+  for (const std::string& folder : group_folders(root, "memory")) add(folder + "/memory.oom_control");
+  add(root + "/proc/vmstat");
+  return total;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,192 @@
+#include "src/machine/environment.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <limits>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "epochbench_version.h"
+#include "src/machine/caches.h"
+#include "src/machine/cgroup.h"
+#include "src/machine/system_files.h"
+#include "src/machine/topology.h"
+
+namespace epochbench {
+namespace {
+
+// The instruction sets that decide how fast training runs, by the kernel's names for them.
+constexpr std::array<std::string_view, 24> kInterestingIsa = {
+    "sse4_2",   "avx",      "avx2",     "fma",         "f16c",        "avx_vnni",    "avx512f",  "avx512bw",
+    "avx512cd", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16",
+    "amx_int8", "amx_fp16", "asimd",    "asimdhp",     "bf16",        "sve",         "sve2",     "svebf16"};
+
+std::optional<std::string> cpuinfo_field(const std::vector<std::string_view>& keys) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string key = first_line(line.substr(0, colon));
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) return first_line(line.substr(colon + 1));
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> isa() {
+  std::vector<std::string> found;
+  std::istringstream flags(cpuinfo_field({"flags", "Features"}).value_or(""));
+  for (std::string flag; flags >> flag;)
+    if (std::find(kInterestingIsa.begin(), kInterestingIsa.end(), flag) != kInterestingIsa.end() &&
+        std::find(found.begin(), found.end(), flag) == found.end())
+      found.push_back(flag);
+  return found;
+}
+
+std::string frequency_scaling(const std::vector<int>& cpus) {
+  bool known = false;
+  for (int cpu : cpus) {
+    const auto governor = read_text("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_governor");
+    if (!governor) continue;
+    if (first_line(*governor) != "performance") return "yes";
+    known = true;
+  }
+  return known ? "no" : "unknown";
+}
+
+std::optional<std::int64_t> kibibytes(const std::string& path, const std::string& key) {
+  const auto value = read_keyed_number(path, key);
+  return value ? std::optional(*value * 1024) : std::nullopt;
+}
+
+// The address space that RLIMIT_AS and RLIMIT_DATA leave to this process.
+std::int64_t limit_left(decltype(RLIMIT_AS) resource, const std::string& used_key) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<std::int64_t>::max();
+  const auto most = static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, std::numeric_limits<std::int64_t>::max()));
+  return std::max<std::int64_t>(0, most - kibibytes("/proc/self/status", used_key).value_or(0));
+}
+
+std::string now_rfc3339() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#elif defined(__GNUC__)
+  return "gcc " __VERSION__;
+#else
+  return "unknown";
+#endif
+}
+
+std::string dmi(const char* field) {
+  const auto text = read_text(std::string("/sys/class/dmi/id/") + field);
+  return text ? first_line(*text) : std::string();
+}
+
+}  // namespace
+
+int default_threads() {
+  const int cores = physical_cores(topology(affinity_cpus()));
+  const auto quota = cgroup_cpu_quota();
+  return std::max(1, quota ? std::min(cores, static_cast<int>(*quota)) : cores);
+}
+
+int logical_cpus_allowed() { return static_cast<int>(affinity_cpus().size()); }
+
+CpuInfo cpu_info() {
+  CpuInfo info;
+  const std::vector<int> allowed = affinity_cpus();
+  info.model = cpuinfo_field({"model name", "Model", "Hardware", "cpu"}).value_or("unknown");
+  info.threads_available = static_cast<int>(allowed.size());
+  info.isa = isa();
+
+  std::vector<int> online = allowed;
+  if (const auto list = read_text("/sys/devices/system/cpu/online"))
+    if (const std::vector<int> all = parse_cpu_list(*list); !all.empty()) online = all;
+  const std::vector<LogicalCpu> cpus = topology(online);
+  info.cores = physical_cores(cpus);
+  std::vector<int> packages;
+  for (const LogicalCpu& cpu : cpus) packages.push_back(cpu.package);
+  std::sort(packages.begin(), packages.end());
+  info.sockets = static_cast<int>(std::unique(packages.begin(), packages.end()) - packages.begin());
+
+  const CacheSizes caches = cache_sizes();
+  info.l1d_bytes = caches.l1d_bytes;
+  info.l2_bytes = caches.l2_bytes;
+  info.l3_bytes = caches.l3_bytes;
+  info.memory_bytes = kibibytes("/proc/meminfo", "MemTotal:");
+  if (!info.memory_bytes && sysconf(_SC_PHYS_PAGES) > 0)
+    info.memory_bytes = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  info.frequency_scaling = frequency_scaling(allowed);
+  return info;
+}
+
+BuildInfo build_info() {
+  BuildInfo build;
+  build.version = EPOCHBENCH_VERSION;
+  if (const std::string sha = EPOCHBENCH_GIT_SHA; !sha.empty()) {
+    build.git_sha = sha;
+    build.git_dirty = EPOCHBENCH_GIT_DIRTY != 0;
+  }
+  build.build_type = EPOCHBENCH_BUILD_TYPE;
+  build.compiler = compiler();
+  return build;
+}
+
+Context describe_context(const std::vector<std::string>& command_line) {
+  Context context;
+  context.date = now_rfc3339();
+  char host[256] = {};
+  if (gethostname(host, sizeof host - 1) == 0 && host[0]) context.host_name = host;
+  const BuildInfo build = build_info();
+  context.epochbench_version = build.version;
+  context.git_sha = build.git_sha;
+  context.git_dirty = build.git_dirty;
+  context.build_type = build.build_type;
+  context.compiler = build.compiler;
+  context.command_line = command_line;
+  double load[3];
+  if (const int count = getloadavg(load, 3); count > 0) context.load_average.assign(load, load + count);
+  context.cpu = cpu_info();
+  return context;
+}
+
+std::int64_t available_memory_bytes() {
+  std::int64_t available = kibibytes("/proc/meminfo", "MemAvailable:").value_or(std::numeric_limits<std::int64_t>::max());
+  if (const auto group = cgroup_memory()) available = std::min(available, group->available_bytes);
+  available = std::min(available, limit_left(RLIMIT_AS, "VmSize:"));
+  return std::min(available, limit_left(RLIMIT_DATA, "VmData:"));
+}
+
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t total = 0, resident = 0;
+  return file >> total >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+std::int64_t peak_resident_bytes() {
+  if (const auto peak = kibibytes("/proc/self/status", "VmHWM:")) return *peak;
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return std::int64_t{used.ru_maxrss} * 1024;
+}
+
+std::optional<std::int64_t> huge_page_bytes() { return kibibytes("/proc/self/smaps_rollup", "AnonHugePages:"); }
+
+std::string system_vendor() { return dmi("sys_vendor"); }
+std::string product_name() { return dmi("product_name"); }
+
+}  // namespace epochbench

@@ -1,0 +1,29 @@
+// What this machine is, from /proc, /sys where it is mounted, cpuid and the C library. Nothing here is timed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/result/result.h"
+#include "src/result/turns.h"
+
+namespace epochbench {
+
+// Physical cores that affinity and the cgroup's CPU quota allow; at least 1.
+int default_threads();
+// Logical CPUs in the affinity mask.
+int logical_cpus_allowed();
+CpuInfo cpu_info();      // without the measured peaks
+BuildInfo build_info();  // of this program
+Context describe_context(const std::vector<std::string>& command_line);
+// Bytes that a new process may still take: the least of MemAvailable, the cgroup's limit less its use, and RLIMIT_AS.
+std::int64_t available_memory_bytes();
+std::int64_t resident_bytes();  // of this process
+std::int64_t peak_resident_bytes();
+std::optional<std::int64_t> huge_page_bytes();  // likewise, in transparent huge pages; unset where the kernel does not tell
+// "Amazon EC2" and "c7i.4xlarge" on such a machine; empty where the firmware does not tell.
+std::string system_vendor();
+std::string product_name();
+
+}  // namespace epochbench

@@ -1,0 +1,109 @@
+#include "src/machine/gpu_state.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <optional>
+
+namespace epochbench {
+namespace {
+
+struct NamedReason {
+  std::uint64_t bit;
+  const char* name;
+};
+constexpr NamedReason kThrottling[] = {{clock_reason::kPowerCap, "sw_power_cap"},
+                                       {clock_reason::kHardwareSlowdown, "hw_slowdown"},
+                                       {clock_reason::kSyncBoost, "sync_boost"},
+                                       {clock_reason::kSoftwareThermal, "sw_thermal_slowdown"},
+                                       {clock_reason::kHardwareThermal, "hw_thermal_slowdown"},
+                                       {clock_reason::kPowerBrake, "hw_power_brake_slowdown"}};
+
+template <class Value>
+std::vector<Value> known(const std::vector<GpuSample>& samples, std::optional<Value> GpuSample::*field) {
+  std::vector<Value> values;
+  for (const GpuSample& sample : samples)
+    if (sample.*field) values.push_back(*(sample.*field));
+  return values;
+}
+
+std::optional<double> mean(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+template <class Value>
+std::optional<Value> highest(const std::vector<Value>& values) {
+  if (values.empty()) return std::nullopt;
+  return *std::max_element(values.begin(), values.end());
+}
+
+struct ClockState {
+  double seconds;
+  bool throttled;
+};
+
+bool throttled_between(const std::vector<ClockState>& states, double begin, double end) {
+  const auto later = [](double seconds, const ClockState& state) { return seconds < state.seconds; };
+  auto first = std::upper_bound(states.begin(), states.end(), begin, later);
+  if (first != states.begin()) --first;  // the last at or before the beginning
+  auto last = std::upper_bound(states.begin(), states.end(), end, later);
+  if (last != states.end()) ++last;  // the first after the end
+  return std::any_of(first, last, [](const ClockState& state) { return state.throttled; });
+}
+
+using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+Ranges throttled_ranges(const std::vector<ClockState>& states, const std::vector<TimedBlock>& blocks,
+                        const std::vector<double>& step_seconds) {
+  Ranges ranges;
+  std::int64_t step = 0;
+  for (const TimedBlock& block : blocks) {
+    const auto first = step_seconds.begin() + step;
+    const double steps_seconds = std::accumulate(first, first + block.steps, 0.0);
+    const double stretch = steps_seconds > 0 ? (block.end_seconds - block.begin_seconds) / steps_seconds : 0;
+    double begin = block.begin_seconds;
+    for (const std::int64_t past = step + block.steps; step < past; ++step) {
+      const double end = begin + stretch * step_seconds[static_cast<std::size_t>(step)];
+      if (throttled_between(states, begin, end)) {
+        if (!ranges.empty() && ranges.back().second == step - 1)
+          ranges.back().second = step;
+        else
+          ranges.emplace_back(step, step);
+      }
+      begin = end;
+    }
+  }
+  return ranges;
+}
+
+}  // namespace
+
+std::vector<std::string> throttle_reasons(std::uint64_t clock_reasons) {
+  std::vector<std::string> names;
+  for (const auto& [bit, name] : kThrottling)
+    if (clock_reasons & bit) names.emplace_back(name);
+  return names;
+}
+
+void fill_state(GpuState& state, const std::vector<GpuSample>& samples, const std::vector<TimedBlock>& blocks,
+                const std::vector<double>& step_seconds) {
+  state.utilization = mean(known(samples, &GpuSample::utilization));
+  state.sm_clock_hertz = mean(known(samples, &GpuSample::sm_clock_hertz));
+  state.temperature_celsius = highest(known(samples, &GpuSample::temperature_celsius));
+  state.memory_used_bytes = highest(known(samples, &GpuSample::memory_used_bytes));
+  std::vector<ClockState> states;
+  std::uint64_t all_reasons = 0;
+  for (const GpuSample& sample : samples) {
+    if (!sample.clock_reasons) continue;
+    all_reasons |= *sample.clock_reasons;
+    states.push_back({sample.seconds, !throttle_reasons(*sample.clock_reasons).empty()});
+  }
+  if (states.empty()) return;
+  state.throttle_reasons = throttle_reasons(all_reasons);
+  state.throttled_step_ranges = throttled_ranges(states, blocks, step_seconds);
+  state.throttled_steps = 0;
+  for (const auto& [first, last] : *state.throttled_step_ranges) *state.throttled_steps += last - first + 1;
+}
+
+}  // namespace epochbench

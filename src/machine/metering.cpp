@@ -1,0 +1,118 @@
+#include "src/machine/metering.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "src/base/clock.h"
+#include "src/machine/environment.h"
+
+namespace epochbench {
+namespace {
+
+int gpu_index_of(const std::string& device) {
+  const auto colon = device.find(':');
+  return device.rfind("cuda", 0) == 0 && colon != std::string::npos ? std::stoi(device.substr(colon + 1)) : -1;
+}
+
+std::chrono::steady_clock::time_point time_point(double seconds) {
+  return std::chrono::steady_clock::time_point(
+      std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds)));
+}
+
+MeteredPart part_of(const MachineMeters::Meter& meter, std::optional<double> idle_watts) {
+  return {meter.energy ? meter.energy->drawn() : Drawn{0, meter.obstacle}, idle_watts};
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
+  return all;
+}
+
+}  // namespace
+
+Metering::Metering(const MachineMeters& meters, const std::string& device, double period_seconds)
+    : meters_(meters), period_seconds_(period_seconds), gpu_index_(gpu_index_of(device)), cpu_(meters.cpu()) {
+  if (gpu_index_ < 0) return;
+  gpu_ = meters.gpu(gpu_index_);
+  card_ = meters.card(gpu_index_);
+}
+
+Metering::~Metering() { stop(); }
+
+void Metering::begin() {
+  const std::lock_guard lock(mutex_);
+  const double now = steady_seconds();
+  for (const auto& meter : {cpu_.energy.get(), gpu_.energy.get()})
+    if (meter) meter->begin(now);
+  blocks_.push_back({now, now, 0});
+  open_ = true;
+  if (!reads_anything()) return;
+  if (now >= next_tick_seconds_) tick(now);
+  if (!watcher_.joinable()) watcher_ = std::thread([this] { watch(); });
+  changed_.notify_one();
+}
+
+void Metering::end(std::int64_t steps) {
+  const std::lock_guard lock(mutex_);
+  const double now = steady_seconds();
+  for (const auto& meter : {cpu_.energy.get(), gpu_.energy.get()})
+    if (meter) meter->advance(now);
+  blocks_.back().end_seconds = now;
+  blocks_.back().steps = steps;
+  open_ = false;
+}
+
+void Metering::tick(double now) {
+  for (const auto& meter : {cpu_.energy.get(), gpu_.energy.get()})
+    if (meter) meter->advance(now);
+  if (card_) samples_.push_back(card_->sample(now));
+  next_tick_seconds_ = now + period_seconds_;
+}
+
+void Metering::watch() {
+  sigset_t all;  // signals are the other threads' business
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  std::unique_lock lock(mutex_);
+  while (!stopped_) {
+    if (!open_) {
+      changed_.wait(lock);
+      continue;
+    }
+    const double now = steady_seconds();
+    if (now < next_tick_seconds_)
+      changed_.wait_until(lock, time_point(next_tick_seconds_));
+    else
+      tick(now);
+  }
+}
+
+void Metering::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_one();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+void Metering::fill(Run& run) {
+  stop();
+  MeteredSteps metered;
+  for (const TimedBlock& block : blocks_) metered.window_seconds += block.end_seconds - block.begin_seconds;
+  metered.cpu = part_of(cpu_, meters_.idle_watts(-1));
+  if (gpu_index_ >= 0) metered.gpu = part_of(gpu_, meters_.idle_watts(gpu_index_));
+  metered.remarks = meters_.remarks(gpu_index_);
+  run.energy = energy_of(metered, run, cpu_info().cores);
+  if (gpu_index_ < 0) return;
+  if (!run.gpu) run.gpu.emplace();
+  fill_state(*run.gpu, samples_, blocks_, run.timing->step_seconds);
+  const std::string reason = card_ ? joined(card_->obstacles()) : gpu_.obstacle;
+  if (!reason.empty()) run.gpu->reason = reason;
+  // What the device's own events tell of each step is finer than samples.
+  if (run.efficiency && !run.efficiency->gpu_busy_fraction) run.efficiency->gpu_busy_fraction = run.gpu->utilization;
+}
+
+}  // namespace epochbench

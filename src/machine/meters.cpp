@@ -1,0 +1,121 @@
+#include "src/machine/meters.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "src/base/clock.h"
+
+namespace epochbench {
+namespace {
+
+constexpr double kIdlePeriodSeconds = 0.1;
+constexpr int kCpu = -1;  // among the idle watts
+
+std::string bus_id_missing(int index) { return "cuda:" + std::to_string(index) + " has no PCI bus id to find its card by"; }
+
+}  // namespace
+
+MachineMeters::MachineMeters(const MeterSources& sources, const std::vector<GpuInfo>& gpus)
+    : sources_(sources), rapl_(find_rapl(sources.powercap)) {
+  if (gpus.empty()) return;
+  std::shared_ptr<const NvmlLibrary> library;
+  std::string no_library;
+  try {
+    library = std::make_shared<NvmlLibrary>(sources.nvml);
+  } catch (const MeterError& error) {
+    no_library = error.what();
+  }
+  for (const GpuInfo& gpu : gpus) {
+    Card& card = cards_.emplace_back();
+    card.obstacle = no_library;
+    if (!library) continue;
+    if (gpu.pci_bus_id.empty()) {
+      card.obstacle = bus_id_missing(static_cast<int>(cards_.size()) - 1);
+      continue;
+    }
+    try {
+      card.card = std::make_shared<NvmlCard>(library, gpu.pci_bus_id);
+    } catch (const MeterError& error) {
+      card.obstacle = error.what();
+    }
+  }
+}
+
+std::vector<MeterInfo> MachineMeters::list() const {
+  std::string packages;
+  for (const RaplPackage& package : rapl_.packages) packages += (packages.empty() ? " of " : ", ") + package.name;
+  std::vector<MeterInfo> all = {{"rapl", "CPU energy" + packages, rapl_.obstacle}};
+  for (std::size_t i = 0; i < cards_.size(); ++i) {
+    const Card& card = cards_[i];
+    MeterInfo info{"nvml cuda:" + std::to_string(i), "GPU energy, utilization, clock, temperature, throttling, memory", {}};
+    if (!card.card) {
+      info.obstacle = card.obstacle;
+    } else {
+      info.missing = card.card->obstacles();
+      if (card.card->energy_source() == NvmlCard::EnergySource::power)
+        info.missing.push_back("energy counter: the card's power is integrated in its place");
+    }
+    all.push_back(info);
+  }
+  return all;
+}
+
+MachineMeters::Meter MachineMeters::cpu() const {
+  if (rapl_.obstacle) return {nullptr, *rapl_.obstacle};
+  return {make_rapl_meter(rapl_.packages), ""};
+}
+
+MachineMeters::Meter MachineMeters::gpu(int index) const {
+  const auto card = this->card(index);
+  if (!card)
+    return {nullptr, static_cast<std::size_t>(index) < cards_.size() ? cards_[static_cast<std::size_t>(index)].obstacle
+                                                                     : "no card is known of cuda:" + std::to_string(index)};
+  if (card->energy_source() == NvmlCard::EnergySource::none) return {nullptr, card->obstacles().front()};
+  return {make_gpu_meter(card), ""};
+}
+
+std::shared_ptr<const NvmlCard> MachineMeters::card(int index) const {
+  return index >= 0 && static_cast<std::size_t>(index) < cards_.size() ? cards_[static_cast<std::size_t>(index)].card : nullptr;
+}
+
+std::vector<std::string> MachineMeters::remarks(int gpu_index) const {
+  std::vector<std::string> remarks;
+  if (!rapl_.obstacle && sources_.powercap != kPowercapFolder)
+    remarks.emplace_back("the CPU's counters were read in the folder that EPOCHBENCH_POWERCAP names");
+  const auto card = this->card(gpu_index);
+  if (!card) return remarks;
+  if (sources_.nvml != kNvmlLibrary) remarks.emplace_back("the GPU was read by the library that EPOCHBENCH_NVML names");
+  if (card->energy_source() == NvmlCard::EnergySource::power)
+    remarks.emplace_back("the GPU's energy is its power, read ten times a second and integrated: it has no energy counter");
+  if (card->is_divided())
+    remarks.emplace_back("the GPU's energy is that of the whole card, of which this run used one instance (MIG)");
+  return remarks;
+}
+
+void MachineMeters::measure_idle(const std::vector<int>& gpu_indices, double seconds,
+                                 const std::function<bool()>& interrupted) {
+  std::map<int, std::unique_ptr<EnergyMeter>> meters;
+  if (Meter meter = cpu(); meter.energy) meters[kCpu] = std::move(meter.energy);
+  for (const int index : gpu_indices)
+    if (Meter meter = gpu(index); meter.energy) meters[index] = std::move(meter.energy);
+  if (meters.empty()) return;
+  const double began = steady_seconds();
+  for (auto& [part, meter] : meters) meter->begin(steady_seconds());
+  double elapsed = 0;
+  while (elapsed < seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kIdlePeriodSeconds));
+    if (interrupted && interrupted()) return;
+    for (auto& [part, meter] : meters) meter->advance(steady_seconds());
+    elapsed = steady_seconds() - began;
+  }
+  for (const auto& [part, meter] : meters)
+    if (const Drawn drawn = meter->drawn(); !drawn.obstacle && drawn.joules > 0) idle_watts_[part] = drawn.joules / elapsed;
+}
+
+std::optional<double> MachineMeters::idle_watts(int gpu_index) const {
+  const auto found = idle_watts_.find(gpu_index < 0 ? kCpu : gpu_index);
+  return found == idle_watts_.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace epochbench

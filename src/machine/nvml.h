@@ -1,0 +1,84 @@
+// NVIDIA's management library, which comes with the driver: loaded by name at run time, so nothing of it is needed to build.
+// One card's energy, power, load, clock, temperature and why its clock is held down. Whatever is missing (the library, a
+// function of a newer driver, the card, a right) is a reason in words, never a number.
+//
+// Source of names, units and layouts: NVML API Reference Guide, docs.nvidia.com/deploy/nvml-api.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "src/machine/energy_meter.h"
+
+namespace epochbench {
+
+inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
+
+class MeterError : public std::runtime_error {  // there is no such meter, and why
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Why a card's clock is lower than it might be: the bits that nvmlDeviceGetCurrentClocksEventReasons answers with.
+namespace clock_reason {
+inline constexpr std::uint64_t kIdle = 0x1, kApplicationSetting = 0x2, kPowerCap = 0x4, kHardwareSlowdown = 0x8,
+                               kSyncBoost = 0x10, kSoftwareThermal = 0x20, kHardwareThermal = 0x40, kPowerBrake = 0x80,
+                               kDisplaySetting = 0x100;
+}
+
+// What a card was doing at one moment; a quantity that it does not tell is empty.
+struct GpuSample {
+  double seconds = 0;                 // of the caller's clock
+  std::optional<double> utilization;  // of the driver's last sample period, 1/6 s to 1 s: the part in which a kernel ran
+  std::optional<double> sm_clock_hertz, temperature_celsius;
+  std::optional<std::int64_t> memory_used_bytes;  // of the card, by all processes
+  std::optional<std::uint64_t> clock_reasons;
+};
+
+struct NvmlFunctions;
+
+class NvmlLibrary {
+ public:
+  explicit NvmlLibrary(const std::string& file = kNvmlLibrary);  // errors: MeterError
+  ~NvmlLibrary();
+  NvmlLibrary(const NvmlLibrary&) = delete;
+  NvmlLibrary& operator=(const NvmlLibrary&) = delete;
+  const NvmlFunctions& functions() const { return *functions_; }
+  std::string words(int code) const;  // of an error
+
+ private:
+  void* library_ = nullptr;
+  std::unique_ptr<NvmlFunctions> functions_;
+};
+
+class NvmlCard {
+ public:
+  // "0000:65:00.0", as CUDA names it too. Errors: MeterError.
+  NvmlCard(std::shared_ptr<const NvmlLibrary> library, const std::string& pci_bus_id);
+
+  enum class EnergySource : std::uint8_t { none, power, counter };
+  EnergySource energy_source() const { return energy_source_; }
+  bool is_divided() const { return divided_; }                              // into instances (MIG), of which a run has one
+  const std::vector<std::string>& obstacles() const { return obstacles_; }  // "temperature: Not Supported"
+
+  // Errors of both: MeterError with the driver's words.
+  double energy_joules() const;  // since the driver was loaded
+  double watts() const;
+  GpuSample sample(double now) const;
+
+ private:
+  std::shared_ptr<const NvmlLibrary> library_;
+  void* device_ = nullptr;
+  EnergySource energy_source_ = EnergySource::none;
+  bool divided_ = false;
+  std::vector<std::string> obstacles_;
+};
+
+// From the card's counter, or its power where there is none. The card must have one of the two.
+std::unique_ptr<EnergyMeter> make_gpu_meter(std::shared_ptr<const NvmlCard> card);
+
+}  // namespace epochbench

@@ -1,0 +1,146 @@
+// Each function is compiled for its own instruction set, so that the file needs no flags and runs on any CPU.
+//
+// Latency times throughput of a multiply-add is at most 10 on all cores of today (5 cycles, 2 a cycle): 12 accumulators or
+// more keep the units full, and all of them fit the register file.
+#include "src/machine/peak_kernels.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace epochbench {
+namespace {
+
+constexpr int kPortableAccumulators = 12;
+
+double fp32_portable(std::int64_t rounds) {
+  using Vector = float __attribute__((vector_size(16)));
+  const Vector scale = {0.999f, 0.998f, 0.997f, 0.996f}, shift = {0.001f, 0.002f, 0.003f, 0.004f};
+  Vector accumulator[kPortableAccumulators];
+  for (int i = 0; i < kPortableAccumulators; ++i) accumulator[i] = shift * static_cast<float>(i);
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kPortableAccumulators; ++i) accumulator[i] = accumulator[i] * scale + shift;
+  }
+  for (int i = 0; i < kPortableAccumulators; ++i) asm volatile("" : : "m"(accumulator[i]));
+  return static_cast<double>(rounds) * kPortableAccumulators * 4 * 2;
+}
+
+#if defined(__x86_64__)
+
+constexpr int kAvx2Accumulators = 12;
+constexpr int kAvx512Accumulators = 16;
+
+__attribute__((target("avx2,fma"))) double fp32_avx2(std::int64_t rounds) {
+  const __m256 scale = _mm256_set1_ps(0.999f), shift = _mm256_set1_ps(0.001f);
+  __m256 accumulator[kAvx2Accumulators];
+  for (int i = 0; i < kAvx2Accumulators; ++i) accumulator[i] = _mm256_set1_ps(static_cast<float>(i));
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kAvx2Accumulators; ++i) accumulator[i] = _mm256_fmadd_ps(accumulator[i], scale, shift);
+  }
+  for (int i = 0; i < kAvx2Accumulators; ++i) asm volatile("" : : "m"(accumulator[i]));
+  return static_cast<double>(rounds) * kAvx2Accumulators * 8 * 2;
+}
+
+__attribute__((target("avx512f"))) double fp32_avx512(std::int64_t rounds) {
+  const __m512 scale = _mm512_set1_ps(0.999f), shift = _mm512_set1_ps(0.001f);
+  __m512 accumulator[kAvx512Accumulators];
+  for (int i = 0; i < kAvx512Accumulators; ++i) accumulator[i] = _mm512_set1_ps(static_cast<float>(i));
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kAvx512Accumulators; ++i) accumulator[i] = _mm512_fmadd_ps(accumulator[i], scale, shift);
+  }
+  for (int i = 0; i < kAvx512Accumulators; ++i) asm volatile("" : : "m"(accumulator[i]));
+  return static_cast<double>(rounds) * kAvx512Accumulators * 16 * 2;
+}
+
+__attribute__((target("avx512f,avx512bf16"))) double bf16_avx512(std::int64_t rounds) {
+  const __m512bh a = (__m512bh)_mm512_set1_epi32(0x3f803f80), b = (__m512bh)_mm512_set1_epi32(0x3c003c00);  // 1 and 1/128
+  __m512 accumulator[kAvx512Accumulators];
+  for (int i = 0; i < kAvx512Accumulators; ++i) accumulator[i] = _mm512_set1_ps(static_cast<float>(i));
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kAvx512Accumulators; ++i) accumulator[i] = _mm512_dpbf16_ps(accumulator[i], a, b);
+  }
+  for (int i = 0; i < kAvx512Accumulators; ++i) asm volatile("" : : "m"(accumulator[i]));
+  return static_cast<double>(rounds) * kAvx512Accumulators * 16 * 2 * 2;
+}
+
+struct alignas(64) TileConfiguration {  // what LDTILECFG reads: Intel's manual, volume 2
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+};
+static_assert(sizeof(TileConfiguration) == 64);
+
+// Four tiles of sums from two and two of factors: tile multiplications last 16 cycles, and four of them cover the latency.
+__attribute__((target("amx-tile,amx-bf16"))) double bf16_amx(std::int64_t rounds) {
+  TileConfiguration configuration;
+  for (int tile = 0; tile < 8; ++tile) {
+    configuration.row_bytes[tile] = 64;
+    configuration.rows[tile] = 16;
+  }
+  alignas(64) std::uint16_t factors[16 * 32];
+  for (std::uint16_t& factor : factors) factor = 0x3c00;  // 1/128
+  // The intrinsics of GCC 11 and 12 do not tell the compiler what they read, which then leaves the stores above out.
+  asm volatile("ldtilecfg %0" : : "m"(configuration), "m"(factors));
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_loadd(4, factors, 64);
+  _tile_loadd(5, factors, 64);
+  _tile_loadd(6, factors, 64);
+  _tile_loadd(7, factors, 64);
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_release();
+  return static_cast<double>(rounds) * 4 * (16.0 * 16 * 32 * 2);
+}
+
+bool amx_is_usable() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
+  if ((d & kBf16) == 0 || (d & kTile) == 0) return false;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+#endif
+
+}  // namespace
+
+PeakKernel fp32_peak_kernel() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return {fp32_avx512, "vfmadd (avx512)"};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {fp32_avx2, "vfmadd (avx2)"};
+#endif
+  return {fp32_portable, "128-bit vectors (portable)"};
+}
+
+PeakKernel bf16_peak_kernel() {
+#if defined(__x86_64__)
+  if (amx_is_usable()) return amx_peak_kernel();
+  if (__builtin_cpu_supports("avx512bf16")) return {bf16_avx512, "vdpbf16ps (avx512)"};
+#endif
+  return {};
+}
+
+PeakKernel amx_peak_kernel() {
+#if defined(__x86_64__)
+  return {bf16_amx, "tdpbf16ps (amx)"};
+#else
+  return {};
+#endif
+}
+
+}  // namespace epochbench

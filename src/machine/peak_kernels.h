@@ -1,0 +1,17 @@
+// Loops of nothing but multiply-adds in registers, for src/machine/peaks.cpp alone.
+#pragma once
+
+#include <cstdint>
+
+namespace epochbench {
+
+struct PeakKernel {
+  double (*run)(std::int64_t rounds) = nullptr;  // so many times through all accumulators; returns the FLOPs done
+  const char* instruction = nullptr;             // that does them: "vfmadd (avx512)"
+};
+
+PeakKernel fp32_peak_kernel();  // the widest that this CPU has
+PeakKernel bf16_peak_kernel();  // empty without bf16 instructions. Asks the kernel for AMX, for this process
+PeakKernel amx_peak_kernel();   // whether this CPU has AMX or not, for tests; empty where there is no code for it
+
+}  // namespace epochbench

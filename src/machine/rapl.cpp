@@ -1,0 +1,116 @@
+#include "src/machine/rapl.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "src/machine/system_files.h"
+
+namespace epochbench {
+namespace {
+
+constexpr double kJoulesPerCount = 1e-6;
+
+// "intel-rapl:0", but neither "intel-rapl" nor the sub-domain "intel-rapl:0:1".
+bool is_top_domain(const std::string& entry) {
+  const auto colon = entry.find(':');
+  return colon != std::string::npos && entry.find(':', colon + 1) == std::string::npos;
+}
+
+std::optional<double> read_joules(const std::string& path) {
+  const auto count = read_number(path);
+  if (!count || *count < 0) return std::nullopt;
+  return static_cast<double>(*count) * kJoulesPerCount;
+}
+
+// Why a package's counter in `folder` cannot be read, and how to mend it.
+std::optional<std::string> obstacle_of(const std::string& counter, const std::string& folder) {
+  const int file = ::open(counter.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0 && (errno == EACCES || errno == EPERM))
+    return counter + " may be read by root alone: sudo chmod a+r " + folder + "/*/energy_uj";
+  if (file < 0) return counter + " cannot be opened: " + std::strerror(errno);
+  ::close(file);
+  if (!read_joules(counter)) return counter + " holds no number";
+  return std::nullopt;
+}
+
+class RaplMeter final : public EnergyMeter {
+ public:
+  explicit RaplMeter(const std::vector<RaplPackage>& packages) {
+    for (const RaplPackage& package : packages) domains_.push_back({package, CounterSum(package.range_joules)});
+  }
+
+  void begin(double now) override {
+    for (Domain& domain : domains_)
+      if (const auto joules = read(domain)) domain.sum.begin(now, *joules);
+  }
+  void advance(double now) override {
+    for (Domain& domain : domains_)
+      if (const auto joules = read(domain)) domain.sum.advance(now, *joules);
+  }
+  Drawn drawn() const override {
+    Drawn all;
+    for (const Domain& domain : domains_) {
+      all.joules += domain.sum.drawn().joules;
+      if (const auto& obstacle = domain.sum.drawn().obstacle; obstacle && !all.obstacle)
+        all.obstacle = domain.package.name + ": " + *obstacle;
+    }
+    return all;
+  }
+
+ private:
+  struct Domain {
+    RaplPackage package;
+    CounterSum sum;
+  };
+  static std::optional<double> read(Domain& domain) {
+    const auto joules = read_joules(domain.package.counter);
+    if (!joules) domain.sum.fail(domain.package.counter + " cannot be read any more");
+    return joules;
+  }
+  std::vector<Domain> domains_;
+};
+
+}  // namespace
+
+RaplDomains find_rapl(const std::string& folder) {
+  RaplDomains found;
+  std::map<std::string, std::string> paths;  // by the package's name
+  bool hidden = false;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (!is_top_domain(entry.path().filename().string())) continue;
+    const auto text = read_text(entry.path().string() + "/name");
+    if (!text) {
+      hidden = true;
+      continue;
+    }
+    const std::string name = first_line(*text);
+    if (name.rfind("package", 0) != 0) continue;
+    std::string& path = paths[name];  // of two ways to one package, the one with the shorter name: intel-rapl
+    if (path.empty() || entry.path().string().size() < path.size()) path = entry.path().string();
+  }
+  for (const auto& [name, path] : paths) {
+    const RaplPackage package{name, path + "/energy_uj", read_joules(path + "/max_energy_range_uj")};
+    found.packages.push_back(package);
+    if (!found.obstacle) found.obstacle = obstacle_of(package.counter, folder);
+  }
+  if (found.packages.empty() && hidden)
+    found.obstacle = "the counters in " + folder +
+                     " are hidden, as containers do: mount the host's /sys/devices/virtual/powercap/intel-rapl "
+                     "into it and name that folder in EPOCHBENCH_POWERCAP";
+  else if (found.packages.empty())
+    found.obstacle = folder + " has no energy counter of a CPU package: a virtual machine, or a CPU or kernel without RAPL";
+  return found;
+}
+
+std::unique_ptr<EnergyMeter> make_rapl_meter(const std::vector<RaplPackage>& packages) {
+  return std::make_unique<RaplMeter>(packages);
+}
+
+}  // namespace epochbench

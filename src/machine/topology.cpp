@@ -1,0 +1,130 @@
+#include "src/machine/topology.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <sstream>
+#include <tuple>
+
+#include <sched.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "src/machine/system_files.h"
+
+namespace epochbench {
+namespace {
+
+// (package, core) by CPU, from /proc/cpuinfo.
+std::map<int, std::pair<int, int>> cores_of_cpuinfo(const std::string& root) {
+  std::map<int, std::pair<int, int>> cores;
+  std::ifstream file(root + "/proc/cpuinfo");
+  int cpu = -1, package = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string key = first_line(line.substr(0, colon));
+    const auto value = parse_number(line.substr(colon + 1));
+    if (!value) continue;
+    if (key == "processor") cpu = static_cast<int>(*value);
+    if (key == "physical id") package = static_cast<int>(*value);
+    if (key == "core id" && cpu >= 0) cores[cpu] = {package, static_cast<int>(*value)};
+  }
+  return cores;
+}
+
+}  // namespace
+
+std::vector<int> affinity_cpus() {
+  std::vector<int> cpus;
+  for (int most = 1024; most <= 1 << 20; most *= 4) {  // the kernel refuses a set that is too small for it
+    cpu_set_t* set = CPU_ALLOC(most);
+    const std::size_t size = CPU_ALLOC_SIZE(most);
+    const bool known = sched_getaffinity(0, size, set) == 0;
+    for (int cpu = 0; known && cpu < most; ++cpu)
+      if (CPU_ISSET_S(cpu, size, set)) cpus.push_back(cpu);
+    CPU_FREE(set);
+    if (known) break;
+  }
+  if (cpus.empty())
+    for (int cpu = 0; cpu < std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)); ++cpu) cpus.push_back(cpu);
+  return cpus;
+}
+
+std::vector<LogicalCpu> topology(const std::vector<int>& cpus, const std::string& root) {
+  std::vector<LogicalCpu> result;
+  std::optional<std::map<int, std::pair<int, int>>> cpuinfo;
+  for (int id : cpus) {
+    const std::string folder = root + "/sys/devices/system/cpu/cpu" + std::to_string(id) + "/topology/";
+    const auto package = read_number(folder + "physical_package_id"), core = read_number(folder + "core_id");
+    if (core) {
+      result.push_back({id, static_cast<int>(package.value_or(0)), static_cast<int>(*core)});
+      continue;
+    }
+    if (!cpuinfo) cpuinfo = cores_of_cpuinfo(root);
+    const auto found = cpuinfo->find(id);
+    result.push_back(found == cpuinfo->end() ? LogicalCpu{id, 0, id}
+                                             : LogicalCpu{id, found->second.first, found->second.second});
+  }
+  return result;
+}
+
+int physical_cores(const std::vector<LogicalCpu>& cpus) {
+  std::set<std::pair<int, int>> cores;
+  for (const LogicalCpu& cpu : cpus) cores.insert({cpu.package, cpu.core});
+  return static_cast<int>(cores.size());
+}
+
+std::vector<int> placement(std::vector<LogicalCpu> cpus) {
+  std::sort(cpus.begin(), cpus.end(), [](const LogicalCpu& a, const LogicalCpu& b) {
+    return std::tie(a.package, a.core, a.id) < std::tie(b.package, b.core, b.id);
+  });
+  // (which sibling of its core, id): first siblings of all cores, then second ones.
+  std::map<std::pair<int, int>, int> siblings;
+  std::vector<std::pair<int, int>> order;
+  for (const LogicalCpu& cpu : cpus) order.emplace_back(siblings[{cpu.package, cpu.core}]++, cpu.id);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<int> ids;
+  for (const auto& [sibling, id] : order) ids.push_back(id);
+  return ids;
+}
+
+EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota,
+                                    const std::string& pin) {
+  if (threads < 1) return {};
+  // The number of threads is the case's, not the environment's.
+  EnvironmentSettings settings = {
+      {"OMP_NUM_THREADS", std::to_string(threads), true}, {"OMP_DYNAMIC", "false"}, {"GOMP_SPINCOUNT", kSpinCount}};
+  const bool asked = pin != "auto", shared = quota && *quota < static_cast<double>(cpus.size());
+  if (pin == "none" || (shared && !asked) || threads > static_cast<int>(cpus.size())) {
+    settings.push_back({"OMP_PROC_BIND", "false", asked});
+    return settings;
+  }
+  std::ostringstream places;
+  const std::vector<int> order = placement(cpus);
+  for (int thread = 0; thread < threads; ++thread)
+    places << (thread ? "," : "") << "{" << order[static_cast<std::size_t>(thread)] << "}";
+  settings.push_back({"OMP_PROC_BIND", "close", asked});
+  settings.push_back({"OMP_PLACES", places.str(), asked});
+  return settings;
+}
+
+EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings) {
+  std::erase_if(settings, [](const EnvironmentSetting& setting) { return setting.key == "GOMP_SPINCOUNT"; });
+  settings.push_back({"OMP_WAIT_POLICY", "passive", true});
+  settings.push_back({"GOMP_SPINCOUNT", "0", true});
+  settings.push_back({"KMP_BLOCKTIME", "0", true});  // of LLVM's and Intel's runtimes
+  return settings;
+}
+
+bool threads_are_pinned() {
+  const auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value;
+  };
+  if (set("OMP_PROC_BIND")) return strcasecmp(std::getenv("OMP_PROC_BIND"), "false") != 0;
+  return set("OMP_PLACES") || set("GOMP_CPU_AFFINITY");
+}
+
+}  // namespace epochbench

@@ -1,0 +1,128 @@
+#include "src/report/answers/answers_page.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/table.h"
+#include "src/base/wrapped.h"
+#include "src/report/answers/answer_parts.h"
+
+namespace epochbench {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// A page: a head of two lines; of each section its question, its answers, a line for what is left out of them, and how to read
+// them; at the end the reasons why something was not measured.
+constexpr std::size_t kPageLines = 60, kHeadLines = 2, kReasons = 4;
+// What is longer ends in dots: all of it is in the JSON.
+constexpr std::size_t kAnswerLines = 4, kReasonLines = 2;
+
+std::string machine_text(const Result& result) {
+  std::string text = result.context.cpu.model;
+  for (const GpuInfo& gpu : result.context.gpus) text += ", " + gpu.name;
+  return text;
+}
+
+// What did not end well, by reason: "12 runs: no GPU is usable here".
+std::vector<std::string> not_measured(const Result& result) {
+  std::vector<std::pair<std::string, int>> reasons;
+  for (const Run& run : result.runs) {
+    if (run.status == RunStatus::ok) continue;
+    const std::string reason = run.message.value_or(name(run.status));
+    auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& entry) { return entry.first == reason; });
+    if (known == reasons.end()) known = reasons.insert(reasons.end(), {reason, 0});
+    ++known->second;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [reason, count] : reasons)
+    lines.push_back(std::to_string(count) + (count == 1 ? " run: " : " runs: ") + reason);
+  return lines;
+}
+
+Lines cut(Lines lines, std::size_t most) {
+  const std::string dots = " ...";
+  if (lines.size() <= most) return lines;
+  lines.resize(most);
+  std::string& last = lines.back();
+  while (display_width(last) + dots.size() > kTextColumns && last.rfind(' ') != std::string::npos) last.erase(last.rfind(' '));
+  last += dots;
+  return lines;
+}
+
+// Each text in lines of its own, indented below its question.
+std::vector<Lines> blocks(const std::vector<std::string>& texts, std::size_t most_lines) {
+  std::vector<Lines> all;
+  for (const std::string& text : texts) all.push_back(cut(wrapped_lines("   ", "     ", text), most_lines));
+  return all;
+}
+
+std::string head_line(const Result& result) {
+  return cut(wrapped_lines("Answers: ", "", machine_text(result) + ", " + result.context.date.substr(0, 10)), 1).front();
+}
+
+Lines read_lines(const AnswerSection& section) { return wrapped_lines("   read: ", "     ", section.read); }
+
+// How many answers each section gets: in turns, until all have theirs or `lines` are used up.
+std::vector<std::size_t> shares(const std::vector<std::vector<Lines>>& answers, std::size_t lines) {
+  std::vector<std::size_t> given(answers.size(), 0);
+  std::vector<bool> full(answers.size(), false);
+  while (std::find(full.begin(), full.end(), false) != full.end())
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      full[i] = full[i] || given[i] == answers[i].size() || answers[i][given[i]].size() > lines;
+      if (full[i]) continue;
+      lines -= answers[i][given[i]].size();
+      ++given[i];
+    }
+  return given;
+}
+
+// The first blocks, and how many there are besides.
+void add_blocks(std::string& text, const std::vector<Lines>& blocks, std::size_t shown, const std::string& more) {
+  for (std::size_t i = 0; i < shown; ++i)
+    for (const std::string& line : blocks[i]) text += line + "\n";
+  if (shown < blocks.size()) text += "   and " + std::to_string(blocks.size() - shown) + " more" + more + "\n";
+}
+
+}  // namespace
+
+std::vector<AnswerSection> answer_sections(const NamedResult& named) {
+  const std::vector<Run>& runs = named.result.runs;
+  const Speedup speedup = speedup_of({named}, SpeedupOf::same_batch);
+  return {speed_section(runs, speedup), utilisation_section(runs),   precision_section(runs, speedup),
+          cost_section(runs, speedup),  batch_section(named.result), input_section(named.result)};
+}
+
+std::string answers_page(const NamedResult& named) {
+  const std::vector<AnswerSection> sections = answer_sections(named);
+  const std::vector<Lines> missing = blocks(not_measured(named.result), kReasonLines);
+  const std::size_t reasons = std::min(missing.size(), kReasons);
+  std::size_t used = kHeadLines + (missing.empty() ? 0 : 2);  // that something is missing, and how much besides
+  for (std::size_t i = 0; i < reasons; ++i) used += missing[i].size();
+  std::vector<std::vector<Lines>> answers;
+  for (const AnswerSection& section : sections) {
+    answers.push_back(blocks(section.answers, kAnswerLines));
+    used += 2 + read_lines(section).size();
+  }
+  const std::vector<std::size_t> shown = shares(answers, kPageLines - used);
+  std::string text = head_line(named.result) + "\n\n";
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    text += std::to_string(i + 1) + ". " + sections[i].question + "\n";
+    add_blocks(text, answers[i], shown[i], " (epochbench answers RESULT --json)");
+    for (const std::string& line : read_lines(sections[i])) text += line + "\n";
+  }
+  if (missing.empty()) return text;
+  text += "Not measured\n";
+  add_blocks(text, missing, reasons, " reasons");
+  return text;
+}
+
+Json answers_json(const NamedResult& named) {
+  Json json{{"machine", machine_text(named.result)}, {"date", named.result.context.date}, {"sections", Json::array()}};
+  for (const AnswerSection& section : answer_sections(named))
+    json["sections"].push_back({{"question", section.question}, {"answers", section.answers}, {"read", section.read}});
+  json["not_measured"] = not_measured(named.result);
+  return json;
+}
+
+}  // namespace epochbench

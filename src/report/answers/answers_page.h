@@ -1,0 +1,30 @@
+// One page of answers out of a result: what `run --suite hour` ends with, and `answers` prints again.
+//
+// Each section is a question, its answers with their intervals or the reason why there are none, and a line on how to read
+// them. The numbers come from src/analysis; here they are put in words, and the runs to speak of are chosen.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/base/json.h"
+#include "src/result/named_result.h"
+
+namespace epochbench {
+
+struct AnswerSection {
+  std::string question;
+  std::vector<std::string> answers;  // a line each; never empty
+  std::string read;                  // how to read them
+};
+
+// Speed at the same batch, power and utilisation, mixed precision, cost, batch, input: always all six, in this order.
+std::vector<AnswerSection> answer_sections(const NamedResult& result);
+
+// At most 60 lines of 100 columns, whatever the result holds (a word that is longer than a line stands in one of its own): a
+// section that has more to say names the command that says all of it. Of repetitions the median speaks.
+std::string answers_page(const NamedResult& result);
+
+Json answers_json(const NamedResult& result);  // machine, date, sections[]{question, answers[], read}, not_measured[]
+
+}  // namespace epochbench

@@ -1,0 +1,151 @@
+#include "src/report/compare/compare_words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+
+#include "src/base/units.h"
+
+namespace epochbench {
+namespace {
+
+// "20.0 % more", "3.10 % less", "the same"
+std::string change_words(double ratio, const char* more, const char* less) {
+  if (ratio == 1) return "the same";
+  return format_percent(std::fabs(ratio - 1)) + " " + (ratio > 1 ? more : less);
+}
+
+std::string concern_sentence(const Concern& concern) {
+  const double ratio = concern.before > 0 ? concern.after / concern.before : 0;
+  switch (concern.code) {
+    case ConcernCode::not_ok:
+      return "it was ok and is not: " + concern.reason;
+    case ConcernCode::peak_memory:
+      return format_bytes(concern.after) + ", " + change_words(ratio, "more", "less") + " than " + format_bytes(concern.before);
+    case ConcernCode::final_loss:
+      return "the loss of step " + std::to_string(concern.step) + " is " + significant(concern.after, 6) + " and was " +
+             significant(concern.before, 6) + "; rounding explains a relative difference of " + significant(concern.limit, 2);
+    case ConcernCode::compile_time:
+      return format_seconds(concern.after) + ", " + significant(ratio, 2) + " times the " + format_seconds(concern.before) +
+             " of the baseline";
+  }
+  return "";
+}
+
+// As a shell takes it for one word, whatever a file or a call has put in it.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=,+-@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : one_line(text)) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// " --threshold 5"; "" for the one that a call has without it.
+std::string threshold_option(double threshold) {
+  if (threshold == kDefaultThreshold) return "";
+  char percent[32];
+  std::snprintf(percent, sizeof percent, "%.10g", 100 * threshold);
+  return std::string(" --threshold ") + percent;
+}
+
+}  // namespace
+
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  return text;
+}
+
+std::string to_string(const Concern& concern) {
+  return one_line(std::string(name(concern.code)) + ": " + concern_sentence(concern));
+}
+
+std::string ratio_words(const Decision& decision) {
+  if (!decision.ratio) return "";
+  const auto words = [](double ratio) { return change_words(ratio, "slower", "faster"); };
+  std::string text = words(*decision.ratio);
+  if (decision.ratio_ci95)
+    text += " (95 %: " + words(decision.ratio_ci95->first) + " to " + words(decision.ratio_ci95->second) + ")";
+  return text;
+}
+
+std::string processes_words(const Comparison& comparison, const ComparedCase& compared) {
+  const auto [before, after] = compared.processes;
+  if (comparison.interleaved) return counted(after, "pair", "pairs");
+  if (before == after) return counted(after, "repetition", "repetitions") + " a side";
+  return std::to_string(before) + " and " + counted(after, "repetition", "repetitions");
+}
+
+std::string commit_words(const std::optional<std::string>& git_sha, const std::optional<bool>& git_dirty) {
+  constexpr std::size_t kQuotedDigits = 7;
+  if (!git_sha) return "";
+  return one_line(git_sha->substr(0, kQuotedDigits)) + (git_dirty.value_or(false) ? "-dirty" : "");
+}
+
+std::string build_words(const ComparedSide& side) {
+  constexpr std::size_t kDay = 10;  // of "2026-01-02T03:04:05Z"
+  std::string details;
+  for (const std::string& detail : {side.date.substr(0, kDay), side.version, side.build_type, side.compiler})
+    if (!detail.empty()) details += (details.empty() ? "" : ", ") + detail;
+  const std::string commit = commit_words(side.git_sha, side.git_dirty);
+  if (details.empty()) return commit;
+  return one_line((commit.empty() ? "" : commit + " ") + "(" + details + ")");
+}
+
+std::string reason_words(const Comparison& comparison) {
+  const auto of_cases = [&](const auto& matches) {
+    return static_cast<std::size_t>(std::count_if(comparison.cases.begin(), comparison.cases.end(), matches));
+  };
+  const auto found = [&](Finding finding) {
+    return of_cases([&](const ComparedCase& each) {  // that are not ok any more have no time, and are told by that
+      return each.decision.finding == finding && (finding != Finding::regression || each.step_seconds[1]);
+    });
+  };
+  const auto concerned = [&](ConcernCode code) {
+    return of_cases([&](const ComparedCase& each) {
+      return std::any_of(each.concerns.begin(), each.concerns.end(), [&](const Concern& c) { return c.code == code; });
+    });
+  };
+  std::string text;
+  const auto tell = [&](std::size_t count, const char* one, const char* several) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + counted(count, one, several);
+  };
+  tell(concerned(ConcernCode::not_ok), "case is not ok any more", "cases are not ok any more");
+  tell(found(Finding::regression), "case is slower", "cases are slower");
+  tell(concerned(ConcernCode::peak_memory), "case takes more memory", "cases take more memory");
+  if (!comparison.missing_allowed) tell(comparison.missing.size(), "case is missing", "cases are missing");
+  tell(found(Finding::inconclusive), "case is inconclusive", "cases are inconclusive");
+  tell(found(Finding::improvement), "case is faster", "cases are faster");
+  tell(found(Finding::no_change), "case is as fast as before", "cases are as fast as before");
+  return text.empty() ? "no case was compared" : text;
+}
+
+NextStep next_step(const Comparison& comparison) {
+  std::size_t pairs = PairedRule{}.max_pairs;  // fewer would be less than a call without the option takes
+  bool any = false;
+  for (const ComparedCase& each : comparison.cases) {
+    if (each.decision.finding != Finding::inconclusive) continue;
+    if (comparison.interleaved && !each.decision.more) continue;  // no number of pairs would decide it
+    any = true;
+    pairs = std::max(pairs, each.decision.used + each.decision.more.value_or(0));
+  }
+  if (!any) return {};
+  const std::string command = "epochbench compare --interleave ";
+  const std::string options = " --suite " + (comparison.suite.empty() ? "SUITE" : shell_word(comparison.suite)) +
+                              threshold_option(comparison.threshold);
+  if (!comparison.interleaved)
+    return {"let both binaries take turns, so that other jobs meet both alike",
+            command + "BASELINE_BINARY NEW_BINARY" + options};
+  if (pairs > kMostPairsOfACall)
+    return {"a quieter machine: here about " + std::to_string(pairs) + " pairs would decide, and a call takes at most " +
+                std::to_string(kMostPairsOfACall),
+            ""};
+  const auto& [baseline, contender] = comparison.sides;
+  const bool forced = is_debug_build(baseline.build_type) || is_debug_build(contender.build_type);
+  return {"more pairs", command + shell_word(baseline.label) + " " + shell_word(contender.label) + options +
+                            (forced ? " --force" : "") + " --max-pairs " + std::to_string(pairs)};
+}
+
+}  // namespace epochbench

@@ -1,0 +1,106 @@
+#include "src/report/compare/history_text.h"
+
+#include <cmath>
+
+#include "src/base/table.h"
+#include "src/base/units.h"
+#include "src/report/compare/compare_words.h"
+
+namespace epochbench {
+namespace {
+
+std::string value_words(const HistorySeries& series, double value) {
+  return series.of == HistoryOf::ratio ? significant(value, 4) : format_seconds(value);
+}
+
+// "+5.20 %": of a time, so up is slower.
+std::string percent_words(double ratio) { return (ratio < 1 ? "-" : "+") + format_percent(std::fabs(ratio - 1)); }
+
+std::string day_of(const std::string& date) { return one_line(date.substr(0, 10)); }
+
+// "abc1234 of 2026-01-02"; the file where the commit is not known.
+std::string point_words(const HistoryPoint& point) {
+  const std::string commit = commit_words(point.git_sha, point.git_dirty);
+  return (commit.empty() ? one_line(point.path) : commit) + " of " + day_of(point.date);
+}
+
+std::string change_line(const HistorySeries& series, const LevelChange& change) {
+  const bool creep = change.kind == ChangeKind::creep;
+  const std::string where =
+      creep ? "a creep from " + point_words(series.points[change.begin]) + " to " + point_words(series.points[change.end])
+            : "a step at " + point_words(series.points[change.begin]);
+  return "  " + percent_words(std::exp(change.after - change.before)) + "  " + where +
+         "; the last before it: " + point_words(series.points[change.begin - 1]) + " (p = " + significant(change.p_value, 2) +
+         ")\n";
+}
+
+Json point_json(const HistoryPoint& point) {
+  return {{"date", point.date},
+          {"git_sha", point.git_sha ? Json(*point.git_sha) : Json(nullptr)},
+          {"git_dirty", point.git_dirty ? Json(*point.git_dirty) : Json(nullptr)},
+          {"file", point.path},
+          {"value", point.value},
+          {"processes", point.processes}};
+}
+
+Json change_json(const HistorySeries& series, const LevelChange& change) {
+  const auto place = [&](std::size_t index) {
+    Json object = {{"index", index}};
+    object.update(point_json(series.points[index]));
+    return object;
+  };
+  return {{"kind", change.kind == ChangeKind::creep ? "creep" : "step"},
+          {"ratio", std::exp(change.after - change.before)},
+          {"before", std::exp(change.before)},
+          {"after", std::exp(change.after)},
+          {"p_value", change.p_value},
+          {"begin", place(change.begin)},
+          {"end", place(change.end)},
+          {"last_before", place(change.begin - 1)}};
+}
+
+}  // namespace
+
+std::string history_text(const History& history) {
+  using Align = Table::Align;
+  Table table({{"case"}, {"points", Align::right}, {"first", Align::right}, {"last", Align::right}, {"changes", Align::right}});
+  for (const HistorySeries& series : history.series)
+    table.add({one_line(series.name), std::to_string(series.points.size()), value_words(series, series.points.front().value),
+               value_words(series, series.points.back().value),
+               series.changes.empty() && !series.reason.empty() ? "-" : std::to_string(series.changes.size())});
+  std::string text = table.to_string() + "\n";
+  for (const HistorySeries& series : history.series) {
+    text += one_line(series.name) + ", " + one_line(series.setting) + "\n";
+    for (const LevelChange& change : series.changes) text += change_line(series, change);
+    if (!series.reason.empty())
+      text += "  " + series.reason + "\n";
+    else if (series.changes.empty())
+      text +=
+          "  no change of level from " + day_of(series.points.front().date) + " to " + day_of(series.points.back().date) + "\n";
+  }
+  for (const LeftOutPoint& out : history.left_out)
+    text += "left out: " + one_line(out.name + " (" + out.path + "): " + out.reason) + "\n";
+  return text +
+         "Step times, or ratios to a pinned reference: above 0 % is slower. Changes deserve a look and prove nothing;\n" +
+         "`epochbench compare --interleave` of the two commits does.\n";
+}
+
+Json history_json(const History& history) {
+  Json all = Json::array(), left_out = Json::array();
+  for (const HistorySeries& series : history.series) {
+    Json points = Json::array(), changes = Json::array();
+    for (const HistoryPoint& point : series.points) points.push_back(point_json(point));
+    for (const LevelChange& change : series.changes) changes.push_back(change_json(series, change));
+    all.push_back({{"name", series.name},
+                   {"of", series.of == HistoryOf::ratio ? "ratio" : "step_seconds"},
+                   {"setting", series.setting},
+                   {"points", points},
+                   {"changes", changes},
+                   {"reason", series.reason.empty() ? Json(nullptr) : Json(series.reason)}});
+  }
+  for (const LeftOutPoint& out : history.left_out)
+    left_out.push_back({{"name", out.name}, {"file", out.path}, {"reason", out.reason}});
+  return {{"series", all}, {"left_out", left_out}};
+}
+
+}  // namespace epochbench

@@ -1,0 +1,82 @@
+// The JSON of Google Benchmark's reporter (its docs/user_guide.md, "Output Formats"), for its tools/compare.py.
+//
+// Repetitions are entries of their own, as compare.py's U test expects. Times are means over the timed steps, in microseconds
+// throughout, since compare.py pairs only what has one unit. CPU time is not measured: cpu_time repeats the wall time, and the
+// context says so. Entries without times make compare.py fail, so runs that are not ok have none.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "src/base/json.h"
+#include "src/report/export/export_formats.h"
+#include "src/report/export/export_metrics.h"
+
+namespace epochbench {
+namespace {
+
+Json context_of(const Context& context) {
+  std::string build = context.build_type;
+  std::transform(build.begin(), build.end(), build.begin(), [](unsigned char c) { return std::tolower(c); });
+  Json json = {{"date", context.date}, {"executable", "epochbench"}, {"num_cpus", context.cpu.threads_available}};
+  if (context.host_name) json["host_name"] = *context.host_name;
+  if (context.cpu.frequency_scaling != "unknown") json["cpu_scaling_enabled"] = context.cpu.frequency_scaling == "yes";
+  Json caches = Json::array();
+  const auto add_cache = [&](const char* type, int level, const std::optional<std::int64_t>& size) {
+    if (size) caches.push_back({{"type", type}, {"level", level}, {"size", *size}});
+  };
+  add_cache("Data", 1, context.cpu.l1d_bytes);
+  add_cache("Unified", 2, context.cpu.l2_bytes);
+  add_cache("Unified", 3, context.cpu.l3_bytes);
+  json["caches"] = caches;
+  json["load_avg"] = Json::array();
+  for (const double load : context.load_average)
+    if (std::isfinite(load)) json["load_avg"].push_back(load);
+  json["library_build_type"] = build;
+  json["epochbench_version"] = context.epochbench_version;
+  json["cpu_model"] = context.cpu.model;
+  if (context.git_sha) json["git_sha"] = *context.git_sha;
+  json["cpu_time"] = "not measured, a copy of real_time";
+  return json;
+}
+
+Json entry(const RunGroup& group, std::size_t family, std::size_t repetition) {
+  const Run& run = *group.runs[repetition];
+  const auto steps = static_cast<double>(run.timing->step_seconds.size());
+  const double microseconds = run.timing->steps_total_seconds / steps * 1e6;
+  Json json = {{"name", group.name},
+               {"family_index", family},
+               {"per_family_instance_index", 0},
+               {"run_name", group.name},
+               {"run_type", "iteration"},
+               {"repetitions", group.runs.size()},
+               {"repetition_index", repetition},
+               {"threads", run.device.threads.value_or(1)},
+               {"iterations", run.timing->step_seconds.size()},
+               {"real_time", microseconds},
+               {"cpu_time", microseconds},
+               {"time_unit", "us"}};
+  if (run.timing->epoch_kind == "projected") json["label"] = "epochs are projected";
+  for (const ExportMetric& metric : export_metrics())
+    if (const auto value = metric.of(run))
+      json[std::string(metric.key) == "samples_per_second" ? "items_per_second" : metric.key] = *value;
+  return json;
+}
+
+}  // namespace
+
+std::string google_benchmark_left_out(const Run& run) {
+  if (run.status != RunStatus::ok) return name(run.status);
+  const bool timed = run.timing && !run.timing->step_seconds.empty() && std::isfinite(run.timing->steps_total_seconds);
+  return timed ? "" : "ok, but its step times are not in the file";
+}
+
+std::string google_benchmark_text(const Result& result) {
+  Json benchmarks = Json::array();
+  const std::vector<RunGroup> groups = runs_by_name(result);
+  for (std::size_t family = 0; family < groups.size(); ++family)
+    for (std::size_t repetition = 0; repetition < groups[family].runs.size(); ++repetition)
+      benchmarks.push_back(entry(groups[family], family, repetition));
+  return print_json({{"context", context_of(result.context)}, {"benchmarks", benchmarks}});
+}
+
+}  // namespace epochbench

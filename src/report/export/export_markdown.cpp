@@ -1,0 +1,160 @@
+// A table for a pull request, in GitHub's Markdown: one row a name, of the medians of its repetitions.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/analysis/compare/decision.h"
+#include "src/base/units.h"
+#include "src/report/export/export_formats.h"
+#include "src/report/export/export_metrics.h"
+
+namespace epochbench {
+namespace {
+
+// As code, so that no mark, mention or issue number in it comes to life. Where a character would end the code or the cell,
+// as HTML with character references, which are never structure (CommonMark 0.31, section 2.5).
+std::string code(const std::string& text) {
+  const std::string line = one_line_of(text, 300);
+  if (line.find_first_not_of(' ') == std::string::npos) return "";
+  if (line.find_first_of("`|\\") == std::string::npos) return "`" + line + "`";
+  std::string html = "<code>";
+  for (const char c : line) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte >= 0x80 || std::isalnum(byte) || c == ' ' || c == '/' || c == '-' || c == '.' || c == ',';
+    html += plain ? std::string(1, c) : "&#" + std::to_string(byte) + ";";
+  }
+  return html + "</code>";
+}
+
+struct Column {
+  const char* title;
+  const char* align;
+  std::function<std::string(const RunGroup&)> cell;
+};
+
+const ExportMetric& metric(std::string_view key) {
+  const auto metrics = export_metrics();
+  return *std::find_if(metrics.begin(), metrics.end(), [&](const ExportMetric& other) { return other.key == key; });
+}
+
+// A column of one metric, by how its median is written; ± is half of its range.
+Column column(const char* title, const char* key, std::string (*format)(double), bool with_range = false) {
+  return {title, "---:", [key, format, with_range](const RunGroup& group) -> std::string {
+            const auto summary = summary_of(group, metric(key));
+            if (!summary) return "";
+            std::string cell = format(summary->value);
+            if (with_range && summary->range && summary->value > 0)
+              cell += " ±" + significant((summary->range->second - summary->range->first) / 2 / summary->value * 100, 2) + "%";
+            return cell;
+          }};
+}
+
+std::string rate(double value) {
+  return value >= 1000 && value < 1e15 ? format_count(std::llround(value)) : significant(value, 3);
+}
+std::string joules(double value) { return format_si(value, "J"); }
+std::string loss(double value) { return significant(value, 3); }
+
+std::string epoch(const RunGroup& group) {
+  const auto summary = summary_of(group, metric("epoch_seconds"));
+  if (!summary) return "";
+  const auto projected = [](const Run* run) { return run->timing && run->timing->epoch_kind == "projected"; };
+  const bool any = std::any_of(group.runs.begin(), group.runs.end(), projected);
+  return format_seconds(summary->value) + (any ? " projected" : "");
+}
+
+// The most during any repetition; of quiet ones nothing, so that the column is there only where it matters.
+std::string most_foreign_load(const RunGroup& group) {
+  double most = 0;
+  for (const Run* run : group.runs)
+    if (run->interference) most = std::max(most, run->interference->foreign_cpu_cores.value_or(0));
+  return most < kQuietForeignCores ? "" : significant(most, 2) + " cores";
+}
+
+std::vector<Column> columns() {
+  return {{"run", "---", [](const RunGroup& group) { return code(group.name); }},
+          {"repetitions", "---:", [](const RunGroup& group) { return std::to_string(group.runs.size()); }},
+          column("step", "step_seconds_median", format_seconds, true),
+          column("samples/s", "samples_per_second", rate),
+          {"epoch", "---:", epoch},
+          column("latency p50", "latency_p50_seconds", format_seconds),
+          column("latency p99", "latency_p99_seconds", format_seconds),
+          column("cost/epoch", "usd_per_epoch", format_usd),
+          column("energy/epoch", "joules_per_epoch", joules),
+          column("peak memory", "peak_bytes", format_bytes),
+          column("accuracy", "eval_accuracy", format_percent),
+          column("test loss", "eval_loss", loss),
+          column("loss", "final_loss", loss),
+          column("of peak", "peak_fraction", format_percent),
+          {"others' load", "---:", most_foreign_load}};
+}
+
+// Without the columns in which no run has anything.
+std::string table(const std::vector<RunGroup>& groups) {
+  std::string head = "|", rule = "|";
+  std::vector<std::string> rows(groups.size(), "|");
+  for (const Column& each : columns()) {
+    std::vector<std::string> cells;
+    for (const RunGroup& group : groups) cells.push_back(each.cell(group));
+    if (std::all_of(cells.begin(), cells.end(), [](const std::string& cell) { return cell.empty(); })) continue;
+    head += std::string(" ") + each.title + " |";
+    rule += std::string(" ") + each.align + " |";
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] += " " + cells[i] + " |";
+  }
+  std::string text = head + "\n" + rule + "\n";
+  for (const std::string& row : rows) text += row + "\n";
+  return text + "\n";
+}
+
+// One line a status and message, with the runs that ended so.
+std::string not_ok(const Result& result) {
+  constexpr std::size_t kMostNames = 8;  // a suite may skip hundreds for one reason
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const Run& run : result.runs) {
+    if (run.status == RunStatus::ok) continue;
+    std::string status = name(run.status);
+    std::replace(status.begin(), status.end(), '_', ' ');
+    const std::string reason = status + (run.message ? ": " + code(*run.message) : "");
+    auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& each) { return each.first == reason; });
+    if (known == reasons.end()) known = reasons.insert(known, {reason, {}});
+    known->second.push_back(run.repetition > 0 ? run.name + " #" + std::to_string(run.repetition) : run.name);
+  }
+  std::string text;
+  for (const auto& [reason, names] : reasons) {
+    text += "- ";
+    for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) text += (i ? ", " : "") + code(names[i]);
+    if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
+    text += ": " + reason + "\n";
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
+std::string machine(const Context& context) {
+  std::string text = code(context.cpu.model);
+  if (context.cpu.cores) text += ", " + std::to_string(*context.cpu.cores) + (*context.cpu.cores == 1 ? " core" : " cores");
+  for (const GpuInfo& gpu : context.gpus) text += ", " + code(gpu.name);
+  text += "; epochbench " + code(context.epochbench_version);
+  if (context.git_sha) text += " at " + code(context.git_sha->substr(0, 12));
+  for (const std::string& word : {context.build_type, context.compiler}) text += word.empty() ? "" : ", " + code(word);
+  return text + "; " + code(context.date) + "\n";
+}
+
+}  // namespace
+
+std::string markdown_text(const Result& result) {
+  Result ok = result;
+  std::erase_if(ok.runs, [](const Run& run) { return run.status != RunStatus::ok; });
+  std::string text = ok.runs.empty() ? "" : table(runs_by_name(ok));
+  text += not_ok(result) + machine(result.context);
+  if (!ok.runs.empty())
+    text +=
+        "\nMedians of the repetitions, each a process of its own; ± is half of their range, or of the 95 % interval of one. "
+        "Step: the median step; samples/s and epoch: of all steps together.\n";
+  return text;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,177 @@
+// MLPerf's log lines (mlcommons/logging): one JSON object a line after ":::MLLOG ", times in milliseconds since 1970.
+//
+// Keys are those of mlperf_logging.mllog.constants where one means the same; what has none there is named as in the result
+// file. It is no submission: nothing is said of division, organisation or compliance. Each run is a namespace, NAME#REPETITION,
+// so that several may stand in one stream. A result has durations and one date, so moments are placed: runs end to end from the
+// date on, "init" is the compilation, and inside a run events lie at the sum of the timed steps so far. What lies between
+// run_start and run_stop is therefore all but the compilation, more than MLPerf counts.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "src/base/json.h"
+#include "src/report/export/export_formats.h"
+#include "src/report/export/export_times.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::string_view kFileHead = "result_", kFileTail = ".txt";  // as MLPerf's own submissions name their logs
+
+class Log {
+ public:
+  explicit Log(std::string name_space) : namespace_(std::move(name_space)) {}
+
+  void at(std::int64_t milliseconds) { now_ = std::max(now_, milliseconds); }  // time does not go back
+  void start(const char* key, const Json& metadata = Json::object()) { add("INTERVAL_START", key, nullptr, metadata); }
+  void stop(const char* key, const Json& metadata = Json::object()) { add("INTERVAL_END", key, nullptr, metadata); }
+  void point(const char* key, const Json& value, const Json& metadata = Json::object()) {
+    add("POINT_IN_TIME", key, value, metadata);
+  }
+  // Nothing of what is not known.
+  void point_if_known(const char* key, double value, const Json& metadata = Json::object()) {
+    if (std::isfinite(value)) point(key, value, metadata);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void add(const char* event, const char* key, const Json& value, const Json& metadata) {
+    const Json line = {{"namespace", namespace_}, {"time_ms", now_},     {"event_type", event}, {"key", key},
+                       {"value", value},          {"metadata", metadata}};
+    // In ASCII: MLPerf's parser reads Latin-1. It also looks for its mark anywhere in a line, so a text must not hold one.
+    std::string json = line.dump(-1, ' ', true, Json::error_handler_t::replace);
+    for (auto mark = json.find(kMark); mark != std::string::npos; mark = json.find(kMark)) json.replace(mark, 1, "\\u003a");
+    text_ += std::string(kMark) + " " + json + "\n";
+  }
+
+  static constexpr const char* kMark = ":::MLLOG";
+  std::string namespace_, text_;
+  std::int64_t now_ = 0;
+};
+
+// "adamw lr=0.001 beta1=0.9" as the keys of its optimizer; what has none there is metadata of its name.
+void add_optimizer(const std::string& optimizer, Log& log) {
+  static const std::map<std::string, std::map<std::string, const char*>> kKeys = {
+      {"sgd", {{"lr", "opt_base_learning_rate"}, {"weight_decay", "opt_weight_decay"}}},
+      {"adamw",
+       {{"lr", "opt_base_learning_rate"},
+        {"beta1", "opt_adamw_beta_1"},
+        {"beta2", "opt_adamw_beta_2"},
+        {"epsilon", "opt_adamw_epsilon"},
+        {"weight_decay", "opt_adamw_weight_decay"}}}};
+  std::string kind;
+  Json known = Json::object(), others = Json::object();
+  for (std::size_t begin = 0; begin < optimizer.size();) {
+    const std::size_t end = std::min(optimizer.find(' ', begin), optimizer.size()), equals = optimizer.find('=', begin);
+    if (equals < end) {
+      const std::string key = optimizer.substr(begin, equals - begin);
+      double value = 0;
+      const auto [stop, error] = std::from_chars(optimizer.data() + equals + 1, optimizer.data() + end, value);
+      if (error == std::errc() && stop == optimizer.data() + end && std::isfinite(value)) {
+        const auto keys = kKeys.find(kind);
+        const bool has_key = keys != kKeys.end() && keys->second.count(key) > 0;
+        (has_key ? known[keys->second.at(key)] : others[key]) = value;
+      }
+    } else if (kind.empty()) {
+      kind = optimizer.substr(begin, end - begin);
+    }
+    begin = end + 1;
+  }
+  log.point("opt_name", kind, others);
+  for (const auto& [key, value] : known.items()) log.point(key.c_str(), value);
+}
+
+void add_settings(const Run& run, Log& log) {
+  const Workload& w = run.workload;
+  log.point("seed", w.seed);
+  log.point("global_batch_size", w.batch);
+  log.point("train_samples", w.samples_per_epoch);
+  if (w.tokens_per_sample) log.point("max_sequence_length", *w.tokens_per_sample);
+  add_optimizer(w.optimizer, log);
+}
+
+void add_eval(const std::string& metric, double value, const Json& metadata, Log& log) {
+  log.point_if_known(metric == "accuracy" ? "eval_accuracy" : "eval_loss", value, metadata);
+}
+
+// Whole epochs, where the run measured them, and the quality after each; otherwise the quality at the end.
+void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& log) {
+  const Workload& w = run.workload;
+  const std::vector<double>& steps = run.timing->step_seconds;
+  const std::size_t in_epoch =
+      w.batch > 0 && w.samples_per_epoch >= w.batch ? static_cast<std::size_t>(w.samples_per_epoch / w.batch) : 0;
+  const std::size_t epochs = run.timing->epoch_kind == "measured" && in_epoch > 0 ? steps.size() / in_epoch : 0;
+  const std::string metric = run.quality ? run.quality->eval_metric.value_or("") : "";
+  std::size_t evaluated = 0;
+  double elapsed = 0;
+  for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
+    const Json number = {{"epoch_num", epoch + 1}};
+    log.start("epoch_start", number);
+    for (std::size_t i = epoch * in_epoch; i < (epoch + 1) * in_epoch; ++i) elapsed += std::isfinite(steps[i]) ? steps[i] : 0;
+    log.at(start + to_milliseconds(elapsed));
+    log.stop("epoch_stop", number);
+    if (metric.empty() || epoch >= run.quality->eval_history.size()) continue;
+    add_eval(metric, run.quality->eval_history[epoch], number, log);
+    ++evaluated;
+  }
+  log.at(stop);
+  if (evaluated == 0 && !metric.empty() && run.quality->eval_value)
+    add_eval(metric, *run.quality->eval_value, Json::object(), log);
+  log.point("trained_samples", static_cast<double>(steps.size()) * static_cast<double>(w.batch));
+  if (run.throughput) log.point_if_known("samples_per_second", run.throughput->samples_per_second);
+}
+
+std::string log_of(const Run& run, const Context& context, std::int64_t start) {
+  const std::int64_t trained_from = start + to_milliseconds(run.timing->compile_seconds);
+  const std::int64_t stop = start + to_milliseconds(run.timing->wall_seconds);
+  Log log(run.name + "#" + std::to_string(run.repetition));
+  log.at(start);
+  log.start("init_start", {{"program", "epochbench " + context.epochbench_version},
+                           {"model", run.workload.model},
+                           {"device", run.device.name},
+                           {"precision", run.precision},
+                           {"dataset", run.workload.dataset},
+                           {"moments", "placed by durations"}});
+  add_settings(run, log);
+  log.at(trained_from);
+  log.stop("init_stop");
+  log.start("run_start");
+  add_training(run, trained_from, stop, log);
+  log.stop("run_stop", {{"status", "success"}});
+  return log.take();
+}
+
+}  // namespace
+
+std::string mllog_left_out(const Run& run) {
+  if (run.status != RunStatus::ok) return name(run.status);
+  if (run.workload.mode != "train") return "no training, which this format is about";
+  return run.timing && std::isfinite(run.timing->wall_seconds) ? "" : "ok, but its times are not known";
+}
+
+std::string mllog_text(const Result& result) {
+  std::string text;
+  for (const ExportFile& file : mllog_folder(result, "")) text += file.text;
+  return text;
+}
+
+std::vector<ExportFile> mllog_folder(const Result& result, const std::string&) {
+  const std::vector<std::int64_t> starts = run_starts(result);
+  std::vector<ExportFile> files;
+  for (std::size_t i = 0; i < result.runs.size(); ++i)
+    files.push_back({std::string(kFileHead) + std::to_string(i) + std::string(kFileTail),
+                     log_of(result.runs[i], result.context, starts[i])});
+  return files;
+}
+
+bool is_mllog_file(std::string_view name) {
+  if (!name.starts_with(kFileHead) || !name.ends_with(kFileTail)) return false;
+  name.remove_prefix(kFileHead.size());
+  name.remove_suffix(kFileTail.size());
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+}  // namespace epochbench

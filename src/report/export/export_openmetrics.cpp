@@ -1,0 +1,125 @@
+// OpenMetrics text, version 1.0, that is Prometheus's older text format too: what Prometheus scrapes, and what node_exporter's
+// textfile collector, which knows the older one alone, reads from a file.
+//
+// So every family is a gauge: the older format has no types info and stateset, and its readers refuse them; # UNIT and # EOF
+// are comments there. Without timestamps (a file collector refuses them), labelled by run and repetition; what else identifies
+// a run stands in epochbench_run_info, to be joined. Every run has a state, so those that failed are there too; what is not
+// known has no sample.
+#include <cctype>
+#include <utility>
+#include <vector>
+
+#include "src/base/json.h"
+#include "src/report/export/export_formats.h"
+#include "src/report/export/export_metrics.h"
+#include "src/report/export/export_times.h"
+
+namespace epochbench {
+namespace {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+// The format escapes a line feed, a quotation mark and a backslash; it has no way to write other control characters.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\\' || c == '"')
+      result += std::string("\\") + c;
+    else if (c == '\n')
+      result += "\\n";
+    else
+      result += byte < 0x20 || byte == 0x7F ? ' ' : c;
+  }
+  return result;
+}
+
+std::string head(const std::string& family, const std::string& unit, const std::string& help) {
+  return "# TYPE " + family + " gauge\n" + (unit.empty() ? "" : "# UNIT " + family + " " + unit + "\n") + "# HELP " + family +
+         " " + help + "\n";
+}
+
+std::string sample(const std::string& name, const Labels& labels, const std::string& value) {
+  std::string text = name, separator = "{";
+  for (const auto& [key, label] : labels) {
+    text += separator + key + "=\"" + escaped(label) + "\"";
+    separator = ",";
+  }
+  return text + (labels.empty() ? "" : "}") + " " + value + "\n";
+}
+
+Labels labels_of(const Run& run) { return {{"run", run.name}, {"repetition", std::to_string(run.repetition)}}; }
+
+std::string states(const Result& result) {
+  const std::string family = "epochbench_run_status";
+  std::string text = head(family, "", "How a run ended: 1 for its state, 0 for the others.");
+  for (const Run& run : result.runs)
+    for (const RunStatus status : {RunStatus::ok, RunStatus::failed, RunStatus::skipped, RunStatus::out_of_memory,
+                                   RunStatus::diverged, RunStatus::interrupted}) {
+      Labels labels = labels_of(run);
+      labels.emplace_back(family, name(status));
+      text += sample(family, labels, run.status == status ? "1" : "0");
+    }
+  return text;
+}
+
+std::string run_infos(const Result& result) {
+  const std::string family = "epochbench_run_info";
+  std::string text = head(family, "", "What a run is of.");
+  for (const Run& run : result.runs) {
+    const Workload& w = run.workload;
+    Labels labels = labels_of(run);
+    labels.insert(labels.end(), {{"model", w.model},
+                                 {"mode", w.mode},
+                                 {"batch", std::to_string(w.batch)},
+                                 {"dataset", w.dataset},
+                                 {"precision", run.precision},
+                                 {"backend", run.device.backend},
+                                 {"device", run.device.name},
+                                 {"fingerprint", w.fingerprint}});
+    if (run.device.threads) labels.emplace_back("threads", std::to_string(*run.device.threads));
+    if (run.timing) labels.emplace_back("epoch_kind", run.timing->epoch_kind);
+    text += sample(family, labels, "1");
+  }
+  return text;
+}
+
+std::string result_info(const Context& context) {
+  Labels labels = {{"version", context.epochbench_version},
+                   {"build_type", context.build_type},
+                   {"compiler", context.compiler},
+                   {"cpu", context.cpu.model}};
+  if (context.git_sha) labels.emplace_back("git_sha", *context.git_sha);
+  if (context.host_name) labels.emplace_back("host_name", *context.host_name);
+  const std::string family = "epochbench_result_info";
+  const std::string text = head(family, "", "What measured, and where.") + sample(family, labels, "1");
+  const auto date = milliseconds_since_1970(context.date);
+  if (!date) return text;
+  const std::string began = "epochbench_result_timestamp_seconds";
+  return text + head(began, "seconds", "When the measurement began, since 1970.") +
+         sample(began, {}, Json(static_cast<double>(*date) / 1000).dump());
+}
+
+std::string gauge(const Result& result, const ExportMetric& metric) {
+  const std::string family = std::string("epochbench_") + metric.family;
+  std::string samples;
+  for (const Run& run : result.runs) {
+    if (run.status != RunStatus::ok) continue;
+    if (const auto value = metric.of(run)) samples += sample(family, labels_of(run), Json(*value).dump());
+  }
+  if (samples.empty()) return "";
+  std::string help = metric.title;
+  help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
+  return head(family, metric.unit, help + ".") + samples;
+}
+
+}  // namespace
+
+std::string openmetrics_text(const Result& result) {
+  require_distinct_runs(result);
+  std::string text = result_info(result.context) + run_infos(result) + states(result);
+  for (const ExportMetric& metric : export_metrics()) text += gauge(result, metric);
+  return text + "# EOF\n";
+}
+
+}  // namespace epochbench

@@ -1,0 +1,73 @@
+#include "src/report/html/html_page.h"
+
+#include <map>
+#include <stdexcept>
+#include <string_view>
+
+#include "epochbench/embedded.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::string_view kPage = "src/report/html/page/";
+constexpr std::string_view kLibrary = "libraries/d3.min.js";
+constexpr const char* kScripts[] = {"format.js", "table.js", "charts.js",  "places.js", "bars.js", "sweeps.js",
+                                    "series.js", "turns.js", "history.js", "claims.js", "main.js"};
+
+std::string_view embedded(const std::string& path) {
+  const auto text = embedded_file(path);
+  if (!text) throw std::logic_error(path + " was not embedded in this build");
+  return *text;
+}
+
+std::string page_file(const std::string& name) { return std::string(embedded(std::string(kPage) + name)); }
+
+// Each {{name}} of the template, once; what is put in is not looked at again.
+std::string filled(std::string_view text, const std::map<std::string, std::string>& parts) {
+  std::string page;
+  for (;;) {
+    const std::size_t open = text.find("{{"), close = text.find("}}", open);
+    if (close == std::string_view::npos) return page.append(text);
+    page.append(text.substr(0, open)).append(parts.at(std::string(text.substr(open + 2, close - open - 2))));
+    text.remove_prefix(close + 2);
+  }
+}
+
+}  // namespace
+
+std::string html_text(const std::string& text) {
+  static const std::map<char, const char*> kEntities = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+  std::string escaped;
+  for (const char c : text) {
+    const auto entity = kEntities.find(c);
+    if (entity == kEntities.end())
+      escaped += c;
+    else
+      escaped += entity->second;
+  }
+  return escaped;
+}
+
+std::string json_for_html(const Json& data) {
+  std::string escaped;
+  for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace))
+    if (c == '<')
+      escaped += "\\u003c";
+    else
+      escaped += c;
+  return escaped;
+}
+
+std::string html_page(const Json& data, const std::string& title) {
+  std::string script;
+  for (const char* name : kScripts) script += page_file(name);
+  return filled(embedded(std::string(kPage) + "page.html"), {{"title", html_text(title)},
+                                                             {"style", page_file("page.css")},
+                                                             {"licence", html_text(page_file("d3-licence.txt"))},
+                                                             {"library", std::string(embedded(std::string(kLibrary)))},
+                                                             {"data", json_for_html(data)},
+                                                             {"script", script}});
+}
+
+}  // namespace epochbench

@@ -1,0 +1,90 @@
+// Numbers and nodes for people. Numbers as src/base/units.cpp writes them: three significant digits and a unit; what is not
+// a number is not known. Text enters the page through element() alone, as text and never as markup.
+"use strict";
+
+const UNKNOWN = "not known";
+const isKnown = (value) => typeof value === "number" && Number.isFinite(value);
+const scaled = (value, factor) => isKnown(value) ? value * factor : null;
+const isSomething = (value) => value !== null && value !== undefined && value !== "";
+
+function significant(value, digits = 3) {
+  if (!isKnown(value)) return UNKNOWN;
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size < 1e-4 || size >= 1e15) return value.toExponential(digits - 1);
+  const nearest = Number(value.toPrecision(digits));
+  const before = Math.floor(Math.log10(Math.abs(nearest))) + 1;
+  return nearest.toFixed(Math.max(0, digits - before));
+}
+
+// [factor, unit] by which a value of this size reads best.
+function secondsUnit(size) {
+  if (size < 1e-3) return [1e6, "µs"];
+  if (size < 1) return [1e3, "ms"];
+  if (size < 120) return [1, "s"];
+  if (size < 7200) return [1 / 60, "min"];
+  return size < 172800 ? [1 / 3600, "h"] : [1 / 86400, "d"];
+}
+function prefixUnit(size, base, prefixes, unit) {
+  let step = 0;
+  while (step + 1 < prefixes.length && size / base ** step >= base - 0.5) step++;
+  return [base ** -step, prefixes[step] + unit];
+}
+const bytesUnit = (size) => prefixUnit(size, 1024, ["", "Ki", "Mi", "Gi", "Ti", "Pi"], "B");
+const siUnit = (size, unit) => prefixUnit(size, 1000, ["", "k", "M", "G", "T", "P", "E"], unit);
+function inUnit(value, [factor, unit]) { return `${significant(value * factor)} ${unit}`; }
+
+const format = {
+  count: (value) => isKnown(value) ? Math.round(value).toLocaleString("en-US") : UNKNOWN,
+  rate: (value) => isKnown(value) && value >= 1000 ? format.count(value) : significant(value),
+  seconds: (value) => isKnown(value) ? inUnit(value, secondsUnit(value)) : UNKNOWN,
+  bytes: (value) => isKnown(value) ? inUnit(value, bytesUnit(value)) : UNKNOWN,
+  si: (value, unit) => isKnown(value) ? inUnit(value, siUnit(value, unit)) : UNKNOWN,
+  joules: (value) => format.si(value, "J"),
+  percent: (fraction) => isKnown(fraction) ? `${(fraction * 100).toFixed(Math.abs(fraction) < 0.1 ? 2 : 1)} %` : UNKNOWN,
+  times: (ratio) => isKnown(ratio) ? `${significant(ratio)}×` : UNKNOWN,
+  money(amount, currency) {
+    if (!isKnown(amount)) return UNKNOWN;
+    if (currency) return `${significant(amount)} ${currency}`;
+    return "$" + (Math.abs(amount) >= 1 ? amount.toFixed(2) : significant(amount));
+  },
+  interval: (ends, one) => ends ? `${one(ends[0])} to ${one(ends[1])}` : "",
+};
+
+// A tick of an axis: "0.02", "40", "12k".
+function short(value) {
+  const size = Math.abs(value);
+  for (const [limit, letter] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]])
+    if (size >= (letter === "k" ? 1e4 : limit)) return Number((value / limit).toPrecision(3)) + letter;
+  return size > 0 && size < 1e-3 ? value.toExponential() : String(Number(value.toPrecision(3)));
+}
+
+// A node with attributes; "on..." are listeners; children that are null are left out.
+function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+// A run's name, which may be broken after each part.
+function breakable(name) {
+  const parts = name.split("/");
+  return element("span", {}, parts.map((part, at) => at + 1 < parts.length ? [part + "/", element("wbr")] : part).flat());
+}
+
+const plural = (count, one, many = one + "s") => `${format.count(count)} ${count === 1 ? one : many}`;
+
+// Items by key, in the order in which keys first come.
+function groupBy(items, key) {
+  const groups = new Map();
+  for (const item of items) {
+    const name = key(item);
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(item);
+  }
+  return groups;
+}

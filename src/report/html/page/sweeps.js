@@ -1,0 +1,122 @@
+// The page's section of sweeps: rate against size, with what the analysis says of the curves.
+"use strict";
+
+const AXIS_LABELS = {batch: "batch", width: "neurons a layer", samples: "samples of the data set", threads: "threads"};
+const MEASURES = {samples_per_second: "samples/s", flops_per_second: "FLOP/s",
+                  samples_per_wall_second: "samples/s, all of a process's time"};
+const LAWS = {amdahl: "Amdahl's law", usl: "the Universal Scalability Law"};
+
+const withoutWork = (curve) => curve.split("/").slice(1, 3).join(" ");  // "resnet20/cpu/fp32" -> "cpu fp32"
+const inWords = (status) => status.replaceAll("_", " ");
+
+function curveLine(curve, best) {
+  const backend = curve.device.split(":")[0];
+  const points = curve.points.map((point) => ({
+    x: point.value, y: point.rate, ends: point.ci95, ring: best !== undefined && best.value === point.value,
+    hint: `${curve.name}, ${point.value}: ${format.rate(point.rate)}`}));
+  return {label: `${curve.device} ${curve.precision}`, points, symbol: symbolOf(backend),
+          classes: looks(curve.precision, backend === "cuda", backend)};
+}
+
+// N cores do a N / (1 + sigma (N - 1) + kappa N (N - 1)), as src/analysis/sweep/scaling.h has it; up to the most that were measured.
+function lawLines(scaling) {
+  const cores = d3.range(0, 41).map((step) => scaling.most_cores_measured ** (step / 40));
+  return scaling.fits.map((fit) => ({label: "fitted laws, see below", classes: "law", dots: false, points: cores.map((n) =>
+    ({x: n, y: fit.one_core_rate * n / (1 + fit.sigma * (n - 1) + fit.kappa * n * (n - 1))}))}));
+}
+
+// Upright lines with words, and bands where an interval says how far they may lie off.
+function curveMarks({flattens_at: flattenings, crossover}) {
+  const marks = [], bands = [];
+  for (const flat of flattenings) {
+    const [low, high] = flat.range || [0, 0], words = `${withoutWork(flat.curve)} flat from ${format.count(flat.value)}`;
+    if (isKnown(flat.value)) marks.push({x: flat.value, text: words});
+    if (low !== high) bands.push({from: low, to: high, text: `${flat.curve}: flat from somewhere here, at 95 %`});
+  }
+  for (const crossing of crossover) {
+    const ahead = `${withoutWork(crossing.better_above || "")} ${crossing.in === "time" ? "faster" : "cheaper"}`;
+    marks.push({x: crossing.value, text: `above ${significant(crossing.value)} ${ahead}`});
+    if (crossing.ci95) bands.push({from: crossing.ci95[0], to: crossing.ci95[1], text: "they cross somewhere here, at 95 %"});
+  }
+  return {marks, bands};
+}
+
+function bestSentence(best, size, measure) {
+  if (!isKnown(best.value)) return `${best.curve}: ${best.reason || UNKNOWN}`;
+  const equals = best.indistinguishable || [];
+  return `${best.curve}: best at ${size} ${format.count(best.value)} with ${format.rate(best.rate)} ${measure}` +
+    (equals.length ? `; ${equals.map(format.count).join(", ")} may be as good` : "") + (best.reason ? ` (${best.reason})` : "");
+}
+
+function flatSentence(flat, size) {
+  const where = isKnown(flat.value) ? `flat from ${size} ${format.count(flat.value)}` : flat.reason || UNKNOWN;
+  const [low, high] = flat.range || [0, 0];
+  return `${flat.curve}: ${where}` + (low !== high ? `, ${format.interval(flat.range, format.count)} at 95 %` : "");
+}
+
+function crossingSentence(crossing, size) {
+  const pair = `In ${crossing.in}, ${crossing.baseline} and ${crossing.contender}`;
+  if (!isKnown(crossing.value)) return `${pair}: ${crossing.reason || UNKNOWN}`;
+  const interval = crossing.ci95 ? `, ${format.interval(crossing.ci95, significant)} at 95 %` : "";
+  return `${pair} cross at ${size} ${significant(crossing.value)}${interval}; above, ${crossing.better_above} is ` +
+    (crossing.in === "time" ? "faster" : "cheaper");
+}
+
+function scalingSentences(scaling) {
+  const fits = scaling.fits.map((fit) => `${scaling.curve} by ${LAWS[fit.law]}: sigma ${significant(fit.sigma)}, ` +
+    (fit.law === "usl" ? `kappa ${significant(fit.kappa)}, ` : "") + `residual ${format.percent(fit.residual)}`);
+  const more = scaling.extrapolations.map((needed) => `Extrapolated, not measured: ${needed.contender} equals ` +
+    (isKnown(needed.cores) ? `${significant(needed.cores)} such cores` : needed.reason || UNKNOWN) + ` by ${LAWS[needed.law]}`);
+  return [...fits, ...more, ...(scaling.reason ? [`${scaling.curve}: ${scaling.reason}`] : [])];
+}
+
+function sweepSentences({answers, over, measure}) {
+  const size = AXIS_LABELS[over];
+  return [...answers.best.map((best) => bestSentence(best, size, MEASURES[measure])),
+          ...answers.flattens_at.map((flat) => flatSentence(flat, size)),
+          ...[...answers.crossover, ...answers.no_crossover].map((crossing) => crossingSentence(crossing, size)),
+          ...answers.scaling.flatMap(scalingSentences)];
+}
+
+function sweepPanel(sweep, data) {
+  const lines = sweep.curves.map((curve) => curveLine(curve, sweep.answers.best.find((best) => best.curve === curve.name)));
+  const laws = sweep.answers.scaling.flatMap(lawLines);
+  const missing = sweep.curves.flatMap((curve) => curve.points.filter((point) => point.status)
+    .map((point) => ({x: point.value, text: `${curve.name}, ${point.value}: ${inWords(point.status)}`})));
+  const values = [...new Set(sweep.curves.flatMap((curve) => curve.points.map((point) => point.value)))].sort(d3.ascending);
+  const title = `${sweep.work} over ${AXIS_LABELS[sweep.over]}${fileText(sweep, data)}`;
+  const chart = {label: `${title}. ${sweepSentences(sweep).join("; ")}`, lines: [...laws, ...lines], missing, height: 320,
+                 x: {log: true, label: AXIS_LABELS[sweep.over], text: format.count,
+                     ticks: values.length <= 10 ? values : null},
+                 y: {log: true, label: MEASURES[sweep.measure]}, ...curveMarks(sweep.answers)};
+  return panel(title, (box, width) => drawCurves(box, width, chart), legend([...lines, ...laws.slice(0, 1)]));
+}
+
+// " (cpu-box.json)", where there are other files.
+const fileText = (sweep, data) => data.files.length > 1 ? ` (${sweep.file})` : "";
+
+function pointRows(data) {
+  return data.sweeps.flatMap((sweep) => sweep.curves.flatMap((curve) => curve.points.map((point) =>
+    [`${curve.name}, ${AXIS_LABELS[sweep.over]} ${point.value}${fileText(sweep, data)}`,
+     point.status ? inWords(point.status) : format.rate(point.rate),
+     format.interval(point.ci95, format.rate) || UNKNOWN, format.money(point.cost), String(point.repetitions)])));
+}
+
+// All sweeps of one file and axis have the number of the same curves.
+function curvesLeftOut(sweeps) {
+  return d3.sum([...new Map(sweeps.map((sweep) => [`${sweep.over} ${sweep.file}`, sweep.curves_left_out])).values()]);
+}
+
+function sweepsSection(data) {
+  if (!data.sweeps.length) return null;
+  const sentences = data.sweeps.flatMap((sweep) =>
+    sweepSentences(sweep).map((sentence) => element("li", {}, sentence + fileText(sweep, data))));
+  return figure("Rate against size, both axes logarithmic. Whiskers: 95 % interval over repetitions. Ring: the best value of " +
+    "a curve. Dashed lines: from where a curve is flat (the smallest value within 5 % of the best), and where two curves " +
+    "cross, between measured values alone; shaded, where these may lie at 95 %. A cross at the foot is a point that did not " +
+    "end well, or whose rate is 0.",
+    panels(data.sweeps, (sweep) => sweepPanel(sweep, data), {what: "sweeps"}),
+    moreText(curvesLeftOut(data.sweeps), "curve", "the result files have"),
+    element("ul", {class: "sentences"}, sentences),
+    numbersBelow("Points of the sweeps", ["point", "rate", "95 % interval", "cost", "repetitions"], () => pointRows(data)));
+}

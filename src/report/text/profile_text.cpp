@@ -1,0 +1,93 @@
+// Tables of a profile: op classes, then single nodes, in the order in which there is time to gain.
+#include "src/report/text/profile_text.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "src/base/table.h"
+#include "src/base/units.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kShownNodes = 10;
+constexpr auto kRight = Table::Align::right;
+
+std::string cell(const std::optional<double>& value, std::string (*format)(double)) { return value ? format(*value) : ""; }
+std::string flops_text(double value) { return value > 0 ? format_si(value, "FLOP") : ""; }
+std::string bytes_text(double value) { return format_si(value, "B"); }
+
+// What is beyond the limit; all of the time where no limit is known. Below 0 where operands came from caches.
+double lost_seconds(double seconds, const std::optional<double>& limit_seconds) { return seconds - limit_seconds.value_or(0); }
+std::string lost_text(double seconds, const std::optional<double>& limit_seconds) {
+  return limit_seconds ? format_seconds(std::max(0.0, seconds - *limit_seconds)) : "";
+}
+
+template <typename Timed>  // ProfileClass or ProfileNode
+std::vector<const Timed*> most_lost_first(const std::vector<Timed>& all) {
+  std::vector<const Timed*> order;
+  for (const Timed& each : all) order.push_back(&each);
+  std::stable_sort(order.begin(), order.end(), [](const Timed* a, const Timed* b) {
+    return lost_seconds(a->seconds, a->limit_seconds) > lost_seconds(b->seconds, b->limit_seconds);
+  });
+  return order;
+}
+
+std::string classes_text(const Profile& profile) {
+  Table table({{"op"},
+               {"nodes", kRight},
+               {"time", kRight},
+               {"share", kRight},
+               {"FLOPs", kRight},
+               {"bytes", kRight},
+               {"limit", kRight},
+               {"of it", kRight},
+               {"lost", kRight}});
+  std::int64_t nodes = 0;
+  double flops = 0, bytes = 0;
+  for (const ProfileClass* group : most_lost_first(profile.classes)) {
+    table.add({group->op, format_count(group->nodes), format_seconds(group->seconds), format_percent(group->share),
+               cell(group->flops, flops_text), cell(group->bytes, bytes_text), cell(group->limit_seconds, format_seconds),
+               cell(group->limit_fraction, format_percent), lost_text(group->seconds, group->limit_seconds)});
+    nodes += group->nodes;
+    flops += group->flops.value_or(0);
+    bytes += group->bytes.value_or(0);
+  }
+  table.add({"all", format_count(nodes), format_seconds(profile.seconds), format_percent(1), flops_text(flops),
+             bytes_text(bytes), cell(profile.limit_seconds, format_seconds), cell(profile.limit_fraction, format_percent),
+             lost_text(profile.seconds, profile.limit_seconds)});
+  return table.to_string();
+}
+
+std::string nodes_text(const Profile& profile) {
+  std::vector<const ProfileNode*> order = most_lost_first(profile.nodes);
+  order.resize(std::min(order.size(), kShownNodes));
+  Table table({{"node"}, {"op"}, {"time", kRight}, {"limit", kRight}, {"by"}, {"of it", kRight}, {"lost", kRight}, {"kernel"}});
+  for (const ProfileNode* node : order)
+    table.add({node->name, node->op, format_seconds(node->seconds), cell(node->limit_seconds, format_seconds),
+               node->limit.value_or(""), cell(node->limit_fraction, format_percent),
+               lost_text(node->seconds, node->limit_seconds), node->implementation});
+  return table.to_string();
+}
+
+std::string head_text(const Run& run) {
+  const Profile& profile = *run.profile;
+  std::string text = run.name + (run.repetition > 0 ? " #" + std::to_string(run.repetition) : "") + ": a step node by node, " +
+                     format_seconds(profile.seconds) + " in all";
+  if (profile.passes) text += ", each node the median of " + std::to_string(*profile.passes) + " passes";
+  if (run.timing) text += "; the timed steps' median is " + format_seconds(run.timing->step_seconds_median);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string profile_text(const Run& run) {
+  const Profile& profile = *run.profile;
+  std::string text = head_text(run);
+  if (profile.limit_seconds)
+    text +=
+        "limit: FLOPs at the measured peak or bytes at the measured bandwidth, whichever takes longer; lost: time beyond it\n";
+  return text + classes_text(profile) + "\n" + nodes_text(profile);
+}
+
+}  // namespace epochbench

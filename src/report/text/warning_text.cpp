@@ -1,0 +1,84 @@
+#include "src/report/text/warning_text.h"
+
+#include "src/base/units.h"
+
+namespace epochbench {
+namespace {
+
+std::string instruction_sentence(const Warning& w) {
+  return w.run + " computed with " + w.first + ", though the CPU has " + w.second + "; it can be faster";
+}
+
+std::string precision_sentence(const Warning& w) {
+  if (w.first == "fp32" && w.second == "tf32")
+    return "tf32 against strict fp32: products of 10-bit significands against those of 23 bits";
+  return w.second + " against " + (w.first == "fp32" ? "strict fp32" : w.first) + ": part of the ratio is the precision's";
+}
+
+std::string settings_sentence(const Warning& w) {
+  const auto text = [](const std::string& settings) { return settings.empty() ? std::string("none") : settings.substr(1); };
+  return "settings differ: " + text(w.first) + " in the baseline, " + text(w.second) + " in the contender";
+}
+
+std::string energy_sentence(const Warning& w) {
+  return "the energy of " + w.run +
+         (w.first == "nvml" ? " is the card's alone, without its host's" : " is its host's alone, without the card's");
+}
+
+std::string sentence(const Warning& w) {
+  switch (w.code) {
+    case WarningCode::baseline_below_half_peak:
+      return w.run + " reaches " + format_percent(w.value) + " of its measured peak; a better baseline would lower the ratio";
+    case WarningCode::fewer_threads:
+      return w.run + " had threads for " + format_whole(w.value) + " of " + format_whole(w.limit) + " cores";
+    case WarningCode::precision_differs:
+      return precision_sentence(w);
+    case WarningCode::parity_unverified:
+      return "nothing shows that " + w.run + " computes the same: its losses were not compared with the CPU's in fp32";
+    case WarningCode::parity_apart:
+      return "losses of " + w.run + " are " + significant(w.value, 2) +
+             " from their reference, relative, and rounding explains " + significant(w.limit, 2);
+    case WarningCode::epoch_kind_differs:
+      return "a " + w.first + " epoch against a " + w.second + " one";
+    case WarningCode::data_waits:
+      return w.run + " waited for data for " + format_percent(w.value) + " of its time";
+    case WarningCode::host_differs:
+      return "measured on different machines: " + w.first + " and " + w.second;
+    case WarningCode::price_of_other_machine:
+      return "the price of " + w.run + " is that of another machine (" + w.first + ")";
+    case WarningCode::currency_differs:
+      return "costs in " + w.first + " and in " + w.second + " are not compared";
+    case WarningCode::foreign_load:
+      return "other processes took " + significant(w.value, 2) + " cores during a repetition of " + w.run;
+    case WarningCode::portable_kernel:
+      return w.run + " ran the portable kernels, which use no vector instructions by name";
+    case WarningCode::unused_instruction:
+      return instruction_sentence(w);
+    case WarningCode::held_back:
+      return w.run + " was held back on purpose (" + w.first + "), and could be faster; the contender shares that";
+    case WarningCode::noisy_sample:
+      return "in one repetition the median step of " + w.run + " is known within " + format_percent(w.value) + " only";
+    case WarningCode::noisy_repetitions:
+      return "repetitions of " + w.run + " differ, with a standard deviation of " + format_percent(w.value);
+    case WarningCode::throttled:
+      return "the GPU throttled during " + format_whole(w.value) + " steps of a repetition of " + w.run;
+    case WarningCode::energy_in_part:
+      return energy_sentence(w);
+    case WarningCode::settings_differ:
+      return settings_sentence(w);
+    case WarningCode::epoch_samples_differ:
+      return "epochs of " + format_whole(w.value) + " and " + format_whole(w.limit) +
+             " samples, so cost and energy per epoch are of other work";
+    case WarningCode::build_differs:
+      return "measured by different builds of epochbench: " + w.first + " and " + w.second;
+    case WarningCode::batch_differs:
+      return "batch " + format_whole(w.value) + " against " + format_whole(w.limit) + ": each at its own best";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string to_string(const Warning& warning) { return std::string(name(warning.code)) + ": " + sentence(warning); }
+
+}  // namespace epochbench

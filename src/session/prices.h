@@ -1,0 +1,41 @@
+// Hourly prices as people name them, and which one holds for which device: --price, the catalogue, or none.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "src/analysis/cost/price_catalog.h"
+#include "src/result/result.h"
+
+namespace epochbench {
+
+const PriceCatalogue& embedded_prices();
+Day today();  // UTC
+
+struct AskedPrice {
+  double usd_per_hour = 0;
+  const CataloguePrice* row = nullptr;  // of the catalogue; nullptr: the user's own figure
+};
+// USD an hour or an instance of the catalogue: "0.34", "c7i.4xlarge", "aws/c7i.4xlarge". Errors: CallError.
+AskedPrice parse_price(const std::string& text);
+
+class Prices {
+ public:
+  // `option`: "cpu=0.34,cuda:0=c7i.4xlarge", or empty. A value is as for parse_price. Without an option, a machine that its
+  // firmware identifies has its catalogue price. `today` decides how old a price is. Errors: CallError.
+  explicit Prices(const std::string& option, Day today = epochbench::today());
+
+  // The cost of a run on the device ("cpu", "cuda:0"); empty where no price is known.
+  std::optional<Cost> cost(const std::string& device, const Timing& timing) const;
+
+ private:
+  struct HourlyPrice {
+    double usd_per_hour;
+    std::string source;  // "user", or as describe() of src/analysis/cost/cost.h
+  };
+  std::map<std::string, HourlyPrice> by_device_;  // "cuda" holds for every GPU
+  std::optional<HourlyPrice> machine_;
+};
+
+}  // namespace epochbench

@@ -1,0 +1,104 @@
+#include "src/session/progress.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "src/base/table.h"
+#include "src/base/units.h"
+#include "src/report/text/summary.h"
+
+namespace epochbench {
+namespace {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value && *value;
+}
+
+bool terminal() {
+  const char* term = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) != 0 && !(term && std::string_view(term) == "dumb");
+}
+
+std::size_t terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+// The first `columns` code points.
+std::string cut(const std::string& text, std::size_t columns) {
+  if (display_width(text) <= columns) return text;
+  std::size_t seen = 0, at = 0;
+  for (; at < text.size(); ++at)
+    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80 && ++seen > columns) break;
+  return text.substr(0, at);
+}
+
+std::string describe(const Progress& progress) {
+  std::string text = progress.phase;
+  if (progress.steps > 0)
+    text +=
+        "  step " + format_count(progress.steps) + (progress.steps_planned ? "/" + format_count(*progress.steps_planned) : "");
+  if (progress.samples_per_second > 0) text += "  " + significant(progress.samples_per_second, 3) + " samples/s";
+  if (progress.relative_noise) text += "  ±" + format_percent(*progress.relative_noise);
+  if (progress.loss) text += "  loss " + significant(*progress.loss, 3);
+  if (progress.eval_value) text += "  test " + significant(*progress.eval_value, 3);
+  return progress.elapsed_seconds < 1 ? text : text + "  " + format_seconds(progress.elapsed_seconds);
+}
+
+}  // namespace
+
+ProgressDisplay::ProgressDisplay(std::size_t cases, bool quiet)
+    : cases_(cases), quiet_(quiet), in_place_(!quiet && terminal()), colour_(in_place_ && !is_set("NO_COLOR")) {}
+
+ProgressDisplay::~ProgressDisplay() { clear(); }
+
+void ProgressDisplay::clear() {
+  if (drawn_) std::fputs("\r\033[K", stderr);
+  drawn_ = false;
+}
+
+void ProgressDisplay::draw(const std::string& text) {
+  std::fprintf(stderr, "\r\033[K%s", cut(text, terminal_columns() - 1).c_str());
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void ProgressDisplay::note(const std::string& text) {
+  if (in_place_) draw(text);
+}
+
+void ProgressDisplay::log(const std::string& text) {
+  if (!quiet_ && !in_place_) std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+void ProgressDisplay::begin(const std::string& name) {
+  ++index_;
+  name_ = name;
+  last_draw_ = {};
+  if (in_place_) draw("[" + std::to_string(index_) + "/" + std::to_string(cases_) + "] " + name_);
+}
+
+void ProgressDisplay::update(const Progress& progress) {
+  // Ten times a second is as fast as a person reads, and costs nothing beside a step.
+  const auto now = std::chrono::steady_clock::now();
+  if (!in_place_ || now - last_draw_ < std::chrono::milliseconds(100)) return;
+  last_draw_ = now;
+  draw("[" + std::to_string(index_) + "/" + std::to_string(cases_) + "] " + name_ + "  " + describe(progress));
+}
+
+void ProgressDisplay::end(const Run& run) {
+  if (quiet_) return;
+  clear();
+  const bool ok = run.status == RunStatus::ok;
+  const char* mark = !colour_ ? "" : ok ? "\033[32m" : "\033[31m";
+  // Why cases are skipped was told before the first one.
+  const std::string line = run.status == RunStatus::skipped ? run.name + ": skipped" : one_line(run);
+  std::fprintf(stderr, "%s[%zu/%zu]%s %s\n", mark, index_, cases_, colour_ ? "\033[0m" : "", line.c_str());
+}
+
+}  // namespace epochbench

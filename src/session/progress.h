@@ -1,0 +1,37 @@
+// How far a run is, on stderr: one line updated in place on a terminal, one line a finished case elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "src/case/case.h"
+#include "src/result/result.h"
+
+namespace epochbench {
+
+class ProgressDisplay {
+ public:
+  // `quiet`: shows nothing. In place only where stderr is a terminal and TERM is not "dumb"; NO_COLOR leaves out colour.
+  ProgressDisplay(std::size_t cases, bool quiet);
+  ~ProgressDisplay();
+  ProgressDisplay(const ProgressDisplay&) = delete;
+  ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+
+  void note(const std::string& text);  // what happens outside of cases: "measuring the peaks of this CPU"
+  void log(const std::string& text);   // a line for a log, where nothing is shown in place
+  void begin(const std::string& name);
+  void update(const Progress& progress);
+  void end(const Run& run);
+  void clear();  // so that another line may be printed
+
+ private:
+  void draw(const std::string& text);
+
+  std::size_t cases_, index_ = 0;
+  bool quiet_, in_place_, colour_, drawn_ = false;
+  std::string name_;
+  std::chrono::steady_clock::time_point last_draw_{};
+};
+
+}  // namespace epochbench

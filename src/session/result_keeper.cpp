@@ -1,0 +1,45 @@
+#include "src/session/result_keeper.h"
+
+#include <cstdlib>
+
+#include <unistd.h>
+
+#include "src/base/errors.h"
+#include "src/result/anonymous.h"
+#include "src/result/result_json.h"
+
+namespace epochbench {
+
+std::string ResultKeeper::text_of(const Result& result) const {
+  return result_to_text(anonymous_ ? anonymous(result) : result);
+}
+
+void ResultKeeper::save(const Result& result) {
+  try {
+    file_.write(text_of(result));
+    failing_ = false;
+  } catch (const FileError& error) {
+    failing_ = true;
+    if (!told_) print_error(std::string(error.what()) + " (the run goes on and tries again after every case)");
+    told_ = true;
+  }
+}
+
+bool ResultKeeper::finish(const Result& result) {
+  if (!failing_) return true;
+  save(result);
+  if (!failing_) return true;
+  const char* folder = std::getenv("TMPDIR");
+  const std::string other =
+      std::string(folder && *folder ? folder : "/tmp") + "/epochbench-rescued-" + std::to_string(::getpid()) + ".json";
+  try {
+    ResultFile(other).write(text_of(result));
+    print_error("could not write " + path() + "; the whole result is in " + other + " instead, move it from there");
+  } catch (const FileError& error) {
+    print_error("could not write " + path() + " nor " + other +
+                ", so the last results are lost; make room and run with --resume");
+  }
+  return false;
+}
+
+}  // namespace epochbench

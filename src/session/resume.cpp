@@ -1,0 +1,58 @@
+#include "src/session/resume.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "src/analysis/parity.h"
+#include "src/base/errors.h"
+#include "src/machine/environment.h"
+#include "src/result/anonymous.h"
+#include "src/result/result_json.h"
+
+namespace epochbench {
+namespace {
+
+// What identifies a run in a file, whose names may be anonymous.
+bool same_run(const Run& run, const PlannedCase& planned, bool anonymous_names) {
+  if (run.repetition != planned.spec.repetition) return false;
+  if (!anonymous_names) return run.name == planned.spec.name;
+  Run candidate;
+  candidate.name = planned.spec.name;
+  candidate.workload = planned.workload;
+  Result alone;
+  alone.runs.push_back(candidate);
+  return run.name == candidate.name || run.name == anonymous(alone).runs[0].name;
+}
+
+}  // namespace
+
+Resumed resume(const std::string& path, std::vector<PlannedCase> cases, bool anonymous) {
+  if (path.empty()) return {{}, std::move(cases)};
+  if (!std::filesystem::exists(path)) throw CallError("--resume: there is no " + path + "; begin it with --out " + path);
+  Resumed resumed{read_result(path), {}};
+  const std::string here = cpu_info().model, there = resumed.result.context.cpu.model;
+  if (here != there)
+    throw CallError("--resume: " + path + " was measured on " + there + ", and this machine is " + here +
+                    "; leave out --resume to begin a result of its own");
+  const Context now = describe_context({});
+  if (resumed.result.context.git_sha != now.git_sha)
+    print_error("warning: the runs in " + path + " are of another build (" +
+                resumed.result.context.git_sha.value_or("unknown") + "); the file will name this one");
+  for (PlannedCase& planned : cases) {
+    const bool done = std::any_of(resumed.result.runs.begin(), resumed.result.runs.end(), [&](const Run& run) {
+      return run.status == RunStatus::ok && run.workload.fingerprint == planned.workload.fingerprint &&
+             same_run(run, planned, anonymous);
+    });
+    if (!done) resumed.remaining.push_back(std::move(planned));
+  }
+  return resumed;
+}
+
+void put(Result& result, Run run, const PlannedCase& planned, bool anonymous) {
+  std::erase_if(result.runs, [&](const Run& old) { return same_run(old, planned, anonymous); });
+  result.runs.push_back(std::move(run));
+  fill_parity(result.runs);
+}
+
+}  // namespace epochbench

@@ -1,0 +1,25 @@
+// Going on with a result: which of the cases it already holds, and how a case takes the place of its older run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/result/result.h"
+#include "src/session/planned_case.h"
+
+namespace epochbench {
+
+struct Resumed {
+  Result result;
+  std::vector<PlannedCase> remaining;
+};
+
+// Without a path everything remains. A case is done where the file has an ok run with its name, fingerprint and repetition;
+// `anonymous`: names there may lack paths.
+// Errors: CallError for a file that is missing or was measured on another machine, FormatError.
+Resumed resume(const std::string& path, std::vector<PlannedCase> cases, bool anonymous);
+
+// Adds the run in place of an older one of the same case, and compares the losses anew.
+void put(Result& result, Run run, const PlannedCase& planned, bool anonymous);
+
+}  // namespace epochbench

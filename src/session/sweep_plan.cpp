@@ -1,0 +1,211 @@
+#include "src/session/sweep_plan.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "epochbench/backend.h"
+#include "epochbench/dataset.h"
+#include "epochbench/gpu.h"
+#include "src/base/errors.h"
+#include "src/base/numbers.h"
+#include "src/machine/environment.h"
+#include "src/session/machine.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+namespace {
+
+// Beyond, a CPU takes minutes a point; whoever wants more asks for it with --values.
+constexpr std::int64_t kMostBatch = 1024;
+constexpr std::int64_t kFewestWidth = 64, kMostWidth = 4096;
+constexpr std::int64_t kMostBatches = 128;  // an epoch
+
+// The option of a case that the axis sets; width is one of the model's.
+const char* key_of(Axis axis) {
+  switch (axis) {
+    case Axis::batch:
+      return "batch";
+    case Axis::width:
+      return "model";
+    case Axis::samples:
+      return "epoch_samples";
+    case Axis::threads:
+      return "threads";
+  }
+  return "";
+}
+
+std::vector<std::int64_t> powers_of_two(std::int64_t from, std::int64_t to) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t value = from; value <= to; value *= 2) values.push_back(value);
+  return values;
+}
+
+std::vector<std::int64_t> thread_values(int cores) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t power = 1; power < cores; power *= 2) {
+    values.push_back(power);
+    if (power > 1 && power + power / 2 < cores) values.push_back(power + power / 2);
+  }
+  values.push_back(cores);
+  return values;
+}
+
+WorkloadSpec workload_of(const CaseDraft& draft) {
+  CaseSpec spec;
+  spec.model = draft.model.name;
+  spec.mode = draft.mode;
+  spec.batch = draft.batch.value_or(draft.model.family->default_batch);
+  return workload_spec(spec);
+}
+
+// Whether the case's device is here, and has the precision and the memory.
+bool fits(const CaseDraft& draft) try {
+  const WorkloadSpec workload = workload_of(draft);
+  const std::vector<Entry> entries = entries_of_mode(draft.mode);
+  const Precision precision = *precision_from_name(draft.precision);
+  const int index = cuda_index(draft.device);
+  const auto backend = index < 0 ? make_backend("cpu", draft.threads.value_or(default_threads())) : make_cuda_planner();
+  std::int64_t capacity = available_memory_bytes();
+  if (index >= 0) {
+    const std::vector<GpuInfo> gpus = list_gpus();
+    if (static_cast<std::size_t>(index) >= gpus.size()) return false;
+    capacity = gpus[static_cast<std::size_t>(index)].memory_bytes;
+  }
+  if (unsupported(workload, *backend, entries, precision)) return false;
+  return memory(make_program(workload, *backend, entries, precision)).total() <= capacity;
+} catch (const DeviceError&) {
+  return false;  // this build drives no such device; the case will be skipped with the reason
+}
+
+std::int64_t training_samples(const CaseDraft& draft) {
+  const ModelFamily& family = *draft.model.family;
+  const WorkloadSpec workload = workload_of(draft);
+  return open_dataset(draft.data.value_or(family.default_data), family.sample(workload.config),
+                      draft.epoch_samples.value_or(family.nominal_samples_per_epoch), draft.seed)
+      ->samples(Split::train);
+}
+
+std::string model_with_width(const std::string& model, std::int64_t width) {
+  return model + (model.find(':') == std::string::npos ? ":" : ",") + "width=" + std::to_string(width);
+}
+
+std::vector<std::string> texts(const std::vector<std::int64_t>& values) {
+  std::vector<std::string> all;
+  for (const std::int64_t value : values) all.push_back(std::to_string(value));
+  return all;
+}
+
+// As far as one of the devices has memory; the first value in any case.
+std::vector<std::int64_t> up_to_what_fits(std::vector<std::int64_t> values, const CaseBlock& block,
+                                          const std::function<void(CaseBlock&, std::int64_t)>& set) {
+  const auto too_much = std::find_if(values.begin() + 1, values.end(), [&](std::int64_t value) {
+    CaseBlock with = block;
+    set(with, value);
+    const std::vector<CaseDraft> drafts = expand(with);
+    return std::none_of(drafts.begin(), drafts.end(), fits);
+  });
+  values.erase(too_much, values.end());
+  return values;
+}
+
+// The values of the axis where the call names none.
+std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis) {
+  const CaseDraft base = expand(block).front();
+  switch (axis) {
+    case Axis::batch:
+      return up_to_what_fits(powers_of_two(1, std::min(kMostBatch, training_samples(base))), block,
+                             [](CaseBlock& with, std::int64_t value) {
+                               with["batch"] = {{std::to_string(value)}, "--over batch"};
+                             });
+    case Axis::width:
+      return up_to_what_fits(powers_of_two(kFewestWidth, kMostWidth), block, [](CaseBlock& with, std::int64_t value) {
+        std::string& model = with.at("model").values[0];
+        model = model_with_width(model, value);
+      });
+    case Axis::samples: {
+      std::vector<std::int64_t> values = powers_of_two(1, kMostBatches);
+      for (std::int64_t& value : values) value *= base.batch.value_or(base.model.family->default_batch);
+      return values;
+    }
+    case Axis::threads:
+      return thread_values(default_threads());
+  }
+  return {};
+}
+
+void check_model(const CaseBlock& block, Axis axis) {
+  const auto models = block.find("model");
+  if (models == block.end()) throw CallError("sweep: --model is missing; give one, such as --model resnet20");
+  if (models->second.values.size() != 1)
+    throw CallError("sweep: takes one model, and there are " + std::to_string(models->second.values.size()));
+  if (axis != Axis::width) return;
+  const std::string& text = models->second.values[0];
+  const Model model = expand({*models}).front().model;
+  // The ResNets' option of this name is the image's.
+  if (model.family->name != "mlp")
+    throw CallError("--over width: " + model.family->name + " has no width to choose; take mlp, or sweep over batch");
+  if (text.find("width=") != std::string::npos)
+    throw CallError("--model: the width is what --over width sweeps; give its values with --values");
+}
+
+// Over samples, whole epochs of synthetic data: those of a data set that is there have a size of their own.
+void take_whole_epochs(CaseBlock& block) {
+  const auto data = block.find("data");
+  if (data == block.end())
+    block["data"] = {{"synthetic"}, "--over samples"};
+  else if (data->second.values != std::vector<std::string>{"synthetic"})
+    throw CallError("--data: --over samples makes data sets of many sizes, so they are synthetic; leave out --data");
+  bool stops = false;
+  for (const auto& [key, values] : block) {
+    const CaseOption& option = *find_case_option(key);
+    if (option.stops && key != "epochs")
+      throw CallError(flag(option) + ": --over samples times whole epochs; leave it out, or give --epochs");
+    stops = stops || option.stops;
+  }
+  if (!stops) block["epochs"] = {{"1"}, "--over samples"};
+}
+
+std::vector<std::string> split_numbers(const std::string& text) try {
+  std::vector<std::string> values = split_list(text);
+  std::set<std::int64_t> known;
+  for (const std::string& value : values)
+    if (!known.insert(parse_integer(value, 1, std::numeric_limits<std::int64_t>::max())).second)
+      throw CallError("'" + value + "' stands there twice");
+  return values;
+} catch (const CallError& error) {
+  throw CallError(std::string("--values: ") + error.what());
+}
+
+}  // namespace
+
+std::vector<CaseDraft> sweep_drafts(CaseBlock block, Axis axis, const std::string& values) {
+  check_model(block, axis);
+  const std::string key = key_of(axis);
+  if (axis != Axis::width && block.find(key) != block.end())
+    throw CallError(flag(*find_case_option(key)) + ": that is what --over " + name(axis) +
+                    " sweeps; give its values with --values");
+  if (axis == Axis::samples) take_whole_epochs(block);
+  std::vector<std::string> chosen = values.empty() ? texts(default_values(block, axis)) : split_numbers(values);
+  if (axis == Axis::width)
+    for (std::string& value : chosen) value = model_with_width(block.at("model").values[0], std::stoll(value));
+  block[key] = {std::move(chosen), values.empty() ? std::string("--over ") + name(axis) : "--values"};
+  return expand(block);
+}
+
+void shuffle_repetitions(std::vector<PlannedCase>& cases) {
+  for (auto begin = cases.begin(); begin != cases.end();) {
+    const int repetition = begin->spec.repetition;
+    const auto end =
+        std::find_if(begin, cases.end(), [&](const PlannedCase& other) { return other.spec.repetition != repetition; });
+    // Fisher and Yates. The engine's numbers are the same everywhere, those of std::shuffle are not.
+    std::mt19937_64 engine(static_cast<std::uint64_t>(repetition));
+    for (auto left = end - begin; left > 1; --left)
+      std::swap(begin[left - 1], begin[static_cast<std::ptrdiff_t>(engine() % static_cast<std::uint64_t>(left))]);
+    begin = end;
+  }
+}
+
+}  // namespace epochbench

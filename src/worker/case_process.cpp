@@ -1,0 +1,242 @@
+#include "src/worker/case_process.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+#include "src/machine/system_files.h"
+
+extern char** environ;
+
+namespace epochbench {
+namespace {
+
+[[noreturn]] void throw_errno(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+
+// This environment and the settings that it lacks or that go before its own, as "KEY=value". A user who places the threads
+// does so alone.
+std::vector<std::string> environment_with(const EnvironmentSettings& settings) {
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry; ++entry) result.emplace_back(*entry);
+  const bool placed = std::getenv("OMP_PROC_BIND") || std::getenv("OMP_PLACES") || std::getenv("GOMP_CPU_AFFINITY");
+  const bool waits = std::getenv("OMP_WAIT_POLICY") != nullptr;
+  for (const auto& [key, value, overrides] : settings) {
+    if (placed && !overrides && (key == "OMP_PROC_BIND" || key == "OMP_PLACES")) continue;
+    if (waits && !overrides && key == "GOMP_SPINCOUNT") continue;
+    const std::string prefix = key + "=";
+    const auto there =
+        std::find_if(result.begin(), result.end(), [&](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
+    if (there == result.end())
+      result.push_back(prefix + value);
+    else if (overrides)
+      *there = prefix + value;
+  }
+  return result;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& text : strings) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// Between fork and exec, where only what is safe in a signal handler may be called. Leaves errno to the parent on `report`.
+[[noreturn]] void become_case(pid_t parent, int socket, int report, bool silent, char* const* arguments,
+                              char* const* environment) {
+  const auto fail = [report] {
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = write(report, &error, sizeof error);
+    _exit(127);
+  };
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // it died before that took effect
+  if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0) fail();
+  if (const int nothing = silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1; nothing >= 0) dup2(nothing, STDERR_FILENO);
+#ifdef SYS_close_range
+  constexpr unsigned kCloseOnExec = 1u << 2;
+  const bool closing = syscall(SYS_close_range, 3u, ~0u, kCloseOnExec) == 0;
+#else
+  const bool closing = false;
+#endif
+  for (int fd = 3; !closing && fd < 1024; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);  // kernels before 5.11
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGINT, &ignore, nullptr);  // survives exec
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execve(arguments[0], arguments, environment);
+  fail();
+  _exit(127);
+}
+
+// Whoever started this program may have left SIGCHLD ignored: then children vanish, and waitpid knows nothing of their end.
+void stop_ignoring_children() {
+  struct sigaction action {};
+  if (sigaction(SIGCHLD, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) std::signal(SIGCHLD, SIG_DFL);
+}
+
+// State letter and CPU time of a process, from /proc; nothing where it cannot be read.
+struct Activity {
+  char state = '?';
+  std::int64_t cpu_ticks = 0;
+};
+std::optional<Activity> activity_of(pid_t pid) {
+  const auto stat = read_text("/proc/" + std::to_string(pid) + "/stat");
+  if (!stat) return std::nullopt;
+  const std::size_t name_end = stat->rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(stat->substr(name_end + 1));
+  Activity activity;
+  std::string skip;
+  std::int64_t user = 0, system = 0;
+  fields >> activity.state;
+  for (int field = 4; field < 14; ++field) fields >> skip;
+  if (!(fields >> user >> system)) return std::nullopt;
+  activity.cpu_ticks = user + system;
+  return activity;
+}
+
+}  // namespace
+
+CaseProcess::CaseProcess(const std::string& binary, const EnvironmentSettings& settings, const ProcessLimits& limits)
+    : limits_(limits) {
+  stop_ignoring_children();
+  std::vector<std::string> arguments = {binary, "case"}, environment = environment_with(settings);
+  const std::vector<char*> argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
+
+  int sockets[2], report[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) throw_errno("cannot talk to a case's process");
+  if (pipe2(report, O_CLOEXEC) != 0) {
+    close(sockets[0]);
+    close(sockets[1]);
+    throw_errno("cannot start a case's process");
+  }
+  // No signal may meet the process before it ignores SIGINT.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ == 0)
+    become_case(parent, sockets[1], report[1], limits_.silent, argument_pointers.data(), environment_pointers.data());
+  const int fork_error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  close(sockets[1]);
+  close(report[1]);
+  int error = 0;
+  ssize_t size = 0;
+  if (pid_ > 0) {
+    do size = read(report[0], &error, sizeof error);
+    while (size < 0 && errno == EINTR);
+  }
+  close(report[0]);
+  if (pid_ > 0 && size <= 0) {
+    socket_ = sockets[0];
+    return;
+  }
+  close(sockets[0]);
+  if (pid_ < 0) throw std::system_error(fork_error, std::generic_category(), "cannot start a case's process");
+  waitpid(pid_, nullptr, 0);
+  throw std::runtime_error("cannot execute " + binary + ": " + std::strerror(error));
+}
+
+CaseProcess::~CaseProcess() {
+  kill();
+  close(socket_);
+}
+
+bool CaseProcess::send(const std::string& line) {
+  const std::string text = line + "\n";
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t size = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (size < 0 && errno != EINTR) return false;
+    if (size > 0) sent += static_cast<std::size_t>(size);
+  }
+  return true;
+}
+
+CaseProcess::Received CaseProcess::receive(std::string& line, const std::function<bool()>& interrupted) {
+  double idle_seconds = 0, looked = steady_seconds();
+  std::optional<Activity> last = activity_of(pid_);
+  while (true) {
+    if (interrupted && interrupted()) return Received::interrupted;
+    if (auto complete = lines_.pop()) {
+      line = std::move(*complete);
+      return Received::line;
+    }
+    pollfd waiting{socket_, POLLIN, 0};
+    if (poll(&waiting, 1, static_cast<int>(limits_.tick_seconds * 1000)) > 0) {
+      char bytes[65536];
+      const ssize_t size = recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
+      if (size > 0) lines_.append(bytes, static_cast<std::size_t>(size));
+      if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN)) return Received::ended;
+      continue;
+    }
+    // A long tick means that this process was stopped; it counts as one.
+    const double now = steady_seconds(), tick = std::min(now - looked, std::min(1.0, 4 * limits_.tick_seconds));
+    looked = now;
+    const std::optional<Activity> activity = activity_of(pid_);
+    if (!activity || !last) continue;
+    const bool stopped = activity->state == 'T' || activity->state == 't';
+    if (activity->cpu_ticks > last->cpu_ticks)
+      idle_seconds = 0;
+    else if (!stopped)
+      idle_seconds += tick;
+    last = activity;
+    if (idle_seconds >= limits_.hung_seconds) return Received::hung;
+  }
+}
+
+std::optional<CaseProcess::End> CaseProcess::reap(bool block) {
+  if (end_) return end_;
+  int status = 0;
+  pid_t result;
+  do result = waitpid(pid_, &status, block ? 0 : WNOHANG);
+  while (result < 0 && errno == EINTR);
+  if (result == 0) return std::nullopt;
+  end_ = End{};
+  if (result > 0 && WIFEXITED(status)) end_->exit_code = WEXITSTATUS(status);
+  if (result > 0 && WIFSIGNALED(status)) end_->signal = WTERMSIG(status);
+  return end_;
+}
+
+CaseProcess::End CaseProcess::wait() {
+  for (double waited = 0; waited < limits_.farewell_seconds; waited += 0.005) {
+    if (const auto end = reap(false)) return *end;
+    poll(nullptr, 0, 5);
+  }
+  ::kill(pid_, SIGKILL);
+  reap(true);
+  end_->overdue = end_->signal == SIGKILL;
+  return *end_;
+}
+
+void CaseProcess::kill() {
+  if (reap(false)) return;
+  ::kill(pid_, SIGKILL);
+  reap(true);
+}
+
+std::string to_string(const CaseProcess::End& end) {
+  if (end.signal == 0) return "ended with exit code " + std::to_string(end.exit_code);
+  const char* abbreviation = sigabbrev_np(end.signal);
+  return abbreviation ? std::string("was killed by SIG") + abbreviation : "was killed by signal " + std::to_string(end.signal);
+}
+
+}  // namespace epochbench

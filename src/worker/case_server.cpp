@@ -1,0 +1,294 @@
+// The child's side of a case: does what the parent asks, answers, and turns whatever goes wrong into a status.
+// It decides nothing, and writes nothing but answers.
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <nlohmann/json.hpp>
+#include <sched.h>
+#include <unistd.h>
+
+#include "src/case/case.h"
+#include "src/machine/environment.h"
+#include "src/machine/peaks.h"
+#include "src/machine/topology.h"
+#include "src/worker/protocol.h"
+#include "src/worker/runner.h"
+#include "src/worker/usage.h"
+
+namespace epochbench {
+namespace {
+
+using nlohmann::json;
+
+// The two ends of the conversation. Standard input and output are moved out of the way, so that neither a library's print
+// nor a stray read can break it.
+class Channel {
+ public:
+  Channel(int in_fd, int out_fd) : in_(moved(in_fd, STDIN_FILENO)), out_(moved(out_fd, STDOUT_FILENO)) {
+    if (in_fd == STDIN_FILENO) redirect("/dev/null", O_RDONLY, STDIN_FILENO);
+    if (out_fd == STDOUT_FILENO) dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+
+  // The next command; nothing when the parent is gone.
+  std::optional<std::string> receive() {
+    while (true) {
+      if (auto line = lines_.pop()) return line;
+      char bytes[4096];
+      const ssize_t size = read(in_, bytes, sizeof bytes);
+      if (size > 0)
+        lines_.append(bytes, static_cast<std::size_t>(size));
+      else if (size == 0 || errno != EINTR)
+        return std::nullopt;
+    }
+  }
+
+  bool send(std::string_view line) const {  // with its newline; false when the parent is gone
+    while (!line.empty()) {
+      const ssize_t size = write(out_, line.data(), line.size());
+      if (size < 0 && errno != EINTR) return false;
+      if (size > 0) line.remove_prefix(static_cast<std::size_t>(size));
+    }
+    return true;
+  }
+
+ private:
+  static int moved(int fd, int standard) { return fd == standard ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : fd; }
+  static void redirect(const char* path, int flags, int fd) {
+    const int opened = open(path, flags | O_CLOEXEC);
+    if (opened < 0) return;
+    dup2(opened, fd);
+    close(opened);
+  }
+  int in_, out_;
+  LineBuffer lines_;
+};
+
+// OpenMP binds this thread to the first core before main, and every thread inherits that. While a case is prepared the
+// thread may run wherever the parent may, so that the loader's threads do not share the core of the first worker.
+class WidenedAffinity {
+ public:
+  WidenedAffinity() {
+    cpu_set_t wide;
+    known_ = sched_getaffinity(0, sizeof before_, &before_) == 0;
+    if (known_ && sched_getaffinity(getppid(), sizeof wide, &wide) == 0) sched_setaffinity(0, sizeof wide, &wide);
+  }
+  ~WidenedAffinity() {
+    if (known_) sched_setaffinity(0, sizeof before_, &before_);
+  }
+  WidenedAffinity(const WidenedAffinity&) = delete;
+  WidenedAffinity& operator=(const WidenedAffinity&) = delete;
+
+ private:
+  cpu_set_t before_{};
+  bool known_ = false;
+};
+
+class Server {
+ public:
+  Server(Channel& channel, const CaseServices& services) : channel_(channel), services_(services) {}
+
+  // Answers commands until `finish` (true) or until the parent is gone (false).
+  bool serve() {
+    while (const auto line = channel_.receive()) {
+      const json message = parse_message(*line, "command");
+      const std::string command = message_name(message, "command");
+      if (!channel_.send(answer(command, message).dump() + "\n")) return false;
+      if (command == "finish" || command == "calibrate" || command == "calibrate_gpu") return true;
+    }
+    return false;
+  }
+
+ private:
+  json answer(const std::string& command, const json& message) {
+    if (command == "hello") return hello();
+    if (command == "prepare") return prepare(message);
+    if (command == "calibrate") return calibrate(message);
+    if (command == "calibrate_gpu") return calibrate_gpu(message);
+    if (command == "burst") return burst(message);
+    if (!runner_) throw ProtocolError("command " + command + " before prepare");
+    if (command == "begin_epoch") {
+      runner_->begin_epoch(number<std::uint64_t>(message, "epoch"));
+      return {{"event", "epoch"}};
+    }
+    if (command == "warm_up" || command == "step") {
+      json reply = to_json(runner_->steps(number<std::int64_t>(message, "steps")));
+      reply["event"] = "steps";
+      return reply;
+    }
+    if (command == "latency") {
+      json reply = latencies_to_json(runner_->latencies(number<std::int64_t>(message, "steps")));
+      reply["event"] = "latencies";
+      return reply;
+    }
+    if (command == "evaluate") {
+      json reply = to_json(runner_->evaluate(case_.labels_per_sample));
+      reply["event"] = "evaluation";
+      return reply;
+    }
+    if (command == "finish") {
+      const json peak = peak_bytes();  // before what is only done to leave something behind
+      const auto huge_pages = huge_page_bytes();
+      if (case_.finish) case_.finish();
+      const json skipped = case_.skipped_steps ? json(case_.skipped_steps()) : json(nullptr);
+      const bool profiles = message.value("profile", false);
+      return {{"event", "result"},
+              {"peak_bytes", peak},
+              {"huge_page_bytes", huge_pages ? json(*huge_pages) : json(nullptr)},
+              {"skipped_steps", skipped},
+              {"profile", profiles ? to_json(runner_->profile()) : json(nullptr)}};
+    }
+    throw ProtocolError("unknown command " + command);
+  }
+
+  static json hello() {
+    json reply = to_json(build_info());
+    reply["event"] = "hello";
+    reply["protocol"] = kProtocolVersion;
+    return reply;
+  }
+
+  json prepare(const json& message) {
+    require_version(message);
+    if (!message.contains("case") || !message["case"].is_object()) throw ProtocolError("prepare without a case");
+    const CaseSpec spec = case_from_json(message["case"]);
+    {
+      const WidenedAffinity widened;
+      case_ = services_.prepare(spec);
+    }
+    device_bytes_compiled_ = case_.executable->device_bytes().value_or(0);
+    if (case_.device.threads) case_.device.pinned = threads_are_pinned();
+    runner_ =
+        std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage, case_.after_step);
+    return {{"event", "ready"},
+            {"protocol", kProtocolVersion},
+            {"case", to_json(spec)},
+            {"fingerprint", case_.fingerprint.empty() ? json(nullptr) : json(case_.fingerprint)},
+            {"device", to_json(case_.device)},
+            {"input", to_json(case_.input)},
+            {"compile_seconds", case_.compile_seconds},
+            {"planned_bytes", case_.planned_bytes},
+            {"samples_per_epoch", case_.samples_per_epoch},
+            {"steps_per_epoch", case_.batches->steps_per_epoch()},
+            {"evaluates", case_.evaluates},
+            {"metric", case_.metric},
+            {"asynchronous", case_.executable->asynchronous()},
+            {"library_dropout_masks", case_.executable->library_dropout_masks()}};
+  }
+
+  static json calibrate(const json& message) {
+    require_version(message);
+    json reply = to_json(measure_peaks(number<int>(message, "threads")));
+    reply["event"] = "peaks";
+    return reply;
+  }
+
+  // So short that it can take turns with steps.
+  static json burst(const json& message) {
+    require_version(message);
+    const auto found = message.find("seconds");
+    if (found == message.end() || !found->is_number()) throw ProtocolError("a burst without seconds");
+    const double seconds = std::clamp(found->get<double>(), 0.0, 1.0);
+    const int threads = number<int>(message, "threads");
+    const std::string precision = message.value("precision", "");
+    if (precision != "fp32" && precision != "bf16") throw ProtocolError("a burst of precision '" + printable(precision) + "'");
+    const auto peak = precision == "bf16" ? bf16_peak_burst(threads, seconds) : fp32_peak_burst(threads, seconds);
+    return {{"event", "burst"}, {"flops_per_second", peak ? json(*peak) : json(nullptr)}};
+  }
+
+  json calibrate_gpu(const json& message) const {
+    require_version(message);
+    GpuInfo gpu;
+    services_.measure_gpu(gpu, number<int>(message, "index"));
+    json reply = measured_to_json(gpu);
+    reply["event"] = "gpu";
+    return reply;
+  }
+
+  // Of a device with memory of its own the larger of what is in use there after compiling and now, not below 0 where another
+  // process gave some back; null where it does not tell.
+  json peak_bytes() const {
+    if (const auto device = case_.executable->device_bytes())
+      return std::max({*device, device_bytes_compiled_, std::int64_t{0}});
+    if (case_.executable->asynchronous()) return nullptr;
+    return peak_resident_bytes() - case_.resident_before_bytes;
+  }
+
+  template <class T>
+  static T number(const json& message, const char* key) {
+    const auto found = message.find(key);
+    if (found == message.end() || !found->is_number_integer()) throw ProtocolError(std::string("a command without ") + key);
+    return found->get<T>();
+  }
+
+  Channel& channel_;
+  const CaseServices& services_;
+  PreparedCase case_;
+  std::int64_t device_bytes_compiled_ = 0;
+  std::unique_ptr<Runner> runner_;
+};
+
+// Keeps what is freed, so that memory taken again between steps brings no page fault.
+void keep_freed_memory() {
+#ifdef M_TRIM_THRESHOLD
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+  mallopt(M_TOP_PAD, 16 << 20);         // the heap grows in steps of this
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that glibc takes; smaller blocks come from the heap
+#endif
+}
+
+// Messages are one line, whatever was thrown.
+std::string error_line(const char* status, std::string message) {
+  constexpr std::size_t kLongest = 700;
+  if (message.size() > kLongest) message.resize(kLongest);
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  const json answer = {{"event", "error"}, {"status", status}, {"message", message}};
+  return answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int serve_case(int in_fd, int out_fd, const CaseServices& services) {
+  std::signal(SIGINT, SIG_IGN);   // the parent decides what an interrupt means
+  std::signal(SIGPIPE, SIG_IGN);  // a parent that is gone shows as an error of write
+  keep_freed_memory();
+  Channel channel(in_fd, out_fd);
+
+  // Memory to report with when there is none left; written to, so that it is really there.
+  constexpr std::size_t kReserve = 256 << 10;
+  auto reserve = std::make_unique<char[]>(kReserve);
+  std::memset(reserve.get(), 1, kReserve);
+
+  std::string error;
+  Server server(channel, services);
+  try {
+    return server.serve() ? 0 : 1;
+  } catch (const OutOfMemory& failure) {
+    reserve.reset();
+    error = error_line("out_of_memory", failure.what());
+  } catch (const std::bad_alloc&) {
+    reserve.reset();
+    error = error_line("out_of_memory", "an allocation failed; " + std::to_string(available_memory_bytes() >> 20) +
+                                            " MiB are available: reduce --batch or the model, or lift the memory limit");
+  } catch (const Diverged& failure) {
+    error = error_line("diverged", failure.what());
+  } catch (const ProtocolError& failure) {
+    error = error_line("failed", std::string("the case's process was sent ") + failure.what());
+  } catch (const std::exception& failure) {
+    error = error_line("failed", failure.what());
+  } catch (...) {
+    error = error_line("failed", "an exception of an unknown kind");
+  }
+  // Told before the case is torn down: a destructor that crashes or hangs must not hide the reason.
+  channel.send(error);
+  return 1;
+}
+
+}  // namespace epochbench

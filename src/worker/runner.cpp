@@ -1,0 +1,213 @@
+#include "src/worker/runner.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "src/base/short_number.h"
+
+namespace epochbench {
+namespace {
+
+Usage difference(const Usage& before, const Usage& after) {
+  Usage used;
+  used.page_faults = after.page_faults - before.page_faults;
+  used.own_cpu_seconds = after.own_cpu_seconds - before.own_cpu_seconds;
+  if (before.busy_cpu_seconds && after.busy_cpu_seconds)
+    used.busy_cpu_seconds = *after.busy_cpu_seconds - *before.busy_cpu_seconds;
+  return used;
+}
+
+// Enough for a median, and no more than some seconds where steps are long. Odd, so that the median is one of them.
+int profile_passes(const std::vector<double>& step_seconds) {
+  constexpr double kFew = 3, kMany = 31, kSeconds = 3;
+  if (step_seconds.empty()) return static_cast<int>(kFew);
+  const double total = std::accumulate(step_seconds.begin(), step_seconds.end(), 0.0);
+  const double step = std::max(total / static_cast<double>(step_seconds.size()), 1e-9);
+  return static_cast<int>(std::clamp(kSeconds / step, kFew, kMany)) | 1;
+}
+
+}  // namespace
+
+Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter, StepObserver observer)
+    : executable_(executable),
+      batches_(batches),
+      entry_(entry),
+      clock_(std::move(clock)),
+      meter_(std::move(meter)),
+      observer_(std::move(observer)) {
+  // Written once here, so that no page of them is new in a timed loop.
+  block_.step_seconds.resize(static_cast<std::size_t>(kBlockSteps));
+  block_.loss.resize(static_cast<std::size_t>(kBlockSteps));
+  records_.resize(static_cast<std::size_t>(kBlockSteps));
+  wait_seconds_.resize(static_cast<std::size_t>(kBlockSteps));
+}
+
+void Runner::clear_block(std::int64_t count) {
+  if (count < 1 || count > kBlockSteps)
+    throw std::invalid_argument("a block of " + std::to_string(count) + " steps; 1 to " + std::to_string(kBlockSteps) +
+                                " are possible");
+  block_.step_seconds.clear();
+  block_.loss.clear();
+  records_.clear();
+  block_.samples = 0;
+  block_.data_wait_seconds = block_.idle_seconds = 0;
+  wait_seconds_.clear();
+}
+
+const StepBlock& Runner::steps(std::int64_t count) {
+  clear_block(count);
+  const Usage before = meter_();
+  const double begin = clock_();
+  double observed = 0;
+  if (executable_.asynchronous() && !observer_)
+    take_queued(count);
+  else
+    observed = take_one_by_one(count);
+  block_.wall_seconds = clock_() - begin - observed;
+  executable_.drain(records_);
+  if (executable_.asynchronous()) account_for_device();
+  block_.harness_seconds = block_.wall_seconds - std::accumulate(block_.step_seconds.begin(), block_.step_seconds.end(), 0.0);
+  block_.usage = difference(before, meter_());
+
+  collect_losses(count);
+  return block_;
+}
+
+const std::vector<double>& Runner::latencies(std::int64_t count) {
+  clear_block(count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const BatchSource::Batch batch = batches_.next();
+    const double start = clock_();
+    executable_.submit(batch.slot);
+    executable_.run(entry_);
+    executable_.synchronize();
+    block_.step_seconds.push_back(clock_() - start);
+    batches_.release(batch.slot);
+  }
+  executable_.drain(records_);
+  collect_losses(count);
+  return block_.step_seconds;
+}
+
+double Runner::take_one_by_one(std::int64_t count) {
+  double observed = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double start = clock_();
+    const BatchSource::Batch batch = batches_.next();
+    const double arrived = clock_();
+    submit(batch);
+    executable_.run(entry_);
+    executable_.synchronize();
+    const double end = clock_();
+    if (observer_) {
+      executable_.drain(records_);
+      observer_(batch.slot, records_.at(static_cast<std::size_t>(i)).loss);
+      observed += clock_() - end;
+    }
+    batches_.release(batch.slot);
+    block_.samples += batch.samples;
+    block_.step_seconds.push_back(end - start);
+    block_.data_wait_seconds += arrived - start;
+  }
+  return observed;
+}
+
+// The device is never left without work while a batch is there. A slot is given back once its step is done.
+void Runner::take_queued(std::int64_t count) {
+  std::array<InputSlot, kQueuedSteps> queued{};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double start = clock_();
+    const BatchSource::Batch batch = batches_.next();
+    wait_seconds_.push_back(clock_() - start);
+    submit(batch);
+    executable_.run(entry_);
+    queued[static_cast<std::size_t>(i % kQueuedSteps)] = batch.slot;
+    block_.samples += batch.samples;
+    executable_.await(kQueuedSteps - 1);
+    if (i >= kQueuedSteps - 1) batches_.release(queued[static_cast<std::size_t>((i + 1) % kQueuedSteps)]);
+  }
+  executable_.synchronize();
+  for (std::int64_t i = std::max<std::int64_t>(0, count - (kQueuedSteps - 1)); i < count; ++i)
+    batches_.release(queued[static_cast<std::size_t>(i % kQueuedSteps)]);
+}
+
+// Steps by the device's clock. Before the first one it was idle, and the host's wait for data adds to it; later it waited for
+// data as long as it was idle while the host waited, and then until the batch had arrived.
+void Runner::account_for_device() {
+  if (observer_) {  // one by one, timed by the host
+    for (std::size_t i = 0; i < records_.size() && i < block_.step_seconds.size(); ++i)
+      block_.idle_seconds += std::max(0.0, block_.step_seconds[i] - records_[i].device_seconds) + records_[i].arrival_seconds;
+    return;
+  }
+  for (std::size_t i = 0; i < records_.size() && i < wait_seconds_.size(); ++i) {
+    const StepRecord& record = records_[i];
+    const double wait = wait_seconds_[i], idle = i == 0 ? wait : record.idle_seconds;
+    block_.step_seconds.push_back(record.device_seconds + (i == 0 ? wait : 0));
+    block_.data_wait_seconds += std::min(wait, idle) + record.arrival_seconds;
+    block_.idle_seconds += idle + record.arrival_seconds;
+  }
+}
+
+void Runner::submit(const BatchSource::Batch& batch) {
+  if (batch.fresh)
+    executable_.submit(batch.slot);
+  else
+    executable_.resubmit(batch.slot);
+}
+
+void Runner::collect_losses(std::int64_t count) {
+  if (records_.size() != static_cast<std::size_t>(count))
+    throw std::logic_error("the device reports " + std::to_string(records_.size()) + " steps of " + std::to_string(count));
+  for (const StepRecord& record : records_) {
+    if (entry_ == Entry::train) {
+      if (!first_loss_) first_loss_ = record.loss;
+      const double limit = kDivergedRatio * std::max(*first_loss_, 1.0);
+      if (!std::isfinite(record.loss) || record.loss > limit)
+        throw Diverged("training diverged: the loss of step " + std::to_string(taken_) + " (from 0, warm-up included) is " +
+                       short_number(record.loss) + ", the first was " + short_number(*first_loss_) +
+                       "; try a smaller --learning-rate");
+      block_.loss.push_back(record.loss);
+    }
+    ++taken_;
+  }
+}
+
+StepProfile Runner::profile() {
+  batches_.begin_training(0);
+  const BatchSource::Batch batch = batches_.next();
+  submit(batch);
+  StepProfile profile;
+  profile.passes = profile_passes(block_.step_seconds);
+  profile.nodes = executable_.profile(entry_, profile.passes);
+  batches_.release(batch.slot);
+  return profile;
+}
+
+Evaluation Runner::evaluate(std::int64_t labels_per_sample) {
+  records_.clear();
+  batches_.begin_evaluation();
+  Evaluation result;
+  for (BatchSource::Batch batch = batches_.next(); batch.samples > 0; batch = batches_.next()) {
+    submit(batch);
+    executable_.run(Entry::evaluate);
+    executable_.synchronize();
+    batches_.release(batch.slot);
+    result.samples += batch.samples;
+  }
+  executable_.drain(records_);
+  if (result.samples == 0) throw std::runtime_error("the test split has no samples to evaluate");
+  for (const StepRecord& record : records_) {
+    result.accuracy += record.correct;
+    result.loss += record.loss;
+  }
+  const auto labels = static_cast<double>(result.samples * labels_per_sample);
+  result.accuracy /= labels;
+  result.loss /= labels;
+  return result;
+}
+
+}  // namespace epochbench

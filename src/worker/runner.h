@@ -1,0 +1,104 @@
+// The step loop of one case: drives an executable and its batches, and reads the clock. It knows no device, and decides
+// nothing: how many steps are taken, and when it is enough, is the parent's business.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "epochbench/backend.h"
+#include "epochbench/batch_source.h"
+#include "src/base/clock.h"
+
+namespace epochbench {
+
+class Diverged : public std::runtime_error {  // the loss is no number, or has grown beyond any use
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A loss this many times the first one (or 1, if that was less) is divergence: no useful training comes back from there.
+inline constexpr double kDivergedRatio = 1000;
+inline constexpr std::int64_t kBlockSteps = 4096;  // the most in one block
+inline constexpr int kQueuedSteps = 2;             // under way at once on an asynchronous device: one runs, one waits its turn
+
+// What this process and the machine have used so far; differences of two readings mean something.
+struct Usage {
+  std::int64_t page_faults = 0;            // minor and major
+  double own_cpu_seconds = 0;              // of all threads
+  std::optional<double> busy_cpu_seconds;  // of the whole machine; unset where it does not tell
+};
+using UsageMeter = std::function<Usage()>;
+
+struct StepBlock {
+  // Wait for data included. Of an asynchronous device, by its own clock from the end of one step to the end of the next, the
+  // first one's wait for data by the host's.
+  std::vector<double> step_seconds;
+  std::vector<double> loss;  // by step
+  std::int64_t samples = 0;
+  double data_wait_seconds = 0;  // of step_seconds' sum: waits for a batch while the device had nothing to do
+  double idle_seconds = 0;       // of step_seconds' sum: an asynchronous device ran no step, for whatever reason
+  // Wall time less the steps. Of an asynchronous device this is where its clock and the host's disagree, and may be negative.
+  double harness_seconds = 0;
+  double wall_seconds = 0;  // of the whole block
+  Usage usage;              // of the whole block
+};
+
+struct Evaluation {
+  std::int64_t samples = 0;
+  double accuracy = 0, loss = 0;  // means over the labels of the test split
+};
+
+struct StepProfile {
+  int passes = 0;
+  std::vector<NodeTime> nodes;
+};
+
+// Told of each step once it is done, while its batch still lies in the slot; the time that this takes is not measured.
+using StepObserver = std::function<void(InputSlot slot, double loss)>;
+
+class Runner {
+ public:
+  // `entry` is what steps run: train or forward. All are referred to, and must live as long.
+  Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter,
+         StepObserver observer = nullptr);
+
+  void begin_epoch(std::uint64_t epoch) { batches_.begin_training(epoch); }
+  // Takes 1 to kBlockSteps steps. The block is valid until the next call. Errors: Diverged with the step's number, counted
+  // from the first that this runner took; whatever executable and batches throw.
+  const StepBlock& steps(std::int64_t count);
+  // Takes 1 to kBlockSteps steps one at a time: each begins when the one before is complete, and its batch travels to the
+  // device whether it has done so before or not. Seconds from submitting a batch to the end of its step, by the host's clock;
+  // valid until the next call. Errors: as steps.
+  const std::vector<double>& latencies(std::int64_t count);
+  // The whole test split, once. begin_epoch comes before the next step. Errors: std::runtime_error without any sample.
+  Evaluation evaluate(std::int64_t labels_per_sample = 1);
+  // Steps of `entry` on one batch, timed node by node; trains on, so it comes after all that counts. begin_epoch comes before
+  // the next step.
+  StepProfile profile();
+
+ private:
+  void clear_block(std::int64_t count);
+  double take_one_by_one(std::int64_t count);  // returns the seconds that the observer took
+  void take_queued(std::int64_t count);
+  void submit(const BatchSource::Batch& batch);
+  void account_for_device();
+  void collect_losses(std::int64_t count);
+
+  Executable& executable_;
+  BatchSource& batches_;
+  Entry entry_;
+  Clock clock_;
+  UsageMeter meter_;
+  StepObserver observer_;
+  StepBlock block_;
+  std::vector<StepRecord> records_;
+  std::int64_t taken_ = 0;
+  std::vector<double> wait_seconds_;  // by step of the block, for its batch; of an asynchronous device
+  std::optional<double> first_loss_;
+};
+
+}  // namespace epochbench

@@ -1,0 +1,14 @@
+# Tests of src/base, src/result, src/case, src/analysis, src/report and src/session.
+epochbench_tests(analysis_tests LABEL unit LIBRARIES epochbench_analysis TESTS
+  analysis/change_points_test analysis/comparison_test analysis/curves_test analysis/decision_simulation_test
+  analysis/decision_test analysis/estimate_test analysis/precision_quality_test analysis/rank_shift_test
+  analysis/scaling_test analysis/turns_comparison_test base/statistics_test)
+epochbench_test(analysis/coverage_test LABEL slow LIBRARIES epochbench_analysis)
+epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
+  analysis/fairness_test analysis/feeding_test analysis/local_cost_test analysis/profile_test analysis/speedup_test
+  report/answers_page_test report/compare_report_test report/energy_text_test report/export_test report/export_tools_test
+  report/history_test report/html_page_test report/report_test result/result_json_test result/turns_json_test
+  session/budget_test)
+epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
+  analysis/claim_catalog_test analysis/claim_trends_test analysis/claims_test analysis/cost_test case/options_test
+  case/suite_test report/page_data_test session/sweep_test)

@@ -1,0 +1,105 @@
+// The claims' catalogue, and what people and programs read of it.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/report/text/claims_json.h"
+#include "src/report/text/claims_text.h"
+#include "tests/support/made_claims.h"
+
+namespace epochbench {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ClaimCatalogue, EveryClaimIsThereOnceWithAReasonToBelieveItsVerdict) {
+  const ClaimCatalogue& catalogue = embedded_claims();
+  EXPECT_EQ(catalogue.claims.size(), 33u);
+  for (const Claim& claim : catalogue.claims) {
+    for (const std::string* text : {&claim.text, &claim.origin, &claim.conditions, &claim.experiment, &claim.verdict})
+      EXPECT_FALSE(text->empty()) << claim.id;
+    std::set<std::string> ids;
+    for (const ClaimQuantity& quantity : claim.quantities) EXPECT_TRUE(ids.insert(quantity.id).second) << claim.id;
+  }
+}
+
+// Of nothing, every claim is not testable, but for arithmetic, and each says why.
+TEST(ClaimCatalogue, EveryClaimHasAnAnswerWithoutResults) {
+  const std::vector<ClaimAnswer> answers = judge(embedded_claims().claims, std::vector<NamedResult>{});
+  for (const ClaimAnswer& answer : answers) {
+    EXPECT_EQ(answer.verdict, answer.id == "memory-7b" ? Verdict::reproduced : Verdict::not_testable) << answer.id;
+    EXPECT_FALSE(answer.reason.empty()) << answer.id;
+  }
+}
+
+TEST(ClaimCatalogue, RefusesWhatItCannotMeasure) {
+  const auto refused = [](const std::string& quantity) {
+    try {
+      parse_claims(R"({"note": "", "conflicts": [], "claims": [{"id": "a", "text": "t", "conditions": "c", "origin": "o",
+                      "experiment": "e", "verdict": "v", "quantities": [)" +
+                       quantity + "]}]}",
+                   "claims");
+    } catch (const FormatError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string head = R"({"quantity": "q", "unit": "x", )";
+  EXPECT_EQ(refused(head + R"("claimed": [1, null], "kind": "missing", "reason": "r"})"), "");
+  EXPECT_THAT(refused(head + R"("claimed": [2, 1], "kind": "missing", "reason": "r"})"), HasSubstr("above the high"));
+  EXPECT_THAT(refused(head + R"("claimed": [1], "kind": "missing", "reason": "r"})"), HasSubstr("[low, high]"));
+  EXPECT_THAT(refused(head + R"("claimed": [1, 2], "kind": "guess"})"), HasSubstr("choose from"));
+  EXPECT_THAT(refused(head + R"("claimed": [1, 2], "kind": "missing"})"), HasSubstr("reason"));
+  EXPECT_THAT(
+      refused(head + R"("claimed": [1, 2], "kind": "ratio", "measure": "m", "models": ["a"], "of": {"backends": ["cpu"]}})"),
+      HasSubstr("to: missing"));
+  EXPECT_THAT(refused(head + R"("claimed": [1, 2], "kind": "feeding", "measure": "utilization", "models": ["a"],
+                             "of": {"backends": ["cpu"], "precisions": ["fp32"]}})"),
+              HasSubstr("measure"));
+}
+
+TEST(ClaimsText, WrapsAndNamesWhatCannotHoldTogether) {
+  const NamedResult made =
+      result_of({runs_of("resnet50", "cpu", "fp32", 16, 100), runs_of("resnet50", "cuda", "fp32", 16, 500)});
+  const std::string text = claims_text(embedded_claims(), judge(embedded_claims().claims, std::vector{made}));
+  EXPECT_THAT(text, HasSubstr("claims that cannot hold together"));
+  EXPECT_THAT(text, HasSubstr("cnn-transformer-4-8x: reproduced\n"));
+  EXPECT_THAT(text, HasSubstr("why: not testable here: bert-base\n"));
+  EXPECT_THAT(text, HasSubstr("reproduced: 5.00 [4.98, 5.02]x, claimed 4.00 to 8.00x"));
+  std::size_t longest = 0, begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; begin = end + 1, end = text.find('\n', begin))
+    longest = std::max(longest, end - begin);
+  EXPECT_LE(longest, 100u);
+}
+
+TEST(ClaimsText, TellsOnceWhyThereIsNoGpu) {
+  auto skipped = run_of("resnet50", "cuda", "fp32", 16, 1, 0);
+  skipped.status = RunStatus::skipped;
+  skipped.message = "no driver is here";
+  const NamedResult made = result_of({runs_of("resnet50", "cpu", "fp32", 16, 100), {skipped}});
+  const std::string text = claims_text(embedded_claims(), judge(embedded_claims().claims, std::vector{made}));
+  EXPECT_THAT(text, HasSubstr("why: resnet50: no GPU [1]\n"));
+  EXPECT_THAT(text, HasSubstr("\n  [1] no driver is here\n"));
+  EXPECT_EQ(text.find("no driver is here"), text.rfind("no driver is here"));
+}
+
+TEST(ClaimsJson, HasTheContractsKeys) {
+  const NamedResult made =
+      result_of({runs_of("resnet50", "cpu", "fp32", 16, 100), runs_of("resnet50", "cuda", "fp32", 16, 500)});
+  const Json json = claims_json(embedded_claims(), judge(embedded_claims().claims, std::vector{made}));
+  ASSERT_EQ(json["claims"].size(), 33u);
+  for (const Json& claim : json["claims"])
+    for (const char* key : {"id", "verdict", "claimed", "measured", "measured_ci95", "conditions", "reason"})
+      EXPECT_TRUE(claim.contains(key)) << claim["id"] << " " << key;
+  const Json& first = json["claims"][0];
+  EXPECT_EQ(first["claimed"], Json({4.0, 8.0}));
+  EXPECT_NEAR(first["measured"].get<double>(), 5, 1e-9);
+  EXPECT_EQ(first["parts"][0]["verdict"], "reproduced");
+}
+
+}  // namespace
+}  // namespace epochbench

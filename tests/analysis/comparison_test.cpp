@@ -1,0 +1,307 @@
+// What `compare` says of result files: constructed results, one thing changed at a time.
+#include "src/analysis/compare/comparison.h"
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/analysis/compare/concerns.h"
+#include "support/made_results.h"
+
+namespace epochbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+NamedResult side(const std::string& path, double rate = 100, int repetitions = 5) {
+  MadeRun made;
+  made.rate = rate;
+  made.repetitions = repetitions;
+  NamedResult result = made_result(path, "box", {made});
+  result.result.context.build_type = "Release";
+  result.result.context.compiler = "gcc 12.2.0";
+  for (Run& run : result.result.runs) run.memory = Memory{1 << 20, 100 << 20, 0.0, {}};
+  return result;
+}
+
+using Change = std::function<void(Run&)>;
+
+NamedResult changed(NamedResult result, const Change& change) {
+  for (Run& run : result.result.runs) change(run);
+  return result;
+}
+
+Comparison compare(const NamedResult& baseline, const NamedResult& contender) {
+  return compare_results({baseline}, {contender});
+}
+
+// Of the only case.
+const ComparedCase& only(const Comparison& comparison) {
+  EXPECT_THAT(comparison.cases, SizeIs(1));
+  return comparison.cases.at(0);
+}
+
+std::vector<ConcernCode> codes(const ComparedCase& compared) {
+  std::vector<ConcernCode> all;
+  for (const Concern& concern : compared.concerns) all.push_back(concern.code);
+  return all;
+}
+
+TEST(CompareResults, DecideOnRepetitionMedians) {
+  const Comparison slower = compare(side("a.json", 110), side("b.json", 100));
+  const ComparedCase& compared = only(slower);
+  EXPECT_EQ(compared.name, "resnet50/cpu/fp32/b16");
+  EXPECT_EQ(compared.decision.finding, Finding::regression);
+  EXPECT_DOUBLE_EQ(*compared.decision.ratio, 1.1);
+  EXPECT_THAT(compared.processes, ElementsAre(5, 5));
+  EXPECT_DOUBLE_EQ(*compared.step_seconds[0], 16.0 / 110);
+  EXPECT_DOUBLE_EQ(*compared.step_seconds[1], 0.16);
+  EXPECT_DOUBLE_EQ(*compared.foreign_cores, 0.01);
+  EXPECT_THAT(compared.concerns, IsEmpty());
+  EXPECT_EQ(verdict_of(slower), Finding::regression);
+  EXPECT_EQ(verdict_of(compare(side("a.json", 100), side("b.json", 110))), Finding::improvement);
+  EXPECT_EQ(verdict_of(compare(side("a.json"), side("b.json"))), Finding::no_change);
+}
+
+TEST(CompareResults, LeaveTooFewRepetitionsOpenWithAnEstimate) {
+  for (const int repetitions : {1, 4}) {
+    const Comparison comparison = compare(side("a.json", 110), side("b.json", 100, repetitions));
+    EXPECT_EQ(verdict_of(comparison), Finding::inconclusive);
+    EXPECT_DOUBLE_EQ(*only(comparison).decision.ratio, 1.1);
+    EXPECT_THAT(only(comparison).decision.note, HasSubstr("repetition"));
+  }
+}
+
+TEST(CompareResults, LeaveOpenWhatWasNotMeasuredAlike) {
+  const auto undecided = [](const std::string& reason, const std::function<void(Result&)>& change) {
+    NamedResult contender = side("b.json", 100);
+    change(contender.result);
+    const Comparison comparison = compare(side("a.json", 110), contender);
+    EXPECT_EQ(only(comparison).decision.finding, Finding::inconclusive) << reason;
+    EXPECT_THAT(only(comparison).decision.note, HasSubstr(reason));
+    EXPECT_DOUBLE_EQ(*only(comparison).decision.ratio, 1.1) << "the estimate all the same";
+  };
+  undecided("different machines: box and other", [](Result& result) { result.context.host_name = "other"; });
+  undecided("different machines: Some CPU and Other", [](Result& result) { result.context.cpu.model = "Other"; });
+  undecided("b.json has no host_name", [](Result& result) { result.context.host_name.reset(); });
+  undecided("different compilers: gcc 12.2.0 and clang 14", [](Result& result) { result.context.compiler = "clang 14"; });
+  undecided("different build types", [](Result& result) { result.context.build_type = "RelWithDebInfo"; });
+  undecided("different threads: 8 and 4", [](Result& result) { result.runs[3].device.threads = 4; });
+  undecided("different devices", [](Result& result) { result.runs[0].device.name = "Other"; });
+  undecided("0.20 cores", [](Result& result) { result.runs[4].interference->foreign_cpu_cores = 0.2; });
+  undecided("not known", [](Result& result) { result.runs[4].interference->foreign_cpu_cores.reset(); });
+}
+
+TEST(CompareResults, TellGpuDriversApart) {
+  MadeRun made{"cuda", "bf16"};
+  NamedResult baseline = made_result("a.json", "box", {made}), contender = made_result("b.json", "box", {made});
+  GpuInfo card;
+  card.name = "Some GPU";
+  card.driver = "550.1";
+  for (NamedResult* side : {&baseline, &contender}) side->result.context.gpus = {card};
+  EXPECT_EQ(verdict_of(compare(baseline, contender)), Finding::no_change);
+  contender.result.context.gpus[0].driver = "560.2";
+  EXPECT_THAT(only(compare(baseline, contender)).decision.note, HasSubstr("different GPU drivers: 550.1 and 560.2"));
+}
+
+TEST(CompareResults, NeverCompareAChangedWorkload) {
+  const auto reason = [](const Change& change) {
+    const Comparison comparison = compare(side("a.json"), changed(side("b.json", 50), change));
+    EXPECT_THAT(comparison.cases, IsEmpty());
+    EXPECT_EQ(verdict_of(comparison), Finding::inconclusive) << "nothing was compared";
+    return comparison.changed.empty() ? "" : comparison.changed[0].reason;
+  };
+  EXPECT_EQ(reason([](auto& run) { run.workload.fingerprint = "other"; }), "fingerprint resnet50 of  and other");
+  EXPECT_EQ(reason([](auto& run) { run.workload.dataset = "digits"; }), "data set synthetic and digits");
+  EXPECT_EQ(reason([](auto& run) { run.workload.seed = 3; }), "seed 0 and 3");
+  EXPECT_EQ(reason([](auto& run) { run.workload.mode = "forward"; }), "mode train and forward");
+  EXPECT_EQ(reason([](auto& run) {
+              run.workload.fingerprint = "other";
+              run.workload.batch = 8;
+            }),
+            "batch 16 and 8");
+  const Comparison partly = compare(side("a.json"), changed(side("b.json"), [](auto& run) {
+                                      if (run.repetition == 4) run.workload.fingerprint = "other";
+                                    }));
+  EXPECT_THAT(partly.changed, SizeIs(1)) << "one repetition of other work is enough";
+}
+
+TEST(CompareResults, SortCasesThatStandOnOneSide) {
+  const NamedResult both = made_result("a.json", "box", {{"cpu", "fp32"}, {"cpu", "bf16"}});
+  const NamedResult one = made_result("b.json", "box", {{"cpu", "fp32"}});
+  Comparison lost = compare(both, one);
+  ASSERT_THAT(lost.missing, SizeIs(1));
+  EXPECT_EQ(lost.missing[0].name, "resnet50/cpu/bf16/b16");
+  EXPECT_EQ(verdict_of(lost), Finding::regression);
+  lost.missing_allowed = true;
+  EXPECT_EQ(verdict_of(lost), Finding::no_change);
+  const Comparison gained = compare(one, both);
+  ASSERT_THAT(gained.added, SizeIs(1));
+  EXPECT_EQ(gained.added[0].name, "resnet50/cpu/bf16/b16");
+  EXPECT_EQ(verdict_of(gained), Finding::no_change);
+}
+
+TEST(CompareResults, SortCasesThatAreNotOk) {
+  const auto skip = [](auto& run) {
+    run.status = RunStatus::skipped;
+    run.message = "no GPU";
+    run.workload.fingerprint.clear();
+  };
+  const NamedResult good = side("a.json"), skipped = changed(side("b.json"), skip);
+  const Comparison gone = compare(good, skipped);
+  EXPECT_EQ(verdict_of(gone), Finding::regression);
+  ASSERT_THAT(codes(only(gone)), ElementsAre(ConcernCode::not_ok));
+  EXPECT_EQ(only(gone).concerns[0].reason, "skipped: no GPU");
+  EXPECT_FALSE(only(gone).decision.ratio);
+  const Comparison never = compare(skipped, skipped);
+  EXPECT_THAT(never.cases, IsEmpty());
+  ASSERT_THAT(never.not_measured, SizeIs(1));
+  EXPECT_EQ(never.not_measured[0].reason, "in the baseline: skipped: no GPU");
+  EXPECT_THAT(compare(skipped, good).added, SizeIs(1));
+}
+
+TEST(CompareResults, SeeRepetitionsThatFailAmongOthers) {
+  const auto one_fails = [](auto& run) {
+    if (run.repetition != 2) return;
+    run.status = RunStatus::out_of_memory;
+    run.message = "needs 5 GB";
+  };
+  const NamedResult good = side("a.json", 100, 7), partly = changed(side("b.json", 100, 7), one_fails);
+  const Comparison comparison = compare(good, partly);
+  EXPECT_EQ(verdict_of(comparison), Finding::regression);
+  ASSERT_THAT(codes(only(comparison)), ElementsAre(ConcernCode::not_ok));
+  EXPECT_EQ(only(comparison).concerns[0].reason, "1 of 7 repetitions; out of memory: needs 5 GB");
+  EXPECT_EQ(only(comparison).decision.finding, Finding::no_change) << "of time, by the other six";
+  EXPECT_EQ(verdict_of(compare(partly, partly)), Finding::no_change) << "it failed before";
+}
+
+TEST(CompareResults, FailOnMoreMemory) {
+  const auto with_peak = [](std::int64_t bytes) {
+    return changed(side("b.json"), [bytes](auto& run) { run.memory->peak_bytes = bytes; });
+  };
+  EXPECT_EQ(verdict_of(compare(side("a.json"), with_peak(110 << 20))), Finding::no_change) << "10 % pass";
+  const Comparison more = compare(side("a.json"), with_peak(111 << 20));
+  EXPECT_EQ(verdict_of(more), Finding::regression);
+  ASSERT_THAT(codes(only(more)), ElementsAre(ConcernCode::peak_memory));
+  EXPECT_EQ(only(more).decision.finding, Finding::no_change);
+  EXPECT_EQ(only(more).concerns[0].after, 111 << 20);
+  const auto other_threads = changed(with_peak(200 << 20), [](auto& run) { run.device.threads = 4; });
+  EXPECT_THAT(only(compare(side("a.json"), other_threads)).concerns, IsEmpty()) << "each thread has memory of its own";
+}
+
+TEST(CompareResults, TellLossesAndCompileTimesWithoutFailing) {
+  const auto odd = changed(side("b.json"), [](auto& run) {
+    run.quality->loss = {7.0, 6.9, 6.7};
+    run.timing->compile_seconds = 2.5;
+  });
+  const auto plain = changed(side("a.json"), [](auto& run) { run.timing->compile_seconds = 1; });
+  const Comparison comparison = compare(plain, odd);
+  EXPECT_THAT(codes(only(comparison)), ElementsAre(ConcernCode::final_loss, ConcernCode::compile_time));
+  EXPECT_EQ(verdict_of(comparison), Finding::no_change);
+  const auto whole_epochs = changed(odd, [](auto& run) { run.timing->epoch_kind = "measured"; });
+  EXPECT_THAT(codes(only(compare(plain, whole_epochs))), ElementsAre(ConcernCode::compile_time)) << "other batches";
+  const auto masked = changed(odd, [](auto& run) { run.quality->dropout_masks = "library"; });
+  EXPECT_THAT(codes(only(compare(plain, masked))), ElementsAre(ConcernCode::compile_time));
+}
+
+TEST(CompareResults, PoolTheFilesOfASide) {
+  NamedResult more = side("c.json", 100, 3);
+  const Comparison comparison =
+      compare_results({side("a.json", 110, 3), side("b.json", 110, 4)}, {more, side("d.json", 100, 3)});
+  EXPECT_THAT(only(comparison).processes, ElementsAre(7, 6));
+  EXPECT_EQ(verdict_of(comparison), Finding::regression);
+  more.result.context.git_sha = "def";
+  const Comparison mixed = compare_results({side("a.json")}, {more, side("d.json", 100, 3)});
+  EXPECT_EQ(mixed.sides[0].git_sha, "abc");
+  EXPECT_FALSE(mixed.sides[1].git_sha) << "of several commits";
+}
+
+TEST(CompareResults, KnowTheSuiteThatWasRun) {
+  NamedResult contender = side("b.json");
+  EXPECT_EQ(compare(side("a.json"), contender).suite, "");
+  contender.result.context.command_line = std::vector<std::string>{"epochbench", "run", "--suite", "quick"};
+  EXPECT_EQ(compare(side("a.json"), contender).suite, "quick");
+  contender.result.context.command_line = std::vector<std::string>{"epochbench", "run", "--suite=my.json"};
+  EXPECT_EQ(compare(side("a.json"), contender).suite, "my.json");
+}
+
+TEST(DebugBuild, IsOneThatIsNotOptimized) {
+  for (const char* type : {"Debug", "debug", ""}) EXPECT_TRUE(is_debug_build(type)) << type;
+  for (const char* type : {"Release", "RelWithDebInfo", "MinSizeRel"}) EXPECT_FALSE(is_debug_build(type)) << type;
+}
+
+TEST(PeakMemory, IsOfMediansAndOfBothSides) {
+  EXPECT_TRUE(peak_memory_concern({100, 100, 500}, {120, 120, 120}));
+  EXPECT_FALSE(peak_memory_concern({100, 100, 100}, {100, 100, 500})) << "one odd process";
+  EXPECT_FALSE(peak_memory_concern({}, {100}));
+  EXPECT_FALSE(peak_memory_concern({100}, {}));
+  EXPECT_FALSE(peak_memory_concern({0}, {100}));
+}
+
+TEST(CompileTime, MustDoubleAndBeNoticed) {
+  EXPECT_FALSE(compile_time_concern({0.010}, {0.050})) << "nobody waits for that";
+  EXPECT_TRUE(compile_time_concern({0.1}, {0.2}));
+  EXPECT_FALSE(compile_time_concern({1.0}, {1.9}));
+}
+
+TEST(FinalLoss, MayDifferByRounding) {
+  using Trainings = std::vector<std::vector<double>>;
+  const auto concern = [](const Trainings& baseline, const Trainings& contender, const char* precision = "fp32") {
+    return final_loss_concern(baseline, contender, precision);
+  };
+  EXPECT_FALSE(concern({{7.0, 6.9}}, {{7.0005, 6.9}}));
+  ASSERT_TRUE(concern({{7.0, 6.9}}, {{7.001, 6.9}}));
+  EXPECT_EQ(concern({{7.0, 6.9}}, {{7.001, 6.9}})->step, 1u);
+  EXPECT_FALSE(concern({{7.0, 6.9}}, {{7.05, 6.9}}, "bf16"));
+  EXPECT_TRUE(concern({{7.0, 6.9}}, {{7.2, 6.9}}, "bf16"));
+  EXPECT_TRUE(concern({{7.0, 6.9}}, {{7.0, kNan}})) << "a loss that is no number";
+  EXPECT_FALSE(concern({{kNan}}, {{7.0}})) << "the baseline's says nothing";
+  EXPECT_FALSE(concern({}, {{7.0}}));
+  EXPECT_FALSE(concern({{}}, {{7.0}}));
+}
+
+TEST(FinalLoss, IsThatOfTheLastStepThatAllTook) {
+  std::vector<double> before(100, 2.0), after = before;
+  after[99] = 2.5;
+  const std::vector<std::vector<double>> one(1, before), other(1, after);
+  ASSERT_TRUE(final_loss_concern(one, other, "fp32"));
+  EXPECT_EQ(final_loss_concern(one, other, "fp32")->step, 100u);
+  const std::vector<std::vector<double>> shorter(1, std::vector<double>(50, 2.0));
+  EXPECT_FALSE(final_loss_concern(shorter, other, "fp32"));
+  after[99] = 2.001;  // ten times as many steps, ten times as much rounding
+  EXPECT_FALSE(final_loss_concern(one, std::vector<std::vector<double>>(1, after), "fp32"));
+}
+
+TEST(FinalLoss, MayBeApartTheFartherTheLongerItTook) {
+  EXPECT_DOUBLE_EQ(explained_loss_difference(1, "fp32"), 1e-4);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(10, "fp32"), 1e-4);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(100, "fp32"), 1e-3);
+  EXPECT_NEAR(explained_loss_difference(150, "fp32"), 1.5e-2, 1e-9);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(100'000, "fp32"), 0.25);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(5, "bf16"), 0x1p-6);
+  std::vector<double> before(1000, 2.0), after = before;
+  after[999] = 1.6;
+  using Trainings = std::vector<std::vector<double>>;
+  EXPECT_FALSE(final_loss_concern(Trainings(1, before), Trainings(1, after), "fp32"));
+  after[999] = 1.4;
+  EXPECT_TRUE(final_loss_concern(Trainings(1, before), Trainings(1, after), "fp32"));
+}
+
+TEST(FinalLoss, AllowsWhatProcessesOfOneSideDifferBy) {
+  const std::vector<std::vector<double>> scattered{{7.0}, {7.1}, {6.9}}, apart{{7.15}, {7.25}, {7.05}},
+      far{{8.0}, {8.1}, {7.9}};
+  EXPECT_FALSE(final_loss_concern(scattered, apart, "fp32"));
+  EXPECT_TRUE(final_loss_concern(scattered, far, "fp32"));
+}
+
+}  // namespace
+}  // namespace epochbench

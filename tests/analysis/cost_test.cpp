@@ -1,0 +1,243 @@
+// Prices, costs and parity: pure functions over results.
+#include "src/analysis/cost/cost.h"
+
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/analysis/parity.h"
+#include "src/base/errors.h"
+#include "src/base/json.h"
+#include "src/report/text/summary.h"
+#include "src/session/prices.h"
+
+namespace epochbench {
+namespace {
+
+using testing::HasSubstr;
+
+Timing timing_of(double epoch_seconds, double wall_seconds) {
+  Timing timing;
+  timing.epoch_seconds = epoch_seconds;
+  timing.wall_seconds = wall_seconds;
+  return timing;
+}
+
+TEST(Cost, IsPriceTimesHours) {
+  const Cost cost = cost_of(timing_of(1800, 7200), 0.5, "user");
+  EXPECT_DOUBLE_EQ(*cost.usd_per_epoch, 0.25);
+  EXPECT_DOUBLE_EQ(*cost.usd_total, 1.0);
+  EXPECT_DOUBLE_EQ(*cost.usd_per_hour, 0.5);
+  EXPECT_EQ(cost.price_source, "user");
+}
+
+TEST(ParseDay, TakesDaysOfTheCalendarAlone) {
+  ASSERT_TRUE(parse_day("2026-01-19"));
+  EXPECT_EQ(days_between(*parse_day("2026-01-19"), *parse_day("2026-11-21")), 306);
+  EXPECT_EQ(days_between(*parse_day("2024-02-28"), *parse_day("2024-03-01")), 2) << "a leap year";
+  EXPECT_EQ(days_between(*parse_day("2026-01-02"), *parse_day("2026-01-01")), -1);
+  for (const char* text :
+       {"", "2026-1-19", "2026-02-29", "2026-13-01", "2026-00-10", "2026-01-19T00", "20x6-01-19", "2026/01/19"})
+    EXPECT_FALSE(parse_day(text)) << text;
+}
+
+TEST(PriceAge, IsToldOfPricesOlderThan180Days) {
+  const CataloguePrice price{"aws", "p5", "us-east-1", 55, 192, "H100", 8, "s", "2026-01-19"};
+  const Day that_day = *parse_day(price.as_of);
+  EXPECT_EQ(age_note(price, that_day + std::chrono::days(180)), "");
+  EXPECT_EQ(age_note(price, that_day + std::chrono::days(181)), "181 days old");
+  EXPECT_EQ(age_note(price, that_day - std::chrono::days(1)), "");
+  EXPECT_EQ(describe(price, true, that_day + std::chrono::days(200)),
+            "catalogue: aws p5 us-east-1 2026-01-19, whole instance of 8 GPUs, 200 days old");
+}
+
+TEST(PriceAge, StandsInTheSourceOfARunsPrice) {
+  const CataloguePrice& row = embedded_prices().prices.at(0);
+  const Day that_day = *parse_day(row.as_of);
+  const auto source = [&](int days) {
+    return *Prices("cpu=" + row.instance, that_day + std::chrono::days(days)).cost("cpu", timing_of(1, 1))->price_source;
+  };
+  EXPECT_THAT(source(180), testing::Not(HasSubstr("days old")));
+  EXPECT_THAT(source(365), HasSubstr(row.as_of + ", 365 days old"));
+  EXPECT_EQ(Prices("cpu=0.5", that_day + std::chrono::days(365)).cost("cpu", timing_of(1, 1))->price_source, "user");
+}
+
+TEST(TimesToQuality, AreMeansOfWhatReachedIt) {
+  const auto trained = [](const std::string& name, double accuracy, double wall_seconds, std::optional<double> usd) {
+    epochbench::Run run;
+    run.name = name;
+    run.timing = timing_of(1, wall_seconds);
+    run.timing->stopped_by = "until";
+    run.quality = Quality{};
+    run.quality->eval_metric = "accuracy";
+    run.quality->eval_value = accuracy;
+    run.cost = Cost{{}, {}, usd, {}};
+    return run;
+  };
+  std::vector<epochbench::Run> runs{trained("a", 0.97, 10, 1), trained("b", 0.98, 5, {}), trained("a", 0.99, 30, 3),
+                                    trained("c", 1, 1, 1), trained("a", 0.9, 60, 6)};
+  for (const std::size_t i : {3, 4}) runs[i].timing->stopped_by = "epochs";
+  const auto times = times_to_quality(runs);
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_EQ(times[0].name, "a");
+  EXPECT_EQ(times[0].repetitions, 2);
+  EXPECT_EQ(times[0].not_reached, 1);
+  EXPECT_EQ(times[1].not_reached, 0);
+  EXPECT_THAT(time_to_quality(times[0]), HasSubstr("mean of the 2 of 3 repetitions that reached it"));
+  EXPECT_DOUBLE_EQ(times[0].reached, 0.98);
+  EXPECT_DOUBLE_EQ(times[0].seconds, 20);
+  EXPECT_DOUBLE_EQ(*times[0].usd, 2);
+  EXPECT_FALSE(times[1].usd) << "a cost that is not known is not 0";
+}
+
+TEST(Prices, OfTheUserAndOfTheCatalogue) {
+  const CataloguePrice& row = embedded_prices().prices.at(0);
+  const Prices prices("cpu=0.34,cuda:1=" + row.provider + "/" + row.instance + ",cuda=2");
+  EXPECT_DOUBLE_EQ(*prices.cost("cpu", timing_of(3600, 0))->usd_per_epoch, 0.34);
+  EXPECT_DOUBLE_EQ(*prices.cost("cuda:0", timing_of(3600, 0))->usd_per_epoch, 2);
+  const Cost other = *prices.cost("cuda:1", timing_of(3600, 0));
+  EXPECT_DOUBLE_EQ(*other.usd_per_hour, row.usd_per_hour);
+  EXPECT_THAT(*other.price_source,
+              testing::AllOf(HasSubstr("catalogue: " + row.provider + " " + row.instance + " " + row.region + " " + row.as_of),
+                             HasSubstr("not the machine that was measured")));
+}
+
+TEST(Prices, RefusesWhatIsNoPrice) {
+  for (const char* text :
+       {"cpu", "cpu=", "=1", "cpu=0", "cpu=-1", "cpu=nan", "cpu=1e9", "cpu=cheap", "tpu=1", "cpu=1,", "cpu=1,,cuda=2", "0.34"})
+    EXPECT_THROW(Prices{text}, CallError) << text;
+}
+
+TEST(PriceCatalogue, NamesItsSourcesAndDates) {
+  const auto& catalogue = embedded_prices();
+  EXPECT_FALSE(catalogue.note.empty());
+  std::set<std::string> providers;
+  for (const CataloguePrice& price : catalogue.prices) {
+    providers.insert(price.provider);
+    EXPECT_THAT(price.as_of, testing::MatchesRegex("20[0-9][0-9]-[01][0-9]-[0-3][0-9]")) << price.instance;
+    EXPECT_THAT(price.source, HasSubstr("https://")) << price.instance;
+    EXPECT_GT(price.vcpus, 0) << price.instance;
+    EXPECT_EQ(price.gpu_model.empty(), price.gpu_count == 0) << price.instance;
+    EXPECT_EQ(find_price(catalogue.prices, price.provider + "/" + price.instance), &price);
+  }
+  EXPECT_THAT(providers, testing::ElementsAre("aws", "azure", "gcp"));
+}
+
+TEST(PriceCatalogue, RefusesAPriceOfNothing) {
+  EXPECT_THROW(parse_prices(R"({"note": "", "prices": [{"provider": "a", "instance": "b", "region": "c", "usd_per_hour": 0,
+      "currency": "USD", "vcpus": 1, "gpus": null, "source": "s", "as_of": "2026-01-01"}]})",
+                            "prices"),
+               FormatError);
+}
+
+TEST(PriceCatalogue, RefusesAnotherCurrencyAndNoDay) {
+  const auto failure = [](const std::string& currency, const std::string& as_of) -> std::string {
+    try {
+      parse_prices(
+          R"({"note": "", "prices": [{"provider": "a", "instance": "b", "region": "c", "usd_per_hour": 1, "currency": ")" +
+              currency + R"(", "vcpus": 1, "gpus": null, "source": "s", "as_of": ")" + as_of + "\"}]}",
+          "prices");
+    } catch (const FormatError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(failure("USD", "2026-01-01"), "");
+  EXPECT_THAT(failure("EUR", "2026-01-01"),
+              testing::AllOf(HasSubstr("prices[0].currency"), HasSubstr("'EUR'"), HasSubstr("USD")));
+  EXPECT_THAT(failure("USD", "last week"), HasSubstr("prices[0].as_of"));
+}
+
+TEST(PriceOfMachine, OnlyWhereTheFirmwareNamesTheInstance) {
+  const std::vector<CataloguePrice> catalogue{{"aws", "c7i.4xlarge", "us-east-1", 0.7, 16, "", 0, "s", "2026-01-01"}};
+  EXPECT_EQ(price_of_machine(catalogue, "Amazon EC2", "c7i.4xlarge"), &catalogue[0]);
+  EXPECT_EQ(price_of_machine(catalogue, "Amazon EC2", "c7i.8xlarge"), nullptr);
+  EXPECT_EQ(price_of_machine(catalogue, "Google", "Google Compute Engine"), nullptr);
+  EXPECT_EQ(price_of_machine(catalogue, "", ""), nullptr);
+  EXPECT_EQ(describe(catalogue[0], true, *parse_day("2026-01-01")), "catalogue: aws c7i.4xlarge us-east-1 2026-01-01");
+}
+
+Run training(const std::string& name, std::vector<double> losses, const std::string& backend = "cpu",
+             const std::string& precision = "fp32") {
+  Run run;
+  run.name = name;
+  run.workload.mode = "train";
+  run.workload.fingerprint = "f";
+  run.workload.dataset = "digits";
+  run.device.backend = backend;
+  run.precision = precision;
+  run.quality = Quality{};
+  run.quality->loss = std::move(losses);
+  return run;
+}
+
+TEST(MaxRelativeDifference, LooksAtTheFirstTenLosses) {
+  std::vector<double> reference(12, 2.0), losses = reference;
+  losses[9] = 2.02;
+  losses[10] = 5;
+  EXPECT_NEAR(max_relative_difference(losses, reference), 0.01, 1e-12);
+  EXPECT_EQ(max_relative_difference({{1.0}}, reference), 0.5);
+}
+
+TEST(Parity, ComparesWithTheCpuFp32RunOfTheSameWorkload) {
+  std::vector<epochbench::Run> runs{training("m/cuda/fp32/b8", {1.0, 2.0}, "cuda"),
+                                    training("m/cpu/fp32/b8/threads=1", {1.0, 2.0}), training("m/cpu/fp32/b8", {1.0, 1.0})};
+  fill_parity(runs);
+  EXPECT_EQ(runs[0].quality->parity_with, "m/cpu/fp32/b8");
+  EXPECT_DOUBLE_EQ(*runs[0].quality->parity_max_relative_difference, 1.0);
+  EXPECT_EQ(runs[1].quality->parity_with, "m/cpu/fp32/b8");
+  EXPECT_FALSE(runs[2].quality->parity_with) << "the reference itself";
+}
+
+TEST(Parity, ComparesWhatIsLeftOutWithTheRunThatHasAll) {
+  std::vector<epochbench::Run> runs{
+      training("m/cpu/fp32/b8/without=fusion", {1.0, 2.0}), training("m/cpu/fp32/b8/gemm=portable/threads=1", {1.0, 2.0}),
+      training("m/cpu/fp32/b8", {1.0, 1.0}), training("m/cpu/fp32/b8/threads=1/without=winograd", {1.0, 2.0})};
+  fill_parity(runs);
+  for (const std::size_t i : {0, 1, 3}) EXPECT_EQ(runs[i].quality->parity_with, "m/cpu/fp32/b8");
+  EXPECT_FALSE(runs[2].quality->parity_with);
+}
+
+// A run of whole epochs begins epoch 1 after its warm-up, where a run of steps stays in epoch 0: other batches from there on.
+TEST(Parity, LooksAtLossesOfTheSameBatchesAlone) {
+  const auto difference = [](const char* kind, int warmup, const char* reference_kind, int reference_warmup) {
+    std::vector<epochbench::Run> runs{training("m/cuda/fp32/b8", {1.0, 1.0, 1.5}, "cuda"),
+                                      training("m/cpu/fp32/b8", {1.0, 1.0, 1.0})};
+    for (auto& run : runs) run.timing = Timing{};
+    runs[0].timing->epoch_kind = kind;
+    runs[0].timing->warmup_steps = warmup;
+    runs[1].timing->epoch_kind = reference_kind;
+    runs[1].timing->warmup_steps = reference_warmup;
+    fill_parity(runs);
+    EXPECT_EQ(runs[0].quality->parity_with.has_value(), runs[0].quality->parity_max_relative_difference.has_value());
+    return runs[0].quality->parity_max_relative_difference;
+  };
+  EXPECT_EQ(difference("projected", 2, "projected", 0), 0.5);
+  EXPECT_EQ(difference("measured", 2, "measured", 2), 0.5);
+  EXPECT_EQ(difference("measured", 2, "projected", 2), 0.0);
+  EXPECT_EQ(difference("projected", 2, "measured", 2), 0.0);
+  EXPECT_EQ(difference("measured", 3, "measured", 2), 0.0);
+  EXPECT_EQ(difference("measured", 0, "projected", 2), std::nullopt);
+}
+
+TEST(Parity, LeavesAloneWhatHasNoPartner) {
+  const auto partnerless = [](auto change) {
+    std::vector<epochbench::Run> runs{training("m/cpu/fp32/b8", {1.0}), training("m/cpu/fp32/b8/threads=1", {1.0})};
+    change(runs[1]);
+    fill_parity(runs);
+    return !runs[1].quality->parity_with && !runs[1].quality->parity_max_relative_difference;
+  };
+  EXPECT_FALSE(partnerless([](epochbench::Run&) {}));
+  EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.fingerprint = "g"; }));
+  EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.seed = 1; }));
+  EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.dataset = "synthetic"; }));
+  EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.mode = "forward"; }));
+  EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.name = "m/cpu/fp32/b8/order=sequential/threads=1"; }));
+  EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.repetition = 1; }));
+  EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.status = RunStatus::failed; }));
+}
+
+}  // namespace
+}  // namespace epochbench

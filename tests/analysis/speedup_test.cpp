@@ -1,0 +1,302 @@
+// Which runs are paired, and what is said of a pair: constructed results.
+#include "src/analysis/speedup/speedup.h"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/report/text/speedup_text.h"
+#include "support/made_speedup.h"
+
+namespace epochbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+TEST(Speedup, OfACleanPairIsExactAndWithoutWarning) {
+  const Speedup speedup = speedup_of_runs(kCleanPair);
+  ASSERT_EQ(speedup.pairs.size(), 1u);
+  EXPECT_THAT(speedup.unpaired, IsEmpty());
+  const SpeedupPair& pair = speedup.pairs[0];
+  EXPECT_EQ(pair.baseline.name, "resnet50/cpu/fp32/b16");
+  EXPECT_EQ(pair.contender.name, "resnet50/cuda/fp32/b16");
+  EXPECT_DOUBLE_EQ(pair.ratio.value, 8);
+  EXPECT_DOUBLE_EQ(pair.ratio.ci95->first, 8);
+  EXPECT_DOUBLE_EQ(pair.cost.value, 2) << "8 times faster at 4 times the price";
+  EXPECT_NEAR(pair.energy.value, 8.0 * 3 / 7, 1e-12);
+  EXPECT_THAT(codes_of(pair), IsEmpty());
+}
+
+TEST(Speedup, PairsEveryPrecisionAsTheContractSays) {
+  const Speedup speedup = speedup_of_runs(
+      {{"cpu", "fp32", 100}, {"cpu", "bf16", 200}, {"cuda", "fp32", 800}, {"cuda", "tf32", 1600}, {"cuda", "bf16", 3000}});
+  EXPECT_THAT(pairs_of(speedup), UnorderedElementsAre("resnet50/cpu/bf16/b16 : resnet50/cpu/fp32/b16",    //
+                                                      "resnet50/cuda/fp32/b16 : resnet50/cpu/fp32/b16",   //
+                                                      "resnet50/cuda/tf32/b16 : resnet50/cpu/fp32/b16",   //
+                                                      "resnet50/cuda/bf16/b16 : resnet50/cpu/bf16/b16",   //
+                                                      "resnet50/cuda/bf16/b16 : resnet50/cpu/fp32/b16",   //
+                                                      "resnet50/cuda/bf16/b16 : resnet50/cuda/fp32/b16",  //
+                                                      "resnet50/cuda/bf16/b16 : resnet50/cuda/tf32/b16"));
+}
+
+TEST(Speedup, TakesTheFastestOfSeveralThreadCounts) {
+  const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 60}, {"cpu", "fp32", 100, 16, "/threads=6"}, {"cuda", "fp32", 800}});
+  EXPECT_THAT(pairs_of(speedup), ElementsAre("resnet50/cuda/fp32/b16 : resnet50/cpu/fp32/b16/threads=6"));
+  EXPECT_THAT(reason_of(speedup, "resnet50/cpu/fp32/b16"), HasSubstr("slower than resnet50/cpu/fp32/b16/threads=6"));
+}
+
+TEST(Speedup, PrefersABaselineWithTheSameSettings) {
+  const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 100},
+                                           {"cpu", "fp32", 300, 16, "/order=sequential/threads=4"},
+                                           {"cuda", "fp32", 800},
+                                           {"cuda", "fp32", 900, 16, "/order=sequential"},
+                                           {"cuda", "fp32", 700, 16, "/without=graph-capture"}});
+  EXPECT_THAT(pairs_of(speedup),
+              ElementsAre("resnet50/cuda/fp32/b16 : resnet50/cpu/fp32/b16",
+                          "resnet50/cuda/fp32/b16/order=sequential : resnet50/cpu/fp32/b16/order=sequential/threads=4",
+                          "resnet50/cuda/fp32/b16/without=graph-capture : resnet50/cpu/fp32/b16"));
+  EXPECT_THAT(codes_of(speedup.pairs[2]), ElementsAre("settings_differ"));
+}
+
+TEST(Speedup, RefusesWorkThatIsNotTheSame) {
+  const auto refused = [](const ResultChange& change, const std::string& reason) {
+    NamedResult result = made_result("a.json", "host", kCleanPair);
+    change(result);
+    const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+    EXPECT_THAT(speedup.pairs, IsEmpty()) << reason;
+    ASSERT_EQ(speedup.unpaired.size(), 2u) << reason;
+    EXPECT_THAT(reason_of(speedup, "resnet50/cuda/fp32/b16"), HasSubstr(reason));
+  };
+  const auto of_gpu = [](auto change) {
+    return [change](NamedResult& result) {
+      for (auto& run : result.result.runs)
+        if (run.device.backend == "cuda") change(run);
+    };
+  };
+  refused(of_gpu([](auto& run) { run.workload.fingerprint = "other"; }), "fingerprint");
+  refused(of_gpu([](auto& run) { run.workload.mode = "forward"; }), "mode");
+  refused(of_gpu([](auto& run) { run.workload.dataset = "digits"; }), "data set (synthetic)");
+  refused(of_gpu([](auto& run) { run.workload.seed = 3; }), "seed (0)");
+  refused(of_gpu([](auto& run) {
+            run.workload.batch = 32;
+            run.workload.fingerprint = "other";
+          }),
+          "batch (16)");
+  refused(of_gpu([](auto& run) {
+            run.workload.model = "resnet18";
+            run.workload.fingerprint = "other";
+          }),
+          "no run of this workload on a CPU");
+}
+
+TEST(Speedup, LeavesOutRunsThatSayNothing) {
+  NamedResult result = made_result("a.json", "host", {{"cpu", "fp32", 100}, {"cuda", "fp32", 800}, {"cuda", "bf16", 0}});
+  result.result.runs[1].status = RunStatus::out_of_memory;
+  result.result.runs[1].message = "needs 5 GB";
+  const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+  ASSERT_EQ(speedup.pairs.size(), 1u);
+  EXPECT_EQ(speedup.pairs[0].contender.samples_per_second.size(), 4u);
+  EXPECT_THAT(speedup.pairs[0].ratio.reason, HasSubstr("5 of the baseline and 4 of the contender"));
+  EXPECT_EQ(reason_of(speedup, "resnet50/cuda/fp32/b16"), "out of memory: needs 5 GB");
+  EXPECT_EQ(reason_of(speedup, "resnet50/cuda/bf16/b16"), "it has no throughput above 0");
+  EXPECT_THAT(speedup.unpaired[1].repetitions, ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST(Speedup, OfTwoCpuFilesTakesTheFirstAsBaseline) {
+  const auto a = made_result("a.json", "here", {{"cpu", "fp32", 100}}),
+             b = made_result("b.json", "there", {{"cpu", "fp32", 150}});
+  const Speedup speedup = speedup_of({a, b}, SpeedupOf::same_batch);
+  ASSERT_EQ(speedup.pairs.size(), 1u);
+  EXPECT_EQ(speedup.pairs[0].baseline.file, "a.json");
+  EXPECT_DOUBLE_EQ(speedup.pairs[0].ratio.value, 1.5);
+  EXPECT_THAT(codes_of(speedup.pairs[0]), ElementsAre("host_differs")) << "their losses are equal, so parity is shown";
+}
+
+TEST(Speedup, PairsAcrossFilesAndPrefersTheGpusOwnMachine) {
+  const auto a = made_result("a.json", "here", {{"cpu", "fp32", 100}});
+  const auto b = made_result("b.json", "there", {{"cpu", "fp32", 50}, {"cuda", "fp32", 800}});
+  const Speedup speedup = speedup_of({a, b}, SpeedupOf::same_batch);
+  ASSERT_EQ(speedup.pairs.size(), 3u);
+  EXPECT_EQ(speedup.pairs[0].baseline.file, "a.json");
+  EXPECT_EQ(speedup.pairs[0].contender.name, "resnet50/cpu/fp32/b16");
+  EXPECT_EQ(speedup.pairs[1].baseline.file, "b.json");
+  EXPECT_DOUBLE_EQ(speedup.pairs[1].ratio.value, 16);
+  EXPECT_THAT(codes_of(speedup.pairs[1]), IsEmpty());
+  EXPECT_EQ(speedup.pairs[2].baseline.file, "a.json");
+  EXPECT_THAT(codes_of(speedup.pairs[2]), ElementsAre("host_differs"));
+}
+
+TEST(Speedup, ComparesLossesOfFilesThatWereMeasuredApart) {
+  const auto codes_where = [](std::vector<double> losses) {
+    const auto a = made_result("a.json", "host", {{"cpu", "fp32", 100}});
+    auto b = made_result("b.json", "host", {{"cpu", "fp32", 150}});
+    b.result.context.git_sha = "def";
+    for (auto& run : b.result.runs) run.quality->loss = losses;
+    return codes_of(speedup_of({a, b}, SpeedupOf::same_batch).pairs.at(0));
+  };
+  EXPECT_THAT(codes_where({7.0, 6.9, 6.8}), ElementsAre("build_differs"));
+  EXPECT_THAT(codes_where({7.0, 6.9, 6.7}), ElementsAre("parity_apart", "build_differs"));
+  EXPECT_THAT(codes_where({}), ElementsAre("parity_unverified", "build_differs"));
+}
+
+// Of files without a host name nobody knows whether they are of one machine.
+TEST(Speedup, PairsWithinAFileWhereMachinesAreNotKnown) {
+  auto a = made_result("a.json", "", kCleanPair), b = made_result("b.json", "", kCleanPair);
+  for (auto& run : b.result.runs) run.throughput->samples_per_second *= 2;
+  const Speedup speedup = speedup_of({a, b}, SpeedupOf::same_batch);
+  ASSERT_EQ(speedup.pairs.size(), 3u);
+  EXPECT_EQ(speedup.pairs[0].baseline.file + speedup.pairs[0].contender.file, "a.jsona.json");
+  EXPECT_EQ(speedup.pairs[1].baseline.file + speedup.pairs[1].contender.name, "a.jsonresnet50/cpu/fp32/b16");
+  EXPECT_EQ(speedup.pairs[2].baseline.file + speedup.pairs[2].contender.file, "b.jsonb.json");
+}
+
+TEST(Speedup, WithoutACpuTakesTheFirstFilesGpu) {
+  auto a = made_result("a.json", "here", {{"cuda", "bf16", 100}}), b = made_result("b.json", "there", {{"cuda", "bf16", 150}});
+  const Speedup speedup = speedup_of({a, b}, SpeedupOf::same_batch);
+  ASSERT_EQ(speedup.pairs.size(), 1u);
+  EXPECT_EQ(speedup.pairs[0].contender.file, "b.json");
+  NamedResult two_cards = made_result("a.json", "here", {{"cuda", "bf16", 100}, {"cuda", "bf16", 150, 16, "/device=cuda:1"}});
+  for (auto& run : two_cards.result.runs)
+    if (run.name.find("cuda:1") != std::string::npos) run.device.name = "Other GPU";
+  EXPECT_THAT(pairs_of(speedup_of({two_cards}, SpeedupOf::same_batch)),
+              ElementsAre("resnet50/cuda/bf16/b16/device=cuda:1 : resnet50/cuda/bf16/b16"));
+  EXPECT_THAT(pairs_of(speedup_of_runs({{"cuda", "fp32", 100}, {"cuda", "tf32", 300}})),
+              ElementsAre("resnet50/cuda/tf32/b16 : resnet50/cuda/fp32/b16"));
+}
+
+TEST(Speedup, PoolsRepetitionsOfOneMachineAndCountsACopyOnce) {
+  auto a = made_result("a.json", "host", kCleanPair), b = a;
+  b.path = "b.json";
+  for (auto& run : b.result.runs) run.timing->wall_seconds += 1;  // measured again
+  const Speedup pooled = speedup_of({a, b}, SpeedupOf::same_batch);
+  ASSERT_EQ(pooled.pairs.size(), 1u);
+  EXPECT_EQ(pooled.pairs[0].baseline.samples_per_second.size(), 10u);
+  const Speedup copied = speedup_of({a, a}, SpeedupOf::same_batch);
+  EXPECT_EQ(copied.pairs[0].baseline.samples_per_second.size(), 5u);
+  EXPECT_THAT(reason_of(copied, "resnet50/cpu/fp32/b16"), HasSubstr("the same measurement stands in a.json"));
+}
+
+TEST(Speedup, PairsPytorchWithOursOnTheSameDevice) {
+  const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 100},
+                                           {"cpu", "bf16", 220},
+                                           {"pytorch", "fp32", 80, 16, "/compile=default/threads=8"},
+                                           {"pytorch", "bf16", 150, 16, "/threads=8"}});
+  EXPECT_THAT(pairs_of(speedup),
+              ElementsAre("resnet50/cpu/bf16/b16 : resnet50/cpu/fp32/b16",
+                          "resnet50/pytorch/fp32/b16/compile=default/threads=8 : resnet50/cpu/fp32/b16",
+                          "resnet50/pytorch/bf16/b16/threads=8 : resnet50/cpu/bf16/b16",
+                          "resnet50/pytorch/bf16/b16/threads=8 : resnet50/pytorch/fp32/b16/compile=default/threads=8"));
+}
+
+TEST(Speedup, AtTheBestBatchComparesDevicesWhateverTheirBatch) {
+  const std::vector<MadeRun> runs{{"cpu", "fp32", 90, 8},
+                                  {"cpu", "fp32", 100, 16},
+                                  {"cpu", "fp32", 95, 64},
+                                  {"cuda", "fp32", 800, 64},
+                                  {"cuda", "fp32", 1000, 256}};
+  const Speedup speedup = speedup_of_runs(runs, SpeedupOf::best_batch);
+  EXPECT_THAT(pairs_of(speedup), ElementsAre("resnet50/cuda/fp32/b256 : resnet50/cpu/fp32/b16"));
+  EXPECT_DOUBLE_EQ(speedup.pairs[0].ratio.value, 10);
+  EXPECT_TRUE(speedup.pairs[0].best_batch);
+  EXPECT_THAT(codes_of(speedup.pairs[0]), ElementsAre("batch_differs"));
+  EXPECT_THAT(reason_of(speedup, "resnet50/cuda/fp32/b64"), HasSubstr("slower than resnet50/cuda/fp32/b256"));
+  EXPECT_THAT(pairs_of(speedup_of_runs(runs)), ElementsAre("resnet50/cuda/fp32/b64 : resnet50/cpu/fp32/b64"));
+}
+
+TEST(Speedup, AtTheBestBatchKeepsOtherWorkApart) {
+  NamedResult result = made_result("a.json", "host", {{"cpu", "fp32", 100, 16}, {"cuda", "fp32", 800, 64}});
+  for (auto& run : result.result.runs)
+    if (run.device.backend == "cuda") run.workload.optimizer = "adamw lr=0.1";
+  EXPECT_THAT(speedup_of({result}, SpeedupOf::best_batch).pairs, IsEmpty());
+  const auto with_rates = [](double cpu_rate, double gpu_rate) {
+    NamedResult chosen = made_result("a.json", "host", {{"cpu", "fp32", 100, 16}, {"cuda", "fp32", 800, 64}});
+    for (auto& run : chosen.result.runs) {
+      const double rate = run.device.backend == "cuda" ? gpu_rate : cpu_rate;
+      run.name += "/learning-rate=" + std::to_string(rate);
+      run.workload.optimizer = "sgd lr=" + std::to_string(rate) + " momentum=0.9";
+    }
+    return speedup_of({chosen}, SpeedupOf::best_batch).pairs.size();
+  };
+  EXPECT_EQ(with_rates(0.1, 0.1), 1u);
+  EXPECT_EQ(with_rates(0.1, 0.2), 0u) << "learning rates that were chosen are not those that follow the batch";
+}
+
+TEST(Speedup, RefusesCostsWithoutARatio) {
+  NamedResult result = made_result("a.json", "host", kCleanPair);
+  gpu([](auto& run) { run.cost->currency = "EUR"; })(result);
+  Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+  EXPECT_TRUE(std::isnan(speedup.pairs[0].cost.value));
+  EXPECT_EQ(speedup.pairs[0].cost.reason, "costs in EUR and USD are not compared");
+  cpu([](auto& run) { run.cost->currency = "EUR"; })(result);
+  EXPECT_DOUBLE_EQ(speedup_of({result}, SpeedupOf::same_batch).pairs[0].cost.value, 2) << "one currency, whichever";
+  cpu([](auto& run) { run.cost->usd_per_epoch = 0; })(result);
+  speedup = speedup_of({result}, SpeedupOf::same_batch);
+  EXPECT_TRUE(std::isnan(speedup.pairs[0].cost.value));
+  EXPECT_THAT(speedup.pairs[0].cost.reason, HasSubstr("not above 0"));
+}
+
+// Whatever numbers stand in a file, what comes out is a finite number, or null with a reason.
+TEST(Speedup, SurvivesAbsurdNumbers) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double absurd : {0.0, nan, 1e308, 1e-308, -1.0}) {
+    NamedResult result = made_result("a.json", "host", kCleanPair);
+    cpu([&](auto& run) {
+      run.timing->step_seconds = {absurd};
+      run.timing->step_seconds_median = run.timing->epoch_seconds = run.timing->wall_seconds = absurd;
+      run.timing->step_seconds_ci95 = {absurd, absurd};
+      run.efficiency = Efficiency{absurd, absurd, absurd, absurd};
+      run.interference->foreign_cpu_cores = absurd;
+      run.quality->loss = {absurd};
+      run.energy->joules_per_epoch = absurd;
+      run.cost->usd_per_epoch = absurd;
+    })(result);
+    gpu([&](auto& run) {
+      run.throughput->samples_per_second = absurd;
+      run.quality->parity_max_relative_difference = absurd;
+    })(result);
+    const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+    const bool positive = absurd > 0;
+    ASSERT_EQ(speedup.pairs.size(), positive ? 1u : 0u) << absurd;
+    const std::string text = speedup_text(speedup) + print_json(speedup_json(speedup));
+    for (const char* no_number : {"nan", "inf", "NaN", "Inf"}) EXPECT_THAT(text, testing::Not(HasSubstr(no_number))) << absurd;
+    for (const SpeedupPair& pair : speedup.pairs)
+      for (const Estimate* estimate : {&pair.ratio, &pair.cost, &pair.energy})
+        EXPECT_TRUE(std::isfinite(estimate->value) || !estimate->reason.empty()) << absurd;
+  }
+}
+
+TEST(SpeedupJson, HasTheContractsKeys) {
+  const Json json = speedup_json(speedup_of_runs({{"cpu", "fp32", 100}, {"cuda", "fp32", 800}, {"cpu", "fp32", 9, 64}}));
+  const Json& pair = json["pairs"][0];
+  EXPECT_EQ(pair["workload"], "resnet50, train, synthetic, batch 16, seed 0");
+  EXPECT_EQ(pair["baseline"], "resnet50/cpu/fp32/b16");
+  EXPECT_DOUBLE_EQ(pair["ratio"].get<double>(), 8);
+  EXPECT_EQ(pair["ratio_ci95"].size(), 2u);
+  EXPECT_DOUBLE_EQ(pair["cost_ratio"].get<double>(), 2);
+  EXPECT_GT(pair["energy_ratio"].get<double>(), 1);
+  EXPECT_TRUE(pair["warnings"].is_array());
+  EXPECT_EQ(pair["batch"], "same");
+  EXPECT_EQ(pair["baseline_repetitions"], 5);
+  EXPECT_EQ(json["unpaired"][0]["name"], "resnet50/cpu/fp32/b64");
+  EXPECT_THAT(json["unpaired"][0]["reason"].get<std::string>(), HasSubstr("batch (16)"));
+}
+
+TEST(SpeedupText, NumbersEachNoteOnce) {
+  std::vector<MadeRun> runs{{"cpu", "fp32", 100}, {"cuda", "fp32", 800}, {"cuda", "tf32", 900}};
+  for (MadeRun& run : runs) run.repetitions = 3;
+  const std::string text = speedup_text(speedup_of_runs(runs));
+  EXPECT_THAT(text, HasSubstr("8.00x"));
+  EXPECT_THAT(text, HasSubstr("[1] no interval: an interval takes 5 repetitions a side"));
+  EXPECT_THAT(text, HasSubstr("[2] precision_differs: tf32 against strict fp32"));
+  EXPECT_THAT(text, HasSubstr("[1][2]"));
+  EXPECT_EQ(text.find("[3]"), std::string::npos);
+  EXPECT_THAT(speedup_text(speedup_of_runs({{"cpu", "fp32", 100, 8}, {"cuda", "fp32", 800, 64}}, SpeedupOf::best_batch)),
+              HasSubstr("each device at its own best batch"));
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,101 @@
+// What the CUDA backend knows of a program before it compiles it, on a made-up device.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/backend/cuda/cuda_backend.h"
+#include "src/workload/workload.h"
+#include "tests/support/cuda_fake_device.h"
+#include "tests/support/cuda_fake_libraries.h"
+#include "tests/support/print.h"
+
+namespace epochbench {
+namespace {
+
+using test::FakeDevice;
+using test::FakeLibraries;
+
+WorkloadSpec workload(const char* model, std::int64_t batch) {
+  CaseSpec spec;
+  spec.model = model;
+  spec.batch = batch;
+  return workload_spec(spec);
+}
+
+std::string reason_not_to_leave_out_winograd(const char* model, const char* precision, int compute_capability) {
+  const auto device = std::make_shared<FakeDevice>(0, compute_capability);
+  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
+  CaseSpec spec;
+  spec.model = model;
+  spec.precision = precision;
+  spec.device = "cuda:0";
+  spec.batch = 2;
+  spec.data = "synthetic";
+  spec.without = {.winograd = true};
+  return nothing_to_leave_out(spec, *backend).value_or("");
+}
+
+TEST(CudaPlanning, LeavesOutWinogradWhereTheLibraryMayChooseIt) {
+  for (const char* precision : {"fp32", "tf32"})
+    for (const char* model : {"resnet20", "resnet50"}) EXPECT_EQ(reason_not_to_leave_out_winograd(model, precision, 80), "");
+  for (const char* model : {"lenet5", "mlp"})
+    EXPECT_THAT(reason_not_to_leave_out_winograd(model, "fp32", 80),
+                testing::HasSubstr(std::string(model) + " has no convolution"));
+  EXPECT_NE(reason_not_to_leave_out_winograd("resnet20", "fp16", 80), "");
+  EXPECT_NE(reason_not_to_leave_out_winograd("resnet20", "fp32", 90), "");
+}
+
+// Planning takes no memory, so the batch may be one that fills a GPU.
+TEST(CudaPlanning, PlansForTheGradientOfAttentionWhatTheLibraryKeepsInFloat) {
+  constexpr std::int64_t kBatch = 4096, kSequence = 128, kHeads = 2, kWidth = 64;
+  const auto device = std::make_shared<FakeDevice>();
+  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
+  auto workspace_bytes = [&](Entry entry) {
+    return memory(make_program(workload("bert-tiny", kBatch), *backend, {entry}, Precision::bf16)).workspace;
+  };
+  constexpr std::int64_t kGradient = kBatch * kHeads * kSequence * kWidth * 4;
+  EXPECT_GE(workspace_bytes(Entry::train), 2 * kGradient);
+  EXPECT_LT(workspace_bytes(Entry::forward), kGradient);
+  EXPECT_EQ(device->counts().allocations, 0);
+}
+
+TEST(CudaPlanning, RefusesWhatTheComputeCapabilityLacks) {
+  const auto device = std::make_shared<FakeDevice>(0, 75);
+  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
+  for (Precision precision : {Precision::bf16, Precision::tf32}) {
+    try {
+      make_program(workload("mlp:width=8", 2), *backend, {Entry::train}, precision);
+      ADD_FAILURE() << name(precision) << " is accepted";
+    } catch (const GraphError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(std::string(name(precision)) +
+                                                   " needs a GPU of compute capability 8.0 or higher; this one has 7.5"));
+    }
+  }
+  for (Precision precision : {Precision::fp32, Precision::fp16})
+    EXPECT_NO_THROW(make_program(workload("mlp:width=8", 2), *backend, {Entry::train}, precision));
+}
+
+TEST(CudaPlanning, TakesNothingOfTheDeviceBeforeItCompiles) {
+  const auto device = std::make_shared<FakeDevice>();
+  int libraries = 0;
+  const auto backend = make_cuda_backend(device, [&] {
+    ++libraries;
+    return std::make_shared<FakeLibraries>(*device);
+  });
+  const Program program = make_program(workload("mlp:width=8", 2), *backend, {Entry::train, Entry::evaluate});
+  EXPECT_EQ(backend->device().backend, "cuda");
+  EXPECT_EQ(backend->device().name, "made-up device");
+  EXPECT_EQ(device->counts().allocations, 0);
+  EXPECT_EQ(libraries, 0);
+  {
+    const auto first = backend->compile(program), second = backend->compile(program);
+    EXPECT_EQ(libraries, 1);
+  }
+  EXPECT_EQ(device->held(), 0);
+}
+
+}  // namespace
+}  // namespace epochbench

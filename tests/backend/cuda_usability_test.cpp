@@ -1,0 +1,59 @@
+// What the user is told of a GPU that cannot be used.
+#include "src/backend/cuda/cuda_usability.h"
+
+#include <gtest/gtest.h>
+
+namespace epochbench::cuda {
+namespace {
+
+using Status = RuntimeState::Status;
+
+TEST(CudaUsability, NoDriver) {
+  EXPECT_EQ(why_unusable({Status::insufficient_driver, "", 0, 13000, 0, {}}, 0),
+            "there is no NVIDIA driver here (libcuda.so.1): install one that supports CUDA 13.0");
+}
+
+TEST(CudaUsability, OldDriverIsToldWithBothVersions) {
+  EXPECT_EQ(why_unusable({Status::insufficient_driver, "", 11080, 12040, 0, {}}, 0),
+            "the NVIDIA driver is too old: it supports CUDA 11.8, and this build needs CUDA 12.4: update the driver, or build "
+            "with an older toolkit");
+}
+
+TEST(CudaUsability, NoGpuAndNoVisibleGpuDiffer) {
+  EXPECT_EQ(why_unusable({Status::no_device, "", 13000, 13000, 0, {}}, 0), "the NVIDIA driver finds no GPU");
+  EXPECT_EQ(why_unusable({Status::no_device, "", 13000, 13000, 0, "-1"}, 0),
+            "no NVIDIA GPU is visible: CUDA_VISIBLE_DEVICES is \"-1\"");
+  EXPECT_EQ(why_unusable({Status::ready, "", 13000, 13000, 0, {}}, 0), "the NVIDIA driver finds no GPU");
+}
+
+TEST(CudaUsability, WhateverElseCudaSays) {
+  EXPECT_EQ(why_unusable({Status::failed, "initialization error", 13000, 13000, 0, {}}, 0),
+            "CUDA does not start: initialization error");
+}
+
+TEST(CudaUsability, IndicesOfVisibleGpus) {
+  const RuntimeState one{Status::ready, "", 13000, 13000, 1, {}}, two{Status::ready, "", 13000, 13000, 2, {}};
+  EXPECT_FALSE(why_unusable(one, 0));
+  EXPECT_FALSE(why_unusable(two, 1));
+  EXPECT_EQ(why_unusable(one, 1), "there is no cuda:1: the one GPU that is visible is cuda:0");
+  EXPECT_EQ(why_unusable(two, 2), "there is no cuda:2: the GPUs that are visible are cuda:0 to cuda:1");
+  EXPECT_TRUE(why_unusable(two, -1));
+}
+
+TEST(CudaUsability, ComputeCapability) {
+  EXPECT_EQ(why_unusable(DeviceProperties{"Tesla V100", 70, 0}, 0, 75),
+            "cuda:0 (Tesla V100, compute capability 7.0) is too old: compute capability 7.5 or later is needed");
+  EXPECT_FALSE(why_unusable(DeviceProperties{"T4", 75, 0}, 0, 75));
+  EXPECT_FALSE(why_unusable(DeviceProperties{"B200", 100, 0}, 0, 90));
+  EXPECT_EQ(why_unusable(DeviceProperties{"A100", 80, 0}, 3, 90),
+            "cuda:3 (A100, compute capability 8.0) is older than what this build has code for, compute capability 9.0 and "
+            "later: set EPOCHBENCH_CUDA_ARCHITECTURES and build again");
+}
+
+TEST(CudaUsability, ABuildThatKnowsNoOldestCapabilityRefusesOnlyWhatNoneSupports) {
+  EXPECT_FALSE(why_unusable(DeviceProperties{"T4", 75, 0}, 0, 0));
+  EXPECT_TRUE(why_unusable(DeviceProperties{"Tesla V100", 70, 0}, 0, 0));
+}
+
+}  // namespace
+}  // namespace epochbench::cuda

@@ -1,0 +1,29 @@
+// What a profile keeps of several passes.
+#include "src/backend/host/pass_times.h"
+
+#include <gtest/gtest.h>
+
+namespace epochbench {
+namespace {
+
+double kept_of(const std::vector<double>& passes) {
+  std::vector<NodeTime> nodes(2);
+  PassTimes times(2, static_cast<int>(passes.size()));
+  for (const double seconds : passes) {
+    times.add(0, 100);
+    times.add(1, seconds);
+  }
+  times.set_medians(nodes);
+  EXPECT_EQ(nodes[0].seconds, passes.empty() ? 0 : 100);
+  return nodes[1].seconds;
+}
+
+TEST(PassTimes, OfANodeTheMedianIsKept) {
+  EXPECT_EQ(kept_of({5, 1, 9}), 5);
+  EXPECT_EQ(kept_of({9, 1, 2, 4}), 3) << "between the middle two";
+  EXPECT_EQ(kept_of({7}), 7);
+  EXPECT_EQ(kept_of({}), 0);
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,239 @@
+// Numbers, words and lists as people type them, and the cases that they make.
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/errors.h"
+#include "src/base/numbers.h"
+#include "src/case/case_options.h"
+#include "src/session/planned_case.h"
+#include "support/made_cases.h"
+
+namespace epochbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string failure(const CaseBlock& block) {
+  try {
+    expand(block);
+  } catch (const CallError& error) {
+    EXPECT_EQ(error.code(), kExitCallIsWrong);
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<std::string> names(const CaseBlock& block, int default_threads = 2) {
+  std::vector<std::string> result;
+  for (const CaseDraft& draft : expand(block)) result.push_back(run_name(draft, default_threads));
+  return result;
+}
+
+TEST(ParseInteger, TakesDigitsAloneWithinTheRange) {
+  EXPECT_EQ(parse_integer("1", 1, 10), 1);
+  EXPECT_EQ(parse_integer("10", 1, 10), 10);
+  for (const char* text :
+       {"0", "11", "-4", "", " 1", "1 ", "+1", "3.5", "1e1", "0x1", "1e20", "100000000000000000000", "ten", "1,2"})
+    EXPECT_THROW(parse_integer(text, 1, 10), CallError) << text;
+}
+
+TEST(ParseReal, TakesFiniteNumbersWithinTheRange) {
+  EXPECT_DOUBLE_EQ(parse_real("1e-3", {0, 1}), 1e-3);
+  EXPECT_DOUBLE_EQ(parse_real("0", {0, 1}), 0);
+  for (const char* text : {"nan", "inf", "-inf", "1e999", "", "0.5x", "1,5", "-0.1", "1.1"})
+    EXPECT_THROW(parse_real(text, {0, 1}), CallError) << text;
+  EXPECT_THROW(parse_real("0", {0, 1, false, true}), CallError);
+  EXPECT_THROW(parse_real("1", {0, 1, true, false}), CallError);
+}
+
+TEST(ParseSeed, TakesAllOfUnsigned64) {
+  EXPECT_EQ(parse_seed("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
+  for (const char* text : {"-1", "18446744073709551616", "1.0", ""}) EXPECT_THROW(parse_seed(text), CallError) << text;
+}
+
+TEST(SplitList, RefusesEmptyParts) {
+  EXPECT_THAT(split_list("a,b"), ElementsAre("a", "b"));
+  for (const char* text : {"", ",", "a,", ",a", "a,,b"}) EXPECT_THROW(split_list(text), CallError) << text;
+}
+
+TEST(SplitValues, AnOptionBelongsToTheModelBeforeIt) {
+  const CaseOption& model = *find_case_option("model");
+  EXPECT_THAT(split_values(model, "mlp:width=64,depth=3,lenet5,mlp,width=32,depth=1"),
+              ElementsAre("mlp:width=64,depth=3", "lenet5", "mlp:width=32,depth=1"));
+  EXPECT_THROW(split_values(model, "width=64,mlp"), CallError);
+  EXPECT_THAT(split_values(*find_case_option("data"), "idx:/a,b"), ElementsAre("idx:/a,b"));
+}
+
+TEST(RunName, SaysWhatIsNotTheDefaultInAlphabeticalOrder) {
+  EXPECT_THAT(names(block_of({{"model", "resnet20"}})), ElementsAre("resnet20/cpu/fp32/b128"));
+  EXPECT_THAT(names(block_of({{"model", "lenet5"}, {"threads", "1,2"}})),
+              ElementsAre("lenet5/cpu/fp32/b64/threads=1", "lenet5/cpu/fp32/b64"));
+  EXPECT_THAT(
+      names(block_of({{"model", "mlp:depth=3,width=64"},
+                      {"batch", "8"},
+                      {"data", "synthetic"},
+                      {"threads", "1"},
+                      {"seed", "7"},
+                      {"mode", "forward"},
+                      {"order", "sequential"},
+                      {"pin", "none"},
+                      {"meters", "off"},
+                      {"learning_rate", "0.010"},
+                      {"epoch_samples", "100"},
+                      {"warmup", "0"}})),
+      ElementsAre(
+          "mlp:depth=3,width=64/cpu/fp32/b8/data=synthetic/epoch-samples=100/learning-rate=0.01/meters=off/mode=forward/"
+          "order=sequential/pin=none/seed=7/threads=1/warmup=0"));
+}
+
+TEST(RunName, SaysHowSamplesReachTheSteps) {
+  EXPECT_THAT(
+      names(block_of({{"model", "lenet5"}, {"loader_threads", "0,1,2"}})),
+      ElementsAre("lenet5/cpu/fp32/b64/loader-threads=0", "lenet5/cpu/fp32/b64", "lenet5/cpu/fp32/b64/loader-threads=2"));
+  EXPECT_THAT(names(block_of({{"model", "lenet5"}, {"decode_cost", "0,2e-3"}, {"cache", "none,decoded"}})),
+              ElementsAre("lenet5/cpu/fp32/b64", "lenet5/cpu/fp32/b64/cache=decoded", "lenet5/cpu/fp32/b64/decode-cost=0.002",
+                          "lenet5/cpu/fp32/b64/cache=decoded/decode-cost=0.002"));
+}
+
+TEST(RunName, LeavesOutDefaultsStoppingOptionsAndDropoutOfModelsWithoutIt) {
+  EXPECT_THAT(names(block_of({{"model", "lenet5"},
+                              {"data", "digits"},
+                              {"batch", "64"},
+                              {"steps", "5"},
+                              {"dropout", "0.5"},
+                              {"pin", "auto"},
+                              {"meters", "on"}})),
+              ElementsAre("lenet5/cpu/fp32/b64"));
+}
+
+TEST(RunName, SaysWhatIsLeftOut) {
+  EXPECT_THAT(names(block_of({{"model", "mlp"}, {"without", "none,prefetch+fusion"}, {"gemm", "best,portable"}})),
+              ElementsAre("mlp/cpu/fp32/b64", "mlp/cpu/fp32/b64/gemm=portable", "mlp/cpu/fp32/b64/without=fusion+prefetch",
+                          "mlp/cpu/fp32/b64/gemm=portable/without=fusion+prefetch"));
+}
+
+TEST(RunName, TellsDevicesApart) {
+  EXPECT_THAT(names(block_of({{"model", "lenet5"}, {"device", "cpu,cuda,cuda:1"}})),
+              ElementsAre("lenet5/cpu/fp32/b64", "lenet5/cuda/fp32/b64", "lenet5/cuda/fp32/b64/device=cuda:1"));
+}
+
+TEST(Expand, MultipliesListsWithTheModelSlowest) {
+  EXPECT_THAT(names(block_of({{"model", "mlp,lenet5"}, {"batch", "8,16"}})),
+              ElementsAre("mlp/cpu/fp32/b8", "mlp/cpu/fp32/b16", "lenet5/cpu/fp32/b8", "lenet5/cpu/fp32/b16"));
+}
+
+TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
+  const auto with = [](const char* key, const char* value) { return failure(block_of({{"model", "lenet5"}, {key, value}})); };
+  EXPECT_THAT(with("batch", "0"), HasSubstr("--batch: '0' must be a whole number from 1"));
+  EXPECT_THAT(with("batch", "100000000000000000000"), HasSubstr("--batch"));
+  EXPECT_THAT(with("threads", "0"), HasSubstr("--threads"));
+  EXPECT_THAT(with("device", "tpu"), HasSubstr("--device: 'tpu' is unknown; choose from cpu, cuda:0"));
+  EXPECT_THAT(with("device", "cuda:x"), HasSubstr("--device"));
+  EXPECT_THAT(with("precision", "fp8"), HasSubstr("choose from fp32, tf32, bf16, fp16"));
+  EXPECT_THAT(with("until", "f1=0.5"), HasSubstr("choose from accuracy, loss"));
+  EXPECT_THAT(with("until", "accuracy"), HasSubstr("METRIC=VALUE"));
+  EXPECT_THAT(with("until", "accuracy=97"), HasSubstr("--until"));
+  EXPECT_THAT(with("min_time", "-1"), HasSubstr("--min-time"));
+  EXPECT_THAT(with("order", "random"), HasSubstr("--order"));
+  EXPECT_THAT(with("loader_threads", "-1"), HasSubstr("--loader-threads: '-1' must be a whole number from 0"));
+  EXPECT_THAT(with("decode_cost", "-0.1"), HasSubstr("--decode-cost"));
+  EXPECT_THAT(with("cache", "pixels"), HasSubstr("--cache: 'pixels' is unknown; choose from none, decoded"));
+  EXPECT_THAT(with("without", "fusion+speed"), HasSubstr("choose from none, fusion, graph-capture, prefetch, winograd"));
+  EXPECT_THAT(with("gemm", "fast"), HasSubstr("choose from best, portable"));
+  EXPECT_THAT(with("dropout", "1"), HasSubstr("--dropout"));
+  EXPECT_THAT(with("learning_rate", "nan"), HasSubstr("--learning-rate"));
+  EXPECT_THAT(failure(block_of({{"model", "vgg"}})), HasSubstr("--model: unknown model 'vgg'; known: mlp, lenet5, resnet20"));
+  EXPECT_THAT(failure(block_of({{"model", "mlp:height=3"}})), HasSubstr("it takes depth, width"));
+}
+
+TEST(Expand, RefusesStoppingOptionsThatContradict) {
+  EXPECT_THAT(failure(block_of({{"model", "mlp"}, {"steps", "5"}, {"epochs", "1"}})), HasSubstr("exclude each other"));
+  EXPECT_THAT(failure(block_of({{"model", "mlp"}, {"steps", "5"}, {"until", "loss=1"}})), HasSubstr("whole epochs"));
+  EXPECT_THAT(failure(block_of({{"model", "mlp"}, {"mode", "forward"}, {"until", "loss=1"}})), HasSubstr("training"));
+  EXPECT_EQ(failure(block_of({{"model", "mlp"}, {"epochs", "5"}, {"until", "loss=1"}})), "");
+}
+
+TEST(Merged, StoppingOptionsReplaceAllStoppingOptions) {
+  const CaseBlock suite = block_of({{"model", "mlp"}, {"until", "accuracy=0.9"}, {"epochs", "9"}, {"batch", "8"}});
+  const auto drafts = expand(merged(suite, block_of({{"steps", "5"}})));
+  ASSERT_EQ(drafts.size(), 1u);
+  EXPECT_EQ(drafts[0].stop.steps, 5);
+  EXPECT_FALSE(drafts[0].stop.epochs || drafts[0].stop.until);
+  EXPECT_EQ(drafts[0].batch, 8);
+  EXPECT_EQ(expand(merged(suite, block_of({{"batch", "4"}})))[0].stop.epochs, 9);
+}
+
+TEST(PlanCases, RunsAllCasesOnceAndThenAgain) {
+  const auto cases = plan_cases(expand(block_of({{"model", "mlp"}, {"batch", "8,16"}, {"steps", "1"}})), 2);
+  ASSERT_EQ(cases.size(), 4u);
+  EXPECT_EQ(cases[1].spec.batch, 16);
+  EXPECT_EQ(cases[1].spec.repetition, 0);
+  EXPECT_EQ(cases[2].spec.batch, 8);
+  EXPECT_EQ(cases[2].spec.repetition, 1);
+  EXPECT_EQ(cases[0].workload.fingerprint, cases[2].workload.fingerprint);
+  EXPECT_NE(cases[0].workload.fingerprint, cases[1].workload.fingerprint);
+}
+
+TEST(PlanCases, KeepsTwinsOnceAndRefusesTwinsThatStopOtherwise) {
+  auto drafts = expand(block_of({{"model", "mlp"}, {"batch", "8,8"}, {"steps", "1"}}));
+  EXPECT_EQ(plan_cases(drafts, 1).size(), 1u);
+  drafts[1].stop.steps = 2;
+  EXPECT_THROW(plan_cases(drafts, 1), CallError);
+}
+
+TEST(PlanCases, ACaseThatCannotRunIsSkippedAmongOthersAndAnErrorAlone) {
+  const auto cases = plan_cases(expand(block_of({{"model", "mlp"}, {"precision", "fp32,tf32"}})), 1);
+  ASSERT_EQ(cases.size(), 2u);
+  EXPECT_FALSE(cases[0].obstacle);
+  EXPECT_THAT(cases[1].obstacle->reason, HasSubstr("tf32"));
+  for (const char* precision : {"tf32", "fp16"}) try {
+      plan_cases(expand(block_of({{"model", "mlp"}, {"precision", precision}})), 1);
+      FAIL() << precision;
+    } catch (const CallError& error) {
+      EXPECT_EQ(error.code(), kExitCallIsWrong);
+    }
+}
+
+TEST(PlanCases, DataThatAreNotReadOrNotKeptAreAnObstacle) {
+  // On digits, synthetic images and a text.
+  const auto obstacles_of = [](CaseBlock block) {
+    block["model"] = {{"lenet5", "resnet20", "bert-tiny"}, "--model"};
+    std::vector<bool> obstacles;
+    for (const PlannedCase& planned : plan_cases(expand(block), 1)) obstacles.push_back(planned.obstacle.has_value());
+    return obstacles;
+  };
+  EXPECT_THAT(obstacles_of(block_of({{"loader_threads", "2"}})), ElementsAre(false, true, false));
+  EXPECT_THAT(obstacles_of(block_of({{"decode_cost", "0.001"}})), ElementsAre(false, true, false));
+  EXPECT_THAT(obstacles_of(block_of({{"cache", "decoded"}})), ElementsAre(false, true, true));
+  EXPECT_THAT(obstacles_of(block_of({{"loader_threads", "1"}, {"decode_cost", "0"}, {"cache", "none"}})),
+              ElementsAre(false, false, false));
+}
+
+TEST(PlanCases, WhatCannotBeLeftOutIsSkippedAmongOthersAndAnErrorAlone) {
+  const auto cases = plan_cases(expand(block_of({{"model", "lenet5"}, {"without", "none,fusion,graph-capture,winograd"}})), 1);
+  ASSERT_EQ(cases.size(), 4u);
+  EXPECT_FALSE(cases[0].obstacle || cases[1].obstacle);
+  EXPECT_EQ(cases[0].workload.fingerprint, cases[1].workload.fingerprint);
+  EXPECT_THAT(cases[2].obstacle->reason, HasSubstr("graph-capture"));
+  EXPECT_THAT(cases[3].obstacle->reason, HasSubstr("winograd"));
+  try {
+    plan_cases(expand(block_of({{"model", "mlp"}, {"gemm", "portable"}, {"precision", "bf16"}})), 1);
+    FAIL();
+  } catch (const CallError& error) {
+    EXPECT_EQ(error.code(), kExitCallIsWrong);
+  }
+}
+
+TEST(PlanCases, RefusesDataThatCannotServe) {
+  const auto plan = [](const CaseBlock& block) { return plan_cases(expand(block), 1); };
+  EXPECT_THROW(plan(block_of({{"model", "lenet5"}, {"batch", "2000"}})), CallError);
+  EXPECT_THROW(plan(block_of({{"model", "resnet20"}, {"until", "accuracy=0.5"}})), CallError);
+  EXPECT_ANY_THROW(plan(block_of({{"model", "lenet5"}, {"data", "mnist"}})));
+  EXPECT_ANY_THROW(plan(block_of({{"model", "lenet5"}, {"data", "idx:/nowhere"}})));
+}
+
+}  // namespace
+}  // namespace epochbench

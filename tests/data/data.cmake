@@ -1,0 +1,10 @@
+# Tests of src/data.
+epochbench_test(data/philox_test LABEL unit LIBRARIES epochbench_random)
+epochbench_test(data/embedded_test LABEL unit LIBRARIES epochbench_embedded)
+target_compile_definitions(embedded_test PRIVATE EPOCHBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                           EPOCHBENCH_D3="${EPOCHBENCH_D3}")
+epochbench_tests(data_tests LABEL unit LIBRARIES epochbench_data TESTS
+  data/cifar10_test data/dataset_test data/idx_test data/order_test data/prepared_dataset_test data/safetensors_test
+  data/text_test)
+epochbench_test(data/loader_test LABEL unit LIBRARIES epochbench_data)
+target_sources(loader_test PRIVATE support/allocations.cpp)

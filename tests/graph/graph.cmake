@@ -1,0 +1,19 @@
+# Tests of src/graph, src/backend, models and src/workload.
+add_library(epochbench_gradient_check STATIC support/gradient_check.cpp)
+target_include_directories(epochbench_gradient_check PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(epochbench_gradient_check PUBLIC epochbench_graph epochbench_backend GTest::gtest)
+
+epochbench_test(graph/gradient_test LABEL parity LIBRARIES epochbench_gradient_check)
+epochbench_tests(graph_tests LABEL unit LIBRARIES epochbench_workload TESTS
+  backend/pass_times_test graph/fusion_test graph/graph_test graph/passes_test graph/precision_test models/models_test
+  workload/weights_test)
+epochbench_test(backend/reference_backend_test LABEL unit LIBRARIES epochbench_graph epochbench_backend epochbench_kernels_reference)
+epochbench_test(workload/forward_test LABEL parity LIBRARIES epochbench_workload)
+epochbench_test(workload/training_test LABEL parity LIBRARIES epochbench_workload)
+epochbench_test(workload/loss_scale_test LABEL parity LIBRARIES epochbench_workload)
+epochbench_test(backend/cpu_bf16_test LABEL parity LIBRARIES epochbench_workload)
+epochbench_test(workload/mixed_training_test LABEL parity LIBRARIES epochbench_workload)
+epochbench_test(workload/step_memory_test LABEL slow LIBRARIES epochbench_workload epochbench_worker)
+target_sources(step_memory_test PRIVATE support/allocations.cpp)
+epochbench_test(workload/ten_losses_test LABEL slow LIBRARIES epochbench_workload)
+target_compile_definitions(ten_losses_test PRIVATE TEN_LOSSES_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}/workload/ten_losses")

@@ -1,0 +1,43 @@
+# The kernels of AMX on a model of its instructions: with it, tests that run the kernels of every instruction set run them too.
+if(TARGET epochbench_kernels_cpu_amx_model)
+  add_library(epochbench_amx_model OBJECT support/amx_model.cpp)
+  target_link_libraries(epochbench_amx_model PUBLIC epochbench_options)
+  target_compile_options(epochbench_amx_model PRIVATE -O2 -mfma)
+  add_library(epochbench_kernels_cpu_with_model INTERFACE)
+  target_sources(epochbench_kernels_cpu_with_model INTERFACE
+    $<TARGET_OBJECTS:epochbench_kernels_cpu_amx_model> $<TARGET_OBJECTS:epochbench_amx_model>)
+  target_compile_definitions(epochbench_kernels_cpu_with_model INTERFACE EPOCHBENCH_TEST_AMX_MODEL=1)
+  target_link_libraries(epochbench_kernels_cpu_with_model INTERFACE epochbench_kernels_cpu)
+  epochbench_test(kernels/amx_model_test LABEL unit LIBRARIES epochbench_kernels_cpu_with_model)
+else()
+  add_library(epochbench_kernels_cpu_with_model ALIAS epochbench_kernels_cpu)
+endif()
+
+epochbench_test(kernels/gemm_test LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference)
+epochbench_test(kernels/conv2d_test LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference)
+epochbench_test(kernels/conv2d_winograd_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/activation_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/attention_test LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference)
+epochbench_test(kernels/batch_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/cross_entropy_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/optimizer_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/pool_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/dropout_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/embedding_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/gelu_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/layer_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/reference_test LABEL unit LIBRARIES epochbench_kernels_reference)
+epochbench_test(kernels/cast_test LABEL unit LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+
+# Optimised code only: otherwise the compiler keeps copies of what it could inline.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND AND CMAKE_BUILD_TYPE MATCHES "Release|RelWithDebInfo" AND NOT EPOCHBENCH_SANITIZE)
+  foreach(isa avx2 avx512 avx512_bf16 amx_bf16)
+    if(TARGET epochbench_kernels_cpu_${isa})
+      add_test(NAME KernelSymbols.${isa} COMMAND_EXPAND_LISTS
+        COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/kernel_symbols.py ${CMAKE_NM} epochbench::cpu::${isa}
+                $<TARGET_OBJECTS:epochbench_kernels_cpu_${isa}>)
+      set_tests_properties(KernelSymbols.${isa} PROPERTIES LABELS unit)
+    endif()
+  endforeach()
+endif()

@@ -1,0 +1,254 @@
+// The parts of unfused attention in CUDA: softmax with dropout and its gradient against their definition, heads, seeds, and
+// all of them with reference products against the reference's attention.
+#include <set>
+#include <vector>
+
+#include "kernels/reference/dropout_mask.h"
+#include "kernels/reference/kernels.h"
+#include "tests/support/cuda_kernel_sweep.h"
+
+namespace epochbench {
+namespace {
+
+using test::DeviceBuffer;
+using test::expect_close;
+using test::for_each_element;
+using test::for_each_order;
+using test::GuardedBuffer;
+using test::kEps;
+using test::kNoStream;
+using test::random_device_floats;
+using test::random_floats;
+using test::random_tensor;
+using test::stored;
+using test::Tensor;
+
+constexpr Dropout kNone{};
+Dropout dropout_of(double probability, std::uint32_t ordinal = 3) {
+  return {0x0123456789abcdefu, ordinal, static_cast<std::uint32_t>(std::lround(probability * 0x1p32)),
+          static_cast<float>(1 / (1 - probability))};
+}
+
+std::string describe(const AttentionShape& s, const Dropout& dropout) {
+  return "batch=" + std::to_string(s.batch) + " sequence=" + std::to_string(s.sequence) + " heads=" + std::to_string(s.heads) +
+         " width=" + std::to_string(s.width) + (dropout.threshold != 0 ? " dropout" : "");
+}
+std::int64_t rows_of(const AttentionShape& s) { return s.batch * s.heads * s.sequence; }
+AttentionShape scores_of(std::int64_t sequence) { return {1, sequence, sequence > 128 ? 1 : 2, 1}; }
+
+DeviceBuffer<std::int32_t> on_device(std::int32_t value) {
+  DeviceBuffer<std::int32_t> buffer(1);
+  buffer[0] = value;
+  return buffer;
+}
+
+// By their definition, in double.
+struct Expected {
+  GuardedBuffer<float> weights, log_sum_exp, dscores;
+  explicit Expected(std::int64_t rows, std::int64_t sequence)
+      : weights(rows * sequence), log_sum_exp(rows), dscores(rows * sequence) {}
+};
+Expected by_definition(std::span<const float> scores, std::span<const float> dweights, std::int32_t step, std::int64_t rows,
+                       std::int64_t sequence, const Dropout& dropout) {
+  Expected e(rows, sequence);
+  std::vector<double> p(static_cast<std::size_t>(sequence)), dp(p.size());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto row = scores.subspan(static_cast<std::size_t>(r * sequence), p.size());
+    const auto dw = dweights.subspan(static_cast<std::size_t>(r * sequence), p.size());
+    const double largest = *std::max_element(row.begin(), row.end());
+    double sum = 0, product = 0;
+    for (std::size_t j = 0; j < p.size(); ++j) sum += p[j] = std::exp(row[j] - largest);
+    e.log_sum_exp[r] = static_cast<float>(largest + std::log(sum));
+    for (std::size_t j = 0; j < p.size(); ++j) {
+      const std::int64_t at = r * sequence + static_cast<std::int64_t>(j);
+      const double factor = reference::dropout_factor(dropout, step, at);
+      p[j] /= sum;
+      e.weights[at] = static_cast<float>(p[j] * factor);
+      dp[j] = factor * dw[j];
+      product += p[j] * dp[j];
+    }
+    for (std::size_t j = 0; j < p.size(); ++j)
+      e.dscores[r * sequence + static_cast<std::int64_t>(j)] = static_cast<float>(p[j] * (dp[j] - product));
+  }
+  return e;
+}
+
+// Scores within (-range, range). A weight's error: that of score - log_sum_exp, relative to it, and of exp, whose fast form is
+// off by 1.2 units of its argument's magnitude beside.
+void check_softmax(const AttentionShape& shape, Element element, const Dropout& dropout, std::int32_t step, double range = 4) {
+  const std::int64_t rows = rows_of(shape), n = rows * shape.sequence;
+  const DeviceBuffer<float> scores = random_device_floats(n, 1, -range, range), dweights = random_device_floats(n, 2);
+  const DeviceBuffer<std::int32_t> at_step = on_device(step);
+  const Expected expected = by_definition(scores, dweights, step, rows, shape.sequence, dropout);
+  DeviceBuffer<float> log_sum_exp(rows);  // of the definition, so that the gradient is judged by itself
+  std::copy(expected.log_sum_exp.begin(), expected.log_sum_exp.end(), log_sum_exp.begin());
+  const double exponent = 2 * range + std::log(static_cast<double>(shape.sequence)), largest = dropout.scale;
+  const double weight_error = kEps * (4 + 2.2 * exponent);
+  for_each_order(describe(shape, dropout), [&] {
+    Tensor weights(n, element), again(n, element), dscores(n, element);
+    DeviceBuffer<float> got_log(rows);
+    cuda::attention_softmax(weights.data(), got_log.data(), scores.data(), at_step.data(), shape, dropout, element, kNoStream);
+    cuda::attention_softmax_grad(again.data(), dscores.data(), scores.data(), dweights.data(), log_sum_exp.data(),
+                                 at_step.data(), shape, dropout, element, kNoStream);
+    expect_close(got_log, expected.log_sum_exp, {kEps, kEps * (4 + 2.2 * exponent)});
+    for (const Tensor* w : {&weights, &again}) {
+      const GuardedBuffer<float> values = w->floats();
+      expect_close(values, expected.weights, stored(element, {weight_error, FLT_MIN}));
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (reference::dropout_factor(dropout, step, i) != 0) continue;
+        ASSERT_EQ(values[i], 0) << i;
+      }
+    }
+    // p (m dw - sum), where |m dw| and the sum are at most `largest`, and p is at most 1.
+    expect_close(dscores.floats(), expected.dscores, stored(element, {kEps, 2 * weight_error * largest}));
+    EXPECT_TRUE(weights.guards_intact() && again.guards_intact() && dscores.guards_intact() && got_log.guards_intact());
+
+    if (element != Element::f32) return;
+    DeviceBuffer<float> in_place = scores, weights_in_place = scores, dscores_in_place = dweights;
+    cuda::attention_softmax(in_place.data(), nullptr, in_place.data(), at_step.data(), shape, dropout, element, kNoStream);
+    cuda::attention_softmax_grad(weights_in_place.data(), dscores_in_place.data(), weights_in_place.data(),
+                                 dscores_in_place.data(), log_sum_exp.data(), at_step.data(), shape, dropout, element,
+                                 kNoStream);
+    EXPECT_TRUE(test::bit_equal(in_place, weights.floats()));
+    EXPECT_TRUE(test::bit_equal(weights_in_place, again.floats()));
+    EXPECT_TRUE(test::bit_equal(dscores_in_place, dscores.floats()));
+  });
+}
+
+// A row a warp, of one to eight fours a lane: whole fours up to 1024. A row a block: all others.
+TEST(CudaAttentionSoftmax, MatchesDefinition) {
+  for (std::int64_t sequence : {1, 3, 4, 17, 64, 65, 124, 128, 132, 255, 260, 384})
+    for_each_element("", [&](Element element) {
+      check_softmax(scores_of(sequence), element, kNone, 0);
+      check_softmax(scores_of(sequence), element, dropout_of(0.1), 7);
+    });
+}
+
+TEST(CudaAttentionSoftmax, LongRowsMatchDefinition) {
+  check_softmax(scores_of(512), Element::bf16, dropout_of(0.1), 2);
+  for (std::int64_t sequence : {516, 1024, 1025, 1028})
+    check_softmax(scores_of(sequence), Element::f32, sequence == 1024 ? dropout_of(0.1) : kNone, 2);
+}
+
+TEST(CudaAttentionSoftmax, RowsOfSeveralBatchesMatchDefinition) {
+  for (std::int64_t sequence : {12, 13})
+    for_each_element("", [&](Element element) { check_softmax({3, sequence, 5, 1}, element, dropout_of(0.25), 1000003); });
+}
+
+TEST(CudaAttentionSoftmax, LargeScoresMatchDefinition) {
+  for (std::int64_t sequence : {64, 65}) check_softmax(scores_of(sequence), Element::f32, kNone, 0, 80);
+}
+
+TEST(CudaAttentionSoftmax, NanStaysInItsRow) {
+  for (std::int64_t sequence : {64, 65}) {
+    const AttentionShape shape = scores_of(sequence);
+    const std::int64_t rows = rows_of(shape), n = rows * sequence;
+    DeviceBuffer<float> scores = random_device_floats(n, 3);
+    const DeviceBuffer<std::int32_t> step = on_device(0);
+    scores[5 * sequence + 40] = NAN;
+    Tensor weights(n, Element::f32);
+    DeviceBuffer<float> log_sum_exp(rows);
+    cuda::attention_softmax(weights.data(), log_sum_exp.data(), scores.data(), step.data(), shape, kNone, Element::f32,
+                            kNoStream);
+    const GuardedBuffer<float> values = weights.floats();
+    for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(std::isnan(values[i]), i / sequence == 5) << i;
+    for (std::int64_t r = 0; r < rows; ++r) ASSERT_EQ(std::isnan(log_sum_exp[r]), r == 5) << r;
+  }
+}
+
+TEST(CudaHeads, SplitAndMergeAreCopies) {
+  for (const AttentionShape& s : {AttentionShape{1, 1, 1, 1}, AttentionShape{2, 5, 3, 8}, AttentionShape{3, 7, 2, 5},
+                                  AttentionShape{1, 128, 2, 64}, AttentionShape{2, 17, 12, 4}})
+    for_each_element(describe(s, kNone), [&](Element element) {
+      const std::int64_t n = rows_of(s) * s.width;
+      const Tensor x = random_tensor(n, element, 4);
+      const GuardedBuffer<float> values = x.floats();
+      GuardedBuffer<float> expected(n);
+      for (std::int64_t i = 0; i < n; ++i) {  // [batch, sequence, heads, width]
+        const std::int64_t d = i % s.width, h = i / s.width % s.heads, row = i / (s.width * s.heads);
+        expected[((row / s.sequence * s.heads + h) * s.sequence + row % s.sequence) * s.width + d] = values[i];
+      }
+      for_each_order("", [&] {
+        Tensor apart(n, element), together(n, element);
+        cuda::split_heads(apart.data(), x.data(), s, element, kNoStream);
+        cuda::merge_heads(together.data(), apart.data(), s, element, kNoStream);
+        EXPECT_TRUE(test::bit_equal(apart.floats(), expected));
+        EXPECT_TRUE(test::bit_equal(together.floats(), values));
+        EXPECT_TRUE(apart.guards_intact() && together.guards_intact());
+      });
+    });
+}
+
+// product of heads apart, with the reference: c [rows, columns] of each head.
+void products(DeviceBuffer<float>& c, const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, std::int64_t heads,
+              const GemmShape& shape) {
+  for (std::int64_t h = 0; h < heads; ++h)
+    reference::gemm(c.data() + h * shape.m * shape.n, a.data() + h * shape.m * shape.k, b.data() + h * shape.k * shape.n, shape,
+                    {});
+}
+
+// The bounds are those of the CPU's attention (tests/kernels/attention_test.cpp): a score is off by a few eps times its
+// magnitude.
+TEST(CudaAttention, PartsWithReferenceProductsMatchReference) {
+  const AttentionShape shape{2, 20, 3, 8};
+  const std::int64_t n = rows_of(shape) * shape.width, weights_count = rows_of(shape) * shape.sequence;
+  const std::int64_t heads = shape.batch * shape.heads, sequence = shape.sequence, width = shape.width;
+  const float scale = 1 / std::sqrt(static_cast<float>(width));
+  for (const Dropout& dropout : {kNone, dropout_of(0.2)}) {
+    const DeviceBuffer<float> q = random_device_floats(n, 1), k = random_device_floats(n, 2), v = random_device_floats(n, 3),
+                              dy = random_device_floats(n, 4);
+    const DeviceBuffer<std::int32_t> step = on_device(5);
+    GuardedBuffer<float> y(n), log_sum_exp(rows_of(shape)), dq(n), dk(n), dv(n);
+    reference::attention(y.data(), log_sum_exp.data(), q.data(), k.data(), v.data(), step.data(), shape, dropout);
+    reference::attention_grad(dq.data(), dk.data(), dv.data(), dy.data(), q.data(), k.data(), v.data(), y.data(),
+                              log_sum_exp.data(), step.data(), shape, dropout);
+
+    DeviceBuffer<float> q_apart(n), k_apart(n), v_apart(n), dy_apart(n), apart(n), scores(weights_count),
+        weights(weights_count), dweights(weights_count), got_log(rows_of(shape)), got(n);
+    for (auto [to, from] :
+         {std::pair{&q_apart, &q}, std::pair{&k_apart, &k}, std::pair{&v_apart, &v}, std::pair{&dy_apart, &dy}})
+      cuda::split_heads(to->data(), from->data(), shape, Element::f32, kNoStream);
+    products(scores, q_apart, k_apart, heads, {sequence, sequence, width, false, true});
+    for (float& score : scores) score *= scale;
+    cuda::attention_softmax(weights.data(), got_log.data(), scores.data(), step.data(), shape, dropout, Element::f32,
+                            kNoStream);
+    products(apart, weights, v_apart, heads, {sequence, width, sequence});
+    cuda::merge_heads(got.data(), apart.data(), shape, Element::f32, kNoStream);
+    const double bound = 32 * kEps * static_cast<double>(dropout.scale);
+    expect_close(got, y, {kEps, bound});
+    expect_close(got_log, log_sum_exp, {kEps, 16 * kEps});
+
+    products(dweights, dy_apart, v_apart, heads, {sequence, sequence, width, false, true});
+    cuda::attention_softmax_grad(weights.data(), dweights.data(), scores.data(), dweights.data(), got_log.data(), step.data(),
+                                 shape, dropout, Element::f32, kNoStream);
+    for (float& value : dweights) value *= scale;
+    const auto expect_product = [&](const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, bool transpose_a,
+                                    const GuardedBuffer<float>& expected) {
+      products(apart, a, b, heads, {sequence, width, sequence, transpose_a});
+      cuda::merge_heads(got.data(), apart.data(), shape, Element::f32, kNoStream);
+      expect_close(got, expected, {kEps, 2 * bound * static_cast<double>(width)});
+    };
+    expect_product(weights, dy_apart, true, dv);
+    expect_product(dweights, k_apart, false, dq);
+    expect_product(dweights, q_apart, true, dk);
+  }
+}
+
+TEST(CudaAttentionSeed, DiffersByStepOrdinalAndSeed) {
+  std::set<std::int64_t> seen;
+  for (std::uint64_t seed : {0ull, 1ull, 42ull, 0x8000000000000000ull})
+    for (std::uint32_t ordinal : {0u, 1u, 77u})
+      for (std::int32_t step : {0, 1, 2, 1000000}) {
+        DeviceBuffer<std::int64_t> seed_offset(2), again(2);
+        const DeviceBuffer<std::int32_t> at_step = on_device(step);
+        for (DeviceBuffer<std::int64_t>* to : {&seed_offset, &again})
+          cuda::attention_seed(to->data(), at_step.data(), seed, ordinal, kNoStream);
+        EXPECT_TRUE(seen.insert(seed_offset[0]).second) << seed << ' ' << ordinal << ' ' << step;
+        EXPECT_EQ(seed_offset[1], 0);
+        EXPECT_EQ(again[0], seed_offset[0]);
+        EXPECT_TRUE(seed_offset.guards_intact());
+      }
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,217 @@
+// What the CUDA backend asks of cuDNN, without a device: every convolution and attention of every model passes
+// cudnn_frontend's checks, and cuDNN's heuristics offer engines for it to GPUs that are described to them.
+#include "kernels/cuda/cudnn_graphs.h"
+
+#include <algorithm>
+#include <ostream>
+#include <set>
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/cuda/specs.h"
+#include "src/backend/cuda/cuda_nodes.h"
+#include "src/backend/host/kernel_shapes.h"
+#include "src/workload/workload.h"
+#include "support/described_gpus.h"
+
+namespace epochbench {
+namespace {
+
+using cuda::AttentionSpec;
+using cuda::ConvolutionSpec;
+using test::described_a100;
+using test::described_h200;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+struct Asked {  // each once
+  std::vector<ConvolutionSpec> convolutions;
+  std::vector<bool> may_be_winograd;      // of convolutions, on an A100
+  std::vector<AttentionSpec> attentions;  // 16-bit alone: in float the backend has its own
+};
+
+std::optional<cuda::ConvolutionPass> pass_of(Op op) {
+  if (op == Op::conv2d || op == Op::conv2d_bias) return cuda::ConvolutionPass::forward;
+  if (op == Op::conv2d_grad_input) return cuda::ConvolutionPass::grad_input;
+  if (op == Op::conv2d_grad_weight) return cuda::ConvolutionPass::grad_weight;
+  return std::nullopt;
+}
+
+Asked asked_by(const std::string& model, Precision precision) {
+  CaseSpec spec;
+  spec.model = model;
+  spec.batch = 32;
+  const WorkloadSpec workload = workload_spec(spec);
+  const Program program =
+      make_program(workload, *make_cuda_planner(), {Entry::train, Entry::evaluate, Entry::forward}, precision);
+  Asked asked;
+  std::set<std::string> known;
+  for (const auto& entry : program.entries) {
+    const Graph& graph = entry->graph;
+    for (const Node& node : graph.nodes) {
+      if (const auto pass = pass_of(node.op)) {
+        ConvolutionSpec convolution;
+        convolution.shape = conv2d_shape(graph, node);
+        convolution.pass = *pass;
+        convolution.element = element_of(graph.desc(node.inputs[0]).dtype);
+        convolution.math = is_tf32(node.attributes) ? cuda::Math::tf32 : cuda::Math::exact;
+        if (const auto* bias = std::get_if<Conv2dBiasAttributes>(&node.attributes)) {
+          convolution.bias = true;
+          convolution.relu = bias->relu;
+        }
+        if (known.insert(describe(convolution)).second) {
+          asked.convolutions.push_back(convolution);
+          asked.may_be_winograd.push_back(!cuda_algorithm(graph, node, 80).empty());
+        }
+      }
+      if (node.op != Op::attention) continue;
+      const AttentionSpec attention{attention_shape(graph, node), element_of(graph.desc(node.inputs[0]).dtype),
+                                    std::get<AttentionAttributes>(node.attributes).dropout};
+      if (attention.element != Element::f32 && known.insert(describe(attention)).second) asked.attentions.push_back(attention);
+    }
+  }
+  return asked;
+}
+
+struct Case {
+  std::string model;
+  Precision precision;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.model << " in " << name(c.precision); }
+class EveryModel : public ::testing::TestWithParam<Case> {};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char* model : {"lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "bert-tiny",
+                            "bert-base", "bert-large"})
+    for (const Precision precision : kPrecisions) all.push_back({model, precision});
+  return all;
+}
+
+std::string words(const ::testing::TestParamInfo<Case>& info) {
+  std::string text = info.param.model + "_" + name(info.param.precision);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+INSTANTIATE_TEST_SUITE_P(CudnnGraphs, EveryModel, ::testing::ValuesIn(cases()), words);
+
+bool is_text_model(const std::string& model) { return model.substr(0, 4) == "bert"; }
+
+TEST_P(EveryModel, PassesTheFrontendsChecks) {
+  const auto [model, precision] = GetParam();
+  const Asked asked = asked_by(model, precision);
+  const bool half = precision == Precision::bf16 || precision == Precision::fp16;
+  EXPECT_EQ(asked.convolutions.empty(), is_text_model(model));
+  EXPECT_EQ(asked.attentions.empty(), !is_text_model(model) || !half);
+  for (const ConvolutionSpec& spec : asked.convolutions) EXPECT_NO_THROW(validate(spec, described_h200())) << describe(spec);
+  for (const AttentionSpec& spec : asked.attentions) EXPECT_NO_THROW(validate(spec, described_h200())) << describe(spec);
+}
+
+TEST_P(EveryModel, HasAnEngineOnAnH200ForEachConvolution) {
+  const auto [model, precision] = GetParam();
+  const std::vector<ConvolutionSpec> convolutions = asked_by(model, precision).convolutions;
+  if (is_text_model(model)) return;
+  for (const ConvolutionSpec& spec : convolutions)
+    EXPECT_NO_THROW(EXPECT_GT(engines(spec, described_h200()).size(), 0u)) << describe(spec);
+}
+
+// Kernels of attention are compiled when they are planned, for which cuDNN wants the driver's library: the toolkit's empty
+// one will do.
+class CudnnAttention : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!dlopen("libcuda.so.1", RTLD_NOW) && !dlopen(EPOCHBENCH_CUDA_STUB, RTLD_NOW | RTLD_GLOBAL))
+      GTEST_SKIP() << "neither a driver's libcuda.so.1 nor the toolkit's stub of it is here";
+  }
+};
+
+TEST_F(CudnnAttention, OfBertHasEnginesOnAnH200InBothDirections) {
+  for (const char* model : {"bert-tiny", "bert-base", "bert-large"})
+    for (const Precision precision : {Precision::bf16, Precision::fp16})
+      for (const AttentionSpec& spec : asked_by(model, precision).attentions) {
+        cuda::AttentionEngines offered;
+        ASSERT_NO_THROW(offered = engines(spec, described_h200())) << describe(spec);
+        EXPECT_GT(offered.forward.size(), 0u) << describe(spec);
+        EXPECT_GT(offered.backward.size(), 0u) << describe(spec);
+      }
+}
+
+// What is planned for the workspace counts what the gradient's graph keeps there, and leaves enough to the engines.
+TEST_F(CudnnAttention, HasEnginesInTheWorkspaceOfItsShapeHoweverLarge) {
+  for (const cuda::DescribedDevice& device : {described_h200(), described_a100()})
+    for (const AttentionShape& shape :
+         {AttentionShape{512, 512, 12, 64}, AttentionShape{1024, 128, 16, 64}, AttentionShape{3, 40, 5, 32}}) {
+      const AttentionSpec spec{shape, Element::bf16, 0.1};
+      cuda::AttentionEngines offered;
+      ASSERT_NO_THROW(offered = engines(spec, device)) << describe(spec);
+      EXPECT_GT(offered.forward.size(), 0u) << describe(spec);
+      EXPECT_GT(offered.backward.size(), 0u) << describe(spec);
+      EXPECT_EQ(offered.forward_bytes, 0) << describe(spec);
+      EXPECT_EQ(offered.backward_bytes, shape.batch * shape.heads * shape.sequence * (shape.width + 1) * 4) << describe(spec);
+    }
+}
+
+ConvolutionSpec small_convolution() {
+  ConvolutionSpec spec;
+  spec.shape = {2, 8, 8, 16, 8, 8, 32, 3, 3, 1, 1};
+  return spec;
+}
+
+TEST(CudnnGraphs, AreRefusedWithTheLayersName) {
+  AttentionSpec attention{{2, 64, 4, 1000}, Element::bf16, 0};  // heads wider than any engine's
+  EXPECT_THAT([&] { validate(attention, described_h200()); }, ThrowsMessage<cuda::Error>(HasSubstr("heads 4 width 1000")));
+  ConvolutionSpec huge = small_convolution();
+  huge.shape.out_channels = std::int64_t{1} << 24;  // a weight of more than 2^31 elements
+  EXPECT_THAT([&] { validate(huge, described_h200()); },
+              ThrowsMessage<cuda::Error>(HasSubstr("conv2d forward x [2,8,8,16] weight [16777216,3,3,16]")));
+}
+
+TEST(CudnnGraphs, ReasonsAreOneLine) {
+  ConvolutionSpec spec = small_convolution();
+  spec.shape.out_height = 9;  // not what the padding gives
+  std::string reason;
+  try {
+    engines(spec, described_h200());
+  } catch (const cuda::Error& error) {
+    reason = error.what();
+  }
+  EXPECT_THAT(reason, ::testing::Not(::testing::IsEmpty()));
+  EXPECT_THAT(reason, ::testing::Not(HasSubstr("\n")));
+  EXPECT_LT(reason.size(), 500u);
+}
+
+bool any_is_winograd(const std::vector<std::string>& engines) {
+  return std::any_of(engines.begin(), engines.end(),
+                     [](const std::string& engine) { return engine.find("winograd") != std::string::npos; });
+}
+
+// Where the backend says that an A100 may have it, and nowhere else; a layer that may not has other engines.
+TEST_P(EveryModel, HasWinogradWhereTheBackendSaysSo) {
+  const auto [model, precision] = GetParam();
+  const Asked asked = asked_by(model, precision);
+  for (std::size_t i = 0; i < asked.convolutions.size(); ++i) {
+    ConvolutionSpec spec = asked.convolutions[i];
+    EXPECT_EQ(any_is_winograd(engines(spec, described_a100())), asked.may_be_winograd[i]) << describe(spec);
+    EXPECT_FALSE(any_is_winograd(engines(spec, described_h200()))) << describe(spec);
+    spec.shape.winograd = false;
+    const std::vector<std::string> others = engines(spec, described_a100());
+    EXPECT_GT(others.size(), 0u) << describe(spec);
+    EXPECT_FALSE(any_is_winograd(others)) << describe(spec);
+  }
+}
+
+// Strict fp32 leaves out what tf32 may use.
+TEST(CudnnGraphs, StrictFp32IsOfferedFewerEnginesThanTf32) {
+  ConvolutionSpec strict = small_convolution();
+  strict.shape = {32, 56, 56, 64, 56, 56, 64, 3, 3, 1, 1};
+  ConvolutionSpec tf32 = strict;
+  tf32.math = cuda::Math::tf32;
+  const std::vector<std::string> of_strict = engines(strict, described_h200()), of_tf32 = engines(tf32, described_h200());
+  EXPECT_LT(of_strict.size(), of_tf32.size());
+  for (const std::string& engine : of_strict) EXPECT_THAT(of_tf32, ::testing::Contains(engine));
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,90 @@
+# Our own CUDA kernels, compiled for the CPU by the C++ compiler, and their tests; see support/cuda_on_cpu.h. They need CUDA's
+# headers, no GPU and no nvcc.
+find_path(EPOCHBENCH_CUDA_HEADERS cuda_runtime.h
+  HINTS ${CUDAToolkit_INCLUDE_DIRS} $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include
+  PATHS /usr/local/cuda/include /opt/cuda/include
+  DOC "Where CUDA's headers are")
+if(NOT EPOCHBENCH_CUDA_HEADERS)
+  message(STATUS "No CUDA headers: the tests of the CUDA kernels are left out. Set CUDA_HOME to where the toolkit is.")
+  return()
+endif()
+
+set(cuda_kernel_sources
+  activation.cu
+  attention.cu
+  batch_norm.cu
+  batch_norm_grad.cu
+  cross_entropy.cu
+  embedding.cu
+  im2col.cu
+  layer_norm.cu
+  optimizer.cu
+  pool.cu)
+list(TRANSFORM cuda_kernel_sources PREPEND ${PROJECT_SOURCE_DIR}/kernels/cuda/)
+# Kernels load what there is of several rows and use as much of it, which the compiler cannot follow.
+set(cuda_on_cpu_options
+  -x c++ -include ${CMAKE_CURRENT_SOURCE_DIR}/support/cuda_on_cpu.h
+  -Wno-unknown-pragmas -Wno-uninitialized -Wno-maybe-uninitialized)
+# Properties of source files hold in this folder alone: the CUDA build in kernels/ does not see them.
+set_source_files_properties(${cuda_kernel_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${cuda_on_cpu_options}")
+# ThreadSanitizer is told of the threads of a block by hand; the switches themselves must be invisible to it.
+set(cuda_on_cpu_sources
+  support/cuda_on_cpu.cpp
+  support/cuda_on_cpu_block.cpp
+  support/cuda_on_cpu_fiber.cpp
+  support/cuda_on_cpu_warp.cpp)
+set_source_files_properties(${cuda_on_cpu_sources} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread)
+
+add_library(epochbench_cuda_on_cpu STATIC ${cuda_on_cpu_sources})
+target_link_libraries(epochbench_cuda_on_cpu PUBLIC epochbench_options)
+target_compile_options(epochbench_cuda_on_cpu PRIVATE ${epochbench_loop_options})
+target_include_directories(epochbench_cuda_on_cpu SYSTEM PUBLIC ${EPOCHBENCH_CUDA_HEADERS})
+string(FIND "${EPOCHBENCH_SANITIZE}" thread at)
+set(cuda_on_cpu_definitions $<$<NOT:$<EQUAL:${at},-1>>:EPOCHBENCH_TSAN=1>)
+target_compile_definitions(epochbench_cuda_on_cpu PUBLIC ${cuda_on_cpu_definitions})
+
+add_library(epochbench_kernels_cuda_on_cpu STATIC ${cuda_kernel_sources})
+target_link_libraries(epochbench_kernels_cuda_on_cpu PUBLIC epochbench_cuda_on_cpu)
+target_compile_options(epochbench_kernels_cuda_on_cpu PRIVATE ${epochbench_loop_options})
+set_target_properties(epochbench_kernels_cuda_on_cpu PROPERTIES EPOCHBENCH_ALIGNED ON)
+
+add_library(epochbench_cuda_kernel_sweep STATIC support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_cpu.cpp)
+target_link_libraries(epochbench_cuda_kernel_sweep PUBLIC epochbench_options GTest::gtest)
+
+# epochbench_cuda_kernel_test(NAME): tests/kernels_cuda/NAME.cpp over the kernels on the CPU and the reference; where CUDA is built, also
+# NAME_gpu over those of the GPU.
+function(epochbench_cuda_kernel_test name)
+  epochbench_test(kernels_cuda/${name} LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
+                  epochbench_kernels_reference)
+  target_sources(${name} PRIVATE support/cuda_device_pointers.cpp)
+  if(EPOCHBENCH_HAS_CUDA)
+    add_executable(${name}_gpu kernels_cuda/${name}.cpp support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_gpu.cpp)
+    target_link_libraries(${name}_gpu PRIVATE epochbench_options epochbench_kernels_cuda epochbench_kernels_reference
+                          epochbench_test_support CUDA::cudart_static GTest::gmock_main)
+    gtest_discover_tests(${name}_gpu TEST_PREFIX gpu. PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "no GPU: "
+                         DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()
+
+epochbench_test(kernels_cuda/cuda_on_cpu_test LABEL unit LIBRARIES epochbench_cuda_kernel_sweep epochbench_cuda_on_cpu)
+# The same machine with the switch of stacks that other processors than x86-64 have.
+add_library(epochbench_cuda_on_cpu_ucontext STATIC ${cuda_on_cpu_sources})
+target_link_libraries(epochbench_cuda_on_cpu_ucontext PUBLIC epochbench_options)
+target_include_directories(epochbench_cuda_on_cpu_ucontext SYSTEM PUBLIC ${EPOCHBENCH_CUDA_HEADERS})
+target_compile_definitions(epochbench_cuda_on_cpu_ucontext PUBLIC EPOCHBENCH_UCONTEXT=1 ${cuda_on_cpu_definitions})
+add_executable(cuda_on_cpu_ucontext_test kernels_cuda/cuda_on_cpu_test.cpp)
+target_link_libraries(cuda_on_cpu_ucontext_test PRIVATE
+  epochbench_cuda_kernel_sweep epochbench_cuda_on_cpu_ucontext epochbench_test_support GTest::gmock_main)
+gtest_discover_tests(cuda_on_cpu_ucontext_test TEST_PREFIX ucontext. PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
+
+epochbench_cuda_kernel_test(cuda_activation_test)
+epochbench_cuda_kernel_test(cuda_attention_test)
+epochbench_cuda_kernel_test(cuda_batch_norm_test)
+epochbench_cuda_kernel_test(cuda_cross_entropy_test)
+epochbench_cuda_kernel_test(cuda_embedding_test)
+epochbench_cuda_kernel_test(cuda_im2col_test)
+epochbench_cuda_kernel_test(cuda_layer_norm_test)
+epochbench_cuda_kernel_test(cuda_optimizer_test)
+epochbench_cuda_kernel_test(cuda_pool_test)
+epochbench_test(kernels_cuda/cuda_race_test LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu)
+include(kernels_cuda/mutants.cmake)

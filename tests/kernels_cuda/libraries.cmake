@@ -1,0 +1,42 @@
+# Tests of what stands between our code and CUDA's libraries. None needs a device.
+
+# Products over a cuBLASLt that is made up, wherever its headers are; where CUDA is built, also products_gpu over the real one.
+if(TARGET epochbench_cuda_kernel_sweep)
+  find_path(EPOCHBENCH_CUBLASLT_HEADERS cublasLt.h HINTS ${EPOCHBENCH_CUDA_HEADERS})
+  find_path(EPOCHBENCH_CUDNN_HEADERS cudnn.h HINTS ${EPOCHBENCH_CUDA_HEADERS} ${CUDNN_INCLUDE_DIR})
+endif()
+if(EPOCHBENCH_CUBLASLT_HEADERS AND EPOCHBENCH_CUDNN_HEADERS)
+  set(products ${PROJECT_SOURCE_DIR}/kernels/cuda)
+  add_library(epochbench_cuda_products STATIC support/cuda_fake_cublas.cpp ${products}/cublas_product.cpp ${products}/error.cpp
+              ${products}/library_error.cpp ${products}/specs.cpp ${products}/tuning.cpp)
+  target_include_directories(epochbench_cuda_products SYSTEM PUBLIC
+    ${EPOCHBENCH_CUDA_HEADERS} ${EPOCHBENCH_CUBLASLT_HEADERS} ${EPOCHBENCH_CUDNN_HEADERS})
+  target_link_libraries(epochbench_cuda_products PUBLIC epochbench_cuda_kernel_sweep epochbench_cuda_on_cpu
+                        epochbench_kernels_reference)
+  epochbench_test(kernels_cuda/cublas_choice_test LABEL unit LIBRARIES epochbench_cuda_products)
+  epochbench_test(kernels_cuda/cublas_product_test LABEL parity LIBRARIES epochbench_cuda_products)
+endif()
+
+if(NOT EPOCHBENCH_HAS_CUDA)
+  return()
+endif()
+
+add_executable(cublas_product_test_gpu kernels_cuda/cublas_product_test.cpp support/cuda_kernel_sweep.cpp
+               support/cuda_kernel_sweep_gpu.cpp)
+target_link_libraries(cublas_product_test_gpu PRIVATE epochbench_options epochbench_kernels_cuda epochbench_kernels_reference
+                      epochbench_test_support CUDA::cudart_static GTest::gmock_main)
+gtest_discover_tests(cublas_product_test_gpu TEST_PREFIX gpu. PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "no GPU: "
+                     DISCOVERY_TIMEOUT 60)
+
+epochbench_test(kernels_cuda/cudnn_graphs_test LABEL unit LIBRARIES epochbench_cuda epochbench_workload)
+target_compile_definitions(cudnn_graphs_test PRIVATE
+  EPOCHBENCH_CUDA_STUB="${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so")
+
+# Every kernel file of the program holds code of every architecture that was asked for.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+if(NOT CMAKE_CUDA_ARCHITECTURES MATCHES "native|all")
+  add_test(NAME CudaProgram.HoldsCodeOfEveryArchitecture COMMAND
+           Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/cuda_architectures.py $<TARGET_FILE:epochbench>
+           ${CMAKE_CUDA_ARCHITECTURES})
+  set_tests_properties(CudaProgram.HoldsCodeOfEveryArchitecture PROPERTIES LABELS unit)
+endif()

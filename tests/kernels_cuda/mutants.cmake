@@ -1,0 +1,54 @@
+# Our CUDA kernels with one fault each, for cuda_mutants_test: what runs kernels on the CPU must find every one.
+
+# epochbench_cuda_mutant(NAME FILE NTH FIND REPLACE [KERNELS]): kernels/cuda/FILE with the NTH place that reads FIND replaced.
+# Its kernels, or KERNELS that include it, lie in namespace epochbench::NAME instead of epochbench::cuda.
+function(epochbench_cuda_mutant name file nth find replace)
+  set(original ${PROJECT_SOURCE_DIR}/kernels/cuda/${file})
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name})
+  set(mutated ${folder}/kernels/cuda/${file})
+  add_custom_command(OUTPUT ${mutated}
+    COMMAND ${CMAKE_COMMAND} -DFILE=${original} -DOUTPUT=${mutated} -DFIND=${find} -DREPLACE=${replace} -DNTH=${nth}
+            -P ${CMAKE_CURRENT_SOURCE_DIR}/support/mutate.cmake
+    DEPENDS ${original} support/mutate.cmake VERBATIM)
+  if(ARGN)
+    set(kernels ${PROJECT_SOURCE_DIR}/kernels/cuda/${ARGN})
+  else()
+    set(kernels ${mutated})
+    set_source_files_properties(${mutated} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${cuda_on_cpu_options}")
+  endif()
+  add_library(epochbench_cuda_mutant_${name} OBJECT ${kernels} ${mutated})
+  target_link_libraries(epochbench_cuda_mutant_${name} PRIVATE epochbench_cuda_on_cpu)
+  target_include_directories(epochbench_cuda_mutant_${name} BEFORE PRIVATE ${folder})
+  target_compile_definitions(epochbench_cuda_mutant_${name} PRIVATE cuda=${name})
+  target_compile_options(epochbench_cuda_mutant_${name} PRIVATE -O1)  # they run little and are many to compile
+  set_target_properties(epochbench_cuda_mutant_${name} PROPERTIES EPOCHBENCH_ALIGNED ON)
+  target_sources(cuda_mutants_test PRIVATE $<TARGET_OBJECTS:epochbench_cuda_mutant_${name}>)
+endfunction()
+
+epochbench_test(kernels_cuda/cuda_mutants_test LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
+                epochbench_kernels_reference)
+if(EPOCHBENCH_SANITIZE MATCHES undefined)
+  target_compile_definitions(cuda_mutants_test PRIVATE EPOCHBENCH_UBSAN=1)
+endif()
+
+if(NOT EPOCHBENCH_SANITIZE MATCHES address)  # whose build does without those that it has no part in finding
+  set(no_barrier "static_cast<void>(0)")
+  epochbench_cuda_mutant(no_barrier_in_tree activation.cu 1 "__syncthreads()" ${no_barrier})
+  epochbench_cuda_mutant(no_barrier_in_last_sum activation.cu 2 "__syncthreads()" ${no_barrier})
+  epochbench_cuda_mutant(no_barrier_in_moments batch_norm.cu 1 "__syncthreads()" ${no_barrier})
+  epochbench_cuda_mutant(no_barrier_in_gradient_sums batch_norm_grad.cu 1 "__syncthreads()" ${no_barrier})
+  epochbench_cuda_mutant(no_barrier_before_reuse device_code.cuh 1 "__syncthreads()" ${no_barrier} layer_norm.cu)
+  epochbench_cuda_mutant(no_barrier_before_reading device_code.cuh 2 "__syncthreads()" ${no_barrier} layer_norm.cu)
+  epochbench_cuda_mutant(divergent_barrier device_code.cuh 1 "__syncthreads()" "if (threadIdx.x != 7) __syncthreads()"
+                         layer_norm.cu)
+
+  epochbench_cuda_mutant(half_a_warp_summed device_code.cuh 1 "kWarp / 2" "kWarp / 4" layer_norm.cu)
+  epochbench_cuda_mutant(half_a_warp_named device_code.cuh 1 "= 0xffffffffu" "= 0xffffu" layer_norm.cu)
+  epochbench_cuda_mutant(shuffle_of_half_width batch_norm.cu 1 "static_cast<unsigned>(offset))"
+                         "static_cast<unsigned>(offset), 16)")
+endif()
+
+epochbench_cuda_mutant(store_beyond_the_end activation.cu 1 "last < n" "last <= n")
+epochbench_cuda_mutant(load_beyond_the_end activation.cu 1 "at >= packs" "at > packs")
+epochbench_cuda_mutant(shared_array_too_small activation.cu 1 "kStripThreads*(kSize + 1)" "kStripThreads * (kSize + 1) - 2")
+epochbench_cuda_mutant(misaligned_load activation.cu 1 "load_words<kCount>(a + " "load_words<kCount>(a + 1 + ")

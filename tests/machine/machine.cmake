@@ -1,0 +1,25 @@
+# Tests of src/machine.
+epochbench_tests(machine_tests LABEL unit LIBRARIES epochbench_worker TESTS
+  machine/energy_meter_test machine/environment_test machine/gpu_state_test machine/metered_test machine/rapl_test)
+foreach(test peaks_test amx_peak_test)
+  epochbench_test(machine/${test} LABEL unit LIBRARIES epochbench_worker)
+endforeach()
+add_dependencies(peaks_test fake_case)
+target_compile_definitions(peaks_test PRIVATE FAKE_CASE_BINARY="$<TARGET_FILE:fake_case>")
+
+# NVIDIA's management library, made up: as drivers have it, as those of before Volta had it, and one that is no such library.
+foreach(variant "" _before_volta _empty)
+  add_library(fake_nvml${variant} MODULE support/fake_nvml.cpp)
+  target_link_libraries(fake_nvml${variant} PRIVATE epochbench_options epochbench_test_support)
+endforeach()
+target_compile_definitions(fake_nvml_before_volta PRIVATE FAKE_NVML_OLD)
+target_compile_definitions(fake_nvml_empty PRIVATE FAKE_NVML_EMPTY)
+
+foreach(test metering_test nvml_test)
+  epochbench_test(machine/${test} LABEL unit LIBRARIES epochbench_worker)
+  add_dependencies(${test} fake_nvml fake_nvml_before_volta fake_nvml_empty)
+  target_compile_definitions(${test} PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>"
+    FAKE_NVML_BEFORE_VOLTA="$<TARGET_FILE:fake_nvml_before_volta>" FAKE_NVML_EMPTY="$<TARGET_FILE:fake_nvml_empty>")
+endforeach()
+add_dependencies(metering_test fake_case)
+target_compile_definitions(metering_test PRIVATE FAKE_CASE_BINARY="$<TARGET_FILE:fake_case>")

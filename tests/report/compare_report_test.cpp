@@ -1,0 +1,254 @@
+// The answer of `compare` as people, programs and GitHub read it: constructed comparisons.
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/table.h"
+#include "src/report/compare/compare_github.h"
+#include "src/report/compare/compare_json.h"
+#include "src/report/compare/compare_text.h"
+#include "src/report/compare/compare_words.h"
+
+namespace epochbench {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+ComparedCase made_case(const std::string& name, Finding finding, double ratio) {
+  ComparedCase compared;
+  compared.name = name;
+  compared.decision.finding = finding;
+  compared.decision.ratio = ratio;
+  compared.decision.ratio_ci95 = {ratio - 0.01, ratio + 0.01};
+  compared.decision.p_value = 0.002;
+  compared.decision.used = 10;
+  compared.step_seconds = {0.05, 0.05 * ratio};
+  compared.processes = {10, 10};
+  compared.foreign_cores = 0.031;
+  return compared;
+}
+
+Comparison made_comparison() {
+  Comparison comparison;
+  comparison.sides[0] = {"main.json", "0123456789abcdef", false, "2026-01-02T03:04:05Z", "0.1.0", "Release", "gcc 12.2.0"};
+  comparison.sides[1] = {"new.json", "fedcba9876543210", true, "2026-01-03T03:04:05Z", "0.1.0", "Release", "gcc 12.2.0"};
+  comparison.cases = {made_case("lenet5/cpu/fp32/b64", Finding::regression, 1.05),
+                      made_case("mlp/cpu/fp32/b64", Finding::no_change, 1.001),
+                      made_case("resnet20/cpu/fp32/b128", Finding::inconclusive, 1.02)};
+  comparison.cases[2].decision.note = "about 9 more repetitions a side would decide";
+  comparison.cases[2].decision.more = 9;
+  return comparison;
+}
+
+TEST(CompareText, HasARowACaseAndSaysWhatToDo) {
+  const std::string text = compare_text(made_comparison());
+  EXPECT_THAT(text, StartsWith("baseline  main.json  0123456 (2026-01-02, 0.1.0, Release, gcc 12.2.0)\n"
+                               "new       new.json  fedcba9-dirty (2026-01-03, 0.1.0, Release, gcc 12.2.0)\n"));
+  EXPECT_THAT(text, HasSubstr("lenet5/cpu/fp32/b64      50.0 ms  1.050  1.040 to 1.060  regression      10   0.031\n"));
+  EXPECT_THAT(text, HasSubstr("  resnet20/cpu/fp32/b128\n    about 9 more repetitions a side would decide\n"));
+  EXPECT_THAT(text, HasSubstr("threshold 3.00 %"));
+  EXPECT_THAT(text, HasSubstr("verdict: regression: 1 case is slower, 1 case is inconclusive, 1 case is as fast as before\n"));
+  EXPECT_THAT(text, EndsWith("  epochbench compare --interleave BASELINE_BINARY NEW_BINARY --suite SUITE\n"));
+}
+
+TEST(CompareText, KeepsTo100ColumnsAndTellsLongNames) {
+  Comparison comparison = made_comparison();
+  const std::string name = "bert-large:sequence=512/cpu/bf16/b4/dropout=0/learning-rate=0.0001/order=sequential/threads=16";
+  comparison.cases[0].name = name;
+  comparison.cases[0].decision.ratio = 123.456;
+  comparison.cases[0].decision.ratio_ci95 = {0.0123456, 1234.56};
+  comparison.cases[0].processes = {123, 124};
+  std::istringstream lines(compare_text(comparison));
+  std::string line, table_row;
+  while (std::getline(lines, line)) {
+    if (line.find("..") != std::string::npos) table_row = line;
+    EXPECT_TRUE(display_width(line) <= 100 || line.find(name) != std::string::npos) << line;
+  }
+  EXPECT_THAT(table_row, StartsWith("bert-large:seque..ntial/threads=16"));
+  EXPECT_THAT(compare_text(comparison), HasSubstr("\n  " + name + "\n"));
+}
+
+TEST(CompareText, SaysThatNothingElseNeedsDoing) {
+  Comparison comparison = made_comparison();
+  comparison.cases.resize(2);
+  const std::string text = compare_text(comparison);
+  EXPECT_THAT(text, Not(HasSubstr("--interleave")));
+  EXPECT_EQ(next_step(comparison).words, "");
+  EXPECT_EQ(next_step(comparison).command, "");
+}
+
+TEST(CompareText, TellsWhatWasNotCompared) {
+  Comparison comparison;
+  comparison.missing = {{"a", "no run by this name on the new side"}};
+  comparison.added = {{"b", ""}};
+  comparison.changed = {{"c", "batch 16 and 8"}};
+  comparison.not_measured = {{"d", "skipped: no GPU"}};
+  std::string text = compare_text(comparison);
+  for (const char* part : {"missing: a: no run by this name", "added: b\n", "changed, so not compared: c: batch 16 and 8",
+                           "not measured: d: skipped: no GPU", "verdict: regression: 1 case is missing"})
+    EXPECT_THAT(text, HasSubstr(part));
+  comparison.missing_allowed = true;
+  text = compare_text(comparison);
+  EXPECT_THAT(text, HasSubstr("missing (allowed): a"));
+  EXPECT_THAT(text, HasSubstr("verdict: inconclusive: no case was compared"));
+}
+
+TEST(NextStep, NamesSuiteBinariesAndPairs) {
+  Comparison comparison = made_comparison();
+  comparison.suite = "quick";
+  EXPECT_THAT(next_step(comparison).command, EndsWith("BASELINE_BINARY NEW_BINARY --suite quick"));
+  comparison.suite = "x; rm -rf '~'";
+  EXPECT_THAT(next_step(comparison).command, EndsWith(R"(--suite 'x; rm -rf '\''~'\''')"));
+  comparison.suite = "gate";
+  comparison.interleaved = true;
+  comparison.sides[0].label = "old/epochbench";
+  comparison.sides[1].label = "my build/epochbench";
+  comparison.cases[2].decision.more = 19;
+  EXPECT_EQ(next_step(comparison).command,
+            "epochbench compare --interleave old/epochbench 'my build/epochbench' --suite gate --max-pairs 29");
+}
+
+TEST(NextStep, KeepsWhatTheCallWasGiven) {
+  Comparison comparison = made_comparison();
+  comparison.threshold = 0.07;
+  EXPECT_THAT(next_step(comparison).command, EndsWith(" --suite SUITE --threshold 7"));
+  comparison.interleaved = true;
+  comparison.threshold = 0.005;
+  comparison.sides[1].build_type = "Debug";
+  EXPECT_THAT(next_step(comparison).command, EndsWith(" --suite SUITE --threshold 0.5 --force --max-pairs 20"));
+}
+
+TEST(NextStep, TakesNoFewerPairsThanACallWithoutTheOption) {
+  Comparison comparison = made_comparison();
+  comparison.interleaved = true;
+  comparison.cases[2].decision.used = 3;  // interrupted: 7 more until the first look
+  comparison.cases[2].decision.more = 7;
+  EXPECT_THAT(next_step(comparison).command, EndsWith(" --max-pairs 20"));
+}
+
+TEST(NextStep, SuggestsNoCallThatWouldBeRefusedOrDecideNothing) {
+  Comparison comparison = made_comparison();
+  comparison.interleaved = true;
+  comparison.cases[2].decision.more = 990;
+  EXPECT_THAT(next_step(comparison).command, EndsWith(" --max-pairs 1000"));
+  comparison.cases[2].decision.more = 991;
+  EXPECT_EQ(next_step(comparison).command, "");
+  EXPECT_THAT(compare_text(comparison),
+              EndsWith("\nnext: a quieter machine: here about 1001 pairs would decide, and a call takes at most 1000\n"));
+  EXPECT_THAT(github_summary(comparison), HasSubstr("What would decide: a quieter machine"));
+  EXPECT_TRUE(compare_json(comparison)["next"].is_null());
+  comparison.cases[2].decision.more.reset();
+  EXPECT_EQ(next_step(comparison).words, "") << "no number of pairs decides it";
+  comparison.interleaved = false;
+  EXPECT_NE(next_step(comparison).command, "") << "files that say too little";
+}
+
+TEST(ConcernText, IsACodeAndASentence) {
+  EXPECT_EQ(to_string(Concern{ConcernCode::peak_memory, 100.0 * (1 << 20), 120.0 * (1 << 20), 1.1}),
+            "peak_memory: 120 MiB, 20.0 % more than 100 MiB");
+  EXPECT_EQ(to_string(Concern{ConcernCode::not_ok, 0, 0, 0, "failed: line\nbreak"}),
+            "not_ok: it was ok and is not: failed: line break");
+  EXPECT_EQ(to_string(Concern{ConcernCode::compile_time, 1, 2.5, 2}),
+            "compile_time: 2.50 s, 2.5 times the 1.00 s of the baseline");
+  EXPECT_EQ(to_string(Concern{ConcernCode::final_loss, 2, 2.5, 1e-4, {}, 100}),
+            "final_loss: the loss of step 100 is 2.50000 and was 2.00000; rounding explains a relative difference of 0.00010");
+}
+
+TEST(CompareJson, HasTheContractsKeys) {
+  Comparison comparison = made_comparison();
+  comparison.missing = {{"a", "gone"}};
+  comparison.cases[1].concerns = {{ConcernCode::peak_memory, 100, 120, 1.1}, {ConcernCode::not_ok, 0, 0, 0, "failed"}};
+  comparison.cases[1].decision.ratio_ci95.reset();
+  comparison.cases[1].foreign_cores.reset();
+  const Json json = compare_json(comparison);
+  EXPECT_EQ(json["verdict"], "regression");
+  EXPECT_EQ(json["method"], "files");
+  EXPECT_EQ(json["missing"], Json::array({"a"}));
+  EXPECT_EQ(json["reasons"]["a"], "gone");
+  for (const char* key : {"added", "changed", "not_measured"}) EXPECT_EQ(json[key], Json::array());
+  ASSERT_EQ(json["cases"].size(), 3u);
+  const Json& first = json["cases"][0];
+  EXPECT_EQ(first["name"], "lenet5/cpu/fp32/b64");
+  EXPECT_EQ(first["verdict"], "regression");
+  EXPECT_DOUBLE_EQ(first["ratio"].get<double>(), 1.05);
+  EXPECT_EQ(first["ratio_ci95"].size(), 2u);
+  EXPECT_DOUBLE_EQ(first["p_value"].get<double>(), 0.002);
+  EXPECT_EQ(first["note"], "");
+  EXPECT_EQ(first["new_repetitions"], 10);
+  EXPECT_TRUE(first["more"].is_null());
+  const Json& second = json["cases"][1];
+  EXPECT_TRUE(second["ratio_ci95"].is_null());
+  EXPECT_TRUE(second["foreign_cpu_cores"].is_null());
+  EXPECT_EQ(second["concerns"][0]["code"], "peak_memory");
+  EXPECT_EQ(second["concerns"][0]["after"], 120.0);
+  EXPECT_EQ(second["concerns"][0]["fails"], true);
+  EXPECT_TRUE(second["concerns"][1]["before"].is_null()) << "not known is null, not 0";
+  EXPECT_EQ(json["cases"][2]["more"], 9);
+  EXPECT_THAT(json["next"].get<std::string>(), HasSubstr("--interleave"));
+  comparison.interleaved = true;
+  EXPECT_EQ(compare_json(comparison)["cases"][0]["pairs"], 10);
+}
+
+TEST(GithubAnnotations, AreOfTheKindThatTheFindingIs) {
+  Comparison comparison = made_comparison();
+  comparison.cases[1].decision.finding = Finding::improvement;
+  comparison.cases[1].decision.ratio = 0.9;
+  comparison.cases[1].concerns = {{ConcernCode::compile_time, 1, 2.5, 2}};
+  comparison.missing = {{"gone", "no run"}};
+  comparison.changed = {{"other", "batch 16 and 8"}};
+  comparison.added = {{"fresh", ""}};
+  const std::string text = github_annotations(comparison);
+  EXPECT_THAT(text, HasSubstr("::error title=epochbench%3A lenet5/cpu/fp32/b64::5.00 %25 slower (95 %25: 4.00 %25 slower to "
+                              "6.00 %25 slower), 10 repetitions a side\n"));
+  EXPECT_THAT(text, HasSubstr("::error title=epochbench%3A gone::missing: no run\n"));
+  EXPECT_THAT(text, HasSubstr("::warning title=epochbench%3A mlp/cpu/fp32/b64::compile_time: "));
+  EXPECT_THAT(text, HasSubstr("::warning title=epochbench%3A resnet20/cpu/fp32/b128::inconclusive: about 9 more"));
+  EXPECT_THAT(text, HasSubstr("::warning title=epochbench%3A other::"));
+  EXPECT_THAT(text, HasSubstr("::notice title=epochbench%3A mlp/cpu/fp32/b64::10.00 %25 faster"));
+  EXPECT_THAT(text, HasSubstr("::notice title=epochbench%3A fresh::the baseline has nothing"));
+  comparison.missing_allowed = true;
+  EXPECT_THAT(github_annotations(comparison), HasSubstr("::notice title=epochbench%3A gone::"));
+}
+
+TEST(CompareText, CountsACaseThatIsInconclusiveWithoutATime) {
+  Comparison comparison;
+  comparison.cases.resize(1);
+  EXPECT_EQ(reason_words(comparison), "1 case is inconclusive");
+}
+
+TEST(GithubAnnotations, LetNoNameBeginACommand) {
+  Comparison comparison = made_comparison();
+  comparison.cases[0].name = "a,b:c\n::error::no";
+  const std::string text = github_annotations(comparison);
+  EXPECT_THAT(text, HasSubstr("title=epochbench%3A a%2Cb%3Ac %3A%3Aerror%3A%3Ano::"));
+  EXPECT_THAT(text, Not(HasSubstr("\n::error::no")));
+}
+
+TEST(GithubAnnotations, AreTenOfAKindAtMost) {
+  Comparison comparison;
+  for (int i = 0; i < 25; ++i) comparison.missing.push_back({"case " + std::to_string(i), ""});
+  const std::string text = github_annotations(comparison);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 10);
+  EXPECT_THAT(text, HasSubstr("and 16 more"));
+}
+
+TEST(GithubSummary, IsATableWithoutMarkupOutOfNames) {
+  Comparison comparison = made_comparison();
+  comparison.cases[0].name = "a|b<script>@you_me*";
+  const std::string text = github_summary(comparison);
+  EXPECT_THAT(text, StartsWith("## epochbench: regression\n"));
+  EXPECT_THAT(text, HasSubstr("| a\\|b&lt;script\\>&#64;you\\_me\\* | 1.050 | 1.040 to 1.060 | regression |"));
+  EXPECT_THAT(text, HasSubstr("```\nepochbench compare --interleave"));
+  EXPECT_THAT(text, Not(HasSubstr("<script>")));
+}
+
+TEST(OneLine, HasNoControlCharacters) { EXPECT_EQ(one_line("a\x1B[2Jb\nc\x7F"), "a [2Jb c "); }
+
+}  // namespace
+}  // namespace epochbench

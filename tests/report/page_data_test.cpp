@@ -1,0 +1,378 @@
+// What the page shows of made results: which sections have data, what is null, and what of long series is left.
+#include "src/report/html/page_data.h"
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/analysis/thinned.h"
+#include "src/cli/claims.h"
+#include "support/made_curves.h"
+#include "support/made_results.h"
+
+namespace epochbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Json page_of(const std::vector<NamedResult>& results) { return page_data(results, {}, embedded_claims()); }
+
+// A row's cell by the name of its column.
+Json cell(const Json& data, std::size_t row, const std::string& column) {
+  for (std::size_t i = 0; i < data["columns"].size(); ++i)
+    if (data["columns"][i] == column) return data["rows"][row][i];
+  ADD_FAILURE() << "no column " << column;
+  return {};
+}
+
+NamedResult both_devices(int repetitions) {
+  return made_result(
+      "both.json", "box",
+      {{"cpu", "fp32", 100, 16, "", "resnet50", repetitions}, {"cuda", "bf16", 1000, 16, "", "resnet50", repetitions}});
+}
+
+TEST(Thinned, KeepsAllThatFit) {
+  const Thinned kept = thinned(std::vector<double>{3, 1, 2}, 4);
+  EXPECT_EQ(kept.every, 1u);
+  EXPECT_THAT(kept.indices, ElementsAre(0, 1, 2));
+  EXPECT_THAT(thinned({}, 4).indices, IsEmpty());
+}
+
+TEST(Thinned, KeepsTheLeastAndTheGreatestOfEach) {
+  const Thinned kept = thinned(std::vector<double>{5, 9, 1, 4, 2, 2, 2, 2, 7}, 6);
+  EXPECT_EQ(kept.every, 3u);
+  EXPECT_THAT(kept.indices, ElementsAre(1, 2, 3, 4, 6, 8));
+  const Thinned flat = thinned(std::vector<double>(100, 1.0), 10);
+  EXPECT_EQ(flat.every, 20u);
+  EXPECT_THAT(flat.indices, ElementsAre(0, 20, 40, 60, 80)) << "of equal values one stands for all";
+}
+
+TEST(Thinned, LosesNoSpikeAndNeverKeepsMore) {
+  for (const std::size_t size : {7u, 1000u, 12'345u})
+    for (const std::size_t most : {2u, 20u, 2000u}) {
+      std::vector<double> values(size, 1.0);
+      for (std::size_t i = 0; i < size; ++i) values[i] += 0.001 * static_cast<double>(i % 7);
+      values[size / 3] = 9;
+      const Thinned kept = thinned(values, most);
+      EXPECT_LE(kept.indices.size(), most);
+      EXPECT_THAT(kept.indices, testing::Contains(size / 3));
+      EXPECT_TRUE(std::is_sorted(kept.indices.begin(), kept.indices.end()));
+    }
+}
+
+TEST(Thinned, PrefersNumbersToWhatIsNone) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(thinned(std::vector<double>{none, 2, 1, none, none, none}, 4).indices, ElementsAre(1, 2, 3));
+}
+
+TEST(PageData, BringsRepetitionsTogether) {
+  const Json data = page_of({both_devices(5)});
+  ASSERT_EQ(data["rows"].size(), 2u);
+  EXPECT_EQ(cell(data, 0, "name"), "resnet50/cpu/fp32/b16");
+  EXPECT_EQ(cell(data, 0, "workload"), "resnet50, batch 16, synthetic");
+  EXPECT_EQ(cell(data, 0, "repetitions"), 5);
+  EXPECT_EQ(cell(data, 0, "samples_per_second"), 100);
+  EXPECT_EQ(cell(data, 0, "samples_per_second_ci95"), Json({100, 100}));
+  EXPECT_EQ(cell(data, 0, "epoch_seconds"), 128);
+  EXPECT_EQ(cell(data, 1, "on_gpu"), true);
+  EXPECT_NEAR(cell(data, 1, "cost_per_epoch").get<double>(), 12.8 / 3600 * 4, 1e-7);
+  EXPECT_NEAR(cell(data, 1, "joules_per_epoch").get<double>(), 12.8 * 700, 1e-2);
+  EXPECT_EQ(data["steps"].size(), 10u);
+  EXPECT_EQ(data["losses"].size(), 2u) << "of the first repetition";
+  ASSERT_FALSE(data["speedup"].is_null());
+  EXPECT_EQ(data["speedup"]["pairs"][0]["across_devices"], true);
+  EXPECT_EQ(data["speedup"]["pairs"][0]["ratio"], 10);
+}
+
+TEST(PageData, NumbersTheRunsOfARowAcrossItsFiles) {
+  NamedResult first = both_devices(2), second = both_devices(2);
+  second.path = "second.json";
+  for (epochbench::Run& run : second.result.runs) run.timing->step_seconds.back() *= 1.01;  // else it is a copy
+  const Json data = page_of({first, second});
+  ASSERT_EQ(data["rows"].size(), 2u);
+  std::vector<std::size_t> numbers;
+  for (const Json& steps : data["steps"])
+    if (steps["row"] == 0) numbers.push_back(steps["repetition"]);
+  EXPECT_THAT(numbers, ElementsAre(0, 1, 2, 3));
+}
+
+TEST(PageData, HasNoIntervalOfFewRepetitionsAndNeverAZeroForWhatIsNotKnown) {
+  NamedResult named = both_devices(1);
+  for (epochbench::Run& run : named.result.runs) {
+    run.cost.reset();
+    run.energy = Energy{};
+    run.memory.reset();
+    run.quality.reset();
+    run.efficiency.reset();
+    run.interference.reset();
+  }
+  const Json data = page_of({named});
+  for (const char* column : {"samples_per_second_ci95", "epoch_seconds_ci95", "cost_per_epoch", "joules_per_epoch",
+                             "peak_bytes", "planned_bytes", "peak_fraction", "foreign_cpu_cores", "eval_value", "final_loss"})
+    for (std::size_t row : {0u, 1u}) EXPECT_TRUE(cell(data, row, column).is_null()) << column;
+  EXPECT_THAT(data["losses"], IsEmpty());
+}
+
+TEST(PageData, NamesThePartOfTheEnergyThatIsKnown) {
+  NamedResult named = both_devices(1);
+  for (epochbench::Run& run : named.result.runs) {
+    run.energy = Energy{};
+    if (run.device.backend == "cuda") run.energy->gpu_joules_per_epoch = 5;
+  }
+  const Json data = page_of({named});
+  EXPECT_TRUE(cell(data, 0, "joules_part").is_null());
+  EXPECT_EQ(cell(data, 1, "joules_per_epoch"), 5);
+  EXPECT_EQ(cell(data, 1, "joules_part"), "GPU");
+}
+
+TEST(PageData, WithoutRunsHasNoSectionButThePlaces) {
+  const NamedResult named = made_result("none.json", "box", {});
+  const Json data = page_of({named});
+  EXPECT_EQ(data["files"].size(), 1u);
+  for (const char* part : {"rows", "left_out", "sweeps", "steps", "losses", "profiles"})
+    EXPECT_THAT(data[part], IsEmpty()) << part;
+  EXPECT_TRUE(data["speedup"].is_null());
+  EXPECT_TRUE(data["claims"].is_null()) << "what arithmetic says of any result is no section";
+}
+
+TEST(PageData, CountsWhatDidNotEndWellByReason) {
+  NamedResult named = both_devices(3);
+  for (epochbench::Run& run : named.result.runs)
+    if (run.device.backend == "cuda") {
+      run = failed(run, RunStatus::skipped);
+      run.message = "no GPU is usable here";
+    }
+  const Json data = page_of({named});
+  EXPECT_EQ(data["rows"].size(), 1u);
+  ASSERT_EQ(data["left_out"].size(), 1u);
+  EXPECT_EQ(data["left_out"][0]["runs"], 3);
+  EXPECT_THAT(data["left_out"][0]["reason"].get<std::string>(), HasSubstr("no GPU is usable here"));
+}
+
+TEST(PageData, KnowsMachinesByNameAndKeepsGpuIdentifiersToItself) {
+  NamedResult first = both_devices(1), second = both_devices(1), other = both_devices(1), nameless = both_devices(1);
+  second.path = "second.json";
+  other.result.context.host_name = "other";
+  nameless.result.context.host_name.reset();
+  for (NamedResult* named : {&first, &second, &other, &nameless})
+    named->result.context.gpus = {
+        {"Some GPU", "GPU-secret", "9.0", "550", "12.4", "12.4", "9.1", 1, {}, {}, {}, "0000:65:00.0"}};
+  const Json data = page_of({first, second, other, nameless, nameless});
+  EXPECT_EQ(data["machines"].size(), 4u) << "two files without a host name may be of two machines";
+  EXPECT_EQ(data["files"][1]["machine"], 0);
+  EXPECT_EQ(data.dump().find("GPU-secret"), std::string::npos);
+  EXPECT_EQ(data.dump().find("0000:65"), std::string::npos);
+}
+
+TEST(PageData, TellsTheTimeOfALossFromTheFirstTimedStep) {
+  NamedResult named = made_result("r.json", "box", {{"cpu", "fp32", 16, 16, "", "m", 1}});  // steps of a second
+  epochbench::Run& run = named.result.runs[0];
+  run.timing->warmup_steps = 2;
+  run.timing->step_seconds = {1, 2, 3};
+  run.quality->loss = {9, 8, 7, 6, 5};
+  EXPECT_EQ(page_of({named})["losses"][0]["seconds"], Json({nullptr, nullptr, 1, 3, 6}));
+  run.quality->loss.push_back(4);
+  EXPECT_TRUE(page_of({named})["losses"][0]["seconds"].is_null()) << "not the losses of these steps";
+}
+
+TEST(PageData, ThinsLongSeriesToAShare) {
+  NamedResult named =
+      made_result("r.json", "box", {{"cpu", "fp32", 100, 16, "", "m", 10}, {"cpu", "bf16", 100, 16, "", "m", 10}});
+  for (epochbench::Run& run : named.result.runs) run.timing->step_seconds.assign(50'000, 0.16);
+  named.result.runs[0].timing->step_seconds[12'345] = 5;
+  const Json data = page_of({named});
+  for (const Json& steps : data["steps"]) {
+    EXPECT_EQ(steps["n"], 50'000);
+    EXPECT_EQ(steps["every"], 50);
+    EXPECT_LE(steps["seconds"].size(), 2'000u);
+    EXPECT_EQ(steps["at"].size(), steps["seconds"].size());
+  }
+  EXPECT_THAT(data["steps"][0]["at"], testing::Contains(12'345)) << "no spike is lost";
+}
+
+TEST(PageData, KeepsTheEndsOfALossThatIsThinned) {
+  NamedResult named = made_result("r.json", "box", {{"cpu", "fp32", 100, 16, "", "m", 1}});
+  std::vector<double>& loss = named.result.runs[0].quality->loss;
+  for (int step = 0; step < 50'000; ++step) loss.push_back(step % 2 ? 1 : 9);
+  loss.front() = 7;
+  loss.back() = 3;
+  const Json losses = page_of({named})["losses"][0];
+  EXPECT_GT(losses["every"], 1);
+  EXPECT_EQ(losses["first"], 7);
+  EXPECT_EQ(losses["last"], 3);
+  loss.back() = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(page_of({named})["losses"][0]["last"].is_null());
+}
+
+TEST(PageData, CountsWhatItHasNoRoomFor) {
+  std::vector<MadeRun> runs;
+  for (int seed = 0; seed < 210; ++seed) runs.push_back({"cpu", "fp32", 100, 16, "/seed=" + std::to_string(seed), "m", 1});
+  NamedResult first = made_result("a.json", "box", runs), second = made_result("b.json", "box", runs);
+  second.result.context.date = "2026-03-02T03:04:05Z";
+  for (epochbench::Run& run : first.result.runs) run.profile.emplace().classes.emplace_back();
+  const Json data = page_of({first, second});
+  EXPECT_EQ(data["profiles"].size(), 100u);
+  EXPECT_EQ(data["profiles_left_out"], 110);
+  EXPECT_EQ(data["history"].size(), 200u);
+  EXPECT_EQ(data["history_left_out"], 10);
+}
+
+TEST(PageData, TakesTimesOfWhichAPartIsNotKnown) {
+  NamedResult named = both_devices(3);
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  for (int repetition : {0, 1}) {
+    Timing& timing = *named.result.runs[static_cast<std::size_t>(repetition)].timing;
+    timing.step_seconds_median = none;
+    timing.step_seconds_ci95 = {none, 1};
+  }
+  const Json data = page_of({named});
+  EXPECT_EQ(cell(data, 0, "step_seconds"), 0.16) << "of the third repetition";
+  EXPECT_TRUE(data["steps"][0]["median"].is_null());
+  EXPECT_TRUE(data["steps"][0]["ci95"].is_null()) << "half an interval is none";
+}
+
+TEST(PageData, HasACurveOfThreeValuesWithItsCrossing) {
+  NamedResult named = made_result("sweep.json", "box", {});
+  for (const auto& [batch, cpu, gpu] : {std::tuple(8, 80.0, 40.0), {16, 92.0, 80.0}, {32, 95.0, 160.0}, {64, 95.0, 300.0}}) {
+    add(named.result, made_batch("cpu", "fp32", batch, std::vector<double>(5, cpu)));
+    add(named.result, made_batch("cuda", "fp32", batch, std::vector<double>(5, gpu)));
+  }
+  named.result.runs.push_back(failed(made_point("cuda", "fp32", 128, 1), RunStatus::out_of_memory));
+  const Json data = page_of({named});
+  ASSERT_EQ(data["sweeps"].size(), 1u) << data["sweeps"].dump(2);
+  const Json& sweep = data["sweeps"][0];
+  EXPECT_EQ(sweep["over"], "batch");
+  EXPECT_EQ(sweep["work"], "m");
+  ASSERT_EQ(sweep["curves"].size(), 2u);
+  EXPECT_EQ(sweep["curves"][1]["points"][4]["status"], "out_of_memory");
+  EXPECT_TRUE(sweep["curves"][1]["points"][4]["rate"].is_null());
+  EXPECT_EQ(sweep["curves"][0]["points"][0]["ci95"], Json({80, 80}));
+  ASSERT_EQ(sweep["answers"]["crossover"].size(), 1u);
+  EXPECT_EQ(sweep["answers"]["crossover"][0]["better_above"], "m/cuda/fp32");
+  EXPECT_EQ(sweep["answers"]["flattens_at"][0]["value"], 16);
+}
+
+TEST(PageData, HasNoCurveOfTwoValues) {
+  NamedResult named = made_result("two.json", "box", {});
+  for (const std::int64_t batch : {8, 16}) add(named.result, made_batch("cpu", "fp32", batch, {100}));
+  EXPECT_THAT(page_of({named})["sweeps"], IsEmpty());
+}
+
+TEST(PageData, HasTheHistoryOfWhatSeveralDatesHaveWithItsChange) {
+  std::vector<NamedResult> results;
+  for (int day = 0; day < 20; ++day) {
+    const double rate = (day < 12 ? 100.0 : 80.0) * (1 + 0.002 * (day % 3));
+    results.push_back(made_result(std::to_string(day) + ".json", "box", {{"cpu", "fp32", rate, 16, "", "m", 3}}));
+    results.back().result.context.date = "2026-01-" + std::string(day < 9 ? "0" : "") + std::to_string(day + 1) + "T00:00:00Z";
+  }
+  const Json history = page_of(results)["history"];
+  ASSERT_EQ(history.size(), 1u);
+  EXPECT_EQ(history[0]["points"].size(), 20u);
+  EXPECT_EQ(history[0]["points"][0]["processes"], 3);
+  ASSERT_EQ(history[0]["changes"].size(), 1u);
+  EXPECT_EQ(history[0]["changes"][0]["begin"], 12);
+  EXPECT_NEAR(history[0]["changes"][0]["before"].get<double>(), 0.16, 0.001);
+  EXPECT_NEAR(history[0]["changes"][0]["after"].get<double>(), 0.2, 0.001);
+  EXPECT_THAT(page_of({results[0]})["history"], IsEmpty()) << "one date is no history";
+}
+
+TEST(PageData, SaysWhatResultsSayOfClaims) {
+  NamedResult named = made_result("claims.json", "box", {{"cpu", "fp32", 10}, {"cuda", "fp32", 1000}, {"cuda", "bf16", 3000}});
+  const Json data = page_of({named});
+  ASSERT_FALSE(data["claims"].is_null());
+  std::set<std::string> verdicts;
+  for (const Json& claim : data["claims"]["claims"]) {
+    EXPECT_TRUE(claim.contains("conditions") && claim.contains("text")) << claim.dump();
+    verdicts.insert(claim["verdict"].get<std::string>());
+  }
+  EXPECT_GT(verdicts.size(), 1u);
+}
+
+// Ten pairs in which the new side takes about `ratio` times as long.
+NamedTurns by_turns(const std::string& path, double ratio, const std::string& date) {
+  NamedTurns named{path, {}};
+  TurnsDocument& document = named.document;
+  document.context.date = date;
+  document.context.host_name = "box";
+  document.suite = "private/gate.json";
+  document.binaries = {"private/old", "private/new"};
+  document.builds[kBaseline] = document.builds[kNew] = {"0.1.0", "1234567890abcdef", false, "Release", "gcc 12.2.0"};
+  TurnsCase& turns = document.cases.emplace_back();
+  turns.name = "mlp/cpu/fp32/b64";
+  turns.device = "cpu";
+  turns.precision = "fp32";
+  turns.threads = 2;
+  for (int i = 0; i < 10; ++i) {
+    TurnsPair& pair = turns.pairs.emplace_back();
+    pair.log_ratio = std::log(ratio) + 1e-4 * (i % 3);
+    pair.foreign_cpu_cores = 0.25;
+    for (const Side side : kSides) {
+      pair.sides[side].fingerprint = "1111";
+      pair.sides[side].step_seconds_median = side == kNew ? 0.01 * ratio : 0.01;
+    }
+  }
+  TurnsCase& skipped = document.cases.emplace_back();
+  skipped.name = "mlp/cuda/fp32/b64";
+  skipped.device = "cuda:0";
+  skipped.skipped = "no GPU";
+  return named;
+}
+
+TEST(PageData, ShowsWhatTwoBinariesThatTookTurnsSay) {
+  const Json data = page_data({}, {by_turns("turns.json", 1.05, "2026-01-02T03:04:05Z")}, embedded_claims());
+  ASSERT_EQ(data["machines"].size(), 1u);
+  EXPECT_THAT(data["files"], IsEmpty());
+  const Json& turns = data["turns"][0];
+  EXPECT_EQ(turns["machine"], 0);
+  EXPECT_EQ(turns["verdict"], "regression");
+  EXPECT_EQ(turns["reason"], "1 case is slower");
+  EXPECT_EQ(turns["suite"], "gate.json");
+  EXPECT_EQ(turns["baseline"], "1234567 (2026-01-02, 0.1.0, Release, gcc 12.2.0)");
+  ASSERT_EQ(turns["cases"].size(), 1u);
+  const Json& one = turns["cases"][0];
+  EXPECT_EQ(one["verdict"], "regression");
+  EXPECT_NEAR(one["ratio"].get<double>(), 1.0501, 1e-4);
+  EXPECT_EQ(one["pairs"].size(), 10u);
+  EXPECT_EQ(one["pairs"][3]["ratio"], 1.05);
+  EXPECT_EQ(one["pairs"][3]["foreign_cpu_cores"], 0.25);
+  EXPECT_EQ(turns["left_out"], Json::array({{{"name", "mlp/cuda/fp32/b64"}, {"reason", "no GPU"}}}));
+  EXPECT_THAT(data["history"], IsEmpty()) << "of one date";
+  EXPECT_THAT(data.dump(), testing::Not(HasSubstr("private")));
+}
+
+TEST(PageData, JudgesByTheRuleThatTheTurnsWereMeasuredBy) {
+  NamedTurns named = by_turns("turns.json", 1.05, "2026-01-02T03:04:05Z");
+  const auto verdict = [&] { return page_data({}, {named}, embedded_claims())["turns"][0]["verdict"]; };
+  named.document.threshold = 0.1;
+  EXPECT_EQ(verdict(), "no_change");
+  named.document.threshold.reset();
+  named.document.cases[0].pairs.resize(9);
+  EXPECT_EQ(verdict(), "inconclusive") << "between two looks";
+  named.document.max_pairs = 9;
+  EXPECT_EQ(verdict(), "regression");
+}
+
+TEST(PageData, HasAHistoryOfRatios) {
+  std::vector<NamedTurns> nights;
+  for (int i = 0; i < 20; ++i)
+    nights.push_back(
+        by_turns("night-" + std::to_string(i), i < 10 ? 1.0 : 1.06, "2026-01-" + std::to_string(10 + i) + "T02:00:00Z"));
+  const Json data = page_data({both_devices(1)}, nights, embedded_claims());
+  EXPECT_EQ(data["machines"].size(), 2u) << "another CPU";
+  ASSERT_EQ(data["history"].size(), 1u);
+  const Json& series = data["history"][0];
+  EXPECT_EQ(series["of"], "ratio");
+  EXPECT_EQ(series["points"].size(), 20u);
+  ASSERT_EQ(series["changes"].size(), 1u);
+  EXPECT_EQ(series["changes"][0]["begin"], 10);
+  EXPECT_NEAR(series["changes"][0]["after"].get<double>(), 1.06, 1e-3);
+}
+
+}  // namespace
+}  // namespace epochbench

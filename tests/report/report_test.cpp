@@ -1,0 +1,273 @@
+// What reaches people and the disk: atomic files, the anonymous form, units, tables.
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/json.h"
+#include "src/base/output_file.h"
+#include "src/base/table.h"
+#include "src/base/units.h"
+#include "src/report/text/summary.h"
+#include "src/result/anonymous.h"
+
+namespace epochbench {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+class ResultFileTest : public testing::Test {
+ protected:
+  ResultFileTest() {
+    std::string pattern = (fs::temp_directory_path() / "epochbench-test-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~ResultFileTest() override { fs::remove_all(folder_); }
+
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+  static std::string content(const std::string& path) { return read_text_file(path); }
+
+  fs::path folder_;
+};
+
+TEST_F(ResultFileTest, ReplacesTheWholeFileAndLeavesNothingElse) {
+  const ResultFile file(path("r.json"));
+  EXPECT_EQ(files(), 0u) << "checking must not create the file";
+  file.write("first, and long");
+  file.write("second");
+  EXPECT_EQ(content(path("r.json")), "second");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(ResultFileTest, AReaderKeepsTheTextThatItOpened) {
+  const ResultFile file(path("r.json"));
+  file.write("first");
+  std::ifstream reader(path("r.json"));
+  file.write("second");
+  std::string text;
+  reader >> text;
+  EXPECT_EQ(text, "first");
+}
+
+TEST_F(ResultFileTest, RefusesPlacesThatCannotBeWritten) {
+  fs::create_directory(folder_ / "d");
+  for (const std::string& place :
+       {path("missing/r.json"), path("d"), std::string("/dev/null"), std::string("/proc/r.json"), std::string()})
+    EXPECT_THROW(ResultFile{place}, FileError) << place;
+  EXPECT_TRUE(fs::is_empty(folder_ / "d"));
+}
+
+TEST_F(ResultFileTest, WritesThroughASymbolicLink) {
+  fs::create_directory(folder_ / "d");
+  ResultFile(path("d/real.json")).write("old");
+  fs::create_symlink(path("d/real.json"), folder_ / "link.json");
+  ResultFile(path("link.json")).write("new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.json"));
+  EXPECT_EQ(content(path("d/real.json")), "new");
+}
+
+TEST_F(ResultFileTest, AFailedWriteLeavesTheOldFile) {
+  const ResultFile file(path("r.json"));
+  file.write("old");
+  // The temporary name is taken by a folder, as if the disk refused a new file.
+  fs::create_directory(folder_ / (".epochbench-" + std::to_string(::getpid()) + ".tmp"));
+  EXPECT_THROW(file.write("new"), FileError);
+  EXPECT_EQ(content(path("r.json")), "old");
+}
+
+TEST_F(ResultFileTest, AFileOfAGigabyteIsRefusedBeforeItIsRead) {
+  ResultFile(path("big.json")).write("{");
+  fs::resize_file(path("big.json"), std::uintmax_t{1} << 30);  // a hole, which takes no room on the disk
+  try {
+    content(path("big.json"));
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              path("big.json") + ": larger than 256 MiB, more than epochbench reads; name another file, or divide this one");
+  }
+}
+
+TEST(ReadTextFile, RefusesWhatIsNoFile) {
+  EXPECT_THROW(read_text_file("/nowhere/at/all"), FormatError);
+  EXPECT_THROW(read_text_file("/tmp"), FormatError);
+  EXPECT_THROW(read_text_file("/dev/zero"), FormatError);
+}
+
+Run run_of(const std::string& name, const std::string& dataset) {
+  Run run;
+  run.name = name;
+  run.workload.dataset = dataset;
+  run.quality = Quality{};
+  return run;
+}
+
+TEST(Anonymous, LeavesOutWhoAndWhere) {
+  Result result;
+  result.context.host_name = "secret-host";
+  result.context.command_line = {{"/home/me/epochbench"}};
+  result.context.gpus = {GpuInfo{}};
+  result.context.gpus[0].uuid = "GPU-secret";
+  result.context.gpus[0].pci_bus_id = "0000:65:00.0";
+  result.runs = {run_of("lenet5/cpu/fp32/b64/data=idx:/home/me/mnist/threads=1", "idx:/home/me/mnist"),
+                 run_of("lenet5/cpu/fp32/b64/data=idx:mine", "idx:mine"), run_of("mlp/cpu/fp32/b64", "digits")};
+  result.runs[1].quality->parity_with = result.runs[0].name;
+  result.runs[2].message = "cannot read /home/me/x: no such file, 120 samples/s";
+  result.runs[2].energy = Energy{};
+  result.runs[2].energy->reason = "CPU: /home/me/powercap/intel-rapl:0/energy_uj holds no number";
+  const Result hidden = anonymous(result);
+  EXPECT_FALSE(hidden.context.host_name || hidden.context.command_line);
+  EXPECT_EQ(hidden.context.gpus[0].uuid + hidden.context.gpus[0].pci_bus_id, "");
+  EXPECT_EQ(hidden.runs[2].energy->reason, "CPU: <path> holds no number");
+  EXPECT_EQ(hidden.runs[0].name, "lenet5/cpu/fp32/b64/data=idx:/threads=1");
+  EXPECT_EQ(hidden.runs[0].workload.dataset, "idx:");
+  EXPECT_EQ(hidden.runs[1].name, "lenet5/cpu/fp32/b64/data=idx:2");
+  EXPECT_EQ(hidden.runs[1].quality->parity_with, hidden.runs[0].name);
+  EXPECT_EQ(hidden.runs[2].name, "mlp/cpu/fp32/b64");
+  EXPECT_EQ(hidden.runs[2].message, "cannot read <path>: no such file, 120 samples/s");
+}
+
+TEST(Units, ThreeDigitsAndAUnit) {
+  EXPECT_EQ(format_seconds(1.234e-5), "12.3 us");
+  EXPECT_EQ(format_seconds(0.0999951), "100 ms");
+  EXPECT_EQ(format_seconds(12.34), "12.3 s");
+  EXPECT_EQ(format_seconds(125), "2 min 5 s");
+  EXPECT_EQ(format_seconds(7200), "2.00 h");
+  EXPECT_EQ(format_seconds(864000), "10.0 d");
+  EXPECT_EQ(format_si(2.5e9, "FLOP/s"), "2.50 GFLOP/s");
+  EXPECT_EQ(format_si(999.6, "B/s"), "1.00 kB/s");
+  EXPECT_EQ(format_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(format_percent(0.975), "97.5 %");
+  EXPECT_EQ(significant(9.996, 3), "10.0");
+  EXPECT_EQ(significant(4.56e-7, 3), "4.56e-07");
+  EXPECT_EQ(significant(1e308, 3), "1.00e+308");
+  EXPECT_EQ(significant(0, 3), "0");
+  EXPECT_EQ(format_percent(1e308), "-");
+  EXPECT_EQ(significant(std::nan(""), 3), "-");
+  EXPECT_EQ(format_usd(0.0000123), "$0.0000123");
+  EXPECT_EQ(format_usd(12.3), "$12.30");
+  EXPECT_EQ(format_usd(5e-324), "$4.94e-324");  // a result file may say so
+  EXPECT_EQ(format_count(1281167), "1,281,167");
+  EXPECT_EQ(format_count(-1281167), "-1,281,167");
+  EXPECT_EQ(format_count(128), "128");
+}
+
+TEST(Table, AlignsAndLeavesOutEmptyColumns) {
+  Table table({{"name"}, {"n", Table::Align::right}, {"empty"}});
+  table.add({"a", "1", ""});
+  table.add({"±b", "10", ""});
+  EXPECT_EQ(table.to_string(), "name   n\na      1\n±b    10\n");
+  EXPECT_THROW(table.add({"too few"}), std::invalid_argument);
+}
+
+TEST(Summary, ShowsWhatRanAndWhyTheRestDidNot) {
+  Result result;
+  epochbench::Run ok = run_of("mlp/cpu/fp32/b64", "digits"), bad = run_of("lenet5/cpu/fp32/b64", "digits");
+  ok.timing = Timing{};
+  ok.timing->step_seconds.assign(6, 0.01);
+  ok.timing->step_seconds_median = 0.01;
+  ok.timing->step_seconds_ci95 = {0.0099, 0.0101};
+  ok.timing->epoch_seconds = 90;
+  ok.timing->epoch_kind = "projected";
+  ok.throughput = Throughput{6400, std::nullopt};
+  ok.quality->eval_metric = "accuracy";
+  ok.quality->eval_value = 0.9750;
+  bad.status = RunStatus::out_of_memory;
+  bad.message = "needs 5 GB";
+  result.runs = {ok, bad};
+  const std::string text = summary(result);
+  for (const char* part : {"10.0 ms ±1.0%", "6,400", "1 min 30 s", "projected", "accuracy 97.5 %",
+                           "lenet5/cpu/fp32/b64: out of memory: needs 5 GB"})
+    EXPECT_THAT(text, HasSubstr(part));
+  EXPECT_THAT(text, Not(HasSubstr("cost/epoch"))) << "no price, no column";
+  result.runs[0].timing->step_seconds.resize(5);
+  EXPECT_THAT(summary(result), Not(HasSubstr("±"))) << "five steps hold no interval of 95 %";
+}
+
+TEST(Summary, ShowsTheLatenciesThatAreKnown) {
+  Result result;
+  result.runs = {run_of("mlp/cpu/fp32/b1/mode=forward", "digits")};
+  epochbench::Run& run = result.runs[0];
+  run.timing = Timing{};
+  run.timing->step_seconds.assign(6, 0.01);
+  run.timing->step_seconds_median = 0.01;
+  run.throughput = Throughput{100, std::nullopt};
+  run.latency = Latency{50, 0.01, 0.011, std::nullopt, 0.02, {}};
+  EXPECT_THAT(summary(result), HasSubstr("latency p50 10.0 ms, worst 20.0 ms"));
+  run.latency->p99_seconds = 0.015;
+  EXPECT_THAT(summary(result), HasSubstr("latency p50 10.0 ms, p99 15.0 ms, worst 20.0 ms"));
+}
+
+TEST(Remarks, TellOfAMeanFarAboveTheMedian) {
+  Result result;
+  for (const double slow_step : {1.2, 2.0, 7.0}) {
+    result.runs.push_back(run_of("slow by " + significant(slow_step, 2), "digits"));
+    Timing& timing = result.runs.back().timing.emplace();
+    timing.step_seconds.assign(10, 1);
+    timing.step_seconds.back() = slow_step;
+    timing.step_seconds_median = 1;
+    timing.steps_total_seconds = 9 + slow_step;
+  }
+  EXPECT_EQ(
+      remarks(result),
+      "mean: 2 runs' steps last longer on average than their median, by 60 % in slow by 7.0; samples/s, epoch and cost are "
+      "of the average\n");
+  result.runs.resize(1);
+  EXPECT_EQ(remarks(result), "") << "2 % is noise";
+}
+
+TEST(Remarks, NameRunsWhosePeakIsThatOfMoreThreads) {
+  Result result;
+  result.context.cpu.peak_threads = 2;
+  for (const int threads : {1, 2}) {
+    result.runs.push_back(run_of("threads " + std::to_string(threads), "digits"));
+    result.runs.back().device = {"cpu", "Some CPU", threads, "avx2"};
+    result.runs.back().efficiency = Efficiency{1e9, 0.4, std::nullopt, std::nullopt};
+  }
+  EXPECT_EQ(remarks(result), "of peak: of what 2 threads reach together, also for threads 1\n");
+  result.runs.push_back(result.runs.front());
+  result.runs.back().repetition = 1;
+  EXPECT_EQ(remarks(result), "of peak: of what 2 threads reach together, also for threads 1\n") << "once for all repetitions";
+  result.context.cpu.peak_threads.reset();
+  EXPECT_EQ(remarks(result), "") << "nothing is known of it";
+}
+
+TEST(Remarks, NameTheRunWhoseMemoryIsFurthestFromItsPlan) {
+  Result result;
+  const std::pair<std::int64_t, std::int64_t> planned_and_peak[] = {
+      {1'000'000'000, 1'131'000'000}, {1'000'000'000, 867'000'000}, {2'000'000'000, 3'000'000'000}, {0, 31'000'000}};
+  for (const auto& [planned, peak] : planned_and_peak) {
+    result.runs.push_back(run_of("run " + std::to_string(result.runs.size()), "digits"));
+    result.runs.back().memory = Memory{planned, peak, 0, std::nullopt};
+  }
+  EXPECT_EQ(remarks(result), "memory: run 2 took 2.79 GiB and was planned at 1.86 GiB\n");
+  result.runs[2].memory->peak_bytes.reset();
+  EXPECT_EQ(remarks(result), "memory: run 1 took 827 MiB and was planned at 954 MiB\n");
+  result.runs.erase(result.runs.begin() + 1);
+  EXPECT_EQ(remarks(result), "") << "within 10 % and 32 MB";
+}
+
+TEST(Summary, NamesWhatWasSkippedOnceAReason) {
+  Result result;
+  for (const char* name : {"mlp/cuda/fp32/b64", "mlp/cpu/tf32/b64", "lenet5/cuda/fp32/b64"}) {
+    result.runs.push_back(run_of(name, "digits"));
+    result.runs.back().status = RunStatus::skipped;
+    result.runs.back().message = std::string(name).find("cuda") != std::string::npos ? "no driver" : "no such format";
+  }
+  EXPECT_EQ(summary(result),
+            "skipped: mlp/cuda/fp32/b64, lenet5/cuda/fp32/b64\n  no driver\nskipped: mlp/cpu/tf32/b64\n  no such format\n");
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,71 @@
+// Ten training steps of each model against PyTorch's losses, which scripts/peers/ten_losses stored: same initial weights, same
+// batches, no dropout.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "src/worker/runner.h"
+#include "src/worker/usage.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+namespace {
+
+class TenLosses : public testing::TestWithParam<const char*> {};
+
+TEST_P(TenLosses, AreThoseOfPyTorch) {
+  const std::filesystem::path path = std::filesystem::path(TEN_LOSSES_FOLDER) / (std::string(GetParam()) + ".json");
+  std::ifstream file(path);
+  ASSERT_TRUE(file) << path;
+  const auto stored = nlohmann::json::parse(file);
+  CaseSpec spec;
+  spec.model = stored.at("model");
+  spec.data = stored.at("data");
+  spec.order = stored.at("order");
+  spec.batch = stored.at("batch");
+  spec.seed = stored.at("seed");
+  spec.dropout = stored.at("dropout").get<double>();
+  spec.threads = 2;
+  const auto expected = stored.at("loss").get<std::vector<double>>();
+  ASSERT_EQ(expected.size(), 10u);
+
+  PreparedCase prepared;
+  try {
+    prepared = prepare_case(spec);
+  } catch (const OutOfMemory& error) {
+    GTEST_SKIP() << error.what();  // bert-large takes more than 5 GB
+  }
+  Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
+  runner.begin_epoch(0);
+  const std::vector<double> losses = runner.steps(10).loss;
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(losses[i] / expected[i], 1, 1e-4) << "step " << i;
+}
+
+TEST(Evaluation, OfATextIsTheMeanOverItsLabels) {
+  CaseSpec spec;
+  spec.model = "bert-tiny:sequence=32";
+  spec.data = "founding-documents";
+  spec.batch = 64;  // of 182 test windows, so the last batch is padded
+  spec.threads = 2;
+  PreparedCase prepared = prepare_case(spec);
+  Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
+  const Evaluation evaluation = runner.evaluate(prepared.labels_per_sample);
+  EXPECT_EQ(evaluation.samples, 182);
+  EXPECT_NEAR(evaluation.loss, std::log(30522.0), 0.2);  // untrained: as good as a guess
+  EXPECT_LT(evaluation.accuracy, 0.05);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
+                         testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
+                                         "resnet152", "bert-tiny", "bert-base", "bert-large"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace epochbench
