@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "epochbench/gpu.h"
+#include "src/case/settings.h"
 #include "src/result/sweep_answers.h"
 
 namespace epochbench {
@@ -201,6 +202,7 @@ struct Run {
   Workload workload;
   Device device;
   std::string precision;
+  Settings settings = {};      // what differs from its default
   std::optional<Input> input;  // empty also for synthetic data, prepared before the clock starts
   // Empty when the run is not ok.
   std::optional<Timing> timing;
