@@ -35,9 +35,6 @@ struct CpuInfo {
   std::optional<int> peak_threads;                                     // that they are measured with, whatever a run uses
 };
 
-// "0000:65:00.0"; empty: not known
-};
-
 struct Context {
   std::string date;  // RFC 3339
   std::optional<std::string> host_name;

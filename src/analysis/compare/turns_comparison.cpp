@@ -81,7 +81,7 @@ std::vector<double> log_ratios(const TurnsCase& turns) {
 }
 
 // The most of any pair; empty where one does not know it.
-std::optional<double> foreign_cores(const TurnsCase& turns) {
+std::optional<double> foreign_cores_of(const TurnsCase& turns) {
   std::optional<double> most;
   for (const TurnsPair& pair : turns.pairs) {
     if (!pair.foreign_cpu_cores) return std::nullopt;
@@ -143,7 +143,7 @@ ComparedCase measured(const TurnsCase& turns, Decision decision) {
         median_if_any(told_by(turns, side, [](const TurnsSide& told) { return told.step_seconds_median; }));
     compared.processes[side] = log_ratios(turns).size();
   }
-  compared.foreign_cores = foreign_cores(turns);
+  compared.foreign_cores = foreign_cores_of(turns);
   return compared;
 }
 
