@@ -15,5 +15,5 @@ epochbench_test(backend/cpu_bf16_test LABEL parity LIBRARIES epochbench_workload
 epochbench_test(workload/mixed_training_test LABEL parity LIBRARIES epochbench_workload)
 epochbench_test(workload/step_memory_test LABEL slow LIBRARIES epochbench_workload epochbench_worker)
 target_sources(step_memory_test PRIVATE support/allocations.cpp)
-epochbench_test(workload/ten_losses_test LABEL slow LIBRARIES epochbench_workload)
+epochbench_test(workload/ten_losses_test LABEL slow LIBRARIES epochbench_workload epochbench_worker)
 target_compile_definitions(ten_losses_test PRIVATE TEN_LOSSES_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}/workload/ten_losses")
