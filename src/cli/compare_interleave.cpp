@@ -1,4 +1,4 @@
-// epochbench compare --interleave: two binaries take turns at a suite, and the answer is whether the second is slower.
+// epochbench compare --interleave: runs of two binaries interleaved over a suite; is the second one slower?
 #include <cstdio>
 #include <set>
 #include <utility>
@@ -13,8 +13,8 @@
 #include "src/cli/compare_output.h"
 #include "src/machine/environment.h"
 #include "src/session/planned_case.h"
-#include "src/session/turn_taking.h"
-#include "src/worker/turns.h"
+#include "src/session/interleaved_pairs.h"
+#include "src/worker/interleaved_pair.h"
 
 namespace epochbench {
 namespace {
@@ -79,10 +79,10 @@ BuildInfo identified(const std::string& binary, bool force) try {
   throw CallError(std::string("--interleave: ") + error.what(), interrupted() ? kExitInterrupted : kExitCallIsWrong);
 }
 
-void tell_skipped(const std::vector<PlannedCase>& cases) {
-  std::set<std::string> told;
+void print_skipped(const std::vector<PlannedCase>& cases) {
+  std::set<std::string> printed;
   for (const PlannedCase& planned : cases)
-    if (planned.obstacle && told.insert(planned.obstacle->reason).second) print_error("skipped: " + planned.obstacle->reason);
+    if (planned.obstacle && printed.insert(planned.obstacle->reason).second) print_error("skipped: " + planned.obstacle->reason);
 }
 
 }  // namespace
@@ -102,9 +102,9 @@ int compare_interleave(const CompareOptions& options) {
   document.threshold = rule.threshold;
   document.max_pairs = static_cast<std::int64_t>(rule.max_pairs);
   for (const PlannedCase& planned : cases) document.cases.push_back(described(planned));
-  TurnTaking turns(cases, rule, options.out, options.quiet, document);
-  tell_skipped(cases);
-  const bool kept = turns.run();
+  InterleavedPairs pairs(cases, rule, options.out, options.quiet, document);
+  print_skipped(cases);
+  const bool kept = pairs.run();
   const int code = present(compare_turns(document, rule), options);
   return interrupted() ? kExitInterrupted : kept ? code : kExitCallIsWrong;
 }

@@ -16,7 +16,7 @@ struct DriverOptions {
   const MachineMeters* meters = nullptr;  // none: nothing is metered
 };
 
-Run run_case(const CaseSpec& spec, const std::string& binary, const std::function<void(const Progress&)>& progress,
+Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::function<void(const Progress&)>& progress,
              const std::function<bool()>& interrupted, const DriverOptions& options);
 
 }  // namespace epochbench

@@ -27,8 +27,8 @@ namespace {
 
 [[noreturn]] void throw_errno(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
-// This environment and the settings that it lacks or that go before its own, as "KEY=value". A user who places the threads
-// does so alone.
+// This environment and the settings that it lacks or that override its own, as "KEY=value". Where the user places the
+// threads, no setting does.
 std::vector<std::string> environment_with(const EnvironmentSettings& settings) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry; ++entry) result.emplace_back(*entry);
@@ -85,7 +85,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   _exit(127);
 }
 
-// Whoever started this program may have left SIGCHLD ignored: then children vanish, and waitpid knows nothing of their end.
+// The parent of this program may have left SIGCHLD ignored: then children vanish, and waitpid does not report their end.
 void stop_ignoring_children() {
   struct sigaction action {};
   if (sigaction(SIGCHLD, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) std::signal(SIGCHLD, SIG_DFL);
@@ -114,10 +114,10 @@ std::optional<Activity> activity_of(pid_t pid) {
 
 }  // namespace
 
-CaseProcess::CaseProcess(const std::string& binary, const EnvironmentSettings& settings, const ProcessLimits& limits)
+CaseProcess::CaseProcess(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits)
     : limits_(limits) {
   stop_ignoring_children();
-  std::vector<std::string> arguments = {binary, "case"}, environment = environment_with(settings);
+  std::vector<std::string> arguments = command.words, environment = environment_with(settings);
   const std::vector<char*> argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
 
   int sockets[2], report[2];
@@ -153,7 +153,7 @@ CaseProcess::CaseProcess(const std::string& binary, const EnvironmentSettings& s
   close(sockets[0]);
   if (pid_ < 0) throw std::system_error(fork_error, std::generic_category(), "cannot start a case's process");
   waitpid(pid_, nullptr, 0);
-  throw std::runtime_error("cannot execute " + binary + ": " + std::strerror(error));
+  throw std::runtime_error("cannot execute " + command.words.front() + ": " + std::strerror(error));
 }
 
 CaseProcess::~CaseProcess() {
@@ -217,7 +217,7 @@ std::optional<CaseProcess::End> CaseProcess::reap(bool block) {
 }
 
 CaseProcess::End CaseProcess::wait() {
-  for (double waited = 0; waited < limits_.farewell_seconds; waited += 0.005) {
+  for (double waited = 0; waited < limits_.exit_seconds; waited += 0.005) {
     if (const auto end = reap(false)) return *end;
     poll(nullptr, 0, 5);
   }

@@ -1,9 +1,11 @@
-// The process of one case as its parent holds it: starts it, talks to it line by line, and knows when and how it ended.
+// The parent's handle of a case's process: starts it, exchanges lines with it, and knows when and how it ended.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -13,19 +15,27 @@
 namespace epochbench {
 
 struct ProcessLimits {
-  double hung_seconds = 120;    // without a message and without using the CPU
-  double tick_seconds = 0.25;   // between two looks at the process and at `interrupted`
-  double farewell_seconds = 5;  // for the process to end once it has nothing to say any more
-  bool silent = false;          // nobody sees its standard error
+  double hung_seconds = 120;   // without a message and without using the CPU
+  double tick_seconds = 0.25;  // between two looks at the process and at `interrupted`
+  double exit_seconds = 5;     // for the process to exit after its last answer
+  bool silent = false;         // its standard error is discarded
+};
+
+// The command of a process that speaks the case protocol: a path and its arguments. A binary of epochbench is `BINARY case`.
+struct WorkerCommand {
+  WorkerCommand(const std::string& binary) : words{binary, "case"} {}
+  WorkerCommand(const char* binary) : WorkerCommand(std::string(binary)) {}
+  explicit WorkerCommand(std::vector<std::string> command) : words(std::move(command)) {}
+  std::vector<std::string> words;  // the first one is a path
 };
 
 class CaseProcess {
  public:
-  // Starts `binary case` in this process group, with the settings that the environment does not have already. The process
-  // ignores SIGINT, keeps no other file open, and is killed when the thread that made this object ends. An ignored SIGCHLD,
-  // with which the kernel would keep nobody's end, gets its default back.
-  // Errors: std::system_error; std::runtime_error when `binary` cannot be executed.
-  CaseProcess(const std::string& binary, const EnvironmentSettings& settings, const ProcessLimits& limits = {});
+  // Starts the command in this process group, with the settings that the environment does not have already. The process
+  // ignores SIGINT, keeps no other file open, and is killed when the thread that made this object ends. SIGCHLD, if ignored,
+  // gets its default back: otherwise the kernel would discard how the process ended.
+  // Errors: std::system_error; std::runtime_error when the command cannot be executed.
+  CaseProcess(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits = {});
   ~CaseProcess();  // kills what still runs
   CaseProcess(const CaseProcess&) = delete;
   CaseProcess& operator=(const CaseProcess&) = delete;
@@ -40,7 +50,7 @@ class CaseProcess {
   struct End {
     int exit_code = -1;  // or
     int signal = 0;
-    bool overdue = false;  // killed here, since its own end did not come within farewell_seconds
+    bool overdue = false;  // killed here, because it did not exit within exit_seconds
   };
   End wait();   // for its end
   void kill();  // at once, and waits

@@ -1,4 +1,4 @@
-// One conversation with a case's process: each command gets its answer, or the case ends with a status and a reason.
+// A conversation with a case's process: each command gets its answer, or the case ends with a status and a reason.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,22 @@ namespace epochbench {
 struct CaseEnded {  // thrown: there is no measurement
   RunStatus status;
   std::string message;
-  bool told = false;  // by the process itself, as its answer
+  bool by_process = false;  // the process itself said so
 };
+
+// Runs `act` and returns what ended the case, whatever was thrown; empty where nothing was.
+std::optional<CaseEnded> failure_of(const std::function<void()>& act);
 
 class Conversation {
  public:
   // Starts the process; errors as CaseProcess. `interrupted` is polled while waiting, and must live as long.
-  Conversation(const std::string& binary, const EnvironmentSettings& settings, const ProcessLimits& limits,
+  Conversation(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits,
                const std::function<bool()>& interrupted);
 
   // Errors: CaseEnded, with the process ended; ProtocolError when the answer is another one, or none of the protocol.
   nlohmann::json ask(const nlohmann::json& command, const char* answer);
-  // After the last answer: the process must end by itself, without an error, or CaseEnded is thrown.
-  void farewell();
+  // After the last answer: the process must exit by itself, without an error, or CaseEnded is thrown.
+  void await_exit();
 
  private:
   CaseEnded ended_by(const CaseProcess::End& end) const;

@@ -9,9 +9,11 @@ endforeach()
 add_dependencies(case_process_test fake_case)
 target_compile_definitions(case_process_test PRIVATE FAKE_CASE_BINARY="$<TARGET_FILE:fake_case>")
 
-# Binaries that take turns as their names say.
-add_executable(turn_taker support/turn_taker_main.cpp)
-target_link_libraries(turn_taker PRIVATE epochbench_options nlohmann_json::nlohmann_json)
-epochbench_test(worker/turns_test LABEL unit LIBRARIES epochbench_worker)
-add_dependencies(turns_test turn_taker)
-target_compile_definitions(turns_test PRIVATE TURN_TAKER_BINARY="$<TARGET_FILE:turn_taker>")
+# Workers that behave as their names say.
+add_executable(fake_worker support/fake_worker_main.cpp)
+target_link_libraries(fake_worker PRIVATE epochbench_options nlohmann_json::nlohmann_json)
+foreach(test interleaved_pair_test interleaver_test)
+  epochbench_test(worker/${test} LABEL unit LIBRARIES epochbench_worker)
+  add_dependencies(${test} fake_worker)
+  target_compile_definitions(${test} PRIVATE FAKE_WORKER_BINARY="$<TARGET_FILE:fake_worker>")
+endforeach()

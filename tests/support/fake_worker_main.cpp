@@ -1,5 +1,5 @@
-// A binary that takes turns as the name says by which it is called. It makes its step times up, so that ratios are exact and no
-// time passes; what it is asked it adds to the file TURN_TAKER_LOG.
+// A worker that behaves as the name says by which it is called. Its step times are made up, so that ratios are exact and no
+// time passes. It appends each command that it is sent to the file FAKE_WORKER_LOG.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -25,15 +25,16 @@ constexpr std::int64_t kEventful = 20;  // the step at which those with a fault 
 
 json out_of_memory() { return {{"event", "error"}, {"status", "out_of_memory"}, {"message", "needs 5 GiB"}}; }
 
-class TurnTaker {
+class FakeWorker {
  public:
-  explicit TurnTaker(const std::filesystem::path& path) : folder_(path.parent_path()), name_(path.filename()) {}
+  explicit FakeWorker(const std::filesystem::path& path) : folder_(path.parent_path()), name_(path.filename()) {}
 
   json answer(const json& message) {
     const std::string command = message.at("command");
     log(command);
     if (command == "hello") return hello();
     if (command == "prepare") return prepare(message.at("case"));
+    if (command == "burst") return burst();
     if (command == "begin_epoch") return {{"event", "epoch"}};
     if (command == "finish") return {{"event", "result"}, {"peak_bytes", 1000}, {"skipped_steps", nullptr}};
     return steps(message.at("steps"));
@@ -41,7 +42,7 @@ class TurnTaker {
 
  private:
   void log(const std::string& command) const {
-    if (const char* path = std::getenv("TURN_TAKER_LOG")) std::ofstream(path, std::ios::app) << name_ << ' ' << command << '\n';
+    if (const char* path = std::getenv("FAKE_WORKER_LOG")) std::ofstream(path, std::ios::app) << name_ << ' ' << command << '\n';
   }
 
   json hello() const {
@@ -75,7 +76,13 @@ class TurnTaker {
               {"algorithms", nullptr},
               {"without", nullptr}}},
             {"compile_seconds", 0.25},
+            {"parameters", 1234},
             {"library_dropout_masks", false}};
+  }
+
+  json burst() {
+    if (++bursts_ == 4 && name_ == "dies") std::_Exit(7);
+    return {{"event", "burst"}, {"flops_per_second", 1e9 * bursts_}};
   }
 
   // The first two steps are ten times as slow as any later one; "slower" takes 1.1 times as long as the others. The clock of
@@ -116,7 +123,7 @@ class TurnTaker {
   std::filesystem::path folder_;
   std::string name_;
   std::int64_t taken_ = 0;
-  int memory_ = -1;
+  int memory_ = -1, bursts_ = 0;
 };
 
 }  // namespace
@@ -127,10 +134,10 @@ int main(int argc, char** argv) {
   if (name == "stranger" || argc != 2) return std::cerr << "stranger: unknown option\n", 2;
   if (name == "talker") return std::cout << "Welcome to talker 3.1!\n" << std::flush, hang(), 0;
   if (name == "mute") hang();
-  TurnTaker taker(path);
+  FakeWorker worker(path);
   for (std::string line; std::getline(std::cin, line);) {
     const json message = json::parse(line);
-    std::cout << taker.answer(message).dump() << '\n' << std::flush;
+    std::cout << worker.answer(message).dump() << '\n' << std::flush;
     if (message.at("command") == "finish" && name == "lingers") hang();
     if (message.at("command") == "finish") return 0;
   }

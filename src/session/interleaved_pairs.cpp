@@ -1,4 +1,4 @@
-#include "src/session/turn_taking.h"
+#include "src/session/interleaved_pairs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "src/base/statistics.h"
 #include "src/base/units.h"
 #include "src/result/turns_json.h"
-#include "src/worker/turns.h"
+#include "src/worker/interleaved_pair.h"
 
 namespace epochbench {
 namespace {
@@ -31,20 +31,20 @@ std::string so_far(const TurnsCase& turns) {
 
 }  // namespace
 
-TurnTaking::TurnTaking(const std::vector<PlannedCase>& planned, const PairedRule& rule, const std::string& out, bool quiet,
+InterleavedPairs::InterleavedPairs(const std::vector<PlannedCase>& planned, const PairedRule& rule, const std::string& out, bool quiet,
                        TurnsDocument& document)
     : planned_(planned), rule_(rule), document_(document), display_(planned.size(), quiet), seconds_(planned.size()) {
   if (!out.empty()) file_.emplace(out);
 }
 
-bool TurnTaking::run() {
-  while (!interrupted() && round_of_pairs(pairs_wanted(document_, rule_))) display_.log(standings());
+bool InterleavedPairs::run() {
+  while (!interrupted() && round_of_pairs(pairs_wanted(document_, rule_))) display_.log(summary());
   save();
   display_.clear();
   return !failing_;
 }
 
-bool TurnTaking::round_of_pairs(const std::vector<std::size_t>& wanted) {
+bool InterleavedPairs::round_of_pairs(const std::vector<std::size_t>& wanted) {
   bool any = false;
   for (std::size_t i = 0; i < planned_.size(); ++i) {
     if (document_.cases[i].pairs.size() >= wanted[i]) continue;
@@ -55,16 +55,16 @@ bool TurnTaking::round_of_pairs(const std::vector<std::size_t>& wanted) {
   return any;
 }
 
-void TurnTaking::take_pair(std::size_t index, const std::vector<std::size_t>& wanted) {
+void InterleavedPairs::take_pair(std::size_t index, const std::vector<std::size_t>& wanted) {
   TurnsCase& turns = document_.cases[index];
-  TurnsSettings settings;
+  PairSettings settings;
   settings.order_seed = document_.order_seed;
   settings.pair = static_cast<std::uint32_t>(turns.pairs.size());
   if (!turns.pairs.empty()) settings.steps_per_turn = turns.pairs.front().steps_per_turn;
   const std::string line = progress(index, wanted);
   display_.note(line);
   const double begin = steady_seconds();
-  TurnsPair pair = take_turns(
+  TurnsPair pair = interleave_pair(
       planned_[index].spec, document_.binaries, settings,
       [&](std::int64_t done) {
         const std::int64_t rounds = settings.dropped_rounds + settings.rounds;
@@ -77,8 +77,8 @@ void TurnTaking::take_pair(std::size_t index, const std::vector<std::size_t>& wa
   save();
 }
 
-// The first failure is told once; later calls try again.
-void TurnTaking::save() {
+// The first failure is printed; later calls try again.
+void InterleavedPairs::save() {
   if (!file_) return;
   try {
     file_->write(turns_to_text(document_));
@@ -86,12 +86,12 @@ void TurnTaking::save() {
   } catch (const FileError& error) {
     failing_ = true;
     display_.clear();
-    if (!std::exchange(told_, true)) print_error(std::string(error.what()) + " (tried again after every pair)");
+    if (!std::exchange(failure_printed_, true)) print_error(std::string(error.what()) + " (tried again after every pair)");
   }
 }
 
 // "[2/3] lenet5/cpu/fp32/b64: pair 4/10; +0.3 % so far; about 1 min 20 s left".
-std::string TurnTaking::progress(std::size_t index, const std::vector<std::size_t>& wanted) const {
+std::string InterleavedPairs::progress(std::size_t index, const std::vector<std::size_t>& wanted) const {
   const TurnsCase& turns = document_.cases[index];
   std::string text = "[" + std::to_string(index + 1) + "/" + std::to_string(planned_.size()) + "] " + turns.name + ": pair " +
                      std::to_string(turns.pairs.size() + 1) + "/" + std::to_string(wanted[index]);
@@ -101,7 +101,7 @@ std::string TurnTaking::progress(std::size_t index, const std::vector<std::size_
 }
 
 // "pairs: 4 of 10; mlp/cpu/fp32/b64 +0.3 %, lenet5/cpu/fp32/b64 -0.1 %; about 1 min 20 s left".
-std::string TurnTaking::standings() const {
+std::string InterleavedPairs::summary() const {
   const std::vector<std::size_t> wanted = pairs_wanted(document_, rule_);
   std::size_t pairs = 0, most = 0;
   std::string cases;
@@ -118,7 +118,7 @@ std::string TurnTaking::standings() const {
 }
 
 // Of the pairs that are wanted so far; empty before the first one of any case has ended.
-std::optional<double> TurnTaking::seconds_left(const std::vector<std::size_t>& wanted) const {
+std::optional<double> InterleavedPairs::seconds_left(const std::vector<std::size_t>& wanted) const {
   std::size_t all = 0;
   for (const TurnsCase& turns : document_.cases) all += turns.pairs.size();
   if (all == 0) return std::nullopt;

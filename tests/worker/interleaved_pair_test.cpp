@@ -1,5 +1,5 @@
-// Two binaries that take turns, both made up (tests/support/turn_taker_main.cpp), and who they say they are.
-#include "src/worker/turns.h"
+// Interleaved pairs of fake workers (tests/support/fake_worker_main.cpp), and what they say they are.
+#include "src/worker/interleaved_pair.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -25,9 +25,9 @@ using testing::StartsWith;
 const std::function<bool()> kNever = [] { return false; };
 constexpr int kWarmUpSteps = 3, kRoundsInAll = 22, kStepsPerTurn = 5;  // the fastest step, 0.01 s, fills 0.05 s as often
 
-class TurnsTest : public testing::Test {
+class InterleavedPairTest : public testing::Test {
  protected:
-  TurnsTest() {
+  InterleavedPairTest() {
     std::string pattern = testing::TempDir() + "turns-XXXXXX";
     folder_ = mkdtemp(pattern.data());
     spec_.name = "mlp/cpu/fp32/b4";
@@ -39,19 +39,19 @@ class TurnsTest : public testing::Test {
     settings_.process.hung_seconds = 0.4;
     settings_.process.tick_seconds = 0.05;
   }
-  ~TurnsTest() override {
-    unsetenv("TURN_TAKER_LOG");
+  ~InterleavedPairTest() override {
+    unsetenv("FAKE_WORKER_LOG");
     std::filesystem::remove_all(folder_);
   }
 
   // The made-up binary under the name that says how it behaves.
   std::string binary(const std::string& name) const {
     const std::filesystem::path path = folder_ / name;
-    if (!std::filesystem::exists(path)) std::filesystem::create_symlink(TURN_TAKER_BINARY, path);
+    if (!std::filesystem::exists(path)) std::filesystem::create_symlink(FAKE_WORKER_BINARY, path);
     return path.string();
   }
   TurnsPair take(const std::string& baseline, const std::string& contender) const {
-    return take_turns(spec_, {binary(baseline), binary(contender)}, settings_, nullptr, kNever);
+    return interleave_pair(spec_, {binary(baseline), binary(contender)}, settings_, nullptr, kNever);
   }
   std::string refusal(const std::string& path, double patience_seconds = 10) const {
     try {
@@ -70,14 +70,14 @@ class TurnsTest : public testing::Test {
       if (line.ends_with(' ' + command)) lines.push_back(line);
     return lines;
   }
-  void keep_log() const { setenv("TURN_TAKER_LOG", (folder_ / "log").c_str(), 1); }
+  void keep_log() const { setenv("FAKE_WORKER_LOG", (folder_ / "log").c_str(), 1); }
 
   std::filesystem::path folder_;
   CaseSpec spec_;
-  TurnsSettings settings_;
+  PairSettings settings_;
 };
 
-TEST_F(TurnsTest, TheRatioIsThatOfTheSteps) {
+TEST_F(InterleavedPairTest, TheRatioIsThatOfTheSteps) {
   const TurnsPair pair = take("even", "slower");
   ASSERT_TRUE(pair.ok()) << pair.sides[kNew].message.value_or("");
   EXPECT_NEAR(*pair.log_ratio, std::log(1.1), 1e-12);
@@ -85,7 +85,7 @@ TEST_F(TurnsTest, TheRatioIsThatOfTheSteps) {
   EXPECT_EQ(*take("even", "even").log_ratio, 0);
 }
 
-TEST_F(TurnsTest, TheFirstStepsAreDropped) {
+TEST_F(InterleavedPairTest, TheFirstStepsAreDropped) {
   const TurnsPair pair = take("even", "slower");
   EXPECT_EQ(pair.steps_per_turn, kStepsPerTurn);
   EXPECT_EQ(pair.dropped_rounds, 2);
@@ -108,7 +108,7 @@ TEST_F(TurnsTest, TheFirstStepsAreDropped) {
   }
 }
 
-TEST_F(TurnsTest, ATurnIsAsLongAsAnEarlierPairFoundIt) {
+TEST_F(InterleavedPairTest, ATurnIsAsLongAsAnEarlierPairFoundIt) {
   settings_.steps_per_turn = 2;
   const TurnsPair pair = take("even", "slower");
   EXPECT_EQ(pair.steps_per_turn, 2);
@@ -118,7 +118,7 @@ TEST_F(TurnsTest, ATurnIsAsLongAsAnEarlierPairFoundIt) {
   EXPECT_EQ(take("even", "slower").steps_per_turn, 1);
 }
 
-TEST_F(TurnsTest, OrderIsDrawnFromTheSeedAndIsWhatTheProcessesSaw) {
+TEST_F(InterleavedPairTest, OrderIsDrawnFromTheSeedAndIsWhatTheProcessesSaw) {
   keep_log();
   const TurnsPair pair = take("even", "slower");
   const std::vector<std::string> steps = log_of("step"), prepared = log_of("prepare");
@@ -126,36 +126,16 @@ TEST_F(TurnsTest, OrderIsDrawnFromTheSeedAndIsWhatTheProcessesSaw) {
   const std::array<std::string, 2> names = {"even", "slower"};
   for (std::size_t round = 0; round < 20; ++round) {
     const Side first = pair.first[round];
-    EXPECT_EQ(first, first_of_round(settings_.order_seed, spec_.name, 0, static_cast<std::uint32_t>(round + 2)));
+    EXPECT_EQ(first, RoundOrder({settings_.order_seed, spec_.name, 0}).order_of_round(static_cast<std::uint32_t>(round + 2), 2)[0]);
     EXPECT_EQ(steps[2 * round], names[first] + " step");
     EXPECT_EQ(steps[2 * round + 1], names[1 - first] + " step") << "each has one turn a round";
   }
   EXPECT_EQ(prepared.front(), names[pair.started_first] + " prepare");
-  EXPECT_EQ(pair.started_first, first_to_start(settings_.order_seed, spec_.name, 0));
+  EXPECT_EQ(pair.started_first, RoundOrder({settings_.order_seed, spec_.name, 0}).order_of_starts(2)[0]);
   EXPECT_EQ(take("even", "slower").first, pair.first) << "the same seed draws the same";
 }
 
-TEST(TurnsOrder, IsHalfAndHalfAndOtherForEverySeedCaseAndPair) {
-  const auto draws = [](std::uint64_t seed, const std::string& name, std::uint32_t pair) {
-    std::vector<Side> sides;
-    for (std::uint32_t round = 0; round < 1000; ++round) sides.push_back(first_of_round(seed, name, pair, round));
-    return sides;
-  };
-  const std::vector<Side> sides = draws(0, "a", 0);
-  // Four standard deviations of 1,000 coins are 63.
-  EXPECT_NEAR(static_cast<double>(std::count(sides.begin(), sides.end(), kNew)), 500, 63);
-  EXPECT_EQ(draws(0, "a", 0), sides);
-  for (const auto& others : {draws(1, "a", 0), draws(0, "b", 0), draws(0, "a", 1)}) {
-    std::size_t equal = 0;
-    for (std::size_t i = 0; i < sides.size(); ++i) equal += sides[i] == others[i];
-    EXPECT_NEAR(static_cast<double>(equal), 500, 63);
-  }
-  std::size_t begun_by_new = 0;
-  for (std::uint32_t pair = 0; pair < 1000; ++pair) begun_by_new += first_to_start(0, "a", pair) == kNew;
-  EXPECT_NEAR(static_cast<double>(begun_by_new), 500, 63);
-}
-
-TEST_F(TurnsTest, IdleThreadsSleepWhateverTheEnvironmentSays) {
+TEST_F(InterleavedPairTest, IdleThreadsSleepWhateverTheEnvironmentSays) {
   setenv("OMP_WAIT_POLICY", "active", 1);
   const TurnsPair pair = take("even", "even");
   unsetenv("OMP_WAIT_POLICY");
@@ -171,20 +151,20 @@ TEST_F(TurnsTest, IdleThreadsSleepWhateverTheEnvironmentSays) {
   EXPECT_EQ(counts, 1u);
 }
 
-TEST_F(TurnsTest, KnowsWhatOthersTookMeanwhile) {
+TEST_F(InterleavedPairTest, KnowsWhatOthersTookMeanwhile) {
   EXPECT_THAT(take("even", "slower").foreign_cpu_cores, Optional(testing::DoubleNear(0.125, 1e-9)));
 }
 
-TEST_F(TurnsTest, TellsOfEveryRound) {
+TEST_F(InterleavedPairTest, TellsOfEveryRound) {
   std::vector<std::int64_t> told;
-  take_turns(
+  interleave_pair(
       spec_, {binary("even"), binary("even")}, settings_, [&](std::int64_t done) { told.push_back(done); }, kNever);
   ASSERT_THAT(told, SizeIs(kRoundsInAll));
   EXPECT_EQ(told.front(), 1);
   EXPECT_EQ(told.back(), kRoundsInAll);
 }
 
-TEST_F(TurnsTest, ASideThatEndsIsToldAndTheOtherGoesOn) {
+TEST_F(InterleavedPairTest, ASideThatEndsIsToldAndTheOtherGoesOn) {
   struct Ending {
     const char* name;
     RunStatus status;
@@ -210,7 +190,7 @@ TEST_F(TurnsTest, ASideThatEndsIsToldAndTheOtherGoesOn) {
   EXPECT_EQ(both.sides[kNew].status, RunStatus::out_of_memory);
 }
 
-TEST_F(TurnsTest, WhatFitsIntoMemoryAloneIsNoFailure) {
+TEST_F(InterleavedPairTest, WhatFitsIntoMemoryAloneIsNoFailure) {
   for (const char* name : {"large", "grows"}) {
     for (settings_.pair = 0; settings_.pair < 4; ++settings_.pair) {  // whichever starts first
       const TurnsPair pair = take(name, name);
@@ -226,7 +206,7 @@ TEST_F(TurnsTest, WhatFitsIntoMemoryAloneIsNoFailure) {
   }
 }
 
-TEST_F(TurnsTest, WhatDoesNotFitIntoMemoryAloneEither) {
+TEST_F(InterleavedPairTest, WhatDoesNotFitIntoMemoryAloneEither) {
   for (const char* name : {"refuses", "leaks"})
     for (settings_.pair = 0; settings_.pair < 4; ++settings_.pair) {
       const TurnsPair pair = take("large", name);
@@ -238,7 +218,7 @@ TEST_F(TurnsTest, WhatDoesNotFitIntoMemoryAloneEither) {
   for (const Side side : kSides) EXPECT_EQ(both.sides[side].status, RunStatus::out_of_memory);
 }
 
-TEST_F(TurnsTest, TheLaterToStartEndsFirst) {
+TEST_F(InterleavedPairTest, TheLaterToStartEndsFirst) {
   keep_log();
   const std::array<std::string, 2> names = {"even", "slower"};
   std::set<Side> first;
@@ -251,18 +231,18 @@ TEST_F(TurnsTest, TheLaterToStartEndsFirst) {
   EXPECT_THAT(first, SizeIs(2)) << "either was the later one";
 }
 
-TEST_F(TurnsTest, AProcessThatDoesNotEndIsNotSaidToHaveBeenKilledByOthers) {
-  settings_.process.farewell_seconds = 0.2;
+TEST_F(InterleavedPairTest, AProcessThatDoesNotEndIsNotSaidToHaveBeenKilledByOthers) {
+  settings_.process.exit_seconds = 0.2;
   const TurnsPair pair = take("even", "lingers");
   EXPECT_EQ(pair.sides[kNew].status, RunStatus::failed);
   EXPECT_THAT(pair.sides[kNew].message.value_or(""), HasSubstr("did not end within 0.2 s, and was killed"));
 }
 
-TEST_F(TurnsTest, AStepWithoutTimeDoesNotSayHowManyFillATurn) {
+TEST_F(InterleavedPairTest, AStepWithoutTimeDoesNotSayHowManyFillATurn) {
   EXPECT_EQ(take("coarse", "coarse").steps_per_turn, kStepsPerTurn);
 }
 
-TEST_F(TurnsTest, OtherWorkIsNotMeasured) {
+TEST_F(InterleavedPairTest, OtherWorkIsNotMeasured) {
   const TurnsPair pair = take("even", "other_work");
   EXPECT_FALSE(pair.ok());
   for (const Side side : kSides) {
@@ -272,7 +252,7 @@ TEST_F(TurnsTest, OtherWorkIsNotMeasured) {
   EXPECT_NE(pair.sides[kBaseline].fingerprint, pair.sides[kNew].fingerprint);
 }
 
-TEST_F(TurnsTest, AnOptionThatABinaryDoesNotKnowIsNotPassedOver) {
+TEST_F(InterleavedPairTest, AnOptionThatABinaryDoesNotKnowIsNotPassedOver) {
   EXPECT_TRUE(take("even", "unknowing").ok()) << "what it does not know is as usual in this case";
   spec_.gemm = "portable";
   const TurnsPair pair = take("even", "unknowing");
@@ -280,16 +260,16 @@ TEST_F(TurnsTest, AnOptionThatABinaryDoesNotKnowIsNotPassedOver) {
   EXPECT_THAT(pair.sides[kNew].message.value_or(""), HasSubstr("does not know 'gemm'"));
 }
 
-TEST_F(TurnsTest, AnInterruptEndsBoth) {
+TEST_F(InterleavedPairTest, AnInterruptEndsBoth) {
   int rounds = 0;
-  const TurnsPair pair = take_turns(
+  const TurnsPair pair = interleave_pair(
       spec_, {binary("even"), binary("even")}, settings_, [&](std::int64_t) { ++rounds; }, [&] { return rounds >= 5; });
   EXPECT_FALSE(pair.ok());
   for (const Side side : kSides) EXPECT_EQ(pair.sides[side].status, RunStatus::interrupted);
   EXPECT_LE(rounds, 6);
 }
 
-TEST_F(TurnsTest, ABinaryTellsWhoItIs) {
+TEST_F(InterleavedPairTest, ABinaryTellsWhoItIs) {
   const BuildInfo build = identify_binary(binary("even"), kNever);
   EXPECT_EQ(build.version, "0.1.0");
   EXPECT_EQ(build.git_sha, "abc");
@@ -298,7 +278,7 @@ TEST_F(TurnsTest, ABinaryTellsWhoItIs) {
   EXPECT_EQ(build.compiler, "made up");
 }
 
-TEST_F(TurnsTest, AnInterruptIsNotToldAsABinaryThatDoesNotAnswer) {
+TEST_F(InterleavedPairTest, AnInterruptIsNotToldAsABinaryThatDoesNotAnswer) {
   try {
     identify_binary(
         binary("mute"), [] { return true; }, 10);
@@ -308,17 +288,17 @@ TEST_F(TurnsTest, AnInterruptIsNotToldAsABinaryThatDoesNotAnswer) {
   }
 }
 
-TEST_F(TurnsTest, WhatIsNoSuitableBinaryIsTold) {
+TEST_F(InterleavedPairTest, WhatIsNoSuitableBinaryIsTold) {
   EXPECT_THAT(refusal((folder_ / "none").string()), HasSubstr("No such file"));
   EXPECT_THAT(refusal(folder_.string()), HasSubstr("Permission denied"));
   std::ofstream(folder_ / "text") << "no program\n";
   EXPECT_THAT(refusal((folder_ / "text").string()), HasSubstr("Permission denied"));
   EXPECT_THAT(refusal(binary("old")), HasSubstr("newer commit"));
   EXPECT_THAT(refusal(binary("newer")), HasSubstr("version 99 of the protocol"));
-  EXPECT_THAT(refusal(binary("stranger")), testing::AllOf(HasSubstr("no epochbench"), HasSubstr("exit code 2")));
-  EXPECT_THAT(refusal(binary("talker")), testing::AllOf(HasSubstr("no epochbench"), HasSubstr("Welcome to talker")));
+  EXPECT_THAT(refusal(binary("stranger")), testing::AllOf(HasSubstr("not an epochbench"), HasSubstr("exit code 2")));
+  EXPECT_THAT(refusal(binary("talker")), testing::AllOf(HasSubstr("not an epochbench"), HasSubstr("Welcome to talker")));
   EXPECT_THAT(refusal(binary("mute"), 0.5), HasSubstr("does not answer within 0.5 s"));
-  EXPECT_THAT(refusal("/bin/true"), HasSubstr("no epochbench"));
+  EXPECT_THAT(refusal("/bin/true"), HasSubstr("not an epochbench"));
 }
 
 }  // namespace
