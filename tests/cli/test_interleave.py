@@ -114,10 +114,10 @@ class Refusals(Turns):
         script = self.folder / "script"
         script.write_text("#!/bin/sh\necho hello\nsleep 5\n")
         script.chmod(0o755)
-        for other, parts in [("/bin/true", ["no epochbench", "exit code 0"]),
+        for other, parts in [("/bin/true", ["not an epochbench", "exit code 0"]),
                              ("none", ["No such file", "none"]),
                              (self.folder, ["Permission denied"]),
-                             (script, ["no epochbench", "hello"])]:
+                             (script, ["not an epochbench", "hello"])]:
             for pair in [(BINARY, other), (other, BINARY)]:
                 with self.subTest(pair):
                     call = self.interleave(*pair, "-o", self.out)
