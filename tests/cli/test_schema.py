@@ -13,7 +13,7 @@ from support import SCHEMA, VALIDATOR, CliTest, load, reject_constant
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPLETE = os.environ["EPOCHBENCH_COMPLETE_RESULT"]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "results" / "README.md"]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "results" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def json_of(document):

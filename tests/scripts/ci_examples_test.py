@@ -1,4 +1,4 @@
-"""README's gate in continuous integration, run as it is written: the workflow's steps of a pull request, and the shell script.
+"""The gate in continuous integration of docs/ci.md, run as it is written: the workflow's steps of a pull request, and the shell script.
 
 Stand-ins for git, gh and scripts/run put binaries where the real ones would, so that nothing is built here. The binaries are
 the real one, but for the size of the suite and of the slowdown that counts; or, to see each exit code arrive, made up."""
@@ -15,7 +15,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ["EPOCHBENCH_BINARY"]
-README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs/ci.md").read_text()
 WORKFLOW, SCRIPT = "# .github/workflows/speed.yml", "#!/bin/sh\n# gate.sh"
 
 SMALL_SUITE = {"cases": [{"model": "mlp:width=32,depth=1", "batch": 8, "threads": 1}]}
@@ -50,11 +50,11 @@ esac
 
 
 def block(first_lines):
-    """The fenced block of README that begins so."""
-    found = [text for text in re.findall(r"^```(?:sh|yaml)\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    """The fenced block of the page that begins so."""
+    found = [text for text in re.findall(r"^```(?:sh|yaml)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
              if text.startswith(first_lines)]
     if not found:
-        raise AssertionError(f"README has no block that begins with {first_lines.splitlines()[-1]}")
+        raise AssertionError(f"docs/ci.md has no block that begins with {first_lines.splitlines()[-1]}")
     return found[0]
 
 

@@ -4,6 +4,9 @@ add_test(NAME Structure.KeepsTheRulesOfTheHouse COMMAND ${PROJECT_SOURCE_DIR}/sc
 add_test(NAME Structure.SelfTest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_structure_test.py)
 add_test(NAME Language.KeepsToTheWordList COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_words)
 add_test(NAME Language.SelfTest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_words_test.py)
+add_test(NAME Docs COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/docs_test.py)
+set_tests_properties(Docs PROPERTIES LABELS unit
+  ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_PARSE_CALL=$<TARGET_FILE:parse_call>")
 add_test(NAME Scripts.SetUp COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/setup_test.py)
 add_test(NAME Scripts.CheckGpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_test.py)
 add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_pytorch_test.py)
@@ -17,7 +20,7 @@ set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.KeepsTheRu
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
   Scripts.CheckGpu Scripts.CompareQuality Scripts.GateTrials PROPERTIES LABELS "unit;scripts")
 
-# README's gate for continuous integration, as it is written. Yaml is skipped where there is no PyYAML.
+# The gate for continuous integration of docs/ci.md, as it is written. Yaml is skipped where there is no PyYAML.
 foreach(class MadeUp Real Yaml)
   add_test(NAME CiExamples.${class} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/ci_examples_test.py ${class})
   set_tests_properties(CiExamples.${class} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "OK \\(skipped="
