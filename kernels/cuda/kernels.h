@@ -1,6 +1,6 @@
 // Our own CUDA kernels: what cuBLASLt and cuDNN lack. Matrix products, convolutions and fused attention are in libraries.h.
 //
-// Arguments: outputs, inputs, dimensions, stream, as in kernels/reference/kernels.h, whose comments define each kernel.
+// Arguments: outputs, inputs, dimensions, stream, as in host_kernels.inc, whose comments define each kernel.
 // Pointers are device memory, aligned to 64 bytes; `element` is how the void* tensors are stored, all of them alike; every
 // sum, statistic and transcendental is computed in float at least. Each call enqueues on `stream` and returns; what it
 // enqueues holds nothing of the host, so it can be captured. Element-wise outputs may alias their inputs exactly. Equal

@@ -1,109 +1,24 @@
-// Names of operations and the canonical text of their attributes.
+// Names of ops and the canonical text of their attributes.
 #include "epochbench/op.h"
 
 #include <cstdio>
 
+#include "epochbench/precision.h"
+
 namespace epochbench {
-
-const char* name(Op op) {
-  switch (op) {
-    case Op::matmul:
-      return "matmul";
-    case Op::bias_add:
-      return "bias_add";
-    case Op::relu:
-      return "relu";
-    case Op::add:
-      return "add";
-    case Op::reshape:
-      return "reshape";
-    case Op::conv2d:
-      return "conv2d";
-    case Op::batch_norm:
-      return "batch_norm";
-    case Op::batch_norm_inference:
-      return "batch_norm_inference";
-    case Op::max_pool:
-      return "max_pool";
-    case Op::global_average_pool:
-      return "global_average_pool";
-    case Op::cross_entropy:
-      return "cross_entropy";
-    case Op::embedding:
-      return "embedding";
-    case Op::add_rows:
-      return "add_rows";
-    case Op::layer_norm:
-      return "layer_norm";
-    case Op::gelu:
-      return "gelu";
-    case Op::dropout:
-      return "dropout";
-    case Op::attention:
-      return "attention";
-    case Op::gather_rows:
-      return "gather_rows";
-    case Op::embedding_grad:
-      return "embedding_grad";
-    case Op::add_rows_grad:
-      return "add_rows_grad";
-    case Op::layer_norm_grad:
-      return "layer_norm_grad";
-    case Op::gelu_grad:
-      return "gelu_grad";
-    case Op::attention_grad:
-      return "attention_grad";
-    case Op::gather_rows_grad:
-      return "gather_rows_grad";
-    case Op::count_correct:
-      return "count_correct";
-    case Op::cast:
-      return "cast";
-    case Op::bias_add_grad:
-      return "bias_add_grad";
-    case Op::relu_grad:
-      return "relu_grad";
-    case Op::conv2d_grad_input:
-      return "conv2d_grad_input";
-    case Op::conv2d_grad_weight:
-      return "conv2d_grad_weight";
-    case Op::batch_norm_grad:
-      return "batch_norm_grad";
-    case Op::max_pool_grad:
-      return "max_pool_grad";
-    case Op::global_average_pool_grad:
-      return "global_average_pool_grad";
-    case Op::cross_entropy_grad:
-      return "cross_entropy_grad";
-    case Op::sgd:
-      return "sgd";
-    case Op::adamw:
-      return "adamw";
-    case Op::increment:
-      return "increment";
-    case Op::all_finite:
-      return "all_finite";
-    case Op::update_loss_scale:
-      return "update_loss_scale";
-    case Op::linear:
-      return "linear";
-    case Op::linear_grad_weight:
-      return "linear_grad_weight";
-    case Op::conv2d_bias:
-      return "conv2d_bias";
-    case Op::batch_norm_relu:
-      return "batch_norm_relu";
-    case Op::batch_norm_inference_relu:
-      return "batch_norm_inference_relu";
-    case Op::batch_norm_relu_grad:
-      return "batch_norm_relu_grad";
-  }
-  return "?";
-}
-
-bool is_composite(Op op) { return op >= Op::linear; }  // composites stand last
-
 namespace {
+
+struct OpRow {
+  const char* name;
+  bool composite;
+};
+constexpr OpRow kOps[] = {
+#define OP(name, rule) {#name, false},
+#define COMPOSITE_OP(name, rule) {#name, true},
+#include "epochbench/op_list.inc"
+};
+
+const OpRow& row(Op op) { return kOps[static_cast<std::size_t>(op)]; }
 
 std::string number(double value) {
   char text[32];
@@ -113,11 +28,12 @@ std::string number(double value) {
 std::string number(std::int64_t value) { return std::to_string(value); }
 std::string flag(bool value) { return value ? "1" : "0"; }
 std::string if_set(const char* name, bool value) { return value ? std::string(" ") + name + "=1" : ""; }
+std::string if_tf32(bool value) { return if_set(name(Precision::tf32), value); }
 
 struct Writer {
   std::string operator()(std::monostate) const { return ""; }
   std::string operator()(const MatmulAttributes& a) const {
-    return "transpose_a=" + flag(a.transpose_a) + " transpose_b=" + flag(a.transpose_b) + if_set("tf32", a.tf32);
+    return "transpose_a=" + flag(a.transpose_a) + " transpose_b=" + flag(a.transpose_b) + if_tf32(a.tf32);
   }
   std::string operator()(const ReshapeAttributes& a) const {
     std::string text = "shape=";
@@ -126,7 +42,7 @@ struct Writer {
   }
   std::string operator()(const Conv2dAttributes& a) const {
     return "stride=" + number(a.stride) + " padding=" + number(a.padding) + " height=" + number(a.height) +
-           " width=" + number(a.width) + if_set("tf32", a.tf32);
+           " width=" + number(a.width) + if_tf32(a.tf32);
   }
   std::string operator()(const BatchNormAttributes& a) const {
     return "epsilon=" + number(a.epsilon) + " momentum=" + number(a.momentum);
@@ -151,8 +67,7 @@ struct Writer {
   std::string operator()(const LayerNormAttributes& a) const { return "epsilon=" + number(a.epsilon); }
   std::string operator()(const DropoutAttributes& a) const { return "probability=" + number(a.probability); }
   std::string operator()(const AttentionAttributes& a) const {
-    return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout) +
-           if_set("tf32", a.tf32);
+    return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout) + if_tf32(a.tf32);
   }
   std::string operator()(const GatherRowsAttributes& a) const { return "sequence=" + number(a.sequence); }
   std::string operator()(const LinearAttributes& a) const { return (*this)(a.matmul) + " relu=" + flag(a.relu); }
@@ -167,17 +82,33 @@ struct Writer {
   }
 };
 
+// Where an op's attributes say whether its products are tf32; null: it has none.
+template <typename A>
+auto tf32_flag(A& a) -> std::conditional_t<std::is_const_v<A>, const bool*, bool*> {
+  if constexpr (requires { a.tf32; }) return &a.tf32;
+  if constexpr (requires { a.matmul; }) return &a.matmul.tf32;
+  if constexpr (requires { a.conv2d; }) return &a.conv2d.tf32;
+  return nullptr;
+}
+
 }  // namespace
+
+const char* name(Op op) { return row(op).name; }
+
+bool is_composite(Op op) { return row(op).composite; }
 
 std::string to_string(const Attributes& attributes) { return std::visit(Writer{}, attributes); }
 
 bool is_tf32(const Attributes& attributes) {
-  if (const auto* a = std::get_if<MatmulAttributes>(&attributes)) return a->tf32;
-  if (const auto* a = std::get_if<Conv2dAttributes>(&attributes)) return a->tf32;
-  if (const auto* a = std::get_if<AttentionAttributes>(&attributes)) return a->tf32;
-  if (const auto* a = std::get_if<LinearAttributes>(&attributes)) return a->matmul.tf32;
-  if (const auto* a = std::get_if<Conv2dBiasAttributes>(&attributes)) return a->conv2d.tf32;
-  return false;
+  return std::visit([](const auto& a) { return tf32_flag(a) && *tf32_flag(a); }, attributes);
+}
+
+void set_tf32(Attributes& attributes) {
+  std::visit(
+      [](auto& a) {
+        if (tf32_flag(a)) *tf32_flag(a) = true;
+      },
+      attributes);
 }
 
 }  // namespace epochbench

@@ -28,6 +28,7 @@ struct OpRule {
   double (*flops)(const Graph& graph, const Node& node) = nullptr;         // null: none that count
   double (*bytes)(const Graph& graph, const Node& node) = nullptr;         // null: every operand once
   std::vector<int> (*updated_inputs)(const Node& node) = nullptr;          // variables that become outputs, in place
+  bool f32_parameters = false;                                             // inputs after the first are f32 in every precision
   bool view = false;                                                       // output 0 is input 0's memory
   std::vector<int> in_place_inputs = {};  // output 0 may take the memory of one of these where it dies here
 };
@@ -43,13 +44,8 @@ bool is_float(DType dtype);
 void require_float(const TensorDesc& desc);
 std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node);
 
-// One declaration an op; each lies in ops/<stem>.cpp.
-extern const OpRule kMatmulRule, kBiasAddRule, kBiasAddGradRule, kReluRule, kReluGradRule, kAddRule, kReshapeRule, kConv2dRule,
-    kConv2dGradInputRule, kConv2dGradWeightRule, kBatchNormRule, kBatchNormInferenceRule, kBatchNormGradRule, kMaxPoolRule,
-    kMaxPoolGradRule, kGlobalAveragePoolRule, kGlobalAveragePoolGradRule, kCrossEntropyRule, kCrossEntropyGradRule,
-    kCountCorrectRule, kSgdRule, kAdamwRule, kIncrementRule, kLinearRule, kEmbeddingRule, kAddRowsRule, kLayerNormRule,
-    kGeluRule, kDropoutRule, kAttentionRule, kGatherRowsRule, kEmbeddingGradRule, kAddRowsGradRule, kLayerNormGradRule,
-    kGeluGradRule, kAttentionGradRule, kGatherRowsGradRule, kConv2dBiasRule, kBatchNormReluRule, kBatchNormInferenceReluRule,
-    kBatchNormReluGradRule, kCastRule, kAllFiniteRule, kUpdateLossScaleRule, kLinearGradWeightRule;
+// Each lies in ops/<stem>.cpp.
+#define OP(name, rule) extern const OpRule rule;
+#include "epochbench/op_list.inc"
 
 }  // namespace epochbench

@@ -1,23 +1,15 @@
-// The precision pass: which tensors of a forward graph are 16-bit, and which products round their operands. Whatever is not
-// listed as f32 in op.h flows in 16 bits; weights stay f32 variables, of which every step makes 16-bit copies (Micikevicius et
-// al. 2018, "Mixed Precision Training").
+// The precision pass: which tensors of a forward graph are 16-bit, and which products round their operands. Everything that
+// op_list.inc does not describe as f32 is 16-bit; weights stay f32 variables, and every step makes 16-bit copies of them
+// (Micikevicius et al. 2018, "Mixed Precision Training").
 #include <map>
 
+#include "src/graph/op_rule.h"
 #include "src/graph/passes.h"
 
 namespace epochbench {
 namespace {
 
-void set_tf32(Node& node) {
-  if (auto* matmul = std::get_if<MatmulAttributes>(&node.attributes)) matmul->tf32 = true;
-  if (auto* conv2d = std::get_if<Conv2dAttributes>(&node.attributes)) conv2d->tf32 = true;
-  if (auto* attention = std::get_if<AttentionAttributes>(&node.attributes)) attention->tf32 = true;
-}
-
-// Scale, bias and statistics of norms.
-bool stays_f32(const Node& node, std::size_t input) {
-  return input > 0 && (node.op == Op::batch_norm || node.op == Op::batch_norm_inference || node.op == Op::layer_norm);
-}
+bool stays_f32(const Node& node, std::size_t input) { return input > 0 && rule(node.op).f32_parameters; }
 
 // Writes `forward` again with 16-bit values.
 class Rewriter {
@@ -101,7 +93,7 @@ Graph with_precision(const Graph& forward, Precision precision) {
       return forward;
     case Precision::tf32: {
       Graph graph = forward;
-      for (Node& node : graph.nodes) set_tf32(node);
+      for (Node& node : graph.nodes) set_tf32(node.attributes);
       return graph;
     }
     case Precision::bf16:

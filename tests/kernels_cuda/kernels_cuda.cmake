@@ -9,18 +9,7 @@ if(NOT EPOCHBENCH_CUDA_HEADERS)
   return()
 endif()
 
-set(cuda_kernel_sources
-  activation.cu
-  attention.cu
-  batch_norm.cu
-  batch_norm_grad.cu
-  cross_entropy.cu
-  embedding.cu
-  im2col.cu
-  layer_norm.cu
-  optimizer.cu
-  pool.cu)
-list(TRANSFORM cuda_kernel_sources PREPEND ${PROJECT_SOURCE_DIR}/kernels/cuda/)
+file(GLOB cuda_kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
 # Kernels load what there is of several rows and use as much of it, which the compiler cannot follow.
 set(cuda_on_cpu_options
   -x c++ -include ${CMAKE_CURRENT_SOURCE_DIR}/support/cuda_on_cpu.h

@@ -78,8 +78,8 @@ std::vector<TensorDesc> infer_relu_grad(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-const OpRule kBatchNormRule{.infer = infer, .gradient = gradient, .updated_inputs = running_statistics};
-const OpRule kBatchNormInferenceRule{.infer = infer_inference, .in_place_inputs = {0}};
+const OpRule kBatchNormRule{.infer = infer, .gradient = gradient, .updated_inputs = running_statistics, .f32_parameters = true};
+const OpRule kBatchNormInferenceRule{.infer = infer_inference, .f32_parameters = true, .in_place_inputs = {0}};
 const OpRule kBatchNormGradRule{.infer = infer_grad, .in_place_inputs = {0}};
 const OpRule kBatchNormReluRule{.infer = infer_relu, .updated_inputs = running_statistics};
 const OpRule kBatchNormInferenceReluRule{.infer = infer_inference, .in_place_inputs = {0}};

@@ -34,7 +34,7 @@ void gradient(GradientBuilder& builder, const Node& node) {
 
 }  // namespace
 
-const OpRule kLayerNormRule{.infer = infer, .gradient = gradient};
+const OpRule kLayerNormRule{.infer = infer, .gradient = gradient, .f32_parameters = true};
 const OpRule kLayerNormGradRule{.infer = infer_grad, .in_place_inputs = {0}};
 
 }  // namespace epochbench
