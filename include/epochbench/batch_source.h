@@ -1,4 +1,4 @@
-// Where a runner gets its batches: the loader in a real run, a fake in tests.
+// The source of a runner's batches: the loader in a real run, a fake in tests.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ class BatchSource {
  public:
   struct Batch {
     InputSlot slot = -1;
-    std::int64_t samples = 0;  // rows that count; the others carry label -1. 0: the evaluation has no batch left
-    bool fresh = true;         // the slot was filled since it was handed out last
+    std::int64_t samples = 0;  // valid rows; the others have label -1. 0: the evaluation has no batch left
+    bool fresh = true;         // the slot was filled again since it was last returned
   };
   virtual ~BatchSource() = default;
-  virtual Batch next() = 0;                              // waits until the batch lies in its slot
+  virtual Batch next() = 0;                              // waits until the batch is in its slot
   virtual void release(InputSlot slot) = 0;              // the step that used it is done
   virtual std::int64_t steps_per_epoch() const = 0;      // whole batches of the training split
-  virtual void begin_training(std::uint64_t epoch) = 0;  // next() gives this epoch's batches, then the following ones'
-  virtual void begin_evaluation() = 0;                   // next() gives the whole test split once
+  virtual void begin_training(std::uint64_t epoch) = 0;  // next() returns the batches of this epoch, then of the following ones
+  virtual void begin_evaluation() = 0;                   // next() returns the whole test split once
 };
 
 }  // namespace epochbench

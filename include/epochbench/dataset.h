@@ -1,4 +1,4 @@
-// A source of samples. The same batches come out whatever the backend or the number of threads.
+// A source of samples. Its batches do not depend on the backend or the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -24,17 +24,17 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual const std::string& name() const = 0;          // the SPEC that opened it: "digits", "idx:DIR"
-  virtual bool synthetic() const = 0;                   // made up; batches are prepared before the clock starts
+  virtual bool synthetic() const = 0;                   // generated; batches are prepared before the clock starts
   virtual std::int64_t samples(Split split) const = 0;  // synthetic: the model's nominal number, test 0
-  // Writes sample `index` of the split as row `row` of a batch, its inputs as SampleSpec says: images f32 (standardised), or
-  // input_ids and masked_positions i32; then labels i32, if there is one more input. Thread-safe. `epoch` matters where samples
-  // are drawn anew each epoch.
+  // Writes sample `index` of the split as row `row` of a batch, with inputs as SampleSpec states: images f32 (standardized), or
+  // input_ids and masked_positions i32; then labels i32, if there is one more input. Thread-safe. `epoch` matters if samples
+  // are drawn again every epoch.
   virtual void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
                     std::span<const std::span<std::byte>> inputs) const = 0;
 };
 
-// SPEC: synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE. Errors: DataError, one line that says what,
-// where and how to mend it.
+// SPEC: synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE. Errors: DataError, one line that says what
+// is wrong, where, and how to fix it.
 std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& sample, std::int64_t nominal_samples,
                                       std::uint64_t seed);
 

@@ -17,12 +17,12 @@ struct GpuInfo {
   std::string pci_bus_id = {};  // "0000:65:00.0"; empty: not known
 };
 
-// The visible ones in the order of their indices, without what is measured; takes nothing of any device. Empty where there is
-// none, whatever the reason: make_cuda_backend() tells it.
+// The visible GPUs in the order of their indices, without measured values; allocates nothing on any device. Empty if there is
+// none; make_cuda_backend() gives the reason.
 std::vector<GpuInfo> list_gpus();
 
-// Fills in what is measured, on that device and in this process: products of each precision and copies of large random
-// operands, the best of several. Errors: DeviceError, OutOfMemory.
+// Measures this GPU, in this process, and fills in the values: products in each precision and copies of large random operands,
+// the best of several. Errors: DeviceError, OutOfMemory.
 void measure_gpu(GpuInfo& gpu, int index);
 
 }  // namespace epochbench

@@ -35,10 +35,10 @@ struct Initializer {
   double scale = 0;  // the constant, the bound of uniform(-scale, scale), or the deviation of normal(0, scale)
 };
 
-// How weight files hold a variable, where that differs: files keep channels before height and width. Empty: alike.
+// The layout of a variable in weight files, which store channels before height and width. Empty: the same layout.
 struct FileLayout {
-  Shape channels_last;  // [n, height, width, channels]: the variable's elements as they lie here
-  Shape shape;          // of the tensor in a file, whose elements lie as [n, channels, height, width]
+  Shape channels_last;  // [n, height, width, channels]: the layout of the variable
+  Shape shape;          // of the tensor in a file, with the elements in the order [n, channels, height, width]
   bool operator==(const FileLayout&) const = default;
 };
 
@@ -63,9 +63,9 @@ struct Node {
   Op op;
   Attributes attributes;
   std::vector<ValueId> inputs, outputs;
-  int ordinal = -1;         // of the forward node that it stems from: the key of its random numbers and its profile group
+  int ordinal = -1;         // of the forward node that it derives from: key of its random numbers, and its group in a profile
   std::string name;         // "layer1.0.conv1", for messages and profiles
-  std::vector<Node> parts;  // of a composite: the nodes that it stands for, whose rules count its FLOPs and bytes
+  std::vector<Node> parts;  // of a composite: the nodes that it replaces, whose rules count its FLOPs
 };
 
 struct Output {
@@ -77,8 +77,8 @@ class Graph {
  public:
   // Errors: GraphError with the op, the shapes and the node's name.
   ValueId add_input(std::string name, TensorDesc desc);
-  ValueId add_variable(Variable variable);  // a name that is there already returns that value; its desc must agree
-  // Infers the output shapes by the op's rule, appends the node, returns its outputs.
+  ValueId add_variable(Variable variable);  // an existing name returns that value; the descriptions must agree
+  // Infers the output shapes with the op's rule, appends the node, and returns its outputs.
   std::vector<ValueId> add_node(Op op, Attributes attributes, std::vector<ValueId> inputs, std::string name, int ordinal = -1);
   ValueId add_value(std::string name, TensorDesc desc);  // for a pass whose node computes it
   void add_output(std::string name, ValueId value);
@@ -97,19 +97,19 @@ class Graph {
   std::vector<Value> values_;
 };
 
-// Where the inputs of an sgd or adamw node lie: single ones, then a group a parameter: weight, gradient, state.
+// Positions of the inputs of an sgd or adamw node: single ones, then one group per parameter: weight, gradient, state.
 struct OptimizerLayout {
   static constexpr int kWeight = 0, kGradient = 1, kState = 2;                         // in a group
-  int learning_rate = 0, step = -1, loss_scale = -1, finite = -1, skipped_steps = -1;  // -1: it has none
-  int first = 0, group = 0;                                                            // first group, inputs a group
+  int learning_rate = 0, step = -1, loss_scale = -1, finite = -1, skipped_steps = -1;  // -1: absent
+  int first = 0, group = 0;                                                            // first: position of the first group
   int parameters = 0;
 };
 OptimizerLayout optimizer_layout(const Node& node);
 
 double flops(const Graph& graph, const Node& node);  // a multiply-add is 2; matrix products and convolutions only
-double bytes(const Graph& graph, const Node& node);  // every operand once; of a table, the rows that are met
+double bytes(const Graph& graph, const Node& node);  // every operand once; of a table, the rows in use
 
-// Hash (32 hexadecimal digits) of the forward graph before any pass together with `suffix` (optimizer, batch).
+// Hash (32 hexadecimal digits) of the forward graph before any pass, together with `suffix` (optimizer, batch).
 std::string fingerprint(const Graph& forward, std::string_view suffix);
 
 }  // namespace epochbench

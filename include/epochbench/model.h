@@ -22,16 +22,16 @@ struct OptimizerSpec {
   std::string to_string() const;      // "sgd lr=0.05 momentum=0.9 weight_decay=0.0001"
 };
 
-// What one sample of a data set must look like for a model: an image with a label, or a text with masked positions.
+// The samples that a model takes: an image with a label, or a text with masked positions.
 struct SampleSpec {
   // Images: input "images" f32 [batch, height, width, channels], labels i32 [batch].
   std::int64_t height = 0, width = 0, channels = 0;
-  std::int64_t classes = 0;  // labels are 0 to classes - 1; of a text, the vocabulary
-  // Texts, where sequence > 0: inputs "input_ids" i32 [batch, sequence] and "masked_positions" i32 [batch, predictions],
-  // labels i32 [batch, predictions], the ids that stood there.
+  std::int64_t classes = 0;  // labels are 0 to classes - 1; for texts, the vocabulary
+  // Texts, if sequence > 0: inputs "input_ids" i32 [batch, sequence] and "masked_positions" i32 [batch, predictions],
+  // labels i32 [batch, predictions], the ids before masking.
   std::int64_t sequence = 0, predictions = 0;
   bool text() const { return sequence > 0; }
-  std::int64_t labels() const { return text() ? predictions : 1; }  // of one sample
+  std::int64_t labels() const { return text() ? predictions : 1; }  // per sample
   bool operator==(const SampleSpec&) const = default;
 };
 
@@ -62,11 +62,11 @@ struct ModelFamily {
 
 const std::vector<ModelFamily>& model_registry();
 
-// A model as a call names it: family, and the options that were given.
+// A model as the command line names it: the family with its options.
 struct Model {
   const ModelFamily* family = nullptr;
   std::map<std::string, std::int64_t> options;  // all, defaults included
-  std::string name;                             // "mlp:depth=3,width=4096"; options that are not the default, sorted
+  std::string name;                             // "mlp:depth=3,width=4096": options that differ from their defaults, sorted
 };
 // Parses "mlp:width=4096,depth=3". Errors: std::invalid_argument, one line, with the known names or the allowed range.
 Model find_model(std::string_view text);

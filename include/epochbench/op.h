@@ -18,7 +18,7 @@ enum class Op : std::uint8_t {
 const char* name(Op op);
 bool is_composite(Op op);
 
-// tf32: a product whose f32 operands are rounded to 10 bits of mantissa, the sum still in float.
+// tf32: a product with f32 operands rounded to 10 bits of mantissa; the sum is still in float.
 struct MatmulAttributes {
   bool transpose_a = false;  // a is stored [k,m]
   bool transpose_b = false;  // b is stored [n,k]
@@ -44,14 +44,14 @@ struct CrossEntropyAttributes {
   bool mean = true;  // over the labels that are not ignored; false: sum
 };
 struct AddRowsAttributes {
-  std::int64_t period = 1;      // rows of the table in use: the sequence for positions, 1 for a single row
+  std::int64_t period = 1;      // rows of the table in use: the sequence length for positions, 1 for a single row
   std::int64_t table_rows = 0;  // for the gradient
 };
 struct LayerNormAttributes {
   double epsilon = 1e-12;
 };
 struct DropoutAttributes {
-  double probability = 0;  // of zero; the rest is divided by 1 - probability
+  double probability = 0;  // of becoming zero; the rest is divided by 1 - probability
 };
 struct AttentionAttributes {
   std::int64_t heads = 1, sequence = 1;
@@ -67,14 +67,14 @@ struct SgdAttributes {
 };
 struct AdamwAttributes {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  std::vector<double> weight_decay;  // by parameter
+  std::vector<double> weight_decay;  // per parameter
   bool loss_scaled = false;
 };
 struct CastAttributes {
   DType to = DType::f32;
 };
-struct LossScaleAttributes {  // a step that is not finite: scale * backoff; growth_interval finite ones in a row: scale *
-                              // growth
+// After a step that is not finite: scale * backoff. After growth_interval finite steps in a row: scale * growth.
+struct LossScaleAttributes {
   double growth = 2, backoff = 0.5;
   std::int64_t growth_interval = 2000;
 };

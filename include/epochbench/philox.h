@@ -1,7 +1,7 @@
 // Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): counter-based random numbers.
 //
-// key = seed; counter = (element / 4, step, ordinal or name hash, stream). Whoever asks for the same counter gets the same
-// numbers, whatever the thread, device or order.
+// key = seed; counter = (element / 4, step, ordinal or name hash, stream). The same key and counter
+// give the same numbers on every thread and device, in any order.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline PhiloxBlock philox(std::uint64_t key, PhiloxBlock counter) {
   return counter;
 }
 
-// What the numbers are for; the last word of the counter.
+// The purpose of the numbers; the last element of the counter.
 enum class RandomStream : std::uint32_t {
   weights = 1,
   order = 2,
@@ -37,10 +37,10 @@ enum class RandomStream : std::uint32_t {
 
 inline double uniform01(std::uint32_t bits) { return (bits + 0.5) * 0x1p-32; }  // in (0, 1)
 
-// Two standard normal numbers from two words (Box-Muller).
+// Two standard normal numbers from 64 random bits (Box-Muller).
 std::array<double, 2> normal_pair(std::uint32_t a, std::uint32_t b);
 
-// FNV-1a, 32 bits: a stream for a name.
+// FNV-1a, 32 bits: the stream of a name.
 constexpr std::uint32_t name_hash(std::string_view name) {
   std::uint32_t hash = 2166136261u;
   for (char c : name) hash = (hash ^ static_cast<std::uint8_t>(c)) * 16777619u;

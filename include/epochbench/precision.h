@@ -7,7 +7,7 @@
 
 namespace epochbench {
 
-// fp32: strict. tf32: float tensors, whose products round their operands to 10 bits of mantissa. bf16, fp16: 16-bit
+// fp32: strict. tf32: float tensors; products round their operands to 10 bits of mantissa. bf16, fp16: 16-bit
 // activations and copies of the weights, float accumulation, float master weights, statistics, losses and optimizer state;
 // fp16 with dynamic loss scaling.
 enum class Precision : std::uint8_t { fp32, tf32, bf16, fp16 };

@@ -14,14 +14,14 @@ enum class Entry : std::uint8_t { train, evaluate, forward };
 inline constexpr std::size_t kEntryCount = 3;
 const char* name(Entry entry);
 
-// Where each intermediate value lies in the arena; entries run one at a time and share it.
+// The position of each intermediate value in the arena; entries run one at a time and share it.
 struct MemoryPlan {
   static constexpr std::int64_t kNone = -1;  // not in the arena: input, variable, a view of one, or never read
   std::vector<std::int64_t> offset;          // by ValueId, in bytes, 64-byte aligned
-  std::vector<ValueId> root;                 // by ValueId: the value that a view shows; itself otherwise
-  std::int64_t arena_bytes = 0;              // intermediates alone
-  std::int64_t gradient_bytes = 0;           // of arena_bytes, what the parameters' gradients take
-  std::int64_t workspace_bytes = 0;          // the largest that a node asked for; lies behind the arena
+  std::vector<ValueId> root;                 // by ValueId: the value that a view refers to; otherwise the value itself
+  std::int64_t arena_bytes = 0;              // intermediates only
+  std::int64_t gradient_bytes = 0;           // the part of arena_bytes for the gradients of parameters
+  std::int64_t workspace_bytes = 0;          // the largest of any node; placed after the arena
 };
 
 struct EntryGraph {
@@ -32,7 +32,7 @@ struct EntryGraph {
 struct Program {
   std::array<std::optional<EntryGraph>, kEntryCount> entries;
   std::uint64_t seed = 0;           // key of the random numbers that nodes draw (dropout)
-  std::vector<Variable> variables;  // of all entries, each once; an entry's graph refers to them by name
+  std::vector<Variable> variables;  // of all entries, each once; the graph of an entry refers to them by name
 
   const EntryGraph* entry(Entry which) const {
     const auto& slot = entries[static_cast<std::size_t>(which)];
@@ -42,7 +42,7 @@ struct Program {
 
 struct ProgramMemory {  // bytes
   std::int64_t parameters = 0, gradients = 0, optimizer = 0, workspace = 0;
-  std::int64_t activations = 0;  // what the arena needs beyond the gradients, which reuse the memory of dead activations
+  std::int64_t activations = 0;  // of the arena beyond the gradients, which reuse memory of dead activations
   std::int64_t total() const { return parameters + gradients + optimizer + activations + workspace; }
 };
 // Statistics and control variables count as optimizer state, staged batches (kInputSlots of them) as activations.

@@ -1,4 +1,4 @@
-// Canonical text of a forward graph and its hash. The text names no backend, precision, data set or seed.
+// Canonical text of a forward graph and its hash. The text does not depend on backend, precision, data set or seed.
 #define XXH_INLINE_ALL
 #include <cstdio>
 

@@ -56,13 +56,13 @@ class Fuser {
 
   Node& node(int index) { return graph_.nodes[static_cast<std::size_t>(index)]; }
 
-  // The node that alone reads `value`, if it is of this op and reads it once; else kNone.
+  // The only reader of `value`, if it has this op and reads the value once; otherwise kNone.
   int only_user(ValueId value, Op op) {
     const auto& users = users_[static_cast<std::size_t>(value)];
     return users.size() == 1 && users[0] != kGraphOutput && node(users[0]).op == op ? users[0] : kNone;
   }
 
-  // Puts `composite` in place of node `at`, if the backend has it; the other parts go. It is named after the first part.
+  // Replaces node `at` by `composite` if the backend supports it, and removes the other parts. Its name is the first part's.
   bool replace(int at, const std::vector<int>& parts, Node composite) {
     composite.ordinal = node(parts.front()).ordinal;
     composite.name = node(parts.front()).name;
@@ -98,7 +98,7 @@ class Fuser {
     replace(bias, {product, bias}, composite(false));
   }
 
-  // batch_norm [, add], relu. The composite takes relu's place: by then the shortcut exists.
+  // batch_norm [, add], relu. The composite takes relu's place, where the shortcut has been computed.
   void fuse_batch_norm(int norm) {
     const int add = only_user(node(norm).outputs[0], Op::add);
     const int relu = only_user(node(add >= 0 ? add : norm).outputs[0], Op::relu);
@@ -122,7 +122,7 @@ class Fuser {
     replace(relu, parts, std::move(fused));
   }
 
-  // bias_add_grad, and the product of the same dy, transposed, with a value that is there by then.
+  // bias_add_grad, and the product of the same dy, transposed, with a value that has been computed before it.
   void fuse_linear_gradient(int bias_grad) {
     const ValueId dy = node(bias_grad).inputs[0];
     for (int user : users_[static_cast<std::size_t>(dy)]) {
@@ -140,8 +140,8 @@ class Fuser {
     }
   }
 
-  // [add of two gradients,] relu_grad, then the first batch_norm_grad that reads it as dy. Takes relu_grad's place: the
-  // forward values exist, and whoever else reads dz (the shortcut) comes later.
+  // [add of two gradients,] relu_grad, then the first batch_norm_grad that reads it as dy. The composite takes relu_grad's
+  // place: the forward values exist, and other readers of dz (the shortcut) come later.
   void fuse_batch_norm_grad(int relu_grad) {
     const ValueId dz = node(relu_grad).outputs[0];
     const auto& users = users_[static_cast<std::size_t>(dz)];
@@ -172,14 +172,14 @@ class Fuser {
       }
   }
 
-  // The add that computes `dy` for node `reader` alone, or kNone.
+  // The add that computes `dy` only for node `reader`, or kNone.
   int sum_for(ValueId dy, int reader) {
     const int add = producer_[static_cast<std::size_t>(dy)];
     const auto& users = users_[static_cast<std::size_t>(dy)];
     return add != kNone && node(add).op == Op::add && users.size() == 1 && users[0] == reader ? add : kNone;
   }
 
-  // A value for the mask of `y`, if it is the output of a batch_norm_relu that could write one; else kNoValue.
+  // A value for the mask of `y`, if `y` is the output of a batch_norm_relu that can write one; otherwise kNoValue.
   ValueId mask_of(ValueId y) {
     const int producer = producer_[static_cast<std::size_t>(y)];
     if (producer == kNone || node(producer).op != Op::batch_norm_relu) return kNoValue;

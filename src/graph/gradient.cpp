@@ -68,13 +68,13 @@ class Builder final : public GradientBuilder {
 std::vector<ValueId> append_gradient(Graph& graph, ValueId loss, ValueId loss_scale) {
   Builder builder(graph, loss_scale);
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
-    const Node node = graph.nodes[i];  // a copy: appending moves the list
+    const Node node = graph.nodes[i];  // a copy, as appending may reallocate the list
     const bool on_the_way = std::any_of(node.outputs.begin(), node.outputs.end(),
                                         [&](ValueId id) { return id == loss || builder.gradient(id) != kNoValue; });
     const bool any_needed = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return builder.needed(id); });
     if (!on_the_way || !any_needed) continue;
     if (!rule(node.op).gradient)
-      throw GraphError(std::string(name(node.op)) + " '" + node.name + "' has no gradient, but parameters lie before it");
+      throw GraphError(std::string(name(node.op)) + " '" + node.name + "' has no gradient, but parameters precede it");
     rule(node.op).gradient(builder, node);
   }
   std::vector<ValueId> gradients(graph.variables.size(), kNoValue);

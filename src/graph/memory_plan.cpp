@@ -73,7 +73,7 @@ class Planner {
     }
   }
 
-  // The block of an operand that dies at node `i` and that the rule allows output 0 to overwrite.
+  // The block of an operand that is last read by node `i` and that output 0 may overwrite by the rule.
   int block_to_overwrite(const Node& node, int i) const {
     for (int index : rule(node.op).in_place_inputs) {
       if (static_cast<std::size_t>(index) >= node.inputs.size()) continue;  // optional, and not given
@@ -85,7 +85,7 @@ class Planner {
     return kUnused;
   }
 
-  // Of all parameters: they live together when the optimizer runs.
+  // Of all parameters: they are alive together when the optimizer runs.
   std::int64_t gradient_bytes() const {
     std::int64_t sum = 0;
     for (const Node& node : graph_.nodes) {
@@ -97,7 +97,7 @@ class Planner {
     return sum;
   }
 
-  // Largest first, each at the lowest offset where nothing that lives at the same time is in the way. Returns the size.
+  // Largest first, each at the lowest offset that overlaps no block alive at the same time. Returns the total size.
   std::int64_t place() {
     std::vector<std::size_t> order(blocks_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -82,7 +82,7 @@ struct Writer {
   }
 };
 
-// Where an op's attributes say whether its products are tf32; null: it has none.
+// The tf32 flag of an op's attributes; null if it has none.
 template <typename A>
 auto tf32_flag(A& a) -> std::conditional_t<std::is_const_v<A>, const bool*, bool*> {
   if constexpr (requires { a.tf32; }) return &a.tf32;

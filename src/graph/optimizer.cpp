@@ -42,7 +42,7 @@ ValueId add_counter(Graph& graph, const char* name) {
   return graph.add_variable({name, {{1}, DType::i32}, VariableRole::control, {}});
 }
 
-constexpr double kFirstLossScale = 65536;  // as PyTorch's GradScaler: large, as too large a scale costs a few skipped steps
+constexpr double kFirstLossScale = 65536;  // as PyTorch's GradScaler; a scale that is too large costs only a few skipped steps
 
 }  // namespace
 

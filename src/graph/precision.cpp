@@ -36,7 +36,7 @@ class Rewriter {
     }
   }
 
-  // The float inputs and variables that some node reads in 16 bits, in the order of the graph's values.
+  // The float inputs and variables that a node reads in 16 bits, in the order of the graph's values.
   void find_what_is_read() {
     for (const Node& node : forward_.nodes)
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -75,7 +75,7 @@ class Rewriter {
     for (std::size_t i = 0; i < outputs.size(); ++i) new_id_[node.outputs[i]] = outputs[i];
   }
 
-  // Behind those of the forward graph, which its nodes keep.
+  // Greater than the ordinals of the forward graph, which its nodes keep.
   int ordinal() const { return static_cast<int>(forward_.nodes.size() + graph_.nodes.size()); }
 
   const Graph& forward_;

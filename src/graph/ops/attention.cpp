@@ -1,4 +1,4 @@
-// Scaled dot-product attention over whole sequences (Vaswani et al. 2017), every position sees every other. Only the log of
+// Scaled dot-product attention over whole sequences (Vaswani et al. 2017): every position sees every other. Only the log of
 // each row's sum of exponentials is kept for the gradient (Dao et al. 2022), never the scores.
 #include "src/graph/op_rule.h"
 
@@ -14,10 +14,10 @@ Sizes check_operands(const Graph& graph, const Node& node, int first) {
   const auto& a = std::get<AttentionAttributes>(node.attributes);
   const TensorDesc& q = input(graph, node, first);
   require(q.shape.size() == 2 && q == input(graph, node, first + 1) && q == input(graph, node, first + 2),
-          "q, k and v must be of one type and shape [batch*sequence, heads*d]");
+          "q, k and v must have one type and shape [batch*sequence, heads*d]");
   require_float(q);
-  require(a.heads >= 1 && q.shape[1] % a.heads == 0, "the width is no multiple of the heads");
-  require(a.sequence >= 1 && q.shape[0] % a.sequence == 0, "the rows are no multiple of the sequence");
+  require(a.heads >= 1 && q.shape[1] % a.heads == 0, "the width is not a multiple of the heads");
+  require(a.sequence >= 1 && q.shape[0] % a.sequence == 0, "the rows are not a multiple of the sequence");
   require(a.dropout >= 0 && a.dropout < 1, "dropout must be at least 0 and less than 1");
   return {q.shape[0] / a.sequence, q.shape[1]};
 }
@@ -36,7 +36,7 @@ std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   return {q, q, q};
 }
 
-// Scores and weighted sum forward; their four gradients. Recomputed scores do not count.
+// Forward: scores and weighted sum. Gradient: four products. Recomputed scores do not count.
 double product_flops(const Graph& graph, const Node& node, int first) {
   const Sizes s = check_operands(graph, node, first);
   const auto sequence = static_cast<double>(std::get<AttentionAttributes>(node.attributes).sequence);

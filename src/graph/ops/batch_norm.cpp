@@ -1,4 +1,4 @@
-// Batch normalisation over all dimensions but the last (Ioffe and Szegedy 2015), for training and with running statistics,
+// Batch normalization over all dimensions except the last (Ioffe and Szegedy 2015), for training and with running statistics,
 // and the composites with shortcut and relu.
 #include "src/graph/op_rule.h"
 
@@ -19,7 +19,7 @@ void check_operands(const Graph& graph, const Node& node) {
 std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
   check_operands(graph, node);
   const TensorDesc& x = input(graph, node, 0);
-  require(rows(x) > 1, "needs more than one value a channel to estimate a variance");
+  require(rows(x) > 1, "needs more than one value per channel to estimate a variance");
   const TensorDesc per_channel{{last_extent(x)}, DType::f32};
   return {x, per_channel, per_channel};
 }

@@ -1,5 +1,5 @@
-// cast: tensors under another element type, several in one node, so that all weights take one launch. The gradient passes as
-// it comes: who reads it, the optimizer, converts it.
+// cast: tensors in another element type, several per node, so that all weights take one launch. The gradient passes unchanged:
+// its reader, the optimizer, converts it.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {

@@ -53,7 +53,7 @@ std::vector<TensorDesc> infer_grad_weight(const Graph& graph, const Node& node) 
   return {{{dy[3], a.height, a.width, x[3]}, input(graph, node, 0).dtype}};
 }
 
-// 2 * batch * out_height * out_width * |weight|, the same for the product and both its gradients.
+// 2 * batch * out_height * out_width * |weight|, the same for the product and both of its gradients.
 double product_flops(const Shape& y, const Shape& weight) {
   return 2.0 * static_cast<double>(y[0] * y[1] * y[2]) * static_cast<double>(element_count(weight));
 }

@@ -1,4 +1,4 @@
-// dropout (Srivastava et al. 2014). The mask is no tensor: it follows from seed, step, ordinal and element, so the gradient
+// dropout (Srivastava et al. 2014). The mask is not a tensor: it follows from seed, step, ordinal and element, so the gradient
 // is the same op on dy.
 #include "src/graph/op_rule.h"
 

@@ -1,5 +1,5 @@
-// embedding: rows of a table by id, whose gradient adds into a gradient that the table has already (a tied decoder's), and
-// add_rows: the rows of a table added in turn, for positions and token types.
+// embedding: rows of a table by id; its gradient adds to a gradient that the table already has (a tied decoder's). add_rows:
+// the rows of a table added in turn, for positions and token types.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -14,7 +14,7 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
 
 std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   const TensorDesc &dy = input(graph, node, 0), &ids = input(graph, node, 1);
-  require(dy.shape.size() == 2 && dy.shape[0] == ids.elements(), "dy must have a row an id");
+  require(dy.shape.size() == 2 && dy.shape[0] == ids.elements(), "dy must have one row per id");
   const Shape& table = std::get<ReshapeAttributes>(node.attributes).shape;
   require(table.size() == 2 && table[1] == dy.shape[1], "dy does not fit the table");
   require(node.inputs.size() < 3 || input(graph, node, 2).shape == table, "base must be the table's size");
@@ -37,7 +37,7 @@ std::vector<TensorDesc> infer_rows(const Graph& graph, const Node& node) {
   require(x.shape.size() == 2 && table.shape.size() == 2 && x.shape[1] == table.shape[1], "input and table differ in width");
   require(x.dtype == table.dtype, "input and table differ in type");
   require(a.period >= 1 && a.period <= table.shape[0], "more rows are used than the table has");
-  require(x.shape[0] % a.period == 0, "the input is no whole number of periods");
+  require(x.shape[0] % a.period == 0, "the input is not a whole number of periods");
   return like_first_input(graph, node);
 }
 
@@ -57,11 +57,11 @@ void gradient_rows(GradientBuilder& builder, const Node& node) {
 
 double bytes_of(const Graph& graph, ValueId id) { return static_cast<double>(graph.desc(id).bytes()); }
 
-// One row of the table an id.
+// One row of the table per id.
 double bytes_forward(const Graph& graph, const Node& node) {
   return bytes_of(graph, node.inputs[1]) + 2 * bytes_of(graph, node.outputs[0]);
 }
-// dy, and the rows that it is added to, read and written; without a base all other rows are written as well.
+// dy, and the rows that it is added to, read and written; without a base, all other rows are written as well.
 double bytes_grad(const Graph& graph, const Node& node) {
   const double met = bytes_of(graph, node.inputs[1]) + 3 * bytes_of(graph, node.inputs[0]);
   return node.inputs.size() > 2 ? met : met + bytes_of(graph, node.outputs[0]);

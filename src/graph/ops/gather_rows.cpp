@@ -17,7 +17,7 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
 
 std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   const TensorDesc &dy = input(graph, node, 0), &positions = input(graph, node, 1);
-  require(dy.shape.size() == 2 && dy.shape[0] == positions.elements(), "dy must have a row a position");
+  require(dy.shape.size() == 2 && dy.shape[0] == positions.elements(), "dy must have one row per position");
   return {{{positions.shape[0] * sequence(node), dy.shape[1]}, dy.dtype}};
 }
 
@@ -26,7 +26,7 @@ void gradient(GradientBuilder& builder, const Node& node) {
   builder.accumulate(node.inputs[0], builder.append(Op::gather_rows_grad, node.attributes, {dy, node.inputs[1]}, node)[0]);
 }
 
-// Of the input, only the rows that are met.
+// Of the input, only the rows in use.
 double bytes_forward(const Graph& graph, const Node& node) {
   return static_cast<double>(graph.desc(node.inputs[1]).bytes() + 2 * graph.desc(node.outputs[0]).bytes());
 }

@@ -1,4 +1,4 @@
-// gelu in the erf form (Hendrycks and Gimpel 2016), whose gradient needs the input.
+// gelu in the erf form (Hendrycks and Gimpel 2016); its gradient needs the input.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {

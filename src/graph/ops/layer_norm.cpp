@@ -1,4 +1,4 @@
-// Layer normalisation over the last dimension (Ba et al. 2016).
+// Layer normalization over the last dimension (Ba et al. 2016).
 #include "src/graph/op_rule.h"
 
 namespace epochbench {

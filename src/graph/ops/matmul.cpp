@@ -1,4 +1,4 @@
-// matmul with optional transposes, whose gradients are matmuls again, its composite linear with bias and relu, and
+// matmul with optional transposes; its gradients are matmuls too. Its composite linear with bias and relu, and
 // linear_grad_weight, the gradient of weight and bias in one pass over dy.
 #include "src/graph/op_rule.h"
 

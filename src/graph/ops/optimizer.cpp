@@ -16,7 +16,7 @@ std::vector<int> updated(const Node& node) {
 void check(const Graph& graph, const Node& node) {
   const OptimizerLayout layout = optimizer_layout(node);
   require(layout.parameters >= 1 && static_cast<int>(node.inputs.size()) == layout.first + layout.parameters * layout.group,
-          "incomplete group of a parameter");
+          "the group of a parameter is incomplete");
   for (int group = layout.first; group < static_cast<int>(node.inputs.size()); group += layout.group) {
     const TensorDesc& weight = input(graph, node, group);
     require(weight.dtype == DType::f32, "a parameter must be f32");
@@ -43,7 +43,7 @@ std::vector<TensorDesc> infer_adamw(const Graph& graph, const Node& node) {
   check(graph, node);
   require(std::get<AdamwAttributes>(node.attributes).weight_decay.size() ==
               static_cast<std::size_t>(optimizer_layout(node).parameters),
-          "one weight decay a parameter");
+          "there must be one weight decay per parameter");
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Max pooling, which keeps the winner's position in its window, and the mean over all pixels.
+// Max pooling, which keeps the position of the maximum in its window, and the mean over all pixels.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {

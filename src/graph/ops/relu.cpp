@@ -1,4 +1,4 @@
-// relu and its gradient, which needs the output alone.
+// relu and its gradient, which needs only the output.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
