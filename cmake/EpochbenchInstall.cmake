@@ -1,6 +1,7 @@
-# cmake --install: the binary, which carries all its data, and for readers of results the schema, the suites and the licence.
+# cmake --install: the binary, which carries all its data, and for readers of results the schema, the suites and the license.
 include(GNUInstallDirs)
 install(TARGETS epochbench RUNTIME)
 install(FILES ${PROJECT_SOURCE_DIR}/results/schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/suites DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench FILES_MATCHING PATTERN "*.json")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

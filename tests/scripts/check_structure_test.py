@@ -41,9 +41,9 @@ class CheckStructure(unittest.TestCase):
         self.assert_refused("src/backend/cpu.cpp", '#include "src/graph/passes.h"', "src/backend may include only")
         self.assert_refused("kernels/cpu/relu.cpp", '#  include "epochbench/graph.h"', "kernels/cpu may include only")
         self.assert_refused("kernels/cpu/relu.cpp", '#include "kernels/reference/kernels.h"', "kernels/cpu may include only")
-        self.assert_refused("src/worker/runner.cpp", '#include "src/workload/workload.h"', "src/measure may include only")
+        self.assert_refused("src/worker/runner.cpp", '#include "src/workload/workload.h"', "src/worker may include only")
         self.assert_refused("src/analysis/cost/cost.cpp", '#include "epochbench/graph.h"', "src/analysis may include only")
-        self.assert_refused("src/report/json.cpp", '#include "src/case/case.h"', "src/report may include only")
+        self.assert_refused("src/report/json.cpp", '#include "src/session/budget.h"', "src/report may include only")
         self.assert_refused("src/workload/make.cpp", '#include "src/worker/runner.h"', "src/workload may include only")
 
     def test_what_lies_before_is_accepted(self):
@@ -65,7 +65,8 @@ class CheckStructure(unittest.TestCase):
         self.assert_refused("src/backend/cpu.cpp", "#include <cudnn.h>", "CUDA headers")
         self.assert_accepted("src/backend/cuda/cuda_backend.cpp", "#include <cuda_runtime.h>\n")
         self.assert_accepted("kernels/cuda/relu.cu", '#include <cuda_runtime.h>\n#include "kernels/cuda/check.h"\n')
-        self.assert_accepted("src/report/json.cpp", "#include <nlohmann/json.hpp>\n")
+        self.assert_accepted("src/base/json.cpp", "#include <nlohmann/json.hpp>\n")
+        self.assert_refused("src/report/page.cpp", "#include <nlohmann/json.hpp>\n", "belongs to")
 
     def test_no_path_of_one_machine(self):
         home = "/" + "home/ada/data"
