@@ -3,7 +3,7 @@
 #
 # EPOCHBENCH_D3  the file d3.min.js; by default that of the package libjs-d3 (Debian, Ubuntu), or of EPOCHBENCH_PACKAGES
 #
-# D3 because it draws SVG, which prints sharply, takes text and colours from the page's style and titles for screen readers,
+# D3 because it draws SVG, which prints sharply, takes text and colors from the page's style and titles for screen readers,
 # and leaves intervals to draw exactly; 3.5 because it is what every supported system has as one file in one package.
 find_file(EPOCHBENCH_D3 NAMES d3.min.js
           PATHS /usr/share/javascript /usr/local/share/javascript ${EPOCHBENCH_PACKAGES} ${EPOCHBENCH_PACKAGES}/share/javascript

@@ -1,4 +1,4 @@
-# epochbench_version_header(TARGET): TARGET's sources may include "epochbench_version.h", which is made anew at each build
+# epochbench_version_header(TARGET): TARGET's sources may include "epochbench_version.h", which is regenerated at each build
 # but written only when the commit or its cleanliness changed. Without git the header says so, and the sha is unknown.
 #
 # Run as a script (cmake -DSOURCE=... -DOUTPUT=... -DVERSION=... -P) it writes that header.

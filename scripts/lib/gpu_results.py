@@ -1,5 +1,5 @@
 """What scripts/check_gpu reads from results and logs: parity, sanitizers' verdicts, the best batch, mixed-precision quality,
-and the table of the benchmark of record. Every check returns complaints, one a line; none means that all is well."""
+and the table of the benchmark of record. Every check returns complaints, one per line; none means that all is well."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def parity(paths):
                 continue
             partner = by_name.get((run["quality"] or {}).get("parity_with"))
             if not partner:
-                complaints.append(f"{run['name']}: {run['status']}, no losses to compare ({run['message'] or 'no reason told'})")
+                complaints.append(f"{run['name']}: {run['status']}, no losses to compare ({run['message'] or 'no reason given'})")
                 continue
             compared += 1
             complaints += losses_apart(run, partner)
@@ -62,7 +62,7 @@ def parity(paths):
 
 def losses_apart(run, partner):
     ours, theirs = run["quality"]["loss"][:PARITY_STEPS], partner["quality"]["loss"][:PARITY_STEPS]
-    # A loss that is no number stands as null in a result.
+    # A loss that is not a number is null in a result.
     differences = [math.inf if a is None or math.isnan(a) else abs(a - b) / abs(b) for a, b in zip(ours, theirs)]
     first, all_steps = BOUNDS[run["precision"]]
     skipped = (run["gpu"] or {}).get("skipped_steps") or 0
@@ -79,7 +79,7 @@ def losses_apart(run, partner):
 
 
 def sanitizer(logs):
-    """Complaints from compute-sanitizer's logs, one a process; each must end in a summary without errors."""
+    """Complaints from compute-sanitizer's logs, one per process; each must end in a summary without errors."""
     complaints = []
     if not logs:
         complaints.append("compute-sanitizer left no log")

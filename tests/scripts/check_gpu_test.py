@@ -1,5 +1,5 @@
 """scripts/check_gpu on a machine that is made up: nvidia-smi, cmake, ctest, compute-sanitizer, epochbench and PyTorch's peer
-are stand-ins, so that stages, stamps, the budget and the judgements are tried without a GPU. Nothing is measured here."""
+are stand-ins, so that stages, stamps, the budget and the verdicts are tested without a GPU. Nothing is measured here."""
 
 import json
 import os
@@ -122,11 +122,11 @@ class CheckGpu(unittest.TestCase):
     def calls(self, program):
         return [line for line in self.calls_file.read_text().splitlines() if line.split()[0] == program]
 
-    def assert_ends(self, done, code, *words):
+    def assert_ends(self, done, code, *texts):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertNotIn("Traceback", done.stderr)
-        for word in words:
-            self.assertIn(word, done.stderr)
+        for text in texts:
+            self.assertIn(text, done.stderr)
 
     def test_no_gpu_is_one_line_and_exit_3(self):
         (self.bin / "nvidia-smi").unlink()
@@ -143,9 +143,9 @@ class CheckGpu(unittest.TestCase):
         (self.bin / "nvidia-smi").unlink()
         done = self.call("--dry-run")
         self.assert_ends(done, 0)
-        for words in ("cmake -S", "-DEPOCHBENCH_TESTS=GPU", "ctest", "--tool memcheck", "--tool racecheck", "--tool initcheck",
+        for texts in ("cmake -S", "-DEPOCHBENCH_TESTS=GPU", "ctest", "--tool memcheck", "--tool racecheck", "--tool initcheck",
                       "--tool synccheck", "--model resnet50 --batch 256", "--compile max-autotune", "--compile eager"):
-            self.assertIn(words, done.stdout)
+            self.assertIn(texts, done.stdout)
         self.assertFalse(self.out.exists() or self.calls("cmake") or self.calls("ctest"))
         models = " ".join(line for line in done.stdout.splitlines() if "parity" in line)
         for model in ("mlp", "lenet5", "resnet20", "bert-tiny", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
@@ -176,14 +176,14 @@ class CheckGpu(unittest.TestCase):
         self.assertNotIn("info", " ".join(self.calls("epochbench")))
         self.assertEqual(len([call for call in self.calls("ctest") if "output-on-failure" in call]), 1)
 
-    def test_a_stage_that_fails_is_told_and_tried_again(self):
-        for fault, stage, words in (("skipped test", "tests", "Gpu.Parity: skipped"),
+    def test_a_stage_that_fails_is_reported_and_tried_again(self):
+        for fault, stage, texts in (("skipped test", "tests", "Gpu.Parity: skipped"),
                                     ("wrong loss", "parity", "lenet5/cuda/bf16/b32: losses 1.0e-01"),
                                     ("race", "sanitizers-racecheck", "1 errors"), ("no backend", "info", "none built"),
                                     ("learns less", "quality", "lenet5 fp16: accuracy 0.8800")):
             shutil.rmtree(self.out, ignore_errors=True)
             done = self.call("--only", f"build,{stage}", fault=fault)
-            self.assert_ends(done, 1, words, f"failed: {stage}\n")
+            self.assert_ends(done, 1, texts, f"failed: {stage}\n")
             self.assert_ends(self.call("--only", f"build,{stage}"), 0 if stage not in ("parity", "quality") else 1)
 
     def test_a_failed_build_ends_the_call(self):
@@ -214,7 +214,7 @@ class Limits(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.runner = Runner(folder.name, 60, dict(os.environ), lambda *words: None)
+        self.runner = Runner(folder.name, 60, dict(os.environ), lambda *texts: None)
 
     def run_stage(self, limit, *seconds):
         self.runner.run(Stage("stage", limit, lambda: [Command("sleep", each) for each in seconds]))
@@ -228,7 +228,7 @@ class Limits(unittest.TestCase):
         self.assertEqual([complaint.split(" (")[0] for complaint in complaints], ["longer than 1 s: sleep 30"] * 2)
 
 
-class Judgements(unittest.TestCase):
+class Verdicts(unittest.TestCase):
     def judge(self, ours, precision="fp32", skipped=0):
         run = {"name": "run", "precision": precision, "quality": {"loss": ours}, "gpu": {"skipped_steps": skipped}}
         return gpu_results.losses_apart(run, {"quality": {"loss": [2.0] * 10}})

@@ -52,11 +52,11 @@ class CheckStructure(unittest.TestCase):
         self.assert_accepted("src/workload/make.cpp", '#include "src/graph/passes.h"\n#include "src/case/case.h"\n')
         self.assert_accepted("tests/relu_test.cpp", '#include "kernels/cpu/kernels.h"\n#include "support/compare.h"\n')
 
-    def test_a_neighbour_is_named_by_its_path(self):
+    def test_a_file_of_the_same_folder_is_named_by_its_path(self):
         self.assert_refused("src/graph/gradient.cpp", '#include "passes.h"', "src/graph may include only")
 
     def test_an_unknown_folder_has_no_rule(self):
-        self.assert_refused("src/cellar/box.cpp", '#include "epochbench/graph.h"', "no folder of the house")
+        self.assert_refused("src/cellar/box.cpp", '#include "epochbench/graph.h"', "no known folder")
 
     def test_libraries_and_cuda_headers_have_their_places(self):
         self.assert_refused("kernels/cpu/relu.cpp", "#include <nlohmann/json.hpp>", "belongs to")

@@ -49,7 +49,7 @@ class CompareQuality(unittest.TestCase):
     def test_an_evaluation_that_is_no_number_is_an_error(self):
         call = self.compare(run_of("fp32", 0, [0.9] * 5), run_of("bf16", 0, [0.9] * 4 + [None]))
         self.assertNotEqual(call.returncode, 0)
-        self.assertIn("no number", call.stderr)
+        self.assertIn("not a number", call.stderr)
 
 
 if __name__ == "__main__":

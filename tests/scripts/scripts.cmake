@@ -1,6 +1,6 @@
 # Tests of the repository itself: its structure, and the scripts that set it up.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-add_test(NAME Structure.KeepsTheRulesOfTheHouse COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_structure)
+add_test(NAME Structure.IncludesKeepToTheLayers COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_structure)
 add_test(NAME Structure.SelfTest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_structure_test.py)
 add_test(NAME Language.KeepsToTheWordList COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_words)
 add_test(NAME Language.SelfTest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_words_test.py)
@@ -15,8 +15,8 @@ add_test(NAME Scripts.GateTrials COMMAND Python3::Interpreter ${CMAKE_CURRENT_SO
 add_test(NAME Scripts.TakeTurns COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/take_turns_test.py)
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns PROPERTIES ENVIRONMENT
   "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json")
-# Those whose subject is no compiled code are the same in every build.
-set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.KeepsTheRulesOfTheHouse Structure.SelfTest
+# Tests of scripts, which are the same in every build.
+set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKeepToTheLayers Structure.SelfTest
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
   Scripts.CheckGpu Scripts.CompareQuality Scripts.GateTrials PROPERTIES LABELS "unit;scripts")
 

@@ -148,7 +148,7 @@ class SetUp(unittest.TestCase):
         self.assertTrue(all("-n" in call for call in machine.calls("sudo")), "asks for a password without a terminal")
         self.assertEqual(len(machine.calls("apt-get")), 3)
 
-    def test_a_user_without_sudo_is_told_the_command_in_one_line(self):
+    def test_a_user_without_sudo_is_given_the_command_in_one_line(self):
         machine = Machine(self.folder, uid=1000)
         (machine.bin / "ninja").unlink()
         done = machine.run("info")
@@ -171,7 +171,7 @@ class SetUp(unittest.TestCase):
         self.assertEqual(machine.run("info").returncode, 3)
         self.assertEqual(len(machine.calls("cmake")), 2)
 
-    def test_an_nvidia_driver_without_cuda_is_told(self):
+    def test_an_nvidia_driver_without_cuda_is_reported(self):
         machine = Machine(self.folder)
         machine.command("nvidia-smi")
         self.assertIn("no CUDA backend", machine.run("info").stderr)
@@ -214,7 +214,7 @@ class SetUp(unittest.TestCase):
         (package,) = machine.calls("nvidia-")
         self.assertTrue(package.startswith("nvidia-cudnn-cu12=="), package)
 
-    def test_without_a_network_the_cpu_is_measured_and_the_reason_told(self):
+    def test_without_a_network_the_cpu_is_measured_and_the_reason_is_given(self):
         machine = Machine(self.folder)
         machine.toolkit("cudnn.h")
         machine.command("python3", PYTHON)
@@ -223,7 +223,7 @@ class SetUp(unittest.TestCase):
         self.assertIn("WARNING: CPU-only build: could not fetch nvidia-cudnn-frontend", done.stderr)
         self.assertIn("no matching distribution", done.stderr)
 
-    def test_without_python_the_cpu_is_measured_and_the_reason_told(self):
+    def test_without_python_the_cpu_is_measured_and_the_reason_is_given(self):
         machine = Machine(self.folder, uid=1000)
         machine.toolkit("cudnn.h")
         done = machine.run("info")
