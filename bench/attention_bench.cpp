@@ -57,7 +57,7 @@ bool register_attention(const Problem& problem, const Options& options) {
   const auto add = [&](const char* direction, void (Operands::*call)(const Sizes&, const Options&), double flops) {
     benchmark::RegisterBenchmark(name_of(problem, options, direction).c_str(), [=](benchmark::State& state) {
       Operands operands(sizes, options);
-      time_in_turns(state, options.threads, flops, 0, [&] { (operands.*call)(sizes, options); });
+      time_beside_peak(state, options.threads, flops, 0, [&] { (operands.*call)(sizes, options); });
     })->UseManualTime();
   };
   add("forward", &Operands::forward, 2 * product);

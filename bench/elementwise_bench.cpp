@@ -14,7 +14,7 @@ Run flat(const Options& options, std::int64_t n, int streams,
          std::function<void(const cpu::Kernels<float>&, float* out, float* second, float* third, float* fourth)> call) {
   return [=](benchmark::State& state) {
     Floats out(n), second(n, 1), third(n, 2), fourth(n, 3);
-    time_in_turns(state, options.threads, 0, streams * kFloatBytes * static_cast<double>(n),
+    time_beside_peak(state, options.threads, 0, streams * kFloatBytes * static_cast<double>(n),
                   [&] { call(*options.kernels, out.data(), second.data(), third.data(), fourth.data()); });
   };
 }
@@ -77,7 +77,7 @@ Run make_by_channel(const Problem& problem, const Options& options) {
                           scale.data(), mean.data(), inv_std.data(), rows, channels, workspace.data(), threads);
       };
     }
-    time_in_turns(state, threads, 0, streams * kFloatBytes * static_cast<double>(n), call);
+    time_beside_peak(state, threads, 0, streams * kFloatBytes * static_cast<double>(n), call);
   };
 }
 

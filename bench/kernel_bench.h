@@ -25,7 +25,7 @@ using Floats = Buffer<float>;
 // Times `call` in turns with bursts of the machine's fp32 FMA peak, so that what else the machine does weighs on both. Sets
 // the counters FLOP/s and peak_fraction, as far as flops are above 0. Where they are not, bytes/s and bandwidth_fraction, of
 // the bandwidth of a triad before and after.
-void time_in_turns(benchmark::State& state, int threads, double flops, double bytes, const std::function<void()>& call);
+void time_beside_peak(benchmark::State& state, int threads, double flops, double bytes, const std::function<void()>& call);
 
 // Each registers the problem's benchmarks if the operation is its own, and says whether it was.
 // Errors: std::runtime_error for sizes that are missing, too small or unknown.

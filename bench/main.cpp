@@ -1,12 +1,13 @@
 // epochbench_bench [--shapes=FILE,...] [--isa=avx512|avx2|portable] [--threads=N] [Google Benchmark's own flags]
 // epochbench_bench --peers=[onednn,onednn-plain,openblas,mkl] [--scaling] [--spin] [--precision=fp32|bf16] [--rounds=N]
-//                  [--seed=N] [--pages=small] [--shapes=...] [--isa=...] [--threads=N]
+//                  [--processes=N] [--seed=N] [--pages=small] [--shapes=...] [--isa=...] [--threads=N]
 //
 // Microbenchmarks of the CPU kernels over files of problems (bench/shapes/). Without flags: resnet20.txt, the best
-// instruction set, one thread. The second form lets products and convolutions take turns with other libraries (match.h), or
-// with themselves on one thread (--scaling). --spin: idle threads stay awake for some milliseconds, as in a run, which is what
-// counts for products of less than one. --pages=small: no huge pages, as memory of most programs' heaps. Exits with 2 for
-// a flag, file or problem that it does not understand.
+// instruction set, one thread. The second form interleaves products and convolutions with other libraries'
+// (library_comparison.h), or with themselves on one thread (--scaling). --processes: so many processes measure one after the
+// other; from 5 on, ratios have an interval instead of a range. --spin: idle threads stay awake for some milliseconds, as in a
+// run, which is what counts for products of less than one. --pages=small: no huge pages, as memory of most programs' heaps.
+// Exits with 2 for a flag, file or problem that it does not understand.
 #include <algorithm>
 #include <charconv>
 #include <exception>
@@ -19,7 +20,7 @@
 #include <sys/prctl.h>
 
 #include "bench/kernel_bench.h"
-#include "bench/match.h"
+#include "bench/library_comparison.h"
 
 namespace epochbench::bench {
 namespace {
@@ -29,12 +30,15 @@ struct Arguments {
   std::string isa;  // empty: the best
   std::string precision = "fp32";
   std::string peers;
-  bool match = false;
+  bool compare = false;
   bool scaling = false;
   bool spin = false;
   int threads = 1;
   int rounds = 10;
   int seed = 0;
+  int processes = 1;
+  int process = 0;     // which of them this is
+  bool lines = false;  // it is one of them
 };
 
 template <typename Real>
@@ -79,16 +83,22 @@ Arguments parse(int& argc, char** argv) {
     } else if (word.starts_with("--threads=")) {
       arguments.threads = parse_number("--threads=", value("--threads="), 1);
     } else if (word.starts_with("--peers=")) {
-      arguments.match = true;
+      arguments.compare = true;
       arguments.peers = value("--peers=");
     } else if (word == "--scaling") {
-      arguments.match = arguments.scaling = true;
+      arguments.compare = arguments.scaling = true;
     } else if (word == "--spin") {
-      arguments.match = arguments.spin = true;
+      arguments.compare = arguments.spin = true;
     } else if (word.starts_with("--precision=")) {
       arguments.precision = value("--precision=");
     } else if (word.starts_with("--rounds=")) {
       arguments.rounds = parse_number("--rounds=", value("--rounds="), 1);
+    } else if (word.starts_with("--processes=")) {
+      arguments.processes = parse_number("--processes=", value("--processes="), 1);
+    } else if (word.starts_with("--process=")) {
+      arguments.process = parse_number("--process=", value("--process="), 0);
+    } else if (word == "--lines") {
+      arguments.lines = true;
     } else if (word == "--pages=small") {
       if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) throw std::runtime_error("--pages=small: the system refuses it");
     } else if (word.starts_with("--seed=")) {
@@ -114,25 +124,29 @@ void register_all(const Arguments& arguments) {
                                  "add, sgd, adamw, bias_add, bias_add_grad, batch_norm, batch_norm_grad");
 }
 
-void run_matches(const Arguments& arguments) {
-  MatchOptions options;
+void compare_all(const Arguments& arguments, const std::vector<std::string>& words) {
+  ComparisonSettings options;
   options.threads = arguments.threads;
   options.scaling = arguments.scaling;
-  options.contest.rounds = arguments.rounds;
-  options.contest.seed = static_cast<std::uint64_t>(arguments.seed);
+  options.processes = arguments.processes;
+  options.lines = arguments.lines;
+  options.words = words;
+  options.calls.rounds = arguments.rounds;
+  options.calls.order.seed = static_cast<std::uint64_t>(arguments.seed);
+  options.calls.order.group = static_cast<std::uint32_t>(arguments.process);
   if (arguments.precision != "fp32" && arguments.precision != "bf16")
     throw std::runtime_error("--precision=" + arguments.precision + " is not one of fp32, bf16");
   for (const std::string& name : split(arguments.peers)) {
     if (name.empty()) continue;
     options.peers.push_back({name, load_peer(name, arguments.threads)});
-    std::cout << "# " << name << ": " << options.peers.back().peer->version() << '\n';
+    if (!arguments.lines) std::cout << "# " << name << ": " << options.peers.back().peer->version() << '\n';
   }
   std::cout.flush();
   for (const std::string& path : split(arguments.shapes)) {
     if (arguments.precision == "fp32")
-      run_match(path, kernels_of<float>(arguments.isa), options);
+      compare_libraries(path, kernels_of<float>(arguments.isa), options);
     else
-      run_match(path, kernels_of<Bf16>(arguments.isa), options);
+      compare_libraries(path, kernels_of<Bf16>(arguments.isa), options);
   }
 }
 
@@ -142,11 +156,12 @@ void run_matches(const Arguments& arguments) {
 int main(int argc, char** argv) {
   try {
     std::vector<char*> words(argv, argv + argc + 1);
+    const std::vector<std::string> flags(argv + 1, argv + argc);
     const epochbench::bench::Arguments arguments = epochbench::bench::parse(argc, argv);
-    if (arguments.match) {
+    if (arguments.compare) {
       if (argc > 1) throw std::runtime_error(std::string(argv[1]) + " does not go with --peers=, --scaling and --spin");
       epochbench::bench::choose_waiting(words.data(), arguments.spin);
-      epochbench::bench::run_matches(arguments);
+      epochbench::bench::compare_all(arguments, flags);
       return 0;
     }
     epochbench::bench::register_all(arguments);

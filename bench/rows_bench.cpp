@@ -23,7 +23,7 @@ Run make_flat(const Problem& problem, const Options& options) {
       if (op == "gelu_grad") k.gelu_grad(y.data(), dy.data(), x.data(), n, threads);
       if (op == "dropout") k.dropout(y.data(), x.data(), &step, mask, n, threads);
     };
-    time_in_turns(state, threads, 0, (op == "gelu_grad" ? 3 : 2) * kFloatBytes * static_cast<double>(n), call);
+    time_beside_peak(state, threads, 0, (op == "gelu_grad" ? 3 : 2) * kFloatBytes * static_cast<double>(n), call);
   };
 }
 
@@ -60,7 +60,7 @@ Run make_by_row(const Problem& problem, const Options& options) {
         k.cross_entropy_grad(y.data(), x.data(), labels.data(), log_sum_exp.data(), rows, channels, true, threads);
       };
     }
-    time_in_turns(state, threads, 0, streams * kFloatBytes * static_cast<double>(n), call);
+    time_beside_peak(state, threads, 0, streams * kFloatBytes * static_cast<double>(n), call);
   };
 }
 

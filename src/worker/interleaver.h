@@ -1,6 +1,6 @@
 // Worker processes that take turns at one case: all are alive with their memory warm, and each waits for a command before it
-// steps, so that whatever disturbs the machine affects all alike (duet benchmarking: Bulej et al., "Duet benchmarking: improving
-// measurement accuracy in the cloud", ICPE 2020). A worker is any process that speaks the case protocol.
+// steps, so that whatever disturbs the machine affects all alike (duet benchmarking: Bulej et al., "Duet benchmarking:
+// improving measurement accuracy in the cloud", ICPE 2020). A worker is any process that speaks the case protocol.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ struct InterleaverSettings {
   // A turn is one step, or as many as fill this: long beside refilling the caches, short beside interference.
   double turn_seconds = 0.05;
   std::optional<std::int64_t> steps_per_turn = {};  // of all, as an earlier group found it; else found before the timed rounds
-  bool equal_steps = true;   // all take as many steps per turn as fill the turn of the fastest; else each as many as fill its own
+  bool equal_steps =
+      true;  // all take as many steps per turn as fill the turn of the fastest; else each as many as fill its own
   std::string pin = "auto";  // as a case's
   // Idle threads spin for some milliseconds before they sleep, as in a run, and turns begin after a pause; else they sleep at
   // once, since spinning they would take the cores from the process whose turn it is.

@@ -1,11 +1,14 @@
 # Tests of bench/.
 epochbench_tests(bench_tests LABEL unit LIBRARIES epochbench_bench_parts TESTS
-  bench/contest_test bench/match_table_test bench/standings_test bench/work_test)
+  bench/comparison_table_test bench/figures_test bench/interleaved_calls_test bench/work_test)
 
 if(EPOCHBENCH_BENCHMARKS)
-  # Our kernels in a match without peers, on both numbers of threads.
-  add_test(NAME Bench.PlaysAMatch COMMAND epochbench_bench --scaling --threads=2 --rounds=1 --shapes=${PROJECT_SOURCE_DIR}/bench/shapes/lenet5.txt)
-  set_tests_properties(Bench.PlaysAMatch PROPERTIES LABELS slow PASS_REGULAR_EXPRESSION "convolutions, geometric mean\n.*total")
+  # Our kernels alone, on both numbers of threads, in one process and in several.
+  add_test(NAME Bench.ComparesKernels COMMAND epochbench_bench --scaling --threads=2 --rounds=1 --shapes=${PROJECT_SOURCE_DIR}/bench/shapes/lenet5.txt)
+  add_test(NAME Bench.ComparesKernelsInProcesses COMMAND epochbench_bench --scaling --threads=2 --rounds=1 --processes=5 --shapes=${PROJECT_SOURCE_DIR}/bench/shapes/lenet5.txt)
+  set_tests_properties(Bench.ComparesKernels PROPERTIES LABELS slow PASS_REGULAR_EXPRESSION "convolutions, geometric mean\n.*total")
+  set_tests_properties(Bench.ComparesKernelsInProcesses PROPERTIES LABELS slow
+    PASS_REGULAR_EXPRESSION "processes: 5, rounds: 1.*threads gain [0-9.]+ \\[[0-9.]+, .*convolutions, geometric mean")
   add_test(NAME Bench.NamesAnUnknownPeer COMMAND epochbench_bench --peers=atlas)
   set_tests_properties(Bench.NamesAnUnknownPeer PROPERTIES LABELS unit PASS_REGULAR_EXPRESSION "--peers=atlas is not one of")
 endif()

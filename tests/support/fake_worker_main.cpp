@@ -42,7 +42,8 @@ class FakeWorker {
 
  private:
   void log(const std::string& command) const {
-    if (const char* path = std::getenv("FAKE_WORKER_LOG")) std::ofstream(path, std::ios::app) << name_ << ' ' << command << '\n';
+    if (const char* path = std::getenv("FAKE_WORKER_LOG"))
+      std::ofstream(path, std::ios::app) << name_ << ' ' << command << '\n';
   }
 
   json hello() const {

@@ -126,7 +126,8 @@ TEST_F(InterleavedPairTest, OrderIsDrawnFromTheSeedAndIsWhatTheProcessesSaw) {
   const std::array<std::string, 2> names = {"even", "slower"};
   for (std::size_t round = 0; round < 20; ++round) {
     const Side first = pair.first[round];
-    EXPECT_EQ(first, RoundOrder({settings_.order_seed, spec_.name, 0}).order_of_round(static_cast<std::uint32_t>(round + 2), 2)[0]);
+    EXPECT_EQ(first,
+              RoundOrder({settings_.order_seed, spec_.name, 0}).order_of_round(static_cast<std::uint32_t>(round + 2), 2)[0]);
     EXPECT_EQ(steps[2 * round], names[first] + " step");
     EXPECT_EQ(steps[2 * round + 1], names[1 - first] + " step") << "each has one turn a round";
   }

@@ -1,4 +1,4 @@
-#include "bench/contest.h"
+#include "bench/interleaved_calls.h"
 
 #include <algorithm>
 #include <string>
@@ -13,19 +13,19 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-// Contestants whose calls take time on a clock of their own.
-struct Field {
+// Calls that take time on a made-up clock.
+struct MadeUp {
   double now = 0, cpu = 0;
   std::string log;  // a letter for each call and burst, '.' for a pause
-  ContestOptions options;
+  CallSettings settings;
 
-  Field() {
-    options.rounds = 4;
-    options.turn_seconds = 0.020;
-    options.calm_seconds = 0.005;
-    options.clock = [this] { return now; };
-    options.cpu_clock = [this] { return cpu; };
-    options.sleep = [this](double seconds) {
+  MadeUp() {
+    settings.rounds = 4;
+    settings.turn_seconds = 0.020;
+    settings.pause_seconds = 0.005;
+    settings.clock = [this] { return now; };
+    settings.cpu_clock = [this] { return cpu; };
+    settings.sleep = [this](double seconds) {
       now += seconds;
       log += '.';
     };
@@ -55,11 +55,11 @@ struct Field {
   }
 };
 
-TEST(TakeTurns, GivesEveryoneOneTurnARound) {
-  Field field;
-  const Turns turns =
-      take_turns({field.call('a', 0.05), field.call('b', 0.07)}, {field.burst('p', 3), field.burst('q', 4)}, field.options);
-  const std::vector<std::string> taken = field.turns();
+TEST(InterleaveCalls, GivesEachOneTurnPerRound) {
+  MadeUp made;
+  const CallTimes turns =
+      interleave_calls({made.call('a', 0.05), made.call('b', 0.07)}, {made.burst('p', 3), made.burst('q', 4)}, made.settings);
+  const std::vector<std::string> taken = made.turns();
   ASSERT_EQ(taken.size(), 16u);
   for (std::size_t round = 0; round < 4; ++round) {
     std::string all;
@@ -73,13 +73,13 @@ TEST(TakeTurns, GivesEveryoneOneTurnARound) {
   EXPECT_THAT(turns.bursts, ElementsAre(ElementsAre(3, 3, 3, 3), ElementsAre(4, 4, 4, 4)));
 }
 
-TEST(TakeTurns, DrawsTheOrderFromTheSeed) {
+TEST(InterleaveCalls, DrawsTheOrderFromTheSeed) {
   const auto log_of = [](std::uint64_t seed) {
-    Field field;
-    field.options.rounds = 12;
-    field.options.seed = seed;
-    take_turns({field.call('a', 0.05), field.call('b', 0.05), field.call('c', 0.05)}, {}, field.options);
-    return field.turns();
+    MadeUp made;
+    made.settings.rounds = 12;
+    made.settings.order.seed = seed;
+    interleave_calls({made.call('a', 0.05), made.call('b', 0.05), made.call('c', 0.05)}, {}, made.settings);
+    return made.turns();
   };
   EXPECT_EQ(log_of(1), log_of(1));
   EXPECT_NE(log_of(1), log_of(2));
@@ -90,26 +90,26 @@ TEST(TakeTurns, DrawsTheOrderFromTheSeed) {
   for (const char letter : {'a', 'b', 'c'}) EXPECT_NE(firsts.find(letter), std::string::npos) << letter << " in " << firsts;
 }
 
-TEST(TakeTurns, FillsATurnWithShortCallsAfterAWarmOne) {
-  Field field;
-  const Turns turns = take_turns({field.call('s', 0.0039), field.call('l', 0.021)}, {}, field.options);
-  for (const std::string& turn : field.turns()) EXPECT_TRUE(turn == "sssssss" || turn == "l") << turn;  // 1 + ceil(20 / 3.9)
+TEST(InterleaveCalls, FillsATurnWithShortCallsAfterAWarmOne) {
+  MadeUp made;
+  const CallTimes turns = interleave_calls({made.call('s', 0.0039), made.call('l', 0.021)}, {}, made.settings);
+  for (const std::string& turn : made.turns()) EXPECT_TRUE(turn == "sssssss" || turn == "l") << turn;  // 1 + ceil(20 / 3.9)
   EXPECT_THAT(turns.call_seconds[0], SizeIs(4));
 }
 
-TEST(TakeTurns, TimesNeitherTheWarmCallNorThePause) {
-  Field field;
+TEST(InterleaveCalls, TimesNeitherTheWarmCallNorThePause) {
+  MadeUp made;
   const std::function<void()> cold_first = [&] {
-    field.now += field.log.back() == '.' || field.log.size() < 2 ? 0.011 : 0.002;
-    field.log += 'w';
+    made.now += made.log.back() == '.' || made.log.size() < 2 ? 0.011 : 0.002;
+    made.log += 'w';
   };
-  field.log = "x";
-  EXPECT_THAT(take_turns({cold_first}, {}, field.options).call_seconds[0], Each(DoubleNear(0.002, 1e-12)));
+  made.log = "x";
+  EXPECT_THAT(interleave_calls({cold_first}, {}, made.settings).call_seconds[0], Each(DoubleNear(0.002, 1e-12)));
 }
 
-TEST(TakeTurns, CountsBusyCores) {
-  Field field;
-  const Turns turns = take_turns({field.call('a', 0.003, 2), field.call('b', 0.05, 0.5)}, {}, field.options);
+TEST(InterleaveCalls, CountsBusyCores) {
+  MadeUp made;
+  const CallTimes turns = interleave_calls({made.call('a', 0.003, 2), made.call('b', 0.05, 0.5)}, {}, made.settings);
   EXPECT_THAT(turns.busy_cores[0], Each(DoubleNear(2, 1e-9)));
   EXPECT_THAT(turns.busy_cores[1], Each(DoubleNear(0.5, 1e-9)));
 }

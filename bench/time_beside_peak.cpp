@@ -1,4 +1,4 @@
-// Taking turns between a kernel and the machine's peak.
+// Times a kernel between bursts of the machine's peak.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -20,7 +20,7 @@ constexpr int kTriadPasses = 4;
 
 }  // namespace
 
-void time_in_turns(benchmark::State& state, int threads, double flops, double bytes, const std::function<void()>& call) {
+void time_beside_peak(benchmark::State& state, int threads, double flops, double bytes, const std::function<void()>& call) {
   const bool memory_bound = flops <= 0 && bytes > 0;
   double seconds = 0, turn = kTurnSeconds, calls = 0, peaks = 0, bursts = 0;
   double bandwidth = memory_bound ? triad_burst(threads, kTriadBytes, kTriadPasses) : 0;

@@ -1,0 +1,41 @@
+// Our kernels and those of other libraries, interleaved on the problems of a file beside bursts of the machine's peak. Google
+// Benchmark has no part in it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/interleaved_calls.h"
+#include "bench/peer.h"
+#include "kernels/cpu/kernels.h"
+
+namespace epochbench::bench {
+
+struct NamedPeer {
+  std::string name;
+  std::shared_ptr<Peer> peer;
+};
+
+struct ComparisonSettings {
+  std::vector<NamedPeer> peers;
+  int threads = 1;
+  bool scaling = false;  // also our kernels on one thread, beside a burst of one thread
+  CallSettings calls;
+  int processes = 1;               // above 1: each measures all rounds, and a ratio's interval is over processes
+  bool lines = false;              // this is one of them: prints lines of JSON for its parent, and no table
+  std::vector<std::string> words;  // flags for these processes
+};
+
+// Measures the products and convolutions of the file `path`, ignores other problems, and prints a table of them and of the
+// whole. Real: float or Bf16. Errors: std::runtime_error if a peer's result is not ours, or there is nothing to measure.
+template <typename Real>
+void compare_libraries(const std::string& path, const cpu::Kernels<Real>& kernels, const ComparisonSettings& settings);
+
+// How threads of OpenMP and of the libraries wait: passively, or those of one library would take the cores from another; with
+// `spin` actively for some milliseconds first, as in a run, where products follow each other and threads are awake. The
+// runtimes read that once, when they are loaded: this starts the program again, unless the environment already says how to
+// wait.
+void choose_waiting(char** argv, bool spin);
+
+}  // namespace epochbench::bench
