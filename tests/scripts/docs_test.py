@@ -109,6 +109,15 @@ class Docs(unittest.TestCase):
             self.assertGreater(len(named), 10)
             self.assertEqual([test for test in named if test not in known], [], name)
 
+    def test_paths_that_are_named_exist(self):
+        count = 0
+        for path in DOCUMENTS:
+            for named in re.findall(r"`((?:src|tests|scripts|bench|kernels|models|include|results|cmake)/[\w./-]*)[^`]*`", prose(path)):
+                with self.subTest(path.name, path=named):
+                    self.assertTrue((ROOT / named).exists(), f"{path.name}: there is no {named}")
+                    count += 1
+        self.assertGreater(count, 30)
+
     def test_lengths(self):
         for name, most in MAX_LINES.items():
             self.assertLessEqual(len((ROOT / name).read_text(encoding="utf-8").splitlines()), most, name)
