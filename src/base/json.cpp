@@ -66,6 +66,11 @@ std::int64_t whole_number(const Json& value, const std::string& path) {
   return value.get<std::int64_t>();
 }
 
+std::string text_of(const Json& value, const std::string& path) {
+  if (!value.is_string()) wrong_type(path, "a string", value);
+  return value.get<std::string>();
+}
+
 Json parse_json(std::string_view text, const std::string& source) {
   if (text.size() > kMaxJsonBytes) throw too_large(source, kMaxJsonBytes);
   check_json(text, source);
@@ -136,11 +141,7 @@ std::vector<JsonFields> JsonFields::groups(const char* key) const {
   return result;
 }
 
-std::string JsonFields::text(const char* key) const {
-  const Json& value = at(key);
-  if (!value.is_string()) wrong_type(path(key), "a string", value);
-  return value.get<std::string>();
-}
+std::string JsonFields::text(const char* key) const { return text_of(at(key), path(key)); }
 
 double JsonFields::number(const char* key) const {
   const Json& value = at(key);
@@ -178,6 +179,19 @@ std::vector<std::int64_t> JsonFields::integers(const char* key) const {
   for (const Json& element : list)
     result.push_back(whole_number(element, path(key) + "[" + std::to_string(result.size()) + "]"));
   return result;
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> JsonFields::integer_pairs(const char* key) const {
+  const auto wrong = [&] { return FormatError(path(key) + ": must be an array of pairs of whole numbers"); };
+  const Json& list = at(key);
+  if (!list.is_array()) throw wrong();
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+  for (const Json& pair : list) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_integer() || !pair[1].is_number_integer()) throw wrong();
+    const std::string where = path(key) + "[" + std::to_string(pairs.size()) + "]";
+    pairs.emplace_back(whole_number(pair[0], where), whole_number(pair[1], where));
+  }
+  return pairs;
 }
 
 std::vector<std::string> JsonFields::texts(const char* key) const {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -43,6 +44,7 @@ std::string print_json(const Json& value);
 
 // `path` is what messages name. Errors: FormatError for what is none, and for one that 64 bits with a sign do not hold.
 std::int64_t whole_number(const Json& value, const std::string& path);
+std::string text_of(const Json& value, const std::string& path);  // likewise
 
 // Typed access to the members of an object. `where` is the path that messages name: "runs[3].timing".
 // A member that is missing or of another type is a FormatError; maybe_* take a missing or null member as empty.
@@ -62,6 +64,7 @@ class JsonFields {
   std::uint64_t unsigned_integer(const char* key) const;
   std::vector<double> numbers(const char* key) const;
   std::vector<std::int64_t> integers(const char* key) const;
+  std::vector<std::pair<std::int64_t, std::int64_t>> integer_pairs(const char* key) const;
   std::vector<std::string> texts(const char* key) const;
 
   std::optional<std::string> maybe_text(const char* key) const;

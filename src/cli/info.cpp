@@ -107,14 +107,14 @@ int info_command(bool json) {
     return kExitDone;
   }
   Json gpus = Json::array(), meter_list = Json::array();
-  for (const GpuInfo& gpu : all_gpus) gpus.push_back(gpu_to_json(gpu));
+  for (const GpuInfo& gpu : all_gpus) gpus.push_back(json_of(gpu));
   for (const MeterInfo& meter : all_meters)
     meter_list.push_back({{"name", meter.name},
                           {"measures", meter.measures},
                           {"readable", !meter.obstacle.has_value()},
                           {"reason", meter.obstacle ? Json(*meter.obstacle) : Json(nullptr)},
                           {"missing", meter.missing}});
-  const Json document = {{"cpu", cpu_to_json(cpu)},
+  const Json document = {{"cpu", json_of(cpu)},
                          {"gpus", gpus},
                          {"gpus_reason", no_gpu ? Json(*no_gpu) : Json(nullptr)},
                          {"meters", meter_list}};

@@ -7,10 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "src/base/fields.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -27,6 +29,15 @@ struct BuildInfo {
   std::optional<bool> git_dirty;
   std::string build_type, compiler;
 };
+
+// `version_key`: a document of turns and the protocol (src/worker/protocol.h) spell it differently.
+void build_fields(auto& visit, Is<BuildInfo> auto& build, const char* version_key) {
+  visit(version_key, build.version);
+  visit("git_sha", build.git_sha);
+  visit("git_dirty", build.git_dirty);
+  visit("build_type", build.build_type);
+  visit("compiler", build.compiler);
+}
 
 enum Side : std::size_t { kBaseline = 0, kNew = 1 };
 inline constexpr std::array<Side, 2> kSides = {kBaseline, kNew};
@@ -48,6 +59,21 @@ struct TurnsSide {
   bool library_dropout_masks = false;  // a library drew them, so that another version of it has other losses
 };
 
+void fields(auto& visit, Is<TurnsSide> auto& side) {
+  visit("status", side.status);
+  visit("message", side.message);
+  visit("fingerprint", side.fingerprint);
+  visit("isa", side.isa);
+  visit("compile_seconds", side.compile_seconds);
+  visit("step_seconds_median", side.step_seconds_median);
+  visit("peak_bytes", side.peak_bytes);
+  visit("steps", side.steps);
+  visit("first_losses", side.first_losses);
+  visit("final_loss", side.final_loss);
+  visit("library_dropout_masks", side.library_dropout_masks);
+  visit("step_seconds", side.step_seconds);
+}
+
 // A pair of processes that were alive at the same time and took turns.
 struct TurnsPair {
   std::array<TurnsSide, 2> sides;
@@ -61,6 +87,16 @@ struct TurnsPair {
   bool ok() const { return log_ratio.has_value(); }
 };
 
+void fields(auto& visit, Is<TurnsPair> auto& pair) {
+  visit("log_ratio", pair.log_ratio);
+  visit("foreign_cpu_cores", pair.foreign_cpu_cores);
+  visit("steps_per_turn", pair.steps_per_turn);
+  visit("dropped_rounds", pair.dropped_rounds);
+  visit("started_first", pair.started_first);
+  visit("first_by_round", pair.first);
+  for (const Side side : kSides) visit(kSideNames[side], pair.sides[side]);
+}
+
 struct TurnsCase {
   std::string name;                      // of the run: "lenet5/cpu/fp32/b64"
   std::string model, device, precision;  // as asked for: "mlp:width=64", "cuda:0", "fp32"
@@ -69,6 +105,17 @@ struct TurnsCase {
   std::optional<std::string> skipped;  // why it was not measured at all; then there are no pairs
   std::vector<TurnsPair> pairs;        // in the order in which they ran
 };
+
+void fields(auto& visit, Is<TurnsCase> auto& turns) {
+  visit("name", turns.name);
+  visit("model", turns.model);
+  visit("device", turns.device);
+  visit("precision", turns.precision);
+  visit("batch", turns.batch);
+  visit("threads", within(turns.threads, 1, std::numeric_limits<int>::max()));
+  visit("skipped", turns.skipped);
+  visit("pairs", turns.pairs);
+}
 
 struct TurnsDocument {
   Context context;  // of the machine and of the program that conducted; the binaries tell of themselves
@@ -81,5 +128,19 @@ struct TurnsDocument {
   std::optional<std::int64_t> max_pairs;
   std::vector<TurnsCase> cases;
 };
+
+void fields(auto& visit, Is<TurnsDocument> auto& document) {
+  visit("context", document.context);
+  visit("suite", document.suite);
+  visit("order_seed", document.order_seed);
+  visit("threshold", positive(document.threshold));
+  visit("max_pairs", within(document.max_pairs, 1, std::int64_t{kMostPairsOfACall}));
+  for (const Side side : kSides)
+    visit.group(kSideNames[side], [&](auto& binary) {
+      binary("binary", document.binaries[side]);
+      build_fields(binary, document.builds[side], "epochbench_version");
+    });
+  visit("cases", document.cases);
+}
 
 }  // namespace epochbench

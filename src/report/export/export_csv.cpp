@@ -1,4 +1,4 @@
-// Comma-separated values, tidy: one row a run with every scalar of the result, or one row a step.
+// Comma-separated values, tidy: one row per run with every scalar of the result, or one row per step.
 //
 // Quoted as RFC 4180 says; lines end with a line feed alone, as tools of this system expect. Columns are the result file's
 // keys, joined with '_', so units stand in them; they are the same for every result. What is null is empty, an empty text is
@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -41,51 +44,63 @@ std::string column_of(const std::string& path) {
   return found == kUnits.end() ? path : found->second;
 }
 
-// A run and a context of which every group is there, so that their JSON has every key. Arrays are empty and so have no column;
-// the interval has its two numbers.
-Run every_group() {
-  Run run;
-  run.input.emplace();
-  run.timing.emplace().step_seconds_ci95 = {0, 0};
-  run.throughput.emplace();
-  run.latency.emplace();
-  run.efficiency.emplace();
-  run.memory.emplace();
-  run.interference.emplace();
-  run.gpu.emplace().throttled_step_ranges.emplace();
-  run.quality.emplace();
-  run.energy.emplace();
-  run.cost.emplace();
-  run.profile.emplace();
-  return run;
-}
+// Calls `each(column, value)` for every scalar of a list of fields, null where a group is missing.
+template <class Each>
+class Columns {
+ public:
+  Columns(const Each& each, std::string prefix, bool known) : each_(each), prefix_(std::move(prefix)), known_(known) {}
 
-Context every_key() {
-  Context context;
-  context.command_line.emplace();
-  return context;
-}
-
-// Calls `each(column, value)` for every scalar that `shape` has, with the value that `actual` has there, or null.
-template <typename Each>
-void for_each_scalar(const Json& shape, const Json& actual, const std::string& path, const Each& each) {
-  const auto join = [&](const std::string& key) { return path.empty() ? key : path + "_" + key; };
-  if (shape.is_array()) {
-    const bool interval = shape.size() == 2, there = actual.is_array() && actual.size() == 2;
-    if (!interval) return;
-    each(join("low"), there ? actual[0] : kNull);
-    each(join("high"), there ? actual[1] : kNull);
-  } else if (shape.is_object()) {
-    for (const auto& [key, member] : shape.items()) {
-      const auto found = actual.is_object() ? actual.find(key) : actual.end();
-      for_each_scalar(member, found == actual.end() ? kNull : *found, join(key), each);
-    }
-  } else {
-    each(column_of(path), actual);
+  template <class T>
+  void operator()(const char* key, const T& member) {
+    add(path(key), member, known_);
   }
-}
+  void group(const char* key, const auto& list) {
+    Columns part(each_, path(key), known_);
+    list(part);
+  }
 
-void add(std::string& row, const std::string& cell) { row += (row.empty() ? "" : ",") + cell; }
+ private:
+  std::string path(const std::string& key) const { return prefix_.empty() ? key : prefix_ + "_" + key; }
+
+  template <class T>
+  void add(const std::string& path, const T& value, bool known) {
+    if constexpr (HasJsonConversion<T> || std::is_arithmetic_v<T> || std::is_same_v<T, std::string> || kIsA<T, WithDefault>) {
+      each_(column_of(path), known ? json_of(value) : kNull);
+    } else if constexpr (kIsA<T, OnlyIf>) {
+      add(path, value.member, known && value.condition);
+    } else if constexpr (kIsA<T, WithKeys>) {
+      for (const char* key : value.keys) {
+        const auto found = value.member.find(key);
+        const bool there = found != value.member.end();
+        add(path + "_" + key, there ? found->second : typename std::remove_cvref_t<decltype(value.member)>::mapped_type{},
+            known && there);
+      }
+    } else if constexpr (kIsA<T, Addition> || kIsA<T, Positive>) {
+      add(path, value.member, known);
+    } else if constexpr (kIsA<T, std::optional>) {
+      static const typename T::value_type kNone{};
+      add(path, value ? *value : kNone, known && value);
+    } else if constexpr (kIsA<T, std::pair>) {
+      add(path + "_low", value.first, known);
+      add(path + "_high", value.second, known);
+    } else if constexpr (!kIsA<T, std::vector> && !kIsA<T, std::map> && !kIsA<T, OmittedIfEmpty>) {
+      Columns part(each_, path, known);
+      fields(part, value);
+    }
+  }
+
+  const Each& each_;
+  std::string prefix_;
+  bool known_;
+};
+
+// The columns of a row: those of the run, then those of the context.
+template <class Each>
+void for_each_column(const Run& run, const Context& context, const Each& each) {
+  Columns of_run(each, "", true), of_context(each, "context", true);
+  fields(of_run, run);
+  fields(of_context, context);
+}
 
 struct StepRow {
   const char* phase;  // warm-up | timed | latency
@@ -133,20 +148,12 @@ std::string number_cell(const Json& value) {
 }  // namespace
 
 std::string csv_text(const Result& result) {
-  const Json run_shape = run_to_json(every_group()), context_shape = context_to_json(every_key());
-  std::string text, row;
-  const auto add_name = [&](const std::string& column, const Json&) { add(row, column); };
-  for_each_scalar(run_shape, kNull, "", add_name);
-  for_each_scalar(context_shape, kNull, "context", add_name);
-  text += row + "\n";
-  const Json context = context_to_json(result.context);
+  std::string text;
+  for_each_column(Run{}, Context{}, [&](const std::string& column, const Json&) { text += column + ","; });
+  text.back() = '\n';
   for (const Run& run : result.runs) {
-    std::vector<std::string> cells;
-    const auto add_cell = [&](const std::string&, const Json& value) { cells.push_back(cell_of(value)); };
-    for_each_scalar(run_shape, run_to_json(run), "", add_cell);
-    for_each_scalar(context_shape, context, "context", add_cell);
-    for (std::size_t i = 0; i < cells.size(); ++i) text += (i ? "," : "") + cells[i];
-    text += "\n";
+    for_each_column(run, result.context, [&](const std::string&, const Json& value) { text += cell_of(value) + ","; });
+    text.back() = '\n';
   }
   return text;
 }

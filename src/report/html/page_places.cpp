@@ -22,12 +22,12 @@ bool same_machine(const Context& a, const Context& b) {
 Json machine_json(const Context& context, const std::string& path) {
   Json gpus = Json::array();
   for (const GpuInfo& gpu : context.gpus) {
-    gpus.push_back(gpu_to_json(gpu));
+    gpus.push_back(json_of(gpu));
     gpus.back().erase("uuid");
     gpus.back().erase("pci_bus_id");
   }
   return {{"host", context.host_name ? Json(*context.host_name) : Json(nullptr)},
-          {"cpu", cpu_to_json(context.cpu)},
+          {"cpu", json_of(context.cpu)},
           {"gpus", gpus},
           {"measured_in", path}};
 }

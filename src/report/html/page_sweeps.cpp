@@ -6,7 +6,7 @@
 #include "src/analysis/sweep/curves.h"
 #include "src/analysis/sweep/sweep_answers.h"
 #include "src/report/html/page_parts.h"
-#include "src/result/sweep_json.h"
+#include "src/result/result_json.h"
 
 namespace epochbench {
 namespace {
@@ -72,7 +72,7 @@ void add_axis(Json& sweeps, const NamedResult& named, Axis axis) {
   for (const Curve& curve : curves) works[work_of(curve.name)].push_back(&curve);
 
   const bool own = named.result.answers && named.result.answers->over == name(axis);
-  const Json answers = sweep_answers_to_json(own ? *named.result.answers : answers_of(curves, named.result, axis));
+  const Json answers = json_of(own ? *named.result.answers : answers_of(curves, named.result, axis));
   for (const auto& [work, members] : works) {
     Json sweep = {{"file", named.path}, {"work", work}, {"over", name(axis)}, {"measure", measure_of(axis)}};
     sweep["curves"] = Json::array();
