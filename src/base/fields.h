@@ -26,7 +26,9 @@ concept Is = std::same_as<std::remove_const_t<T>, Struct>;  // a list serves wri
 
 // Forms: how a member is written and read where its type alone does not say it.
 template <class T>
-concept FieldForm = requires { typename std::remove_cvref_t<T>::IsFieldForm; };
+concept FieldForm = requires {
+  typename std::remove_cvref_t<T>::IsFieldForm;
+};
 
 // A member that came later: a file without it, or with null, is read all the same. Of a member or of another form.
 template <class T>

@@ -21,7 +21,9 @@ template <class T>
 struct JsonConversion;
 
 template <class T>
-concept HasJsonConversion = requires(const T& value) { JsonConversion<T>::write(value); };
+concept HasJsonConversion = requires(const T& value) {
+  JsonConversion<T>::write(value);
+};
 
 template <class T, template <class...> class Template>
 inline constexpr bool kIsA = false;
@@ -116,8 +118,7 @@ Json json_of(const T& value) {
 }
 
 template <class T>
-  requires(!FieldForm<T>)
-void read_member(const JsonFields& from, const char* key, T& member);
+requires(!FieldForm<T>) void read_member(const JsonFields& from, const char* key, T& member);
 
 class FieldReader {
  public:
@@ -219,8 +220,7 @@ void read_list(const JsonFields& from, const char* key, std::vector<T>& list) {
 }
 
 template <class T>
-  requires(!FieldForm<T>)
-void read_member(const JsonFields& from, const char* key, T& member) {
+requires(!FieldForm<T>) void read_member(const JsonFields& from, const char* key, T& member) {
   if constexpr (HasJsonConversion<T>) {
     member = JsonConversion<T>::read(from.at(key), from.path(key));
   } else if constexpr (std::is_same_v<T, bool>) {

@@ -98,9 +98,7 @@ struct Interference {
   std::optional<double> foreign_cpu_cores;
 };
 
-void fields(auto& visit, Is<Interference> auto& interference) {
-  visit("foreign_cpu_cores", interference.foreign_cpu_cores);
-}
+void fields(auto& visit, Is<Interference> auto& interference) { visit("foreign_cpu_cores", interference.foreign_cpu_cores); }
 
 struct GpuState {  // sampled during the timed steps: means of utilization and clock, the highest temperature and memory
   std::optional<double> utilization, sm_clock_hertz, temperature_celsius;

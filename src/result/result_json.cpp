@@ -6,8 +6,8 @@
 namespace epochbench {
 namespace {
 
-constexpr RunStatus kStatuses[] = {RunStatus::ok,            RunStatus::failed,   RunStatus::skipped,
-                                   RunStatus::out_of_memory, RunStatus::diverged, RunStatus::interrupted};
+constexpr RunStatus kStatuses[] = {RunStatus::ok,       RunStatus::failed,     RunStatus::skipped, RunStatus::out_of_memory,
+                                   RunStatus::diverged, RunStatus::interrupted};
 
 SettingValue setting_of(const JsonFields& settings, const std::string& key, const Json& value) {
   if (value.is_boolean()) return value.get<bool>();

@@ -4,15 +4,11 @@
 
 namespace epochbench {
 
-template <>
-struct JsonConversion<Side> {
-  static Json write(Side side) { return kSideNames[side]; }
-  static Side read(const Json& value, const std::string& path) {
-    for (const Side side : kSides)
-      if (value.is_string() && value.get<std::string>() == kSideNames[side]) return side;
-    throw FormatError(path + ": must be \"baseline\" or \"new\"");
-  }
-};
+Side JsonConversion<Side>::read(const Json& value, const std::string& path) {
+  for (const Side side : kSides)
+    if (value.is_string() && value.get<std::string>() == kSideNames[side]) return side;
+  throw FormatError(path + ": must be \"baseline\" or \"new\"");
+}
 
 std::string turns_to_text(const TurnsDocument& document) {
   FieldWriter writer;

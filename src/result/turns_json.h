@@ -1,13 +1,19 @@
-// The document of two binaries that took turns as JSON text, version 1 (results/turns.schema.json), and back.
+// The document of two binaries that took turns, as JSON text, version 1 (results/turns.schema.json), and back.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "src/base/json.h"
+#include "src/base/json_fields.h"
 #include "src/result/turns.h"
 
 namespace epochbench {
+
+template <>
+struct JsonConversion<Side> {
+  static Json write(Side side) { return kSideNames[side]; }
+  static Side read(const Json& value, const std::string& path);
+};
 
 std::string turns_to_text(const TurnsDocument& document);
 

@@ -17,7 +17,7 @@
 namespace epochbench {
 namespace {
 
-using Types = std::set<std::string>;  // of JSON
+using Types = std::set<std::string>;        // of JSON
 using Keys = std::map<std::string, Types>;  // by path: "runs[].timing.warmup_steps"
 
 // Collects the paths of a list of fields, and the types that are written there.
@@ -65,6 +65,7 @@ class KeyCollector {
       keys_[path].insert("object");
     } else if constexpr (FieldForm<T>) {
       add(path, value.member);
+      if constexpr (kIsA<T, OmittedIfEmpty>) keys_[path].erase("null");
     } else {
       if (!path.ends_with("[]")) keys_[path].insert("object");
       KeyCollector inner(keys_, path + ".");
@@ -81,7 +82,8 @@ Keys keys_of(const char* version_key) {
   Keys keys;
   keys[version_key] = {"integer"};
   KeyCollector collector(keys);
-  fields(collector, T{});
+  const T value;
+  fields(collector, value);
   // Elements that are scalars have no key of their own.
   std::erase_if(keys, [](const auto& entry) { return entry.first.ends_with("[]"); });
   return keys;
@@ -134,7 +136,8 @@ void expect_same(const Keys& written, const Keys& documented) {
     for (const std::string& type : types)
       EXPECT_TRUE(found->second.count(type)) << path << " may be written as " << type << ", which the schema does not accept";
   }
-  for (const auto& [path, types] : documented) EXPECT_TRUE(written.count(path)) << path << " is in the schema, and never written";
+  for (const auto& [path, types] : documented)
+    EXPECT_TRUE(written.count(path)) << path << " is in the schema, and never written";
 }
 
 TEST(Schema, HasTheKeysOfResults) {
@@ -160,8 +163,8 @@ TEST(Schema, ADifferenceIsNamed) {
   const Keys written{{"a", {"number", "null"}}, {"b", {"string"}}}, documented{{"a", {"number"}}, {"c", {"string"}}};
   testing::TestPartResultArray failures;
   {
-    testing::ScopedFakeTestPartResultReporter reporter(
-        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
+    testing::ScopedFakeTestPartResultReporter reporter(testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD,
+                                                       &failures);
     expect_same(written, documented);
   }
   ASSERT_EQ(failures.size(), 3);
