@@ -9,14 +9,14 @@
 namespace epochbench {
 namespace {
 
-// The steps of MurmurHash3's finalizer (Appleby 2011), as a chain that no compiler shortens.
+// The steps of MurmurHash3's finalizer (Appleby 2011), as a chain that a compiler cannot shorten.
 void work(std::int64_t rounds) {
   std::uint64_t value = 1;
   for (std::int64_t i = 0; i < rounds; ++i) {
     value *= 0xff51afd7ed558ccdu;
     value ^= value >> 33;
   }
-  asm volatile("" : : "r"(value));  // somebody might want it
+  asm volatile("" : : "r"(value));  // keeps the chain
 }
 
 double thread_seconds() {
@@ -28,7 +28,7 @@ double thread_seconds() {
 }  // namespace
 
 double BusyWork::measured_rounds_per_second() {
-  constexpr std::int64_t kRounds = 200'000;  // a third of a millisecond: long for the clock, short between interruptions
+  constexpr std::int64_t kRounds = 200'000;  // a third of a millisecond: long for the clock, short enough to run uninterrupted
   constexpr int kBursts = 20;
   double best = 0;
   for (int burst = 0; burst < kBursts; ++burst) {
@@ -42,7 +42,8 @@ double BusyWork::measured_rounds_per_second() {
 }
 
 BusyWork::BusyWork(double seconds, double rounds_per_second) : rounds_(std::llround(seconds * rounds_per_second)) {
-  if (!(seconds >= 0) || !(rounds_per_second >= 0)) throw std::invalid_argument("busy work of less than no time");
+  if (!(seconds >= 0) || !(rounds_per_second >= 0))
+    throw std::invalid_argument("busy work: seconds and rounds per second must be at least 0");
 }
 
 void BusyWork::operator()() const { work(rounds_); }

@@ -1,8 +1,8 @@
-// Work that takes a core a stated time: it stands in for decoding that costs more than that of the data at hand.
+// Work that occupies a core for a stated time: it simulates decoding that costs more than that of the available data.
 //
-// It is no sleep, since a thread that sleeps leaves its core to the steps. And it is so many multiplications, each waiting for
-// the one before, not a loop until a clock says that it is enough: where loader and steps share a core, or its frequency
-// falls, it takes longer, as decoding does. It touches no memory.
+// It does not sleep, since a sleeping thread leaves its core to the steps. It is a fixed number of dependent multiplications,
+// not a loop until a clock is reached: if loader and steps share a core, or its frequency drops, it takes longer, as decoding
+// does. It touches no memory.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace epochbench {
 
 class BusyWork {
  public:
-  // How many rounds a thread makes in a second, of CPU time: the best of several short bursts, some milliseconds in all.
+  // Rounds per second of a thread's CPU time: the best of several short bursts, some milliseconds in total.
   static double measured_rounds_per_second();
 
-  BusyWork(double seconds, double rounds_per_second);  // neither is negative
+  BusyWork(double seconds, double rounds_per_second);  // both at least 0
 
   void operator()() const;  // thread-safe
   std::int64_t rounds() const { return rounds_; }

@@ -50,7 +50,7 @@ class FileSource final : public ByteSource {
       const int got = gzread(file_.get(), bytes.data() + total, wanted);
       int code = Z_OK;
       const char* message = gzerror(file_.get(), &code);
-      // zlib reports a stream that is cut off (Z_BUF_ERROR) beside the bytes that it still could give.
+      // zlib reports a truncated stream (Z_BUF_ERROR) together with the bytes that it could still read.
       if (code == Z_ERRNO) throw DataError("data file " + name_ + " cannot be read: " + std::strerror(errno));
       if (got < 0 || code != Z_OK) {
         throw DataError("data file " + name_ + " is a corrupt or truncated gzip file (" + in_quotes(message) +

@@ -1,4 +1,4 @@
-// Bytes of a data file, from disk (plain or gzip) or from memory, for readers that must not trust what a header claims.
+// Bytes of a data file, from disk (plain or gzip) or from memory, for readers that must not trust its header.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual const std::string& name() const = 0;  // for messages: 'path', printable and not too long
-  // No more bytes than this can come, known before any is read: what a header claims is checked against it first.
+  // An upper limit of the bytes, known before any is read: sizes in a header are checked against it first.
   virtual std::uint64_t most_bytes() const = 0;
-  // Reads up to the span's size; fewer only at the end. Errors: DataError for a disk's failure or a corrupt gzip stream.
+  // Reads up to the span's size; fewer only at the end. Errors: DataError for a disk failure or a corrupt gzip stream.
   virtual std::size_t read(std::span<std::uint8_t> bytes) = 0;
 };
 
-// A regular file. gzip is told by its contents and decompressed. Errors: DataError.
+// A regular file. gzip is recognized by its contents and decompressed. Errors: DataError.
 std::unique_ptr<ByteSource> open_file(const std::filesystem::path& path);
 std::unique_ptr<ByteSource> open_memory(std::string name, std::string_view bytes);
 
-// Exactly `count` bytes. Memory grows with what really arrives. Errors: DataError for a source that ends before.
+// Exactly `count` bytes. Memory grows with the bytes that are really read. Errors: DataError for a source that ends before.
 std::vector<std::uint8_t> read_exactly(ByteSource& source, std::uint64_t count);
-// Errors: DataError when the source has more bytes (a gzip stream's checksum is verified by this too).
+// Errors: DataError if the source has more bytes (this also verifies the checksum of a gzip stream).
 void expect_end(ByteSource& source);
 
-// A user's text or path in quotes for a one-line message: control characters replaced, the middle of a long one left out.
+// A user's text or path in quotes for a one-line message: control characters replaced, the middle of a long text left out.
 std::string in_quotes(std::string_view text);
 
 }  // namespace epochbench

@@ -7,9 +7,9 @@
 
 namespace epochbench {
 
-// data_batch_1.bin and as many of the following ones, up to 5, as there are without a gap; or test_batch.bin. A record is a
-// label byte and 3 planes (red, green, blue) of 32 x 32 bytes; here the channels become the last dimension.
-// Errors: DataError for missing files, and for those that are no whole records or whose labels are above 9.
+// data_batch_1.bin and the following ones without a gap, up to 5; or test_batch.bin. A record is a label byte and 3 planes
+// (red, green, blue) of 32 x 32 bytes; the channels become the last dimension. Errors: DataError for missing files, incomplete
+// records and labels above 9.
 ImageSet read_cifar10_split(const std::filesystem::path& folder, Split split);
 
 }  // namespace epochbench

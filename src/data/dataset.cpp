@@ -1,4 +1,4 @@
-// From a SPEC to a data set: the one place that knows them all.
+// From a SPEC to a data set. All data sets are listed here.
 #include "epochbench/dataset.h"
 
 #include <array>
@@ -24,7 +24,7 @@ std::unique_ptr<ByteSource> open_embedded(const char* path) {
   return open_memory(in_quotes(path), *bytes);
 }
 
-// The handwritten digits that travel inside the binary (bench/data/README.md). Sample i is test when i mod 5 is 4.
+// The handwritten digits embedded in the binary (bench/data/README.md). Sample i belongs to the test split if i mod 5 is 4.
 std::pair<ImageSet, ImageSet> read_digits() {
   const auto images = open_embedded("bench/data/digits-images.idx3-ubyte");
   const auto labels = open_embedded("bench/data/digits-labels.idx1-ubyte");
@@ -45,7 +45,7 @@ std::filesystem::path folder_of(std::string_view spec, std::string_view kind) {
   std::error_code error;
   if (folder.empty() || folder.find('\0') != std::string_view::npos || !std::filesystem::is_directory(folder, error)) {
     throw DataError("data " + in_quotes(spec) + ": " + in_quotes(folder) +
-                    " is no folder: name the one with the files (--data " + std::string(kind) + "DIR)");
+                    " is not a folder: name the folder with the files (--data " + std::string(kind) + "DIR)");
   }
   return folder;
 }
@@ -54,11 +54,11 @@ std::filesystem::path folder_of(std::string_view spec, std::string_view kind) {
 std::unique_ptr<ByteSource> open_text(std::string_view spec) {
   const std::string_view file = spec.substr(kTextPrefix.size());
   if (file.empty() || file.find('\0') != std::string_view::npos)
-    throw DataError("data " + in_quotes(spec) + " name no file: give its path (--data text:FILE)");
+    throw DataError("data " + in_quotes(spec) + " names no file: give its path (--data text:FILE)");
   return open_file(file);
 }
 
-// Errors: DataError for a model of texts.
+// Errors: DataError for a model that takes texts.
 void check_images(std::string_view spec, const SampleSpec& sample) {
   if (sample.text())
     throw DataError("data " + in_quotes(spec) +

@@ -17,7 +17,7 @@ template <std::size_t kDimensions>
 std::array<std::uint64_t, kDimensions> read_header(ByteSource& source, const char* what) {
   const std::vector<std::uint8_t> magic = read_exactly(source, 4);
   if (magic[0] != 0 || magic[1] != 0 || magic[2] != kUnsignedByte)
-    fail(source, "is no IDX file of unsigned bytes (it must begin with 00 00 08)");
+    fail(source, "is not an IDX file of unsigned bytes (it must begin with 00 00 08)");
   if (magic[3] != kDimensions) {
     fail(source, "has " + std::to_string(magic[3]) + " dimensions, not the " + std::to_string(kDimensions) + " of " + what);
   }
@@ -34,7 +34,7 @@ std::array<std::uint64_t, kDimensions> read_header(ByteSource& source, const cha
   if (overflows || total > source.most_bytes()) {
     std::string extents_text;
     for (std::uint64_t extent : extents) extents_text += (extents_text.empty() ? "" : "x") + std::to_string(extent);
-    fail(source, "is truncated or no IDX file: its header states " + extents_text + " bytes, more than it can hold");
+    fail(source, "is truncated or not an IDX file: its header states " + extents_text + " bytes, more than it can hold");
   }
   return extents;
 }

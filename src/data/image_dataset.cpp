@@ -13,10 +13,10 @@ std::string size_of(const ImageSet& set) {
 }
 
 void check(const ImageSet& set, const SampleSpec& sample) {
-  if (set.samples() == 0) throw DataError("data in " + set.source + " have no sample: use a set with at least one");
+  if (set.samples() == 0) throw DataError("data in " + set.source + " have no samples: use a set with at least one");
   if (set.channels != 1 && set.channels != sample.channels) {
     throw DataError("data in " + set.source + " are images of " + std::to_string(set.channels) + " channels, the model takes " +
-                    std::to_string(sample.channels) + ": use another model, or grey images, which are repeated");
+                    std::to_string(sample.channels) + ": use another model, or gray images, which are repeated");
   }
   const auto wrong = std::find_if(set.labels.begin(), set.labels.end(), [&](int label) { return label >= sample.classes; });
   if (wrong != set.labels.end()) {
@@ -34,17 +34,17 @@ ImageDataset::ImageDataset(std::string name, const SampleSpec& sample, ImageSet 
   check(test_, sample_);
   if (train_.height != test_.height || train_.width != test_.width || train_.channels != test_.channels) {
     throw DataError("training images in " + train_.source + " are " + size_of(train_) + ", test images in " + test_.source +
-                    " are " + size_of(test_) + ": both splits must be of one size");
+                    " are " + size_of(test_) + ": both splits must have one size");
   }
-  standardise();
+  standardize();
   if (train_.height != sample_.height || train_.width != sample_.width) {
     rows_ = taps(train_.height, sample_.height);
     columns_ = taps(train_.width, sample_.width);
   }
 }
 
-// Counting the pixel values makes the sums exact, whatever the order or the number of pixels.
-void ImageDataset::standardise() {
+// Counting the pixel values makes the sums exact for any order and number of pixels.
+void ImageDataset::standardize() {
   const auto channels = static_cast<std::size_t>(train_.channels);
   std::vector<std::array<std::int64_t, 256>> counts(channels);
   for (std::size_t i = 0; i < train_.pixels.size(); i += channels)
@@ -66,11 +66,11 @@ void ImageDataset::standardise() {
 std::vector<ImageDataset::Tap> ImageDataset::taps(std::int64_t source, std::int64_t target) {
   std::vector<Tap> taps;
   for (std::int64_t i = 0; i < target; ++i) {
-    const double centre = (static_cast<double>(i) + 0.5) * static_cast<double>(source) / static_cast<double>(target) - 0.5;
-    const double below = std::floor(centre);
+    const double center = (static_cast<double>(i) + 0.5) * static_cast<double>(source) / static_cast<double>(target) - 0.5;
+    const double below = std::floor(center);
     const auto first = static_cast<std::int64_t>(below);
     taps.push_back({std::clamp<std::int64_t>(first, 0, source - 1), std::clamp<std::int64_t>(first + 1, 0, source - 1),
-                    static_cast<float>(centre - below)});
+                    static_cast<float>(center - below)});
   }
   return taps;
 }
@@ -90,18 +90,18 @@ void ImageDataset::fill(Split split, std::int64_t index, std::uint64_t, std::int
 
 void ImageDataset::copy_image(float* image, const std::uint8_t* pixels) const {
   const std::int64_t channels = sample_.channels, count = sample_.height * sample_.width;
-  const bool grey = train_.channels == 1;
+  const bool gray = train_.channels == 1;
   for (std::int64_t c = 0; c < channels; ++c) {
-    const float* value_of = value_of_[grey ? 0 : static_cast<std::size_t>(c)].data();
-    const std::uint8_t* from = pixels + (grey ? 0 : c);
+    const float* value_of = value_of_[gray ? 0 : static_cast<std::size_t>(c)].data();
+    const std::uint8_t* from = pixels + (gray ? 0 : c);
     for (std::int64_t i = 0; i < count; ++i) image[i * channels + c] = value_of[from[i * train_.channels]];
   }
 }
 
-// Columns first, into two rows that the following target rows mostly share; then rows, over contiguous memory. The rows lie
-// on the stack, in blocks of columns, so that any size works without an allocation.
+// Columns first, into two rows that most of the following target rows share; then rows, over contiguous memory. The rows are on
+// the stack, in blocks of columns, so that any size works without an allocation.
 void ImageDataset::resize_image(float* image, const std::uint8_t* pixels) const {
-  constexpr std::int64_t kBlock = 1024;  // floats: two rows take 8 KiB, of any L1 cache and stack a small part
+  constexpr std::int64_t kBlock = 1024;  // floats: two rows take 8 KiB, a small part of any L1 cache and stack
   const std::int64_t source_channels = train_.channels, channels = sample_.channels, pitch = train_.width * source_channels;
   const std::int64_t width = sample_.width, block = std::max<std::int64_t>(1, kBlock / source_channels);
   std::array<float, kBlock> first, second;
@@ -110,7 +110,7 @@ void ImageDataset::resize_image(float* image, const std::uint8_t* pixels) const 
         std::span(columns_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(std::min(block, width - begin)));
     const std::int64_t count = static_cast<std::int64_t>(columns.size()) * source_channels;
     float *above = first.data(), *below = second.data();
-    std::int64_t above_row = -1, below_row = -1;  // source rows that they hold
+    std::int64_t above_row = -1, below_row = -1;  // the source rows in them
     for (std::size_t y = 0; y < rows_.size(); ++y) {
       const Tap& row = rows_[y];
       if (below_row == row.first) {

@@ -1,4 +1,4 @@
-// Labelled images of 8 bits a channel, and the data set that feeds them to a model of another size.
+// Labeled images with 8 bits per channel, and the data set that resizes them for a model.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ struct ImageSet {
   std::int64_t samples() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
-// Two splits in memory. An image is standardised by the mean and the deviation of the training split's raw pixels, one pair
-// a channel, and resized to the model's input: bilinear, half-pixel centres, edges clamped, no low-pass filter before
-// shrinking. A channel of deviation 0 is only shifted. A grey image is repeated over the model's channels.
+// Two splits in memory. An image is standardized by the mean and the deviation of the training split's raw pixels, one pair
+// per channel, and resized to the model's input: bilinear, half-pixel centers, edges clamped, no low-pass filter before
+// shrinking. A channel with deviation 0 is only shifted. A gray image is repeated for each of the model's channels.
 class ImageDataset final : public Dataset {
  public:
-  // Errors: DataError for an empty split, splits of two image sizes, labels that are no class of the model, and channels
-  // that do not fit.
+  // Errors: DataError for an empty split, splits with different image sizes, labels outside the model's classes, and a
+  // different number of channels.
   ImageDataset(std::string name, const SampleSpec& sample, ImageSet train, ImageSet test);
 
   const std::string& name() const override { return name_; }
@@ -35,13 +35,13 @@ class ImageDataset final : public Dataset {
             std::span<const std::span<std::byte>> inputs) const override;
 
  private:
-  struct Tap {  // the two source rows or columns of a target one, and the share of the second
+  struct Tap {  // the two source rows or columns of a target row or column, and the weight of the second
     std::int64_t first, second;
     float weight;
   };
   static std::vector<Tap> taps(std::int64_t source, std::int64_t target);
   const ImageSet& set(Split split) const { return split == Split::train ? train_ : test_; }
-  void standardise();
+  void standardize();
   void copy_image(float* image, const std::uint8_t* pixels) const;
   void resize_image(float* image, const std::uint8_t* pixels) const;
   void resize_row(float* resized, const std::uint8_t* pixels, std::span<const Tap> columns) const;
@@ -49,8 +49,8 @@ class ImageDataset final : public Dataset {
   std::string name_;
   SampleSpec sample_;
   ImageSet train_, test_;
-  std::vector<std::array<float, 256>> value_of_;  // [channel of the images] standardised value of each pixel value
-  std::vector<Tap> rows_, columns_;               // empty when nothing is resized
+  std::vector<std::array<float, 256>> value_of_;  // [channel of the images] standardized value of each pixel value
+  std::vector<Tap> rows_, columns_;               // empty if nothing is resized
 };
 
 }  // namespace epochbench

@@ -16,13 +16,13 @@ std::int64_t training_steps(const Dataset& dataset, std::int64_t batch) {
   const std::int64_t samples = dataset.samples(Split::train);
   if (samples < batch) {
     throw DataError("data '" + dataset.name() + "' has " + std::to_string(samples) +
-                    " training samples, fewer than a batch of " + std::to_string(batch) + ": take a batch of at most " +
+                    " training samples, fewer than a batch of " + std::to_string(batch) + ": use a batch of at most " +
                     std::to_string(samples) + " (--batch)");
   }
   return samples / batch;
 }
 
-// One thread takes a batch whole. Several share it in more tasks than threads, as some are slower than others.
+// A single thread fills a whole batch. Several threads share it in more tasks than threads, as some are slower than others.
 std::int64_t rows_of_a_task(const LoaderOptions& options) {
   constexpr std::int64_t kTasksPerThread = 4;
   if (options.threads < 2) return options.batch;
@@ -39,15 +39,14 @@ Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int inputs,
       evaluation_steps_((dataset.samples(Split::test) + options.batch - 1) / options.batch),
       task_rows_(rows_of_a_task(options)),
       order_(options.order, dataset.synthetic() ? 0 : dataset.samples(Split::train), options.seed) {
-  if (inputs < 1 || options.threads < 0)
-    throw std::invalid_argument("loader: needs at least one input and no thread less than 0");
+  if (inputs < 1 || options.threads < 0) throw std::invalid_argument("loader: needs at least one input and at least 0 threads");
   for (InputSlot s = 0; s < kInputSlots; ++s) {
     Slot& slot = slots_[static_cast<std::size_t>(s)];
     for (int input = 0; input < inputs; ++input) {
       slot.inputs.push_back(stage(s, input));
       if (slot.inputs.back().size() % static_cast<std::size_t>(options.batch) != 0) {
         throw std::invalid_argument("loader: input " + std::to_string(input) + " of " +
-                                    std::to_string(slot.inputs.back().size()) + " bytes is no batch of " +
+                                    std::to_string(slot.inputs.back().size()) + " bytes is not a batch of " +
                                     std::to_string(options.batch) + " rows");
       }
     }
@@ -74,7 +73,7 @@ void Loader::begin(Split split, std::uint64_t epoch) {
     begun_ = true;
     upcoming_ = {upcoming_.pass + 1, 0, epoch, 0, split};
     delivered_ = 0;
-    // A slot being filled belongs to the former pass now and is freed by the last thread at it; one in use, by release().
+    // A slot being filled belongs to the previous pass and is freed by its last thread; a slot in use, by release().
     for (Slot& slot : slots_) {
       if (slot.state != State::ready && (slot.state != State::filling || slot.workers > 0)) continue;
       slot.state = State::free;
@@ -108,7 +107,7 @@ BatchSource::Batch Loader::next() {
       if (slot->error) std::rethrow_exception(slot->error);
       slot->state = State::in_use;
       ++delivered_;
-      if (fillable()) work_to_do_.notify_one();  // as one fewer is prefetched
+      if (fillable()) work_to_do_.notify_one();  // since there is one prefetched batch fewer
       return {static_cast<InputSlot>(slot - slots_.begin()), slot->samples};
     }
     if (std::all_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state == State::in_use; }))
@@ -134,20 +133,20 @@ void Loader::release(InputSlot slot) {
   if (fillable()) work_to_do_.notify_one();
 }
 
-// A free slot, if there is a batch to put into it now. Under the lock.
+// A free slot, if there is a batch to fill it with now. Requires the lock.
 Loader::Slot* Loader::fillable() {
   if (!begun_ || (upcoming_.split == Split::test && upcoming_.step == evaluation_steps_)) return nullptr;
   const int depth = prefetches() ? kPrefetchDepth : waiting_ ? 1 : 0;
   Slot* free = nullptr;
-  int ahead = 0;
+  int prefetched = 0;
   for (Slot& slot : slots_) {
     if (slot.state == State::free && !free) free = &slot;
-    if (slot.state != State::free && slot.state != State::in_use) ++ahead;
+    if (slot.state != State::free && slot.state != State::in_use) ++prefetched;
   }
-  return ahead < depth ? free : nullptr;
+  return prefetched < depth ? free : nullptr;
 }
 
-// Gives the calling thread rows of the earliest batch that has some left, or else the next batch to open. Under the lock.
+// Assigns rows of the earliest batch that has some left, or else the next batch to open. Requires the lock.
 std::optional<Loader::Task> Loader::claim() {
   Slot* earliest = nullptr;
   for (Slot& slot : slots_)
@@ -181,7 +180,7 @@ void Loader::work(const std::stop_token& stop) {
   while (!stop.stop_requested() && work_to_do_.wait(lock, stop, claims)) perform(*task, lock);
 }
 
-// Does the task without the lock, and comes back with it.
+// Does the task without the lock, and returns with it.
 void Loader::perform(const Task& task, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   std::exception_ptr error;
@@ -197,11 +196,11 @@ void Loader::perform(const Task& task, std::unique_lock<std::mutex>& lock) {
   finish(task, error);
 }
 
-// Under the lock.
+// Requires the lock.
 void Loader::finish(const Task& task, const std::exception_ptr& error) {
   Slot& slot = *task.slot;
   --slot.workers;
-  if (slot.position.pass != upcoming_.pass) {  // nobody wants this batch any more
+  if (slot.position.pass != upcoming_.pass) {  // this batch is no longer needed
     if (slot.workers > 0) return;
     slot.state = State::free;
     slot.error = nullptr;
@@ -210,18 +209,18 @@ void Loader::finish(const Task& task, const std::exception_ptr& error) {
   }
   if (task.opens) {
     slot.state = State::filling;
-    if (options_.threads > 1) work_to_do_.notify_all();  // its rows are for all
+    if (options_.threads > 1) work_to_do_.notify_all();  // all threads may fill its rows
   }
   if (error) {
     if (!slot.error) slot.error = error;
-    slot.rows_claimed = slot.samples;  // the others are of no use
+    slot.rows_claimed = slot.samples;  // the others are not valid
   }
   if (slot.workers > 0 || slot.rows_claimed < slot.samples) return;
   slot.state = State::ready;
   batch_ready_.notify_one();
 }
 
-// Finds out which samples the batch has, and fills the rows that have none with zeros, and labels of -1, all bits set.
+// Determines the samples of the batch, and fills rows without a sample with zeros, and labels of -1 (all bits set).
 void Loader::open(Slot& slot) {
   const Position& position = slot.position;
   const std::int64_t first = position.step * options_.batch;

@@ -1,9 +1,9 @@
-// Prepares batches ahead of the training loop, in background threads, right in the memory that a device takes them from.
+// Prefetches batches in background threads, directly into the memory that a device reads.
 //
-// It is no sampler with replacement, and it does not augment: an epoch is every sample of the split once. What a batch holds
-// depends on the data set, the seed, the epoch and the step only, not on the number of threads or their timing.
+// It does not sample with replacement or augment: an epoch is every sample of the split once. The contents of a batch depend
+// only on the data set, the seed, the epoch and the step, not on the number of threads or their timing.
 //
-// The threads divide the rows of the earliest batch that is not complete; whoever finds no row left begins the next batch.
+// The threads divide the rows of the earliest incomplete batch; a thread that finds no row left begins the next batch.
 #pragma once
 
 #include <array>
@@ -28,27 +28,27 @@ struct LoaderOptions {
   Order order = Order::shuffled;  // of the training split; the test split is always read in order
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
-  int threads = 1;       // in the background; 0: the thread that calls next() fills the batch, which then counts as its wait
-  bool prefetch = true;  // false: a batch is begun when next() asks for it; so too with no threads
+  int threads = 1;       // in the background; 0: the thread that calls next() fills the batch, which counts as waiting
+  bool prefetch = true;  // false: a batch is begun when next() asks for it; also without threads
 };
 
 class Loader final : public BatchSource {
  public:
-  // Batches that are ready or being filled while one is computed on, where prefetching is on.
+  // Batches that are ready or being filled while one is in use, with prefetching.
   static constexpr int kPrefetchDepth = kInputSlots - 1;
 
-  // Host memory of one input of a slot, as Executable::stage gives it; asked for once a slot, in the constructor.
+  // Host memory of one input of a slot, from Executable::stage; requested once per slot, in the constructor.
   using Stage = std::function<std::span<std::byte>(InputSlot slot, int input)>;
 
-  // `inputs`: how many a batch has; in an evaluation the last of two or more are the labels. The data set and the staged memory
-  // must outlive the loader. Synthetic batches are all prepared here, one a slot, and next() then only hands them round.
-  // Errors: DataError when an epoch would have no whole batch; std::invalid_argument when an input is no `batch` rows.
+  // `inputs`: inputs per batch; in an evaluation, the last of two or more are the labels. The data set and the staged memory
+  // must outlive the loader. Synthetic batches are all prepared here, one per slot, and next() returns them in turn.
+  // Errors: DataError if an epoch has no whole batch; std::invalid_argument if an input is not `batch` rows.
   Loader(const Dataset& dataset, const LoaderOptions& options, int inputs, const Stage& stage);
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Rethrows what a background thread met while it prepared this batch. A failed batch stays failed until begin_*().
-  // Errors: std::logic_error before the first begin_*(), or when the caller holds every slot and waits for another.
+  // Rethrows the exception of a background thread that prepared this batch. A failed batch stays failed until begin_*().
+  // Errors: std::logic_error before the first begin_*(), or if the caller holds every slot and asks for another.
   Batch next() override;
   void release(InputSlot slot) override;
   std::int64_t steps_per_epoch() const override { return train_steps_; }
@@ -67,16 +67,16 @@ class Loader final : public BatchSource {
   };
   struct Slot {
     std::vector<std::span<std::byte>> inputs;
-    std::vector<std::uint32_t> indices;  // [batch] samples of the batch being filled; set while it is opened
+    std::vector<std::uint32_t> indices;  // [batch] samples of the batch being filled; set when it is opened
     State state = State::free;
     Position position;
-    std::int64_t samples = 0, rows_claimed = 0;  // rows that count, and those that a thread has taken on
-    int workers = 0;                             // threads at it
-    bool handed_out = false;                     // synthetic: since it was filled
+    std::int64_t samples = 0, rows_claimed = 0;  // valid rows, and those that a thread has claimed
+    int workers = 0;                             // threads that fill it
+    bool handed_out = false;                     // synthetic: returned since it was filled
     std::exception_ptr error;
   };
 
-  // What a thread does next: open the slot's batch, or fill some of its rows.
+  // The next work of a thread: open the slot's batch, or fill some of its rows.
   struct Task {
     Slot* slot;
     bool opens;
@@ -99,13 +99,13 @@ class Loader final : public BatchSource {
   EpochOrder order_;
   std::array<Slot, kInputSlots> slots_;
 
-  std::mutex mutex_;  // guards what follows, and of each slot all but its memory and indices
+  std::mutex mutex_;  // guards the members below, and all of a slot except its memory and indices
   std::condition_variable_any work_to_do_;
   std::condition_variable batch_ready_;
-  bool begun_ = false, waiting_ = false;  // waiting_: next() has no batch to give
+  bool begun_ = false, waiting_ = false;  // waiting_: next() waits for a batch
   Position upcoming_;                     // the next batch to fill
   std::uint64_t delivered_ = 0;           // batches of this pass
-  std::vector<std::jthread> threads_;     // last, so that they end before what they use
+  std::vector<std::jthread> threads_;     // last, so that they end before the members that they use
 };
 
 }  // namespace epochbench

@@ -10,14 +10,14 @@ namespace epochbench {
 
 void permute(std::span<std::uint32_t> permutation, std::uint64_t seed, std::uint64_t epoch) {
   std::iota(permutation.begin(), permutation.end(), 0u);
-  PhiloxBlock words{};
+  PhiloxBlock numbers{};
   for (std::uint32_t drawn = 0, left = static_cast<std::uint32_t>(permutation.size()); left > 1; ++drawn, --left) {
     if (drawn % 4 == 0) {
-      words = philox(seed, {drawn / 4, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(epoch >> 32),
-                            static_cast<std::uint32_t>(RandomStream::order)});
+      numbers = philox(seed, {drawn / 4, static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(epoch >> 32),
+                              static_cast<std::uint32_t>(RandomStream::order)});
     }
-    // Scaling instead of rejection: the bias is at most left / 2^32, and the number of words drawn is fixed.
-    const auto chosen = static_cast<std::uint32_t>((std::uint64_t{words[drawn % 4]} * left) >> 32);
+    // Scaling instead of rejection: the bias is at most left / 2^32, and the number of draws is fixed.
+    const auto chosen = static_cast<std::uint32_t>((std::uint64_t{numbers[drawn % 4]} * left) >> 32);
     std::swap(permutation[chosen], permutation[left - 1]);
   }
 }

@@ -1,4 +1,4 @@
-// In which order an epoch visits the samples of the training split.
+// The order in which an epoch visits the samples of the training split.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@ enum class Order : std::uint8_t { shuffled, sequential };
 // Writes the permutation of 0 .. n - 1 that epoch `epoch` visits: Fisher-Yates (Durstenfeld 1964) over Philox numbers.
 void permute(std::span<std::uint32_t> permutation, std::uint64_t seed, std::uint64_t epoch);
 
-// The permutations of the epochs that batches are being drawn from, computed when first asked for. Thread-safe.
+// The permutations of the epochs in use, each computed at its first use. Thread-safe.
 class EpochOrder {
  public:
-  // All memory is taken, and touched, here. Sequential order takes none.
+  // Allocates and touches all memory. Sequential order needs none.
   EpochOrder(Order order, std::int64_t samples, std::uint64_t seed);
-  // Writes which samples stand at `first`, `first + 1`, ... of the epoch.
+  // Writes the samples at positions `first`, `first + 1`, ... of the epoch.
   void indices(std::uint64_t epoch, std::int64_t first, std::span<std::uint32_t> indices);
 
  private:
@@ -31,7 +31,7 @@ class EpochOrder {
   const Order order_;
   const std::uint64_t seed_;
   std::mutex mutex_;
-  // Two, as prefetching reaches into the following epoch. A thread that comes late for an older one has it computed again.
+  // Two, as prefetching reaches into the following epoch. A late thread that needs an older one computes it again.
   std::array<Cached, 2> cached_;
 };
 

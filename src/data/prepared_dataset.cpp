@@ -32,7 +32,8 @@ std::int64_t CachedDataset::bytes(const Dataset& dataset, const SampleSpec& samp
 CachedDataset::CachedDataset(std::unique_ptr<Dataset> dataset, const SampleSpec& sample)
     : dataset_(std::move(dataset)), row_bytes_(image_row_bytes(sample)) {
   if (sample.text() || dataset_->synthetic())
-    throw std::invalid_argument("data " + dataset_->name() + " cannot be kept decoded: only images are the same in each epoch");
+    throw std::invalid_argument("data " + dataset_->name() +
+                                " cannot be kept decoded: only images are the same in every epoch");
   train_ = decoded(Split::train);
   test_ = decoded(Split::test);
 }

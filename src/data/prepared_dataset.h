@@ -1,6 +1,6 @@
-// Data sets around another one: its samples at a higher cost, or decoded once and kept.
+// Wrappers of a data set: samples at a higher cost, or decoded once and kept.
 //
-// Neither changes what a batch holds.
+// Neither changes the contents of a batch.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace epochbench {
 
-// Each sample costs `work` beside its own decoding, in the thread that asks for it.
+// Each sample costs `work` in addition to its decoding, in the thread that asks for it.
 class CostlyDataset final : public Dataset {
  public:
   CostlyDataset(std::unique_ptr<Dataset> dataset, const BusyWork& work);
@@ -27,14 +27,14 @@ class CostlyDataset final : public Dataset {
   BusyWork work_;
 };
 
-// Both splits of images, decoded in the constructor; a sample then costs a copy.
+// Both splits of images, decoded in the constructor; reading a sample is then a copy.
 class CachedDataset final : public Dataset {
  public:
-  // What it will take. `sample` is that of the model.
+  // The memory that it will take. `sample`: the model's.
   static std::int64_t bytes(const Dataset& dataset, const SampleSpec& sample);
 
-  // Errors: std::invalid_argument for texts, whose masks are drawn anew each epoch, and for synthetic data; whatever the
-  // data set throws; std::bad_alloc.
+  // Errors: std::invalid_argument for texts, whose masks are drawn again each epoch, and for synthetic data; errors of the
+  // data set; std::bad_alloc.
   CachedDataset(std::unique_ptr<Dataset> dataset, const SampleSpec& sample);
 
   const std::string& name() const override { return dataset_->name(); }

@@ -1,4 +1,4 @@
-// What of Philox's surroundings is too heavy for the header: the transformation to normal numbers.
+// The transformation to normal numbers, which is too large for the header of Philox.
 #include <cmath>
 #include <numbers>
 

@@ -51,7 +51,7 @@ std::string_view dtype_name(DType dtype) {
   return "";
 }
 
-// Takes exactly the headers that the format allows, event by event: nothing else is built up, however deep it is nested.
+// Accepts exactly the headers that the format allows, event by event: nothing else is built, however deeply it is nested.
 //   {NAME: {"dtype": STRING, "shape": [SIZE, ...], "data_offsets": [SIZE, SIZE]}, ..., "__metadata__": {NAME: STRING, ...}}
 class HeaderReader final : public json::json_sax_t {
  public:
@@ -124,7 +124,7 @@ class HeaderReader final : public json::json_sax_t {
   bool number_integer(number_integer_t) override { return other(); }
   bool number_float(number_float_t, const string_t&) override { return other(); }
   bool binary(binary_t&) override { return other(); }
-  bool parse_error(std::size_t, const std::string&, const json::exception&) override { return stop("is no JSON"); }
+  bool parse_error(std::size_t, const std::string&, const json::exception&) override { return stop("is not JSON"); }
 
  private:
   bool enter() {
@@ -137,7 +137,7 @@ class HeaderReader final : public json::json_sax_t {
     return false;
   }
   bool other() {
-    return stop(depth_ == 0 ? "is no object"
+    return stop(depth_ == 0 ? "is not an object"
                             : "has a wrong value for " + in_quotes(name_) + (depth_ > 1 ? ", " + in_quotes(field_) : ""));
   }
 
@@ -148,7 +148,7 @@ class HeaderReader final : public json::json_sax_t {
   std::vector<std::uint64_t> offsets_;
 };
 
-// Why the tensors cannot lie so in `data_bytes` bytes; empty if they can.
+// The reason why the offsets do not fit `data_bytes` bytes; empty if they fit.
 std::string layout_problem(const std::map<std::string, SafetensorsTensor>& tensors, std::uint64_t data_bytes) {
   std::vector<std::pair<std::pair<std::uint64_t, std::uint64_t>, std::string_view>> order;
   for (const auto& [name, tensor] : tensors) {
@@ -180,7 +180,7 @@ std::string layout_problem(const std::map<std::string, SafetensorsTensor>& tenso
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(in_quotes(path.string())) {
   const auto fail = [this](const std::string& what) {
-    throw DataError("file " + name_ + " " + what + ": name a safetensors file that is whole");
+    throw DataError("file " + name_ + " " + what + ": name an intact safetensors file");
   };
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) fail("cannot be found, or is not a regular file");
@@ -190,15 +190,15 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(in_q
 
   std::uint64_t length = 0;
   if (size < kLengthBytes || !file_.read(reinterpret_cast<char*>(&length), kLengthBytes))
-    fail("is no safetensors file: it has " + std::to_string(size) + " bytes");
+    fail("is not a safetensors file: it has " + std::to_string(size) + " bytes");
   if (length > size - kLengthBytes || length > kMostHeaderBytes)
-    fail("is truncated or no safetensors file: its header would have " + std::to_string(length) + " bytes, and the file has " +
-         std::to_string(size));
+    fail("is truncated or not a safetensors file: its header would have " + std::to_string(length) +
+         " bytes, and the file has " + std::to_string(size));
   std::string header(length, '\0');
   if (!file_.read(header.data(), static_cast<std::streamsize>(length))) fail("cannot be read");
   HeaderReader reader;
-  if (header.empty() || header.front() != '{') fail("is no safetensors file: its header is no JSON object");
-  if (!json::sax_parse(header, &reader)) fail("is no safetensors file: its header " + reader.problem);
+  if (header.empty() || header.front() != '{') fail("is not a safetensors file: its header is not a JSON object");
+  if (!json::sax_parse(header, &reader)) fail("is not a safetensors file: its header " + reader.problem);
   if (const std::string problem = layout_problem(reader.tensors, size - kLengthBytes - length); !problem.empty())
     fail("is damaged: its header " + problem);
   tensors_ = std::move(reader.tensors);

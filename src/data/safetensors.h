@@ -1,7 +1,7 @@
 // The safetensors format: 8 bytes with the length of a JSON header, little-endian; the header, which gives each tensor's
 // dtype, shape and offsets; then the data, without holes.
 //
-// Files are read tensor by tensor, so that no more than one lies in memory. Written for little-endian hosts.
+// Files are read tensor by tensor, so that only one is in memory at a time. For little-endian hosts only.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct SafetensorsTensor {
 
 class SafetensorsFile {
  public:
-  // Reads and checks the header. Errors: DataError for a file that cannot be read; a header that is longer than the file, no
-  // JSON or not of the format; names that are there twice, unknown dtypes, sizes that do not fit the shape; tensors that
-  // overlap, leave a hole or go beyond the file.
+  // Reads and checks the header. Errors: DataError for a file that cannot be read; a header that is longer than the
+  // file, not JSON or not in the format; duplicate names, unknown dtypes, sizes that do not fit the shape; tensors that
+  // overlap, leave a hole or exceed the file.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   const std::string& name() const { return name_; }  // the path in quotes, for messages
   const std::map<std::string, SafetensorsTensor>& tensors() const { return tensors_; }
-  // The bytes of one of `tensors`, as many as end - begin. Errors: DataError when the disk fails.
+  // The bytes of one of `tensors`: end - begin. Errors: DataError if the disk fails.
   void read(const SafetensorsTensor& tensor, std::span<std::byte> bytes);
 
  private:
@@ -42,22 +42,22 @@ class SafetensorsFile {
   std::map<std::string, SafetensorsTensor> tensors_;
 };
 
-// Writes beside `path` and renames at the end, so that nobody ever reads half a file.
+// Writes a temporary file beside `path` and renames it at the end, so that an incomplete file is never read.
 class SafetensorsWriter {
  public:
   // The tensors in the order in which they will be written; f32, i32 and u8. Errors: DataError.
   SafetensorsWriter(const std::filesystem::path& path, const std::vector<std::pair<std::string, TensorDesc>>& tensors);
-  ~SafetensorsWriter();  // removes what was not finished
+  ~SafetensorsWriter();  // removes an unfinished file
   SafetensorsWriter(const SafetensorsWriter&) = delete;
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
 
   void write(std::span<const std::byte> tensor);  // the next one. Errors: std::logic_error for another size
-  void finish();                                  // Errors: DataError when the disk fails or is full
+  void finish();                                  // Errors: DataError if the disk fails or is full
 
  private:
   std::filesystem::path path_, partial_;
   std::ofstream file_;
-  std::vector<std::uint64_t> bytes_;  // by tensor
+  std::vector<std::uint64_t> bytes_;  // per tensor
   std::size_t written_ = 0;
 };
 

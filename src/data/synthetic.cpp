@@ -34,9 +34,9 @@ class SyntheticDataset final : public Dataset {
     const std::int64_t elements = sample_.height * sample_.width * sample_.channels;
     float* image = reinterpret_cast<float*>(inputs[0].data()) + row * elements;
     for (std::int64_t i = 0; i < elements; i += 4) {
-      const PhiloxBlock words = draw(static_cast<std::uint32_t>(i / 4), index, kImage);
-      const auto [a, b] = normal_pair(words[0], words[1]);
-      const auto [c, d] = normal_pair(words[2], words[3]);
+      const PhiloxBlock numbers = draw(static_cast<std::uint32_t>(i / 4), index, kImage);
+      const auto [a, b] = normal_pair(numbers[0], numbers[1]);
+      const auto [c, d] = normal_pair(numbers[2], numbers[3]);
       const float values[4] = {static_cast<float>(a), static_cast<float>(b), static_cast<float>(c), static_cast<float>(d)};
       std::copy_n(values, std::min<std::int64_t>(4, elements - i), image + i);
     }
@@ -45,8 +45,9 @@ class SyntheticDataset final : public Dataset {
 
   void fill_text(std::int64_t index, const TextRow& row) const {
     for (std::size_t i = 0; i < row.ids.size(); i += 4) {
-      const PhiloxBlock words = draw(static_cast<std::uint32_t>(i / 4), index, kText);
-      for (std::size_t lane = 0; lane < 4 && i + lane < row.ids.size(); ++lane) row.ids[i + lane] = one_of_classes(words[lane]);
+      const PhiloxBlock numbers = draw(static_cast<std::uint32_t>(i / 4), index, kText);
+      for (std::size_t lane = 0; lane < 4 && i + lane < row.ids.size(); ++lane)
+        row.ids[i + lane] = one_of_classes(numbers[lane]);
     }
     mask(row.ids, row.positions, row.labels, static_cast<std::int32_t>(sample_.classes), {seed_, 0, index});
   }

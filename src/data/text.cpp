@@ -12,12 +12,12 @@
 namespace epochbench {
 namespace {
 
-constexpr std::int64_t kTestEvery = 10;  // the last of so many windows is test
+constexpr std::int64_t kTestEvery = 10;  // the last of every ten windows belongs to the test split
 
-// Words of one Philox stream, one after the other.
-class Words {
+// The numbers of one Philox stream in order.
+class MaskingRandom {
  public:
-  explicit Words(const MaskingKey& key) : key_(key) {}
+  explicit MaskingRandom(const MaskingKey& key) : key_(key) {}
 
   // 0 to bound - 1. Scaling instead of rejection: the bias is at most bound / 2^32.
   std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>((std::uint64_t{next()} * bound) >> 32); }
@@ -61,21 +61,21 @@ void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::s
   std::array<std::int32_t, kLongest> candidates;
   const auto count = static_cast<std::uint32_t>(ids.size() - 2);
   for (std::uint32_t i = 0; i < count; ++i) candidates[i] = static_cast<std::int32_t>(i) + 1;
-  Words words(key);
+  MaskingRandom random(key);
   // The beginning of a Fisher-Yates shuffle.
   for (std::uint32_t i = 0; i < positions.size(); ++i) {
-    std::swap(candidates[i], candidates[i + words.below(count - i)]);
+    std::swap(candidates[i], candidates[i + random.below(count - i)]);
     positions[i] = candidates[i];
   }
   std::sort(positions.begin(), positions.end());
   for (std::size_t i = 0; i < positions.size(); ++i) {
     std::int32_t& id = ids[static_cast<std::size_t>(positions[i])];
     if (!labels.empty()) labels[i] = id;
-    const std::uint32_t tenth = words.below(10);
+    const std::uint32_t tenth = random.below(10);
     if (tenth < 8)
       id = kMaskId;
     else if (tenth == 8)
-      id = static_cast<std::int32_t>(words.below(static_cast<std::uint32_t>(random_ids)));
+      id = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(random_ids)));
   }
 }
 
@@ -91,7 +91,7 @@ TextRow text_row(const SampleSpec& sample, std::int64_t row, std::span<const std
 TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed)
     : name_(std::move(name)), sample_(sample), seed_(seed) {
   if (!sample_.text())
-    throw DataError("data " + in_quotes(name_) + " are a text, and the model takes images: use synthetic or images (--data), " +
+    throw DataError("data " + in_quotes(name_) + " are text, and the model takes images: use synthetic or images (--data), " +
                     "or a model that takes text");
   if (sample_.classes < kTextVocabulary)
     throw DataError("data " + in_quotes(name_) + " have " + std::to_string(kTextVocabulary) + " ids, the model knows " +

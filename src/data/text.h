@@ -1,6 +1,6 @@
 // Texts, byte by byte, for models that learn to fill in masked positions.
 //
-// This is no tokenizer: ids 0 to 255 are the bytes themselves, whatever the encoding, and four special ids follow.
+// There is no tokenizer: ids 0 to 255 are the bytes themselves, for any encoding, and four special ids follow.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,24 @@ inline constexpr std::int32_t kPadId = 256;  // never written: every window is f
 inline constexpr std::int32_t kClsId = 257, kSepId = 258, kMaskId = 259;
 inline constexpr std::int32_t kTextVocabulary = 260;
 
-// What a sample's masks are drawn from: Philox, stream `masking`.
+// The source of a sample's masks: Philox, stream `masking`.
 struct MaskingKey {
   std::uint64_t seed = 0, epoch = 0;
   std::int64_t window = 0;
 };
 
-// Chooses positions.size() distinct positions of ids[1] to ids[size - 2], in ascending order, and stores the ids that stand
-// there as labels. Of the chosen ids 80 % become kMaskId, 10 % one of 0 to random_ids - 1, and 10 % stay (Devlin et al. 2018).
-// `labels` may be empty where nobody asks for them. Errors: std::invalid_argument for more positions than there are.
+// Chooses positions.size() distinct positions of ids[1] to ids[size - 2], in ascending order, and stores the ids at these
+// positions as labels. Of the chosen ids 80 % become kMaskId, 10 % one of 0 to random_ids - 1, and 10 % stay (Devlin et al.
+// 2018). `labels` may be empty if they are not needed. Errors: std::invalid_argument for more positions than there are.
 void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels,
           std::int32_t random_ids, const MaskingKey& key);
 
-// Windows of sequence - 2 consecutive bytes between [CLS] and [SEP]; what is left at the end is dropped, so that nothing is
-// padded. Window i is test when i mod 10 is 9. Training windows are masked anew each epoch, test windows always alike.
+// Windows of sequence - 2 consecutive bytes between [CLS] and [SEP]; the remainder at the end is dropped, so that nothing
+// is padded. Window i belongs to the test split if i mod 10 is 9. Training windows are masked differently in each epoch, test
+// windows always alike.
 class TextDataset final : public Dataset {
  public:
-  // Reads the source to its end. Errors: DataError for a model that takes no text, a text shorter than one window.
+  // Reads the whole source. Errors: DataError for a model that does not take text, or a text shorter than one window.
   TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed);
 
   const std::string& name() const override { return name_; }
@@ -52,7 +53,7 @@ class TextDataset final : public Dataset {
   std::int64_t windows_ = 0;
 };
 
-// The three rows that one text sample fills; labels are empty without a third input.
+// The three rows of one text sample; labels are empty without a third input.
 struct TextRow {
   std::span<std::int32_t> ids, positions, labels;
 };

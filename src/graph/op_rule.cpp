@@ -36,7 +36,7 @@ std::int64_t rows(const TensorDesc& desc) {
 
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
 
-void require_float(const TensorDesc& desc) { require(is_float(desc.dtype), "the elements must be f32, bf16 or f16"); }
+void require_float(const TensorDesc& desc) { require(is_float(desc.dtype), "the elements must have a float type"); }
 
 std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node) {
   require_float(input(graph, node, 0));

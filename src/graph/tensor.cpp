@@ -1,6 +1,8 @@
 // Element types and shapes.
 #include "epochbench/tensor.h"
 
+#include "epochbench/precision.h"
+
 namespace epochbench {
 
 std::size_t size_bytes(DType dtype) {
@@ -22,7 +24,7 @@ const char* name(DType dtype) {
     case DType::f32:
       return "f32";
     case DType::bf16:
-      return "bf16";
+      return name(Precision::bf16);
     case DType::f16:
       return "f16";
     case DType::i32:

@@ -37,14 +37,14 @@ double total_flops(const Graph& graph) {
   return sum;
 }
 
-float initial_value(const Initializer& initializer, const PhiloxBlock& words, int lane) {
+float initial_value(const Initializer& initializer, const PhiloxBlock& numbers, int lane) {
   switch (initializer.kind) {
     case Initializer::Kind::constant:
       return static_cast<float>(initializer.scale);
     case Initializer::Kind::uniform:
-      return static_cast<float>((2 * uniform01(words[static_cast<std::size_t>(lane)]) - 1) * initializer.scale);
+      return static_cast<float>((2 * uniform01(numbers[static_cast<std::size_t>(lane)]) - 1) * initializer.scale);
     case Initializer::Kind::normal: {
-      const auto pair = normal_pair(words[lane < 2 ? 0 : 2], words[lane < 2 ? 1 : 3]);
+      const auto pair = normal_pair(numbers[lane < 2 ? 0 : 2], numbers[lane < 2 ? 1 : 3]);
       return static_cast<float>(pair[static_cast<std::size_t>(lane % 2)] * initializer.scale);
     }
   }
@@ -111,7 +111,7 @@ std::vector<Variable> model_variables(const WorkloadSpec& workload) {
 }
 
 void initialize(Executable& executable, const Program& program, std::uint64_t seed) {
-  constexpr std::int64_t kPart = std::int64_t{1} << 16;  // a multiple of 4, as words come by fours
+  constexpr std::int64_t kPart = std::int64_t{1} << 16;  // a multiple of 4, as Philox gives four numbers at a time
   std::vector<float> values;
   for (const Variable& variable : program.variables) {
     const std::int64_t elements = variable.desc.elements();
@@ -121,9 +121,9 @@ void initialize(Executable& executable, const Program& program, std::uint64_t se
       values.assign(static_cast<std::size_t>(size), static_cast<float>(variable.initializer.scale));
       for (std::int64_t i = 0; i < size && variable.initializer.kind != Initializer::Kind::constant; i += 4) {
         const auto block = static_cast<std::uint32_t>((first + i) / 4);
-        const PhiloxBlock words = philox(seed, {block, 0, name, static_cast<std::uint32_t>(RandomStream::weights)});
+        const PhiloxBlock numbers = philox(seed, {block, 0, name, static_cast<std::uint32_t>(RandomStream::weights)});
         for (std::int64_t lane = 0; lane < std::min<std::int64_t>(4, size - i); ++lane)
-          values[static_cast<std::size_t>(i + lane)] = initial_value(variable.initializer, words, static_cast<int>(lane));
+          values[static_cast<std::size_t>(i + lane)] = initial_value(variable.initializer, numbers, static_cast<int>(lane));
       }
       executable.write_part(variable.name, first, values);
     }

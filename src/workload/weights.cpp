@@ -19,7 +19,7 @@ const Shape& file_shape(const Variable& variable) {
   return variable.file_layout.shape.empty() ? variable.desc.shape : variable.file_layout.shape;
 }
 
-// A buffer of the frameworks' modules that is no weight, or the decoder that is the word embedding itself.
+// A buffer of the frameworks' modules that is not a weight, or the decoder, which shares the word embedding's memory.
 bool ignored(const std::string& name) {
   const auto ends_with = [&](const std::string& end) {
     return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;

@@ -69,9 +69,9 @@ TEST_F(Idx, ReadsGzipWhereThePlainFileIsMissing) {
 TEST_F(Idx, MissingFileAndFolder) {
   std::filesystem::remove(folder_.path() / kLabels);
   expect_error({kLabels, ".gz", folder_.path().string(), "--data"});
-  expect_data_error([] { open_dataset("idx:/no/such/folder", kIdxSample, 0, 0); }, {"'/no/such/folder'", "no folder"});
+  expect_data_error([] { open_dataset("idx:/no/such/folder", kIdxSample, 0, 0); }, {"'/no/such/folder'", "not a folder"});
   expect_data_error([] { open_dataset("idx:", kIdxSample, 0, 0); }, {"idx:DIR"});
-  expect_data_error([&] { open_dataset("idx:" + (folder_.path() / kImages).string(), kIdxSample, 0, 0); }, {"no folder"});
+  expect_data_error([&] { open_dataset("idx:" + (folder_.path() / kImages).string(), kIdxSample, 0, 0); }, {"not a folder"});
 }
 
 TEST_F(Idx, FileThatIsAFolder) {
@@ -92,7 +92,7 @@ TEST_F(Idx, TrailingBytes) {
 
 TEST_F(Idx, WrongMagicAndDimensions) {
   folder_.write(kImages, "PK\3\4" + images_.substr(4));
-  expect_error({kImages, "no IDX file"});
+  expect_error({kImages, "not an IDX file"});
   folder_.write(kImages, idx_file({4, 6}, 256));
   expect_error({kImages, "2 dimensions"});
 }

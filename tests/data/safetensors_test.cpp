@@ -27,7 +27,7 @@ class SafetensorsTest : public testing::Test {
     return SafetensorsFile(folder.path() / "file");
   }
   void expect_refused(const std::string& bytes, const std::string& why) const {
-    expect_data_error([&] { open(bytes); }, {"file'", why, "name a safetensors file that is whole"});
+    expect_data_error([&] { open(bytes); }, {"file'", why, "name an intact safetensors file"});
   }
   TemporaryFolder folder;
 };
@@ -78,12 +78,12 @@ TEST_F(SafetensorsTest, RefusesHeadersThatCannotBe) {
   expect_refused(file_of("{}", 0, 3), "header would have 3 bytes");
   expect_refused(file_of("{}", 0, std::uint64_t{1} << 63), "header would have 9223372036854775808 bytes");
   expect_refused(file_of("{}", 0, ~std::uint64_t{0}), "header would have 18446744073709551615 bytes");
-  expect_refused(file_of("", 0), "no JSON object");
-  expect_refused(file_of("[]", 0), "no JSON object");
-  expect_refused(file_of(" {}", 0), "no JSON object");
-  expect_refused(file_of("{\"a\":", 0), "is no JSON");
-  expect_refused(file_of("{} x", 0), "is no JSON");
-  expect_refused(file_of(std::string("{\"a\":\"\xff\"}"), 0), "is no JSON");
+  expect_refused(file_of("", 0), "not a JSON object");
+  expect_refused(file_of("[]", 0), "not a JSON object");
+  expect_refused(file_of(" {}", 0), "not a JSON object");
+  expect_refused(file_of("{\"a\":", 0), "is not JSON");
+  expect_refused(file_of("{} x", 0), "is not JSON");
+  expect_refused(file_of(std::string("{\"a\":\"\xff\"}"), 0), "is not JSON");
   std::string deep = "{\"a\":";
   for (int i = 0; i < 1'000'000; ++i) deep += "{\"dtype\":";
   expect_refused(file_of(deep, 0), "an object where none belongs");

@@ -283,7 +283,7 @@ TEST(CheckFiles, FindsWhatCannotBeWrittenBeforeAnythingRuns) {
   EXPECT_NO_THROW(check_files(spec));
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "w"));
   spec.init = (folder.path() / "file").string();
-  expect_data_error([&] { check_files(spec); }, {"no safetensors file"});
+  expect_data_error([&] { check_files(spec); }, {"not a safetensors file"});
 }
 
 }  // namespace

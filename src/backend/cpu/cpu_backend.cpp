@@ -1,4 +1,4 @@
-// The CPU backend: OpenMP kernels of the best instruction sets, in strict fp32, and in bf16 where the CPU multiplies it.
+// The CPU backend: OpenMP kernels of the best instruction sets, in strict fp32, and in bf16 if the CPU has products in it.
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -6,27 +6,31 @@
 #include <algorithm>
 #include <cstring>
 
+#include "epochbench/precision.h"
 #include "src/backend/cpu/cpu_nodes.h"
 
 namespace epochbench {
 namespace {
 
-// Whether a tensor of the node is of this type.
+std::string name_of(Precision precision) { return name(precision); }
+
+// Whether a tensor of the node has this type.
 bool has_any(const Graph& graph, const Node& node, DType dtype) {
   const auto is_one = [&](ValueId id) { return graph.desc(id).dtype == dtype; };
   return std::any_of(node.inputs.begin(), node.inputs.end(), is_one) ||
          std::any_of(node.outputs.begin(), node.outputs.end(), is_one);
 }
 
-// The processor's own name, "AMD EPYC 9R14 ..."; "CPU" where it does not tell.
+// The name that the processor reports, "AMD EPYC 9R14 ..."; "CPU" if it reports none.
 std::string processor_name() {
 #if defined(__x86_64__)
-  unsigned words[12] = {};
+  unsigned registers[12] = {};
   if (__get_cpuid_max(0x80000000, nullptr) >= 0x80000004) {
     for (unsigned leaf = 0; leaf < 3; ++leaf)
-      __get_cpuid(0x80000002 + leaf, &words[4 * leaf], &words[4 * leaf + 1], &words[4 * leaf + 2], &words[4 * leaf + 3]);
-    char text[sizeof words + 1] = {};
-    std::memcpy(text, words, sizeof words);
+      __get_cpuid(0x80000002 + leaf, &registers[4 * leaf], &registers[4 * leaf + 1], &registers[4 * leaf + 2],
+                  &registers[4 * leaf + 3]);
+    char text[sizeof registers + 1] = {};
+    std::memcpy(text, registers, sizeof registers);
     std::string name(text);
     name.erase(0, name.find_first_not_of(' '));
     name.erase(name.find_last_not_of(' ') + 1);
@@ -37,7 +41,7 @@ std::string processor_name() {
 }
 
 class CpuBackend final : public Backend {
-  // use(the kernels in the node's kind of number).
+  // Calls use(nodes) with the kernels of the node's element type.
   template <typename Use>
   auto visit(const Graph& graph, const Node& node, Use use) const {
     return has_any(graph, node, DType::bf16) ? use(bf16_.value()) : use(fp32_);
@@ -53,10 +57,14 @@ class CpuBackend final : public Backend {
   DeviceInfo device() const override { return {"cpu", processor_name(), threads_, fp32_.isa(), 0, bf16_ ? bf16_->isa() : ""}; }
 
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
-    if (has_any(graph, node, DType::f16)) return std::string("the CPU backend has no fp16 kernel for ") + name(node.op);
+    if (has_any(graph, node, DType::f16))
+      return "the CPU backend has no " + name_of(Precision::fp16) + " kernel for " + name(node.op);
     if (!has_any(graph, node, DType::bf16)) return fp32_.unsupported(graph, node);
-    if (!bf16_ && portable_) return "the portable kernels have no bf16; use fp32 with them";
-    if (!bf16_) return "this CPU has no bf16 products (AVX512-BF16); use fp32 on it";
+    if (!bf16_ && portable_)
+      return "the portable kernels have no " + name_of(Precision::bf16) + "; use " + name_of(Precision::fp32) + " with them";
+    if (!bf16_)
+      return "this CPU has no " + name_of(Precision::bf16) + " products (AVX512-BF16); use " + name_of(Precision::fp32) +
+             " on it";
     return bf16_->unsupported(graph, node);
   }
 
@@ -84,7 +92,7 @@ class CpuBackend final : public Backend {
   int threads_;
   bool portable_;
   CpuNodes<float> fp32_;
-  std::optional<CpuNodes<Bf16>> bf16_;  // where the CPU has the instructions, and may use them
+  std::optional<CpuNodes<Bf16>> bf16_;  // if the CPU has the instructions and they may be used
 };
 
 }  // namespace

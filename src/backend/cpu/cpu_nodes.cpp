@@ -1,10 +1,11 @@
-// Which CPU kernel runs a node, and with what. The types of the kernels' arguments say which tensors are always float.
+// The CPU kernel of each node and its arguments. The types of the arguments state which tensors are always float.
 #include "src/backend/cpu/cpu_nodes.h"
 
 #include <algorithm>
 #include <stdexcept>
 #include <type_traits>
 
+#include "epochbench/precision.h"
 #include "src/backend/host/kernel_shapes.h"
 
 namespace epochbench {
@@ -15,7 +16,7 @@ const AttributesType& attributes(const Node& node) {
   return std::get<AttributesType>(node.attributes);
 }
 
-// The tensors of a node, by position; null: nobody reads it, it has no memory. Inputs of the graph move from step to step.
+// The tensors of a node, by position; null: no node reads it, so it has no memory. Inputs of the graph move between steps.
 template <typename Real>
 struct Operands {
   const ValueMemory* memory;
@@ -33,7 +34,7 @@ struct Operands {
   float* y32(std::size_t i) const { return memory->get<float>(out[i]); }
 };
 
-// Without their inputs, which may move.
+// Without the inputs, which may move.
 template <typename Real>
 std::vector<cpu::CastTensor<Real>> cast_tensors(const Graph& graph, const Node& node, const ValueMemory& memory) {
   std::vector<cpu::CastTensor<Real>> tensors;
@@ -57,7 +58,8 @@ Conv2dShape CpuNodes<Real>::convolution(const Graph& graph, const Node& node) co
 template <typename Real>
 std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const Node& node) const {
   const std::string name = epochbench::name(node.op);
-  if (is_tf32(node.attributes)) return "the CPU backend has no tf32 kernel for " + name;
+  if (is_tf32(node.attributes))
+    return std::string("the CPU backend has no ") + epochbench::name(Precision::tf32) + " kernel for " + name;
   constexpr DType kReal = std::is_same_v<Real, float> ? DType::f32 : DType::bf16;
   const auto is_real = [&](ValueId id) { return graph.desc(id).dtype == kReal; };
   const auto loss_scaled = [](bool scaled) {
@@ -65,7 +67,7 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
   };
   const auto mask_obstacle = [&]() -> std::optional<std::string> {
     if (k_->masks && rows_channels(graph.desc(node.inputs[0])).channels % 16 == 0) return std::nullopt;
-    return "the CPU backend has masks for vector instructions and channels in sixteens only";
+    return "the CPU backend has masks only with vector instructions and a multiple of 16 channels";
   };
   switch (node.op) {
     case Op::all_finite:
@@ -75,11 +77,11 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
     case Op::cast:
       if (attributes<CastAttributes>(node).to != kReal ||
           std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return graph.desc(id).dtype != DType::f32; }))
-        return std::string("the CPU backend casts from f32 to bf16 only");
+        return std::string("the CPU backend casts only from f32 to ") + epochbench::name(DType::bf16);
       return std::nullopt;
     case Op::embedding_grad:
       if (node.inputs.size() > 2 && !is_real(node.inputs[2]))
-        return name + ": the CPU backend adds to a base of dy's type only";
+        return name + ": the CPU backend adds only to a base of dy's type";
       return std::nullopt;
     case Op::batch_norm_relu:
       return attributes<BatchNormReluAttributes>(node).mask ? mask_obstacle() : std::nullopt;
@@ -293,7 +295,7 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
     case Op::all_finite:
     case Op::update_loss_scale:
     case Op::linear_grad_weight:
-      break;  // refused by unsupported()
+      break;  // rejected by unsupported()
   }
   throw std::logic_error("op without a CPU kernel");
 }

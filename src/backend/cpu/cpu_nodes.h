@@ -1,4 +1,4 @@
-// From nodes to the CPU kernels that run them, in one kind of number: float, or Bf16 for the nodes of a bf16 graph.
+// From nodes to the CPU kernels that run them, for one element type: float, or Bf16 for the nodes of a bf16 graph.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace epochbench {
 template <typename Real>
 class CpuNodes {
  public:
-  // `winograd`: whether convolutions may be computed by its transforms.
+  // `winograd`: whether convolutions may use Winograd transforms.
   CpuNodes(const cpu::Kernels<Real>& kernels, int threads, bool winograd)
       : k_(&kernels), threads_(threads), winograd_(winograd) {}
 
@@ -21,7 +21,7 @@ class CpuNodes {
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const;  // the reason
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const;
   std::string algorithm(const Graph& graph, const Node& node) const;  // as Backend's
-  // `seed` keys the random numbers that the node draws.
+  // `seed`: key of the random numbers that the node draws.
   CompiledNode compile(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
                        std::uint64_t seed) const {
     const std::string isa_and_op = std::string(k_->isa) + " " + name(node.op), used = algorithm(graph, node);

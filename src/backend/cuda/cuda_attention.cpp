@@ -1,4 +1,4 @@
-// Attention on a CUDA device: the library's fused one, or products around a softmax of ours over all scores at once.
+// Attention on a CUDA device: the library's fused one, or products around our own softmax over all scores at once.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -15,7 +15,7 @@ std::size_t log_sum_exp_bytes(const AttentionShape& s) {
   return heads(s) * static_cast<std::size_t>(s.sequence) * sizeof(float);
 }
 
-// Scratch of the library's attention; for log_sum_exp where no gradient reads it.
+// Scratch of the library's attention; log_sum_exp: for a node whose log_sum_exp no gradient reads.
 struct FusedScratch {
   std::int64_t* seed_offset;
   float* log_sum_exp;
@@ -32,16 +32,16 @@ FusedScratch fused_scratch(const AttentionShape& s, bool gradient, void* memory)
   return scratch;
 }
 
-// Scratch of the unfused one: heads apart [batch, heads, sequence, width], scores [batch, heads, sequence, sequence].
+// Scratch of the unfused one: separate heads [batch, heads, sequence, width], scores [batch, heads, sequence, sequence].
 struct UnfusedScratch {
   void* workspace;  // of products
   void *q, *k, *v;
   void* y;  // forward: y; gradient: dy
   float* scores;
-  void* weights;  // scores' memory, where elements are float
+  void* weights;  // the memory of scores if elements are float
   float* log_sum_exp;
   float* dweights;  // gradient
-  void* dscores;    // gradient; dweights' memory, where elements are float
+  void* dscores;    // gradient; the memory of dweights if elements are float
   std::size_t bytes;
 };
 UnfusedScratch unfused_scratch(const AttentionShape& s, Element element, bool gradient, void* memory) {
@@ -96,7 +96,7 @@ class ProductMaker {
   void* workspace_;
 };
 
-std::string words(const SharedProduct& product, const std::string& reason) {
+std::string implementation_of(const SharedProduct& product, const std::string& reason) {
   return "cuda attention_softmax + " + product->implementation() + (reason.empty() ? "" : " (cuDNN: " + reason + ")");
 }
 
@@ -119,11 +119,11 @@ CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& sha
             weighted->run(t.y, t.weights, t.v, nullptr, t.workspace, stream);
             cuda::merge_heads(v.get(out[0]), t.y, shape, element, stream);
           },
-          words(scores, reason)};
+          implementation_of(scores, reason)};
 }
 
-// The scores are computed again. A gradient takes the memory of a tensor that nothing reads any more: dv that of v, dq that
-// of dy, dk that of k.
+// The scores are computed again. A gradient takes the memory of a tensor after its last use: dv that of v, dq that of dy, dk
+// that of k.
 CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape, void* memory, const std::string& reason) {
   const ValueMemory& v = source.context.values;
   const std::vector<ValueId> in = source.in(), out = source.out();  // dy, q, k, v, y, log_sum_exp, step
@@ -150,7 +150,7 @@ CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& sh
             for (std::size_t i = 0; i < 3; ++i)
               if (void* const to = v.get(out[i])) cuda::merge_heads(to, gradients[i], shape, element, stream);
           },
-          words(scores, reason)};
+          implementation_of(scores, reason)};
 }
 
 Element attention_element(const Graph& graph, const Node& node) { return element_of(graph.desc(node.inputs[0]).dtype); }

@@ -1,4 +1,4 @@
-// The CUDA backend: what a device is called, what it cannot run, and programs compiled for it.
+// The CUDA backend: the name of a device, the nodes that it cannot run, and programs compiled for it.
 #include "src/backend/cuda/cuda_backend.h"
 
 #include <utility>
@@ -30,7 +30,7 @@ class CudaBackend final : public Backend {
     return cuda_algorithm(graph, node, properties_.compute_capability);
   }
 
-  // What it returns holds the device and the libraries, and may outlive the backend.
+  // The result holds the device and the libraries, and may outlive the backend.
   std::unique_ptr<Executable> compile(const Program& program) const override {
     if (!libraries_) libraries_ = make_libraries_();
     return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, program.seed, winograd_),

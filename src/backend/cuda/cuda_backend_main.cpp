@@ -1,4 +1,4 @@
-// The CUDA backend of a build that has CUDA: the real device and libraries, or none for who only plans.
+// The CUDA backend of a build with CUDA: the real device and libraries, or none of them for planning.
 #include "src/backend/cuda/cuda_backend.h"
 #include "src/backend/cuda/cuda_nodes.h"
 
@@ -13,7 +13,7 @@ class CudaPlanner final : public Backend {
   }
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override { return cuda_workspace_bytes(graph, node); }
   std::unique_ptr<Executable> compile(const Program&) const override {
-    throw DeviceError("nothing runs without a device: this is for planning alone");
+    throw DeviceError("a planner has no device, so it cannot compile: use make_cuda_backend()");
   }
 
  private:

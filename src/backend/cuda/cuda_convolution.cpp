@@ -1,4 +1,4 @@
-// Convolutions on a CUDA device: cuDNN's plan, or im2col and a matrix product over as many images as the scratch holds.
+// Convolutions on a CUDA device: a cuDNN plan, or im2col and a matrix product over as many images as the scratch holds.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -24,7 +24,7 @@ struct Division {
   ConvolutionPass pass;
   Element element;
   std::int64_t rows_of_image, width, images;
-  // Partial weight gradients of several chunks add up in float.
+  // Partial weight gradients of several chunks are summed in float.
   bool float_sum() const { return pass == ConvolutionPass::grad_weight && images < shape.batch && element != Element::f32; }
   std::size_t weights() const { return static_cast<std::size_t>(shape.out_channels * width); }
   std::size_t column_bytes() const { return static_cast<std::size_t>(images * rows_of_image * width) * element_bytes(element); }
@@ -36,7 +36,7 @@ Division divide(const Graph& graph, const Node& node) {
   d.rows_of_image = d.shape.out_height * d.shape.out_width;
   d.width = d.shape.kernel_height * d.shape.kernel_width * d.shape.channels;
   d.images = std::clamp<std::int64_t>(static_cast<std::int64_t>(kColumnBytes / d.column_bytes()), 1, d.shape.batch);
-  // Every chunk of y begins as aligned as the first, which its product is chosen for.
+  // Every chunk of y has the alignment of the first, for which its product is chosen.
   constexpr std::int64_t kAligned = 64;
   const auto image_bytes = d.rows_of_image * d.shape.out_channels * static_cast<std::int64_t>(element_bytes(d.element));
   const std::int64_t together = kAligned / std::gcd(kAligned, image_bytes);
@@ -80,7 +80,7 @@ cuda::ProductSpec product_spec(const Division& d, std::int64_t images, cuda::Mat
   return spec;
 }
 
-// A convolution as products over chunks of images; the last chunk may be smaller and has a product of its own.
+// A convolution as products over chunks of images; the last chunk may be smaller and has its own product.
 class Im2col {
  public:
   Im2col(const CudaNodeSource& source, const Division& d, bool bias, bool relu)
@@ -176,7 +176,7 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
             },
             plan->implementation(), plan->algorithm()};
 
-  if (with_bias) {  // bias and ReLU by themselves
+  if (with_bias) {  // bias and ReLU separately
     spec.bias = spec.relu = false;
     std::string plain_reason;
     if (std::shared_ptr<cuda::Convolution> plan =

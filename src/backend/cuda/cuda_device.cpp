@@ -1,4 +1,4 @@
-// The device seam over the CUDA runtime.
+// The device interface over the CUDA runtime.
 #include "src/backend/cuda/cuda_device.h"
 
 #include <cstdio>
@@ -21,7 +21,7 @@ std::string gibibytes(std::size_t bytes) {
 
 std::string device_name(int index) { return "cuda:" + std::to_string(index); }
 
-// Starts the driver and takes nothing of any device.
+// Starts the driver and allocates nothing on any device.
 RuntimeState runtime_state() {
   RuntimeState state;
   const cudaError_t status = cudaGetDeviceCount(&state.devices);
@@ -31,7 +31,7 @@ RuntimeState runtime_state() {
     state.status = RuntimeState::Status::no_device;
   else if (status != cudaSuccess)
     state.status = RuntimeState::Status::failed;
-  state.words = cudaGetErrorString(status);
+  state.message = cudaGetErrorString(status);
   cudaDriverGetVersion(&state.driver_version);
   cudaRuntimeGetVersion(&state.runtime_version);
   cudaGetLastError();
@@ -64,7 +64,7 @@ class RuntimeDevice final : public Device {
       std::size_t free = 0, total = 0;
       cudaMemGetInfo(&free, &total);
       throw OutOfMemory(device_name(index_) + " (" + properties_.name + ") has too little memory: " + gibibytes(bytes) +
-                        " wanted, " + gibibytes(free) + " free of " + gibibytes(total));
+                        " needed, " + gibibytes(free) + " free of " + gibibytes(total));
     }
     check(status, "allocating device memory");
     return static_cast<std::byte*>(memory);
@@ -105,7 +105,7 @@ class RuntimeDevice final : public Device {
     cudaSetDevice(index_);
     cudaStreamDestroy(stream);
   }
-  // Who waits for an event sleeps: its core belongs to the loader.
+  // A thread that waits for an event sleeps, so that the loader can use its core.
   Event make_event() override {
     use();
     Event event = nullptr;
@@ -190,7 +190,7 @@ class RuntimeDevice final : public Device {
   }
 
  private:
-  // Kernels and libraries that are called next work on this thread's device.
+  // Kernels and libraries that are called next use the current device of this thread.
   void use() const { check(cudaSetDevice(index_), device_name(index_).c_str()); }
 
   int index_;

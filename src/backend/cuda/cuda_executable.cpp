@@ -1,4 +1,4 @@
-// Laying a program out in device memory, capturing its steps and running them.
+// The layout of a program in device memory, the capture of its steps, and running them.
 #include "src/backend/cuda/cuda_executable.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kRecordsWithoutDrain = 65536;  // reserved, so that a step allocates nothing
+constexpr std::size_t kRecordsWithoutDrain = 65536;  // reserved, so that a step does not allocate
 
 }  // namespace
 
@@ -32,7 +32,7 @@ CudaExecutable::Streams::~Streams() {
   for (const auto* stream : {&copy, &compute}) {
     try {
       device.synchronize(stream->get());
-    } catch (const std::exception&) {  // the device failed and runs nothing more; who waited for a step was told
+    } catch (const std::exception&) {  // the device failed and runs nothing more; a caller that waited for a step got the error
     }
   }
 }
@@ -64,7 +64,7 @@ CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Progr
     if (program.entries[i]) compile_entry(static_cast<Entry>(i), *program.entries[i], compile_node);
   for (auto& entry : entries_) {
     if (!entry) continue;
-    clear_all();  // of what tuning and the entry before left behind: ids and labels of 0 are valid
+    clear_all();  // removes values of tuning and of the previous entry: ids and labels of 0 are valid
     enqueue_step(*entry, 0);
     device_->synchronize(compute());
   }
@@ -114,7 +114,7 @@ cuda::GraphExec CudaExecutable::capture(CompiledEntry& entry, InputSlot slot) {
   } catch (...) {
     try {
       cuda::Owned<cuda::GraphExec> unfinished(*device_, device_->end_capture(compute()));
-    } catch (const std::exception&) {  // the first error is the one to tell
+    } catch (const std::exception&) {  // the first error is the one to report
     }
     throw;
   }
@@ -158,7 +158,7 @@ void CudaExecutable::run(Entry which) {
   step.entry = which;
   step.from_begin = idle_;
   step.fresh = unseen_[slot];
-  device_->record(step.begin.get(), compute());  // before the wait: the way of a batch that comes late counts
+  device_->record(step.begin.get(), compute());  // before the wait: the transfer of a late batch counts
   if (step.fresh) {
     device_->wait(compute(), copied_[slot].get());
     device_->record(step.arrived.get(), compute());
@@ -225,7 +225,7 @@ void CudaExecutable::write_part(std::string_view name, std::int64_t first, std::
     integers.assign(values.begin(), values.end());
     from = integers.data();
   }
-  device_->copy_to_device(to, from, values.size_bytes(), compute());  // behind the steps under way
+  device_->copy_to_device(to, from, values.size_bytes(), compute());  // after the steps that are running
   device_->synchronize(compute());
 }
 
@@ -262,12 +262,12 @@ std::string CudaExecutable::algorithms() const {
   return "";
 }
 
-// Nodes are enqueued one by one with events between them. A kernel that is shorter than what it takes to enqueue it would
-// be charged with the wait, so whole steps go ahead: while they run, the pass behind them is enqueued. Captured ones gain the
-// most on it; what is left of the wait where nothing is captured is part of such steps too.
+// Nodes are enqueued one by one with events between them. For a kernel that is shorter than its enqueueing, the wait would
+// count as its time, so whole steps run first: meanwhile, the pass after them is enqueued. This helps most with captured steps;
+// without capture, the remaining wait is part of whole steps too.
 std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
-  constexpr double kEnqueueSeconds = 20e-6;  // of a node and its event: twice what was ever seen of a launch
-  constexpr double kMostAhead = 200;         // steps; a step is never so short that more would be needed
+  constexpr double kEnqueueSeconds = 20e-6;  // of a node and its event: twice the longest launch that was measured
+  constexpr double kMostLeadingSteps = 200;  // a step is never so short that more would be needed
   CompiledEntry& entry = compiled(which);
   const auto slot = static_cast<std::size_t>(submitted_);
   std::vector<NodeTime> nodes = entry.description;
@@ -286,10 +286,10 @@ std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   device_->record(marks.back().get(), compute());
   device_->synchronize(compute());
   const double step_seconds = device_->seconds_between(marks.front().get(), marks.back().get());
-  const double ahead = kEnqueueSeconds * static_cast<double>(nodes.size()) / std::max(step_seconds, 1e-9);
+  const double leading_steps = kEnqueueSeconds * static_cast<double>(nodes.size()) / std::max(step_seconds, 1e-9);
   entry.values.select(submitted_);
   for (int pass = 0; pass < passes; ++pass) {
-    launch_steps(1 + static_cast<int>(std::min(ahead, kMostAhead)));
+    launch_steps(1 + static_cast<int>(std::min(leading_steps, kMostLeadingSteps)));
     device_->record(marks.front().get(), compute());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (entry.nodes[i].enqueue) entry.nodes[i].enqueue(compute());
@@ -298,7 +298,7 @@ std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
     device_->synchronize(compute());
     for (std::size_t i = 0; i < nodes.size(); ++i) times.add(i, device_->seconds_between(marks[i].get(), marks[i + 1].get()));
   }
-  // The steps ahead counted the ring's cursor on, but no record is due for them.
+  // The leading steps advanced the ring's cursor, but have no record.
   const auto count = static_cast<std::uint32_t>(launched_ % kRing);
   device_->copy_to_device(cursor(), &count, sizeof count, compute());
   device_->synchronize(compute());

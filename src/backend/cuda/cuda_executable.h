@@ -1,10 +1,10 @@
-// An executable on a CUDA device: the variable store, the arena, the staged batches on both sides, and each entry's step as
-// one captured graph, or node by node where it is made without. What a node enqueues is the node compiler's affair; what the
-// device is, the seam's (cuda_device.h).
+// An executable on a CUDA device: variables, arena, staged batches on host and device, and each entry's step as one captured
+// graph, or node by node without capture. The node compiler determines what a node enqueues; cuda_device.h is the interface to
+// the device.
 //
-// Two streams. The copy stream brings a batch over; the compute stream waits for it and runs steps, one after the other. A
-// batch's memory on the device is written again when the step that read it last is done. Each (entry, slot) has a graph of
-// its own, as a captured graph holds the addresses of its inputs.
+// There are two streams. The copy stream transfers a batch; the compute stream waits for it and runs steps, one after the
+// other. A batch's device memory is overwritten after the last step that read it. Each (entry, slot) has its own graph, as a
+// captured graph holds the addresses of its inputs.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 
 namespace epochbench {
 
-// Device memory of the nodes' own: read-only arrays that kernels walk through, and scratch beyond the planned workspace.
+// Device memory that belongs to nodes: read-only arrays for kernels, and scratch beyond the planned workspace.
 class DeviceTables {
  public:
   DeviceTables(cuda::Device& device, cuda::Stream stream) : device_(device), stream_(stream) {}
@@ -41,8 +41,8 @@ class DeviceTables {
   std::vector<cuda::DeviceMemory> memory_;
 };
 
-// What a node may use while it is compiled. `values`, `workspace` and `tables` stay valid as long as what it enqueues; the
-// contents of workspace, arena and variables are free to be overwritten until all nodes are compiled, as tuning does.
+// What a node may use while it is compiled. `values`, `workspace` and `tables` stay valid as long as the work it enqueues. The
+// contents of workspace, arena and variables may be overwritten until all nodes are compiled, as tuning does.
 struct CudaNodeContext {
   const ValueMemory& values;
   void* workspace;
@@ -51,20 +51,20 @@ struct CudaNodeContext {
 };
 
 struct CudaNode {
-  std::function<void(cuda::Stream)> enqueue;  // empty: nothing to do (a view). Neither allocates nor waits; can be captured
+  std::function<void(cuda::Stream)> enqueue;  // empty: nothing to do (a view). Does not allocate or wait; can be captured
   std::string implementation;                 // "cublasLt 128x256x64"
   std::string algorithm = {};                 // Executable::algorithms names it: "winograd"
-  bool library_dropout = false;               // it draws dropout masks other than those of kernels/shapes.h
+  bool library_dropout = false;               // its dropout masks differ from those of kernels/shapes.h
 };
 using CudaNodeCompiler = std::function<CudaNode(const Graph&, const Node&, const CudaNodeContext&)>;
 
 class CudaExecutable final : public Executable {
  public:
-  static constexpr int kStepsUnderWay = 63;  // as many as are run before the oldest is waited for
+  static constexpr int kStepsUnderWay = 63;  // before run() waits for the oldest
 
-  // Every entry runs once outside of a graph before it is captured, so that modules are loaded and libraries have what they
-  // allocate; it computes on zeros, and all memory is zero again afterwards.
-  // `captures`: a step is one graph; else its nodes are enqueued one by one each time.
+  // Every entry runs once before it is captured, so that modules are loaded and libraries have allocated their memory; it
+  // computes on zeros, and all memory is zero again afterwards.
+  // `captures`: a step is one graph; otherwise its nodes are enqueued one by one each time.
   // Errors: OutOfMemory; Error of the device or of a node.
   CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program, const CudaNodeCompiler& compile_node,
                  bool captures = true);
@@ -87,22 +87,22 @@ class CudaExecutable final : public Executable {
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 
  private:
-  static constexpr std::uint64_t kRing = kStepsUnderWay + 1;  // the step before the oldest one is needed for its end
+  static constexpr std::uint64_t kRing = kStepsUnderWay + 1;  // the end of the step before the oldest one is needed
 
   struct CompiledEntry {
     ValueMemory values;
     std::vector<CudaNode> nodes;
     std::vector<NodeTime> description;  // by node; seconds empty
     ValueId loss = kNoValue, correct = kNoValue;
-    std::array<cuda::Owned<cuda::GraphExec>, kInputSlots> graphs;  // by slot; empty where nothing is captured
+    std::array<cuda::Owned<cuda::GraphExec>, kInputSlots> graphs;  // by slot; empty without capture
   };
   struct Step {                                    // of the ring
-    cuda::Owned<cuda::Event> begin, arrived, end;  // begin: the device has come to it; arrived: its batch is there
+    cuda::Owned<cuda::Event> begin, arrived, end;  // begin: the device has reached it; arrived: its batch has been transferred
     Entry entry = Entry::train;
     bool from_begin = false;  // the device was idle
-    bool fresh = false;       // its batch was submitted since the step before
+    bool fresh = false;       // its batch was submitted since the previous step
   };
-  struct Streams {  // waits for both before anything that they use goes
+  struct Streams {  // waits for both before anything that they use is destroyed
     explicit Streams(cuda::Device& device);
     ~Streams();
     Streams(const Streams&) = delete;
@@ -131,19 +131,19 @@ class CudaExecutable final : public Executable {
   bool captures_;
   std::int64_t in_use_before_;
   ProgramLayout layout_;
-  cuda::DeviceMemory variables_, arena_, slots_, cursor_;  // the workspace lies in arena_, behind the largest entry
+  cuda::DeviceMemory variables_, arena_, slots_, cursor_;  // the workspace is in arena_, after the largest entry
   cuda::PinnedMemory staged_, scalars_;
   std::array<Step, kRing> steps_;
   std::array<cuda::Owned<cuda::Event>, kInputSlots> copied_;
-  std::array<bool, kInputSlots> unseen_{};                        // submitted, and the compute stream has not waited for it
-  std::array<std::optional<std::uint64_t>, kInputSlots> reader_;  // the step that read the slot last
+  std::array<bool, kInputSlots> unseen_{};                        // submitted, but the compute stream has not waited for it
+  std::array<std::optional<std::uint64_t>, kInputSlots> reader_;  // the last step that read the slot
   std::optional<DeviceTables> tables_;
   std::array<std::optional<CompiledEntry>, kEntryCount> entries_;
   InputSlot submitted_ = 0;
   std::uint64_t launched_ = 0, collected_ = 0;  // steps
   bool idle_ = true;                            // since synchronize()
   std::vector<StepRecord> finished_;
-  Streams streams_;  // goes first
+  Streams streams_;  // destroyed first
 };
 
 }  // namespace epochbench

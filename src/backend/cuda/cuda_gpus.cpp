@@ -1,4 +1,4 @@
-// What a result says of the GPUs, and their ceilings, to state fractions of: of several bursts the best one counts.
+// The GPUs as a result describes them, and their measured peaks: the best of several bursts.
 #include <algorithm>
 #include <functional>
 
@@ -22,7 +22,7 @@ constexpr std::size_t kTransferBytes = std::size_t{1} << 28;  // pinned memory o
 constexpr double kBurstSeconds = 0.1;
 constexpr int kBursts = 5;
 
-// "580.65.06", by the management library that comes with the driver; empty without it.
+// "580.65.06", from the management library of the driver; empty without it.
 std::string driver_version() {
   void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
   if (!library) return "";
@@ -49,7 +49,7 @@ std::string uuid_text(const cudaUUID_t& uuid) {  // "GPU-8f2a…", as nvidia-smi
   return text;
 }
 
-// "0000:65:00.0"; empty where the driver does not tell.
+// "0000:65:00.0"; empty if the driver does not report it.
 std::string bus_id_of(int index) {
   char text[32] = "";
   if (cudaDeviceGetPCIBusId(text, sizeof text, index) == cudaSuccess) return text;
@@ -127,7 +127,7 @@ class Ceilings {
 cuda::LibraryVersions versions() {
   try {
     return cuda::library_versions();
-  } catch (const cuda::Error&) {  // who compiles a program is told
+  } catch (const cuda::Error&) {  // reported when a program is compiled
     return {};
   }
 }

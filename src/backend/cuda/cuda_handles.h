@@ -1,4 +1,4 @@
-// What a CUDA executable takes of its device, given back by destructors. The device must live longer.
+// Resources of a CUDA device that destructors release. The device must outlive them.
 #pragma once
 
 #include <utility>

@@ -34,7 +34,7 @@ Chunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& elem
   return {tables.upload(std::span<const cuda::Chunk>(chunks)), static_cast<std::int64_t>(chunks.size())};
 }
 
-// A table for each slot, as an input's address depends on it.
+// One table per slot, as the addresses of inputs depend on it.
 CudaNode cast(const CudaNodeSource& source) {
   std::array<const cuda::CastTensor*, kInputSlots> tables{};
   std::vector<std::int64_t> elements;
@@ -114,7 +114,7 @@ std::function<void(Stream)> all_finite(const CudaNodeSource& source) {
   };
 }
 
-// Nodes that are one kernel of ours; its name stands in the profile.
+// Nodes that are one kernel of our own, whose name is shown in profiles.
 std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   const Graph& graph = source.graph;
   const Node& node = source.node;
@@ -293,9 +293,9 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
     case Op::conv2d_grad_weight:
     case Op::attention:
     case Op::attention_grad:
-      break;  // compile()'s
+      break;  // compile() handles them
   }
-  throw std::logic_error(std::string(name(node.op)) + " is no single CUDA kernel");
+  throw std::logic_error(std::string(name(node.op)) + " is not a single CUDA kernel");
 }
 
 CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
@@ -316,7 +316,7 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
     case Op::attention:
     case Op::attention_grad:
       return attention.compile(source);
-    default:  // kernel() knows them all
+    default:  // kernel() has them all
       return {kernel(source), std::string("cuda ") + name(source.node.op)};
   }
 }

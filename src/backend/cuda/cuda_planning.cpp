@@ -1,5 +1,5 @@
-// What is known of a node before anything is compiled: whether a device can run it, by what algorithm it may, and the scratch
-// that it needs.
+// What is known about a node before compilation: whether a device can run it, the algorithm that it may use, and its scratch.
+#include "epochbench/precision.h"
 #include "src/backend/cuda/cuda_nodes.h"
 #include "src/backend/cuda/cuda_plans.h"
 
@@ -19,12 +19,12 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
       " needs a GPU of compute capability " + tenths(kAmpere) + " or higher; this one has " + tenths(compute_capability);
   for (const auto* values : {&node.inputs, &node.outputs})
     for (ValueId id : *values)
-      if (graph.desc(id).dtype == DType::bf16) return "bf16" + has;
-  if (is_tf32(node.attributes)) return "tf32" + has;
+      if (graph.desc(id).dtype == DType::bf16) return name(Precision::bf16) + has;
+  if (is_tf32(node.attributes)) return name(Precision::tf32) + has;
   return std::nullopt;
 }
 
-// cuDNN 9 has such engines for windows of 3x3 at stride 1 in float, before Hopper, but for the weight's gradient.
+// cuDNN 9 has Winograd engines for 3x3 windows at stride 1 in float, before Hopper, except for the gradient of the weight.
 std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_capability) {
   constexpr int kHopper = 90;
   const bool transformable = node.op == Op::conv2d || node.op == Op::conv2d_bias || node.op == Op::conv2d_grad_input;

@@ -1,5 +1,5 @@
-// Nodes that are more than one launch of ours: products, convolutions and attention, with what runs where a library has no
-// plan. Part of cuda_nodes; nobody else includes this.
+// Nodes that are more than one launch of our own: products, convolutions and attention, with alternatives for libraries that
+// have no plan. Part of cuda_nodes; no other file includes this.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct CudaNodeSource {
   const CudaNodeContext& context;
   const std::shared_ptr<cuda::Libraries>& libraries;
   std::uint64_t seed;
-  bool winograd;  // whether convolutions may be by its transforms
+  bool winograd;  // whether convolutions may use Winograd transforms
 
   const std::vector<ValueId>& in() const { return node.inputs; }
   const std::vector<ValueId>& out() const { return node.outputs; }
@@ -33,7 +33,7 @@ inline constexpr std::size_t kCudaAlignment = 256;
 constexpr std::size_t cuda_aligned(std::size_t bytes) { return (bytes + kCudaAlignment - 1) / kCudaAlignment * kCudaAlignment; }
 constexpr std::size_t element_bytes(Element element) { return element == Element::f32 ? 4 : 2; }
 
-// Hands out pieces of a workspace, or, from null, measures what they take.
+// Divides a workspace into pieces; with a null workspace, only counts their bytes.
 class Pieces {
  public:
   explicit Pieces(void* workspace) : begin_(static_cast<std::byte*>(workspace)) {}
@@ -50,19 +50,19 @@ class Pieces {
   std::size_t used_ = 0;
 };
 
-std::vector<cuda::Chunk> cuda_chunks(std::span<const std::int64_t> elements);  // of tensors of so many elements
+std::vector<cuda::Chunk> cuda_chunks(std::span<const std::int64_t> elements);  // of tensors with these numbers of elements
 
 // matmul, linear, linear_grad_weight
 std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_product(const CudaNodeSource& source);
 
-// conv2d, conv2d_bias and the gradients. Where cuDNN has no plan: im2col and a product, some images at a time.
+// conv2d, conv2d_bias and the gradients. If cuDNN has no plan: im2col and a product, some images at a time.
 std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_convolution(const CudaNodeSource& source);
 
-// attention and its gradient. 16-bit: the library's, one plan for a forward node and its gradient; where it has none, and in
-// float: products and a softmax of ours, with our dropout masks. A program has one of these, as the two nodes share the plan.
-// The workspace planned for 16 bits is the library's: the scores of the other way, far larger, are then memory of their own.
+// attention and its gradient. 16-bit: the library's, with one plan for a forward node and its gradient. If it has none, and in
+// float: products and our own softmax, with our dropout masks. A program has one CudaAttention, as the two nodes share a plan.
+// The workspace planned for 16 bits is the library's; the scores of the alternative, far larger, are then allocated separately.
 class CudaAttention {
  public:
   CudaNode compile(const CudaNodeSource& source);
@@ -76,7 +76,7 @@ class CudaAttention {
   void* unfused_workspace(const CudaNodeSource& source);
 
   std::map<std::pair<const Graph*, int>, Plan> plans_;  // by graph and ordinal
-  std::map<const Graph*, void*> unplanned_;             // what unfused_workspace() allocated
+  std::map<const Graph*, void*> unplanned_;             // allocated by unfused_workspace()
 };
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node);
 

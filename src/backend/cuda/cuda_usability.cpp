@@ -20,7 +20,7 @@ std::optional<std::string> why_unusable(const RuntimeState& state, int index) {
     return "the NVIDIA driver is too old: it supports CUDA " + version_text(state.driver_version) +
            ", and this build needs CUDA " + version_text(state.runtime_version) +
            ": update the driver, or build with an older toolkit";
-  if (state.status == Status::failed) return "CUDA does not start: " + state.words;
+  if (state.status == Status::failed) return "CUDA does not start: " + state.message;
   if (state.status == Status::no_device || state.devices == 0)
     return state.visible_devices ? "no NVIDIA GPU is visible: CUDA_VISIBLE_DEVICES is \"" + *state.visible_devices + "\""
                                  : "the NVIDIA driver finds no GPU";

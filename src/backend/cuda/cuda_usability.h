@@ -1,5 +1,4 @@
-// Why a CUDA device is not usable here, in words, from what the runtime says before anything is taken of a device. Needs no
-// CUDA.
+// The reason why a CUDA device is not usable here, from what the runtime reports before anything is allocated. Needs no CUDA.
 #pragma once
 
 #include <optional>
@@ -12,7 +11,7 @@ namespace epochbench::cuda {
 struct RuntimeState {
   enum class Status : std::uint8_t { ready, insufficient_driver, no_device, failed };
   Status status = Status::ready;
-  std::string words;                            // CUDA's own, where it failed
+  std::string message;                          // of CUDA, if it failed
   int driver_version = 0, runtime_version = 0;  // 13000 for 13.0; the newest CUDA that the driver supports, 0 without one
   int devices = 0;                              // visible ones
   std::optional<std::string> visible_devices;   // CUDA_VISIBLE_DEVICES
@@ -21,7 +20,7 @@ struct RuntimeState {
 inline constexpr int kLowestCapability = 75;
 
 std::optional<std::string> why_unusable(const RuntimeState& state, int index);
-// lowest_of_build: the oldest compute capability that this build has code for; 0 where it is not known.
+// lowest_of_build: the oldest compute capability that this build has code for; 0 if unknown.
 std::optional<std::string> why_unusable(const DeviceProperties& device, int index, int lowest_of_build);
 
 }  // namespace epochbench::cuda

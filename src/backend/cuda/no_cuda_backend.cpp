@@ -1,4 +1,4 @@
-// What a build without the CUDA toolkit has in place of the CUDA backend: the reason.
+// Replaces the CUDA backend in a build without the CUDA toolkit: states the reason.
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
 

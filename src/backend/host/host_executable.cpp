@@ -1,4 +1,4 @@
-// Laying a program out in host memory and running it.
+// The layout of a program in host memory, and running it.
 #include "src/backend/host/host_executable.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kRecordsWithoutDrain = 65536;  // written once, so that a step neither allocates nor faults
+constexpr std::size_t kRecordsWithoutDrain = 65536;  // written once, so that a step does not allocate or fault
 
 const Bf16* bf16_gradient(const Graph& graph, ValueId id, const ValueMemory& memory) {
   return graph.desc(id).dtype == DType::bf16 ? memory.get<Bf16>(id) : nullptr;

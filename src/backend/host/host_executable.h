@@ -1,5 +1,5 @@
-// An executable in host memory: the variable store, the arena, the staged batches and the steps of each entry. The backends
-// that run on the host differ only in the function that turns a node into a step.
+// An executable in host memory: variables, arena, staged batches and the steps of each entry. The backends that run on the
+// host differ only in the function that turns a node into a step.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace epochbench {
 
-// The tensors of an optimizer node; none of them moves. A 16-bit gradient is pointed to as if it were float.
+// The tensors of an optimizer node, whose addresses do not change. A pointer to a 16-bit gradient has the type of a float's.
 std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
 std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
 
@@ -56,7 +56,7 @@ class HostExecutable final : public Executable {
   CompiledEntry& compiled(Entry entry);
 
   ProgramLayout layout_;
-  HostMemory variables_, slots_, arena_;  // the workspace lies in arena_, behind the largest entry
+  HostMemory variables_, slots_, arena_;  // the workspace is in arena_, after the largest entry
   std::array<std::optional<CompiledEntry>, kEntryCount> entries_;
   std::vector<StepRecord> finished_;
 };

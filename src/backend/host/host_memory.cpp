@@ -19,9 +19,10 @@ HostMemory::HostMemory(std::size_t bytes) {
   if (bytes == 0) return;
   size_ = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   void* address = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED) throw OutOfMemory("the system refuses " + std::to_string(bytes) + " bytes of memory");
+  if (address == MAP_FAILED)
+    throw OutOfMemory("the system has no " + std::to_string(bytes) + " bytes of memory; use a smaller batch or model");
   data_ = static_cast<std::byte*>(address);
-  madvise(address, size_, MADV_HUGEPAGE);  // fewer TLB misses in strided reads; without it things work all the same
+  madvise(address, size_, MADV_HUGEPAGE);  // fewer TLB misses in strided reads; optional
 }
 
 HostMemory::~HostMemory() {

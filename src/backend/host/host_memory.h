@@ -21,7 +21,7 @@ class HostMemory {
   std::size_t size_ = 0;
 };
 
-// Touches [begin, begin + bytes), each of `threads` threads its own part, in the order in which kernels divide their work.
+// Touches [begin, begin + bytes): each of `threads` threads its own part, divided as kernels divide their work.
 void touch_first(std::byte* begin, std::size_t bytes, int threads);
 
 }  // namespace epochbench

@@ -75,7 +75,7 @@ Element element_of(DType dtype) {
     case DType::u8:
       break;
   }
-  throw std::logic_error(std::string(name(dtype)) + " is no float type");
+  throw std::logic_error(std::string(name(dtype)) + " is not a float type");
 }
 
 }  // namespace epochbench

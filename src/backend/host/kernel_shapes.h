@@ -1,4 +1,4 @@
-// From a node and its tensors to the sizes that kernels take; shared by the backends.
+// Kernel sizes of a node and its tensors; shared by the backends.
 #pragma once
 
 #include "epochbench/graph.h"
@@ -14,10 +14,10 @@ AttentionShape attention_shape(const Graph& graph, const Node& node);  // attent
 Dropout dropout_of(const Node& node, std::uint64_t seed);
 
 struct RowsChannels {
-  std::int64_t rows, channels;  // all extents but the last, and the last
+  std::int64_t rows, channels;  // product of all extents except the last, and the last
 };
 RowsChannels rows_channels(const TensorDesc& desc);
 
-Element element_of(DType dtype);  // f32, bf16, f16. Errors: std::logic_error for another
+Element element_of(DType dtype);  // f32, bf16, f16. Errors: std::logic_error for others
 
 }  // namespace epochbench

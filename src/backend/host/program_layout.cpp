@@ -8,7 +8,7 @@ namespace epochbench {
 namespace {
 
 constexpr std::size_t kAlignment = 64;        // as the memory plan's
-constexpr std::size_t kBlockAlignment = 256;  // of the workspace behind the arena: what libraries like best
+constexpr std::size_t kBlockAlignment = 256;  // of the workspace after the arena, as libraries prefer it
 
 std::size_t aligned(std::size_t bytes, std::size_t to = kAlignment) { return (bytes + to - 1) / to * to; }
 

@@ -1,4 +1,4 @@
-// Where the variables, inputs and intermediates of a program lie: offsets that do not depend on the device, and addresses.
+// The layout of variables, inputs and intermediates of a program: offsets that do not depend on the device, and addresses.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class ProgramLayout {
   std::size_t input_offset(int input) const { return input_offset_.at(static_cast<std::size_t>(input)); }  // in a slot
   std::size_t input_offset(std::string_view name) const;
 
-  // Errors: std::invalid_argument for an unknown name, or elements that it does not have.
+  // Errors: std::invalid_argument for an unknown name, or elements out of range.
   const Variable& variable(std::string_view name) const;
   const Variable& whole_variable(std::string_view name, std::size_t elements) const;
   const Variable& variable_part(std::string_view name, std::int64_t first, std::size_t elements) const;
@@ -42,7 +42,7 @@ class ProgramLayout {
   std::size_t variable_bytes_ = 0, slot_bytes_ = 0, arena_bytes_ = 0, workspace_bytes_ = 0;
 };
 
-// Where an entry's values lie. Inputs move with the slot, so whoever uses an address looks it up when it runs.
+// The addresses of an entry's values. Inputs move with the slot, so nodes look up an address each time they run.
 class ValueMemory {
  public:
   ValueMemory() = default;
@@ -50,7 +50,7 @@ class ValueMemory {
   ValueMemory(const ProgramLayout& layout, const EntryGraph& entry, std::byte* variables, std::byte* slots, std::byte* arena);
 
   template <typename T = float>
-  T* get(ValueId id) const {  // null: nobody reads this value, it has no memory
+  T* get(ValueId id) const {  // null: no node reads this value, so it has no memory
     return get<T>(id, slot_);
   }
   template <typename T = float>

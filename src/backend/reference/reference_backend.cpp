@@ -1,5 +1,5 @@
-// The reference backend: the graph without fusion, in every precision, on the naive double-accumulating kernels, which round
-// where the graph has a 16-bit value or a tf32 product and nowhere else. The oracle of the tests.
+// The reference backend: the graph without fusion, in every precision, on naive kernels that accumulate in double and round
+// only to the graph's 16-bit values and for tf32 products. The oracle of the tests.
 #include <stdexcept>
 
 #include "kernels/reference/kernels.h"
@@ -17,8 +17,8 @@ const AttributesType& attributes(const Node& node) {
   return std::get<AttributesType>(node.attributes);
 }
 
-// `update` takes one parameter's tensor, whose gradient is in float and no longer scaled, the learning rate and how many
-// updates there were before.
+// `update` takes one parameter's tensor with its unscaled gradient in float, the learning rate and the number of earlier
+// updates.
 template <typename Tensor, typename Update>
 HostStep optimizer_step(const Graph& graph, const Node& node, const ValueMemory& memory, std::vector<Tensor> tensors,
                         Update update) {
@@ -69,7 +69,7 @@ HostStep cast_step(const Graph& graph, const Node& node, const ValueMemory& memo
   };
 }
 
-// The kernel alone, on operands in float.
+// The kernel, on operands in float.
 HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr<ReferenceOperands>& m, std::uint64_t seed) {
   namespace k = reference;
   const std::vector<ValueId> in = node.inputs, out = node.outputs;
@@ -204,7 +204,7 @@ HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr
     case Op::adamw:
     case Op::cast:
     case Op::all_finite:
-      break;  // of many tensors of any type: compile_node()
+      break;  // compile_node() handles them: many tensors of any type
     case Op::linear:
     case Op::linear_grad_weight:
     case Op::conv2d_bias:

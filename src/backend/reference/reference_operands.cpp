@@ -9,7 +9,7 @@
 namespace epochbench {
 namespace {
 
-// How many of the inputs, from the first on, are factors of the node's products: the others are saved results.
+// The number of leading inputs that are factors of the node's products; the others are saved results.
 std::size_t factors(const Node& node) {
   switch (node.op) {
     case Op::attention:

@@ -1,5 +1,5 @@
-// What a node's reference kernel sees of its operands: floats, whatever the graph stores. 16-bit inputs are widened before the
-// kernel runs, 16-bit outputs rounded after it, and the factors of a tf32 product rounded before. It knows no kernel.
+// The operands of a node's reference kernel, as floats: 16-bit inputs are widened before the kernel runs, 16-bit outputs are
+// rounded after it, and the factors of a tf32 product are rounded before it.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ class ReferenceOperands {
   ReferenceOperands(const Graph& graph, const Node& node, const ValueMemory& memory);
 
   template <typename T = float>
-  T* get(ValueId id) {  // while the node runs; null: nobody reads this value
+  T* get(ValueId id) {  // while the node runs; null: no node reads this value
     for (Shadow& shadow : shadows_)
       if (shadow.id == id) return memory_->get(id) == nullptr ? nullptr : reinterpret_cast<T*>(shadow.values.data());
     return memory_->get<T>(id);

@@ -8,7 +8,7 @@ namespace {
 std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
   const DType to = std::get<CastAttributes>(node.attributes).to;
   require(!node.inputs.empty(), "needs at least one input");
-  require(is_float(to), "only casts to f32, bf16 or f16");
+  require(is_float(to), "casts only to a float type");
   std::vector<TensorDesc> outputs;
   for (ValueId id : node.inputs) {
     require_float(graph.desc(id));
