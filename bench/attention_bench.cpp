@@ -1,5 +1,5 @@
-// attention batch= sequence= heads= width= [dropout=PERCENT]: width of one head; two benchmarks, forward and grad. FLOPs are
-// those of the definition, two products forward and four backward; the scores that the gradient computes anew do not count.
+// attention batch= sequence= heads= width= [dropout=PERCENT]: width is that of one head; two benchmarks, forward and grad.
+// FLOPs follow from the definition, two products forward and four backward; recomputed scores do not count.
 #include <cmath>
 
 #include "bench/kernel_bench.h"
@@ -29,7 +29,7 @@ struct Operands {
       : elements(sizes.shape.batch * sizes.shape.sequence * sizes.shape.heads * sizes.shape.width),
         log_sum_exp(sizes.shape.batch * sizes.shape.heads * sizes.shape.sequence),
         workspace(Floats::workspace(options.kernels->attention_workspace_bytes(sizes.shape, options.threads))) {
-    forward(sizes, options);  // the gradient wants y and log_sum_exp
+    forward(sizes, options);  // the gradient needs y and log_sum_exp
   }
   void forward(const Sizes& sizes, const Options& options) {
     options.kernels->attention(y.data(), log_sum_exp.data(), q.data(), k.data(), v.data(), &step, sizes.shape, sizes.dropout,

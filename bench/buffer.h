@@ -1,5 +1,5 @@
-// Scratch and operands of the benchmarks, in memory as the CPU backend's arena has it: huge pages where the system gives them,
-// every page touched.
+// Scratch and operands of the benchmarks, allocated like the CPU backend's arena: huge pages if the system provides them, every
+// page touched.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline float to_float(Bf16 x) {
   return result;
 }
 inline void assign(float& y, float x) { y = x; }
-inline void assign(Bf16& y, float x) {  // towards zero: for operands any rounding will do
+inline void assign(Bf16& y, float x) {  // toward zero: operands may be rounded in any way
   std::uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   y.bits = static_cast<std::uint16_t>(bits >> 16);
@@ -31,7 +31,7 @@ template <typename Real>
 class Buffer {  // n numbers between -1 and 1
  public:
   explicit Buffer(std::int64_t n, std::uint64_t seed = 0) : n_(n), memory_(static_cast<std::size_t>(n) * sizeof(Real)) {
-    // They come again after kPeriod, a prime: rows and columns differ all the same, and large operands are there sooner.
+    // Values repeat with period kPeriod, a prime: rows and columns still differ, and large operands are filled faster.
     constexpr std::int64_t kPeriod = 1000003;
     for (std::int64_t i = 0; i < std::min(n, kPeriod); ++i) {
       const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(i), 0, 0, 0});

@@ -1,4 +1,4 @@
-// conv2d; work.h says what its lines are. Three benchmarks: forward, grad_input and grad_weight.
+// conv2d; work.h describes its lines. Three benchmarks: forward, grad_input and grad_weight.
 #include "bench/kernel_bench.h"
 #include "bench/work.h"
 

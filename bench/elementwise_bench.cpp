@@ -1,5 +1,5 @@
 // Memory-bound kernels. relu, relu_grad, add, sgd, adamw: n=; bias_add, bias_add_grad, batch_norm, batch_norm_grad: rows=
-// channels=. Bytes are every operand once.
+// channels=. Bytes count every operand once.
 #include "bench/kernel_bench.h"
 
 namespace epochbench::bench {

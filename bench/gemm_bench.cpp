@@ -1,4 +1,4 @@
-// gemm; work.h says what its lines are.
+// gemm; work.h describes its lines.
 #include "bench/kernel_bench.h"
 #include "bench/work.h"
 

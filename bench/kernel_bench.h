@@ -1,4 +1,4 @@
-// What the benchmarks of the CPU kernels share. They measure warm: operands are reused, so small ones lie in cache.
+// What the benchmarks of the CPU kernels share. Operands are reused, so small ones stay in cache.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ struct Options {
 
 using Floats = Buffer<float>;
 
-// Times `call` in turns with bursts of the machine's fp32 FMA peak, so that what else the machine does weighs on both. Sets
-// the counters FLOP/s and peak_fraction, as far as flops are above 0. Where they are not, bytes/s and bandwidth_fraction, of
-// the bandwidth of a triad before and after.
+// Times `call` alternately with bursts of the machine's fp32 FMA peak, so that other load affects both equally. Sets the
+// counters FLOP/s and peak_fraction if flops is above 0; otherwise bytes/s and bandwidth_fraction, relative to a triad before
+// and after.
 void time_beside_peak(benchmark::State& state, int threads, double flops, double bytes, const std::function<void()>& call);
 
-// Each registers the problem's benchmarks if the operation is its own, and says whether it was.
+// Each function registers the problem's benchmarks if the operation is its own, and returns whether it was.
 // Errors: std::runtime_error for sizes that are missing, too small or unknown.
 bool register_gemm(const Problem& problem, const Options& options);
 bool register_conv2d(const Problem& problem, const Options& options);

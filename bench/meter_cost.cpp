@@ -1,11 +1,11 @@
-// What reading the meters costs a step: one case, whose blocks of steps are metered and not metered by turns.
+// Measures what reading the meters costs per step: one case whose blocks of steps are alternately metered and not metered.
 //
 //   epochbench_meter_cost EPOCHBENCH [POWERCAP [NVML BUS_ID]]
 //
-// The case is a small mlp on the CPU, in a process of the binary EPOCHBENCH; the meters are read by this one, as `run` does. On
-// a machine without counters POWERCAP is a made-up folder of domains (one is made where none is named) and NVML a library made
-// up likewise, whose reading costs a file's or a call's time and not a register's. Exits with 1 where the whole interval lies
-// above 0.5 %. Not a benchmark of kernels.
+// The case is a small mlp on the CPU, in a process of the binary EPOCHBENCH; this process reads the meters, as `run` does. On a
+// machine without counters, POWERCAP is a fake folder of domains (created if none is given) and NVML a fake library; reading
+// those costs a file access or a call instead of a register access. Exits with 1 if the whole interval is above 0.5 %. This is
+// not a kernel benchmark.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -29,10 +29,11 @@
 namespace epochbench {
 namespace {
 
-// Read so many times as often as in a run, so that the cost stands out of the noise; that of a run is as much less.
+// Reads this many times as often as a run, so that the cost stands out from the noise; the cost of a run is smaller by this
+// factor.
 constexpr double kOversampling = 10;
-constexpr double kTurnSeconds = 0.1;  // ten readings long, and short against what else the machine does
-constexpr int kTurns = 300;           // of either kind, so that the whole takes about a minute
+constexpr double kTurnSeconds = 0.1;  // ten readings long, but short compared with changes of other load
+constexpr int kTurns = 300;           // of each kind, so that the whole takes about a minute
 constexpr int kWarmup = 20;
 constexpr double kMostCostPercent = 0.5;  // of a step
 
@@ -45,7 +46,7 @@ CaseSpec small_case() {
   return spec;
 }
 
-// Two packages that stand still.
+// Two packages with constant counters.
 std::string made_up_powercap() {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("epochbench-powercap-" + std::to_string(getpid()));
@@ -104,7 +105,7 @@ int measure_cost(int argc, char** argv) {
   Conversation conversation(argv[1], openmp_settings(threads, topology(affinity_cpus()), cgroup_cpu_quota()), {}, never);
   Turns turns(conversation, meters, gpus.empty() ? "cpu" : "cuda:0");
   std::vector<double> ratios, steps;
-  for (int i = 0; i < kTurns; ++i) {  // either kind goes first by turns
+  for (int i = 0; i < kTurns; ++i) {  // alternates which kind is first
     const double first = turns.seconds_per_step(i % 2 == 0), second = turns.seconds_per_step(i % 2 != 0);
     ratios.push_back(i % 2 == 0 ? first / second : second / first);
     steps.push_back(i % 2 == 0 ? second : first);
@@ -125,7 +126,7 @@ int measure_cost(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   if (argc < 2 || argc == 4) {
-    std::fprintf(stderr, "call: epochbench_meter_cost EPOCHBENCH [POWERCAP [NVML BUS_ID]]\n");
+    std::fprintf(stderr, "usage: epochbench_meter_cost EPOCHBENCH [POWERCAP [NVML BUS_ID]]\n");
     return 2;
   }
   return epochbench::measure_cost(argc, argv);

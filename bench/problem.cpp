@@ -10,29 +10,30 @@ namespace epochbench::bench {
 namespace {
 
 constexpr std::int64_t kMaxSize = 1 << 28;
-// Of the product of a line's sizes: no count of elements overflows, and no call takes hours.
+// Limit on the product of a line's sizes: counts of elements do not overflow, and no call takes hours.
 constexpr double kMaxWork = 0x1p50;
 
 std::int64_t parse_size(const std::string& text, const std::string& where, const std::string& word) {
   std::int64_t value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > kMaxSize)
-    throw std::runtime_error(where + ": '" + word + "' is no size; write name=N with N from 0 to " + std::to_string(kMaxSize));
+    throw std::runtime_error(where + ": '" + word + "' is not a size; write name=N with N from 0 to " +
+                             std::to_string(kMaxSize));
   return value;
 }
 
 Problem parse(const std::string& line, const std::string& where) {
   Problem problem;
   problem.where = where;
-  std::istringstream words(line);
-  words >> problem.operation;
+  std::istringstream input(line);
+  input >> problem.operation;
   problem.text = problem.operation;
-  for (std::string word; words >> word;) {
+  for (std::string word; input >> word;) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (!problem.sizes.emplace(name, parse_size(value, where, word)).second)
-      throw std::runtime_error(where + ": '" + name + "' is given twice");
+      throw std::runtime_error(where + ": '" + name + "' is given twice; give each size once");
     problem.text += " " + word;
   }
   double work = 1;
@@ -55,7 +56,7 @@ std::vector<Problem> read_problems(const std::string& path) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     problems.push_back(parse(line, path + ":" + std::to_string(number)));
   }
-  if (problems.empty()) throw std::runtime_error(path + ": holds no problem");
+  if (problems.empty()) throw std::runtime_error(path + ": contains no problems");
   return problems;
 }
 

@@ -1,5 +1,5 @@
-// What a transformer adds between its products. gelu, gelu_grad, dropout: n=; layer_norm, layer_norm_grad, cross_entropy,
-// cross_entropy_grad: rows= channels=. Bytes are every operand once.
+// The kernels of a transformer other than products. gelu, gelu_grad, dropout: n=; layer_norm, layer_norm_grad, cross_entropy,
+// cross_entropy_grad: rows= channels=. Bytes count every operand once.
 #include "bench/kernel_bench.h"
 
 namespace epochbench::bench {
@@ -17,7 +17,7 @@ Run make_flat(const Problem& problem, const Options& options) {
     const int threads = options.threads;
     Floats y(n), x(n, 1), dy(n, 2);
     const std::int32_t step = 3;
-    const Dropout mask{1, 2, 0x1999999A, 1 / 0.9f};  // of a tenth
+    const Dropout mask{1, 2, 0x1999999A, 1 / 0.9f};  // drops a tenth
     const auto call = [&] {
       if (op == "gelu") k.gelu(y.data(), x.data(), n, threads);
       if (op == "gelu_grad") k.gelu_grad(y.data(), dy.data(), x.data(), n, threads);

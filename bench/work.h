@@ -1,9 +1,9 @@
-// Products and convolutions out of problem lines:
+// Products and convolutions parsed from problem lines:
 //
 //   gemm m= n= k= [transpose_a=1] [transpose_b=1] [count=1]
 //   conv2d n= h= w= c= k= r= s= [stride=1] [pad=0] [count=1]: n images of h x w with c channels, k filters of r x s
 //
-// count: how many layers of the model have this shape. FLOPs are those of the definition, taps that fall on padding included.
+// count: number of layers of the model with this shape. FLOPs follow from the definition, including taps on padding.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace epochbench::bench {
 
-// Errors of all here: std::runtime_error for sizes that are missing, too small or unknown.
+// All functions here throw std::runtime_error for sizes that are missing, too small or unknown.
 GemmShape gemm_shape(const Problem& problem);
 Conv2dShape conv2d_shape(const Problem& problem);
 
@@ -30,7 +30,7 @@ struct Work {
   Conv2dShape conv2d;
   Pass pass = Pass::forward;
   std::array<std::int64_t, 3> elements{};  // c, a, b of a product, or y, x, weight of a convolution
-  std::size_t result = 0;                  // which of the three is written
+  std::size_t result = 0;                  // index of the one that is written
   double flops = 0;
 };
 

@@ -1,27 +1,27 @@
 # Finds what the CUDA backend needs: nvcc and the toolkit's headers (12.4 or later), cuDNN 9 and cudnn_frontend. Sets
-# EPOCHBENCH_HAS_CUDA, and says in one message what is missing where it is off.
+# EPOCHBENCH_HAS_CUDA, and prints one message that names what is missing if it is off.
 #
-# EPOCHBENCH_CUDA                AUTO: where all of it is found; ON: missing parts are an error; OFF
-# EPOCHBENCH_CUDA_ARCHITECTURES  "native", or numbers as CMAKE_CUDA_ARCHITECTURES takes them, for a build for one card
+# EPOCHBENCH_CUDA                AUTO: if everything is found; ON: missing parts are an error; OFF
+# EPOCHBENCH_CUDA_ARCHITECTURES  "native", or numbers as in CMAKE_CUDA_ARCHITECTURES, to build for one GPU
 # CUDA_HOME (environment)        the toolkit's folder; without it PATH and /usr/local/cuda are searched
-# EPOCHBENCH_PACKAGES            folder of packages from the Python index (scripts/lib/cuda.sh fetches them), where cuDNN and
-#                                cudnn_frontend are looked for too; also an environment variable
+# EPOCHBENCH_PACKAGES            folder of packages from the Python index (scripts/lib/cuda.sh fetches them), also searched
+#                                for cuDNN and cudnn_frontend; may be an environment variable
 #
 # cuBLASLt and cuDNN are not linked: they are loaded when the first CUDA device is used (kernels/cuda/loaded_libraries.cpp),
-# because linking them costs a run on the CPU 150 MB of memory. Sanitizer builds do without CUDA.
-set(EPOCHBENCH_CUDA AUTO CACHE STRING "CUDA backend: AUTO (where CUDA is found), ON or OFF")
+# because linking them costs a CPU run 150 MB of memory. Sanitizer builds exclude CUDA.
+set(EPOCHBENCH_CUDA AUTO CACHE STRING "CUDA backend: AUTO (if CUDA is found), ON or OFF")
 set_property(CACHE EPOCHBENCH_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(EPOCHBENCH_CUDA_ARCHITECTURES "" CACHE STRING "GPU architectures; empty: all that this nvcc knows of those supported")
+set(EPOCHBENCH_CUDA_ARCHITECTURES "" CACHE STRING "GPU architectures; empty: all supported ones that this nvcc knows")
 set(default_packages "${PROJECT_BINARY_DIR}/packages")
 if(DEFINED ENV{EPOCHBENCH_PACKAGES})
   set(default_packages "$ENV{EPOCHBENCH_PACKAGES}")
 endif()
-set(EPOCHBENCH_PACKAGES "${default_packages}" CACHE PATH "Folder with packages of the Python index")
+set(EPOCHBENCH_PACKAGES "${default_packages}" CACHE PATH "Folder with packages from the Python index")
 set(EPOCHBENCH_HAS_CUDA FALSE)
 
 include(EpochbenchCudaArchitectures)
 
-# Where the wheels of cuDNN and cudnn_frontend are unpacked, or a folder with include/ and lib/.
+# Folder with the unpacked wheels of cuDNN and cudnn_frontend, or with include/ and lib/.
 set(cuda_package_folders ${EPOCHBENCH_PACKAGES} ${EPOCHBENCH_PACKAGES}/nvidia/cudnn)
 
 # Sets ${missing} to what is missing, or to nothing.
@@ -39,9 +39,9 @@ macro(epochbench_find_cuda missing)
     get_filename_component(CUDAToolkit_ROOT ${EPOCHBENCH_NVCC}/../.. REALPATH)
     find_package(CUDAToolkit QUIET)
     if(NOT CUDAToolkit_FOUND)
-      set(${missing} "${EPOCHBENCH_NVCC} has no headers and libraries beside it")
+      set(${missing} "the headers and libraries of ${EPOCHBENCH_NVCC} are missing")
     elseif(CUDAToolkit_VERSION VERSION_LESS 12.4)
-      set(${missing} "the CUDA toolkit ${CUDAToolkit_VERSION} is too old, 12.4 is needed")
+      set(${missing} "the CUDA toolkit ${CUDAToolkit_VERSION} is too old: 12.4 or later is needed")
     endif()
   endif()
   if(NOT ${missing})
@@ -56,7 +56,7 @@ macro(epochbench_find_cuda missing)
                  PATH_SUFFIXES lib lib64)
     mark_as_advanced(CUBLASLT_INCLUDE_DIR CUDNN_INCLUDE_DIR CUDNN_FRONTEND_INCLUDE_DIR CUBLASLT_LIBRARY CUDNN_LIBRARY)
     if(NOT CUBLASLT_INCLUDE_DIR OR NOT CUBLASLT_LIBRARY)
-      set(${missing} "cuBLASLt is missing beside ${EPOCHBENCH_NVCC}")
+      set(${missing} "the toolkit of ${EPOCHBENCH_NVCC} has no cuBLASLt")
     elseif(NOT CUDNN_INCLUDE_DIR OR NOT CUDNN_LIBRARY)
       set(${missing} "cuDNN 9 is missing (cudnn.h and libcudnn.so.9)")
     elseif(NOT CUDNN_FRONTEND_INCLUDE_DIR)
@@ -64,7 +64,7 @@ macro(epochbench_find_cuda missing)
     else()
       file(STRINGS ${CUDNN_INCLUDE_DIR}/cudnn_version.h major REGEX "^#define CUDNN_MAJOR ")
       if(NOT major MATCHES " 9$")
-        set(${missing} "${CUDNN_INCLUDE_DIR} holds another cuDNN than 9")
+        set(${missing} "${CUDNN_INCLUDE_DIR} has a cuDNN of another version than 9")
       endif()
     endif()
   endif()
@@ -83,13 +83,13 @@ else()
     set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
     include(CheckLanguage)
     check_language(CUDA)
-    if(NOT CMAKE_CUDA_COMPILER)  # a host compiler, say, that this nvcc does not take
-      set(cuda_missing "${EPOCHBENCH_NVCC} compiles nothing here; CMakeFiles/CMakeError.log in the build folder tells why")
+    if(NOT CMAKE_CUDA_COMPILER)  # for example, nvcc does not support the host compiler
+      set(cuda_missing "${EPOCHBENCH_NVCC} does not work; see CMakeFiles/CMakeError.log in the build folder")
     endif()
   endif()
   if(NOT cuda_missing)
     enable_language(CUDA)
-    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # nvcc has known C++20 since 12.0; some versions of CMake do not know that
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # nvcc supports C++20 since 12.0; some versions of CMake do not know that
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     endif()
     set(EPOCHBENCH_HAS_CUDA TRUE)

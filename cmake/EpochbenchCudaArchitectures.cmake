@@ -1,8 +1,8 @@
-# Which GPUs a build has code for. Runs as a script too, without a toolkit: tests/kernels_cuda/cuda_lowest_architecture.cmake.
+# The GPUs for which a build contains code. Runs without a toolkit too: tests/kernels_cuda/cuda_lowest_architecture.cmake.
 
 set(supported_architectures 75 80 90 100 120)  # 8.6 and 8.9 run the machine code of 8.0
 
-# SASS for every architecture that is supported and known to this nvcc, PTX of the highest for later ones.
+# SASS for every supported architecture that this nvcc knows, and PTX of the highest for later ones.
 function(epochbench_cuda_architectures result)
   if(EPOCHBENCH_CUDA_ARCHITECTURES)
     set(${result} ${EPOCHBENCH_CUDA_ARCHITECTURES} PARENT_SCOPE)
@@ -22,7 +22,7 @@ function(epochbench_cuda_architectures result)
   set(${result} ${architectures} ${highest}-virtual PARENT_SCOPE)
 endfunction()
 
-# The oldest of them by number, 75 before 100; 0, which refuses no GPU, where a word such as native leaves them to CMake.
+# The lowest architecture by number, 75 before 100; 0, which accepts every GPU, if CMake chooses (as with native).
 function(epochbench_lowest_architecture result architectures)
   string(REGEX MATCHALL "[0-9]+" numbers "${architectures}")
   if(NOT numbers)

@@ -1,4 +1,4 @@
-# cmake --install: the binary, which carries all its data, and for readers of results the schema, the suites and the license.
+# cmake --install: the binary, which contains all its data; the schema, for readers of results; the suites, documents and license.
 include(GNUInstallDirs)
 install(TARGETS epochbench RUNTIME)
 install(FILES ${PROJECT_SOURCE_DIR}/results/schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench)

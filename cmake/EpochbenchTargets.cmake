@@ -1,27 +1,27 @@
-# Options that every target shares, and the two ways in which targets are made.
+# Options that all targets share, and functions that create targets.
 
 add_library(epochbench_options INTERFACE)
 target_include_directories(epochbench_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
 target_compile_options(epochbench_options INTERFACE
   "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Werror=switch;-Werror=return-type>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(epochbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # GCC 12 sees overlaps in std::string's operator+
+  target_compile_options(epochbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # false positives of GCC 12 in std::string's operator+
 endif()
 if(EPOCHBENCH_SANITIZE)
   target_compile_options(epochbench_options INTERFACE -fsanitize=${EPOCHBENCH_SANITIZE} -fno-omit-frame-pointer)
   if(EPOCHBENCH_SANITIZE MATCHES "address.*undefined")
-    # Each access a second time: a null or stray pointer is stopped by the address sanitizer, and x86 takes any alignment.
-    # A GPU does not, so targets of its kernels have the property EPOCHBENCH_ALIGNED.
+    # These would check each access a second time: the address sanitizer catches null and stray pointers, and x86 permits any
+    # alignment. A GPU does not, so targets with its kernels have the property EPOCHBENCH_ALIGNED.
     target_compile_options(epochbench_options INTERFACE
       -fno-sanitize=null,pointer-overflow $<$<NOT:$<BOOL:$<TARGET_PROPERTY:EPOCHBENCH_ALIGNED>>>:-fno-sanitize=alignment>)
   endif()
   target_link_options(epochbench_options INTERFACE -fsanitize=${EPOCHBENCH_SANITIZE})
-  # The presets' sanitized builds are not optimized, which halves their time; what loops over elements is, a little.
+  # The presets' sanitizer builds are not optimized, which halves their build time; loops over elements are, a little.
   set(epochbench_loop_options -O1)
 endif()
 
-# epochbench_library(NAME [TOGETHER] SOURCES ... LIBRARIES ...): a static library of this folder. TOGETHER: its files are compiled
-# several at a time, which takes a third of the time; what they keep to themselves has other names in each.
+# epochbench_library(NAME [TOGETHER] SOURCES ... LIBRARIES ...): a static library of this folder. TOGETHER: a unity build, which
+# takes a third of the time; the files must not define the same local names.
 function(epochbench_library name)
   cmake_parse_arguments(ARG "TOGETHER" "" "SOURCES;LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -53,9 +53,9 @@ function(epochbench_tests name)
   if(TARGET epochbench_test_headers)
     target_precompile_headers(${name} REUSE_FROM epochbench_test_headers)
   endif()
-  # Teams larger than the machine, several tests at once: threads that spin while they wait would take the others' cores.
+  # Teams exceed the number of cores, and several tests run at once: spinning threads would occupy the others' cores.
   gtest_discover_tests(${name} PROPERTIES LABELS ${ARG_LABEL} ENVIRONMENT OMP_WAIT_POLICY=passive DISCOVERY_TIMEOUT 60)
 endfunction()
 
-# epochbench_embed(TARGET NAMESPACE FILES ...): C++ sources that hold files byte by byte, looked up by name in the binary.
+# epochbench_embed(TARGET NAMESPACE FILES ...): embeds files in the binary, which finds them by name.
 include(EpochbenchEmbed)

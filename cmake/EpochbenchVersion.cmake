@@ -1,5 +1,5 @@
-# epochbench_version_header(TARGET): TARGET's sources may include "epochbench_version.h", which is regenerated at each build
-# but written only when the commit or its cleanliness changed. Without git the header says so, and the sha is unknown.
+# epochbench_version_header(TARGET): TARGET's sources may include "epochbench_version.h". Each build updates it, but
+# writes it only if the commit or the state of the work tree changed. Without git the sha is empty.
 #
 # Run as a script (cmake -DSOURCE=... -DOUTPUT=... -DVERSION=... -P) it writes that header.
 if(CMAKE_SCRIPT_MODE_FILE)
@@ -18,7 +18,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   endif()
   file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "#pragma once
 #define EPOCHBENCH_VERSION \"@VERSION@\"
-#define EPOCHBENCH_GIT_SHA \"@sha@\"  // empty: not known
+#define EPOCHBENCH_GIT_SHA \"@sha@\"  // empty: unknown
 #define EPOCHBENCH_GIT_DIRTY @dirty@
 " @ONLY)
   return()

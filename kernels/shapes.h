@@ -1,11 +1,11 @@
-// Sizes that the kernels of every device share. Row-major, channels last.
+// Sizes that the kernels of all devices share. Row-major, channels last.
 #pragma once
 
 #include <cstdint>
 
 namespace epochbench {
 
-enum class Element : std::uint8_t { f32, bf16, f16 };  // how the numbers of a tensor are stored
+enum class Element : std::uint8_t { f32, bf16, f16 };  // element type of a tensor
 
 struct Bf16 {  // the upper half of a float
   std::uint16_t bits;
@@ -21,7 +21,7 @@ struct Conv2dShape {  // x [batch,height,width,channels], weight [out_channels,k
   std::int64_t batch = 0, height = 0, width = 0, channels = 0;
   std::int64_t out_height = 0, out_width = 0, out_channels = 0;
   std::int64_t kernel_height = 0, kernel_width = 0, stride = 1, padding = 0;
-  bool winograd = true;  // whether it may be computed by Winograd's transforms
+  bool winograd = true;  // whether Winograd's transforms are allowed
 };
 
 struct PoolShape {  // x [batch,height,width,channels], y [batch,out_height,out_width,channels]
@@ -37,16 +37,16 @@ struct Epilogue {              // y = relu(y + bias), each part optional
 };
 
 struct AttentionShape {  // q, k, v, y [batch,sequence,heads,width], log_sum_exp [batch,heads,sequence]
-  std::int64_t batch = 0, sequence = 0, heads = 0, width = 0;  // width: of one head; scores are divided by its square root
+  std::int64_t batch = 0, sequence = 0, heads = 0, width = 0;  // width of one head; scores are divided by its square root
 };
 
-// Element i of a dropped-out tensor is kept where word i % 4 of philox(seed, {i / 4, step, ordinal, stream}) is at least
-// `threshold`, and then multiplied by `scale`; stream is RandomStream::dropout. i counts the tensor's logical order (for
+// Element i of a tensor with dropout is kept if word i % 4 of philox(seed, {i / 4, step, ordinal, stream}) is at least
+// `threshold`, and then multiplied by `scale`; stream is RandomStream::dropout. i counts the elements in logical order (for
 // attention weights [batch,heads,query,key]).
 struct Dropout {
   std::uint64_t seed = 0;
   std::uint32_t ordinal = 0;
-  std::uint32_t threshold = 0;  // round(probability * 2^32); 0: nothing is dropped
+  std::uint32_t threshold = 0;  // round(probability * 2^32); 0: no dropout
   float scale = 1;              // 1 / (1 - probability)
 };
 
@@ -55,7 +55,7 @@ struct SgdTensor {  // one parameter, n elements
   float* velocity;
   const float* gradient;
   std::int64_t n;
-  const Bf16* gradient_bf16 = nullptr;  // where it is not null, in place of gradient
+  const Bf16* gradient_bf16 = nullptr;  // used in place of gradient if not null
 };
 struct SgdNumbers {
   double momentum, weight_decay;
@@ -68,7 +68,7 @@ struct AdamwTensor {
   const float* gradient;
   std::int64_t n;
   double weight_decay;
-  const Bf16* gradient_bf16 = nullptr;  // where it is not null, in place of gradient
+  const Bf16* gradient_bf16 = nullptr;  // used in place of gradient if not null
 };
 struct AdamwNumbers {
   double beta1, beta2, epsilon;

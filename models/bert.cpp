@@ -1,5 +1,5 @@
-// BERT (Devlin et al. 2018) with its masked-language-model head, tied to the word embedding; no pooler, no padding, one
-// segment. Parameter names and shapes are those of Hugging Face's BertForMaskedLM.
+// BERT (Devlin et al. 2018) with its masked-language-model head, tied to the word embedding; without pooler, padding or a
+// second segment. Parameter names and shapes are those of Hugging Face's BertForMaskedLM.
 #include <algorithm>
 
 #include "models/families.h"
@@ -45,12 +45,12 @@ class Bert {
   ValueId build() {
     const ValueId ids = graph_.add_input("input_ids", {{batch_, sample_.sequence}, DType::i32});
     const ValueId positions = graph_.add_input("masked_positions", {{batch_, sample_.predictions}, DType::i32});
-    const ValueId words = normal("bert.embeddings.word_embeddings.weight", {kVocabulary, size_.width});
-    ValueId x = embeddings(ids, words);
+    const ValueId word_table = normal("bert.embeddings.word_embeddings.weight", {kVocabulary, size_.width});
+    ValueId x = embeddings(ids, word_table);
     for (std::int64_t i = 0; i < size_.layers; ++i) x = layer(x, "bert.encoder.layer." + std::to_string(i) + ".");
     const GatherRowsAttributes gather{sample_.sequence};
     x = graph_.add_node(Op::gather_rows, gather, {x, positions}, "masked")[0];
-    return head(x, words);
+    return head(x, word_table);
   }
 
  private:
@@ -66,10 +66,10 @@ class Bert {
     return dropout_ > 0 ? graph_.add_node(Op::dropout, DropoutAttributes{dropout_}, {x, step_}, name)[0] : x;
   }
 
-  // Words, one segment and positions; x [batch*sequence, width] from here on.
-  ValueId embeddings(ValueId ids, ValueId words) {
+  // Words, one segment and positions; x is [batch*sequence, width] from here on.
+  ValueId embeddings(ValueId ids, ValueId word_table) {
     const std::string name = "bert.embeddings.";
-    ValueId x = graph_.add_node(Op::embedding, {}, {words, ids}, name + "word_embeddings")[0];
+    ValueId x = graph_.add_node(Op::embedding, {}, {word_table, ids}, name + "word_embeddings")[0];
     const ValueId segments = normal(name + "token_type_embeddings.weight", {kSegments, size_.width});
     x = graph_.add_node(Op::add_rows, AddRowsAttributes{.period = 1}, {x, segments}, name + "token_type_embeddings")[0];
     const ValueId positions = normal(name + "position_embeddings.weight", {kPositions, size_.width});
@@ -91,11 +91,11 @@ class Bert {
     return layer_norm(layers_.add(y, x, name + "output.add"), name + "output.LayerNorm");
   }
 
-  ValueId head(ValueId x, ValueId words) {
+  ValueId head(ValueId x, ValueId word_table) {
     const std::string name = "cls.predictions.";
     x = layers_.gelu(linear(x, name + "transform.dense", size_.width), name + "transform.gelu");
     x = layer_norm(x, name + "transform.LayerNorm");
-    x = graph_.add_node(Op::matmul, MatmulAttributes{.transpose_b = true}, {x, words}, name + "decoder")[0];
+    x = graph_.add_node(Op::matmul, MatmulAttributes{.transpose_b = true}, {x, word_table}, name + "decoder")[0];
     const ValueId bias = graph_.add_variable({name + "bias", {{kVocabulary}, DType::f32}, VariableRole::parameter, {}});
     return graph_.add_node(Op::bias_add, {}, {x, bias}, name + "bias")[0];
   }

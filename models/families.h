@@ -1,4 +1,4 @@
-// The families of the registry; each lies in a file of its own.
+// The model families of the registry, one file per family.
 #pragma once
 
 #include "epochbench/model.h"

@@ -19,27 +19,27 @@ class Layers {
   ValueId relu(ValueId x, const std::string& name);
   ValueId gelu(ValueId x, const std::string& name);
   ValueId add(ValueId a, ValueId b, const std::string& name);
-  // [batch, everything else]. A linear layer right behind it has its columns in the order of a channels-last image.
+  // [batch, everything else]. The columns of a linear layer right after it are in the order of a channels-last image.
   ValueId flatten(ValueId x, const std::string& name);
 
   struct Convolution {
     std::int64_t channels, kernel, stride = 1, padding = 0;
   };
-  // With bias, uniform +-1/sqrt(fan-in), as PyTorch's default.
+  // With bias; uniform +-1/sqrt(fan-in), PyTorch's default.
   ValueId convolution_with_bias(ValueId x, const std::string& name, const Convolution& spec);
-  // Without bias, normal with deviation sqrt(2 / fan-out) (He et al. 2015).
+  // Without bias; normal with standard deviation sqrt(2 / fan-out) (He et al. 2015).
   ValueId convolution(ValueId x, const std::string& name, const Convolution& spec);
-  // Scale starts at `scale`, bias at 0; epsilon 1e-5, momentum 0.1; running statistics when not training.
+  // Scale starts at `scale`, bias at 0; epsilon 1e-5, momentum 0.1; uses running statistics when not training.
   ValueId batch_norm(ValueId x, const std::string& name, double scale = 1);
   // Over the last dimension; scale starts at 1, bias at 0.
   ValueId layer_norm(ValueId x, const std::string& name, double epsilon);
   ValueId max_pool(ValueId x, const std::string& name, std::int64_t window, std::int64_t stride, std::int64_t padding = 0);
   ValueId global_average_pool(ValueId x, const std::string& name);
 
-  // Two 3x3 convolutions with batch norms, up to the shortcut's addition (He et al. 2015). The last scale starts at 0, so
-  // that the block starts as its shortcut (Goyal et al. 2017).
+  // Two 3x3 convolutions with batch norms, up to the addition of the shortcut (He et al. 2015). The last scale starts at 0, so
+  // that the block initially equals its shortcut (Goyal et al. 2017).
   ValueId basic_block_body(ValueId x, const std::string& name, std::int64_t channels, std::int64_t stride);
-  // The shortcut where the shape changes: 1x1 convolution and batch norm, torchvision's "downsample".
+  // The shortcut if the shape changes: 1x1 convolution and batch norm, torchvision's "downsample".
   ValueId projection(ValueId x, const std::string& name, std::int64_t channels, std::int64_t stride);
 
  private:
@@ -49,7 +49,7 @@ class Layers {
 
   Graph& graph_;
   bool training_;
-  std::map<ValueId, Shape> flattened_;  // what flatten() returned -> the shape that it was
+  std::map<ValueId, Shape> flattened_;  // result of flatten() -> the shape before it
 };
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-// A multilayer perceptron: 28x28 -> width, `depth` times -> 10, with relu between.
+// A multilayer perceptron: 28x28 -> width, `depth` times -> 10, with ReLU in between.
 #include "models/families.h"
 #include "models/layers.h"
 

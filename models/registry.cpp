@@ -1,4 +1,4 @@
-// All model families, and how a call names one.
+// All model families, and the parser of model names.
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>

@@ -1,6 +1,6 @@
-// ResNet for images of 224x224, or of any size, as it is convolutional up to the global average (He et al. 2015): basic blocks
-// for 18 and 34 layers, bottlenecks for 50, 101 and 152, in the form called v1.5, which strides in the 3x3 convolution.
-// Parameter names and shapes are torchvision's.
+// ResNet for images of 224x224, or of any size, because it is convolutional up to the global average (He et al. 2015): basic
+// blocks for 18 and 34 layers, bottlenecks for 50, 101 and 152, in the variant v1.5, which has the stride in the 3x3
+// convolution. Parameter names and shapes are torchvision's.
 #include <array>
 
 #include "models/families.h"
@@ -13,7 +13,7 @@ SampleSpec sample(const ModelConfig& config) {
   return {.height = config.options.at("height"), .width = config.options.at("width"), .channels = 3, .classes = 1000};
 }
 
-// The paper's schedule scaled linearly with the batch (Goyal et al. 2017).
+// The paper's schedule, scaled linearly with the batch (Goyal et al. 2017).
 OptimizerSpec optimizer(const ModelConfig& config) {
   return {.kind = OptimizerSpec::Kind::sgd,
           .learning_rate = 0.1 * static_cast<double>(config.batch) / 256,
@@ -22,7 +22,7 @@ OptimizerSpec optimizer(const ModelConfig& config) {
 }
 
 struct Depth {
-  std::array<int, 4> blocks;  // a stage
+  std::array<int, 4> blocks;  // per stage
   bool bottleneck;
 };
 

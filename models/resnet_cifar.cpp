@@ -12,7 +12,7 @@ SampleSpec sample(const ModelConfig& config) {
   return {.height = config.options.at("height"), .width = config.options.at("width"), .channels = 3, .classes = 10};
 }
 
-// The paper's schedule scaled linearly with the batch (Goyal et al. 2017).
+// The paper's schedule, scaled linearly with the batch (Goyal et al. 2017).
 OptimizerSpec optimizer(const ModelConfig& config) {
   return {.kind = OptimizerSpec::Kind::sgd,
           .learning_rate = 0.1 * static_cast<double>(config.batch) / 256,

@@ -1,4 +1,4 @@
-// Element-wise kernels, the bias and its gradient. All of them run at the speed of memory.
+// Element-wise kernels, the bias and its gradient. All are bound by memory bandwidth.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -12,7 +12,7 @@ void relu_part(Real* y, const Real* x, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const float value = widen(x[i]);
-    y[i] = narrow(value < 0 ? 0 : value);  // a NaN stays one, so that divergence is seen
+    y[i] = narrow(value < 0 ? 0 : value);  // a NaN stays NaN, so that divergence is visible
   }
 }
 
@@ -26,12 +26,12 @@ void add_part(Real* y, const Real* a, const Real* b, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = narrow(widen(a[i]) + widen(b[i]));
 }
 
-// bias [width], over n elements of rows that are `width` wide.
+// bias [width], over n elements of rows of `width` elements.
 void add_bias(Real* y, const Real* x, const Real* bias, std::int64_t n, std::int64_t width) {
   for_each_in_rows(n, width, [=](std::int64_t at, std::int64_t i) { y[at] = narrow(widen(x[at]) + widen(bias[i])); });
 }
 
-// sum [width] += the sum over rows of x, n elements in rows that are `width` wide: four in float, the rest in double.
+// sum [width] += the sum over rows of x, n elements in rows of `width`. Sums four rows in float, then adds them in double.
 void sum_rows(double* sum, const Real* x, std::int64_t n, std::int64_t width) {
   const Fours fours = fours_of(n, width);
   for (std::int64_t at = 0; at < fours.stride; at += width) {

@@ -1,5 +1,5 @@
-// Attention forward. Threads share out blocks of queries; a thread packs the keys and values of a pair once and keeps them for
-// as many blocks of it as it has.
+// Attention forward. Threads divide the blocks of queries; a thread packs the keys and values of a pair once and reuses them
+// for all of its blocks of that pair.
 #include "kernels/cpu/attention.h"
 
 #include <omp.h>
@@ -13,13 +13,13 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-// Scores of a block: 64 KiB, a quarter of the smallest second-level cache in use. Half and twice as much are as fast.
+// Scores of a block: 64 KiB, a quarter of the smallest common L2 cache. Half and twice as much are equally fast.
 constexpr std::int64_t kBlockFloats = 16384;
 
 struct Plan {
-  std::int64_t rows, blocks;  // queries of a block at most, blocks of a pair
-  // Words, as long as floats, of each part of a thread's scratch, and of all.
-  std::int64_t keys, values, queries, scores, weights, outputs, factors, words;
+  std::int64_t rows, blocks;  // maximum number of queries per block, number of blocks per pair
+  // Sizes in 32-bit words: each part of a thread's scratch, and their total.
+  std::int64_t keys, values, queries, scores, weights, outputs, factors, total_words;
 };
 
 Plan make_plan(const AttentionShape& shape) {
@@ -28,13 +28,13 @@ Plan make_plan(const AttentionShape& shape) {
   plan.blocks = divide_up(shape.sequence, plan.rows);
   plan.keys = panels_words(shape.width, shape.sequence);
   plan.values = panels_words(shape.sequence, shape.width);
-  plan.queries = plan.rows * spread_stride(words_of(shape.width));
+  plan.queries = plan.rows * spread_stride(word_count(shape.width));
   plan.scores = plan.rows * spread_stride(shape.sequence);
-  plan.weights = kWordDepth == 1 ? 0 : plan.rows * spread_stride(words_of(shape.sequence));
+  plan.weights = kWordDepth == 1 ? 0 : plan.rows * spread_stride(word_count(shape.sequence));
   plan.outputs = plan.rows * spread_stride(shape.width);
   plan.factors = round_up(plan.rows, 16);
-  plan.words = plan.keys + plan.values + plan.queries + plan.scores + plan.weights + plan.outputs + plan.factors +
-               mask_words(shape.sequence);
+  plan.total_words = plan.keys + plan.values + plan.queries + plan.scores + plan.weights + plan.outputs + plan.factors +
+                     mask_words(shape.sequence);
   return plan;
 }
 
@@ -42,9 +42,9 @@ struct Scratch {
   Word *keys, *values;  // panels of k^T [width,sequence] and of v [sequence,width]
   Word* queries;        // [rows,width] at spread_stride
   float* scores;        // [rows,sequence] at spread_stride
-  Word* weights;        // [rows,sequence] at spread_stride, unnormalized; floats lie where the scores were
+  Word* weights;        // [rows,sequence] at spread_stride, unnormalized; for floats the same memory as the scores
   float* outputs;       // [rows,width] at spread_stride, unnormalized
-  float* factors;       // [rows]: what normalizes them
+  float* factors;       // [rows]: normalization factors
   std::uint32_t* random;
 };
 
@@ -82,9 +82,9 @@ RowSum exponentials(float* row, float scale, std::int64_t n) {
   return {shift, sum};
 }
 
-void drop(float* row, const std::uint32_t* words, std::uint32_t threshold, std::int64_t n) {
+void drop(float* row, const std::uint32_t* random, std::uint32_t threshold, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) row[j] = words[j] >= threshold ? row[j] : 0;
+  for (std::int64_t j = 0; j < n; ++j) row[j] = random[j] >= threshold ? row[j] : 0;
 }
 
 struct Call {
@@ -96,13 +96,13 @@ struct Call {
   Dropout dropout;
 };
 
-// Scores become weights. What is left of each row is a sum, and log_sum_exp is what was subtracted; finish() makes of both what
-// they should be, in a loop of its own, so that no row waits for the logarithm of the one before.
+// Turns scores into weights. Leaves each row's sum in `factors` and what was subtracted in log_sum_exp. finish() computes the
+// final values of both in a separate loop, so that no row waits for the logarithm of the previous row.
 void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
   const AttentionShape& shape = call.shape;
   const float scale = score_scale(shape);
   const Real* const inputs[] = {call.q, call.k, call.v};
-  const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(words_of(shape.sequence));
+  const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(word_count(shape.sequence));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     for (const Real* input : inputs) prefetch_next(input, shape, pair, i);
     float* const scores = scratch.scores + (i - queries.begin) * score_stride;
@@ -139,16 +139,16 @@ void normalize(Real* y, const float* output, float factor, std::int64_t n) {
 void attend(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
   const AttentionShape& shape = call.shape;
   const std::int64_t rows = queries.end - queries.begin, stride = row_stride(shape);
-  const std::int64_t query_stride = spread_stride(words_of(shape.width)), score_stride = spread_stride(shape.sequence);
-  const std::int64_t weight_stride = spread_stride(words_of(shape.sequence)), output_stride = spread_stride(shape.width);
+  const std::int64_t query_stride = spread_stride(word_count(shape.width)), score_stride = spread_stride(shape.sequence);
+  const std::int64_t weight_stride = spread_stride(word_count(shape.sequence)), output_stride = spread_stride(shape.width);
   Real* const y = call.y + row_offset(shape, pair, queries.begin);
   copy_rows(scratch.queries, query_stride, call.q + row_offset(shape, pair, queries.begin), stride, rows, shape.width);
   multiply_small({scratch.scores, score_stride, scratch.queries, query_stride, AccessA::rows, scratch.keys, rows,
-                  shape.sequence, words_of(shape.width), false});
+                  shape.sequence, word_count(shape.width), false});
   softmax(call, scratch, pair, queries);
   finish(call, scratch, pair, queries);
   multiply_small({scratch.outputs, output_stride, scratch.weights, weight_stride, AccessA::rows, scratch.values, rows,
-                  shape.width, words_of(shape.sequence), false});
+                  shape.width, word_count(shape.sequence), false});
   for (std::int64_t i = 0; i < rows; ++i)
     normalize(y + i * stride, scratch.outputs + i * output_stride, scratch.factors[i], shape.width);
 }
@@ -161,7 +161,7 @@ double flops_of(const AttentionShape& shape) {
 }  // namespace
 
 std::size_t attention_workspace_bytes(const AttentionShape& shape, int threads) {
-  const auto forward = static_cast<std::size_t>(threads * make_plan(shape).words) * sizeof(float);
+  const auto forward = static_cast<std::size_t>(threads * make_plan(shape).total_words) * sizeof(float);
   const std::size_t grad = attention_grad_workspace_bytes(shape, threads);
   return forward > grad ? forward : grad;
 }
@@ -174,7 +174,7 @@ void attention(Real* y, float* log_sum_exp, const Real* q, const Real* k, const 
 #pragma omp parallel num_threads(team) if (team > 1)
   {
     const int thread = omp_get_thread_num();
-    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.words, plan);
+    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.total_words, plan);
     const MicrokernelScope scope;
     const Range items = part_of(pair_count(shape) * plan.blocks, thread, omp_get_num_threads(), 1);
     std::int64_t packed = -1;

@@ -1,8 +1,8 @@
-// Attention backward: weights are computed anew from the scores and log_sum_exp (Dao et al., "FlashAttention", 2022).
+// Attention backward: recomputes the weights from the scores and log_sum_exp (Dao et al., "FlashAttention", 2022).
 //
-// A thread does whole pairs, whose dk and dv it sums up over blocks of queries. Where pairs are fewer than half the threads, a
-// pair is cut into shares of keys, each for its dk and dv, and shares of queries, each for its dq: both compute the weights
-// that they need, 7 products in all instead of 5, and no two threads add to one sum.
+// A thread processes whole pairs and accumulates their dk and dv over blocks of queries. If there are fewer pairs than half the
+// threads, a pair is split into shares of keys, each computing its dk and dv, and shares of queries, each computing its dq.
+// Both kinds recompute the weights they need: 7 products in all instead of 5, but no two threads add to the same sum.
 #include <omp.h>
 
 #include "kernels/cpu/attention.h"
@@ -14,13 +14,13 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// Scores of a block, and again for the gradient of its weights: together a quarter of a second-level cache of 1 MiB.
+// Scores of a block, stored once more for the gradient of its weights: together a quarter of a 1 MiB L2 cache.
 constexpr std::int64_t kBlockFloats = 32768;
 
 struct Plan {
-  std::int64_t rows;  // queries of a block at most
-  // Words, as long as floats: of panels of keys, of rows of a block, of panels of queries, of sums of keys; of all.
-  std::int64_t transposed, panels, queries, scores, weights, columns, query_panels, delta, sums, words;
+  std::int64_t rows;  // maximum number of queries per block
+  // Sizes in 32-bit words: panels of keys, rows of a block, panels of queries, sums of keys; the total.
+  std::int64_t transposed, panels, queries, scores, weights, columns, query_panels, delta, sums, total_words;
 };
 
 Plan make_plan(const AttentionShape& shape) {
@@ -28,15 +28,15 @@ Plan make_plan(const AttentionShape& shape) {
   plan.rows = block_rows(shape, kBlockFloats);
   plan.transposed = panels_words(shape.width, shape.sequence);
   plan.panels = panels_words(shape.sequence, shape.width);
-  plan.queries = plan.rows * spread_stride(words_of(shape.width));
+  plan.queries = plan.rows * spread_stride(word_count(shape.width));
   plan.scores = plan.rows * spread_stride(shape.sequence);
-  plan.weights = kWordDepth == 1 ? 0 : plan.rows * spread_stride(words_of(shape.sequence));
+  plan.weights = kWordDepth == 1 ? 0 : plan.rows * spread_stride(word_count(shape.sequence));
   plan.columns = kWordDepth == 1 ? 0 : transposed_words(plan.rows, shape.sequence);
   plan.query_panels = panels_words(plan.rows, shape.width);
   plan.delta = round_up(plan.rows, 16);
   plan.sums = plan.rows == shape.sequence ? 0 : shape.sequence * spread_stride(shape.width);
-  plan.words = 2 * (plan.transposed + plan.queries + plan.scores + plan.weights + plan.query_panels + plan.sums) + plan.panels +
-               plan.columns + plan.delta + mask_words(shape.sequence);
+  plan.total_words = 2 * (plan.transposed + plan.queries + plan.scores + plan.weights + plan.query_panels + plan.sums) +
+                     plan.panels + plan.columns + plan.delta + mask_words(shape.sequence);
   return plan;
 }
 
@@ -46,9 +46,9 @@ struct Scratch {
   Word *q_rows, *dy_rows;             // [rows,width] at spread_stride
   Word *q_panels, *dy_panels;         // panels of [rows,width]
   float *qk, *dyv;                    // products q k^T and dy v^T, [rows,keys] at spread_stride
-  Word *weights, *dscores;            // [rows,keys] at spread_stride; floats lie where the products were
-  Word* columns;                      // one of these as a transposed operand, where words are pairs
-  float *dk, *dv;                     // sums [keys,width] at spread_stride, where a pair is several blocks
+  Word *weights, *dscores;            // [rows,keys] at spread_stride; for floats the same memory as the products
+  Word* columns;                      // one of these as a transposed operand, where a word is a pair
+  float *dk, *dv;                     // sums [keys,width] at spread_stride, if a pair has several blocks
   float* delta;                       // [rows]: dy . y
   std::uint32_t* random;
 };
@@ -87,13 +87,14 @@ struct Call {
   Dropout dropout;
 };
 
-struct Task {  // of a pair
+struct Task {  // part of a pair
   std::int64_t pair;
   Range queries, keys;
-  bool want_dq, want_dkv;  // dq of the queries is whole if keys are, dk and dv of the keys if queries are
+  bool needs_dq, needs_dkv;  // dq is complete if the task has all keys, dk and dv if it has all queries
 };
 
-// 1, or how many shares of keys, and as many of queries, a pair is cut into; see the file's head. A share is a vector at least.
+// 1, or the number of shares of keys (and of queries) that a pair is split into; see the top of this file. A share is at least
+// one vector wide.
 std::int64_t shares_of(const AttentionShape& shape, int team) {
   return max_of(min_of(team / max_of(pair_count(shape), 1), shape.sequence / kLanes), 1);
 }
@@ -112,7 +113,7 @@ struct Row {
 };
 
 // weights: q k^T becomes p; dscores: dy v^T becomes scale p (dy v^T - delta).
-void weigh(float* weights, float* dscores, const Row& row, std::int64_t n) {
+void compute_weights(float* weights, float* dscores, const Row& row, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
     const float p = exp_of_nonpositive(row.scale * weights[j] - row.log_sum_exp);
@@ -121,15 +122,15 @@ void weigh(float* weights, float* dscores, const Row& row, std::int64_t n) {
   }
 }
 
-// The same with a mask: p m, and scale p (m dy v^T - delta).
-void weigh_masked(float* weights, float* dscores, const Row& row, const std::uint32_t* words, const Dropout& dropout,
-                  std::int64_t n) {
+// The same with a dropout mask m: p m, and scale p (m dy v^T - delta).
+void compute_masked_weights(float* weights, float* dscores, const Row& row, const std::uint32_t* random, const Dropout& dropout,
+                            std::int64_t n) {
   const std::uint32_t threshold = dropout.threshold;
   const float kept = dropout.scale;
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
     const float p = exp_of_nonpositive(row.scale * weights[j] - row.log_sum_exp);
-    const float factor = words[j] >= threshold ? kept : 0;
+    const float factor = random[j] >= threshold ? kept : 0;
     weights[j] = p * factor;
     dscores[j] = row.scale * p * (factor * dscores[j] - row.delta);
   }
@@ -142,27 +143,27 @@ float dot(const Real* a, const Real* b, std::int64_t n) {
   return sum;
 }
 
-// A loop of its own, so that the misses of many rows overlap: they lie pages apart.
+// A separate loop, so that the cache misses of many rows overlap: the rows are pages apart.
 void fill_delta(const Call& call, const Scratch& scratch, std::int64_t offset, std::int64_t rows) {
   const std::int64_t stride = row_stride(call.shape);
   for (std::int64_t i = 0; i < rows; ++i)
     scratch.delta[i] = dot(call.dy + offset + i * stride, call.y + offset + i * stride, call.shape.width);
 }
 
-void weigh_block(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
+void compute_block_weights(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
   const AttentionShape& shape = call.shape;
   const std::int64_t keys = task.keys.end - task.keys.begin;
   const Real* const inputs[] = {call.dy, call.q, call.k, call.v, call.y};
-  const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(words_of(shape.sequence));
+  const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(word_count(shape.sequence));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     for (const Real* input : inputs) prefetch_next(input, shape, task.pair, i);
     const Row row{score_scale(shape), call.log_sum_exp[task.pair * shape.sequence + i], scratch.delta[i - queries.begin]};
     float *qk = scratch.qk + (i - queries.begin) * score_stride, *dyv = scratch.dyv + (i - queries.begin) * score_stride;
     if (call.dropout.threshold == 0) {
-      weigh(qk, dyv, row, keys);
+      compute_weights(qk, dyv, row, keys);
     } else {
-      weigh_masked(qk, dyv, row, draw_mask(scratch.random, shape, task.pair, i, task.keys, call.step, call.dropout),
-                   call.dropout, keys);
+      compute_masked_weights(qk, dyv, row, draw_mask(scratch.random, shape, task.pair, i, task.keys, call.step, call.dropout),
+                             call.dropout, keys);
     }
     Real* const dscores = reals(scratch.dscores + (i - queries.begin) * weight_stride);
     narrow_all(reals(scratch.weights + (i - queries.begin) * weight_stride), qk, keys);
@@ -171,26 +172,26 @@ void weigh_block(const Call& call, const Scratch& scratch, const Task& task, Ran
   }
 }
 
-// dv or dk: y [keys,width] = (sum +) a^T b, rounded with the last block. a [rows,keys], at spread_stride, b panels.
+// dv or dk: y [keys,width] = (sum +) a^T b, rounded after the last block. a [rows,keys] at spread_stride, b in panels.
 void add_block(Real* y, float* sum, const Word* a, const Word* b, const Call& call, const Scratch& scratch, const Task& task,
                Range queries) {
   const std::int64_t rows = queries.end - queries.begin, keys = task.keys.end - task.keys.begin, width = call.shape.width;
   SmallProduct product{sum,
                        spread_stride(width),
                        a,
-                       spread_stride(words_of(call.shape.sequence)),
+                       spread_stride(word_count(call.shape.sequence)),
                        AccessA::columns,
                        b,
                        keys,
                        width,
-                       words_of(rows),
+                       word_count(rows),
                        queries.begin != task.queries.begin};
   if (kWordDepth > 1) {
     product.a = scratch.columns;
     product.a_stride = transposed_stride(rows, keys);
     product.access = kPackedTransposedA;
     pack_transposed(scratch.columns, product.a_stride, reinterpret_cast<const Real*>(a),
-                    kWordDepth * spread_stride(words_of(call.shape.sequence)), rows, keys);
+                    kWordDepth * spread_stride(word_count(call.shape.sequence)), rows, keys);
   }
   if (queries.end == task.queries.end) {
     product.y = y;
@@ -203,20 +204,20 @@ void differentiate(const Call& call, const Scratch& scratch, const Task& task, R
   const AttentionShape& shape = call.shape;
   const std::int64_t rows = queries.end - queries.begin, keys = task.keys.end - task.keys.begin;
   const std::int64_t stride = row_stride(shape), width = shape.width;
-  const std::int64_t packed_stride = spread_stride(words_of(width)), score_stride = spread_stride(shape.sequence);
+  const std::int64_t packed_stride = spread_stride(word_count(width)), score_stride = spread_stride(shape.sequence);
   const std::int64_t offset = row_offset(shape, task.pair, queries.begin);
   copy_rows(scratch.q_rows, packed_stride, call.q + offset, stride, rows, width);
   copy_rows(scratch.dy_rows, packed_stride, call.dy + offset, stride, rows, width);
   multiply_small({scratch.qk, score_stride, scratch.q_rows, packed_stride, AccessA::rows, scratch.k_transposed, rows, keys,
-                  words_of(width), false});
+                  word_count(width), false});
   multiply_small({scratch.dyv, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows, keys,
-                  words_of(width), false});
+                  word_count(width), false});
   fill_delta(call, scratch, offset, rows);
-  weigh_block(call, scratch, task, queries);
-  if (task.want_dq)
-    multiply_small({nullptr, 0, scratch.dscores, spread_stride(words_of(shape.sequence)), AccessA::rows, scratch.k_panels, rows,
-                    width, words_of(keys), false, call.dq + offset, stride});
-  if (!task.want_dkv) return;
+  compute_block_weights(call, scratch, task, queries);
+  if (task.needs_dq)
+    multiply_small({nullptr, 0, scratch.dscores, spread_stride(word_count(shape.sequence)), AccessA::rows, scratch.k_panels,
+                    rows, width, word_count(keys), false, call.dq + offset, stride});
+  if (!task.needs_dkv) return;
   const std::int64_t key_offset = row_offset(shape, task.pair, task.keys.begin);
   pack_panels(scratch.q_panels, reals(scratch.q_rows), kWordDepth * packed_stride, rows, width);
   pack_panels(scratch.dy_panels, reals(scratch.dy_rows), kWordDepth * packed_stride, rows, width);
@@ -230,7 +231,7 @@ void perform(const Call& call, const Scratch& scratch, const Task& task, std::in
   const std::int64_t offset = row_offset(shape, task.pair, task.keys.begin);
   pack_panels_transposed(scratch.k_transposed, call.k + offset, stride, shape.width, keys);
   pack_panels_transposed(scratch.v_transposed, call.v + offset, stride, shape.width, keys);
-  if (task.want_dq) pack_panels(scratch.k_panels, call.k + offset, stride, keys, shape.width);
+  if (task.needs_dq) pack_panels(scratch.k_panels, call.k + offset, stride, keys, shape.width);
   for (std::int64_t begin = task.queries.begin; begin < task.queries.end; begin += block_rows)
     differentiate(call, scratch, task, {begin, min_of(begin + block_rows, task.queries.end)});
 }
@@ -244,7 +245,7 @@ double flops_of(const AttentionShape& shape) {
 }  // namespace
 
 std::size_t attention_grad_workspace_bytes(const AttentionShape& shape, int threads) {
-  return static_cast<std::size_t>(threads * make_plan(shape).words) * sizeof(float);
+  return static_cast<std::size_t>(threads * make_plan(shape).total_words) * sizeof(float);
 }
 
 void attention_grad(Real* dq, Real* dk, Real* dv, const Real* dy, const Real* q, const Real* k, const Real* v, const Real* y,
@@ -258,7 +259,7 @@ void attention_grad(Real* dq, Real* dk, Real* dv, const Real* dy, const Real* q,
 #pragma omp parallel num_threads(team) if (team > 1)
   {
     const int thread = omp_get_thread_num();
-    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.words, plan);
+    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.total_words, plan);
     const MicrokernelScope scope;
     const Range part = part_of(tasks, thread, omp_get_num_threads(), 1);
     for (std::int64_t i = part.begin; i < part.end; ++i) perform(call, scratch, task_of(shape, shares, i), plan.rows);

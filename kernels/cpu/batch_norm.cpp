@@ -1,8 +1,8 @@
-// Batch normalisation over rows: one pass for the statistics, one that normalises. Its gradient is in batch_norm_grad.cpp.
+// Batch normalization over rows: one pass computes the statistics, one normalizes. The gradient is in batch_norm_grad.cpp.
 //
-// Statistics: blocks of rows are summed in float about a pivot, the running mean of the rows before, and merged into means
-// and squared deviations in double by the formula of Chan, Golub and LeVeque (1983). So a mean far larger than the deviation
-// costs no accuracy: what cancels in a block is less than what that block adds to the total. Threads are merged in order.
+// Statistics: blocks of rows are summed in float around a pivot (the running mean of earlier rows) and merged into means and
+// squared deviations in double by the formula of Chan, Golub and LeVeque (1983). So a mean much larger than the deviation costs
+// no accuracy: what cancels in a block is less than what that block adds to the total. Threads are merged in order.
 #include <type_traits>
 
 #include <omp.h>
@@ -14,13 +14,14 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kBlockFours = 32;  // fours of wide rows between two merges: merging is then a tenth of the work in cache
+constexpr std::int64_t kBlockFours =
+    32;  // groups of four wide rows between two merges: merging then takes a tenth of the time in cache
 
 void fill(float* values, float value, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) values[i] = value;
 }
 
-// sum, squares [width] += sums of d and d * d over fours of rows `stride` apart, where d = x - pivot.
+// sum, squares [width] += sums of d and d * d over groups of four rows `stride` apart, where d = x - pivot.
 void add_fours(float* sum, float* squares, const Real* x, const float* pivot, std::int64_t fours, std::int64_t stride,
                std::int64_t width) {
   for (std::int64_t r = 0; r < fours; ++r) {
@@ -71,7 +72,7 @@ void merge_block(const ThreadScratch& s, double n_before, double n_block, std::i
   }
 }
 
-// A pivot for the first block, which has no rows before it: its own mean, by a sweep more, or its only row.
+// A pivot for the first block, which no rows precede: its own mean, computed by an extra sweep, or its only row.
 void first_pivot(const ThreadScratch& s, const Real* x, const Fours& fours, std::int64_t n, std::int64_t width) {
   const std::int64_t block = min_of(kBlockFours, fours.count);
   if (block == 0) {
@@ -115,14 +116,14 @@ void moments(const ThreadScratch& s, const Real* x, std::int64_t rows, std::int6
   }
 }
 
-struct Normalised {  // what normalise writes: y, and where it is positive
+struct Normalized {  // what normalize writes: y, and a bit per element that is positive
   Real* y;
   unsigned char* mask;  // or null
 };
 
-// y = relu?((x - center) * slope + offset [+ shortcut]) over n elements of rows that are `width` wide.
+// y = relu?((x - center) * slope + offset [+ shortcut]) over n elements of rows of `width` elements.
 template <bool kShortcut, bool kRelu>
-void normalise(const Normalised& to, const Real* x, const Real* shortcut, const SharedScratch& s, std::int64_t n,
+void normalize(const Normalized& to, const Real* x, const Real* shortcut, const SharedScratch& s, std::int64_t n,
                std::int64_t width) {
   for_each_column_in_rows(n, width, [=](auto part, std::int64_t i) {
     const auto center = load(part, s.center + i), slope = load(part, s.slope + i), offset = load(part, s.offset + i);
@@ -137,14 +138,14 @@ void normalise(const Normalised& to, const Real* x, const Real* shortcut, const 
   });
 }
 
-void normalise(const Normalised& all, const Real* x, const Real* shortcut, bool relu, const SharedScratch& s, Range rows,
+void normalize(const Normalized& all, const Real* x, const Real* shortcut, bool relu, const SharedScratch& s, Range rows,
                std::int64_t channels, std::int64_t width) {
   const std::int64_t at = rows.begin * channels, n = (rows.end - rows.begin) * channels;
-  const Normalised to = {all.y + at, all.mask != nullptr ? all.mask + at / 8 : nullptr};
-  if (shortcut != nullptr && relu) return normalise<true, true>(to, x + at, shortcut + at, s, n, width);
-  if (shortcut != nullptr) return normalise<true, false>(to, x + at, shortcut + at, s, n, width);
-  if (relu) return normalise<false, true>(to, x + at, nullptr, s, n, width);
-  return normalise<false, false>(to, x + at, nullptr, s, n, width);
+  const Normalized to = {all.y + at, all.mask != nullptr ? all.mask + at / 8 : nullptr};
+  if (shortcut != nullptr && relu) return normalize<true, true>(to, x + at, shortcut + at, s, n, width);
+  if (shortcut != nullptr) return normalize<true, false>(to, x + at, shortcut + at, s, n, width);
+  if (relu) return normalize<false, true>(to, x + at, nullptr, s, n, width);
+  return normalize<false, false>(to, x + at, nullptr, s, n, width);
 }
 
 }  // namespace
@@ -190,7 +191,7 @@ void batch_norm(Real* y, std::uint32_t* mask, float* mean, float* inv_std, float
     repeat(shared.slope, shared.slope, channels, lanes, mine);
     repeat(shared.offset, shared.offset, channels, lanes, mine);
 #pragma omp barrier
-    normalise({y, reinterpret_cast<unsigned char*>(mask)}, x, shortcut, relu, shared, part, channels, lanes * channels);
+    normalize({y, reinterpret_cast<unsigned char*>(mask)}, x, shortcut, relu, shared, part, channels, lanes * channels);
   }
 }
 
@@ -209,7 +210,7 @@ void batch_norm_inference(Real* y, const Real* x, const float* scale, const floa
     repeat(shared.slope, shared.slope, channels, lanes, mine);
     repeat(shared.offset, bias, channels, lanes, mine);
 #pragma omp barrier
-    normalise({y, nullptr}, x, shortcut, relu, shared, part_of(rows, thread, team, lanes), channels, lanes * channels);
+    normalize({y, nullptr}, x, shortcut, relu, shared, part_of(rows, thread, team, lanes), channels, lanes * channels);
   }
 }
 

@@ -1,6 +1,6 @@
-// The gradient of batch normalisation: one pass for the sums over rows, one that applies them. The gradient that comes in may
-// be the sum of two, and be let through only where the output of a ReLU was positive; dz, where it is wanted, is written by the
-// first pass and read by the second.
+// The gradient of batch normalization: one pass computes the sums over rows, one applies them. The incoming gradient may be the
+// sum of two tensors, and may pass only where the output of a ReLU was positive. If dz is requested, the first pass writes it
+// and the second reads it.
 #include <type_traits>
 
 #include <omp.h>
@@ -12,7 +12,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-// Which elements of the gradient are let through.
+// Which elements of the gradient pass.
 enum class Through { all, where_y, where_mask };
 
 struct Incoming {  // n elements each
@@ -25,7 +25,7 @@ struct Incoming {  // n elements each
   }
 };
 
-// A sum of two is rounded as the tensor that it stands for.
+// A sum of two tensors is rounded like the tensor it replaces.
 template <Through kThrough, bool kSecond, typename Part>
 inline auto gradient_at(Part part, const Incoming& in, std::int64_t at) {
   auto g = load(part, in.dy + at);
@@ -35,8 +35,8 @@ inline auto gradient_at(Part part, const Incoming& in, std::int64_t at) {
   return g;
 }
 
-// first [width] += sums over rows of g, second of g * (x - pivot), over n elements of rows that are `width` wide; dz = g,
-// where it is wanted.
+// first [width] += sums over rows of g, second of g * (x - pivot), over n elements of rows of `width` elements; dz = g if
+// requested.
 template <Through kThrough, bool kSecond, bool kDz>
 void sum_gradients(const ThreadScratch& s, Real* dz, const Incoming& in, const Real* x, std::int64_t n, std::int64_t width) {
   double *sum = s.first, *product = s.second;

@@ -1,4 +1,4 @@
-// Copies of float tensors in the numbers that flow, of all tensors of a node in one parallel region.
+// Copies of float tensors as Real. One parallel region handles all tensors of a node.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -12,7 +12,7 @@ void cast(const CastTensor<Real>* tensors, int count, int threads) {
 #pragma omp parallel num_threads(threads) if (total > kSerialElements)
   {
     const Range mine = part_of(total, omp_get_thread_num(), omp_get_num_threads(), kVector);
-    std::int64_t first = 0;  // of this tensor, among all elements
+    std::int64_t first = 0;  // index of this tensor's first element among all elements
     for (int t = 0; t < count; ++t) {
       const std::int64_t begin = max_of(mine.begin - first, 0), end = min_of(mine.end - first, tensors[t].n);
       Real* const y = tensors[t].y;

@@ -1,8 +1,8 @@
 // Convolution and its input gradient as implicit matrix products: output pixels by (taps, channels) by output channels.
 //
-// The input gradient is a convolution too. Pixel i of dx meets the taps r for which stride divides i + padding - r; so dx
-// falls into stride * stride phases of pixels that meet the same taps, each a stride-1 convolution of dy with those taps in
-// descending order. Nothing is multiplied by the zeros between strided pixels.
+// The input gradient is a convolution too. Pixel i of dx meets the taps r for which stride divides i + padding - r. So dx
+// splits into stride * stride phases of pixels that meet the same taps; each phase is a stride-1 convolution of dy with those
+// taps in descending order. No products with the zeros between strided pixels are computed.
 #include <omp.h>
 
 #include "kernels/cpu/conv2d_windows.h"
@@ -35,7 +35,7 @@ int team_of(const Conv2dShape& s, int threads) {
                    threads);
 }
 
-// Weights of one output channel: `count` units, one behind the other, each of which fills whole words.
+// Weights of one output channel: `count` contiguous units, each padded to whole words.
 struct Units {
   std::int64_t count, reals;
 };
@@ -58,7 +58,7 @@ ForwardPlan make_forward_plan(const Conv2dShape& s, const Real* x, int threads) 
   const std::int64_t taps = s.kernel_height * s.kernel_width;
   if (s.channels % kWordDepth == 0) {
     plan.units = {1, taps * s.channels};
-  } else if (plan.depth == taps * words_of(s.channels)) {
+  } else if (plan.depth == taps * word_count(s.channels)) {
     plan.units = {taps, s.channels};
   } else {
     plan.units = {s.kernel_height, s.kernel_width * s.channels};
@@ -68,15 +68,15 @@ ForwardPlan make_forward_plan(const Conv2dShape& s, const Real* x, int threads) 
   return plan;
 }
 
-// Packs the share of `part` of the weights: panels of output channels, deep in units.
+// Packs the part-th share of the weights: panels of output channels, as deep as all units.
 void pack_forward(const Conv2dShape& s, const ForwardPlan& plan, const Real* weight, Word* packed, int part) {
   const std::int64_t stride = plan.units.count * plan.units.reals;  // between output channels
   const std::int64_t along = divide_up(plan.units.reals, kPieceDepth), in_panel = plan.units.count * along;
-  const Range pieces = part_of(divide_up(s.out_channels, kPanelColumns) * in_panel, part, plan.team, 1);
+  const Range pieces = part_of(divide_up(s.out_channels, kNr) * in_panel, part, plan.team, 1);
   for (std::int64_t i = pieces.begin; i < pieces.end; ++i) {
-    const std::int64_t channel = i / in_panel * kPanelColumns, unit = i % in_panel / along, k = i % along * kPieceDepth;
-    const std::int64_t columns = min_of(kPanelColumns, s.out_channels - channel);
-    const std::int64_t word = unit * words_of(plan.units.reals) + words_of(k);
+    const std::int64_t channel = i / in_panel * kNr, unit = i % in_panel / along, k = i % along * kPieceDepth;
+    const std::int64_t columns = min_of(kNr, s.out_channels - channel);
+    const std::int64_t word = unit * word_count(plan.units.reals) + word_count(k);
     pack_panel_transposed(packed + channel * plan.depth + word * panel_vectors(columns) * kLanes,
                           weight + channel * stride + unit * plan.units.reals + k, stride,
                           min_of(kPieceDepth, plan.units.reals - k), columns);
@@ -124,28 +124,28 @@ Phase make_phase(const Conv2dShape& s, const Real* dy, std::int64_t index, int t
     phase.layout = make_product_layout(phase.windows, false, team);
     phase.scratch_bytes = product_scratch_bytes(phase.windows, phase.layout);
   }
-  phase.depth = phase.windows.kernel_height * phase.windows.kernel_width * words_of(s.out_channels);
+  phase.depth = phase.windows.kernel_height * phase.windows.kernel_width * word_count(s.out_channels);
   phase.weight_words = round_up(phase.depth * packed_columns(s.channels), 16);
   return phase;
 }
 
-// Packs the share of `part` of the phase's weights: panels of input channels, deep in (taps descending, output channels).
+// Packs the part-th share of the phase's weights: panels of input channels, as deep as (taps descending, output channels).
 void pack_phase(const Conv2dShape& s, const Phase& phase, const Real* weight, Word* packed, int part, int parts) {
   const std::int64_t stride = s.kernel_height * s.kernel_width * s.channels;  // between output channels
   const std::int64_t width = phase.windows.kernel_width, taps = phase.windows.kernel_height * width;
-  const Range pieces = part_of(divide_up(s.channels, kPanelColumns) * taps, part, parts, 1);
+  const Range pieces = part_of(divide_up(s.channels, kNr) * taps, part, parts, 1);
   for (std::int64_t i = pieces.begin; i < pieces.end; ++i) {
-    const std::int64_t channel = i / taps * kPanelColumns, tap = i % taps, from_last = taps - 1 - tap;
-    const std::int64_t columns = min_of(kPanelColumns, s.channels - channel);
+    const std::int64_t channel = i / taps * kNr, tap = i % taps, from_last = taps - 1 - tap;
+    const std::int64_t columns = min_of(kNr, s.channels - channel);
     const std::int64_t row = phase.rows.first_tap + from_last / width * s.stride;
     const std::int64_t column = phase.columns.first_tap + from_last % width * s.stride;
-    pack_panel(packed + channel * phase.depth + tap * words_of(s.out_channels) * panel_vectors(columns) * kLanes,
+    pack_panel(packed + channel * phase.depth + tap * word_count(s.out_channels) * panel_vectors(columns) * kLanes,
                weight + (row * s.kernel_width + column) * s.channels + channel, stride, s.out_channels, columns);
   }
 }
 
 struct GradInputSizes {
-  std::int64_t weight_words, scratch_bytes;  // of all phases together, of the phase that needs most
+  std::int64_t weight_words, scratch_bytes;  // of all phases together, of the largest phase
 };
 GradInputSizes grad_input_sizes(const Conv2dShape& s, int team) {
   GradInputSizes sizes{};

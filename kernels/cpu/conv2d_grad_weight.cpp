@@ -1,15 +1,15 @@
-// The weight gradient of a convolution as an implicit matrix product that is deep in pixels:
+// The weight gradient of a convolution as an implicit matrix product that reduces over pixels:
 // dweight [out_channels, taps * channels] = dy^T [out_channels, pixels] times windows of x [pixels, taps * channels].
 //
-// Threads form a grid: each takes some of the strips of x and some of the output channels, and adds up in a sum of its own,
+// Threads form a grid: each takes some of the strips of x and some of the output channels and accumulates into its own sum,
 // which stays in its cache. The sums of one output channel are then added in the order of the strips, so the result depends
-// on the number of threads alone.
+// only on the number of threads.
 //
-// Where a run of taps would leave many lanes of its vectors idle, as that of three channels does, the vectors are of output
-// channels instead, and sums are transposed.
+// If a run of taps would leave many vector lanes idle (as three channels do), the vectors hold output channels instead, and the
+// sums are transposed.
 //
-// A word holds the same pixel of two images, as neighbours in one image would part again from tap to tap and stride to stride.
-// So in Bf16 images go in pairs, and of an odd batch the last one alone.
+// A word holds the same pixel of two images: two neighboring pixels of one image would separate again for other taps and
+// strides. So for Bf16, images are processed in pairs, and the last image of an odd batch alone.
 #include <omp.h>
 
 #include "kernels/cpu/conv2d_strip.h"
@@ -19,20 +19,20 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// The strip of x and the dy beside it pass once for every tile of dweight: from a near cache, if they are small. But every tile
-// is read and written once a group of strips, so a group has some depth even where that takes more space: the columns of one
-// tile, 256 deep, still fit a first-level cache of 32 KiB and serve all output channels. Where sums are too large for the
-// second-level cache, that cache holds the columns of a tile instead.
+// The strip of x and its dy are read once for every tile of dweight; this is fast if both fit a near cache. But every tile is
+// read and written once per group of strips, so a group has a minimum depth even if that takes more space: the columns of one
+// tile, 256 deep, still fit a 32 KiB L1 cache and serve all output channels. If the sums are too large for the L2 cache, the
+// columns of a tile stay there instead.
 constexpr StripSize kStripSize{48 * 1024, 256, 2048 * 1024};
 constexpr StripSize kDeepStripSize{48 * 1024, 512, 4096 * 1024};
-// A thread's sum should fit its second-level cache.
+// A thread's sum should fit its L2 cache.
 constexpr std::int64_t kSumBytes = 1024 * 1024;
 constexpr std::int64_t kSegments = 64;
 
-// Depth that a segment should have, so that beginning it costs little.
+// Minimum depth of a segment, so that starting one costs little.
 constexpr std::int64_t kSegmentPixels = 256;
 
-// The same product of longer rows: where windows are pixels, rows of an image follow each other as pixels do.
+// The same product with longer rows: if windows are single pixels, the rows of an image can be joined.
 Conv2dShape with_long_rows(Conv2dShape s) {
   if (s.kernel_height != 1 || s.kernel_width != 1 || s.stride != 1 || s.padding != 0) return s;
   for (std::int64_t rows = s.height; rows > 1; --rows) {
@@ -48,25 +48,25 @@ struct Plan {
   int team, strip_parts, channel_parts;  // strip_parts * channel_parts == team
   Windows windows;
   StripLayout layout;
-  std::int64_t pairs;                  // of images (in float: images), in all
-  std::int64_t pairs_at_once;          // whose strips are taken together
-  std::int64_t strip_words, dy_words;  // of one group; dy_words is 0 where dy is read in place
-  AccessA access;                      // to dy
-  std::int64_t dy_pixel, dy_channel;   // words between its pixels and channels
-  std::int64_t dy_stride;              // the one of them that is not 1
+  std::int64_t pairs;                  // pairs of images (for float: images) in the batch
+  std::int64_t pairs_at_once;          // number of pairs whose strips are processed together
+  std::int64_t strip_words, dy_words;  // of one group; dy_words is 0 if dy is read in place
+  AccessA access;                      // how dy is read
+  std::int64_t dy_pixel, dy_channel;   // words between pixels and between channels of dy
+  std::int64_t dy_stride;              // the one of the two that is not 1
   bool transposed;                     // sums are [taps * channels, out_channels]
-  std::int64_t sum_floats;             // of all of dweight, where it is not summed in place
+  std::int64_t sum_floats;             // size of all of dweight, unless it is accumulated in place
 };
 
-// How many pairs, out of `pairs`, whose strips are whole, make a group: all groups about as many.
+// Number of pairs in a group, given that a strip covers a whole image: groups differ little in size.
 std::int64_t pairs_at_once(const Conv2dShape& s, const StripLayout& layout, const StripSize& size, std::int64_t pairs) {
   const std::int64_t strip_bytes = s.height * layout.row_stride * static_cast<std::int64_t>(sizeof(Word));
-  const std::int64_t deep = min_of(divide_up(size.windows, s.out_height * s.out_width), size.most_bytes / strip_bytes);
+  const std::int64_t deep = min_of(divide_up(size.windows, s.out_height * s.out_width), size.max_bytes / strip_bytes);
   const std::int64_t wanted = min_of(max_of(size.bytes / strip_bytes, deep), kSegments / s.out_height);
   return divide_up(max_of(pairs, 1), divide_up(max_of(pairs, 1), max_of(wanted, 1)));
 }
 
-// Vectors of output channels are read whole, from dy in place or from a packed copy that has a row for every pixel.
+// Vectors of output channels are read whole, from dy in place or from a packed copy with one row per pixel.
 bool transposed_pays(const Conv2dShape& s, const Plan& plan) {
   if (plan.channel_parts > 1 || plan.access != AccessA::columns) return false;
   if (kWordDepth == 1 && s.out_channels % kLanes != 0) return false;
@@ -85,11 +85,11 @@ Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
   for (int parts = plan.team; parts >= 1; --parts)
     if (plan.team % parts == 0 && divide_up(weights, parts) * 4 <= kSumBytes) plan.channel_parts = parts;
   plan.strip_parts = plan.team / plan.channel_parts;
-  plan.pairs = words_of(s.batch);
+  plan.pairs = word_count(s.batch);
   Windows of_pairs = plan.windows;
   of_pairs.batch = plan.pairs;
   const StripSize& size = divide_up(weights, plan.channel_parts) * 4 > kSumBytes ? kDeepStripSize : kStripSize;
-  plan.layout = make_strip_layout(of_pairs, StripOf::words, size, plan.strip_parts);
+  plan.layout = make_strip_layout(of_pairs, StripOf::image_words, size, plan.strip_parts);
   plan.pairs_at_once = plan.layout.blocks == 1 ? pairs_at_once(s, plan.layout, size, plan.pairs / plan.strip_parts) : 1;
   plan.strip_words = plan.pairs_at_once * plan.layout.elements;
   plan.access = AccessA::columns;
@@ -108,7 +108,7 @@ Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
   return plan;
 }
 
-// Whether the last group of a sum goes there at once.
+// Whether the last group of a sum is stored directly into dweight.
 bool writes_dweight(const Plan& plan) { return plan.strip_parts == 1 && !plan.transposed; }
 
 struct Call {
@@ -123,13 +123,13 @@ struct Group {
   Strip strips[kSegments];
   std::int64_t first_pair, pairs;
   Range rows;
-  const Word* dy;                // of the first of the channels, pair and row
+  const Word* dy;                // at the first channel, pair and row
   std::int64_t dy_pair, dy_row;  // words between pairs and rows
-  bool first, last;              // of the groups of the sum
+  bool first, last;              // whether it is the first or last group of the sum
 };
 
-// sum [channels, taps * channels] = (sum +) over the group, for one run of taps. The last group of a sum that is all there is
-// to dweight goes there.
+// sum [channels, taps * channels] = (sum +) the products of the group, for one run of taps. If one sum is all of dweight, its
+// last group is stored directly into dweight.
 void add_run(const Call& call, const Group& group, std::int64_t run, Range channels, float* sum) {
   const Conv2dShape& s = call.shape;
   const StripLayout& layout = call.plan.layout;
@@ -169,7 +169,7 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
       const int vectors = kMaxVectors == 3 && left % (3 * kLanes) == 0 ? 3 : panel_vectors(left);
       tile.columns = min_of(left, vectors * kLanes);
       tile.b_offset = column;
-      const Tiles tiles = cut(plan.transposed ? layout.run : channels.end - channels.begin, kMaxRows[vectors]);
+      const Tiles tiles = cut(plan.transposed ? layout.run : channels.end - channels.begin, kMr[vectors]);
       for (std::int64_t t = 0; t < tiles.count; ++t) {
         const Range range = tiles[t];
         const std::int64_t at = plan.transposed ? (run * layout.run + range.begin) * s.out_channels + channels.begin + column
@@ -184,7 +184,7 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
   }
 }
 
-// Packs dy of the group, of some of the channels.
+// Packs dy of the group, for some of the channels.
 void pack_dy(const Call& call, const Group& group, Range channels, Word* packed) {
   const Conv2dShape& s = call.shape;
   const Plan& plan = call.plan;
@@ -198,7 +198,7 @@ void pack_dy(const Call& call, const Group& group, Range channels, Word* packed)
   }
 }
 
-// Strips and dy of a group that begins with block `block` of pair `first_pair`. scratch [strip_words + dy_words].
+// Strips and dy of a group that starts with block `block` of pair `first_pair`. scratch [strip_words + dy_words].
 void prepare(const Call& call, Group& group, std::int64_t block, Range channels, Word* scratch) {
   const Conv2dShape& s = call.shape;
   const Plan& plan = call.plan;
@@ -221,7 +221,7 @@ void prepare(const Call& call, Group& group, std::int64_t block, Range channels,
   }
 }
 
-// The sum of part `strip_part` of the strips, for part `channel_part` of the output channels.
+// The sum of share `strip_part` of the strips, for share `channel_part` of the output channels.
 void sum_part(const Call& call, int strip_part, int channel_part, float* sum, Word* scratch) {
   const Conv2dShape& s = call.shape;
   const Plan& plan = call.plan;
@@ -242,7 +242,7 @@ void sum_part(const Call& call, int strip_part, int channel_part, float* sum, Wo
   }
 }
 
-// The share of `part` of dweight.
+// The part-th share of dweight.
 void add_sums(Real* dweight, const float* sums, const Conv2dShape& s, const Plan& plan, int part) {
   const std::int64_t row = s.kernel_height * s.kernel_width * s.channels;
   const Range range = part_of(s.out_channels * row, part, plan.team, 16);

@@ -1,21 +1,21 @@
-// How large strips are, and how they are made.
+// Chooses the size of strips and fills them.
 #include "kernels/cpu/conv2d_strip.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// From this many channels on, a tap is long enough to be a run of its own, and pixels may lie apart as the cache likes.
+// From this many channels on, a tap is long enough to be a separate run, and the distance between pixels can suit the cache.
 constexpr std::int64_t kLongRun = 64;
-// Strips a thread should have to choose from, so that all finish at about the same time.
+// Number of strips per thread, so that all threads finish at about the same time.
 constexpr std::int64_t kStripsPerPart = 4;
 
 void zero(Real* p, std::int64_t n) {
   std::int64_t i = 0;
-  for (; i + kLanes * kWordDepth <= n; i += kLanes * kWordDepth) store(reinterpret_cast<Word*>(p + i), zero_words());
+  for (; i + kLanes * kWordDepth <= n; i += kLanes * kWordDepth) store(reinterpret_cast<Word*>(p + i), zero_word_vec());
   for (; i < n; ++i) p[i] = Real{};
 }
 
-// dst[i] of the words of src[i] and, if `images` is 2, of src[image_stride + i].
+// dst[i] = the words of src[i] and, if `images` is 2, of src[image_stride + i].
 void pair_images(Word* dst, const Real* src, std::int64_t image_stride, std::int64_t images, std::int64_t n) {
   std::int64_t i = 0;
   if (images == kWordDepth)
@@ -26,7 +26,7 @@ void pair_images(Word* dst, const Real* src, std::int64_t image_stride, std::int
   }
 }
 
-// Where the strip begins and ends; its data if they are the image's.
+// The row range of the strip, and its data if it is read from the image.
 Strip find_strip(const Windows& windows, std::int64_t image, Range rows) {
   Strip strip{};
   strip.first_row = min_of(max_of(rows.begin * windows.stride + windows.first_row, 0), windows.height);
@@ -37,7 +37,7 @@ Strip find_strip(const Windows& windows, std::int64_t image, Range rows) {
   return strip;
 }
 
-// Fills a strip whose elements are of `element` Reals. copy(to, from, n): n pixels of the image.
+// Fills a strip whose elements have `element` Reals each. copy(to, from, n): n pixels of the image.
 template <typename Copy>
 Strip fill_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, Real* scratch,
                  std::int64_t element, const Copy& copy) {
@@ -63,8 +63,8 @@ Strip fill_strip(const Windows& windows, const StripLayout& layout, std::int64_t
 StripLayout make_strip_layout(const Windows& windows, StripOf elements, const StripSize& size, int parts) {
   StripLayout layout{};
   const std::int64_t channels = windows.channels, width = windows.kernel_width;
-  const bool words = elements == StripOf::words, merged = channels < kLongRun || width <= 1;
-  const std::int64_t element_bytes = words ? sizeof(Word) : sizeof(Real), depth = words ? 1 : kWordDepth;
+  const bool as_words = elements == StripOf::image_words, merged = channels < kLongRun || width <= 1;
+  const std::int64_t element_bytes = as_words ? sizeof(Word) : sizeof(Real), depth = as_words ? 1 : kWordDepth;
   const bool packed = elements == StripOf::packed_reals && merged && width > 1 && channels % depth != 0 &&
                       windows.stride * channels % depth == 0;
   layout.pixel_stride = packed ? channels : round_up(channels, depth);
@@ -72,8 +72,8 @@ StripLayout make_strip_layout(const Windows& windows, StripOf elements, const St
   layout.run = merged ? (width - 1) * layout.pixel_stride + channels : channels;
   layout.columns = (windows.columns - 1) * windows.stride + width;
   layout.copied = windows.first_column < 0 || windows.first_column + layout.columns > windows.width ||
-                  rows_conflict(windows.stride * layout.pixel_stride / depth, min_of(windows.columns, kMaxRows[2])) ||
-                  channels % depth != 0 || (words && (kWordDepth > 1 || layout.run % kLanes != 0));
+                  rows_conflict(windows.stride * layout.pixel_stride / depth, min_of(windows.columns, kMr[2])) ||
+                  channels % depth != 0 || (as_words && (kWordDepth > 1 || layout.run % kLanes != 0));
   layout.row_step = layout.column_step = 1;
   if (layout.copied && windows.kernel_height == 1 && windows.first_row >= 0) layout.row_step = windows.stride;
   if (layout.copied && width == 1 && windows.first_column >= 0) {
@@ -81,15 +81,16 @@ StripLayout make_strip_layout(const Windows& windows, StripOf elements, const St
     layout.columns = windows.columns;
   }
   if (width == 0) layout.run = 0;
-  // An odd number of cache lines between pixels spreads them over all sets.
+  // An odd number of cache lines between pixels distributes them over all cache sets.
   const std::int64_t line = 64 / element_bytes;
   if (layout.copied && channels >= kLongRun && channels % (2 * line) == 0) layout.pixel_stride += line;
   layout.row_stride = (layout.copied ? layout.columns : windows.width) * layout.pixel_stride;
-  if (packed) layout.row_stride = round_up(layout.row_stride + 1, depth);  // the last word of the last run may reach over
+  if (packed)
+    layout.row_stride = round_up(layout.row_stride + 1, depth);  // the last word of the last run may extend past the row
 
   const std::int64_t row_bytes = max_of(layout.row_stride, 1) * element_bytes, step = windows.stride / layout.row_step;
   const auto rows_in = [&](std::int64_t bytes) { return (bytes / row_bytes - windows.kernel_height) / step + 1; };
-  std::int64_t rows = max_of(rows_in(size.bytes), min_of(divide_up(size.windows, windows.columns), rows_in(size.most_bytes)));
+  std::int64_t rows = max_of(rows_in(size.bytes), min_of(divide_up(size.windows, windows.columns), rows_in(size.max_bytes)));
   rows = min_of(rows, windows.batch * windows.rows / (kStripsPerPart * parts));
   rows = min_of(max_of(rows, 1), windows.rows);
   layout.blocks = divide_up(windows.rows, rows);

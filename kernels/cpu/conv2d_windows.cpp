@@ -1,24 +1,24 @@
-// The loops around the microkernel: strips, panels of weights, passes over the depth, rows, tiles.
+// The loops around the micro-kernel: strips, panels of weights, passes over the depth, rows, tiles.
 #include "kernels/cpu/conv2d_windows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// A strip stays in the second-level cache while all panels of weights pass by.
+// A strip stays in the L2 cache while it is multiplied by all panels of weights.
 constexpr std::int64_t kStripBytes = 192 * 1024;
-// Words up to which all taps are summed in registers; a deeper product goes over the output in several passes, so that the
-// part of a panel of weights in use stays in the second-level cache.
+// Up to this many words, all taps are accumulated in registers. A deeper product makes several passes over the output, so that
+// the part of a weight panel in use stays in the L2 cache.
 constexpr std::int64_t kDepth = 1024;
 constexpr std::int64_t kSegments = 64;
 
-// How the depth is cut: into so many runs at a time, or each run into pieces.
+// How the depth is split: into groups of runs, or each run into pieces.
 struct Cut {
   std::int64_t runs, run_words, piece, runs_at_once;
 };
 Cut cut_depth(const Windows& windows, const StripLayout& layout) {
   Cut cut{};
-  cut.runs = windows.kernel_height * layout.runs_per_row;  // 0: no pixel of these meets a tap
-  cut.run_words = words_of(layout.run);
+  cut.runs = windows.kernel_height * layout.runs_per_row;  // 0: these pixels meet no tap
+  cut.run_words = word_count(layout.run);
   const std::int64_t pieces = max_of(divide_up(cut.run_words, kDepth), 1);
   cut.piece = divide_up(cut.run_words, pieces);
   cut.runs_at_once = pieces > 1 ? 1 : min_of(max_of(kDepth / max_of(cut.run_words, 1), 1), kSegments);
@@ -26,26 +26,26 @@ Cut cut_depth(const Windows& windows, const StripLayout& layout) {
 }
 bool one_pass(const Cut& cut) { return cut.runs <= cut.runs_at_once && cut.piece == cut.run_words; }
 
-// Runs [begin, end) of the windows, and of each the words [from, from + k).
+// Runs [begin, end) of the windows, and the words [from, from + k) of each.
 struct Chunk {
   Range runs;
   std::int64_t from, k;
   bool first, last;
 };
 
-// What a strip is multiplied with at a time, and where that goes.
+// The operands of one pass, and where its result goes.
 struct Panel {
   const Word* weights;
   std::int64_t channel, columns;
   int vectors;
-  float* sums;  // [rows * windows.columns, kPanelColumns], where y cannot hold them
+  float* sums;  // [rows * windows.columns, kNr], if y cannot hold partial sums
 };
 
-// The segments of one row of windows in the chunk. Returns how many: taps outside of the image have none.
+// Lists the segments of one row of windows in the chunk and returns their number: taps outside the image have none.
 std::int64_t collect(const WindowProduct& product, const Strip& strip, const Chunk& chunk, std::int64_t row, const Panel& panel,
                      Segment* segments) {
   const StripLayout& layout = product.layout;
-  const std::int64_t run_words = words_of(layout.run);
+  const std::int64_t run_words = word_count(layout.run);
   std::int64_t tap_row = chunk.runs.begin / layout.runs_per_row, tap_column = chunk.runs.begin % layout.runs_per_row;
   std::int64_t count = 0;
   for (std::int64_t run = chunk.runs.begin; run < chunk.runs.end; ++run) {
@@ -78,7 +78,7 @@ void multiply_chunk(const WindowProduct& product, const Strip& strip, const Chun
   tile.y_stride = product.column_stride;
   tile.bias = product.epilogue.bias != nullptr ? product.epilogue.bias + panel.channel : nullptr;
   tile.relu = product.epilogue.relu;
-  const Tiles tiles = cut(windows.columns, kMaxRows[panel.vectors]);
+  const Tiles tiles = cut(windows.columns, kMr[panel.vectors]);
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     tile.segment_count = collect(product, strip, chunk, row, panel, segments);
     Real* y = product.y + image * product.image_stride + row * product.row_stride + panel.channel;
@@ -89,8 +89,8 @@ void multiply_chunk(const WindowProduct& product, const Strip& strip, const Chun
         tile.sum = reinterpret_cast<float*>(target);
         tile.sum_stride = product.column_stride;
       } else {
-        tile.sum = panel.sums + ((row - rows.begin) * windows.columns + columns.begin) * kPanelColumns;
-        tile.sum_stride = kPanelColumns;
+        tile.sum = panel.sums + ((row - rows.begin) * windows.columns + columns.begin) * kNr;
+        tile.sum_stride = kNr;
       }
       tile.y = chunk.last ? target : nullptr;
       tile.a_offset = columns.begin * tile.a_stride;
@@ -99,7 +99,7 @@ void multiply_chunk(const WindowProduct& product, const Strip& strip, const Chun
   }
 }
 
-// All of the depth.
+// The whole depth.
 void multiply_panel(const WindowProduct& product, const Strip& strip, const Panel& panel, std::int64_t image, Range rows) {
   const Cut cut = cut_depth(product.windows, product.layout);
   if (cut.runs == 0) multiply_chunk(product, strip, {{0, 0}, 0, 0, true, true}, panel, image, rows);
@@ -124,12 +124,12 @@ StripLayout make_product_layout(const Windows& windows, bool packed, int parts) 
 }
 
 std::int64_t product_depth(const Windows& windows, const StripLayout& layout) {
-  return windows.kernel_height * layout.runs_per_row * words_of(layout.run);
+  return windows.kernel_height * layout.runs_per_row * word_count(layout.run);
 }
 
 std::int64_t product_scratch_bytes(const Windows& windows, const StripLayout& layout) {
   std::int64_t sums = 0;
-  if (kWordDepth > 1 && !one_pass(cut_depth(windows, layout))) sums = layout.block_rows * windows.columns * kPanelColumns;
+  if (kWordDepth > 1 && !one_pass(cut_depth(windows, layout))) sums = layout.block_rows * windows.columns * kNr;
   return strip_bytes(layout) + round_up(sums * static_cast<std::int64_t>(sizeof(float)), 64);
 }
 
@@ -144,8 +144,8 @@ void multiply_windows(const WindowProduct& product, void* scratch, int part, int
     const std::int64_t image = index / layout.blocks, block = index % layout.blocks;
     const Range rows{block * layout.block_rows, min_of((block + 1) * layout.block_rows, windows.rows)};
     const Strip strip = make_strip(windows, layout, image, rows, static_cast<Real*>(scratch));
-    for (panel.channel = 0; panel.channel < product.out_channels; panel.channel += kPanelColumns) {
-      panel.columns = min_of(kPanelColumns, product.out_channels - panel.channel);
+    for (panel.channel = 0; panel.channel < product.out_channels; panel.channel += kNr) {
+      panel.columns = min_of(kNr, product.out_channels - panel.channel);
       panel.vectors = panel_vectors(panel.columns);
       panel.weights = product.weights + panel.channel * depth;
       multiply_panel(product, strip, panel, image, rows);

@@ -1,5 +1,5 @@
-// The product of sliding windows with packed weights: what a convolution and the phases of its input gradient have in
-// common. It knows neither padding rules nor which of the two it computes.
+// The product of sliding windows and packed weights, shared by convolution and the phases of its input gradient. It depends
+// neither on padding rules nor on which of the two it computes.
 #pragma once
 
 #include "kernels/cpu/conv2d_strip.h"
@@ -16,14 +16,14 @@ struct WindowProduct {
   Epilogue<Real> epilogue;
 };
 
-// packed: whether the weights of a row of the kernel follow each other without padding, see StripOf::packed_reals.
+// packed: whether the weights of a kernel row are contiguous, without padding; see StripOf::packed_reals.
 StripLayout make_product_layout(const Windows& windows, bool packed, int parts);
-// The words along which windows are multiplied: of every run in turn.
+// The number of words that one product sums over: those of all runs.
 std::int64_t product_depth(const Windows& windows, const StripLayout& layout);
-// Scratch of one part: the strip, and sums of float where Reals are too narrow for those of a part of the depth. In bytes, a
-// multiple of 64.
+// Scratch of one part in bytes, a multiple of 64: the strip, and float sums if Real is too narrow for the partial sums of
+// several passes.
 std::int64_t product_scratch_bytes(const Windows& windows, const StripLayout& layout);
-// The share of `part` out of `parts`.
+// Computes the part-th of `parts` shares.
 void multiply_windows(const WindowProduct& product, void* scratch, int part, int parts);
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

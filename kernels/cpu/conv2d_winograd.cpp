@@ -1,12 +1,12 @@
-// Winograd convolution: tiles of 4x4 outputs out of 6x6 inputs by 36 products of channels instead of 144.
+// Winograd convolution: computes tiles of 4x4 outputs from 6x6 inputs, with 36 products per channel instead of 144.
 //
 // With polynomials of degree 5 evaluated at the points 0, a, -a, b, -b and infinity, a tile of outputs is
 // A' [(G w G') . (B' x B)] A, where the dot multiplies position by position and sums over channels: 36 matrix products of
 // tiles by channels with channels by output channels. a = sqrt(1/2), b = sqrt(2) instead of the usual 1 and 2: a b = 1 saves
 // multiplications, and the entries of the matrices differ less in size, so less is lost to rounding.
 //
-// The transformed weights are made once a call. Then each thread takes its tiles by blocks: transformed inputs of a block and
-// the products for one panel of output channels stay in the second-level cache.
+// The weights are transformed once per call. Then each thread processes its tiles in blocks: the transformed inputs of a block
+// and the products for one panel of output channels stay in the L2 cache.
 #include "kernels/cpu/conv2d_winograd.h"
 
 #include <omp.h>
@@ -65,7 +65,7 @@ inline __attribute__((always_inline)) void transform_output(Vec (&y)[kOut], cons
   y[3] = multiply_add(constant(kACubed), odd_a, multiply_add(constant(kBCubed), odd_b, x[5]));
 }
 
-// The transform of one tile in all its channels: 6x6 pixels, of which each has its address.
+// Transforms one tile in all channels: 6x6 pixels, each given by its address.
 void transform_pixels(float* v, std::int64_t position_stride, const float* const (&pixels)[kPositions], std::int64_t channels) {
   for (std::int64_t c = 0; c < channels; c += kLanes) {
     Vec half[kIn][kIn];
@@ -88,9 +88,9 @@ void transform_pixels(float* v, std::int64_t position_stride, const float* const
   }
 }
 
-// Where a tile of outputs goes: `rows` by `columns` of its 4x4 pixels are inside of the image.
+// The destination of an output tile: `rows` by `columns` of its 4x4 pixels are inside the image.
 struct Target {
-  float* y;  // of the first output channel of a panel
+  float* y;  // at the first output channel of a panel
   std::int64_t rows, columns, row_stride, column_stride;
 };
 
@@ -127,13 +127,13 @@ void transform_sums(const Target& target, const float* m, std::int64_t position_
 struct Plan {
   int team;
   std::int64_t height, width, depth, columns;     // channels of the input, channels of the output
-  std::int64_t tile_rows, tile_columns, tiles;    // of an image, of an image, of all
-  std::int64_t block;                             // tiles at most
+  std::int64_t tile_rows, tile_columns, tiles;    // per image, per image, in total
+  std::int64_t block;                             // maximum number of tiles per block
   std::int64_t v_stride, v_position, m_position;  // floats between tiles, and between positions
-  std::int64_t weights, scratch;                  // floats of all, and of one part
+  std::int64_t weights, scratch;                  // floats in total, floats per part
 };
 
-// Transformed inputs of a block, beside which panels of weights and sums have room in a second-level cache of 1 MiB.
+// Size of the transformed inputs of a block: leaves room for the panels of weights and sums in a 1 MiB L2 cache.
 constexpr std::int64_t kBlockBytes = 512 * 1024;
 
 Plan make_plan(const Conv2dShape& s, WinogradOf of, int threads) {
@@ -149,24 +149,24 @@ Plan make_plan(const Conv2dShape& s, WinogradOf of, int threads) {
   plan.tile_columns = divide_up(s.width, kOut);
   plan.tiles = s.batch * plan.tile_rows * plan.tile_columns;
   plan.v_stride = spread_stride(plan.depth);
-  const std::int64_t rows = kMaxRows[panel_vectors(plan.columns)];
+  const std::int64_t rows = kMr[panel_vectors(plan.columns)];
   const std::int64_t row_bytes = kPositions * plan.depth * static_cast<std::int64_t>(sizeof(float)) * rows;
   plan.block = min_of(min_of(max_of(kBlockBytes / row_bytes, 2), 8) * rows, plan.tiles);
   plan.v_position = spread_stride(plan.block * plan.v_stride);
-  plan.m_position = spread_stride(plan.block * kPanelColumns);
+  plan.m_position = spread_stride(plan.block * kNr);
   plan.weights = kPositions * plan.depth * packed_columns(plan.columns);
   plan.scratch = kPositions * (plan.v_position + plan.m_position) + round_up(plan.depth, 16);
   return plan;
 }
 
-// Transforms the share of `part` of the weights: panels [position][depth][columns], made in pieces of kLanes of the depth.
+// Transforms the part-th share of the weights: panels [position][depth][columns], in pieces of kLanes of the depth.
 void transform_weights(float* u, const float* weight, const Conv2dShape& s, WinogradOf of, const Plan& plan, int part) {
   const std::int64_t along = plan.depth / kLanes, row = kTaps * s.channels;  // between output channels
-  const Range pieces = part_of(divide_up(plan.columns, kPanelColumns) * along, part, plan.team, 1);
-  alignas(64) float taps[kTaps][kLanes * kPanelColumns];
+  const Range pieces = part_of(divide_up(plan.columns, kNr) * along, part, plan.team, 1);
+  alignas(64) float taps[kTaps][kLanes * kNr];
   for (std::int64_t i = pieces.begin; i < pieces.end; ++i) {
-    const std::int64_t column = i / along * kPanelColumns, from = i % along * kLanes;
-    const std::int64_t columns = min_of(kPanelColumns, plan.columns - column), width = panel_vectors(columns) * kLanes;
+    const std::int64_t column = i / along * kNr, from = i % along * kLanes;
+    const std::int64_t columns = min_of(kNr, plan.columns - column), width = panel_vectors(columns) * kLanes;
     for (std::int64_t tap = 0; tap < kTaps; ++tap) {
       if (of == WinogradOf::forward) {
         pack_panel_transposed(taps[tap], weight + column * row + tap * s.channels + from, row, kLanes, columns);
@@ -204,7 +204,7 @@ Place place_of(const Plan& plan, std::int64_t tile) {
   return {tile / in_image, at / plan.tile_columns * kOut, at % plan.tile_columns * kOut};
 }
 
-// v [position][tile of the block][depth]. Pixels outside of the image are `zeros` [depth].
+// v [position][tile of the block][depth]. Pixels outside the image are read from `zeros` [depth].
 void transform_block(float* v, const float* x, const float* zeros, const Plan& plan, Range tiles) {
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
     const Place place = place_of(plan, tile);
@@ -224,7 +224,7 @@ void transform_block(float* v, const float* x, const float* zeros, const Plan& p
 // m [position][tile of the block][columns of the panel] = v times the panel of u.
 void multiply_block(float* m, const float* v, const float* u, const Plan& plan, std::int64_t rows, std::int64_t columns) {
   const int vectors = panel_vectors(columns);
-  const Tiles tiles = cut(rows, kMaxRows[vectors]);
+  const Tiles tiles = cut(rows, kMr[vectors]);
   Segment segment{};
   Tile tile{};
   tile.segments = &segment;
@@ -250,8 +250,8 @@ void compute_block(float* y, const float* x, const float* u, float* scratch, con
   float* const v = scratch;
   float* const m = v + kPositions * plan.v_position;
   transform_block(v, x, m + kPositions * plan.m_position, plan, tiles);
-  for (std::int64_t column = 0; column < plan.columns; column += kPanelColumns) {
-    const std::int64_t columns = min_of(kPanelColumns, plan.columns - column);
+  for (std::int64_t column = 0; column < plan.columns; column += kNr) {
+    const std::int64_t columns = min_of(kNr, plan.columns - column);
     multiply_block(m, v, u + column * kPositions * plan.depth, plan, tiles.end - tiles.begin, columns);
     const float* const bias = epilogue.bias != nullptr ? epilogue.bias + column : nullptr;
     for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
@@ -266,9 +266,9 @@ void compute_block(float* y, const float* x, const float* u, float* scratch, con
 
 }  // namespace
 
-// Where it was measured to be faster than direct sums: a tile must have 9 of its 16 pixels inside of the image to be worth its
-// transforms, and the transform of the weights takes about as long as 80 pixels do. Channels in sixteens are whole vectors of
-// every set; with fewer than 16, transforms outweigh the products.
+// A rule from measurements of where Winograd is faster than direct sums: 9 of a tile's 16 pixels must be inside the image to
+// justify the transforms, and transforming the weights takes about as long as 80 pixels. Channels in multiples of 16 fill the
+// vectors of every instruction set; with fewer than 16, the transforms outweigh the products.
 bool conv2d_is_winograd(const Conv2dShape& s) {
   const std::int64_t pixels = s.batch * s.height * s.width;
   const std::int64_t tiles = s.batch * divide_up(s.height, kOut) * divide_up(s.width, kOut);

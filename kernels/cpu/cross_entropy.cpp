@@ -1,5 +1,5 @@
-// Softmax cross entropy, its gradient and the count of correct rows, parallel over rows. The exponential is our own, so that
-// it is vector code: a loss over a vocabulary of 30,000 would else be the slowest kernel of a step.
+// Softmax cross entropy, its gradient and the count of correct rows, parallel over rows. It uses the exponential of exp.h,
+// which vectorizes: with the C library's, a loss over a vocabulary of 30,000 would be the slowest kernel of a step.
 #include <omp.h>
 
 #include "kernels/cpu/exp.h"
@@ -11,8 +11,9 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kChunk = 1024;  // classes summed in float before the sum goes to double; a multiple of any vector
-constexpr int kMaxTeam = 256;          // threads that are of use here; bounds the partial sums on the stack
+constexpr std::int64_t kChunk =
+    1024;                      // classes summed in float before the sum is added in double; a multiple of every vector width
+constexpr int kMaxTeam = 256;  // maximum number of useful threads; bounds the partial sums on the stack
 
 float largest(const Real* row, std::int64_t classes) {
   float best = widen(row[0]);
@@ -33,7 +34,7 @@ SumOfExp sum_of_exp(const Real* row, std::int64_t classes) {
     const std::int64_t count = min_of(kChunk, classes - begin);
     const Real* chunk = row + begin;
     const float best = largest(chunk, count);
-    if (!(best <= result.shift)) {  // a NaN goes on
+    if (!(best <= result.shift)) {  // a NaN propagates
       result.total *= __builtin_exp(static_cast<double>(result.shift) - best);
       result.shift = best;
     }
@@ -54,7 +55,7 @@ void zero(Real* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = Real{};
 }
 
-// How many of the n values lie above the limit, or equal it where `equal_counts`. A NaN always does.
+// Counts the values above the limit, or equal to it if `equal_counts`. A NaN always counts.
 std::int64_t count_above(const Real* values, float limit, bool equal_counts, std::int64_t n) {
   std::int64_t count = 0;
   for (std::int64_t begin = 0; begin < n; begin += kChunk) {
@@ -82,14 +83,14 @@ float weight_of_row(const std::int32_t* labels, std::int64_t rows, bool mean) {
   return mean ? static_cast<float>(1.0 / static_cast<double>(max_of(count_labels(labels, rows), 1))) : 1;
 }
 
-// An exponential costs about as much as eight plain elements.
+// An exponential costs about as much as eight simple elements.
 bool worth_a_team(std::int64_t rows, std::int64_t classes) { return rows * classes > kSerialElements / 8; }
 
 }  // namespace
 
 void cross_entropy(float* loss, float* log_sum_exp, const Real* logits, const std::int32_t* labels, std::int64_t rows,
                    std::int64_t classes, bool mean, int threads) {
-  double partial[kMaxTeam] = {};  // a sum a thread, added in the threads' order
+  double partial[kMaxTeam] = {};  // one sum per thread, added in the order of the threads
 #pragma omp parallel num_threads(static_cast <int>(min_of(threads, kMaxTeam))) if (worth_a_team(rows, classes))
   {
     const int thread = omp_get_thread_num();
@@ -122,17 +123,17 @@ void cross_entropy_grad(Real* dlogits, const Real* logits, const std::int32_t* l
         continue;
       }
       const Real* row = logits + r * classes;
-      const float label_logit = widen(row[labels[r]]);  // read before it may be overwritten
+      const float label_logit = widen(row[labels[r]]);  // read it before it may be overwritten
       softmax_times(out, row, log_sum_exp[r], weight, classes);
       out[labels[r]] = narrow(weight * (exp_of_nonpositive(label_logit - log_sum_exp[r]) - 1));
     }
   }
 }
 
-// A row is correct where its label's logit is the first of equal maxima.
+// A row is correct if its label's logit is the first of equal maxima.
 void count_correct(float* count, const Real* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
                    int threads) {
-  std::int64_t correct = 0;  // integers: the order of the threads does not matter
+  std::int64_t correct = 0;  // an integer: the order of the threads does not matter
 #pragma omp parallel num_threads(threads) if (rows * classes > kSerialElements) reduction(+ : correct)
   {
     const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);

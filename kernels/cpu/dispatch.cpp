@@ -1,4 +1,4 @@
-// Which tables this CPU can run. Compiled for the baseline alone.
+// Which tables this CPU can run. Compiled for the baseline instruction set only.
 #include <stdexcept>
 
 #if defined(__x86_64__)
@@ -36,14 +36,14 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-// Bits 22 and 24 of edx in cpuid's leaf 7: AMX-BF16 and AMX-TILE.
+// Bits 22 and 24 of edx in cpuid leaf 7: AMX-BF16 and AMX-TILE.
 bool has_amx_instructions() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx >> 22 & 1) != 0 && (edx >> 24 & 1) != 0;
 }
 
-// Linux saves the tiles of a process only if it has asked for them (Documentation/arch/x86/xstate.rst). Threads that are
-// started later have the permission too.
+// Linux saves the tile registers of a process only after the process requests it (Documentation/arch/x86/xstate.rst). The
+// permission covers threads that start later.
 bool may_use_tiles() {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
@@ -76,7 +76,7 @@ const Kernels<float>& kernels<float>(Isa isa) {
     if (isa == Isa::avx2) return avx2::table;
     if (isa == Isa::avx512) return avx512::table;
   }
-  throw std::logic_error("float kernels of an instruction set that has none here");
+  throw std::logic_error("no float kernels for this instruction set on this CPU");
 }
 
 template <>
@@ -85,7 +85,7 @@ const Kernels<Bf16>& kernels<Bf16>(Isa isa) {
     if (isa == Isa::avx512_bf16) return avx512_bf16::table;
     if (isa == Isa::amx_bf16) return amx_bf16::table;
   }
-  throw std::logic_error("bf16 kernels of an instruction set that has none here");
+  throw std::logic_error("no Bf16 kernels for this instruction set on this CPU");
 }
 
 #else
@@ -95,12 +95,12 @@ bool available(Isa isa) { return isa == Isa::portable; }
 template <>
 const Kernels<float>& kernels<float>(Isa isa) {
   if (isa == Isa::portable) return portable::table;
-  throw std::logic_error("float kernels of an instruction set that has none here");
+  throw std::logic_error("no float kernels for this instruction set on this CPU");
 }
 
 template <>
 const Kernels<Bf16>& kernels<Bf16>(Isa) {
-  throw std::logic_error("bf16 kernels of an instruction set that has none here");
+  throw std::logic_error("no Bf16 kernels for this instruction set on this CPU");
 }
 
 #endif

@@ -1,5 +1,5 @@
-// Rows taken from a table by id or by position, rows of a table added in turn, and their gradients. No sum is divided among
-// threads, so every result is the same for any number of them: where rows may meet, threads divide the columns.
+// Lookup of table rows by id or by position, repeated addition of table rows, and their gradients. No sum is divided among
+// threads, so the result is the same for any number of threads: where rows may coincide, threads divide the columns.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -10,7 +10,8 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kTile = 1024;  // columns of sums in double on the stack: 8 KiB beside 16 of input stay in the L1
+constexpr std::int64_t kTile =
+    1024;  // columns summed in double on the stack: 8 KiB, with 16 KiB of input, stay in the L1 cache
 
 void copy(Real* to, const Real* from, std::int64_t n) {
 #pragma omp simd
@@ -36,7 +37,7 @@ void add_to(Real* to, const Real* a, const Real* b, std::int64_t n) {
   narrow_each(to, n, [=](std::int64_t i) { return widen(a[i]) + widen(b[i]); });
 }
 
-// out [width] = the sum over rows of x [rows, stride]: four rows in float, the rest in double. width <= kTile.
+// out [width] = the sum over rows of x [rows, stride]. Sums four rows in float, then adds them in double. width <= kTile.
 void sum_rows(float* out, const Real* x, std::int64_t rows, std::int64_t stride, std::int64_t width) {
   double sum[kTile];
   for (std::int64_t i = 0; i < width; ++i) sum[i] = 0;
@@ -83,7 +84,7 @@ void embedding_grad(float* dtable, const Real* dy, const std::int32_t* ids, cons
   }
 }
 
-// x is a row of period * width after the other, and so is the table's used part.
+// x is a sequence of rows of period * width elements, and so is the used part of the table.
 void add_rows(Real* y, const Real* x, const Real* table, std::int64_t rows, std::int64_t width, std::int64_t period,
               int threads) {
   const std::int64_t n = rows * width, used = period * width;

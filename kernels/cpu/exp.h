@@ -1,18 +1,18 @@
-// The exponential of the kernels: plain arithmetic, so that a loop over it becomes vector code. Not for large arguments.
+// The exponential that the kernels use: plain arithmetic, so that loops over it vectorize. Not for large arguments.
 #pragma once
 
 #include "kernels/cpu/isa.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// exp(x) for x <= 0, or little above, to 2 units in the last place; 0 below -87, where the result nears the smallest normal
-// float. NaN stays.
+// exp(x) for x <= 0, or slightly above, to 2 units in the last place; 0 below -87, where the result approaches the smallest
+// normal float. A NaN stays NaN.
 static inline float exp_of_nonpositive(float x) {
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, which then lies in the low bits
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer in the low bits
   const float shifted = x * 1.44269504f + kRound;
   const float n = shifted - kRound;
   const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;  // x - n ln 2, in two parts (Cody and Waite)
-  float p = 1.0f / 5040;  // Taylor's series: |r| <= ln 2 / 2, so the next term is below 6e-9
+  float p = 1.0f / 5040;  // Taylor series: |r| <= ln 2 / 2, so the next term is below 6e-9
   p = p * r + 1.0f / 720;
   p = p * r + 1.0f / 120;
   p = p * r + 1.0f / 24;

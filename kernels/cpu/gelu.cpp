@@ -1,10 +1,10 @@
-// The Gaussian error linear unit in its erf form (Hendrycks and Gimpel 2016) and its gradient, as vector code.
+// The Gaussian error linear unit in its erf form (Hendrycks and Gimpel 2016) and its gradient, written to vectorize.
 //
-// With t = |x|, both follow from the upper tail of the normal distribution, Phi(-t) = decay(t) * mills(t): decay is
-// exp(-t * t / 2), and mills, Mills' ratio over sqrt(2 pi), is smooth. So the left tail keeps its relative accuracy, which
-// 1 + erf(x / sqrt(2)) would lose to cancellation. The coefficients are minimax fits of our own, made in 30 digits by
-// Lawson's algorithm: of mills, rational of degrees 4 and 5 on [0, 13.2], relative error 4.9e-9; of exp, degree 6 on
-// |r| <= ln 2 / 2, relative error 3.1e-9. Those of the fraction are positive: nothing cancels.
+// With t = |x|, both follow from the upper tail of the normal distribution, Phi(-t) = decay(t) * mills(t): decay is exp(-t * t
+// / 2), and mills, Mills' ratio over sqrt(2 pi), is smooth. So the left tail keeps its relative accuracy, which 1 + erf(x /
+// sqrt(2)) would lose to cancellation. The coefficients are our minimax fits, computed with 30 digits by Lawson's algorithm:
+// mills is rational of degrees 4 and 5 on [0, 13.2], with relative error 4.9e-9; exp has degree 6 on |r| <= ln 2 / 2, with
+// relative error 3.1e-9. The coefficients of the fraction are positive, so nothing cancels.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -16,9 +16,9 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
 constexpr float kLast =
-    13;  // beyond, t * Phi(-t) < 8e-38 nears the smallest normal float; it counts as 0, and so does the slope
+    13;  // beyond it, t * Phi(-t) < 8e-38 approaches the smallest normal float; it counts as 0, and so does the slope
 
-// a * b + c, rounded once where the CPU can. What the compiler contracts by itself is not what accuracy asks for.
+// a * b + c, rounded once if the CPU can. The accuracy must not depend on what the compiler contracts.
 inline float multiply_add(float a, float b, float c) {
 #ifdef __FMA__
   return __builtin_fmaf(a, b, c);
@@ -31,13 +31,13 @@ struct UpperTail {
   float decay, mills;
 };
 
-// t >= 0; garbage above kLast. Of a NaN, mills is one.
+// t >= 0. The result is undefined above kLast; for a NaN, mills is NaN.
 inline UpperTail upper_tail(float t) {
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, which then lies in the low bits
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer in the low bits
   const float shifted = (t * -0.72134752f) * t + kRound;
-  const float n = shifted - kRound;  // of -t * t / 2 over ln 2
-  // s = -2 r, where r = -t * t / 2 - n ln 2 with ln 2 in two parts (Cody and Waite); n times the first is exact, and t * t is
-  // never rounded. So the coefficients of exp(r) come with powers of -1/2.
+  const float n = shifted - kRound;  // n = round(-t * t / 2 / ln 2)
+  // s = -2 r, where r = -t * t / 2 - n ln 2 with ln 2 in two parts (Cody and Waite); n times the first part is exact, and t * t
+  // is never rounded. So the coefficients of exp(r) include powers of -1/2.
   float s = multiply_add(t, t, n * (2 * 0.693359375f));
   s = multiply_add(n, 2 * -2.12194440e-4f, s);
   float p = 0.0013814482412f / 64;
@@ -47,7 +47,7 @@ inline UpperTail upper_tail(float t) {
   p = multiply_add(p, s, 0.49999993413f / 4);
   p = multiply_add(p, s, -0.5f);
   p = multiply_add(p, s, 1);
-  // p lies between 0.7 and 1.42: n is added to its exponent.
+  // p is between 0.7 and 1.42: n is added to its exponent.
   const float decay =
       __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, p) + (__builtin_bit_cast(std::uint32_t, shifted) << 23));
 
@@ -84,7 +84,7 @@ void gelu_grad_part(Real* dx, const Real* dy, const Real* x, std::int64_t n) {
   });
 }
 
-// An element costs about as much as eight plain ones.
+// An element costs about as much as eight simple ones.
 bool worth_a_team(std::int64_t n) { return n > kSerialElements / 8; }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // The namespace of the instruction set that this translation unit is compiled for.
 //
-// A kernel file must emit no symbol outside of it: a template or inline function of the standard library that is not
-// inlined would be merged with its twins by the linker, and a CPU without the instructions could meet the wrong one. So
-// kernels use plain loops, raw pointers and the helpers below.
+// A kernel file must not emit symbols outside this namespace: the linker would merge a standard library template or inline
+// function that was not inlined with its copies from other files, and a CPU without the instructions might call the wrong copy.
+// So kernels use plain loops, raw pointers and the helpers below.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 #include "kernels/shapes.h"
 
 #ifndef EPOCHBENCH_ISA
-#error "compiled once an instruction set with -DEPOCHBENCH_ISA=..."
+#error "compile once per instruction set with -DEPOCHBENCH_ISA=..."
 #endif
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// The numbers of the tensors that flow; see kernels.h. Arithmetic is in float: y[i] = narrow(f(widen(x[i]))).
+// The element type of activations, weights and gradients; see kernels.h. Arithmetic is in float: y[i] = narrow(f(widen(x[i]))).
 static inline float widen(float x) { return x; }
 static inline float widen(Bf16 x) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16); }
 #if EPOCHBENCH_BF16
 using Real = Bf16;
-// Rounds to nearest even; a carry moves into the exponent, up to infinity. A NaN stays one.
+// Rounds to nearest even; a carry moves into the exponent, up to infinity. A NaN stays NaN.
 static inline Bf16 narrow(float x) {
   const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
   const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, quiet = bits >> 16 | 0x40u;
@@ -36,8 +36,8 @@ struct Range {
   std::int64_t begin, end;
 };
 
-// Part `index` of `parts` of [0, n), cut at multiples of `grain`: the same for every kernel, so a thread meets the memory
-// that it touched first.
+// Part `index` of `parts` of [0, n), split at multiples of `grain`: the same for every kernel, so that a thread accesses the
+// memory that it touched first.
 static inline Range part_of(std::int64_t n, int index, int parts, std::int64_t grain) {
   const std::int64_t grains = (n + grain - 1) / grain;
   const std::int64_t begin = grains * index / parts * grain, end = grains * (index + 1) / parts * grain;

@@ -1,8 +1,8 @@
-// Numbers by the vector register, for memory-bound loops that the compiler writes worse: those with bf16 or with bit masks.
-// The loops over [rows, channels] that take them are in rows.h.
+// Whole vector registers of Reals, for memory-bound loops that the compiler vectorizes poorly: those with 16-bit elements or
+// with bit masks. The loops over [rows, channels] that use them are in rows.h.
 //
-// Each helper comes twice: for a Whole register, and for One number, as at the end of a row that is no multiple of a register.
-// A set without vectors of its own has One alone.
+// Each helper has two overloads: for a Whole register, and for One number, as at the end of a row whose length is not a
+// multiple of a register. An instruction set without vectors has only One.
 #pragma once
 
 #if defined(__AVX2__)
@@ -21,10 +21,10 @@ static inline float load(One, const Number* p) {
   return widen(*p);
 }
 static inline void store(One, Real* p, float x) { *p = narrow(x); }
-// Through memory alone, past the caches, where that can be had.
+// Stores through memory directly, bypassing the caches, if the CPU can.
 static inline void store_past_caches(One, Real* p, float x) { *p = narrow(x); }
 static inline float rounded(One, float x) { return widen(narrow(x)); }
-// x < 0 ? 0 : x, so a NaN stays one, and is seen.
+// x < 0 ? 0 : x, so that a NaN stays NaN and is visible.
 static inline float relu_of(One, float x) { return x < 0 ? 0 : x; }
 static inline float where_positive(One, float y, float x) { return y > 0 ? x : 0; }
 static inline void add_to(One, double* sum, float x) { *sum += x; }
@@ -32,16 +32,16 @@ static inline void add_to(One, float* sum, float x) { *sum += x; }
 
 #if defined(__AVX512F__)
 
-constexpr std::int64_t kWhole = 16;  // numbers of a register
+constexpr std::int64_t kWhole = 16;  // numbers per register
 using Lanes = __m512;
-using Bits = std::uint16_t;  // of a Whole: bit i says something about number i
+using Bits = std::uint16_t;  // of a Whole: bit i describes number i
 
-// Masked with all lanes: the same instructions, without the undefined vectors that g++ 12 warns of in the plain ones.
+// Masked with all lanes: the same instructions, without the undefined vectors that g++ 12 warns about in the unmasked ones.
 static inline Lanes load(Whole, const float* p) { return _mm512_loadu_ps(p); }
 static inline Lanes load(Whole, const Bf16* p) {
   const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-  const __m512i words = _mm512_maskz_cvtepu16_epi32(0xffff, halves);
-  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, words, 16));
+  const __m512i wide = _mm512_maskz_cvtepu16_epi32(0xffff, halves);
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, wide, 16));
 }
 static inline void store(Whole, float* p, Lanes x) { _mm512_storeu_ps(p, x); }
 static inline void store_past_caches(Whole, float* p, Lanes x) { _mm512_stream_ps(p, x); }
@@ -52,8 +52,8 @@ static inline void store_past_caches(Whole, Bf16* p, Lanes x) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(p), halves_of(x));
 }
 static inline Lanes rounded(Whole, Lanes x) {
-  const __m512i words = _mm512_maskz_cvtepu16_epi32(0xffff, halves_of(x));
-  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, words, 16));
+  const __m512i wide = _mm512_maskz_cvtepu16_epi32(0xffff, halves_of(x));
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, wide, 16));
 }
 #else
 static inline Lanes rounded(Whole, Lanes x) { return x; }
@@ -117,7 +117,7 @@ static inline void store_bits(Whole, unsigned char* mask, std::int64_t at, Bits 
 }
 #endif
 
-// body(Whole or One, i) for the numbers i, or the registers that begin at i, of a row.
+// body(Whole or One, i) for each number i, or each register that starts at i, of a row.
 template <typename Body>
 static inline void across(std::int64_t width, Body body) {
   if constexpr (kWhole == 1) {

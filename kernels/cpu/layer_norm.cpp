@@ -1,6 +1,7 @@
-// Layer normalisation (Ba et al. 2016), parallel over rows. Memory is met once: what a row needs a second time is in cache.
+// Layer normalization (Ba et al. 2016), parallel over rows. Each row is read from memory once; the second pass finds it in
+// cache.
 //
-// Variance: deviations from a pivot, the float mean of the row, and then corrected for what that mean is off. So a mean far
+// Variance: squared deviations from a pivot (the float mean of the row), corrected for the error of that mean. So a mean much
 // larger than the deviation costs no accuracy.
 #include <omp.h>
 
@@ -12,8 +13,9 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kChunk = 512;     // channels summed in float before the sum goes to double; a multiple of any vector
-constexpr std::int64_t kBlockRows = 32;  // rows whose gradients by channel are summed in float before they go to double
+constexpr std::int64_t kChunk =
+    512;  // channels summed in float before the sum is added in double; a multiple of every vector width
+constexpr std::int64_t kBlockRows = 32;  // rows whose gradients per channel are summed in float before they are added in double
 
 double sum_of(const Real* x, std::int64_t n) {
   double total = 0;
@@ -31,7 +33,7 @@ struct Sums {
   double first, second;
 };
 
-// The sums of d and of d * d, d = x - pivot.
+// The sums of d and of d * d, where d = x - pivot.
 Sums deviations(const Real* x, float pivot, std::int64_t n) {
   Sums total{0, 0};
   for (std::int64_t begin = 0; begin < n; begin += kChunk) {
@@ -50,13 +52,13 @@ Sums deviations(const Real* x, float pivot, std::int64_t n) {
 }
 
 // y = ((x - center) * slope + offset) * scale + bias
-void normalise(Real* y, const Real* x, const float* scale, const float* bias, float center, float slope, float offset,
+void normalize(Real* y, const Real* x, const float* scale, const float* bias, float center, float slope, float offset,
                std::int64_t n) {
   narrow_each(y, n, [=](std::int64_t i) { return ((widen(x[i]) - center) * slope + offset) * scale[i] + bias[i]; });
 }
 
-// Adds dy to dbias and dy * normalised x to dscale, and returns the sums over the row of g and of g * normalised x, where
-// g = dy * scale.
+// Adds dy to dbias and dy * normalized x to dscale, and returns the row's sums of g and of g * normalized x, where g = dy *
+// scale.
 Sums sum_gradients(float* dscale, float* dbias, const Real* dy, const Real* x, const float* scale, float mean, float inv_std,
                    std::int64_t n) {
   Sums total{0, 0};
@@ -65,7 +67,7 @@ Sums sum_gradients(float* dscale, float* dbias, const Real* dy, const Real* x, c
     float sum = 0, product = 0;
 #pragma omp simd reduction(+ : sum, product)
     for (std::int64_t i = begin; i < end; ++i) {
-      const float d = widen(dy[i]), normalised = (widen(x[i]) - mean) * inv_std, upstream = d * normalised;
+      const float d = widen(dy[i]), normalized = (widen(x[i]) - mean) * inv_std, upstream = d * normalized;
       dbias[i] += d;
       dscale[i] += upstream;
       sum += d * scale[i];
@@ -84,7 +86,7 @@ void apply_gradients(Real* dx, const Real* dy, const Real* x, const float* scale
               [=](std::int64_t i) { return slope * (widen(dy[i]) * scale[i]) + (curve * (widen(x[i]) - mean) + offset); });
 }
 
-// total += block, and the next block starts.
+// Adds block to total and clears block.
 void flush(double* total, float* block, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
@@ -107,7 +109,7 @@ void layer_norm(Real* y, float* mean, float* inv_std, const Real* x, const float
       const Sums sums = deviations(row, pivot, channels);
       const double shift = sums.first * inverse_n, variance = sums.second * inverse_n - shift * shift;
       const double center = pivot + shift, inverse = 1 / __builtin_sqrt((variance < 0 ? 0 : variance) + epsilon);
-      normalise(y + r * channels, row, scale, bias, pivot, static_cast<float>(inverse), static_cast<float>(-shift * inverse),
+      normalize(y + r * channels, row, scale, bias, pivot, static_cast<float>(inverse), static_cast<float>(-shift * inverse),
                 channels);
       if (mean != nullptr) mean[r] = static_cast<float>(center);
       if (inv_std != nullptr) inv_std[r] = static_cast<float>(inverse);

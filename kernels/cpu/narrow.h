@@ -1,5 +1,5 @@
-// Rounding to Real of many numbers at once, for long rows and for sums beside it, of which the compiler makes no vector code
-// with narrow(). Rows of 64 are quicker with narrow(), as these functions write floats before they round them.
+// Rounds many numbers to Real at once, for long rows and for loops that the compiler does not vectorize with narrow(). For rows
+// of 64, narrow() is faster, because these functions write floats before they round them.
 #pragma once
 
 #include "kernels/cpu/isa.h"
@@ -10,8 +10,8 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// y [n] = narrow(x), by the instruction for it where Real is Bf16, which takes subnormal numbers for zero. Of floats y may
-// be x itself.
+// y [n] = narrow(x). For Bf16 it uses the conversion instruction, which treats subnormal numbers as zero. For floats y may be
+// x.
 static inline void narrow_all(Real* y, const float* x, std::int64_t n) {
 #if EPOCHBENCH_BF16
   std::int64_t i = 0;
@@ -30,7 +30,7 @@ static inline void narrow_all(Real* y, const float* x, std::int64_t n) {
 template <typename Value>
 static inline void narrow_each(Real* y, std::int64_t n, Value value) {
 #if EPOCHBENCH_BF16
-  constexpr std::int64_t kBlock = 512;  // 2 KiB of floats stay in the L1
+  constexpr std::int64_t kBlock = 512;  // 2 KiB of floats stay in the L1 cache
   alignas(64) float block[kBlock];
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t length = min_of(kBlock, n - begin);

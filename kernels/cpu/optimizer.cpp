@@ -1,5 +1,5 @@
-// SGD with momentum and AdamW, in the form of PyTorch. The parameters are divided among the threads as if they lay one
-// behind the other, so one region serves many small tensors as well as a few large ones.
+// SGD with momentum and AdamW, in PyTorch's formulation. The parameters are divided among the threads as if they were
+// contiguous, so that one parallel region handles many small tensors as well as a few large ones.
 #include <omp.h>
 
 #include "kernels/cpu/isa.h"
@@ -14,7 +14,7 @@ struct SgdFactors {
   float rate, momentum, decay;
 };
 
-// gradient: the tensor's, of either type.
+// gradient: the tensor's gradient, of either type.
 template <typename Gradient>
 void update(const SgdTensor& tensor, const Gradient* gradient, Range part, const SgdFactors& f) {
   float *weight = tensor.weight, *velocity = tensor.velocity;
@@ -27,7 +27,7 @@ void update(const SgdTensor& tensor, const Gradient* gradient, Range part, const
   }
 }
 
-struct AdamwFactors {  // of the formulae in doubles, rounded once
+struct AdamwFactors {  // computed in double, rounded once
   double rate;
   float beta1, one_minus_beta1, beta2, one_minus_beta2;
   float step_size;                // rate / bias correction 1
@@ -59,7 +59,7 @@ void update_all(const Tensor* tensors, int count, const Factors& factors, int th
 #pragma omp parallel num_threads(threads) if (total > kSerialElements)
   {
     const Range part = part_of(total, omp_get_thread_num(), omp_get_num_threads(), 16);
-    std::int64_t at = 0;  // where tensor t begins
+    std::int64_t at = 0;  // index of the first element of tensor t
     for (int t = 0; t < count && at < part.end; at += tensors[t++].n) {
       const Range overlap = {max_of(part.begin - at, 0), min_of(part.end - at, tensors[t].n)};
       if (overlap.begin >= overlap.end) continue;

@@ -1,5 +1,5 @@
-// Random words of dropout masks: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), as
-// many blocks side by side as a vector has 64-bit lanes. kernels/shapes.h says which word belongs to which element.
+// Random words of dropout masks: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), for as
+// many blocks at once as a vector has 64-bit lanes. kernels/shapes.h defines which word belongs to which element.
 #pragma once
 
 #if defined(__SSE2__)
@@ -25,7 +25,7 @@ typedef std::uint64_t PhiloxLanes __attribute__((vector_size(8 * kPhiloxBlocks))
 // The 64-bit products of the low halves of all lanes.
 static inline PhiloxLanes multiply_low_halves(PhiloxLanes a, PhiloxLanes b) {
 #if defined(__AVX512F__)
-  // Masked with all lanes: the same instruction, without the undefined vector that g++ 12 warns of in _mm512_mul_epu32.
+  // Masked with all lanes: the same instruction, without the undefined vector that g++ 12 warns about in _mm512_mul_epu32.
   return (PhiloxLanes)_mm512_maskz_mul_epu32(0xff, (__m512i)a, (__m512i)b);
 #elif defined(__AVX2__)
   return (PhiloxLanes)_mm256_mul_epu32((__m256i)a, (__m256i)b);
@@ -36,20 +36,21 @@ static inline PhiloxLanes multiply_low_halves(PhiloxLanes a, PhiloxLanes b) {
 #endif
 }
 
-// words [4 * count]: word i belongs to element 4 * first_block + i; count is `blocks` rounded up to whole kPhiloxBlocks.
-static inline void philox_words(std::uint32_t* words, std::int64_t first_block, std::int64_t blocks, std::int32_t step,
+// random [4 * count]: word i belongs to element 4 * first_block + i; count is `blocks` rounded up to a multiple of
+// kPhiloxBlocks.
+static inline void philox_words(std::uint32_t* random, std::int64_t first_block, std::int64_t blocks, std::int32_t step,
                                 const Dropout& dropout) {
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
   const PhiloxLanes zero{}, multiplier0 = zero + 0xD2511F53u, multiplier1 = zero + 0xCD9E8D57u;
   const auto key0 = static_cast<std::uint32_t>(dropout.seed), key1 = static_cast<std::uint32_t>(dropout.seed >> 32);
-  PhiloxLanes lanes{}, first_half{}, second_half{};  // the last two: where lanes of a pair (a, b) interleave
+  PhiloxLanes lanes{}, first_half{}, second_half{};  // the last two interleave the lanes of a pair (a, b)
   for (int i = 0; i < kPhiloxBlocks; ++i) {
     lanes[i] = static_cast<std::uint64_t>(i);
     first_half[i] = static_cast<std::uint64_t>(i / 2 + i % 2 * kPhiloxBlocks);
     second_half[i] = first_half[i] + kPhiloxBlocks / 2;
   }
-  for (std::int64_t block = 0; block < blocks; block += kPhiloxBlocks, words += 4 * kPhiloxBlocks) {
-    // Only the low half of a lane counts; what the high one holds reaches no low one.
+  for (std::int64_t block = 0; block < blocks; block += kPhiloxBlocks, random += 4 * kPhiloxBlocks) {
+    // Only the low half of a lane counts; the high half never affects a low half.
     PhiloxLanes c0 = lanes + static_cast<std::uint64_t>(first_block + block), c1 = zero + static_cast<std::uint32_t>(step),
                 c2 = zero + dropout.ordinal, c3 = zero + kDropoutStream;
 #pragma GCC unroll 10
@@ -62,7 +63,7 @@ static inline void philox_words(std::uint32_t* words, std::int64_t first_block, 
     }
     const PhiloxLanes low = (c0 & 0xffffffffu) | c1 << 32, high = (c2 & 0xffffffffu) | c3 << 32;
     const PhiloxLanes out[2] = {__builtin_shuffle(low, high, first_half), __builtin_shuffle(low, high, second_half)};
-    __builtin_memcpy(words, out, sizeof out);
+    __builtin_memcpy(random, out, sizeof out);
   }
 }
 

@@ -1,5 +1,5 @@
-// Pooling in NHWC: vector code over channels, or over neighbouring pixels where channels are few. Maximum over windows, mean
-// over the whole image and its gradient; that of the maximum is pool_grad.cpp's.
+// Pooling in NHWC, vectorized over channels, or over neighboring pixels if there are few channels: maximum over windows, mean
+// over the whole image, and the gradient of the mean. The gradient of the maximum is in pool_grad.cpp.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -9,9 +9,9 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kTile = 64;  // channels at a time: what is kept of them fits the registers or the first cache
+constexpr std::int64_t kTile = 64;  // channels processed together: their state fits the registers or the L1 cache
 
-// The pixels of a window that lie in the image: rows [first_row, last_row) of it, and columns likewise.
+// The pixels of a window that are inside the image: its rows [first_row, last_row), and columns likewise.
 struct Window {
   std::int64_t first_row, last_row, first_column, last_column;
 };
@@ -21,15 +21,15 @@ Window clip(const PoolShape& s, std::int64_t oy, std::int64_t ox) {
   return {max_of(0, -top), min_of(s.window, s.height - top), max_of(0, -left), min_of(s.window, s.width - left)};
 }
 
-// How many output pixels of a row, from ox on and up to `most`, have windows that reach over neither side.
+// Number of consecutive output pixels in a row, from ox on and at most `most`, whose windows are inside the row.
 std::int64_t whole_windows(const PoolShape& s, std::int64_t ox, std::int64_t most) {
   if (ox * s.stride < s.padding) return 0;
   const std::int64_t last = (s.width + s.padding - s.window) / s.stride;
   return min_of(most, min_of(last, s.out_width - 1) - ox + 1);
 }
 
-// n <= kTile output elements whose windows are cut alike. The window's (0, 0) of element i is x[corner + offset[i]], which may
-// lie outside the image; offset[i] = i without kGather, as for channels of one pixel.
+// n <= kTile output elements whose windows are clipped equally. The window's (0, 0) of element i is x[corner + offset[i]],
+// which may be outside the image. Without kGather, offset[i] = i, as for the channels of one pixel.
 template <bool kGather>
 void max_of_windows(Real* y, std::uint8_t* index, const Real* x, std::int64_t corner, const std::int32_t* offset,
                     const PoolShape& s, const Window& w, std::int64_t n) {
@@ -49,7 +49,7 @@ void max_of_windows(Real* y, std::uint8_t* index, const Real* x, std::int64_t co
 #pragma omp simd
       for (std::int64_t i = 0; i < n; ++i) {
         const float value = widen(pixel[kGather ? offset[i] : i]);
-        const bool wins = value > best[i] || value != value;  // a NaN always, so that divergence is seen
+        const bool wins = value > best[i] || value != value;  // a NaN always wins, so that divergence is visible
         best[i] = wins ? value : best[i];
         position[i] = wins ? at : position[i];
       }
@@ -59,7 +59,7 @@ void max_of_windows(Real* y, std::uint8_t* index, const Real* x, std::int64_t co
     for (std::int64_t i = 0; i < n; ++i) index[i] = static_cast<std::uint8_t>(position[i]);
 }
 
-// Images times groups of channels, so that a small batch still serves many threads: a group is at least a cache line wide.
+// Images times groups of channels, so that a small batch still occupies many threads: a group is at least a cache line wide.
 struct Units {
   std::int64_t groups, channels_in_group, count;
 };
@@ -72,7 +72,7 @@ Units units_of(std::int64_t batch, std::int64_t channels, int threads) {
   return {groups, in_group, batch * groups};
 }
 
-// Channels of unit `u`.
+// The channels of unit `u`.
 Range channels_of(const Units& units, std::int64_t u, std::int64_t channels) {
   const std::int64_t begin = u % units.groups * units.channels_in_group;
   return {min_of(begin, channels), min_of(begin + units.channels_in_group, channels)};
@@ -90,7 +90,7 @@ void mean_of_pixels(Real* y, const Real* x, std::int64_t pixels, std::int64_t st
 
 }  // namespace
 
-// A NaN wins over every number. Every window must reach into the image.
+// A NaN wins over every number. Every window must overlap the image.
 void max_pool(Real* y, std::uint8_t* index, const Real* x, const PoolShape& shape, int threads) {
   const PoolShape s = shape;
   const std::int64_t pixels_at_once = s.channels < 16 ? kTile / s.channels : 1;

@@ -1,5 +1,5 @@
-// The gradient of the maximum over windows. Every element of dx asks the windows that cover it whether it was their maximum, so
-// rows of dx are independent of each other and each element is a sum in float, rounded once.
+// The gradient of the maximum over windows. Each element of dx checks for every window that covers it whether it was the
+// maximum. So the rows of dx are independent, and each element is a float sum, rounded once.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -9,18 +9,19 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kTile = 64;         // channels at a time: their sums stay in the first cache
-constexpr std::int64_t kFewChannels = 16;  // below, neighbouring pixels are taken together
-constexpr std::int64_t kRowTile = 512;     // elements of a row of dx at a time then
-constexpr std::int64_t kMaxSpan = 16;      // rows or columns of the largest window, since an index is a byte
+constexpr std::int64_t kTile = 64;         // channels processed together: their sums stay in the L1 cache
+constexpr std::int64_t kFewChannels = 16;  // below, neighboring pixels are processed together
+constexpr std::int64_t kRowTile = 512;     // elements of a row of dx processed together in that case
+constexpr std::int64_t kMaxSpan = 16;      // rows or columns of the largest window: an index is a byte
 
-// The windows along one axis that cover pixel `at`: [begin, end). It is position at + padding - window * stride of them.
+// The windows along one axis that cover pixel `at`: [begin, end). The pixel's position in a window is at + padding - window *
+// stride.
 Range windows_over(std::int64_t at, std::int64_t window, std::int64_t stride, std::int64_t padding, std::int64_t windows) {
   const std::int64_t from = at + padding - window;  // the last pixel before a window that covers `at`
   return {from < 0 ? 0 : from / stride + 1, min_of((at + padding) / stride + 1, windows)};
 }
 
-// dx[row, columns] of image n, pixel by pixel.
+// Computes dx[row, columns] of image n, pixel by pixel.
 void gather_pixels(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t n, std::int64_t row) {
   const Range rows = windows_over(row, s.window, s.stride, s.padding, s.out_height);
   for (std::int64_t x = 0; x < s.width; ++x) {
@@ -43,15 +44,16 @@ void gather_pixels(Real* dx, const Real* dy, const std::uint8_t* index, const Po
   }
 }
 
-// A line of elements, each with a gradient and the column of its window in which the maximum was; -1: not in the row in
-// question.
+// A sequence of elements, each with a gradient and the window column that held the maximum; -1 if the maximum was not in the
+// row being computed.
 constexpr std::int64_t kLine = kRowTile + kMaxSpan * kFewChannels + 2 * kFewChannels;
 struct Line {
   float dy[kLine];
   std::int32_t column[kLine];
 };
 
-// Windows [ox.begin, ox.end) of a row of them, some of which may not exist; `corner` is the position of the row in question.
+// Reads windows [ox.begin, ox.end) of a row of windows, except those outside the row; `corner` is the position of the row being
+// computed.
 void read_windows(Line& to, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t corner, Range ox) {
   const std::int64_t begin = min_of(max_of(0, -ox.begin), ox.end - ox.begin) * s.channels;
   const std::int64_t end = max_of(begin, (min_of(ox.end, s.out_width) - ox.begin) * s.channels);
@@ -67,23 +69,23 @@ void read_windows(Line& to, const Real* dy, const std::uint8_t* index, const Poo
   for (std::int64_t i = end; i < all; ++i) to.column[i] = -1;
 }
 
-// For each of `pixels` pixels of dx from `first` on, which may lie outside of the image, the last window that covers it or
-// would. Those before it are the ones of pixels to the left.
+// For each of `pixels` pixels of dx from `first` on (possibly outside the image), copies the last window that covers it or
+// would cover it. Earlier windows that cover it are the last windows of pixels to the left.
 void spread(Line& to, const Line& windows, const PoolShape& s, std::int64_t first_window, std::int64_t first,
             std::int64_t pixels) {
-  std::int64_t from = 0, next = (first_window + 1) * s.stride - s.padding - first;  // the pixel at which the next window begins
+  std::int64_t from = 0, next = (first_window + 1) * s.stride - s.padding - first;  // the pixel at which the next window starts
   for (std::int64_t p = 0; p < pixels; ++p) {
     if (p == next) {
       from += s.channels;
       next += s.stride;
     }
-    // Whole vectors: what is too much, the next pixel overwrites.
+    // Copies whole vectors: the next pixel overwrites the excess.
     __builtin_memcpy(to.dy + p * s.channels, windows.dy + from, kFewChannels * sizeof(float));
     __builtin_memcpy(to.column + p * s.channels, windows.column + from, kFewChannels * sizeof(float));
   }
 }
 
-// The same as gather_pixels, for few channels: whole vectors along the row.
+// The same as gather_pixels, for few channels: vectorized along the row.
 void gather_row(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t n, std::int64_t row) {
   const Range rows = windows_over(row, s.window, s.stride, s.padding, s.out_height);
   const std::int64_t taps = (s.window + s.stride - 1) / s.stride, halo = (taps - 1) * s.stride;

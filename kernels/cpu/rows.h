@@ -1,11 +1,11 @@
-// How the kernels of this folder that walk over [rows, channels] do so.
+// How the kernels in this folder iterate over [rows, channels].
 //
-// A row of few channels is too short for vector code. Several of them, one behind the other, are one wide row, `lanes` rows
-// long: the same memory, read as [rows / lanes, lanes * channels]. Coefficients by channel are repeated for every lane, sums
-// by channel are kept for each lane and folded at the end.
+// A row of few channels is too short for vector code. Several contiguous rows are therefore treated as one wide row of `lanes`
+// rows: the same memory, read as [rows / lanes, lanes * channels]. Coefficients per channel are repeated for every lane; sums
+// per channel are kept separately for each lane and added at the end.
 //
-// A core reads one stream of memory at less than half the speed of several, since prefetching ends with a page. So a thread
-// walks through its part at four places at once; that also loads each coefficient once for four rows.
+// A core reads one sequential stream at less than half the speed of several, because hardware prefetching stops at a page
+// boundary. So a thread processes its part at four places at once, which also loads each coefficient once per four rows.
 #pragma once
 
 #include "kernels/cpu/isa.h"
@@ -13,15 +13,15 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// A team of threads costs about what one thread needs for so many elements; below, it works alone.
+// Starting a team of threads costs about as much as one thread needs for this many elements; below, one thread does the work.
 constexpr std::int64_t kSerialElements = 16384;
 
 constexpr std::int64_t kRealBytes = sizeof(Real);
-constexpr std::int64_t kVector = 16;        // floats of the widest vector
+constexpr std::int64_t kVector = 16;        // floats in the widest vector
 constexpr std::int64_t kWideRow = 128;      // floats: 8 such vectors hide the latency of sums that are kept in memory
-constexpr std::int64_t kMaxWideRow = 2048;  // of rows with several lanes
+constexpr std::int64_t kMaxWideRow = 2048;  // if rows have several lanes
 
-// The lanes of a row: enough for kWideRow floats, and for a whole number of vectors.
+// Lanes per row: enough for kWideRow floats and for a whole number of vectors.
 static inline std::int64_t lanes_of(std::int64_t channels) {
   if (channels >= kWideRow) return 1;
   std::int64_t step = kVector;
@@ -29,13 +29,14 @@ static inline std::int64_t lanes_of(std::int64_t channels) {
   return (kWideRow + step * channels - 1) / (step * channels) * step;
 }
 
-// A thread's part of n elements as wide rows: `count` fours of rows `stride` elements apart, and what is left at their end.
+// A thread's part of n elements as wide rows: `count` groups of four rows, `stride` elements apart, and the elements after
+// them.
 struct Fours {
   std::int64_t count, stride, rest;
 };
 
-// Rows whose addresses agree in their last 12 bits share one set of the first cache, which holds few of them: where a few rows
-// less avoid that, they are left for the end.
+// Rows whose addresses have the same last 12 bits share one set of the L1 cache, which holds only a few of them. If leaving a
+// few rows for the end avoids that, they are left.
 static inline Fours fours_of(std::int64_t n, std::int64_t width) {
   std::int64_t count = n / (4 * width);
   for (std::int64_t fewer = 0; fewer < 8 && count >= 32; ++fewer) {
@@ -47,12 +48,12 @@ static inline Fours fours_of(std::int64_t n, std::int64_t width) {
   return {count, count * width, 4 * count * width};
 }
 
-// Of rows that are all whole pages apart nothing avoids it: they are walked one by one.
+// If all rows are whole pages apart, nothing avoids it: they are processed one by one.
 static inline Fours fours_to_write(std::int64_t n, std::int64_t width) {
   return width * kRealBytes % 4096 == 0 ? Fours{0, 0, 0} : fours_of(n, width);
 }
 
-// element(position, column) for each of the n elements of rows that are `width` wide.
+// element(position, column) for each of the n elements of rows of `width` elements.
 template <typename Element>
 static inline void for_each_in_rows(std::int64_t n, std::int64_t width, Element element) {
   const Fours fours = fours_to_write(n, width);
@@ -71,8 +72,8 @@ static inline void for_each_in_rows(std::int64_t n, std::int64_t width, Element 
   }
 }
 
-// column(Whole or One, i) gives what is done with the elements of column i, element(position), for n elements of rows that are
-// `width` wide.
+// column(Whole or One, i) returns the function that is applied to the elements of column i, element(position), for n elements
+// of rows of `width` elements.
 template <typename Column>
 static inline void for_each_column_in_rows(std::int64_t n, std::int64_t width, Column column) {
   const Fours fours = fours_to_write(n, width);
@@ -88,20 +89,20 @@ static inline void for_each_column_in_rows(std::int64_t n, std::int64_t width, C
     across(min_of(width, n - at), [=](auto part, std::int64_t i) { column(part, i)(at + i); });
 }
 
-// wide [lanes * channels] = values [channels] again and again. Writes channels [begin, end) of every lane.
+// wide [lanes * channels] = values [channels], repeated. Writes channels [begin, end) of every lane.
 template <typename Number>
 static inline void repeat(Number* wide, const Number* values, std::int64_t channels, std::int64_t lanes, Range part) {
   for (std::int64_t lane = 0; lane < lanes; ++lane)
     for (std::int64_t c = part.begin; c < part.end; ++c) wide[lane * channels + c] = values[c];
 }
 
-// Folds sums [lanes, channels] into the first lane.
+// Adds all lanes of sums [lanes, channels] into the first lane.
 static inline void sum_lanes(double* sums, std::int64_t channels, std::int64_t lanes) {
   for (std::int64_t lane = 1; lane < lanes; ++lane)
     for (std::int64_t c = 0; c < channels; ++c) sums[c] += sums[lane * channels + c];
 }
 
-// Scratch of a reduction. Each thread: two sums in double and three float arrays; all together: four coefficients.
+// Scratch of a reduction. Each thread has two sums in double and three float arrays; all threads share four coefficients.
 struct ThreadScratch {
   double *first, *second;        // [width]
   float *pivot, *sum, *squares;  // [width]

@@ -1,4 +1,4 @@
-// The table of one instruction set.
+// The kernel table of one instruction set.
 #include <type_traits>
 
 #include "kernels/cpu/isa.h"

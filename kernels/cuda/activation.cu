@@ -1,5 +1,5 @@
-// Element-wise kernels and the bias, with their gradients, and casts. They move bytes and do little else, so a thread has
-// several 16-byte loads in flight before it computes.
+// Element-wise kernels and the bias, with their gradients, and casts. They are bound by memory bandwidth, so a thread issues
+// several 16-byte loads before it computes.
 #include "kernels/cuda/philox.cuh"
 #include "kernels/cuda/row_strips.cuh"
 
@@ -7,23 +7,24 @@ namespace epochbench::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-// 16-byte loads in flight a thread and tensor: with 2048 threads a multiprocessor 64 KB. At 4.8 TB/s over 132 of them and
-// 700 ns of latency 25 KB would do (Little's law); the rest is for threads that compute or end.
+// 16-byte loads in flight per thread and tensor: 64 KB per multiprocessor with 2048 threads. At 4.8 TB/s, 132 multiprocessors
+// and a latency of 700 ns, 25 KB would be enough (Little's law); the rest covers threads that compute or end.
 constexpr int kPacks = 2;
-constexpr int kRowsAtOnce = 4;  // of the bias gradient, which runs 768 threads a multiprocessor: 48 KB in flight
+constexpr int kRowsAtOnce = 4;  // of the bias gradient, which runs 768 threads per multiprocessor: 48 KB in flight
 
 template <typename T>
 constexpr int kWide = 16 / static_cast<int>(sizeof(T));  // elements in 16 bytes
 
 // ---- Element by element ----
 
-// What follows computes out[i] of the elements first + i of its inputs; `first` is a multiple of kCount or kCount is 1.
+// The following functions compute out[i] from elements first + i of the inputs; `first` is a multiple of kCount, or kCount is
+// 1.
 
 struct Relu {
   static constexpr int kInputs = 1;
   template <int kCount>
   __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount], std::int64_t) const {
-    for (int i = 0; i < kCount; ++i) out[i] = x[i] < 0 ? 0 : x[i];  // a NaN stays one
+    for (int i = 0; i < kCount; ++i) out[i] = x[i] < 0 ? 0 : x[i];  // a NaN stays NaN
   }
 };
 
@@ -43,8 +44,8 @@ struct Add {
   }
 };
 
-// The Gaussian error linear unit in its erf form (Hendrycks and Gimpel 2016). kExact: exact in the lower tail too, where
-// 1 + erf cancels; 16-bit results do without, as only what is below 2^-20 of the largest changes.
+// The Gaussian error linear unit in its erf form (Hendrycks and Gimpel 2016). kExact: accurate in the lower tail too, where 1 +
+// erf cancels. 16-bit results do not need that: only values below 2^-20 of the largest would change.
 template <bool kExact>
 __device__ inline float normal_probability(float x) {
   constexpr float kSqrtHalf = 0.707106781f;
@@ -86,11 +87,11 @@ struct DropOut {
   __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount],
                              std::int64_t first) const {
     for (int i = 0; i < kCount; i += 4) {
-      const DropoutWords words = dropout_words(dropout, *step, (first + i) / 4);
+      const DropoutWords random = dropout_words(dropout, *step, (first + i) / 4);
       if constexpr (kCount == 1)
-        out[0] = dropped_out(x[0], words.word[first % 4], dropout);
+        out[0] = dropped_out(x[0], random.word[first % 4], dropout);
       else
-        for (int j = 0; j < 4; ++j) out[i + j] = dropped_out(x[i + j], words.word[j], dropout);
+        for (int j = 0; j < 4; ++j) out[i + j] = dropped_out(x[i + j], random.word[j], dropout);
     }
   }
 };
@@ -103,11 +104,11 @@ struct BiasAdd {
   template <int kCount>
   __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount],
                              std::int64_t first) const {
-    // A 64-bit remainder costs more than the memory that is moved; few tensors need it.
+    // A 64-bit remainder costs more than the memory traffic; few tensors need it.
     std::int64_t c = ((first | channels) >> 32) == 0 ? static_cast<std::uint32_t>(first) % static_cast<std::uint32_t>(channels)
                                                      : first % channels;
     if (channels % kCount == 0) {
-      const Words<T, kCount> of_pack = load_words<kCount>(bias + c);
+      const RegisterPack<T, kCount> of_pack = load_registers<kCount>(bias + c);
       for (int i = 0; i < kCount; ++i) out[i] = x[i] + element(of_pack, i);
       return;
     }
@@ -118,18 +119,18 @@ struct BiasAdd {
   }
 };
 
-// A block takes kThreads * kPacks packs of 16 bytes; the last one also the elements that do not fill a pack.
+// A block processes kThreads * kPacks packs of 16 bytes; the last block also processes the elements that do not fill a pack.
 template <typename T, typename Of>
 __global__ void __launch_bounds__(kThreads) elementwise_kernel(T* y, const T* a, const T* b, std::int64_t n, Of of) {
   constexpr int kCount = kWide<T>;
   const std::int64_t packs = n / kCount, first = static_cast<std::int64_t>(blockIdx.x) * (kThreads * kPacks) + threadIdx.x;
-  Words<T, kCount> of_a[kPacks], of_b[kPacks];
+  RegisterPack<T, kCount> of_a[kPacks], of_b[kPacks];
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) {
     const std::int64_t at = first + p * kThreads;
     if (at >= packs) break;
-    of_a[p] = load_words<kCount>(a + at * kCount);
-    if constexpr (Of::kInputs == 2) of_b[p] = load_words<kCount>(b + at * kCount);
+    of_a[p] = load_registers<kCount>(a + at * kCount);
+    if constexpr (Of::kInputs == 2) of_b[p] = load_registers<kCount>(b + at * kCount);
   }
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) {
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(kThreads) elementwise_kernel(T* y, const T* a,
       if constexpr (Of::kInputs == 2) from_b[i] = element(of_b[p], i);
     }
     of(out, from_a, from_b, at * kCount);
-    store_words(y + at * kCount, to_words<T>(out));
+    store_registers(y + at * kCount, to_registers<T>(out));
   }
   const std::int64_t last = packs * kCount + threadIdx.x;
   if (blockIdx.x + 1 == gridDim.x && last < n) {
@@ -160,15 +161,15 @@ void elementwise(void* y, const void* a, const void* b, std::int64_t n, const Of
          static_cast<const T*>(a), static_cast<const T*>(b), n, of);
 }
 
-// ---- The bias's gradient ----
+// ---- Gradient of the bias ----
 
-// partials [row_blocks, channels]: the sums of the rows that a block sees.
+// partials [row_blocks, channels]: the sums over the rows of each block.
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kStripThreads, kStripBlocks) sum_rows_kernel(float* partials, const T* x, Strips strips) {
   const StripPlace<kSize> place = strip_place<kSize>(strips);
   float sum[kSize] = {};
   for_each_chunk<kSize, kRowsAtOnce, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
-    Words<T, kSize> rows[kRowsAtOnce] = {};
+    RegisterPack<T, kSize> rows[kRowsAtOnce] = {};
     load_rows(rows, x, first, step, count);
     for (int i = 0; i < kSize; ++i) {
       float of_rows = 0;
@@ -176,7 +177,7 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks) sum_rows_kernel(f
       sum[i] += of_rows;
     }
   });
-  // The lanes of a strip, half onto half. [lane, strip, kSize], with a gap to spread the banks.
+  // Sums the lanes of a strip by repeated halving. [lane, strip, kSize], with a gap to avoid bank conflicts.
   SHARED_ARRAY(float, of_lanes, kStripThreads*(kSize + 1));
   float* const own = of_lanes + threadIdx.x * (kSize + 1);
   for (int i = 0; i < kSize; ++i) own[i] = sum[i];
@@ -189,7 +190,7 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks) sum_rows_kernel(f
     for (int i = 0; i < kSize; ++i) partials[blockIdx.y * strips.channels + place.channel + i] = own[i];
 }
 
-// Lanes of a channel sum up the partial sums of row blocks, each every kLanes-th.
+// Several lanes per channel sum the partial sums of the row blocks, each every kLanes-th.
 constexpr int kFinalChannels = 32, kFinalLanes = kThreads / kFinalChannels;
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
@@ -209,12 +210,12 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Casts ----
 
-constexpr int kCastSize = 8;  // elements a thread takes at once: 16 bytes of 16-bit ones, 32 of floats
+constexpr int kCastSize = 8;  // elements per thread and iteration: 16 bytes of 16-bit elements, 32 of floats
 
 template <typename T>
-struct CastWords {  // kCastSize elements
+struct CastRegisters {  // kCastSize elements
   static constexpr int kCount = kWide<T>;
-  Words<T, kCount> words[kCastSize / kCount];
+  RegisterPack<T, kCount> registers[kCastSize / kCount];
 };
 
 template <typename To, typename From>
@@ -224,13 +225,13 @@ __device__ void cast_chunk(const CastTensor& tensor, std::int64_t first) {
   const std::int64_t left = tensor.n - first;
   const int n = static_cast<int>(left < kChunkElements ? left : kChunkElements), packs = n / kCastSize;
   for (int start = static_cast<int>(threadIdx.x); start < packs; start += kThreads * kPacks) {
-    CastWords<From> in[kPacks];
+    CastRegisters<From> in[kPacks];
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       const int at = start + p * kThreads;
       if (at >= packs) break;
       for (int w = 0; w < kCastSize / kWide<From>; ++w)
-        in[p].words[w] = load_words<kWide<From>>(x + at * kCastSize + w * kWide<From>);
+        in[p].registers[w] = load_registers<kWide<From>>(x + at * kCastSize + w * kWide<From>);
     }
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -240,9 +241,9 @@ __device__ void cast_chunk(const CastTensor& tensor, std::int64_t first) {
         float values[kWide<To>];
         for (int i = 0; i < kWide<To>; ++i) {
           const int of_pack = w * kWide<To> + i;
-          values[i] = element(in[p].words[of_pack / kWide<From>], of_pack % kWide<From>);
+          values[i] = element(in[p].registers[of_pack / kWide<From>], of_pack % kWide<From>);
         }
-        store_words(y + at * kCastSize + w * kWide<To>, to_words<To>(values));
+        store_registers(y + at * kCastSize + w * kWide<To>, to_registers<To>(values));
       }
     }
   }

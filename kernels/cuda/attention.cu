@@ -1,38 +1,38 @@
-// Softmax with dropout over rows of attention scores, its gradient, and heads brought apart and together: what the unfused
-// attention, of fp32 and tf32 or where cuDNN has no plan, needs beside matrix products. A warp holds a row of up to 1024 scores
-// in registers; a block reads longer rows, and those that are not whole fours, twice.
+// Softmax with dropout over rows of attention scores, its gradient, and transposition of heads: the parts of unfused attention
+// other than matrix products (for fp32 and tf32, or where cuDNN has no plan). A warp holds a row of up to 1024 scores in
+// registers. For longer rows, and rows whose length is not a multiple of 4, a block reads the row twice.
 #include <cfloat>
 
 #include "kernels/cuda/exponential.cuh"
 #include "kernels/cuda/philox.cuh"
-#include "kernels/cuda/words.cuh"
+#include "kernels/cuda/register_pack.cuh"
 
 namespace epochbench::cuda {
 namespace {
 
-constexpr int kWarpThreads = 128, kBlockThreads = 256;  // of the kernels with a row a warp, and a row a block
+constexpr int kWarpThreads = 128, kBlockThreads = 256;  // of the kernels with one row per warp, and with one row per block
 constexpr int kWarps = kWarpThreads / kWarp;
-constexpr int kFour = 4;  // scores that a lane has side by side: a block of Philox
+constexpr int kFour = 4;  // adjacent scores per lane: a block of Philox
 constexpr int kMaxFours = 8;
 
-struct Softmax {  // tensors of one call; rows [rows, sequence]
+struct Softmax {  // tensors of one call; rows have [rows, sequence] elements
   std::int64_t rows;
   int sequence;
-  const std::int32_t* step;  // read with dropout alone
+  const std::int32_t* step;  // read only with dropout
   Dropout dropout;
 };
 
-// The words of elements 4 * block and on; where nothing is dropped any words do.
-__device__ inline DropoutWords words_of(const Softmax& s, std::int64_t block) {
+// The random words of elements 4 * block and the next three; arbitrary without dropout.
+__device__ inline DropoutWords random_words(const Softmax& s, std::int64_t block) {
   return s.dropout.threshold != 0 ? dropout_words(s.dropout, *s.step, block) : DropoutWords{};
 }
 __device__ inline std::uint32_t word_of(const Softmax& s, std::int64_t element) {
-  return words_of(s, element / kFour).word[element % kFour];
+  return random_words(s, element / kFour).word[element % kFour];
 }
 
-// ---- A row a warp: kFours * 128 scores at most, whole fours ----
+// ---- One row per warp: at most kFours * 128 scores, a multiple of 4 ----
 
-// body(which of a lane's fours, its first column) for those that there are.
+// body(index of a lane's group of four, its first column) for each group that exists.
 template <int kFours, typename Body>
 __device__ inline void for_each_four(int sequence, Body body) {
   for (int f = 0; f < kFours; ++f) {
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kWarpThreads)
   const std::int64_t at = row * s.sequence;
   float values[kFours][kFour];
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    const Words<float, kFour> four = load_words<kFour>(scores + at + column);
+    const RegisterPack<float, kFour> four = load_registers<kFour>(scores + at + column);
     for (int i = 0; i < kFour; ++i) values[f][i] = element(four, i);
   });
   float largest = -FLT_MAX;
@@ -64,9 +64,9 @@ __global__ void __launch_bounds__(kWarpThreads)
   sum = warp_sum(sum);
   const float inverse = 1 / sum;
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    const DropoutWords words = words_of(s, (at + column) / kFour);
-    for (int i = 0; i < kFour; ++i) values[f][i] = dropped_out(values[f][i] * inverse, words.word[i], s.dropout);
-    store_words(weights + at + column, to_words<T>(values[f]));
+    const DropoutWords random = random_words(s, (at + column) / kFour);
+    for (int i = 0; i < kFour; ++i) values[f][i] = dropped_out(values[f][i] * inverse, random.word[i], s.dropout);
+    store_registers(weights + at + column, to_registers<T>(values[f]));
   });
   if (log_sum_exp != nullptr && threadIdx.x % kWarp == 0) log_sum_exp[row] = largest + logf(sum);
 }
@@ -79,9 +79,10 @@ __global__ void __launch_bounds__(kWarpThreads, 4)
   if (row >= s.rows) return;
   const std::int64_t at = row * s.sequence;
   const float log_sum = log_sum_exp[row];
-  float p[kFours][kFour], gradients[kFours][kFour];  // the softmax, and what comes in to it through the mask
+  float p[kFours][kFour], gradients[kFours][kFour];  // the softmax, and its incoming gradient through the mask
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    const Words<float, kFour> four = load_words<kFour>(scores + at + column), dw = load_words<kFour>(dweights + at + column);
+    const RegisterPack<float, kFour> four = load_registers<kFour>(scores + at + column),
+                                     dw = load_registers<kFour>(dweights + at + column);
     for (int i = 0; i < kFour; ++i) {
       p[f][i] = element(four, i);
       gradients[f][i] = element(dw, i);
@@ -89,25 +90,25 @@ __global__ void __launch_bounds__(kWarpThreads, 4)
   });
   float sum = 0;
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    const DropoutWords words = words_of(s, (at + column) / kFour);
+    const DropoutWords random = random_words(s, (at + column) / kFour);
     float kept[kFour];
     for (int i = 0; i < kFour; ++i) {
       p[f][i] = exponential<T>(p[f][i] - log_sum);
-      kept[i] = dropped_out(p[f][i], words.word[i], s.dropout);
-      gradients[f][i] = dropped_out(gradients[f][i], words.word[i], s.dropout);
+      kept[i] = dropped_out(p[f][i], random.word[i], s.dropout);
+      gradients[f][i] = dropped_out(gradients[f][i], random.word[i], s.dropout);
       sum += p[f][i] * gradients[f][i];
     }
-    store_words(weights + at + column, to_words<T>(kept));
+    store_registers(weights + at + column, to_registers<T>(kept));
   });
   sum = warp_sum(sum);
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
     float values[kFour];
     for (int i = 0; i < kFour; ++i) values[i] = p[f][i] * (gradients[f][i] - sum);
-    store_words(dscores + at + column, to_words<T>(values));
+    store_registers(dscores + at + column, to_registers<T>(values));
   });
 }
 
-// ---- A row a block, of any length ----
+// ---- One row per block, of any length ----
 
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// Calls function(T{}, fours a lane); none: a row is a block's.
+// Calls function(T{}, groups of four per lane); no groups: one row per block.
 template <typename Function>
 void with_fours(Element element, std::int64_t sequence, Function function) {
   with_type(element, [&](auto zero) {
@@ -164,9 +165,9 @@ void with_fours(Element element, std::int64_t sequence, Function function) {
 }
 
 template <typename... Parameters, typename... Arguments>
-void launch_rows(void (*kernel)(Parameters...), bool row_a_warp, const Softmax& s, Stream stream, Arguments... arguments) {
-  const dim3 grid(static_cast<unsigned>(row_a_warp ? ceil_div(s.rows, kWarps) : s.rows));
-  launch(kernel, grid, dim3(row_a_warp ? kWarpThreads : kBlockThreads), 0, stream, arguments..., s);
+void launch_rows(void (*kernel)(Parameters...), bool row_per_warp, const Softmax& s, Stream stream, Arguments... arguments) {
+  const dim3 grid(static_cast<unsigned>(row_per_warp ? ceil_div(s.rows, kWarps) : s.rows));
+  launch(kernel, grid, dim3(row_per_warp ? kWarpThreads : kBlockThreads), 0, stream, arguments..., s);
 }
 
 Softmax softmax_of(const AttentionShape& shape, const std::int32_t* step, const Dropout& dropout) {
@@ -175,25 +176,26 @@ Softmax softmax_of(const AttentionShape& shape, const std::int32_t* step, const 
 
 // ---- Heads ----
 
-constexpr int kCopyThreads = 256, kCopies = 4;  // packs that a thread has in flight
+constexpr int kCopyThreads = 256, kCopies = 4;  // packs in flight per thread
 
-// to [batch, middle_to, middle_from, packs] = from [batch, middle_from, middle_to, packs], as packs; Index holds `count`, all.
+// to [batch, middle_to, middle_from, packs] = from [batch, middle_from, middle_to, packs]; Index holds `count`, the number of
+// packs.
 template <typename T, int kSize, typename Index>
 __global__ void __launch_bounds__(kCopyThreads)
     swap_kernel(T* to, const T* from, Index middle_to, Index middle_from, Index packs, Index count) {
   const Index first = static_cast<Index>(blockIdx.x) * (kCopyThreads * kCopies) + threadIdx.x;
-  Words<T, kSize> words[kCopies];
+  RegisterPack<T, kSize> registers[kCopies];
   for (int i = 0; i < kCopies; ++i) {
     const Index at = first + i * kCopyThreads;
     if (at >= count) continue;
     const Index pack = at % packs, group = at / packs, a = group % middle_from, outer = group / middle_from;
     const Index b = outer % middle_to, batch = outer / middle_to;
     const Index source = ((batch * middle_from + a) * middle_to + b) * packs + pack;
-    words[i] = load_words<kSize>(from + static_cast<std::int64_t>(source) * kSize);
+    registers[i] = load_registers<kSize>(from + static_cast<std::int64_t>(source) * kSize);
   }
   for (int i = 0; i < kCopies; ++i) {
     const Index at = first + i * kCopyThreads;
-    if (at < count) store_words(to + static_cast<std::int64_t>(at) * kSize, words[i]);
+    if (at < count) store_registers(to + static_cast<std::int64_t>(at) * kSize, registers[i]);
   }
 }
 
@@ -207,14 +209,14 @@ void swap(void* to, const void* from, std::int64_t middle_to, std::int64_t middl
       launch(kernel, grid, dim3(kCopyThreads), 0, stream, static_cast<T*>(to), static_cast<const T*>(from), middle_to,
              middle_from, packs, count);
     };
-    if (count < std::int64_t{1} << 31)  // divisions of 32 bits take a quarter of the time
+    if (count < std::int64_t{1} << 31)  // 32-bit divisions take a quarter of the time
       run(swap_kernel<T, size(), std::uint32_t>);
     else
       run(swap_kernel<T, size(), std::int64_t>);
   });
 }
 
-__device__ inline std::uint64_t scrambled(std::uint64_t x) {  // the finalizer of splitmix64 (Steele, Lea and Flood 2014)
+__device__ inline std::uint64_t hashed(std::uint64_t x) {  // the finalizer of splitmix64 (Steele, Lea and Flood 2014)
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;
   return x ^ x >> 31;
@@ -222,7 +224,7 @@ __device__ inline std::uint64_t scrambled(std::uint64_t x) {  // the finalizer o
 __global__ void seed_kernel(std::int64_t* seed_offset, const std::int32_t* step, std::uint64_t seed, std::uint32_t ordinal) {
   constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;
   const std::uint64_t place = std::uint64_t{ordinal} << 32 | static_cast<std::uint32_t>(*step);
-  seed_offset[0] = static_cast<std::int64_t>(scrambled(scrambled(seed + kGolden) + (place + 1) * kGolden));
+  seed_offset[0] = static_cast<std::int64_t>(hashed(hashed(seed + kGolden) + (place + 1) * kGolden));
   seed_offset[1] = 0;
 }
 

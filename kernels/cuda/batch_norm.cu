@@ -1,25 +1,25 @@
-// Batch normalisation over rows: a launch for the statistics, one that makes coefficients of them, one that normalises.
+// Batch normalization over rows: one launch computes the statistics, one the coefficients, one normalizes.
 //
-// Statistics: a thread sums deviations from a pivot, the mean of its first rows, and their squares. Means are kept as pivot +
-// offset and merged by the formula of Chan, Golub and LeVeque (1983), so a mean far larger than the deviation costs no
-// accuracy. With r rows in the pivot and n in all, the squares about the pivot are at most 1 + n / r times those about the
-// mean, and only where outliers meet in the pivot.
+// Statistics: a thread sums deviations from a pivot (the mean of its first rows) and their squares. Means are stored as pivot +
+// offset and merged by the formula of Chan, Golub and LeVeque (1983), so a mean much larger than the deviation costs no
+// accuracy. With r rows in the pivot and n in all, the sum of squares about the pivot is at most 1 + n / r times that about the
+// mean, and only if outliers coincide in the pivot.
 #include "kernels/cuda/row_strips.cuh"
 
 namespace epochbench::cuda {
 namespace {
 
-constexpr int kRows = 4;  // in flight a thread: 4 x 16 bytes x 768 threads are 48 KB, twice what hides the latency of memory
-constexpr int kBlocksThatWrite = 2;  // at once on a multiprocessor: coefficients take up to 128 registers a thread
+constexpr int kRows = 4;  // in flight per thread: 4 x 16 bytes x 768 threads are 48 KB, twice what hides the memory latency
+constexpr int kBlocksThatWrite = 2;  // per multiprocessor: coefficients take up to 128 registers per thread
 constexpr int kFinalThreads = 256;
 
 // ---- Statistics ----
 
-// Of some rows of a channel: the mean is pivot + offset; deviations: the sum of squared ones.
+// Moments of some rows of a channel: the mean is pivot + offset; deviations is the sum of squared deviations.
 struct Moments {
   float pivot = 0, offset = 0, deviations = 0;
 };
-// a, of n_a rows, becomes that of n_a + n_b. The second may be none, and both.
+// Merges b (n_b rows) into a (n_a rows). b may be empty, and so may both.
 __device__ inline void merge(Moments& a, float n_a, const Moments& b, float n_b) {
   if (n_b == 0) return;
   const float delta = (b.pivot - a.pivot) + (b.offset - a.offset), share = n_b / (n_a + n_b);
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks) moments_kernel(fl
   float pivot[kSize] = {}, sum[kSize] = {}, squares[kSize] = {};
   int rows = 0;
   for_each_chunk<kSize, kRows, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
-    Words<T, kSize> packs[kRows];
+    RegisterPack<T, kSize> packs[kRows];
     load_rows(packs, x, first, step, count);
     if (rows == 0 && count > 0)
       for (int i = 0; i < kSize; ++i) {
@@ -109,11 +109,11 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks) moments_kernel(fl
   out[2 * strips.channels] = total.deviations;
 }
 
-struct Statistics {  // what a training step keeps; each may be null
+struct Statistics {  // what a training step stores; each may be null
   float *mean, *inv_std, *running_mean, *running_variance;
 };
 
-// coefficients [3, channels]: y = (x - center) * slope + offset. A warp a channel.
+// coefficients [3, channels]: y = (x - center) * slope + offset. One warp per channel.
 __global__ void __launch_bounds__(kFinalThreads)
     finish_moments_kernel(float* coefficients, Statistics to, const float* partials, const float* scale, const float* bias,
                           double epsilon, double momentum, Strips strips) {
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(kFinalThreads)
   const float center = static_cast<float>(mean);
   coefficients[c] = center;
   coefficients[channels + c] = static_cast<float>(slope);
-  coefficients[2 * channels + c] = static_cast<float>(bias[c] + (center - mean) * slope);  // center is mean, but rounded
+  coefficients[2 * channels + c] = static_cast<float>(bias[c] + (center - mean) * slope);  // center is the rounded mean
   if (to.mean != nullptr) to.mean[c] = center;
   if (to.inv_std != nullptr) to.inv_std[c] = static_cast<float>(inverse);
   if (to.running_mean != nullptr)
@@ -158,11 +158,11 @@ __global__ void __launch_bounds__(kFinalThreads)
 
 // ---- y = relu?((x - center) * slope + offset [+ shortcut]) ----
 
-// Coefficients by channel: made by finish_moments_kernel (variance null), or those of inference.
-struct Normaliser {
+// Coefficients per channel: from finish_moments_kernel (variance null), or of inference.
+struct Normalizer {
   const float *center, *slope, *offset, *variance;
   float epsilon;
-  // Slopes of the channels from c on.
+  // The slopes of the channels from c on.
   template <int kSize>
   __device__ void load_slopes(float (&slopes)[kSize], std::int64_t c) const {
     load_floats(slopes, slope + c);
@@ -173,14 +173,14 @@ struct Normaliser {
   }
 };
 
-__device__ inline float normalised(float x, float center, float slope, float offset, float shortcut, bool relu) {
+__device__ inline float normalized(float x, float center, float slope, float offset, float shortcut, bool relu) {
   const float value = (x - center) * slope + offset + shortcut;
   return relu && value < 0 ? 0 : value;
 }
 
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
-    normalise_kernel(T* y, std::uint8_t* mask, const T* x, Normaliser by, const T* shortcut, bool relu, Strips strips) {
+    normalize_kernel(T* y, std::uint8_t* mask, const T* x, Normalizer by, const T* shortcut, bool relu, Strips strips) {
   const StripPlace<kSize> place = strip_place<kSize>(strips);
   float center[kSize] = {}, slope[kSize] = {}, offset[kSize] = {};
   if (place.active) {
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
     load_floats(offset, by.offset + place.channel);
   }
   for_each_chunk<kSize, kRows, true>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
-    Words<T, kSize> packs[kRows], added[kRows] = {};
+    RegisterPack<T, kSize> packs[kRows], added[kRows] = {};
     load_rows(packs, x, first, step, count);
     if (shortcut != nullptr) load_rows(added, shortcut, first, step, count);
     unsigned above[kRows] = {};
@@ -197,13 +197,13 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
       if (r >= count) continue;
       float values[kSize];
       for (int i = 0; i < kSize; ++i)
-        values[i] = normalised(element(packs[r], i), center[i], slope[i], offset[i], element(added[r], i), relu);
-      packs[r] = to_words<T>(values);
-      store_words(y + first + r * step, packs[r]);
+        values[i] = normalized(element(packs[r], i), center[i], slope[i], offset[i], element(added[r], i), relu);
+      packs[r] = to_registers<T>(values);
+      store_registers(y + first + r * step, packs[r]);
       for (int i = 0; i < kSize; ++i) above[r] |= (element(packs[r], i) > 0 ? 1u : 0u) << i;
     }
     if (mask == nullptr) return;
-    // Bytes of the little-endian words. Strips of 4 elements: two neighbours, which lie in one row, share a byte.
+    // Writes single bytes of the little-endian words. In strips of 4 elements, two adjacent strips of one row share a byte.
     for (int r = 0; r < kRows; ++r) {
       if constexpr (kSize == 4) above[r] |= __shfl_down_sync(kAllLanes, above[r], 1) << 4;
       if (r < count && (kSize == 8 || threadIdx.x % 2 == 0)) mask[(first + r * step) / 8] = static_cast<std::uint8_t>(above[r]);
@@ -211,11 +211,11 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
   });
 }
 
-// For rows that are not aligned: an element a thread, and a word of the mask a warp.
+// For unaligned rows: one element per thread, and one word of the mask per warp.
 constexpr int kElementThreads = 256;
 template <typename T>
 __global__ void __launch_bounds__(kElementThreads)
-    normalise_elements_kernel(T* y, std::uint32_t* mask, const T* x, Normaliser by, const T* shortcut, bool relu,
+    normalize_elements_kernel(T* y, std::uint32_t* mask, const T* x, Normalizer by, const T* shortcut, bool relu,
                               std::int64_t n, std::int64_t channels) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kElementThreads + threadIdx.x;
   bool above = false;
@@ -224,28 +224,28 @@ __global__ void __launch_bounds__(kElementThreads)
     const float added = shortcut != nullptr ? to_float(shortcut[i]) : 0;
     float slope[1];
     by.load_slopes(slope, c);
-    y[i] = from_float<T>(normalised(to_float(x[i]), by.center[c], slope[0], by.offset[c], added, relu));
+    y[i] = from_float<T>(normalized(to_float(x[i]), by.center[c], slope[0], by.offset[c], added, relu));
     above = to_float(y[i]) > 0;
   }
   const unsigned word = __ballot_sync(kAllLanes, above);
   if (mask != nullptr && i < n && i % kWarp == 0) mask[i / kWarp] = word;
 }
 
-void normalise(void* y, std::uint32_t* mask, const void* x, const Normaliser& by, const void* shortcut, std::int64_t rows,
+void normalize(void* y, std::uint32_t* mask, const void* x, const Normalizer& by, const void* shortcut, std::int64_t rows,
                std::int64_t channels, bool relu, Element element, Stream stream) {
   with_pack(element, channels, [&](auto zero, auto size) {
     using T = decltype(zero);
     if constexpr (size() > 1) {
       if (mask == nullptr || channels % 8 == 0) {
         const Strips strips = strips_of(rows, channels, size(), kRows, kWritingBlocks);
-        launch(normalise_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, static_cast<T*>(y),
+        launch(normalize_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, static_cast<T*>(y),
                reinterpret_cast<std::uint8_t*>(mask), static_cast<const T*>(x), by, static_cast<const T*>(shortcut), relu,
                strips);
         return;
       }
     }
     const std::int64_t n = rows * channels;
-    launch(normalise_elements_kernel<T>, dim3(static_cast<unsigned>(ceil_div(n, kElementThreads))), dim3(kElementThreads), 0,
+    launch(normalize_elements_kernel<T>, dim3(static_cast<unsigned>(ceil_div(n, kElementThreads))), dim3(kElementThreads), 0,
            stream, static_cast<T*>(y), mask, static_cast<const T*>(x), by, static_cast<const T*>(shortcut), relu, n, channels);
   });
 }
@@ -267,15 +267,15 @@ void batch_norm(void* y, std::uint32_t* mask, float* mean, float* inv_std, float
     launch(finish_moments_kernel, dim3(static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp))), dim3(kFinalThreads),
            0, stream, coefficients, statistics, partials, scale, bias, epsilon, momentum, strips);
   });
-  const Normaliser by = {coefficients, coefficients + channels, coefficients + 2 * channels, nullptr, 0};
-  normalise(y, mask, x, by, shortcut, rows, channels, relu, element, stream);
+  const Normalizer by = {coefficients, coefficients + channels, coefficients + 2 * channels, nullptr, 0};
+  normalize(y, mask, x, by, shortcut, rows, channels, relu, element, stream);
 }
 
 void batch_norm_inference(void* y, const void* x, const float* scale, const float* bias, const float* running_mean,
                           const float* running_variance, const void* shortcut, std::int64_t rows, std::int64_t channels,
                           double epsilon, bool relu, Element element, Stream stream) {
-  const Normaliser by = {running_mean, scale, bias, running_variance, static_cast<float>(epsilon)};
-  normalise(y, nullptr, x, by, shortcut, rows, channels, relu, element, stream);
+  const Normalizer by = {running_mean, scale, bias, running_variance, static_cast<float>(epsilon)};
+  normalize(y, nullptr, x, by, shortcut, rows, channels, relu, element, stream);
 }
 
 }  // namespace epochbench::cuda

@@ -1,17 +1,17 @@
-// The gradient of batch normalisation, with that of ReLU and of the shortcut: a launch for the sums over rows, one that makes
-// coefficients of them, one that writes dx.
+// The gradient of batch normalization, with those of ReLU and of the shortcut: one launch computes the sums over rows, one the
+// coefficients, one writes dx.
 #include "kernels/cuda/row_strips.cuh"
 
 namespace epochbench::cuda {
 namespace {
 
-// Rows in flight a thread, of two tensors or three: 2 x 2 x 16 bytes x 768 threads, and 4 x 2 x 16 bytes x 512, are twice what
-// hides the latency of memory.
+// Rows in flight per thread, of two tensors or three: 2 x 2 x 16 bytes x 768 threads, and 4 x 2 x 16 bytes x 512, are twice
+// what hides the memory latency.
 constexpr int kReducedRows = 2, kWrittenRows = 4;
-constexpr int kBlocksThatWrite = 2;  // at once on a multiprocessor: coefficients take up to 128 registers a thread
+constexpr int kBlocksThatWrite = 2;  // per multiprocessor: coefficients take up to 128 registers per thread
 constexpr int kFinalThreads = 256;
 
-// What comes in: (dy [+ dy2]) where y was above 0, rounded as a tensor between two nodes would be.
+// The incoming gradient: (dy [+ dy2]) where y was above 0, rounded like a tensor between two nodes.
 template <typename T>
 struct Upstream {
   const T *dy, *dy2;
@@ -20,10 +20,10 @@ struct Upstream {
 };
 // g[r] = row r of `count`.
 template <typename T, int kSize, int kCount>
-__device__ inline void load_upstream(Words<T, kSize> (&g)[kCount], const Upstream<T>& from, std::int64_t first,
+__device__ inline void load_upstream(RegisterPack<T, kSize> (&g)[kCount], const Upstream<T>& from, std::int64_t first,
                                      std::int64_t step, int count) {
   load_rows(g, from.dy, first, step, count);
-  Words<T, kSize> second[kCount] = {};
+  RegisterPack<T, kSize> second[kCount] = {};
   if (from.dy2 != nullptr) load_rows(second, from.dy2, first, step, count);
   unsigned above[kCount];
   for (int r = 0; r < kCount; ++r) above[r] = ~0u;
@@ -31,7 +31,7 @@ __device__ inline void load_upstream(Words<T, kSize> (&g)[kCount], const Upstrea
     for (int r = 0; r < kCount; ++r)
       if (r < count) above[r] = static_cast<unsigned>(from.mask[(first + r * step) / 8]) >> (first + r * step) % 8;
   } else if (from.y != nullptr) {
-    Words<T, kSize> y[kCount];
+    RegisterPack<T, kSize> y[kCount];
     load_rows(y, from.y, first, step, count);
     for (int r = 0; r < kCount; ++r)
       if (r < count)
@@ -44,7 +44,7 @@ __device__ inline void load_upstream(Words<T, kSize> (&g)[kCount], const Upstrea
       const float sum = from.dy2 != nullptr ? element(g[r], i) + element(second[r], i) : element(g[r], i);
       values[i] = (above[r] >> i & 1) != 0 ? sum : 0;
     }
-    g[r] = to_words<T>(values);
+    g[r] = to_registers<T>(values);
   }
 }
 
@@ -56,12 +56,12 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks)
   float center[kSize] = {}, sum[kSize] = {}, product[kSize] = {};
   if (place.active) load_floats(center, mean + place.channel);
   for_each_chunk<kSize, kReducedRows, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
-    Words<T, kSize> g[kReducedRows], packs[kReducedRows];
+    RegisterPack<T, kSize> g[kReducedRows], packs[kReducedRows];
     load_rows(packs, x, first, step, count);
     load_upstream(g, from, first, step, count);
     if (dz != nullptr)
       for (int r = 0; r < kReducedRows; ++r)
-        if (r < count) store_words(dz + first + r * step, g[r]);
+        if (r < count) store_registers(dz + first + r * step, g[r]);
     for (int i = 0; i < kSize; ++i) {
       float of_rows = 0, products_of_rows = 0;
       for (int r = 0; r < kReducedRows; ++r) {
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks)
   out[strips.channels] = products;
 }
 
-// coefficients [4, channels]: dx = slope * g + (curve * (x - center) + offset). A warp a channel.
+// coefficients [4, channels]: dx = slope * g + (curve * (x - center) + offset). One warp per channel.
 __global__ void __launch_bounds__(kFinalThreads)
     finish_gradient_kernel(float* coefficients, float* dscale, float* dbias, const float* partials, const float* scale,
                            const float* mean, const float* inv_std, Strips strips) {
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
     load_floats(offset, of_strip + 3 * strips.channels);
   }
   for_each_chunk<kSize, kWrittenRows, true>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
-    Words<T, kSize> g[kWrittenRows], packs[kWrittenRows];
+    RegisterPack<T, kSize> g[kWrittenRows], packs[kWrittenRows];
     load_rows(packs, x, first, step, count);
     load_upstream(g, from, first, step, count);
     for (int r = 0; r < kWrittenRows; ++r) {
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
       float values[kSize];
       for (int i = 0; i < kSize; ++i)
         values[i] = slope[i] * element(g[r], i) + (curve[i] * (element(packs[r], i) - center[i]) + offset[i]);
-      store_words(dx + first + r * step, to_words<T>(values));
+      store_registers(dx + first + r * step, to_registers<T>(values));
     }
   });
 }

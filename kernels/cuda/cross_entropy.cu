@@ -1,20 +1,20 @@
-// Softmax cross entropy of rows of logits, its gradient, and how many rows are classified correctly. A block reads a row once
-// from memory; a last launch of one block adds up what the rows came to, in a fixed order. Rows need no alignment: a row's
-// vectors start where 16 bytes do (a vocabulary of 30522 has rows of 61044 bytes).
+// Softmax cross entropy of rows of logits, its gradient, and the number of correctly classified rows. A block reads a row once
+// from memory; a final launch of one block adds the results of the rows in a fixed order. Rows need no alignment: a row's
+// vectors start at the first multiple of 16 bytes (a vocabulary of 30522 has rows of 61044 bytes).
 #include <cfloat>
 
 #include "kernels/cuda/exponential.cuh"
-#include "kernels/cuda/words.cuh"
+#include "kernels/cuda/register_pack.cuh"
 
 namespace epochbench::cuda {
 namespace {
 
-constexpr int kShortRow = 512;                            // classes up to which a warp is enough
-constexpr int kShortThreads = kWarp, kLongThreads = 256;  // of a block, which has one row
+constexpr int kShortRow = 512;                            // maximum number of classes for which a warp is enough
+constexpr int kShortThreads = kWarp, kLongThreads = 256;  // threads per block; a block has one row
 constexpr int kFinalThreads = 512;
-constexpr int kVectors = 2;  // that a thread has in flight
+constexpr int kVectors = 2;  // in flight per thread
 
-// Of some logits: the largest, from the least float on, and the sum of exp(logit - largest).
+// Of some logits: the largest (at least the lowest float), and the sum of exp(logit - largest).
 struct LogSum {
   float largest = -FLT_MAX, sum = 0;
 };
@@ -24,8 +24,8 @@ __device__ inline LogSum merged(const LogSum& a, const LogSum& b) {
   return {largest, a.sum * exponential<T>(a.largest - largest) + b.sum * exponential<T>(b.largest - largest)};
 }
 
-// one(class) for single elements, vector(first class) for those that start at 16 bytes and are whole: each thread's share of a
-// row of n elements. Pairs of vectors are near each other in the code, so that both are in flight.
+// one(class) for single elements, vector(first class) for whole vectors that start at a multiple of 16 bytes: each thread's
+// share of a row of n elements. Pairs of vectors are adjacent in the code, so that both are in flight.
 template <int kThreads, typename T, typename One, typename Vectors>
 __device__ inline void for_each_class(const T* row, int n, One one, Vectors vectors) {
   constexpr int kSize = Vector<T>::kSize, kStep = kThreads * kSize;
@@ -59,7 +59,7 @@ __device__ inline LogSum log_sum_of_block(LogSum mine) {
   return mine;
 }
 
-// losses [rows]: of a row whose label is ignored, 0.
+// losses [rows]: 0 for a row whose label is ignored.
 template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads)
     rows_kernel(float* losses, float* log_sum_exp, const T* logits, const std::int32_t* labels, int classes) {
@@ -73,15 +73,15 @@ __global__ void __launch_bounds__(kThreads)
         mine = merged<T>(mine, {to_float(row[c]), 1});
       },
       [&](int c, int step, int count) {
-        Words<T, kSize> words[kVectors];
+        RegisterPack<T, kSize> registers[kVectors];
         for (int v = 0; v < kVectors; ++v)
-          if (v < count) words[v] = load_words<kSize>(row + c + v * step);
+          if (v < count) registers[v] = load_registers<kSize>(row + c + v * step);
         for (int v = 0; v < kVectors; ++v) {
           if (v >= count) continue;
           LogSum of_vector;
-          for (int i = 0; i < kSize; ++i) of_vector.largest = fmaxf(of_vector.largest, element(words[v], i));
+          for (int i = 0; i < kSize; ++i) of_vector.largest = fmaxf(of_vector.largest, element(registers[v], i));
           of_vector.largest = fmaxf(of_vector.largest, mine.largest);
-          for (int i = 0; i < kSize; ++i) of_vector.sum += exponential<T>(element(words[v], i) - of_vector.largest);
+          for (int i = 0; i < kSize; ++i) of_vector.sum += exponential<T>(element(registers[v], i) - of_vector.largest);
           mine = {of_vector.largest, mine.sum * exponential<T>(mine.largest - of_vector.largest) + of_vector.sum};
         }
       });
@@ -89,14 +89,14 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x != 0) return;
   const float log_sum = logf(mine.sum);
   if (log_sum_exp != nullptr) log_sum_exp[r] = mine.largest + log_sum;
-  // The difference of logits first: rounding a sum as large as they are would cost a small loss its digits.
+  // Subtracts the logits first: rounding a sum as large as the logits would cost a small loss its precision.
   losses[r] = labels[r] < 0 ? 0 : mine.largest - to_float(row[labels[r]]) + log_sum;
 }
 
-__device__ inline double double_block_sum(double value) {  // of kFinalThreads threads, in a fixed order
+__device__ inline double double_block_sum(double value) {  // over kFinalThreads threads, in a fixed order
   SHARED_ARRAY(double, of_warp, kFinalThreads / kWarp);
   for (int offset = kWarp / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(kAllLanes, value, offset);
-  __syncthreads();  // of_warp may still be read from the call before
+  __syncthreads();  // of_warp of the previous call may still be in use
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
   __syncthreads();
   value = 0;
@@ -111,8 +111,8 @@ __device__ inline double counted_labels(const std::int32_t* labels, std::int64_t
   return count < 1 ? 1 : count;
 }
 
-// total = sum of values, by the number of labels that count where `mean`. Sums in double, as rounding them one row after the
-// other would cost more than all of a row's own errors.
+// total = sum of values, divided by the number of valid labels if `mean`. Sums in double: sequential rounding would cost more
+// accuracy than all errors within the rows.
 __global__ void __launch_bounds__(kFinalThreads)
     finish_kernel(float* total, const float* values, const std::int32_t* labels, std::int64_t rows, bool mean) {
   double sum = 0;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kFinalThreads)
   if (threadIdx.x == 0) *total = static_cast<float>(sum);
 }
 
-// *weight = what each row's gradient is multiplied by.
+// *weight = the factor of each row's gradient.
 __global__ void __launch_bounds__(kFinalThreads)
     weight_kernel(float* weight, const std::int32_t* labels, const float* loss_scale, std::int64_t rows, bool mean) {
   const double count = mean ? counted_labels(labels, rows) : 1;
@@ -144,19 +144,19 @@ __global__ void __launch_bounds__(kThreads) grad_kernel(T* dlogits, const T* log
   for_each_class<kThreads>(
       row, classes, [&](int c) { to[c] = from_float<T>(gradient(to_float(row[c]), c)); },
       [&](int c, int step, int count) {
-        Words<T, kSize> words[kVectors];
+        RegisterPack<T, kSize> registers[kVectors];
         for (int v = 0; v < kVectors; ++v)
-          if (v < count) words[v] = load_words<kSize>(row + c + v * step);
+          if (v < count) registers[v] = load_registers<kSize>(row + c + v * step);
         for (int v = 0; v < kVectors; ++v) {
           if (v >= count) continue;
           float values[kSize];
-          for (int i = 0; i < kSize; ++i) values[i] = gradient(element(words[v], i), c + v * step + i);
-          store_words(to + c + v * step, to_words<T>(values));
+          for (int i = 0; i < kSize; ++i) values[i] = gradient(element(registers[v], i), c + v * step + i);
+          store_registers(to + c + v * step, to_registers<T>(values));
         }
       });
 }
 
-// correct [rows]: 1 where the label's logit is the first of the largest. No comparison holds with a NaN.
+// correct [rows]: 1 if the label's logit is the first of the largest. Every comparison with a NaN is false.
 template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads)
     correct_kernel(float* correct, const T* logits, const std::int32_t* labels, int classes) {
@@ -176,15 +176,15 @@ __global__ void __launch_bounds__(kThreads)
       [&](int c, int step, int count) {
         for (int v = 0; v < kVectors; ++v) {
           if (v >= count) continue;
-          const Words<T, kSize> words = load_words<kSize>(row + c + v * step);
-          for (int i = 0; i < kSize; ++i) beaten += beats(element(words, i), c + v * step + i);
+          const RegisterPack<T, kSize> registers = load_registers<kSize>(row + c + v * step);
+          for (int i = 0; i < kSize; ++i) beaten += beats(element(registers, i), c + v * step + i);
         }
       });
   beaten = block_sum<kThreads>(beaten);
   if (threadIdx.x == 0) correct[r] = beaten == 0 ? 1 : 0;
 }
 
-// Calls function(T{}, threads of a block).
+// Calls function(T{}, threads per block).
 template <typename Function>
 void with_row(Element element, std::int64_t classes, Function function) {
   with_type(element, [&](auto zero) {

@@ -1,5 +1,5 @@
-// cuBLASLt counts in columns first, so a row-major c = a b is asked for as c^T = b^T a^T: its first operand is our b, its rows
-// are our columns, and a bias along its rows is one along our columns.
+// cuBLASLt is column-major, so a row-major c = a b is computed as c^T = b^T a^T: its first operand is our b, its rows are our
+// columns, and a bias along its rows is a bias along our columns.
 #include "kernels/cuda/cublas_product.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace epochbench::cuda {
 namespace {
 
 constexpr int kCandidates = 16;
-constexpr std::uint64_t kLargestAlignment = 64;  // bytes; of every tensor (kernels.h), and no algorithm asks for more than 16
-// How the partial sums of a product that is split along k may add up, where its output is of 16 bits: not by way of those.
+constexpr std::uint64_t kLargestAlignment = 64;  // bytes; of every tensor (kernels.h), and no algorithm requires more than 16
+// How the partial sums of a split-k product with 16-bit output may be added: not in the output type.
 constexpr std::uint32_t kSumsInFloat = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 cudaDataType_t type_of(Element element) {
@@ -38,7 +38,7 @@ std::uint32_t alignment(const void* address) {
 
 bool strict(const ProductSpec& spec) { return spec.element == Element::f32 && spec.math == Math::exact; }
 
-// A cublasLt object that is destroyed with its owner.
+// Owns a cublasLt object and destroys it.
 template <typename T, cublasStatus_t (*kDestroy)(T)>
 class Handle {
  public:
@@ -67,7 +67,7 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attr
   check(cublasLtMatmulPreferenceSetAttribute(preference.value, attribute, &value, sizeof value), "choosing an algorithm");
 }
 
-// A row-major [rows, columns] matrix, `batch` of them one after the other.
+// `batch` contiguous row-major [rows, columns] matrices.
 void describe_matrix(Layout& layout, Element element, std::int64_t rows, std::int64_t columns, std::int64_t batch) {
   check(cublasLtMatrixLayoutCreate(&layout.value, type_of(element), static_cast<std::uint64_t>(columns),
                                    static_cast<std::uint64_t>(rows), columns),
@@ -83,7 +83,7 @@ cublasLtEpilogue_t epilogue(const ProductSpec& spec) {
   return spec.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-// What cuBLASLt is told of a product, whatever the algorithm.
+// The description of a product that cuBLASLt receives, whatever the algorithm.
 struct Problem {
   explicit Problem(const ProductSpec& of) : spec(of) {
     const bool tf32 = spec.element == Element::f32 && spec.math == Math::tf32;
@@ -124,7 +124,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle,
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(scratch.a));
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(scratch.out));
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(scratch.out));
-  // Strict fp32 has no tensor cores, whatever the library's defaults become.
+  // Strict fp32 uses no tensor cores, even if the library's defaults change.
   constexpr std::uint64_t kNoTensorCores = ~std::uint64_t{CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK};
   if (strict(problem.spec)) set(preference, CUBLASLT_MATMUL_PREF_IMPL_MASK, kNoTensorCores);
   if (problem.spec.out != Element::f32) set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kSumsInFloat);
@@ -143,7 +143,7 @@ bool uses_tensor_cores(const cublasLtMatmulAlgo_t& algorithm) {
   std::uint64_t flags = 0;
   std::size_t written = 0;
   check(cublasLtMatmulAlgoCapGetAttribute(&algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, sizeof flags, &written),
-        "asking an algorithm what it uses");
+        "reading an algorithm's properties");
   return (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) != 0;
 }
 
@@ -156,18 +156,18 @@ T configuration(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigA
   return value;
 }
 
-// Whether partial sums are rounded to the output's type on their way.
+// Whether partial sums are rounded to the output type.
 bool rounds_partial_sums(const cublasLtMatmulAlgo_t& algorithm) {
   return (configuration<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) & ~kSumsInFloat) != 0;
 }
 
-// Whether it keeps what the precision promises, which heuristics were told.
+// Whether the algorithm keeps what the precision promises; heuristics receive the same restrictions.
 bool keeps_precision(const cublasLtMatmulAlgo_t& algorithm, const ProductSpec& spec) {
   if (strict(spec) && uses_tensor_cores(algorithm)) return false;
   return spec.out == Element::f32 || !rounds_partial_sums(algorithm);
 }
 
-// The tiles that cublasLt.h numbers from 1 on, in its order; higher numbers are told as numbers.
+// The tiles that cublasLt.h numbers from 1 on, in its order; higher numbers appear as numbers.
 constexpr std::array<const char*, 36> kTiles = {
     "?",       "8x8",    "8x16",   "16x8",  "8x32",   "16x16",   "32x8",    "8x64",    "16x32",   "32x16",  "64x8",   "32x32",
     "32x64",   "64x32",  "32x128", "64x64", "128x32", "64x128",  "128x64",  "64x256",  "128x128", "256x64", "64x512", "128x256",
@@ -175,7 +175,7 @@ constexpr std::array<const char*, 36> kTiles = {
 static_assert(CUBLASLT_MATMUL_TILE_8x8 == 1 && CUBLASLT_MATMUL_TILE_64x64 == 15 && CUBLASLT_MATMUL_TILE_128x256 == 23 &&
               CUBLASLT_MATMUL_TILE_256x32 == 35);
 
-std::string words(const cublasLtMatmulAlgo_t& algorithm) {
+std::string algorithm_name(const cublasLtMatmulAlgo_t& algorithm) {
   const auto tile = configuration<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID);
   const auto splits = configuration<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
   std::string text = "cublasLt " + (tile < kTiles.size() ? kTiles[tile] : "tile " + std::to_string(tile)) + " stages " +
@@ -185,18 +185,18 @@ std::string words(const cublasLtMatmulAlgo_t& algorithm) {
 }
 
 void check_spec(const ProductSpec& spec) {
-  if (spec.bias && spec.bias_gradient) throw Error(describe(spec) + ": a bias and a bias gradient at once");
+  if (spec.bias && spec.bias_gradient) throw Error(describe(spec) + ": a bias and a bias gradient cannot be combined");
   if (spec.bias_gradient && (spec.relu || spec.batch != 1))
-    throw Error(describe(spec) + ": a bias gradient goes with neither ReLU nor a batch");
+    throw Error(describe(spec) + ": a bias gradient cannot be combined with ReLU or a batch");
   if (spec.batch < 1 || spec.batch > std::numeric_limits<std::int32_t>::max())
-    throw Error(describe(spec) + ": cuBLASLt takes no such batch");
+    throw Error(describe(spec) + ": cuBLASLt does not support this batch");
 }
 
 }  // namespace
 
 struct CublasChoice {
   cublasLtMatmulAlgo_t algorithm;
-  std::string words;
+  std::string name;
 };
 
 namespace {
@@ -229,7 +229,7 @@ std::shared_ptr<const CublasChoice> fastest(cublasLtHandle_t handle, Problem& pr
     best = std::make_shared<CublasChoice>(CublasChoice{candidate.algo, {}});
   }
   if (!best) throw Error("cuBLASLt has no algorithm for the " + describe(spec) + refusals);
-  best->words = words(best->algorithm);
+  best->name = algorithm_name(best->algorithm);
   return best;
 }
 
@@ -245,13 +245,13 @@ class CublasProduct : public Product {
 
   void run(void* c, const void* a, const void* b, void* bias, void* workspace, Stream stream) override {
     if (alignment(c) < alignments_[0] || alignment(a) < alignments_[1] || alignment(b) < alignments_[2])
-      throw Error(describe(problem_.spec) + ": less aligned memory than its algorithm was chosen for");
+      throw Error(describe(problem_.spec) + ": memory is less aligned than its algorithm requires");
     problem_.set_bias(bias);
     const cublasStatus_t status = problem_.enqueue(handle_, choice_->algorithm, c, a, b, workspace, stream);
     if (status != CUBLAS_STATUS_SUCCESS) check(status, describe(problem_.spec).c_str());
   }
 
-  std::string implementation() const override { return choice_->words; }
+  std::string implementation() const override { return choice_->name; }
 
  private:
   cublasLtHandle_t handle_;

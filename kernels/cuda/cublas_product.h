@@ -15,7 +15,7 @@ struct CublasChoice;  // an algorithm and its name
 
 class CublasProducts {
  public:
-  CublasProducts();  // errors: Error where cuBLASLt does not start
+  CublasProducts();  // throws Error if cuBLASLt does not start
   ~CublasProducts();
   CublasProducts(const CublasProducts&) = delete;
   CublasProducts& operator=(const CublasProducts&) = delete;
@@ -23,7 +23,7 @@ class CublasProducts {
 
  private:
   cublasLtContext* handle_ = nullptr;
-  std::map<std::string, std::shared_ptr<const CublasChoice>> choices_;  // by product and its operands' alignments
+  std::map<std::string, std::shared_ptr<const CublasChoice>> choices_;  // by product and alignment of its operands
 };
 
 }  // namespace epochbench::cuda

@@ -1,7 +1,7 @@
-// A graph of cudnn_layers.h is planned: the library's heuristics name engines for the current device, and the fastest of those
-// that fit the scratch is kept.
+// Plans the graphs of cudnn_layers.h: the library's heuristics list engines for the current device, and the fastest one that
+// fits the scratch is selected.
 //
-// The library may run a 16-bit or tf32 convolution by an engine whose sums depend on the order of its atomics.
+// The library may run a 16-bit or tf32 convolution with an engine whose sums depend on the order of atomic operations.
 #include "kernels/cuda/cudnn_graphs.h"
 
 #include <array>
@@ -19,15 +19,15 @@ namespace {
 
 using namespace layers;
 
-// ResNet-50 asks for 68 plans in each precision, and some engines are compiled on the spot, for a second and more. The
-// heuristics' first ones are their best guesses: layers for which no time is left do with them. scripts/check_gpu counts on
+// ResNet-50 needs 68 plans in each precision, and some engines are compiled when planned, which takes a second or more. The
+// heuristics list their best guesses first: layers for which no time is left use the first one. scripts/check_gpu relies on
 // these limits.
 constexpr TuningLimits kTuning{.candidates = 10, .seconds_of_one = 0.5, .seconds_of_all = 20};
 
-struct Rules {                      // that an engine keeps
+struct Rules {                      // restrictions on an engine
   bool strict = false;              // fp32 without tensor cores
-  bool winograd = true;             // whether it may be by Winograd's transforms
-  std::size_t workspace_bytes = 0;  // with what the graph keeps there
+  bool winograd = true;             // whether Winograd's transforms are allowed
+  std::size_t workspace_bytes = 0;  // including what the graph stores there
 };
 Rules rules_of(const ConvolutionSpec& spec) {
   return {spec.element == Element::f32 && spec.math == Math::exact, spec.shape.winograd, kConvolutionWorkspaceBytes};
@@ -36,10 +36,10 @@ Rules rules_of(const AttentionSpec& spec, bool gradient) {
   return {.workspace_bytes = attention_workspace_bytes(spec.shape, gradient)};
 }
 
-// Engines of both heuristics for the handle's device or the graph's, without those that break the precision's promise or the
-// rules. Fourier transforms are left out always: results have no name for what they multiply less.
+// Lists the engines of both heuristics for the handle's device or the graph's, except those that violate the precision or the
+// rules. Fourier transforms are always excluded: results have no name for the multiplications they save.
 void find_engines(Graph& graph, cudnnHandle_t handle, const Rules& rules) {
-  check(graph.build_operation_graph(handle), "cuDNN does not take the graph");
+  check(graph.build_operation_graph(handle), "cuDNN does not support the graph");
   graph.check_tensors();
   check(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "cuDNN has no engine");
   graph.deselect_workspace_greater_than(static_cast<std::int64_t>(rules.workspace_bytes) - graph.own_workspace());
@@ -50,29 +50,29 @@ void find_engines(Graph& graph, cudnnHandle_t handle, const Rules& rules) {
 
 struct Plan {
   std::shared_ptr<Graph> graph;
-  std::int64_t index = 0;  // of the engine among those found
-  std::string words;
+  std::int64_t index = 0;  // index among the engines found
+  std::string name;
 
   template <std::size_t kCount>
   void run(cudnnHandle_t handle, std::array<void*, kCount> tensors, int count, void* workspace, Stream stream) const {
     cuda::check(cudnnSetStream(handle, stream), "cuDNN's stream");
-    check(graph->execute_plan_at_index(handle, tensors.data(), count, workspace, index), words);
+    check(graph->execute_plan_at_index(handle, tensors.data(), count, workspace, index), name);
   }
 };
 
-std::string words(const Graph& graph, std::int64_t index) {
+std::string plan_name(const Graph& graph, std::int64_t index) {
   std::string engine;
   check(graph.get_plan_name_at_index(index, engine), "naming a plan");
   return "cudnn " + engine + (graph.is_winograd(index) ? " winograd" : "");
 }
 
-// Out, a, b and, where there is one, bias.
+// Out, a, b and, if there is one, bias.
 std::array<void*, 4> tensors_of(void* out, const void* a, const void* b, const void* bias) {
   return {out, const_cast<void*>(a), const_cast<void*>(b), const_cast<void*>(bias)};
 }
 int tensor_count(const ConvolutionSpec& spec) { return spec.bias ? 4 : 3; }
 
-// Of a layer's operands in bytes: a, b.
+// Sizes of a layer's operands in bytes: a, b.
 std::array<std::size_t, 2> operand_bytes(const ConvolutionSpec& spec) {
   const Conv2dShape& s = spec.shape;
   const auto x = static_cast<std::size_t>(s.batch * s.height * s.width * s.channels) * bytes_of(spec.element);
@@ -90,16 +90,16 @@ std::array<std::size_t, 2> operand_bytes(const ConvolutionSpec& spec) {
   return {};
 }
 
-// Of the engine with this index. Errors: Error where it cannot be built, or needs more than the scratch has.
+// Plans with the engine at this index. Throws Error if it cannot be built or needs more scratch than there is.
 void build(Graph& graph, std::int64_t index, std::size_t workspace_bytes) {
   check(graph.build_plan_at_index(index), "engine " + std::to_string(index));
-  std::int64_t workspace = 0;  // with what the graph itself adds to the engine's
+  std::int64_t workspace = 0;  // including what the graph adds to the engine's
   check(graph.get_workspace_size_plan_at_index(index, workspace), "engine " + std::to_string(index));
   if (workspace > static_cast<std::int64_t>(workspace_bytes))
     throw Error("engine " + std::to_string(index) + " needs " + std::to_string(workspace >> 20) + " MiB of scratch");
 }
 
-// The engines found for a convolution, timed on the scratch.
+// The engines found for a convolution, timed on the scratch memory.
 class ConvolutionPlans final : public Candidates {
  public:
   ConvolutionPlans(const ConvolutionSpec& spec, cudnnHandle_t handle, const Scratch& scratch, Stream stream)
@@ -124,7 +124,7 @@ class ConvolutionPlans final : public Candidates {
   }
   void release(std::int64_t index) noexcept override { graph_->release(index); }
 
-  Plan plan(std::int64_t index) const { return {graph_, index, words(*graph_, index)}; }
+  Plan plan(std::int64_t index) const { return {graph_, index, plan_name(*graph_, index)}; }
 
  private:
   std::shared_ptr<Graph> graph_;
@@ -136,20 +136,20 @@ class ConvolutionPlans final : public Candidates {
   Stopwatch stopwatch_;
 };
 
-// The heuristics' first plan that can be built.
+// The first plan of the heuristics that can be built.
 Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle, const Rules& rules) {
   find_engines(*graph, handle, rules);
   std::string refusals;
   for (std::int64_t index = 0; index < graph->get_execution_plan_count(); ++index) {
     try {
       build(*graph, index, rules.workspace_bytes);
-      return {graph, index, words(*graph, index)};
+      return {graph, index, plan_name(*graph, index)};
     } catch (const Error& error) {
       graph->release(index);
       if (refusals.empty()) refusals = error.what();
     }
   }
-  throw Error("no engine of cuDNN fits: " + (refusals.empty() ? "it names none" : refusals));
+  throw Error("no cuDNN engine fits: " + (refusals.empty() ? "it offers none" : refusals));
 }
 
 std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, const Rules& rules) {
@@ -157,10 +157,10 @@ std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, co
   check(properties->deserialize({device.json.begin(), device.json.end()}), "a device's description");
   graph.set_device_properties(properties);
   find_engines(graph, nullptr, rules);
-  check(graph.check_support(), "no engine of cuDNN fits");
+  check(graph.check_support(), "no cuDNN engine fits");
   std::vector<std::string> names;
   for (std::int64_t index = 0; index < graph.get_execution_plan_count(); ++index)
-    if (graph.supports(index)) names.push_back(words(graph, index));
+    if (graph.supports(index)) names.push_back(plan_name(graph, index));
   return names;
 }
 
@@ -170,7 +170,7 @@ class PlannedConvolution : public Convolution {
   void run(void* out, const void* a, const void* b, const void* bias, void* workspace, Stream stream) override {
     plan_.run(handle_, tensors_of(out, a, b, bias), count_, workspace, stream);
   }
-  std::string implementation() const override { return plan_.words; }
+  std::string implementation() const override { return plan_.name; }
   std::string algorithm() const override { return plan_.graph->is_winograd(plan_.index) ? "winograd" : ""; }
 
  private:
@@ -197,7 +197,7 @@ class PlannedAttention : public Attention {
     for (void* tensor : {const_cast<void*>(t.dy), t.dq, t.dk, t.dv}) tensors[static_cast<std::size_t>(count++)] = tensor;
     backward_.run(handle_, tensors, count, workspace, stream);
   }
-  std::string implementation() const override { return forward_.words + " / " + backward_.words; }
+  std::string implementation() const override { return forward_.name + " / " + backward_.name; }
 
  private:
   template <std::size_t kCount>
@@ -235,7 +235,7 @@ struct CudnnGraphs::State {
 
   cudnnHandle_t handle = nullptr;
   Tuner tuner{kTuning};
-  // By their description: equal layers share a plan.
+  // Keyed by description: equal layers share a plan.
   std::map<std::string, Plan> convolutions;
   std::map<std::string, std::pair<Plan, Plan>> attentions;  // forward, backward
 };
@@ -250,7 +250,7 @@ std::unique_ptr<Convolution> CudnnGraphs::convolution(const ConvolutionSpec& spe
     try {
       ConvolutionPlans plans(spec, state_->handle, scratch, stream);
       const auto best = state_->tuner.fastest(plans, reason);
-      if (!best) throw Error("no engine of cuDNN fits: " + reason);
+      if (!best) throw Error("no cuDNN engine fits: " + reason);
       found = state_->convolutions.emplace(describe(spec), plans.plan(*best)).first;
     } catch (const Error& error) {
       reason = error.what();

@@ -1,5 +1,5 @@
-// Convolutions and fused attention by cuDNN. Its implementation is the one file that includes cudnn_frontend, which takes
-// long to compile; so this header names nothing of it.
+// Convolutions and fused attention by cuDNN. Only the implementation includes cudnn_frontend, which compiles slowly, so this
+// header uses none of its names.
 #pragma once
 
 #include <map>
@@ -11,26 +11,27 @@
 
 namespace epochbench::cuda {
 
-// A device as cuDNN writes it down (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): enough to plan for one that is not here.
+// A device in cuDNN's own description (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): enough to plan for a device that is not
+// present.
 struct DescribedDevice {
-  int compute_capability = 0;  // 90
+  int compute_capability = 0;  // for example 90
   std::string json;
 };
-// Builds the graphs that a plan would be made of and lets cudnn_frontend check them; needs no device. Errors: Error.
+// Builds the graphs that a plan would use and lets cudnn_frontend validate them; needs no device. Throws Error.
 void validate(const ConvolutionSpec& spec, const DescribedDevice& device);
 void validate(const AttentionSpec& spec, const DescribedDevice& device);  // both directions
-// The engines that such a device would be offered, the heuristics' first choice first. Needs no device. Errors: Error where
-// none of them keeps the rules that hold for CudnnGraphs.
+// The engines that cuDNN offers for such a device, the heuristics' first choice first. Needs no device. Throws Error if none of
+// them satisfies the rules of CudnnGraphs.
 std::vector<std::string> engines(const ConvolutionSpec& spec, const DescribedDevice& device);
 struct AttentionEngines {
   std::vector<std::string> forward, backward;
-  std::int64_t forward_bytes = 0, backward_bytes = 0;  // of the workspace, that the graph keeps beside the engine
+  std::int64_t forward_bytes = 0, backward_bytes = 0;  // workspace that the graph uses in addition to the engine
 };
 AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& device);
 
 class CudnnGraphs {
  public:
-  CudnnGraphs();  // errors: Error where cuDNN does not start
+  CudnnGraphs();  // throws Error if cuDNN does not start
   ~CudnnGraphs();
   CudnnGraphs(const CudnnGraphs&) = delete;
   CudnnGraphs& operator=(const CudnnGraphs&) = delete;
@@ -39,7 +40,7 @@ class CudnnGraphs {
   std::unique_ptr<Attention> attention(const AttentionSpec& spec, std::string& reason);
 
  private:
-  struct State;  // the handle, and the plans of layers met before
+  struct State;  // the handle, and the plans of earlier layers
   std::unique_ptr<State> state_;
 };
 

@@ -1,5 +1,5 @@
-// Layers as graphs of cuDNN: what is asked for, not who answers; building one needs no device. Part of cudnn_graphs.cpp, the
-// one file that includes cudnn_frontend, as that takes long to compile; nobody else includes this.
+// Layers as cuDNN graphs: what is to be computed, without choosing an engine; building a graph needs no device. Included only
+// by cudnn_graphs.cpp, the one file that includes cudnn_frontend, because that compiles slowly.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@ namespace fe = cudnn_frontend;
 using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 using Shape = std::vector<std::int64_t>;
 
-// Tensors are told apart by numbers, and handed over in their order. Of a convolution:
+// Tensors are identified by numbers and passed in this order. For a convolution:
 enum : std::int64_t { kOut = 1, kA, kB, kBias };
-// Of attention; forward and backward are graphs of their own.
+// For attention; forward and backward are separate graphs.
 enum : std::int64_t { kY = 1, kLogSumExp, kQ, kK, kV, kSeed, kOffset, kDy, kDq, kDk, kDv };
 
 inline fe::DataType_t type_of(Element element) {
@@ -40,7 +40,7 @@ inline fe::DataType_t type_of(Element element) {
 }
 
 inline void check(fe::error_t status, const std::string& what) {
-  if (status.is_bad()) throw Error(what + ": " + in_short(status.get_message()));
+  if (status.is_bad()) throw Error(what + ": " + short_message(status.get_message()));
 }
 
 inline const std::vector<fe::NumericalNote_t> kWinograd = {
@@ -54,19 +54,19 @@ class Graph : public fe::graph::Graph {
     set_io_data_type(type_of(element));
     set_intermediate_data_type(fe::DataType_t::FLOAT);
     set_compute_data_type(fe::DataType_t::FLOAT);
-    set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);  // whoever captures a plan keeps it
+    set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);  // the code that captures a plan keeps the graph
   }
 
-  // Whether that engine fits the device and keeps the rules, short of building its plan.
+  // Whether an engine fits the device and satisfies the rules, without building its plan.
   bool supports(std::int64_t index) { return plans.check_support_at_index(index).is_good(); }
-  // What the graph itself keeps in a plan's workspace, before what the engine needs there.
+  // What the graph itself stores in a plan's workspace, before the engine's part.
   std::int64_t own_workspace() const { return get_fe_workspace_size_subtree(); }
-  // Whether that engine computes a convolution by Winograd's transforms.
+  // Whether an engine uses Winograd's transforms.
   bool is_winograd(std::int64_t index) const {
     const auto& notes = plans.numeric_notes[static_cast<std::size_t>(index)];
     return std::find_first_of(notes.begin(), notes.end(), kWinograd.begin(), kWinograd.end()) != notes.end();
   }
-  // Gives back what a plan holds, kernels on the device among it. Nothing of it may be under way, and it cannot be run again.
+  // Releases what a plan holds, including kernels on the device. The plan must not be running and cannot run again.
   void release(std::int64_t index) noexcept { plans.execution_plans[static_cast<std::size_t>(index)].reset(); }
 
   // shape and strides in the library's order: n, c, h, w.
@@ -79,18 +79,18 @@ class Graph : public fe::graph::Graph {
     tensor->set_output(true).set_uid(number).set_dim(shape).set_stride(strides);
   }
 
-  // That a plan is handed the tensors of input() and output(), in the order of their numbers, and no others.
+  // Checks that a plan takes exactly the tensors of input() and output(), in the order of their numbers.
   void check_tensors() {
     check(prepare_variant_pack_template(), "the graph's tensors");
     if (get_variant_pack_uids_sorted() != std::vector<std::int64_t>(numbers_.begin(), numbers_.end()))
-      throw Error("cuDNN asks for other tensors than the graph has");
+      throw Error("cuDNN expects other tensors than the graph's");
   }
 
  private:
   std::set<std::int64_t> numbers_;
 };
 
-// A tensor that lies channels last; of weights: [out_channels, height, width, channels].
+// A channels-last tensor; weights are [out_channels, height, width, channels].
 inline Shape nhwc(std::int64_t c, std::int64_t h, std::int64_t w) { return {h * w * c, 1, w * c, c}; }
 
 inline std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, const DescribedDevice* device = nullptr) {
@@ -100,7 +100,7 @@ inline std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, con
       y_strides = nhwc(s.out_channels, s.out_height, s.out_width);
   const Shape weight{s.out_channels, s.channels, s.kernel_height, s.kernel_width},
       weight_strides = nhwc(s.channels, s.kernel_height, s.kernel_width);
-  // The last rows and columns that a stride leaves out are no padding of the library's: it counts as many outputs as fit.
+  // Rows and columns at the end that a stride skips are not padding for the library: it computes as many outputs as fit.
   auto set = [&](auto&& attributes) {
     return attributes.set_padding({s.padding, s.padding}).set_stride({s.stride, s.stride}).set_dilation({1, 1});
   };

@@ -1,9 +1,9 @@
-// What every .cu file includes: the CUDA headers, the few words that differ between nvcc and the compiler that builds the
-// kernels for the CPU in tests (tests/support/cuda_on_cpu.h, included there by force), and small device functions.
+// Included by every .cu file: the CUDA headers, the macros that differ between nvcc and the compiler that builds the kernels
+// for the CPU in tests (tests/support/cuda_on_cpu.h, included there with -include), and small device functions.
 //
-// A kernel written against this file uses threadIdx and its like, __syncthreads, the __shfl_*_sync, __ballot_sync and
-// __syncwarp functions, atomicAdd and shared memory by the macros below. It may not use <<<>>>, __shared__ as such, cub,
-// cooperative groups, inline PTX, half arithmetic (convert to float) or spin between blocks.
+// Kernels that use this file may use threadIdx and the other built-in variables, __syncthreads, the __shfl_*_sync,
+// __ballot_sync and __syncwarp functions, atomicAdd, and shared memory through the macros below. They must not use <<<>>>,
+// __shared__ directly, cub, cooperative groups, inline PTX, half arithmetic (convert to float), or spin between blocks.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@
 
 #if defined(__CUDACC__)
 #define SHARED_ARRAY(T, name, count) __shared__ T name[count]
-// Of the size given to launch().
+// Dynamic shared memory of the size given to launch().
 #define DYNAMIC_SHARED(T, name)                                   \
   extern __shared__ __align__(16) unsigned char dynamic_shared[]; \
   T* const name = reinterpret_cast<T*>(dynamic_shared)
 
 namespace epochbench::cuda {
 
-void check(cudaError_t status, const char* what);  // Errors: Error
+void check(cudaError_t status, const char* what);  // throws Error
 
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream,
@@ -62,7 +62,7 @@ __device__ inline T from_float(float x) {  // to nearest even
     return x;
 }
 
-// 16 bytes, which a thread loads and stores at once; the address must be a multiple of 16.
+// 16 bytes that a thread loads and stores together; the address must be a multiple of 16.
 template <typename T>
 struct alignas(16) Vector {
   static constexpr int kSize = 16 / static_cast<int>(sizeof(T));
@@ -77,7 +77,7 @@ __device__ inline void store_vector(T* address, const Vector<T>& vector) {
   *reinterpret_cast<Vector<T>*>(address) = vector;
 }
 
-// Sums in a fixed order; every lane gets the result.
+// Sums in a fixed order; every lane receives the result.
 __device__ inline float warp_sum(float value) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(kAllLanes, value, offset);
   return value;
@@ -86,13 +86,13 @@ __device__ inline float warp_max(float value) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, offset));
   return value;
 }
-// Of all threads of a block of kThreads, a multiple of 32; every thread gets the result. Two barriers.
+// The sum over all threads of a block of kThreads, a multiple of 32; every thread receives the result. Contains two barriers.
 template <int kThreads>
 __device__ inline float block_sum(float value) {
   static_assert(kThreads % kWarp == 0);
   SHARED_ARRAY(float, of_warp, kThreads / kWarp);
   value = warp_sum(value);
-  __syncthreads();  // of_warp may still be read from the call before
+  __syncthreads();  // of_warp of the previous call may still be in use
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
   __syncthreads();
   value = 0;
@@ -100,7 +100,7 @@ __device__ inline float block_sum(float value) {
   return value;
 }
 
-// Calls function(T{}) with the type that `element` names.
+// Calls function(T{}) with the type that `element` denotes.
 template <typename Function>
 void with_type(Element element, Function&& function) {
   switch (element) {

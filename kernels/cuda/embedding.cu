@@ -1,14 +1,14 @@
-// Rows taken from a table by id or by position, rows of a table added in turn, and their gradients. A warp moves a row, so
-// that its id is read once and no thread divides; widths of models fill whole warps of 16-byte vectors.
+// Lookup of table rows by id or by position, repeated addition of table rows, and their gradients. A warp copies a row, so that
+// its id is read once and no thread divides; the widths of the models fill whole warps of 16-byte vectors.
 #include "kernels/cuda/row_strips.cuh"
 
 namespace epochbench::cuda {
 namespace {
 
-constexpr int kRowsPerBlock = 8;  // one a warp
-constexpr int kBatch = 4;         // packs that a thread has in flight
+constexpr int kRowsPerBlock = 8;  // one per warp
+constexpr int kBatch = 4;         // packs in flight per thread
 
-// y [width] = make(column) of each pack of columns, by one warp.
+// y [width] = make(column) of each pack of columns, computed by one warp.
 template <int kSize, typename T, typename Make>
 __device__ void write_row(T* y, std::int64_t width, Make make) {
   constexpr int kStep = kWarp * kSize;
@@ -61,7 +61,7 @@ __global__ void gather_rows_kernel(T* y, const T* x, const std::int32_t* positio
   write_row<kSize>(y + row * width, width, [=](std::int64_t column) { return load_pack<kSize>(from + column); });
 }
 
-// A row of dx looks for itself among the positions of its sequence, so each row is written once and none is cleared before.
+// Each row of dx searches the positions of its sequence, so that each row is written once and none is cleared first.
 template <typename T, int kSize>
 __global__ void gather_rows_grad_kernel(T* dx, const T* dy, const std::int32_t* positions, std::int64_t rows,
                                         std::int64_t sequence, std::int64_t count, std::int64_t width) {
@@ -72,9 +72,9 @@ __global__ void gather_rows_grad_kernel(T* dx, const T* dy, const std::int32_t* 
   const T* from = nullptr;
   for (std::int64_t first = 0; first < count && from == nullptr; first += kWarp) {
     const std::int64_t at = first + threadIdx.x % kWarp;
-    const bool met = at < count && positions[batch * count + at] == position;
-    const unsigned met_by = __ballot_sync(kAllLanes, met);
-    if (met_by != 0) from = dy + (batch * count + first + __ffs(static_cast<int>(met_by)) - 1) * width;
+    const bool matches = at < count && positions[batch * count + at] == position;
+    const unsigned match_lanes = __ballot_sync(kAllLanes, matches);
+    if (match_lanes != 0) from = dy + (batch * count + first + __ffs(static_cast<int>(match_lanes)) - 1) * width;
   }
   write_row<kSize>(dx + row * width, width, [=](std::int64_t column) {
     if (from != nullptr) return load_pack<kSize>(from + column);
@@ -110,28 +110,28 @@ __device__ inline void add_atomically(float* address, const float (&values)[4]) 
 #endif
 }
 
-// Some ids are met again and again ([MASK] is every eighth of BERT's), and atomics on one row wait for each other. So a block
-// takes kGradRows rows of dy, sorts them by id, and adds one sum for each id that it met. Threads share out the columns.
-constexpr int kGradRows = 64, kGradThreads = 64;  // as many, so a thread sorts one row; 64 x 4 columns divide 768 and 1024
-constexpr int kGradBatch = 8;                     // rows that a thread has in flight
+// Some ids occur very often ([MASK] is every eighth of BERT's), and atomic additions to one row wait for each other. So a block
+// takes kGradRows rows of dy, sorts them by id, and adds one sum for each distinct id. Threads divide the columns.
+constexpr int kGradRows = 64, kGradThreads = 64;  // equal, so that a thread sorts one row; 64 x 4 columns divide 768 and 1024
+constexpr int kGradBatch = 8;                     // rows in flight per thread
 template <typename T, int kSize>
 __global__ void embedding_grad_kernel(float* dtable, const T* dy, const std::int32_t* ids, std::int64_t rows,
                                       std::int64_t width, unsigned strips) {
-  SHARED_ARRAY(std::int32_t, id, kGradRows);         // as they come
+  SHARED_ARRAY(std::int32_t, id, kGradRows);         // in the order of the rows
   SHARED_ARRAY(std::int32_t, sorted_id, kGradRows);  // ascending
   SHARED_ARRAY(std::int32_t, sorted_row, kGradRows);
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x / strips) * kGradRows;
-  const int here = static_cast<int>(rows - first_row < kGradRows ? rows - first_row : kGradRows), me = threadIdx.x;
-  if (me < here) id[me] = ids[first_row + me];
+  const int here = static_cast<int>(rows - first_row < kGradRows ? rows - first_row : kGradRows), thread = threadIdx.x;
+  if (thread < here) id[thread] = ids[first_row + thread];
   __syncthreads();
-  if (me < here) {
+  if (thread < here) {
     int rank = 0;
-    for (int other = 0; other < here; ++other) rank += id[other] < id[me] || (id[other] == id[me] && other < me);
-    sorted_id[rank] = id[me];
-    sorted_row[rank] = me;
+    for (int other = 0; other < here; ++other) rank += id[other] < id[thread] || (id[other] == id[thread] && other < thread);
+    sorted_id[rank] = id[thread];
+    sorted_row[rank] = thread;
   }
   __syncthreads();
-  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x % strips) * kGradThreads + me) * kSize;
+  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x % strips) * kGradThreads + thread) * kSize;
   if (column >= width) return;
   float sum[kSize] = {};
   for (int first = 0; first < here; first += kGradBatch) {
@@ -161,25 +161,25 @@ void fill(float* dtable, const void* base, Element base_element, std::int64_t n,
   });
 }
 
-// A turn is `period` rows of dy; as one row of a matrix [turns, period * width], the table's gradient is the sum of its
-// columns. partial [row blocks, period * width]: of the rows that the blocks of one blockIdx.y see.
-constexpr int kTurnsAtOnce = 4;  // that a thread has in flight
+// A period is `period` rows of dy. With one matrix row per period, [periods, period * width], the table's gradient is the sum
+// of its columns. partial [row blocks, period * width]: sums over the rows of the blocks with one blockIdx.y.
+constexpr int kPeriodsInFlight = 4;  // periods in flight per thread
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kStripThreads) add_rows_grad_kernel(float* partial, const T* dy, Strips strips) {
   constexpr int kSums = kStripThreads * kSize;
   SHARED_ARRAY(float, sums, kSums);  // [element of a strip, lane, strip]
   const StripPlace<kSize> place = strip_place<kSize>(strips);
   float sum[kSize] = {};
-  for_each_chunk<kSize, kTurnsAtOnce, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
-    Words<T, kSize> turns[kTurnsAtOnce];
-    load_rows(turns, dy, first, step, count);
-    for (int t = 0; t < kTurnsAtOnce; ++t)
+  for_each_chunk<kSize, kPeriodsInFlight, false>(strips, place, [&](std::int64_t first, std::int64_t step, int count) {
+    RegisterPack<T, kSize> periods[kPeriodsInFlight];
+    load_rows(periods, dy, first, step, count);
+    for (int t = 0; t < kPeriodsInFlight; ++t)
       if (t < count)
-        for (int i = 0; i < kSize; ++i) sum[i] += element(turns[t], i);
+        for (int i = 0; i < kSize; ++i) sum[i] += element(periods[t], i);
   });
   for (int i = 0; i < kSize; ++i) sums[i * kStripThreads + threadIdx.x] = sum[i];
   __syncthreads();
-  const int columns = strips.width * kSize;  // of the block
+  const int columns = strips.width * kSize;  // columns of the block
   for (int column = threadIdx.x; column < columns; column += kStripThreads) {
     const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * columns + column;
     if (at >= strips.channels) break;
@@ -190,17 +190,17 @@ __global__ void __launch_bounds__(kStripThreads) add_rows_grad_kernel(float* par
   }
 }
 
-// dtable [table size] = the partial sums of its first `used` elements and what the last turn, begun and not ended, adds to its
-// first `rest`; 0 elsewhere.
+// dtable [table size] = the partial sums of its first `used` elements, plus the incomplete last period in its first `rest`
+// elements; 0 elsewhere.
 template <typename T>
-__global__ void add_rows_grad_end_kernel(float* dtable, const float* partial, const T* last_turn, std::int64_t row_blocks,
+__global__ void add_rows_grad_end_kernel(float* dtable, const float* partial, const T* last_period, std::int64_t row_blocks,
                                          std::int64_t table_size, std::int64_t used, std::int64_t rest) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kFillThreads + threadIdx.x;
   if (i >= table_size) return;
   float total = 0;
   if (i < used)
     for (std::int64_t b = 0; b < row_blocks; ++b) total += partial[b * used + i];
-  if (i < rest) total += to_float(last_turn[i]);
+  if (i < rest) total += to_float(last_period[i]);
   dtable[i] = total;
 }
 
@@ -241,17 +241,17 @@ void add_rows(void* y, const void* x, const void* table, std::int64_t rows, std:
 
 void add_rows_grad(float* dtable, const void* dy, std::int64_t rows, std::int64_t width, std::int64_t period,
                    std::int64_t table_rows, Element element, void* workspace, Stream stream) {
-  const std::int64_t turns = rows / period, used = period * width, table_size = table_rows * width;
+  const std::int64_t periods = rows / period, used = period * width, table_size = table_rows * width;
   auto* const partial = static_cast<float*>(workspace);
   with_pack(element, used, [&](auto zero, auto size) {
     using T = decltype(zero);
-    const Strips strips = strips_of(turns, used, size(), kTurnsAtOnce, kReducingBlocks);
-    if (turns > 0)
+    const Strips strips = strips_of(periods, used, size(), kPeriodsInFlight, kReducingBlocks);
+    if (periods > 0)
       launch(add_rows_grad_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partial,
              static_cast<const T*>(dy), strips);
     launch(add_rows_grad_end_kernel<T>, dim3(static_cast<unsigned>(ceil_div(table_size, kFillThreads))), dim3(kFillThreads), 0,
-           stream, dtable, partial, static_cast<const T*>(dy) + turns * used, strips.row_blocks, table_size, used,
-           rows * width - turns * used);
+           stream, dtable, partial, static_cast<const T*>(dy) + periods * used, strips.row_blocks, table_size, used,
+           rows * width - periods * used);
   });
 }
 

@@ -4,7 +4,7 @@ namespace epochbench::cuda {
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // what the device gets over is told once
+  cudaGetLastError();  // clear a recoverable error, so that it is reported only once
   throw Error(std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
 }
 

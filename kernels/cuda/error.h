@@ -1,4 +1,4 @@
-// From CUDA's status codes to cuda::Error.
+// Converts CUDA status codes to cuda::Error.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@
 
 namespace epochbench::cuda {
 
-// Errors: Error "what: CUDA's words" where the status is no success.
+// Throws Error "what: CUDA's description" unless the status is success.
 void check(cudaError_t status, const char* what);
 
 }  // namespace epochbench::cuda

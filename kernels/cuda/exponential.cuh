@@ -5,8 +5,8 @@
 
 namespace epochbench::cuda {
 
-// For tensors of T. Of float to an ulp or two. Where results have 8 or 11 bits, the fast one, which is off by about |x| ulp, is
-// still far within their rounding.
+// For tensors of T. For float, accurate to an ulp or two. Results with 8 or 11 bits use the fast version: its error of about
+// |x| ulp is far below their rounding.
 template <typename T>
 __device__ inline float exponential(float x) {
   if constexpr (std::is_same_v<T, float>)

@@ -1,5 +1,5 @@
-// Convolution as a matrix product: the windows of x as rows of a matrix, and the gradient of such rows back into an image. For
-// the layers that the library has no plan for, so simple rather than fast: memory holds each pixel once a window.
+// Convolution as a matrix product: copies the windows of x into the rows of a matrix, and adds the gradient of such rows back
+// into an image. For layers without a cuDNN plan, so simple rather than fast: memory holds each pixel once per window.
 #include "kernels/cuda/pack.cuh"
 
 namespace epochbench::cuda {
@@ -7,8 +7,8 @@ namespace {
 
 constexpr int kMaxThreads = 256;
 
-// A block takes a row of output pixels. Threads along x keep their columns and walk over the pixels along y, so that the place
-// in the window is found once and not a pixel at a time.
+// A block processes a row of output pixels. Threads along x keep their columns and iterate over the pixels along y, so that the
+// position in the window is computed once instead of once per pixel.
 template <typename T, int kSize>
 __global__ void im2col_kernel(T* columns, const T* x, Conv2dShape s) {
   const int packs = static_cast<int>(s.channels) / kSize, kernel_width = static_cast<int>(s.kernel_width);
@@ -32,7 +32,7 @@ __global__ void im2col_kernel(T* columns, const T* x, Conv2dShape s) {
   }
 }
 
-// A block takes a row of pixels of dx; each element gathers the windows that it lies in, in ascending order.
+// A block processes a row of pixels of dx; each element gathers the windows that contain it, in ascending order.
 template <typename T, int kSize>
 __global__ void col2im_kernel(T* dx, const T* columns, Conv2dShape s) {
   const int packs = static_cast<int>(s.channels) / kSize;
@@ -40,7 +40,7 @@ __global__ void col2im_kernel(T* dx, const T* columns, Conv2dShape s) {
   const std::int64_t image = blockIdx.x / s.height, in_y = blockIdx.x - image * s.height;
   columns += image * s.out_height * s.out_width * row_length;
   dx += blockIdx.x * s.width * s.channels;
-  const auto first_of = [&](std::int64_t reach, std::int64_t kernel) {  // the first window that reaches so far
+  const auto first_of = [&](std::int64_t reach, std::int64_t kernel) {  // the first window that extends so far
     return reach < kernel ? 0 : (reach - kernel) / s.stride + 1;
   };
   const std::int64_t reach_y = in_y + s.padding, first_y = first_of(reach_y, s.kernel_height);
@@ -61,7 +61,7 @@ __global__ void col2im_kernel(T* dx, const T* columns, Conv2dShape s) {
   }
 }
 
-unsigned as_threads(std::int64_t packs) { return static_cast<unsigned>(packs < kMaxThreads ? packs : kMaxThreads); }
+unsigned block_threads(std::int64_t packs) { return static_cast<unsigned>(packs < kMaxThreads ? packs : kMaxThreads); }
 
 }  // namespace
 
@@ -70,7 +70,7 @@ void im2col(void* columns, const void* x, const Conv2dShape& shape, std::int64_t
   if (images == 0) return;
   with_pack(element, shape.channels, [&](auto zero, auto size) {
     using T = decltype(zero);
-    const unsigned along_x = as_threads(shape.kernel_height * shape.kernel_width * shape.channels / size());
+    const unsigned along_x = block_threads(shape.kernel_height * shape.kernel_width * shape.channels / size());
     launch(im2col_kernel<T, size()>, dim3(static_cast<unsigned>(images * shape.out_height)),
            dim3(along_x, kMaxThreads / along_x), 0, stream, static_cast<T*>(columns),
            static_cast<const T*>(x) + first_image * shape.height * shape.width * shape.channels, shape);
@@ -83,7 +83,7 @@ void col2im(void* dx, const void* columns, const Conv2dShape& shape, std::int64_
   with_pack(element, shape.channels, [&](auto zero, auto size) {
     using T = decltype(zero);
     launch(col2im_kernel<T, size()>, dim3(static_cast<unsigned>(images * shape.height)),
-           dim3(as_threads(shape.width * shape.channels / size())), 0, stream,
+           dim3(block_threads(shape.width * shape.channels / size())), 0, stream,
            static_cast<T*>(dx) + first_image * shape.height * shape.width * shape.channels, static_cast<const T*>(columns),
            shape);
   });

@@ -1,16 +1,16 @@
-// Layer normalisation, a row at a time. A warp holds a row of up to 1024 channels in its registers, so that x is read once; a
-// block reads longer rows, and those that are not aligned, again from the cache.
+// Layer normalization. A warp holds a row of up to 1024 channels in registers, so that x is read once. For longer or unaligned
+// rows, a block reads the row again from the cache.
 //
-// Statistics: the mean of the row in float, then mean and mean square of the deviations from it. So the mean's own rounding,
-// which a row with a small deviation would show, is corrected.
+// Statistics: the float mean of the row, then the mean and mean square of the deviations from it. This corrects the rounding of
+// the mean, which would matter for a row with a small deviation.
 #include "kernels/cuda/row_strips.cuh"
 
 namespace epochbench::cuda {
 namespace {
 
-constexpr int kWarpThreads = 128;   // of the kernels with a row a warp
-constexpr int kBlockThreads = 256;  // of those with a row a block
-constexpr int kMaxLaneFloats = 32;  // of a row, a lane: 1024 channels
+constexpr int kWarpThreads = 128;   // of the kernels with one row per warp
+constexpr int kBlockThreads = 256;  // of the kernels with one row per block
+constexpr int kMaxLaneFloats = 32;  // of a row, per lane: 1024 channels
 constexpr int kFinalThreads = 256;
 constexpr int kWarps = kWarpThreads / kWarp;
 
@@ -19,18 +19,18 @@ struct RowSums {
 };
 __device__ inline RowSums warp_sums(RowSums sums) { return {warp_sum(sums.first), warp_sum(sums.second)}; }
 
-// How a row about `center`, its mean up to rounding, is normalised, from the sums of x - center and of its square.
-struct Normaliser {
+// How to normalize a row given `center`, its mean up to rounding, from the sums of x - center and of its square.
+struct Normalizer {
   float shift, inv_std;  // y = (x - center - shift) * inv_std * scale + bias
-  __device__ Normaliser(RowSums sums, float n, float epsilon) : shift(sums.first / n) {
+  __device__ Normalizer(RowSums sums, float n, float epsilon) : shift(sums.first / n) {
     const float variance = sums.second / n - shift * shift;
     inv_std = 1 / sqrtf((variance < 0 ? 0 : variance) + epsilon);
   }
 };
 
-// ---- A row a warp: kLaneFloats * 32 channels at most ----
+// ---- One row per warp: at most kLaneFloats * 32 channels ----
 
-// body(which of a lane's strips, its first channel) for those that there are.
+// body(index of a lane's strip, its first channel) for each strip that exists.
 template <int kSize, int kStrips, typename Body>
 __device__ inline void for_each_strip(int channels, Body body) {
   for (int s = 0; s < kStrips; ++s) {
@@ -39,7 +39,7 @@ __device__ inline void for_each_strip(int channels, Body body) {
   }
 }
 
-// Scale and bias stay in registers from one row of a warp to the next.
+// Scale and bias stay in registers for all rows of a warp.
 template <typename T, int kSize, int kStrips>
 __global__ void __launch_bounds__(kWarpThreads) warp_kernel(T* y, float* mean, float* inv_std, const T* x, const float* scale,
                                                             const float* bias, std::int64_t rows, int channels, float epsilon) {
@@ -52,9 +52,9 @@ __global__ void __launch_bounds__(kWarpThreads) warp_kernel(T* y, float* mean, f
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp; row < rows;
        row += static_cast<std::int64_t>(gridDim.x) * kWarps) {
     const std::int64_t at = row * channels;
-    Words<T, kSize> strips[kStrips] = {};
-    for_each_strip<kSize, kStrips>(channels, [&](int s, int c) { strips[s] = load_words<kSize>(x + at + c); });
-    float sum = 0;  // beyond the row the strips are 0
+    RegisterPack<T, kSize> strips[kStrips] = {};
+    for_each_strip<kSize, kStrips>(channels, [&](int s, int c) { strips[s] = load_registers<kSize>(x + at + c); });
+    float sum = 0;  // strips beyond the row are 0
     for (int s = 0; s < kStrips; ++s)
       for (int i = 0; i < kSize; ++i) sum += element(strips[s], i);
     const float center = warp_sum(sum) / n;
@@ -66,12 +66,12 @@ __global__ void __launch_bounds__(kWarpThreads) warp_kernel(T* y, float* mean, f
         sums.second += d * d;
       }
     });
-    const Normaliser by(warp_sums(sums), n, epsilon);
+    const Normalizer by(warp_sums(sums), n, epsilon);
     for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
       float values[kSize];
       for (int i = 0; i < kSize; ++i)
         values[i] = (element(strips[s], i) - center - by.shift) * by.inv_std * slope[s][i] + offset[s][i];
-      store_words(y + at + c, to_words<T>(values));
+      store_registers(y + at + c, to_registers<T>(values));
     });
     if (threadIdx.x % kWarp != 0) continue;
     if (mean != nullptr) mean[row] = center + by.shift;
@@ -87,17 +87,17 @@ __global__ void __launch_bounds__(kWarpThreads, kStripBlocks)
   const int thread = static_cast<int>(threadIdx.x), warp = thread / kWarp;
   const float n = static_cast<float>(channels);
   float total[kStrips][kSize] = {}, products[kStrips][kSize] = {};
-  // Scale stays in registers, but where those are too few, beside the longest rows of float: then dy is scaled in place.
+  // Scale stays in registers, except for the longest float rows, which leave too few: there dy is scaled in place.
   constexpr bool kHoldScale = kStrips * kSize < kMaxLaneFloats || sizeof(T) == 2;
   float held[kHoldScale ? kStrips : 1][kSize];
   if constexpr (kHoldScale) for_each_strip<kSize, kStrips>(channels, [&](int s, int c) { load_floats(held[s], scale + c); });
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + warp; row < rows;
        row += static_cast<std::int64_t>(gridDim.x) * kWarps) {
     const std::int64_t at = row * channels;
-    Words<T, kSize> of_x[kStrips], of_dy[kStrips];
+    RegisterPack<T, kSize> of_x[kStrips], of_dy[kStrips];
     for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
-      of_dy[s] = load_words<kSize>(dy + at + c);
-      of_x[s] = load_words<kSize>(x + at + c);
+      of_dy[s] = load_registers<kSize>(dy + at + c);
+      of_x[s] = load_registers<kSize>(x + at + c);
     });
     const float center = mean[row], inverse = inv_std[row];
     RowSums sums = {};
@@ -105,17 +105,17 @@ __global__ void __launch_bounds__(kWarpThreads, kStripBlocks)
       float scaled[kSize];
       if constexpr (!kHoldScale) load_floats(scaled, scale + c);
       for (int i = 0; i < kSize; ++i) {
-        const float g = element(of_dy[s], i), normalised = (element(of_x[s], i) - center) * inverse;
+        const float g = element(of_dy[s], i), normalized = (element(of_x[s], i) - center) * inverse;
         total[s][i] += g;
-        products[s][i] += g * normalised;
+        products[s][i] += g * normalized;
         if constexpr (kHoldScale)
           scaled[i] = g * held[s][i];
         else
           scaled[i] *= g;
         sums.first += scaled[i];
-        sums.second += scaled[i] * normalised;
+        sums.second += scaled[i] * normalized;
       }
-      if constexpr (!kHoldScale) of_dy[s] = to_words<T>(scaled);
+      if constexpr (!kHoldScale) of_dy[s] = to_registers<T>(scaled);
     });
     if (dx == nullptr) continue;
     sums = warp_sums(sums);
@@ -123,16 +123,16 @@ __global__ void __launch_bounds__(kWarpThreads, kStripBlocks)
     for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
       float values[kSize];
       for (int i = 0; i < kSize; ++i) {
-        const float normalised = (element(of_x[s], i) - center) * inverse;
+        const float normalized = (element(of_x[s], i) - center) * inverse;
         float scaled = element(of_dy[s], i);
         if constexpr (kHoldScale) scaled *= held[s][i];
-        values[i] = inverse * (scaled - shift - normalised * curve);
+        values[i] = inverse * (scaled - shift - normalized * curve);
       }
-      store_words(dx + at + c, to_words<T>(values));
+      store_registers(dx + at + c, to_registers<T>(values));
     });
   }
 
-  SHARED_ARRAY(float, of_block, 2 * kWarp * kMaxLaneFloats);  // [2, channels], to which the warps add one after the other
+  SHARED_ARRAY(float, of_block, 2 * kWarp * kMaxLaneFloats);  // [2, channels]; the warps add to it in turn
   for (int turn = 0; turn < kWarps; ++turn) {
     if (turn > 0) __syncthreads();
     if (turn == warp)
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(kWarpThreads, kStripBlocks)
     partials[static_cast<std::int64_t>(blockIdx.x) * 2 * channels + i] = of_block[i];
 }
 
-// ---- A row a block, of any length ----
+// ---- One row per block, of any length ----
 
 // body(first channel of a strip) for each strip of the thread.
 template <int kSize, typename Body>
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   const float n = static_cast<float>(channels);
   float sum = 0;
   for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
-    const Words<T, kSize> strip = load_words<kSize>(x + c);
+    const RegisterPack<T, kSize> strip = load_registers<kSize>(x + c);
     float of_strip = 0;
     for (int i = 0; i < kSize; ++i) of_strip += element(strip, i);
     sum += of_strip;
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   const float center = block_sum<kBlockThreads>(sum) / n;
   RowSums sums = {};
   for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
-    const Words<T, kSize> strip = load_words<kSize>(x + c);
+    const RegisterPack<T, kSize> strip = load_registers<kSize>(x + c);
     RowSums of_strip = {};
     for (int i = 0; i < kSize; ++i) {
       const float d = element(strip, i) - center;
@@ -185,21 +185,21 @@ __global__ void __launch_bounds__(kBlockThreads)
     sums = {sums.first + of_strip.first, sums.second + of_strip.second};
   });
   sums = {block_sum<kBlockThreads>(sums.first), block_sum<kBlockThreads>(sums.second)};
-  const Normaliser by(sums, n, epsilon);
+  const Normalizer by(sums, n, epsilon);
   for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
-    const Words<T, kSize> strip = load_words<kSize>(x + c);
+    const RegisterPack<T, kSize> strip = load_registers<kSize>(x + c);
     float values[kSize], slope[kSize], offset[kSize];
     load_floats(slope, scale + c);
     load_floats(offset, bias + c);
     for (int i = 0; i < kSize; ++i) values[i] = (element(strip, i) - center - by.shift) * by.inv_std * slope[i] + offset[i];
-    store_words(y + c, to_words<T>(values));
+    store_registers(y + c, to_registers<T>(values));
   });
   if (threadIdx.x != 0) return;
   if (mean != nullptr) mean[row] = center + by.shift;
   if (inv_std != nullptr) inv_std[row] = by.inv_std;
 }
 
-// As warp_grad_kernel; a thread adds to its own columns of the block's partials.
+// Like warp_grad_kernel; a thread adds to its own columns of the block's partials.
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kBlockThreads)
     block_grad_kernel(T* dx, float* partials, const T* dy, const T* x, const float* __restrict__ scale,
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     const float center = mean[row], inverse = inv_std[row];
     RowSums sums = {};
     for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
-      const Words<T, kSize> of_dy = load_words<kSize>(dy + at + c), of_x = load_words<kSize>(x + at + c);
+      const RegisterPack<T, kSize> of_dy = load_registers<kSize>(dy + at + c), of_x = load_registers<kSize>(x + at + c);
       float total[kSize] = {}, product[kSize] = {}, factor[kSize];
       load_floats(factor, scale + c);
       if (row != blockIdx.x) {
@@ -221,11 +221,11 @@ __global__ void __launch_bounds__(kBlockThreads)
       }
       RowSums of_strip = {};
       for (int i = 0; i < kSize; ++i) {
-        const float g = element(of_dy, i), normalised = (element(of_x, i) - center) * inverse;
+        const float g = element(of_dy, i), normalized = (element(of_x, i) - center) * inverse;
         total[i] += g;
-        product[i] += g * normalised;
+        product[i] += g * normalized;
         of_strip.first += g * factor[i];
-        of_strip.second += g * factor[i] * normalised;
+        of_strip.second += g * factor[i] * normalized;
       }
       store_floats(totals + c, total);
       store_floats(products + c, product);
@@ -234,19 +234,19 @@ __global__ void __launch_bounds__(kBlockThreads)
     if (dx == nullptr) continue;
     const float shift = block_sum<kBlockThreads>(sums.first) / n, curve = block_sum<kBlockThreads>(sums.second) / n;
     for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
-      const Words<T, kSize> of_dy = load_words<kSize>(dy + at + c), of_x = load_words<kSize>(x + at + c);
+      const RegisterPack<T, kSize> of_dy = load_registers<kSize>(dy + at + c), of_x = load_registers<kSize>(x + at + c);
       float values[kSize], factor[kSize];
       load_floats(factor, scale + c);
       for (int i = 0; i < kSize; ++i) {
-        const float normalised = (element(of_x, i) - center) * inverse;
-        values[i] = inverse * (element(of_dy, i) * factor[i] - shift - normalised * curve);
+        const float normalized = (element(of_x, i) - center) * inverse;
+        values[i] = inverse * (element(of_dy, i) * factor[i] - shift - normalized * curve);
       }
-      store_words(dx + at + c, to_words<T>(values));
+      store_registers(dx + at + c, to_registers<T>(values));
     });
   }
 }
 
-// A warp a channel.
+// One warp per channel.
 __global__ void __launch_bounds__(kFinalThreads)
     finish_grad_kernel(float* dscale, float* dbias, const float* partials, std::int64_t blocks, std::int64_t channels) {
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kFinalThreads / kWarp) + threadIdx.x / kWarp;
@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(kFinalThreads)
   if (dscale != nullptr) dscale[c] = sums.second;
 }
 
-// Calls function(T{}, size, strips a lane) with constants; no strips: a row is a block's.
+// Calls function(T{}, size, strips per lane) with constants; no strips: one row per block.
 template <typename Function>
 void with_strips(Element element, std::int64_t channels, Function function) {
   with_pack(element, channels, [&](auto zero, auto size) {

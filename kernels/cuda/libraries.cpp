@@ -9,7 +9,7 @@
 namespace epochbench::cuda {
 namespace {
 
-// Each library starts when it is first asked, so that a model without convolutions loads no cuDNN engine.
+// Each library starts at its first use, so that a model without convolutions loads no cuDNN engine.
 class LoadedLibraries : public Libraries {
  public:
   std::unique_ptr<Product> product(const ProductSpec& spec, const Scratch& scratch, Stream stream) override {
@@ -36,7 +36,7 @@ class LoadedLibraries : public Libraries {
 }  // namespace
 
 std::unique_ptr<Libraries> make_libraries() {
-  // Any of these would make fp32 or tf32 something else than what the result says.
+  // Each of these would change what fp32 or tf32 means in a result.
   for (const char* variable : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION",
                                "CUBLAS_EMULATION_STRATEGY", "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT"})
     unsetenv(variable);

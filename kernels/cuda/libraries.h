@@ -1,6 +1,6 @@
-// Matrix products (cuBLASLt), convolutions and fused attention (cuDNN) behind plain interfaces, so that whoever builds or
-// tests the backend above needs neither library. A plan is made and tuned once, and then enqueues the same work again and
-// again: run() allocates nothing, waits for nothing and can be captured.
+// Matrix products (cuBLASLt), convolutions and fused attention (cuDNN) behind plain interfaces, so that the backend above can
+// be built and tested without these libraries. A plan is made and tuned once and then enqueues the same work repeatedly: run()
+// neither allocates nor waits, and can be captured.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,12 @@
 
 namespace epochbench::cuda {
 
-// Scratch that every plan may use; fixed beforehand, as the memory is planned before plans exist.
+// Scratch that every plan may use. Its size is fixed, because memory is planned before plans exist.
 inline constexpr std::size_t kProductWorkspaceBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kConvolutionWorkspaceBytes = std::size_t{256} << 20;
-// Of one direction of fused attention. The gradient's graph keeps dq and a sum of each row in float, and most engines dq once
-// more; those of Blackwell keep a bit of each score with dropout, of sequences in steps of 128. The rest is theirs to use.
+// For one direction of fused attention. The graph of the gradient stores dq and a sum per row in float, and most engines store
+// dq once more; those of Blackwell store one bit per score with dropout, for sequences in multiples of 128. Engines may use the
+// rest.
 constexpr std::size_t attention_workspace_bytes(const AttentionShape& s, bool gradient) {
   constexpr std::size_t kRest = std::size_t{64} << 20;
   const std::int64_t heads = s.batch * s.heads, sequence = (s.sequence + 127) / 128 * 128;
@@ -25,7 +26,7 @@ constexpr std::size_t attention_workspace_bytes(const AttentionShape& s, bool gr
   return kRest + static_cast<std::size_t>(heads * sequence * sequence / 8 + (gradient ? kept : 0));
 }
 
-enum class Math : std::uint8_t { exact, tf32 };  // of float operands; exact: strict fp32. 16-bit operands ignore it
+enum class Math : std::uint8_t { exact, tf32 };  // of float operands; exact: strict fp32. Ignored for 16-bit operands
 
 struct ProductSpec {  // c = alpha a b [+ c] [+ bias] [relu], float accumulation, rounded once
   GemmShape shape;
@@ -33,15 +34,15 @@ struct ProductSpec {  // c = alpha a b [+ c] [+ bias] [relu], float accumulation
   Element out = Element::f32;      // of c and bias
   Math math = Math::exact;
   float alpha = 1;
-  bool accumulate = false;  // adds to c
+  bool accumulate = false;  // add to c
   bool bias = false, relu = false;
   bool bias_gradient = false;  // also dbias [m] = the sums of a's rows over k, of type out (a [m,k] is dy transposed)
-  std::int64_t batch = 1;      // products side by side: a, b, c each densely packed
+  std::int64_t batch = 1;      // independent products: a, b, c each densely packed
 };
 class Product {
  public:
   virtual ~Product() = default;
-  // bias: read, or written where the spec says bias_gradient; else null.
+  // bias: read, or written if spec.bias_gradient; null otherwise.
   virtual void run(void* c, const void* a, const void* b, void* bias, void* workspace, Stream stream) = 0;
   virtual std::string implementation() const = 0;  // "cublasLt 128x256x64 split-k 2"
 };
@@ -52,7 +53,7 @@ struct ConvolutionSpec {
   ConvolutionPass pass = ConvolutionPass::forward;
   Element element = Element::f32;
   Math math = Math::exact;
-  bool bias = false, relu = false;  // forward alone; bias of `element`
+  bool bias = false, relu = false;  // only forward; bias of `element`
 };
 class Convolution {
  public:
@@ -60,7 +61,7 @@ class Convolution {
   // forward: y, x, weight, bias; grad_input: dx, dy, weight; grad_weight: dweight, dy, x.
   virtual void run(void* out, const void* a, const void* b, const void* bias, void* workspace, Stream stream) = 0;
   virtual std::string implementation() const = 0;  // "cudnn eng47 ..."
-  // Where it multiplies less than a direct sum: "winograd"; else "".
+  // "winograd" if it multiplies less than a direct sum, otherwise "".
   virtual std::string algorithm() const { return ""; }
 };
 
@@ -89,7 +90,7 @@ class Attention {  // both directions
   virtual std::string implementation() const = 0;
 };
 
-// Memory to time candidates on: at least as large and as aligned as what run() will get. Contents are overwritten.
+// Memory for timing candidates: at least as large and as aligned as what run() will receive. Its contents are overwritten.
 struct Scratch {
   void *out, *a, *b, *bias;
   void* workspace;
@@ -98,15 +99,15 @@ struct Scratch {
 class Libraries {
  public:
   virtual ~Libraries() = default;
-  // Errors: Error, also where no algorithm fits.
+  // Throws Error, also if no algorithm fits.
   virtual std::unique_ptr<Product> product(const ProductSpec& spec, const Scratch& scratch, Stream stream) = 0;
-  // Null where cuDNN has no plan, with `reason` in its words.
+  // Null if cuDNN has no plan; `reason` then has its message.
   virtual std::unique_ptr<Convolution> convolution(const ConvolutionSpec& spec, const Scratch& scratch, Stream stream,
                                                    std::string& reason) = 0;
   virtual std::unique_ptr<Attention> attention(const AttentionSpec& spec, Stream stream, std::string& reason) = 0;
 };
 
-// The real ones, on the current device. Clears NVIDIA_TF32_OVERRIDE and cuBLAS's emulation settings from the environment.
+// The real libraries, on the current device. Clears NVIDIA_TF32_OVERRIDE and cuBLAS's emulation settings from the environment.
 std::unique_ptr<Libraries> make_libraries();
 
 }  // namespace epochbench::cuda

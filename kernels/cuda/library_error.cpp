@@ -17,13 +17,13 @@ void check(cudnnStatus_t status, const char* what) {
   throw Error(std::string(what) + ": " + cudnnGetErrorString(status) + (*details ? std::string(", ") + details : ""));
 }
 
-std::string in_short(const std::string& message) {
+std::string short_message(const std::string& message) {
   constexpr std::string_view kReason = "Reason: ";
   constexpr std::size_t kLongest = 300;
   std::string text;
   for (std::size_t at = message.find(kReason); at != std::string::npos; at = message.find(kReason, at)) {
     at += kReason.size();
-    // What the engine itself found; the lines below it tell who asked.
+    // What the engine itself reported; the lines below it name the callers.
     const std::string reason = message.substr(at, message.find('\n', at) - at);
     if (text.find(reason) == std::string::npos) text += (text.empty() ? "" : "; ") + reason;
     at = std::min(message.find("\n\n", at), message.size());

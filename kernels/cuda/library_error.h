@@ -1,4 +1,4 @@
-// From the status codes of cuBLASLt and cuDNN to cuda::Error.
+// Converts status codes of cuBLASLt and cuDNN to cuda::Error.
 #pragma once
 
 #include <cublasLt.h>
@@ -8,11 +8,11 @@
 
 namespace epochbench::cuda {
 
-// Errors: Error "what: the library's words" where the status is no success.
+// Throws Error "what: the library's message" unless the status is success.
 void check(cublasStatus_t status, const char* what);
 void check(cudnnStatus_t status, const char* what);
 
-// cuDNN's words about a graph may be pages: the reason that each engine gives, each once, on one line.
-std::string in_short(const std::string& message);
+// cuDNN's messages about a graph can be pages long: this keeps the distinct reasons of the engines, on one line.
+std::string short_message(const std::string& message);
 
 }  // namespace epochbench::cuda

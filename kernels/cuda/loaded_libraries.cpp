@@ -1,5 +1,5 @@
-// Each function that is used, under its own name, looks itself up in the library at its first call. The folders in which the
-// build found the libraries are in the binary's search path.
+// Each library function that is used is defined here under its own name and looks itself up at its first call. The binary's
+// search path contains the folders in which the build found the libraries.
 #include "kernels/cuda/loaded_libraries.h"
 
 #include <cublasLt.h>
@@ -43,8 +43,8 @@ const Library& cublas_lt() {
   return library;
 }
 
-// cuDNN compiles some kernels when they are planned, and finds the compiler by its name where that is loaded already: it may
-// not lie beside cuDNN. Without one cuDNN has fewer plans.
+// cuDNN compiles some kernels during planning, and finds the compiler by name if it is already loaded; it may be in another
+// folder than cuDNN. Without a compiler cuDNN has fewer plans.
 const Library& nvrtc() {
   static const Library library("NVRTC", CUDART_VERSION / 1000 == 12 ? "libnvrtc.so.12" : "libnvrtc.so.13");
   return library;
@@ -56,7 +56,7 @@ const Library& cudnn() {
   return library;
 }
 
-std::string version_text(std::size_t version) {  // 91900: 9.19.0, as cuBLASLt's and cuDNN 9's numbers are built
+std::string version_text(std::size_t version) {  // 91900 is 9.19.0, the encoding of cuBLASLt and cuDNN 9
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
@@ -143,7 +143,7 @@ FUNCTION(cudnn, cudnnStatus_t, cudnnBackendGetAttribute,
 FUNCTION(cudnn, cudnnStatus_t, cudnnBackendExecute,
          (cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t tensors), (handle, plan, tensors))
 
-// cudnn_frontend has an engine of its own that asks for these; nothing here uses it.
+// cudnn_frontend has an engine of its own that references these; this program does not use it.
 FUNCTION(nvrtc, nvrtcResult, nvrtcCreateProgram,
          (nvrtcProgram * program, const char* source, const char* name, int count, const char* const* headers,
           const char* const* names),

@@ -1,4 +1,4 @@
-// cuBLASLt and cuDNN, loaded when the first plan is made: linking them would cost every run on the CPU 150 MB and 70 ms.
+// cuBLASLt and cuDNN, loaded when the first plan is made: linking them would cost every CPU run 150 MB and 70 ms.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace epochbench::cuda {
 
-// Their functions may be called from then on. Errors: Error with the library's name and what to do; before, and without this
-// call, each function throws it.
+// Their functions may be called after this. Throws Error with the library's name and a remedy. Without this call, each function
+// throws it.
 void load_libraries();
 
 struct LibraryVersions {
   std::string cublas, cudnn;  // "13.1.0", "9.19.0"
 };
-LibraryVersions library_versions();  // loads them; errors as load_libraries
+LibraryVersions library_versions();  // loads them; throws like load_libraries
 
 }  // namespace epochbench::cuda

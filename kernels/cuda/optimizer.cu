@@ -1,5 +1,5 @@
 // SGD with momentum and AdamW (Loshchilov and Hutter 2019) for all parameters in one launch, dynamic loss scaling, and the
-// scalars that a step leaves behind. Nothing here waits for the host: whether a step counts is decided on the device.
+// scalars that a step reports. Nothing here waits for the host: the device decides whether a step counts.
 #include <cfloat>
 
 #include "kernels/cuda/pack.cuh"
@@ -8,10 +8,10 @@ namespace epochbench::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kParts = 4;  // blocks that share a chunk, so that small models fill the device too, and large ones end evenly
+constexpr int kParts = 4;  // blocks per chunk, so that small models occupy the whole device and large ones finish evenly
 constexpr std::int64_t kPartElements = kChunkElements / kParts;
 
-// What a block works on: elements [first, last) of a tensor; none where the tensor ends before.
+// The work of a block: elements [first, last) of a tensor; empty if the tensor ends before.
 struct Part {
   OptimizerTensor tensor;
   std::int64_t first, last;
@@ -23,10 +23,10 @@ __device__ Part part_of_block(const OptimizerTensor* tensors, const Chunk* chunk
   return {tensor, first, last < tensor.n ? last : tensor.n};
 }
 
-// Updates elements [first, last) of the tensor by update(weight, state1, state2, gradient), kSize at a time.
+// Updates elements [first, last) of the tensor by update(weight, state1, state2, gradient), kSize elements at once.
 template <int kSize, typename G, typename Update>
 __device__ void update_elements(const OptimizerTensor& tensor, std::int64_t first, std::int64_t last, const Update& update) {
-  constexpr int kStep = kThreads * kSize, kBatch = kSize > 1 ? 2 : 1;  // packs of each array that a thread has in flight
+  constexpr int kStep = kThreads * kSize, kBatch = kSize > 1 ? 2 : 1;  // packs of each array in flight per thread
   const G* gradients = static_cast<const G*>(tensor.gradient);
   for (std::int64_t i = first + threadIdx.x * kSize; i < last; i += kBatch * kStep) {
     Pack<float, kSize> weight[kBatch], state1[kBatch], state2[kBatch];
@@ -91,8 +91,8 @@ __global__ void sgd_kernel(const OptimizerTensor* tensors, const Chunk* chunks, 
   update_part(part_of_block(tensors, chunks), update);
 }
 
-// The moments move towards the gradient by a part of the distance, and the decay is subtracted instead of multiplied: 1 - beta
-// and rate * weight_decay are small and keep their digits so, while beta and 1 - rate * weight_decay would not.
+// The moments move toward the gradient by a fraction of the distance, and the decay is subtracted instead of multiplied: 1 -
+// beta and rate * weight_decay are small and keep their precision this way; beta and 1 - rate * weight_decay would not.
 struct AdamwUpdate {
   static constexpr bool kTwoStates = true;
   float decay, step_size, unbias2, epsilon, part1, part2, unscale;
@@ -127,7 +127,7 @@ __global__ void adamw_kernel(const OptimizerTensor* tensors, const Chunk* chunks
   update_part(part, update);
 }
 
-// How many of a thread's elements of [first, last) are infinite or not a number; as a float, which block_sum adds.
+// The number of a thread's elements of [first, last) that are infinite or NaN; as a float, which block_sum adds.
 template <int kSize, typename G>
 __device__ float count_not_finite(const G* gradient, std::int64_t first, std::int64_t last) {
   constexpr int kStep = kThreads * kSize, kBatch = 4;
@@ -166,7 +166,7 @@ __device__ float count_not_finite(const Part& part) {
 
 __global__ void set_kernel(std::int32_t* value, std::int32_t to) { *value = to; }
 
-// Several blocks may meet one.
+// Several blocks may find one.
 __global__ void all_finite_kernel(std::int32_t* finite, const OptimizerTensor* tensors, const Chunk* chunks) {
   const float count = block_sum<kThreads>(count_not_finite(part_of_block(tensors, chunks)));
   if (threadIdx.x == 0 && count > 0) atomicExch(finite, 0);

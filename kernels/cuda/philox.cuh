@@ -1,5 +1,5 @@
 // Random words of dropout masks: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
-// kernels/shapes.h says which word belongs to which element.
+// kernels/shapes.h defines which word belongs to which element.
 #pragma once
 
 #include "kernels/cuda/device_code.cuh"
@@ -27,7 +27,7 @@ __device__ inline DropoutWords dropout_words(const Dropout& dropout, std::int32_
   return {{c0, c1, c2, c3}};
 }
 
-// What an element with this word becomes: what is dropped is 0, even a NaN.
+// The value of an element with this random word: a dropped element is 0, even if it was a NaN.
 __device__ inline float dropped_out(float value, std::uint32_t word, const Dropout& dropout) {
   return word >= dropout.threshold ? value * dropout.scale : 0;
 }

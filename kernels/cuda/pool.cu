@@ -1,6 +1,6 @@
-// Pooling over windows and over the whole image, channels last. A block works on a row of pixels; each thread on a pack of
-// channels, so that neighbours read and write neighbouring memory. The gradient of the windows gathers: an element of dx looks
-// at the windows that cover it, in ascending order, so no sum depends on the order of threads.
+// Pooling over windows and over the whole image, channels last. A block processes a row of pixels; each thread processes a pack
+// of channels, so that neighboring threads access neighboring memory. The gradient of the windows gathers: an element of dx
+// reads the windows that cover it, in ascending order, so no sum depends on the order of threads.
 #include "kernels/cuda/pack.cuh"
 
 namespace epochbench::cuda {
@@ -13,9 +13,9 @@ unsigned threads_of(std::int64_t packs) {
   return static_cast<unsigned>(packs < kMaxThreads ? ceil_div(packs, kWarp) * kWarp : kMaxThreads);
 }
 
-// A position k of the window is compared only where it lies in the image, but loaded in any case, from the nearest pixel there
-// is, so that all loads of a window are under way at once. A NaN wins over every number; of equal maxima the first.
-// kWindow: the window where it is known to the compiler; else 0.
+// A position k of the window is compared only if it is inside the image, but always loaded, from the nearest pixel inside, so
+// that all loads of a window are in flight together. A NaN wins over every number; among equal maxima the first wins. kWindow:
+// the window if the compiler knows it; otherwise 0.
 template <typename T, int kSize, int kWindow>
 __global__ void max_pool_kernel(T* y, std::uint8_t* index, const T* x, PoolShape s) {
   const int window = kWindow > 0 ? kWindow : static_cast<int>(s.window);
@@ -30,7 +30,7 @@ __global__ void max_pool_kernel(T* y, std::uint8_t* index, const T* x, PoolShape
     float best[kSize] = {};
     Pack<std::uint8_t, kSize> position = {};
     bool found = false;
-    // Several positions at a time where the window is not known.
+    // Several positions at a time if the window is not a constant.
     constexpr int kBatch = kWindow > 0 ? kWindow * kWindow : 4;
     for (int first = 0; first < window * window; first += kBatch) {
       Pack<T, kSize> packs_of[kBatch];
@@ -64,12 +64,13 @@ struct Cover {
   int first, last;  // last < first: none
 };
 __device__ Cover cover(int pixel, int window, int stride, int padding, int out_extent) {
-  const int reach = pixel + padding;  // the last window begins at or before it, the first one not more than window - 1 before
+  const int reach = pixel + padding;  // the last window starts at or before it, the first one at most window - 1 before
   const int first = reach < window ? 0 : (reach - window) / stride + 1;
   return {first, min(reach / stride, out_extent - 1)};
 }
 
-// kCover: the most windows along one axis that cover a pixel, where it is known to the compiler; else 0. Loads as in max_pool.
+// kCover: the maximum number of windows along one axis that cover a pixel, if the compiler knows it; otherwise 0. Loads as in
+// max_pool.
 template <typename T, int kSize, int kCover>
 __global__ void max_pool_grad_kernel(T* dx, const T* dy, const std::uint8_t* index, PoolShape s) {
   const int window = static_cast<int>(s.window), stride = static_cast<int>(s.stride), padding = static_cast<int>(s.padding);
@@ -113,14 +114,14 @@ __global__ void max_pool_grad_kernel(T* dx, const T* dy, const std::uint8_t* ind
   }
 }
 
-// Of the whole image: a block works on kWarp packs of channels of one image, its kGroups warps share out the pixels.
-constexpr int kGroups = 8, kPixelBatch = 8;  // pixels that a thread has in flight
+// Mean over the whole image: a block processes kWarp packs of channels of one image, and its kGroups warps divide the pixels.
+constexpr int kGroups = 8, kPixelBatch = 8;  // pixels in flight per thread
 struct ImagePart {
   std::int64_t image, channel;
 };
 template <int kSize>
 __device__ ImagePart image_part(std::int64_t channels) {
-  // In 32 bits: behind a division of 64 bits the compiler makes four stores of one of 16 bytes.
+  // In 32 bits: after a 64-bit division the compiler splits one 16-byte store into four.
   const auto strips = static_cast<unsigned>((channels / kSize + kWarp - 1) / kWarp);
   const unsigned image = blockIdx.x / strips;
   return {image, static_cast<std::int64_t>((blockIdx.x - image * strips) * kWarp + threadIdx.x % kWarp) * kSize};
@@ -129,7 +130,7 @@ __device__ ImagePart image_part(std::int64_t channels) {
 template <typename T, int kSize>
 __global__ void global_average_pool_kernel(T* y, const T* x, std::int64_t pixels, std::int64_t channels) {
   constexpr int kSums = kGroups * kWarp * kSize;
-  SHARED_ARRAY(float, sums, kSums);  // [group, element, lane], so that lanes lie in different banks
+  SHARED_ARRAY(float, sums, kSums);  // [group, element, lane], so that lanes access different banks
   const auto [image, channel] = image_part<kSize>(channels);
   const int group = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const T* from = x + image * pixels * channels + channel;

@@ -1,25 +1,25 @@
-// How the threads of a launch share out a matrix [rows, channels] whose columns have sums or coefficients of their own: each
-// keeps to a strip of kSize channels, so that these stay in registers, and walks down the rows, several of them in flight.
-// What a launch reads last, the next one may find in the cache: the one that follows takes the chunks backwards.
+// How the threads of a launch divide a matrix [rows, channels] whose columns have sums or coefficients of their own: each
+// thread keeps a strip of kSize channels, so that these stay in registers, and iterates over the rows with several of them in
+// flight. The next launch may find in the cache what this launch reads last, so it processes the chunks backward.
 #pragma once
 
-#include "kernels/cuda/words.cuh"
+#include "kernels/cuda/register_pack.cuh"
 
 namespace epochbench::cuda {
 
 inline constexpr int kStripThreads = 256;
-inline constexpr int kStripWidth = 16;  // strips side by side: 256 bytes of a row, two lines of the cache
-inline constexpr int kStripBlocks = 3;  // on a multiprocessor at once: 80 registers a thread hold strips of 8 channels
-// Blocks of a reduction: as many as 132 multiprocessors hold at once. A constant, as the order of sums must not depend on the
-// device. Launches that only write may have more, which evens out their end.
+inline constexpr int kStripWidth = 16;  // adjacent strips: 256 bytes of a row, two cache lines
+inline constexpr int kStripBlocks = 3;  // per multiprocessor: 80 registers per thread hold strips of 8 channels
+// Blocks of a reduction: as many as 132 multiprocessors hold at once. A constant, because the order of sums must not depend on
+// the device. Launches that only write may have more blocks, which balances their end.
 inline constexpr std::int64_t kReducingBlocks = kStripBlocks * 132, kWritingBlocks = 4 * kReducingBlocks;
 
 struct Strips {
   std::int64_t rows, channels;
-  std::int64_t chunks;      // of lanes * rows_at_once rows, which a block takes at once; the last may have fewer
-  std::int64_t row_blocks;  // which take chunks in turn: gridDim.y
+  std::int64_t chunks;      // of lanes * rows_at_once rows, processed by a block at once; the last may have fewer
+  std::int64_t row_blocks;  // they take chunks in turn: gridDim.y
   std::int64_t tiles;       // of width * size channels: gridDim.x
-  int width;                // strips of a tile: a power of two
+  int width;                // strips per tile: a power of two
   int chunk_rows;
 };
 
@@ -37,21 +37,21 @@ inline dim3 grid_of(const Strips& strips) {
   return dim3(static_cast<unsigned>(strips.tiles), static_cast<unsigned>(strips.row_blocks));
 }
 
-// Rows that the blocks of one blockIdx.y see in all.
+// Number of rows that the blocks with one blockIdx.y process in all.
 __device__ inline std::int64_t rows_of_block(const Strips& strips, std::int64_t row_block) {
   const std::int64_t chunks = (strips.chunks - row_block + strips.row_blocks - 1) / strips.row_blocks;
   const bool last = (strips.chunks - 1) % strips.row_blocks == row_block;
   return chunks * strips.chunk_rows - (last ? strips.chunks * strips.chunk_rows - strips.rows : 0);
 }
 
-// Blocks of a reduction that takes whole rows, and leaves sums of each block for every channel; few where rows are long.
+// Number of blocks of a reduction over whole rows that store sums for every channel; few if rows are long.
 constexpr std::int64_t whole_row_blocks(std::int64_t rows, std::int64_t channels) {
   constexpr std::int64_t kLongRow = 1024;
   const std::int64_t blocks = channels <= kLongRow ? kReducingBlocks : kReducingBlocks * kLongRow / channels;
   return blocks < 1 ? 1 : blocks < rows ? blocks : rows;
 }
 
-// Floats of scratch that any reduction over rows needs: coefficients by channel, then partial sums.
+// Floats of scratch that any reduction over rows needs: coefficients per channel, then partial sums.
 inline constexpr std::int64_t kCoefficients = 4;
 constexpr std::int64_t reduction_floats(std::int64_t rows, std::int64_t channels) {
   constexpr std::int64_t kWidestTile = kStripWidth * 8;
@@ -61,12 +61,12 @@ constexpr std::int64_t reduction_floats(std::int64_t rows, std::int64_t channels
   return kCoefficients * channels + (of_strips > of_rows ? of_strips : of_rows);
 }
 
-// A thread's place.
+// The position of a thread.
 template <int kSize>
 struct StripPlace {
   std::int64_t channel;  // the first of its strip
-  int lane;              // its row among those that a block takes side by side
-  bool active;           // false: its strip lies beyond the last channel
+  int lane;              // its row among those that a block processes together
+  bool active;           // false: its strip is beyond the last channel
 };
 template <int kSize>
 __device__ inline StripPlace<kSize> strip_place(const Strips& strips) {
@@ -75,8 +75,8 @@ __device__ inline StripPlace<kSize> strip_place(const Strips& strips) {
   return {channel, thread / width, channel < strips.channels};
 }
 
-// body(first element of the thread's strip in its first row, elements between its rows, how many of kRows rows there are) for
-// each chunk. Every thread of a block makes as many calls, so that body may use shuffles; a count may be 0.
+// body(first element of the thread's strip in its first row, elements between its rows, how many of kRows rows exist) for each
+// chunk. Every thread of a block makes the same number of calls, so that body may use shuffles; a count may be 0.
 template <int kSize, int kRows, bool kBackwards, typename Body>
 __device__ inline void for_each_chunk(const Strips& strips, const StripPlace<kSize>& place, Body body) {
   const int lanes = kStripThreads / strips.width;
@@ -92,9 +92,10 @@ __device__ inline void for_each_chunk(const Strips& strips, const StripPlace<kSi
 
 // strips[r] = row r of `count`; the others are 0.
 template <typename T, int kSize, int kRows>
-__device__ inline void load_rows(Words<T, kSize> (&strips)[kRows], const T* from, std::int64_t first, std::int64_t step,
+__device__ inline void load_rows(RegisterPack<T, kSize> (&strips)[kRows], const T* from, std::int64_t first, std::int64_t step,
                                  int count) {
-  for (int r = 0; r < kRows; ++r) strips[r] = r < count ? load_words<kSize>(from + first + r * step) : Words<T, kSize>{};
+  for (int r = 0; r < kRows; ++r)
+    strips[r] = r < count ? load_registers<kSize>(from + first + r * step) : RegisterPack<T, kSize>{};
 }
 
 }  // namespace epochbench::cuda

@@ -1,5 +1,4 @@
-// What is asked of cuBLASLt and cuDNN, in words and numbers. The words name a problem completely, so equal words are equal
-// problems.
+// Problems for cuBLASLt and cuDNN as text and numbers. The text identifies a problem: equal text means equal problems.
 #pragma once
 
 #include <string>
@@ -11,7 +10,7 @@ namespace epochbench::cuda {
 const char* name(Element element);  // "bf16"
 constexpr std::size_t bytes_of(Element element) { return element == Element::f32 ? 4 : 2; }
 
-// "product [256,2048] [1000,2048]^T of bf16 to fp32, bias, relu"; alpha alone is told as "scaled".
+// "product [256,2048] [1000,2048]^T of bf16 to fp32, bias, relu"; alpha appears only as "scaled".
 std::string describe(const ProductSpec& spec);
 // "conv2d forward x [256,56,56,64] weight [64,3,3,64] stride 1 padding 1 bf16 bias relu"
 std::string describe(const ConvolutionSpec& spec);

@@ -24,7 +24,7 @@ std::optional<std::int64_t> Tuner::fastest(Candidates& candidates, std::string& 
       if (!better) continue;
       best = index;
       best_seconds = seconds;
-    } catch (const Error& error) {  // of this one alone; what the device cannot get over fails the next one as well
+    } catch (const Error& error) {  // of this candidate only; after an unrecoverable device error the next one fails too
       candidates.release(index);
       if (reason.empty()) reason = error.what();
     }

@@ -1,5 +1,5 @@
-// Choosing among a library's candidates for a problem: in bounded time, and holding two of them at most. It needs no device;
-// how long a candidate takes is told by whoever has one (tuning.h).
+// Selects among a library's candidates for a problem: in bounded time, and with at most two candidates built. It needs no
+// device; the Candidates measure the time (tuning.h).
 #pragma once
 
 #include <chrono>
@@ -11,19 +11,19 @@
 
 namespace epochbench::cuda {
 
-class Candidates {  // told apart by their index, the likeliest first
+class Candidates {  // identified by index, the most promising first
  public:
   virtual ~Candidates() = default;
   virtual std::int64_t count() const = 0;
-  virtual void build(std::int64_t index) = 0;                      // errors: Error where it cannot be built
-  virtual double seconds(std::int64_t index, double to_beat) = 0;  // when it is built. Errors: Error where it does not run
-  virtual void release(std::int64_t index) noexcept = 0;           // whatever it holds; nothing of it is under way
+  virtual void build(std::int64_t index) = 0;                      // throws Error if it cannot be built
+  virtual double seconds(std::int64_t index, double to_beat) = 0;  // of a built candidate; throws Error if it does not run
+  virtual void release(std::int64_t index) noexcept = 0;           // releases all its resources; it is not running
 };
 
 struct TuningLimits {
-  int candidates;         // that are timed, of one problem
-  double seconds_of_one;  // problem: no other candidate is begun then
-  double seconds_of_all;  // problems of a Tuner: from then on the first candidate that runs is taken
+  int candidates;         // maximum number timed per problem
+  double seconds_of_one;  // time limit per problem: no other candidate is started after it
+  double seconds_of_all;  // time limit of a Tuner: after it, the first candidate that runs is selected
 };
 
 class Tuner {
@@ -32,7 +32,7 @@ class Tuner {
 
   explicit Tuner(const TuningLimits& limits, Clock clock = steady_seconds) : limits_(limits), clock_(std::move(clock)) {}
 
-  // The index of the fastest, with all others released; empty where none runs, with the first one's `reason`.
+  // The index of the fastest, with all others released; empty if none runs: `reason` is then the error of the first.
   std::optional<std::int64_t> fastest(Candidates& candidates, std::string& reason);
 
  private:

@@ -12,17 +12,18 @@
 namespace epochbench::cuda {
 namespace {
 
-constexpr double kAverageOver = 1e-3;  // seconds: events resolve 0.5 microseconds
-constexpr int kMostCalls = 32;
+constexpr double kAverageOver = 1e-3;  // seconds: events have a resolution of 0.5 microseconds
+constexpr int kMaxCalls = 32;
 constexpr int kAverages = 3;
-constexpr double kHopeless = 1.5;  // times what is to be beaten
+constexpr double kGiveUpFactor = 1.5;  // times the best so far: stop measuring
 
 template <typename T, typename Convert>
 std::vector<std::byte> random_numbers(std::size_t count, Convert convert) {
   std::vector<std::byte> bytes(count * sizeof(T));
   std::uint32_t state = 1;
   for (std::size_t i = 0; i < count; ++i) {
-    state = state * 1664525u + 1013904223u;  // Knuth's and Lewis's quick generator: its high bits are random enough here
+    state = state * 1664525u +
+            1013904223u;  // a linear congruential generator (Knuth and Lewis): its high bits are random enough here
     const T value = convert(static_cast<float>(state >> 8) * 0x1p-24f - 0.5f);
     std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
   }
@@ -58,10 +59,10 @@ void fill_random(void* memory, std::size_t bytes, Element element, Stream stream
 }
 
 Stopwatch::Stopwatch(Stream stream) : stream_(stream) {
-  check(cudaEventCreate(&begin_), "making an event");
+  check(cudaEventCreate(&begin_), "creating an event");
   const cudaError_t status = cudaEventCreate(&end_);
   if (status != cudaSuccess) cudaEventDestroy(begin_);
-  check(status, "making an event");
+  check(status, "creating an event");
 }
 
 Stopwatch::~Stopwatch() {
@@ -82,8 +83,8 @@ double Stopwatch::average(const std::function<void()>& enqueue, int calls) {
 double Stopwatch::seconds(const std::function<void()>& enqueue, double to_beat) {
   average(enqueue, 1);  // loads the kernel
   double best = average(enqueue, 2);
-  if (best > kHopeless * to_beat) return best;
-  const int calls = std::clamp(static_cast<int>(kAverageOver / best), 1, kMostCalls);
+  if (best > kGiveUpFactor * to_beat) return best;
+  const int calls = std::clamp(static_cast<int>(kAverageOver / best), 1, kMaxCalls);
   for (int i = 0; i < kAverages; ++i) best = std::min(best, average(enqueue, calls));
   return best;
 }

@@ -1,4 +1,4 @@
-// What choosing among a library's algorithms by the clock takes: operands, and a stopwatch.
+// Tools for selecting a library's algorithm by measured time: operands and a stopwatch.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ struct CUevent_st;
 
 namespace epochbench::cuda {
 
-// Random numbers in (-0.5, 0.5) of type `element`: products of zeros draw less power, and so run faster, than products of data.
+// Random numbers in (-0.5, 0.5) of type `element`: products of zeros draw less power than products of data and so run faster.
 void fill_random(void* memory, std::size_t bytes, Element element, Stream stream);
 
-// What one call of `enqueue` takes on an otherwise idle stream, after a warm-up: the least of several averages. Where it is
-// clearly slower than `to_beat` the first measurement is the answer.
+// The time of one call of `enqueue` on an otherwise idle stream, after a warm-up: the minimum of several averages. If it is
+// clearly slower than `to_beat`, the first measurement is returned.
 class Stopwatch {
  public:
   explicit Stopwatch(Stream stream);

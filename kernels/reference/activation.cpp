@@ -16,7 +16,7 @@ void bias_add_grad(float* dbias, const float* dy, std::int64_t rows, std::int64_
 }
 
 void relu(float* y, const float* x, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];  // a NaN stays one, so that divergence is seen
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];  // a NaN stays NaN, so that divergence is visible
 }
 
 void relu_grad(float* dx, const float* dy, const float* y, std::int64_t n) {

@@ -1,4 +1,4 @@
-// Batch normalisation (Ioffe and Szegedy 2015) over rows, one channel after the other.
+// Batch normalization (Ioffe and Szegedy 2015) over rows, one channel at a time.
 #include <cmath>
 
 #include "kernels/reference/kernels.h"
@@ -50,15 +50,15 @@ void batch_norm_grad(float* dx, float* dscale, float* dbias, float* dz, const fl
   const double n = static_cast<double>(rows);
   for (std::int64_t c = 0; c < channels; ++c) {
     const auto upstream = [&](std::int64_t i) -> double { return y == nullptr || y[i] > 0 ? dy[i] : 0; };
-    const auto normalised = [&](std::int64_t i) { return (static_cast<double>(x[i]) - mean[c]) * inv_std[c]; };
+    const auto normalized = [&](std::int64_t i) { return (static_cast<double>(x[i]) - mean[c]) * inv_std[c]; };
     double sum = 0, product = 0;
     for (std::int64_t i = c; i < rows * channels; i += channels) {
       sum += upstream(i);
-      product += upstream(i) * normalised(i);
+      product += upstream(i) * normalized(i);
     }
     for (std::int64_t i = c; i < rows * channels; i += channels) {
       const double g = upstream(i);
-      const double value = static_cast<double>(scale[c]) * inv_std[c] * (g - sum / n - normalised(i) * product / n);
+      const double value = static_cast<double>(scale[c]) * inv_std[c] * (g - sum / n - normalized(i) * product / n);
       if (dx != nullptr) dx[i] = static_cast<float>(value);
       if (dz != nullptr) dz[i] = static_cast<float>(g);
     }

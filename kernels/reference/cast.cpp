@@ -1,4 +1,4 @@
-// Element types: bit patterns of bf16, f16 and tf32 by their definition, rounded to nearest even.
+// Conversions to the bit patterns of bf16, fp16 and tf32 by definition, rounded to nearest even.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,7 +19,7 @@ float float_of(std::uint32_t bits) {
   return x;
 }
 
-// Rounds a finite number's bits to a multiple of 2^dropped; a carry moves into the exponent, as it should, up to infinity.
+// Rounds a finite number's bits to a multiple of 2^dropped; a carry correctly moves into the exponent, up to infinity.
 std::uint32_t round_bits(std::uint32_t bits, int dropped) {
   const std::uint32_t half = 1u << (dropped - 1), odd = (bits >> dropped) & 1;
   return (bits + half - 1 + odd) >> dropped << dropped;
@@ -39,7 +39,7 @@ std::uint16_t to_f16(float x) {
   std::uint32_t y = 0;
   if (std::isnan(x)) {
     y = 0x7e00;
-  } else if (magnitude >= 65520) {  // half way between 65504 and 65536, which would be even
+  } else if (magnitude >= 65520) {  // halfway between 65504 and 65536, which would be even
     y = 0x7c00;
   } else if (magnitude < 0x1p-14) {
     y = static_cast<std::uint32_t>(std::nearbyint(magnitude * 0x1p24));

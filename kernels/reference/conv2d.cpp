@@ -1,5 +1,5 @@
-// Convolution (cross-correlation, as in every framework) and its two gradients by their definitions. x and y are channels
-// last: x [batch, height, width, channels], weight [out_channels, kernel_height, kernel_width, channels].
+// Convolution (cross-correlation, as in every framework) and its two gradients by definition. Channels last: x [batch, height,
+// width, channels], weight [out_channels, kernel_height, kernel_width, channels].
 #include <vector>
 
 #include "kernels/reference/kernels.h"

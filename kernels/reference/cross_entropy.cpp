@@ -1,4 +1,4 @@
-// Softmax cross entropy of rows of logits, its gradient, and how many rows are classified correctly.
+// Softmax cross entropy of rows of logits, its gradient, and the number of correctly classified rows.
 #include <algorithm>
 #include <cmath>
 

@@ -7,7 +7,7 @@ namespace epochbench::reference {
 void dropout(float* y, const float* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     const double factor = dropout_factor(dropout, *step, i);
-    y[i] = factor == 0 ? 0 : static_cast<float>(x[i] * factor);  // what is dropped is 0, even a NaN
+    y[i] = factor == 0 ? 0 : static_cast<float>(x[i] * factor);  // a dropped element is 0, even if it was a NaN
   }
 }
 

@@ -1,4 +1,4 @@
-// Which elements a dropout mask keeps, one at a time, as kernels/shapes.h defines it.
+// Whether a dropout mask keeps an element, as kernels/shapes.h defines it.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace epochbench::reference {
 
-// What element `index` of the tensor is multiplied by at this step: 0 or dropout.scale. Philox 4x32-10 (Salmon et al. 2011).
+// The factor of element `index` of the tensor at this step: 0 or dropout.scale. Philox 4x32-10 (Salmon et al. 2011).
 inline double dropout_factor(const Dropout& dropout, std::int32_t step, std::int64_t index) {
   std::uint32_t counter[4] = {static_cast<std::uint32_t>(index / 4), static_cast<std::uint32_t>(step), dropout.ordinal,
                               4};  // RandomStream::dropout

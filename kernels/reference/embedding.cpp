@@ -1,4 +1,4 @@
-// Rows taken from a table by id or by position, rows of a table added in turn, and their gradients.
+// Lookup of table rows by id or by position, repeated addition of table rows, and their gradients.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -15,7 +15,8 @@ void embedding(float* y, const float* table, const std::int32_t* ids, std::int64
 void embedding_grad(float* dtable, const float* dy, const std::int32_t* ids, const float* base, std::int64_t rows,
                     std::int64_t vocabulary, std::int64_t width) {
   for (std::int64_t i = 0; i < vocabulary * width; ++i) dtable[i] = base != nullptr ? base[i] : 0;
-  std::vector<std::int64_t> by_id(static_cast<std::size_t>(rows));  // rows of equal id side by side, so each sum is of doubles
+  std::vector<std::int64_t> by_id(
+      static_cast<std::size_t>(rows));  // groups rows of equal id, so that each sum is computed in double
   std::iota(by_id.begin(), by_id.end(), 0);
   std::stable_sort(by_id.begin(), by_id.end(), [&](std::int64_t a, std::int64_t b) { return ids[a] < ids[b]; });
   for (auto begin = by_id.begin(); begin != by_id.end();) {

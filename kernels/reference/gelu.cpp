@@ -1,4 +1,5 @@
-// The Gaussian error linear unit in its erf form (Hendrycks and Gimpel 2016), by the C library's erfc: exact in both tails.
+// The Gaussian error linear unit in its erf form (Hendrycks and Gimpel 2016), using the C library's erfc: accurate in both
+// tails.
 #include <cmath>
 #include <numbers>
 

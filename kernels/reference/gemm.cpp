@@ -1,4 +1,4 @@
-// The matrix product by its definition.
+// The matrix product by definition.
 #include "kernels/reference/kernels.h"
 
 namespace epochbench::reference {

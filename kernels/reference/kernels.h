@@ -1,4 +1,4 @@
-// The oracle that every other kernel is compared with: naive loops, accumulation in double, one thread. Never timed.
+// The reference that every other kernel is tested against: naive loops, accumulation in double, one thread. Never timed.
 //
 // host_kernels.inc defines arguments and meaning. A null output is not written.
 #pragma once
@@ -24,17 +24,17 @@ void batch_norm(float* y, float* mean, float* inv_std, float* running_mean, floa
 void batch_norm_grad(float* dx, float* dscale, float* dbias, float* dz, const float* dy, const float* y, const float* x,
                      const float* scale, const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels);
 
-// n elements of one type as another, rounded to nearest even; what is too large for f16 becomes infinite.
+// Converts n elements from one type to another, rounding to nearest even; values too large for fp16 become infinite.
 void cast(void* y, const void* x, Element to, Element from, std::int64_t n);
 void round_to_tf32(float* y, const float* x, std::int64_t n);  // to 10 bits of mantissa, to nearest even; y may be x
 
 bool all_finite(const void* gradient, Element element, std::int64_t n);
 struct LossScaleNumbers {
   double growth, backoff;
-  std::int64_t growth_interval;  // finite steps in a row until the scale grows
-  double smallest, largest;      // the scale stays between the two
+  std::int64_t growth_interval;  // consecutive finite steps before the scale grows
+  double smallest, largest;      // limits of the scale
 };
-// After a step; all but finite are updated. finite_steps starts again where the scale moves.
+// Called after a step; updates all except finite. finite_steps restarts when the scale changes.
 void update_loss_scale(float* scale, std::int32_t* finite_steps, std::int32_t* skipped_steps, const std::int32_t* finite,
                        const LossScaleNumbers& numbers);
 

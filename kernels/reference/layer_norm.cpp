@@ -1,4 +1,4 @@
-// Layer normalisation (Ba et al. 2016), one row after the other.
+// Layer normalization (Ba et al. 2016), one row at a time.
 #include <cmath>
 
 #include "kernels/reference/kernels.h"
@@ -26,7 +26,7 @@ void layer_norm(float* y, float* mean, float* inv_std, const float* x, const flo
 void layer_norm_grad(float* dx, float* dscale, float* dbias, const float* dy, const float* x, const float* scale,
                      const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels) {
   const double n = static_cast<double>(channels);
-  const auto normalised = [&](std::int64_t r, std::int64_t c) {
+  const auto normalized = [&](std::int64_t r, std::int64_t c) {
     return (static_cast<double>(x[r * channels + c]) - mean[r]) * inv_std[r];
   };
   // Before dx, which may be dy.
@@ -34,7 +34,7 @@ void layer_norm_grad(float* dx, float* dscale, float* dbias, const float* dy, co
     double sum = 0, product = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
       sum += dy[r * channels + c];
-      product += dy[r * channels + c] * normalised(r, c);
+      product += dy[r * channels + c] * normalized(r, c);
     }
     if (dscale != nullptr) dscale[c] = static_cast<float>(product);
     if (dbias != nullptr) dbias[c] = static_cast<float>(sum);
@@ -45,10 +45,10 @@ void layer_norm_grad(float* dx, float* dscale, float* dbias, const float* dy, co
     double sum = 0, product = 0;
     for (std::int64_t c = 0; c < channels; ++c) {
       sum += upstream(c);
-      product += upstream(c) * normalised(r, c);
+      product += upstream(c) * normalized(r, c);
     }
     for (std::int64_t c = 0; c < channels; ++c)
-      dx[r * channels + c] = static_cast<float>(inv_std[r] * (upstream(c) - sum / n - normalised(r, c) * product / n));
+      dx[r * channels + c] = static_cast<float>(inv_std[r] * (upstream(c) - sum / n - normalized(r, c) * product / n));
   }
 }
 

@@ -1,4 +1,4 @@
-// SGD with momentum and AdamW (Loshchilov and Hutter 2019), in the form of PyTorch.
+// SGD with momentum and AdamW (Loshchilov and Hutter 2019), in PyTorch's formulation.
 #include <cmath>
 
 #include "kernels/reference/kernels.h"

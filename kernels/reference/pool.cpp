@@ -7,7 +7,7 @@
 
 namespace epochbench::reference {
 
-// A NaN wins over every number, so that divergence is seen. Every window must reach into the image.
+// A NaN wins over every number, so that divergence is visible. Every window must overlap the image.
 void max_pool(float* y, std::uint8_t* index, const float* x, const PoolShape& s) {
   std::int64_t out = 0;
   for (std::int64_t n = 0; n < s.batch; ++n)

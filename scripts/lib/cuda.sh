@@ -1,11 +1,11 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 #
-# The CUDA part of scripts/lib/setup.sh, which sources it: where the CUDA toolkit is, cudnn_frontend and cuDNN are fetched from
-# the Python index if their headers are missing; what keeps the GPU of this machine out of the build is said loudly. Nothing
-# here fails: without CUDA the build has the CPU alone.
+# The CUDA part of scripts/lib/setup.sh, which sources it. If there is a CUDA toolkit, it fetches cudnn_frontend and cuDNN from
+# the Python index unless their headers are present. It warns if the build cannot use this machine's GPU, but never fails:
+# without CUDA the build supports only the CPU.
 #
-# Environment: CUDA_HOME, the toolkit's folder; without it PATH and /usr/local/cuda are searched. EPOCHBENCH_CUDA=OFF leaves
-# CUDA out. EPOCHBENCH_PACKAGES, a folder with include/ and lib/ that is used in place of build/packages.
+# Environment: CUDA_HOME, the toolkit's folder; without it PATH and /usr/local/cuda are searched. EPOCHBENCH_CUDA=OFF disables
+# CUDA. EPOCHBENCH_PACKAGES, a folder with include/ and lib/ that is used in place of build/packages.
 
 packages=${EPOCHBENCH_PACKAGES:-$build/packages}
 
@@ -28,7 +28,7 @@ have_cuda_header() { # NAME TOOLKIT
   return 1
 }
 
-# Unpacks a package of cuda-packages.txt, for x86_64 unless another processor is named.
+# Downloads and unpacks a package of cuda-packages.txt, for x86_64 unless a processor is given.
 fetch_package() { # NAME [PROCESSOR]
   say "fetching $1 from the Python index"
   rm -rf "$packages/download"
@@ -46,7 +46,7 @@ fetch_package() { # NAME [PROCESSOR]
 
 prepare_cuda() {
   if [ "${EPOCHBENCH_CUDA:-AUTO}" = OFF ] || [ ! -d "$root/kernels/cuda" ] || ! nvcc=$(find_nvcc); then return 0; fi
-  # A toolkit that came after the first build.
+  # The toolkit may have been installed after the first build.
   if grep -q '^EPOCHBENCH_NVCC:[A-Z]*=.*NOTFOUND$' "$build/CMakeCache.txt" 2>/dev/null; then changed=yes; fi
   toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
   wanted=
@@ -57,7 +57,7 @@ prepare_cuda() {
   if [ -z "$wanted" ]; then return 0; fi
 
   if ! python3 -m pip --version >/dev/null 2>&1 && ! (install_packages python3 python3-pip); then
-    leave_cuda_out "there is no Python with pip to fetch" "$wanted"
+    leave_cuda_out "Python with pip was not found, cannot fetch" "$wanted"
     return 0
   fi
   for package in $wanted; do
@@ -74,10 +74,10 @@ prepare_cuda() {
 
 leave_cuda_out() { # REASON PACKAGES
   say "WARNING: CPU-only build: $1 $2 from the Python index; log: $log"
-  say "WARNING: to measure the GPU, bring its headers into $toolkit/include, then run this again"
+  say "WARNING: to measure the GPU, install its headers in $toolkit/include, then run this again"
 }
 
-# Says loudly why an NVIDIA GPU of this machine is not in the build.
+# Warns if the build cannot use this machine's NVIDIA GPU, and why.
 explain_missing_cuda() {
   if ! command -v nvidia-smi >/dev/null 2>&1 && [ ! -e /proc/driver/nvidia ]; then return 0; fi
   if [ ! -d "$root/kernels/cuda" ]; then

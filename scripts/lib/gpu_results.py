@@ -1,5 +1,5 @@
 """What scripts/check_gpu reads from results and logs: parity, sanitizers' verdicts, the best batch, mixed-precision quality,
-and the table of the benchmark of record. Every check returns complaints, one per line; none means that all is well."""
+and the table of the benchmark of record. Every check returns a list of complaints, empty if the check passed."""
 
 import json
 import math
@@ -7,17 +7,18 @@ import re
 import statistics
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
-# Relative difference of losses to those of the CPU in fp32: of the first step, and of ten. In fp32 they differ by the order of
-# sums alone. Elsewhere the unit roundoff u of the operands counts: each logit is rounded to u of itself, and the first loss,
-# about ln(classes) whatever the weights, moves by less than u; ten steps add up some such moves, 4 u. PyTorch's autocast
-# on a CPU stayed within 0.04 u and 0.7 u on resnet18, resnet20 and bert-tiny; a loss that falls to thousandths leaves them.
+# Bounds on the relative difference of losses from those of the CPU in fp32: for the first step and for ten. In fp32 only the
+# order of sums differs. Otherwise the unit roundoff u of the operands decides: each logit is rounded to a relative error of u,
+# so the first loss, about ln(classes) for any weights, changes by less than u; ten steps accumulate a few such changes, 4 u.
+# PyTorch's autocast on a CPU stayed within 0.04 u and 0.7 u on resnet18, resnet20 and bert-tiny. A loss that falls to
+# thousandths exceeds these bounds.
 ROUNDOFF = {"tf32": 2.0 ** -11, "bf16": 2.0 ** -8, "fp16": 2.0 ** -11}
 BOUNDS = {"fp32": (1e-5, 1e-4), **{precision: (u, 4 * u) for precision, u in ROUNDOFF.items()}}
 PARITY_STEPS = 10
-# A loss scale that starts at 2^16 and halves at each overflow has found its place by then; a skipped step is one that the
-# CPU took, so from there on losses are those of other weights.
-MOST_SKIPPED_STEPS = 4
-WORST_ACCURACY, WORST_LOSS = 0.01, 0.03  # by which 16 bits may stay behind fp32, in quality
+# A loss scale that starts at 2^16 and halves at each overflow is stable by then. The CPU does not skip steps, so after a skipped
+# step the weights differ.
+MAX_SKIPPED_STEPS = 4
+WORST_ACCURACY, WORST_LOSS = 0.01, 0.03  # maximum loss of quality in 16 bits compared with fp32
 LAST_EVALUATIONS = 5
 
 
@@ -26,7 +27,7 @@ def runs_of(*paths):
 
 
 def good(runs, **wanted):
-    """Those ok runs whose model, backend, precision or batch is as wanted."""
+    """The successful runs with the given model, backend, precision or batch."""
     def fits(run):
         facts = {"model": run["workload"]["model"], "batch": run["workload"]["batch"], "backend": run["device"]["backend"],
                  "precision": run["precision"]}
@@ -62,24 +63,24 @@ def parity(paths):
 
 def losses_apart(run, partner):
     ours, theirs = run["quality"]["loss"][:PARITY_STEPS], partner["quality"]["loss"][:PARITY_STEPS]
-    # A loss that is not a number is null in a result.
+    # A result stores a loss that is not a number as null.
     differences = [math.inf if a is None or math.isnan(a) else abs(a - b) / abs(b) for a, b in zip(ours, theirs)]
     first, all_steps = BOUNDS[run["precision"]]
     skipped = (run["gpu"] or {}).get("skipped_steps") or 0
     if len(differences) < PARITY_STEPS:
         return [f"{run['name']}: only {len(differences)} losses of {PARITY_STEPS}"]
-    if skipped > MOST_SKIPPED_STEPS:
+    if skipped > MAX_SKIPPED_STEPS:
         return [f"{run['name']}: {skipped} of {PARITY_STEPS} steps skipped by loss scaling"]
     complaints = []
     if differences[0] > first:
-        complaints.append(f"{run['name']}: first loss {differences[0]:.1e} from the CPU's, at most {first:.1e} is rounding")
+        complaints.append(f"{run['name']}: first loss {differences[0]:.1e} from the CPU's, rounding explains at most {first:.1e}")
     if not skipped and max(differences) > all_steps:
-        complaints.append(f"{run['name']}: losses {max(differences):.1e} from the CPU's, at most {all_steps:.1e} is rounding")
+        complaints.append(f"{run['name']}: losses {max(differences):.1e} from the CPU's, rounding explains at most {all_steps:.1e}")
     return complaints
 
 
 def sanitizer(logs):
-    """Complaints from compute-sanitizer's logs, one per process; each must end in a summary without errors."""
+    """Complaints from compute-sanitizer's logs, one log per process; each must end with a summary without errors."""
     complaints = []
     if not logs:
         complaints.append("compute-sanitizer left no log")
@@ -94,7 +95,7 @@ def sanitizer(logs):
 
 
 def skipped_tests(log):
-    """Tests that ctest names as not run: on a machine with a GPU there must be none."""
+    """Tests that ctest reports as not run; with a GPU there must be none."""
     return [f"{name}: skipped, on a machine with a GPU"
             for name in re.findall(r"^\s*\d+ - (\S+) \((?:Skipped|Not Run)\)", log.read_text(errors="replace"), re.MULTILINE)]
 
@@ -131,7 +132,7 @@ def quality(paths):
 
 
 def table(folder, models):
-    """Lines: throughput of each model and precision, and what PyTorch and the CPU make of the same batch."""
+    """Lines: throughput of each model and precision, and that of PyTorch and the CPU with the same batch."""
     lines = [f"{'model, samples/s':24} {'epochbench':>11} {'of peak':>8} {'eager':>9} {'compiled':>9} {'ratio':>6} {'CPU':>9} {'ratio':>6}"]
     for model in models:
         ours = good(runs_of(folder / f"record-{model}.json"), model=model, backend="cuda")

@@ -1,6 +1,6 @@
-"""Stages of a long check: each has commands, a time limit and a stamp, so that a later call goes on where one stopped.
+"""Stages of a long check: each has commands, a time limit and a stamp, so that a later call continues where one stopped.
 
-It knows nothing of GPUs or of epochbench; scripts/check_gpu says what the stages are.
+Independent of GPUs and epochbench; scripts/check_gpu defines the stages.
 """
 
 import os
@@ -9,21 +9,21 @@ import signal
 import subprocess
 import time
 
-GRACE_SECONDS = 5  # between asking a command to end and ending it
+GRACE_SECONDS = 5  # between asking a command to end and killing it
 
 
 class Command:
     """argv; out: a file for standard output, which otherwise goes to the log; may_fail: its exit code is not judged."""
 
     def __init__(self, *argv, out=None, may_fail=False):
-        self.argv = [str(word) for word in argv]
+        self.argv = [str(argument) for argument in argv]
         self.out, self.may_fail = out, may_fail
 
 
 class Stage:
-    """limit_seconds: of each command; the stage's own end is the budget's. commands: () -> list of Command, asked when the
-    stage begins, as it may need what earlier stages found. judge: () -> list of complaints, after the commands. always: runs in
-    every call and has no stamp."""
+    """limit_seconds: per command; only the budget limits the whole stage. commands: () -> list of Command, called when the stage
+    begins, because it may need results of earlier stages. judge: () -> list of complaints, called after the commands. always:
+    runs in every call and has no stamp."""
 
     def __init__(self, name, limit_seconds, commands, judge=lambda: [], always=False):
         self.name, self.limit_seconds, self.commands, self.judge, self.always = name, limit_seconds, commands, judge, always
@@ -34,7 +34,7 @@ class OutOfTime(Exception):
 
 
 class Runner:
-    """Runs stages within a budget, counted from its own making. state[name]: done, earlier, left, or a list of complaints."""
+    """Runs stages within a budget, counted from its construction. state[name]: done, earlier, left, or a list of complaints."""
 
     def __init__(self, folder, budget_seconds, environment, say):
         self.folder = pathlib.Path(folder)
@@ -60,7 +60,7 @@ class Runner:
             complaints = self.commands(stage) or stage.judge()
         except OutOfTime:
             self.state[stage.name] = "left"
-            self.say(f"{stage.name}: broken off, the time is up")
+            self.say(f"{stage.name}: stopped, time limit reached")
             return
         seconds = time.monotonic() - begin
         self.state[stage.name] = complaints or "done"
@@ -71,7 +71,7 @@ class Runner:
             self.say(f"  {complaint}")
 
     def commands(self, stage):
-        """Runs them all, whatever becomes of one, and returns complaints."""
+        """Runs all commands, even if one fails, and returns complaints."""
         complaints = []
         for number, command in enumerate(stage.commands()):
             log = self.folder / "logs" / f"{stage.name}-{number}.log"
@@ -85,7 +85,7 @@ class Runner:
         return complaints
 
     def execute(self, command, log, end):
-        """The exit code, 127 where there is no such program; None where it was ended at `end`."""
+        """The exit code, 127 if the program does not exist, None if it was killed at `end`."""
         with open(log, "wb") as errors, open(command.out or os.devnull, "wb") as out:
             errors.write(f"$ {' '.join(command.argv)}\n".encode())
             errors.flush()
@@ -104,7 +104,7 @@ class Runner:
 
     @staticmethod
     def end_group(process):
-        """Ends the command and all that it started: an interrupt first, on which epochbench keeps what it has."""
+        """Ends the command and its descendants: first with an interrupt, so that epochbench saves its results."""
         for sign in (signal.SIGINT, signal.SIGKILL):
             if process.poll() is None or sign == signal.SIGKILL:
                 try:

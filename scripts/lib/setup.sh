@@ -1,10 +1,10 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 #
-# What scripts/run, scripts/test and .ci/run share: packages, configuration and a quiet build in build/. Sourced by a POSIX
-# shell that has set `program` (for messages) and `root` (the repository); it runs nothing by itself, never changes the
-# current folder, and writes to stderr alone, so that stdout is the program's. A failed set-up exits with 2.
+# Shared by scripts/run, scripts/test and .ci/run: packages, configuration and a quiet build in build/. Sourced by a POSIX shell
+# that has set `program` (for messages) and `root` (the repository). Sourcing it runs nothing; it never changes the current
+# folder and writes only to stderr, so that stdout belongs to the program. A failed setup exits with 2.
 #
-# Environment: CXX chooses the compiler, EPOCHBENCH_JOBS the parallel compilations; of CUDA see cuda.sh.
+# Environment: CXX selects the compiler, EPOCHBENCH_JOBS the number of parallel compilations; for CUDA see cuda.sh.
 
 build=$root/build
 log=$build/setup.log
@@ -21,7 +21,7 @@ die() {
 
 die_with_log() {
   tail -n 40 "$log" >&2
-  die "$* (the whole log: $log)"
+  die "$* (full log: $log)"
 }
 
 have_header() {
@@ -31,7 +31,7 @@ have_header() {
   return 1
 }
 
-# Is what the Debian package $1 stands for here? A tool or header from elsewhere counts as well.
+# Whether the tool or header of Debian package $1 is present, from that package or from elsewhere.
 have() {
   case $1 in
     g++) command -v "${CXX:-g++}" ;;
@@ -57,7 +57,7 @@ apt_get() {
     >>"$log" 2>&1 </dev/null
 }
 
-# Installs those of the Debian packages that are missing; asks nothing of apt when none is.
+# Installs the Debian packages that are missing; does not call apt if there are none.
 install_packages() {
   missing=
   for package; do
@@ -69,24 +69,24 @@ install_packages() {
 
   as_root=
   if ! command -v apt-get >/dev/null 2>&1; then
-    # Not of Debian's family: libraries may lie where only CMake finds them, tools may not.
+    # Not a Debian derivative: CMake may find libraries in other places, but tools must be in PATH.
     if have g++ && have cmake && have ninja-build; then
-      say "no apt-get here, going on without what Debian calls: $missing"
+      say "apt-get not found, continuing without these Debian packages: $missing"
       return 0
     fi
-    die "cannot install: there is no apt-get; install what Debian calls: $missing"
+    die "cannot install packages without apt-get; install the equivalents of these Debian packages: $missing"
   elif [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null 2>&1 ||
-      die "cannot install: you are not root and there is no sudo; have an administrator run: apt-get install $missing"
+      die "cannot install packages: not root, and sudo was not found; as root, run: apt-get install $missing"
     if [ -t 0 ]; then as_root=sudo; else as_root="sudo -n"; fi
-    $as_root true || die "cannot install: sudo refused; have an administrator run: apt-get install $missing"
+    $as_root true || die "cannot install packages: sudo failed; as root, run: apt-get install $missing"
   fi
 
   say "installing $missing"
-  # Package lists may be absent or out of date: one update, then one more try.
+  # Package lists may be missing or outdated: update them and retry once.
   # shellcheck disable=SC2086
   apt_get install -y --no-install-recommends $missing || {
-    apt_get update || say "apt-get update failed, trying with the package lists that are here"
+    apt_get update || say "apt-get update failed, retrying with the existing package lists"
     apt_get install -y --no-install-recommends $missing || {
       grep '^E: ' "$log" | tail -n 5 >&2
       die "apt-get could not install $missing: check the network and /etc/apt (Ubuntu: component universe); log: $log"
@@ -96,7 +96,7 @@ install_packages() {
 
 cached() { grep -q "^$1:[A-Z]*=$2\$" "$build/CMakeCache.txt" 2>/dev/null; }
 
-# Configures build/ as a release with the given NAME=VALUE options, unless it already is one.
+# Configures build/ as a release with the given NAME=VALUE options, unless it already is configured so.
 configure() {
   if [ -e "$build/CMakeCache.txt" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then
     rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"  # the repository was moved or copied
@@ -117,7 +117,7 @@ configure() {
     die_with_log "CMake could not configure the build"
 }
 
-# Parallel compilations: as many as cores, within the memory that is free.
+# Number of parallel compilations: one per core, limited by the available memory.
 compile_jobs() {
   count=$(nproc 2>/dev/null || echo 1)
   kib=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo 2>/dev/null || true)
@@ -135,7 +135,7 @@ compile_jobs() {
 build() {
   start=$(date +%s)
   jobs=$(compile_jobs)
-  if [ "$changed" = yes ] || [ ! -e "$build/epochbench" ]; then say "building with $jobs jobs, this takes a few minutes"; fi
+  if [ "$changed" = yes ] || [ ! -e "$build/epochbench" ]; then say "building with $jobs jobs; this takes a few minutes"; fi
   cmake --build "$build" --parallel "$jobs" ${1:+--target "$1"} >>"$log" 2>&1 </dev/null ||
     die_with_log "the build failed; if the compiler ran out of memory, try EPOCHBENCH_JOBS=1"
   seconds=$(($(date +%s) - start))
@@ -144,10 +144,10 @@ build() {
 
 . "$root/scripts/lib/cuda.sh"
 
-# set_up TARGET OPTIONS PACKAGES: packages, configuration, build; TARGET '' is everything. One at a time in one tree.
+# set_up TARGET OPTIONS PACKAGES: installs, configures, builds; TARGET '' builds everything. A lock allows one call per tree.
 set_up() {
   mkdir -p "$build" 2>/dev/null || true
-  [ -w "$build" ] || die "cannot write to $build: clone the repository into a folder of yours"
+  [ -w "$build" ] || die "cannot write to $build: clone the repository into a folder that you own"
   if command -v flock >/dev/null 2>&1; then
     exec 9>"$build/.lock"
     flock -n 9 || { say "waiting for another build in $build" && flock 9; }

@@ -38,9 +38,9 @@ TEST(Problem, IsALineOfSizes) {
 TEST(Problem, TellsWhatIsWrong) {
   const auto message = [](const std::string& words) { return ThrowsMessage<std::runtime_error>(HasSubstr(words)); };
   EXPECT_THAT([] { read("gemm m=2 m=3"); }, message("'m' is given twice"));
-  EXPECT_THAT([] { read("gemm m=x"); }, message("'m=x' is no size"));
+  EXPECT_THAT([] { read("gemm m=x"); }, message("'m=x' is not a size"));
   EXPECT_THAT([] { read("gemm m=100000000 n=100000000 k=1"); }, message("too large"));
-  EXPECT_THAT([] { read("# nothing\n"); }, message("holds no problem"));
+  EXPECT_THAT([] { read("# nothing\n"); }, message("contains no problems"));
   EXPECT_THAT([] { works_of(read("gemm m=2 n=3").front()); }, message("needs k=N"));
   EXPECT_THAT([] { works_of(read("gemm m=2 n=3 k=4 h=5").front()); }, message("no size 'h'"));
   EXPECT_THAT([] { works_of(read("conv2d n=1 h=2 w=2 c=1 k=1 r=3 s=3").front()); }, message("larger than the padded image"));

@@ -171,7 +171,7 @@ class CheckGpu(unittest.TestCase):
         begin = time.monotonic()
         done = self.call("--budget", 10, "--only", "build,info,tests,batches", fault="hangs")
         self.assertLess(time.monotonic() - begin, 40)
-        self.assert_ends(done, 4, "tests: broken off", "left for another call: tests, batches")
+        self.assert_ends(done, 4, "tests: stopped", "left for another call: tests, batches")
         self.assert_ends(self.call("--only", "build,info,tests,batches"), 0)
         self.assertNotIn("info", " ".join(self.calls("epochbench")))
         self.assertEqual(len([call for call in self.calls("ctest") if "output-on-failure" in call]), 1)

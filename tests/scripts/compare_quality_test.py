@@ -46,7 +46,7 @@ class CompareQuality(unittest.TestCase):
             call = self.compare(run_of("fp32", 0, [0.9] * 5), *others)
             self.assertEqual(call.returncode, 2, call.stdout)
 
-    def test_an_evaluation_that_is_no_number_is_an_error(self):
+    def test_an_evaluation_that_is_not_a_number_is_an_error(self):
         call = self.compare(run_of("fp32", 0, [0.9] * 5), run_of("bf16", 0, [0.9] * 4 + [None]))
         self.assertNotEqual(call.returncode, 0)
         self.assertIn("not a number", call.stderr)

@@ -1,13 +1,13 @@
 // Matrix products by packed blocks: the five loops of Goto and van de Geijn ("Anatomy of high-performance matrix
-// multiplication", 2008) around the microkernel.
+// multiplication", 2008) around the micro-kernel. Names of block sizes as in BLIS (plan.h).
 //
-// The threads form a grid, each owns a rectangle of C. Those that own the same columns pack their part of a block of B
-// together, into one of two buffers in turn, so that one barrier a block is enough; each then packs its own rows of A and
-// multiplies, block of k by block of k as far as B is packed, so that the sums stay in a near cache. What will be packed next
-// is fetched meanwhile.
+// The threads form a grid, and each owns a rectangle of C. Threads that own the same columns pack their part of a block of B
+// together, alternating between two buffers, so that one barrier per block is enough. Each thread then packs its own rows of A
+// and multiplies, one block of k after another as far as B is packed, so that the partial sums stay in a near cache. The data
+// that will be packed next is prefetched meanwhile.
 //
-// What is said of k below counts words (microkernel.h), but for the k of the shape. The sum of several blocks of k lies where C
-// goes if C is of floats, else in the workspace: it is rounded once.
+// Depths below count words (microkernel.h), except the k of the shape. Partial sums over several blocks of k are stored in C if
+// C is float, otherwise in the workspace: the result is rounded once.
 #include <omp.h>
 
 #include "kernels/cpu/gemm/plan.h"
@@ -26,23 +26,23 @@ struct Call {
 };
 
 struct Block {
-  Range k, n;        // k in numbers
-  bool first, last;  // along k
+  Range k, n;        // k in Reals
+  bool first, last;  // block along k
 };
-std::int64_t depth_of(const Block& block) { return words_of(block.k.end - block.k.begin); }
+std::int64_t depth_of(const Block& block) { return word_count(block.k.end - block.k.begin); }
 
-// The columns of the block that `part` multiplies with.
+// The columns of the block that `part` multiplies.
 Range columns_of(const GemmPlan& plan, const Block& block, int part) {
-  const Range columns = part_of(block.n.end - block.n.begin, part % plan.grid_n, plan.grid_n, kPanelColumns);
+  const Range columns = part_of(block.n.end - block.n.begin, part % plan.grid_n, plan.grid_n, kNr);
   return {columns.begin + block.n.begin, columns.end + block.n.begin};
 }
 
-// Whether the panel at `column` is read in B itself: all of it must lie there.
+// Whether the panel at `column` is read directly from B: it must be complete there.
 bool in_place(const Call& call, std::int64_t column, std::int64_t columns) {
   return call.plan.b_in_place && column + panel_vectors(columns) * kLanes <= call.shape.n;
 }
 
-// Packs the share of `part`: of its columns, together with the parts that own other rows of them.
+// Packs the part-th share: columns of `part`, divided among the parts that own other rows of these columns.
 void pack_b(const Call& call, const Block& block, Word* packed, int part) {
   const GemmPlan& plan = call.plan;
   const Range columns = columns_of(plan, block, part);
@@ -62,32 +62,32 @@ void pack_b(const Call& call, const Block& block, Word* packed, int part) {
   }
 }
 
-// Transposed A: tile by tile, each [depth, a_stride].
+// Packs transposed A: one tile after another, each [depth, a_stride].
 void pack_a_columns(const Call& call, const Block& block, Range rows, Word* packed) {
   const std::int64_t depth = block.k.end - block.k.begin, count = rows.end - rows.begin;
-  const Tiles tiles = cut(count, call.plan.tile_rows);
+  const Tiles tiles = cut(count, call.plan.mr);
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const Range tile = tiles[t];
-    pack_transposed(packed + t * words_of(depth) * call.plan.a_stride, call.plan.a_stride,
+    pack_transposed(packed + t * word_count(depth) * call.plan.a_stride, call.plan.a_stride,
                     call.a + block.k.begin * call.shape.m + rows.begin + tile.begin, call.shape.m, depth,
                     tile.end - tile.begin);
   }
 }
 
-// A [rows, depth of the block] as the microkernel reads it.
-struct Left {
+// A [rows, depth of the block] as the micro-kernel reads it.
+struct OperandA {
   const Word* data;
   AccessA access;
   std::int64_t stride;
-  std::int64_t tile_offset;  // between transposed tiles; 0: a tile begins at its first row
+  std::int64_t tile_offset;  // between transposed tiles; 0: a tile starts at its first row
 };
 
-// Packs the rows into `packed` where the plan wants that.
-Left prepare_a(const Call& call, const Block& block, Range rows, Word* packed) {
+// Packs the rows into `packed` if the plan requires it.
+OperandA prepare_a(const Call& call, const Block& block, Range rows, Word* packed) {
   const std::int64_t depth = block.k.end - block.k.begin, stride = call.plan.a_stride;
   if (call.shape.transpose_a && kPackedTransposedA == AccessA::columns) {
     pack_a_columns(call, block, rows, packed);
-    return {packed, AccessA::columns, stride, words_of(depth) * stride};
+    return {packed, AccessA::columns, stride, word_count(depth) * stride};
   }
   if (call.shape.transpose_a) {
     pack_transposed(packed, stride, call.a + block.k.begin * call.shape.m + rows.begin, call.shape.m, depth,
@@ -100,49 +100,49 @@ Left prepare_a(const Call& call, const Block& block, Range rows, Word* packed) {
   return {packed, AccessA::rows, stride, 0};
 }
 
-AheadRows rows_of(const Real* first, std::int64_t rows, std::int64_t length, std::int64_t stride) {
+PrefetchRows rows_of(const Real* first, std::int64_t rows, std::int64_t length, std::int64_t stride) {
   constexpr std::int64_t kBytes = sizeof(Real);
   return {reinterpret_cast<const char*>(first), rows, length * kBytes, stride * kBytes};
 }
-// The source of what prepare_a packs.
-AheadRows source_of_a(const Call& call, const Block& block, Range rows) {
+// The data that prepare_a packs.
+PrefetchRows source_of_a(const Call& call, const Block& block, Range rows) {
   const std::int64_t depth = block.k.end - block.k.begin, count = rows.end - rows.begin;
   if (!call.plan.pack_a) return {};
   if (call.shape.transpose_a) return rows_of(call.a + block.k.begin * call.shape.m + rows.begin, depth, count, call.shape.m);
   return rows_of(call.a + rows.begin * call.shape.k + block.k.begin, count, depth, call.shape.k);
 }
 
-// What a part multiplies of a block: some rows and all of its columns.
+// What a part multiplies in one block: some rows and all of its columns.
 struct Unit {
   Block block;
   std::int64_t k;  // index of the block along k
   Range rows, columns;
-  float* sum;  // of the first row of `rows` and the first column of the block
-  Left left;
+  float* sum;  // at the first row of `rows` and the first column of the block
+  OperandA a;
   const Word* panels;
 };
 
-// C[rows, columns] of the unit, for a group of columns.
-void multiply(const Call& call, const Unit& unit, Range columns, Ahead& ahead) {
+// Computes C[rows, columns] of the unit for a group of columns.
+void multiply(const Call& call, const Unit& unit, Range columns, Prefetcher& prefetcher) {
   const Block& block = unit.block;
   const std::int64_t depth = depth_of(block);
-  Segment segment{unit.left.data, nullptr};
+  Segment segment{unit.a.data, nullptr};
   Tile tile{};
   tile.sum_stride = call.plan.sum_stride;
   tile.y_stride = call.shape.n;
   tile.segments = &segment;
   tile.segment_count = 1;
   tile.k = depth;
-  tile.a_stride = unit.left.stride;
+  tile.a_stride = unit.a.stride;
   tile.accumulate = !block.first;
   tile.relu = block.last && call.epilogue.relu;
-  tile.ahead = &ahead;
-  const Tiles tiles = cut(unit.rows.end - unit.rows.begin, call.plan.tile_rows);
+  tile.prefetcher = &prefetcher;
+  const Tiles tiles = cut(unit.rows.end - unit.rows.begin, call.plan.mr);
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const Range range = tiles[t];
-    tile.a_offset = unit.left.tile_offset > 0 ? t * unit.left.tile_offset : range.begin * unit.left.stride;
-    for (std::int64_t column = columns.begin; column < columns.end; column += kPanelColumns) {
-      tile.columns = min_of(kPanelColumns, columns.end - column);
+    tile.a_offset = unit.a.tile_offset > 0 ? t * unit.a.tile_offset : range.begin * unit.a.stride;
+    for (std::int64_t column = columns.begin; column < columns.end; column += kNr) {
+      tile.columns = min_of(kNr, columns.end - column);
       const int vectors = panel_vectors(tile.columns);
       tile.b_stride = vectors * kLanes;
       segment.b = unit.panels + (column - unit.columns.begin) * depth;
@@ -153,24 +153,24 @@ void multiply(const Call& call, const Unit& unit, Range columns, Ahead& ahead) {
       tile.bias = block.last && call.epilogue.bias != nullptr ? call.epilogue.bias + column : nullptr;
       tile.sum = unit.sum + range.begin * call.plan.sum_stride + column - block.n.begin;
       tile.y = block.last ? call.c + (unit.rows.begin + range.begin) * call.shape.n + column : nullptr;
-      tile_kernel(unit.left.access, range.end - range.begin, vectors)(tile);
+      tile_kernel(unit.a.access, range.end - range.begin, vectors)(tile);
     }
   }
 }
 
-// A block of B: some columns, and as many blocks of k as are packed at once.
+// A block of B: a range of columns, and the blocks of k that are packed together.
 struct Stage {
   Range n, k_blocks;
 };
 Stage stage_of(const Call& call, std::int64_t index) {
   const GemmPlan& plan = call.plan;
-  const std::int64_t deep = divide_up(plan.k_blocks, plan.k_at_once), n = index / deep, k = index % deep;
-  return {{n * plan.block_n, min_of((n + 1) * plan.block_n, call.shape.n)},
-          {k * plan.k_at_once, min_of((k + 1) * plan.k_at_once, plan.k_blocks)}};
+  const std::int64_t deep = divide_up(plan.k_blocks, plan.k_blocks_per_stage), n = index / deep, k = index % deep;
+  return {{n * plan.nc, min_of((n + 1) * plan.nc, call.shape.n)},
+          {k * plan.k_blocks_per_stage, min_of((k + 1) * plan.k_blocks_per_stage, plan.k_blocks)}};
 }
-std::int64_t stages_of(const GemmPlan& plan) { return plan.n_blocks * divide_up(plan.k_blocks, plan.k_at_once); }
+std::int64_t stages_of(const GemmPlan& plan) { return plan.n_blocks * divide_up(plan.k_blocks, plan.k_blocks_per_stage); }
 Block block_of(const Call& call, const Stage& stage, std::int64_t k) {
-  const std::int64_t depth = call.plan.block_k * kWordDepth;
+  const std::int64_t depth = call.plan.kc * kWordDepth;
   return {{k * depth, min_of((k + 1) * depth, call.shape.k)}, stage.n, k == 0, k == call.plan.k_blocks - 1};
 }
 
@@ -180,8 +180,8 @@ void pack_stage(const Call& call, const Stage& stage, Word* packed, int part) {
            part);
 }
 
-// The source of what pack_stage packs for a part that has its columns for itself.
-AheadRows source_of_b(const Call& call, const Stage& stage, int part) {
+// The data that pack_stage packs for a part that shares its columns with no other.
+PrefetchRows source_of_b(const Call& call, const Stage& stage, int part) {
   const Block first = block_of(call, stage, stage.k_blocks.begin), last = block_of(call, stage, stage.k_blocks.end - 1);
   const Range columns = columns_of(call.plan, first, part);
   const std::int64_t depth = last.k.end - first.k.begin, count = columns.end - columns.begin;
@@ -189,54 +189,53 @@ AheadRows source_of_b(const Call& call, const Stage& stage, int part) {
   return rows_of(call.b + first.k.begin * call.shape.n + columns.begin, depth, count, call.shape.n);
 }
 
-// What comes after a unit: the next rows or depth, else the first of the next stage.
-AheadRows source_after(const Call& call, const Unit& unit, Range rows, const Stage& stage, const Stage* next) {
+// The data needed after a unit: the next rows or depth, else the first of the next stage.
+PrefetchRows source_after(const Call& call, const Unit& unit, Range rows, const Stage& stage, const Stage* next) {
   const bool last_k = unit.k + 1 == stage.k_blocks.end, last_row = unit.rows.end == rows.end;
   if (last_k && last_row && next == nullptr) return {};
   const std::int64_t row = !last_k ? unit.rows.begin : last_row ? rows.begin : unit.rows.end;
   const Block block = !last_k    ? block_of(call, stage, unit.k + 1)
                       : last_row ? block_of(call, *next, next->k_blocks.begin)
                                  : block_of(call, stage, stage.k_blocks.begin);
-  return source_of_a(call, block, {row, min_of(row + call.plan.block_m, rows.end)});
+  return source_of_a(call, block, {row, min_of(row + call.plan.mc, rows.end)});
 }
 
-// The rectangle of `part`, as far as it lies in the stage; `next` is the stage that follows, or null.
+// Multiplies the rectangle of `part` within the stage; `next` is the following stage, or null.
 void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word* packed_a, const Word* packed_b, int part) {
   const GemmPlan& plan = call.plan;
-  const std::int64_t tile_rows = plan.tile_rows, depths = stage.k_blocks.end - stage.k_blocks.begin;
-  const Range rows =
-      part_of(call.shape.m, part / plan.grid_n, plan.grid_m, call.shape.m < plan.grid_m * tile_rows ? 1 : tile_rows);
+  const std::int64_t mr = plan.mr, depths = stage.k_blocks.end - stage.k_blocks.begin;
+  const Range rows = part_of(call.shape.m, part / plan.grid_n, plan.grid_m, call.shape.m < plan.grid_m * mr ? 1 : mr);
   const Range columns = columns_of(plan, block_of(call, stage, stage.k_blocks.begin), part);
   if (columns.begin == columns.end) return;
-  const std::int64_t panels = divide_up(columns.end - columns.begin, kPanelColumns);
-  // Of the next block of B each unit fetches some rows.
-  AheadRows rest = plan.grid_m == 1 && next != nullptr ? source_of_b(call, *next, part) : AheadRows{};
-  const std::int64_t units = divide_up(rows.end - rows.begin, plan.block_m) * depths;
+  const std::int64_t panels = divide_up(columns.end - columns.begin, kNr);
+  // Each unit prefetches some rows of the next block of B.
+  PrefetchRows rest = plan.grid_m == 1 && next != nullptr ? source_of_b(call, *next, part) : PrefetchRows{};
+  const std::int64_t units = divide_up(rows.end - rows.begin, plan.mc) * depths;
   const std::int64_t share = divide_up(rest.rows, max_of(units, 1));
-  for (std::int64_t row = rows.begin; row < rows.end; row += plan.block_m) {
-    const Range block_rows{row, min_of(row + plan.block_m, rows.end)};
+  for (std::int64_t row = rows.begin; row < rows.end; row += plan.mc) {
+    const Range block_rows{row, min_of(row + plan.mc, rows.end)};
     for (std::int64_t k = stage.k_blocks.begin; k < stage.k_blocks.end; ++k) {
       Unit unit{};
       unit.block = block_of(call, stage, k);
       unit.k = k;
       unit.rows = block_rows;
       unit.columns = columns;
-      const bool own_rows = kSumApart && plan.k_at_once == plan.k_blocks;
-      unit.sum = call.sum + (own_rows ? part * plan.block_m : row) * plan.sum_stride + (kSumApart ? 0 : stage.n.begin);
-      unit.left = prepare_a(call, unit.block, block_rows, packed_a);
+      const bool own_rows = kSumInWorkspace && plan.k_blocks_per_stage == plan.k_blocks;
+      unit.sum = call.sum + (own_rows ? part * plan.mc : row) * plan.sum_stride + (kSumInWorkspace ? 0 : stage.n.begin);
+      unit.a = prepare_a(call, unit.block, block_rows, packed_a);
       unit.panels = packed_b + ((k - stage.k_blocks.begin) * plan.grid_n + part % plan.grid_n) * plan.group_words;
 
-      Ahead ahead;
-      ahead.now = source_after(call, unit, rows, stage, next);
-      ahead.then = rest;
-      ahead.then.rows = min_of(share, rest.rows);
-      rest.first += ahead.then.rows * rest.stride;
-      rest.rows -= ahead.then.rows;
-      const std::int64_t tiles = divide_up(block_rows.end - block_rows.begin, tile_rows) * panels;
-      const std::int64_t times = tiles * max_of(depth_of(unit.block) / kAheadStep, 1);
-      ahead.lines = divide_up(ahead.now.lines() + ahead.then.lines(), times);
-      for (std::int64_t column = columns.begin; column < columns.end; column += kGroupPanels * kPanelColumns)
-        multiply(call, unit, {column, min_of(column + kGroupPanels * kPanelColumns, columns.end)}, ahead);
+      Prefetcher prefetcher;
+      prefetcher.now = source_after(call, unit, rows, stage, next);
+      prefetcher.then = rest;
+      prefetcher.then.rows = min_of(share, rest.rows);
+      rest.first += prefetcher.then.rows * rest.stride;
+      rest.rows -= prefetcher.then.rows;
+      const std::int64_t tiles = divide_up(block_rows.end - block_rows.begin, mr) * panels;
+      const std::int64_t fetches = tiles * max_of(depth_of(unit.block) / kPrefetchStep, 1);
+      prefetcher.lines = divide_up(prefetcher.now.lines() + prefetcher.then.lines(), fetches);
+      for (std::int64_t column = columns.begin; column < columns.end; column += kGroupPanels * kNr)
+        multiply(call, unit, {column, min_of(column + kGroupPanels * kNr, columns.end)}, prefetcher);
     }
   }
 }
@@ -253,7 +252,7 @@ void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const E
   const GemmPlan plan = make_gemm_plan(shape, threads);
   Word* const blocks_b = static_cast<Word*>(workspace);
   Word* const blocks_a = blocks_b + buffers_of(plan) * plan.b_words;
-  float* const sum = reinterpret_cast<float*>(kSumApart ? blocks_a + plan.team * plan.a_words : static_cast<void*>(c));
+  float* const sum = reinterpret_cast<float*>(kSumInWorkspace ? blocks_a + plan.team * plan.a_words : static_cast<void*>(c));
   const Call call{c, sum, a, b, shape, epilogue, plan};
 #pragma omp parallel num_threads(plan.team) if (plan.team > 1)
   {
@@ -265,7 +264,7 @@ void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const E
       const Stage stage = stage_of(call, i), next = stage_of(call, i + 1);
       Word* const packed_b = blocks_b + i % buffers_of(plan) * plan.b_words;
       for (int part = thread; part < plan.team; part += granted) pack_stage(call, stage, packed_b, part);
-      if (plan.grid_m > 1) {  // else every thread has packed what it needs
+      if (plan.grid_m > 1) {  // otherwise every thread packed all that it needs
 #pragma omp barrier
       }
       for (int part = thread; part < plan.team; part += granted)

@@ -1,16 +1,16 @@
-// The microkernel, one instance a tile shape. Shapes below the largest serve the edges, so no tile computes rows in vain.
+// The micro-kernel, one instance per tile shape. Smaller shapes serve the edges, so no tile computes unused rows.
 #include "kernels/cpu/gemm/microkernel.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// Hides where a value comes from, so that the compiler keeps the few address registers below instead of one a row.
+// Hides the origin of a value, so that the compiler keeps the few address registers below instead of one per row.
 template <typename T>
 inline void opaque(T& value) {
   asm("" : "+r"(value));
 }
 
-// Address of row i out of eight: base + i * stride by scaled index registers.
+// Address of row i of eight: base + i * stride by scaled index registers.
 struct RowStrides {
   std::int64_t one, three, five, seven;  // multiples of the stride, in bytes
 };
@@ -28,32 +28,32 @@ inline const Word* row_address(const char* base, const RowStrides& strides) {
 }
 
 template <int kRow, int kRows, int kVectors>
-inline __attribute__((always_inline)) void multiply_rows(Vec (&sum)[kRows][kVectors], const Words (&b)[kVectors],
+inline __attribute__((always_inline)) void multiply_rows(Vec (&accumulators)[kRows][kVectors], const WordVec (&b)[kVectors],
                                                          const char* low, const char* high, const RowStrides& strides) {
   if constexpr (kRow < kRows) {
-    const Words a = broadcast(row_address<kRow % 8>(kRow < 8 ? low : high, strides));
+    const WordVec a = broadcast(row_address<kRow % 8>(kRow < 8 ? low : high, strides));
 #pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) sum[kRow][v] = multiply_add(a, b[v], sum[kRow][v]);
-    multiply_rows<kRow + 1>(sum, b, low, high, strides);
+    for (int v = 0; v < kVectors; ++v) accumulators[kRow][v] = multiply_add(a, b[v], accumulators[kRow][v]);
+    multiply_rows<kRow + 1>(accumulators, b, low, high, strides);
   }
 }
 
-// multiply_some(depth) for all of k, with what is fetched ahead in between.
+// Calls multiply_some(depth) until all of k is done, with prefetches in between.
 template <typename MultiplySome>
-inline __attribute__((always_inline)) void in_steps(const Tile& tile, const MultiplySome& multiply_some) {
-  Ahead* const ahead = tile.ahead;
+inline __attribute__((always_inline)) void multiply_in_steps(const Tile& tile, const MultiplySome& multiply_some) {
+  Prefetcher* const prefetcher = tile.prefetcher;
   std::int64_t left = tile.k;
-  if (ahead != nullptr) {
-    for (; left > kAheadStep; left -= kAheadStep) {
-      multiply_some(kAheadStep);
-      ahead->fetch();
+  if (prefetcher != nullptr) {
+    for (; left > kPrefetchStep; left -= kPrefetchStep) {
+      multiply_some(kPrefetchStep);
+      prefetcher->fetch();
     }
   }
   multiply_some(left);
 }
 
 template <int kRows, int kVectors>
-inline __attribute__((always_inline)) void multiply_by_rows(Vec (&sum)[kRows][kVectors], const Tile& tile,
+inline __attribute__((always_inline)) void multiply_by_rows(Vec (&accumulators)[kRows][kVectors], const Tile& tile,
                                                             const Segment& segment, RowStrides& strides) {
   static_assert(kRows <= 16, "two base addresses of eight rows");
   const char* low = reinterpret_cast<const char*>(segment.a + tile.a_offset);
@@ -69,20 +69,20 @@ inline __attribute__((always_inline)) void multiply_by_rows(Vec (&sum)[kRows][kV
       if constexpr (kRows > 3) opaque(strides.three);
       if constexpr (kRows > 5) opaque(strides.five);
       if constexpr (kRows > 7) opaque(strides.seven);
-      Words panel[kVectors];
+      WordVec panel[kVectors];
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
-      multiply_rows<0>(sum, panel, low, high, strides);
+      multiply_rows<0>(accumulators, panel, low, high, strides);
       low += sizeof(Word);
       high += sizeof(Word);
       b += b_stride;
     }
   };
-  in_steps(tile, multiply_some);
+  multiply_in_steps(tile, multiply_some);
 }
 
 template <int kRows, int kVectors>
-inline __attribute__((always_inline)) void multiply_by_columns(Vec (&sum)[kRows][kVectors], const Tile& tile,
+inline __attribute__((always_inline)) void multiply_by_columns(Vec (&accumulators)[kRows][kVectors], const Tile& tile,
                                                                const Segment& segment) {
   const Word* a = segment.a + tile.a_offset;
   const Word* b = segment.b + tile.b_offset;
@@ -90,32 +90,32 @@ inline __attribute__((always_inline)) void multiply_by_columns(Vec (&sum)[kRows]
   const auto multiply_some = [&](std::int64_t depth) __attribute__((always_inline)) {
 #pragma GCC unroll 4  // as above
     for (std::int64_t k = depth; k > 0; --k) {
-      Words panel[kVectors];
+      WordVec panel[kVectors];
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
 #pragma GCC unroll 16
       for (int row = 0; row < kRows; ++row) {
-        const Words value = broadcast(a + row);
+        const WordVec value = broadcast(a + row);
 #pragma GCC unroll 3
-        for (int v = 0; v < kVectors; ++v) sum[row][v] = multiply_add(value, panel[v], sum[row][v]);
+        for (int v = 0; v < kVectors; ++v) accumulators[row][v] = multiply_add(value, panel[v], accumulators[row][v]);
       }
       a += a_stride;
       b += b_stride;
     }
   };
-  in_steps(tile, multiply_some);
+  multiply_in_steps(tile, multiply_some);
 }
 
-// Adds what is asked for and stores the first `columns` columns of vector kVector.
+// The epilogue of the first `columns` columns of vector kVector: partial sums, bias, relu, store.
 template <int kVector, bool kPartial, int kRows, int kVectors>
-inline __attribute__((always_inline)) void finish_vector(Vec (&sum)[kRows][kVectors], const Tile& tile) {
+inline __attribute__((always_inline)) void vector_epilogue(Vec (&accumulators)[kRows][kVectors], const Tile& tile) {
   float* const partial = tile.sum + kVector * kLanes;
   const std::int64_t sum_stride = tile.sum_stride, y_stride = tile.y_stride, columns = tile.columns - kVector * kLanes;
   if (tile.accumulate) {
 #pragma GCC unroll 16
     for (int row = 0; row < kRows; ++row) {
       const float* p = partial + row * sum_stride;
-      sum[row][kVector] = sum[row][kVector] + (kPartial ? load_partial(p, columns) : load(p));
+      accumulators[row][kVector] = accumulators[row][kVector] + (kPartial ? load_partial(p, columns) : load(p));
     }
   }
   if (tile.y == nullptr) {
@@ -123,9 +123,9 @@ inline __attribute__((always_inline)) void finish_vector(Vec (&sum)[kRows][kVect
     for (int row = 0; row < kRows; ++row) {
       float* p = partial + row * sum_stride;
       if constexpr (kPartial) {
-        store_partial(p, sum[row][kVector], columns);
+        store_partial(p, accumulators[row][kVector], columns);
       } else {
-        store(p, sum[row][kVector]);
+        store(p, accumulators[row][kVector]);
       }
     }
     return;
@@ -134,37 +134,37 @@ inline __attribute__((always_inline)) void finish_vector(Vec (&sum)[kRows][kVect
     const Real* p = tile.bias + kVector * kLanes;
     const Vec bias = kPartial ? load_reals_partial(p, columns) : load_reals(p);
 #pragma GCC unroll 16
-    for (int row = 0; row < kRows; ++row) sum[row][kVector] = sum[row][kVector] + bias;
+    for (int row = 0; row < kRows; ++row) accumulators[row][kVector] = accumulators[row][kVector] + bias;
   }
   if (tile.relu) {
 #pragma GCC unroll 16
-    for (int row = 0; row < kRows; ++row) sum[row][kVector] = maximum(zero_vector(), sum[row][kVector]);
+    for (int row = 0; row < kRows; ++row) accumulators[row][kVector] = maximum(zero_vector(), accumulators[row][kVector]);
   }
 #pragma GCC unroll 16
   for (int row = 0; row < kRows; ++row) {
     Real* p = tile.y + kVector * kLanes + row * y_stride;
     if constexpr (kPartial) {
-      store_reals_partial(p, sum[row][kVector], columns);
+      store_reals_partial(p, accumulators[row][kVector], columns);
     } else {
-      store_reals(p, sum[row][kVector]);
+      store_reals(p, accumulators[row][kVector]);
     }
   }
 }
 
 template <int kRows, int kVectors>
-inline __attribute__((always_inline)) void finish(Vec (&sum)[kRows][kVectors], const Tile& tile) {
-  if constexpr (kVectors > 1) finish_vector<0, false>(sum, tile);
-  if constexpr (kVectors > 2) finish_vector<1, false>(sum, tile);
+inline __attribute__((always_inline)) void epilogue(Vec (&accumulators)[kRows][kVectors], const Tile& tile) {
+  if constexpr (kVectors > 1) vector_epilogue<0, false>(accumulators, tile);
+  if constexpr (kVectors > 2) vector_epilogue<1, false>(accumulators, tile);
   if (tile.columns == kVectors * kLanes) {
-    finish_vector<kVectors - 1, false>(sum, tile);
+    vector_epilogue<kVectors - 1, false>(accumulators, tile);
   } else {
-    finish_vector<kVectors - 1, true>(sum, tile);
+    vector_epilogue<kVectors - 1, true>(accumulators, tile);
   }
 }
 
-// The sum is ready only after all of k: time enough to fetch where it goes.
+// The accumulators are complete only after all of k: enough time to prefetch their destination.
 template <int kRows, int kVectors, typename Number>
-inline __attribute__((always_inline)) void prefetch(Number* c, std::int64_t stride) {
+inline __attribute__((always_inline)) void prefetch_output(Number* c, std::int64_t stride) {
   constexpr int kLine = 64 / sizeof(Number);
 #pragma GCC unroll 16
   for (int row = 0; row < kRows; ++row) {
@@ -177,29 +177,29 @@ inline __attribute__((always_inline)) void prefetch(Number* c, std::int64_t stri
 template <AccessA kAccess, int kRows, int kVectors>
 void compute_tile(const Tile& tile) {
   if (tile.y != nullptr) {
-    prefetch<kRows, kVectors>(tile.y, tile.y_stride);
+    prefetch_output<kRows, kVectors>(tile.y, tile.y_stride);
   } else {
-    prefetch<kRows, kVectors>(tile.sum, tile.sum_stride);
+    prefetch_output<kRows, kVectors>(tile.sum, tile.sum_stride);
   }
-  Vec sum[kRows][kVectors];
+  Vec accumulators[kRows][kVectors];
 #pragma GCC unroll 16
   for (int row = 0; row < kRows; ++row) {
 #pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) sum[row][v] = zero_vector();
+    for (int v = 0; v < kVectors; ++v) accumulators[row][v] = zero_vector();
   }
   const std::int64_t stride = tile.a_stride * static_cast<std::int64_t>(sizeof(Word));
   RowStrides strides{stride, 3 * stride, 5 * stride, 7 * stride};
   for (std::int64_t s = 0; s < tile.segment_count; ++s) {
     if constexpr (kAccess == AccessA::rows) {
-      multiply_by_rows(sum, tile, tile.segments[s], strides);
+      multiply_by_rows(accumulators, tile, tile.segments[s], strides);
     } else {
-      multiply_by_columns(sum, tile, tile.segments[s]);
+      multiply_by_columns(accumulators, tile, tile.segments[s]);
     }
   }
-  finish(sum, tile);
+  epilogue(accumulators, tile);
 }
 
-// kernels[rows] of one width, filled downward from the largest.
+// kernels[rows] of one width, filled from the largest down.
 struct KernelsByRows {
   TileKernel by_rows[17];
 };
@@ -211,7 +211,7 @@ constexpr void fill(KernelsByRows& kernels) {
 template <AccessA kAccess, int kVectors>
 constexpr KernelsByRows make() {
   KernelsByRows kernels{};
-  fill<kAccess, kVectors, kMaxRows[kVectors]>(kernels);
+  fill<kAccess, kVectors, kMr[kVectors]>(kernels);
   return kernels;
 }
 

@@ -1,18 +1,19 @@
-// One register tile of a matrix product: C [rows, columns] = (C +) sum over segments of A_s B_s, then bias and relu.
+// The micro-kernel: one register tile of a matrix product, C [rows, columns] = (C +) sum over segments of A_s B_s, then bias
+// and relu.
 //
-// This is the only multiplying loop of matrix products and convolutions. A segment is a pair of panels that share k; a plain
-// product has one, a convolution one a kernel tap, so nothing is rearranged to make taps look like one long k (the
-// "batch-reduce GEMM" of Georganas et al., 2020). The rows of A are read by broadcast, in place or from a packed block:
+// This is the only multiplying loop of matrix products and convolutions. A segment is a pair of panels with the same k; a plain
+// product has one, a convolution one per kernel tap, so nothing is rearranged to make the taps look like one long k (the
+// "batch-reduce GEMM" of Georganas et al., 2020). The rows of A are broadcast, from the matrix or from a packed block:
 //   AccessA::rows     a[row * a_stride + k]   activations, whose channels are contiguous
 //   AccessA::columns  a[k * a_stride + row]   transposed operands
-// B is read by vectors: b[k * b_stride + column], from packed panels or in place.
+// B is read as vectors: b[k * b_stride + column], from packed panels or from the matrix.
 //
-// What is multiplied are words: floats, or pairs of Bf16 that follow each other along k, whose two products are added. So
-// operands of Bf16 have half as many words along k as numbers, and where two that belong together do not lie side by side,
-// packing brings them there (pack.h). Sums are floats.
+// The unit of multiplication is a 32-bit word: a float, or a pair of Bf16 that are adjacent along k, whose two products are
+// added. So Bf16 operands have half as many words along k as numbers; if the two numbers of a pair are not adjacent in memory,
+// packing brings them together (pack.h). Accumulators are floats.
 #pragma once
 
-#include "kernels/cpu/gemm/ahead.h"
+#include "kernels/cpu/gemm/prefetcher.h"
 #include "kernels/cpu/isa.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -27,9 +28,9 @@ enum class AccessA : std::uint8_t { rows, columns };
 #include "kernels/cpu/gemm/microkernel_portable.h"
 #endif
 #if EPOCHBENCH_BF16
-#include "kernels/cpu/gemm/words_bf16.h"
+#include "kernels/cpu/gemm/word_bf16.h"
 #else
-#include "kernels/cpu/gemm/words_float.h"
+#include "kernels/cpu/gemm/word_float.h"
 #endif
 #if EPOCHBENCH_AMX
 #include "kernels/cpu/gemm/microkernel_amx.h"
@@ -43,34 +44,34 @@ struct Segment {
 };
 
 struct Tile {
-  float* sum;                         // [rows, columns]: read where `accumulate`, written where y is null
-  Real* y;                            // [rows, columns] or null: relu(sum + bias). Of floats it may be the same memory
+  float* sum;                         // partial sums [rows, columns]: read if `accumulate`, written if y is null
+  Real* y;                            // [rows, columns] or null: relu(sum + bias). For floats it may be the same memory as sum
   std::int64_t sum_stride, y_stride;  // between rows, in floats and in Reals
   std::int64_t columns;               // 1 to vectors * kLanes
   const Segment* segments;
-  std::int64_t segment_count;  // 0: the sum is zero
-  std::int64_t k;              // words of every segment
-  // In words. The offsets are added to the pointers of every segment.
+  std::int64_t segment_count;  // 0: the product is zero
+  std::int64_t k;              // words in every segment
+  // In words. The offsets apply to the pointers of every segment.
   std::int64_t a_offset, b_offset, a_stride, b_stride;
-  const Real* bias;  // [columns] or null: what y adds
-  bool accumulate;   // begins with the sum instead of zero
-  bool relu;         // of y
-  Ahead* ahead;      // fetched along with every kAheadStep words of k; or null
+  const Real* bias;        // [columns] or null: added to y
+  bool accumulate;         // start with `sum` instead of zero
+  bool relu;               // applied to y
+  Prefetcher* prefetcher;  // advanced once per kPrefetchStep words of k; or null
 };
 #if !EPOCHBENCH_AMX
-// A line or two a step is what memory gives while a tile of 14 x 2 vectors multiplies so many words.
-constexpr std::int64_t kAheadStep = 8;
-// How transposed A of Bf16, which is rearranged in any case, is packed.
+// One or two cache lines per step is what memory delivers while a tile of 14 x 2 vectors multiplies this many words.
+constexpr std::int64_t kPrefetchStep = 8;
+// How transposed A is packed. Transposed Bf16 must be rearranged in any case.
 constexpr AccessA kPackedTransposedA = AccessA::columns;
 #endif
 
 using TileKernel = void (*)(const Tile&);
-// The kernel of a tile of `rows` (1 to kMaxRows[vectors]) and `vectors` (1 to kMaxVectors). It reads whole vectors of B, and
-// of everything else no more than the tile.
+// The kernel for a tile of `rows` (1 to kMr[vectors]) and `vectors` (1 to kMaxVectors). It reads whole vectors of B, and
+// nothing outside the tile otherwise.
 TileKernel tile_kernel(AccessA access, std::int64_t rows, int vectors);
 
-// Lives in a thread for as long as it calls tile kernels: gives registers back that not every CPU has, and that the system
-// would otherwise save with each change of threads.
+// Exists in a thread while it calls tile kernels. Releases registers that not every CPU has and that the system would otherwise
+// save at each context switch.
 class MicrokernelScope {
  public:
 #if EPOCHBENCH_AMX
@@ -84,11 +85,11 @@ class MicrokernelScope {
   MicrokernelScope& operator=(const MicrokernelScope&) = delete;
 };
 
-// How many vectors the panel of B that begins `columns` before the end has: panels of two, and a last one of one if it
-// suffices.
+// Number of vectors in the panel of B that starts `columns` columns before the end: panels have two, and the last one has one
+// if that is enough.
 static inline int panel_vectors(std::int64_t columns) { return columns > kLanes ? 2 : 1; }
 
-// n rows cut into as few tiles of at most `most` rows as there can be; they differ by one row at most.
+// n rows divided into the smallest number of tiles of at most `most` rows; tiles differ by at most one row.
 struct Tiles {
   std::int64_t count, rows, larger;  // the first `larger` tiles have rows + 1
   Range operator[](std::int64_t index) const {
@@ -102,7 +103,7 @@ static inline Tiles cut(std::int64_t n, std::int64_t most) { return cut_into(n, 
 static inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 static inline std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
-// Words of k Reals.
-static inline std::int64_t words_of(std::int64_t k) { return divide_up(k, kWordDepth); }
+// Number of words that hold k Reals.
+static inline std::int64_t word_count(std::int64_t k) { return divide_up(k, kWordDepth); }
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -1,8 +1,8 @@
-// The microkernel in tiles (AMX): 32 x 32 sums in four registers, or 32 x 16 in two; "Intel 64 and IA-32 Architectures Software
-// Developer's Manual", TDPBF16PS. Vectors finish what the tiles have summed up.
+// The micro-kernel with AMX tiles: 32 x 32 accumulators in four tile registers, or 32 x 16 in two; "Intel 64 and IA-32
+// Architectures Software Developer's Manual", TDPBF16PS. The epilogue uses vectors.
 //
-// How many rows a register has is state of the thread. Tiles of one product differ by a row at most (cut), so it seldom
-// changes.
+// The number of rows per tile register is state of the thread. Tiles of one product differ by at most one row (cut), so it
+// seldom changes.
 #include "kernels/cpu/gemm/microkernel.h"
 #include "kernels/cpu/gemm/transpose.h"
 
@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kRowBytes = 64;
 constexpr int kColumns = 2 * kLanes;
 
-__thread std::int64_t configured_rows = 0;  // of the tile that the registers are configured for; 0: none
+__thread std::int64_t configured_rows = 0;  // rows that the tile registers are configured for; 0: none
 
 // The layout that LDTILECFG reads.
 struct alignas(64) Config {
@@ -22,7 +22,7 @@ struct alignas(64) Config {
 };
 static_assert(sizeof(Config) == 64);
 
-// Registers 0 and 1: sums of the first 16 rows, 2 and 3: of the others; 4 and 5: A; 6 and 7: B.
+// Tile registers 0 and 1: accumulators of the first 16 rows; 2 and 3: of the other rows; 4 and 5: A; 6 and 7: B.
 void configure(std::int64_t rows) {
   if (configured_rows == rows) return;
   const auto low = static_cast<std::uint8_t>(min_of(rows, kTileRows)), high = static_cast<std::uint8_t>(rows - low);
@@ -36,33 +36,33 @@ void configure(std::int64_t rows) {
   configured_rows = rows;
 }
 
-// What is there of the last words of k, with zeros behind it.
-struct alignas(64) Rest {
+// The last words of k, padded with zeros.
+struct alignas(64) PaddedTail {
   Word a[2 * kTileRows][kTileDepth];
   Word b[kTileDepth][kColumns];
 };
 
-// a [rows, count] at stride.
-void copy_a(Rest& rest, const Word* a, std::int64_t stride, std::int64_t rows, std::int64_t count) {
-  for (std::int64_t row = 0; row < rows; ++row) store(rest.a[row], load_partial(a + row * stride, count));
+// a [rows, count] with this stride.
+void copy_a(PaddedTail& tail, const Word* a, std::int64_t stride, std::int64_t rows, std::int64_t count) {
+  for (std::int64_t row = 0; row < rows; ++row) store(tail.a[row], load_partial(a + row * stride, count));
 }
-// The same of a [count, rows] at stride.
-void transpose_a(Rest& rest, const Word* a, std::int64_t stride, std::int64_t rows, std::int64_t count) {
+// The same for a [count, rows].
+void transpose_a(PaddedTail& tail, const Word* a, std::int64_t stride, std::int64_t rows, std::int64_t count) {
   for (std::int64_t row = 0; row < rows; row += kLanes) {
-    Words words[kLanes];
+    WordVec square[kLanes];
     for (std::int64_t k = 0; k < kLanes; ++k)
-      words[k] = k < count ? load_partial(a + k * stride + row, min_of(rows - row, kLanes)) : zero_words();
-    transpose<kLanes / 2>(words);
-    for (std::int64_t i = 0; i < kLanes; ++i) store(rest.a[row + i], words[i]);
+      square[k] = k < count ? load_partial(a + k * stride + row, min_of(rows - row, kLanes)) : zero_word_vec();
+    transpose<kLanes / 2>(square);
+    for (std::int64_t i = 0; i < kLanes; ++i) store(tail.a[row + i], square[i]);
   }
 }
-void copy_b(Rest& rest, const Word* b, std::int64_t stride, int vectors, std::int64_t count) {
+void copy_b(PaddedTail& tail, const Word* b, std::int64_t stride, int vectors, std::int64_t count) {
   for (std::int64_t k = 0; k < kTileDepth; ++k)
     for (int v = 0; v < vectors; ++v)
-      store(rest.b[k] + v * kLanes, k < count ? load(b + k * stride + v * kLanes) : zero_words());
+      store(tail.b[k] + v * kLanes, k < count ? load(b + k * stride + v * kLanes) : zero_word_vec());
 }
 
-// Adds 16 words of k. Strides in bytes.
+// Multiplies 16 words of k. Strides in bytes.
 template <bool kHigh, int kVectors>
 inline __attribute__((always_inline)) void multiply_step(const Word* a, std::int64_t a_stride, const Word* b,
                                                          std::int64_t b_stride) {
@@ -86,45 +86,45 @@ void multiply_segment(const Tile& tile, const Segment& segment, std::int64_t row
   const Word* a = segment.a + tile.a_offset;
   const Word* b = segment.b + tile.b_offset;
   const std::int64_t a_step = kAccess == AccessA::rows ? kTileDepth : kTileDepth * tile.a_stride;
-  Rest rest;
+  PaddedTail tail;
   std::int64_t left = tile.k;
   for (; left >= kTileDepth; left -= kTileDepth, a += a_step, b += kTileDepth * tile.b_stride) {
     if constexpr (kAccess == AccessA::rows) {
       multiply_step<kHigh, kVectors>(a, tile.a_stride * kBytes, b, tile.b_stride * kBytes);
     } else {
-      transpose_a(rest, a, tile.a_stride, rows, kTileDepth);
-      multiply_step<kHigh, kVectors>(rest.a[0], kRowBytes, b, tile.b_stride * kBytes);
+      transpose_a(tail, a, tile.a_stride, rows, kTileDepth);
+      multiply_step<kHigh, kVectors>(tail.a[0], kRowBytes, b, tile.b_stride * kBytes);
     }
-    if (tile.ahead != nullptr) tile.ahead->fetch();
+    if (tile.prefetcher != nullptr) tile.prefetcher->fetch();
   }
   if (left == 0) return;
   if constexpr (kAccess == AccessA::rows) {
-    copy_a(rest, a, tile.a_stride, rows, left);
+    copy_a(tail, a, tile.a_stride, rows, left);
   } else {
-    transpose_a(rest, a, tile.a_stride, rows, left);
+    transpose_a(tail, a, tile.a_stride, rows, left);
   }
-  copy_b(rest, b, tile.b_stride, kVectors, left);
-  multiply_step<kHigh, kVectors>(rest.a[0], kRowBytes, rest.b[0], sizeof rest.b[0]);
+  copy_b(tail, b, tile.b_stride, kVectors, left);
+  multiply_step<kHigh, kVectors>(tail.a[0], kRowBytes, tail.b[0], sizeof tail.b[0]);
 }
 
 template <bool kHigh, int kVectors>
-void store_sums(float* sums, std::int64_t stride) {
+void store_accumulators(float* accumulators, std::int64_t stride) {
   const std::int64_t bytes = stride * static_cast<std::int64_t>(sizeof(float));
-  EPOCHBENCH_TILE_STORE(0, sums, bytes);
-  if constexpr (kVectors > 1) EPOCHBENCH_TILE_STORE(1, sums + kLanes, bytes);
+  EPOCHBENCH_TILE_STORE(0, accumulators, bytes);
+  if constexpr (kVectors > 1) EPOCHBENCH_TILE_STORE(1, accumulators + kLanes, bytes);
   if constexpr (kHigh) {
-    EPOCHBENCH_TILE_STORE(2, sums + kTileRows * stride, bytes);
-    if constexpr (kVectors > 1) EPOCHBENCH_TILE_STORE(3, sums + kTileRows * stride + kLanes, bytes);
+    EPOCHBENCH_TILE_STORE(2, accumulators + kTileRows * stride, bytes);
+    if constexpr (kVectors > 1) EPOCHBENCH_TILE_STORE(3, accumulators + kTileRows * stride + kLanes, bytes);
   }
 }
 
-// Adds what is asked for and stores row by row.
-void finish(const float* sums, const Tile& tile, std::int64_t rows) {
+// Applies the epilogue and stores row by row.
+void epilogue(const float* accumulators, const Tile& tile, std::int64_t rows) {
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t column = 0; column < tile.columns; column += kLanes) {
       const std::int64_t count = min_of(tile.columns - column, kLanes);
       float* const partial = tile.sum + row * tile.sum_stride + column;
-      Vec sum = load(sums + row * kColumns + column);
+      Vec sum = load(accumulators + row * kColumns + column);
       if (tile.accumulate) sum = sum + load_partial(partial, count);
       if (tile.y == nullptr) {
         store_partial(partial, sum, count);
@@ -147,15 +147,15 @@ void compute_tile(const Tile& tile, std::int64_t rows) {
   for (std::int64_t s = 0; s < tile.segment_count; ++s)
     multiply_segment<kAccess, kHigh, kVectors>(tile, tile.segments[s], rows);
   if (tile.y == nullptr && !tile.accumulate && tile.columns == kVectors * kLanes) {
-    store_sums<kHigh, kVectors>(tile.sum, tile.sum_stride);
+    store_accumulators<kHigh, kVectors>(tile.sum, tile.sum_stride);
     return;
   }
-  alignas(64) float sums[2 * kTileRows * kColumns];
-  store_sums<kHigh, kVectors>(sums, kColumns);
-  finish(sums, tile, rows);
+  alignas(64) float accumulators[2 * kTileRows * kColumns];
+  store_accumulators<kHigh, kVectors>(accumulators, kColumns);
+  epilogue(accumulators, tile, rows);
 }
 
-// One function a number of rows, as TileKernel does not say it.
+// One function per number of rows, because TileKernel has no argument for it.
 template <AccessA kAccess, int kVectors, int kRows>
 void compute_rows(const Tile& tile) {
   compute_tile<kAccess, (kRows > kTileRows), kVectors>(tile, kRows);
@@ -171,7 +171,7 @@ constexpr void fill(KernelsByRows& kernels) {
 template <AccessA kAccess, int kVectors>
 constexpr KernelsByRows make() {
   KernelsByRows kernels{};
-  fill<kAccess, kVectors, kMaxRows[kVectors]>(kernels);
+  fill<kAccess, kVectors, kMr[kVectors]>(kernels);
   return kernels;
 }
 constexpr KernelsByRows kKernels[2][kMaxVectors] = {

@@ -1,6 +1,6 @@
-// The AMX side of the microkernel: the sizes of its tiles, and the instructions on them. The loops are in microkernel_amx.cpp.
+// The AMX part of the micro-kernel: tile sizes and instructions. The loops are in microkernel_amx.cpp.
 //
-// In a build for tests on other CPUs (EPOCHBENCH_AMX_MODEL) the instructions are functions that the tests define.
+// In a test build for other CPUs (EPOCHBENCH_AMX_MODEL) the instructions are functions that the tests define.
 #pragma once
 
 #include <immintrin.h>
@@ -9,20 +9,20 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// Four registers of 16 x 16 sums, two of A and two of B: eight, which is all there are. A tile that is one vector wide takes
-// two.
+// Four tile registers of 16 x 16 accumulators, two for A and two for B: all eight that exist. A tile of one vector's width uses
+// two accumulators.
 constexpr int kMaxVectors = 2;
-constexpr int kMaxRows[] = {0, 32, 32};
-constexpr std::int64_t kTileRows = 16;   // of a register
-constexpr std::int64_t kTileDepth = 16;  // words of a row of A, rows of B
-constexpr std::int64_t kAheadStep = kTileDepth;
-// Nothing is broadcast: A is loaded by rows. Of AccessA::columns it is transposed each time.
+constexpr int kMr[] = {0, 32, 32};
+constexpr std::int64_t kTileRows = 16;   // rows of a tile register
+constexpr std::int64_t kTileDepth = 16;  // words in a row of A, rows of B
+constexpr std::int64_t kPrefetchStep = kTileDepth;
+// Nothing is broadcast: A is loaded by rows. With AccessA::columns it is transposed for each load.
 constexpr AccessA kPackedTransposedA = AccessA::rows;
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA
 
-// Macros, as the number of a register is part of the instruction. To the compiler the intrinsics of g++ before 13 touch no
-// memory, so it is told.
+// Macros, because the register number is part of the instruction. Before version 13, g++ assumes that the intrinsics do not
+// access memory; the barrier corrects that.
 #if EPOCHBENCH_AMX_MODEL
 #include "kernels/cpu/gemm/amx_model.h"
 #define EPOCHBENCH_TILE_CONFIG(config) ::epochbench::amx_model::load_config(config)

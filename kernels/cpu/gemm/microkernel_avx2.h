@@ -1,4 +1,4 @@
-// The AVX2 side of the microkernel: its vectors and the tiles that its 16 registers hold. The loops are in microkernel.h.
+// The AVX2 part of the micro-kernel: its vectors, and the tiles that fit 16 registers. The loops are in microkernel.cpp.
 #pragma once
 
 #include <immintrin.h>
@@ -10,17 +10,17 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 using Vec = __m256;
 constexpr int kLanes = 8;
 constexpr int kMaxVectors = 3;
-// Rows of a tile that is 1, 2 or 3 vectors wide: accumulators, the vectors of B and one broadcast fit the registers.
-constexpr int kMaxRows[] = {0, 12, 6, 4};
+// MR of a tile that is 1, 2 or 3 vectors wide: accumulators, the vectors of B and one broadcast fit the registers.
+constexpr int kMr[] = {0, 12, 6, 4};
 
 static inline Vec zero_vector() { return _mm256_setzero_ps(); }
 static inline Vec load(const float* p) { return _mm256_loadu_ps(p); }
 static inline void store(float* p, Vec v) { _mm256_storeu_ps(p, v); }
 static inline Vec broadcast(const float* p) { return _mm256_broadcast_ss(p); }
 static inline Vec multiply_add(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
-// a > b ? a : b, so a NaN in b comes out.
+// a > b ? a : b, so a NaN in b propagates.
 static inline Vec maximum(Vec a, Vec b) { return _mm256_max_ps(a, b); }
-// The first `count` lanes, 1 to kLanes; the others are zero, or not written.
+// The first `count` lanes, 1 to kLanes; the others read as zero, or are not written.
 static inline __m256i lanes_below(std::int64_t count) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }

@@ -1,4 +1,4 @@
-// Packing: contiguous vector copies, and a transpose in registers where B is stored by columns.
+// Packing: contiguous vector copies, and a transpose in registers if B is stored by columns.
 #include "kernels/cpu/gemm/pack.h"
 
 #include "kernels/cpu/gemm/transpose.h"
@@ -25,19 +25,19 @@ void pack_panel(Word* panel, const Real* b, std::int64_t stride, std::int64_t k,
 
 void pack_panel_transposed(Word* panel, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
   const int vectors = panel_vectors(columns);
-  const std::int64_t width = vectors * kLanes, words = words_of(k);
-  for (std::int64_t i = 0; i < words; i += kLanes) {
-    const std::int64_t depth = min_of(kLanes, words - i), from = i * kWordDepth;
+  const std::int64_t width = vectors * kLanes, k_words = word_count(k);
+  for (std::int64_t i = 0; i < k_words; i += kLanes) {
+    const std::int64_t depth = min_of(kLanes, k_words - i), from = i * kWordDepth;
     for (int v = 0; v < vectors; ++v) {
       const Real* source = b + v * kLanes * stride + from;
       const std::int64_t left = columns - v * kLanes;
-      Words rows[kLanes];
+      WordVec rows[kLanes];
       if (left >= kLanes && from + kLanes * kWordDepth <= k) {
 #pragma GCC unroll 16
         for (int lane = 0; lane < kLanes; ++lane) rows[lane] = load_along(source + lane * stride);
       } else {
         for (int lane = 0; lane < kLanes; ++lane)
-          rows[lane] = lane < left ? load_along_partial(source + lane * stride, k - from) : zero_words();
+          rows[lane] = lane < left ? load_along_partial(source + lane * stride, k - from) : zero_word_vec();
       }
       transpose<kLanes / 2>(rows);
       Word* target = panel + i * width + v * kLanes;
@@ -59,26 +59,26 @@ void copy_rows(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t
     const Real* from = src + row * src_stride;
     std::int64_t i = 0;
     for (; i + kStep <= k; i += kStep, to += kLanes) store(to, load_along(from + i));
-    if (i < k) store_partial(to, load_along_partial(from + i, k - i), words_of(k - i));
+    if (i < k) store_partial(to, load_along_partial(from + i, k - i), word_count(k - i));
   }
 }
 
-// The squares of words that `load_across` gives are transposed where rows are wanted.
+// If rows are needed, the squares of words that `load_across` returns are transposed.
 void pack_transposed(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t k,
                      std::int64_t rows) {
   if constexpr (kPackedTransposedA == AccessA::rows) {
     for (std::int64_t row = 0; row < rows; row += kLanes) {
       for (std::int64_t i = 0; i < k; i += kLanes * kWordDepth) {
-        Words words[kLanes];
+        WordVec square[kLanes];
         for (std::int64_t lane = 0; lane < kLanes; ++lane) {
           const std::int64_t at = i + lane * kWordDepth;
-          words[lane] =
-              at < k ? load_across_partial(src + at * src_stride + row, src_stride, rows - row, k - at) : zero_words();
+          square[lane] =
+              at < k ? load_across_partial(src + at * src_stride + row, src_stride, rows - row, k - at) : zero_word_vec();
         }
-        transpose<kLanes / 2>(words);
-        const std::int64_t count = min_of(words_of(k - i), kLanes);
+        transpose<kLanes / 2>(square);
+        const std::int64_t count = min_of(word_count(k - i), kLanes);
         for (std::int64_t lane = 0; lane < min_of(rows - row, kLanes); ++lane)
-          store_partial(dst + (row + lane) * dst_stride + i / kWordDepth, words[lane], count);
+          store_partial(dst + (row + lane) * dst_stride + i / kWordDepth, square[lane], count);
       }
     }
     return;

@@ -1,4 +1,5 @@
-// How a matrix product is cut into blocks, for threads and for caches; gemm.cpp says how they are gone through. k counts words.
+// How a matrix product is divided into blocks, for threads and for caches. gemm.cpp describes the order. k counts words. Block
+// sizes are named as in BLIS (Van Zee and van de Geijn, 2015).
 #pragma once
 
 #include "kernels/cpu/gemm/pack.h"
@@ -6,55 +7,55 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// Depth of a block: reading and writing C costs one pass in 384, and a tile of A (14 x 384 words) stays in a first-level cache
-// of 32 KiB while panels of B stream past it.
-constexpr std::int64_t kBlockK = 384;
-// Panels of B that stay in the second-level cache (8 x 32 x 384 words), and the rows of A that pass by them (224 x 384): each
-// a third of 1 MiB.
+// KC, the depth of a block: C is read and written once per 384 products, and a tile of A (14 x 384 words) stays in a 32 KiB L1
+// cache while panels of B stream past it.
+constexpr std::int64_t kKc = 384;
+// Panels of B that stay in the L2 cache (8 x 32 x 384 words), and MC, the rows of A multiplied with them (224 x 384): each a
+// third of 1 MiB.
 constexpr std::int64_t kGroupPanels = 8;
-constexpr std::int64_t kBlockM = 224;
-// Words of a block of B, of which two fit a last-level cache: columns of a block, and as many blocks of k as there is room for.
-constexpr std::int64_t kBlockN = 2048;
-constexpr std::int64_t kBlockWords = kBlockN * kBlockK;
-// Where few rows make use of a thread's block of B, it is small enough to stay in the second-level cache together with what
-// comes after it: 256 KiB.
+constexpr std::int64_t kMc = 224;
+// NC, the columns of a block of B, and the words of a block: two blocks fit a last-level cache, and a narrow block is deeper.
+constexpr std::int64_t kNc = 2048;
+constexpr std::int64_t kBlockWords = kNc * kKc;
+// If only a few rows use a thread's block of B, the block is small enough to stay in the L2 cache together with the next one:
+// 256 KiB.
 constexpr std::int64_t kFewRows = 224;
 constexpr std::int64_t kStreamedWords = 65536;
-// Up to so many columns all of them are taken, and less of k; beyond, less columns.
+// Up to this many columns, a block has all columns and less of k; beyond, fewer columns.
 constexpr std::int64_t kStreamedColumns = 512;
-// A packed copy of B costs a thread as much as about 6 rows; fewer than these do without. Rows of B that begin within a line
-// are always copied: reading them costs twice the loads.
+// Packing a copy of B costs a thread as much as about 6 rows; below this many rows B is read in place. Rows of B that start
+// within a cache line are always copied: reading them in place costs twice the loads.
 constexpr std::int64_t kRowsInPlace = 112;
-// Rows of A that are shorter than this follow each other so closely that they are read in place as fast as from a packed copy,
-// unless more columns than kManyColumns make use of the copy.
+// Rows of A shorter than this are so close together that reading them in place is as fast as reading a packed copy, unless more
+// than kManyColumns columns use the copy.
 constexpr std::int64_t kShortRow = 64;
 constexpr std::int64_t kManyColumns = 96;
 
-// Whether partial sums cannot lie in C.
-constexpr bool kSumApart = sizeof(Real) != sizeof(float);
+// Whether partial sums cannot be stored in C.
+constexpr bool kSumInWorkspace = sizeof(Real) != sizeof(float);
 
 struct GemmPlan {
   int team, grid_m, grid_n;  // grid_m * grid_n == team
-  std::int64_t tile_rows;    // at most
-  std::int64_t k_blocks, block_k;
-  std::int64_t n_blocks, block_n;  // block_n: a multiple of the panel
-  std::int64_t k_at_once;          // blocks of k of a block of B
-  std::int64_t block_m;            // a multiple of tile_rows
+  std::int64_t mr;           // maximum rows of a tile
+  std::int64_t k_blocks, kc;
+  std::int64_t n_blocks, nc;        // nc: a multiple of kNr
+  std::int64_t k_blocks_per_stage;  // blocks of k in one block of B
+  std::int64_t mc;                  // a multiple of mr
   bool pack_a, b_in_place;
   std::int64_t a_stride;          // of packed A
-  std::int64_t group_words;       // of the panels of one column of the grid, in a block of B one block of k deep
-  std::int64_t a_words, b_words;  // of one thread's block of A, of one of the two blocks of B
-  // Of partial sums, where they lie in the workspace: those of a thread's block of rows if it takes all of k at once.
+  std::int64_t group_words;       // the panels of one grid column, for one block of k
+  std::int64_t a_words, b_words;  // one thread's block of A, one of the two blocks of B
+  // Size of partial sums in the workspace: one block of rows per thread if a stage covers all of k.
   std::int64_t sum_floats, sum_stride;
 };
 
-// The grid whose largest rectangle is smallest, and of those the squarest.
+// Chooses the grid with the smallest maximum rectangle, and among these the one closest to square.
 static inline void choose_grid(GemmPlan& plan, std::int64_t m, std::int64_t n) {
   std::int64_t best_area = -1, best_edge = 0;
   for (int grid_m = 1; grid_m <= plan.team; ++grid_m) {
     if (plan.team % grid_m != 0) continue;
-    const std::int64_t rows = round_up(divide_up(m, grid_m), m < grid_m * plan.tile_rows ? 1 : plan.tile_rows);
-    const std::int64_t columns = divide_up(divide_up(n, kPanelColumns), plan.team / grid_m) * kPanelColumns;
+    const std::int64_t rows = round_up(divide_up(m, grid_m), m < grid_m * plan.mr ? 1 : plan.mr);
+    const std::int64_t columns = divide_up(divide_up(n, kNr), plan.team / grid_m) * kNr;
     const std::int64_t area = rows * columns, edge = rows + columns;
     if (best_area < 0 || area < best_area || (area == best_area && edge < best_edge)) {
       best_area = area;
@@ -69,47 +70,48 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
   GemmPlan plan{};
   plan.team =
       team_size(2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k), threads);
-  plan.tile_rows = kMaxRows[panel_vectors(shape.n)];
+  plan.mr = kMr[panel_vectors(shape.n)];
   choose_grid(plan, shape.m, shape.n);
   const std::int64_t rows = divide_up(shape.m, plan.grid_m);
-  std::int64_t most_k = kBlockK, most_n = kBlockN;
+  std::int64_t max_k = kKc, max_n = kNc;
   if (rows <= kFewRows && plan.grid_m == 1) {
-    const std::int64_t columns = round_up(divide_up(shape.n, plan.grid_n), kPanelColumns);
+    const std::int64_t columns = round_up(divide_up(shape.n, plan.grid_n), kNr);
     if (columns <= kStreamedColumns) {
-      most_k = min_of(kBlockK, max_of(kStreamedWords / columns, kLanes));
+      max_k = min_of(kKc, max_of(kStreamedWords / columns, kLanes));
     } else {
-      most_n = round_up(kStreamedWords / kBlockK, kPanelColumns) * plan.grid_n;
+      max_n = round_up(kStreamedWords / kKc, kNr) * plan.grid_n;
     }
   }
-  plan.k_blocks = divide_up(words_of(shape.k), most_k);
-  plan.block_k = divide_up(words_of(shape.k), plan.k_blocks);
-  plan.n_blocks = divide_up(shape.n, most_n);
-  plan.block_n = round_up(divide_up(shape.n, plan.n_blocks), kPanelColumns);
-  plan.n_blocks = divide_up(shape.n, plan.block_n);
+  plan.k_blocks = divide_up(word_count(shape.k), max_k);
+  plan.kc = divide_up(word_count(shape.k), plan.k_blocks);
+  plan.n_blocks = divide_up(shape.n, max_n);
+  plan.nc = round_up(divide_up(shape.n, plan.n_blocks), kNr);
+  plan.n_blocks = divide_up(shape.n, plan.nc);
   plan.b_in_place = kWordDepth == 1 && !shape.transpose_b && shape.n % kLanes == 0 && plan.grid_m == 1 && rows <= kRowsInPlace;
-  plan.k_at_once = rows <= kFewRows ? 1 : min_of(max_of(kBlockWords / (plan.block_n * plan.block_k), 1), plan.k_blocks);
-  plan.block_m = round_up(divide_up(rows, divide_up(rows, kBlockM)), plan.tile_rows);
-  plan.pack_a =
-      shape.transpose_a || shape.k % kWordDepth != 0 || words_of(shape.k) >= kShortRow || shape.n / plan.grid_n >= kManyColumns;
+  plan.k_blocks_per_stage = rows <= kFewRows ? 1 : min_of(max_of(kBlockWords / (plan.nc * plan.kc), 1), plan.k_blocks);
+  plan.mc = round_up(divide_up(rows, divide_up(rows, kMc)), plan.mr);
+  plan.pack_a = shape.transpose_a || shape.k % kWordDepth != 0 || word_count(shape.k) >= kShortRow ||
+                shape.n / plan.grid_n >= kManyColumns;
   if (shape.transpose_a && kPackedTransposedA == AccessA::columns) {
-    plan.a_stride = round_up(plan.tile_rows, kLanes);
-    plan.a_words = divide_up(plan.block_m, plan.tile_rows) * plan.a_stride * plan.block_k;
+    plan.a_stride = round_up(plan.mr, kLanes);
+    plan.a_words = divide_up(plan.mc, plan.mr) * plan.a_stride * plan.kc;
   } else {
-    plan.a_stride = round_up(plan.block_k, kLanes);
-    if (rows_conflict(plan.a_stride, plan.tile_rows)) plan.a_stride += 16;
-    plan.a_words = plan.block_m * plan.a_stride;
+    plan.a_stride = round_up(plan.kc, kLanes);
+    if (rows_conflict(plan.a_stride, plan.mr)) plan.a_stride += 16;
+    plan.a_words = plan.mc * plan.a_stride;
   }
   plan.a_words = plan.pack_a ? round_up(plan.a_words, 16) : 0;
-  const std::int64_t columns = divide_up(divide_up(min_of(plan.block_n, shape.n), kPanelColumns), plan.grid_n) * kPanelColumns;
-  plan.group_words = round_up(min_of(columns, packed_columns(shape.n)) * plan.block_k, 16);
-  plan.b_words = plan.k_at_once * plan.grid_n * plan.group_words;
-  plan.sum_stride = kSumApart ? round_up(min_of(plan.block_n, shape.n), 16) : shape.n;
-  if (kSumApart && plan.k_blocks > 1)
-    plan.sum_floats = (plan.k_at_once == plan.k_blocks ? plan.team * plan.block_m : shape.m) * plan.sum_stride;
+  const std::int64_t columns = divide_up(divide_up(min_of(plan.nc, shape.n), kNr), plan.grid_n) * kNr;
+  plan.group_words = round_up(min_of(columns, packed_columns(shape.n)) * plan.kc, 16);
+  plan.b_words = plan.k_blocks_per_stage * plan.grid_n * plan.group_words;
+  plan.sum_stride = kSumInWorkspace ? round_up(min_of(plan.nc, shape.n), 16) : shape.n;
+  if (kSumInWorkspace && plan.k_blocks > 1)
+    plan.sum_floats = (plan.k_blocks_per_stage == plan.k_blocks ? plan.team * plan.mc : shape.m) * plan.sum_stride;
   return plan;
 }
 
-// Blocks of B in the workspace: two where threads pack for each other, so that the next is packed while others still multiply.
+// Blocks of B in the workspace: two if threads pack for each other, so that one is packed while others multiply the previous
+// one.
 static inline std::int64_t buffers_of(const GemmPlan& plan) { return plan.grid_m > 1 ? 2 : 1; }
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

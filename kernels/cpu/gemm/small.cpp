@@ -1,23 +1,22 @@
-// Panels and tiles of a product that needs no blocking.
+// Panels and tiles of a product that needs no cache blocking.
 #include "kernels/cpu/gemm/small.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 void pack_panels(Word* panels, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
-  for (std::int64_t column = 0; column < columns; column += kPanelColumns)
-    pack_panel(panels + column * words_of(k), b + column, stride, k, min_of(kPanelColumns, columns - column));
+  for (std::int64_t column = 0; column < columns; column += kNr)
+    pack_panel(panels + column * word_count(k), b + column, stride, k, min_of(kNr, columns - column));
 }
 
 void pack_panels_transposed(Word* panels, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns) {
-  for (std::int64_t column = 0; column < columns; column += kPanelColumns)
-    pack_panel_transposed(panels + column * words_of(k), b + column * stride, stride, k,
-                          min_of(kPanelColumns, columns - column));
+  for (std::int64_t column = 0; column < columns; column += kNr)
+    pack_panel_transposed(panels + column * word_count(k), b + column * stride, stride, k, min_of(kNr, columns - column));
 }
 
-// A panel of B stays in the first-level cache while the tiles of A pass by.
+// A panel of B stays in the L1 cache while the tiles of A stream past it.
 void multiply_small(const SmallProduct& product) {
-  for (std::int64_t column = 0; column < product.columns; column += kPanelColumns) {
-    const std::int64_t width = min_of(kPanelColumns, product.columns - column);
+  for (std::int64_t column = 0; column < product.columns; column += kNr) {
+    const std::int64_t width = min_of(kNr, product.columns - column);
     const int vectors = panel_vectors(width);
     const Segment segment{product.a, product.b + column * product.k};
     Tile tile{};
@@ -30,7 +29,7 @@ void multiply_small(const SmallProduct& product) {
     tile.a_stride = product.a_stride;
     tile.b_stride = vectors * kLanes;
     tile.accumulate = product.accumulate;
-    const Tiles tiles = cut(product.rows, kMaxRows[vectors]);
+    const Tiles tiles = cut(product.rows, kMr[vectors]);
     for (std::int64_t t = 0; t < tiles.count; ++t) {
       const Range rows = tiles[t];
       tile.a_offset = product.access == AccessA::rows ? rows.begin * product.a_stride : rows.begin;

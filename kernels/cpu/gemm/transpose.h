@@ -1,17 +1,17 @@
-// A square of words, kLanes by kLanes, transposed in registers.
+// Transposes a square of words, kLanes by kLanes, in registers.
 #pragma once
 
 #include "kernels/cpu/gemm/microkernel.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-typedef std::int32_t VecLanes __attribute__((vector_size(sizeof(Words))));
+typedef std::int32_t VecLanes __attribute__((vector_size(sizeof(WordVec))));
 
-// Lane j of rows[i] becomes lane i of rows[j], by log2(kLanes) exchanges of blocks that halve each time.
+// Lane j of rows[i] becomes lane i of rows[j], in log2(kLanes) exchanges of blocks that halve each time.
 template <int kBlock>
-inline __attribute__((always_inline)) void transpose(Words (&rows)[kLanes]) {
+inline __attribute__((always_inline)) void transpose(WordVec (&rows)[kLanes]) {
   if constexpr (kBlock > 0) {
-    VecLanes low{}, high{};  // lanes of the pair (a, b), b's counted from kLanes
+    VecLanes low{}, high{};  // lanes of the pair (a, b); lanes of b are numbered from kLanes
 #pragma GCC unroll 16
     for (int lane = 0; lane < kLanes; ++lane) {
       const bool second = (lane & kBlock) != 0;
@@ -21,7 +21,7 @@ inline __attribute__((always_inline)) void transpose(Words (&rows)[kLanes]) {
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i) {
       if ((i & kBlock) == 0) {
-        const Words a = rows[i], b = rows[i + kBlock];
+        const WordVec a = rows[i], b = rows[i + kBlock];
         rows[i] = __builtin_shuffle(a, b, low);
         rows[i + kBlock] = __builtin_shuffle(a, b, high);
       }

@@ -1,24 +1,24 @@
-// Fetches what will be packed next into the second-level cache while the present block is multiplied: so packing does not wait
-// for memory, nor the products for packing. A few lines at a time, as a burst of them would keep the loads behind it waiting.
+// Prefetches the data that will be packed next into the L2 cache while the current block is multiplied, so that packing does
+// not wait for memory. Fetches a few lines at a time: a burst would delay the loads behind it.
 #pragma once
 
 #include "kernels/cpu/isa.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// Rows of a matrix, in bytes.
-struct AheadRows {
+// Rows of a matrix; lengths in bytes.
+struct PrefetchRows {
   const char* first = nullptr;
   std::int64_t rows = 0, length = 0, stride = 0;
 
   std::int64_t lines() const { return rows * ((length + 126) / 64); }
 };
 
-// Fetches `now`, then `then`. A plain struct whose code is in line: it runs between the sums of a tile.
-struct Ahead {
-  AheadRows now, then;
-  std::int64_t at = 0;     // in the first row of `now`
-  std::int64_t lines = 0;  // at a time
+// Fetches `now`, then `then`. A plain struct whose code is inlined: it runs inside the loop of a tile.
+struct Prefetcher {
+  PrefetchRows now, then;
+  std::int64_t at = 0;     // position in the first row of `now`
+  std::int64_t lines = 0;  // fetched per call
 
   inline __attribute__((always_inline)) void fetch() {
     for (std::int64_t i = lines; i > 0; --i) {

@@ -1,5 +1,5 @@
-// Packs for kernels that hold many elements at once: pairs of 16-bit elements stay together in one register, as they lie in
-// memory, until each is converted. (Of a Pack, the compiler gives every 16-bit element a register of its own.)
+// Packs for kernels that hold many elements at once: pairs of 16-bit elements stay in one register, as in memory, until they
+// are converted. (In a Pack, the compiler uses one register per 16-bit element.)
 #pragma once
 
 #include "kernels/cuda/pack.cuh"
@@ -7,36 +7,36 @@
 namespace epochbench::cuda {
 
 template <typename T, int kSize>
-struct Words {
+struct RegisterPack {
   static_assert(sizeof(T) == 2 && kSize % 2 == 0);
   Pack<std::uint32_t, kSize / 2> pairs;  // the first element of a pair is the low half
 };
 template <typename T>
-struct Words<T, 1> {
+struct RegisterPack<T, 1> {
   T value;
 };
 template <int kSize>
-requires(kSize > 1) struct Words<float, kSize> {
+requires(kSize > 1) struct RegisterPack<float, kSize> {
   Pack<float, kSize> values;
 };
 
 template <int kSize, typename T>
-__device__ inline Words<T, kSize> load_words(const T* address) {
-  return *reinterpret_cast<const Words<T, kSize>*>(address);
+__device__ inline RegisterPack<T, kSize> load_registers(const T* address) {
+  return *reinterpret_cast<const RegisterPack<T, kSize>*>(address);
 }
 template <int kSize, typename T>
-__device__ inline void store_words(T* address, const Words<T, kSize>& words) {
-  *reinterpret_cast<Words<T, kSize>*>(address) = words;
+__device__ inline void store_registers(T* address, const RegisterPack<T, kSize>& registers) {
+  *reinterpret_cast<RegisterPack<T, kSize>*>(address) = registers;
 }
 
 template <typename T, int kSize>
-__device__ inline float element(const Words<T, kSize>& words, int i) {
+__device__ inline float element(const RegisterPack<T, kSize>& registers, int i) {
   if constexpr (kSize == 1) {
-    return to_float(words.value);
+    return to_float(registers.value);
   } else if constexpr (std::is_same_v<T, float>) {
-    return words.values.value[i];
+    return registers.values.value[i];
   } else {
-    const std::uint32_t pair = words.pairs.value[i / 2];
+    const std::uint32_t pair = registers.pairs.value[i / 2];
     return to_float(__builtin_bit_cast(T, static_cast<std::uint16_t>(i % 2 == 0 ? pair : pair >> 16)));
   }
 }
@@ -45,27 +45,27 @@ __device__ inline __nv_bfloat162 rounded_pair(bf16, float a, float b) { return _
 __device__ inline __half2 rounded_pair(f16, float a, float b) { return __floats2half2_rn(a, b); }
 
 template <typename T, int kSize>
-__device__ inline Words<T, kSize> to_words(const float (&values)[kSize]) {  // each rounded to nearest even
-  Words<T, kSize> words;
+__device__ inline RegisterPack<T, kSize> to_registers(const float (&values)[kSize]) {  // each rounded to nearest even
+  RegisterPack<T, kSize> registers;
   if constexpr (kSize == 1)
-    words.value = from_float<T>(values[0]);
+    registers.value = from_float<T>(values[0]);
   else if constexpr (std::is_same_v<T, float>)
-    for (int i = 0; i < kSize; ++i) words.values.value[i] = values[i];
+    for (int i = 0; i < kSize; ++i) registers.values.value[i] = values[i];
   else
     for (int i = 0; i < kSize; i += 2) {
       const auto pair = rounded_pair(T{}, values[i], values[i + 1]);
-      __builtin_memcpy(&words.pairs.value[i / 2], &pair, sizeof pair);
+      __builtin_memcpy(&registers.pairs.value[i / 2], &pair, sizeof pair);
     }
-  return words;
+  return registers;
 }
 
-// values = kSize floats from `address` on, a multiple of 16 bytes where kSize is one of 4.
+// values = kSize floats from `address` on, which is a multiple of 16 bytes if kSize is a multiple of 4.
 template <int kSize>
 __device__ inline void load_floats(float (&values)[kSize], const float* address) {
   constexpr int kPack = kSize % 4 == 0 ? 4 : 1;
   for (int i = 0; i < kSize; i += kPack) {
-    const Words<float, kPack> words = load_words<kPack>(address + i);
-    for (int j = 0; j < kPack; ++j) values[i + j] = element(words, j);
+    const RegisterPack<float, kPack> registers = load_registers<kPack>(address + i);
+    for (int j = 0; j < kPack; ++j) values[i + j] = element(registers, j);
   }
 }
 
@@ -75,7 +75,7 @@ __device__ inline void store_floats(float* address, const float (&values)[kSize]
   for (int i = 0; i < kSize; i += kPack) {
     float pack[kPack];
     for (int j = 0; j < kPack; ++j) pack[j] = values[i + j];
-    store_words(address + i, to_words<float>(pack));
+    store_registers(address + i, to_registers<float>(pack));
   }
 }
 

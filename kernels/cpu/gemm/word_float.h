@@ -1,0 +1,31 @@
+// The micro-kernel's words for floats: the floats themselves.
+#pragma once
+
+#include "kernels/cpu/isa.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+using Word = float;
+using WordVec = Vec;
+constexpr std::int64_t kWordDepth = 1;  // Reals per word
+
+static inline WordVec zero_word_vec() { return zero_vector(); }
+
+static inline Vec load_reals(const float* p) { return load(p); }
+static inline Vec load_reals_partial(const float* p, std::int64_t count) { return load_partial(p, count); }
+static inline void store_reals(float* p, Vec v) { store(p, v); }
+static inline void store_reals_partial(float* p, Vec v, std::int64_t count) { store_partial(p, v, count); }
+
+// kLanes words of one row that has `k` Reals; missing ones are zero.
+static inline WordVec load_along(const float* p) { return load(p); }
+static inline WordVec load_along_partial(const float* p, std::int64_t k) {
+  if (k >= kLanes) return load(p);
+  return k > 0 ? load_partial(p, k) : zero_vector();
+}
+// One word for each of kLanes columns, from the first `k` of kWordDepth rows that are `stride` apart; missing ones are zero.
+static inline WordVec load_across(const float* p, std::int64_t) { return load(p); }
+static inline WordVec load_across_partial(const float* p, std::int64_t, std::int64_t columns, std::int64_t) {
+  return load_along_partial(p, columns);
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
