@@ -184,9 +184,9 @@ std::set<std::string> implementations(const Training& training, FakeLibrariesOpt
   const auto device = std::make_shared<FakeDevice>();
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device, options); });
   const Program program = make_program(workload(training), *backend, {Entry::train}, training.precision);
-  std::set<std::string> words;
-  for (const NodeTime& node : backend->compile(program)->profile(Entry::train, 1)) words.insert(node.implementation);
-  return words;
+  std::set<std::string> names;
+  for (const NodeTime& node : backend->compile(program)->profile(Entry::train, 1)) names.insert(node.implementation);
+  return names;
 }
 
 TEST(CudaBackend, WhatIsLackingIsNamedWithWhatRanInstead) {
@@ -207,7 +207,7 @@ std::string algorithms(FakeLibrariesOptions of_libraries, BackendOptions options
   return backend->compile(make_program(workload({"lenet5", 2}), *backend, {Entry::train}))->algorithms();
 }
 
-TEST(CudaBackend, SaysWhatMultipliesLessThanIsCountedAndDoesWithoutWhereItIsToldTo) {
+TEST(CudaBackend, NamesAlgorithmsWithFewerMultiplicationsAndLeavesThemOutOnRequest) {
   const FakeLibrariesOptions chosen{.winograd = true}, beside_a_kernel{.convolution_bias = false, .winograd = true};
   EXPECT_EQ(algorithms(chosen, {}), "winograd");
   EXPECT_EQ(algorithms(beside_a_kernel, {}), "winograd");

@@ -144,8 +144,8 @@ struct Expected {
   }
 };
 
-// Steps with `ahead` of them under way, each on a new batch, as a loader gives them.
-void train(Tiny& tiny, Expected& expected, int steps, int ahead) {
+// Runs steps, with up to `running` of them unfinished, each on a new batch, as from a loader.
+void train(Tiny& tiny, Expected& expected, int steps, int running) {
   for (int i = 0; i < steps; ++i) {
     const InputSlot slot = i % kInputSlots;
     const auto x = static_cast<float>(1 << (i % 10));
@@ -153,18 +153,18 @@ void train(Tiny& tiny, Expected& expected, int steps, int ahead) {
     tiny.executable->submit(slot);
     tiny.executable->run(Entry::train);
     expected.step(x, i % 4);
-    tiny.executable->await(ahead);
+    tiny.executable->await(running);
   }
   tiny.executable->synchronize();
 }
 
 TEST(CudaExecutable, LossesAreThoseOfTheHostInEveryOrder) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed)
-    for (int ahead : {0, 1, kInputSlots - 1}) {
-      SCOPED_TRACE("seed " + std::to_string(seed) + ", under way " + std::to_string(ahead));
+    for (int running : {0, 1, kInputSlots - 1}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", under way " + std::to_string(running));
       Tiny tiny(seed);
       Expected expected;
-      train(tiny, expected, 25, ahead);
+      train(tiny, expected, 25, running);
       EXPECT_EQ(tiny.losses(), expected.losses);
       std::vector<float> w(1), step(1);
       tiny.executable->read("w", w);
@@ -340,7 +340,7 @@ TEST(CudaExecutable, StepsAreTimedFromTheEndOfTheStepBeforeOrFromRunWhereTheDevi
   for (std::size_t i : {2u, 5u}) EXPECT_NEAR(records[i].device_seconds, kPause + kStep, 1e-9) << i;
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_NEAR(records[i].idle_seconds, i % 3 == 2 ? kPause : 0, 1e-9) << i;  // a gap; before the first it was not asked
-    EXPECT_EQ(records[i].arrival_seconds, 0) << i;                             // the batch was there, or did not come anew
+    EXPECT_EQ(records[i].arrival_seconds, 0) << i;  // the batch was there, or was not submitted again
   }
   double sum = kPause;  // the idle one
   for (const StepRecord& record : records) sum += record.device_seconds;

@@ -43,7 +43,7 @@ TEST(FakeDeviceDeathTest, WorkMayNotGoPastABlock) {
   device.free(memory);
 }
 
-TEST(FakeDeviceDeathTest, ThingsNotGivenBackAreTold) {
+TEST(FakeDeviceDeathTest, ReportsResourcesThatWereNotReleased) {
   EXPECT_DEATH(
       {
         FakeDevice device;

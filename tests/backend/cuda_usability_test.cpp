@@ -1,4 +1,4 @@
-// What the user is told of a GPU that cannot be used.
+// The message about a GPU that cannot be used.
 #include "src/backend/cuda/cuda_usability.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ TEST(CudaUsability, NoDriver) {
             "there is no NVIDIA driver here (libcuda.so.1): install one that supports CUDA 13.0");
 }
 
-TEST(CudaUsability, OldDriverIsToldWithBothVersions) {
+TEST(CudaUsability, OldDriverIsReportedWithBothVersions) {
   EXPECT_EQ(why_unusable({Status::insufficient_driver, "", 11080, 12040, 0, {}}, 0),
             "the NVIDIA driver is too old: it supports CUDA 11.8, and this build needs CUDA 12.4: update the driver, or build "
             "with an older toolkit");

@@ -32,7 +32,7 @@ class Gpu : public testing::Test {
   }
   const Backend& gpu() const { return *backend_; }
 
-  // Leaves `skipped` where this GPU has not the precision, which is no failure.
+  // Leaves `skipped` if this GPU does not have the precision, which is not a failure.
   std::optional<Trainer> trainer(const Training& training) const {
     try {
       return std::optional<Trainer>(std::in_place, training, gpu());
@@ -269,7 +269,7 @@ TEST_F(Gpu, PaddedRowsDoNotCountInAnEvaluation) {
   EXPECT_EQ(parts.correct + rest.correct, whole.correct);
 }
 
-TEST_F(Gpu, TooLittleMemoryIsToldAndTheNextProgramRuns) {
+TEST_F(Gpu, TooLittleMemoryIsReportedAndTheNextProgramRuns) {
   CaseSpec spec;
   spec.model = "lenet5";
   spec.batch = std::int64_t{1} << 27;  // tens of terabytes

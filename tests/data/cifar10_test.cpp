@@ -71,7 +71,7 @@ TEST_F(Cifar10, SizeThatIsNoWholeRecords) {
   }
 }
 
-TEST_F(Cifar10, MislabelledRecord) {
+TEST_F(Cifar10, MislabeledRecord) {
   folder_.write("data_batch_1.bin", record(9, 1, 2, 3) + record(10, 1, 2, 3));
   expect_error({"data_batch_1.bin", "label 10", "record 1"});
 }
@@ -83,7 +83,7 @@ TEST_F(Cifar10, CompressedFileIsNoRecords) {
   expect_error({"data_batch_1.bin"});
 }
 
-TEST_F(Cifar10, ColourForAGreyModel) {
+TEST_F(Cifar10, ColorForAGrayModel) {
   expect_data_error([&] { open({28, 28, 1, 10}); }, {"3 channels", "takes 1"});
 }
 

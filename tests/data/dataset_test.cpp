@@ -1,4 +1,4 @@
-// Data sets as a model sees them: resized, standardised, the same on every machine.
+// Data sets as a model sees them: resized, standardized, the same on every machine.
 #include "epochbench/dataset.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "epochbench/embedded.h"
 #include "epochbench/philox.h"
+#include "src/data/dataset_sizes.h"
 #include "src/data/image_dataset.h"
 #include "support/data_files.h"
 
@@ -42,7 +43,7 @@ void expect_near(const std::vector<float>& values, const std::vector<float>& exp
   for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-4) << i;
 }
 
-TEST(Resize, DoublesWithHalfPixelCentres) {
+TEST(Resize, DoublesWithHalfPixelCenters) {
   // A row a, b of two becomes a, 3/4 a + 1/4 b, 1/4 a + 3/4 b, b; columns alike.
   expect_near(shown(images(2, 2, 1, {0, 100, 200, 40}), {4, 4, 1, 10}),
               {0, 25, 75, 100, 50, 58.75, 76.25, 85, 150, 126.25, 78.75, 55, 200, 160, 80, 40});
@@ -54,7 +55,7 @@ TEST(Resize, HalvesByTheMeanOfTheTwoInTheMiddle) {
 }
 
 TEST(Resize, ThreeToTwoAndOneToThree) {
-  expect_near(shown(images(1, 3, 1, {10, 20, 40}), {1, 2, 1, 10}), {12.5, 35});  // centres 0.25 and 1.75
+  expect_near(shown(images(1, 3, 1, {10, 20, 40}), {1, 2, 1, 10}), {12.5, 35});  // centers 0.25 and 1.75
   expect_near(shown(images(2, 1, 1, {7, 9}), {2, 3, 1, 10}), {7, 7, 7, 9, 9, 9});
 }
 
@@ -117,12 +118,12 @@ TEST(Resize, KeepsChannelsApart) {
   expect_near(memory.images, {-1, 1, 0, -0.5, 0.5, 0, 0.5, -0.5, 0, 1, -1, 0});
 }
 
-TEST(ImageDataset, RepeatsGreyOverTheChannels) {
+TEST(ImageDataset, RepeatsGrayOverTheChannels) {
   expect_near(shown(images(1, 2, 1, {3, 5}), {1, 2, 3, 10}), {3, 3, 3, 5, 5, 5});
   expect_near(shown(images(1, 1, 1, {3, 5}), {1, 2, 2, 10}), {3, 3, 3, 3});
 }
 
-TEST(ImageDataset, TestSplitIsStandardisedByTheTrainingSplit) {
+TEST(ImageDataset, TestSplitIsStandardizedByTheTrainingSplit) {
   const ImageDataset data("test", {1, 1, 1, 10}, images(1, 1, 1, {10, 20}), images(1, 1, 1, {25}));
   BatchMemory memory(1, 1);
   data.fill(Split::test, 0, 0, 0, memory.inputs);
@@ -191,8 +192,8 @@ TEST(Synthetic, ImagesAreTheNumbersOfTheirCounter) {
   BatchMemory memory(2, 9);
   data->fill(Split::train, 5, 0, 1, memory.inputs);
   for (std::uint32_t i = 0; i < 9; ++i) {
-    const PhiloxBlock words = philox(42, {i / 4, 5, 0, 3});
-    const auto pair = i % 4 < 2 ? normal_pair(words[0], words[1]) : normal_pair(words[2], words[3]);
+    const PhiloxBlock numbers = philox(42, {i / 4, 5, 0, 3});
+    const auto pair = i % 4 < 2 ? normal_pair(numbers[0], numbers[1]) : normal_pair(numbers[2], numbers[3]);
     EXPECT_EQ(memory.images[9 + i], static_cast<float>(pair[i % 2])) << i;
   }
   EXPECT_EQ(memory.images[8], -99);
@@ -222,6 +223,30 @@ TEST(Synthetic, LabelsAreUniformOverTheClasses) {
     ++counts[memory.labels[0]];
   }
   for (int count : counts) EXPECT_NEAR(count, 1000, 5 * std::sqrt(1000.0));
+}
+
+TEST(DatasetSizes, OpensADataSetOnce) {
+  test::TemporaryFolder folder;
+  folder.write("text", std::string(10 * 126, 'x'));
+  const std::string spec = "text:" + (folder.path() / "text").string();
+  SampleSpec sample{0, 0, 0, 260};
+  sample.sequence = 128;
+  sample.predictions = 19;
+  DatasetSizes sizes;
+  EXPECT_EQ(sizes.of(spec, sample, 0).train, 9);
+  std::filesystem::remove(folder.path() / "text");
+  EXPECT_EQ(sizes.of(spec, sample, 0).test, 1);
+  sample.sequence = 65;  // another number of windows: opened again
+  expect_data_error([&] { sizes.of(spec, sample, 0); }, {"cannot be found"});
+}
+
+TEST(DatasetSizes, SyntheticDataHaveTheNominalNumber) {
+  DatasetSizes sizes;
+  EXPECT_EQ(sizes.of("synthetic", {8, 8, 1, 10}, 1000).train, 1000);
+  EXPECT_EQ(sizes.of("synthetic", {8, 8, 1, 10}, 2000).train, 2000);
+  EXPECT_TRUE(sizes.of("synthetic", {8, 8, 1, 10}, 2000).synthetic);
+  EXPECT_EQ(sizes.of("digits", {8, 8, 1, 10}, 0).test, 359);
+  EXPECT_FALSE(sizes.of("digits", {8, 8, 1, 10}, 0).synthetic);
 }
 
 TEST(OpenDataset, UnknownSpecNamesTheKnownOnes) {

@@ -12,7 +12,7 @@ TEST(Philox, MatchesPublishedVectors) {
   EXPECT_EQ(philox(0, {0, 0, 0, 0}), (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox(0xffffffffffffffff, {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}),
             (PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
-  // Key words a4093822 299f31d0, the low one first.
+  // Key numbers a4093822 299f31d0, the low one first.
   EXPECT_EQ(philox(0x299f31d0a4093822, {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}),
             (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
@@ -37,8 +37,8 @@ TEST(Philox, NormalNumbersHaveTheMomentsOfNormal) {
   constexpr int kBlocks = 50000;
   double sum = 0, squares = 0, fourths = 0, products = 0;
   for (std::uint32_t i = 0; i < kBlocks; ++i) {
-    const PhiloxBlock words = philox(7, {i, 0, 0, 0});
-    const auto [a, b] = normal_pair(words[0], words[1]);
+    const PhiloxBlock numbers = philox(7, {i, 0, 0, 0});
+    const auto [a, b] = normal_pair(numbers[0], numbers[1]);
     sum += a + b;
     squares += a * a + b * b;
     fourths += a * a * a * a + b * b * b * b;

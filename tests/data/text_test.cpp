@@ -1,4 +1,4 @@
-// Texts: which bytes a window holds, which positions are masked and how, and texts that are no data for a model.
+// Texts: the bytes of a window, the masked positions and how they are masked, and texts that do not fit a model.
 #include "src/data/text.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ std::string counting(std::size_t size) {
 
 TEST(Text, WindowsFollowEachOtherAndEveryTenthIsTest) {
   const SampleSpec sample = texts(16);
-  const std::string bytes = counting(14 * 25 + 13);  // the last 13 bytes are no window
+  const std::string bytes = counting(14 * 25 + 13);  // the last 13 bytes are not a window
   const TextDataset data = text_data(bytes, sample);
   ASSERT_EQ(data.samples(Split::train), 23);
   ASSERT_EQ(data.samples(Split::test), 2);
@@ -212,7 +212,7 @@ TEST(SyntheticText, IsUniformOverTheVocabularyAndMaskedOnce) {
   EXPECT_NEAR(masked, 1600, 5 * std::sqrt(320.0) + 13);  // of 12,800 ids, 12.8 are 259 by chance
 }
 
-TEST(TextErrors, SayWhatIsWrongAndHowToMendIt) {
+TEST(TextErrors, SayWhatIsWrongAndHowToFixIt) {
   const TemporaryFolder folder;
   folder.write("empty", "");
   folder.write("short", std::string(125, 'x'));

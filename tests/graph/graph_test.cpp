@@ -250,7 +250,7 @@ Graph small_graph(std::int64_t width, double scale) {
   return graph;
 }
 
-TEST(Fingerprint, DependsOnShapesInitialisationAndSuffixAlone) {
+TEST(Fingerprint, DependsOnShapesInitializationAndSuffixAlone) {
   const std::string hash = fingerprint(small_graph(4, 0.5), "sgd");
   EXPECT_EQ(hash.size(), 32u);
   EXPECT_EQ(hash, fingerprint(small_graph(4, 0.5), "sgd"));

@@ -1,0 +1,33 @@
+// The sizes of data sets, for calls that plan many cases over few data sets.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "epochbench/dataset.h"
+
+namespace epochbench {
+
+struct DatasetSize {
+  std::int64_t train = 0, test = 0;  // samples
+  bool synthetic = false;
+};
+
+// Opens each data set once, at the first question, which also checks its contents.
+class DatasetSizes {
+ public:
+  // Errors: as open_dataset.
+  DatasetSize of(const std::string& spec, const SampleSpec& sample, std::int64_t nominal_samples);
+
+ private:
+  struct Known {
+    std::string spec;
+    SampleSpec sample;
+    std::int64_t nominal_samples;
+    DatasetSize size;
+  };
+  std::vector<Known> known_;
+};
+
+}  // namespace epochbench
