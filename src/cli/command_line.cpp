@@ -125,85 +125,88 @@ int command_line(int argc, char** argv) {
       "the version");
 
   RunOptions run;
-  CLI::App* run_app = app.add_subcommand("run", "train models and measure it");
+  CLI::App* run_app = app.add_subcommand("run", "train models and measure them");
   run_app->footer(kRunExamples);
-  run_app->add_option("--suite", run.suite, "a suite's name or file (default quick, without --model)")->type_name("NAME|FILE");
+  run_app->add_option("--suite", run.suite, "name of a suite, or a suite file (default quick, without --model)")
+      ->type_name("NAME|FILE");
   add_case_options(*run_app, {}, run.cases);
-  run_app->add_option("--repetitions", run.repetitions, "all cases once, then all again (default: the suite's, or 1)")
+  run_app->add_option("--repetitions", run.repetitions, "number of times that all cases run (default: the suite's, or 1)")
       ->type_name("N");
-  run_app->add_option("--budget", run.budget, "after so long the case that runs is ended, and what is left is skipped")
-      ->type_name("SECONDS");
-  run_app->add_option("--price", run.price, "USD an hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
+  run_app->add_option("--budget", run.budget, "end the running case after that time and skip the rest")->type_name("SECONDS");
+  run_app->add_option("--price", run.price, "USD per hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
       ->type_name("DEVICE=PRICE");
-  run_app->add_option("--out", run.out, "the result file (default epochbench-<date>-<time>.json)")->type_name("FILE");
-  run_app->add_option("--resume", run.resume, "run only what has no good run in this result")->type_name("FILE");
-  run_app->add_flag("--profile", run.profile, "then time a step node by node, in a pass of its own");
+  run_app->add_option("--out", run.out, "result file (default epochbench-<date>-<time>.json)")->type_name("FILE");
+  run_app->add_option("--resume", run.resume, "run only cases without a good run in this result")->type_name("FILE");
+  run_app->add_flag("--profile", run.profile, "time a step node by node afterwards, in a separate pass");
   run_app->add_flag("--anonymous", run.anonymous, "leave out host name, paths and command line");
-  run_app->add_flag("--quiet", run.quiet, "no progress and no table; errors are told all the same");
+  run_app->add_flag("--quiet", run.quiet, "print no progress and no table, only errors");
   run.command_line.assign(argv, argv + argc);
 
   SweepOptions sweep;
-  CLI::App* sweep_app = app.add_subcommand("sweep", "throughput against size: best, where it flattens, where devices cross");
+  CLI::App* sweep_app =
+      app.add_subcommand("sweep", "measure throughput against size: best, where it flattens, where devices cross");
   sweep_app->footer(kSweepExamples);
-  sweep_app->add_option("--over", sweep.over, "batch, width, samples or threads")->type_name("AXIS");
-  sweep_app->add_option("--values", sweep.values, "the points (default: what the machine holds, in powers of two)")
+  sweep_app->add_option("--over", sweep.over, "size that varies: batch, width, samples or threads")->type_name("AXIS");
+  sweep_app->add_option("--values", sweep.values, "points (default: powers of two that fit into this machine)")
       ->type_name("N,...");
   add_case_options(*sweep_app, {}, sweep.cases);
-  sweep_app->add_option("--repetitions", sweep.repetitions, "of every point, each in a process of its own (default 1)")
+  sweep_app->add_option("--repetitions", sweep.repetitions, "repetitions of every point, each in its own process (default 1)")
       ->type_name("N");
-  sweep_app->add_option("--price", sweep.price, "USD an hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
+  sweep_app->add_option("--price", sweep.price, "USD per hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
       ->type_name("DEVICE=PRICE");
-  sweep_app->add_option("--out", sweep.out, "the result file (default epochbench-<date>-<time>.json)")->type_name("FILE");
-  sweep_app->add_option("--resume", sweep.resume, "run only what has no good run in this result")->type_name("FILE");
+  sweep_app->add_option("--out", sweep.out, "result file (default epochbench-<date>-<time>.json)")->type_name("FILE");
+  sweep_app->add_option("--resume", sweep.resume, "run only cases without a good run in this result")->type_name("FILE");
   sweep_app->add_flag("--anonymous", sweep.anonymous, "leave out host name, paths and command line");
-  sweep_app->add_flag("--json", sweep.json, "the result with its answers as JSON, instead of the table");
-  sweep_app->add_flag("--quiet", sweep.quiet, "no progress and no table; errors are told all the same");
+  sweep_app->add_flag("--json", sweep.json, "print the result with its answers as JSON instead of the table");
+  sweep_app->add_flag("--quiet", sweep.quiet, "print no progress and no table, only errors");
   sweep.command_line = run.command_line;
 
   std::string what;
-  CLI::App* list_app = app.add_subcommand("list", "what there is to choose from");
+  CLI::App* list_app = app.add_subcommand("list", "list models, devices, suites, data sets, claims and prices");
   list_app->footer(kListExamples);
-  list_app->add_option("what", what, "models, devices, suites, datasets, claims or prices (default: all)");
+  list_app->add_option("what", what, "models, devices, suites, datasets, claims or prices (default: all of them)");
   list_app->add_flag("--json", json, "as JSON");
 
-  CLI::App* info_app = app.add_subcommand("info", "this machine, with its measured peaks");
+  CLI::App* info_app = app.add_subcommand("info", "describe this machine, with its measured peaks");
   info_app->footer(kInfoExamples);
   info_app->add_flag("--json", json, "as JSON");
 
   PlanOptions plan;
-  CLI::App* plan_app = app.add_subcommand("plan", "parameters, FLOPs and memory of a model; runs nothing");
+  CLI::App* plan_app = app.add_subcommand("plan", "show parameters, FLOPs and memory of a model; runs nothing");
   plan_app->footer(kPlanExamples);
   add_case_options(*plan_app, {"model", "batch", "precision", "mode", "device"}, plan.cases);
   plan_app->add_flag("--json", json, "as JSON");
 
   CostOptions cost;
-  CLI::App* cost_app = app.add_subcommand("cost", "local against cloud: cost per epoch, break-even hours a month");
+  CLI::App* cost_app = app.add_subcommand("cost", "compare local with cloud: cost per epoch, break-even hours per month");
   cost_app->footer(kCostExamples);
-  cost_app->add_option("result", cost.result, "a result file (without: hours alone)")->type_name("RESULT");
+  cost_app->add_option("result", cost.result, "result file (without one: hours of work only)")->type_name("RESULT");
   cost_app->add_option("--purchase", cost.purchase, "price of the local machine")->type_name("USD");
-  cost_app->add_option("--lifetime", cost.lifetime, "over which its price is spread")->type_name("YEARS");
-  cost_app->add_option("--power", cost.power, "that it draws at work (default: the result's, where a meter gave it)")
+  cost_app->add_option("--lifetime", cost.lifetime, "years over which its price is spread")->type_name("YEARS");
+  cost_app->add_option("--power", cost.power, "power that it draws at work (default: the result's, if metered)")
       ->type_name("WATTS");
-  cost_app->add_option("--idle", cost.idle, "that it draws in the other hours (default: the result's, where a meter gave it)")
+  cost_app->add_option("--idle", cost.idle, "power that it draws in the other hours (default: the result's, if metered)")
       ->type_name("WATTS");
   cost_app->add_option("--electricity", cost.electricity, "price of a kWh")->type_name("USD");
-  cost_app->add_option("--utilisation", cost.utilisation, "part of all hours in which it works, above 0 to 1 (default 1)")
+  cost_app->add_option("--utilisation", cost.utilisation, "share of all hours in which it works, above 0 to 1 (default 1)")
       ->type_name("FRACTION");
-  cost_app->add_option("--cloud", cost.cloud, "an instance of `list prices` or USD an hour (default: the result's price)")
+  cost_app->add_option("--cloud", cost.cloud, "instance of `list prices`, or USD per hour (default: the result's price)")
       ->type_name("PRICE");
-  cost_app->add_option("--cloud-speed", cost.cloud_speed, "its samples a second over the local machine's (default 1)")
+  cost_app
+      ->add_option("--cloud-speed", cost.cloud_speed,
+                   "samples per second of the cloud machine over the local one's (default 1)")
       ->type_name("RATIO");
   cost_app->add_flag("--json", json, "as JSON");
 
   SpeedupOptions speedup;
-  CLI::App* speedup_app = app.add_subcommand("speedup", "how much faster, cheaper and thriftier, out of results");
+  CLI::App* speedup_app = app.add_subcommand("speedup", "compare runs: how much faster, cheaper and more efficient");
   speedup_app->footer(kSpeedupExamples);
   speedup_app->add_option("RESULT", speedup.results, "result files, or folders of them");
-  speedup_app->add_flag("--best", speedup.best, "each device at its own best batch");
+  speedup_app->add_flag("--best", speedup.best, "compare each device at its own best batch");
   speedup_app->add_flag("--json", json, "as JSON");
 
   ClaimsOptions claims;
-  CLI::App* claims_app = app.add_subcommand("claims", "what articles claim, and a verdict on each from results");
+  CLI::App* claims_app = app.add_subcommand("claims", "list what articles claim, or judge each claim by results");
   claims_app->footer(kClaimsExamples);
   claims_app->add_option("result", claims.results, "result files, or folders of them (default: list the claims)")
       ->type_name("RESULT...");
@@ -211,52 +214,53 @@ int command_line(int argc, char** argv) {
   claims_app->add_flag("--json", json, "as JSON");
 
   ExportOptions exported;
-  CLI::App* export_app = app.add_subcommand("export", "a result in the formats of other tools");
+  CLI::App* export_app = app.add_subcommand("export", "convert a result to the formats of other tools");
   export_app->footer("Formats:\n" + export_formats_help() + "\n" + kExportExamples);
-  export_app->add_option("result", exported.result, "a result file")->type_name("RESULT")->required();
-  export_app->add_option("--format", exported.format, "one of those below")->type_name("FORMAT")->required();
-  export_app->add_flag("--raw", exported.raw, "csv: a row a step");
-  export_app->add_option("-o,--out", exported.out, "a file, or a folder where the format has one (default: stdout)")
+  export_app->add_option("result", exported.result, "result file")->type_name("RESULT")->required();
+  export_app->add_option("--format", exported.format, "one of the formats below")->type_name("FORMAT")->required();
+  export_app->add_flag("--raw", exported.raw, "csv: one row per step");
+  export_app->add_option("-o,--out", exported.out, "file, or folder if the format supports one (default: stdout)")
       ->type_name("FILE|DIR");
 
   CompareOptions compare;
-  CLI::App* compare_app = app.add_subcommand("compare", "is the new one slower than the baseline? out of results");
+  CLI::App* compare_app = app.add_subcommand("compare", "decide whether the new side is slower than the baseline");
   compare_app->footer(kCompareExamples);
-  compare_app->add_option("BASELINE", compare.baseline, "results: a file, or a folder of them")->type_name("");
-  compare_app->add_option("NEW", compare.contender, "the same of what is new")->type_name("");
-  compare_app->add_option("--history", compare.history, "change points over many results, in place of BASELINE and NEW")
+  compare_app->add_option("BASELINE", compare.baseline, "result file, or folder of them")->type_name("");
+  compare_app->add_option("NEW", compare.contender, "the same for the new side")->type_name("");
+  compare_app->add_option("--history", compare.history, "find change points in many results, in place of BASELINE and NEW")
       ->type_name("DIR");
-  compare_app->add_option("--threshold", compare.threshold, "of a slowdown that matters (default 3)")->type_name("PERCENT");
-  compare_app->add_flag("--allow-missing", compare.allow_missing, "a case that the new side lacks is no failure");
-  compare_app->add_flag("--force", compare.force, "also debug builds");
-  compare_app->add_flag("--github", compare.github, "annotations and a job summary for GitHub Actions");
+  compare_app->add_option("--threshold", compare.threshold, "smallest slowdown that matters (default 3)")->type_name("PERCENT");
+  compare_app->add_flag("--allow-missing", compare.allow_missing, "accept cases that the new side lacks");
+  compare_app->add_flag("--force", compare.force, "accept debug builds");
+  compare_app->add_flag("--github", compare.github, "print annotations and write a job summary for GitHub Actions");
   compare_app->add_flag("--json", json, "as JSON");
-  compare_app->add_option("--interleave", compare.interleave, "two binaries take turns, in place of BASELINE and NEW")
+  compare_app->add_option("--interleave", compare.interleave, "measure two binaries interleaved, in place of BASELINE and NEW")
       ->type_name("BINARY")
       ->expected(2);
-  compare_app->add_option("--suite", compare.suite, "with --interleave: a suite's name or file, such as gate")
+  compare_app->add_option("--suite", compare.suite, "with --interleave: name of a suite, such as gate, or a suite file")
       ->type_name("NAME|FILE");
   compare_app
       ->add_option("--max-pairs", compare.max_pairs,
-                   "with --interleave: of processes, a case, where 10 do not decide (default 20)")
+                   "with --interleave: most pairs of processes per case, if 10 do not decide (default 20)")
       ->type_name("N");
-  compare_app->add_option("--order-seed", compare.order_seed, "with --interleave: of who has which turn (default 0)")
+  compare_app->add_option("--order-seed", compare.order_seed, "with --interleave: seed of the order of turns (default 0)")
       ->type_name("N");
-  compare_app->add_option("-o,--out", compare.out, "with --interleave: keeps every pair and its step times")->type_name("FILE");
-  compare_app->add_flag("--quiet", compare.quiet, "with --interleave: no progress");
+  compare_app->add_option("-o,--out", compare.out, "with --interleave: file for every pair and its step times")
+      ->type_name("FILE");
+  compare_app->add_flag("--quiet", compare.quiet, "with --interleave: print no progress");
   compare.command_line = run.command_line;
 
   std::string answers_result;
-  CLI::App* answers_app = app.add_subcommand("answers", "one page of answers out of a result, as `run --suite hour` ends with");
+  CLI::App* answers_app = app.add_subcommand("answers", "print one page of answers from a result, as `run --suite hour` does");
   answers_app->footer(kAnswersExamples);
-  answers_app->add_option("result", answers_result, "a result file")->type_name("RESULT")->required();
+  answers_app->add_option("result", answers_result, "result file")->type_name("RESULT")->required();
   answers_app->add_flag("--json", json, "as JSON");
 
   ReportOptions report;
-  CLI::App* report_app = app.add_subcommand("report", "results as one HTML page, with tables and charts");
+  CLI::App* report_app = app.add_subcommand("report", "write results as one HTML page, with tables and charts");
   report_app->footer(kReportExamples);
   report_app->add_option("RESULT", report.results, "files of `run --out` or of `compare --interleave -o`, or folders of them");
-  report_app->add_option("-o,--out", report.out, "the page; replaced whole")->type_name("FILE.html");
+  report_app->add_option("-o,--out", report.out, "the page; an existing file is replaced")->type_name("FILE.html");
 
   bool calibrate = false;
   CLI::App* case_app = app.add_subcommand("case", "one case, driven by its parent")->group("");
