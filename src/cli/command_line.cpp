@@ -192,9 +192,7 @@ int command_line(int argc, char** argv) {
       ->type_name("FRACTION");
   cost_app->add_option("--cloud", cost.cloud, "instance of `list prices`, or USD per hour (default: the result's price)")
       ->type_name("PRICE");
-  cost_app
-      ->add_option("--cloud-speed", cost.cloud_speed,
-                   "samples per second of the cloud machine over the local one's (default 1)")
+  cost_app->add_option("--cloud-speed", cost.cloud_speed, "its samples per second over those of the local machine (default 1)")
       ->type_name("RATIO");
   cost_app->add_flag("--json", json, "as JSON");
 
