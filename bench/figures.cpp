@@ -36,12 +36,6 @@ GroupEstimate estimate(const std::vector<Figure>& figures, const Combine& combin
   return estimate_of_groups(of_process);
 }
 
-double geometric_mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += std::log(value);
-  return std::exp(sum / static_cast<double>(values.size()));
-}
-
 Figure scaling(const Figure& seconds, const Figure& seconds_of_one, const Figure& peaks, const Figure& peaks_of_one) {
   return quotient(quotient(seconds_of_one, seconds), quotient(peaks, peaks_of_one));
 }

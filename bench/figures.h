@@ -22,8 +22,6 @@ inline GroupEstimate estimate(const Figure& figure) { return estimate_of_rounds(
 using Combine = std::function<double(const std::vector<double>& medians)>;
 GroupEstimate estimate(const std::vector<Figure>& figures, const Combine& combine);
 
-double geometric_mean(const std::vector<double>& values);
-
 // What threads gain, as a fraction of what the machine's peak gains by them: (one / all) of seconds over (all / one) of peaks.
 Figure scaling(const Figure& seconds, const Figure& seconds_of_one, const Figure& peaks, const Figure& peaks_of_one);
 

@@ -21,6 +21,7 @@
 
 #include "bench/kernel_bench.h"
 #include "bench/library_comparison.h"
+#include "src/base/text.h"
 
 namespace epochbench::bench {
 namespace {
@@ -57,16 +58,6 @@ int parse_number(std::string_view flag, std::string_view text, int minimum) {
     throw std::runtime_error(std::string(flag) + std::string(text) + " must be a number from " + std::to_string(minimum) +
                              " to 1024");
   return number;
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
 }
 
 // Takes our own flags out of argv.

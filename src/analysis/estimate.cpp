@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
-#include "src/base/student_t.h"
+#include "src/base/significance.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -85,10 +85,6 @@ Estimate geometric_mean_estimate(std::span<const double> values) {
   const double factor =
       moments.variance_of_mean == 0 ? 1 : std::exp(student_t_975(moments.degrees) * std::sqrt(moments.variance_of_mean));
   return with_interval(estimate, factor);
-}
-
-double mean(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit) {

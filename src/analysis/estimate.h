@@ -41,8 +41,6 @@ Estimate ratio_estimate(std::span<const double> baseline, std::span<const double
 // kFewestRepetitions; no value where there is none, or one that is not positive and finite.
 Estimate geometric_mean_estimate(std::span<const double> values);
 
-double mean(std::span<const double> values);  // NaN of none
-
 // The arithmetic mean and Student's 95 % interval, of at least `fewest` values (repetitions, seeds: `unit` in the reason).
 Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit);
 

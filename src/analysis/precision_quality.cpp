@@ -1,4 +1,5 @@
 #include "src/analysis/precision_quality.h"
+#include "src/base/statistics.h"
 
 #include <algorithm>
 #include <cmath>

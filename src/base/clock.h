@@ -1,8 +1,10 @@
-// The clock that everything timed here reads; a function, so that tests bring their own.
+// The clock that everything timed here reads, a function so that tests bring their own; and days of the calendar.
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <optional>
+#include <string_view>
 
 namespace epochbench {
 
@@ -11,5 +13,13 @@ using Clock = std::function<double()>;  // seconds since a fixed moment, never g
 inline double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+using Day = std::chrono::sys_days;
+
+// "2026-01-19"; empty where the text is not such a day.
+std::optional<Day> parse_day(std::string_view text);
+
+// Whole days from one day to a later one; negative where `to` is the earlier.
+int days_between(Day from, Day to);
 
 }  // namespace epochbench

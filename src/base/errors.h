@@ -1,4 +1,7 @@
-// How a call ends: the exit codes of the contract, and errors that carry one.
+// How a call ends: the exit codes of the contract, and the errors that end it. Each message is one line that says what is wrong,
+// where, and how to fix it.
+//
+// Others: DataError (epochbench/dataset.h), DeviceError and OutOfMemory (epochbench/backend.h), GraphError (epochbench/graph.h).
 #pragma once
 
 #include <stdexcept>
@@ -10,18 +13,28 @@ enum ExitCode : int {
   kExitDone = 0,
   kExitAnswerIsNo = 1,     // a case failed, ran out of memory or diverged; a regression
   kExitCallIsWrong = 2,    // the call, a file or the data
-  kExitDeviceMissing = 3,  // the device asked for is not usable here
+  kExitDeviceMissing = 3,  // the device is not usable here
   kExitInconclusive = 4,   // compare: too little evidence to decide
   kExitInterrupted = 130,
 };
 
-class CallError : public std::runtime_error {  // one line: what is wrong, where, how to mend it
+class CallError : public std::runtime_error {  // the call is wrong
  public:
   explicit CallError(const std::string& message, int code = kExitCallIsWrong) : std::runtime_error(message), code_(code) {}
   int code() const { return code_; }
 
  private:
   int code_;
+};
+
+class FormatError : public std::runtime_error {  // a file that is read is not what it should be: exit code 2
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class FileError : public std::runtime_error {  // a file cannot be written: exit code 2
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 // "epochbench: message" on stderr, as one line of fewer than 800 bytes whatever the message quotes from the call or a file.

@@ -1,15 +1,9 @@
 #include "src/base/json.h"
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "src/base/json_check.h"
+#include "src/base/files.h"
 
 namespace epochbench {
 namespace {
@@ -48,11 +42,6 @@ void print(const Json& value, std::size_t indent, std::string& out) {
   out += flat ? "]" : "\n" + std::string(indent, ' ') + "]";
 }
 
-FormatError too_large(const std::string& source, std::size_t max_bytes) {
-  return FormatError(source + ": larger than " + std::to_string(max_bytes >> 20) +
-                     " MiB, more than epochbench reads; name another file, or divide this one");
-}
-
 [[noreturn]] void wrong_type(const std::string& path, const char* expected, const Json& value) {
   throw FormatError(path + ": must be " + expected + ", not " + value.type_name());
 }
@@ -72,38 +61,13 @@ std::string text_of(const Json& value, const std::string& path) {
 }
 
 Json parse_json(std::string_view text, const std::string& source) {
-  if (text.size() > kMaxJsonBytes) throw too_large(source, kMaxJsonBytes);
+  require_at_most(kMaxTextBytes, text.size(), source);
   check_json(text, source);
   return Json::parse(text.begin(), text.end());
 }
 
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-std::string read_text_file(const std::string& path, std::size_t max_bytes) {
-  const auto fail = [&](const std::string& why) { return FormatError(path + ": " + why); };
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
-  struct Closer {
-    int fd;
-    ~Closer() { ::close(fd); }
-  } closer{fd};
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
-  if (S_ISDIR(status.st_mode)) throw fail("a folder; name a file");
-  if (!S_ISREG(status.st_mode)) throw fail("not a regular file");
-  if (static_cast<std::uint64_t>(status.st_size) > max_bytes) throw too_large(path, max_bytes);
-  std::string text;
-  char block[1 << 16];
-  for (;;) {
-    const ssize_t got = ::read(fd, block, sizeof block);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
-    if (got == 0) return text;
-    text.append(block, static_cast<std::size_t>(got));
-    if (text.size() > max_bytes) throw too_large(path, max_bytes);  // it grows, or has no size
-  }
-}
 
 std::string print_json(const Json& value) {
   std::string out;

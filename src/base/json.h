@@ -1,10 +1,9 @@
-// Reading JSON that others wrote: it is checked and bounded before anything is built of it, and every complaint is one line.
+// Reading JSON that others wrote: it is checked and bounded before anything is built of it, and every error is one line.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,39 +11,35 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/errors.h"
+
 namespace epochbench {
 
 using Json = nlohmann::ordered_json;
 
-class FormatError : public std::runtime_error {  // a file is not what it should be: exit code 2
- public:
-  using std::runtime_error::runtime_error;
-};
-
-inline constexpr std::size_t kMaxJsonBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMaxJsonDepth = 64;
 // A value takes at most about 100 bytes of memory, so 2 GB in all. A run of 1,000 steps has 2,000 values.
 inline constexpr std::size_t kMaxJsonValues = 20'000'000;
 inline constexpr std::size_t kMaxJsonMembers = 256;  // of an object; they are looked up one by one
 
 // `source` names the text in messages. Errors: FormatError for a text that is too large, not JSON, not UTF-8, nested too deep,
-// has too many values or a key twice; with the place and how to mend it.
+// has too many values or the same key twice; with the place and how to fix it.
 Json parse_json(std::string_view text, const std::string& source);
 
-// For writing: null stands for what is not known.
-Json finite_or_null(double value);
-Json text_or_null(const std::string& text);  // null of an empty one
+// What parse_json checks before it builds anything, in time and memory in proportion to the text: a parser builds whatever a
+// text says, and of two members with the same key it silently keeps one.
+void check_json(std::string_view text, const std::string& source);
 
-// The bytes of a regular file of at most `max_bytes`. Errors: FormatError, with the system's reason.
-std::string read_text_file(const std::string& path, std::size_t max_bytes = kMaxJsonBytes);
+Json finite_or_null(double value);           // null stands for what is not known
+Json text_or_null(const std::string& text);  // null where it is empty
 
-// Objects indented by two blanks, arrays of scalars on one line; a number that is not finite becomes null, a byte that is
+// Objects are indented by two blanks, arrays of scalars are on one line; a number that is not finite becomes null, a byte that is
 // not UTF-8 becomes U+FFFD.
 std::string print_json(const Json& value);
 
-// `path` is what messages name. Errors: FormatError for what is none, and for one that 64 bits with a sign do not hold.
+// `path` is what messages name. Errors: FormatError for another type, and for a number outside 64 bits with a sign.
 std::int64_t whole_number(const Json& value, const std::string& path);
-std::string text_of(const Json& value, const std::string& path);  // likewise
+std::string text_of(const Json& value, const std::string& path);
 
 // Typed access to the members of an object. `where` is the path that messages name: "runs[3].timing".
 // A member that is missing or of another type is a FormatError; maybe_* take a missing or null member as empty.

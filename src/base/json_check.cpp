@@ -1,14 +1,12 @@
-#include "src/base/json_check.h"
+#include "src/base/json.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "src/base/json.h"
-
 namespace epochbench {
 namespace {
 
-// Bytes that UTF-8 has nowhere, and with which UTF-16 begins.
+// Bytes that UTF-8 never contains, and that UTF-16 begins with.
 bool is_foreign(char byte) { return static_cast<unsigned char>(byte) >= 0xfe; }
 
 struct Level {  // an object or a list that is not closed yet
@@ -36,7 +34,7 @@ FormatError not_json(std::string_view text, const std::string& source, std::size
                      why);
 }
 
-// Holds one level a bracket that is open, and the keys of objects that are.
+// Holds one level per open bracket, with the keys of open objects.
 class Inspector final : public Json::json_sax_t {
  public:
   Inspector(std::string_view text, const std::string& source) : text_(text), source_(source) {}
@@ -69,9 +67,9 @@ class Inspector final : public Json::json_sax_t {
     const std::string why = reason(error);
     const std::size_t offset = std::max<std::size_t>(position, 1) - 1;
     const bool at_end = offset >= text_.size();
-    const char* remedy = "mend that place (what is not known is null, never NaN)";
+    const char* remedy = "fix that place (an unknown value is null, never NaN)";
     if (at_end)
-      remedy = "it ends too early, so copy it again or make it anew";
+      remedy = "it ends too early, so copy it again or write it anew";
     else if (why.find("UTF-8") != std::string::npos || is_foreign(text_[offset]))
       remedy = "save it as UTF-8";
     throw not_json(text_, source_, offset, why + "; " + remedy);
@@ -126,7 +124,7 @@ class Inspector final : public Json::json_sax_t {
 void check_json(std::string_view text, const std::string& source) {
   // A parser takes a zero byte for the end. File systems leave them where a crash came before the data.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos && !is_foreign(text.front()))
-    throw not_json(text, source, zero, "a zero byte, so the file is damaged; copy it again or make it anew");
+    throw not_json(text, source, zero, "a zero byte, so the file is damaged; copy it again or write it anew");
   Inspector inspector(text, source);
   Json::sax_parse(text.begin(), text.end(), &inspector);
 }

@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 
 #include "src/base/errors.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -48,25 +50,23 @@ std::string shortest(double value) {
   return std::string(text, result.ptr);
 }
 
+std::string short_number(double value, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
+}
+
 std::string parse_word(std::string_view text, const std::vector<std::string>& words) {
-  std::string known;
-  for (const std::string& word : words) {
+  for (const std::string& word : words)
     if (text == word) return word;
-    known += (known.empty() ? "" : ", ") + word;
-  }
-  throw CallError(quoted(text) + " is unknown; choose from " + known);
+  throw CallError(quoted(text) + " is unknown; choose from " + joined(words));
 }
 
 std::vector<std::string> split_list(std::string_view text) {
-  std::vector<std::string> parts;
-  for (;;) {
-    const auto comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
+  std::vector<std::string> parts = split(text);
+  for (const std::string& part : parts)
     if (part.empty()) throw CallError("an empty value; give one, or several with a comma between them");
-    parts.emplace_back(part);
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
-  }
+  return parts;
 }
 
 }  // namespace epochbench

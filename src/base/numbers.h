@@ -1,4 +1,4 @@
-// Numbers as people type them, checked to the last character.
+// Numbers as people type them, checked to the last character, and as messages print them. Numbers with units: units.h.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,14 @@ struct RealRange {
 };
 // A finite decimal number: "0.5", "1e-3". Errors: CallError with the range.
 double parse_real(std::string_view text, const RealRange& range);
-std::string shortest(double value);  // the fewest digits that read back as the same number
 
 // One of the words. Errors: CallError that lists them.
 std::string parse_word(std::string_view text, const std::vector<std::string>& words);
 
 // "a,b" -> {"a", "b"}. Errors: CallError for an empty text or part.
 std::vector<std::string> split_list(std::string_view text);
+
+std::string shortest(double value);                      // the fewest digits that read back as the same number
+std::string short_number(double value, int digits = 4);  // "0.9733", "1e+06", "nan"
 
 }  // namespace epochbench

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include "epochbench/philox.h"
@@ -21,7 +23,7 @@ double select(std::vector<double>& samples, std::size_t rank) {
   return *at;
 }
 
-// The median of resample `index` of the sorted samples; `count` is scratch, one entry a sample. Counting how often each
+// The median of resample `index` of the sorted samples; `count` is scratch, one entry per sample. Counting how often each
 // rank was drawn replaces a selection among the drawn values.
 double resampled_median(const std::vector<double>& sorted, std::uint32_t index, std::vector<std::uint32_t>& count) {
   const std::size_t n = sorted.size();
@@ -54,6 +56,16 @@ std::size_t samples_beyond(std::size_t n) {
 }
 
 }  // namespace
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double geometric_mean(std::span<const double> values) {
+  double sum = 0;  // relative to the first, so that the mean of equal values is exactly theirs
+  for (const double value : values) sum += std::log(value) - std::log(values[0]);
+  return values[0] * std::exp(sum / static_cast<double>(values.size()));
+}
 
 double median(std::vector<double> samples) {
   require_samples(samples);

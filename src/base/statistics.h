@@ -1,7 +1,9 @@
-// Statistics of step times: pure functions over plain numbers. No sample is ever dropped here.
+// Statistics of plain numbers: pure functions, by which nothing is ever dropped. Tests and their errors: significance.h;
+// Hodges and Lehmann's estimate: rank_shift.h.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,9 +16,13 @@ inline constexpr int kBootstrapResamples = 1000;
 // and the former would take seconds.
 inline constexpr std::size_t kBootstrapSamples = 10000;
 
-// Errors of all: std::invalid_argument without samples.
+double mean(std::span<const double> values);  // NaN without values
+// Of positive values; precondition: at least one. The mean of equal values is exactly theirs.
+double geometric_mean(std::span<const double> values);
+
+// Errors of all that follow: std::invalid_argument without samples.
 double median(std::vector<double> samples);                    // of an even number, the mean of the middle two
-double quantile(const std::vector<double>& sorted, double q);  // linear between neighbours; q from 0 to 1
+double quantile(const std::vector<double>& sorted, double q);  // linear between neighbors; q from 0 to 1
 
 // 95 % percentile bootstrap interval of the median (Efron, "Bootstrap methods: another look at the jackknife", 1979).
 // Resample r draws its element i by Philox, key 0, counter (i / 4, r, 0, RandomStream::bootstrap), as

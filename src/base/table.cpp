@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace epochbench {
+#include "src/base/text.h"
 
-std::size_t display_width(const std::string& utf8) {
-  return static_cast<std::size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
+namespace epochbench {
 
 void Table::add(std::vector<std::string> cells) {
   if (cells.size() != columns_.size()) throw std::invalid_argument("a table row with another number of cells than columns");

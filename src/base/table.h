@@ -1,4 +1,4 @@
-// Plain-text tables: what stands in columns on a terminal.
+// Plain-text tables in aligned columns.
 #pragma once
 
 #include <string>
@@ -22,7 +22,5 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
-
-std::size_t display_width(const std::string& utf8);
 
 }  // namespace epochbench

@@ -93,7 +93,9 @@ std::string format_whole(double value) {
   return std::fabs(value) < kMostDigits ? format_count(std::llround(value)) : significant(value, 3);
 }
 
-std::string format_rate(double a_second) { return a_second >= 1000 ? format_whole(a_second) : significant(a_second, 3); }
+std::string format_rate(double per_second) {
+  return per_second >= 1000 ? format_whole(per_second) : significant(per_second, 3);
+}
 
 std::string format_times(double ratio) { return significant(ratio, 3) + "x"; }
 

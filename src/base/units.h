@@ -1,4 +1,4 @@
-// Numbers for people: three significant digits and a unit. SI base units go in.
+// Numbers for people: three significant digits and a unit. Arguments are in SI base units.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ std::string format_usd(double usd);                     // "$0.00012", "$12.30"
 std::string format_count(std::int64_t count);           // "1,281,167"
 std::string counted(std::size_t count, const char* one, const char* several);  // "1 run", "2,000 runs"
 std::string format_whole(double value);                                        // "1,281,167", "1.00e+15"
-std::string format_rate(double a_second);                                      // "12.3", "1,281"
+std::string format_rate(double per_second);                                    // "12.3", "1,281"
 std::string format_times(double ratio);                                        // "1.23x"
 
 }  // namespace epochbench

@@ -4,6 +4,7 @@
 
 #include "epochbench/embedded.h"
 #include "src/base/errors.h"
+#include "src/base/files.h"
 #include "src/base/json.h"
 
 namespace epochbench {

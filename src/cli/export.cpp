@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/base/errors.h"
-#include "src/base/output_file.h"
+#include "src/base/files.h"
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
 #include "src/result/result_json.h"

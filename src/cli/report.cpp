@@ -4,7 +4,7 @@
 #include <map>
 
 #include "src/base/errors.h"
-#include "src/base/output_file.h"
+#include "src/base/files.h"
 #include "src/base/units.h"
 #include "src/cli/claims.h"
 #include "src/cli/commands.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/errors.h"
+#include "src/base/files.h"
 #include "src/result/result_json.h"
 #include "src/result/turns_json.h"
 

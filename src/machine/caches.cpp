@@ -1,6 +1,7 @@
 // sysconf is not asked: for AMD's shared L3 it gives values of which no cache has the size.
 #include "src/machine/caches.h"
 
+#include "src/base/files.h"
 #include "src/machine/system_files.h"
 
 #if defined(__x86_64__)
@@ -26,7 +27,7 @@ CacheSizes caches_of_kernel(const std::string& root) {
     const std::string folder =
         root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(index) + "/";
     const auto level = read_number(folder + "level");
-    const auto type = read_text(folder + "type"), size = read_text(folder + "size");
+    const auto type = read_system_file(folder + "type"), size = read_system_file(folder + "size");
     if (!level || !type || !size) break;
     if (first_line(*type) == "Instruction") continue;
     const std::string text = first_line(*size);  // "32K", "8M"

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <vector>
 
+#include "src/base/files.h"
 #include "src/machine/system_files.h"
 
 namespace epochbench {
@@ -64,7 +65,7 @@ std::optional<CgroupMemory> memory_of(std::optional<std::int64_t> limit, std::op
 std::optional<double> cgroup_cpu_quota(const std::string& root) {
   std::optional<double> quota;
   for (const std::string& folder : group_folders(root, "")) {
-    const auto text = read_text(folder + "/cpu.max");  // "200000 100000" or "max 100000"
+    const auto text = read_system_file(folder + "/cpu.max");  // "200000 100000" or "max 100000"
     if (!text) continue;
     double limit = 0, period = 0;
     std::istringstream numbers(*text);

@@ -1,6 +1,6 @@
 #include "src/machine/energy_meter.h"
 
-#include "src/base/short_number.h"
+#include "src/base/numbers.h"
 
 namespace epochbench {
 

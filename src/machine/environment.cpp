@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "epochbench_version.h"
+#include "src/base/files.h"
 #include "src/machine/caches.h"
 #include "src/machine/cgroup.h"
 #include "src/machine/system_files.h"
@@ -51,7 +52,7 @@ std::vector<std::string> isa() {
 std::string frequency_scaling(const std::vector<int>& cpus) {
   bool known = false;
   for (int cpu : cpus) {
-    const auto governor = read_text("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_governor");
+    const auto governor = read_system_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_governor");
     if (!governor) continue;
     if (first_line(*governor) != "performance") return "yes";
     known = true;
@@ -92,7 +93,7 @@ std::string compiler() {
 }
 
 std::string dmi(const char* field) {
-  const auto text = read_text(std::string("/sys/class/dmi/id/") + field);
+  const auto text = read_system_file(std::string("/sys/class/dmi/id/") + field);
   return text ? first_line(*text) : std::string();
 }
 
@@ -114,7 +115,7 @@ CpuInfo cpu_info() {
   info.isa = isa();
 
   std::vector<int> online = allowed;
-  if (const auto list = read_text("/sys/devices/system/cpu/online"))
+  if (const auto list = read_system_file("/sys/devices/system/cpu/online"))
     if (const std::vector<int> all = parse_cpu_list(*list); !all.empty()) online = all;
   const std::vector<LogicalCpu> cpus = topology(online);
   info.cores = physical_cores(cpus);

@@ -1,6 +1,6 @@
 #include "src/machine/metered.h"
 
-#include "src/base/short_number.h"
+#include "src/base/numbers.h"
 
 namespace epochbench {
 namespace {

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "src/base/clock.h"
+#include "src/base/text.h"
 #include "src/machine/environment.h"
 
 namespace epochbench {
@@ -22,12 +23,6 @@ std::chrono::steady_clock::time_point time_point(double seconds) {
 
 MeteredPart part_of(const MachineMeters::Meter& meter, std::optional<double> idle_watts) {
   return {meter.energy ? meter.energy->drawn() : Drawn{0, meter.obstacle}, idle_watts};
-}
-
-std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
-  return all;
 }
 
 }  // namespace
@@ -109,7 +104,7 @@ void Metering::fill(Run& run) {
   if (gpu_index_ < 0) return;
   if (!run.gpu) run.gpu.emplace();
   fill_state(*run.gpu, samples_, blocks_, run.timing->step_seconds);
-  const std::string reason = card_ ? joined(card_->obstacles()) : gpu_.obstacle;
+  const std::string reason = card_ ? joined(card_->obstacles(), "; ") : gpu_.obstacle;
   if (!reason.empty()) run.gpu->reason = reason;
   // What the device's own events tell of each step is finer than samples.
   if (run.efficiency && !run.efficiency->gpu_busy_fraction) run.efficiency->gpu_busy_fraction = run.gpu->utilization;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "src/base/files.h"
 #include "src/machine/system_files.h"
 
 namespace epochbench {
@@ -85,7 +86,7 @@ RaplDomains find_rapl(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     if (!is_top_domain(entry.path().filename().string())) continue;
-    const auto text = read_text(entry.path().string() + "/name");
+    const auto text = read_system_file(entry.path().string() + "/name");
     if (!text) {
       hidden = true;
       continue;

@@ -3,27 +3,18 @@
 
 #include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/base/files.h"
+#include "src/base/text.h"
+
 namespace epochbench {
 
-inline std::optional<std::string> read_text(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 // The text's first line without the spaces around it.
-inline std::string first_line(std::string_view text) {
-  text = text.substr(0, text.find('\n'));
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
-}
+inline std::string first_line(std::string_view text) { return std::string(trimmed(text.substr(0, text.find('\n')))); }
 
 inline std::optional<std::int64_t> parse_number(const std::string& text) {
   try {
@@ -34,7 +25,7 @@ inline std::optional<std::int64_t> parse_number(const std::string& text) {
 }
 
 inline std::optional<std::int64_t> read_number(const std::string& path) {
-  const auto text = read_text(path);
+  const auto text = read_system_file(path);
   return text ? parse_number(*text) : std::nullopt;
 }
 

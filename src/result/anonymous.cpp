@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "src/base/replace_all.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {

@@ -1,3 +1,4 @@
+#include "src/base/files.h"
 #include "src/result/result_json.h"
 
 #include <type_traits>

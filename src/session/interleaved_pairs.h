@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/analysis/compare/decision.h"
-#include "src/base/output_file.h"
+#include "src/base/files.h"
 #include "src/result/turns.h"
 #include "src/session/planned_case.h"
 #include "src/session/progress.h"

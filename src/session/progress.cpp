@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/base/table.h"
+#include "src/base/text.h"
 #include "src/base/units.h"
 #include "src/report/text/summary.h"
 

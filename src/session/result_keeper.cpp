@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "src/base/errors.h"
+#include "src/base/files.h"
 #include "src/result/anonymous.h"
 #include "src/result/result_json.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/base/output_file.h"
+#include "src/base/files.h"
 #include "src/result/result.h"
 
 namespace epochbench {

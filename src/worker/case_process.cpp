@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/files.h"
 #include "src/machine/system_files.h"
 
 extern char** environ;
@@ -97,7 +98,7 @@ struct Activity {
   std::int64_t cpu_ticks = 0;
 };
 std::optional<Activity> activity_of(pid_t pid) {
-  const auto stat = read_text("/proc/" + std::to_string(pid) + "/stat");
+  const auto stat = read_system_file("/proc/" + std::to_string(pid) + "/stat");
   if (!stat) return std::nullopt;
   const std::size_t name_end = stat->rfind(')');
   if (name_end == std::string::npos) return std::nullopt;

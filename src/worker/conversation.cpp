@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/base/short_number.h"
+#include "src/base/numbers.h"
 #include "src/machine/cgroup.h"
 #include "src/worker/protocol.h"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/clock.h"
-#include "src/base/short_number.h"
+#include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/worker/protocol.h"
 

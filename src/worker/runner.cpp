@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "src/base/short_number.h"
+#include "src/base/numbers.h"
 
 namespace epochbench {
 namespace {

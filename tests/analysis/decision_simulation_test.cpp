@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "src/analysis/compare/decision.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -145,11 +146,6 @@ struct Burst {
   double log_shift = 0;
   int begin = 0, end = 0;  // steps of the file
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
 
 // One side: repetitions one after the other, of steps that follow each other with a correlation of 0.3.
 std::vector<Repetition> simulated_file(int repetitions, double seconds, const Machine& machine, const Burst& burst,

@@ -12,7 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/base/holm.h"
 
 namespace epochbench {
 namespace {
@@ -41,16 +40,6 @@ PairedDecision decide(const Pairs& log_ratios, const PairedRule& rule = {}) {
 }
 
 constexpr PairedRule kOneLook{kDefaultThreshold, 10, 10};
-
-TEST(Holm, ComparesEachWithWhatTheSmallerLeave) {
-  const std::vector<double> p_values{0.01, 0.04, 0.03, 0.005};
-  const Rejections rejections = holm(p_values, 0.05);  // against 0.0125, 0.0167, and 0.025, which fails
-  EXPECT_THAT(rejections.rejected, ElementsAre(true, false, false, true));
-  EXPECT_DOUBLE_EQ(rejections.level, 0.025);
-  EXPECT_THAT(holm(std::vector<double>{0.02}, 0.02).rejected, ElementsAre(true));
-  EXPECT_THAT(holm(std::vector<double>{0.03, 0.0251}, 0.05).rejected, ElementsAre(false, false));  // 0.03 waits for the other
-  EXPECT_TRUE(holm({}, 0.05).rejected.empty());
-}
 
 TEST(PairedDecision, FindsEachOfThree) {
   const PairedDecision slower = decide(pairs(10, 0.04));

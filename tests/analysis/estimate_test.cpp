@@ -11,37 +11,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/base/student_t.h"
+#include "src/base/significance.h"
 
 namespace epochbench {
 namespace {
 
 using testing::HasSubstr;
 using Interval = std::pair<double, double>;
-
-TEST(StudentT, AgreesWithTables) {
-  const std::pair<double, double> table[] = {{1, 12.7062}, {1.5, 6.0167}, {2, 4.3027},  {4, 2.7764},
-                                             {8, 2.3060},  {18, 2.1009},  {120, 1.9799}};
-  for (const auto& [degrees, quantile] : table) EXPECT_NEAR(student_t_975(degrees), quantile, 5e-5) << degrees;
-  EXPECT_NEAR(student_t_975(1e6), 1.959966, 1e-6);
-  EXPECT_NEAR(student_t_975(1e9), 1.959964, 1e-6);
-}
-
-// Against closed forms: 1 - 2/pi atan(t) for 1 degree of freedom, 1 - t / sqrt(2 + t^2) for 2, and the normal distribution's.
-TEST(StudentT, HasTheTailOfItsClosedForms) {
-  for (const double t : {0.0, 0.1, 1.0, 12.7, 1000.0}) {
-    EXPECT_NEAR(student_t_two_sided_p(t, 1), 1 - std::atan(t) * 2 / 3.14159265358979323846, 1e-9) << t;
-    const double tail = 2 / (2 + t * t) / (1 + t / std::sqrt(2 + t * t));  // the same without cancelling
-    EXPECT_NEAR(student_t_two_sided_p(t, 2), tail, 1e-5 * tail) << t;
-    EXPECT_EQ(student_t_two_sided_p(-t, 7), student_t_two_sided_p(t, 7)) << t;
-  }
-  for (const double degrees : {1.0, 4.0, 30.0, 1000.0})
-    EXPECT_NEAR(student_t_two_sided_p(student_t_975(degrees), degrees), 0.05, 1e-6) << degrees;
-  for (const double t : {0.01, 1.0, 3.2905, 8.0}) {
-    const double tail = std::erfc(t / std::sqrt(2.0));
-    EXPECT_NEAR(student_t_two_sided_p(t, 1e9), tail, 1e-5 * tail) << t;
-  }
-}
 
 TEST(RatioEstimate, IsExactForEqualRepetitions) {
   const std::vector<double> baseline(5, 0.1), contender(7, 0.3);

@@ -130,5 +130,12 @@ TEST(RelativeNoise, IsHalfTheIntervalOverTheMedian) {
   EXPECT_TRUE(std::isinf(relative_noise({0, 0, 0})));
 }
 
+TEST(Means, OfEqualValuesAreTheirs) {
+  EXPECT_DOUBLE_EQ(geometric_mean(std::vector<double>{1, 4, 16}), 4);
+  EXPECT_EQ(geometric_mean(std::vector<double>(7, 0.1)), 0.1);
+  EXPECT_EQ(mean(std::vector<double>{1, 2, 6}), 3);
+  EXPECT_TRUE(std::isnan(mean({})));
+}
+
 }  // namespace
 }  // namespace epochbench

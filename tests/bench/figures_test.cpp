@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include "src/base/statistics.h"
+
 namespace epochbench::bench {
 namespace {
 
@@ -40,8 +42,6 @@ TEST(Quotient, ComparesTheSameRound) {
   EXPECT_THROW(quotient({{8, 9}}, {{2, 3}, {2, 3}}), std::invalid_argument);
   EXPECT_THAT(rate(12, {{3, 4}}), ElementsAre(ElementsAre(4, 3)));
 }
-
-TEST(GeometricMean, IsTakenOverWorks) { EXPECT_DOUBLE_EQ(geometric_mean({1, 4, 16}), 4); }
 
 TEST(Combined, NoDisturbedTurnMovesIt) {
   // In every round one of the works is ten times slower.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/table.h"
+#include "src/base/text.h"
 #include "src/report/compare/compare_github.h"
 #include "src/report/compare/compare_json.h"
 #include "src/report/compare/compare_text.h"

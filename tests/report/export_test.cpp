@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/base/output_file.h"
+#include "src/base/files.h"
 #include "src/report/export/export_formats.h"
 #include "src/report/export/export_metrics.h"
 #include "src/report/export/export_times.h"

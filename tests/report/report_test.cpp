@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/files.h"
 #include "src/base/json.h"
-#include "src/base/output_file.h"
 #include "src/base/table.h"
 #include "src/base/units.h"
 #include "src/report/text/summary.h"

@@ -151,11 +151,11 @@ TEST(ParseJson, RefusesWhatIsNotJsonInOneLine) {
   }
 }
 
-TEST(ParseJson, SaysWhereAndHowToMendIt) {
+TEST(ParseJson, SaysWhereAndHowToFixIt) {
   EXPECT_EQ(json_failure("{\"a\":\n  NaN}"),
-            "file.json: not valid JSON at line 2, column 3: invalid literal; mend that place (what is not known is null, never "
+            "file.json: not valid JSON at line 2, column 3: invalid literal; fix that place (an unknown value is null, never "
             "NaN)");
-  EXPECT_THAT(json_failure("[1,\n2,\n\n}"), HasSubstr("at line 4, column 1: unexpected '}'; mend that place"));
+  EXPECT_THAT(json_failure("[1,\n2,\n\n}"), HasSubstr("at line 4, column 1: unexpected '}'; fix that place"));
   EXPECT_THAT(json_failure("[1e999]"), HasSubstr("number overflow"));
   EXPECT_THAT(json_failure("{\"a\": [1, 2"), HasSubstr("column 12: unexpected end of input; it ends too early, so copy it"));
   EXPECT_THAT(json_failure("{\"a\": \"text"), HasSubstr("missing closing quote; it ends too early"));

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 
+#include "src/base/files.h"
 #include "src/base/json_fields.h"
 #include "src/result/result_json.h"
 #include "src/result/turns_json.h"

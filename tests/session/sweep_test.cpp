@@ -10,6 +10,7 @@
 #include "src/analysis/sweep/sweep_answers.h"
 #include "src/base/errors.h"
 #include "src/base/table.h"
+#include "src/base/text.h"
 #include "src/base/units.h"
 #include "src/machine/environment.h"
 #include "src/report/text/sweep_text.h"

@@ -1,7 +1,7 @@
 // The claim about owning and renting, which asks for more than a result carries: what is missing, and the command for it.
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/analysis/cost/local_cost.h"
-#include "src/base/three_digits.h"
+#include "src/base/numbers.h"
 
 namespace epochbench {
 namespace {
@@ -30,11 +30,11 @@ Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidenc
   if (!path.empty()) command += " " + path;
   command += " --purchase USD --lifetime YEARS --electricity USD_PER_KWH";
   if (cost.local.power_watts)
-    known += three_digits(*cost.local.power_watts) + " W (" + cost.power_source + ")";
+    known += short_number(*cost.local.power_watts, 3) + " W (" + cost.power_source + ")";
   else
     command += " --power WATTS";
   if (cost.cloud.usd_per_hour)
-    known += (known.empty() ? "" : ", ") + three_digits(*cost.cloud.usd_per_hour) + " USD an hour (" + cost.cloud_source + ")";
+    known += (known.empty() ? "" : ", ") + short_number(*cost.cloud.usd_per_hour, 3) + " USD an hour (" + cost.cloud_source + ")";
   else
     command += " --cloud PRICE";
   return {unanswered(quantity, "",

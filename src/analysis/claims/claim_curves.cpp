@@ -8,6 +8,7 @@
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/analysis/sweep/curves.h"
 #include "src/analysis/sweep/scaling.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {

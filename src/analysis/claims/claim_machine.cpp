@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "src/analysis/claims/claim_kinds.h"
-#include "src/base/three_digits.h"
+#include "src/base/numbers.h"
 
 namespace epochbench {
 namespace {
@@ -96,7 +96,7 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
 
 Answers answer_weights(const ClaimQuantity& quantity) {
   return {answered(quantity, "", exact(quantity.parameters * quantity.bytes),
-                   "arithmetic: " + three_digits(quantity.parameters) + " parameters of " + three_digits(quantity.bytes) +
+                   "arithmetic: " + short_number(quantity.parameters, 3) + " parameters of " + short_number(quantity.bytes, 3) +
                        " bytes, and nothing else")};
 }
 

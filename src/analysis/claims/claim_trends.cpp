@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "src/analysis/claims/claim_kinds.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {

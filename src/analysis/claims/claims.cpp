@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "src/analysis/claims/claim_kinds.h"
-#include "src/base/three_digits.h"
+#include "src/base/numbers.h"
 
 namespace epochbench {
 namespace {
@@ -91,7 +91,7 @@ void conclude_of_any(ClaimAnswer& answer) {
   std::string measured;
   for (const ClaimAnswer& part : answer.parts)
     if (part.measured)
-      measured += (measured.empty() ? "" : "; ") + part.id + " " + three_digits(*part.measured) +
+      measured += (measured.empty() ? "" : "; ") + part.id + " " + short_number(*part.measured, 3) +
                   (part.unit == "x" ? "" : " ") + part.unit + ", " +
                   (part.verdict == Verdict::reproduced ? "which holds" : name(part.verdict));
   const std::string reason = measured.empty() ? best->reason : "of a model, whichever: " + measured;

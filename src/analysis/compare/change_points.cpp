@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "src/base/median.h"
-#include "src/base/student_t.h"
+#include "src/base/significance.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -26,10 +26,10 @@ std::vector<double> without_outliers(std::span<const double> series) {
   for (std::size_t i = 0; i < series.size(); ++i) {
     const std::size_t begin = std::min(i - std::min(i, kWindow / 2), series.size() - kWindow);
     const auto window = series.subspan(begin, kWindow);
-    local[i] = median_of({window.begin(), window.end()});
+    local[i] = median({window.begin(), window.end()});
     apart[i] = std::fabs(series[i] - local[i]);
   }
-  const double limit = kFar * (kDeviationOfMedian * median_of(apart) + kResolution);
+  const double limit = kFar * (kDeviationOfMedian * median(apart) + kResolution);
   std::vector<double> filtered(series.begin(), series.end());
   for (std::size_t i = 0; i < series.size(); ++i)
     if (apart[i] > limit) filtered[i] = local[i];

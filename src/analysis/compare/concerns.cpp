@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "src/analysis/parity.h"
-#include "src/base/median.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 double finite_median(std::vector<double> values) {
   for (const double value : values)
     if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
-  return median_of(std::move(values));
+  return median(std::move(values));
 }
 
 bool known(const std::vector<double>& values) {

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <numeric>
 
-#include "src/analysis/compare/rank_shift.h"
-#include "src/base/holm.h"
+#include "src/base/rank_shift.h"
+#include "src/base/significance.h"
 
 namespace epochbench {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "src/analysis/compare/decision.h"
-#include "src/base/median.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -89,7 +89,7 @@ class Building {
         history_.left_out.push_back({turns.name, source.path, "no pair of processes that is ok"});
         continue;
       }
-      const double ratio = std::exp(median_of(log_ratios));
+      const double ratio = std::exp(median(log_ratios));
       if (!std::isfinite(ratio) || ratio == 0) {
         history_.left_out.push_back({turns.name, source.path, "its ratio is beyond the range of numbers"});
         continue;
@@ -129,7 +129,7 @@ class Building {
     }
     const Context& context = source.result.context;
     add_point(key, first.name, HistoryOf::step_seconds, setting_of(context, first),
-              {context.date, context.git_sha, context.git_dirty, source.path, median_of(medians), medians.size()});
+              {context.date, context.git_sha, context.git_dirty, source.path, median(medians), medians.size()});
   }
 
   // A measurement that lies there twice, as a copy by the name of `latest` does, counts once.

@@ -7,7 +7,7 @@
 
 #include "src/analysis/compare/comparability.h"
 #include "src/analysis/compare/comparison.h"
-#include "src/base/median.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -125,7 +125,7 @@ std::optional<double> median_step(const std::vector<Repetition>& repetitions) {
   if (repetitions.empty()) return std::nullopt;
   std::vector<double> seconds;
   for (const Repetition& repetition : repetitions) seconds.push_back(repetition.step_seconds);
-  return median_of(std::move(seconds));
+  return median(std::move(seconds));
 }
 
 std::optional<double> most_foreign_cores(const RecordedCase& recorded) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "src/base/median.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -70,7 +70,7 @@ std::vector<double> told_by(const TurnsCase& turns, Side side, const Get& get) {
 
 std::optional<double> median_if_any(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
-  return median_of(std::move(values));
+  return median(std::move(values));
 }
 
 std::vector<double> log_ratios(const TurnsCase& turns) {
@@ -115,7 +115,7 @@ std::optional<Concern> loss_concern_of(const TurnsCase& turns) {
     for (const auto& losses : first[side])
       for (const double loss : losses) scale = std::max(scale, std::fabs(loss));
   }
-  const double before = median_of(last[kBaseline]), after = median_of(last[kNew]);
+  const double before = median(last[kBaseline]), after = median(last[kNew]);
   const auto concern = loss_concern(before, after, static_cast<std::size_t>(steps), scale, turns.precision);
   return concern && !(std::fabs(after - before) <= 2 * spread) ? concern : std::nullopt;
 }

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/calendar.h"
+#include "src/base/clock.h"
 #include "src/result/result.h"
 
 namespace epochbench {

@@ -8,6 +8,7 @@
 
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/estimate.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -145,12 +146,6 @@ const CurvePoint* fastest(const std::vector<const CurvePoint*>& points) {
 constexpr const char* kNothingMeasured = "no point was measured";
 
 }  // namespace
-
-double geometric_mean(std::span<const double> values) {
-  double sum = 0;  // relative to the first, so that the mean of equal values is exactly theirs
-  for (const double value : values) sum += std::log(value) - std::log(values[0]);
-  return values[0] * std::exp(sum / static_cast<double>(values.size()));
-}
 
 const char* name(Axis axis) { return kAxes[static_cast<std::size_t>(axis)]; }
 

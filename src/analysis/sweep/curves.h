@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/statistics.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -39,9 +40,6 @@ struct Curve {
 // In the order of their first runs. Runs that were skipped, and those that have no value on the axis (a GPU has no threads),
 // are in no curve. Points to runs of `result`, which must outlive the curves.
 std::vector<Curve> curves_of(const Result& result, Axis axis);
-
-// Of the rates of a point: what ratio_estimate (src/analysis/estimate.h) compares. Precondition: there are some, all above 0.
-double geometric_mean(std::span<const double> values);
 
 // The value with the highest rate, and those that cannot be told from it.
 CurveBest best_of(const Curve& curve);

@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "src/analysis/series.h"
-#include "src/base/three_digits.h"
+#include "src/base/numbers.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -136,9 +137,9 @@ class Draws {
 std::optional<double> finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
 std::string why_never(const ScalingFit& fit) {
-  const std::string highest = three_digits(*fit.highest_rate / fit.one_core_rate) + " times one core";
+  const std::string highest = short_number(*fit.highest_rate / fit.one_core_rate, 3) + " times one core";
   return fit.cores_at_highest
-             ? "the law never reaches it: it peaks at " + highest + ", with " + three_digits(*fit.cores_at_highest) + " cores"
+             ? "the law never reaches it: it peaks at " + highest + ", with " + short_number(*fit.cores_at_highest, 3) + " cores"
              : "the law never reaches it: any number of cores stays below " + highest;
 }
 

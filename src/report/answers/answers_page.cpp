@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/base/table.h"
-#include "src/base/wrapped.h"
+#include "src/base/text.h"
 #include "src/report/answers/answer_parts.h"
 
 namespace epochbench {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/replace_all.h"
+#include "src/base/text.h"
 #include "src/base/units.h"
 #include "src/report/compare/compare_words.h"
 

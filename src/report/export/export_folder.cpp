@@ -7,7 +7,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "src/base/output_file.h"
+#include "src/base/files.h"
 
 namespace epochbench {
 namespace {

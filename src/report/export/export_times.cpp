@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "src/base/calendar.h"
+#include "src/base/clock.h"
 #include "src/base/json.h"
 
 namespace epochbench {

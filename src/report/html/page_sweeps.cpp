@@ -5,6 +5,7 @@
 
 #include "src/analysis/sweep/curves.h"
 #include "src/analysis/sweep/sweep_answers.h"
+#include "src/base/statistics.h"
 #include "src/report/html/page_parts.h"
 #include "src/result/result_json.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "src/base/table.h"
+#include "src/base/text.h"
 #include "src/base/units.h"
-#include "src/base/wrapped.h"
 #include "src/report/text/notes.h"
 #include "src/report/text/warning_text.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/base/wrapped.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/analysis/sweep/curves.h"
+#include "src/base/statistics.h"
 #include "src/base/table.h"
 #include "src/base/units.h"
 #include "src/report/text/sweep_sentences.h"

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "src/base/table.h"
+#include "src/base/text.h"
 #include "src/base/units.h"
 
 namespace epochbench {

@@ -1,4 +1,4 @@
-#include "src/analysis/compare/rank_shift.h"
+#include "src/base/rank_shift.h"
 
 #include <algorithm>
 #include <cmath>

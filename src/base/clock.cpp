@@ -1,4 +1,4 @@
-#include "src/base/calendar.h"
+#include "src/base/clock.h"
 
 namespace epochbench {
 namespace {

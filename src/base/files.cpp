@@ -1,9 +1,12 @@
-#include "src/base/output_file.h"
+#include "src/base/files.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -57,6 +60,43 @@ class Temporary {
 };
 
 }  // namespace
+
+void require_at_most(std::size_t max_bytes, std::uint64_t bytes, const std::string& source) {
+  if (bytes > max_bytes)
+    throw FormatError(source + ": larger than " + std::to_string(max_bytes >> 20) +
+                      " MiB, more than epochbench reads; name another file, or divide this one");
+}
+
+std::string read_text_file(const std::string& path, std::size_t max_bytes) {
+  const auto fail = [&](const std::string& why) { return FormatError(path + ": " + why); };
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
+  struct Closer {
+    int fd;
+    ~Closer() { ::close(fd); }
+  } closer{fd};
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) throw fail("a folder; name a file");
+  if (!S_ISREG(status.st_mode)) throw fail("not a regular file");
+  require_at_most(max_bytes, static_cast<std::uint64_t>(status.st_size), path);
+  std::string text;
+  char block[1 << 16];
+  for (;;) {
+    const ssize_t got = ::read(fd, block, sizeof block);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
+    if (got == 0) return text;
+    text.append(block, static_cast<std::size_t>(got));
+    require_at_most(max_bytes, text.size(), path);  // it grows, or has no size
+  }
+}
+
+std::optional<std::string> read_system_file(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
 
 ResultFile::ResultFile(const std::string& path) : path_(path) {
   namespace fs = std::filesystem;

@@ -1,5 +1,5 @@
 // Rank shifts against printed tables, against every outcome enumerated, and by hand.
-#include "src/analysis/compare/rank_shift.h"
+#include "src/base/rank_shift.h"
 
 #include <algorithm>
 #include <cmath>
