@@ -1,11 +1,12 @@
 #include "src/analysis/precision_quality.h"
-#include "src/base/statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
+
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {

@@ -1,7 +1,8 @@
-// How a call ends: the exit codes of the contract, and the errors that end it. Each message is one line that says what is wrong,
-// where, and how to fix it.
+// How a call ends: the exit codes of the contract, and the errors that end it. Each message is one line that says what is
+// wrong, where, and how to fix it.
 //
-// Others: DataError (epochbench/dataset.h), DeviceError and OutOfMemory (epochbench/backend.h), GraphError (epochbench/graph.h).
+// Others: DataError (epochbench/dataset.h), DeviceError and OutOfMemory (epochbench/backend.h), GraphError
+// (epochbench/graph.h).
 #pragma once
 
 #include <stdexcept>

@@ -110,7 +110,7 @@ WithDefault<T> with_default(T& member, const char* text) {
   return {member, text};
 }
 
-// A map from text to an optional of which these keys are always written; null where the map lacks them.
+// A map from text to an optional. These keys are always written, with null where the map lacks them.
 template <class T>
 struct WithKeys {
   using IsFieldForm = void;

@@ -33,8 +33,8 @@ void check_json(std::string_view text, const std::string& source);
 Json finite_or_null(double value);           // null stands for what is not known
 Json text_or_null(const std::string& text);  // null where it is empty
 
-// Objects are indented by two blanks, arrays of scalars are on one line; a number that is not finite becomes null, a byte that is
-// not UTF-8 becomes U+FFFD.
+// Objects are indented by two blanks, arrays of scalars are on one line; a number that is not finite becomes null, a byte that
+// is not UTF-8 becomes U+FFFD.
 std::string print_json(const Json& value);
 
 // `path` is what messages name. Errors: FormatError for another type, and for a number outside 64 bits with a sign.

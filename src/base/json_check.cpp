@@ -1,7 +1,7 @@
-#include "src/base/json.h"
-
 #include <algorithm>
 #include <vector>
+
+#include "src/base/json.h"
 
 namespace epochbench {
 namespace {
@@ -69,7 +69,7 @@ class Inspector final : public Json::json_sax_t {
     const bool at_end = offset >= text_.size();
     const char* remedy = "fix that place (an unknown value is null, never NaN)";
     if (at_end)
-      remedy = "it ends too early, so copy it again or write it anew";
+      remedy = "it ends too early, so copy it again or write it again";
     else if (why.find("UTF-8") != std::string::npos || is_foreign(text_[offset]))
       remedy = "save it as UTF-8";
     throw not_json(text_, source_, offset, why + "; " + remedy);
@@ -124,7 +124,7 @@ class Inspector final : public Json::json_sax_t {
 void check_json(std::string_view text, const std::string& source) {
   // A parser takes a zero byte for the end. File systems leave them where a crash came before the data.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos && !is_foreign(text.front()))
-    throw not_json(text, source, zero, "a zero byte, so the file is damaged; copy it again or write it anew");
+    throw not_json(text, source, zero, "a zero byte, so the file is damaged; copy it again or write it again");
   Inspector inspector(text, source);
   Json::sax_parse(text.begin(), text.end(), &inspector);
 }

@@ -56,10 +56,10 @@ std::string short_number(double value, int digits) {
   return text;
 }
 
-std::string parse_word(std::string_view text, const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    if (text == word) return word;
-  throw CallError(quoted(text) + " is unknown; choose from " + joined(words));
+std::string parse_word(std::string_view text, const std::vector<std::string>& choices) {
+  for (const std::string& choice : choices)
+    if (text == choice) return choice;
+  throw CallError(quoted(text) + " is unknown; choose from " + joined(choices));
 }
 
 std::vector<std::string> split_list(std::string_view text) {

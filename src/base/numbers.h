@@ -19,8 +19,8 @@ struct RealRange {
 // A finite decimal number: "0.5", "1e-3". Errors: CallError with the range.
 double parse_real(std::string_view text, const RealRange& range);
 
-// One of the words. Errors: CallError that lists them.
-std::string parse_word(std::string_view text, const std::vector<std::string>& words);
+// One of the choices. Errors: CallError that lists them.
+std::string parse_word(std::string_view text, const std::vector<std::string>& choices);
 
 // "a,b" -> {"a", "b"}. Errors: CallError for an empty text or part.
 std::vector<std::string> split_list(std::string_view text);

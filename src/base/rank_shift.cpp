@@ -13,7 +13,7 @@ std::vector<double> accumulated(std::vector<double> probabilities) {
   return probabilities;
 }
 
-// Of the sum of the ranks 1 to n, each of which counts or does not with a probability of one half.
+// Of the sum of those of the ranks 1 to n that count, each with a probability of one half.
 std::vector<double> signed_rank_distribution(std::size_t n) {
   std::vector<double> probability(n * (n + 1) / 2 + 1);
   probability[0] = 1;
@@ -23,7 +23,7 @@ std::vector<double> signed_rank_distribution(std::size_t n) {
   return accumulated(std::move(probability));
 }
 
-// Of the number of pairs, one of n and one of m, of which the former is the larger. The largest of all is one of the n with a
+// Of the number of pairs, one of n and one of m, whose former is the larger. The largest of all is one of the n with a
 // probability of n / (n + m), and then larger than all m (Mann and Whitney's recurrence).
 std::vector<double> rank_sum_distribution(std::size_t n, std::size_t m) {
   std::vector<std::vector<double>> probability(m + 1, std::vector<double>(n * m + 1));  // [j][count], of i and j numbers

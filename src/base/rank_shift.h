@@ -4,7 +4,7 @@
 // ranking methods", Biometrics Bulletin 1, 1945). Unpaired: two samples of one shape, and the rank-sum statistic (Mann and
 // Whitney, "On a test of whether one of two random variables is stochastically larger than the other", Annals of Mathematical
 // Statistics 18, 1947). No distribution beyond that is assumed, so a pair that another job disturbed counts no more than its
-// rank. What follows from a shift for a benchmark is the business of decision.h.
+// rank. What a shift means for a benchmark is up to src/analysis/compare.
 #pragma once
 
 #include <cstddef>
@@ -41,15 +41,15 @@ class RankShift {
   std::optional<std::size_t> counted_off(double level) const;
 
   std::vector<double> candidates_;  // ascending
-  std::vector<double> at_most_;     // one a count, from 0 to all candidates
+  std::vector<double> at_most_;     // one per count, from 0 to all candidates
 };
 
-// Of one number a pair; at least one, all finite. Exact up to 1,000 pairs and beyond, in time and memory of n^3 and n^2.
+// Of one number per pair; at least one, all finite. Exact up to 1,000 pairs and beyond, in time and memory of n^3 and n^2.
 RankShift paired_shift(std::span<const double> differences);
 
-// By how much `b` lies above `a`; at least one number a side, all finite. Exact up to kExactRankSum a side. Beyond it p-values
-// are those of the normal approximation with its continuity correction; small ones err to the safe side, at 50 a side by 2 %
-// of themselves where 1 % is exact, and by 12 % where 0.1 % is.
+// By how much `b` lies above `a`; at least one number per side, all finite. Exact up to kExactRankSum per side. Beyond it
+// p-values are those of the normal approximation with its continuity correction; small ones err to the safe side, at 50 per
+// side by 2 % of themselves where 1 % is exact, and by 12 % where 0.1 % is.
 RankShift unpaired_shift(std::span<const double> a, std::span<const double> b);
 inline constexpr std::size_t kExactRankSum = 50;
 

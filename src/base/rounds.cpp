@@ -14,9 +14,9 @@ std::vector<std::size_t> shuffled(const RoundOrder& order, std::uint32_t round, 
   std::vector<std::size_t> result(participants);
   std::iota(result.begin(), result.end(), std::size_t{0});
   for (std::size_t left = participants; left > 1; --left, ++draw) {
-    const PhiloxBlock words = philox(order.seed, {round, order.group + ((draw / 4) << 16), name_hash(order.name),
+    const PhiloxBlock block = philox(order.seed, {round, order.group + ((draw / 4) << 16), name_hash(order.name),
                                                   static_cast<std::uint32_t>(RandomStream::turns)});
-    std::swap(result[left - 1], result[left - 1 - words[draw % 4] % left]);
+    std::swap(result[left - 1], result[left - 1 - block[draw % 4] % left]);
   }
   return result;
 }

@@ -1,4 +1,4 @@
-// Rounds of turns: each participant has one turn per round, in an order drawn anew, so that whatever else runs on the machine
+// Rounds of turns: each participant has one turn per round, in a newly drawn order, so that whatever else runs on the machine
 // affects all of them alike. A participant is a function: nothing here knows a process or a kernel.
 #pragma once
 

@@ -42,8 +42,9 @@ double student_t_975(double degrees) {
   return std::sqrt(degrees) * std::tan(angle);
 }
 
-// The tail from t's angle to the right angle. Beyond the angle the exponent falls at least linearly with the slope that it begins
-// with, and at least as the square that it has around 0: the integral ends where e^-20 is left, so no panel is wasted where nothing is.
+// The tail from t's angle to the right angle. Beyond the angle the exponent falls at least linearly with the slope that it
+// begins with, and at least as the square that it has around 0: the integral ends where e^-20 is left, so no panel is wasted
+// where nothing is.
 double student_t_two_sided_p(double t, double degrees) {
   const double angle = std::atan(std::fabs(t) / std::sqrt(degrees));
   double width = kPi / 2 - angle;

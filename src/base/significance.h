@@ -16,7 +16,7 @@ double student_t_two_sided_p(double t, double degrees_of_freedom);
 
 struct Rejections {
   std::vector<bool> rejected;  // one per p-value
-  double level = 0;            // which the smallest p-value that was not rejected had to reach; if all were, the last one's
+  double level = 0;            // which the smallest p-value that was not rejected had to reach; if all were, that of the last
 };
 
 // Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979: the smallest

@@ -29,9 +29,9 @@ double resampled_median(const std::vector<double>& sorted, std::uint32_t index, 
   const std::size_t n = sorted.size();
   std::fill(count.begin(), count.end(), 0u);
   for (std::size_t i = 0; i < n; i += 4) {
-    const PhiloxBlock words =
+    const PhiloxBlock block =
         philox(0, {static_cast<std::uint32_t>(i / 4), index, 0, static_cast<std::uint32_t>(RandomStream::bootstrap)});
-    for (std::size_t j = 0; j < std::min<std::size_t>(4, n - i); ++j) ++count[(std::uint64_t{words[j]} * n) >> 32];
+    for (std::size_t j = 0; j < std::min<std::size_t>(4, n - i); ++j) ++count[(std::uint64_t{block[j]} * n) >> 32];
   }
   const std::size_t lower = (n - 1) / 2, upper = n / 2;
   std::size_t seen = 0, rank = 0;

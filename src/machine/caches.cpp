@@ -1,4 +1,4 @@
-// sysconf is not asked: for AMD's shared L3 it gives values of which no cache has the size.
+// Not by sysconf: for AMD's shared L3 it returns sizes that no cache has.
 #include "src/machine/caches.h"
 
 #include "src/base/files.h"

@@ -15,11 +15,11 @@ void CounterSum::advance(double now, double reading_joules) {
   if (drawn_.obstacle) return;
   const double most = kMostWatts * (elapsed + kRenewalSeconds);
   if (range_joules_ && most >= *range_joules_)
-    return fail("the counter was not read for " + short_number(elapsed) + " s and may have gone round more than once");
+    return fail("the counter was not read for " + short_number(elapsed) + " s and may have wrapped around more than once");
   double joules = reading_joules - before;
   if (joules < 0 && range_joules_) joules += *range_joules_;
   if (joules < 0 || joules > most)
-    return fail("the counter was set anew: it went from " + short_number(before) + " J to " + short_number(reading_joules) +
+    return fail("the counter was reset: it went from " + short_number(before) + " J to " + short_number(reading_joules) +
                 " J within " + short_number(elapsed) + " s");
   drawn_.joules += joules;
 }

@@ -7,7 +7,7 @@
 
 namespace epochbench {
 
-// No CPU package and no card draws as much: what would need more is no energy but a counter that was set anew.
+// No CPU package and no card draws as much: a difference that would need more means that the counter was reset.
 inline constexpr double kMostWatts = 5000;
 // Counters are renewed in steps: RAPL's every millisecond, NVML's up to every 100 ms.
 inline constexpr double kRenewalSeconds = 0.1;
@@ -29,7 +29,7 @@ class EnergyMeter {
 };
 
 // The sum of a counter of joules that goes round after `range_joules` (unset: never). A counter that falls, or rises by more
-// than kMostWatts allows, was set anew; one that was not read for so long that it may have gone round unseen is an obstacle.
+// than kMostWatts allows, was reset; one that was not read for so long that it may have wrapped around unseen is an obstacle.
 class CounterSum {
  public:
   explicit CounterSum(std::optional<double> range_joules) : range_joules_(range_joules) {}

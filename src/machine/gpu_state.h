@@ -16,11 +16,11 @@ struct TimedBlock {
   std::int64_t steps = 0;
 };
 
-// In the words of nvidia-smi, and none for what is no throttling: an idle GPU, or clocks that somebody chose.
+// As nvidia-smi names them. An idle GPU and clocks that a user chose are not throttling.
 std::vector<std::string> throttle_reasons(std::uint64_t clock_reasons);
 
 // Fills in utilization and clock (means), temperature and memory (the highest), and throttling; of what no sample knows,
-// nothing. Steps lie in their blocks as `step_seconds` says. A sample stands for the time to its neighbours, so a step is
+// nothing. Steps lie in their blocks as `step_seconds` says. A sample stands for the time to its neighbors, so a step is
 // marked where the last sample before it, the first after it, or one within it was throttled: rather too many by a period of
 // sampling on either side than too few. Samples and blocks are in the order of time.
 void fill_state(GpuState& state, const std::vector<GpuSample>& samples, const std::vector<TimedBlock>& blocks,

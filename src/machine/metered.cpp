@@ -32,8 +32,8 @@ void add(std::string& list, const std::string& text) { list += (list.empty() ? "
 // What a package's energy holds beside this run's.
 void remark_on_the_package(Energy& energy, const Run& run, std::optional<int> cores) {
   if (run.device.threads && cores && *run.device.threads < *cores)
-    energy.remarks.push_back("the CPU's energy is that of all its " + std::to_string(*cores) +
-                             " cores, of which this run used " + std::to_string(*run.device.threads));
+    energy.remarks.push_back("the CPU's energy is that of all its " + std::to_string(*cores) + " cores, and this run used " +
+                             std::to_string(*run.device.threads));
   const double foreign = run.interference ? run.interference->foreign_cpu_cores.value_or(0) : 0;
   if (foreign >= kNoticeableCores)
     energy.remarks.push_back("the CPU's energy holds that of other processes, which took " + short_number(foreign) +

@@ -26,8 +26,8 @@ struct MeteredSteps {
   std::vector<std::string> remarks;  // on how this machine's meters count
 };
 
-// Watts over the windows, and from them joules an epoch. A part is known or has a reason; the sum is known where all parts are.
-// `cores`: of this machine. The run's timing, device and interference must be there.
+// Watts over the windows, and from them joules per epoch. A part is known or has a reason; the sum is known where all parts
+// are. `cores`: of this machine. The run's timing, device and interference must be there.
 Energy energy_of(const MeteredSteps& metered, const Run& run, std::optional<int> cores);
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-// The meters of one run: read at the edges of each block of timed steps, and ten times a second within it by a thread of the
+// The meters of one run: read at the edges of each block of timed steps, and ten times per second within it by a thread of the
 // parent, so that nothing of it is in the step's own process. What they read becomes the run's energy and the GPU's state.
 #pragma once
 

@@ -87,9 +87,9 @@ std::vector<std::string> MachineMeters::remarks(int gpu_index) const {
   if (!card) return remarks;
   if (sources_.nvml != kNvmlLibrary) remarks.emplace_back("the GPU was read by the library that EPOCHBENCH_NVML names");
   if (card->energy_source() == NvmlCard::EnergySource::power)
-    remarks.emplace_back("the GPU's energy is its power, read ten times a second and integrated: it has no energy counter");
+    remarks.emplace_back("the GPU's energy is its power, read ten times per second and integrated: it has no energy counter");
   if (card->is_divided())
-    remarks.emplace_back("the GPU's energy is that of the whole card, of which this run used one instance (MIG)");
+    remarks.emplace_back("the GPU's energy is that of the whole card, and this run used one instance (MIG)");
   return remarks;
 }
 

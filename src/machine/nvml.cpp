@@ -72,7 +72,7 @@ Value ask(const NvmlLibrary& library, Function function, void* device, Arguments
   if (!function) throw MeterError(kNoFunction);
   Value value{};
   const int code = function(device, arguments..., &value);
-  if (code != kSuccess) throw MeterError(library.words(code));
+  if (code != kSuccess) throw MeterError(library.error_text(code));
   return value;
 }
 
@@ -122,7 +122,7 @@ NvmlLibrary::NvmlLibrary(const std::string& file) : library_(dlopen(file.c_str()
   if (!functions_->init || !functions_->shutdown || !functions_->device_by_bus_id)
     obstacle = file + " lacks nvmlInit_v2, nvmlShutdown or nvmlDeviceGetHandleByPciBusId_v2: it is not NVIDIA's library";
   else if (const int code = functions_->init(); code != kSuccess)
-    obstacle = file + " does not start: " + words(code);
+    obstacle = file + " does not start: " + error_text(code);
   if (obstacle.empty()) return;
   dlclose(library_);
   throw MeterError(obstacle);
@@ -133,14 +133,14 @@ NvmlLibrary::~NvmlLibrary() {
   dlclose(library_);
 }
 
-std::string NvmlLibrary::words(int code) const {
+std::string NvmlLibrary::error_text(int code) const {
   const char* text = functions_->error_string ? functions_->error_string(code) : nullptr;
   return text && *text ? text : "error " + std::to_string(code);
 }
 
 NvmlCard::NvmlCard(std::shared_ptr<const NvmlLibrary> library, const std::string& pci_bus_id) : library_(std::move(library)) {
   const int code = library_->functions().device_by_bus_id(pci_bus_id.c_str(), &device_);
-  if (code != kSuccess) throw MeterError("the management library does not know the card: " + library_->words(code));
+  if (code != kSuccess) throw MeterError("the management library does not know the card: " + library_->error_text(code));
   const NvmlFunctions& nvml = library_->functions();
   unsigned mig = 0, pending = 0;
   divided_ = nvml.mig_mode && nvml.mig_mode(device_, &mig, &pending) == kSuccess && mig == kEnabled;

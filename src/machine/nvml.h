@@ -48,7 +48,7 @@ class NvmlLibrary {
   NvmlLibrary(const NvmlLibrary&) = delete;
   NvmlLibrary& operator=(const NvmlLibrary&) = delete;
   const NvmlFunctions& functions() const { return *functions_; }
-  std::string words(int code) const;  // of an error
+  std::string error_text(int code) const;
 
  private:
   void* library_ = nullptr;
@@ -62,7 +62,7 @@ class NvmlCard {
 
   enum class EnergySource : std::uint8_t { none, power, counter };
   EnergySource energy_source() const { return energy_source_; }
-  bool is_divided() const { return divided_; }                              // into instances (MIG), of which a run has one
+  bool is_divided() const { return divided_; }                              // into instances (MIG); a run has one of them
   const std::vector<std::string>& obstacles() const { return obstacles_; }  // "temperature: Not Supported"
 
   // Errors of both: MeterError with the driver's words.

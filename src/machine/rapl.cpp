@@ -29,7 +29,7 @@ std::optional<double> read_joules(const std::string& path) {
   return static_cast<double>(*count) * kJoulesPerCount;
 }
 
-// Why a package's counter in `folder` cannot be read, and how to mend it.
+// Why a package's counter in `folder` cannot be read, and how to fix that.
 std::optional<std::string> obstacle_of(const std::string& counter, const std::string& folder) {
   const int file = ::open(counter.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && (errno == EACCES || errno == EPERM))

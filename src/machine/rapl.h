@@ -2,7 +2,7 @@
 //
 // Source: Documentation/power/powercap/powercap.rst of Linux. A package's counter holds its cores and what else is on it, and
 // not the memory beside it. Sub-domains ("core", "dram": intel-rapl:0:0) are not added, so that both makers' CPUs count the
-// same; nor is "psys", the whole platform, of which packages are a part; nor a second way to the same package
+// same; nor is "psys", the whole platform, which contains the packages; nor a second way to the same package
 // (intel-rapl-mmio).
 #pragma once
 
@@ -24,7 +24,7 @@ struct RaplPackage {
 
 struct RaplDomains {
   std::vector<RaplPackage> packages;    // by name
-  std::optional<std::string> obstacle;  // why they cannot be read, and how to mend it
+  std::optional<std::string> obstacle;  // why they cannot be read, and how to fix that
 };
 
 RaplDomains find_rapl(const std::string& folder = kPowercapFolder);

@@ -21,7 +21,7 @@ std::vector<int> affinity_cpus();  // of the calling thread, ascending; never em
 std::vector<LogicalCpu> topology(const std::vector<int>& cpus, const std::string& root = "");
 int physical_cores(const std::vector<LogicalCpu>& cpus);
 
-// The CPUs in the order in which threads should take them: one of each core first, neighbours together.
+// The CPUs in the order in which threads should take them: one of each core first, neighbors together.
 std::vector<int> placement(std::vector<LogicalCpu> cpus);
 
 struct EnvironmentSetting {

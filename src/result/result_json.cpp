@@ -1,8 +1,9 @@
-#include "src/base/files.h"
 #include "src/result/result_json.h"
 
 #include <type_traits>
 #include <variant>
+
+#include "src/base/files.h"
 
 namespace epochbench {
 namespace {

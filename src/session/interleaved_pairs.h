@@ -20,7 +20,7 @@ class InterleavedPairs {
   // `document` has a case for each planned one, in their order; the pairs are added to it. `out`: the file that keeps it;
   // empty: none. All but `out` are referred to, and must live as long. Errors: FileError where `out` cannot be written.
   InterleavedPairs(const std::vector<PlannedCase>& planned, const PairedRule& rule, const std::string& out, bool quiet,
-             TurnsDocument& document);
+                   TurnsDocument& document);
 
   // One pair of every case, then again, so that the evidence of all is of the same time. Ends when all are decided or have all
   // their pairs, or with an interrupt, which discards the pair that it stops. Returns whether all is in the file.

@@ -5,7 +5,6 @@
 #include <string>
 
 #include <gmock/gmock.h>
-
 #include <unistd.h>
 
 namespace epochbench {

@@ -16,7 +16,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// 1, 2, …, n, of which the rank `negative` counts against; 0: none does. So the signed-rank statistic is `negative`.
+// 1, 2, …, n; the rank `negative` counts against, and with 0 none does. So the signed-rank statistic is `negative`.
 Numbers ranks_with(int n, int negative) {
   Numbers differences;
   for (int rank = 1; rank <= n; ++rank) differences.push_back(rank == negative ? -rank : rank);

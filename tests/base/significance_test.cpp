@@ -24,7 +24,7 @@ TEST(StudentT, AgreesWithTables) {
 TEST(StudentT, HasTheTailOfItsClosedForms) {
   for (const double t : {0.0, 0.1, 1.0, 12.7, 1000.0}) {
     EXPECT_NEAR(student_t_two_sided_p(t, 1), 1 - std::atan(t) * 2 / 3.14159265358979323846, 1e-9) << t;
-    const double tail = 2 / (2 + t * t) / (1 + t / std::sqrt(2 + t * t));  // the same without cancelling
+    const double tail = 2 / (2 + t * t) / (1 + t / std::sqrt(2 + t * t));  // the same without canceling
     EXPECT_NEAR(student_t_two_sided_p(t, 2), tail, 1e-5 * tail) << t;
     EXPECT_EQ(student_t_two_sided_p(-t, 7), student_t_two_sided_p(t, 7)) << t;
   }

@@ -13,9 +13,9 @@ namespace {
 std::vector<double> normal_samples(std::size_t n, std::uint64_t seed, double mean, double deviation) {
   std::vector<double> samples;
   for (std::uint32_t i = 0; samples.size() < n; ++i) {
-    const PhiloxBlock words = philox(seed, {i, 0, 0, 0});
-    const double radius = std::sqrt(-2 * std::log(uniform01(words[0])));
-    samples.push_back(mean + deviation * radius * std::cos(6.283185307179586 * uniform01(words[1])));
+    const PhiloxBlock block = philox(seed, {i, 0, 0, 0});
+    const double radius = std::sqrt(-2 * std::log(uniform01(block[0])));
+    samples.push_back(mean + deviation * radius * std::cos(6.283185307179586 * uniform01(block[1])));
   }
   return samples;
 }
@@ -28,7 +28,7 @@ TEST(Median, OddEvenAndUnsorted) {
   EXPECT_THROW(median({}), std::invalid_argument);
 }
 
-TEST(Quantile, LiesLinearlyBetweenNeighbours) {
+TEST(Quantile, LiesLinearlyBetweenNeighbors) {
   EXPECT_EQ(quantile({1, 2, 4}, 0), 1);
   EXPECT_EQ(quantile({1, 2, 4}, 0.25), 1.5);
   EXPECT_EQ(quantile({1, 2, 4}, 0.75), 3);
@@ -61,8 +61,8 @@ TEST(MedianInterval, CanBeComputedAgainFromTheRawNumbers) {
     for (std::uint32_t r = 0; r < 1000; ++r) {
       std::vector<double> drawn;
       for (std::uint32_t i = 0; i < n; ++i) {
-        const PhiloxBlock words = philox(0, {i / 4, r, 0, static_cast<std::uint32_t>(RandomStream::bootstrap)});
-        drawn.push_back(sorted[static_cast<std::size_t>(std::uint64_t{words[i % 4]} * n >> 32)]);
+        const PhiloxBlock block = philox(0, {i / 4, r, 0, static_cast<std::uint32_t>(RandomStream::bootstrap)});
+        drawn.push_back(sorted[static_cast<std::size_t>(std::uint64_t{block[i % 4]} * n >> 32)]);
       }
       medians.push_back(median(drawn));
     }

@@ -49,7 +49,7 @@ TEST(CounterSum, AFallThatIsNoRoundIsAReset) {
   sum.begin(0, 100000);
   sum.advance(0.1, 100020);
   sum.advance(0.2, 3);
-  EXPECT_THAT(sum.drawn().obstacle.value_or(""), HasSubstr("set anew: it went from 1e+05 J to 3 J within 0.1 s"));
+  EXPECT_THAT(sum.drawn().obstacle.value_or(""), HasSubstr("was reset: it went from 1e+05 J to 3 J within 0.1 s"));
   sum.begin(1, 10);
   sum.advance(1.1, 12);
   EXPECT_TRUE(sum.drawn().obstacle) << "an obstacle stays";
@@ -59,14 +59,14 @@ TEST(CounterSum, WithoutARangeEveryFallIsAReset) {
   CounterSum sum(std::nullopt);
   sum.begin(0, 10);
   sum.advance(0.1, 9.9);
-  EXPECT_THAT(sum.drawn().obstacle.value_or(""), HasSubstr("set anew"));
+  EXPECT_THAT(sum.drawn().obstacle.value_or(""), HasSubstr("was reset"));
 }
 
 TEST(CounterSum, ARiseBeyondAnyPowerIsAReset) {
   CounterSum sum(kRange);
   sum.begin(0, 10);
   sum.advance(1, 10 + 2 * kMostWatts);
-  EXPECT_THAT(sum.drawn().obstacle.value_or(""), HasSubstr("set anew"));
+  EXPECT_THAT(sum.drawn().obstacle.value_or(""), HasSubstr("was reset"));
 }
 
 TEST(CounterSum, ARenewalBetweenTwoCloseReadingsIsNone) {
@@ -88,7 +88,7 @@ TEST(CounterSum, ReadTooSeldomToTellHowOftenItWentRound) {
   EXPECT_FALSE(endless.drawn().obstacle);
 }
 
-TEST(CounterSum, TheFirstObstacleIsTold) {
+TEST(CounterSum, TheFirstObstacleIsReported) {
   CounterSum sum(kRange);
   sum.fail("it is gone");
   sum.fail("it is back");

@@ -186,7 +186,7 @@ TEST(Placement, IsReadFromTheEnvironment) {
   setenv("GOMP_CPU_AFFINITY", "0 1", 1);
   EXPECT_TRUE(threads_are_pinned());
   setenv("OMP_PROC_BIND", "FALSE", 1);
-  EXPECT_FALSE(threads_are_pinned()) << "which OpenMP heeds first";
+  EXPECT_FALSE(threads_are_pinned()) << "which OpenMP follows first";
   setenv("OMP_PROC_BIND", "close", 1);
   EXPECT_TRUE(threads_are_pinned());
   unsetenv("OMP_PROC_BIND");

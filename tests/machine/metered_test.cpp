@@ -53,7 +53,7 @@ TEST(EnergyOf, AGpuRunIsTheCardAndItsHost) {
   EXPECT_THAT(energy.cpu_joules_per_epoch, Optional(50 * 3600.0));
   EXPECT_THAT(energy.gpu_joules_per_epoch, Optional(300 * 3600.0));
   EXPECT_THAT(energy.idle_watts, Optional(90));
-  EXPECT_THAT(energy.remarks, IsEmpty()) << "threads are no matter of a GPU's run";
+  EXPECT_THAT(energy.remarks, IsEmpty()) << "threads do not matter for a run on a GPU";
 }
 
 TEST(EnergyOf, ASumWithAnUnknownPartIsNotKnown) {
@@ -103,7 +103,7 @@ TEST(EnergyOf, RemarksOnWhatElseIsInIt) {
   epochbench::Run run = run_on("cpu", 1);
   run.interference->foreign_cpu_cores = 0.5;
   EXPECT_THAT(energy_of(ten_seconds_of_cpu(), run, 4).remarks,
-              ElementsAre(HasSubstr("all its 4 cores, of which this run used 1"), HasSubstr("which took 0.5 cores")));
+              ElementsAre(HasSubstr("all its 4 cores, and this run used 1"), HasSubstr("which took 0.5 cores")));
   MeteredSteps metered = ten_seconds_of_both();
   metered.window_seconds = 1;
   metered.remarks = {"first"};

@@ -129,7 +129,7 @@ TEST_F(Nvml, ADriverLoadedAnewIsAnObstacle) {
   meter->begin(0);
   fake->cards[0].energy_millijoules = 10;
   meter->advance(0.1);
-  EXPECT_THAT(meter->drawn().obstacle.value_or(""), HasSubstr("set anew"));
+  EXPECT_THAT(meter->drawn().obstacle.value_or(""), HasSubstr("was reset"));
 }
 
 TEST_F(Nvml, ACardLostMeanwhileIsAnObstacle) {

@@ -113,7 +113,7 @@ TEST_F(RaplMeter, AResetIsAnObstacleWithThePackagesName) {
   meter->begin(0);
   machine.count("intel-rapl:1", 1'000);
   meter->advance(0.01);
-  EXPECT_THAT(meter->drawn().obstacle.value_or(""), HasSubstr("package-1: the counter was set anew"));
+  EXPECT_THAT(meter->drawn().obstacle.value_or(""), HasSubstr("package-1: the counter was reset"));
 }
 
 TEST_F(RaplMeter, ADomainThatVanishesIsAnObstacle) {
@@ -133,7 +133,7 @@ TEST_F(RaplMeter, APackageWithoutARangeMayOnlyRise) {
   EXPECT_NEAR(meter->drawn().joules, 0.5, 1e-9);
   machine.count("intel-rapl:1", 0);
   meter->advance(0.02);
-  EXPECT_THAT(meter->drawn().obstacle.value_or(""), HasSubstr("set anew"));
+  EXPECT_THAT(meter->drawn().obstacle.value_or(""), HasSubstr("was reset"));
 }
 
 TEST(FindRaplHere, HasCountersOrAReason) {

@@ -1,4 +1,4 @@
-// The document of turns as JSON and back, and what is no such document.
+// The document of turns as JSON and back, and other documents, which are refused.
 #include "src/result/turns_json.h"
 
 #include <gmock/gmock.h>
@@ -38,17 +38,17 @@ TurnsDocument made() {
   pair.log_ratio = 0.0078125;
   pair.foreign_cpu_cores = 0.25;
   for (const Side side : kSides) {
-    TurnsSide& told = pair.sides[side];
-    told.fingerprint = "1111";
-    told.isa = "avx512";
-    told.compile_seconds = 0.5;
-    told.step_seconds = {0.01, 0.02, 0.03, 0.04};
-    told.step_seconds_median = 0.025;
-    told.peak_bytes = 1000;
-    told.first_losses = {2.5, 2};
-    told.final_loss = 1;
-    told.steps = 9;
-    told.library_dropout_masks = side == kNew;
+    TurnsSide& side_of_pair = pair.sides[side];
+    side_of_pair.fingerprint = "1111";
+    side_of_pair.isa = "avx512";
+    side_of_pair.compile_seconds = 0.5;
+    side_of_pair.step_seconds = {0.01, 0.02, 0.03, 0.04};
+    side_of_pair.step_seconds_median = 0.025;
+    side_of_pair.peak_bytes = 1000;
+    side_of_pair.first_losses = {2.5, 2};
+    side_of_pair.final_loss = 1;
+    side_of_pair.steps = 9;
+    side_of_pair.library_dropout_masks = side == kNew;
   }
   TurnsPair& broken = turns.pairs.emplace_back();
   broken.sides[kNew].status = RunStatus::out_of_memory;
@@ -96,7 +96,7 @@ TEST(TurnsJson, ComesBackAsItWas) {
   EXPECT_FALSE(document.cases[0].pairs[1].ok());
 }
 
-TEST(TurnsJson, WhatIsNoSuchDocumentIsTold) {
+TEST(TurnsJson, OtherDocumentsAreRefused) {
   EXPECT_FALSE(is_turns(parse_json(result_to_text(Result{}), "file.json")));
   EXPECT_THAT(refusal(result_to_text(Result{})), HasSubstr("no turns_version"));
   EXPECT_THAT(refusal("{"), HasSubstr("not valid JSON"));

@@ -34,7 +34,8 @@ Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidenc
   else
     command += " --power WATTS";
   if (cost.cloud.usd_per_hour)
-    known += (known.empty() ? "" : ", ") + short_number(*cost.cloud.usd_per_hour, 3) + " USD an hour (" + cost.cloud_source + ")";
+    known +=
+        (known.empty() ? "" : ", ") + short_number(*cost.cloud.usd_per_hour, 3) + " USD an hour (" + cost.cloud_source + ")";
   else
     command += " --cloud PRICE";
   return {unanswered(quantity, "",

@@ -138,9 +138,9 @@ std::optional<double> finite(double value) { return std::isfinite(value) ? std::
 
 std::string why_never(const ScalingFit& fit) {
   const std::string highest = short_number(*fit.highest_rate / fit.one_core_rate, 3) + " times one core";
-  return fit.cores_at_highest
-             ? "the law never reaches it: it peaks at " + highest + ", with " + short_number(*fit.cores_at_highest, 3) + " cores"
-             : "the law never reaches it: any number of cores stays below " + highest;
+  return fit.cores_at_highest ? "the law never reaches it: it peaks at " + highest + ", with " +
+                                    short_number(*fit.cores_at_highest, 3) + " cores"
+                              : "the law never reaches it: any number of cores stays below " + highest;
 }
 
 }  // namespace
