@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "src/base/statistics.h"
+
 namespace epochbench::bench {
 namespace {
 
@@ -28,7 +30,9 @@ std::string with_spread(const GroupEstimate& estimate, const char* format) {
 std::string percent(double fraction) { return formatted("%6.1f %%", 100 * fraction); }
 std::string giga(double rate) { return formatted("%8.1f", 1e-9 * rate); }
 
-std::string gain_text(const GroupEstimate& gain) { return "  threads gain " + with_spread(gain, "%.3f") + " of the peak's gain"; }
+std::string gain_text(const GroupEstimate& gain) {
+  return "  threads gain " + with_spread(gain, "%.3f") + " of the peak's gain";
+}
 
 void print_line(const std::string& name, const std::string& figures) {
   std::printf("  %-*s %s\n", kNameWidth, name.c_str(), figures.c_str());

@@ -38,7 +38,7 @@ TEST(Text, LinesAreFilledByCodePoints) {
   EXPECT_THAT(wrapped_lines("- ", "  ", word + " " + word + " " + word), ElementsAre("- " + word + " " + word, "  " + word));
   const std::string wide = std::string(38, 'x') + "\u00e9";
   EXPECT_EQ(wrapped_lines("", "", wide + " " + wide + " " + std::string(20, 'y')).size(), 1u);  // 100 columns of 102 bytes
-  EXPECT_EQ(wrapped("", "", std::string(95, 'x') + " 97 %"), std::string(95, 'x') + "\n97 %\n");
+  EXPECT_EQ(wrapped("", "", std::string(96, 'x') + " 97 %"), std::string(96, 'x') + "\n97 %\n");
 }
 
 }  // namespace

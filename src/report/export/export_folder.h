@@ -19,7 +19,7 @@ struct ExportFile {
 void refuse_others_of_the_set(const std::string& root, const std::vector<ExportFile>& files,
                               bool (*of_the_set)(std::string_view file_name));
 
-// Makes the folders that are missing and writes the files in their order. Errors: FileError (src/base/output_file.h).
+// Makes the folders that are missing and writes the files in their order. Errors: FileError (src/base/files.h).
 void write_export_folder(const std::string& root, const std::vector<ExportFile>& files);
 
 }  // namespace epochbench
