@@ -16,7 +16,7 @@ std::unique_ptr<Peer> load_peer(const std::string& name, int threads) {
   const std::string path = folder / ("epochbench_peer_" + library + ".so");
   if (!std::filesystem::exists(path))
     throw std::runtime_error("--peers=" + name + " needs " + path + ": run scripts/peers/libraries DIR, configure with " +
-                             "-DEPOCHBENCH_PEER_LIBRARIES=DIR, and build anew");
+                             "-DEPOCHBENCH_PEER_LIBRARIES=DIR, and build again");
   void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its threads live as long as the program
   void* make = module ? dlsym(module, "epochbench_peer") : nullptr;
   if (!make) throw std::runtime_error("--peers=" + name + ": " + dlerror());

@@ -69,7 +69,7 @@ class Call final : public PeerCall {
     void operator()(char* p) const { ::operator delete (p, std::align_val_t{64}); }
   };
 
-  // Memory of the library's own, in ordinary pages: buffers of SYCL would be mapped anew at every use.
+  // Memory of the library's own, in ordinary pages: buffers of SYCL would be mapped again at every use.
   memory own(const memory::desc& desc) {
     const std::size_t bytes = (desc.get_size() + 64) / 64 * 64;
     storage_.emplace_back(static_cast<char*>(::operator new (bytes, std::align_val_t{64})));

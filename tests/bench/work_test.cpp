@@ -36,7 +36,7 @@ TEST(Problem, IsALineOfSizes) {
 }
 
 TEST(Problem, TellsWhatIsWrong) {
-  const auto message = [](const std::string& words) { return ThrowsMessage<std::runtime_error>(HasSubstr(words)); };
+  const auto message = [](const std::string& part) { return ThrowsMessage<std::runtime_error>(HasSubstr(part)); };
   EXPECT_THAT([] { read("gemm m=2 m=3"); }, message("'m' is given twice"));
   EXPECT_THAT([] { read("gemm m=x"); }, message("'m=x' is not a size"));
   EXPECT_THAT([] { read("gemm m=100000000 n=100000000 k=1"); }, message("too large"));

@@ -1,4 +1,4 @@
-// Batch normalisation on the CPU against the reference: training, inference, gradient, and hard statistics.
+// Batch normalization on the CPU against the reference: training, inference, gradient, and hard statistics.
 #include "kernels/reference/kernels.h"
 #include "tests/support/kernel_sweep.h"
 
@@ -243,7 +243,7 @@ std::string describe(const Matrix& m, const Variant& v) {
   return describe(m, false, v.relu) + (v.second ? " second" : "") + (v.with_dz ? " dz" : "");
 }
 
-// Sums over n rows of products up to `largest`, the largest |dy * normalised x|.
+// Sums over n rows of products up to `largest`, the largest |dy * normalized x|.
 template <typename Real>
 void check_gradient(const Matrix& m, const GuardedBuffer<Real>& x, const Variant& v, const cpu::Kernels<Real>& kernels,
                     int threads) {

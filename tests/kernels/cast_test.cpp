@@ -66,7 +66,7 @@ TEST_P(Cast, PatternsMeanWhatTheFormatSays) {
     }
 }
 
-// Between any two neighbours: below, at and above the middle.
+// Between any two neighbors: below, at and above the middle.
 TEST_P(Cast, RoundsToNearestAndTiesToEven) {
   for (std::uint16_t low = 0; std::isfinite(widen(static_cast<std::uint16_t>(low + 1))); ++low) {
     const auto high = static_cast<std::uint16_t>(low + 1);

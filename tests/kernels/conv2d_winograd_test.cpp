@@ -75,7 +75,7 @@ TEST(Winograd, IsChosenWhereItPays) {
   });
 }
 
-// Images that are no multiple of a tile, in both directions.
+// Images that are not a multiple of a tile, in both directions.
 TEST(Winograd, ImageSizesMatchReference) {
   for (std::int64_t height : {4, 7, 8, 10, 13})
     for (std::int64_t width : {4, 11, 12, 14}) check(make_shape(16, height, width, 16, 16));

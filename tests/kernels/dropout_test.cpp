@@ -21,9 +21,9 @@ Dropout of(double probability, std::uint64_t seed, std::uint32_t ordinal) {
 GuardedBuffer<float> defined(const GuardedBuffer<float>& x, std::int32_t step, const Dropout& dropout) {
   GuardedBuffer<float> y(static_cast<std::int64_t>(x.size()));
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.size()); ++i) {
-    const PhiloxBlock words = philox(dropout.seed, {static_cast<std::uint32_t>(i / 4), static_cast<std::uint32_t>(step),
+    const PhiloxBlock draws = philox(dropout.seed, {static_cast<std::uint32_t>(i / 4), static_cast<std::uint32_t>(step),
                                                     dropout.ordinal, static_cast<std::uint32_t>(RandomStream::dropout)});
-    y[i] = words[static_cast<std::size_t>(i % 4)] >= dropout.threshold ? x[i] * dropout.scale : 0;
+    y[i] = draws[static_cast<std::size_t>(i % 4)] >= dropout.threshold ? x[i] * dropout.scale : 0;
   }
   return y;
 }

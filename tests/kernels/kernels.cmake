@@ -29,7 +29,7 @@ epochbench_test(kernels/layer_norm_test LABEL parity LIBRARIES epochbench_kernel
 epochbench_test(kernels/reference_test LABEL unit LIBRARIES epochbench_kernels_reference)
 epochbench_test(kernels/cast_test LABEL unit LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 
-# Optimised code only: otherwise the compiler keeps copies of what it could inline.
+# Optimized code only: otherwise the compiler keeps copies of what it could inline.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND CMAKE_BUILD_TYPE MATCHES "Release|RelWithDebInfo" AND NOT EPOCHBENCH_SANITIZE)
   foreach(isa avx2 avx512 avx512_bf16 amx_bf16)

@@ -1,4 +1,4 @@
-// Layer normalisation and its gradient on the CPU against the reference: odd sizes, hard statistics, aliasing.
+// Layer normalization and its gradient on the CPU against the reference: odd sizes, hard statistics, aliasing.
 #include <vector>
 
 #include "kernels/reference/kernels.h"
@@ -163,7 +163,7 @@ void check_gradient(const Matrix& m, const GuardedBuffer<float>& values) {
   Gradients<float> expected(m);
   reference::layer_norm_grad(expected.dx.data(), expected.dscale.data(), expected.dbias.data(), dy.data(), x.data(),
                              p.scale.data(), f.mean.data(), f.inv_std.data(), m.rows, m.channels);
-  double largest = 1;  // |normalised x|
+  double largest = 1;  // |normalized x|
   for (std::int64_t i = 0; i < m.elements(); ++i) {
     const std::int64_t r = i / m.channels;
     largest = std::max(largest, std::fabs((static_cast<double>(x[i]) - f.mean[r]) * f.inv_std[r]));

@@ -1,4 +1,4 @@
-// Batch normalisation in CUDA against the reference: training, inference, gradient, the mask, and hard statistics.
+// Batch normalization in CUDA against the reference: training, inference, gradient, the mask, and hard statistics.
 #include <optional>
 
 #include "kernels/reference/kernels.h"
@@ -135,8 +135,8 @@ TEST(CudaBatchNorm, MeanFarAboveDeviationMatchesReference) {
   }
 }
 
-// The first row, which is among those that make the pivot, is the outlier; in the second case a thread sees 20 rows, of which 4
-// make the pivot, so squares about the pivot are up to six times those about the mean.
+// The first row, which is among those that make the pivot, is the outlier; in the second case a thread sees 20 rows, and 4 of
+// them make the pivot, so squares about the pivot are up to six times those about the mean.
 TEST(CudaBatchNorm, OutlierInAnElseConstantChannelMatchesReference) {
   for (const Matrix& m : {Matrix{30011, 3}, Matrix{901, 2049}}) {
     GuardedBuffer<float> x(m.elements());
@@ -331,7 +331,7 @@ TEST(CudaBatchNorm, AndGradientWriteEveryRow) {
   cuda::batch_norm_grad(result.data(), nullptr, nullptr, nullptr, dy.data(), nullptr, nullptr, nullptr, x.data(),
                         p.scale.data(), s.mean.data(), s.inv_std.data(), m.rows, m.channels, Element::f32, workspace.data(),
                         kNoStream);
-  // Uniform in (-1, 1): inverse deviations are near sqrt(3), scales below 2, normalised values below 1.8.
+  // Uniform in (-1, 1): inverse deviations are near sqrt(3), scales below 2, normalized values below 1.8.
   expect_close(result.floats(), expected, {0, 16 * kEps * 3.5 * (1 + 1.8 * 1.8)});
 }
 
@@ -354,7 +354,7 @@ TEST(CudaBatchNormGrad, NullSumsAreNotWritten) {
   DeviceBuffer<float> workspace = workspace_of(m);
   cuda::batch_norm_grad(dx.data(), nullptr, nullptr, nullptr, dy.data(), nullptr, nullptr, nullptr, x.data(), p.scale.data(),
                         mean.data(), inv_std.data(), m.rows, m.channels, Element::f32, workspace.data(), kNoStream);
-  // Scales and inverse deviations are below 2, |x - mean| too: normalised values below 4.
+  // Scales and inverse deviations are below 2, |x - mean| too: normalized values below 4.
   expect_close(dx.floats(), expected, {0, 32 * kEps * 4 * (1 + 4 * 4)});
 }
 

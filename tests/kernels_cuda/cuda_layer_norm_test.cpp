@@ -1,4 +1,4 @@
-// Layer normalisation in CUDA against the reference: rows of every kernel, hard statistics, aliasing.
+// Layer normalization in CUDA against the reference: rows of every kernel, hard statistics, aliasing.
 #include <optional>
 
 #include "kernels/reference/kernels.h"
@@ -167,7 +167,7 @@ void check_gradient(const Matrix& m, const Tensor& x) {
   GuardedBuffer<float> expected_dx(m.elements()), expected_dscale(m.channels), expected_dbias(m.channels);
   reference::layer_norm_grad(expected_dx.data(), expected_dscale.data(), expected_dbias.data(), dy.floats().data(), of_x.data(),
                              p.scale.data(), f.mean.data(), f.inv_std.data(), m.rows, m.channels);
-  double largest = 1;  // |normalised x|
+  double largest = 1;  // |normalized x|
   for (std::int64_t i = 0; i < m.elements(); ++i) {
     const std::int64_t r = i / m.channels;
     largest = std::max(largest, std::fabs((static_cast<double>(of_x[i]) - f.mean[r]) * f.inv_std[r]));

@@ -344,7 +344,7 @@ TEST(CudaOnCpuDeathTest, ReportsOverruns) {
 
 // ---- The 16-bit formats ----
 
-// Every number of either format, the midpoints between neighbours, and what lies just beside those.
+// Every number of either format, the midpoints between neighbors, and what lies just beside those.
 TEST(CudaKernelSweep, RoundsAsCudaDoes) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto pattern = static_cast<std::uint16_t>(bits);

@@ -329,7 +329,7 @@ TEST(CudaLossScale, GrowsAfterSoManyFiniteStepsInARowAndBacksOffAtOnce) {
   state.step(true);
   EXPECT_EQ(state.scale(), 1024);
   EXPECT_EQ(state.finite_steps(), 2);
-  state.step(false);  // the row begins anew
+  state.step(false);  // the row begins again
   EXPECT_EQ(state.scale(), 512);
   EXPECT_EQ(state.finite_steps(), 0);
   EXPECT_EQ(state.skipped(), 1);

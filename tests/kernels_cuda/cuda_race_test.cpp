@@ -188,7 +188,7 @@ TEST_F(CudaRaces, Pool) {
   cuda::global_average_pool(mean.data(), x.data(), 1, 25, 20, Element::f32, kNoStream);
 }
 
-// Two tensors, one of which has gradients that are not finite in more than one place.
+// Two tensors; one has gradients that are not finite in more than one place.
 TEST_F(CudaRaces, Optimizer) {
   DeviceBuffer<float> weight = random_device_floats(200, 1), state1 = random_device_floats(200, 2, 0, 1),
                       state2 = random_device_floats(200, 3, 0, 1), gradient = random_device_floats(200, 4);

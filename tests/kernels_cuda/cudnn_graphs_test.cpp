@@ -90,12 +90,12 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::string words(const ::testing::TestParamInfo<Case>& info) {
+std::string name_of_model_case(const ::testing::TestParamInfo<Case>& info) {
   std::string text = info.param.model + "_" + name(info.param.precision);
   std::replace(text.begin(), text.end(), '-', '_');
   return text;
 }
-INSTANTIATE_TEST_SUITE_P(CudnnGraphs, EveryModel, ::testing::ValuesIn(cases()), words);
+INSTANTIATE_TEST_SUITE_P(CudnnGraphs, EveryModel, ::testing::ValuesIn(cases()), name_of_model_case);
 
 bool is_text_model(const std::string& model) { return model.substr(0, 4) == "bert"; }
 

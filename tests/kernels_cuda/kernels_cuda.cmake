@@ -16,7 +16,7 @@ set(cuda_on_cpu_options
   -Wno-unknown-pragmas -Wno-uninitialized -Wno-maybe-uninitialized)
 # Properties of source files hold in this folder alone: the CUDA build in kernels/ does not see them.
 set_source_files_properties(${cuda_kernel_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${cuda_on_cpu_options}")
-# ThreadSanitizer is told of the threads of a block by hand; the switches themselves must be invisible to it.
+# ThreadSanitizer is notified of the threads of a block by hand; the switches themselves must be invisible to it.
 set(cuda_on_cpu_sources
   support/cuda_on_cpu.cpp
   support/cuda_on_cpu_block.cpp

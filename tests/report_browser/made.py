@@ -127,7 +127,7 @@ def many(runs=10_000):
 
 
 def odd():
-    """Numbers at the ends of their range, one step, equal steps, losses that are no numbers, groups that are missing."""
+    """Numbers at the ends of their range, one step, equal steps, losses that are not numbers, groups that are missing."""
     tiny, huge, flat, one, poor = (run("mlp", batch=2 ** number) for number in range(5))
     tiny["throughput"]["samples_per_second"] = 1e-300
     huge["timing"]["epoch_seconds"], huge["cost"]["usd_per_epoch"] = 1e308, 1e300

@@ -245,7 +245,7 @@ class Report(CliTest):
         self.assertNotIn("0", ticks, "the axis begins near the steps")
         self.assertIn("CPU PyTorch fp32", self.browser.evaluate("document.querySelector('#throughput').textContent"))
 
-    def test_what_there_is_no_room_for_is_counted_and_files_are_told_apart(self):
+    def test_what_there_is_no_room_for_is_counted_and_files_are_distinguished(self):
         page = self.page_of(self.write("a.json", made.crowded()), self.write("b.json", made.crowded("2026-02-03T03:04:05Z", 1.0)))
         self.open(page)
         self.browser.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
@@ -288,7 +288,7 @@ class Report(CliTest):
         page.write_text(text)
         self.browser.open(page)
         self.browser.settle()
-        self.assertTrue(self.browser.errors, "they are told to whoever looks for them")
+        self.assertTrue(self.browser.errors, "they are reported to tests that look for them")
         troubles = self.texts(".trouble")
         self.assertEqual(troubles.count("This section could not be drawn: a section"), 1)
         self.assertGreater(troubles.count("This chart could not be drawn: a chart"), 1)
