@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "epochbench_version.h"
@@ -92,6 +93,27 @@ std::string compiler() {
 #endif
 }
 
+// PRETTY_NAME of /etc/os-release: "Debian GNU/Linux 12 (bookworm)"; in a container, that of its image.
+std::optional<std::string> distribution() {
+  for (const char* path : {"/etc/os-release", "/usr/lib/os-release"}) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      constexpr std::string_view kKey = "PRETTY_NAME=";
+      if (!line.starts_with(kKey)) continue;
+      const std::string name = first_line(line.substr(kKey.size()));
+      const bool quoted = name.size() >= 2 && (name.front() == '"' || name.front() == '\'') && name.back() == name.front();
+      return quoted ? name.substr(1, name.size() - 2) : name;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> kernel_release() {
+  utsname system{};
+  if (::uname(&system) != 0) return std::nullopt;
+  return std::string(system.sysname) + " " + system.release;
+}
+
 std::string dmi(const char* field) {
   const auto text = read_system_file(std::string("/sys/class/dmi/id/") + field);
   return text ? first_line(*text) : std::string();
@@ -158,6 +180,8 @@ Context describe_context(const std::vector<std::string>& command_line) {
   context.git_dirty = build.git_dirty;
   context.build_type = build.build_type;
   context.compiler = build.compiler;
+  context.os = distribution();
+  context.kernel = kernel_release();
   context.command_line = command_line;
   double load[3];
   if (const int count = getloadavg(load, 3); count > 0) context.load_average.assign(load, load + count);

@@ -74,6 +74,7 @@ struct Context {
   std::optional<std::string> git_sha;
   std::optional<bool> git_dirty;
   std::string build_type, compiler;
+  std::optional<std::string> os = {}, kernel = {};  // "Debian GNU/Linux 12 (bookworm)", "Linux 6.1.0-18-amd64"
   std::optional<std::vector<std::string>> command_line;
   std::vector<double> load_average;
   CpuInfo cpu;
@@ -88,6 +89,8 @@ void fields(auto& visit, Is<Context> auto& context) {
   visit("git_dirty", context.git_dirty);
   visit("build_type", context.build_type);
   visit("compiler", context.compiler);
+  visit("os", context.os);
+  visit("kernel", context.kernel);
   visit("command_line", context.command_line);
   visit("load_average", context.load_average);
   visit("cpu", context.cpu);

@@ -252,6 +252,8 @@ TEST(ThisMachine, CpuIsDescribed) {
 
 TEST(ThisMachine, ContextIsComplete) {
   const Context context = describe_context({"epochbench", "info"});
+  EXPECT_THAT(context.kernel.value_or(""), testing::StartsWith("Linux "));
+  EXPECT_NE(context.os, "");  // null where the system has no os-release
   EXPECT_THAT(context.date, testing::MatchesRegex("20..-..-..T..:..:..Z"));
   EXPECT_FALSE(context.epochbench_version.empty());
   EXPECT_FALSE(context.build_type.empty());

@@ -37,6 +37,8 @@ inline Result complete_result() {
   c.git_dirty = true;
   c.build_type = "Release";
   c.compiler = "gcc 12.2.0";
+  c.os = "Debian GNU/Linux 12 (bookworm)";
+  c.kernel = "Linux 6.1.0";
   c.command_line = {{"epochbench", "run"}};
   c.load_average = {0.5, 0.25, 0.125};
   c.cpu.model = "Some CPU";
