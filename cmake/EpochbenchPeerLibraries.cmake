@@ -1,5 +1,5 @@
-# The libraries that matches are played against (bench/peer.h), each a module beside epochbench_bench. They are optional, and no
-# program links them. EPOCHBENCH_PEER_LIBRARIES names the folder that scripts/peers/libraries has made.
+# The libraries that the benchmarks compare with (bench/peer.h), each a module beside epochbench_bench. They are optional, and no
+# program links them. EPOCHBENCH_PEER_LIBRARIES names the folder that scripts/peers/libraries creates.
 set(EPOCHBENCH_PEER_LIBRARIES "" CACHE PATH "Folder of scripts/peers/libraries, for epochbench_bench --peers")
 
 # epochbench_peer_module(NAME NEEDS FILE... [INCLUDE FOLDER]): bench/peers/NAME.cpp with the libraries among the files.
@@ -10,7 +10,7 @@ function(epochbench_peer_module name)
   foreach(file IN LISTS ARG_NEEDS)
     file(GLOB found ${EPOCHBENCH_PEER_LIBRARIES}/${file})
     if(NOT found)
-      message(STATUS "Matches without ${name}: no ${EPOCHBENCH_PEER_LIBRARIES}/${file}; run scripts/peers/libraries")
+      message(STATUS "No comparison with ${name}: ${EPOCHBENCH_PEER_LIBRARIES}/${file} is missing; run scripts/peers/libraries")
       return()
     endif()
     list(GET found 0 first)
@@ -25,7 +25,7 @@ function(epochbench_peer_module name)
   add_library(epochbench_peer_${name} MODULE peers/${name}.cpp)
   set_target_properties(epochbench_peer_${name} PROPERTIES PREFIX "")
   target_include_directories(epochbench_peer_${name} SYSTEM PRIVATE ${ARG_INCLUDE})
-  # As the older kind of path it holds for the libraries' own libraries too, and these packages rely on that.
+  # The older kind of path (RPATH) also applies to the libraries' own dependencies, which these packages rely on.
   target_link_options(epochbench_peer_${name} PRIVATE -Wl,--disable-new-dtags,-rpath,${path},-rpath-link,${path})
   target_link_libraries(epochbench_peer_${name} PRIVATE epochbench_options ${libraries})
   add_dependencies(epochbench_bench epochbench_peer_${name})

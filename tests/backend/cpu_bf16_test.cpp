@@ -69,7 +69,7 @@ TEST_P(CpuBf16Models, PartsTrainAsTheReferenceDoes) {
 
 // Fusion rounds less. The first loss, a mean over all that was rounded on the way, is off by a fraction of eps. Then ReLU and
 // pooling decide differently where numbers are closer than a rounding, for a share eps of the elements: gradients, and what
-// three steps make of them, are off by a share of sqrt(eps), and so again every three steps.
+// three steps make of them, err by a fraction of sqrt(eps), and so again every three steps.
 TEST_P(CpuBf16Models, TenLossesAreThoseOfTheReference) {
   const Training training = in_bf16(GetParam());
   const std::vector<double> expected = Trainer(training, *make_reference_backend()).losses(10);

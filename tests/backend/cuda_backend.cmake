@@ -1,10 +1,10 @@
-# Tests of the CUDA backend's own logic, over the kernels that cuda.cmake compiles for the CPU, and those that need a GPU.
+# Tests of the CUDA backend's own logic, with the kernels that kernels_cuda.cmake compiles for the CPU, and those that need a GPU.
 epochbench_test(backend/cuda_usability_test LABEL unit LIBRARIES epochbench_cuda_logic)
 epochbench_test(kernels_cuda/cuda_tuner_test LABEL unit)
 target_sources(cuda_tuner_test PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda/tuner.cpp)
-add_test(NAME CudaBuild.KnowsTheOldestGpuThatItHasCodeFor
+add_test(NAME CudaBuild.KnowsTheOldestSupportedGpu
          COMMAND ${CMAKE_COMMAND} -P ${CMAKE_CURRENT_SOURCE_DIR}/kernels_cuda/cuda_lowest_architecture.cmake)
-set_tests_properties(CudaBuild.KnowsTheOldestGpuThatItHasCodeFor PROPERTIES LABELS unit)
+set_tests_properties(CudaBuild.KnowsTheOldestSupportedGpu PROPERTIES LABELS unit)
 
 if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU")
   add_library(epochbench_cuda_fakes STATIC support/cuda_fake_device.cpp support/cuda_fake_libraries.cpp)
@@ -12,15 +12,17 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
 
   epochbench_test(backend/cuda_fake_device_test LABEL unit
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
-  epochbench_test(backend/cuda_executable_test LABEL unit
-    LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
+  foreach(test cuda_executable_test cuda_executable_state_test)
+    epochbench_test(backend/${test} LABEL unit
+      LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
+  endforeach()
   epochbench_test(backend/cuda_backend_test LABEL parity
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
   epochbench_test(backend/cuda_planning_test LABEL unit
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
 endif()
 
-# Whole models on a GPU. Built everywhere, so that it is skipped visibly where there is no GPU or no CUDA.
+# Whole models on a GPU. Built everywhere, so that it is visibly skipped without a GPU or CUDA.
 set(gpu_test_backend epochbench_workload)
 if(TARGET epochbench_cuda)
   list(APPEND gpu_test_backend epochbench_cuda)

@@ -1,4 +1,4 @@
-// Whole models through the CUDA backend, over our kernels compiled for the CPU, a made-up device and made-up libraries,
+// Whole models through the CUDA backend, with our kernels compiled for the CPU, a fake device and fake libraries,
 // against the reference backend in every precision.
 #include "src/backend/cuda/cuda_backend.h"
 
@@ -135,7 +135,7 @@ void expect_same_roundings(const Outcome& actual, const Outcome& expected, doubl
 
 // Fusion and im2col round less or elsewhere. The first loss, a mean over all that was rounded on the way, is off by a fraction
 // of eps. Then ReLU and pooling decide differently where numbers are closer than a rounding, for a share eps of the elements:
-// gradients, and what a few steps make of them, are off by a share of sqrt(eps).
+// gradients, and the weights after a few steps, err by a fraction of sqrt(eps).
 void expect_other_roundings(const Outcome& actual, const Outcome& expected, double eps) {
   EXPECT_NEAR(actual.losses.at(0) / expected.losses[0], 1, eps / 2);
   for (std::size_t i = 1; i < expected.losses.size(); ++i)
@@ -192,12 +192,12 @@ std::set<std::string> implementations(const Training& training, FakeLibrariesOpt
 TEST(CudaBackend, WhatIsLackingIsNamedWithWhatRanInstead) {
   using testing::Contains;
   const auto lenet = implementations({"lenet5", 2, Precision::bf16}, kNoPlans);
-  EXPECT_THAT(lenet, Contains("im2col + made-up product (cuDNN: as the test wants it)"));
-  EXPECT_THAT(lenet, Contains("made-up product + cuda bias_add_grad (cublasLt: as the test wants it)"));
+  EXPECT_THAT(lenet, Contains("im2col + fake product (cuDNN: as the test requests)"));
+  EXPECT_THAT(lenet, Contains("fake product + cuda bias_add_grad (cublasLt: as the test requests)"));
   EXPECT_THAT(implementations({"lenet5", 2, Precision::fp16}, {.convolution_bias = false}),
-              Contains("made-up convolution + cuda bias_add + cuda relu (cuDNN: as the test wants it)"));
+              Contains("fake convolution + cuda bias_add + cuda relu (cuDNN: as the test requests)"));
   EXPECT_THAT(implementations({"bert-tiny:sequence=16", 2, Precision::fp16}, {.attention = false}),
-              Contains("cuda attention_softmax + made-up product (cuDNN: as the test wants it)"));
+              Contains("cuda attention_softmax + fake product (cuDNN: as the test requests)"));
 }
 
 std::string algorithms(FakeLibrariesOptions of_libraries, BackendOptions options) {
@@ -275,7 +275,7 @@ TEST(CudaBackend, CapturedStepsAreThoseNodeByNodeToTheBit) {
   EXPECT_NE(node_by_node, weights_after(false, 0));
 }
 
-// Products of the made-up libraries are the reference's, so little but the order of sums in our own kernels differs.
+// Products of the fake libraries are the reference's, so little differs except the order of sums in our own kernels.
 TEST(CudaBackend, GoesForwardAsTheReferenceDoesCapturedOrNot) {
   for (const char* model : {"lenet5", "resnet20", "bert-tiny:sequence=16"}) {
     const auto on_cuda = [&](bool captures) {
@@ -311,7 +311,7 @@ TEST(CudaBackend, AStepOfAModelAllocatesNothingAndWaitsForNothing) {
   EXPECT_EQ(libraries->plans(), plans);
 }
 
-TEST(CudaBackend, GivesBackEverythingWhicheverAllocationFails) {
+TEST(CudaBackend, ReleasesEverythingWhicheverAllocationFails) {
   std::int64_t allocations = 0;
   for (std::int64_t failing = 0; failing <= allocations; failing += failing == 0 ? 1 : 7) {
     const auto device = std::make_shared<FakeDevice>();

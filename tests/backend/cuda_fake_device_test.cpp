@@ -1,4 +1,4 @@
-// The made-up device itself: what it must not let pass, and in which orders it works.
+// The fake device: which errors it catches and in which orders it runs work.
 #include "tests/support/cuda_fake_device.h"
 
 #include <cstddef>
@@ -35,7 +35,7 @@ TEST(FakeDeviceDeathTest, WorkMayNotGoPastABlock) {
         device.enqueue(stream, [] {});
         device.destroy(stream);
       },
-      "a stream is destroyed that has work");
+      "a stream with pending work is destroyed");
   EXPECT_DEATH(device.copy_to_device(memory, memory, 16, stream), "from device memory");
   std::vector<std::byte> host(16);
   EXPECT_DEATH(device.copy_to_device(host.data(), host.data(), 16, stream), "not within a block");
@@ -49,7 +49,7 @@ TEST(FakeDeviceDeathTest, ReportsResourcesThatWereNotReleased) {
         FakeDevice device;
         device.make_event();
       },
-      "not given back");
+      "not released");
 }
 
 TEST(FakeDevice, StreamsWithoutAWaitRunInSomeOtherOrderForSomeSeed) {

@@ -1,4 +1,4 @@
-// What the CUDA backend knows of a program before it compiles it, on a made-up device.
+// What the CUDA backend knows about a program before it compiles it, on a fake device.
 #include <memory>
 #include <optional>
 #include <string>
@@ -87,7 +87,7 @@ TEST(CudaPlanning, TakesNothingOfTheDeviceBeforeItCompiles) {
   });
   const Program program = make_program(workload("mlp:width=8", 2), *backend, {Entry::train, Entry::evaluate});
   EXPECT_EQ(backend->device().backend, "cuda");
-  EXPECT_EQ(backend->device().name, "made-up device");
+  EXPECT_EQ(backend->device().name, "fake device");
   EXPECT_EQ(device->counts().allocations, 0);
   EXPECT_EQ(libraries, 0);
   {

@@ -3,7 +3,7 @@ epochbench_tests(bench_tests LABEL unit LIBRARIES epochbench_bench_parts TESTS
   bench/comparison_table_test bench/figures_test bench/interleaved_calls_test bench/work_test)
 
 if(EPOCHBENCH_BENCHMARKS)
-  # Our kernels alone, on both numbers of threads, in one process and in several.
+  # Our kernels without other libraries, with both thread counts, in one process and in several.
   add_test(NAME Bench.ComparesKernels COMMAND epochbench_bench --scaling --threads=2 --rounds=1 --shapes=${PROJECT_SOURCE_DIR}/bench/shapes/lenet5.txt)
   add_test(NAME Bench.ComparesKernelsInProcesses COMMAND epochbench_bench --scaling --threads=2 --rounds=1 --processes=5 --shapes=${PROJECT_SOURCE_DIR}/bench/shapes/lenet5.txt)
   set_tests_properties(Bench.ComparesKernels PROPERTIES LABELS slow PASS_REGULAR_EXPRESSION "convolutions, geometric mean\n.*total")

@@ -1,18 +1,18 @@
 # Tests of src/cli.
 
-# The binary as its users call it: one ctest a class of tests/cli/*.py.
+# The binary as users call it: one ctest per class of tests/cli/*.py.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 execute_process(COMMAND ${Python3_EXECUTABLE} -c "import jsonschema" RESULT_VARIABLE no_jsonschema ERROR_QUIET)
 if(no_jsonschema)
   message(FATAL_ERROR "The command-line tests need Python's jsonschema: install python3-jsonschema")
 endif()
-# epochbench with steps that take longer by a known part.
+# epochbench with steps that are slower by a known fraction.
 add_executable(epochbench_delayed support/delayed_main.cpp)
 target_link_libraries(epochbench_delayed PRIVATE epochbench_options $<TARGET_NAME_IF_EXISTS:epochbench_cuda> epochbench_cli)
 
 add_executable(complete_result support/complete_result_main.cpp)
 target_link_libraries(complete_result PRIVATE epochbench_options epochbench_test_support epochbench_report)
-function(epochbench_cli_test class label)  # further properties of the test may follow
+function(epochbench_cli_test class label)  # more test properties may follow
   add_test(NAME cli.${class} COMMAND ${Python3_EXECUTABLE} -B -m unittest -v ${class}
            WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
   set_tests_properties(cli.${class} PROPERTIES LABELS ${label} TIMEOUT 600
@@ -20,7 +20,7 @@ function(epochbench_cli_test class label)  # further properties of the test may 
 endfunction()
 epochbench_cli_test(test_calls.BadInput unit)
 epochbench_cli_test(test_calls.OtherCommands unit)
-epochbench_cli_test(test_results.Results unit COST 60)  # the longest of one core first
+epochbench_cli_test(test_results.Results unit COST 60)  # the longest single-core test first
 epochbench_cli_test(test_hostile.Hostile unit)
 epochbench_cli_test(test_schema.Schema unit)
 epochbench_cli_test(test_cost.Cost unit)
@@ -43,7 +43,7 @@ if(EPOCHBENCH_HAS_CUDA)
   epochbench_cli_test(test_cuda.Drivers unit)
   epochbench_cli_test(test_cuda.NoDriver unit ${may_skip})
 endif()
-# What reads an export, where Python has it.
+# Readers of exports, where Python has them.
 foreach(reader GithubMarkdown Prometheus MlperfLogging GoogleBenchmark)
   epochbench_cli_test(test_export.${reader} unit ${may_skip})
 endforeach()

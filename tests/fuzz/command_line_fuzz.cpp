@@ -14,7 +14,7 @@ void command_line(std::string_view bytes) {
   std::vector<std::string> arguments{"epochbench"};
   while (!bytes.empty() && arguments.size() < kMostArguments) {
     const std::string_view line = bytes.substr(0, bytes.find('\n'));
-    arguments.emplace_back(line.substr(0, line.find('\0')));  // as the system hands them over
+    arguments.emplace_back(line.substr(0, line.find('\0')));  // null-terminated, as main() receives them
     bytes.remove_prefix(std::min(line.size() + 1, bytes.size()));
   }
   std::vector<char*> argv;

@@ -1,4 +1,4 @@
-// What `compare` writes of a comparison, in each of its forms.
+// The output of `compare` in each format.
 #pragma once
 
 #include "src/analysis/compare/comparison.h"

@@ -1,4 +1,4 @@
-// Every file of tests/fuzz/corpus through its target: seeds of all kinds, and inputs that once were a finding.
+// Runs every file of tests/fuzz/corpus through its target: seeds of all kinds and inputs that once caused a failure.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -42,7 +42,7 @@ TEST_P(Corpus, IsReadOrRefused) {
   }
 }
 
-// Whatever a reader takes, it takes no part of it for the whole: each prefix is read or refused.
+// A reader must not mistake a part of a file for the whole: each prefix is read or refused.
 TEST_P(Corpus, IsReadOrRefusedWhenItIsCutOff) {
   constexpr std::size_t kCuts = 32;
   for (const fs::path& path : inputs_of(GetParam().name)) {

@@ -1,4 +1,4 @@
-// libFuzzer's way into the target that EPOCHBENCH_FUZZ_TARGET names.
+// The libFuzzer entry point of the target that EPOCHBENCH_FUZZ_TARGET names.
 #include <cstddef>
 #include <cstdint>
 

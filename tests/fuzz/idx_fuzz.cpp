@@ -1,4 +1,4 @@
-// The two files of a split in MNIST's format, as they lie on disk: plain or gzip.
+// The two files of a split in MNIST's format, as stored on disk: plain or gzip.
 #include <algorithm>
 
 #include "epochbench/dataset.h"

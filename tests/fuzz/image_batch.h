@@ -1,4 +1,4 @@
-// A set of images as a model of another size gets it.
+// A set of images as a model with another image size reads it.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace epochbench::fuzz {
 
-// Makes a data set of `images` for a model of 5 x 7 pixels, 3 channels and 10 classes, and takes its last sample.
-// Errors: DataError for images or labels that the model cannot take.
+// Creates a data set of `images` for a model of 5 x 7 pixels, 3 channels and 10 classes, and reads its last sample.
+// Errors: DataError for images or labels that the model cannot use.
 inline void feed(ImageSet images) {
   constexpr SampleSpec kSample{.height = 5, .width = 7, .channels = 3, .classes = 10};
   const auto samples = static_cast<std::size_t>(images.samples());

@@ -1,5 +1,5 @@
-// Mutations that keep a JSON text one: a value becomes a hostile one, goes away, or takes the place of another. One in four
-// is libFuzzer's own, of bytes.
+// Mutations that keep JSON valid: a value is replaced by a hostile one or by another value, or removed. One in four is
+// libFuzzer's own mutation of bytes.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ using Random = std::minstd_rand;
 
 std::size_t below(std::size_t bound, Random& random) { return random() % bound; }
 
-// All values of a document; false where it is nested too deep to be taken apart.
+// All values of a document; false if it is nested too deeply.
 bool collect(Json& value, int depth, std::vector<Json*>& all) {
   all.push_back(&value);
   if (!value.is_structured()) return true;

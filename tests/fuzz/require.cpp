@@ -12,7 +12,7 @@ void require(bool holds, const char* promise) {
 }
 
 void require_message(std::string_view message) {
-  constexpr std::size_t kLongest = 8192;  // paths of 64 levels and a few quotations; print_error shortens it
+  constexpr std::size_t kLongest = 8192;  // paths of 64 levels and a few quotations; print_error truncates it
   require(!message.empty(), "an error says what is wrong");
   require(message.size() <= kLongest, "an error is no longer than what one reads");
 }

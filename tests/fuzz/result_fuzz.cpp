@@ -1,4 +1,4 @@
-// Result files, and every answer that is made of them without measuring anything.
+// Result files, and every answer that needs no measurement.
 #include <string>
 #include <vector>
 

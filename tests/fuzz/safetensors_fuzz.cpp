@@ -1,4 +1,4 @@
-// Files of weights, with every tensor that they hold.
+// Weight files, with every tensor in them.
 #include <vector>
 
 #include "epochbench/dataset.h"

@@ -1,4 +1,4 @@
-// Bytes as a regular file in memory, for readers that take a path. It goes away with the object.
+// Bytes as a regular file in memory, for readers that take a path. It is deleted with the object.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ class ScratchFile {
   ScratchFile(const ScratchFile&) = delete;
   ScratchFile& operator=(const ScratchFile&) = delete;
 
-  void hold(std::string_view bytes);  // in place of what it held. Errors: std::system_error
+  void hold(std::string_view bytes);  // replaces the contents. Errors: std::system_error
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -1,4 +1,4 @@
-// Suite files, up to the cases that they ask for. Planning the cases reads data and builds models, which others test.
+// Suite files, up to the cases that they request. Planning the cases reads data and builds models, which other tests cover.
 #include "fuzz/targets.h"
 #include "src/base/errors.h"
 #include "src/base/json.h"

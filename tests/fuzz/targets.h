@@ -1,7 +1,7 @@
-// What is fuzzed: every reader of what users and others write, one function each.
+// The fuzz targets: one function per reader of files or calls that users and others write.
 //
-// A target takes bytes as a file or a call may hold them, whatever they are, and returns when they were read, or refused as
-// the reader's header promises. Anything else ends the process: another exception, a crash, a promise that does not hold.
+// A target takes arbitrary bytes as a file or a call, and returns when they were read, or refused as the reader's header
+// promises. Anything else ends the process: another exception, a crash, a broken promise.
 #pragma once
 
 #include <array>
@@ -9,14 +9,14 @@
 
 namespace epochbench::fuzz {
 
-void result(std::string_view bytes);        // a result file, and what the answers make of it
+void result(std::string_view bytes);        // a result file and the answers from it
 void turns(std::string_view bytes);         // a document of interleaved turns, likewise
 void suite(std::string_view bytes);         // a suite file, and its cases
-void safetensors(std::string_view bytes);   // a file of weights
+void safetensors(std::string_view bytes);   // a weight file
 void idx(std::string_view bytes);           // 2 bytes, little-endian: the length of the images' file; then both, plain or gzip
 void cifar10(std::string_view bytes);       // a file of CIFAR-10's binary version
-void text(std::string_view bytes);          // a byte that chooses the sequence; then a text, plain or gzip
-void command_line(std::string_view bytes);  // the arguments, a line each
+void text(std::string_view bytes);          // a byte that selects the sequence length; then a text, plain or gzip
+void command_line(std::string_view bytes);  // the arguments, one per line
 
 struct Target {
   const char* name;
@@ -27,9 +27,9 @@ inline constexpr std::array kTargets{
     Target{"idx", idx},       Target{"cifar10", cifar10}, Target{"text", text},   Target{"command_line", command_line},
 };
 
-// Ends the process where a promise is broken.
+// Ends the process if a promise is broken.
 void require(bool holds, const char* promise);
-// What is said of bad input: something, and never the whole input again.
+// An error message is not empty and never repeats the whole input.
 void require_message(std::string_view message);
 
 }  // namespace epochbench::fuzz

@@ -1,4 +1,4 @@
-// A text as a model of some sequence length gets it, plain or gzip.
+// A text as a model with some sequence length reads it, plain or gzip.
 #include <algorithm>
 #include <span>
 #include <vector>

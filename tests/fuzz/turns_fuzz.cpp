@@ -1,4 +1,4 @@
-// Documents of interleaved turns, and every answer that is made of them.
+// Documents of interleaved turns, and every answer from them.
 #include <string>
 #include <vector>
 

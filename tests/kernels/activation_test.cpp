@@ -1,5 +1,5 @@
-// Element-wise CPU kernels, the bias and its gradient, against the reference. No rounding but one: equal to the last bit in
-// float, to half a unit in the last place of Bf16.
+// Element-wise CPU kernels, the bias and its gradient, against the reference. They round once: bit-equal in float, within
+// half a unit in the last place in Bf16.
 #include "kernels/reference/kernels.h"
 #include "tests/support/kernel_sweep.h"
 
@@ -25,7 +25,7 @@ constexpr Matrix kMatrices[] = {{1, 1},    {3, 10},  {5, 1},     {40001, 1}, {1,
 
 std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
 
-// Of both signs, with zeros of both signs.
+// Values of both signs, with zeros of both signs.
 GuardedBuffer<float> signed_values(std::int64_t n, std::uint64_t seed) {
   GuardedBuffer<float> values = random_floats(n, seed);
   for (std::int64_t i = 0; i < n; i += 5) values[i] = i % 2 == 0 ? 0.0f : -0.0f;
@@ -133,8 +133,8 @@ TEST(BiasAddGrad, MatchesReference) {
   }
 }
 
-// A plain float sum of so many ones stops growing at 2^24.
-TEST(BiasAddGrad, ManyRowsLoseNothing) {
+// A plain float sum of this many ones stops growing at 2^24.
+TEST(BiasAddGrad, ManyRowsKeepPrecision) {
   constexpr std::int64_t kRows = (1 << 24) + 5;
   GuardedBuffer<float> dy(kRows), dbias(1);
   std::fill(dy.begin(), dy.end(), 0.1f);

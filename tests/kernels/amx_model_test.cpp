@@ -1,4 +1,4 @@
-// The model of AMX's tiles: its arithmetic by hand, and that it faults where the hardware does.
+// The model of AMX tiles: its arithmetic against values computed by hand, and faults where the hardware faults.
 #include "kernels/cpu/gemm/amx_model.h"
 
 #include <array>
@@ -51,26 +51,26 @@ TEST(AmxModel, FaultsAsTheHardwareDoes) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   float sums[2] = {};
   EXPECT_DEATH(amx_model::zero(0), "not configured");
-  EXPECT_DEATH(amx_model::load_config(config_of({{17, 4}}).data()), "16 rows");
-  EXPECT_DEATH(amx_model::load_config(config_of({{2, 65}}).data()), "64 bytes");
+  EXPECT_DEATH(amx_model::load_config(config_of({{17, 4}}).data()), "at most 16 rows");
+  EXPECT_DEATH(amx_model::load_config(config_of({{2, 65}}).data()), "at most 64 bytes");
   EXPECT_DEATH(amx_model::load_config(config_of({{2, 0}}).data()), "rows without bytes");
   Config config = config_of({{2, 4}});
   config[3] = 1;
   EXPECT_DEATH(amx_model::load_config(config.data()), "reserved");
   config[0] = 2;
-  EXPECT_DEATH(amx_model::load_config(config.data()), "palettes");
+  EXPECT_DEATH(amx_model::load_config(config.data()), "palette");
   configure();
   EXPECT_DEATH(amx_model::load(3, sums, 4), "no rows");
-  EXPECT_DEATH(amx_model::load(8, sums, 4), "no such register");
-  EXPECT_DEATH(amx_model::multiply_add(0, 2, 2), "the same");
-  EXPECT_DEATH(amx_model::multiply_add(0, 2, 1), "deep");
+  EXPECT_DEATH(amx_model::load(8, sums, 4), "does not exist");
+  EXPECT_DEATH(amx_model::multiply_add(0, 2, 2), "same register");
+  EXPECT_DEATH(amx_model::multiply_add(0, 2, 1), "depth");
   amx_model::load_config(config_of({{2, 4}, {1, 8}, {2, 4}, {2, 8}}).data());
-  EXPECT_DEATH(amx_model::multiply_add(0, 1, 2), "other rows");
-  EXPECT_DEATH(amx_model::multiply_add(3, 1, 2), "other rows");
+  EXPECT_DEATH(amx_model::multiply_add(0, 1, 2), "number of rows");
+  EXPECT_DEATH(amx_model::multiply_add(3, 1, 2), "number of rows");
   amx_model::load_config(config_of({{2, 8}, {2, 8}, {2, 4}}).data());
-  EXPECT_DEATH(amx_model::multiply_add(0, 1, 2), "other columns");
+  EXPECT_DEATH(amx_model::multiply_add(0, 1, 2), "number of columns");
   amx_model::load_config(config_of({{2, 4}, {2, 6}, {1, 4}}).data());
-  EXPECT_DEATH(amx_model::multiply_add(0, 1, 2), "whole number of words");
+  EXPECT_DEATH(amx_model::multiply_add(0, 1, 2), "multiple of 4 bytes");
   amx_model::release();
   EXPECT_DEATH(amx_model::zero(0), "not configured");
 }

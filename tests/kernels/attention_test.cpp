@@ -1,4 +1,4 @@
-// Attention and its gradient: the reference against hand-made cases and differences, the CPU kernels against the reference.
+// Attention and its gradient: the reference against worked cases and differences, the CPU kernels against the reference.
 #include <string>
 #include <vector>
 
@@ -34,7 +34,7 @@ std::string describe(const AttentionShape& s, const Dropout& dropout, std::int32
          " width=" + std::to_string(s.width) + (dropout.threshold != 0 ? " dropout step=" + std::to_string(step) : "");
 }
 
-// In floats: what is Real in a kernel is converted when it is called.
+// In floats; converted to Real when a kernel is called.
 struct Tensors {
   explicit Tensors(const AttentionShape& s)
       : shape(s),
@@ -55,7 +55,7 @@ struct Tensors {
   GuardedBuffer<float> q, k, v, dy, y, log_sum_exp, dq, dk, dv;
 };
 
-// Inputs within (-range, range), outputs by the reference, whose gradient takes y as a kernel would: rounded.
+// Inputs within (-range, range), outputs of the reference, whose gradient takes a rounded y, as a kernel does.
 template <typename Real>
 Tensors by_reference(const AttentionShape& shape, const Dropout& dropout, std::int32_t step, double range = 1) {
   Tensors t(shape);
@@ -74,7 +74,7 @@ GuardedBuffer<float> workspace_of(const cpu::Kernels<Real>& kernels, const Atten
   return GuardedBuffer<float>(static_cast<std::int64_t>(kernels.attention_workspace_bytes(shape, threads) / sizeof(float)));
 }
 
-// The gradient takes y and log_sum_exp of `inputs`, so that it is judged by itself.
+// The gradient takes y and log_sum_exp of `inputs`, so that it is tested independently.
 template <typename Real>
 Tensors by_kernels(const cpu::Kernels<Real>& kernels, const Tensors& inputs, const Dropout& dropout, std::int32_t step,
                    int threads) {
@@ -99,9 +99,9 @@ Tensors by_kernels(const cpu::Kernels<Real>& kernels, const Tensors& inputs, con
   return t;
 }
 
-// A score is off by a few eps times its magnitude and its products', and with it the logarithm of its weight. Weights of a row
-// sum to one, those of a column to what shows in the largest gradient. In Bf16 weights and gradients of scores are rounded
-// before they are multiplied.
+// A score errs by a few eps times its magnitude and that of its products, and so does the logarithm of its weight. The weights
+// of a row sum to one, those of a column to the scale of the largest gradient. In Bf16, weights and gradients of scores are
+// rounded before they are multiplied.
 template <typename Real>
 void expect_equal(const Tensors& actual, const Tensors& expected, const Dropout& dropout, double range) {
   const double scores = range * range + max_abs(expected.log_sum_exp);
@@ -135,7 +135,7 @@ TEST(AttentionReference, MatchesWorkedCase) {
   expect_close(log_sum_exp, expected_log, {2 * kEps, 0});
 }
 
-// The derivative of sum(y dy) by every element of q, k and v.
+// The derivative of sum(y dy) with respect to every element of q, k and v.
 TEST(AttentionReference, GradientMatchesDifferences) {
   const AttentionShape shape{2, 5, 2, 3};
   const std::int32_t step = 2;
@@ -171,7 +171,7 @@ TYPED_TEST(Attention, EverySequenceMatchesReference) {
   }
 }
 
-// Heads as wide as real ones, around the limits of tiles: 4, 8 and 16 lanes; 5, 6, 10, 12, 14 and 16 rows.
+// Head widths of real models, around tile boundaries: 4, 8 and 16 lanes; 5, 6, 10, 12, 14 and 16 rows.
 TYPED_TEST(Attention, TileBoundariesMatchReference) {
   for (std::int64_t sequence : {1, 4, 12, 15, 16, 17, 28, 31, 33, 64, 65, 127, 128, 130})
     for (std::int64_t width : {1, 7, 64, 80}) {
@@ -198,7 +198,7 @@ TYPED_TEST(Attention, FewPairsMatchReference) {
 
 TYPED_TEST(Attention, LargeScoresMatchReference) {
   for (const AttentionShape& shape : {AttentionShape{1, 70, 2, 64}, AttentionShape{1, 33, 1, 7}}) {
-    const double range = std::sqrt(120);  // the scores' deviation is a third of its square
+    const double range = std::sqrt(120);  // the standard deviation of the scores is a third of its square
     const Tensors expected = by_reference<TypeParam>(shape, kNone, 0, range);
     EXPECT_GT(max_abs(expected.log_sum_exp), 90);
     check<TypeParam>(shape, kNone, 0, range);
@@ -238,7 +238,7 @@ TYPED_TEST(Attention, WeightsOfARowSumToOne) {
   }
 }
 
-// Values that are unit vectors show the weights themselves: zero exactly where the definition drops them.
+// With unit vectors as values the output shows the weights: zero exactly where the definition drops them.
 TYPED_TEST(Attention, MaskIsPhiloxByElement) {
   using Real = TypeParam;
   for (std::int64_t sequence : {5, 18, 61}) {

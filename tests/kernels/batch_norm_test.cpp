@@ -42,7 +42,7 @@ testing::AssertionResult marks_positive(const GuardedBuffer<std::uint32_t>& mask
 }
 
 template <typename Real>
-struct Training {  // what batch_norm writes
+struct Training {  // the outputs of batch_norm
   GuardedBuffer<Real> y;
   GuardedBuffer<float> mean, inv_std, running_mean, running_variance;
   explicit Training(const Matrix& m)
@@ -130,8 +130,8 @@ TEST(BatchNorm, MeanFarAboveDeviationMatchesReference) {
   }
 }
 
-// The first row, which a shifted sum would take as its pivot, is the outlier.
-TEST(BatchNorm, OutlierInAnElseConstantChannelMatchesReference) {
+// The outlier is the first row, which a shifted sum would take as its pivot.
+TEST(BatchNorm, OutlierInAnOtherwiseConstantChannelMatchesReference) {
   const Matrix m = {30011, 3};
   GuardedBuffer<float> x(m.elements());
   std::fill(x.begin(), x.end(), 0.3f);
@@ -236,7 +236,7 @@ struct Gradients {
   explicit Gradients(const Matrix& m) : dx(m.elements()), dz(m.elements()), dscale(m.channels), dbias(m.channels) {}
 };
 
-struct Variant {  // of the gradient
+struct Variant {  // variant of the gradient
   bool relu, second, with_dz;
 };
 std::string describe(const Matrix& m, const Variant& v) {

@@ -35,7 +35,7 @@ class Cast : public testing::TestWithParam<Format> {
 };
 INSTANTIATE_TEST_SUITE_P(Formats, Cast, testing::Values(kBf16, kF16));
 
-TEST_P(Cast, EveryPatternSurvivesTheWayToFloatAndBack) {
+TEST_P(Cast, EveryPatternSurvivesARoundTripThroughFloat) {
   for (int i = 0; i < 65536; ++i) {
     const auto pattern = static_cast<std::uint16_t>(i);
     const float value = widen(pattern);
@@ -46,8 +46,8 @@ TEST_P(Cast, EveryPatternSurvivesTheWayToFloatAndBack) {
   }
 }
 
-// By the definition of the formats, in arithmetic of its own.
-TEST_P(Cast, PatternsMeanWhatTheFormatSays) {
+// By the definition of the formats, in independent arithmetic.
+TEST_P(Cast, PatternsHaveTheValueThatTheFormatDefines) {
   const auto [element, mantissa_bits, smallest_exponent, largest] = GetParam();
   const int exponents = 1 << (15 - mantissa_bits), mantissas = 1 << mantissa_bits;
   for (int exponent = 0; exponent < exponents; ++exponent)
@@ -66,11 +66,11 @@ TEST_P(Cast, PatternsMeanWhatTheFormatSays) {
     }
 }
 
-// Between any two neighbors: below, at and above the middle.
+// Between any two neighbors: below, at and above the midpoint.
 TEST_P(Cast, RoundsToNearestAndTiesToEven) {
   for (std::uint16_t low = 0; std::isfinite(widen(static_cast<std::uint16_t>(low + 1))); ++low) {
     const auto high = static_cast<std::uint16_t>(low + 1);
-    const float middle = widen(low) / 2 + widen(high) / 2;  // exact: a float has bits to spare, also among subnormals
+    const float middle = widen(low) / 2 + widen(high) / 2;  // exact: a float has bits to spare, even for subnormals
     ASSERT_EQ(static_cast<double>(middle) * 2, static_cast<double>(widen(low)) + widen(high));
     EXPECT_EQ(narrow(middle), low % 2 == 0 ? low : high) << middle;
     EXPECT_EQ(narrow(std::nextafter(middle, 0.0f)), low) << middle;
@@ -79,7 +79,7 @@ TEST_P(Cast, RoundsToNearestAndTiesToEven) {
   }
 }
 
-TEST_P(Cast, OverflowsToInfinityFromTheMiddleOn) {
+TEST_P(Cast, OverflowsToInfinityFromTheMidpointOn) {
   const double step = std::exp2(std::floor(std::log2(GetParam().largest)) - GetParam().mantissa_bits);
   const auto middle = static_cast<float>(GetParam().largest + step / 2);
   EXPECT_EQ(widen(narrow(std::nextafter(middle, 0.0f))), GetParam().largest);
@@ -87,10 +87,10 @@ TEST_P(Cast, OverflowsToInfinityFromTheMiddleOn) {
   EXPECT_EQ(widen(narrow(-middle)), -INFINITY);
   EXPECT_EQ(widen(narrow(std::numeric_limits<float>::infinity())), INFINITY);
   EXPECT_TRUE(std::isnan(widen(narrow(std::numeric_limits<float>::quiet_NaN()))));
-  EXPECT_TRUE(std::isnan(widen(narrow(std::bit_cast<float>(0x7f800001u)))));  // a NaN whose upper bits are infinity's
+  EXPECT_TRUE(std::isnan(widen(narrow(std::bit_cast<float>(0x7f800001u)))));  // a NaN whose upper bits equal those of infinity
 }
 
-// Around every pattern and half way to the next, and numbers of every size; tensors of many lengths, one of them empty.
+// Around every pattern and halfway to the next, and values of every magnitude; tensors of many lengths, including 0.
 TEST(CpuCast, MatchesReference) {
   std::vector<test::GuardedBuffer<float>> inputs;
   test::GuardedBuffer<float> edges(4 * 65536);

@@ -1,4 +1,4 @@
-// Convolution and its gradients of every instruction set that this CPU has, against the reference.
+// Convolution and its gradients for every instruction set of this CPU, against the reference.
 #include "tests/support/kernel_sweep.h"
 #include "tests/support/products.h"
 
@@ -70,7 +70,7 @@ Results<float> reference_results(const Conv2dShape& s, const Operands<Real>& o) 
   return r;
 }
 
-// Outputs and workspaces start as NaN; neither may be left in, nor anything beside them be touched.
+// Outputs and workspaces start as NaN. No NaN may remain, and nothing outside them may be written.
 template <typename Real>
 Results<Real> run(const cpu::Kernels<Real>& kernels, const Conv2dShape& s, const Operands<Real>& o, int threads) {
   Results<Real> r(o);
@@ -126,7 +126,7 @@ TEST(Conv2d, EveryKernelStrideAndPaddingMatchesReference) {
         for (std::int64_t size : {5, 8}) check(make_shape(2, size, size + 1, 5, 7, kernel, kernel, stride, padding));
 }
 
-// Around lanes and tile rows, and on both sides of the length from which a tap is a run of its own.
+// Around lanes and tile rows, and on both sides of the length above which each tap is a separate run.
 TEST(Conv2d, ChannelCountsMatchReference) {
   for (std::int64_t channels : {1, 3, 4, 8, 15, 16, 17, 33, 63, 64, 67, 96})
     for (std::int64_t out_channels : {1, 6, 16, 31, 33, 70})
@@ -152,14 +152,14 @@ TEST(Conv2d, OblongImagesAndKernelsMatchReference) {
 
 TEST(Conv2d, KernelThatCoversTheImageMatchesReference) { check(make_shape(6, 5, 5, 16, 12, 5, 5, 1, 0)); }
 
-// Rows and columns that no window meets: their gradient is zero.
+// Rows and columns that no window covers: their gradient is zero.
 TEST(Conv2d, PixelsWithoutWindowsGetNoGradient) {
   check(make_shape(2, 8, 8, 5, 5, 1, 1, 3, 0));
   check(make_shape(2, 9, 10, 5, 5, 2, 2, 4, 0));
   check(make_shape(2, 12, 11, 5, 5, 3, 3, 5, 1));
 }
 
-// More than the depth that one pass sums up, by runs that are whole and by runs that are cut.
+// More than the depth that one pass sums, in whole runs and in split runs.
 TEST(Conv2d, DeepProductsMatchReference) {
   check(make_shape(1, 4, 4, 130, 40, 3, 3, 1, 1), {1, 3});
   check(make_shape(1, 3, 3, 1100, 20, 1, 1, 2, 0), {1, 3});
@@ -178,11 +178,11 @@ TEST(Conv2d, EveryTeamMatchesReference) {
   check(make_shape(4, 8, 8, 64, 128, 1, 1, 2, 0), teams);
 }
 
-// Enough weights that the threads divide the output channels among themselves instead of adding up.
+// Enough weights that the threads divide the output channels instead of adding partial sums.
 TEST(Conv2d, LargeWeightsMatchReference) { check(make_shape(1, 3, 3, 256, 300, 3, 3, 1, 1), {1, 2, 3, 4, 16}); }
 
-// Inside of a parallel region the runtime grants a team of one, whatever the kernel asks for.
-TEST(Conv2d, FewerThreadsThanAskedForGiveTheSameResult) {
+// Inside a parallel region the runtime grants a team of one, whatever the kernel requests.
+TEST(Conv2d, FewerThreadsThanRequestedGiveTheSameResult) {
   const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 2, 1);
   test::for_each_isa(describe(shape), [&](const auto& kernels) {
     using Real = test::RealOf<decltype(kernels)>;

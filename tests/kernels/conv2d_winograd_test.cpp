@@ -1,5 +1,5 @@
-// Winograd convolution of every instruction set that this CPU has: where it is chosen, against the reference, and how much
-// more it rounds than direct sums.
+// Winograd convolution for every instruction set of this CPU: where it is chosen, agreement with the reference, and how
+// much more it rounds than direct sums.
 #include "tests/support/kernel_sweep.h"
 #include "tests/support/products.h"
 
@@ -25,7 +25,7 @@ GuardedBuffer<float> workspace_of(std::size_t bytes) {
   return GuardedBuffer<float>(static_cast<std::int64_t>(bytes / sizeof(float)));
 }
 
-// Outputs and workspaces start as NaN; neither may be left in, nor anything beside them be touched.
+// Outputs and workspaces start as NaN. No NaN may remain, and nothing outside them may be written.
 void check(const Conv2dShape& s, std::initializer_list<int> teams = {1, 2}) {
   const std::int64_t pixels = s.batch * s.height * s.width;
   const auto x = random_reals<float>(pixels * s.channels, 1), dy = random_reals<float>(pixels * s.out_channels, 3);
@@ -64,7 +64,7 @@ TEST(Winograd, IsChosenWhereItPays) {
       EXPECT_FALSE(kernels.conv2d_is_winograd(s)) << describe(s);
     Conv2dShape direct = make_shape(16, 56, 56, 64, 64);
     direct.winograd = false;
-    EXPECT_FALSE(kernels.conv2d_is_winograd(direct)) << "it may not";
+    EXPECT_FALSE(kernels.conv2d_is_winograd(direct)) << "not allowed";
     EXPECT_FALSE(kernels.conv2d_is_winograd({16, 56, 56, 64, 28, 28, 64, 3, 3, 2, 1}));
     EXPECT_FALSE(kernels.conv2d_is_winograd({16, 56, 56, 64, 54, 54, 64, 3, 3, 1, 0}));
     EXPECT_FALSE(kernels.conv2d_is_winograd({16, 56, 56, 64, 56, 56, 64, 1, 1, 1, 0}));
@@ -75,19 +75,19 @@ TEST(Winograd, IsChosenWhereItPays) {
   });
 }
 
-// Images that are not a multiple of a tile, in both directions.
+// Image sizes that are not multiples of a tile, in both directions.
 TEST(Winograd, ImageSizesMatchReference) {
   for (std::int64_t height : {4, 7, 8, 10, 13})
     for (std::int64_t width : {4, 11, 12, 14}) check(make_shape(16, height, width, 16, 16));
 }
 
-// Around panels of two vectors and the last one of one.
+// Around panels of two vectors, and a last panel of one.
 TEST(Winograd, ChannelCountsMatchReference) {
   for (std::int64_t channels : {16, 32, 48, 80})
     for (std::int64_t out_channels : {16, 48, 64, 112}) check(make_shape(2, 12, 11, channels, out_channels));
 }
 
-// Blocks of several sizes, tiles that the threads cannot share evenly, and more threads than tiles.
+// Blocks of several sizes, tiles that do not divide evenly among the threads, and more threads than tiles.
 TEST(Winograd, EveryTeamMatchesReference) {
   const auto teams = {1, 2, 3, 5, 16};
   check(make_shape(3, 20, 20, 64, 48), teams);
@@ -96,8 +96,8 @@ TEST(Winograd, EveryTeamMatchesReference) {
   check(make_shape(2, 15, 14, 256, 64), teams);
 }
 
-// Inside of a parallel region the runtime grants a team of one, whatever the kernel asks for.
-TEST(Winograd, RepeatsBitForBitWithFewerThreadsThanAskedFor) {
+// Inside a parallel region the runtime grants a team of one, whatever the kernel requests.
+TEST(Winograd, RepeatsBitForBitWithFewerThreadsThanRequested) {
   const Conv2dShape s = make_shape(5, 12, 12, 32, 48);
   const std::int64_t pixels = s.batch * s.height * s.width;
   const auto x = random_reals<float>(pixels * s.channels, 1), weight = random_reals<float>(s.out_channels * 9 * s.channels, 2);
@@ -114,8 +114,8 @@ TEST(Winograd, RepeatsBitForBitWithFewerThreadsThanAskedFor) {
   });
 }
 
-// The error's root mean square over that of plain float sums: what kWinogradMeanGrowth derives, and a quarter more for the
-// rounding of the transforms themselves and the scatter of the sample.
+// The RMS error divided by that of plain float sums: what kWinogradMeanGrowth derives, plus a quarter for the rounding of
+// the transforms themselves and the sampling error.
 TEST(Winograd, RoundsLittleMoreThanDirectSums) {
   for (std::int64_t channels : {64, 256}) {
     const Conv2dShape s = make_shape(2, 12, 12, channels, 32);

@@ -45,8 +45,8 @@ GuardedBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
   return labels;
 }
 
-// log_sum_exp is max + log(sum): one rounding of the result, and of the sum the roundings of its parts. The float sums have at
-// most 1024 terms, spread over the lanes of a vector.
+// log_sum_exp is max + log(sum): one rounding of the result, plus those of the terms of the sum. The float sums have at most
+// 1024 terms, spread over the lanes of a vector.
 constexpr double kLogError = 8 * kEps;
 
 template <typename Real>
@@ -169,7 +169,7 @@ TYPED_TEST(CrossEntropy, NanAndInfinityMakeTheLossNan) {
       });
 }
 
-// With a log_sum_exp of 0 and the sum as loss, the gradient is the kernels' exponential itself.
+// With a log_sum_exp of 0 and the sum as loss, the gradient is the kernel's exponential.
 TYPED_TEST(CrossEntropyGrad, ExponentialIsAccurate) {
   using Real = TypeParam;
   constexpr std::int64_t kClasses = 9001;
@@ -206,9 +206,9 @@ TYPED_TEST(CountCorrect, MatchesReference) {
   for (const Matrix& m : kMatrices)
     for (Ignored ignored : {Ignored::none, Ignored::every_third, Ignored::all}) {
       GuardedBuffer<float> logits = random_floats(m.elements(), 8, 0, 2.9);
-      for (float& value : logits) value = std::floor(value);  // many equal maxima: the first one counts
+      for (float& value : logits) value = std::floor(value);  // many equal maxima: the first counts
       GuardedBuffer<std::int32_t> labels = labels_of(m, ignored);
-      for (std::int64_t r = 0; r < m.rows; r += 2)  // half of the rows: the prediction itself
+      for (std::int64_t r = 0; r < m.rows; r += 2)  // half of the rows: the label is the prediction
         if (labels[r] >= 0) {
           const float* row = logits.data() + r * m.classes;
           labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.classes) - row);

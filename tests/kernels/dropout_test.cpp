@@ -21,9 +21,9 @@ Dropout of(double probability, std::uint64_t seed, std::uint32_t ordinal) {
 GuardedBuffer<float> defined(const GuardedBuffer<float>& x, std::int32_t step, const Dropout& dropout) {
   GuardedBuffer<float> y(static_cast<std::int64_t>(x.size()));
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.size()); ++i) {
-    const PhiloxBlock draws = philox(dropout.seed, {static_cast<std::uint32_t>(i / 4), static_cast<std::uint32_t>(step),
-                                                    dropout.ordinal, static_cast<std::uint32_t>(RandomStream::dropout)});
-    y[i] = draws[static_cast<std::size_t>(i % 4)] >= dropout.threshold ? x[i] * dropout.scale : 0;
+    const PhiloxBlock random = philox(dropout.seed, {static_cast<std::uint32_t>(i / 4), static_cast<std::uint32_t>(step),
+                                                     dropout.ordinal, static_cast<std::uint32_t>(RandomStream::dropout)});
+    y[i] = random[static_cast<std::size_t>(i % 4)] >= dropout.threshold ? x[i] * dropout.scale : 0;
   }
   return y;
 }
@@ -55,7 +55,7 @@ TYPED_TEST(CpuDropout, MatchesItsDefinitionAtEverySize) {
     }
 }
 
-TEST(Dropout, DropsTheShareThatWasAskedForAndKeepsTheMean) {
+TEST(Dropout, DropsTheRequestedFractionAndKeepsTheMean) {
   constexpr std::int64_t kElements = 400000;
   GuardedBuffer<float> ones(kElements), y(kElements);
   std::fill(ones.begin(), ones.end(), 1.0f);
@@ -82,7 +82,7 @@ TEST(Dropout, MasksDifferByStepOrdinalAndSeed) {
   for (const GuardedBuffer<float>& other : {mask(1, 1, 2), mask(1, 2, 1), mask(2, 1, 1), mask(1 + (1ull << 32), 1, 1)}) {
     std::int64_t differ = 0;
     for (std::int64_t i = 0; i < kElements; ++i) differ += first[i] != other[i];
-    EXPECT_NEAR(static_cast<double>(differ), 500, 80);  // five deviations
+    EXPECT_NEAR(static_cast<double>(differ), 500, 80);  // five standard deviations
   }
 }
 

@@ -1,5 +1,5 @@
-// Embedding, rows added in turn, gathered rows and their gradients on the CPU against the reference. What only copies or adds
-// two numbers is exact; and nothing depends on the number of threads.
+// Embedding, row addition, gathered rows and their gradients on the CPU against the reference. Copies and sums of two values
+// are exact, and nothing depends on the number of threads.
 #include <set>
 #include <vector>
 
@@ -84,7 +84,7 @@ void check_embedding_grad(const Lookup& l, Ids kind) {
   GuardedBuffer<float> from_base(n), from_zero(n), first(n);
   reference::embedding_grad(from_base.data(), dy.data(), ids.data(), base.data(), l.rows, l.vocabulary, l.width);
   reference::embedding_grad(from_zero.data(), dy.data(), ids.data(), nullptr, l.rows, l.vocabulary, l.width);
-  // Rows of one id are added one after the other in float; partial sums are no larger than a random walk's.
+  // Rows of one id are added sequentially in float; partial sums grow no faster than a random walk.
   const double rows = static_cast<double>(l.rows);
   const test::Tolerance tolerance = test::sum_tolerance(rows, std::sqrt(rows));
   for_each_kernels_of<Real>(describe(l), [&](const cpu::Kernels<Real>& kernels, int threads) {
@@ -105,7 +105,7 @@ void check_embedding_grad(const Lookup& l, Ids kind) {
         ASSERT_EQ(zeroed[i], 0);
       }
     EXPECT_TRUE(apart.guards_intact() && zeroed.guards_intact());
-    if (std::isnan(first[0])) first = apart;  // of the first instruction set with one thread
+    if (std::isnan(first[0])) first = apart;  // from the first instruction set with one thread
     EXPECT_TRUE(test::bit_equal(apart, first));
   });
 }
@@ -114,7 +114,7 @@ TYPED_TEST(EmbeddingGrad, MatchesReference) {
   for (const Lookup& l : kLookups) check_embedding_grad<TypeParam>(l, Ids::random);
 }
 
-TYPED_TEST(EmbeddingGrad, RowsOfOneIdAreAllAdded) {
+TYPED_TEST(EmbeddingGrad, AddsAllRowsOfOneId) {
   for (const Lookup& l : kLookups) check_embedding_grad<TypeParam>(l, Ids::all_equal);
 }
 
@@ -177,7 +177,7 @@ std::string describe(const Gather& g) {
          std::to_string(g.width);
 }
 
-// Distinct in a sequence, the last one among them, in no order.
+// Distinct within a sequence, including the last position, in random order.
 GuardedBuffer<std::int32_t> positions_of(const Gather& g) {
   GuardedBuffer<std::int32_t> positions(g.batch * g.count);
   for (std::int64_t b = 0; b < g.batch; ++b)

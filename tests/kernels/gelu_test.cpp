@@ -1,4 +1,4 @@
-// GELU and its gradient on the CPU against the reference: in the middle, in both tails and beyond them.
+// GELU and its gradient on the CPU against the reference: near zero, in both tails and beyond them.
 #include <limits>
 #include <vector>
 
@@ -20,7 +20,7 @@ using test::rounded;
 
 constexpr std::int64_t kSizes[] = {1, 3, 15, 16, 17, 255, 1000, 4099, 20011};
 
-// x from -14 to 14 in steps of 2^-9, rounded to Real: every size of tail.
+// x from -14 to 14 in steps of 2^-9, rounded to Real: every magnitude of the tails.
 template <typename Real>
 GuardedBuffer<Real> sweep() {
   GuardedBuffer<float> x(14 * 1024 + 1);
@@ -71,8 +71,8 @@ TYPED_TEST(GeluGrad, MatchesReferenceAtEverySize) {
   }
 }
 
-// Relative: a few roundings, and that of the exponent x * x / 2, which only a fused multiply-add avoids. Beyond 13 the result
-// may be 0: `least` is what is left there.
+// Relative error: a few roundings, plus that of the exponent x * x / 2, which only a fused multiply-add avoids. Beyond 13 the
+// result may be 0: `least` is the remaining absolute error.
 template <typename Real>
 void expect_relatively_close(const GuardedBuffer<float>& actual, const GuardedBuffer<float>& expected,
                              const GuardedBuffer<float>& x, bool fused, double roundings, double least) {
@@ -132,7 +132,7 @@ TYPED_TEST(Gelu, ExtremeArgumentsHaveTheirLimits) {
   const std::vector<float> y = {0, 0, 5e-31f, -5e-31f, 20, 0, 1e10f, 0, kLargest, 0, kInfinity, 0};
   const std::vector<float> slope = {0.5f, 0.5f, 0.5f, 0.5f, 1, 0, 1, 0, 1, 0, 1, 0};
   const std::int64_t n = static_cast<std::int64_t>(x.size());
-  const auto real = [n](const std::vector<float>& values) {  // the largest float is a Bf16's infinity
+  const auto real = [n](const std::vector<float>& values) {  // the largest float rounds to infinity in Bf16
     GuardedBuffer<float> copy(n);
     std::copy(values.begin(), values.end(), copy.begin());
     return reals<Real>(copy);

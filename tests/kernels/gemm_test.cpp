@@ -1,4 +1,4 @@
-// Matrix products of every instruction set that this CPU has, against the reference.
+// Matrix products for every instruction set of this CPU, against the reference.
 #include "kernels/cpu/kernels.h"
 #include "kernels/reference/kernels.h"
 #include "tests/support/kernel_sweep.h"
@@ -23,7 +23,7 @@ std::string describe(const Case& test) {
          (test.relu ? " relu" : "") + " threads=" + std::to_string(test.threads);
 }
 
-// Runs the kernel with outputs and workspace full of NaN and checks that it kept to them.
+// Runs the kernel with outputs and workspace full of NaN and checks that it writes nothing else.
 template <typename Real>
 GuardedBuffer<Real> run(const cpu::Kernels<Real>& kernels, const Case& test, const GuardedBuffer<Real>& a,
                         const GuardedBuffer<Real>& b, const GuardedBuffer<Real>& bias) {
@@ -80,7 +80,7 @@ TEST(Gemm, BlockBoundariesMatchReference) {
   for (std::int64_t n : {2047, 2049, 4100}) check_transposes({{9, n, 400}});
 }
 
-// Rows that are a large power of two apart, which the kernel treats apart.
+// Row strides that are a large power of two, which the kernel handles separately.
 TEST(Gemm, CacheHostileStridesMatchReference) {
   check_transposes({{33, 20, 1024}});
   check_transposes({{64, 16, 512}});
@@ -93,7 +93,7 @@ TEST(Gemm, EpilogueMatchesReference) {
   check({{30, 70, 600}, false, true});
 }
 
-// Large enough for a team, in shapes that divide it by rows, by columns, and by neither.
+// Large enough for a team, in shapes that it divides by rows, by columns, and by neither.
 TEST(Gemm, EveryTeamMatchesReference) {
   for (int threads : {1, 2, 3, 4, 5, 7}) {
     check_transposes({{130, 110, 70}, true, true, threads});
@@ -117,8 +117,8 @@ TEST(Gemm, RepeatsBitForBit) {
   }
 }
 
-// Inside of a parallel region the runtime grants a team of one, whatever the kernel asks for.
-TEST(Gemm, FewerThreadsThanAskedForGiveTheSameResult) {
+// Inside a parallel region the runtime grants a team of one, whatever the kernel requests.
+TEST(Gemm, FewerThreadsThanRequestedGiveTheSameResult) {
   const Case test{{150, 200, 1040, true, true}, false, true, 6};
   test::for_each_isa(describe(test), [&](const auto& kernels) {
     using Real = test::RealOf<decltype(kernels)>;
@@ -130,7 +130,7 @@ TEST(Gemm, FewerThreadsThanAskedForGiveTheSameResult) {
   });
 }
 
-TEST(Gemm, NotANumberStaysOne) {
+TEST(Gemm, PropagatesNan) {
   test::for_each_isa("gemm", [](const auto& kernels) {
     using Real = test::RealOf<decltype(kernels)>;
     GuardedBuffer<float> values = random_floats(20 * 30, 7);

@@ -3,8 +3,8 @@
 
 usage: kernel_symbols.py NM NAMESPACE OBJECT...
 
-A weak symbol outside of the set's namespace (an inline function of the standard library, say) would be merged with its
-twins by the linker, so that a CPU without the instructions could meet code that uses them.
+The linker would merge a weak symbol outside the namespace (such as an inline function of the standard library) with its
+copies elsewhere, so a CPU without the instructions could run code that uses them.
 """
 import subprocess
 import sys

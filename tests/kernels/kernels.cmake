@@ -1,4 +1,4 @@
-# The kernels of AMX on a model of its instructions: with it, tests that run the kernels of every instruction set run them too.
+# The AMX kernels on a model of its instructions, for tests that run the kernels of every instruction set.
 if(TARGET epochbench_kernels_cpu_amx_model)
   add_library(epochbench_amx_model OBJECT support/amx_model.cpp)
   target_link_libraries(epochbench_amx_model PUBLIC epochbench_options)
@@ -29,7 +29,7 @@ epochbench_test(kernels/layer_norm_test LABEL parity LIBRARIES epochbench_kernel
 epochbench_test(kernels/reference_test LABEL unit LIBRARIES epochbench_kernels_reference)
 epochbench_test(kernels/cast_test LABEL unit LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 
-# Optimized code only: otherwise the compiler keeps copies of what it could inline.
+# Optimized code only: otherwise the compiler keeps copies of inline functions.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND CMAKE_BUILD_TYPE MATCHES "Release|RelWithDebInfo" AND NOT EPOCHBENCH_SANITIZE)
   foreach(isa avx2 avx512 avx512_bf16 amx_bf16)

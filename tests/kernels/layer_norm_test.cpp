@@ -86,7 +86,7 @@ TYPED_TEST(LayerNorm, MatchesReference) {
     if (m.channels > 1) check_forward<TypeParam>(m, random_floats(m.elements(), 3), 1);
 }
 
-// Of one channel, or of equal values that a float mean meets exactly, the variance is 0 and the result the bias.
+// One channel, or equal values whose float mean is exact: the variance is 0 and the result is the bias.
 TYPED_TEST(LayerNorm, RowsWithoutVarianceGiveTheBias) {
   using Real = TypeParam;
   for (const Matrix& m : {Matrix{33, 1}, Matrix{7, 64}}) {
@@ -94,7 +94,7 @@ TYPED_TEST(LayerNorm, RowsWithoutVarianceGiveTheBias) {
     std::fill(values.begin(), values.end(), 0.75f);
     const GuardedBuffer<Real> x = reals<Real>(values);
     const Parameters p(m.channels);
-    const GuardedBuffer<Real> bias = reals<Real>(p.bias);  // rounded, as the result is
+    const GuardedBuffer<Real> bias = reals<Real>(p.bias);  // rounded like the result
     for_each_kernels_of<Real>(describe(m), [&](const cpu::Kernels<Real>& kernels, int threads) {
       Forward<Real> f(m);
       kernels.layer_norm(f.y.data(), f.mean.data(), f.inv_std.data(), x.data(), p.scale.data(), p.bias.data(), m.rows,
@@ -105,7 +105,7 @@ TYPED_TEST(LayerNorm, RowsWithoutVarianceGiveTheBias) {
   }
 }
 
-// A thousandth of the variance that is there, so that leaving it out or adding it elsewhere would show.
+// Epsilon is a thousandth of the variance, so omitting it or adding it elsewhere would show.
 TYPED_TEST(LayerNorm, EpsilonIsAddedToTheVariance) {
   const Matrix m = {5, 96};
   GuardedBuffer<float> x = random_floats(m.elements(), 4, -0.01, 0.01);
@@ -121,9 +121,9 @@ TYPED_TEST(LayerNorm, MeanFarAboveDeviationMatchesReference) {
   }
 }
 
-// Behind the outlier each of up to 512 small squares is rounded the same way in the float sum, at most half a unit each; the
-// square root halves that.
-TYPED_TEST(LayerNorm, OutlierInAnElseConstantRowMatchesReference) {
+// After the outlier, each of up to 512 small squares rounds in the same direction in the float sum, by at most half a unit;
+// the square root halves that.
+TYPED_TEST(LayerNorm, OutlierInAnOtherwiseConstantRowMatchesReference) {
   const Matrix m = {6, 3001};
   GuardedBuffer<float> x(m.elements());
   std::fill(x.begin(), x.end(), 0.3f);

@@ -1,4 +1,4 @@
-// SGD and AdamW: the reference against steps worked out by hand, the CPU kernels against the reference.
+// SGD and AdamW: the reference against steps computed by hand, the CPU kernels against the reference.
 #include <vector>
 
 #include "kernels/reference/kernels.h"
@@ -63,11 +63,11 @@ TEST(Adamw, TwoStepsWorkedOutByHand) {
   });
 }
 
-// Parameters as of a small model, half of the gradients in Bf16: some tensors end within a thread's part, some span several,
-// one is empty.
+// Parameters like those of a small model, half of the gradients in Bf16: some tensors end within the range of one thread, some
+// span several, one is empty.
 struct Model {
   std::vector<GuardedBuffer<float>> weights, gradients, first, second;
-  std::vector<GuardedBuffer<Bf16>> gradients_bf16;  // the same where it is a gradient's type
+  std::vector<GuardedBuffer<Bf16>> gradients_bf16;  // the same values, where gradients have this type
 
   Model() {
     std::uint64_t seed = 1;
@@ -81,7 +81,7 @@ struct Model {
     }
   }
   static bool is_bf16(std::size_t t) { return t % 4 > 1; }
-  // For the reference, and for kernels, which read Bf16 themselves.
+  // For the reference, and for kernels, which read Bf16 directly.
   std::vector<SgdTensor> sgd() {
     std::vector<SgdTensor> tensors;
     for (std::size_t t = 0; t < weights.size(); ++t)
@@ -107,7 +107,7 @@ struct Model {
   }
 };
 
-// A step adds few roundings of numbers up to 4, and steps repeat them.
+// Each step adds a few roundings of values up to 4.
 void expect_same(const Model& actual, const Model& expected, int steps) {
   const test::Tolerance tolerance = {2 * kEps * steps, 2 * kEps * steps};
   for (std::size_t t = 0; t < expected.weights.size(); ++t) {

@@ -1,4 +1,4 @@
-// Pooling on the CPU against the reference: windows that overlap, that leave gaps and that reach over the edge.
+// Pooling on the CPU against the reference: windows that overlap, leave gaps, or extend past the edge.
 #include "kernels/reference/kernels.h"
 #include "tests/support/kernel_sweep.h"
 
@@ -23,9 +23,9 @@ PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std:
 
 const PoolShape kShapes[] = {
     pool(1, 1, 1, 1, 1, 1, 0),     // smallest
-    pool(3, 28, 28, 6, 2, 2, 0),   // LeNet-5's first
-    pool(2, 10, 10, 16, 2, 2, 0),  // and second
-    pool(2, 15, 13, 64, 3, 2, 1),  // ResNet's, odd
+    pool(3, 28, 28, 6, 2, 2, 0),   // first pool of LeNet-5
+    pool(2, 10, 10, 16, 2, 2, 0),  // second pool of LeNet-5
+    pool(2, 15, 13, 64, 3, 2, 1),  // ResNet, odd size
     pool(1, 9, 7, 130, 3, 2, 1),   // one image for several threads, channels in parts
     pool(4, 5, 6, 3, 3, 1, 1),     // overlapping in both directions
     pool(2, 8, 9, 65, 2, 3, 0),    // gaps: pixels in no window
@@ -43,7 +43,7 @@ std::string describe(const PoolShape& s) {
 std::int64_t inputs(const PoolShape& s) { return s.batch * s.height * s.width * s.channels; }
 std::int64_t outputs(const PoolShape& s) { return s.batch * s.out_height * s.out_width * s.channels; }
 
-// Few different values: many windows have equal maxima. All negative: padding must not win.
+// Few distinct values: many windows have equal maxima. All negative: padding must not be the maximum.
 GuardedBuffer<float> ties(std::int64_t n) {
   GuardedBuffer<float> x = random_floats(n, 1, -4, 0);
   for (float& value : x) value = std::floor(value);
@@ -144,7 +144,7 @@ void check_global_average_pool(const Images& s) {
   });
 }
 
-TEST(GlobalAveragePool, AndItsGradientMatchReference) {
+TEST(GlobalAveragePool, ForwardAndGradientMatchReference) {
   for (const Images& s : kImages) {
     check_global_average_pool<float>(s);
     check_global_average_pool<Bf16>(s);

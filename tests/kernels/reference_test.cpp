@@ -1,4 +1,4 @@
-// The oracle itself: cases worked out by hand, and its gradients against central differences of its forward kernels.
+// The oracle: cases computed by hand, and its gradients against central differences of its forward kernels.
 #include <functional>
 #include <vector>
 
@@ -31,7 +31,7 @@ TEST(ReferenceGemm, WorkedOutByHand) {
     }
 }
 
-// 2x3 image of 2 channels, one 2x2 kernel, stride 2, padding 1: an output sees one corner of the kernel or two.
+// 2x3 image of 2 channels, one 2x2 kernel, stride 2, padding 1: each output uses one or two corners of the kernel.
 TEST(ReferenceConv2d, WorkedOutByHand) {
   const Conv2dShape shape = {1, 2, 3, 2, 2, 2, 1, 2, 2, 2, 1};
   const Values x = {1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60};  // [2,3,2]
@@ -127,8 +127,8 @@ TEST(ReferenceActivation, WorkedOutByHand) {
   expect_close(dbias, Values{40, 60}, kExact);
 }
 
-// The gradient of `loss` with respect to x by central differences, which err by O(step^2) and by the rounding of the forward
-// kernel's floats over the step.
+// The gradient of `loss` with respect to x by central differences, which err by O(step^2) and by the forward kernel's float
+// rounding divided by the step.
 void expect_gradient(const GuardedBuffer<float>& gradient, GuardedBuffer<float>& x, const std::function<double()>& loss) {
   constexpr float kStep = 1.0f / 256;
   GuardedBuffer<float> difference(static_cast<std::int64_t>(x.size()));
@@ -181,7 +181,7 @@ TEST(ReferenceBatchNorm, GradientsMatchCentralDifferences) {
                             shortcut.data(), kRows, kChannels, 1e-5, 0.1, with_relu);
     };
     forward(false);
-    for (std::int64_t i = 0; i < kElements; ++i)  // a quarter away from the relu's corner
+    for (std::int64_t i = 0; i < kElements; ++i)  // at least a quarter from the kink of relu
       shortcut[i] += y[i] < 0 ? -0.25f : 0.25f;
     forward(relu);
     reference::batch_norm_grad(dx.data(), dscale.data(), dbias.data(), dz.data(), dy.data(), relu ? y.data() : nullptr,
@@ -201,8 +201,7 @@ TEST(ReferenceMaxPool, GradientMatchesCentralDifferences) {
   for (const PoolShape& s : {PoolShape{2, 6, 5, 2, 3, 3, 3, 2, 1}, PoolShape{1, 4, 4, 3, 3, 3, 2, 1, 0}}) {
     const std::int64_t inputs = s.batch * s.height * s.width * s.channels;
     GuardedBuffer<float> x(inputs);
-    for (std::int64_t i = 0; i < inputs; ++i)
-      x[i] = static_cast<float>(i * 37 % 127) / 16;  // all different, by more than a step
+    for (std::int64_t i = 0; i < inputs; ++i) x[i] = static_cast<float>(i * 37 % 127) / 16;  // distinct by more than the step
     const GuardedBuffer<float> dy = random_floats(s.batch * s.out_height * s.out_width * s.channels, 9);
     GuardedBuffer<float> y = dy, dx = x;
     GuardedBuffer<std::uint8_t> index(static_cast<std::int64_t>(dy.size()));
@@ -244,7 +243,7 @@ TEST(ReferenceCrossEntropy, GradientMatchesCentralDifferences) {
 TEST(ReferenceActivation, GradientsMatchCentralDifferences) {
   constexpr std::int64_t kRows = 4, kChannels = 3, kElements = kRows * kChannels;
   GuardedBuffer<float> x = random_floats(kElements, 13), bias = random_floats(kChannels, 14), dbias = bias, dx = x, y = x;
-  for (float& value : x) value += value < 0 ? -0.1f : 0.1f;  // away from the corner
+  for (float& value : x) value += value < 0 ? -0.1f : 0.1f;  // away from the kink
   const GuardedBuffer<float> dy = random_floats(kElements, 15);
   reference::relu(y.data(), x.data(), kElements);
   reference::relu_grad(dx.data(), dy.data(), y.data(), kElements);

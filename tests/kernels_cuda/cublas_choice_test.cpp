@@ -1,4 +1,4 @@
-// Which algorithm a Product takes, by a cuBLASLt that is made up.
+// Which algorithm a Product chooses, with a fake cuBLASLt.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ class CublasChoice : public ::testing::Test {
     spec.element = spec.out = element;
     return spec;
   }
-  // `shift` bytes from memory that is aligned to 256.
+  // `shift` bytes past an address aligned to 256.
   cuda::Scratch scratch(std::size_t shift = 0) {
     auto at = [&](std::size_t i) { return memory_ + i * kPiece + shift; };
     return {at(0), at(1), at(2), at(3), at(4)};
@@ -54,7 +54,7 @@ class CublasChoice : public ::testing::Test {
   std::unique_ptr<cuda::CublasProducts> products_;
 };
 
-TEST_F(CublasChoice, TheFastestIsTakenAndNamed) {
+TEST_F(CublasChoice, TakesAndNamesTheFastest) {
   fake_cublas().algorithms = {kSlow, kFast};
   fake_cublas().algorithms[1].split_k = 3;
   EXPECT_EQ(chosen(spec()), "cublasLt 128x64 stages 0 split-k 3 algorithm 7");
@@ -75,7 +75,7 @@ TEST_F(CublasChoice, StrictFp32UsesNoTensorCoresWhateverTheHeuristicsSay) {
   }
 }
 
-TEST_F(CublasChoice, Tf32And16BitMayUseThem) {
+TEST_F(CublasChoice, Tf32And16BitMayUseTensorCores) {
   fake_cublas().algorithms = {kSlow, kTensorCores};
   ProductSpec tf32 = spec();
   tf32.math = cuda::Math::tf32;
@@ -85,7 +85,7 @@ TEST_F(CublasChoice, Tf32And16BitMayUseThem) {
   EXPECT_FALSE(fake_cublas().tf32);
 }
 
-TEST_F(CublasChoice, SixteenBitsAreRoundedToOnceHoweverTheProductIsSplit) {
+TEST_F(CublasChoice, RoundsTo16BitOnceHoweverTheProductIsSplit) {
   fake_cublas().algorithms = {kInPlace, kInOutputType, kInFloat, kSlow};
   for (const bool heeds_masks : {true, false}) {
     fake_cublas().heeds_masks = heeds_masks;
@@ -101,7 +101,7 @@ TEST_F(CublasChoice, SixteenBitsAreRoundedToOnceHoweverTheProductIsSplit) {
   }
 }
 
-TEST_F(CublasChoice, KnowsHowTheOperandsLie) {
+TEST_F(CublasChoice, PassesOnTheAlignmentOfTheOperands) {
   fake_cublas().algorithms = {kAligned, kFast};
   EXPECT_THAT(chosen(spec()), HasSubstr("algorithm 10"));
   EXPECT_THAT(fake_cublas().asked_alignment, ::testing::Each(64u));
@@ -109,18 +109,18 @@ TEST_F(CublasChoice, KnowsHowTheOperandsLie) {
   EXPECT_THAT(fake_cublas().asked_alignment, ::testing::Each(8u));
 }
 
-TEST_F(CublasChoice, LessAlignedMemoryThanItWasChosenForIsRefused) {
+TEST_F(CublasChoice, RefusesLessAlignedMemoryThanItWasChosenFor) {
   auto product = products_->make(spec(), scratch(), test::kNoStream);
   EXPECT_THAT([&] { product->run(memory_ + 4, memory_ + kPiece, memory_ + 2 * kPiece, nullptr, nullptr, test::kNoStream); },
               ThrowsMessage<cuda::Error>(HasSubstr("less aligned")));
 }
 
-TEST_F(CublasChoice, OneThatDoesNotRunIsPassedOver) {
+TEST_F(CublasChoice, SkipsAlgorithmsThatDoNotRun) {
   fake_cublas().algorithms = {kBroken, kSlow};
   EXPECT_THAT(chosen(spec()), HasSubstr("algorithm 8"));
 }
 
-TEST_F(CublasChoice, NoneIsAnErrorThatNamesTheProduct) {
+TEST_F(CublasChoice, NoAlgorithmIsAnErrorThatNamesTheProduct) {
   fake_cublas().algorithms = {kBroken};
   EXPECT_THAT([&] { chosen(spec()); }, ThrowsMessage<cuda::Error>(HasSubstr("[4,16] [16,8] of fp32 strictly: not supported")));
   fake_cublas().knows_bias_gradient = false;

@@ -1,5 +1,5 @@
-// What a Product computes, against the reference: on the CPU through a cuBLASLt that is made up (support/cuda_fake_cublas.h),
-// on a GPU through the real one.
+// What a Product computes, against the reference: on the CPU with a fake cuBLASLt (support/cuda_fake_cublas.h), on a GPU
+// with the real one.
 #include "kernels/cuda/cublas_product.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using cuda::ProductSpec;
 using test::Tensor;
 
-// Sums of a's rows over k.
+// Sums of the rows of a over k.
 std::vector<float> row_sums(std::span<const float> a, const GemmShape& s) {
   std::vector<float> sums(static_cast<std::size_t>(s.m));
   for (std::int64_t i = 0; i < s.m; ++i) {
@@ -47,7 +47,7 @@ void check_product(const ProductSpec& spec) {
         products.make(spec, {tuned_c.data(), tuned_a.data(), tuned_b.data(), tuned_with, workspace.data()}, test::kNoStream);
     EXPECT_TRUE(tuned_a.guards_intact() && tuned_b.guards_intact() && tuned_c.guards_intact());
   } catch (const cuda::Error& error) {
-    if (test::on_gpu() && spec.bias_gradient) GTEST_SKIP() << error.what();  // the backend has another way then
+    if (test::on_gpu() && spec.bias_gradient) GTEST_SKIP() << error.what();  // the backend then uses another method
     throw;
   }
   if (!spec.accumulate) c.poison();
@@ -68,7 +68,7 @@ void check_product(const ProductSpec& spec) {
     if (spec.relu) expected[i] = std::max(expected[i], 0.0f);
   }
   test::Tolerance tolerance = test::product_tolerance(s.k + 2);
-  // tf32 rounds both operands, which are below 1, to 10 bits: half a step of 2^-11 each, over sums of k of them.
+  // tf32 rounds both operands, which are below 1, to 10 bits: an error of 2^-11 each, in sums of k products.
   if (spec.math == cuda::Math::tf32) tolerance.absolute += 8 * 0x1p-10 * std::sqrt(static_cast<double>(s.k));
   test::expect_close(c.floats(), expected, test::stored(spec.out, tolerance));
   if (spec.bias_gradient)
@@ -152,7 +152,7 @@ TEST(CublasProduct, Tf32) {
   check_product(spec);
 }
 
-TEST(CublasProduct, WhatContradictsItselfIsRefused) {
+TEST(CublasProduct, RefusesContradictions) {
   cuda::CublasProducts products;
   ProductSpec spec = small(Element::f32);
   spec.bias = spec.bias_gradient = true;

@@ -1,5 +1,5 @@
-// Element-wise CUDA kernels, the bias and its gradient, dropout and casts against the reference, in every type and order of
-// threads, over guard bands and in place.
+// Element-wise CUDA kernels, the bias and its gradient, dropout and casts against the reference, for every type and thread
+// order, with guard bands and in place.
 #include <functional>
 #include <vector>
 
@@ -23,7 +23,7 @@ using test::stored;
 using test::Tensor;
 using test::Tolerance;
 
-// Around what a thread takes at once (4 or 8) and what a block does (2048 or 4096).
+// Around the elements that a thread (4 or 8) and a block (2048 or 4096) process at once.
 constexpr std::int64_t kSizes[] = {0, 1, 3, 7, 8, 9, 33, 2047, 2048, 2049, 4095, 4096, 4097, 10003};
 
 struct Matrix {
@@ -34,14 +34,14 @@ constexpr Matrix kMatrices[] = {{1, 1},   {3, 10},  {5, 1},    {4001, 1}, {7, 25
 
 std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
 
-// Of both signs, with zeros of both signs.
+// Values of both signs, with zeros of both signs.
 Tensor signed_values(std::int64_t n, Element element, std::uint64_t seed) {
   GuardedBuffer<float> values = test::random_floats(n, seed);
   for (std::int64_t i = 0; i < n; i += 5) values[i] = i % 2 == 0 ? 0.0f : -0.0f;
   return Tensor(values, element);
 }
 
-// call(y, x) computes `expected`, apart and in place.
+// call(y, x) computes `expected`, out of place and in place.
 void expect_of_one(const Tensor& x, const GuardedBuffer<float>& expected, Tolerance tolerance,
                    const std::function<void(void*, const void*)>& call) {
   for_each_order("", [&] {
@@ -112,7 +112,7 @@ TEST(CudaAdd, MatchesReference) {
 }
 
 // The relative error of erfc(z) is 2 z^2 times that of z: 36 times 1.5 roundings at z = 6 / sqrt(2), and a few of its own. In
-// 16 bits the lower tail is what 1 + erf leaves, whose error is a few kEps whatever is left.
+// 16 bits the lower tail is 1 + erf, whose absolute error is a few kEps however small the result.
 TEST(CudaGelu, MatchesReference) {
   for (std::int64_t n : kSizes)
     for_each_element(std::to_string(n), [&](Element element) {
@@ -168,8 +168,8 @@ TEST(CudaBiasAddGrad, MatchesReferenceAndIsBitEqualInEveryOrder) {
     });
 }
 
-// A plain float sum of so many stops growing at 2^24 times the smallest.
-TEST(CudaBiasAddGrad, ManyRowsLoseNothing) {
+// A plain float sum of this many stops growing at 2^24 times the smallest.
+TEST(CudaBiasAddGrad, ManyRowsKeepPrecision) {
   constexpr std::int64_t kRows = (1 << 22) + 5;
   GuardedBuffer<float> tenths(kRows);
   std::fill(tenths.begin(), tenths.end(), 0.1f);
@@ -177,7 +177,7 @@ TEST(CudaBiasAddGrad, ManyRowsLoseNothing) {
   Tensor dbias(1, Element::f32);
   DeviceBuffer<float> workspace = test::scratch(cuda::reduction_workspace_bytes(kRows, 1));
   cuda::bias_add_grad(dbias.data(), dy.data(), kRows, 1, Element::f32, workspace.data(), kNoStream);
-  // A thread adds up a few dozen, lanes are added in pairs, and then every eighth of some hundred blocks.
+  // A thread adds a few dozen values, lanes are added in pairs, then every eighth of a few hundred blocks.
   EXPECT_NEAR(dbias.floats()[0] / (static_cast<double>(0.1f) * kRows), 1, 64 * kEps);
 }
 
@@ -218,7 +218,7 @@ TEST(CudaDropout, DropsNanToo) {
   for (float value : out) EXPECT_TRUE(value == 0 || std::isnan(value));
 }
 
-// Of every pair of types, in one launch: numbers of all magnitudes, those that overflow fp16 and those that vanish in it.
+// Every pair of types in one launch: values of all magnitudes, including those that overflow or underflow in fp16.
 TEST(CudaCast, RoundsToNearestEvenBetweenAllTypes) {
   const Element elements[] = {Element::f32, Element::bf16, Element::f16};
   const std::int64_t sizes[] = {1, 9, 4099, cuda::kChunkElements, cuda::kChunkElements + 13};

@@ -2,8 +2,8 @@
 """Checks that a program holds device code of given architectures: cuda_architectures.py PROGRAM ARCHITECTURE...
 
 ARCHITECTURE as in CMAKE_CUDA_ARCHITECTURES: 90-real (machine code), 90-virtual (PTX), 90 (both). Reads the section
-.nv_fatbin as nvcc writes it: containers, each a header and entries, whose own headers name kind and architecture in the
-clear even where the code is compressed.
+.nv_fatbin as nvcc writes it: containers, each a header and entries, whose own headers name kind and architecture
+uncompressed even where the code is compressed.
 """
 
 import struct
@@ -31,7 +31,7 @@ def section(program, wanted):
 
 
 def architectures(fatbin):
-    """A set of those like "90-real" for each container that has code, in order."""
+    """A set of names like "90-real" for each container that has code, in order."""
     found, at = [], 0
     while (at := fatbin.find(struct.pack("<I", MAGIC), at)) >= 0:
         _, _, header, length = CONTAINER.unpack_from(fatbin, at)
@@ -56,7 +56,7 @@ def main():
     found = architectures(section(open(program, "rb").read(), b".nv_fatbin"))
     print(f"{len(found)} containers of device code")
     if not expected or not found:
-        sys.exit("nothing to compare")
+        sys.exit("the program holds no container of device code")
     for container in found:
         if not expected <= container:
             sys.exit(f"a container lacks {sorted(expected - container)}: it has {sorted(container)}")

@@ -1,5 +1,5 @@
 // The parts of unfused attention in CUDA: softmax with dropout and its gradient against their definition, heads, seeds, and
-// all of them with reference products against the reference's attention.
+// all of them, with reference products, against reference attention.
 #include <set>
 #include <vector>
 
@@ -42,7 +42,7 @@ DeviceBuffer<std::int32_t> on_device(std::int32_t value) {
   return buffer;
 }
 
-// By their definition, in double.
+// By definition, in double.
 struct Expected {
   GuardedBuffer<float> weights, log_sum_exp, dscores;
   explicit Expected(std::int64_t rows, std::int64_t sequence)
@@ -73,14 +73,14 @@ Expected by_definition(std::span<const float> scores, std::span<const float> dwe
   return e;
 }
 
-// Scores within (-range, range). A weight's error: that of score - log_sum_exp, relative to it, and of exp, whose fast form is
-// off by 1.2 units of its argument's magnitude beside.
+// Scores within (-range, range). The error of a weight: that of score - log_sum_exp, relative to it, and that of exp, whose
+// fast form adds 1.2 units of its argument's magnitude.
 void check_softmax(const AttentionShape& shape, Element element, const Dropout& dropout, std::int32_t step, double range = 4) {
   const std::int64_t rows = rows_of(shape), n = rows * shape.sequence;
   const DeviceBuffer<float> scores = random_device_floats(n, 1, -range, range), dweights = random_device_floats(n, 2);
   const DeviceBuffer<std::int32_t> at_step = on_device(step);
   const Expected expected = by_definition(scores, dweights, step, rows, shape.sequence, dropout);
-  DeviceBuffer<float> log_sum_exp(rows);  // of the definition, so that the gradient is judged by itself
+  DeviceBuffer<float> log_sum_exp(rows);  // by definition, so that the gradient is tested independently
   std::copy(expected.log_sum_exp.begin(), expected.log_sum_exp.end(), log_sum_exp.begin());
   const double exponent = 2 * range + std::log(static_cast<double>(shape.sequence)), largest = dropout.scale;
   const double weight_error = kEps * (4 + 2.2 * exponent);
@@ -115,7 +115,7 @@ void check_softmax(const AttentionShape& shape, Element element, const Dropout& 
   });
 }
 
-// A row a warp, of one to eight fours a lane: whole fours up to 1024. A row a block: all others.
+// One row per warp, with one to eight groups of four per lane: multiples of four up to 1024. One row per block: all others.
 TEST(CudaAttentionSoftmax, MatchesDefinition) {
   for (std::int64_t sequence : {1, 3, 4, 17, 64, 65, 124, 128, 132, 255, 260, 384})
     for_each_element("", [&](Element element) {
@@ -179,7 +179,7 @@ TEST(CudaHeads, SplitAndMergeAreCopies) {
     });
 }
 
-// product of heads apart, with the reference: c [rows, columns] of each head.
+// product per head, with the reference: c [rows, columns] of each head.
 void products(DeviceBuffer<float>& c, const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, std::int64_t heads,
               const GemmShape& shape) {
   for (std::int64_t h = 0; h < heads; ++h)
@@ -187,7 +187,7 @@ void products(DeviceBuffer<float>& c, const DeviceBuffer<float>& a, const Device
                     {});
 }
 
-// The bounds are those of the CPU's attention (tests/kernels/attention_test.cpp): a score is off by a few eps times its
+// The bounds are those of CPU attention (tests/kernels/attention_test.cpp): a score errs by a few eps times its
 // magnitude.
 TEST(CudaAttention, PartsWithReferenceProductsMatchReference) {
   const AttentionShape shape{2, 20, 3, 8};

@@ -27,7 +27,7 @@ struct Matrix {
   std::int64_t rows, channels;
   std::int64_t elements() const { return rows * channels; }
 };
-// One element a thread: 1, 3, 6, 17, 130, for 16 bits also 100 and 300. Part of a tile: 24, 100. Several tiles: 130, 136, 300.
+// One element per thread: 1, 3, 6, 17, 130, and 100 and 300 for 16 bits. Part of a tile: 24, 100. Several tiles: 130, 136, 300.
 constexpr Matrix kMatrices[] = {{1, 1},   {1, 16},   {2, 3},   {3, 17},  {130, 1},  {70, 6},  {17, 64},
                                 {70, 64}, {150, 24}, {9, 100}, {5, 300}, {35, 130}, {90, 136}};
 
@@ -63,7 +63,7 @@ DeviceBuffer<std::uint32_t> mask_of(const Matrix& m) {
 }
 bool bit_of(const DeviceBuffer<std::uint32_t>& mask, std::int64_t i) { return (mask[i / 32] >> i % 32 & 1) != 0; }
 
-// Errors of statistics are a few roundings of the deviation, however large the mean; `roundings` of them.
+// The errors of statistics are `roundings` roundings of the deviation, however large the mean.
 void expect_same(const Statistics& actual, const Statistics& expected, double deviation, double roundings) {
   expect_close(actual.mean, expected.mean, {kEps, 4 * kEps * deviation});
   expect_close(actual.inv_std, expected.inv_std, {roundings * kEps, 0});
@@ -120,7 +120,7 @@ TEST(CudaBatchNorm, MatchesReference) {
       for_each_element("", [&](Element element) { check_training(m, random_tensor(m.elements(), element, 16), 1, options); });
 }
 
-// More rows than all blocks take in one turn.
+// More rows than all blocks process in one pass.
 TEST(CudaBatchNorm, ManyRowsMatchReference) {
   for (const Matrix& m : {Matrix{110003, 3}, Matrix{26001, 64}})
     check_training(m, random_tensor(m.elements(), Element::f32, 17), 1, {false, true});
@@ -135,9 +135,9 @@ TEST(CudaBatchNorm, MeanFarAboveDeviationMatchesReference) {
   }
 }
 
-// The first row, which is among those that make the pivot, is the outlier; in the second case a thread sees 20 rows, and 4 of
-// them make the pivot, so squares about the pivot are up to six times those about the mean.
-TEST(CudaBatchNorm, OutlierInAnElseConstantChannelMatchesReference) {
+// The outlier is the first row, one of those that define the pivot. In the second case a thread sees 20 rows and takes the
+// pivot from 4 of them, so squares about the pivot are up to six times those about the mean.
+TEST(CudaBatchNorm, OutlierInAnOtherwiseConstantChannelMatchesReference) {
   for (const Matrix& m : {Matrix{30011, 3}, Matrix{901, 2049}}) {
     GuardedBuffer<float> x(m.elements());
     std::fill(x.begin(), x.end(), 0.3f);
@@ -237,7 +237,7 @@ void check_gradient(const Matrix& m, const Tensor& x, GradientOptions options) {
   const Element element = x.element();
   const Parameters p(m.channels);
   const Tensor dy = random_tensor(m.elements(), element, 27), dy2 = random_tensor(m.elements(), element, 28);
-  const Tensor y = random_tensor(m.elements(), element, 29);  // whatever its values, it says where the gradient passes
+  const Tensor y = random_tensor(m.elements(), element, 29);  // its sign says where the gradient passes
   const GuardedBuffer<float> of_x = x.floats(), of_y = y.floats(), of_dy2 = dy2.floats();
   GuardedBuffer<float> upstream = dy.floats();
   if (options.dy2)
@@ -309,8 +309,8 @@ TEST(CudaBatchNormGrad, ManyRowsMatchReference) {
     check_gradient(m, random_tensor(m.elements(), Element::f32, 31), {Gate::mask, false, true});
 }
 
-// As many rows as make a block write more than once; in one order, as both kernels have been seen in all of them.
-TEST(CudaBatchNorm, AndGradientWriteEveryRow) {
+// Enough rows that a block writes more than once; in one order only, since other tests run both kernels in all orders.
+TEST(CudaBatchNorm, ForwardAndGradientWriteEveryRow) {
   const Matrix m = {101441, 64};
   const Tensor x = random_tensor(m.elements(), Element::f32, 37), dy = random_tensor(m.elements(), Element::f32, 38);
   const Parameters p(m.channels);

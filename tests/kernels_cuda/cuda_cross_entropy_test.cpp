@@ -22,7 +22,7 @@ struct Matrix {
   std::int64_t rows, classes;
   std::int64_t elements() const { return rows * classes; }
 };
-// A row a warp, up to 512 classes, or a block. Odd rows start anywhere in 16 bytes.
+// One row per warp up to 512 classes, else one per block. Odd rows start at any offset within 16 bytes.
 constexpr Matrix kMatrices[] = {{1, 1},  {1, 2},   {3, 10},   {2, 16},   {64, 10},  {101, 17}, {9, 7},
                                 {5, 33}, {3, 512}, {9, 1000}, {5, 1025}, {4, 3001}, {700, 10}, {2, 30522}};
 
@@ -42,10 +42,10 @@ std::string describe(const Matrix& m, bool mean) {
 }
 DeviceBuffer<float> workspace_of(const Matrix& m) { return test::scratch(cuda::cross_entropy_workspace_bytes(m.rows)); }
 
-// log_sum_exp is max + log(sum): one rounding of the result, and of the sum the roundings of its parts.
+// log_sum_exp is max + log(sum): one rounding of the result, plus those of the terms of the sum.
 constexpr double kLogError = 8 * kEps;
 // exp(l - s) with l - s rounded: |l - s| exp(l - s) is at most 1/e for l <= s. The fast exponential, of 16-bit logits, adds
-// 1.2 |l - s| units, and |l - s| matters up to 24, where exp is the least number of fp16.
+// 1.2 |l - s| units, and |l - s| matters up to 24, where exp is the smallest number of fp16.
 Tolerance gradient_tolerance(Element element, double weight) {
   return stored(element, {(element == Element::f32 ? 2 : 32) * kEps, 4 * kEps * weight});
 }
@@ -150,7 +150,7 @@ TEST(CudaCrossEntropy, ExtremeLogitsMatchReference) {
     });
 }
 
-// Every vector of some threads, and every logit of some, is masked.
+// Some threads see only masked logits, in vectors and one by one.
 TEST(CudaCrossEntropy, MaskedLogitHasNoProbability) {
   for (const Matrix& m : {Matrix{2, 40}, Matrix{3, 1031}})
     for_each_element(describe(m, true), [&](Element element) {
@@ -192,7 +192,7 @@ TEST(CudaCrossEntropy, NanAndInfinityMakeTheLossNan) {
         });
 }
 
-// With a log_sum_exp of 0 and the sum as loss, the gradient is the kernels' exponential itself.
+// With a log_sum_exp of 0 and the sum as loss, the gradient is the kernel's exponential.
 TEST(CudaCrossEntropyGrad, ExponentialIsAccurate) {
   constexpr std::int64_t kClasses = 9001;
   for_each_element("", [&](Element element) {
@@ -207,7 +207,7 @@ TEST(CudaCrossEntropyGrad, ExponentialIsAccurate) {
     Tensor dlogits(kClasses, element);
     cuda::cross_entropy_grad(dlogits.data(), Tensor(values, element).data(), label.data(), log_sum_exp.data(), nullptr, 1,
                              kClasses, false, element, workspace.data(), kNoStream);
-    // The fast one: 2 + 1.2 * 87 units.
+    // The fast exponential: 2 + 1.2 * 87 units.
     expect_close(dlogits.floats(), expected, stored(element, {(element == Element::f32 ? 2 : 107) * kEps, 0}));
   });
 }
@@ -218,7 +218,7 @@ TEST(CudaCrossEntropyGrad, LossScaleMultiplies) {
     const Tensor logits = random_tensor(m.elements(), element, 7, -3, 3);
     const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
     DeviceBuffer<float> loss(1), log_sum_exp(m.rows), workspace = workspace_of(m), scale(1);
-    scale[0] = 1024;  // of such a power of two, float results are exact multiples
+    scale[0] = 1024;  // a power of two, so float results are exact multiples
     cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, true, element,
                         workspace.data(), kNoStream);
     GuardedBuffer<float> expected(m.elements());
@@ -237,9 +237,9 @@ TEST(CudaCountCorrect, MatchesReference) {
     for (Ignored ignored : {Ignored::none, Ignored::every_third, Ignored::all})
       for_each_element(describe(m, false), [&](Element element) {
         GuardedBuffer<float> logits = random_floats(m.elements(), 8, 0, 2.9);
-        for (float& value : logits) value = std::floor(value);  // many equal maxima: the first one counts
+        for (float& value : logits) value = std::floor(value);  // many equal maxima: the first counts
         DeviceBuffer<std::int32_t> labels = labels_of(m, ignored);
-        for (std::int64_t r = 0; r < m.rows; r += 2) {  // half of the rows: the prediction itself
+        for (std::int64_t r = 0; r < m.rows; r += 2) {  // half of the rows: the label is the prediction
           if (labels[r] < 0) continue;
           const float* row = logits.data() + r * m.classes;
           labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.classes) - row);

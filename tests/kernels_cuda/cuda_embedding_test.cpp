@@ -1,5 +1,5 @@
-// Embedding, rows added in turn, gathered rows and their gradients in CUDA against the reference. What only copies is exact,
-// and all but the table's gradient, whose sums go by atomics, is the same in every order of threads.
+// Embedding, row addition, gathered rows and their gradients in CUDA against the reference. Copies are exact, and everything
+// except the gradient of the table, which is summed with atomics, is the same in every thread order.
 #include <algorithm>
 #include <set>
 #include <vector>
@@ -25,8 +25,8 @@ using test::Tensor;
 struct Lookup {
   std::int64_t rows, vocabulary, width;
 };
-// Widths that fill 16 bytes, that fill four elements, and neither; more columns than a warp or a block takes at once; rows that
-// fill blocks and that do not.
+// Widths that fill 16 bytes, four elements, or neither; more columns than a warp or a block processes at once; rows that do and
+// do not fill blocks.
 constexpr Lookup kLookups[] = {{1, 1, 1},    {5, 3, 2},     {7, 100, 16},  {64, 9, 17},    {33, 50, 12},
                                {257, 31, 8}, {70, 300, 65}, {19, 7, 1300}, {1000, 5, 260}, {128, 40, 130}};
 
@@ -72,7 +72,7 @@ void check_embedding_grad(const Lookup& l, Ids kind, Element element, Element ba
   GuardedBuffer<float> from_base(n), from_zero(n);
   reference::embedding_grad(from_base.data(), dy_floats.data(), ids.data(), base_floats.data(), l.rows, l.vocabulary, l.width);
   reference::embedding_grad(from_zero.data(), dy_floats.data(), ids.data(), nullptr, l.rows, l.vocabulary, l.width);
-  // Rows of one id are added in float, in some order; partial sums are no larger than a random walk's.
+  // Rows of one id are added in float, in any order; partial sums grow no faster than a random walk.
   const double rows = static_cast<double>(l.rows);
   const test::Tolerance tolerance = test::sum_tolerance(rows, std::sqrt(rows));
   for_each_order("", [&] {
@@ -108,13 +108,13 @@ void check_embedding_grads(Ids kind) {
 }
 
 TEST(CudaEmbeddingGrad, MatchesReference) { check_embedding_grads(Ids::random); }
-TEST(CudaEmbeddingGrad, RowsOfOneIdAreAllAdded) { check_embedding_grads(Ids::all_equal); }
-TEST(CudaEmbeddingGrad, AnIdMayBeFrequent) { check_embedding_grads(Ids::one_frequent); }
+TEST(CudaEmbeddingGrad, AddsAllRowsOfOneId) { check_embedding_grads(Ids::all_equal); }
+TEST(CudaEmbeddingGrad, AddsTheRowsOfAFrequentId) { check_embedding_grads(Ids::one_frequent); }
 
 struct Turns {
   std::int64_t rows, width, period, table_rows;
 };
-// The last ones end within a turn, and before the first turn does.
+// The last cases end within a pass, and before the end of the first.
 constexpr Turns kTurns[] = {{1, 1, 1, 1},    {6, 3, 2, 5},    {12, 17, 12, 12},  {35, 64, 7, 9},
                             {300, 33, 1, 2}, {9, 1500, 1, 2}, {256, 24, 64, 70}, {2000, 8, 4, 4},
                             {90, 520, 2, 3}, {23, 12, 5, 6},  {41, 16, 4, 7},    {3, 20, 8, 8}};
@@ -174,7 +174,7 @@ std::string describe(const Gather& g) {
          std::to_string(g.width);
 }
 
-// Distinct in a sequence, others in each, in no order; the last one of the first sequence is among them.
+// Distinct within a sequence, different in each, in random order, including the last position of the first sequence.
 DeviceBuffer<std::int32_t> positions_of(const Gather& g) {
   DeviceBuffer<std::int32_t> positions(g.batch * g.count);
   for (std::int64_t b = 0; b < g.batch; ++b)

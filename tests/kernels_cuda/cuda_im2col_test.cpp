@@ -1,4 +1,4 @@
-// The windows of images as rows of a matrix: with matrix products they are the convolution and its gradient of the reference.
+// The windows of images as rows of a matrix: with matrix products they give the reference's convolution and its gradient.
 #include <vector>
 
 #include "kernels/reference/kernels.h"
@@ -24,7 +24,7 @@ Conv2dShape convolution(std::int64_t batch, std::int64_t height, std::int64_t wi
 
 const Conv2dShape kShapes[] = {
     convolution(1, 1, 1, 1, 1, 1, 1, 0),    // smallest
-    convolution(3, 9, 7, 3, 7, 7, 2, 3),    // the first of a ResNet
+    convolution(3, 9, 7, 3, 7, 7, 2, 3),    // first layer of a ResNet
     convolution(2, 6, 5, 16, 3, 3, 1, 1),   // packs of 4 and of 8
     convolution(3, 7, 8, 12, 3, 3, 2, 1),   // packs of 4, not of 8
     convolution(2, 5, 5, 8, 1, 1, 2, 0),    // pixels in no window
@@ -46,7 +46,7 @@ std::vector<Range> ranges(std::int64_t batch) {  // all images, the last ones, o
   return {{0, batch}, {batch / 2, batch - batch / 2}, {batch - 1, 1}};
 }
 
-// The images of a range as a convolution of their own.
+// The images of a range as a separate convolution.
 Conv2dShape part(Conv2dShape s, const Range& range) {
   s.batch = range.images;
   return s;
@@ -55,10 +55,10 @@ std::int64_t image_size(const Conv2dShape& s) { return s.height * s.width * s.ch
 std::int64_t out_pixels(const Conv2dShape& s) { return s.out_height * s.out_width; }
 std::int64_t row_length(const Conv2dShape& s) { return s.kernel_height * s.kernel_width * s.channels; }
 
-// Of a product as the reference computes it: doubles, rounded once on either side.
+// The tolerance of a reference product: computed in double, rounded once on either side.
 constexpr test::Tolerance kTwice = {2 * test::kEps, 2 * test::kEps};
 
-TEST(CudaIm2col, TimesWeightIsTheConvolution) {
+TEST(CudaIm2col, TimesWeightEqualsTheConvolution) {
   for (const Conv2dShape& s : kShapes)
     for_each_element(describe(s), [&](Element element) {
       const Tensor x = test::random_tensor(s.batch * image_size(s), element, 1);
@@ -80,14 +80,14 @@ TEST(CudaIm2col, TimesWeightIsTheConvolution) {
     });
 }
 
-// Small whole numbers: every product of dy and weight is exact in 16 bits, so that the gathered sum is rounded just once.
+// Small whole numbers: every product of dy and weight is exact in 16 bits, so the gathered sum is rounded once.
 GuardedBuffer<float> whole_numbers(std::int64_t n, std::uint64_t seed) {
   GuardedBuffer<float> values = test::random_floats(n, seed, -2.5, 2.5);
   for (float& value : values) value = std::nearbyint(value);
   return values;
 }
 
-TEST(CudaCol2im, OfGradientTimesWeightIsTheInputsGradient) {
+TEST(CudaCol2im, GathersTheInputGradient) {
   for (const Conv2dShape& s : kShapes) {
     const GuardedBuffer<float> dy = whole_numbers(s.batch * out_pixels(s) * s.out_channels, 3);
     const GuardedBuffer<float> weight = whole_numbers(s.out_channels * row_length(s), 4);
@@ -106,7 +106,7 @@ TEST(CudaCol2im, OfGradientTimesWeightIsTheInputsGradient) {
           cuda::col2im(dx.data(), columns.data(), s, range.first, range.images, element, kNoStream);
           const GuardedBuffer<float> result = dx.floats();
           expect_close({result.data() + first, static_cast<std::size_t>(n)}, expected.floats(), test::kExact);
-          for (std::int64_t i = 0; i < dx.size(); ++i)  // nothing of the other images
+          for (std::int64_t i = 0; i < dx.size(); ++i)  // zero for the other images
             ASSERT_TRUE(std::isnan(result[i]) == (i < first || i >= first + n)) << i;
           EXPECT_TRUE(dx.guards_intact());
         });

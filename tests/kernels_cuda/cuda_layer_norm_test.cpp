@@ -26,8 +26,8 @@ struct Matrix {
   std::int64_t rows, channels;
   std::int64_t elements() const { return rows * channels; }
 };
-// A row a warp, of 8 to 32 numbers a lane: 8 to 1024. A row a block: beyond, in packs (1032, 2048) or one by one (all others;
-// 100 and 1028 for 16 bits).
+// One row per warp, with 8 to 32 values per lane: 8 to 1024. One row per block: longer rows, in packs (1032, 2048) or one by
+// one (all others; 100 and 1028 for 16 bits).
 constexpr Matrix kMatrices[] = {{5, 8},    {3, 64},   {9, 256},  {2, 264},  {7, 512},  {6, 768}, {4, 776},
                                 {3, 1024}, {3, 1032}, {2, 2048}, {9, 100},  {2, 1028}, {1, 2},   {1, 17},
                                 {40, 3},   {37, 33},  {5, 513},  {2, 2049}, {60, 24}};
@@ -88,12 +88,12 @@ TEST(CudaLayerNorm, MatchesReference) {
     for_each_element("", [&](Element element) { check_forward(m, random_tensor(m.elements(), element, 3), 1); });
 }
 
-TEST(CudaLayerNorm, ManyRowsMatchReference) {  // several rows a warp
+TEST(CudaLayerNorm, ManyRowsMatchReference) {  // several rows per warp
   const Matrix m = {6401, 8};
   check_forward(m, random_tensor(m.elements(), Element::f32, 13), 1);
 }
 
-// Of one channel, or of equal values that a float mean meets exactly, the variance is 0 and the result the bias.
+// One channel, or equal values whose float mean is exact: the variance is 0 and the result is the bias.
 TEST(CudaLayerNorm, RowsWithoutVarianceGiveTheBias) {
   for (const Matrix& m : {Matrix{33, 1}, Matrix{7, 64}, Matrix{2, 2048}})
     for_each_element(describe(m), [&](Element element) {
@@ -111,7 +111,7 @@ TEST(CudaLayerNorm, RowsWithoutVarianceGiveTheBias) {
     });
 }
 
-// A thousandth of the variance that is there, so that leaving it out or adding it elsewhere would show.
+// Epsilon is a thousandth of the variance, so omitting it or adding it elsewhere would show.
 TEST(CudaLayerNorm, EpsilonIsAddedToTheVariance) {
   for (const Matrix& m : {Matrix{5, 96}, Matrix{5, 97}})
     check_forward(m, random_tensor(m.elements(), Element::f32, 4, -0.01, 0.01), 0.01, 1e-5);
@@ -126,8 +126,8 @@ TEST(CudaLayerNorm, MeanFarAboveDeviationMatchesReference) {
   }
 }
 
-// Behind the outlier each of the small squares of a thread, 32 at most, is rounded the same way.
-TEST(CudaLayerNorm, OutlierInAnElseConstantRowMatchesReference) {
+// After the outlier, each of a thread's at most 32 small squares rounds in the same direction.
+TEST(CudaLayerNorm, OutlierInAnOtherwiseConstantRowMatchesReference) {
   for (const Matrix& m : {Matrix{4, 3001}, Matrix{4, 1024}}) {
     GuardedBuffer<float> x(m.elements());
     std::fill(x.begin(), x.end(), 0.3f);
@@ -207,7 +207,7 @@ TEST(CudaLayerNormGrad, MatchesReference) {
     for_each_element("", [&](Element element) { check_gradient(m, random_tensor(m.elements(), element, 8)); });
 }
 
-TEST(CudaLayerNormGrad, ManyRowsMatchReference) {  // several rows a warp, and several a block
+TEST(CudaLayerNormGrad, ManyRowsMatchReference) {  // several rows per warp and per block
   for (const Matrix& m : {Matrix{4001, 8}, Matrix{1001, 6}}) check_gradient(m, random_tensor(m.elements(), Element::f32, 9));
 }
 

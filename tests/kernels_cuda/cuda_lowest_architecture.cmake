@@ -1,10 +1,10 @@
-# cmake -P: which GPU a build says to be the oldest that it has code for.
+# cmake -P: which GPU a build names as the oldest that it has code for.
 include(${CMAKE_CURRENT_LIST_DIR}/../cmake/EpochbenchCudaArchitectures.cmake)
 
 function(expect expected architectures)
   epochbench_lowest_architecture(lowest "${architectures}")
   if(NOT lowest STREQUAL expected)
-    message(SEND_ERROR "of \"${architectures}\": ${lowest} in place of ${expected}")
+    message(SEND_ERROR "\"${architectures}\": got ${lowest}, expected ${expected}")
   endif()
 endfunction()
 

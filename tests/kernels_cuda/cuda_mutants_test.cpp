@@ -1,5 +1,5 @@
-// What runs CUDA kernels on the CPU finds the faults that cuda_mutants.cmake puts into our kernels, each by the means stated
-// here: wrong numbers in one of three orders of threads, a touched guard band, a report of the machine or of a sanitizer.
+// Running CUDA kernels on the CPU finds the faults that mutants.cmake puts into our kernels, each by the means stated here:
+// wrong numbers in one of three thread orders, a touched guard band, a report of the machine or of a sanitizer.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -13,7 +13,7 @@ namespace epochbench {
   namespace name {                        \
   decltype(cuda::function) function;      \
   }
-#if !defined(__SANITIZE_ADDRESS__)  // it has no part in finding these
+#if !defined(__SANITIZE_ADDRESS__)  // these need other means
 EPOCHBENCH_MUTANT(no_barrier_in_tree, bias_add_grad)
 EPOCHBENCH_MUTANT(no_barrier_in_last_sum, bias_add_grad)
 EPOCHBENCH_MUTANT(no_barrier_in_moments, batch_norm)
@@ -60,7 +60,7 @@ constexpr bool kFindsMisalignment = true;
 constexpr bool kFindsMisalignment = false;
 #endif
 
-// Runs call() in each order, and says what it finds: the name of the first output that is off or whose band was touched.
+// Runs call() in each order and prints the name of the first output that is wrong or whose guard band was touched.
 struct Output {
   const DeviceBuffer<float>& actual;
   const GuardedBuffer<float>& expected;
@@ -70,7 +70,7 @@ void compare(std::initializer_list<Output> outputs) {
     if (!output.actual.guards_intact()) std::fputs("touched band\n", stderr);
     for (std::size_t i = 0; i < output.expected.size(); ++i) {
       const auto at = static_cast<std::int64_t>(i);
-      // Sums of a few hundred numbers around 1, and what comes of them: a fault is off by whole addends.
+      // Sums of a few hundred values around 1 and results derived from them: a fault changes them by whole addends.
       if (std::fabs(output.actual[at] - output.expected[at]) < 1e-3) continue;
       std::fputs("wrong numbers\n", stderr);
       return;
@@ -78,7 +78,7 @@ void compare(std::initializer_list<Output> outputs) {
   }
 }
 
-// Each of these runs a function on matrices that take every path of it, and prints what is wrong.
+// Each of these runs a function on matrices that exercise every path and prints what is wrong.
 void try_bias_add_grad(decltype(cuda::bias_add_grad) function, ThreadOrder order) {
   constexpr std::int64_t kRows = 90, kChannels = 36;
   const DeviceBuffer<float> dy = random_device_floats(kRows * kChannels, 1, 0.5, 1.5);
@@ -125,7 +125,7 @@ void try_batch_norm_grad(decltype(cuda::batch_norm_grad) function, ThreadOrder o
   compare({{device_dscale, dscale}, {device_dbias, dbias}, {device_dx, dx}});
 }
 
-// Two rows of the length that a whole block works on, and short ones that a warp does.
+// Two rows long enough for a whole block, and short ones for a warp each.
 void try_layer_norm(decltype(cuda::layer_norm) function, ThreadOrder order) {
   for (const auto& [rows, channels] : {std::pair<std::int64_t, std::int64_t>{2, 12345}, {5, 100}}) {
     const DeviceBuffer<float> x = random_device_floats(rows * channels, 1, 0, 1), scale = random_device_floats(channels, 2),
@@ -152,7 +152,7 @@ void try_relu(decltype(cuda::relu) function, ThreadOrder order) {
   }
 }
 
-// The child says "nothing found" if it comes to its end; it prints whatever is found before.
+// The child prints whatever it finds, then "nothing found" if it reaches its end.
 template <typename Try, typename Function>
 void try_orders(Try try_it, Function function, std::initializer_list<ThreadOrder> orders) {
   for (ThreadOrder order : orders) try_it(function, order);
@@ -184,7 +184,7 @@ TEST(CudaMutants, RemovedBarriersGiveWrongNumbers) {
   EXPECT_FOUND(try_layer_norm, no_barrier_before_reuse::layer_norm, kWrongNumbers);
 }
 
-// Thread 0 comes last in reverse order, so that what it reads has been written although no barrier says so.
+// In reverse order thread 0 runs last, so everything it reads has been written even without a barrier.
 TEST(CudaMutants, RemovedBarriersAreRacesEvenWhereNumbersAreRight) {
   if (!kFindsRaces) GTEST_SKIP() << "only ThreadSanitizer finds these";
   const std::initializer_list<ThreadOrder> reverse = {ThreadOrder::reverse};

@@ -1,4 +1,4 @@
-// The machine on which CUDA kernels run in tests: indexes, barriers, warps, shared memory, orders, launches, and what it
+// The machine on which CUDA kernels run in tests: indexes, barriers, warps, shared memory, thread orders, launches, and its
 // reports; and the 16-bit formats of cuda_kernel_sweep.h against CUDA's own conversions.
 #include "tests/support/cuda_on_cpu.h"
 
@@ -137,7 +137,7 @@ TEST(CudaOnCpu, BarriersSeparateWritesFromReads) {
 }
 
 void ask_all(int* results) {
-  if (threadIdx.x >= 90) return;  // who has returned counts no more
+  if (threadIdx.x >= 90) return;  // threads that have returned no longer count
   const int x = static_cast<int>(threadIdx.x);
   results[0] = __syncthreads_count(x % 3 == 0);
   results[1] = __syncthreads_and(x < 90);
@@ -161,7 +161,7 @@ void look_at_shared(int* problems) {
   DYNAMIC_SHARED(double, of_doubles);
   if (!std::isnan(of_floats[9]) || !std::isnan(__bfloat162float(of_bf16[9]))) ++*problems;
   if (!std::isnan(__half2float(of_f16[9])) || !std::isnan(of_doubles[9])) ++*problems;
-  of_floats[9] = 1;  // which the next block must not see
+  of_floats[9] = 1;  // the next block must not see it
   of_doubles[9] = 1;
 }
 
@@ -215,7 +215,7 @@ TEST(CudaOnCpu, ShufflesCarryEveryType) {
   EXPECT_EQ(problems, 0);
 }
 
-// The halves of a warp go their own ways and finish apart.
+// The halves of a warp diverge and finish separately.
 void vote_in_halves(unsigned* results) {
   const bool low = threadIdx.x < 16;
   const unsigned mask = low ? 0xffffu : 0xffff0000u;
@@ -228,7 +228,7 @@ void vote_in_halves(unsigned* results) {
   __syncwarp();
 }
 
-TEST(CudaOnCpu, PartsOfAWarpVoteApart) {
+TEST(CudaOnCpu, PartsOfAWarpVoteSeparately) {
   for_each_order("", [] {
     unsigned results[32];
     launch(vote_in_halves, dim3(1), dim3(32), 0, kNoStream, results);
@@ -255,7 +255,7 @@ TEST(CudaOnCpu, AtomicsAddUp) {
   EXPECT_EQ(bits, ~0ull);
 }
 
-TEST(CudaOnCpu, OperatingSystemThreadsHaveMachinesOfTheirOwn) {
+TEST(CudaOnCpu, EachOperatingSystemThreadHasItsOwnMachine) {
   std::vector<std::vector<int>> values(2, std::vector<int>(256, 1));
   std::vector<std::thread> threads;
   for (std::vector<int>& of_thread : values)
@@ -267,7 +267,7 @@ TEST(CudaOnCpu, OperatingSystemThreadsHaveMachinesOfTheirOwn) {
   for (const std::vector<int>& of_thread : values) EXPECT_EQ(of_thread[0], 255);
 }
 
-// ---- What it reports ----
+// ---- Reports ----
 
 void diverge() {
   if (threadIdx.x < 32)
@@ -275,7 +275,7 @@ void diverge() {
   else
     __syncthreads();
 }
-void wait_for_ever() {
+void wait_forever() {
   if (threadIdx.x == 3)
     __syncthreads();
   else if (threadIdx.x < 32)
@@ -312,22 +312,22 @@ void run(void (*kernel)(), unsigned threads) {
 }
 
 TEST(CudaOnCpuDeathTest, ReportsBarriersThatDiverge) {
-  EXPECT_DEATH(run(diverge, 64), "the barrier diverges: thread .* comes to .*cuda_on_cpu_test.cpp:[0-9]+, others wait at");
+  EXPECT_DEATH(run(diverge, 64), "the barrier diverges: thread .* is at .*cuda_on_cpu_test.cpp:[0-9]+, others wait at");
 }
 
-TEST(CudaOnCpuDeathTest, ReportsWhoWaitsForEver) {
-  EXPECT_DEATH(run(wait_for_ever, 33), "thread 3,0,0 of block 0,0,0 waits in a barrier at .*cuda_on_cpu_test.cpp");
-  EXPECT_DEATH(run(wait_for_ever, 33), "thread 0,0,0 of block 0,0,0 waits in __syncwarp of width 32 and mask 0xffffffff");
-  EXPECT_DEATH(run(wait_for_ever, 33), "none of these threads can go on");
+TEST(CudaOnCpuDeathTest, ReportsThreadsThatWaitForever) {
+  EXPECT_DEATH(run(wait_forever, 33), "thread 3,0,0 of block 0,0,0 waits in a barrier at .*cuda_on_cpu_test.cpp");
+  EXPECT_DEATH(run(wait_forever, 33), "thread 0,0,0 of block 0,0,0 waits in __syncwarp of width 32 and mask 0xffffffff");
+  EXPECT_DEATH(run(wait_forever, 33), "none of these threads can continue");
 }
 
-TEST(CudaOnCpuDeathTest, ReportsLanesThatAreNotThere) {
+TEST(CudaOnCpuDeathTest, ReportsMissingLanes) {
   EXPECT_DEATH(run(leave_a_warp, 32), "thread 5,0,0 of block 0,0,0 returns, but thread|lanes that have returned");
   EXPECT_DEATH(run(name_others, 1), "thread 0,0,0 of block 0,0,0 is not in the mask of a vote");
   EXPECT_DEATH(run(name_a_missing_lane, 40), "lanes that have returned or never were");
 }
 
-TEST(CudaOnCpuDeathTest, ReportsShufflesThatCannotBe) {
+TEST(CudaOnCpuDeathTest, ReportsInvalidShuffles) {
   EXPECT_DEATH(run(disagree, 32), "lanes disagree: .* of width 16");
   EXPECT_DEATH(run(read_outside, 16), "reads lane 20, which is not in the mask");
   EXPECT_DEATH(run(ask_for_an_odd_width, 32), "impossible width");
@@ -339,12 +339,12 @@ TEST(CudaOnCpuDeathTest, ReportsOverruns) {
 #else
   EXPECT_DEATH(run(overrun, 1), "a shared array of 40 bytes was overrun");
 #endif
-  EXPECT_DEATH(run(overflow_the_stack, 1), "");  // by its guard page
+  EXPECT_DEATH(run(overflow_the_stack, 1), "");  // caught by its guard page
 }
 
 // ---- The 16-bit formats ----
 
-// Every number of either format, the midpoints between neighbors, and what lies just beside those.
+// Every number of either format, the midpoints between neighbors, and values just beside those.
 TEST(CudaKernelSweep, RoundsAsCudaDoes) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto pattern = static_cast<std::uint16_t>(bits);

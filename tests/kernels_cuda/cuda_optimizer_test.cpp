@@ -1,4 +1,4 @@
-// The optimizers in CUDA: steps worked out by hand and against the reference, loss scaling, and the scalars that a step leaves.
+// The optimizers in CUDA: steps computed by hand and against the reference, loss scaling, and the scalars that a step writes.
 #include <cfloat>
 #include <vector>
 
@@ -31,7 +31,7 @@ struct Parameter {
   std::int64_t n() const { return gradient.size(); }
 };
 
-// Parameters with the tables that the kernels read. The chunks come in no order.
+// Parameters with the tables that the kernels read. The chunks are in random order.
 class Model {
  public:
   explicit Model(std::vector<Parameter> parameters) : parameters_(std::move(parameters)), tensors_(0), chunks_(0) {
@@ -46,7 +46,7 @@ class Model {
     tensors_ = on_device<cuda::OptimizerTensor>(tensors);
     chunks_ = on_device<cuda::Chunk>(chunks);
   }
-  Model(const Model&) = delete;  // the tables point into it
+  Model(const Model&) = delete;  // the tables hold pointers to its members
   Model& operator=(const Model&) = delete;
 
   Parameter& operator[](std::size_t i) { return parameters_[i]; }
@@ -61,8 +61,8 @@ class Model {
   DeviceBuffer<cuda::Chunk> chunks_;
 };
 
-// As of a small model: tensors that end within a vector, a part of a chunk and a chunk, one of several chunks, an empty one;
-// gradients of every type in one launch, `scale` times what they are.
+// Like a small model: tensors that end within a vector, a part of a chunk and a chunk, one of several chunks, an empty one;
+// gradients of every type in one launch, multiplied by `scale`.
 std::vector<Parameter> parameters(double scale = 1) {
   struct Size {
     std::int64_t n;
@@ -89,7 +89,7 @@ std::vector<GuardedBuffer<float>> gradients(const Model& model, double scale) {
   return result;
 }
 
-// A step adds few roundings of numbers up to 4, and steps repeat them.
+// Each step adds a few roundings of values up to 4.
 void expect_same(const Model& actual, const Model& expected, int steps) {
   const test::Tolerance tolerance = {2 * kEps * steps, 2 * kEps * steps};
   for (std::size_t i = 0; i < expected.parameters().size(); ++i) {
@@ -209,7 +209,7 @@ void reference_adamw(Model& model, float rate, std::int32_t step, const AdamwNum
   }
 }
 
-// With loss scaling, steps that were skipped before do not count.
+// With loss scaling, skipped steps do not count.
 TEST(CudaAdamw, StepsMatchReference) {
   const DeviceBuffer<float> rate = scalar(0.01f);
   const AdamwNumbers numbers = {0.9, 0.999, 1e-8};
@@ -232,13 +232,13 @@ TEST(CudaAdamw, StepsMatchReference) {
     }
 }
 
-// rate * weight_decay far below float's eps of 1 must not be lost: after many steps without gradient the weight has decayed by
-// what doubles say.
+// rate * weight_decay far below float's eps at 1 must not be lost: after many steps without a gradient the weight has decayed
+// as computed in double.
 TEST(CudaAdamw, SmallDecayKeepsItsSize) {
   constexpr int kMany = 2000;
   const DeviceBuffer<float> rate = scalar(1e-3f);
   const DeviceBuffer<std::int32_t> step = scalar(0);
-  const double decay = 0.02 * static_cast<double>(rate[0]);  // 2e-5 a step: 1 - 2e-5 as a float is off by up to 0.15 % of it
+  const double decay = 0.02 * static_cast<double>(rate[0]);  // 2e-5 per step: 1 - 2e-5 as a float errs by up to 0.15 % of it
   Model model = one(1, 0, 0, 0, 0.02);
   for (int i = 0; i < kMany; ++i)
     cuda::adamw(model.tensors(), model.chunks(), model.chunk_count(), rate.data(), step.data(), {0.9, 0.999, 1e-8}, {},
@@ -247,7 +247,7 @@ TEST(CudaAdamw, SmallDecayKeepsItsSize) {
   EXPECT_NEAR(model[0].weight[0], std::pow(1 - decay, kMany), 8 * std::sqrt(kMany) * kEps / 2);
 }
 
-TEST(CudaLossScale, NothingChangesWhereGradientsAreNotFinite) {
+TEST(CudaLossScale, NonFiniteGradientsChangeNothing) {
   const DeviceBuffer<float> rate = scalar(0.05f);
   const DeviceBuffer<std::int32_t> step = scalar(3);
   const Scaling scaling = {scalar(8.0f), scalar(0), scalar(1)};
@@ -259,7 +259,7 @@ TEST(CudaLossScale, NothingChangesWhereGradientsAreNotFinite) {
   expect_untouched(model, before);
 }
 
-// One bad number in a place of each kind: the first and the last element of each tensor, and either side of a chunk's end.
+// One non-finite value at each kind of position: first and last element of each tensor, and either side of a chunk boundary.
 TEST(CudaAllFinite, FindsOneBadNumberAnywhere) {
   Model model(parameters());
   DeviceBuffer<std::int32_t> finite(1);
@@ -323,13 +323,13 @@ class LossScaleState {
   DeviceBuffer<std::int32_t> finite_steps_, skipped_;
 };
 
-TEST(CudaLossScale, GrowsAfterSoManyFiniteStepsInARowAndBacksOffAtOnce) {
+TEST(CudaLossScale, GrowsAfterTheIntervalAndBacksOffAtOnce) {
   LossScaleState state(1024, {2, 0.5f, 3, 1, 0x1p24f});
   state.step(true);
   state.step(true);
   EXPECT_EQ(state.scale(), 1024);
   EXPECT_EQ(state.finite_steps(), 2);
-  state.step(false);  // the row begins again
+  state.step(false);  // the count starts again
   EXPECT_EQ(state.scale(), 512);
   EXPECT_EQ(state.finite_steps(), 0);
   EXPECT_EQ(state.skipped(), 1);
@@ -350,7 +350,7 @@ TEST(CudaLossScale, StaysWithinItsBounds) {
   EXPECT_EQ(state.skipped(), 20);
 }
 
-TEST(CudaRecordStep, WritesTheRingInTurnAndCountsOn) {
+TEST(CudaRecordStep, WritesTheRingInOrderAndCountsSteps) {
   constexpr std::uint32_t kCapacity = 3;
   DeviceBuffer<cuda::StepScalars> ring(kCapacity);
   DeviceBuffer<std::uint32_t> cursor = scalar(0u);

@@ -1,5 +1,5 @@
-// Pooling in CUDA against the reference: windows that overlap, that leave gaps and that reach over the edge, channels that fill
-// 16-byte packs and that do not.
+// Pooling in CUDA against the reference: windows that overlap, leave gaps, or extend past the edge, with and without channels
+// that fill 16-byte packs.
 #include <vector>
 
 #include "kernels/reference/kernels.h"
@@ -27,12 +27,12 @@ PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std:
 
 const PoolShape kShapes[] = {
     pool(1, 1, 1, 1, 1, 1, 0),     // smallest
-    pool(3, 28, 28, 6, 2, 2, 0),   // LeNet-5's first
-    pool(2, 10, 10, 16, 2, 2, 0),  // and second
-    pool(2, 15, 13, 64, 3, 2, 1),  // ResNet's, odd
-    pool(2, 12, 10, 16, 3, 2, 1),  // and even: the last pixels would lie in one more window if there were one
+    pool(3, 28, 28, 6, 2, 2, 0),   // first pool of LeNet-5
+    pool(2, 10, 10, 16, 2, 2, 0),  // second pool of LeNet-5
+    pool(2, 15, 13, 64, 3, 2, 1),  // ResNet, odd size
+    pool(2, 12, 10, 16, 3, 2, 1),  // even size: the last pixels are beyond the last window
     pool(1, 9, 7, 132, 3, 2, 1),   // packs of 4, not of 8
-    pool(4, 5, 6, 3, 3, 1, 1),     // nine windows over a pixel
+    pool(4, 5, 6, 3, 3, 1, 1),     // nine windows per pixel
     pool(2, 8, 9, 65, 2, 3, 0),    // gaps: pixels in no window
     pool(2, 4, 4, 24, 4, 4, 2),    // as much padding as a window allows
     pool(1, 20, 20, 8, 16, 2, 8),  // the largest window: 256 positions
@@ -47,7 +47,7 @@ std::string describe(const PoolShape& s) {
 std::int64_t inputs(const PoolShape& s) { return s.batch * s.height * s.width * s.channels; }
 std::int64_t outputs(const PoolShape& s) { return s.batch * s.out_height * s.out_width * s.channels; }
 
-// Few different values: many windows have equal maxima. All negative: padding must not win.
+// Few distinct values: many windows have equal maxima. All negative: padding must not be the maximum.
 GuardedBuffer<float> ties(std::int64_t n) {
   GuardedBuffer<float> x = random_floats(n, 1, -4, 0);
   for (float& value : x) value = std::floor(value);
@@ -81,8 +81,8 @@ TEST(CudaMaxPool, TakesTheFirstOfEqualMaxima) {
   for (const PoolShape& s : kShapes) check_max_pool(s, ties(inputs(s)));
 }
 
-// Windows of the size that the compiler knows and of one that it does not; each position of the first window. The lowest
-// numbers there are must not lose to a pixel that is not there.
+// A window size known at compile time and one that is not; each position of the first window. The lowest representable
+// values must not lose to a pixel in the padding.
 TEST(CudaMaxPool, KeepsNanAndInfinities) {
   constexpr std::int64_t kChannels = 17, kChannel = 16;
   for (std::int64_t window : {2, 3, 5})
@@ -108,7 +108,7 @@ TEST(CudaMaxPool, KeepsNanAndInfinities) {
     });
 }
 
-// Gradients that overlap are added in float and rounded once.
+// Overlapping gradients are added in float and rounded once.
 TEST(CudaMaxPoolGrad, MatchesReference) {
   for (const PoolShape& s : kShapes)
     for_each_element(describe(s), [&](Element element) {
@@ -146,7 +146,7 @@ TEST(CudaGlobalAveragePool, MatchesReference) {
       const double pixels = static_cast<double>(s.pixels);
       test::Tolerance mean = test::sum_tolerance(pixels, std::sqrt(pixels));  // a partial sum is a random walk
       mean.absolute /= pixels;
-      mean.relative += test::kEps;  // of the division
+      mean.relative += test::kEps;  // from the division
       for_each_order("", [&] {
         Tensor y(s.batch * s.channels, element);
         cuda::global_average_pool(y.data(), x.data(), s.batch, s.pixels, s.channels, element, kNoStream);

@@ -1,6 +1,6 @@
-// Races in our CUDA kernels, between the threads of a block and between blocks: ThreadSanitizer takes every thread of a grid
-// for a thread, and what a GPU does not order for unordered. A few blocks each, as a thread costs it half a millisecond.
-// Numbers are not looked at: the other tests do that, and nothing here can fail without the sanitizer.
+// Races in our CUDA kernels, between the threads of a block and between blocks: ThreadSanitizer treats every thread of a grid
+// as a thread, and assumes only the ordering that a GPU guarantees. A few blocks each, since a thread costs half a millisecond.
+// Other tests check the numbers; nothing here can fail without the sanitizer.
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -30,7 +30,7 @@ class CudaRaces : public testing::Test {
 };
 using CudaRacesDeathTest = CudaRaces;
 
-// ---- What is a race, and what is none ----
+// ---- What is a race and what is not ----
 
 void exchange(int* values, bool sync_warp) {
   values[threadIdx.x] = static_cast<int>(threadIdx.x);
@@ -73,7 +73,7 @@ TEST_F(CudaRacesDeathTest, BarriersAndSyncwarpOrderMemory) {
   EXPECT_EXIT(race(exchange, dim3(1), dim3(32), true), testing::ExitedWithCode(0), "^end\n$");
 }
 
-TEST_F(CudaRacesDeathTest, ShufflesOrderNoMemory) {
+TEST_F(CudaRacesDeathTest, ShufflesDoNotOrderMemory) {
   EXPECT_EXIT(race(exchange, dim3(1), dim3(32), false), any_end, "data race");
 }
 
@@ -131,7 +131,7 @@ TEST_F(CudaRaces, BatchNorm) {
   }
 }
 
-// Rows for a warp each, and one for a block.
+// Rows that take one warp each, and one that takes a block.
 TEST_F(CudaRaces, LayerNorm) {
   for (const auto& [rows, channels] : {std::pair<std::int64_t, std::int64_t>{9, 40}, {1, 1028}}) {
     const Tensor x = random_tensor(rows * channels, Element::f32, 1), dy = random_tensor(rows * channels, Element::f32, 2);
@@ -188,7 +188,7 @@ TEST_F(CudaRaces, Pool) {
   cuda::global_average_pool(mean.data(), x.data(), 1, 25, 20, Element::f32, kNoStream);
 }
 
-// Two tensors; one has gradients that are not finite in more than one place.
+// Two tensors; one has several non-finite gradients.
 TEST_F(CudaRaces, Optimizer) {
   DeviceBuffer<float> weight = random_device_floats(200, 1), state1 = random_device_floats(200, 2, 0, 1),
                       state2 = random_device_floats(200, 3, 0, 1), gradient = random_device_floats(200, 4);

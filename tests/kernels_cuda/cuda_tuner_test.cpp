@@ -1,4 +1,4 @@
-// Which of a library's candidates is kept, and what choosing it takes: candidates and a clock that are made up.
+// Which candidate of a library is kept and what choosing costs, with fake candidates and a fake clock.
 #include <algorithm>
 #include <set>
 #include <vector>
@@ -14,15 +14,15 @@ namespace {
 
 using ::testing::ElementsAre;
 
-struct MadeUp {
-  double seconds;            // of a call
-  double build_seconds = 0;  // and of timing it
+struct Candidate {
+  double seconds;            // per call
+  double build_seconds = 0;  // of building and timing it
   bool builds = true, runs = true;
 };
 
 class FakeCandidates final : public Candidates {
  public:
-  FakeCandidates(double& now, std::vector<MadeUp> candidates) : now_(now), candidates_(std::move(candidates)) {}
+  FakeCandidates(double& now, std::vector<Candidate> candidates) : now_(now), candidates_(std::move(candidates)) {}
 
   std::int64_t count() const override { return static_cast<std::int64_t>(candidates_.size()); }
   void build(std::int64_t index) override {
@@ -44,16 +44,16 @@ class FakeCandidates final : public Candidates {
   int timed = 0;
 
  private:
-  const MadeUp& at(std::int64_t index) const { return candidates_.at(static_cast<std::size_t>(index)); }
+  const Candidate& at(std::int64_t index) const { return candidates_.at(static_cast<std::size_t>(index)); }
   double& now_;
-  std::vector<MadeUp> candidates_;
+  std::vector<Candidate> candidates_;
 };
 
-class TunerOfPlans : public ::testing::Test {
+class PlanTuner : public ::testing::Test {
  protected:
-  // How many of these were timed.
-  int timed(std::vector<MadeUp> made_up) {
-    FakeCandidates candidates(now_, std::move(made_up));
+  // How many of these candidates are timed.
+  int timed(std::vector<Candidate> list) {
+    FakeCandidates candidates(now_, std::move(list));
     std::string reason;
     EXPECT_TRUE(tuner_.fastest(candidates, reason));
     return candidates.timed;
@@ -64,14 +64,14 @@ class TunerOfPlans : public ::testing::Test {
   std::string reason_;
 };
 
-TEST_F(TunerOfPlans, TheFastestIsKeptAndNothingElse) {
+TEST_F(PlanTuner, KeepsOnlyTheFastest) {
   FakeCandidates candidates(now_, {{3e-3}, {1e-3}, {2e-3}, {1e-3}});
   EXPECT_EQ(tuner_.fastest(candidates, reason_), 1);
   EXPECT_THAT(candidates.held, ElementsAre(1));
   EXPECT_EQ(candidates.most_held, 2u);
 }
 
-TEST_F(TunerOfPlans, OneThatCannotBeBuiltOrRunIsPassedOverAndHoldsNothing) {
+TEST_F(PlanTuner, SkipsAndReleasesCandidatesThatCannotBeBuiltOrRun) {
   FakeCandidates candidates(now_, {{.seconds = 1e-9, .builds = false}, {.seconds = 1e-9, .runs = false}, {2e-3}, {3e-3}});
   EXPECT_EQ(tuner_.fastest(candidates, reason_), 2);
   EXPECT_THAT(candidates.held, ElementsAre(2));
@@ -84,23 +84,23 @@ TEST_F(TunerOfPlans, OneThatCannotBeBuiltOrRunIsPassedOverAndHoldsNothing) {
   EXPECT_EQ(reason_, "there is none");
 }
 
-TEST_F(TunerOfPlans, SoManyAreTimedThoseThatFailNotCounted) {
-  std::vector<MadeUp> many(9, MadeUp{1e-3});
+TEST_F(PlanTuner, FailedCandidatesDoNotCountTowardTheLimit) {
+  std::vector<Candidate> many(9, Candidate{1e-3});
   many[0].builds = many[2].runs = false;
   EXPECT_EQ(timed(many), 4);
 }
 
-TEST_F(TunerOfPlans, AProblemsTimeIsBounded) { EXPECT_EQ(timed(std::vector<MadeUp>(4, {1e-3, 0.1875})), 3); }
+TEST_F(PlanTuner, BoundsTheTimePerProblem) { EXPECT_EQ(timed(std::vector<Candidate>(4, {1e-3, 0.1875})), 3); }
 
-TEST_F(TunerOfPlans, WhenAllTimeIsSpentTheFirstThatRunsIsTaken) {
-  const std::vector<MadeUp> slow(4, {1e-3, 0.375});
+TEST_F(PlanTuner, TakesTheFirstThatRunsWhenTheTimeIsSpent) {
+  const std::vector<Candidate> slow(4, {1e-3, 0.375});
   EXPECT_EQ(timed(slow), 2);
   EXPECT_EQ(timed(slow), 2);
   EXPECT_EQ(timed(slow), 1);
   EXPECT_EQ(timed({{.seconds = 1e-3, .builds = false}, {.seconds = 1e-3, .build_seconds = 0.375}, {1e-9}}), 1);
 }
 
-TEST_F(TunerOfPlans, WithoutAClockOfItsOwnItLooksAtTheMachines) {
+TEST_F(PlanTuner, UsesTheSystemClockByDefault) {
   FakeCandidates candidates(now_, {{2e-3}, {1e-3}});
   EXPECT_EQ(Tuner({.candidates = 4, .seconds_of_one = 1e9, .seconds_of_all = 1e9}).fastest(candidates, reason_), 1);
 }

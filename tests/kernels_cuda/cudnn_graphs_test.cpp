@@ -1,5 +1,5 @@
 // What the CUDA backend asks of cuDNN, without a device: every convolution and attention of every model passes
-// cudnn_frontend's checks, and cuDNN's heuristics offer engines for it to GPUs that are described to them.
+// cudnn_frontend's checks, and cuDNN's heuristics offer engines for it on GPUs described to them.
 #include "kernels/cuda/cudnn_graphs.h"
 
 #include <algorithm>
@@ -26,10 +26,10 @@ using test::described_h200;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-struct Asked {  // each once
+struct Asked {  // each problem once
   std::vector<ConvolutionSpec> convolutions;
   std::vector<bool> may_be_winograd;      // of convolutions, on an A100
-  std::vector<AttentionSpec> attentions;  // 16-bit alone: in float the backend has its own
+  std::vector<AttentionSpec> attentions;  // 16-bit only: for float the backend has its own
 };
 
 std::optional<cuda::ConvolutionPass> pass_of(Op op) {
@@ -90,12 +90,12 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::string name_of_model_case(const ::testing::TestParamInfo<Case>& info) {
+std::string test_name(const ::testing::TestParamInfo<Case>& info) {
   std::string text = info.param.model + "_" + name(info.param.precision);
   std::replace(text.begin(), text.end(), '-', '_');
   return text;
 }
-INSTANTIATE_TEST_SUITE_P(CudnnGraphs, EveryModel, ::testing::ValuesIn(cases()), name_of_model_case);
+INSTANTIATE_TEST_SUITE_P(CudnnGraphs, EveryModel, ::testing::ValuesIn(cases()), test_name);
 
 bool is_text_model(const std::string& model) { return model.substr(0, 4) == "bert"; }
 
@@ -117,17 +117,17 @@ TEST_P(EveryModel, HasAnEngineOnAnH200ForEachConvolution) {
     EXPECT_NO_THROW(EXPECT_GT(engines(spec, described_h200()).size(), 0u)) << describe(spec);
 }
 
-// Kernels of attention are compiled when they are planned, for which cuDNN wants the driver's library: the toolkit's empty
-// one will do.
+// cuDNN compiles attention kernels when they are planned, which needs the driver's library: the toolkit's stub is
+// sufficient.
 class CudnnAttention : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!dlopen("libcuda.so.1", RTLD_NOW) && !dlopen(EPOCHBENCH_CUDA_STUB, RTLD_NOW | RTLD_GLOBAL))
-      GTEST_SKIP() << "neither a driver's libcuda.so.1 nor the toolkit's stub of it is here";
+      GTEST_SKIP() << "neither libcuda.so.1 of a driver nor the stub of the toolkit is installed";
   }
 };
 
-TEST_F(CudnnAttention, OfBertHasEnginesOnAnH200InBothDirections) {
+TEST_F(CudnnAttention, HasEnginesForBertOnAnH200InBothDirections) {
   for (const char* model : {"bert-tiny", "bert-base", "bert-large"})
     for (const Precision precision : {Precision::bf16, Precision::fp16})
       for (const AttentionSpec& spec : asked_by(model, precision).attentions) {
@@ -138,8 +138,8 @@ TEST_F(CudnnAttention, OfBertHasEnginesOnAnH200InBothDirections) {
       }
 }
 
-// What is planned for the workspace counts what the gradient's graph keeps there, and leaves enough to the engines.
-TEST_F(CudnnAttention, HasEnginesInTheWorkspaceOfItsShapeHoweverLarge) {
+// The planned workspace includes what the graph of the gradient keeps there and leaves enough for the engines.
+TEST_F(CudnnAttention, HasEnginesWithinThePlannedWorkspace) {
   for (const cuda::DescribedDevice& device : {described_h200(), described_a100()})
     for (const AttentionShape& shape :
          {AttentionShape{512, 512, 12, 64}, AttentionShape{1024, 128, 16, 64}, AttentionShape{3, 40, 5, 32}}) {
@@ -159,18 +159,18 @@ ConvolutionSpec small_convolution() {
   return spec;
 }
 
-TEST(CudnnGraphs, AreRefusedWithTheLayersName) {
-  AttentionSpec attention{{2, 64, 4, 1000}, Element::bf16, 0};  // heads wider than any engine's
+TEST(CudnnGraphs, RefusalsNameTheLayer) {
+  AttentionSpec attention{{2, 64, 4, 1000}, Element::bf16, 0};  // heads wider than any engine supports
   EXPECT_THAT([&] { validate(attention, described_h200()); }, ThrowsMessage<cuda::Error>(HasSubstr("heads 4 width 1000")));
   ConvolutionSpec huge = small_convolution();
-  huge.shape.out_channels = std::int64_t{1} << 24;  // a weight of more than 2^31 elements
+  huge.shape.out_channels = std::int64_t{1} << 24;  // a weight with more than 2^31 elements
   EXPECT_THAT([&] { validate(huge, described_h200()); },
               ThrowsMessage<cuda::Error>(HasSubstr("conv2d forward x [2,8,8,16] weight [16777216,3,3,16]")));
 }
 
 TEST(CudnnGraphs, ReasonsAreOneLine) {
   ConvolutionSpec spec = small_convolution();
-  spec.shape.out_height = 9;  // not what the padding gives
+  spec.shape.out_height = 9;  // contradicts the padding
   std::string reason;
   try {
     engines(spec, described_h200());
@@ -187,7 +187,7 @@ bool any_is_winograd(const std::vector<std::string>& engines) {
                      [](const std::string& engine) { return engine.find("winograd") != std::string::npos; });
 }
 
-// Where the backend says that an A100 may have it, and nowhere else; a layer that may not has other engines.
+// Winograd is offered exactly where the backend allows it on an A100; all other layers have other engines.
 TEST_P(EveryModel, HasWinogradWhereTheBackendSaysSo) {
   const auto [model, precision] = GetParam();
   const Asked asked = asked_by(model, precision);
@@ -202,7 +202,7 @@ TEST_P(EveryModel, HasWinogradWhereTheBackendSaysSo) {
   }
 }
 
-// Strict fp32 leaves out what tf32 may use.
+// Strict fp32 excludes engines that tf32 may use.
 TEST(CudnnGraphs, StrictFp32IsOfferedFewerEnginesThanTf32) {
   ConvolutionSpec strict = small_convolution();
   strict.shape = {32, 56, 56, 64, 56, 56, 64, 3, 3, 1, 1};

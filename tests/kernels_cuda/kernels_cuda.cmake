@@ -1,22 +1,22 @@
 # Our own CUDA kernels, compiled for the CPU by the C++ compiler, and their tests; see support/cuda_on_cpu.h. They need CUDA's
-# headers, no GPU and no nvcc.
+# headers, but no GPU and no nvcc.
 find_path(EPOCHBENCH_CUDA_HEADERS cuda_runtime.h
   HINTS ${CUDAToolkit_INCLUDE_DIRS} $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include
   PATHS /usr/local/cuda/include /opt/cuda/include
   DOC "Where CUDA's headers are")
 if(NOT EPOCHBENCH_CUDA_HEADERS)
-  message(STATUS "No CUDA headers: the tests of the CUDA kernels are left out. Set CUDA_HOME to where the toolkit is.")
+  message(STATUS "CUDA headers not found: skipping the tests of the CUDA kernels. Set CUDA_HOME to the folder of the toolkit.")
   return()
 endif()
 
 file(GLOB cuda_kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
-# Kernels load what there is of several rows and use as much of it, which the compiler cannot follow.
+# Kernels load up to several rows and use only what they loaded, which the compiler cannot prove.
 set(cuda_on_cpu_options
   -x c++ -include ${CMAKE_CURRENT_SOURCE_DIR}/support/cuda_on_cpu.h
   -Wno-unknown-pragmas -Wno-uninitialized -Wno-maybe-uninitialized)
-# Properties of source files hold in this folder alone: the CUDA build in kernels/ does not see them.
+# Properties of source files apply in this folder only: the CUDA build in kernels/ does not see them.
 set_source_files_properties(${cuda_kernel_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${cuda_on_cpu_options}")
-# ThreadSanitizer is notified of the threads of a block by hand; the switches themselves must be invisible to it.
+# The threads of a block are announced to ThreadSanitizer explicitly; it must not see the stack switches themselves.
 set(cuda_on_cpu_sources
   support/cuda_on_cpu.cpp
   support/cuda_on_cpu_block.cpp
@@ -40,8 +40,8 @@ set_target_properties(epochbench_kernels_cuda_on_cpu PROPERTIES EPOCHBENCH_ALIGN
 add_library(epochbench_cuda_kernel_sweep STATIC support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_cpu.cpp)
 target_link_libraries(epochbench_cuda_kernel_sweep PUBLIC epochbench_options GTest::gtest)
 
-# epochbench_cuda_kernel_test(NAME): tests/kernels_cuda/NAME.cpp over the kernels on the CPU and the reference; where CUDA is built, also
-# NAME_gpu over those of the GPU.
+# epochbench_cuda_kernel_test(NAME): tests/kernels_cuda/NAME.cpp with the kernels on the CPU and the
+# reference; where CUDA is built, also NAME_gpu with those of the GPU.
 function(epochbench_cuda_kernel_test name)
   epochbench_test(kernels_cuda/${name} LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
                   epochbench_kernels_reference)
@@ -56,7 +56,7 @@ function(epochbench_cuda_kernel_test name)
 endfunction()
 
 epochbench_test(kernels_cuda/cuda_on_cpu_test LABEL unit LIBRARIES epochbench_cuda_kernel_sweep epochbench_cuda_on_cpu)
-# The same machine with the switch of stacks that other processors than x86-64 have.
+# The same machine with the stack switch for processors other than x86-64.
 add_library(epochbench_cuda_on_cpu_ucontext STATIC ${cuda_on_cpu_sources})
 target_link_libraries(epochbench_cuda_on_cpu_ucontext PUBLIC epochbench_options)
 target_include_directories(epochbench_cuda_on_cpu_ucontext SYSTEM PUBLIC ${EPOCHBENCH_CUDA_HEADERS})

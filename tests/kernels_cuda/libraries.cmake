@@ -1,6 +1,6 @@
-# Tests of what stands between our code and CUDA's libraries. None needs a device.
+# Tests of the layer between our code and CUDA's libraries. None needs a device.
 
-# Products over a cuBLASLt that is made up, wherever its headers are; where CUDA is built, also products_gpu over the real one.
+# Products with a fake cuBLASLt, wherever its headers are; where CUDA is built, also products_gpu with the real one.
 if(TARGET epochbench_cuda_kernel_sweep)
   find_path(EPOCHBENCH_CUBLASLT_HEADERS cublasLt.h HINTS ${EPOCHBENCH_CUDA_HEADERS})
   find_path(EPOCHBENCH_CUDNN_HEADERS cudnn.h HINTS ${EPOCHBENCH_CUDA_HEADERS} ${CUDNN_INCLUDE_DIR})
@@ -32,7 +32,7 @@ epochbench_test(kernels_cuda/cudnn_graphs_test LABEL unit LIBRARIES epochbench_c
 target_compile_definitions(cudnn_graphs_test PRIVATE
   EPOCHBENCH_CUDA_STUB="${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so")
 
-# Every kernel file of the program holds code of every architecture that was asked for.
+# Every kernel file of the program holds code for every requested architecture.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 if(NOT CMAKE_CUDA_ARCHITECTURES MATCHES "native|all")
   add_test(NAME CudaProgram.HoldsCodeOfEveryArchitecture COMMAND

@@ -1,6 +1,6 @@
-# Our CUDA kernels with one fault each, for cuda_mutants_test: what runs kernels on the CPU must find every one.
+# Our CUDA kernels with one fault each, for cuda_mutants_test: running them on the CPU must find every fault.
 
-# epochbench_cuda_mutant(NAME FILE NTH FIND REPLACE [KERNELS]): kernels/cuda/FILE with the NTH place that reads FIND replaced.
+# epochbench_cuda_mutant(NAME FILE NTH FIND REPLACE [KERNELS]): kernels/cuda/FILE with the NTH occurrence of FIND replaced.
 # Its kernels, or KERNELS that include it, lie in namespace epochbench::NAME instead of epochbench::cuda.
 function(epochbench_cuda_mutant name file nth find replace)
   set(original ${PROJECT_SOURCE_DIR}/kernels/cuda/${file})
@@ -20,7 +20,7 @@ function(epochbench_cuda_mutant name file nth find replace)
   target_link_libraries(epochbench_cuda_mutant_${name} PRIVATE epochbench_cuda_on_cpu)
   target_include_directories(epochbench_cuda_mutant_${name} BEFORE PRIVATE ${folder})
   target_compile_definitions(epochbench_cuda_mutant_${name} PRIVATE cuda=${name})
-  target_compile_options(epochbench_cuda_mutant_${name} PRIVATE -O1)  # they run little and are many to compile
+  target_compile_options(epochbench_cuda_mutant_${name} PRIVATE -O1)  # many to compile, and they run briefly
   set_target_properties(epochbench_cuda_mutant_${name} PROPERTIES EPOCHBENCH_ALIGNED ON)
   target_sources(cuda_mutants_test PRIVATE $<TARGET_OBJECTS:epochbench_cuda_mutant_${name}>)
 endfunction()
@@ -31,7 +31,7 @@ if(EPOCHBENCH_SANITIZE MATCHES undefined)
   target_compile_definitions(cuda_mutants_test PRIVATE EPOCHBENCH_UBSAN=1)
 endif()
 
-if(NOT EPOCHBENCH_SANITIZE MATCHES address)  # whose build does without those that it has no part in finding
+if(NOT EPOCHBENCH_SANITIZE MATCHES address)  # which leaves out mutants that need other means
   set(no_barrier "static_cast<void>(0)")
   epochbench_cuda_mutant(no_barrier_in_tree activation.cu 1 "__syncthreads()" ${no_barrier})
   epochbench_cuda_mutant(no_barrier_in_last_sum activation.cu 2 "__syncthreads()" ${no_barrier})

@@ -7,7 +7,7 @@ endforeach()
 add_dependencies(peaks_test fake_case)
 target_compile_definitions(peaks_test PRIVATE FAKE_CASE_BINARY="$<TARGET_FILE:fake_case>")
 
-# NVIDIA's management library, made up: as drivers have it, as those of before Volta had it, and a file that is not such a library.
+# Fakes of NVIDIA's management library: that of current drivers, that of drivers before Volta, and one that is not NVML.
 foreach(variant "" _before_volta _empty)
   add_library(fake_nvml${variant} MODULE support/fake_nvml.cpp)
   target_link_libraries(fake_nvml${variant} PRIVATE epochbench_options epochbench_test_support)

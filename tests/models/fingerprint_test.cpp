@@ -1,4 +1,4 @@
-// Every model is the graph that it was when results were stored under its fingerprint.
+// Every model has the graph under whose fingerprint earlier results were stored.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace epochbench {
 namespace {
 
-// Has every op and composite, so the graphs do not depend on this machine.
+// Supports every op and composite, so the graphs do not depend on this machine.
 class PlanningBackend final : public Backend {
  public:
   DeviceInfo device() const override { return {}; }
@@ -42,9 +42,9 @@ std::string training_graph(const WorkloadSpec& workload, Precision precision) {
   return fingerprint(program.entry(Entry::train)->graph, "");
 }
 
-TEST(Fingerprint, OfEveryModelIsTheStoredOne) {
+TEST(Fingerprint, EveryModelHasItsStoredValue) {
   for (const ModelFamily& family : model_registry()) {
-    ASSERT_TRUE(kStored.contains(family.name)) << family.name << " has no stored fingerprints: add them";
+    ASSERT_TRUE(kStored.contains(family.name)) << family.name << " has no stored fingerprints; add them";
     const Fingerprints& stored = kStored.at(family.name);
     const WorkloadSpec workload = test::made_workload(family.name, family.default_batch);
     EXPECT_EQ(count(workload).fingerprint, stored.model) << family.name;

@@ -19,7 +19,7 @@ double resnet20_forward_flops() {
   return 2 * (sum + 640);
 }
 
-TEST(Models, HaveTheParametersOfThePublications) {
+TEST(Models, HaveThePublishedParameterCounts) {
   EXPECT_EQ(count(test::made_workload("mlp", 64)).parameters, 785 * 512 + 513 * 512 + 513 * 10);
   EXPECT_EQ(count(test::made_workload("mlp:depth=1,width=30", 64)).parameters, 785 * 30 + 31 * 10);
   EXPECT_EQ(count(test::made_workload("lenet5", 64)).parameters, 61706);
@@ -34,7 +34,7 @@ TEST(Models, HaveTheParametersOfThePublications) {
   EXPECT_EQ(count(test::made_workload("bert-large", 4)).parameters, 335174458);
 }
 
-TEST(Models, OfRealSizeHaveTheFlopsOfTheContract) {
+TEST(Models, LargeModelsHaveTheExpectedFlops) {
   EXPECT_EQ(count(test::made_workload("resnet50", 16)).train_flops_per_sample, 24299077632.0);
   EXPECT_EQ(count(test::made_workload("bert-tiny", 16)).train_flops_per_sample, 823105536.0);
   EXPECT_EQ(count(test::made_workload("bert-base", 8)).train_flops_per_sample, 69925441536.0);
@@ -50,8 +50,8 @@ TEST(Models, CountFlopsForwardAndBothGradientsWithoutTheFirstInputGradient) {
   EXPECT_EQ(resnet20.train_flops_per_sample, count(test::made_workload("resnet20", 128)).train_flops_per_sample);
 }
 
-// Sides of 32 times a whole number: every layer has as many pixels more as the image has.
-TEST(Models, OfImagesTakeAnySize) {
+// Sides that are multiples of 32: the pixels of every layer grow in proportion to those of the image.
+TEST(Models, ImageModelsAcceptAnySize) {
   const Counts plain = count(test::made_workload("resnet50", 1)),
                large = count(test::made_workload("resnet50:height=448,width=672", 1));
   const double linear = 2.0 * 2048 * 1000;
@@ -66,7 +66,7 @@ TEST(Models, OfImagesTakeAnySize) {
   EXPECT_THROW(find_model("resnet18:width=8193"), std::invalid_argument);
 }
 
-TEST(Models, FingerprintNamesTheWorkload) {
+TEST(Models, FingerprintIdentifiesTheWorkload) {
   const std::string fingerprint = count(test::made_workload("lenet5", 64)).fingerprint;
   EXPECT_EQ(fingerprint, count(test::made_workload("lenet5", 64)).fingerprint);
   EXPECT_NE(fingerprint, count(test::made_workload("lenet5", 32)).fingerprint);
@@ -77,7 +77,7 @@ TEST(Models, FingerprintNamesTheWorkload) {
   EXPECT_NE(count(test::made_workload("mlp:width=513", 8)).fingerprint, count(test::made_workload("mlp", 8)).fingerprint);
 }
 
-TEST(Models, NamesCarryOptionsThatAreNotTheDefaultInOrder) {
+TEST(Models, NamesListNonDefaultOptionsInOrder) {
   EXPECT_EQ(find_model("mlp").name, "mlp");
   EXPECT_EQ(find_model("mlp:width=4096,depth=3").name, "mlp:depth=3,width=4096");
   EXPECT_EQ(find_model("mlp:depth=2,width=64").name, "mlp:width=64");
@@ -101,7 +101,7 @@ TEST(Models, WrongNamesAndOptionsAreExplained) {
     EXPECT_THAT(message(text), testing::HasSubstr("whole number from 1 to")) << text;
 }
 
-TEST(Models, OptimizersAreThoseOfTheContract) {
+TEST(Models, HaveTheExpectedOptimizers) {
   EXPECT_EQ(test::made_workload("mlp", 64).optimizer.to_string(),
             "adamw lr=0.001 beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.01");
   EXPECT_EQ(test::made_workload("lenet5", 64).optimizer.to_string(),

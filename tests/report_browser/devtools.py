@@ -1,6 +1,6 @@
-"""A headless Chromium, driven over its DevTools protocol by a pair of pipes: no library, no port.
+"""A headless Chromium, driven over its DevTools protocol through a pair of pipes, without a library or a port.
 
-It notes what a page does while it is open: requests, console errors and exceptions.
+It records what a page does while it is open: requests, console errors and exceptions.
 """
 import base64
 import fcntl
@@ -20,7 +20,7 @@ def find_chromium():
 
 
 def high(descriptor):
-    """The same pipe's end under a number that is out of the way of 3 and 4, which Chromium reads and writes."""
+    """Moves the end of a pipe to a descriptor other than 3 and 4, which Chromium reads and writes."""
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(descriptor)
     return moved
@@ -36,7 +36,7 @@ class Browser:
             os.dup2(to_child, 3)
             os.dup2(from_child, 4)
 
-        # Root, as in a container, has no sandbox; the page is our own.
+        # The sandbox does not work as root, as in a container; the page is our own.
         self.process = subprocess.Popen(
             [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe",
@@ -89,7 +89,7 @@ class Browser:
         while b"\0" not in self.buffer:
             block = os.read(self.answers, 1 << 20)
             if not block:
-                raise EOFError("Chromium has gone")
+                raise EOFError("Chromium has exited")
             self.buffer += block
         text, _, self.buffer = self.buffer.partition(b"\0")
         message = json.loads(text)
@@ -107,7 +107,7 @@ class Browser:
             self.errors.append(details["entry"]["text"])
 
     def evaluate(self, expression):
-        """The value of an expression in the page; a promise is waited for."""
+        """The value of an expression in the page; promises are awaited."""
         answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"].get("description", expression))
@@ -127,7 +127,7 @@ class Browser:
         return time.monotonic() - begin
 
     def busy_seconds(self):
-        """Processor time that the page's main thread has taken."""
+        """CPU time of the page's main thread."""
         metrics = self.ask("Performance.getMetrics")["metrics"]
         return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
@@ -137,7 +137,7 @@ class Browser:
                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def settle(self):
-        """Until layout and observers have run."""
+        """Waits until layout and observers have run."""
         self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))")
 
     def screenshot(self, path, whole=True):

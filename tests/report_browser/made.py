@@ -1,4 +1,4 @@
-"""Results as these tests make them up, never measured: a CPU and a GPU, a sweep, ten thousand runs, hostile names."""
+"""Synthetic results, never measured: a CPU and a GPU, a sweep, ten thousand runs, hostile names."""
 import math
 import zlib
 
@@ -6,16 +6,16 @@ GROUPS = ("timing", "throughput", "efficiency", "memory", "interference", "gpu",
 PEAKS = {"fp32": 1.2e12, "bf16": 4.5e12}
 
 
-def context(host="made-box", date="2026-01-02T03:04:05Z", sha="0123456789abcdef", gpu=True):
+def context(host="test-host", date="2026-01-02T03:04:05Z", sha="0123456789abcdef", gpu=True):
     return {
         "date": date, "host_name": host, "epochbench_version": "0.1.0", "git_sha": sha, "git_dirty": False,
-        "build_type": "Release", "compiler": "gcc 12.2.0", "command_line": ["epochbench", "run", "--suite", "made"],
+        "build_type": "Release", "compiler": "gcc 12.2.0", "command_line": ["epochbench", "run", "--suite", "synthetic"],
         "load_average": [0.1, 0.1, 0.1],
-        "cpu": {"model": "Made-up CPU", "sockets": 1, "cores": 8, "threads_available": 8, "isa": ["avx2", "fma", "avx512f"],
+        "cpu": {"model": "Synthetic CPU", "sockets": 1, "cores": 8, "threads_available": 8, "isa": ["avx2", "fma", "avx512f"],
                 "cache_bytes": {"l1d": 32768, "l2": 1048576, "l3": None}, "memory_bytes": 68719476736,
                 "frequency_scaling": "no", "peak_flops_per_second": PEAKS, "memory_bandwidth_bytes_per_second": 1.5e11,
                 "peak_threads": 8},
-        "gpus": [{"name": "Made-up GPU", "uuid": "GPU-0", "compute_capability": "9.0", "memory_bytes": 150323855360,
+        "gpus": [{"name": "Synthetic GPU", "uuid": "GPU-0", "compute_capability": "9.0", "memory_bytes": 150323855360,
                   "driver": "550.54", "cuda": "12.4", "cublas": "12.4", "cudnn": None,
                   "peak_flops_per_second": {"fp32": 6e13, "tf32": 4e14, "bf16": 8e14, "fp16": 8e14},
                   "memory_bandwidth_bytes_per_second": 4.2e12, "host_to_device_bytes_per_second": 5.5e10}] if gpu else [],
@@ -23,7 +23,7 @@ def context(host="made-box", date="2026-01-02T03:04:05Z", sha="0123456789abcdef"
 
 
 def noise(seed, index, size):
-    """Between -size and size, the same every time."""
+    """Deterministic, between -size and size."""
     return size * math.sin(12.9898 * (seed + 1) + 78.233 * (index + 1) * (seed % 7 + 1))
 
 
@@ -42,7 +42,7 @@ def run(model="resnet50", backend="cpu", precision="fp32", rate=8.0, batch=16, r
                      "fingerprint": f"{zlib.crc32(f'{model} {batch}'.encode()):032x}", "batch": batch, "dataset": "synthetic",
                      "samples_per_epoch": 1281167, "optimizer": "sgd lr=0.1 momentum=0.9", "seed": 0,
                      "train_flops_per_sample": 2.4e10, "tokens_per_sample": None},
-        "device": {"backend": backend, "name": "Made-up GPU" if gpu else "Made-up CPU", "threads": None if gpu else 8,
+        "device": {"backend": backend, "name": "Synthetic GPU" if gpu else "Synthetic CPU", "threads": None if gpu else 8,
                    "isa": None if gpu else "avx512"},
         "precision": precision, **{group: None for group in GROUPS},
         "timing": {"warmup_steps": 3, "step_seconds": seconds, "step_seconds_median": sorted(seconds)[steps // 2],
@@ -89,15 +89,15 @@ RATES = {("cpu", "fp32"): 8.0, ("cpu", "bf16"): 21.0, ("cuda", "fp32"): 390.0, (
 
 
 def both_devices(repetitions=5):
-    """Two models on both devices, one run that failed and one that was skipped."""
+    """Two models on both devices, one failed run and one skipped run."""
     runs = [run(model, backend, precision, rate * scale, batch, repetition, seed=number,
                 profile=profile(batch / rate) if repetition == 0 else None)
             for repetition in range(repetitions) for model, batch, scale in (("resnet50", 16, 1), ("bert-base", 8, 0.4))
             for number, ((backend, precision), rate) in enumerate(RATES.items())]
     empty = {group: None for group in GROUPS}
-    runs.append(run("resnet152", "cuda", "fp32", batch=4096, status="out_of_memory", message="asked for 412 GiB of 140 GiB",
+    runs.append(run("resnet152", "cuda", "fp32", batch=4096, status="out_of_memory", message="requested 412 GiB of 140 GiB",
                     **empty))
-    runs.append(run("resnet50", "cpu", "fp16", status="skipped", message="the CPU multiplies no fp16", **empty))
+    runs.append(run("resnet50", "cpu", "fp16", status="skipped", message="the CPU backend does not support fp16", **empty))
     return document(runs)
 
 
@@ -112,7 +112,7 @@ def sweep(repetitions=5):
 
 
 def history(dates=24, slower_from=14):
-    """Files of one workload, a day each; from one day on it takes 6 % longer."""
+    """Files of one workload, one per day; from one day on it takes 6 % longer."""
     return [document([run("lenet5", rate=30000 / (1.06 if day >= slower_from else 1), batch=64, repetition=repetition, steps=30,
                           seed=100 + day) for repetition in range(3)],
                      date=f"2026-01-{day + 1:02d}T04:00:00Z", sha=f"{day:02d}c0ffee{day:04d}abcd", gpu=False)
@@ -127,7 +127,7 @@ def many(runs=10_000):
 
 
 def odd():
-    """Numbers at the ends of their range, one step, equal steps, losses that are not numbers, groups that are missing."""
+    """Numbers at the limits of their range, one step, equal steps, losses that are not numbers, missing groups."""
     tiny, huge, flat, one, poor = (run("mlp", batch=2 ** number) for number in range(5))
     tiny["throughput"]["samples_per_second"] = 1e-300
     huge["timing"]["epoch_seconds"], huge["cost"]["usd_per_epoch"] = 1e308, 1e300
@@ -141,15 +141,15 @@ def odd():
     return document([tiny, huge, flat, one, poor], host=None, gpu=False)
 
 
-def nameless_steps():
-    """Times of steps without their median, and half an interval; a run of PyTorch on a CPU."""
+def steps_without_median():
+    """Step times without their median and with half an interval; a run of PyTorch on a CPU."""
     made = run("mlp", backend="pytorch")
     made["timing"]["step_seconds_median"], made["timing"]["step_seconds_ci95"] = None, [None, 3.0]
     return document([made])
 
 
 def crowded(date="2026-01-02T03:04:05Z", longer_seconds=0.0):
-    """More curves, profiles and workloads over time than a page draws, of a commit a day; runs of equal times would be copies."""
+    """More curves, profiles and workloads over time than a page draws, one commit per day; runs of equal times would be copies."""
     made = document([run("mlp", batch=batch, settings=f"/seed={seed}", steps=5, seed=seed, profile=profile(1.0))
                      for seed in range(70) for batch in (1, 2, 4)], date=date)
     made["context"]["git_sha"] = f"{date[:10].replace('-', '')}"
@@ -159,7 +159,7 @@ def crowded(date="2026-01-02T03:04:05Z", longer_seconds=0.0):
 
 
 def odd_sweep():
-    """Rates that a logarithmic axis has no place for, or hardly."""
+    """Rates at or beyond the limits of a logarithmic axis."""
     rates = (0.0, 40.0, 5e-324, 1.7e308, 80.0)
     runs = [run("mlp", backend, batch=2 ** number, throughput={"samples_per_second": rate, "tokens_per_second": None})
             for backend in ("cpu", "cuda") for number, rate in enumerate(rates)]
@@ -183,7 +183,7 @@ def hostile():
 
 
 def turns(slower=0.05, date="2026-01-02T03:04:05Z", text="gate"):
-    """Two binaries that took turns, the new one slower in the first of two cases; a third case was not measured."""
+    """Two interleaved binaries, the new one slower in the first of two cases; a third case was not measured."""
     def side(index, ratio):
         return {"status": "ok", "message": None, "fingerprint": "1111", "isa": "avx512", "compile_seconds": 0.5,
                 "step_seconds_median": 0.01 * ratio, "peak_bytes": 1000000, "steps": 100, "first_losses": [2.5, 2.25],

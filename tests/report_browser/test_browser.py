@@ -1,6 +1,6 @@
-"""The page of `epochbench report` in a real browser, headless Chromium. Skipped visibly where there is none.
+"""The page of `epochbench report` in headless Chromium. Visibly skipped without Chromium.
 
-EPOCHBENCH_BINARY, EPOCHBENCH_SCHEMA as in tests/cli. EPOCHBENCH_SCREENSHOTS, a folder: pictures of the pages are left there.
+EPOCHBENCH_BINARY, EPOCHBENCH_SCHEMA as in tests/cli. EPOCHBENCH_SCREENSHOTS: a folder for pictures of the pages.
 """
 import json
 import os
@@ -17,10 +17,10 @@ from support import CliTest, TURNS_VALIDATOR, VALIDATOR  # noqa: E402
 MEASURED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent / "zen4-2cores-quick.json"
 PICTURES = os.environ.get("EPOCHBENCH_SCREENSHOTS")
 MEBIBYTE = 1 << 20
-# Everything that should be drawn has been, and holds marks.
+# Panels that are not drawn or hold no marks.
 UNDRAWN = """[...document.querySelectorAll('.panel')].filter((panel) =>
   panel.clientWidth > 0 && (panel.dataset.drawn !== 'true' || !panel.querySelector('svg .bar, svg .dot, svg .line'))).length"""
-# Charts and text that are wider than the window, but for tables, which scroll within themselves.
+# Pixels by which the page is wider than the window; tables scroll within themselves.
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 BROKEN = """[...document.querySelectorAll('svg [d], svg [x], svg [width]')].filter((node) =>
   /NaN|undefined|Infinity/.test(node.outerHTML)).length"""
@@ -31,7 +31,7 @@ class Report(CliTest):
     def setUpClass(cls):
         program = find_chromium()
         if not program:
-            raise unittest.SkipTest("no Chromium here")
+            raise unittest.SkipTest("Chromium is not installed")
         cls.browser = Browser(program)
         cls.addClassCleanup(cls.browser.close)
 
@@ -72,7 +72,7 @@ class Report(CliTest):
           return [...table.querySelectorAll('tbody tr')].map((row) => row.children[at].textContent); }})()""")
 
     def picture(self, name, page):
-        """Screenshots at two widths, light and dark, and on paper; nothing may stick out at any of them."""
+        """Screenshots at two widths, light and dark, and a PDF; nothing may overflow at any width."""
         for width, dark in ((1600, False), (400, False), (1600, True), (400, True)):
             self.open(page, width=width, dark=dark)
             self.assertLessEqual(self.browser.evaluate(TOO_WIDE), 0, f"{name} at {width} pixels")
@@ -126,7 +126,7 @@ class Report(CliTest):
         path.write_text(json.dumps(document))
         return path
 
-    def test_two_binaries_by_turns(self):
+    def test_two_interleaved_binaries(self):
         page = self.page_of(self.write_turns("turns.json"))
         self.picture("turns", page)
         self.assertEqual(self.sections(), ["places", "turns"])
@@ -227,7 +227,7 @@ class Report(CliTest):
             self.assertEqual(self.browser.evaluate(BROKEN), 0)
         self.assertNotRegex(self.browser.evaluate("document.querySelector('main').textContent"), "NaN|undefined|Infinity")
 
-    def test_rates_that_a_logarithmic_axis_has_no_place_for(self):
+    def test_rates_that_a_logarithmic_axis_cannot_show(self):
         page = self.page_of(self.write("odd.json", made.odd_sweep()))
         self.browser.open(page)
         self.browser.settle()
@@ -239,13 +239,13 @@ class Report(CliTest):
         self.assertIn("No point can be drawn", self.browser.evaluate("document.querySelector('#sweeps').textContent"))
 
     def test_steps_without_their_median(self):
-        self.open(self.page_of(self.write("steps.json", made.nameless_steps(), valid=False)))
+        self.open(self.page_of(self.write("steps.json", made.steps_without_median(), valid=False)))
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#steps .band').length"), 0)
         ticks = self.texts("#steps .axis:first-of-type text")
         self.assertNotIn("0", ticks, "the axis begins near the steps")
         self.assertIn("CPU PyTorch fp32", self.browser.evaluate("document.querySelector('#throughput').textContent"))
 
-    def test_what_there_is_no_room_for_is_counted_and_files_are_distinguished(self):
+    def test_omitted_curves_are_counted_and_files_are_distinguished(self):
         page = self.page_of(self.write("a.json", made.crowded()), self.write("b.json", made.crowded("2026-02-03T03:04:05Z", 1.0)))
         self.open(page)
         self.browser.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
@@ -278,7 +278,7 @@ class Report(CliTest):
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('table:not(:has(caption))').length"), 0)
         self.assertGreater(self.browser.evaluate("document.querySelectorAll('.claims caption').length"), 0)
 
-    def test_what_cannot_be_drawn_says_so_and_the_rest_is_there(self):
+    def test_a_failure_to_draw_is_reported_and_the_rest_is_shown(self):
         page = self.page_of(self.write("both.json", made.both_devices()))
         text = page.read_text()
         for one, other in (('"Throughput", throughputSection', '"Throughput", () => { throw Error("a section") }'),
@@ -288,7 +288,7 @@ class Report(CliTest):
         page.write_text(text)
         self.browser.open(page)
         self.browser.settle()
-        self.assertTrue(self.browser.errors, "they are reported to tests that look for them")
+        self.assertTrue(self.browser.errors, "errors are reported in the console")
         troubles = self.texts(".trouble")
         self.assertEqual(troubles.count("This section could not be drawn: a section"), 1)
         self.assertGreater(troubles.count("This chart could not be drawn: a chart"), 1)

@@ -1,4 +1,4 @@
-# Tests of the repository itself: its structure, and the scripts that set it up.
+# Tests of the repository: its structure and its set-up scripts.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME Structure.IncludesKeepToTheLayers COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_structure)
 add_test(NAME Structure.SelfTest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_structure_test.py)
@@ -20,7 +20,7 @@ set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKe
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
   Scripts.CheckGpu Scripts.CompareQuality Scripts.GateTrials PROPERTIES LABELS "unit;scripts")
 
-# The gate for continuous integration of docs/ci.md, as it is written. Yaml is skipped where there is no PyYAML.
+# The continuous-integration gate of docs/ci.md, as written there. Its YAML test is skipped without PyYAML.
 foreach(class MadeUp Real Yaml)
   add_test(NAME CiExamples.${class} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/ci_examples_test.py ${class})
   set_tests_properties(CiExamples.${class} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "OK \\(skipped="

@@ -1,4 +1,4 @@
-// Puts an allocator that counts in front of the C library's. In a file of its own, so that no compiler inlines half of a pair.
+// Puts a counting allocator in front of the C library's. In a separate file, so that no compiler inlines half of a pair.
 #include "support/allocations.h"
 
 #include <atomic>
@@ -15,7 +15,7 @@ std::int64_t epochbench::test::allocations() { return count; }
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-// Those of the C library itself, under the names that it exports for such as this. operator new calls malloc.
+// The C library's own functions, under the names that it exports for interposition. operator new calls malloc.
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);

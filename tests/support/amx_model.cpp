@@ -33,7 +33,7 @@ thread_local State state;
 
 Tile& usable(const char* instruction, int tile) {
   if (!state.configured) fault(instruction, "tiles are not configured");
-  if (tile < 0 || tile >= kTiles) fault(instruction, "there is no such register");
+  if (tile < 0 || tile >= kTiles) fault(instruction, "the register does not exist");
   Tile& found = state.tiles[static_cast<std::size_t>(tile)];
   if (found.rows == 0 || found.row_bytes == 0) fault(instruction, "the register has no rows in this configuration");
   return found;
@@ -41,7 +41,7 @@ Tile& usable(const char* instruction, int tile) {
 
 void clear(Tile& tile) { tile.data = {}; }
 
-// Subnormal numbers are taken for zero, as operands and as results.
+// Subnormal operands and results are flushed to zero.
 float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
 float real_at(const Tile& tile, int row, int index) {
   std::uint16_t bits;
@@ -56,14 +56,14 @@ void load_config(const void* config) {
   std::memcpy(bytes.data(), config, bytes.size());
   state = {};
   if (bytes[0] == 0) return;
-  if (bytes[0] != 1) fault("LDTILECFG", "there are palettes 0 and 1");
+  if (bytes[0] != 1) fault("LDTILECFG", "the palette is not 0 or 1");
   for (std::size_t i = 2; i < 16; ++i)
     if (bytes[i] != 0) fault("LDTILECFG", "a reserved byte is not zero");
   for (std::size_t i = 0; i < 16; ++i) {
     const int row_bytes = bytes[16 + 2 * i] | bytes[17 + 2 * i] << 8, rows = bytes[48 + i];
-    if (i >= kTiles && (rows != 0 || row_bytes != 0)) fault("LDTILECFG", "there are 8 registers");
-    if (rows > kMaxRows) fault("LDTILECFG", "a register has 16 rows at most");
-    if (row_bytes > kMaxRowBytes) fault("LDTILECFG", "a row has 64 bytes at most");
+    if (i >= kTiles && (rows != 0 || row_bytes != 0)) fault("LDTILECFG", "only 8 registers exist");
+    if (rows > kMaxRows) fault("LDTILECFG", "a register has at most 16 rows");
+    if (row_bytes > kMaxRowBytes) fault("LDTILECFG", "a row has at most 64 bytes");
     if ((rows == 0) != (row_bytes == 0)) fault("LDTILECFG", "a register has rows without bytes, or bytes without rows");
     if (i >= kTiles) continue;
     state.tiles[i].rows = rows;
@@ -93,12 +93,12 @@ void multiply_add(int sum_tile, int a_tile, int b_tile) {
   constexpr const char* kName = "TDPBF16PS";
   Tile& sum = usable(kName, sum_tile);
   const Tile &a = usable(kName, a_tile), &b = usable(kName, b_tile);
-  if (sum_tile == a_tile || sum_tile == b_tile || a_tile == b_tile) fault(kName, "two of its registers are the same");
+  if (sum_tile == a_tile || sum_tile == b_tile || a_tile == b_tile) fault(kName, "two operands are the same register");
   if (sum.row_bytes % 4 != 0 || a.row_bytes % 4 != 0 || b.row_bytes % 4 != 0)
-    fault(kName, "a row has no whole number of words");
-  if (a.rows != sum.rows) fault(kName, "the first operand has other rows than the sum");
-  if (a.row_bytes / 4 != b.rows) fault(kName, "the first operand is not as deep as the second");
-  if (b.row_bytes != sum.row_bytes) fault(kName, "the second operand has other columns than the sum");
+    fault(kName, "the length of a row is not a multiple of 4 bytes");
+  if (a.rows != sum.rows) fault(kName, "the first operand and the sum differ in their number of rows");
+  if (a.row_bytes / 4 != b.rows) fault(kName, "the operands differ in depth");
+  if (b.row_bytes != sum.row_bytes) fault(kName, "the second operand and the sum differ in their number of columns");
   for (int row = 0; row < sum.rows; ++row) {
     for (int column = 0; column < sum.row_bytes / 4; ++column) {
       float even = 0, odd = 0;

@@ -1,5 +1,5 @@
 // What kernel tests share: buffers with guard bands, reproducible random values, comparison within a stated tolerance.
-// It knows no kernel and no graph.
+// Independent of kernels and graphs.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +36,8 @@ struct HostMemory {
   static void free(void* memory) noexcept { ::operator delete(memory, kBufferAlignment); }
 };
 
-// n elements of Memory, 64-byte aligned, between two bands that a kernel must not touch: guards_intact() sees what was written
-// there, and AddressSanitizer also what was read. Elements start as NaN (integers: a pattern), so one left unwritten shows.
+// n elements of Memory, 64-byte aligned, between two bands that a kernel must not touch: guards_intact() detects writes
+// there, and AddressSanitizer also reads. Elements start as NaN (integers: a pattern), so an unwritten one shows.
 template <typename T, typename Memory = HostMemory>
 class GuardedBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -109,7 +109,7 @@ class GuardedBuffer {
   std::byte* raw_;
 };
 
-// Uniform in (low, high): the same for the same seed, everywhere.
+// Uniform in (low, high): the same for the same seed on every platform.
 inline void fill_uniform(std::span<float> values, std::uint64_t seed, double low = -1, double high = 1) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const PhiloxBlock block = philox(seed, {static_cast<std::uint32_t>(i / 4), 0, 0, 0});
@@ -132,13 +132,13 @@ struct Tolerance {
 };
 inline constexpr Tolerance kExact{};
 
-// Of a float sum of `terms` products whose magnitudes reach `magnitude` each: rounding errors add up like a random walk,
-// sqrt(terms) of them, with a margin of 8; one more rounding of the result.
+// For a float sum of `terms` products of magnitude up to `magnitude` each: rounding errors add up like a random walk, that is
+// sqrt(terms) of them, with a margin of 8; plus one rounding of the result.
 inline Tolerance sum_tolerance(double terms, double magnitude) {
   return {kEps, 8 * kEps * std::sqrt(std::max(terms, 1.0)) * magnitude};
 }
 
-// Adds a failure with the number of elements off, the worst of them and its values. A NaN is close to nothing.
+// Adds a failure with the number of differing elements and the values of the worst one. A NaN is never close.
 inline void expect_close(std::span<const float> actual, std::span<const float> expected, Tolerance tolerance,
                          std::source_location where = std::source_location::current()) {
   const char* file = where.file_name();
@@ -162,7 +162,7 @@ inline void expect_close(std::span<const float> actual, std::span<const float> e
   }
   if (off == 0) return;
   const double e = expected[worst];
-  ADD_FAILURE_AT(file, line) << off << " of " << actual.size() << " elements are off; the worst is [" << worst
+  ADD_FAILURE_AT(file, line) << off << " of " << actual.size() << " elements differ; the worst is [" << worst
                              << "]: " << actual[worst] << ", expected " << e << " within "
                              << tolerance.relative * std::fabs(e) + tolerance.absolute;
 }

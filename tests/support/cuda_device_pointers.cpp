@@ -1,12 +1,12 @@
-// Linked into the tests of our kernels that also run on a GPU: a launch on the CPU fails where it passes a pointer to other
-// memory than a GPU could reach.
+// Linked into the tests of our kernels that also run on a GPU: a launch on the CPU fails if it passes a pointer to memory that
+// a GPU could not access.
 #include "tests/support/cuda_kernel_sweep.h"
 
 namespace epochbench::test {
 namespace {
 
 [[maybe_unused]] const PointerCheck before = set_pointer_check([](const void* pointer) {
-  if (!DeviceMemory::holds(pointer)) ADD_FAILURE() << "a kernel gets a pointer to memory of the host: use a DeviceBuffer";
+  if (!DeviceMemory::holds(pointer)) ADD_FAILURE() << "a kernel got a pointer to host memory: use a DeviceBuffer";
 });
 
 }  // namespace

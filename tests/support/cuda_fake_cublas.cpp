@@ -18,7 +18,7 @@ namespace {
 
 double now_seconds = 0;
 
-struct Attributes {  // of a description, layout or preference
+struct Attributes {  // of a descriptor, layout or preference
   std::map<int, std::vector<unsigned char>> values;
   template <typename T>
   T get(int attribute, T otherwise) const {
@@ -75,7 +75,7 @@ void store(void* memory, cudaDataType type, std::int64_t i, double value) {
     static_cast<float*>(memory)[i] = number;
 }
 
-// Element (row, column) of matrix `batch`, transposed where asked for.
+// Element (row, column) of matrix `batch`, transposed if requested.
 double at(const void* memory, const Layout& layout, bool transposed, std::int64_t batch, std::int64_t row,
           std::int64_t column) {
   if (transposed) std::swap(row, column);
@@ -267,7 +267,7 @@ cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorString(cudaError_t) { return "an error"; }
 const char* cudaGetErrorName(cudaError_t) { return "cudaError"; }
 
-// What library_error.cpp also names.
+// Also called by library_error.cpp.
 const char* cudnnGetErrorString(cudnnStatus_t) { return "a status"; }
 void cudnnGetLastErrorString(char* text, std::size_t) { *text = '\0'; }
 

@@ -1,4 +1,4 @@
-// The made-up device.
+// The fake device.
 #include "tests/support/cuda_fake_device.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 std::size_t whole_pages(std::size_t bytes) { return (bytes + page() - 1) / page() * page(); }
 
 [[noreturn]] void die(const std::string& what) {
-  std::fprintf(stderr, "made-up device: %s\n", what.c_str());
+  std::fprintf(stderr, "fake device: %s\n", what.c_str());
   std::abort();
 }
 
@@ -32,15 +32,15 @@ FakeDevice::FakeDevice(std::uint64_t seed, int compute_capability) : compute_cap
 }
 
 FakeDevice::~FakeDevice() {
-  if (held_ != 0) die(std::to_string(held_) + " pieces of memory, streams, events or graphs were not given back");
+  if (held_ != 0) die(std::to_string(held_) + " allocations, streams, events or graphs were not released");
 }
 
 void FakeDevice::count_allocation() {
   no_capture("an allocation");
-  if (++counts_.allocations == failing_allocation_) throw OutOfMemory("made-up device: no memory left, as the test wants it");
+  if (++counts_.allocations == failing_allocation_) throw OutOfMemory("fake device: no memory left, as the test requests");
 }
 
-// The block ends at a closed page, but for what 256-byte alignment leaves.
+// The block ends at a protected page, up to 256-byte alignment.
 std::byte* FakeDevice::map(std::size_t bytes, Blocks& blocks, bool open) {
   const std::size_t size = whole_pages(bytes) + page();
   void* base = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -54,7 +54,7 @@ std::byte* FakeDevice::map(std::size_t bytes, Blocks& blocks, bool open) {
 
 void FakeDevice::unmap(std::byte* memory, Blocks& blocks) noexcept {
   const auto found = blocks.find(memory);
-  if (found == blocks.end()) die("memory is freed that was not allocated");
+  if (found == blocks.end()) die("freed memory that was not allocated");
   const std::size_t bytes = found->second;
   munmap(memory - (whole_pages(bytes) - bytes) / 256 * 256, whole_pages(bytes) + page());
   blocks.erase(found);
@@ -65,8 +65,7 @@ std::byte* FakeDevice::allocate(std::size_t bytes) {
   count_allocation();
   const std::int64_t free = memory_bytes_ - bytes_in_use();
   if (static_cast<std::int64_t>(bytes) > free)
-    throw OutOfMemory("made-up device: " + std::to_string(bytes) + " bytes were asked for, " + std::to_string(free) +
-                      " are free");
+    throw OutOfMemory("fake device: " + std::to_string(bytes) + " bytes requested, " + std::to_string(free) + " are free");
   return map(bytes, device_blocks_, false);
 }
 void FakeDevice::free(std::byte* memory) noexcept { unmap(memory, device_blocks_); }
@@ -101,12 +100,12 @@ void FakeDevice::open_memory(bool open) const {
 cuda::Stream FakeDevice::make_stream() {
   count_allocation();
   ++held_;
-  static constexpr double kWeights[] = {1, 8, 64};  // from fair turns to nearly always first
+  static constexpr double kWeights[] = {1, 8, 64};  // from fair scheduling to nearly always first
   streams_.push_back(std::make_unique<CUstream_st>(CUstream_st{this, kWeights[random_() % 3], {}}));
   return streams_.back().get();
 }
 void FakeDevice::destroy(cuda::Stream stream) noexcept {
-  if (!stream->queue.empty()) die("a stream is destroyed that has work");
+  if (!stream->queue.empty()) die("a stream with pending work is destroyed");
   --held_;
   std::erase_if(streams_, [&](const auto& owned) { return owned.get() == stream; });
 }
@@ -122,7 +121,7 @@ void FakeDevice::destroy(cuda::Event event) noexcept {
 }
 
 void FakeDevice::no_capture(const char* what) const {
-  if (capturing_) throw cuda::Error(std::string("made-up device: ") + what + " within a capture");
+  if (capturing_) throw cuda::Error(std::string("fake device: ") + what + " within a capture");
 }
 
 void FakeDevice::enqueue(cuda::Stream stream, std::function<void()> work) {
@@ -184,7 +183,7 @@ void FakeDevice::synchronize(cuda::Event event) {
   report_failure();
 }
 
-// Time passes while the host asks: a few pieces of work, or none.
+// Time passes while the host polls: a few work items run, or none.
 bool FakeDevice::done(cuda::Event event) const {
   auto& self = const_cast<FakeDevice&>(*this);
   std::uint64_t pieces = self.random_() % 4;
@@ -195,7 +194,7 @@ bool FakeDevice::done(cuda::Event event) const {
 double FakeDevice::seconds_between(cuda::Event begin, cuda::Event end) const {
   for (cuda::Event event : {begin, end})
     if (event->state->recorded == 0 || event->state->done < event->state->recorded)
-      throw cuda::Error("made-up device: the time of an event that is not done");
+      throw cuda::Error("fake device: the time of an event that is not done");
   return end->state->seconds - begin->state->seconds;
 }
 
@@ -205,7 +204,7 @@ void FakeDevice::begin_capture(cuda::Stream stream) {
 }
 
 cuda::GraphExec FakeDevice::end_capture(cuda::Stream stream) {
-  if (capturing_ != stream) throw cuda::Error("made-up device: the stream is not being captured");
+  if (capturing_ != stream) throw cuda::Error("fake device: the stream is not being captured");
   capturing_ = nullptr;
   ++held_;
   return new CUgraphExec_st{std::exchange(captured_, {})};
@@ -249,7 +248,7 @@ void FakeDevice::run_until(const std::function<bool()>& reached) {
   do {
     if (run_one()) continue;
     const bool empty = std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream->queue.empty(); });
-    if (!empty) die("every stream waits for another");
+    if (!empty) die("deadlock: every stream waits for another");
     break;
   } while (!reached());
   open_memory(false);
@@ -292,7 +291,7 @@ void FakeDevice::run(FakeOperation operation) {
 }
 
 void FakeDevice::report_failure() const {
-  if (failed_) throw cuda::Error("made-up device: an illegal memory access was encountered");
+  if (failed_) throw cuda::Error("fake device: an illegal memory access was encountered");
 }
 
 }  // namespace epochbench::test

@@ -1,10 +1,10 @@
-// A CUDA device made up on the host, to test what a backend does beside its kernels: what it takes and gives back, and the
-// order that its streams and events establish. Work runs late and in a drawn order: only when something waits for it, and
-// among what streams and events allow whatever the seed says, so a missing wait shows as wrong numbers.
+// A fake CUDA device on the host, to test what a backend does besides its kernels: what it allocates and releases, and the
+// order that its streams and events establish. Work runs late and in a random order: only when something waits for it, and
+// among what streams and events allow, as the seed decides, so a missing wait shows as wrong numbers.
 //
-// Device memory is closed (a host that touches it dies) except while work runs, each piece followed by a closed page.
-// Kernels compiled for the CPU come here by their stream (cuda_on_cpu.h's launch hook). Not a model of speed: every piece
-// of work takes kSecondsOfWork of a clock that nothing else moves but pass(). One host thread.
+// Device memory is protected (a host access crashes) except while work runs, and each block is followed by a protected page.
+// Kernels compiled for the CPU arrive by their stream (launch hook of cuda_on_cpu.h). Not a model of speed: every work item
+// takes kSecondsOfWork of a clock that only work and pass() advance. One host thread.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,15 @@ struct FakeOperation {
   Kind kind = Kind::work;
   std::function<void()> work = {};
   std::shared_ptr<CUevent_st::State> event = {};
-  std::uint64_t version = 0;  // of the event
-  std::int64_t pieces = 1;    // of work
+  std::uint64_t version = 0;  // version of the event
+  std::int64_t pieces = 1;    // work items
 };
 
 }  // namespace epochbench::test
 
 struct CUstream_st {
   epochbench::test::FakeDevice* device;
-  double weight;  // how likely its work is taken before that of others
+  double weight;  // how likely its work runs before that of others
   std::deque<epochbench::test::FakeOperation> queue;
 };
 struct CUgraphExec_st {
@@ -56,33 +56,33 @@ class FakeDevice final : public cuda::Device {
   static constexpr double kSecondsOfWork = 1e-4;
 
   explicit FakeDevice(std::uint64_t seed = 0, int compute_capability = 90);
-  ~FakeDevice() override;  // dies where something was not given back
+  ~FakeDevice() override;  // aborts if something was not released
 
   // Enqueues what a kernel or a library does; within a capture, puts it into the graph.
   void enqueue(cuda::Stream stream, std::function<void()> work);
 
   struct Counts {
-    std::int64_t allocations = 0;    // of device or pinned memory, streams, events
+    std::int64_t allocations = 0;    // device or pinned memory, streams, events
     std::int64_t waits_of_host = 0;  // synchronize()
     std::int64_t copies = 0, work = 0, graph_launches = 0;
     std::int64_t binding_waits = 0;  // wait() for an event that was not done
     bool operator==(const Counts&) const = default;
   };
   const Counts& counts() const { return counts_; }
-  std::int64_t held() const { return held_; }  // pieces of memory, streams, events and graphs not given back
+  std::int64_t held() const { return held_; }  // allocations, streams, events and graphs not released
 
   void fail_allocation(std::int64_t n) { failing_allocation_ = counts_.allocations + n; }  // the n-th from now, from 1
   void fail_work(std::int64_t n) { failing_work_ = counts_.work + n; }  // from then on every synchronize() throws
   void drop_wait(std::int64_t n) { dropped_wait_ = counts_.binding_waits + n; }
   void set_memory_bytes(std::int64_t bytes) { memory_bytes_ = bytes; }
   void pass(double seconds) { seconds_ += seconds; }
-  // Of the stream that was made so many streams after the first: whether it has work, and running all that may run of it.
+  // For the stream with this index in order of creation: whether it has work, and running all of it that may run.
   bool busy(int stream) const { return !streams_.at(static_cast<std::size_t>(stream))->queue.empty(); }
   void run_stream(int stream);
   void run_some();  // of any stream
   double seconds() const { return seconds_; }
 
-  cuda::DeviceProperties properties() const override { return {"made-up device", compute_capability_, memory_bytes_}; }
+  cuda::DeviceProperties properties() const override { return {"fake device", compute_capability_, memory_bytes_}; }
   std::byte* allocate(std::size_t bytes) override;
   void free(std::byte* memory) noexcept override;
   std::int64_t bytes_in_use() const override;

@@ -1,4 +1,4 @@
-// The made-up libraries.
+// The fake libraries.
 #include "tests/support/cuda_fake_libraries.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::size_t count(std::initializer_list<std::int64_t> extents) {
   return static_cast<std::size_t>(product);
 }
 
-// To 10 bits of mantissa, to nearest even.
+// Rounds to 10 bits of mantissa, to nearest even.
 float to_tf32(float value) {
   if (!std::isfinite(value)) return value;
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
@@ -103,7 +103,7 @@ class FakeProduct final : public cuda::Product {
       store(bias, sums, spec.out);
     });
   }
-  std::string implementation() const override { return "made-up product"; }
+  std::string implementation() const override { return "fake product"; }
 
  private:
   FakeDevice& device_;
@@ -157,7 +157,7 @@ class FakeConvolution final : public cuda::Convolution {
       store(out, result, spec.element);
     });
   }
-  std::string implementation() const override { return "made-up convolution"; }
+  std::string implementation() const override { return "fake convolution"; }
   std::string algorithm() const override { return winograd_ ? "winograd" : ""; }
 
  private:
@@ -199,10 +199,10 @@ class FakeAttention final : public cuda::Attention {
       store(t.dv, dv, spec.element);
     });
   }
-  std::string implementation() const override { return "made-up attention"; }
+  std::string implementation() const override { return "fake attention"; }
 
  private:
-  // Masks of its own, as a library's are: by the seed alone.
+  // Its own masks, like those of a library: determined by the seed only.
   Dropout dropout(std::int64_t seed) const {
     if (spec_.dropout == 0) return {};
     return {static_cast<std::uint64_t>(seed), 0, static_cast<std::uint32_t>(std::lround(spec_.dropout * 0x1p32)),
@@ -215,13 +215,13 @@ class FakeAttention final : public cuda::Attention {
   }
   Dropout backward_dropout(const std::int64_t* seed_offset) const {
     if (spec_.dropout == 0) return {};
-    if (seed_offset[0] != seed_) throw cuda::Error("made-up attention: forward had another seed");
+    if (seed_offset[0] != seed_) throw cuda::Error("fake attention: the forward pass had another seed");
     return dropout(seed_);
   }
 
   FakeDevice& device_;
   std::set<std::int64_t>& seeds_;
-  std::int64_t seed_ = 0;  // of the forward pass that ran last
+  std::int64_t seed_ = 0;  // of the last forward pass
   cuda::AttentionSpec spec_;
   std::size_t n_;
 };
@@ -230,7 +230,7 @@ class FakeAttention final : public cuda::Attention {
 
 std::unique_ptr<cuda::Product> FakeLibraries::product(const cuda::ProductSpec& spec, const cuda::Scratch& scratch,
                                                       cuda::Stream stream) {
-  if (spec.bias_gradient && !options_.bias_gradient) throw cuda::Error("as the test wants it");
+  if (spec.bias_gradient && !options_.bias_gradient) throw cuda::Error("as the test requests");
   const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
   spoil(device_, scratch,
         {bytes(count({spec.batch, m, n}), spec.out), bytes(count({spec.batch, m, k}), spec.element),
@@ -247,7 +247,7 @@ std::unique_ptr<cuda::Product> FakeLibraries::product(const cuda::ProductSpec& s
 std::unique_ptr<cuda::Convolution> FakeLibraries::convolution(const cuda::ConvolutionSpec& spec, const cuda::Scratch& scratch,
                                                               cuda::Stream stream, std::string& reason) {
   if (!options_.convolution || (spec.bias && !options_.convolution_bias)) {
-    reason = "as the test wants it";
+    reason = "as the test requests";
     return nullptr;
   }
   spoil(device_, scratch, convolution_sizes(spec), cuda::kConvolutionWorkspaceBytes, stream);
@@ -257,7 +257,7 @@ std::unique_ptr<cuda::Convolution> FakeLibraries::convolution(const cuda::Convol
 
 std::unique_ptr<cuda::Attention> FakeLibraries::attention(const cuda::AttentionSpec& spec, cuda::Stream, std::string& reason) {
   if (!options_.attention) {
-    reason = "as the test wants it";
+    reason = "as the test requests";
     return nullptr;
   }
   ++plans_;

@@ -1,6 +1,6 @@
-// cuBLASLt and cuDNN made up on the host: the reference kernels on the values as they are stored, results rounded to how they
-// are stored, enqueued on a made-up device. They can be told to lack plans. Tuning leaves NaN in the scratch that it is given;
-// running leaves NaN in all of the workspace that a plan may use, at both ends.
+// Fake cuBLASLt and cuDNN on the host: the reference kernels on the stored values, results rounded to the stored type, enqueued
+// on a fake device. Options make them lack plans. Tuning leaves NaN in its scratch memory; running leaves NaN at both ends of
+// the workspace that a plan may use.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace epochbench::test {
 
 struct FakeLibrariesOptions {
-  bool convolution = true, convolution_bias = true, attention = true, bias_gradient = true;  // what there are plans for
-  bool winograd = false;  // whether convolutions are by Winograd's transforms, where they may
+  bool convolution = true, convolution_bias = true, attention = true, bias_gradient = true;  // which plans exist
+  bool winograd = false;  // whether convolutions use Winograd where allowed
 };
 
 class FakeLibraries final : public cuda::Libraries {
@@ -30,7 +30,7 @@ class FakeLibraries final : public cuda::Libraries {
                                              std::string& reason) override;
 
   std::int64_t plans() const { return plans_; }
-  const std::set<std::int64_t>& seeds() const { return seeds_; }  // that attention drew dropout masks from
+  const std::set<std::int64_t>& seeds() const { return seeds_; }  // seeds of the dropout masks of attention
 
  private:
   FakeDevice& device_;

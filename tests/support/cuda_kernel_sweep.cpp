@@ -6,8 +6,8 @@ namespace epochbench::test {
 
 namespace {
 
-// Rounds to a binary format with so many bits of mantissa and exponent, given as the bits without the sign. Through double,
-// which holds every float and every product here exactly.
+// Rounds to a binary format with the given bits of mantissa and exponent, returned without the sign. Computes in double, which
+// holds every float and every product here exactly.
 std::uint32_t round_magnitude(double value, int mantissa_bits, int exponent_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const std::uint32_t infinity = ((1u << exponent_bits) - 1) << mantissa_bits;
@@ -15,7 +15,7 @@ std::uint32_t round_magnitude(double value, int mantissa_bits, int exponent_bits
   if (std::isinf(value)) return infinity;
   if (value == 0) return 0;
   const int exponent = std::max(std::ilogb(value), 1 - bias);  // subnormals share the smallest
-  // In units of the last place; nearbyint rounds to even. A carry into the exponent is just what adding does.
+  // In units of the last place; nearbyint rounds to even. A carry into the exponent is what addition does.
   const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(value, mantissa_bits - exponent)));
   const std::uint32_t bits = units + (static_cast<std::uint32_t>(exponent + bias - 1) << mantissa_bits);
   return std::min(bits, infinity);

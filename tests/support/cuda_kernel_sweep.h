@@ -1,7 +1,7 @@
-// Runs a check of CUDA kernels in every order of threads and for every type of element, and holds tensors of 16 bits.
+// Runs a check of CUDA kernels in every thread order and for every element type, and holds 16-bit tensors.
 //
-// The kernels are those compiled for the CPU (cuda_on_cpu.h), or, linked with cuda_on_gpu.cpp, those of a GPU: memory that a
-// kernel sees is therefore a DeviceBuffer or a Tensor, never a plain GuardedBuffer or a variable.
+// The kernels are those compiled for the CPU (cuda_on_cpu.h) or, linked with cuda_kernel_sweep_gpu.cpp, those of a GPU: memory
+// that a kernel accesses is therefore a DeviceBuffer or a Tensor, never a plain GuardedBuffer or a variable.
 #pragma once
 
 #include <bit>
@@ -16,18 +16,18 @@
 
 namespace epochbench::test {
 
-struct DeviceMemory {  // which the host can also read and write once a kernel has ended; all launches wait for it
+struct DeviceMemory {  // the host can access it after a kernel; all launches are synchronous
   static void* allocate(std::size_t bytes);
   static void free(void* memory) noexcept;
-  static bool holds(const void* address);  // on the CPU alone
+  static bool holds(const void* address);  // on the CPU only
 };
 template <typename T>
 using DeviceBuffer = GuardedBuffer<T, DeviceMemory>;
 
-// Where the check's launches go.
+// The stream of the check's launches.
 inline constexpr cuda::Stream kNoStream = nullptr;
 
-// check() under every order; on a GPU, whose threads have an order of their own, once.
+// Runs check() in every thread order; on a GPU, which has its own order, once.
 bool on_gpu();
 template <typename Check>
 void for_each_order(const std::string& what, Check check) {
@@ -49,7 +49,7 @@ inline const char* name_of(Element element) {
   return element == Element::f32 ? "fp32" : element == Element::bf16 ? "bf16" : "fp16";
 }
 
-// check(element) for every type.
+// Runs check(element) for every type.
 template <typename Check>
 void for_each_element(const std::string& what, Check check) {
   for (Element element : {Element::f32, Element::bf16, Element::f16}) {
@@ -60,25 +60,25 @@ void for_each_element(const std::string& what, Check check) {
 
 inline std::int64_t bytes_of(Element element) { return element == Element::f32 ? 4 : 2; }
 
-// A number between two neighbours is off by at most this share of it once it is rounded; for float as compare.h has it.
+// The largest relative error of rounding to `element`; for float as in compare.h.
 inline double eps_of(Element element) { return element == Element::f32 ? kEps : element == Element::bf16 ? 0x1p-8 : 0x1p-11; }
 
-// Of a result that is computed in float within `computed` and then stored as `element`.
+// For a result computed in float within `computed` and then stored as `element`.
 inline Tolerance stored(Element element, Tolerance computed) {
   if (element == Element::f32) return computed;
   const double eps = eps_of(element);
   return {computed.relative * (1 + eps) + eps,
-          computed.absolute * (1 + eps) + (element == Element::f16 ? 0x1p-25 : 0)};  // half a step of fp16's subnormals
+          computed.absolute * (1 + eps) + (element == Element::f16 ? 0x1p-25 : 0)};  // half the spacing of fp16 subnormals
 }
 
-// To nearest even and back, written apart from the kernels' conversions.
+// Rounding to nearest even and back, independent of the conversions of the kernels.
 std::uint16_t to_bits(float value, Element element);  // bf16 or f16
 float from_bits(std::uint16_t bits, Element element);
 inline float rounded(float value, Element element) {
   return element == Element::f32 ? value : from_bits(to_bits(value, element), element);
 }
 
-// n numbers stored as `element` between guard bands. Full of NaN until something is written.
+// n values stored as `element` between guard bands. All NaN until written.
 class Tensor {
  public:
   Tensor(std::int64_t n, Element element) : element_(element), n_(n), bytes_(n * bytes_of(element)) { poison(); }
@@ -117,7 +117,7 @@ inline DeviceBuffer<float> random_device_floats(std::int64_t n, std::uint64_t se
   return on_device<float>(random_floats(n, seed, low, high));
 }
 
-// Scratch of exactly so many bytes, full of NaN.
+// Scratch memory of exactly this many bytes, full of NaN.
 inline DeviceBuffer<float> scratch(std::size_t bytes) {
   return DeviceBuffer<float>(static_cast<std::int64_t>((bytes + 3) / 4));
 }

@@ -28,7 +28,7 @@ void DeviceMemory::free(void* memory) noexcept {
 
 bool DeviceMemory::holds(const void* address) {
   const auto* const byte = static_cast<const std::byte*>(address);
-  const auto below = allocations().lower_bound(byte);  // the last that does not begin behind it
+  const auto below = allocations().lower_bound(byte);  // the last block that begins at or before it
   return below != allocations().end() && byte < below->first + below->second;
 }
 

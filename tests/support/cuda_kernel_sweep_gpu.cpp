@@ -1,5 +1,5 @@
-// Memory of the kernels that run on a GPU: both sides see it, and launches wait for their kernels, so a test reads results as
-// if the kernels had run on the CPU. Without a GPU every test is skipped, with the reason.
+// Memory for kernels that run on a GPU: host and device access it, and launches are synchronous, so a test reads results as if
+// the kernels had run on the CPU. Without a GPU every test is skipped with the reason.
 #include <cstdlib>
 #include <new>
 #include <string>
@@ -21,7 +21,7 @@ class GpuOrSkip : public testing::Environment {
   }
 };
 
-// Before main(), and so before the first call of CUDA, which reads it.
+// Before main(), because the first CUDA call reads it.
 [[maybe_unused]] const int launches_wait = setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
 [[maybe_unused]] testing::Environment* const gpu_or_skip = testing::AddGlobalTestEnvironment(new GpuOrSkip);
 

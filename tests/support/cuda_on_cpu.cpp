@@ -9,9 +9,9 @@ namespace epochbench::test {
 
 namespace {
 
-constexpr std::size_t kMaxSharedBytes = 48 << 10;  // of a block; more, a kernel would have to ask for
+constexpr std::size_t kMaxSharedBytes = 48 << 10;  // per block; a kernel would have to opt in to more
 
-thread_local constinit Multiprocessor* running = nullptr;  // the kernel that calls
+thread_local constinit Multiprocessor* running = nullptr;  // runs the calling kernel
 
 LaunchHook launch_hook;
 PointerCheck pointer_check = nullptr;

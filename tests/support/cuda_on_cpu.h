@@ -1,16 +1,16 @@
-// Lets the C++ compiler build unedited .cu files, so that tests run our kernels where there is no GPU. CMake includes it by
-// force into each of them: kernels/cuda/device_code.cuh names what a kernel may use.
+// Lets the C++ compiler build unmodified .cu files, so that tests run our kernels without a GPU. CMake force-includes it into
+// each of them: kernels/cuda/device_code.cuh names what a kernel may use.
 //
 // A grid runs block after block, a block's threads as fibers of one operating-system thread (cuda_on_cpu.cpp). It checks
-// results, barriers, warp operations and, with the sanitizers, bounds and races; it knows nothing of speed, of memory spaces,
-// of asynchrony inside a kernel, and is no backend. Numbers differ from a GPU's by contraction and the math library.
+// results, barriers, warp operations and, with the sanitizers, bounds and races; it does not model speed, memory spaces
+// or asynchrony inside a kernel, and is not a backend. Numbers differ from a GPU's by contraction and the math library.
 //
-// What a GPU would leave undefined prints a report and aborts: barriers that diverge, threads that wait for ever, warp
-// operations whose lanes disagree or whose mask names a lane that is not there.
+// What is undefined on a GPU prints a report and aborts: divergent barriers, threads that wait forever, warp operations
+// whose lanes disagree or whose mask names a missing lane.
 #pragma once
 
 #if defined(__CUDACC__)
-#error "for compilers that know no CUDA"
+#error "for compilers without CUDA"
 #endif
 
 #include <cstddef>
@@ -31,7 +31,7 @@
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __shared__
-#define __shared__ static_assert(false, "shared memory is declared by SHARED_ARRAY or DYNAMIC_SHARED");
+#define __shared__ static_assert(false, "declare shared memory by SHARED_ARRAY or DYNAMIC_SHARED");
 
 // NOLINTBEGIN: CUDA's names.
 inline thread_local constinit uint3 threadIdx{0, 0, 0}, blockIdx{0, 0, 0};
@@ -53,11 +53,11 @@ enum class BarrierOp : std::uint8_t { sync, count, all, any };
 int block_barrier(BarrierOp op, int predicate, Place place);
 
 enum class WarpOp : std::uint8_t { sync, ballot, shuffle, shuffle_up, shuffle_down, shuffle_xor };
-// A lane's part in an operation of the lanes in `mask`: what it deposits, and what it gets. `argument`: the source lane, the
+// A lane's part in an operation of the lanes in `mask`: what it contributes and what it gets. `argument`: the source lane, the
 // distance or the lane mask of a shuffle.
 std::uint64_t warp_exchange(WarpOp op, unsigned mask, std::uint64_t value, unsigned argument, int width, Place place);
 
-// The block's array that belongs to `key`, of exactly this size and full of NaN when the block starts.
+// The block's array for `key`, of exactly this size and full of NaN when the block starts.
 void* shared_array(const void* key, std::size_t bytes);
 void* dynamic_shared_array();
 

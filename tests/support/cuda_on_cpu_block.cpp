@@ -1,4 +1,4 @@
-// The turns of threads, barriers and shared arrays. Warps are in cuda_on_cpu_warp.cpp.
+// Thread scheduling, barriers and shared arrays. Warps are in cuda_on_cpu_warp.cpp.
 #include "tests/support/cuda_on_cpu_block.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace epochbench::test {
 
 namespace {
 
-// Around a shared array, where AddressSanitizer does not see to it.
+// Around a shared array, where AddressSanitizer does not check it.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t kBand = 0;
 #else
@@ -61,14 +61,14 @@ void Multiprocessor::list_waiting() const {
   if (waiting > kShown) std::fprintf(stderr, "  and %d more\n", waiting - kShown);
 }
 
-// ---- Turns ----
+// ---- Scheduling ----
 
 std::uint64_t Multiprocessor::random_below(std::uint64_t n) {
   random_ = random_ * 6364136223846793005u + 1442695040888963407u;  // Knuth's linear congruential generator
   return (random_ >> 33) % n;
 }
 
-// What every fiber does: runs the thread that it was resumed for to its end, again and again.
+// The loop of every fiber: runs the thread that it was resumed for to its end.
 void Multiprocessor::run_threads(void* self) {
   auto& processor = *static_cast<Multiprocessor*>(self);
   for (;;) {
@@ -103,7 +103,7 @@ void Multiprocessor::resume(Thread& thread) {
 }
 
 void Multiprocessor::finish(Thread& thread) {
-  // Two threads of a launch that run on one stack, or under one name, are ordered or race for no reason but that.
+  // Two threads of a launch that share a stack or a context would be ordered, or race, only because of that.
   constexpr std::size_t kMostParked = 1024;  // half a megabyte each
   if (!kFindsRaces)
     idle_.push_back(thread.runner);
@@ -127,8 +127,8 @@ void Multiprocessor::finish(Thread& thread) {
   }
 }
 
-// Whether a thread ran, or might have. A warp gets as far as it can before the next one moves, so that what is not kept apart
-// by a barrier falls far apart; in random order only sometimes, and sometimes not at all. After a barrier all begin anew.
+// Whether a thread ran or could have. A warp runs as far as it can before the next one, so that accesses without a barrier
+// between them are far apart in time; in random order only sometimes. After a barrier all warps may run again.
 bool Multiprocessor::run_warp(int warp) {
   const bool random = thread_order == ThreadOrder::random;
   const int first = warp * kLanes;
@@ -170,7 +170,7 @@ void Multiprocessor::run_block() {
       if (run_warp(warp_order_[i])) stuck = false;
     if (stuck) {
       list_waiting();
-      abort_kernel("none of these threads can go on");
+      abort_kernel("deadlock: none of these threads can continue");
     }
   }
   end_shared_arrays();
@@ -199,7 +199,7 @@ void Multiprocessor::run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, v
   begin_grid(grid, block);
   const std::int64_t blocks = std::int64_t{grid.x} * grid.y * grid.z;
   begin_.release();
-  // Every block once: one after the other, or by steps that have no divisor in common with their number.
+  // Every block once: in order, or by a stride that is coprime to the number of blocks.
   std::int64_t at = 0, step = 1;
   if (thread_order == ThreadOrder::reverse) {
     at = step = blocks - 1;
@@ -229,7 +229,7 @@ int Multiprocessor::barrier(BarrierOp op, int predicate, Place place) {
   thread.place = place;
   if (op != barrier_op_ || place != barrier_place_) {
     list_waiting();
-    abort_kernel("the barrier diverges: " + describe(thread) + " comes to " + test::describe(place) + ", others wait at " +
+    abort_kernel("the barrier diverges: " + describe(thread) + " is at " + test::describe(place) + ", others wait at " +
                  test::describe(barrier_place_));
   }
   barrier_sum_ += predicate != 0;
@@ -274,7 +274,7 @@ void* Multiprocessor::shared(const void* key, std::size_t bytes) {
       shared_edge_.acquire();
       return array.memory + kBand;
     }
-  // In the name of who launched the grid, so that the birth of an array orders nothing but itself.
+  // In the context of the launch, so that creating an array orders nothing else.
   current_->runner->races.leave();
   auto* const memory = static_cast<std::byte*>(::operator new(bytes + 2 * kBand));
   std::memset(memory, kPattern, bytes + 2 * kBand);
@@ -287,7 +287,7 @@ void* Multiprocessor::shared(const void* key, std::size_t bytes) {
 
 void Multiprocessor::end_shared_arrays() {
   if (shared_.empty()) return;
-  RaceContext ender;  // after all that the block did; the next block is not
+  RaceContext ender;  // after everything in this block, but not before the next block
   ender.enter();
   end_.acquire();
   for (const SharedArray& array : shared_) {

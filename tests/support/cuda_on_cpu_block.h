@@ -1,5 +1,5 @@
-// What runs the blocks of a grid, one after another: the turns of a block's threads, its barriers, warps and shared arrays.
-// See cuda_on_cpu.h. It is compiled without ThreadSanitizer, which hears of kernels by cuda_on_cpu_races.h alone.
+// Runs the blocks of a grid one after another: schedules the threads of a block, its barriers, warps and shared arrays. See
+// cuda_on_cpu.h. It is compiled without ThreadSanitizer, which sees kernels only through cuda_on_cpu_races.h.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 
 namespace epochbench::test {
 
-class Multiprocessor {  // of one operating-system thread
+class Multiprocessor {  // one per operating-system thread
  public:
-  static constexpr int kMaxThreads = 1024;  // of a block, as on every GPU
+  static constexpr int kMaxThreads = 1024;  // per block, as on every GPU
 
-  static Multiprocessor& own();  // of the caller's
+  static Multiprocessor& own();  // that of the calling thread
 
   void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, void (*kernel)(const void*), const void* arguments);
 
-  // What a thread of the kernel calls.
+  // Called by the threads of a kernel.
   int barrier(BarrierOp op, int predicate, Place place);
   std::uint64_t warp(WarpOp op, unsigned mask, std::uint64_t value, unsigned argument, int width, Place place);
   void* shared(const void* key, std::size_t bytes);
@@ -32,14 +32,14 @@ class Multiprocessor {  // of one operating-system thread
   static constexpr int kLanes = 32;
 
   enum class State : std::uint8_t { fresh, ready, at_barrier, in_warp, done };
-  struct Runner {  // what a thread runs on, and under which name it accesses memory
+  struct Runner {  // the stack of a thread and the context of its memory accesses
     explicit Runner(Multiprocessor* own) : fiber(run_threads, own) {}
     Fiber fiber;
     RaceContext races;
   };
   struct Thread {
     State state = State::fresh;
-    WarpOp op{};  // and what follows: of the warp operation that it waits in
+    WarpOp op{};  // this and the next members: the warp operation that it waits in
     int width = 0;
     unsigned mask = 0, argument = 0;
     std::uint64_t deposit = 0, result = 0;
@@ -48,13 +48,13 @@ class Multiprocessor {  // of one operating-system thread
     Runner* runner = nullptr;
   };
   struct Warp {
-    unsigned waiting = 0, done = 0;  // lanes; those that the block does not have are done from the start
+    unsigned waiting = 0, done = 0;  // lanes; those that the block lacks are done from the start
     Edge arrival, departure;
   };
   struct SharedArray {
     const void* key;
     std::size_t bytes;
-    std::byte* memory;  // with a band before and behind
+    std::byte* memory;  // with guard bands before and after
   };
 
   void begin_grid(dim3 grid, dim3 block);
@@ -77,7 +77,7 @@ class Multiprocessor {  // of one operating-system thread
   void list_waiting() const;
 
   Thread threads_[kMaxThreads];
-  int warp_order_[kMaxThreads / kLanes] = {}, lane_order_[kLanes] = {};  // in which they take turns
+  int warp_order_[kMaxThreads / kLanes] = {}, lane_order_[kLanes] = {};  // in which they run
   Warp warps_[kMaxThreads / kLanes];
   int count_ = 0, live_ = 0;
   Thread* current_ = nullptr;
@@ -86,7 +86,7 @@ class Multiprocessor {  // of one operating-system thread
   bool released_ = false;  // since the warps last took turns
   BarrierOp barrier_op_{};
   Place barrier_place_{};
-  Edge arrival_, departure_;  // apart: who leaves a barrier late must not meet who already waits in the next
+  Edge arrival_, departure_;  // separate: a thread that leaves a barrier late must not meet one that waits in the next
 
   std::vector<SharedArray> shared_;
   std::size_t dynamic_bytes_ = 0;
@@ -100,7 +100,7 @@ class Multiprocessor {  // of one operating-system thread
   std::uint64_t random_ = 0;
 };
 
-// Prints what is wrong and aborts.
+// Prints the error and aborts.
 [[noreturn]] void abort_kernel(const std::string& what);
 std::string describe(Place place);
 

@@ -1,4 +1,4 @@
-// CUDA's device functions for kernels that run on the CPU, as far as kernels/cuda uses them; see cuda_on_cpu.h.
+// The CUDA device functions that kernels/cuda uses, for kernels that run on the CPU; see cuda_on_cpu.h.
 #pragma once
 
 #include <atomic>
@@ -61,7 +61,7 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize, EPOCH
 }
 #undef EPOCHBENCH_PLACE
 
-// Atomics order nothing but themselves, as on a GPU. Each returns what was there before.
+// Atomics order only themselves, as on a GPU. Each returns the previous value.
 namespace epochbench::test {
 template <typename T, typename Change>
 T atomic_change(T* address, Change change) {

@@ -18,8 +18,8 @@ namespace epochbench::test {
 
 namespace {
 
-// A kernel needs little; a sanitizer's report, which is printed on it, more. ThreadSanitizer clears its notes of every new
-// stack.
+// A kernel needs little; a sanitizer's report, printed on this stack, needs more. ThreadSanitizer clears its shadow memory for
+// every new stack.
 #if defined(EPOCHBENCH_TSAN)
 constexpr std::size_t kStackBytes = 64 << 10;
 #else
@@ -39,8 +39,8 @@ static void switch_stack(ucontext_t& from, ucontext_t& to) { swapcontext(&from, 
 
 #else
 
-// Saves what a called function must preserve on the stack that is left, whose pointer goes to *from, and takes up `to`.
-// 20 times as fast as swapcontext, which asks the kernel for the signal mask.
+// Saves the callee-saved registers on the current stack, stores its pointer in *from and switches to `to`.
+// 20 times faster than swapcontext, which saves the signal mask by a system call.
 extern "C" void epochbench_switch_stack(void** from, void* to);
 // Where a new stack begins: calls rbx with r12 as its argument.
 extern "C" void epochbench_begin_stack();
@@ -91,16 +91,16 @@ Fiber::Fiber(void (*entry)(void*), void* argument) : entry_(entry), argument_(ar
   inside_.uc_stack.ss_sp = memory_ + guard_bytes();
   inside_.uc_stack.ss_size = kStackBytes;
   inside_.uc_link = nullptr;
-  // makecontext passes ints alone.
+  // makecontext passes only ints.
   const auto address = reinterpret_cast<std::uintptr_t>(this);
   makecontext(&inside_, reinterpret_cast<void (*)()>(+[](unsigned high, unsigned low) {
     start(reinterpret_cast<Fiber*>(static_cast<std::uintptr_t>(std::uint64_t{high} << 32 | low)));
   }),
               2, static_cast<unsigned>(std::uint64_t{address} >> 32), static_cast<unsigned>(address));
 #else
-  // What the first switch pops: r15, r14, r13, r12, rbx, rbp and where to return to.
+  // What the first switch pops: r15, r14, r13, r12, rbx, rbp and the return address.
   auto* top = reinterpret_cast<std::uintptr_t*>(memory_ + guard_bytes() + kStackBytes);
-  for (int i = 0; i < 2; ++i) *--top = 0;  // aligns the stack for a call, and ends a debugger's walk
+  for (int i = 0; i < 2; ++i) *--top = 0;  // aligns the stack for a call and ends a debugger's backtrace
   *--top = reinterpret_cast<std::uintptr_t>(&epochbench_begin_stack);
   *--top = 0;
   *--top = reinterpret_cast<std::uintptr_t>(&start);

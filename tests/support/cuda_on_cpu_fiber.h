@@ -1,4 +1,4 @@
-// Stacks to switch between: what the threads of a CUDA block run on in tests. It knows no block and no barrier.
+// Stacks to switch between, on which the threads of a CUDA block run in tests. Independent of blocks and barriers.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace epochbench::test {
 
-// One stack, with a guard page below it. resume() runs what is on it until that calls suspend(), and returns then; the first
-// time it calls entry(argument), which must never return. All on one operating-system thread.
+// One stack, with a guard page below it. resume() runs its code until that calls suspend(), then returns; the first time it
+// calls entry(argument), which must never return. All on one operating-system thread.
 class Fiber {
  public:
   Fiber(void (*entry)(void*), void* argument);
@@ -31,10 +31,10 @@ class Fiber {
 #if defined(EPOCHBENCH_FIBER_BY_UCONTEXT)
   ucontext_t inside_, outside_;
 #else
-  void* inside_;  // stack pointers of whichever side waits
+  void* inside_;  // stack pointers of the side that waits
   void* outside_;
 #endif
-  // What AddressSanitizer is told of: its shadow stacks, and where the resumer's stack lies.
+  // State for AddressSanitizer: its fake stacks and the bounds of the resumer's stack.
   void* fake_inside_ = nullptr;
   void* fake_outside_ = nullptr;
   const void* outside_bottom_ = nullptr;

@@ -1,6 +1,6 @@
-// What ThreadSanitizer is told of a kernel, so that it finds races between the threads of a block and between blocks: every
-// CUDA thread is a thread to it, and one access happens before another only where a GPU orders memory (an Edge). Without the
-// sanitizer all of this is nothing.
+// Annotates a kernel for ThreadSanitizer, so that it finds races between the threads of a block and between blocks: it sees
+// every CUDA thread as a thread, and one access happens before another only where a GPU orders memory (an Edge). Without the
+// sanitizer all of this is empty.
 #pragma once
 
 #if defined(EPOCHBENCH_TSAN)
@@ -11,10 +11,10 @@ namespace epochbench::test {
 
 #if defined(EPOCHBENCH_TSAN)
 
-// Who accesses memory. Entering and leaving order nothing. Making one is slow: the sanitizer clears half a megabyte for it.
+// The identity of a memory access. Entering and leaving order nothing. Creating one is slow: the sanitizer clears 0.5 MB.
 class RaceContext {
  public:
-  RaceContext() : fiber_(__tsan_create_fiber(0)) {}  // what its maker did happens before
+  RaceContext() : fiber_(__tsan_create_fiber(0)) {}  // what its creator did happens before
   ~RaceContext() { __tsan_destroy_fiber(fiber_); }
   RaceContext(const RaceContext&) = delete;
   RaceContext& operator=(const RaceContext&) = delete;
@@ -30,7 +30,7 @@ class RaceContext {
   void* outside_ = nullptr;
 };
 
-class Edge {  // what is done before a release happens before what follows an acquire
+class Edge {  // everything before a release happens before what follows an acquire
  public:
   void release() { __tsan_release(&address_); }
   void acquire() { __tsan_acquire(&address_); }

@@ -1,4 +1,4 @@
-// Warp operations: each lane deposits what it brings, and the last of the mask to arrive works out what all get.
+// Warp operations: each lane stores its operand, and the last lane of the mask to arrive computes the results of all.
 #include <cstdio>
 
 #include "tests/support/cuda_on_cpu_block.h"
@@ -50,7 +50,7 @@ std::uint64_t Multiprocessor::warp(WarpOp op, unsigned mask, std::uint64_t value
     abort_kernel(describe(thread) + " waits for lanes that have returned or never were in " + describe_wait(thread));
   if (width < 1 || width > kLanes || (width & (width - 1)) != 0)
     abort_kernel(describe(thread) + " asks for an impossible width in " + describe_wait(thread));
-  const bool orders_memory = op == WarpOp::sync;  // a shuffle and a vote do not
+  const bool orders_memory = op == WarpOp::sync;  // shuffles and votes do not
   if (orders_memory) warp.arrival.release();
   warp.waiting |= own;
   if ((warp.waiting & mask) == mask)
@@ -97,7 +97,7 @@ std::uint64_t Multiprocessor::shuffled(int first, int lane) const {
     if (own - segment >= thread.argument) source = own - thread.argument;
   } else if (thread.op == WarpOp::shuffle_down) {
     if (thread.argument < segment + width - own) source = own + thread.argument;
-  } else if ((own ^ thread.argument) < segment + width) {  // by xor, a segment may also read those before it
+  } else if ((own ^ thread.argument) < segment + width) {  // with xor, a segment may also read earlier ones
     source = own ^ thread.argument;
   }
   if ((thread.mask >> source & 1) == 0)

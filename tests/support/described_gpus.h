@@ -1,5 +1,5 @@
-// GPUs as cuDNN 9 writes a device down, so that it can be asked what it would offer to one where there is none. The numbers are
-// those of NVIDIA's data sheets and of the CUDA programming guide's tables for compute capabilities 8.0 and 9.0.
+// GPUs in the format of cuDNN 9 device descriptions, to query the engines that it offers for them without a GPU. The numbers
+// are from NVIDIA's data sheets and the CUDA programming guide's tables for compute capabilities 8.0 and 9.0.
 #pragma once
 
 #include "kernels/cuda/cudnn_graphs.h"

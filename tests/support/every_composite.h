@@ -18,7 +18,7 @@ class EveryComposite final : public Backend {
       : lacks_(std::move(lacks)) {}
   DeviceInfo device() const override { return {}; }
   std::optional<std::string> unsupported(const Graph&, const Node& node) const override {
-    return lacks_(node) ? std::optional<std::string>("made up") : std::nullopt;
+    return lacks_(node) ? std::optional<std::string>("fake") : std::nullopt;
   }
   std::size_t workspace_bytes(const Graph&, const Node&) const override { return 0; }
   std::unique_ptr<Executable> compile(const Program&) const override { throw std::logic_error("runs nothing"); }

@@ -1,4 +1,4 @@
-// A test's hold on one of the made-up management libraries: its state, anew for each test.
+// A test's hold on one of the fake management libraries: its state, reset for each test.
 #pragma once
 
 #include <stdexcept>

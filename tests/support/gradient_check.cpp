@@ -20,11 +20,11 @@ using Values = std::map<std::string, std::vector<float>>;
 constexpr std::int64_t kProjections = 3;
 constexpr float kLossScale = 256;  // small enough that no gradient of these functions overflows
 
-// As many roundings in one direction may add up in a gradient, relative to the largest of the same parameter and to the largest
-// of all times 1e-2.
+// This many roundings in one direction may add up in a gradient, relative to the largest gradient of the same parameter and to
+// 1e-2 times the largest of all.
 constexpr double kRoundings = 8;
 
-// Of the precision's roundings to nearest: half the distance of 1 and the next number.
+// The unit roundoff of a precision: half the distance between 1 and the next number.
 double unit_roundoff(Precision precision) {
   switch (precision) {
     case Precision::fp32:
@@ -45,7 +45,7 @@ std::vector<float> random_values(std::int64_t count, std::uint32_t stream) {
   return values;
 }
 
-// Distinct multiples of `spacing` around 0, shuffled; 0 itself is left out.
+// Distinct multiples of `spacing` around 0, shuffled, without 0.
 std::vector<float> spaced_values(std::int64_t count, double spacing) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -84,7 +84,7 @@ class Step {
     executable_->write("learning_rate", std::vector<float>{1});
     if (precision == Precision::fp16) executable_->write("loss_scale", std::vector<float>{kLossScale});
     for (const auto& [name, data] : controls) executable_->write(name, data);
-    // Divided by sqrt(n), so that no logit is so large that softmax saturates and the loss no longer depends on it.
+    // Divided by sqrt(n), so that no logit saturates softmax, which would make the loss independent of it.
     const std::vector<float> projections = random_values(n * kProjections, 99);
     std::transform(projections.begin(), projections.end(), reinterpret_cast<float*>(executable_->stage(0, 0).data()),
                    [n](float value) { return value / std::sqrt(static_cast<float>(n)); });
@@ -97,7 +97,7 @@ class Step {
 
   double loss(const Values& values) {
     for (const auto& [name, data] : values) executable_->write(name, data);
-    executable_->write("step", std::vector<float>{0});  // each run counts it up
+    executable_->write("step", std::vector<float>{0});  // each run increments it
     executable_->submit(0);
     executable_->run(Entry::train);
     std::vector<StepRecord> records;

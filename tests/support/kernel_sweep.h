@@ -1,4 +1,4 @@
-// Runs a check with the kernels of every instruction set that this CPU has, and with several team sizes.
+// Runs a check with the kernels of every instruction set of this CPU and with several team sizes.
 #pragma once
 
 #include <cstring>
@@ -19,7 +19,7 @@ template <typename Real>
 struct RealOfKernels<cpu::Kernels<Real>> {
   using type = Real;
 };
-// The numbers of a table: float or Bf16.
+// The element type of a table: float or Bf16.
 template <typename KernelsType>
 using RealOf = typename RealOfKernels<std::remove_cvref_t<KernelsType>>::type;
 
@@ -41,14 +41,14 @@ void for_each_isa_of(const std::string& what, Check check) {
 #endif
 }
 
-// check(kernels) for the tables of both kinds of numbers.
+// Runs check(kernels) for the tables of both element types.
 template <typename Check>
 void for_each_isa(const std::string& what, Check check) {
   for_each_isa_of<float>(what, check);
   for_each_isa_of<Bf16>(what, check);
 }
 
-// The model of AMX takes a microsecond for what a CPU does in a cycle.
+// The model of AMX takes a microsecond for one CPU cycle of work.
 template <typename Real>
 bool is_slow([[maybe_unused]] const cpu::Kernels<Real>& kernels) {
 #if EPOCHBENCH_TEST_AMX_MODEL
@@ -68,7 +68,7 @@ void for_each_kernels_of(const std::string& what, Check check) {
   });
 }
 
-// check(kernels, threads) for the tables of every kind of number that it takes; `what` names the case in a failure.
+// Runs check(kernels, threads) for the tables of every element type it accepts; `what` names the case in a failure.
 template <typename Check>
 void for_each_kernels(const std::string& what, Check check) {
   for_each_kernels_of<float>(what, check);
@@ -76,7 +76,7 @@ void for_each_kernels(const std::string& what, Check check) {
 }
 
 // TYPED_TEST_SUITE(Unit, test::Reals, test::RealName), template <typename Real> class Unit : public test::OfReal<Real> {}:
-// each test once for every kind of number, for checks whose expectations depend on it.
+// each test once per element type, for checks whose expectations depend on it.
 using Reals = testing::Types<float, Bf16>;
 struct RealName {
   template <typename Real>
@@ -99,7 +99,7 @@ inline float widen(Bf16 x) {
   return y;
 }
 
-// Copies in the numbers of a table, and back; what a Bf16 cannot hold is rounded.
+// Copies to the element type of a table and back; Bf16 rounds.
 template <typename Real>
 GuardedBuffer<Real> reals(const GuardedBuffer<float>& values) {
   if constexpr (std::is_same_v<Real, float>) {
@@ -121,13 +121,13 @@ GuardedBuffer<Real> random_reals(std::int64_t n, std::uint64_t seed, double low 
   return reals<Real>(random_floats(n, seed, low, high));
 }
 
-// Of a result that is rounded to Real last: Bf16 has 8 bits of mantissa, so half a unit in its last place is 2^-9 to 2^-8.
+// For a result whose last step rounds to Real: Bf16 has 8 bits of mantissa, so half a unit in its last place is 2^-9 to 2^-8.
 template <typename Real>
 Tolerance rounded(Tolerance tolerance) {
   return {tolerance.relative + (std::is_same_v<Real, Bf16> ? 0x1p-8 : 0), tolerance.absolute * (1 + 0x1p-8)};
 }
 
-// Scratch of exactly the size that the kernels ask for, full of NaN.
+// Scratch memory of exactly the size that the kernels request, full of NaN.
 template <typename Real>
 GuardedBuffer<float> reduction_workspace(const cpu::Kernels<Real>& kernels, std::int64_t channels, int threads) {
   return GuardedBuffer<float>(static_cast<std::int64_t>(kernels.reduction_workspace_bytes(channels, threads) / sizeof(float)));

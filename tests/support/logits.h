@@ -1,4 +1,4 @@
-// The logits of a model's forward program on any backend, which has no way to read what is not a variable.
+// The logits of a model's forward program on any backend, although backends can read only variables.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace epochbench::test {
 
-// Every scale, bias and statistic away from its initial value, so that none can be left out unnoticed; variances stay positive.
+// Moves every scale, bias and statistic from its initial value, so that omitting one shows; variances stay positive.
 inline void write_one_dimensional(Executable& executable, const Program& program) {
   std::uint64_t seed = 0;
   for (const Variable& variable : program.variables) {
@@ -26,8 +26,8 @@ inline void write_one_dimensional(Executable& executable, const Program& program
   }
 }
 
-// The logits [labels, classes] of the first `batch` synthetic samples, by way of a variable: sgd without momentum leaves the
-// gradient that it is given, here the logits, as the velocity.
+// The logits [labels, classes] of the first `batch` synthetic samples, through a variable: sgd without momentum stores its
+// gradient, here the logits, as the velocity.
 inline std::vector<float> logits(const std::string& model, std::int64_t batch, const Backend& backend,
                                  Precision precision = Precision::fp32, bool fusion = true) {
   CaseSpec named;

@@ -1,5 +1,5 @@
-# Writes OUTPUT: FILE with the NTH place that reads FIND replaced by REPLACE. It is an error if there is none, so that a mutant
-# cannot silently become the original.
+# Writes OUTPUT: FILE with the NTH occurrence of FIND replaced by REPLACE. A missing occurrence is an error, so that a mutant
+# cannot silently equal the original.
 #
 #     cmake -DFILE=... -DOUTPUT=... -DFIND=... -DREPLACE=... -DNTH=1 -P mutate.cmake
 file(READ "${FILE}" rest)
@@ -8,7 +8,7 @@ set(before "")
 foreach(place RANGE 1 ${NTH})
   string(FIND "${rest}" "${FIND}" at)
   if(at LESS 0)
-    message(FATAL_ERROR "${FILE} has no ${NTH} places that read: ${FIND}")
+    message(FATAL_ERROR "${FILE} contains fewer than ${NTH} occurrences of: ${FIND}")
   endif()
   string(SUBSTRING "${rest}" 0 ${at} skipped)
   math(EXPR after "${at} + ${length}")

@@ -1,4 +1,4 @@
-// A backend that compiles programs without composites: they round where the reference does.
+// A backend that compiles programs without composites, which round where the reference does.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// How test parameters of the project's own enumerations are printed: in words.
+// Prints test parameters of the project's enumerations by name.
 #pragma once
 
 #include <ostream>

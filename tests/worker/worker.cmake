@@ -9,7 +9,7 @@ endforeach()
 add_dependencies(case_process_test fake_case)
 target_compile_definitions(case_process_test PRIVATE FAKE_CASE_BINARY="$<TARGET_FILE:fake_case>")
 
-# Workers that behave as their names say.
+# Fake workers, named for their behavior.
 add_executable(fake_worker support/fake_worker_main.cpp)
 target_link_libraries(fake_worker PRIVATE epochbench_options nlohmann_json::nlohmann_json)
 foreach(test interleaved_pair_test interleaver_test)

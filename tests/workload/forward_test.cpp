@@ -1,4 +1,4 @@
-// Forward programs: logits of the CPU against the reference, whatever is left out, and what they are made of.
+// Forward programs: CPU logits against the reference with any part left out, and the nodes of the programs.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ WorkloadSpec workload(const std::string& model, std::int64_t batch) {
   return workload_spec(spec);
 }
 
-// Some 20 layers, each rounding sums of up to 2,000 products by sqrt(2000) eps at most, which add up as squares: 1.2e-5.
+// About 20 layers, each rounding sums of up to 2,000 products by at most sqrt(2000) eps; the squares add up: 1.2e-5.
 constexpr double kFp32 = 2e-5;
 
 class ForwardOf : public testing::TestWithParam<const char*> {};
@@ -36,16 +36,16 @@ TEST_P(ForwardOf, TheCpuIsThatOfTheReferenceWhateverIsLeftOut) {
     EXPECT_LT(difference(logits(GetParam(), kBatch, *make_cpu_backend(2, options)), expected), kFp32);
 }
 
-TEST_P(ForwardOf, TheCpuInBf16IsThatOfTheReferenceInBf16) {
+TEST_P(ForwardOf, CpuMatchesReferenceInBf16) {
   const auto cpu = make_cpu_backend(2);
   if (cpu->device().bf16_isa.empty()) GTEST_SKIP() << "this CPU has no bf16 products";
-  // Activations of both are rounded to 8 bits, at nearly the same places: some 20 layers, adding up as squares.
+  // Both round activations to 8 bits, at nearly the same places: about 20 layers, whose squares add up.
   EXPECT_LT(difference(logits(GetParam(), 2, *cpu, Precision::bf16),
                        logits(GetParam(), 2, *make_reference_backend(), Precision::bf16)),
             0x1p-8 * std::sqrt(20));
 }
 
-// Running statistics: what else is in the batch does not matter.
+// Running statistics: a sample does not depend on the rest of the batch.
 TEST_P(ForwardOf, ASampleDoesNotDependOnItsBatch) {
   const auto cpu = make_cpu_backend(2);
   const Floats alone = logits(GetParam(), 1, *cpu);
@@ -82,7 +82,7 @@ TEST(Forward, HasNeitherGradientNorOptimizerNorDropout) {
   }
 }
 
-// Activations die with their last reader: two of the largest live at once, beside the batches.
+// Activations are freed after their last reader: two of the largest are live at once, besides the batches.
 TEST(Forward, KeepsNoActivationForAGradient) {
   const auto cpu = make_cpu_backend(2);
   const Program program = make_program(workload("resnet20", 8), *cpu, {Entry::forward});
@@ -94,7 +94,7 @@ TEST(Forward, KeepsNoActivationForAGradient) {
   EXPECT_GE(program.entry(Entry::forward)->plan.arena_bytes, 2 * largest);
 }
 
-TEST(Forward, CountsItsFlopsHoweverItIsFused) {
+TEST(Forward, CountsTheSameFlopsWithAndWithoutFusion) {
   for (const char* model : {"resnet20", "bert-tiny"})
     for (bool fusion : {true, false}) {
       const Program program = make_program(workload(model, 4), *make_cpu_backend(2), {Entry::forward}, Precision::fp32, fusion);
@@ -112,7 +112,7 @@ std::string reason_of(CaseSpec spec) {
   return nothing_to_leave_out(spec, *cpu).value_or("");
 }
 
-TEST(Ablation, WhatIsNotThereCannotBeLeftOut) {
+TEST(Ablation, RefusesToLeaveOutMissingParts) {
   using testing::HasSubstr;
   CaseSpec spec;
   spec.model = "resnet20";

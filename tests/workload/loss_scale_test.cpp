@@ -29,7 +29,7 @@ State after(State state, std::int32_t finite) {
   return state;
 }
 
-TEST(UpdateLossScale, HalvesAndCountsWhereAStepIsNotFinite) { EXPECT_EQ(after({1024, 700, 3}, 0), (State{512, 0, 4})); }
+TEST(UpdateLossScale, HalvesAndCountsAfterANonFiniteStep) { EXPECT_EQ(after({1024, 700, 3}, 0), (State{512, 0, 4})); }
 
 TEST(UpdateLossScale, DoublesAfterTheIntervalAndStartsToCountAgain) {
   EXPECT_EQ(after({1024, 1998, 3}, 1), (State{1024, 1999, 3}));
@@ -59,7 +59,7 @@ const Training kAdamw{"lenet5", 4, "digits", Precision::fp16}, kSgd{"resnet20", 
 class OverflowingStep : public testing::TestWithParam<Training> {};
 INSTANTIATE_TEST_SUITE_P(Optimizers, OverflowingStep, testing::Values(kAdamw, kSgd));
 
-// The gradient of the logits alone is about 1 / batch, so that a scale of 2^24 takes it far beyond 65504.
+// The gradient of the logits alone is about 1 / batch, so a scale of 2^24 takes it far beyond 65504.
 TEST_P(OverflowingStep, ChangesNothingButTheScaleAndTheCounters) {
   Trainer trainer(GetParam(), *make_reference_backend());
   trainer.step(Entry::train, 0);
@@ -83,8 +83,8 @@ TEST_P(OverflowingStep, ChangesNothingButTheScaleAndTheCounters) {
   EXPECT_EQ(trainer.read("finite_steps"), 1);
 }
 
-// Steps that are skipped leave no trace in what follows: AdamW's bias correction counts updates, not steps.
-TEST(LossScale, UpdatesAfterSkippedStepsAreThoseWithoutThem) {
+// Skipped steps have no later effect: the bias correction of AdamW counts updates, not steps.
+TEST(LossScale, SkippedStepsDoNotAffectLaterUpdates) {
   Trainer skips(kAdamw, *make_reference_backend());
   skips.write("loss_scale", 0x1p24f);
   skips.step(Entry::train, 0);
@@ -114,7 +114,7 @@ TEST(LossScale, GrowsAfterTheIntervalAndTheStepCounts) {
   EXPECT_NE(trainer.state(VariableRole::parameter), weights);
 }
 
-// Scales are powers of two, so only gradients that leave fp16's normal numbers at one end make a difference.
+// Scales are powers of two, so only gradients outside the normal numbers of fp16 make a difference.
 TEST(LossScale, DoesNotChangeTheUpdateWhereNothingOverOrUnderflows) {
   std::vector<std::vector<float>> weights;
   for (float scale : {4096.0f, 8192.0f}) {

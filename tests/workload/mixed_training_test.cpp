@@ -13,7 +13,7 @@ namespace {
 using test::Trainer;
 using test::Training;
 
-// Of a rounding to nearest: half the distance of 1 and the next number.
+// Unit roundoff: half the distance between 1 and the next number.
 double unit_roundoff(Precision precision) { return precision == Precision::bf16 ? 0x1p-8 : 0x1p-11; }
 
 double mean_of_last(const std::vector<double>& losses, int count) {
@@ -23,8 +23,8 @@ double mean_of_last(const std::vector<double>& losses, int count) {
 class MixedModel : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, MixedModel, testing::Values("lenet5", "resnet20", "bert-tiny:sequence=16"));
 
-// The roundings of a loss's many logits are independent, so their mean is off by less than one of them.
-TEST_P(MixedModel, FirstLossesAreThoseOfFp32UpToRounding) {
+// The roundings of the many logits of a loss are independent, so their mean errs by less than one of them.
+TEST_P(MixedModel, FirstLossesMatchFp32WithinRounding) {
   for (Entry entry : {Entry::train, Entry::evaluate}) {
     const double expected = Trainer({GetParam(), 2}, *make_reference_backend()).step(entry, 0).loss;
     for (Precision precision : {Precision::tf32, Precision::bf16, Precision::fp16}) {
@@ -38,7 +38,7 @@ TEST_P(MixedModel, FirstLossesAreThoseOfFp32UpToRounding) {
 class MixedTraining : public testing::TestWithParam<Precision> {};
 INSTANTIATE_TEST_SUITE_P(Precisions, MixedTraining, testing::Values(Precision::tf32, Precision::bf16, Precision::fp16));
 
-// Rounding sends training along another path, whose losses differ from batch to batch by a few hundredths in the mean.
+// With rounding, training follows another path, whose losses differ by a few hundredths on average.
 TEST_P(MixedTraining, LearnsDigitsAsFp32Does) {
   const auto losses = [](Precision precision) {
     return Trainer({"lenet5", 16, "digits", precision}, *make_reference_backend()).losses(40);
@@ -49,7 +49,7 @@ TEST_P(MixedTraining, LearnsDigitsAsFp32Does) {
   EXPECT_NEAR(mean_of_last(actual, 10), mean_of_last(expected, 10), 0.15);
 }
 
-// What a 16-bit weight could not hold is kept in float, so that small updates add up.
+// Master weights are kept in float, so that updates below 16-bit resolution add up.
 TEST(MixedTraining, KeepsUpdatesThatAreBelowTheResolutionOf16Bits) {
   Trainer trainer({"lenet5", 2, "digits", Precision::bf16}, *make_reference_backend());
   const std::vector<float> before = trainer.state(VariableRole::parameter);

@@ -1,4 +1,4 @@
-// A step of a real model on the CPU asks for no memory: not the kernels, not OpenMP, not runner and loader around them.
+// A step of a real model on the CPU allocates nothing: neither the kernels, nor OpenMP, nor the runner and loader.
 #include <algorithm>
 #include <atomic>
 
@@ -42,7 +42,7 @@ TEST_P(StepMemory, IsAllThereBeforeTheSecondStep) {
     for (InputSlot slot = 0; slot < kInputSlots; ++slot) trainer.fill(slot, slot * GetParam().batch);
     Executable& executable = trainer.executable();
     for (Entry entry : {Entry::train, Entry::evaluate}) {
-      run(executable, entry, 1);  // OpenMP makes its team
+      run(executable, entry, 1);  // OpenMP creates its team
       const std::int64_t before = allocations();
       run(executable, entry, 6);
       EXPECT_EQ(allocations() - before, 0) << name(entry) << ", threads " << threads;
@@ -50,7 +50,7 @@ TEST_P(StepMemory, IsAllThereBeforeTheSecondStep) {
   }
 }
 
-TEST_P(StepMemory, IsNotAskedForByRunnerAndLoader) {
+TEST_P(StepMemory, RunnerAndLoaderAllocateNothing) {
   CaseSpec spec;
   spec.model = GetParam().model;
   spec.batch = GetParam().batch;
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Models, StepMemory,
 
 TEST(Allocations, AreCounted) {
   std::int64_t before = allocations();
-  char* volatile memory = new char;  // volatile: a pair that nobody looks at is left out
+  char* volatile memory = new char;  // volatile: otherwise the compiler removes the unused pair
   delete memory;
   EXPECT_GT(allocations(), before);
   if (!test::kCountsMalloc) return;
@@ -93,7 +93,7 @@ TEST(Allocations, AreCounted) {
   change_team(2);
   before = allocations();
   change_team(3);
-  EXPECT_GT(allocations(), before) << "OpenMP's library makes another team";
+  EXPECT_GT(allocations(), before) << "OpenMP creates another team";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Ten training steps of each model against PyTorch's losses, which scripts/peers/ten_losses stored: same initial weights, same
-// batches, no dropout.
+// Ten training steps of each model against the losses of PyTorch that scripts/peers/ten_losses stored: same initial weights,
+// same batches, no dropout.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -44,7 +44,7 @@ TEST_P(TenLosses, AreThoseOfPyTorch) {
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(losses[i] / expected[i], 1, 1e-4) << "step " << i;
 }
 
-TEST(Evaluation, OfATextIsTheMeanOverItsLabels) {
+TEST(Evaluation, TextLossIsTheMeanOverItsLabels) {
   CaseSpec spec;
   spec.model = "bert-tiny:sequence=32";
   spec.data = "founding-documents";
@@ -54,7 +54,7 @@ TEST(Evaluation, OfATextIsTheMeanOverItsLabels) {
   Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
   const Evaluation evaluation = runner.evaluate(prepared.labels_per_sample);
   EXPECT_EQ(evaluation.samples, 182);
-  EXPECT_NEAR(evaluation.loss, std::log(30522.0), 0.2);  // untrained: as good as a guess
+  EXPECT_NEAR(evaluation.loss, std::log(30522.0), 0.2);  // untrained: a uniform guess
   EXPECT_LT(evaluation.accuracy, 0.05);
 }
 

@@ -1,4 +1,4 @@
-// Weights and traces in files: order and names that other frameworks know, and files that do not fit a model.
+// Weights and traces in files: order and names of other frameworks, and files that do not match a model.
 #include "src/workload/weights.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST(FileOrder, PutsChannelsBeforeHeightAndWidth) {
   EXPECT_THROW(to_file_order({{1, 2, 3, 3}, {1, 3, 2, 3}}, here), std::invalid_argument);
 }
 
-TEST(FileOrder, OfConvolutionsAndOfColumnsBehindAFlattenedImage) {
+TEST(FileOrder, CoversConvolutionsAndColumnsAfterFlatten) {
   const std::vector<Variable> variables = model_variables(workload_spec(spec_of("lenet5", 2)));
   const auto layout = [&](const std::string& name) {
     return std::find_if(variables.begin(), variables.end(), [&](const Variable& v) { return v.name == name; })->file_layout;
@@ -64,7 +64,7 @@ TEST(FileOrder, OfConvolutionsAndOfColumnsBehindAFlattenedImage) {
   EXPECT_EQ(layout("conv2.bias"), FileLayout{});
 }
 
-TEST(Weights, ComeBackAsTheyWereSaved) {
+TEST(Weights, RoundTripThroughAFile) {
   const TemporaryFolder folder;
   for (const char* model : {"mlp:width=20", "lenet5", "resnet20"}) {
     const WorkloadSpec workload = workload_spec(spec_of(model, 2));
@@ -94,7 +94,7 @@ TEST(Weights, HaveTheNamesAndShapesOfTorchvision) {
   EXPECT_EQ(shape("layer2.0.downsample.0.weight"), (Shape{128, 64, 1, 1}));
   EXPECT_EQ(shape("layer4.1.bn2.running_var"), Shape{512});
   EXPECT_EQ(shape("fc.weight"), (Shape{1000, 512}));
-  // One element by hand: output channel 5, input channel 2, row 1, column 3.
+  // One element computed by hand: output channel 5, input channel 2, row 1, column 3.
   std::vector<float> here(64 * 7 * 7 * 3);
   executable->read("conv1.weight", here);
   EXPECT_EQ(tensor(file, "conv1.weight")[((5 * 3 + 2) * 7 + 1) * 7 + 3], here[((5 * 7 + 1) * 7 + 3) * 3 + 2]);
@@ -103,7 +103,7 @@ TEST(Weights, HaveTheNamesAndShapesOfTorchvision) {
 TEST(Weights, HaveTheNamesOfHuggingFace) {
   std::set<std::string> names;
   for (const Variable& variable : model_variables(workload_spec(spec_of("bert-tiny", 1)))) names.insert(variable.name);
-  EXPECT_EQ(names.size(), 42u);  // 5 of the embeddings, 16 a layer, 5 of the head
+  EXPECT_EQ(names.size(), 42u);  // 5 of the embeddings, 16 per layer, 5 of the head
   for (const char* name :
        {"bert.embeddings.word_embeddings.weight", "bert.embeddings.position_embeddings.weight",
         "bert.embeddings.token_type_embeddings.weight", "bert.embeddings.LayerNorm.bias",
@@ -113,7 +113,7 @@ TEST(Weights, HaveTheNamesOfHuggingFace) {
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
-// Files that differ from a model's in one tensor.
+// Files that differ from the model in one tensor.
 class CheckWeights : public testing::Test {
  protected:
   using Tensors = std::vector<std::pair<std::string, TensorDesc>>;
@@ -136,9 +136,9 @@ class CheckWeights : public testing::Test {
   TemporaryFolder folder;
 };
 
-TEST_F(CheckWeights, AcceptsTheModelsOwn) { EXPECT_NO_THROW(check()); }
+TEST_F(CheckWeights, AcceptsItsOwnFile) { EXPECT_NO_THROW(check()); }
 
-TEST_F(CheckWeights, IgnoresWhatFrameworksWriteBesideWeights) {
+TEST_F(CheckWeights, IgnoresBuffersThatOnlyFrameworksWrite) {
   for (const char* name : {"bn1.num_batches_tracked", "bert.embeddings.position_ids", "cls.predictions.decoder.weight"})
     tensors.push_back({name, {{2}, DType::i32}});
   EXPECT_NO_THROW(check());
@@ -166,7 +166,7 @@ TEST_F(CheckWeights, RefusesAnotherDtype) {
   expect_data_error([&] { check(); }, {"'fc.bias' is I32[10], the model's is F32[10]"});
 }
 
-TEST_F(CheckWeights, AFileThatDoesNotFitChangesNothing) {
+TEST_F(CheckWeights, AMismatchedFileChangesNothing) {
   const auto backend = make_cpu_backend(1);
   const Program program = make_program(workload_spec(spec_of("resnet20", 1)), *backend, {Entry::train});
   const auto executable = backend->compile(program);
@@ -178,7 +178,7 @@ TEST_F(CheckWeights, AFileThatDoesNotFitChangesNothing) {
   EXPECT_EQ(value_of(*executable, variables.front()), before);
 }
 
-// Takes `steps` training steps of a case as its process does, and finishes it.
+// Runs `steps` training steps of a case as its process does, and finishes it.
 std::vector<double> train(const CaseSpec& spec, int steps) {
   PreparedCase prepared = prepare_case(spec);
   prepared.batches->begin_training(0);
@@ -199,12 +199,12 @@ std::vector<double> train(const CaseSpec& spec, int steps) {
   return losses;
 }
 
-TEST(Init, GoesOnWhereSaveStopped) {
+TEST(Init, ContinuesFromSavedWeights) {
   const TemporaryFolder folder;
   CaseSpec first = spec_of("resnet20", 4), second = first;
   first.save = second.init = (folder.path() / "w").string();
   first.learning_rate = 0.01;
-  second.seed = 7;  // other weights, were they not from the file
+  second.seed = 7;  // different weights unless they come from the file
   train(first, 3);
   check_files(second);
   PreparedCase prepared = prepare_case(second);
@@ -248,7 +248,7 @@ TEST(Trace, HoldsWhatTheRunConsumedAndProduced) {
     EXPECT_THAT(json, testing::HasSubstr(part));
 }
 
-TEST(Trace, OfATextHoldsItsMasks) {
+TEST(Trace, TextTraceHoldsItsMasks) {
   const TemporaryFolder folder;
   CaseSpec spec = spec_of("bert-tiny:sequence=16", 3);
   spec.trace = folder.path().string();
@@ -259,7 +259,7 @@ TEST(Trace, OfATextHoldsItsMasks) {
   EXPECT_EQ(step.tensors().at("labels").shape, (Shape{3, 2}));
 }
 
-TEST(CheckFiles, FindsWhatCannotBeWrittenBeforeAnythingRuns) {
+TEST(CheckFiles, ReportsUnwritableFilesBeforeAnythingRuns) {
   const TemporaryFolder folder;
   folder.write("file", "");
   CaseSpec spec = spec_of("lenet5", 2);
