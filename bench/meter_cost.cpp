@@ -62,10 +62,10 @@ std::string made_up_powercap() {
 
 class Turns {
  public:
-  Turns(Conversation& conversation, const MachineMeters& meters, const std::string& device)
+  Turns(Conversation& conversation, const MachineMeters& meters, DeviceId device)
       : talk_(conversation), metering_(meters, device, kMeterPeriodSeconds / kOversampling) {
     const CaseSpec spec = small_case();
-    talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", to_json(spec)}}, "ready");
+    talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", case_to_json(spec)}}, "ready");
     talk_.ask({{"command", "begin_epoch"}, {"epoch", 0}}, "epoch");
     const StepBlock warm_up = steps(kWarmup);
     const double step = warm_up.wall_seconds / kWarmup;

@@ -1,11 +1,11 @@
-// What a case leaves out on purpose, so that what it is worth can be measured. How it is left out is the business of those
-// who have it; where there is nothing of the kind to leave out, src/workload/workload.h says why.
+// What a case leaves out on purpose, so that its effect can be measured. Where there is nothing of the kind to leave out,
+// src/workload/workload.h says why.
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace epochbench {
 
@@ -26,9 +26,10 @@ inline constexpr std::array kWithoutParts{WithoutPart{"fusion", &Without::fusion
                                           WithoutPart{"prefetch", &Without::prefetch},
                                           WithoutPart{"winograd", &Without::winograd}};
 
-// "fusion+prefetch", by name; "" where nothing is left out.
-std::string to_string(const Without& without);
-// Parts joined by +, in any order, or "none". Empty where a word is neither.
-std::optional<Without> without_from_text(std::string_view text);
+std::vector<std::string> names(const Without& without);  // {"fusion", "prefetch"}
+std::string to_string(const Without& without);           // "fusion+prefetch", by name; "" where nothing is left out
+
+// Parts joined by +, in any order, or "none". Errors: CallError with the known parts.
+Without parse_without(const std::string& text);
 
 }  // namespace epochbench

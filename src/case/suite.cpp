@@ -15,7 +15,8 @@ constexpr std::size_t kMaxSuiteBytes = std::size_t{1} << 20;
 
 std::string known_keys() {
   std::string known;
-  for (const CaseOption& option : case_options()) known += (known.empty() ? "" : ", ") + std::string(option.key);
+  for (const CaseOption& option : case_options())
+    if (option.offered_to == OfferedTo::calls) known += (known.empty() ? "" : ", ") + option.key;
   return known;
 }
 
@@ -47,8 +48,9 @@ CaseBlock read_block(const Json& object, const std::string& where) {
   if (!object.is_object()) throw CallError(where + ": must be an object with the options of a case");
   CaseBlock block;
   for (const auto& [key, value] : object.items()) {
-    const CaseOption* option = find_case_option(key == "min_time_seconds" ? "min_time" : key);
-    if (!option) throw CallError(where + ": unknown key '" + key.substr(0, 60) + "'; known: " + known_keys());
+    const CaseOption* option = find_case_option(key);
+    if (!option || option->offered_to != OfferedTo::calls)
+      throw CallError(where + ": unknown key '" + key.substr(0, 60) + "'; known: " + known_keys());
     block[option->key] = read_values(*option, value, where + "." + key);
   }
   return block;

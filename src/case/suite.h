@@ -3,16 +3,16 @@
 //   {"name": "...", "description": "...", "repetitions": 5, "budget_seconds": 3600, "answers": true,
 //    "defaults": {"epochs": 3}, "cases": [{"model": "lenet5", "batch": [32, 64]}, ...]}
 //
-// Only `cases` must be there. Keys of `defaults` and of each case are the options of case_options.h, and min_time_seconds
-// for --min-time. A list multiplies out; `defaults` hold for every case that does not say otherwise. With `answers` the run
-// ends with a page of answers (src/report/answers/answers_page.h).
+// Only `cases` must be there. Keys of `defaults` and of each case are those of the table of options (case_option.h). A list
+// multiplies out; `defaults` hold for every case that does not say otherwise. With `answers` the run ends with a page of
+// answers (src/report/answers/answers_page.h).
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "src/case/case_options.h"
+#include "src/case/case_block.h"
 
 namespace epochbench {
 

@@ -1,10 +1,9 @@
 // The hidden subcommand that `run` starts for each case.
-#include "src/case/case.h"
-
 #include <unistd.h>
 
 #include "epochbench/gpu.h"
 #include "src/cli/commands.h"
+#include "src/worker/case_server.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {

@@ -1,5 +1,6 @@
 #include "src/cli/command_line.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -26,23 +27,34 @@ std::string first_of(const std::string& list) { return list.substr(0, list.find(
 
 // Every case option as text: what it may be is checked where cases are built, in one way for calls and suites.
 // `keys`: those of a command that takes one value of each; all options, with their lists, where it is empty.
-void add_case_options(CLI::App& command, const std::vector<std::string>& keys, CaseBlock& block) {
+void add_case_options(CLI::App& command, const std::vector<std::string>& keys, CaseBlock& block,
+                      OfferedTo caller = OfferedTo::calls) {
   for (const CaseOption& option : case_options()) {
+    if (option.offered_to > caller || option.key == "repetitions") continue;  // that is each command's own
     if (!keys.empty() && std::find(keys.begin(), keys.end(), option.key) == keys.end()) continue;
-    if (std::string_view(option.key) == "repetitions") continue;  // each command has its own, for all cases
-    command
-        .add_option_function<std::string>(
-            flag(option),
-            [&option, &block](const std::string& text) {
-              try {
-                block[option.key] = {split_values(option, text), flag(option)};
-              } catch (const CallError& error) {
-                throw CallError(flag(option) + ": " + error.what());
-              }
-            },
-            option.help)
+    const auto take = [&option, &block](const std::string& text) {
+      try {
+        block[option.key] = {split_values(option, text), flag(option)};
+      } catch (const CallError& error) {
+        throw CallError(flag(option) + ": " + error.what());
+      }
+    };
+    command.add_option_function<std::string>(flag(option), take, option.help)
         ->type_name(keys.empty() ? option.value_name : first_of(option.value_name));
   }
+}
+
+// The arguments with options under their present names: earlier ones are still accepted. In reverse, as CLI11 takes them.
+std::vector<std::string> renamed_arguments(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  for (std::string& argument : arguments) {
+    if (argument == "--") break;
+    const std::string given = argument.substr(0, argument.find('='));
+    for (const CaseOption& option : case_options())
+      if (!option.old_key.empty() && given == "--" + name_part(option)) argument.replace(0, given.size(), flag(option));
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
 }
 
 // CLI11's message as one line, with the way to the right one.
@@ -264,9 +276,13 @@ int command_line(int argc, char** argv) {
   CLI::App* case_app = app.add_subcommand("case", "one case, driven by its parent")->group("");
   case_app->add_flag("--calibrate", calibrate, "the parent will ask for the machine's peaks");
 
+  CaseBlock cases;
+  CLI::App* cases_app = app.add_subcommand("cases", "finished cases as JSON, for scripts")->group("");
+  add_case_options(*cases_app, {}, cases, OfferedTo::peers);
+
   return guarded([&] {
     try {
-      app.parse(argc, argv);
+      app.parse(renamed_arguments(argc, argv));
     } catch (const CLI::Success& done) {  // help or version
       if (version)
         std::printf("%s\n", version_text().c_str());
@@ -285,6 +301,7 @@ int command_line(int argc, char** argv) {
     if (list_app->parsed()) return list_command(what, json);
     if (info_app->parsed()) return info_command(json);
     if (case_app->parsed()) return case_command();
+    if (cases_app->parsed()) return cases_command(cases);
     cost.json = speedup.json = compare.json = claims.json = plan.json = json;
     if (cost_app->parsed()) return cost_command(cost);
     if (export_app->parsed()) return export_command(exported);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/case/case_options.h"
+#include "src/case/case_block.h"
 
 namespace epochbench {
 
@@ -89,6 +89,10 @@ int report_command(const ReportOptions& options);
 
 // The process of one case, driven by its parent over standard input and output.
 int case_command();
+
+// The cases that a script asks for, finished, as JSON: name, settings, workload, the case as the protocol has it, and why it
+// cannot run here. Among the options are those of other frameworks.
+int cases_command(const CaseBlock& asked);
 
 std::string version_text();  // "epochbench 0.1.0 (1a2b3c4, Release, GNU 12.2.0)"
 std::string own_binary();    // the path of this program

@@ -46,25 +46,25 @@ void refuse_beside_interleave(const CompareOptions& options) {
 // Each case once: pairs take the place of repetitions. What a case leaves behind, both sides would leave at one place.
 std::vector<PlannedCase> cases_of(const std::string& name) {
   const Suite suite = load_suite(name);
-  std::vector<CaseDraft> drafts;
+  std::vector<CaseSpec> cases;
   for (const CaseBlock& block : suite.cases)
-    for (CaseDraft& draft : expand(block)) {
-      if (!draft.save.empty() || !draft.trace.empty())
+    for (CaseSpec& spec : expand(block)) {
+      if (!spec.save.empty() || !spec.trace.empty())
         throw CallError("suite " + suite.name + ": save and trace: both binaries would write there; leave them out");
-      draft.repetitions.reset();
-      drafts.push_back(std::move(draft));
+      spec.repetitions.reset();
+      cases.push_back(std::move(spec));
     }
-  return plan_cases(drafts, 1);
+  return plan_cases(cases, 1);
 }
 
 TurnsCase described(const PlannedCase& planned) {
   TurnsCase turns;
   turns.name = planned.spec.name;
   turns.model = planned.spec.model;
-  turns.device = planned.spec.device;
-  turns.precision = planned.spec.precision;
-  turns.batch = planned.spec.batch;
-  if (planned.spec.device == "cpu") turns.threads = planned.spec.threads;
+  turns.device = to_string(planned.spec.device);
+  turns.precision = name(planned.spec.precision);
+  turns.batch = *planned.spec.batch;
+  if (planned.spec.device.kind == DeviceKind::cpu) turns.threads = planned.spec.threads;
   if (planned.obstacle) turns.skipped = planned.obstacle->reason;
   return turns;
 }

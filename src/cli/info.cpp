@@ -33,7 +33,7 @@ std::vector<MeterInfo> meters(const std::vector<GpuInfo>& gpus, const std::optio
 
 std::optional<std::string> why_no_gpu() {
   try {
-    make_backend("cuda:0", 1);
+    make_backend(cuda_device(0), 1);
     return std::nullopt;
   } catch (const DeviceError& error) {
     return error.what();

@@ -33,7 +33,6 @@ Json models_json() {
   for (const ModelFamily& family : model_registry()) {
     CaseSpec spec;
     spec.model = family.name;
-    spec.batch = family.default_batch;
     Json options = Json::array();
     for (const ModelOption& option : family.options)
       options.push_back(
@@ -62,7 +61,7 @@ std::string models_text() {
 }
 
 Json devices_json() {
-  const DeviceInfo cpu = make_backend("cpu", default_threads())->device();
+  const DeviceInfo cpu = make_backend({}, default_threads())->device();
   Json list = Json::array();
   list.push_back({{"name", "cpu"},
                   {"model", cpu.name},

@@ -25,7 +25,8 @@ struct DeviceMemory {
 };
 
 struct Plan {
-  std::string model, precision, mode, optimizer;
+  CaseSpec spec;
+  std::string model, optimizer;
   std::int64_t batch = 0, nominal_samples_per_epoch = 0;
   std::optional<std::int64_t> tokens_per_sample;
   std::map<std::string, std::int64_t> options;  // all of the model's, defaults included
@@ -35,41 +36,40 @@ struct Plan {
 };
 
 ProgramMemory memory_on(const Backend& backend, const WorkloadSpec& workload, const Plan& plan) {
-  return memory(make_program(workload, backend, entries_of_mode(plan.mode), *precision_from_name(plan.precision)));
+  return memory(make_program(workload, backend, entries_of_mode(plan.spec.mode), plan.spec.precision));
 }
 
 // On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
-void plan_memory_of(Plan& plan, const WorkloadSpec& workload, const std::string& device) {
-  const auto cpu = make_backend("cpu", default_threads());
-  const auto reason = unsupported(workload, *cpu, entries_of_mode(plan.mode), *precision_from_name(plan.precision));
-  if (device == "cpu" && reason)
-    throw CallError("--precision " + plan.precision + ": " + *reason + "; leave out --device cpu to plan for a GPU");
-  const bool on_cpu = !reason && device.rfind("cuda", 0) != 0;
+void plan_memory_of(Plan& plan, const WorkloadSpec& workload, std::optional<DeviceKind> device) {
+  const auto cpu = make_backend({}, default_threads());
+  const auto reason = unsupported(workload, *cpu, entries_of_mode(plan.spec.mode), plan.spec.precision);
+  if (device == DeviceKind::cpu && reason)
+    throw CallError(std::string("--precision ") + name(plan.spec.precision) + ": " + *reason +
+                    "; leave out --device cpu to plan for a GPU");
+  const bool on_cpu = !reason && device != DeviceKind::cuda;
   if (on_cpu) {
     plan.memory = memory_on(*cpu, workload, plan);
-    plan.devices.push_back({"cpu", cpu_info().memory_bytes.value_or(0), plan.memory.total() <= available_memory_bytes()});
+    plan.devices.push_back(
+        {name(DeviceKind::cpu), cpu_info().memory_bytes.value_or(0), plan.memory.total() <= available_memory_bytes()});
   }
   const std::vector<GpuInfo> gpus = list_gpus();
   if (on_cpu && gpus.empty()) return;
   const ProgramMemory on_gpu = memory_on(*make_cuda_planner(), workload, plan);
   if (!on_cpu) plan.memory = on_gpu;
   for (std::size_t i = 0; i < gpus.size(); ++i)
-    plan.devices.push_back({"cuda:" + std::to_string(i), gpus[i].memory_bytes, on_gpu.total() <= gpus[i].memory_bytes});
+    plan.devices.push_back(
+        {to_string(cuda_device(static_cast<int>(i))), gpus[i].memory_bytes, on_gpu.total() <= gpus[i].memory_bytes});
 }
 
-Plan make_plan(const CaseDraft& draft, const std::string& device) {
-  CaseSpec spec;
-  spec.model = draft.model.name;
-  spec.batch = draft.batch.value_or(draft.model.family->default_batch);
+Plan make_plan(const CaseSpec& spec, std::optional<DeviceKind> device) {
   const WorkloadSpec workload = workload_spec(spec);
   Plan plan;
-  plan.model = draft.model.name;
-  plan.options = draft.model.options;
-  plan.precision = draft.precision;
-  plan.mode = draft.mode;
-  plan.batch = spec.batch;
+  plan.spec = spec;
+  plan.model = workload.model.name;
+  plan.options = workload.model.options;
+  plan.batch = workload.config.batch;
   plan.optimizer = workload.optimizer.to_string();
-  plan.nominal_samples_per_epoch = draft.model.family->nominal_samples_per_epoch;
+  plan.nominal_samples_per_epoch = workload.model.family->nominal_samples_per_epoch;
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) plan.tokens_per_sample = sample.sequence;
   plan.counts = count(workload);
@@ -80,7 +80,7 @@ Plan make_plan(const CaseDraft& draft, const std::string& device) {
 void print_text(const Plan& plan) {
   const auto bytes = [](std::int64_t value) { return format_bytes(static_cast<double>(value)); };
   std::printf("model         %s, batch %s, %s, %s\n", plan.model.c_str(), format_count(plan.batch).c_str(),
-              plan.precision.c_str(), plan.mode.c_str());
+              name(plan.spec.precision), name(plan.spec.mode));
   std::printf("parameters    %s\n", format_count(plan.counts.parameters).c_str());
   std::printf("FLOPs/sample  %s forward, %s training\n", format_si(plan.counts.forward_flops_per_sample, "FLOP").c_str(),
               format_si(plan.counts.train_flops_per_sample, "FLOP").c_str());
@@ -100,9 +100,9 @@ void print_text(const Plan& plan) {
 
 int plan_command(const PlanOptions& options) {
   if (!options.cases.contains("model")) throw CallError("plan: --model is missing; give one, such as --model resnet20");
-  const std::vector<CaseDraft> drafts = expand(options.cases);
-  if (drafts.size() != 1) throw CallError("plan: takes one model, one batch, one precision, one mode and one device");
-  const Plan plan = make_plan(drafts[0], options.cases.contains("device") ? drafts[0].device : "");
+  const std::vector<CaseSpec> specs = expand(options.cases);
+  if (specs.size() != 1) throw CallError("plan: takes one model, one batch, one precision, one mode and one device");
+  const Plan plan = make_plan(specs[0], options.cases.contains("device") ? std::optional(specs[0].device.kind) : std::nullopt);
   if (!options.json) {
     print_text(plan);
     return kExitDone;
@@ -115,8 +115,8 @@ int plan_command(const PlanOptions& options) {
     devices.push_back({{"name", device.name}, {"memory_bytes", device.bytes}, {"fits", device.fits}});
   const Json document = {{"model", plan.model},
                          {"batch", plan.batch},
-                         {"precision", plan.precision},
-                         {"mode", plan.mode},
+                         {"precision", name(plan.spec.precision)},
+                         {"mode", name(plan.spec.mode)},
                          {"parameters", plan.counts.parameters},
                          {"forward_flops_per_sample", plan.counts.forward_flops_per_sample},
                          {"train_flops_per_sample", plan.counts.train_flops_per_sample},

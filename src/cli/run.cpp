@@ -23,22 +23,21 @@ namespace {
 constexpr const char* kDefaultSuite = "quick";
 
 struct Request {
-  std::vector<CaseDraft> drafts;
+  std::vector<CaseSpec> cases;
   std::string repetitions = "1", repetitions_from = "--repetitions";  // and where they were asked for
   std::string budget, budget_from = "--budget";                       // in seconds; empty: none
   bool answers = false;                                               // ends with a page of answers
 };
 
 // A suite's cases under the call's options. --device picks among the devices that a case names, and takes the place of none.
-std::vector<CaseDraft> cases_of(const CaseBlock& block, const CaseBlock& call) {
-  std::vector<CaseDraft> drafts = expand(merged(block, call));
+std::vector<CaseSpec> cases_of(const CaseBlock& block, const CaseBlock& call) {
+  std::vector<CaseSpec> cases = expand(merged(block, call));
   const auto asked = call.find("device");
-  if (asked == call.end() || !block.contains("device")) return drafts;
+  if (asked == call.end() || !block.contains("device")) return cases;
   std::set<std::string> named;
-  for (const CaseDraft& draft : expand({{"model", {{"mlp"}, "suite"}}, {"device", block.at("device")}}))
-    named.insert(draft.device);
-  std::erase_if(drafts, [&](const CaseDraft& draft) { return !named.contains(draft.device); });
-  return drafts;
+  for (const CaseSpec& spec : expand({{"device", block.at("device")}})) named.insert(to_string(spec.device));
+  std::erase_if(cases, [&](const CaseSpec& spec) { return !named.contains(to_string(spec.device)); });
+  return cases;
 }
 
 Request request_of(const RunOptions& options) {
@@ -48,7 +47,7 @@ Request request_of(const RunOptions& options) {
   if (!options.repetitions.empty()) request.repetitions = options.repetitions;
   request.budget = options.budget;
   if (names_models) {
-    request.drafts = expand(options.cases);
+    request.cases = expand(options.cases);
     return request;
   }
   const Suite suite = load_suite(options.suite.empty() ? kDefaultSuite : options.suite);
@@ -57,10 +56,10 @@ Request request_of(const RunOptions& options) {
     request.repetitions_from = "suite " + suite.name + ": repetitions";
   }
   for (const CaseBlock& block : suite.cases)
-    for (CaseDraft& draft : cases_of(block, options.cases)) {
-      if (!options.repetitions.empty()) draft.repetitions.reset();
-      request.drafts.push_back(std::move(draft));
-      if (request.drafts.size() > kMaxCases)
+    for (CaseSpec& spec : cases_of(block, options.cases)) {
+      if (!options.repetitions.empty()) spec.repetitions.reset();
+      request.cases.push_back(std::move(spec));
+      if (request.cases.size() > kMaxCases)
         throw CallError("suite " + suite.name + ": its lists multiply out to more than " + std::to_string(kMaxCases) +
                         " cases; leave some values out");
     }
@@ -69,7 +68,7 @@ Request request_of(const RunOptions& options) {
     request.budget_from = "suite " + suite.name + ": budget_seconds";
   }
   request.answers = suite.answers;
-  if (request.drafts.empty()) throw CallError("--device: suite " + suite.name + " has no case for any of these devices");
+  if (request.cases.empty()) throw CallError("--device: suite " + suite.name + " has no case for any of these devices");
   return request;
 }
 
@@ -96,7 +95,7 @@ int run_command(const RunOptions& options) {
   const int repetitions = parse_repetitions(asked.repetitions, asked.repetitions_from);
   MeasuringRequest request;
   request.prices = Prices(options.price);
-  request.cases = plan_cases(asked.drafts, repetitions);
+  request.cases = plan_cases(asked.cases, repetitions);
   for (PlannedCase& planned : request.cases) planned.spec.profile = options.profile;
   request.out = options.out;
   request.resume = options.resume;

@@ -35,7 +35,7 @@ int sweep_command(const SweepOptions& options) {
   const int repetitions = parse_repetitions(options.repetitions.empty() ? "1" : options.repetitions, "--repetitions");
   MeasuringRequest request;
   request.prices = Prices(options.price);
-  request.cases = plan_cases(sweep_drafts(options.cases, axis, options.values), repetitions);
+  request.cases = plan_cases(sweep_cases(options.cases, axis, options.values), repetitions);
   shuffle_repetitions(request.cases);
   request.out = options.out;
   request.resume = options.resume;

@@ -11,11 +11,6 @@
 namespace epochbench {
 namespace {
 
-int gpu_index_of(const std::string& device) {
-  const auto colon = device.find(':');
-  return device.rfind("cuda", 0) == 0 && colon != std::string::npos ? std::stoi(device.substr(colon + 1)) : -1;
-}
-
 std::chrono::steady_clock::time_point time_point(double seconds) {
   return std::chrono::steady_clock::time_point(
       std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds)));
@@ -27,8 +22,11 @@ MeteredPart part_of(const MachineMeters::Meter& meter, std::optional<double> idl
 
 }  // namespace
 
-Metering::Metering(const MachineMeters& meters, const std::string& device, double period_seconds)
-    : meters_(meters), period_seconds_(period_seconds), gpu_index_(gpu_index_of(device)), cpu_(meters.cpu()) {
+Metering::Metering(const MachineMeters& meters, DeviceId device, double period_seconds)
+    : meters_(meters),
+      period_seconds_(period_seconds),
+      gpu_index_(device.kind == DeviceKind::cuda ? device.index : -1),
+      cpu_(meters.cpu()) {
   if (gpu_index_ < 0) return;
   gpu_ = meters.gpu(gpu_index_);
   card_ = meters.card(gpu_index_);

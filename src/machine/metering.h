@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/case/device_id.h"
 #include "src/machine/gpu_state.h"
 #include "src/machine/metered.h"
 #include "src/machine/meters.h"
@@ -23,8 +24,8 @@ inline constexpr double kMeterPeriodSeconds = 0.1;
 
 class Metering {
  public:
-  // Of a run on `device`: "cpu", "cuda:0". The meters are referred to, and must live as long.
-  Metering(const MachineMeters& meters, const std::string& device, double period_seconds = kMeterPeriodSeconds);
+  // Of a run on `device`. The meters are referred to, and must live as long.
+  Metering(const MachineMeters& meters, DeviceId device, double period_seconds = kMeterPeriodSeconds);
   ~Metering();
   Metering(const Metering&) = delete;
   Metering& operator=(const Metering&) = delete;

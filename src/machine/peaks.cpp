@@ -20,7 +20,6 @@
 #endif
 
 #include "src/base/clock.h"
-#include "src/case/case.h"
 #include "src/machine/caches.h"
 #include "src/machine/environment.h"
 #include "src/machine/peak_kernels.h"

@@ -6,8 +6,17 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace epochbench {
+
+// The CPU's, measured.
+struct Peaks {
+  std::optional<double> fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second;
+  std::optional<std::string> fp32_instruction, bf16_instruction;  // that the two are measured with
+  int threads = 0;                                                // all together
+};
+Peaks measure_peaks(int threads);  // in this process
 
 double fp32_peak_burst(int threads, double seconds);                 // FLOP/s, by the widest FMA that this CPU has
 std::optional<double> bf16_peak_burst(int threads, double seconds);  // FLOP/s, AMX before AVX512-BF16; unset without either

@@ -91,13 +91,13 @@ std::vector<int> placement(std::vector<LogicalCpu> cpus) {
 }
 
 EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota,
-                                    const std::string& pin) {
+                                    Pinning pin) {
   if (threads < 1) return {};
   // The number of threads is the case's, not the environment's.
   EnvironmentSettings settings = {
       {"OMP_NUM_THREADS", std::to_string(threads), true}, {"OMP_DYNAMIC", "false"}, {"GOMP_SPINCOUNT", kSpinCount}};
-  const bool asked = pin != "auto", shared = quota && *quota < static_cast<double>(cpus.size());
-  if (pin == "none" || (shared && !asked) || threads > static_cast<int>(cpus.size())) {
+  const bool asked = pin != Pinning::automatic, shared = quota && *quota < static_cast<double>(cpus.size());
+  if (pin == Pinning::none || (shared && !asked) || threads > static_cast<int>(cpus.size())) {
     settings.push_back({"OMP_PROC_BIND", "false", asked});
     return settings;
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "src/case/choices.h"
+
 namespace epochbench {
 
 // GOMP_SPINCOUNT: idle threads spin for about 1 to 3 ms (a pause lasts 40 to 140 cycles): the gaps inside a step are shorter,
@@ -31,11 +33,11 @@ struct EnvironmentSetting {
 using EnvironmentSettings = std::vector<EnvironmentSetting>;
 
 // Environment of a process with `threads` OpenMP threads: its number, one core a thread, how long idle threads spin.
-// `pin`: "cores" and "none" say whether threads are bound, also against what the environment has. With "auto" they are, but not
+// `pin`: cores and none say whether threads are bound, also against what the environment has. Automatically they are, but not
 // where a `quota` (in CPUs) gives less than the mask, as other groups then own the cores in turn. More threads than CPUs are
 // never bound. Empty for a case without CPU threads (0).
 EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota,
-                                    const std::string& pin = "auto");
+                                    Pinning pin = Pinning::automatic);
 // The same for processes that take turns: an idle thread sleeps at once, also against what the environment has, since its
 // process waits while another one needs the cores.
 EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings);

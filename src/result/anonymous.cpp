@@ -76,6 +76,7 @@ Result anonymous(Result result) {
     run.workload.dataset = datasets[dataset];
     const std::string name = run.name;
     replace_all(run.name, dataset, datasets[dataset]);
+    if (const auto data = run.settings.find("data"); data != run.settings.end()) data->second = datasets[dataset];
     names[name] = run.name;
     if (run.message) replace_all(*run.message, path, "<path>");
   }

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "src/base/files.h"
+#include "src/case/run_name.h"
 
 namespace epochbench {
 namespace {
@@ -93,7 +94,10 @@ Result result_from_json(const Json& document, const std::string& source) {
                       "; update epochbench");
   try {
     if (version < 1) throw FormatError(from.path("schema_version") + ": must be at least 1");
-    return read_fields<Result>(from);
+    Result result = read_fields<Result>(from);
+    for (Run& run : result.runs)  // files from before settings have names alone
+      if (run.settings.empty()) run.settings = settings_from_name(run.name);
+    return result;
   } catch (const FormatError& error) {
     throw FormatError(std::string(error.what()) + "; results/schema.json says what belongs there");
   }

@@ -6,8 +6,8 @@
 
 #include "src/base/errors.h"
 #include "src/base/signals.h"
-#include "src/case/case.h"
 #include "src/machine/environment.h"
+#include "src/worker/case_driver.h"
 
 namespace epochbench {
 
@@ -27,8 +27,7 @@ void measure_peaks_of(std::vector<GpuInfo>& gpus, int index) try {
   if (static_cast<std::size_t>(index) < gpus.size())
     measure_gpu_in_child(own_binary(), gpus[static_cast<std::size_t>(index)], index);
 } catch (const std::runtime_error& error) {
-  if (!interrupted())
-    print_error("cuda:" + std::to_string(index) + ": " + error.what() + "; fractions of the peak stay unknown");
+  if (!interrupted()) print_error(to_string(cuda_device(index)) + ": " + error.what() + "; fractions of the peak stay unknown");
 }
 
 MeterSources meter_sources() {
@@ -39,11 +38,6 @@ MeterSources meter_sources() {
   take("EPOCHBENCH_POWERCAP", sources.powercap);
   take("EPOCHBENCH_NVML", sources.nvml);
   return sources;
-}
-
-int cuda_index(const std::string& device) {
-  const auto colon = device.find(':');
-  return colon == std::string::npos ? -1 : std::stoi(device.substr(colon + 1));
 }
 
 }  // namespace epochbench

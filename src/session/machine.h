@@ -17,9 +17,6 @@ void measure_peaks_of(CpuInfo& cpu);
 // Likewise of the GPU with this index in `gpus`.
 void measure_peaks_of(std::vector<GpuInfo>& gpus, int index);
 
-// The index of a device "cuda:N"; -1 for "cpu".
-int cuda_index(const std::string& device);
-
 // Where the meters are: at the usual place, or where EPOCHBENCH_POWERCAP (a folder of powercap domains, as a container may
 // have it mounted elsewhere) and EPOCHBENCH_NVML (NVIDIA's management library) say. What is read elsewhere is remarked on.
 MeterSources meter_sources();

@@ -11,8 +11,7 @@
 #include "src/base/errors.h"
 #include "src/base/numbers.h"
 #include "src/base/signals.h"
-#include "src/case/case.h"
-#include "src/case/case_options.h"
+#include "src/case/case_option.h"
 #include "src/machine/environment.h"
 #include "src/report/text/summary.h"
 #include "src/session/budget.h"
@@ -45,14 +44,14 @@ void measure_idle_of(MachineMeters& meters, const std::vector<PlannedCase>& case
   for (const PlannedCase& planned : cases) {
     if (planned.obstacle || !planned.spec.meters) continue;
     metered = true;
-    if (const int index = cuda_index(planned.spec.device); index >= 0) gpus.insert(index);
+    if (planned.spec.device.kind == DeviceKind::cuda) gpus.insert(planned.spec.device.index);
   }
   if (metered) meters.measure_idle({gpus.begin(), gpus.end()}, kIdleSeconds, interrupted);
 }
 
 // Measured once for all cases; taken over from a resumed result of this machine.
 void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
-  const auto known = earlier.peak_flops_per_second.find("fp32");
+  const auto known = earlier.peak_flops_per_second.find(name(Precision::fp32));
   if (known != earlier.peak_flops_per_second.end() && known->second) {
     cpu.peak_flops_per_second = earlier.peak_flops_per_second;
     cpu.memory_bandwidth_bytes_per_second = earlier.memory_bandwidth_bytes_per_second;
@@ -67,7 +66,7 @@ void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
 void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<GpuInfo>& earlier, const std::vector<PlannedCase>& cases) {
   std::set<int> used;
   for (const PlannedCase& planned : cases)
-    if (!planned.obstacle && cuda_index(planned.spec.device) >= 0) used.insert(cuda_index(planned.spec.device));
+    if (!planned.obstacle && planned.spec.device.kind == DeviceKind::cuda) used.insert(planned.spec.device.index);
   for (int index : used) {
     const auto at = static_cast<std::size_t>(index);
     if (at < gpus.size() && at < earlier.size() && gpus[at].name == earlier[at].name &&
@@ -84,24 +83,24 @@ void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<GpuInfo>& earlier,
 // What the device of a run can do at most in its precision.
 DeviceLimits limits_of(const Context& context, const PlannedCase& planned) {
   const auto limits = [&](const auto& device) {
-    const auto peak = device.peak_flops_per_second.find(planned.spec.precision);
+    const auto peak = device.peak_flops_per_second.find(name(planned.spec.precision));
     return DeviceLimits{peak != device.peak_flops_per_second.end() ? peak->second : std::nullopt,
                         device.memory_bandwidth_bytes_per_second};
   };
-  const int index = cuda_index(planned.spec.device);
-  if (index < 0) return limits(context.cpu);
-  return static_cast<std::size_t>(index) < context.gpus.size() ? limits(context.gpus[static_cast<std::size_t>(index)])
-                                                               : DeviceLimits{};
+  if (planned.spec.device.kind != DeviceKind::cuda) return limits(context.cpu);
+  const auto index = static_cast<std::size_t>(planned.spec.device.index);
+  return index < context.gpus.size() ? limits(context.gpus[index]) : DeviceLimits{};
 }
 
 Run skipped(const PlannedCase& planned, const std::string& reason) {
   Run run;
   run.status = RunStatus::skipped;
   run.message = reason;
-  if (planned.spec.device == "cpu")
-    run.device = {"cpu", cpu_info().model, planned.spec.threads, std::nullopt};
+  const DeviceId device = planned.spec.device;
+  if (device.kind == DeviceKind::cpu)
+    run.device = {name(device.kind), cpu_info().model, planned.spec.threads, std::nullopt};
   else
-    run.device = {"cuda", planned.spec.device, std::nullopt, std::nullopt};
+    run.device = {name(DeviceKind::cuda), to_string(device), std::nullopt, std::nullopt};
   return run;
 }
 
@@ -112,7 +111,7 @@ Run measured(const PlannedCase& planned, const std::string& binary, const Budget
   if (budget.over()) return skipped(planned, budget.reason(false));
   Run run = run_case(
       planned.spec, binary, [&](const Progress& progress) { display.update(progress); },
-      [&] { return interrupted() || budget.over(); }, &meters);
+      [&] { return interrupted() || budget.over(); }, {.meters = &meters});
   if (run.status == RunStatus::interrupted && !interrupted()) return skipped(planned, budget.reason(true));
   return run;
 }
@@ -121,7 +120,8 @@ void identify(Run& run, const PlannedCase& planned) {
   run.name = planned.spec.name;
   run.repetition = planned.spec.repetition;
   run.workload = planned.workload;
-  run.precision = planned.spec.precision;
+  run.precision = name(planned.spec.precision);
+  run.settings = planned.settings;
 }
 
 void derive(Run& run, const PlannedCase& planned, const Context& context, const Prices& prices) {

@@ -1,12 +1,13 @@
-// From drafts to the list of cases that a run works through, with everything that can be wrong found before anything runs.
+// From what was asked for to the list of cases that a run works through, with everything that can be wrong found before
+// anything runs.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "src/case/case.h"
-#include "src/case/case_options.h"
+#include "src/case/case_spec.h"
+#include "src/case/settings.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -17,19 +18,20 @@ struct Obstacle {      // why a case cannot run here
 };
 
 struct PlannedCase {
-  CaseSpec spec;
+  CaseSpec spec;      // finished
+  Settings settings;  // what in it differs from its default
   Workload workload;
   double flops_per_sample = 0;  // of the mode: training or forward
   std::optional<Obstacle> obstacle;
 };
 
-// The run's name: "lenet5/cpu/fp32/b64/threads=1". After the batch comes, sorted, what is not the default and changes the
-// workload or the meaning of the measurement; stopping options do not.
-std::string run_name(const CaseDraft& draft, int default_threads);
+// One case with what the model and the machine decide, its settings and their label. `repetition` stays 0.
+// Errors: CallError, DataError, std::invalid_argument.
+PlannedCase plan_case(const CaseSpec& asked);
 
-// All cases once, then all again, each as often as its draft says, or else `repetitions` times. A case that is asked for
+// All cases once, then all again, each as often as it says itself, or else `repetitions` times. A case that is asked for
 // twice is kept once, with the most repetitions.
 // Errors: CallError, DataError, std::invalid_argument; CallError with the obstacle's code where no case can run.
-std::vector<PlannedCase> plan_cases(const std::vector<CaseDraft>& drafts, int repetitions);
+std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions);
 
 }  // namespace epochbench

@@ -3,7 +3,6 @@
 #include "epochbench/embedded.h"
 #include "src/base/errors.h"
 #include "src/base/numbers.h"
-#include "src/case/case_options.h"
 #include "src/machine/environment.h"
 
 namespace epochbench {
@@ -45,9 +44,8 @@ Prices::Prices(const std::string& option, Day today) {
     std::string device = part.substr(0, equals);
     const std::string value = part.substr(equals + 1);
     try {
-      CaseDraft draft;
-      find_case_option("device")->apply(draft, device);
-      if (device != "cuda") device = draft.device;
+      const DeviceId one = parse_device(device);
+      if (device != name(DeviceKind::cuda)) device = to_string(one);
       const auto [usd_per_hour, row] = parse_price(value);
       by_device_[device] = {usd_per_hour, row ? describe(*row, row == here, today) : "user"};
     } catch (const CallError& error) {
@@ -56,9 +54,9 @@ Prices::Prices(const std::string& option, Day today) {
   }
 }
 
-std::optional<Cost> Prices::cost(const std::string& device, const Timing& timing) const {
-  auto found = by_device_.find(device);
-  if (found == by_device_.end() && device.rfind("cuda", 0) == 0) found = by_device_.find("cuda");
+std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing) const {
+  auto found = by_device_.find(to_string(device));
+  if (found == by_device_.end()) found = by_device_.find(name(device.kind));
   if (found != by_device_.end()) return cost_of(timing, found->second.usd_per_hour, found->second.source);
   if (machine_) return cost_of(timing, machine_->usd_per_hour, machine_->source);
   return std::nullopt;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/analysis/cost/price_catalog.h"
+#include "src/case/device_id.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -26,8 +27,8 @@ class Prices {
   // firmware identifies has its catalogue price. `today` decides how old a price is. Errors: CallError.
   explicit Prices(const std::string& option, Day today = epochbench::today());
 
-  // The cost of a run on the device ("cpu", "cuda:0"); empty where no price is known.
-  std::optional<Cost> cost(const std::string& device, const Timing& timing) const;
+  // The cost of a run on the device; empty where no price is known.
+  std::optional<Cost> cost(DeviceId device, const Timing& timing) const;
 
  private:
   struct HourlyPrice {

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string>
 
-#include "src/case/case.h"
 #include "src/result/result.h"
+#include "src/worker/case_driver.h"
 
 namespace epochbench {
 

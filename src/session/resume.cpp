@@ -6,6 +6,7 @@
 
 #include "src/analysis/parity.h"
 #include "src/base/errors.h"
+#include "src/case/run_name.h"
 #include "src/machine/environment.h"
 #include "src/result/anonymous.h"
 #include "src/result/result_json.h"
@@ -13,16 +14,19 @@
 namespace epochbench {
 namespace {
 
-// What identifies a run in a file, whose names may be anonymous.
-bool same_run(const Run& run, const PlannedCase& planned, bool anonymous_names) {
+// What identifies a run in a file, which may be anonymous: its settings may lack paths then.
+bool same_run(const Run& run, const PlannedCase& planned, bool may_be_anonymous) {
   if (run.repetition != planned.spec.repetition) return false;
-  if (!anonymous_names) return run.name == planned.spec.name;
+  const Settings there = identifying(run.settings);
+  if (there == identifying(planned.settings)) return true;
+  if (!may_be_anonymous) return false;
   Run candidate;
   candidate.name = planned.spec.name;
+  candidate.settings = planned.settings;
   candidate.workload = planned.workload;
   Result alone;
   alone.runs.push_back(candidate);
-  return run.name == candidate.name || run.name == anonymous(alone).runs[0].name;
+  return there == identifying(anonymous(alone).runs[0].settings);
 }
 
 }  // namespace

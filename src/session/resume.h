@@ -14,8 +14,8 @@ struct Resumed {
   std::vector<PlannedCase> remaining;
 };
 
-// Without a path everything remains. A case is done where the file has an ok run with its name, fingerprint and repetition;
-// `anonymous`: names there may lack paths.
+// Without a path everything remains. A case is done where the file has an ok run with its settings, fingerprint and
+// repetition; options that say when a case ends do not count. `anonymous`: settings there may lack paths.
 // Errors: CallError for a file that is missing or was measured on another machine, FormatError.
 Resumed resume(const std::string& path, std::vector<PlannedCase> cases, bool anonymous);
 

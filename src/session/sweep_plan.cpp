@@ -53,38 +53,30 @@ std::vector<std::int64_t> thread_values(int cores) {
   return values;
 }
 
-WorkloadSpec workload_of(const CaseDraft& draft) {
-  CaseSpec spec;
-  spec.model = draft.model.name;
-  spec.mode = draft.mode;
-  spec.batch = draft.batch.value_or(draft.model.family->default_batch);
-  return workload_spec(spec);
-}
-
 // Whether the case's device is here, and has the precision and the memory.
-bool fits(const CaseDraft& draft) try {
-  const WorkloadSpec workload = workload_of(draft);
-  const std::vector<Entry> entries = entries_of_mode(draft.mode);
-  const Precision precision = *precision_from_name(draft.precision);
-  const int index = cuda_index(draft.device);
-  const auto backend = index < 0 ? make_backend("cpu", draft.threads.value_or(default_threads())) : make_cuda_planner();
+bool fits(const CaseSpec& spec) try {
+  const WorkloadSpec workload = workload_spec(spec);
+  const std::vector<Entry> entries = entries_of_mode(spec.mode);
+  const bool on_gpu = spec.device.kind == DeviceKind::cuda;
+  const auto backend = on_gpu ? make_cuda_planner() : make_backend({}, spec.threads.value_or(default_threads()));
   std::int64_t capacity = available_memory_bytes();
-  if (index >= 0) {
+  if (on_gpu) {
     const std::vector<GpuInfo> gpus = list_gpus();
-    if (static_cast<std::size_t>(index) >= gpus.size()) return false;
-    capacity = gpus[static_cast<std::size_t>(index)].memory_bytes;
+    const auto index = static_cast<std::size_t>(spec.device.index);
+    if (index >= gpus.size()) return false;
+    capacity = gpus[index].memory_bytes;
   }
-  if (unsupported(workload, *backend, entries, precision)) return false;
-  return memory(make_program(workload, *backend, entries, precision)).total() <= capacity;
+  if (unsupported(workload, *backend, entries, spec.precision)) return false;
+  return memory(make_program(workload, *backend, entries, spec.precision)).total() <= capacity;
 } catch (const DeviceError&) {
   return false;  // this build drives no such device; the case will be skipped with the reason
 }
 
-std::int64_t training_samples(const CaseDraft& draft) {
-  const ModelFamily& family = *draft.model.family;
-  const WorkloadSpec workload = workload_of(draft);
-  return open_dataset(draft.data.value_or(family.default_data), family.sample(workload.config),
-                      draft.epoch_samples.value_or(family.nominal_samples_per_epoch), draft.seed)
+std::int64_t training_samples(const CaseSpec& spec) {
+  const WorkloadSpec workload = workload_spec(spec);
+  const ModelFamily& family = *workload.model.family;
+  return open_dataset(spec.data.value_or(family.default_data), family.sample(workload.config),
+                      spec.epoch_samples.value_or(family.nominal_samples_per_epoch), spec.seed)
       ->samples(Split::train);
 }
 
@@ -104,8 +96,8 @@ std::vector<std::int64_t> up_to_what_fits(std::vector<std::int64_t> values, cons
   const auto too_much = std::find_if(values.begin() + 1, values.end(), [&](std::int64_t value) {
     CaseBlock with = block;
     set(with, value);
-    const std::vector<CaseDraft> drafts = expand(with);
-    return std::none_of(drafts.begin(), drafts.end(), fits);
+    const std::vector<CaseSpec> specs = expand(with);
+    return std::none_of(specs.begin(), specs.end(), fits);
   });
   values.erase(too_much, values.end());
   return values;
@@ -113,7 +105,7 @@ std::vector<std::int64_t> up_to_what_fits(std::vector<std::int64_t> values, cons
 
 // The values of the axis where the call names none.
 std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis) {
-  const CaseDraft base = expand(block).front();
+  const CaseSpec base = expand(block).front();
   switch (axis) {
     case Axis::batch:
       return up_to_what_fits(powers_of_two(1, std::min(kMostBatch, training_samples(base))), block,
@@ -127,7 +119,7 @@ std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis) {
       });
     case Axis::samples: {
       std::vector<std::int64_t> values = powers_of_two(1, kMostBatches);
-      for (std::int64_t& value : values) value *= base.batch.value_or(base.model.family->default_batch);
+      for (std::int64_t& value : values) value *= workload_spec(base).config.batch;
       return values;
     }
     case Axis::threads:
@@ -143,10 +135,9 @@ void check_model(const CaseBlock& block, Axis axis) {
     throw CallError("sweep: takes one model, and there are " + std::to_string(models->second.values.size()));
   if (axis != Axis::width) return;
   const std::string& text = models->second.values[0];
-  const Model model = expand({*models}).front().model;
+  const std::string family = family_name(expand({*models}).front().model);
   // The ResNets' option of this name is the image's.
-  if (model.family->name != "mlp")
-    throw CallError("--over width: " + model.family->name + " has no width to choose; take mlp, or sweep over batch");
+  if (family != "mlp") throw CallError("--over width: " + family + " has no width to choose; take mlp, or sweep over batch");
   if (text.find("width=") != std::string::npos)
     throw CallError("--model: the width is what --over width sweeps; give its values with --values");
 }
@@ -181,7 +172,7 @@ std::vector<std::string> split_numbers(const std::string& text) try {
 
 }  // namespace
 
-std::vector<CaseDraft> sweep_drafts(CaseBlock block, Axis axis, const std::string& values) {
+std::vector<CaseSpec> sweep_cases(CaseBlock block, Axis axis, const std::string& values) {
   check_model(block, axis);
   const std::string key = key_of(axis);
   if (axis != Axis::width && block.find(key) != block.end())

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/analysis/sweep/curves.h"
+#include "src/case/case_block.h"
 #include "src/session/planned_case.h"
 
 namespace epochbench {
@@ -17,7 +18,7 @@ namespace epochbench {
 //   threads  1, 2, 3, 4, 6, 8, 12, 16, 24 ... and all the physical cores that are allowed
 // Over samples one whole epoch of synthetic data is trained, or as many as `block` says.
 // Errors: CallError, std::invalid_argument, DataError.
-std::vector<CaseDraft> sweep_drafts(CaseBlock block, Axis axis, const std::string& values);
+std::vector<CaseSpec> sweep_cases(CaseBlock block, Axis axis, const std::string& values);
 
 // Each repetition's cases in an order of its own, all devices and values mixed, so that a machine that warms up, or is busy for
 // a while, does not look like a property of large values. The generator's seed is the repetition: two calls run alike.

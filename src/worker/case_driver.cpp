@@ -18,6 +18,7 @@
 #include "src/machine/metering.h"
 #include "src/worker/conversation.h"
 #include "src/worker/latency.h"
+#include "src/worker/protocol.h"
 #include "src/worker/run_totals.h"
 
 namespace epochbench {
@@ -27,8 +28,8 @@ using nlohmann::json;
 
 Device device_of(const CaseSpec& spec) {
   Device device;
-  device.backend = spec.device.substr(0, spec.device.find(':'));
-  if (device.backend != "cuda") {
+  device.backend = name(spec.device.kind);
+  if (spec.device.kind != DeviceKind::cuda) {
     device.name = cpu_info().model;
     device.threads = spec.threads;
   }
@@ -57,7 +58,7 @@ class Driver {
       measure_epochs();
     else
       measure_steps();
-    if (spec_.mode == "forward") measure_latency();
+    if (spec_.mode == Mode::forward) measure_latency();
     if (spec_.profile) {
       progress_.phase = "profile";
       show();
@@ -77,7 +78,8 @@ class Driver {
   void prepare() {
     progress_.phase = "compile";
     show();
-    const json ready = talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", to_json(spec_)}}, "ready");
+    const json ready =
+        talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", case_to_json(spec_)}}, "ready");
     totals_.add_ready(ready);
     run_.device = totals_.device;
     run_.input = totals_.input;
@@ -239,7 +241,8 @@ Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::funct
   Run run;
   run.device = device_of(spec);
   const auto failure = failure_of([&] {
-    const EnvironmentSettings settings = openmp_settings(spec.threads, topology(affinity_cpus()), cgroup_cpu_quota(), spec.pin);
+    const EnvironmentSettings settings =
+        openmp_settings(spec.threads.value_or(0), topology(affinity_cpus()), cgroup_cpu_quota(), spec.pin);
     Conversation conversation(worker, settings, options.process, interrupted);
     Driver(spec, progress, options, conversation, run).drive();
   });
@@ -249,11 +252,6 @@ Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::funct
   }
   if (run.timing) run.timing->wall_seconds = steady_seconds() - began;
   return run;
-}
-
-Run run_case(const CaseSpec& spec, const std::string& binary, const std::function<void(const Progress&)>& progress,
-             const std::function<bool()>& interrupted, const MachineMeters* meters) {
-  return run_case(spec, binary, progress, interrupted, DriverOptions{{}, {}, meters});
 }
 
 namespace {

@@ -1,22 +1,44 @@
-// run_case with its limits open, so that tests need not wait.
+// The parent's side of a case: starts a process for it, drives it to the end and returns what came of it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
-#include "src/case/case.h"
+#include "epochbench/gpu.h"
+#include "src/case/case_spec.h"
+#include "src/machine/peaks.h"
+#include "src/result/result.h"
 #include "src/worker/case_process.h"
 #include "src/worker/stopping_rule.h"
 
 namespace epochbench {
 
-struct DriverOptions {
-  ProcessLimits process;
-  StoppingLimits stopping;
-  const MachineMeters* meters = nullptr;  // none: nothing is metered
+class MachineMeters;
+
+struct Progress {
+  std::string phase;       // "compile", "warm up", "measure", "evaluate", "latency", "profile"
+  std::int64_t steps = 0;  // timed so far
+  std::optional<std::int64_t> steps_planned;
+  double elapsed_seconds = 0, samples_per_second = 0;
+  std::optional<double> loss, relative_noise, eval_value;
 };
 
+struct DriverOptions {
+  ProcessLimits process = {};
+  StoppingLimits stopping = {};
+  const MachineMeters* meters = nullptr;  // src/machine/meters.h; null: nothing is metered
+};
+
+// Starts the worker in this process group. Fills everything but name, repetition, workload, precision and settings (the
+// caller's), efficiency's peak_fraction, cost, parity, and of a profile what follows from its nodes and the machine's peaks
+// (src/analysis/profile.h). `interrupted` is polled; once true the case is ended and the run's status is `interrupted`.
 Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::function<void(const Progress&)>& progress,
-             const std::function<bool()>& interrupted, const DriverOptions& options);
+             const std::function<bool()>& interrupted, const DriverOptions& options = {});
+
+// Calibrations in a process of their own. Errors: std::runtime_error with the reason why there are no numbers.
+Peaks measure_peaks_in_child(const std::string& binary, int threads);
+void measure_gpu_in_child(const std::string& binary, GpuInfo& gpu, int index);
 
 }  // namespace epochbench

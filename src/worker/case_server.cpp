@@ -1,5 +1,6 @@
-// The child's side of a case: does what the parent asks, answers, and turns whatever goes wrong into a status.
-// It decides nothing, and writes nothing but answers.
+// Does what the parent asks, answers, and turns whatever goes wrong into a status.
+#include "src/worker/case_server.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -15,7 +16,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "src/case/case.h"
 #include "src/machine/environment.h"
 #include "src/machine/peaks.h"
 #include "src/machine/topology.h"
@@ -158,7 +158,7 @@ class Server {
   json prepare(const json& message) {
     require_version(message);
     if (!message.contains("case") || !message["case"].is_object()) throw ProtocolError("prepare without a case");
-    const CaseSpec spec = case_from_json(message["case"]);
+    const CaseSpec spec = case_from_message(message["case"]);
     {
       const WidenedAffinity widened;
       case_ = services_.prepare(spec);
@@ -169,7 +169,7 @@ class Server {
         std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage, case_.after_step);
     return {{"event", "ready"},
             {"protocol", kProtocolVersion},
-            {"case", to_json(spec)},
+            {"case", case_to_json(spec)},
             {"fingerprint", case_.fingerprint.empty() ? json(nullptr) : json(case_.fingerprint)},
             {"device", to_json(case_.device)},
             {"input", to_json(case_.input)},

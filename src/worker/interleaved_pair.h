@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "src/case/case.h"
+#include "src/case/case_spec.h"
 #include "src/result/turns.h"
 #include "src/worker/interleaver.h"
 

@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kPause{10};  // where threads spin: three ti
 
 // A worker may be older or newer than this program. A key that it ignores must not have changed the case.
 void require_understood(const json& sent, const json& understood) {
-  const json defaults = to_json(CaseSpec{});
+  const json defaults = case_to_json(CaseSpec{});
   for (const auto& [key, value] : defaults.items())
     if (!understood.contains(key) && sent.at(key) != value)
       throw CaseEnded{RunStatus::failed, "it does not know '" + key + "', which this case asks for"};
@@ -34,7 +34,7 @@ void require_equal(const char* what, const json& theirs, std::int64_t ours) {
 }
 
 json case_message(const InterleavedWorker& worker) {
-  json message = to_json(worker.spec);
+  json message = case_to_json(worker.spec);
   if (worker.workload) {
     message["samples_per_epoch"] = worker.workload->samples_per_epoch;
     message["optimizer"] = worker.workload->optimizer;
@@ -55,7 +55,7 @@ void Participant::start(const InterleavedWorker& worker, const EnvironmentSettin
     totals.add_ready(ready);
     require_understood(sent, ready.at("case"));
     if (worker.workload) require_equal("parameters", ready.value("parameters", json()), worker.workload->parameters);
-    if (totals.device.threads) require_equal("threads", *totals.device.threads, worker.spec.threads);
+    if (totals.device.threads) require_equal("threads", *totals.device.threads, worker.spec.threads.value_or(0));
     conversation_->ask({{"command", "begin_epoch"}, {"epoch", 0}}, "epoch");
   });
 }
@@ -112,7 +112,8 @@ Interleaver::Interleaver(std::vector<InterleavedWorker> workers, InterleaverSett
       interrupted_(std::move(interrupted)),
       participants_(workers_.size()),
       starts_(settings_.order.order_of_starts(workers_.size())) {
-  environment_ = openmp_settings(workers_.front().spec.threads, topology(affinity_cpus()), cgroup_cpu_quota(), settings_.pin);
+  environment_ =
+      openmp_settings(workers_.front().spec.threads.value_or(0), topology(affinity_cpus()), cgroup_cpu_quota(), settings_.pin);
   if (!settings_.spin) environment_ = sleeping_when_idle(std::move(environment_));
 }
 

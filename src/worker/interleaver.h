@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/base/rounds.h"
-#include "src/case/case.h"
+#include "src/case/case_spec.h"
 #include "src/worker/case_process.h"
 #include "src/worker/conversation.h"
 #include "src/worker/run_totals.h"
@@ -40,7 +40,7 @@ struct InterleaverSettings {
   std::optional<std::int64_t> steps_per_turn = {};  // of all, as an earlier group found it; else found before the timed rounds
   bool equal_steps =
       true;  // all take as many steps per turn as fill the turn of the fastest; else each as many as fill its own
-  std::string pin = "auto";  // as a case's
+  Pinning pin = Pinning::automatic;
   // Idle threads spin for some milliseconds before they sleep, as in a run, and turns begin after a pause; else they sleep at
   // once, since spinning they would take the cores from the process whose turn it is.
   bool spin = false;

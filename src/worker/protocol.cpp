@@ -32,13 +32,6 @@ json nullable(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
 }
 
-Without without_of(const std::string& text) {
-  if (text.empty()) return {};
-  const auto without = without_from_text(text);
-  if (!without) throw ProtocolError("a case without what nobody knows");
-  return *without;
-}
-
 }  // namespace
 
 std::string printable(std::string text) {
@@ -77,71 +70,8 @@ BuildInfo build_from_json(const json& object) {
           get<std::string>(object, "compiler")};
 }
 
-json to_json(const CaseSpec& spec) {
-  json until = nullptr;
-  if (spec.stop.until) until = {{"metric", spec.stop.until->metric}, {"value", spec.stop.until->value}};
-  return {{"name", spec.name},
-          {"repetition", spec.repetition},
-          {"model", spec.model},
-          {"device", spec.device},
-          {"precision", spec.precision},
-          {"mode", spec.mode},
-          {"order", spec.order},
-          {"data", spec.data},
-          {"batch", spec.batch},
-          {"threads", spec.threads},
-          {"warmup", spec.warmup},
-          {"seed", spec.seed},
-          {"learning_rate", nullable(spec.learning_rate)},
-          {"dropout", nullable(spec.dropout)},
-          {"epoch_samples", nullable(spec.epoch_samples)},
-          {"loader_threads", spec.loader_threads},
-          {"decode_cost_seconds", spec.decode_cost_seconds},
-          {"cache", spec.cache},
-          {"init", spec.init},
-          {"save", spec.save},
-          {"trace", spec.trace},
-          {"without", to_string(spec.without)},
-          {"gemm", spec.gemm},
-          {"profile", spec.profile},
-          {"steps", nullable(spec.stop.steps)},
-          {"epochs", nullable(spec.stop.epochs)},
-          {"min_time_seconds", nullable(spec.stop.min_time_seconds)},
-          {"until", until}};
-}
-
-CaseSpec case_from_json(const json& object) {
-  CaseSpec spec;
-  spec.name = get<std::string>(object, "name");
-  spec.repetition = get<int>(object, "repetition");
-  spec.model = get<std::string>(object, "model");
-  spec.device = get<std::string>(object, "device");
-  spec.precision = get<std::string>(object, "precision");
-  spec.mode = get<std::string>(object, "mode");
-  spec.order = get<std::string>(object, "order");
-  spec.data = get<std::string>(object, "data");
-  spec.batch = get<std::int64_t>(object, "batch");
-  spec.threads = get<int>(object, "threads");
-  spec.warmup = get<int>(object, "warmup");
-  spec.seed = get<std::uint64_t>(object, "seed");
-  spec.learning_rate = get_optional<double>(object, "learning_rate");
-  spec.dropout = get_optional<double>(object, "dropout");
-  spec.epoch_samples = get_optional<std::int64_t>(object, "epoch_samples");
-  spec.loader_threads = get<int>(object, "loader_threads");
-  spec.decode_cost_seconds = get<double>(object, "decode_cost_seconds");
-  spec.cache = get<std::string>(object, "cache");
-  spec.init = get<std::string>(object, "init");
-  spec.save = get<std::string>(object, "save");
-  spec.trace = get<std::string>(object, "trace");
-  spec.without = without_of(get<std::string>(object, "without"));
-  spec.gemm = get<std::string>(object, "gemm");
-  spec.profile = get<bool>(object, "profile");
-  spec.stop.steps = get_optional<std::int64_t>(object, "steps");
-  spec.stop.epochs = get_optional<std::int64_t>(object, "epochs");
-  spec.stop.min_time_seconds = get_optional<double>(object, "min_time_seconds");
-  if (const auto until = get_optional<json>(object, "until"))
-    spec.stop.until = Until{get<std::string>(*until, "metric"), get<double>(*until, "value")};
-  return spec;
+CaseSpec case_from_message(const json& object) try { return case_from_json(object); } catch (const FormatError& error) {
+  throw ProtocolError(error.what());
 }
 
 json to_json(const Device& device) {

@@ -34,7 +34,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "src/case/case.h"
+#include "src/case/case_option.h"
+#include "src/machine/peaks.h"
 #include "src/result/turns.h"
 #include "src/worker/runner.h"
 
@@ -57,8 +58,7 @@ std::string printable(std::string text);
 
 nlohmann::json to_json(const BuildInfo& build);
 BuildInfo build_from_json(const nlohmann::json& json);
-nlohmann::json to_json(const CaseSpec& spec);
-CaseSpec case_from_json(const nlohmann::json& json);
+CaseSpec case_from_message(const nlohmann::json& json);  // the inverse of case_to_json (src/case/case_option.h)
 nlohmann::json to_json(const Device& device);
 Device device_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const std::optional<Input>& input);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "src/case/case.h"
+#include "src/case/case_spec.h"
 
 namespace epochbench {
 

@@ -7,8 +7,7 @@ namespace epochbench {
 namespace {
 
 bool has_algorithm(const WorkloadSpec& workload, const Backend& backend, const CaseSpec& spec) {
-  const Program program =
-      make_program(workload, backend, entries_of_mode(spec.mode), *precision_from_name(spec.precision), false);
+  const Program program = make_program(workload, backend, entries_of_mode(spec.mode), spec.precision, false);
   return std::any_of(program.entries.begin(), program.entries.end(), [&](const std::optional<EntryGraph>& entry) {
     return entry && std::any_of(entry->graph.nodes.begin(), entry->graph.nodes.end(),
                                 [&](const Node& node) { return !backend.algorithm(entry->graph, node).empty(); });
@@ -18,9 +17,9 @@ bool has_algorithm(const WorkloadSpec& workload, const Backend& backend, const C
 }  // namespace
 
 std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Backend& backend) {
-  const bool on_cpu = spec.device == "cpu";
-  if (spec.gemm == "portable" && !on_cpu)
-    return "--gemm portable on " + spec.device + ": these kernels are the CPU's; use it with --device cpu";
+  const bool on_cpu = spec.device.kind == DeviceKind::cpu;
+  if (spec.kernels == Kernels::portable && !on_cpu)
+    return "--kernels portable on " + to_string(spec.device) + ": these kernels are the CPU's; use it with --device cpu";
   if (spec.without.graph_capture && on_cpu)
     return std::string("--without graph-capture: only CUDA captures a step as a graph, a CPU has nothing to leave out");
   if (spec.without.prefetch && spec.data == "synthetic")
@@ -30,7 +29,8 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
   if (spec.without.prefetch && spec.loader_threads == 0)
     return std::string("--without prefetch: with --loader-threads 0 nothing is prefetched; ask for one of the two");
   if (spec.without.winograd && !has_algorithm(workload_spec(spec), backend, spec))
-    return "--without winograd: " + spec.model + " has no convolution that runs so on " + spec.device + " in " + spec.precision;
+    return "--without winograd: " + spec.model + " has no convolution that runs so on " + to_string(spec.device) + " in " +
+           name(spec.precision);
   return std::nullopt;
 }
 

@@ -20,12 +20,12 @@ namespace {
 std::int64_t samples_per_epoch(const CaseSpec& spec, const Dataset& dataset) {
   const std::int64_t samples = dataset.samples(Split::train);
   const bool runs_epochs = spec.stop.epochs || spec.stop.until;
-  return dataset.synthetic() && !runs_epochs ? samples : samples / spec.batch * spec.batch;
+  return dataset.synthetic() && !runs_epochs ? samples : samples / *spec.batch * *spec.batch;
 }
 
 std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& workload) {
   const ModelFamily& family = *workload.model.family;
-  return open_dataset(spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch),
+  return open_dataset(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch),
                       spec.seed);
 }
 
@@ -38,19 +38,13 @@ std::unique_ptr<Dataset> open_input(const CaseSpec& spec, const WorkloadSpec& wo
     const BusyWork work(spec.decode_cost_seconds, BusyWork::measured_rounds_per_second());
     dataset = std::make_unique<CostlyDataset>(std::move(dataset), work);
   }
-  if (spec.cache != "decoded") return dataset;
+  if (spec.cache != Cache::decoded) return dataset;
   const SampleSpec sample = workload.model.family->sample(workload.config);
   const std::int64_t needed = CachedDataset::bytes(*dataset, sample), available = available_memory_bytes();
   if (needed > available)
     throw OutOfMemory(spec.name + ": " + dataset->name() + " needs " + megabytes(needed) + " when it is decoded, and " +
                       megabytes(available) + " are available; leave out --cache decoded");
   return std::make_unique<CachedDataset>(std::move(dataset), sample);
-}
-
-Precision precision_of(const CaseSpec& spec) {
-  const auto precision = precision_from_name(spec.precision);
-  if (!precision) throw std::invalid_argument("there is no precision '" + spec.precision + "'");
-  return *precision;
 }
 
 void check_memory(const CaseSpec& spec, std::int64_t planned, std::int64_t available) {
@@ -76,7 +70,7 @@ void keep_files(PreparedCase& prepared, const CaseSpec& spec, const WorkloadSpec
   std::shared_ptr<TraceWriter> trace;
   Executable& executable = *prepared.executable;
   if (!spec.trace.empty()) {
-    trace = std::make_shared<TraceWriter>(spec.trace, workload, program, spec.precision, executable);
+    trace = std::make_shared<TraceWriter>(spec.trace, workload, program, name(spec.precision), executable);
     prepared.after_step = [trace](InputSlot slot, double loss) { trace->step(slot, loss); };
   }
   if (!spec.save.empty() || trace)
@@ -92,7 +86,8 @@ void check_files(const CaseSpec& spec) {
   if (!spec.init.empty()) check_weights(SafetensorsFile(spec.init), model_variables(workload_spec(spec)));
   if (!spec.save.empty()) check_writable(spec.save);
   if (spec.trace.empty()) return;
-  if (spec.mode != "train") throw std::invalid_argument("--trace needs training; leave out --mode " + spec.mode);
+  if (spec.mode != Mode::train)
+    throw std::invalid_argument(std::string("--trace needs training; leave out --mode ") + name(spec.mode));
   check_trace_folder(spec.trace);
 }
 
@@ -100,7 +95,7 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
   WorkloadSpec workload;
   workload.model = find_model(spec.model);
   workload.config.options = workload.model.options;
-  workload.config.batch = spec.batch;
+  workload.config.batch = spec.batch.value_or(workload.model.family->default_batch);
   workload.config.dropout = spec.dropout.value_or(-1);
   workload.optimizer = workload.model.family->optimizer(workload.config);
   if (spec.learning_rate) workload.optimizer.learning_rate = *spec.learning_rate;
@@ -113,10 +108,10 @@ Workload describe_workload(const CaseSpec& spec) {
   const auto dataset = open_data(spec, workload);
   Workload description;
   description.model = workload.model.name;
-  description.mode = spec.mode;
+  description.mode = name(spec.mode);
   description.parameters = counts.parameters;
   description.fingerprint = counts.fingerprint;
-  description.batch = spec.batch;
+  description.batch = workload.config.batch;
   description.dataset = dataset->name();
   description.samples_per_epoch = samples_per_epoch(spec, *dataset);
   description.optimizer = workload.optimizer.to_string();
@@ -131,35 +126,39 @@ Workload describe_workload(const CaseSpec& spec) {
 
 BackendOptions backend_options(const CaseSpec& spec) {
   return {.winograd = !spec.without.winograd,
-          .portable_kernels = spec.gemm == "portable",
+          .portable_kernels = spec.kernels == Kernels::portable,
           .graph_capture = !spec.without.graph_capture};
 }
 
-std::unique_ptr<Backend> make_backend(const std::string& device, int threads, const BackendOptions& options) {
-  if (device == "cpu") return make_cpu_backend(threads, options);
-  if (device == "reference") return make_reference_backend();
-  constexpr std::string_view kCuda = "cuda:";
-  if (device.rfind(kCuda, 0) != 0) throw DeviceError("there is no device " + device);
+std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const BackendOptions& options) {
+  switch (device.kind) {
+    case DeviceKind::cpu:
+      return make_cpu_backend(threads, options);
+    case DeviceKind::reference:
+      return make_reference_backend();
+    case DeviceKind::cuda:
+      break;
+  }
   try {
-    return make_cuda_backend(std::stoi(device.substr(kCuda.size())), options);
+    return make_cuda_backend(device.index, options);
   } catch (const DeviceError& error) {
-    throw DeviceError("device " + device + " is not usable: " + error.what());
+    throw DeviceError("device " + to_string(device) + " is not usable: " + error.what());
   }
 }
 
 PreparedCase prepare_case(const CaseSpec& spec) {
   const WorkloadSpec workload = workload_spec(spec);
-  const auto backend = make_backend(spec.device, spec.threads, backend_options(spec));
+  const auto backend = make_backend(spec.device, spec.threads.value_or(1), backend_options(spec));
   PreparedCase prepared;
   prepared.dataset = open_input(spec, workload);
   prepared.samples_per_epoch = samples_per_epoch(spec, *prepared.dataset);
   const DeviceInfo device = backend->device();
   prepared.device = {device.backend, device.name, std::nullopt, std::nullopt};
   if (device.threads > 0) prepared.device.threads = device.threads;
-  const std::string& isa = precision_of(spec) == Precision::bf16 ? device.bf16_isa : device.isa;
+  const std::string& isa = spec.precision == Precision::bf16 ? device.bf16_isa : device.isa;
   if (!isa.empty()) prepared.device.isa = isa;
   if (spec.without != Without{}) prepared.device.without = to_string(spec.without);
-  prepared.entry = spec.mode == "forward" ? Entry::forward : Entry::train;
+  prepared.entry = spec.mode == Mode::forward ? Entry::forward : Entry::train;
   prepared.evaluates = prepared.entry == Entry::train && prepared.dataset->samples(Split::test) > 0;
   const SampleSpec sample = workload.model.family->sample(workload.config);
   prepared.metric = sample.text() ? "loss" : "accuracy";
@@ -167,7 +166,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.fingerprint = count(workload).fingerprint;
 
   const auto begin = std::chrono::steady_clock::now();
-  Program program = make_program(workload, *backend, entries_of_mode(spec.mode), precision_of(spec), !spec.without.fusion);
+  Program program = make_program(workload, *backend, entries_of_mode(spec.mode), spec.precision, !spec.without.fusion);
   program.seed = spec.seed;
   prepared.planned_bytes = memory(program).total();
   check_memory(spec, prepared.planned_bytes, device.backend == "cuda" ? device.memory_bytes : available_memory_bytes());
@@ -179,8 +178,8 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   if (!spec.init.empty()) read_weights(*prepared.executable, program.variables, spec.init);
   prepared.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
-  const LoaderOptions options{.order = spec.order == "sequential" ? Order::sequential : Order::shuffled,
-                              .batch = spec.batch,
+  const LoaderOptions options{.order = spec.order,
+                              .batch = *spec.batch,
                               .seed = spec.seed,
                               .threads = spec.loader_threads,
                               .prefetch = !spec.without.prefetch};
@@ -188,7 +187,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   auto loader = std::make_unique<Loader>(*prepared.dataset, options, static_cast<int>(inputs),
                                          [&](InputSlot slot, int input) { return prepared.executable->stage(slot, input); });
   if (!prepared.dataset->synthetic())
-    prepared.input = Input{spec.loader_threads, loader->prefetches(), spec.decode_cost_seconds, spec.cache};
+    prepared.input = Input{spec.loader_threads, loader->prefetches(), spec.decode_cost_seconds, name(spec.cache)};
   prepared.batches = std::move(loader);
   keep_files(prepared, spec, workload, program);
   if (std::any_of(program.variables.begin(), program.variables.end(),

@@ -67,8 +67,8 @@ Counts count(const WorkloadSpec& workload) {
   return counts;
 }
 
-std::vector<Entry> entries_of_mode(const std::string& mode) {
-  return mode == "forward" ? std::vector<Entry>{Entry::forward} : std::vector<Entry>{Entry::train, Entry::evaluate};
+std::vector<Entry> entries_of_mode(Mode mode) {
+  return mode == Mode::forward ? std::vector<Entry>{Entry::forward} : std::vector<Entry>{Entry::train, Entry::evaluate};
 }
 
 Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,

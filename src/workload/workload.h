@@ -12,8 +12,9 @@
 #include "epochbench/model.h"
 #include "epochbench/precision.h"
 #include "epochbench/program.h"
-#include "src/case/case.h"
+#include "src/case/case_spec.h"
 #include "src/result/result.h"
+#include "src/workload/prepared_case.h"
 
 namespace epochbench {
 
@@ -41,7 +42,7 @@ Workload describe_workload(const CaseSpec& spec);
 void check_files(const CaseSpec& spec);
 
 // The entries that a mode needs: train and evaluate, or forward alone.
-std::vector<Entry> entries_of_mode(const std::string& mode);
+std::vector<Entry> entries_of_mode(Mode mode);
 
 // These entries through all passes, for this backend; without fusion, composites stay the parts that they are made of.
 // Errors: GraphError, also for a node that the backend cannot run.
@@ -63,9 +64,9 @@ std::vector<Variable> model_variables(const WorkloadSpec& workload);
 // Initial values of all variables, the same for every backend: one Philox stream a variable name, key = seed.
 void initialize(Executable& executable, const Program& program, std::uint64_t seed);
 
-// "cpu" with this many threads, "cuda:0", or "reference" with one thread, which has no options.
+// `threads`: of the CPU; the reference backend has one, and no options.
 // Errors: DeviceError with the reason why a device is not usable here.
-std::unique_ptr<Backend> make_backend(const std::string& device, int threads, const BackendOptions& options = {});
+std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const BackendOptions& options = {});
 BackendOptions backend_options(const CaseSpec& spec);
 
 // Builds, checks that it fits into memory (OutOfMemory with both numbers), compiles, initializes, starts the loader.

@@ -13,4 +13,5 @@ epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
 target_compile_definitions(report_tests PRIVATE EPOCHBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   analysis/claim_catalog_test analysis/claim_trends_test analysis/claims_test analysis/cost_test case/options_test
-  case/suite_test report/page_data_test session/sweep_test)
+  case/settings_test case/suite_test report/page_data_test session/sweep_test)
+target_compile_definitions(cli_tests PRIVATE PUBLISHED_RESULTS="${PROJECT_SOURCE_DIR}/results")

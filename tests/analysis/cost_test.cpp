@@ -57,11 +57,11 @@ TEST(PriceAge, StandsInTheSourceOfARunsPrice) {
   const CataloguePrice& row = embedded_prices().prices.at(0);
   const Day that_day = *parse_day(row.as_of);
   const auto source = [&](int days) {
-    return *Prices("cpu=" + row.instance, that_day + std::chrono::days(days)).cost("cpu", timing_of(1, 1))->price_source;
+    return *Prices("cpu=" + row.instance, that_day + std::chrono::days(days)).cost({}, timing_of(1, 1))->price_source;
   };
   EXPECT_THAT(source(180), testing::Not(HasSubstr("days old")));
   EXPECT_THAT(source(365), HasSubstr(row.as_of + ", 365 days old"));
-  EXPECT_EQ(Prices("cpu=0.5", that_day + std::chrono::days(365)).cost("cpu", timing_of(1, 1))->price_source, "user");
+  EXPECT_EQ(Prices("cpu=0.5", that_day + std::chrono::days(365)).cost({}, timing_of(1, 1))->price_source, "user");
 }
 
 TEST(TimesToQuality, AreMeansOfWhatReachedIt) {
@@ -95,9 +95,9 @@ TEST(TimesToQuality, AreMeansOfWhatReachedIt) {
 TEST(Prices, OfTheUserAndOfTheCatalogue) {
   const CataloguePrice& row = embedded_prices().prices.at(0);
   const Prices prices("cpu=0.34,cuda:1=" + row.provider + "/" + row.instance + ",cuda=2");
-  EXPECT_DOUBLE_EQ(*prices.cost("cpu", timing_of(3600, 0))->usd_per_epoch, 0.34);
-  EXPECT_DOUBLE_EQ(*prices.cost("cuda:0", timing_of(3600, 0))->usd_per_epoch, 2);
-  const Cost other = *prices.cost("cuda:1", timing_of(3600, 0));
+  EXPECT_DOUBLE_EQ(*prices.cost({}, timing_of(3600, 0))->usd_per_epoch, 0.34);
+  EXPECT_DOUBLE_EQ(*prices.cost(cuda_device(0), timing_of(3600, 0))->usd_per_epoch, 2);
+  const Cost other = *prices.cost(cuda_device(1), timing_of(3600, 0));
   EXPECT_DOUBLE_EQ(*other.usd_per_hour, row.usd_per_hour);
   EXPECT_THAT(*other.price_source,
               testing::AllOf(HasSubstr("catalogue: " + row.provider + " " + row.instance + " " + row.region + " " + row.as_of),

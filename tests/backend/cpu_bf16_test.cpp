@@ -99,10 +99,10 @@ TEST_F(CpuBf16, TheResultSaysWhichInstructionsRan) {
   spec.data = "digits";
   spec.batch = 8;
   spec.threads = 1;
-  spec.precision = "bf16";
+  spec.precision = Precision::bf16;
   const std::string isa = prepare_case(spec).device.isa.value();
   EXPECT_TRUE(isa == "avx512_bf16" || isa == "amx_bf16") << isa;
-  spec.precision = "fp32";
+  spec.precision = Precision::fp32;
   EXPECT_NE(prepare_case(spec).device.isa.value(), isa);
 }
 

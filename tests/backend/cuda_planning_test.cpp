@@ -31,7 +31,7 @@ std::string reason_not_to_leave_out_winograd(const char* model, const char* prec
   CaseSpec spec;
   spec.model = model;
   spec.precision = precision;
-  spec.device = "cuda:0";
+  spec.device = cuda_device(0);
   spec.batch = 2;
   spec.data = "synthetic";
   spec.without = {.winograd = true};

@@ -6,7 +6,7 @@
 
 #include "src/base/errors.h"
 #include "src/base/numbers.h"
-#include "src/case/case_options.h"
+#include "src/case/case_block.h"
 #include "src/session/planned_case.h"
 #include "support/made_cases.h"
 
@@ -28,7 +28,7 @@ std::string failure(const CaseBlock& block) {
 
 std::vector<std::string> names(const CaseBlock& block, int default_threads = 2) {
   std::vector<std::string> result;
-  for (const CaseDraft& draft : expand(block)) result.push_back(run_name(draft, default_threads));
+  for (const CaseSpec& spec : expand(block)) result.push_back(name_on(spec, default_threads));
   return result;
 }
 

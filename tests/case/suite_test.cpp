@@ -10,6 +10,7 @@
 #include "src/base/errors.h"
 #include "src/base/json.h"
 #include "src/session/planned_case.h"
+#include "support/made_cases.h"
 
 namespace epochbench {
 namespace {
@@ -33,8 +34,8 @@ TEST(Suite, ValuesMultiplyOutAndDefaultsHold) {
   ASSERT_EQ(suite.cases.size(), 2u);
   const auto first = expand(suite.cases[0]), second = expand(suite.cases[1]);
   ASSERT_EQ(first.size(), 4u);
-  EXPECT_EQ(run_name(first[1], 2), "mlp:depth=1,width=64/cpu/fp32/b32/seed=2");
-  EXPECT_EQ(run_name(first[2], 2), "lenet5/cpu/fp32/b32/seed=1");
+  EXPECT_EQ(name_on(first[1], 2), "mlp:depth=1,width=64/cpu/fp32/b32/seed=2");
+  EXPECT_EQ(name_on(first[2], 2), "lenet5/cpu/fp32/b32/seed=1");
   EXPECT_EQ(first[0].stop.steps, 5);
   ASSERT_EQ(second.size(), 1u);
   EXPECT_EQ(second[0].batch, 8);
@@ -69,11 +70,11 @@ TEST(Suite, ACaseMayHaveRepetitionsOfItsOwn) {
       parse_suite(R"({"repetitions": 2, "cases": [{"model": "mlp"}, {"model": "mlp", "seed": 1, "repetitions": 3},
       {"model": "mlp", "seed": 1, "repetitions": 1}]})",
                   "s");
-  std::vector<CaseDraft> drafts;
+  std::vector<CaseSpec> cases;
   for (const CaseBlock& block : suite.cases)
-    for (const CaseDraft& draft : expand(block)) drafts.push_back(draft);
+    for (const CaseSpec& spec : expand(block)) cases.push_back(spec);
   std::vector<std::string> order;
-  for (const PlannedCase& planned : plan_cases(drafts, 2))
+  for (const PlannedCase& planned : plan_cases(cases, 2))
     order.push_back(planned.spec.name.substr(planned.spec.name.rfind('/') + 1) + " #" +
                     std::to_string(planned.spec.repetition));
   EXPECT_THAT(order, testing::ElementsAre("b64 #0", "seed=1 #0", "b64 #1", "seed=1 #1", "seed=1 #2"));
@@ -107,10 +108,10 @@ TEST(Suite, NeverBecomesMoreCasesThanMemoryHolds) {
   const std::string case_of_10201 = R"({"cases": [{"model": "mlp", "batch": )" + list + R"(, "threads": )" + list + "}]}";
   EXPECT_THAT(failure(case_of_10201), HasSubstr("suite s: cases[0].threads: the lists multiply out to more than 10000 cases"));
   EXPECT_EQ(failure(R"({"cases": [{"model": "mlp", "batch": )" + list + "}]}"), "");
-  const std::vector<CaseDraft> drafts = expand(parse_suite(R"({"cases": [{"model": "mlp", "seed": 1}]})", "s").cases[0]);
-  std::vector<CaseDraft> many;
+  const std::vector<CaseSpec> cases = expand(parse_suite(R"({"cases": [{"model": "mlp", "seed": 1}]})", "s").cases[0]);
+  std::vector<CaseSpec> many;
   for (std::uint64_t seed = 0; seed < 11; ++seed) {
-    many.push_back(drafts[0]);
+    many.push_back(cases[0]);
     many.back().seed = seed;
   }
   try {
@@ -134,10 +135,10 @@ TEST(Suite, EveryEmbeddedSuiteCanBePlanned) {
   const auto suites = embedded_suites();
   ASSERT_FALSE(suites.empty());
   for (const Suite& suite : suites) {
-    std::vector<CaseDraft> drafts;
+    std::vector<CaseSpec> cases;
     for (const CaseBlock& block : suite.cases)
-      for (const CaseDraft& draft : expand(block)) drafts.push_back(draft);
-    EXPECT_FALSE(plan_cases(drafts, 1).empty()) << suite.name;
+      for (const CaseSpec& spec : expand(block)) cases.push_back(spec);
+    EXPECT_FALSE(plan_cases(cases, 1).empty()) << suite.name;
     EXPECT_FALSE(suite.description.empty()) << suite.name;
     EXPECT_TRUE(embedded_file("bench/suites/" + suite.name + ".json")) << suite.name << " is known by another name";
   }

@@ -118,7 +118,7 @@ TEST_F(MetersTest, NoIdleDrawOfWhatStandsStillOrWasInterrupted) {
 
 TEST_F(MetersTest, AddsUpTheWindows) {
   const MachineMeters all = meters();
-  Metering metering(all, "cpu");
+  Metering metering(all, {});
   std::int64_t counted = 1'000'000;
   for (int window = 0; window < 3; ++window) {
     metering.begin();
@@ -142,7 +142,7 @@ TEST_F(MetersTest, ALongBlockIsReadWithinToo) {
   std::int64_t counted = kRange - 100'000'000;
   powercap.domain("intel-rapl:0", "package-0", counted, kRange);
   const MachineMeters all = meters();
-  Metering metering(all, "cuda:0");
+  Metering metering(all, cuda_device(0));
   metering.begin();
   for (int turn = 0; turn < 4; ++turn) {
     const int before = reads();
@@ -160,7 +160,7 @@ TEST_F(MetersTest, AGpuRunHasItsStateAndBothParts) {
   nvml->cards[0].clock_reasons = clock_reason::kHardwareThermal | clock_reason::kIdle;
   nvml->cards[0].memory_code = test::kNotSupported;
   const MachineMeters all = meters();
-  Metering metering(all, "cuda:0");
+  Metering metering(all, cuda_device(0));
   metering.begin();
   powercap.count("intel-rapl:0", 21'000'000);
   nvml.locked([](test::FakeNvml& all) { all.cards[0].energy_millijoules += 60'000; });
@@ -183,7 +183,7 @@ TEST_F(MetersTest, AGpuRunHasItsStateAndBothParts) {
 
 TEST_F(MetersTest, AGpuWithoutACardSaysWhy) {
   const MachineMeters all = meters({"0000:01:00.0"});
-  Metering metering(all, "cuda:0");
+  Metering metering(all, cuda_device(0));
   metering.begin();
   metering.end(1);
   epochbench::Run run = timed_run("cuda", {0.1});
@@ -195,7 +195,7 @@ TEST_F(MetersTest, AGpuWithoutACardSaysWhy) {
 
 TEST_F(MetersTest, AMachineWithoutMetersStartsNoThreadAndSaysWhy) {
   const MachineMeters all({"/nowhere", "libnowhere.so.1"}, {});
-  Metering metering(all, "cpu");
+  Metering metering(all, {});
   metering.begin();
   metering.end(1);
   epochbench::Run run = timed_run("cpu", {0.1});
@@ -208,7 +208,7 @@ CaseSpec fake_case() {
   CaseSpec spec;
   spec.name = "on_gpu/cuda/fp32/b4";
   spec.model = "on_gpu";
-  spec.device = "cuda:0";
+  spec.device = cuda_device(0);
   spec.data = "none";
   spec.batch = 4;
   spec.stop.steps = 20;
@@ -218,7 +218,7 @@ CaseSpec fake_case() {
 TEST_F(MetersTest, ACaseIsMeteredDuringItsTimedSteps) {
   nvml->cards[0].clock_reasons = clock_reason::kPowerCap;
   const MachineMeters all = meters();
-  const epochbench::Run run = run_case(fake_case(), FAKE_CASE_BINARY, nullptr, nullptr, &all);
+  const epochbench::Run run = run_case(fake_case(), FAKE_CASE_BINARY, nullptr, nullptr, {.meters = &all});
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
   EXPECT_GT(run.energy->window_seconds.value_or(0), 0.02) << "20 steps of a millisecond or more";
   EXPECT_LT(run.energy->window_seconds.value_or(0), run.timing->wall_seconds);
@@ -233,7 +233,7 @@ TEST_F(MetersTest, ACaseWithTheMetersOffReadsNothing) {
   const int before = reads();
   CaseSpec spec = fake_case();
   spec.meters = false;
-  const epochbench::Run run = run_case(spec, FAKE_CASE_BINARY, nullptr, nullptr, &all);
+  const epochbench::Run run = run_case(spec, FAKE_CASE_BINARY, nullptr, nullptr, {.meters = &all});
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
   EXPECT_EQ(run.energy->reason, "the meters were off");
   EXPECT_FALSE(run.gpu->utilization);
@@ -244,7 +244,7 @@ TEST_F(MetersTest, ACaseThatFailsEndsItsMeters) {
   const MachineMeters all = meters();
   CaseSpec spec = fake_case();
   spec.model = "throw_step";
-  EXPECT_EQ(run_case(spec, FAKE_CASE_BINARY, nullptr, nullptr, &all).status, RunStatus::failed);
+  EXPECT_EQ(run_case(spec, FAKE_CASE_BINARY, nullptr, nullptr, {.meters = &all}).status, RunStatus::failed);
 }
 
 }  // namespace

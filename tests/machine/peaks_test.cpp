@@ -9,7 +9,6 @@
 #include <gmock/gmock.h>
 
 #include "src/base/clock.h"
-#include "src/case/case.h"
 #include "src/machine/environment.h"
 #include "src/machine/peak_kernels.h"
 

@@ -31,13 +31,13 @@ using testing::Not;
 
 std::vector<std::string> names(const CaseBlock& block, Axis axis, const std::string& values) {
   std::vector<std::string> result;
-  for (const CaseDraft& draft : sweep_drafts(block, axis, values)) result.push_back(run_name(draft, 2));
+  for (const CaseSpec& spec : sweep_cases(block, axis, values)) result.push_back(name_on(spec, 2));
   return result;
 }
 
 std::string failure(const CaseBlock& block, Axis axis, const std::string& values = "") {
   try {
-    sweep_drafts(block, axis, values);
+    sweep_cases(block, axis, values);
   } catch (const CallError& error) {
     EXPECT_EQ(error.code(), kExitCallIsWrong);
     return error.what();
@@ -57,21 +57,21 @@ TEST(SweepDrafts, HaveACaseAValue) {
 }
 
 TEST(SweepDrafts, OverSamplesTrainWholeEpochs) {
-  EXPECT_EQ(sweep_drafts(block_of({{"model", "lenet5"}}), Axis::samples, "128")[0].stop.epochs, 1);
-  EXPECT_EQ(sweep_drafts(block_of({{"model", "lenet5"}, {"epochs", "3"}}), Axis::samples, "128")[0].stop.epochs, 3);
+  EXPECT_EQ(sweep_cases(block_of({{"model", "lenet5"}}), Axis::samples, "128")[0].stop.epochs, 1);
+  EXPECT_EQ(sweep_cases(block_of({{"model", "lenet5"}, {"epochs", "3"}}), Axis::samples, "128")[0].stop.epochs, 3);
   EXPECT_THAT(failure(block_of({{"model", "lenet5"}, {"steps", "3"}}), Axis::samples), HasSubstr("--steps"));
   EXPECT_THAT(failure(block_of({{"model", "lenet5"}, {"data", "digits"}}), Axis::samples), HasSubstr("synthetic"));
 }
 
 std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis,
-                                         const std::function<std::int64_t(const CaseDraft&)>& value) {
+                                         const std::function<std::int64_t(const CaseSpec&)>& value) {
   std::vector<std::int64_t> values;
-  for (const CaseDraft& draft : sweep_drafts(block, axis, "")) values.push_back(value(draft));
+  for (const CaseSpec& spec : sweep_cases(block, axis, "")) values.push_back(value(spec));
   return values;
 }
 
 TEST(SweepDrafts, ChooseSensibleValues) {
-  const auto batch = [](const CaseDraft& draft) { return *draft.batch; };
+  const auto batch = [](const CaseSpec& spec) { return *spec.batch; };
   EXPECT_THAT(default_values(block_of({{"model", "mlp"}}), Axis::batch, batch),
               ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024));
   EXPECT_EQ(
@@ -83,10 +83,10 @@ TEST(SweepDrafts, ChooseSensibleValues) {
     EXPECT_LT(default_values(block_of({{"model", "resnet152"}}), Axis::batch, batch).back(), 1024);
   }
   EXPECT_THAT(default_values(block_of({{"model", "lenet5"}, {"batch", "32"}}), Axis::samples,
-                             [](const CaseDraft& d) { return *d.epoch_samples; }),
+                             [](const CaseSpec& d) { return *d.epoch_samples; }),
               ElementsAre(32, 64, 128, 256, 512, 1024, 2048, 4096));
   const auto threads =
-      default_values(block_of({{"model", "mlp"}}), Axis::threads, [](const CaseDraft& d) { return *d.threads; });
+      default_values(block_of({{"model", "mlp"}}), Axis::threads, [](const CaseSpec& d) { return *d.threads; });
   EXPECT_EQ(threads.front(), 1);
   EXPECT_EQ(threads.back(), default_threads());
 }
@@ -117,7 +117,7 @@ TEST(Shuffle, MixesEachRepetitionOnItsOwn) {
     const CaseSpec& spec = cases[static_cast<std::size_t>(i)].spec;
     EXPECT_EQ(spec.repetition, i / 20);
     EXPECT_EQ(spec.batch, again[static_cast<std::size_t>(i)].spec.batch) << "two calls run alike";
-    order[spec.repetition].push_back(spec.batch);
+    order[spec.repetition].push_back(*spec.batch);
   }
   EXPECT_NE(order[0], order[1]);
   EXPECT_NE(order[1], order[2]);

@@ -13,8 +13,8 @@
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
 #include "src/base/clock.h"
-#include "src/case/case.h"
 #include "src/cli/command_line.h"
+#include "src/worker/case_server.h"
 #include "src/workload/workload.h"
 
 namespace {

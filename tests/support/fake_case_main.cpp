@@ -15,8 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "src/case/case.h"
 #include "src/machine/environment.h"
+#include "src/worker/case_server.h"
 #include "tests/support/fake_batches.h"
 #include "tests/support/fake_executable.h"
 
@@ -87,8 +87,8 @@ PreparedCase prepare(const CaseSpec& spec) {
   PreparedCase prepared;
   prepared.executable = std::move(executable);
   prepared.batches = std::move(batches);
-  prepared.entry = spec.mode == "forward" ? Entry::forward : Entry::train;
-  prepared.evaluates = spec.mode == "train";
+  prepared.entry = spec.mode == Mode::forward ? Entry::forward : Entry::train;
+  prepared.evaluates = spec.mode == Mode::train;
   if (model == "text") {
     prepared.metric = "loss";
     prepared.labels_per_sample = 5;

@@ -5,7 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "src/case/case_options.h"
+#include "src/case/case_block.h"
+#include "src/case/run_name.h"
 
 namespace epochbench {
 
@@ -17,6 +18,12 @@ inline CaseBlock block_of(std::initializer_list<std::pair<std::string, std::stri
     block[key] = {split_values(*option, text), flag(*option)};
   }
   return block;
+}
+
+// The run's name on a machine of so many cores.
+inline std::string name_on(CaseSpec spec, int threads) {
+  spec = finished(spec, threads);
+  return run_name(settings_of(spec, default_case(spec.model, threads)));
 }
 
 }  // namespace epochbench

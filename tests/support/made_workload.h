@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/case/case.h"
+#include "src/case/case_spec.h"
 #include "src/workload/workload.h"
 
 namespace epochbench::test {

@@ -239,7 +239,7 @@ TEST(RunCase, ReportsProgress) {
 
 TEST(RunCase, ForwardHasNeitherLossNorEvaluation) {
   CaseSpec spec = spec_of("good");
-  spec.mode = "forward";
+  spec.mode = Mode::forward;
   const epochbench::Run run = run_fake(spec);
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
   EXPECT_TRUE(run.quality->loss.empty());
@@ -249,7 +249,7 @@ TEST(RunCase, ForwardHasNeitherLossNorEvaluation) {
 TEST(RunCase, ForwardHasLatenciesAfterItsTimedSteps) {
   for (const char* model : {"good", "on_gpu"}) {
     CaseSpec spec = spec_of(model);
-    spec.mode = "forward";
+    spec.mode = Mode::forward;
     std::vector<std::string> phases;
     const auto progress = [&](const Progress& now) {
       if (phases.empty() || phases.back() != now.phase) phases.push_back(now.phase);
@@ -289,9 +289,9 @@ TEST(RunCase, PlacementOfTheUserIsKept) {
 TEST(RunCase, PlacementThatIsAskedForGoesBeforeTheEnvironment) {
   setenv("OMP_PROC_BIND", "spread", 1);
   CaseSpec spec = spec_of("inspect");
-  spec.pin = "none";
+  spec.pin = Pinning::none;
   EXPECT_THAT(run_fake(spec).message.value_or(""), HasSubstr("bind=false"));
-  spec.pin = "cores";
+  spec.pin = Pinning::cores;
   EXPECT_THAT(run_fake(spec).message.value_or(""), HasSubstr("bind=close"));
   unsetenv("OMP_PROC_BIND");
 }

@@ -1,4 +1,6 @@
 // The child's side of a case alone, over two pipes in this process, and what travels over them.
+#include "src/worker/case_server.h"
+
 #include <limits>
 #include <new>
 #include <stdexcept>
@@ -9,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "src/case/case.h"
 #include "src/worker/protocol.h"
 
 namespace epochbench {
@@ -96,23 +97,23 @@ TEST(Protocol, CaseSurvivesTheJourney) {
   spec.epoch_samples = 17;
   spec.loader_threads = 0;
   spec.decode_cost_seconds = 0.002;
-  spec.cache = "decoded";
+  spec.cache = Cache::decoded;
   spec.profile = true;
   spec.without = {.fusion = true, .winograd = true};
-  spec.gemm = "portable";
+  spec.kernels = Kernels::portable;
   spec.stop.min_time_seconds = 0.3;
   spec.stop.until = Until{"loss", 1e-3};
-  const CaseSpec there = case_from_json(nlohmann::json::parse(to_json(spec).dump()));
-  EXPECT_EQ(to_json(there), to_json(spec));
+  const CaseSpec there = case_from_json(Json::parse(case_to_json(spec).dump()));
+  EXPECT_EQ(case_to_json(there), case_to_json(spec));
   EXPECT_EQ(there.seed, spec.seed);
   EXPECT_TRUE(there.profile);
   EXPECT_FALSE(there.dropout);
   EXPECT_EQ(there.without, spec.without);
-  EXPECT_EQ(there.gemm, "portable");
+  EXPECT_EQ(there.kernels, Kernels::portable);
   EXPECT_EQ(there.stop.until->value, 1e-3);
   EXPECT_EQ(there.loader_threads, 0);
   EXPECT_EQ(there.decode_cost_seconds, 0.002);
-  EXPECT_EQ(there.cache, "decoded");
+  EXPECT_EQ(there.cache, Cache::decoded);
 }
 
 TEST(Protocol, LinesAreCutFromAnyPieces) {

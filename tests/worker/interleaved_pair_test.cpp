@@ -255,7 +255,7 @@ TEST_F(InterleavedPairTest, OtherWorkIsNotMeasured) {
 
 TEST_F(InterleavedPairTest, AnOptionThatABinaryDoesNotKnowIsNotPassedOver) {
   EXPECT_TRUE(take("even", "unknowing").ok()) << "what it does not know is as usual in this case";
-  spec_.gemm = "portable";
+  spec_.kernels = Kernels::portable;
   const TurnsPair pair = take("even", "unknowing");
   EXPECT_EQ(pair.sides[kNew].status, RunStatus::failed);
   EXPECT_THAT(pair.sides[kNew].message.value_or(""), HasSubstr("does not know 'gemm'"));

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/base/errors.h"
 #include "src/workload/workload.h"
 #include "support/logits.h"
 
@@ -108,7 +109,7 @@ TEST(Forward, CountsTheSameFlopsWithAndWithoutFusion) {
 }
 
 std::string reason_of(CaseSpec spec) {
-  const auto cpu = make_cpu_backend(1, {.portable_kernels = spec.gemm == "portable"});
+  const auto cpu = make_cpu_backend(1, {.portable_kernels = spec.kernels == Kernels::portable});
   return nothing_to_leave_out(spec, *cpu).value_or("");
 }
 
@@ -120,10 +121,10 @@ TEST(Ablation, RefusesToLeaveOutMissingParts) {
   spec.data = "synthetic";
   EXPECT_EQ(reason_of(spec), "");
   for (const char* parts : {"fusion", "winograd", "fusion+winograd"}) {
-    spec.without = *without_from_text(parts);
+    spec.without = parse_without(parts);
     EXPECT_EQ(reason_of(spec), "") << parts;
   }
-  spec.mode = "forward";
+  spec.mode = Mode::forward;
   EXPECT_EQ(reason_of(spec), "");
   spec.without = {.prefetch = true};
   EXPECT_THAT(reason_of(spec), HasSubstr("synthetic"));
@@ -133,14 +134,14 @@ TEST(Ablation, RefusesToLeaveOutMissingParts) {
   EXPECT_THAT(reason_of(spec), HasSubstr("--loader-threads 0"));
   spec.without = {.graph_capture = true};
   EXPECT_THAT(reason_of(spec), HasSubstr("only CUDA"));
-  spec.device = "cuda:0";
+  spec.device = cuda_device(0);
   EXPECT_EQ(reason_of(spec), "");
   spec.without = {};
-  spec.gemm = "portable";
+  spec.kernels = Kernels::portable;
   EXPECT_THAT(reason_of(spec), HasSubstr("--device cpu"));
-  spec.device = "cpu";
+  spec.device = {};
   EXPECT_EQ(reason_of(spec), "");
-  spec.gemm = "best";
+  spec.kernels = Kernels::best;
   spec.without = {.winograd = true};
   spec.model = "lenet5";  // windows of 5x5
   EXPECT_THAT(reason_of(spec), HasSubstr("lenet5 has no convolution"));
@@ -149,10 +150,10 @@ TEST(Ablation, RefusesToLeaveOutMissingParts) {
 TEST(Ablation, NamesItsPartsInOrder) {
   EXPECT_EQ(to_string(Without{}), "");
   EXPECT_EQ(to_string(Without{.fusion = true, .prefetch = true}), "fusion+prefetch");
-  EXPECT_EQ(without_from_text("none"), Without{});
-  EXPECT_EQ(without_from_text("winograd+graph-capture"), (Without{.graph_capture = true, .winograd = true}));
+  EXPECT_EQ(parse_without("none"), Without{});
+  EXPECT_EQ(parse_without("winograd+graph-capture"), (Without{.graph_capture = true, .winograd = true}));
   for (const char* text : {"", "+", "fusion+", "+fusion", "fusion+none", "Fusion", "fusion prefetch"})
-    EXPECT_FALSE(without_from_text(text)) << text;
+    EXPECT_THROW(parse_without(text), CallError) << text;
 }
 
 TEST(Ablation, ThePortableKernelsHaveNoBf16) {

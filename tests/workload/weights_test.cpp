@@ -272,7 +272,7 @@ TEST(CheckFiles, ReportsUnwritableFilesBeforeAnythingRuns) {
   EXPECT_FALSE(std::filesystem::exists(spec.trace));
   spec.trace = (folder.path() / "missing" / "new").string();
   expect_data_error([&] { check_files(spec); }, {"cannot be made", "--trace"});
-  spec.mode = "forward";
+  spec.mode = Mode::forward;
   EXPECT_THROW(check_files(spec), std::invalid_argument);
   spec.trace.clear();
   spec.save = (folder.path() / "missing" / "w").string();

@@ -1,0 +1,85 @@
+#include "src/case/case_block.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "src/base/numbers.h"
+
+namespace epochbench {
+namespace {
+
+// How many cases the lists of a block multiply out to. Errors: CallError above kMaxCases.
+void check_size(const CaseBlock& block) {
+  std::size_t cases = 1;
+  for (const auto& [key, option] : block) {
+    if (option.values.size() > kMaxCases / cases)
+      throw CallError(option.where + ": the lists multiply out to more than " + std::to_string(kMaxCases) +
+                      " cases; leave some values out");
+    cases *= std::max<std::size_t>(option.values.size(), 1);
+  }
+}
+
+// Where two options of a case contradict each other.
+void check_together(const CaseSpec& spec) {
+  const StopSpec& stop = spec.stop;
+  if (stop.steps.has_value() + stop.epochs.has_value() + stop.min_time_seconds.has_value() > 1)
+    throw CallError("steps, epochs and min-time exclude each other; give one");
+  if (stop.until && (stop.steps || stop.min_time_seconds))
+    throw CallError("until trains whole epochs, so steps and min-time exclude it; limit it with epochs");
+  if (stop.until && spec.mode == Mode::forward) throw CallError("until needs training; leave out mode=forward");
+}
+
+}  // namespace
+
+std::vector<std::string> split_values(const CaseOption& option, const std::string& text) {
+  if (!takes_list(option)) return {text};
+  std::vector<std::string> values;
+  for (const std::string& part : split_list(text)) {
+    const bool belongs_to_model =
+        option.key == "model" && part.find('=') != std::string::npos && part.find(':') == std::string::npos;
+    if (!belongs_to_model) {
+      values.push_back(part);
+      continue;
+    }
+    if (values.empty()) throw CallError("'" + part + "' must stand after the model that it belongs to, as in mlp:" + part);
+    values.back() += (values.back().find(':') == std::string::npos ? ":" : ",") + part;
+  }
+  return values;
+}
+
+CaseBlock merged(CaseBlock block, const CaseBlock& over) {
+  const auto stops = [](const auto& entry) { return find_case_option(entry.first)->stops; };
+  if (std::any_of(over.begin(), over.end(), stops)) std::erase_if(block, stops);
+  for (const auto& [key, values] : over) block[key] = values;
+  return block;
+}
+
+std::vector<CaseSpec> expand(const CaseBlock& block) {
+  check_size(block);
+  std::vector<CaseSpec> specs(1);
+  for (const CaseOption& option : case_options()) {
+    const auto found = block.find(option.key);
+    if (found == block.end()) continue;
+    const auto& [values, where] = found->second;
+    std::vector<CaseSpec> next;
+    for (const CaseSpec& spec : specs)
+      for (const std::string& value : values) {
+        next.push_back(spec);
+        try {
+          option.parse(next.back(), value);
+        } catch (const std::exception& error) {  // CallError, or std::invalid_argument of the model's registry
+          throw CallError(where + ": " + error.what());
+        }
+      }
+    specs = std::move(next);
+  }
+  for (const CaseSpec& spec : specs) try {
+      check_together(spec);
+    } catch (const CallError& error) {
+      throw CallError(block.begin()->second.where + ": " + error.what());
+    }
+  return specs;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,33 @@
+// Cases as a call or a suite asks for them: values of options as text, several of which multiply out.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/case/case_option.h"
+
+namespace epochbench {
+
+// The values that a call or a part of a suite gives to an option, and where, for messages.
+struct OptionValues {
+  std::vector<std::string> values;
+  std::string where;  // "--batch", "suite quick: cases[1].batch"
+};
+using CaseBlock = std::map<std::string, OptionValues>;  // by key
+
+// Splits "mlp:width=4096,depth=3,lenet5" where the option is a list. Errors: CallError.
+std::vector<std::string> split_values(const CaseOption& option, const std::string& text);
+
+// `over` replaces what `block` says of the same key; any stopping option in it replaces all of the block's.
+CaseBlock merged(CaseBlock block, const CaseBlock& over);
+
+// More cases than anybody measures, and few enough to hold them all in memory.
+inline constexpr std::size_t kMaxCases = 10'000;
+
+// Every combination of the values; what is left to the model and the machine stays empty. Errors: CallError with the place,
+// also for more than kMaxCases of them.
+std::vector<CaseSpec> expand(const CaseBlock& block);
+
+}  // namespace epochbench

@@ -1,0 +1,50 @@
+#include "src/case/case_spec.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "src/base/numbers.h"
+
+namespace epochbench {
+
+std::string family_name(const std::string& model) { return model.substr(0, model.find(':')); }
+
+const ModelFamily* find_family(const std::string& model) {
+  const auto& families = model_registry();
+  const auto found = std::find_if(families.begin(), families.end(),
+                                  [&](const ModelFamily& family) { return family.name == family_name(model); });
+  return found == families.end() ? nullptr : &*found;
+}
+
+std::map<std::string, std::int64_t> model_options(const std::string& model) {
+  std::map<std::string, std::int64_t> options;
+  const std::size_t colon = model.find(':');
+  if (colon == std::string::npos) return options;
+  for (const std::string& part : split_list(model.substr(colon + 1))) {
+    const std::size_t equals = std::min(part.find('='), part.size());
+    options[part.substr(0, equals)] = parse_integer(part.substr(std::min(equals + 1, part.size())), INT64_MIN, INT64_MAX);
+  }
+  return options;
+}
+
+CaseSpec default_case(const std::string& model, std::optional<int> threads) {
+  CaseSpec spec;
+  spec.model = model;
+  spec.threads = threads;
+  if (const ModelFamily* family = find_family(model)) {
+    spec.batch = family->default_batch;
+    spec.data = family->default_data;
+  }
+  return spec;
+}
+
+CaseSpec finished(CaseSpec spec, int threads) {
+  constexpr int kOwnOfFramework = 0;
+  const CaseSpec usual = default_case(spec.model, threads);
+  if (!spec.batch) spec.batch = usual.batch;
+  if (!spec.data) spec.data = usual.data;
+  if (!spec.threads) spec.threads = spec.framework == Framework::epochbench ? threads : kOwnOfFramework;
+  return spec;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,78 @@
+// One case: what is run, where and how. From the command line and suites to the process that runs it, it is this struct; the
+// table of options (src/case/case_option.h) says how each member is written in each place.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "epochbench/model.h"
+#include "src/case/ablation.h"
+#include "src/case/choices.h"
+#include "src/case/device_id.h"
+
+namespace epochbench {
+
+struct Until {
+  std::string metric;  // "accuracy" (at least) or "loss" (at most), on the test split
+  double value = 0;
+  bool operator==(const Until&) const = default;
+};
+
+struct StopSpec {
+  std::optional<std::int64_t> steps, epochs;
+  std::optional<double> min_time_seconds;
+  std::optional<Until> until;  // with or without epochs, which then is the most
+  bool operator==(const StopSpec&) const = default;
+};
+
+struct CaseSpec {
+  std::string name;  // a label of the run, from its settings: "lenet5/cpu/fp32/b64"
+  int repetition = 0;
+
+  std::string model;  // with its options: "mlp:width=4096"
+  DeviceId device;
+  Precision precision = Precision::fp32;
+  Mode mode = Mode::train;
+  // Empty until planning: the model's batch and data, the machine's cores.
+  std::optional<std::int64_t> batch;
+  std::optional<int> threads;
+  std::optional<std::string> data;
+  Pinning pin = Pinning::automatic;  // of its threads
+  Without without;
+  Kernels kernels = Kernels::best;  // of the CPU
+  bool meters = true;               // energy and the GPU's state are read meanwhile
+  StopSpec stop;
+  int warmup = 3;
+  std::optional<std::int64_t> epoch_samples;
+  std::uint64_t seed = 0;
+  std::optional<double> learning_rate, dropout;  // empty: the model's
+  Order order = Order::shuffled;
+  int loader_threads = 1;
+  double decode_cost_seconds = 0;  // per sample
+  Cache cache = Cache::none;
+  std::string init, save, trace;  // paths; empty: not asked for
+  bool profile = false;           // time a step by node, after all else
+
+  // Of a peer's process alone: how PyTorch compiles, how its threads wait, and whether they are bound to cores.
+  Framework framework = Framework::epochbench;
+  std::string compile = "eager", wait = "sleep", bind = "yes";
+
+  // Of the plan: how often it runs, and what this machine must have so that it is not skipped.
+  std::optional<int> repetitions, least_cores;
+  std::optional<DeviceId> beside_device;
+};
+
+std::string family_name(const std::string& model);                            // "mlp" of "mlp:width=4096"
+const ModelFamily* find_family(const std::string& model);                     // null: not known
+std::map<std::string, std::int64_t> model_options(const std::string& model);  // those that it names
+
+// The case of this model with everything as by default, what the model and the machine decide included. A model that is not
+// known decides nothing. `threads`: of the machine; empty: not known.
+CaseSpec default_case(const std::string& model, std::optional<int> threads);
+
+// The same case with what was left to the model and the machine filled in. A peer's own number of threads is 0.
+CaseSpec finished(CaseSpec spec, int threads);
+
+}  // namespace epochbench

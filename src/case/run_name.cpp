@@ -1,0 +1,140 @@
+#include "src/case/run_name.h"
+
+#include <algorithm>
+#include <exception>
+#include <vector>
+
+#include "src/case/case_option.h"
+
+namespace epochbench {
+namespace {
+
+std::string text_of(const Settings& settings, const std::string& key, const std::string& otherwise) {
+  const auto found = settings.find(key);
+  return found == settings.end() ? otherwise : to_text(found->second);
+}
+
+std::string model_text(const Settings& settings) {
+  const std::string options = text_of(settings, "model_options", "");
+  return text_of(settings, "model", "") + (options.empty() ? "" : ":" + options);
+}
+
+// "lenet5/cpu/fp32/b64/data=idx:a/b/threads=1" -> {"lenet5", "cpu", "fp32", "b64", "data=idx:a/b", "threads=1"}: what follows
+// a slash without the key of an option belongs to the path before it.
+std::vector<std::string> parts_of(const std::string& name) {
+  constexpr std::size_t kFixedParts = 4;
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    const std::string key = part.substr(0, part.find('='));
+    const bool known = key.size() < part.size() &&
+                       std::any_of(case_options().begin(), case_options().end(),
+                                   [&](const CaseOption& option) { return option.setting_class && name_part(option) == key; });
+    const bool continues = parts.size() > kFixedParts && !known && parts.back().starts_with("data=");
+    if (continues)
+      parts.back() += "/" + part;
+    else
+      parts.push_back(part);
+    begin = end + 1;
+  }
+  return parts;
+}
+
+bool is_batch(const std::string& text) {
+  constexpr std::size_t kMostDigits = 18;  // of a number that 64 bits hold
+  return text.size() > 1 && text.size() <= kMostDigits + 1 && text[0] == 'b' &&
+         text.find_first_not_of("0123456789", 1) == std::string::npos;
+}
+
+// The value as the table reads it; as text where it does not know it. Empty: it is the default.
+std::optional<SettingValue> read_value(const CaseOption& option, const std::string& text, const CaseSpec& usual) try {
+  CaseSpec given = usual;
+  option.parse(given, text);
+  const auto value = option.value(given);
+  return value == option.value(usual) ? std::nullopt : value;
+} catch (const std::exception&) {
+  return SettingValue(text);
+}
+
+void read_part(Settings& settings, const std::string& part, const CaseSpec& usual) {
+  const std::size_t equals = std::min(part.find('='), part.size());
+  std::string key = part.substr(0, equals);
+  const std::string text = part.substr(std::min(equals + 1, part.size()));
+  for (const CaseOption& option : case_options()) {
+    if (!option.setting_class || !option.parse || name_part(option) != key) continue;
+    if (const auto value = read_value(option, text, usual)) settings[option.key] = *value;
+    return;
+  }
+  std::replace(key.begin(), key.end(), '-', '_');
+  settings[key] = text;
+}
+
+void read_device(Settings& settings, const std::string& text) {
+  if (text == name(Framework::pytorch))
+    settings["framework"] = text;
+  else if (text == name(DeviceKind::cuda))
+    settings["device"] = to_string(cuda_device(0));
+  else if (text != name(DeviceKind::cpu))
+    settings["device"] = text;
+}
+
+}  // namespace
+
+Settings settings_of(const CaseSpec& spec, const CaseSpec& usual) {
+  Settings settings;
+  CaseSpec compared = usual;
+  compared.model.clear();  // it has no default
+  for (const CaseOption& option : case_options()) {
+    if (!option.setting_class || (option.applies && !option.applies(spec))) continue;
+    const auto value = option.value(spec);
+    if (value && value != option.value(compared)) settings[option.key] = *value;
+  }
+  return settings;
+}
+
+Settings identifying(Settings settings) {
+  std::erase_if(settings, [](const auto& setting) {
+    const CaseOption* option = find_setting(setting.first);
+    return option && option->stops;
+  });
+  return settings;
+}
+
+std::string run_name(const Settings& settings) {
+  const CaseSpec usual = default_case(model_text(settings), std::nullopt);
+  const std::string device = text_of(settings, "device", name(DeviceKind::cpu));
+  const std::string framework = text_of(settings, "framework", "");
+  std::map<std::string, std::string> parts;  // sorted by key
+  for (const auto& [key, value] : settings) {
+    const CaseOption* option = find_setting(key);
+    if (option && (!option->in_name || option->stops)) continue;
+    if (key == "device" && framework.empty() && device.find(':') == std::string::npos) continue;
+    if (key == "device" && framework.empty() && device == to_string(cuda_device(0))) continue;
+    parts[option ? name_part(*option) : key] = to_text(value);
+  }
+  std::string text = usual.model + "/" + (framework.empty() ? device.substr(0, device.find(':')) : framework) + "/" +
+                     text_of(settings, "precision", name(usual.precision)) + "/b" +
+                     text_of(settings, "batch", std::to_string(usual.batch.value_or(0)));
+  for (const auto& [key, value] : parts) text += "/" + key + "=" + value;
+  return text;
+}
+
+Settings settings_from_name(const std::string& name) {
+  const std::vector<std::string> parts = parts_of(name);
+  if (parts.size() < 4 || parts[0].empty() || !is_batch(parts[3])) return {{"model", name}};
+  const CaseSpec usual = default_case(parts[0], std::nullopt);
+  Settings settings{{"model", family_name(parts[0])}};
+  try {
+    if (const auto options = model_options(parts[0]); !options.empty()) settings["model_options"] = options;
+  } catch (const CallError&) {
+    settings["model"] = parts[0];
+  }
+  read_device(settings, parts[1]);
+  read_part(settings, "precision=" + parts[2], usual);
+  read_part(settings, "batch=" + parts[3].substr(1), usual);
+  for (std::size_t i = 4; i < parts.size(); ++i) read_part(settings, parts[i], usual);
+  return settings;
+}
+
+}  // namespace epochbench

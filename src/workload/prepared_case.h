@@ -1,0 +1,37 @@
+// A case that is built and compiled: what the process that measures it drives.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "epochbench/backend.h"
+#include "epochbench/batch_source.h"
+#include "epochbench/dataset.h"
+#include "src/result/result.h"
+
+namespace epochbench {
+
+struct PreparedCase {
+  std::unique_ptr<Dataset> dataset;  // what `batches` reads, where it reads one
+  std::unique_ptr<Executable> executable;
+  std::unique_ptr<BatchSource> batches;  // destroyed first: it fills the executable's slots from the data set
+  Entry entry = Entry::train;            // what is timed
+  bool evaluates = false;                // there is a test split and an evaluate entry
+  std::string metric = "accuracy";       // what an evaluation is known by, unless --until names another: accuracy or loss
+  std::int64_t labels_per_sample = 1;
+  std::string fingerprint;  // of the workload; empty: not known
+  Device device;
+  std::optional<Input> input;  // empty: nothing is read while steps run
+  double compile_seconds = 0;
+  std::int64_t planned_bytes = 0;
+  std::int64_t resident_before_bytes = 0;  // resident memory just before compilation
+  std::int64_t samples_per_epoch = 0;
+  std::function<void(InputSlot slot, double loss)> after_step;  // as StepObserver of src/worker/runner.h; may be empty
+  std::function<void()> finish;                                 // once all steps are done; may be empty
+  std::function<std::int64_t()> skipped_steps;                  // by loss scaling, so far; empty: there is none
+};
+
+}  // namespace epochbench
