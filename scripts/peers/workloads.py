@@ -44,6 +44,19 @@ def machine(binary, path):
     return read_json(path) if path else json.loads(epochbench(binary, "info", "--json"))
 
 
+def cases(binary, **options):
+    """Finished cases of `epochbench cases`, each with name, settings, workload, obstacle (None where it can run) and the case
+    as the protocol has it, which has what a peer cannot derive from the model's name too. options: None leaves the default."""
+    given = [word for key, value in options.items() if value is not None
+             for word in (f"--{key.replace('_', '-')}", ",".join(map(str, value)) if isinstance(value, list) else str(value))]
+    finished = json.loads(epochbench(binary, "cases", *given))["cases"]
+    for one in finished:
+        workload = one["workload"]
+        one["case"].update(samples_per_epoch=workload["samples_per_epoch"], optimizer=workload["optimizer"],
+                           tokens=workload["tokens_per_sample"], parameters=workload["parameters"])
+    return finished
+
+
 def planned(binary, model, batch):
     """A model's workload on synthetic data, and the data that epochbench would take by default. batch: None for the model's."""
     arguments = ["--model", model, "--json", *(["--batch", str(batch)] if batch else [])]

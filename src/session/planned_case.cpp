@@ -108,7 +108,7 @@ PlannedCase plan_case(const CaseSpec& asked) {
   const int threads = default_threads();
   PlannedCase planned;
   CaseSpec& spec = planned.spec = finished(asked, threads);
-  planned.settings = settings_of(spec, default_case(spec.model, threads));
+  planned.settings = settings_of(asked, default_case(asked.model, threads));
   spec.name = run_name(planned.settings);
   planned.obstacle = obstacle_of(spec, planned.settings);
   check_pin(spec);

@@ -77,7 +77,7 @@ TEST(Settings, LeaveOutWhatChangesNothingInThisCase) {
 TEST(Settings, EveryOneOfThemHasAClassAndSurvivesJson) {
   for (const auto& [key, value] : settings_on(kEverything, 2)) EXPECT_TRUE(find_setting(key)) << key;
   EXPECT_EQ(JsonConversion<Settings>::read(json_of(settings_on(kEverything, 2)), "settings"), settings_on(kEverything, 2));
-  for (const char* text : {"[]", R"({"a": null})", R"({"a": [1]})", R"({"a": {"b": "c"}})", R"({"a": 99999999999999999999})"})
+  for (const char* text : {"[]", R"({"a": null})", R"({"a": [1]})", R"({"a": {"b": "c"}})"})
     EXPECT_THROW(JsonConversion<Settings>::read(Json::parse(text), "runs[0].settings"), FormatError) << text;
 }
 

@@ -146,6 +146,7 @@ TEST(SweepJson, ComesBackAsItWas) {
       "m/cpu/fp32/b8", 5, 16, {{"usl", 1.5, 0.01, 1e-4, 0.02, 30, 90}, {"amdahl", 1, 0, 0, 0, {}, {}}}, {}, "r"};
   scaling.extrapolations = {{"usl", "m/cuda/fp32/b8", 50, 40, 30, {}, "open"}, {"amdahl", "g", 50, {}, {}, {}, "never"}};
   result.answers->scaling = {scaling};
+  for (auto& run : result.runs) run.settings = settings_from_name(run.name);
   const std::string text = result_to_text(result);
   EXPECT_THAT(text, Not(HasSubstr("nan")));
   EXPECT_EQ(result_to_text(parse_result(text, "test")), text);

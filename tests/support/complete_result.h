@@ -76,6 +76,7 @@ inline Result complete_result() {
                  41};
   ok.device = {"cpu", "Some CPU", 2, "avx2", true, "winograd", "fusion+prefetch"};
   ok.precision = "fp32";
+  ok.settings = {{"model", "mlp"}, {"model_options", std::map<std::string, std::int64_t>{{"depth", 3}}}};
   ok.input = Input{3, false, 0.002, "decoded"};
   ok.timing =
       Timing{3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003};
@@ -105,6 +106,7 @@ inline Result complete_result() {
   failed.workload = ok.workload;
   failed.device = ok.device;
   failed.precision = "fp32";
+  failed.settings = {{"model", "mlp"}};
   failed.timing = ok.timing;  // must not be written
   failed.latency = ok.latency;
   failed.profile = ok.profile;

@@ -15,7 +15,7 @@ inline CaseBlock block_of(std::initializer_list<std::pair<std::string, std::stri
   CaseBlock block;
   for (const auto& [key, text] : options) {
     const CaseOption* option = find_case_option(key);
-    block[key] = {split_values(*option, text), flag(*option)};
+    block[option->key] = {split_values(*option, text), flag(*option)};
   }
   return block;
 }
