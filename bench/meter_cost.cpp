@@ -101,9 +101,9 @@ int measure_cost(int argc, char** argv) {
     std::printf("%s: %s\n", meter.name.c_str(), meter.obstacle ? meter.obstacle->c_str() : meter.measures.c_str());
 
   const std::function<bool()> never;
-  const int threads = small_case().threads;
+  const int threads = *small_case().threads;
   Conversation conversation(argv[1], openmp_settings(threads, topology(affinity_cpus()), cgroup_cpu_quota()), {}, never);
-  Turns turns(conversation, meters, gpus.empty() ? "cpu" : "cuda:0");
+  Turns turns(conversation, meters, gpus.empty() ? DeviceId{} : cuda_device(0));
   std::vector<double> ratios, steps;
   for (int i = 0; i < kTurns; ++i) {  // alternates which kind is first
     const double first = turns.seconds_per_step(i % 2 == 0), second = turns.seconds_per_step(i % 2 != 0);

@@ -25,7 +25,7 @@ WorkloadSpec workload(const char* model, std::int64_t batch) {
   return workload_spec(spec);
 }
 
-std::string reason_not_to_leave_out_winograd(const char* model, const char* precision, int compute_capability) {
+std::string reason_not_to_leave_out_winograd(const char* model, Precision precision, int compute_capability) {
   const auto device = std::make_shared<FakeDevice>(0, compute_capability);
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
   CaseSpec spec;
@@ -39,13 +39,13 @@ std::string reason_not_to_leave_out_winograd(const char* model, const char* prec
 }
 
 TEST(CudaPlanning, LeavesOutWinogradWhereTheLibraryMayChooseIt) {
-  for (const char* precision : {"fp32", "tf32"})
+  for (const Precision precision : {Precision::fp32, Precision::tf32})
     for (const char* model : {"resnet20", "resnet50"}) EXPECT_EQ(reason_not_to_leave_out_winograd(model, precision, 80), "");
   for (const char* model : {"lenet5", "mlp"})
     EXPECT_THAT(reason_not_to_leave_out_winograd(model, "fp32", 80),
                 testing::HasSubstr(std::string(model) + " has no convolution"));
-  EXPECT_NE(reason_not_to_leave_out_winograd("resnet20", "fp16", 80), "");
-  EXPECT_NE(reason_not_to_leave_out_winograd("resnet20", "fp32", 90), "");
+  EXPECT_NE(reason_not_to_leave_out_winograd("resnet20", Precision::fp16, 80), "");
+  EXPECT_NE(reason_not_to_leave_out_winograd("resnet20", Precision::fp32, 90), "");
 }
 
 // Planning takes no memory, so the batch may be one that fills a GPU.

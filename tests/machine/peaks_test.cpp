@@ -11,6 +11,7 @@
 #include "src/base/clock.h"
 #include "src/machine/environment.h"
 #include "src/machine/peak_kernels.h"
+#include "src/worker/case_driver.h"
 
 namespace epochbench {
 namespace {

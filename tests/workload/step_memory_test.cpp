@@ -55,7 +55,7 @@ TEST_P(StepMemory, RunnerAndLoaderAllocateNothing) {
   spec.model = GetParam().model;
   spec.batch = GetParam().batch;
   spec.data = GetParam().data;
-  spec.precision = name(GetParam().precision);
+  spec.precision = GetParam().precision;
   spec.threads = 2;
   PreparedCase prepared = prepare_case(spec);
   Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
