@@ -42,7 +42,7 @@ TEST(CudaPlanning, LeavesOutWinogradWhereTheLibraryMayChooseIt) {
   for (const Precision precision : {Precision::fp32, Precision::tf32})
     for (const char* model : {"resnet20", "resnet50"}) EXPECT_EQ(reason_not_to_leave_out_winograd(model, precision, 80), "");
   for (const char* model : {"lenet5", "mlp"})
-    EXPECT_THAT(reason_not_to_leave_out_winograd(model, "fp32", 80),
+    EXPECT_THAT(reason_not_to_leave_out_winograd(model, Precision::fp32, 80),
                 testing::HasSubstr(std::string(model) + " has no convolution"));
   EXPECT_NE(reason_not_to_leave_out_winograd("resnet20", Precision::fp16, 80), "");
   EXPECT_NE(reason_not_to_leave_out_winograd("resnet20", Precision::fp32, 90), "");
