@@ -44,9 +44,9 @@ def set_math(precision):
 
 
 class Training:
-    """case: a CaseSpec of the case protocol (src/worker/protocol.h) with `optimizer` and `tokens` beside it."""
+    """case: of the case protocol (src/worker/protocol.h), with `optimizer` and, of a text, `tokens` beside its own keys."""
 
-    def __init__(self, case, mode):
+    def __init__(self, case):
         self.device = torch.device(case["device"])
         self.on_gpu = self.device.type == "cuda"
         self.precision, self.batch = case["precision"], case["batch"]
@@ -63,7 +63,7 @@ class Training:
         self.model = models.build(case["model"], dropout, "sdpa")
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.draws_masks = dropout > 0 and models.split_name(case["model"])[0] in models.BERT_SIZES
-        batch = synthetic_batch(case["model"], self.batch, case["tokens"])
+        batch = synthetic_batch(case["model"], self.batch, case.get("tokens"))
         layout = torch.channels_last if "images" in batch else torch.contiguous_format
         self.model.to(self.device, memory_format=layout)
         self.data = {name: tensor.to(self.device) for name, tensor in batch.items()}
@@ -76,6 +76,7 @@ class Training:
         if self.precision == "fp16":
             self.scaler = torch.amp.GradScaler(self.device.type, init_scale=FIRST_SCALE, growth_interval=GROWTH_INTERVAL)
         self.taken = 0
+        mode = case["compile"]
         self.loss = self.eager_loss if mode == "eager" else torch.compile(self.eager_loss, mode=mode)
         self.compile()
 
@@ -121,9 +122,9 @@ class Training:
         self.taken += count
         losses = losses.tolist()
         if not all(map(math.isfinite, losses)):
-            raise Diverged(f"training diverged: a loss among steps {self.taken - count} to {self.taken - 1} is no number")
+            raise Diverged(f"training diverged: a loss among steps {self.taken - count} to {self.taken - 1} is not finite")
         return {"seconds": seconds, "loss": losses, "samples": count * self.batch, "data_wait_seconds": 0.0,
-                "harness_seconds": wall - sum(seconds), "wall_seconds": wall, "page_faults": faults,
+                "idle_seconds": 0.0, "harness_seconds": wall - sum(seconds), "wall_seconds": wall, "page_faults": faults,
                 "own_cpu_seconds": cpu, "busy_cpu_seconds": None if busy is None else busy - busy_before}
 
     def mark(self):
@@ -141,7 +142,7 @@ class Training:
             torch.cuda.synchronize()
 
     def device_name(self):
-        return torch.cuda.get_device_name(self.device) if self.on_gpu else None
+        return torch.cuda.get_device_name(self.device) if self.on_gpu else cpu_name()
 
     def threads(self):
         return None if self.on_gpu else torch.get_num_threads()
@@ -154,6 +155,11 @@ class Training:
         if not self.scaler or self.taken >= GROWTH_INTERVAL:
             return None
         return round(math.log2(FIRST_SCALE / self.scaler.get_scale()))
+
+
+def cpu_name():
+    with open("/proc/cpuinfo") as file:
+        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "")
 
 
 def peak_resident_bytes():

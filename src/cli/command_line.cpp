@@ -39,8 +39,10 @@ void add_case_options(CLI::App& command, const std::vector<std::string>& keys, C
         throw CallError(flag(option) + ": " + error.what());
       }
     };
-    command.add_option_function<std::string>(flag(option), take, option.help)
-        ->type_name(keys.empty() ? option.value_name : first_of(option.value_name));
+    const bool one_value = !keys.empty() && caller == OfferedTo::calls;
+    auto* added = command.add_option_function<std::string>(flag(option), take, option.help)
+                      ->type_name(one_value ? first_of(option.value_name) : option.value_name);
+    if (keys.empty() && option.offered_to == OfferedTo::peers) added->group("");  // works, and is not in the help
   }
 }
 
@@ -141,7 +143,8 @@ int command_line(int argc, char** argv) {
   run_app->footer(kRunExamples);
   run_app->add_option("--suite", run.suite, "name of a suite, or a suite file (default quick, without --model)")
       ->type_name("NAME|FILE");
-  add_case_options(*run_app, {}, run.cases);
+  add_case_options(*run_app, {}, run.cases, OfferedTo::peers);
+  run_app->add_option("--worker", run.worker, "command of a peer's worker")->type_name("WORD")->group("");
   run_app->add_option("--repetitions", run.repetitions, "number of times that all cases run (default: the suite's, or 1)")
       ->type_name("N");
   run_app->add_option("--budget", run.budget, "end the running case after that time and skip the rest")->type_name("SECONDS");
@@ -272,13 +275,32 @@ int command_line(int argc, char** argv) {
   report_app->add_option("RESULT", report.results, "files of `run --out` or of `compare --interleave -o`, or folders of them");
   report_app->add_option("-o,--out", report.out, "the page; an existing file is replaced")->type_name("FILE.html");
 
+  InterleaveOptions interleave;
+  CLI::App* interleave_app = app.add_subcommand("interleave", "interleaved runs beside a peer (scripts/peers/take_turns)");
+  interleave_app->group("");
+  add_case_options(*interleave_app,
+                   {"model", "data", "batch", "precision", "threads", "warmup", "seed", "learning_rate", "dropout", "compile",
+                    "wait", "bind"},
+                   interleave.cases, OfferedTo::peers);
+  interleave_app->add_option("--worker", interleave.worker, "the command of the peer's worker")->type_name("WORD");
+  interleave_app->add_option("--groups", interleave.groups, "of fresh processes; an interval takes 5 (default 5)")
+      ->type_name("N");
+  interleave_app->add_option("--rounds", interleave.rounds, "timed rounds per group")->type_name("N");
+  interleave_app->add_option("--min-time", interleave.min_time, "or as many as take so long, and at least 6 (default 12)")
+      ->type_name("SECONDS");
+  interleave_app->add_option("--drop", interleave.drop, "rounds before the timed ones (default 2)")->type_name("N");
+  interleave_app->add_option("--order-seed", interleave.order_seed, "of the order of turns (default 0)")->type_name("N");
+  interleave_app->add_option("--patience", interleave.patience, "with a worker that neither answers nor works (default 1800)")
+      ->type_name("SECONDS");
+  interleave_app->add_option("--out", interleave.out, "the result file")->type_name("FILE");
+  interleave_app->add_flag("--resume", interleave.resume, "keep the whole groups in the file, and measure the rest");
+  interleave_app->add_flag("--json", interleave.json, "the table as JSON");
+  interleave_app->add_flag("--quiet", interleave.quiet, "no progress");
+  interleave.command_line = run.command_line;
+
   bool calibrate = false;
   CLI::App* case_app = app.add_subcommand("case", "one case, driven by its parent")->group("");
   case_app->add_flag("--calibrate", calibrate, "the parent will ask for the machine's peaks");
-
-  CaseBlock cases;
-  CLI::App* cases_app = app.add_subcommand("cases", "finished cases as JSON, for scripts")->group("");
-  add_case_options(*cases_app, {}, cases, OfferedTo::peers);
 
   return guarded([&] {
     try {
@@ -301,7 +323,7 @@ int command_line(int argc, char** argv) {
     if (list_app->parsed()) return list_command(what, json);
     if (info_app->parsed()) return info_command(json);
     if (case_app->parsed()) return case_command();
-    if (cases_app->parsed()) return cases_command(cases);
+    if (interleave_app->parsed()) return interleave_command(interleave);
     cost.json = speedup.json = compare.json = claims.json = plan.json = json;
     if (cost_app->parsed()) return cost_command(cost);
     if (export_app->parsed()) return export_command(exported);

@@ -14,6 +14,7 @@ struct RunOptions {
   std::string repetitions;  // empty: the suite's and its cases', or 1
   std::string budget;       // in seconds; empty: the suite's, or none
   std::string price, out, resume;
+  std::vector<std::string> worker;  // the command of a peer's worker; empty: this program
   bool anonymous = false, profile = false, quiet = false;
   std::vector<std::string> command_line;
 };
@@ -79,6 +80,16 @@ struct CompareOptions {
 int compare_command(const CompareOptions& options);
 int compare_interleave(const CompareOptions& options);
 
+struct InterleaveOptions {  // of the hidden subcommand that scripts/peers/take_turns calls
+  CaseBlock cases;
+  std::vector<std::string> worker;                                   // the command of the peer's worker
+  std::string groups, rounds, min_time, drop, order_seed, patience;  // as text; empty: not given
+  std::string out;
+  bool resume = false, json = false, quiet = false;
+  std::vector<std::string> command_line;
+};
+int interleave_command(const InterleaveOptions& options);
+
 int answers_command(const std::string& result, bool json);
 
 struct ReportOptions {
@@ -89,10 +100,6 @@ int report_command(const ReportOptions& options);
 
 // The process of one case, driven by its parent over standard input and output.
 int case_command();
-
-// The cases that a script asks for, finished, as JSON: name, settings, workload, the case as the protocol has it, and why it
-// cannot run here. Among the options are those of other frameworks.
-int cases_command(const CaseBlock& asked);
 
 std::string version_text();  // "epochbench 0.1.0 (1a2b3c4, Release, GNU 12.2.0)"
 std::string own_binary();    // the path of this program

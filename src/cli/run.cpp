@@ -99,6 +99,7 @@ int run_command(const RunOptions& options) {
   for (PlannedCase& planned : request.cases) planned.spec.profile = options.profile;
   request.out = options.out;
   request.resume = options.resume;
+  request.worker = options.worker;
   request.budget_seconds = budget_of(asked);
   request.anonymous = options.anonymous;
   request.quiet = options.quiet;

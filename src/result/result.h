@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -61,6 +62,7 @@ struct Device {
   std::optional<bool> pinned = {};             // whether each thread has a place of its own
   std::optional<std::string> algorithms = {};  // which multiply less than the FLOPs that are counted: "winograd"
   std::optional<std::string> without = {};     // what was left out on purpose: "fusion+prefetch"
+  std::map<std::string, std::optional<std::string>> versions = {};  // of a peer's libraries: "torch"
 };
 
 void fields(auto& visit, Is<Device> auto& device) {
@@ -71,6 +73,7 @@ void fields(auto& visit, Is<Device> auto& device) {
   visit("pinned", device.pinned);
   visit("algorithms", device.algorithms);
   visit("without", device.without);
+  visit("versions", omitted_if_empty(device.versions));
 }
 
 // How samples reach the steps, where they are read and decoded while steps run.
@@ -86,6 +89,28 @@ void fields(auto& visit, Is<Input> auto& input) {
   visit("prefetch", input.prefetch);
   visit("decode_cost_seconds", input.decode_cost_seconds);
   visit("cache", input.cache);
+}
+
+// Of a run whose process took turns with others (scripts/peers/take_turns): turn i of all runs of one repetition belongs to
+// round i.
+struct Turns {
+  std::string worker;                          // "epochbench", "PyTorch eager"
+  std::int64_t steps = 1, dropped_rounds = 0;  // steps per turn; rounds before the timed ones
+  std::uint64_t order_seed = 0;
+  bool bound = true, spinning = false;               // threads: bound to cores; spin before they sleep
+  std::optional<double> peak_flops_per_second = {};  // the best burst between the turns
+  std::vector<double> peak_bursts_flops_per_second = {};
+};
+
+void fields(auto& visit, Is<Turns> auto& turns) {
+  visit("contestant", turns.worker);
+  visit("steps", within(turns.steps, 1, std::numeric_limits<std::int64_t>::max()));
+  visit("dropped_rounds", turns.dropped_rounds);
+  visit("order_seed", turns.order_seed);
+  visit("bound", turns.bound);
+  visit("spinning", turns.spinning);
+  visit("peak_flops_per_second", turns.peak_flops_per_second);
+  visit("peak_bursts_flops_per_second", turns.peak_bursts_flops_per_second);
 }
 
 struct Run {
@@ -109,7 +134,8 @@ struct Run {
   std::optional<Quality> quality;
   std::optional<Energy> energy;
   std::optional<Cost> cost;
-  std::optional<Profile> profile;  // empty also where it was not asked for
+  std::optional<Profile> profile;   // empty also where it was not asked for
+  std::optional<Turns> turns = {};  // empty unless processes took turns
 };
 
 void fields(auto& visit, Is<Run> auto& run) {
@@ -134,6 +160,7 @@ void fields(auto& visit, Is<Run> auto& run) {
   visit("energy", only_if(ok, run.energy));
   visit("cost", only_if(ok, run.cost));
   visit("profile", only_if(ok, run.profile));
+  visit("turns", omitted_if_empty(run.turns));
 }
 
 struct Result {

@@ -74,7 +74,7 @@ void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<GpuInfo>& earlier,
       gpus[at].peak_flops_per_second = earlier[at].peak_flops_per_second;
       gpus[at].memory_bandwidth_bytes_per_second = earlier[at].memory_bandwidth_bytes_per_second;
       gpus[at].host_to_device_bytes_per_second = earlier[at].host_to_device_bytes_per_second;
-    } else {
+    } else if (at < gpus.size()) {
       measure_peaks_of(gpus, index);
     }
   }
@@ -96,43 +96,28 @@ Run skipped(const PlannedCase& planned, const std::string& reason) {
   Run run;
   run.status = RunStatus::skipped;
   run.message = reason;
-  const DeviceId device = planned.spec.device;
-  if (device.kind == DeviceKind::cpu)
-    run.device = {name(device.kind), cpu_info().model, planned.spec.threads, std::nullopt};
-  else
-    run.device = {name(DeviceKind::cuda), to_string(device), std::nullopt, std::nullopt};
+  run.device = planned_device(planned.spec);
   return run;
 }
 
 // A case that the end of the budget ends has measured something, but not what it was asked for.
-Run measured(const PlannedCase& planned, const std::string& binary, const Budget& budget, const MachineMeters& meters,
+Run measured(const PlannedCase& planned, const WorkerCommand& worker, const Budget& budget, const MachineMeters& meters,
              ProgressDisplay& display) {
   if (planned.obstacle) return skipped(planned, planned.obstacle->reason);
   if (budget.over()) return skipped(planned, budget.reason(false));
+  DriverOptions options{.meters = &meters};
+  if (planned.spec.framework != Framework::epochbench) options.workload = planned.workload;
   Run run = run_case(
-      planned.spec, binary, [&](const Progress& progress) { display.update(progress); },
-      [&] { return interrupted() || budget.over(); }, {.meters = &meters});
+      planned.spec, worker, [&](const Progress& progress) { display.update(progress); },
+      [&] { return interrupted() || budget.over(); }, options);
   if (run.status == RunStatus::interrupted && !interrupted()) return skipped(planned, budget.reason(true));
   return run;
 }
 
-void identify(Run& run, const PlannedCase& planned) {
-  run.name = planned.spec.name;
-  run.repetition = planned.spec.repetition;
-  run.workload = planned.workload;
-  run.precision = name(planned.spec.precision);
-  run.settings = planned.settings;
-}
-
 void derive(Run& run, const PlannedCase& planned, const Context& context, const Prices& prices) {
   if (run.status != RunStatus::ok || !run.timing || !run.throughput) return;
-  if (!run.efficiency) run.efficiency.emplace();
-  if (run.workload.tokens_per_sample)
-    run.throughput->tokens_per_second =
-        static_cast<double>(*run.workload.tokens_per_sample) * run.throughput->samples_per_second;
-  run.efficiency->flops_per_second = planned.flops_per_sample * run.throughput->samples_per_second;
   const DeviceLimits limits = limits_of(context, planned);
-  if (limits.flops_per_second) run.efficiency->peak_fraction = run.efficiency->flops_per_second / *limits.flops_per_second;
+  add_rates(run, planned, limits.flops_per_second);
   if (run.profile) complete_profile(*run.profile, limits);
   if (!run.energy) run.energy.emplace();
   run.cost = prices.cost(planned.spec.device, *run.timing);
@@ -146,6 +131,24 @@ void tell_obstacles(const std::vector<PlannedCase>& cases) {
 }
 
 }  // namespace
+
+void identify(Run& run, const PlannedCase& planned) {
+  run.name = planned.spec.name;
+  run.repetition = planned.spec.repetition;
+  run.workload = planned.workload;
+  run.precision = name(planned.spec.precision);
+  run.settings = planned.settings;
+}
+
+void add_rates(Run& run, const PlannedCase& planned, std::optional<double> peak) {
+  if (run.status != RunStatus::ok || !run.throughput) return;
+  if (!run.efficiency) run.efficiency.emplace();
+  if (run.workload.tokens_per_sample)
+    run.throughput->tokens_per_second =
+        static_cast<double>(*run.workload.tokens_per_sample) * run.throughput->samples_per_second;
+  run.efficiency->flops_per_second = planned.flops_per_sample * run.throughput->samples_per_second;
+  if (peak) run.efficiency->peak_fraction = run.efficiency->flops_per_second / *peak;
+}
 
 Measurement measure(const MeasuringRequest& request) {
   const Budget budget(request.budget_seconds);
@@ -170,11 +173,11 @@ Measurement measure(const MeasuringRequest& request) {
   fill_peaks(result.context.cpu, earlier.cpu);
   fill_peaks(result.context.gpus, earlier.gpus, remaining);
 
-  const std::string binary = own_binary();
+  const WorkerCommand worker = request.worker.empty() ? WorkerCommand(own_binary()) : WorkerCommand(request.worker);
   for (const PlannedCase& planned : remaining) {
     if (interrupted()) break;
     display.begin(planned.spec.name);
-    Run run = measured(planned, binary, budget, meters, display);
+    Run run = measured(planned, worker, budget, meters, display);
     identify(run, planned);
     derive(run, planned, result.context, request.prices);
     display.end(run);

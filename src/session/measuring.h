@@ -21,6 +21,7 @@ struct MeasuringRequest {
   bool anonymous = false, quiet = false;
   std::optional<double> budget_seconds = {};  // from the call of measure on
   std::vector<std::string> command_line;
+  std::vector<std::string> worker = {};        // the command of a peer's worker (scripts/peers); empty: this program
   std::function<void(Result&)> conclude = {};  // what follows from all runs so far, before each save; may be empty
 };
 
@@ -29,6 +30,10 @@ struct Measurement {
   std::string path;      // of the file asked for
   bool written = false;  // whether all of the result is in it
 };
+
+void identify(Run& run, const PlannedCase& planned);  // name, repetition, workload, precision, settings
+// What follows from the throughput of an ok run; peak: of its device, in FLOP/s.
+void add_rates(Run& run, const PlannedCase& planned, std::optional<double> peak);
 
 // Measures what is not done yet. An interrupt ends the case that runs and leaves out the rest; the end of the budget likewise,
 // but these cases are skipped, with the reason.

@@ -18,6 +18,7 @@
 #include "src/machine/metering.h"
 #include "src/worker/conversation.h"
 #include "src/worker/latency.h"
+#include "src/worker/preparation.h"
 #include "src/worker/protocol.h"
 #include "src/worker/run_totals.h"
 
@@ -25,16 +26,6 @@ namespace epochbench {
 namespace {
 
 using nlohmann::json;
-
-Device device_of(const CaseSpec& spec) {
-  Device device;
-  device.backend = name(spec.device.kind);
-  if (spec.device.kind != DeviceKind::cuda) {
-    device.name = cpu_info().model;
-    device.threads = spec.threads;
-  }
-  return device;
-}
 
 Energy not_metered() {
   Energy energy;
@@ -47,6 +38,7 @@ class Driver {
   Driver(const CaseSpec& spec, const std::function<void(const Progress&)>& progress, const DriverOptions& options,
          Conversation& conversation, Run& run)
       : spec_(spec), report_(progress), rule_(spec.stop, options.stopping), talk_(conversation), run_(run) {
+    workload_ = options.workload;
     if (options.meters && spec.meters) metering_.emplace(*options.meters, spec.device);
   }
 
@@ -79,7 +71,8 @@ class Driver {
     progress_.phase = "compile";
     show();
     const json ready =
-        talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", case_to_json(spec_)}}, "ready");
+        workload_ ? prepare_worker(talk_, spec_, workload_)
+                  : talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", case_to_json(spec_)}}, "ready");
     totals_.add_ready(ready);
     run_.device = totals_.device;
     run_.input = totals_.input;
@@ -216,6 +209,7 @@ class Driver {
   }
 
   const CaseSpec& spec_;
+  std::optional<Workload> workload_;
   const std::function<void(const Progress&)>& report_;
   StoppingRule rule_;
   Conversation& talk_;
@@ -235,11 +229,20 @@ class Driver {
 
 }  // namespace
 
+Device planned_device(const CaseSpec& spec) {
+  Device device;
+  const bool own = spec.framework == Framework::epochbench, on_gpu = spec.device.kind == DeviceKind::cuda;
+  device.backend = own ? name(spec.device.kind) : name(spec.framework);
+  device.name = on_gpu ? to_string(spec.device) : cpu_info().model;
+  if (!on_gpu && spec.threads.value_or(0) > 0) device.threads = spec.threads;
+  return device;
+}
+
 Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::function<void(const Progress&)>& progress,
              const std::function<bool()>& interrupted, const DriverOptions& options) {
   const double began = steady_seconds();
   Run run;
-  run.device = device_of(spec);
+  run.device = planned_device(spec);
   const auto failure = failure_of([&] {
     const EnvironmentSettings settings =
         openmp_settings(spec.threads.value_or(0), topology(affinity_cpus()), cgroup_cpu_quota(), spec.pin);

@@ -29,7 +29,10 @@ struct DriverOptions {
   ProcessLimits process = {};
   StoppingLimits stopping = {};
   const MachineMeters* meters = nullptr;  // src/machine/meters.h; null: nothing is metered
+  std::optional<Workload> workload = {};  // of a worker that is not epochbench (src/worker/preparation.h)
 };
+
+Device planned_device(const CaseSpec& spec);  // as far as it is known before the process of the case says what it is
 
 // Starts the worker in this process group. Fills everything but name, repetition, workload, precision and settings (the
 // caller's), efficiency's peak_fraction, cost, parity, and of a profile what follows from its nodes and the machine's peaks

@@ -10,6 +10,7 @@
 #include "src/base/statistics.h"
 #include "src/machine/cgroup.h"
 #include "src/machine/topology.h"
+#include "src/worker/preparation.h"
 #include "src/worker/protocol.h"
 
 namespace epochbench {
@@ -19,43 +20,13 @@ using nlohmann::json;
 
 constexpr std::chrono::milliseconds kPause{10};  // where threads spin: three times as long as they do
 
-// A worker may be older or newer than this program. A key that it ignores must not have changed the case.
-void require_understood(const json& sent, const json& understood) {
-  const json defaults = case_to_json(CaseSpec{});
-  for (const auto& [key, value] : defaults.items())
-    if (!understood.contains(key) && sent.at(key) != value)
-      throw CaseEnded{RunStatus::failed, "it does not know '" + key + "', which this case asks for"};
-}
-
-void require_equal(const char* what, const json& theirs, std::int64_t ours) {
-  if (!theirs.is_number() || theirs.get<std::int64_t>() == ours) return;
-  throw CaseEnded{RunStatus::failed, "it has " + theirs.dump() + ' ' + what + ", and the case has " + std::to_string(ours) +
-                                         ": not the same workload"};
-}
-
-json case_message(const InterleavedWorker& worker) {
-  json message = case_to_json(worker.spec);
-  if (worker.workload) {
-    message["samples_per_epoch"] = worker.workload->samples_per_epoch;
-    message["optimizer"] = worker.workload->optimizer;
-    message["parameters"] = worker.workload->parameters;
-    if (worker.workload->tokens_per_sample) message["tokens"] = *worker.workload->tokens_per_sample;
-  }
-  return message;
-}
-
 }  // namespace
 
 void Participant::start(const InterleavedWorker& worker, const EnvironmentSettings& environment, const ProcessLimits& limits,
                         const std::function<bool()>& interrupted) {
   guarded([&] {
     conversation_ = std::make_unique<Conversation>(worker.command, environment, limits, interrupted);
-    const json sent = case_message(worker);
-    const json ready = conversation_->ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", sent}}, "ready");
-    totals.add_ready(ready);
-    require_understood(sent, ready.at("case"));
-    if (worker.workload) require_equal("parameters", ready.value("parameters", json()), worker.workload->parameters);
-    if (totals.device.threads) require_equal("threads", *totals.device.threads, worker.spec.threads.value_or(0));
+    totals.add_ready(prepare_worker(*conversation_, worker.spec, worker.workload));
     conversation_->ask({{"command", "begin_epoch"}, {"epoch", 0}}, "epoch");
   });
 }

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/json_fields.h"
+
 namespace epochbench {
 namespace {
 
@@ -30,6 +32,14 @@ std::optional<T> get_optional(const json& object, const char* key) {
 template <class T>
 json nullable(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
+}
+
+template <class T>
+T from_fields(const json& object, const char* where) try {
+  const Json ordered = object;
+  return read_fields<T>(JsonFields(ordered, where));
+} catch (const FormatError& error) {
+  throw ProtocolError(std::string("a message with a wrong ") + error.what());
 }
 
 }  // namespace
@@ -74,32 +84,12 @@ CaseSpec case_from_message(const json& object) try { return case_from_json(objec
   throw ProtocolError(error.what());
 }
 
-json to_json(const Device& device) {
-  return {{"backend", device.backend},           {"name", device.name},
-          {"threads", nullable(device.threads)}, {"isa", nullable(device.isa)},
-          {"pinned", nullable(device.pinned)},   {"algorithms", nullable(device.algorithms)},
-          {"without", nullable(device.without)}};
-}
+json to_json(const Device& device) { return json_of(device); }
+Device device_from_json(const json& object) { return from_fields<Device>(object, "device"); }
 
-Device device_from_json(const json& object) {
-  return {get<std::string>(object, "backend"),         get<std::string>(object, "name"),
-          get_optional<int>(object, "threads"),        get_optional<std::string>(object, "isa"),
-          get_optional<bool>(object, "pinned"),        get_optional<std::string>(object, "algorithms"),
-          get_optional<std::string>(object, "without")};
-}
-
-json to_json(const std::optional<Input>& input) {
-  if (!input) return nullptr;
-  return {{"loader_threads", input->loader_threads},
-          {"prefetch", input->prefetch},
-          {"decode_cost_seconds", input->decode_cost_seconds},
-          {"cache", input->cache}};
-}
-
+json to_json(const std::optional<Input>& input) { return input ? json(json_of(*input)) : json(nullptr); }
 std::optional<Input> input_from_json(const json& object) {
-  if (object.is_null()) return std::nullopt;
-  return Input{get<int>(object, "loader_threads"), get<bool>(object, "prefetch"), get<double>(object, "decode_cost_seconds"),
-               get<std::string>(object, "cache")};
+  return object.is_null() ? std::nullopt : std::optional(from_fields<Input>(object, "input"));
 }
 
 json to_json(const StepBlock& block) {

@@ -6,7 +6,7 @@ epochbench_tests(analysis_tests LABEL unit LIBRARIES epochbench_analysis TESTS
   base/significance_test base/statistics_test base/text_test)
 epochbench_test(analysis/coverage_test LABEL slow LIBRARIES epochbench_analysis)
 epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
-  analysis/fairness_test analysis/feeding_test analysis/local_cost_test analysis/profile_test analysis/speedup_test
+  analysis/fairness_test analysis/feeding_test analysis/local_cost_test analysis/peer_ratios_test analysis/profile_test analysis/speedup_test
   report/answers_page_test report/compare_report_test report/energy_text_test report/export_test report/export_tools_test
   report/history_test report/html_page_test report/report_test result/result_json_test result/schema_test
   result/turns_json_test session/budget_test)

@@ -79,7 +79,7 @@ for batch in value("--batch", "64").split(","):
 out.write_text(json.dumps({"runs": runs}))
 """
 PEER = """
-out = pathlib.Path(value("--out"))
+out = pathlib.Path(value("--out") or value("--resume"))
 runs = json.loads(out.read_text())["runs"] if out.exists() else []
 for batch in value("--batch").split(","):
     for precision in value("--precision").split(","):

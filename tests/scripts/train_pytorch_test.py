@@ -1,4 +1,4 @@
-"""scripts/peers/train_pytorch without PyTorch: a made-up case process answers in its place, epochbench is the real one."""
+"""scripts/peers/train_pytorch without PyTorch: a made-up worker answers in its place, epochbench is the real one."""
 
 import json
 import os
@@ -15,39 +15,41 @@ PEERS = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "peers"
 BINARY = os.environ["EPOCHBENCH_BINARY"]
 VALIDATOR = jsonschema.Draft7Validator(json.loads(pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).read_text()))
 
-# Tells what it was asked in the file ASKED. FAULT: what goes wrong.
+# Appends what it was asked to the file ASKED. FAULT: what goes wrong.
 CASE = r"""
 import json, os, sys
-fault, asked = os.environ.get("FAULT", ""), open(os.environ["ASKED"], "a")
+fault, asked, case = os.environ.get("FAULT", ""), open(os.environ["ASKED"], "a"), None
 for line in sys.stdin:
     print(line.strip(), file=asked, flush=True)
     command = json.loads(line)
     name = command["command"]
     if name == "prepare":
         case = command["case"]
-        answer = {"event": "ready", "protocol": 1, "compile_seconds": 0.5, "planned_bytes": None, "samples_per_epoch": 0,
-                  "asynchronous": case["device"] != "cpu", "library_dropout_masks": case["model"].startswith("bert"),
+        on_gpu = case["device"] != "cpu"
+        answer = {"event": "ready", "protocol": 1, "case": {key: value for key, value in case.items() if key != "without"},
+                  "compile_seconds": 0.5, "planned_bytes": None, "samples_per_epoch": case["samples_per_epoch"],
+                  "steps_per_epoch": 9, "evaluates": False, "metric": "loss", "asynchronous": on_gpu,
+                  "library_dropout_masks": case["model"].startswith("bert"),
                   "parameters": case["parameters"] + (fault == "another model"),
-                  "device": {"threads": 2}, "versions": {"torch": "0.0"}}
+                  "device": {"backend": "pytorch", "name": "a GPU" if on_gpu else "a CPU", "isa": None,
+                             "threads": None if on_gpu else case["threads"] or 2}}
     elif name in ("warm_up", "step"):
         n = command["steps"]
         answer = {"event": "steps", "seconds": [0.25] * n, "loss": [1.5] * n, "samples": n * case["batch"],
-                  "data_wait_seconds": 0, "harness_seconds": 0, "wall_seconds": 0.25 * n, "page_faults": 0}
-    else:
+                  "data_wait_seconds": 0.0, "idle_seconds": 0.0, "harness_seconds": 0.0, "wall_seconds": 0.25 * n,
+                  "page_faults": 0, "own_cpu_seconds": 0.25 * n, "busy_cpu_seconds": None}
+    elif name == "finish":
         answer = {"event": "result", "peak_bytes": 1000, "skipped_steps": 1 if case["precision"] == "fp16" else None}
+    else:
+        answer = {"event": "epoch"}
     if fault == "no memory" and name == "warm_up":
         answer = {"event": "error", "status": "out_of_memory", "message": "too large"}
     if fault == "crash" and name == "step":
         sys.exit(7)
     print(json.dumps(answer), flush=True)
+    if name == "finish":
+        sys.exit(0)
 """
-INFO = {"cpu": {"model": "a CPU", "sockets": 1, "cores": 2, "threads_available": 2, "isa": [], "cache_bytes":
-                {"l1d": None, "l2": None, "l3": None}, "memory_bytes": None, "frequency_scaling": "unknown",
-                "peak_flops_per_second": {"fp32": 1e9, "bf16": None}, "memory_bandwidth_bytes_per_second": None},
-        "gpus": [{"name": "a GPU", "uuid": None, "compute_capability": "9.0", "memory_bytes": 1, "driver": None, "cuda": None,
-                  "cublas": None, "cudnn": None, "memory_bandwidth_bytes_per_second": None,
-                  "host_to_device_bytes_per_second": None,
-                  "peak_flops_per_second": {"fp32": None, "tf32": None, "bf16": 4e9, "fp16": 4e9}}]}
 
 
 class TrainPytorch(unittest.TestCase):
@@ -56,15 +58,13 @@ class TrainPytorch(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name).resolve()
         shutil.copytree(PEERS, self.folder / "peers")
-        case = self.folder / "peers" / "pytorch_case"
-        case.write_text(CASE)
-        (self.folder / "info.json").write_text(json.dumps(INFO))
+        (self.folder / "peers" / "pytorch_case").write_text(CASE)
         self.out, self.asked = self.folder / "out.json", self.folder / "asked"
 
-    def call(self, *arguments, binary=BINARY, fault=""):
+    def call(self, *arguments, binary=BINARY, fault="", into="--out"):
         # An environment that is this Python's own needs no PyTorch.
         return subprocess.run([sys.executable, self.folder / "peers" / "train_pytorch", "--binary", binary, "--venv", sys.prefix,
-                               "--info", self.folder / "info.json", "--out", self.out, *map(str, arguments)],
+                               "--quiet", into, self.out, *map(str, arguments)],
                               env={**os.environ, "FAULT": fault, "ASKED": str(self.asked)},
                               capture_output=True, text=True, timeout=120)
 
@@ -90,41 +90,44 @@ class TrainPytorch(unittest.TestCase):
         [run] = self.measure("--model", "bert-tiny", "--batch", 4, "--steps", 10, "--precision", "bf16", "--device", "cuda:0",
                              "--compile", "max-autotune")
         self.assertEqual(run["name"], "bert-tiny/pytorch/bf16/b4/compile=max-autotune/data=synthetic/device=cuda:0")
-        self.assertEqual(run["device"], {"backend": "pytorch", "name": "a GPU", "threads": None, "isa": None})
+        self.assertEqual({key: run["device"][key] for key in ("backend", "name", "threads", "isa")},
+                         {"backend": "pytorch", "name": "a GPU", "threads": None, "isa": None})
         self.assertEqual(run["throughput"], {"samples_per_second": 16.0, "tokens_per_second": 16.0 * 128})
         self.assertEqual(run["efficiency"]["flops_per_second"], 16 * run["workload"]["train_flops_per_sample"])
-        self.assertAlmostEqual(run["efficiency"]["peak_fraction"], 16 * run["workload"]["train_flops_per_sample"] / 4e9)
         self.assertEqual(run["timing"]["step_seconds"], [0.25] * 10)
         self.assertEqual(run["timing"]["step_seconds_ci95"], [0.25, 0.25])
+        self.assertEqual(run["timing"]["epoch_kind"], "projected")
         self.assertEqual(len(run["quality"]["loss"]), 13)
         self.assertEqual(run["quality"]["dropout_masks"], "library")
+        self.assertEqual(run["settings"]["compile"], "max-autotune")
         self.assertEqual(sum(c["steps"] for c in self.commands() if c["command"] == "step"), 10)
+        prepared = next(c["case"] for c in self.commands() if c["command"] == "prepare")
+        self.assertEqual((prepared["tokens"], prepared["compile"], prepared["data"]), (128, "max-autotune", "synthetic"))
 
-    def test_steps_fill_the_time(self):
-        [run] = self.measure("--model", "lenet5", "--min-time", 2)
-        self.assertGreaterEqual(run["timing"]["steps_total_seconds"], 2)
-        self.assertLess(run["timing"]["steps_total_seconds"], 3)
-        self.assertEqual(run["timing"]["stopped_by"], "time")
-
-    def test_each_case_has_a_run_and_tf32_is_none_of_a_cpu(self):
-        runs = self.measure("--model", "lenet5", "--model", "mlp:width=64,depth=1", "--precision", "tf32,fp16", "--steps", 2)
+    def test_each_case_has_a_run_and_tf32_is_not_for_cpus(self):
+        runs = self.measure("--model", "lenet5,mlp:width=64,depth=1", "--precision", "tf32,fp16", "--steps", 2)
         self.assertEqual([run["status"] for run in runs], ["skipped", "ok"] * 2)
         self.assertEqual(runs[3]["name"], "mlp:depth=1,width=64/pytorch/fp16/b64/data=synthetic")
 
     def test_resume_keeps_what_is_good_and_what_was_not_asked(self):
         self.measure("--model", "lenet5", "--steps", 2)
-        self.measure("--model", "resnet20", "--steps", 2, "--resume", fault="no memory", code=1)
+        self.measure("--model", "resnet20", "--steps", 2, into="--resume", fault="no memory", code=1)
         self.asked.unlink()
-        runs = self.measure("--model", "lenet5", "--model", "resnet20", "--steps", 2, "--resume")
+        runs = self.measure("--model", "lenet5,resnet20", "--steps", 2, into="--resume")
         self.assertEqual([run["status"] for run in runs], ["ok", "ok"])
         self.assertEqual([c["case"]["model"] for c in self.commands() if c["command"] == "prepare"], ["resnet20"])
 
     def test_what_goes_wrong_is_a_status_with_its_reason(self):
-        for fault, status, words in (("no memory", "out_of_memory", "too large"), ("crash", "failed", "with 7"),
+        for fault, status, words in (("no memory", "out_of_memory", "too large"), ("crash", "failed", "exit code 7"),
                                      ("another model", "failed", "not the same workload")):
+            self.out.unlink(missing_ok=True)
             [run] = self.measure("--model", "lenet5", "--steps", 2, fault=fault, code=1)
             self.assertEqual(run["status"], status)
             self.assertIn(words, run["message"])
+
+    def test_a_setting_that_the_worker_ignores_is_refused(self):
+        [run] = self.measure("--model", "lenet5", "--steps", 2, "--without", "fusion", code=1)
+        self.assertIn("does not know 'without'", run["message"])
 
     def test_wrong_calls(self):
         for arguments, words in ((["--model", "vgg"], "vgg"), (["--model", "lenet5", "--precision", "fp8"], "fp8"),
@@ -138,21 +141,31 @@ class TrainPytorch(unittest.TestCase):
         done = self.call("--model", "lenet5", binary=self.folder / "none")
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1))
         self.out.write_text("{")
-        done = self.call("--model", "lenet5", "--resume")
+        done = self.call("--model", "lenet5", into="--resume")
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1))
 
 
-class Numbers(unittest.TestCase):
-    def test_interval_of_the_median(self):
-        sys.path.insert(0, str(PEERS))
-        import peer_results
-        self.assertIsNone(peer_results.median_interval([1, 2, 3, 4, 5]))
-        # Binomial(n, 1/2): of 6 samples the ends, of 10 the second and the ninth, of 20 the sixth and the fifteenth.
-        self.assertEqual(peer_results.median_interval(list(range(6))), [0, 5])
-        self.assertEqual(peer_results.median_interval(list(range(10))[::-1]), [1, 8])
-        self.assertEqual(peer_results.median_interval(list(range(20))), [5, 14])
-        low, high = peer_results.median_interval(list(range(1002)))
-        self.assertTrue(465 <= low <= 470 and 531 <= high <= 536, (low, high))
+class Worker(unittest.TestCase):
+    """scripts/peers/pytorch_case itself, as far as it answers without PyTorch."""
+
+    def answers(self, *commands):
+        done = subprocess.run([sys.executable, PEERS / "pytorch_case"], capture_output=True, text=True, timeout=60,
+                              input="".join(json.dumps(command) + "\n" for command in commands))
+        return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_it_refuses_what_it_does_not_do(self):
+        case = {"mode": "train", "data": "synthetic"}
+        for command, words in (({"command": "burst"}, "burst"), ({"command": "evaluate"}, "evaluate"),
+                               ({"command": "latency", "steps": 1}, "latency"), ({"command": "step", "steps": 1}, "before prepare"),
+                               ({"command": "prepare", "protocol": 9, "case": case}, "version 9"),
+                               ({"command": "prepare", "protocol": 1, "case": {**case, "mode": "forward"}}, "--mode train"),
+                               ({"command": "prepare", "protocol": 1, "case": {**case, "data": "digits"}}, "synthetic")):
+            code, [answer] = self.answers(command, {"command": "finish"})
+            self.assertEqual((code, answer["event"], answer["status"]), (1, "error", "failed"))
+            self.assertIn(words, answer["message"])
+
+    def test_it_ends_with_its_parent(self):
+        self.assertEqual(self.answers(), (1, []))
 
 
 if __name__ == "__main__":

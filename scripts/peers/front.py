@@ -1,0 +1,37 @@
+"""What take_turns and train_pytorch share: they find a Python that has PyTorch and call epochbench with it as a worker.
+
+Standard library only.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+
+import environment
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def call_epochbench(description, command, arguments, environ=None):
+    """Replaces this process by `epochbench COMMAND`. What this script does not know is epochbench's to check."""
+    parser = argparse.ArgumentParser(description=description.split("\n\n")[0], add_help=False,
+                                     epilog="Other options are those of epochbench, which checks them.")
+    parser.add_argument("-h", "--help", action="store_true", help="this help, then epochbench's")
+    parser.add_argument("--binary", metavar="FILE", type=pathlib.Path, default=HERE.parents[1] / "build" / "epochbench",
+                        help="epochbench (default: build/epochbench)")
+    environment.add_option(parser)
+    options, others = parser.parse_known_args()
+    if options.help:
+        print(parser.format_help(), flush=True)
+        others, worker = ["--help"], []
+    else:
+        python = environment.python(options.venv, ("torch", "torchvision"))
+        worker = ["--worker", python, HERE / "pytorch_case"]
+    words = [options.binary.absolute(), command, *arguments, *others, *worker]
+    try:
+        os.execve(words[0], words, environ or os.environ)
+    except OSError as error:
+        print(f"{pathlib.Path(sys.argv[0]).name}: {options.binary} cannot be run ({error.strerror}): build it (scripts/run), "
+              "or name it with --binary", file=sys.stderr)
+        sys.exit(2)

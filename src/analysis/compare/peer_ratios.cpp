@@ -1,0 +1,133 @@
+#include "src/analysis/compare/peer_ratios.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "src/base/statistics.h"
+
+namespace epochbench {
+namespace {
+
+bool is_ours(const Run& run) { return run.device.backend != "pytorch"; }
+
+// Seconds per step, one per round.
+std::vector<double> turns_of(const Run& run) {
+  const auto steps = static_cast<std::size_t>(run.turns->steps);
+  const std::vector<double>& seconds = run.timing->step_seconds;
+  std::vector<double> turns;
+  for (std::size_t begin = 0; begin + steps <= seconds.size(); begin += steps) {
+    double sum = 0;
+    for (std::size_t i = begin; i < begin + steps; ++i) sum += seconds[i];
+    turns.push_back(sum / static_cast<double>(steps));
+  }
+  return turns;
+}
+
+struct WorkerRuns {
+  std::string worker;
+  std::vector<const Run*> runs;
+
+  bool ours() const { return is_ours(*runs.front()); }
+};
+
+struct Case {
+  std::tuple<std::string, std::int64_t, std::string, std::optional<int>> key;
+  std::vector<WorkerRuns> workers;
+};
+
+template <class List, class Matches>
+auto& found_or_added(List& list, const Matches& matches, typename List::value_type added) {
+  const auto found = std::find_if(list.begin(), list.end(), matches);
+  return found != list.end() ? *found : list.emplace_back(std::move(added));
+}
+
+std::vector<Case> cases_of(const std::vector<Run>& runs) {
+  std::vector<Case> cases;
+  for (const Run& run : runs) {
+    if (!run.turns) continue;
+    const auto key = std::tuple(run.workload.model, run.workload.batch, run.precision, run.device.threads);
+    Case& one = found_or_added(cases, [&](const Case& other) { return other.key == key; }, {key, {}});
+    found_or_added(one.workers, [&](const WorkerRuns& other) { return other.worker == run.turns->worker; },
+                   {run.turns->worker, {}})
+        .runs.push_back(&run);
+  }
+  return cases;
+}
+
+std::optional<GroupEstimate> ratio_of(const std::vector<const Run*>& theirs, const std::vector<const Run*>& ours) {
+  std::vector<std::vector<double>> groups;
+  for (const Run* their : theirs)
+    for (const Run* our : ours) {
+      if (their->repetition != our->repetition) continue;
+      const std::vector<double> above = turns_of(*their), below = turns_of(*our);
+      std::vector<double>& ratios = groups.emplace_back();
+      for (std::size_t i = 0; i < std::min(above.size(), below.size()); ++i) ratios.push_back(above[i] / below[i]);
+      if (ratios.empty()) groups.pop_back();
+    }
+  return groups.empty() ? std::nullopt : std::optional(estimate_of_rounds(groups));
+}
+
+void add_fractions_of_peak(PeerRow& row, const std::vector<const Run*>& good) {
+  double work = 0, possible = 0;
+  std::vector<double> fractions;
+  for (const Run* run : good) {
+    const auto peak = run->turns->peak_flops_per_second;
+    if (!peak) return;
+    const double flops = run->workload.train_flops_per_sample * static_cast<double>(run->workload.batch);
+    row.peak_flops_per_second = std::max(*peak, row.peak_flops_per_second.value_or(0));
+    work += flops * static_cast<double>(run->timing->step_seconds.size());
+    possible += *peak * run->timing->steps_total_seconds;
+    for (const double seconds : turns_of(*run)) fractions.push_back(flops / *peak / seconds);
+  }
+  row.peak_fraction = work / possible;
+  row.peak_fraction_of_median_step = median(std::move(fractions));
+}
+
+std::vector<const Run*> good_ones(const WorkerRuns* worker) {
+  std::vector<const Run*> good;
+  if (!worker) return good;
+  for (const Run* run : worker->runs)
+    if (run->status == RunStatus::ok && run->timing && !run->timing->step_seconds.empty()) good.push_back(run);
+  return good;
+}
+
+PeerRow row_of(const WorkerRuns& worker, const WorkerRuns* ours) {
+  const Run& first = *worker.runs.front();
+  PeerRow row;
+  row.model = first.workload.model;
+  row.precision = first.precision;
+  row.worker = worker.worker;
+  row.batch = first.workload.batch;
+  row.threads = first.device.threads;
+  const std::vector<const Run*> good = good_ones(&worker);
+  row.groups = std::ssize(good);
+  if (good.empty()) {
+    row.message = std::string(name(first.status)) + (first.message ? ": " + *first.message : "");
+    return row;
+  }
+  double samples = 0, seconds = 0;
+  for (const Run* run : good) {
+    row.rounds += std::ssize(turns_of(*run));
+    samples += static_cast<double>(run->timing->step_seconds.size()) * static_cast<double>(run->workload.batch);
+    seconds += run->timing->steps_total_seconds;
+  }
+  row.samples_per_second = samples / seconds;
+  add_fractions_of_peak(row, good);
+  if (!worker.ours()) row.ratio = ratio_of(good, good_ones(ours));
+  return row;
+}
+
+}  // namespace
+
+std::vector<PeerRow> peer_rows(const std::vector<Run>& runs) {
+  std::vector<PeerRow> rows;
+  for (const Case& one : cases_of(runs)) {
+    const auto ours =
+        std::find_if(one.workers.begin(), one.workers.end(), [](const WorkerRuns& worker) { return worker.ours(); });
+    for (const WorkerRuns& worker : one.workers) rows.push_back(row_of(worker, ours == one.workers.end() ? nullptr : &*ours));
+  }
+  return rows;
+}
+
+}  // namespace epochbench

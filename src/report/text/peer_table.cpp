@@ -1,0 +1,103 @@
+#include "src/report/text/peer_table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "src/base/table.h"
+
+namespace epochbench {
+namespace {
+
+std::string shown(const std::optional<double>& value, const char* format, double scale = 1) {
+  if (!value) return "-";
+  char text[64];
+  std::snprintf(text, sizeof text, format, *value * scale);
+  return text;
+}
+
+std::string spread_text(const PeerRow& row, Spread spread) {
+  if (!row.ratio || row.ratio->spread != spread) return "";
+  return shown(row.ratio->interval.first, "%.3f") + " to " + shown(row.ratio->interval.second, "%.3f");
+}
+
+// One line per precision and number of threads.
+std::string peak_lines(const std::vector<PeerRow>& rows) {
+  std::map<std::pair<std::string, int>, std::pair<double, double>> peaks;
+  for (const PeerRow& row : rows) {
+    if (!row.peak_flops_per_second) continue;
+    const double peak = *row.peak_flops_per_second;
+    const auto [found, added] = peaks.try_emplace({row.precision, row.threads.value_or(0)}, peak, peak);
+    if (!added) found->second = {std::min(found->second.first, peak), std::max(found->second.second, peak)};
+  }
+  std::string lines;
+  for (const auto& [key, range] : peaks) {
+    const std::string low = shown(range.first, "%.1f", 1e-9), high = shown(range.second, "%.1f", 1e-9);
+    lines += "peak: " + (low == high ? low : low + " to " + high) + " GFLOP/s in " + key.first + " with " +
+             std::to_string(key.second) + (key.second == 1 ? " thread" : " threads") + ", the best burst between the turns\n";
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string peer_table(const std::vector<PeerRow>& rows) {
+  constexpr auto kRight = Table::Align::right;
+  Table table({{"model"},
+               {"batch", kRight},
+               {"precision"},
+               {"worker"},
+               {"samples/s", kRight},
+               {"of the peak", kRight},
+               {"median", kRight},
+               {"ratio", kRight},
+               {"95 % interval", kRight},
+               {"range", kRight},
+               {"groups", kRight},
+               {"rounds", kRight}});
+  std::string messages;
+  for (const PeerRow& row : rows) {
+    const bool fast = row.samples_per_second.value_or(0) >= 1000;
+    table.add({row.model, std::to_string(row.batch), row.precision, row.worker,
+               shown(row.samples_per_second, fast ? "%.0f" : "%.4g"), shown(row.peak_fraction, "%.1f %%", 100),
+               shown(row.peak_fraction_of_median_step, "%.1f %%", 100), row.ratio ? shown(row.ratio->value, "%.3f") : "-",
+               spread_text(row, Spread::ci95), spread_text(row, Spread::range), std::to_string(row.groups),
+               std::to_string(row.rounds)});
+    if (!row.message.empty()) messages += row.model + ", " + row.precision + ", " + row.worker + ": " + row.message + "\n";
+  }
+  return table.to_string() +
+         "of the peak: by the time of all steps, and by the median of turns, which other jobs on this machine disturb less\n"
+         "ratio: a worker's time per step over epochbench's in the same round: the median of the rounds of each group of\n"
+         "processes, and the geometric mean of groups; an interval takes 5 groups, below that it is a range\n" +
+         peak_lines(rows) + messages;
+}
+
+Json peer_json(const std::vector<PeerRow>& rows) {
+  const auto nullable = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
+  Json list = Json::array();
+  for (const PeerRow& row : rows) {
+    const auto spread = [&](Spread kind) {
+      return row.ratio && row.ratio->spread == kind ? Json(row.ratio->interval) : Json(nullptr);
+    };
+    list.push_back({{"model", row.model},
+                    {"batch", row.batch},
+                    {"precision", row.precision},
+                    {"threads", nullable(row.threads)},
+                    {"contestant", row.worker},
+                    {"repetitions", row.groups},
+                    {"rounds", row.groups > 0 ? Json(row.rounds) : Json(nullptr)},
+                    {"samples_per_second", nullable(row.samples_per_second)},
+                    {"peak_flops_per_second", nullable(row.peak_flops_per_second)},
+                    {"peak_fraction", nullable(row.peak_fraction)},
+                    {"peak_fraction_of_median_step", nullable(row.peak_fraction_of_median_step)},
+                    {"ratio", row.ratio ? Json(row.ratio->value) : Json(nullptr)},
+                    {"ratio_ci95", spread(Spread::ci95)},
+                    {"ratio_range", spread(Spread::range)},
+                    {"message", row.message.empty() ? Json(nullptr) : Json(row.message)}});
+  }
+  return list;
+}
+
+}  // namespace epochbench

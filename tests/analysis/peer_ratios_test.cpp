@@ -1,0 +1,107 @@
+#include "src/analysis/compare/peer_ratios.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "src/report/text/peer_table.h"
+
+namespace epochbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+using MeasuredRun = Run;  // testing::Test has a Run of its own
+
+// Of batch 10 with 1e9 FLOPs per sample; two steps per turn.
+Run made_run(const std::string& worker, int group, std::vector<double> step_seconds, double peak = 100e9) {
+  Run run;
+  run.name = "lenet5/" + worker;
+  run.repetition = group;
+  run.precision = "fp32";
+  run.workload.model = "lenet5";
+  run.workload.batch = 10;
+  run.workload.train_flops_per_sample = 1e9;
+  run.device.backend = worker == "epochbench" ? "cpu" : "pytorch";
+  run.device.threads = 2;
+  run.turns = Turns{.worker = worker, .steps = 2, .peak_flops_per_second = peak};
+  run.timing.emplace();
+  for (const double seconds : step_seconds) run.timing->steps_total_seconds += seconds;
+  run.timing->step_seconds = std::move(step_seconds);
+  return run;
+}
+
+TEST(PeerRows, CompareTheSameRound) {
+  // The machine is up to ten times slower from round to round, for all alike; steps of one turn differ.
+  const std::vector<MeasuredRun> runs = {made_run("epochbench", 0, {1, 3, 10, 30, 2, 6}),
+                                         made_run("PyTorch eager", 0, {2, 6, 20, 60, 8, 8})};
+  const std::vector<PeerRow> rows = peer_rows(runs);
+  ASSERT_THAT(rows, SizeIs(2));
+  EXPECT_FALSE(rows[0].ratio);
+  EXPECT_DOUBLE_EQ(rows[1].ratio->value, 2);
+  EXPECT_EQ(rows[1].ratio->spread, Spread::range);
+  EXPECT_EQ(rows[1].rounds, 3);
+  EXPECT_DOUBLE_EQ(*rows[0].samples_per_second, 60.0 / 52);
+  EXPECT_DOUBLE_EQ(*rows[0].peak_fraction, 60e9 / 52 / 100e9);
+  EXPECT_DOUBLE_EQ(*rows[0].peak_fraction_of_median_step, 10e9 / 4 / 100e9);  // turns of 2, 20 and 4 seconds per step
+}
+
+TEST(PeerRows, FiveGroupsHaveAnInterval) {
+  std::vector<MeasuredRun> runs;
+  for (int group = 0; group < 5; ++group) {
+    EXPECT_TRUE(runs.empty() || peer_rows(runs)[1].ratio->spread == Spread::range) << group;
+    // Rounds vary by far more than groups do: they are no unit.
+    runs.push_back(made_run("epochbench", group, {1, 1, 1, 1, 1, 1}));
+    const double ratio = 2 * std::pow(1.1, group - 2);
+    runs.push_back(made_run("PyTorch eager", group, {ratio / 9, ratio / 9, ratio, ratio, 9 * ratio, 9 * ratio}));
+  }
+  const PeerRow row = peer_rows(runs)[1];
+  EXPECT_EQ(row.ratio->spread, Spread::ci95);
+  EXPECT_NEAR(row.ratio->value, 2, 1e-12);
+  // Steps of log(1.1): a standard error of sqrt(2.5 / 5) of them, and t of 4 degrees is 2.776.
+  EXPECT_NEAR(std::log(row.ratio->interval.second / 2) / std::log(1.1), 2.776 * std::sqrt(0.5), 1e-3);
+  EXPECT_EQ(row.groups, 5);
+  EXPECT_EQ(row.rounds, 15);
+  EXPECT_THAT(peer_table({row}), HasSubstr("1.659 to 2.412"));
+  EXPECT_THAT(peer_table({row}), Not(HasSubstr("  range")));
+  EXPECT_EQ(peer_json({row})[0]["ratio_range"], nullptr);
+}
+
+TEST(PeerRows, OnlyGroupsThatBothFinishedCount) {
+  std::vector<MeasuredRun> runs = {made_run("epochbench", 0, {1, 1}),    made_run("epochbench", 1, {1, 1}),
+                                   made_run("PyTorch eager", 0, {3, 3}), made_run("PyTorch eager", 1, {5, 5}),
+                                   made_run("PyTorch compile", 0, {}),   made_run("PyTorch eager", 2, {9, 9})};
+  runs[1].status = RunStatus::failed;
+  runs[4].status = RunStatus::out_of_memory;
+  runs[4].message = "too large";
+  const std::vector<PeerRow> rows = peer_rows(runs);
+  ASSERT_THAT(rows, SizeIs(3));
+  EXPECT_EQ(rows[0].groups, 1);
+  EXPECT_DOUBLE_EQ(rows[1].ratio->value, 3);
+  EXPECT_EQ(rows[2].message, "out_of_memory: too large");
+  EXPECT_FALSE(rows[2].ratio);
+  EXPECT_THAT(peer_table(rows), HasSubstr("lenet5, fp32, PyTorch compile: out_of_memory: too large"));
+  EXPECT_EQ(peer_json(rows)[2]["rounds"], nullptr);
+  runs[0].status = RunStatus::failed;
+  EXPECT_FALSE(peer_rows(runs)[1].ratio) << "nothing to compare with";
+}
+
+TEST(PeerRows, RunsWithoutTurnsAreNotTheirs) {
+  MeasuredRun alone = made_run("epochbench", 0, {1, 1});
+  alone.turns.reset();
+  EXPECT_THAT(peer_rows({alone}), SizeIs(0));
+}
+
+TEST(PeerTable, NamesThePeakOfEachPrecision) {
+  MeasuredRun bf16 = made_run("epochbench", 0, {1, 1}, 300e9);
+  bf16.precision = "bf16";
+  const std::string text =
+      peer_table(peer_rows({made_run("epochbench", 0, {1, 1}, 90e9), made_run("epochbench", 1, {1, 1}), bf16}));
+  EXPECT_THAT(text, HasSubstr("peak: 100.0 GFLOP/s in fp32 with 2 threads"));
+  EXPECT_THAT(text, HasSubstr("peak: 300.0 GFLOP/s in bf16 with 2 threads"));
+}
+
+}  // namespace
+}  // namespace epochbench
