@@ -62,7 +62,7 @@ Estimate ratio_estimate(std::span<const double> baseline, std::span<const double
   estimate.value = contender[0] / baseline[0] * std::exp(above.mean - below.mean);
   if (!std::isfinite(estimate.value) || estimate.value == 0) return unknown("the ratio is beyond the range of numbers");
   if (std::min(baseline.size(), contender.size()) < kFewestRepetitions) {
-    estimate.reason = "an interval takes " + std::to_string(kFewestRepetitions) + " repetitions a side, and there are " +
+    estimate.reason = "an interval takes " + std::to_string(kFewestRepetitions) + " repetitions per side, and there are " +
                       std::to_string(baseline.size()) + " of the baseline and " + std::to_string(contender.size()) +
                       " of the contender";
     return estimate;

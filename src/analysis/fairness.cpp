@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/analysis/held_back.h"
+#include "src/analysis/case_settings.h"
+#include "src/analysis/handicap.h"
 #include "src/analysis/parity.h"
 
 namespace epochbench {
@@ -73,7 +74,7 @@ std::optional<double> loss_difference(const Series& series, const Series& partne
   const bool peers = series.first().device.backend == "pytorch" || partner.first().device.backend == "pytorch";
   const bool comparable = !peers && series.file != partner.file && ours && theirs && !ours->loss.empty() &&
                           !theirs->loss.empty() && !ours->dropout_masks && !theirs->dropout_masks &&
-                          series.settings == partner.settings &&
+                          series.conditions == partner.conditions &&
                           series.first().workload.fingerprint == partner.first().workload.fingerprint;
   return comparable ? losses_apart(series.first(), partner.first()) : std::nullopt;
 }
@@ -164,8 +165,9 @@ void add_machines(std::vector<Warning>& warnings, const Series& baseline, const 
 
 void add_workloads(std::vector<Warning>& warnings, const Series& baseline, const Series& contender) {
   const Workload &a = baseline.first().workload, &b = contender.first().workload;
-  if (baseline.settings != contender.settings)
-    warnings.push_back({WarningCode::settings_differ, "", 0, 0, baseline.settings, contender.settings});
+  if (baseline.conditions != contender.conditions)
+    warnings.push_back(
+        {WarningCode::settings_differ, "", 0, 0, settings_text(baseline.conditions), settings_text(contender.conditions)});
   if (a.batch != b.batch)
     warnings.push_back({WarningCode::batch_differs, "", static_cast<double>(a.batch), static_cast<double>(b.batch)});
   // An incomplete last batch is dropped, so epochs of one data set may differ by less than a batch.
@@ -218,7 +220,7 @@ const char* name(WarningCode code) {
       return "portable_kernel";
     case WarningCode::unused_instruction:
       return "unused_instruction";
-    case WarningCode::held_back:
+    case WarningCode::handicap:
       return "held_back";
     case WarningCode::noisy_sample:
       return "noisy_sample";
@@ -244,8 +246,8 @@ std::vector<Warning> fairness_warnings(const Series& baseline, const Series& con
   std::vector<Warning> warnings;
   if (const auto fraction = mean_of(baseline, peak_fraction); fraction && *fraction < kFairPeakFraction)
     warnings.push_back({WarningCode::baseline_below_half_peak, baseline.first().name, *fraction, kFairPeakFraction});
-  if (const std::string what = held_back(baseline); !what.empty())
-    warnings.push_back({WarningCode::held_back, baseline.first().name, 0, 0, what});
+  if (const std::string what = handicap_of(baseline); !what.empty())
+    warnings.push_back({WarningCode::handicap, baseline.first().name, 0, 0, what});
   add_of_side(warnings, baseline);
   add_of_side(warnings, contender);
   add_parity(warnings, baseline, contender, false);

@@ -1,7 +1,7 @@
 // What makes a comparison of two runs unfair, or hard to trust: facts, each with a stable code. src/report/ makes sentences.
 //
-// What is not known makes no warning, but for parity, which training has to show. Forward passes have no losses, so parity says
-// nothing of them.
+// Unknown values raise no warning, except for parity, which training has to show. Forward passes have no losses, so parity
+// says nothing about them.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ enum class WarningCode : std::uint8_t {
   foreign_load,              // value: cores
   portable_kernel,           // first: the kernels' instruction set
   unused_instruction,        // first: what was used; second: what the CPU has
-  held_back,                 // the baseline, and the contender shares it; first: what it does without on purpose
+  handicap,                  // the baseline, and the contender shares it; first: the handicap
   noisy_sample,              // value: half of the 95 % interval of the median step, relative
   noisy_repetitions,         // value: their relative standard deviation
   throttled,                 // value: steps
   energy_in_part,            // first: what is metered
-  settings_differ,           // first, second: what the names say
+  settings_differ,           // first, second: both sides' as text
   epoch_samples_differ,      // value, limit: the baseline's and the contender's
   build_differs,             // first, second
   batch_differs,             // value, limit: the baseline's and the contender's
@@ -51,7 +51,7 @@ inline constexpr double kFairDataWait = 0.1;
 inline constexpr double kFairForeignCores = 0.15;
 // Twice the noise at which a run stops by itself.
 inline constexpr double kFairStepNoise = 0.02;
-// At it, 5 repetitions a side leave an interval of 7 % to either side.
+// With it, 5 repetitions per side leave an interval of 7 % to either side.
 inline constexpr double kFairRepetitionNoise = 0.05;
 
 // In the order of the codes, the baseline's before the contender's. Of several repetitions: the mean of fractions, the worst of

@@ -4,29 +4,21 @@
 #include <cmath>
 #include <limits>
 
+#include "src/analysis/case_settings.h"
+
 namespace epochbench {
 namespace {
 
-constexpr const char* kChangesRoundingAlone[] = {"/gemm=", "/threads=", "/without="};
-
-// What a name says beyond model, backend, precision and batch, and what changes losses by more than rounding: order and
-// learning rate, for example.
-std::string conditions(const Run& run) {
-  std::size_t at = 0;
-  for (int slash = 0; slash < 4 && at != std::string::npos; ++slash) at = run.name.find('/', slash == 0 ? 0 : at + 1);
-  std::string rest = at == std::string::npos ? "" : run.name.substr(at);
-  for (const char* setting : kChangesRoundingAlone)
-    if (const auto begin = rest.find(setting); begin != std::string::npos) {
-      const auto end = rest.find('/', begin + 1);
-      rest.erase(begin, end == std::string::npos ? std::string::npos : end - begin);
-    }
-  return rest;
+// Settings that change losses by more than rounding: order and learning rate, for example.
+Settings settings_of_losses(const Run& run) {
+  return of_classes(case_settings(run), {SettingClass::workload, SettingClass::sample});
 }
 
-// How many such settings a run has.
-std::ptrdiff_t settings_of_rounding(const Run& run) {
-  return std::count_if(std::begin(kChangesRoundingAlone), std::end(kChangesRoundingAlone),
-                       [&](const char* setting) { return run.name.find(setting) != std::string::npos; });
+// How many settings a run has that change rounding alone, or nothing.
+std::size_t count_of_others(const Run& run) {
+  const Settings others =
+      of_classes(run.settings, {SettingClass::placement, SettingClass::rounding, SettingClass::ablation, SettingClass::input});
+  return others.size();
 }
 
 bool comparable(const Run& run) {
@@ -37,7 +29,7 @@ bool comparable(const Run& run) {
 bool same_workload(const Run& a, const Run& b) {
   return a.repetition == b.repetition && a.workload.fingerprint == b.workload.fingerprint &&
          a.workload.dataset == b.workload.dataset && a.workload.seed == b.workload.seed &&
-         a.workload.samples_per_epoch == b.workload.samples_per_epoch && conditions(a) == conditions(b);
+         a.workload.samples_per_epoch == b.workload.samples_per_epoch && settings_of_losses(a) == settings_of_losses(b);
 }
 
 // The steps of epoch 0 where the timed steps are of later epochs; empty where all are of epoch 0.
@@ -51,7 +43,7 @@ const Run* reference_of(const Run& run, const std::vector<Run>& runs) {
   for (const Run& other : runs) {
     if (!comparable(other) || other.device.backend != "cpu" || other.precision != "fp32" || !same_workload(run, other))
       continue;
-    if (!found || settings_of_rounding(other) < settings_of_rounding(*found)) found = &other;
+    if (!found || count_of_others(other) < count_of_others(*found)) found = &other;
   }
   return found == &run ? nullptr : found;
 }

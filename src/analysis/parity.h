@@ -1,4 +1,4 @@
-// Do runs of one workload train alike? The first losses of each run against the CPU's fp32 run.
+// Do runs of one workload train alike? The first losses of each run against those of the CPU's fp32 run.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ std::optional<double> losses_apart(const Run& run, const Run& reference);
 double parity_bound(const std::string& precision);
 
 // Sets parity_with and parity_max_relative_difference of every ok training run that has another run to be compared with: the
-// CPU fp32 run of its repetition with the same fingerprint, data set, seed, order and samples an epoch, by preference the one
+// CPU fp32 run of its repetition with the same fingerprint, data set, seed, order and samples per epoch, preferably the one
 // with the default threads. That run itself, and every other, has none; nor has a run that shares no batch with it.
 void fill_parity(std::vector<Run>& runs);
 

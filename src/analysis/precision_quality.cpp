@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "src/analysis/case_settings.h"
 #include "src/base/statistics.h"
 
 namespace epochbench {
@@ -22,12 +23,12 @@ std::optional<double> quality_of(const Run& run) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-// "lenet5/cpu/bf16/b64/seed=3" without "/bf16" and "/seed=3".
+// "lenet5/cpu/b64": all settings but the seed, by which trainings are paired, and the precision.
 std::string workload_of(const Run& run) {
-  std::string name = run.name;
-  if (const auto at = name.find("/" + run.precision + "/"); at != std::string::npos) name.erase(at, run.precision.size() + 1);
-  if (const auto at = name.find("/seed="); at != std::string::npos) name.erase(at, name.find('/', at + 1) - at);
-  return name;
+  Settings settings = of_classes(case_settings(run), {SettingClass::workload, SettingClass::placement, SettingClass::rounding,
+                                                      SettingClass::ablation, SettingClass::input, SettingClass::measurement});
+  settings.erase("precision");
+  return label_of(settings);
 }
 
 struct SeededTrainings {  // of one workload in one precision
@@ -63,7 +64,7 @@ Estimate mean_difference(const std::vector<double>& differences) {
   constexpr double kRounding = 1e-12;  // of sums of numbers about 1
   if (!estimate.ci95 || estimate.ci95->second - estimate.ci95->first > kRounding) return estimate;
   estimate.ci95.reset();
-  estimate.reason = "every seed gave the same difference, which says nothing of their spread";
+  estimate.reason = "every seed gave the same difference, which says nothing about their spread";
   return estimate;
 }
 

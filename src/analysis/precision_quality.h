@@ -11,7 +11,7 @@
 namespace epochbench {
 
 struct QualityDifference {
-  std::string workload;  // the runs' name without precision and seed: "lenet5/cpu/b64"
+  std::string workload;  // a label of their settings without precision and seed: "lenet5/cpu/b64"
   std::string backend, precision;
   std::string metric;  // accuracy | loss, on the test split
   int seeds = 0, epochs = 0;
@@ -21,9 +21,9 @@ struct QualityDifference {
 
 // Every precision other than fp32 that has seeds in common with fp32 on its device, in the order of the runs. A training's
 // quality is the mean of its last five evaluations (of all, where there are fewer), since single ones jump; repetitions of a
-// seed are averaged. The interval is Student's of the differences, a seed each; it is empty under five seeds, and where all
-// differences are the same, which says nothing of their spread. Trainings without an evaluation, and those that stopped at a
-// quality (--until), have no part in it.
+// seed are averaged. The interval is Student's of the differences, one per seed; it is empty under five seeds, and where all
+// differences are the same, which says nothing about their spread. Trainings without an evaluation, and those that stopped at a
+// quality (--until), are left out.
 std::vector<QualityDifference> precision_quality(std::span<const Run> runs);
 std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& runs);
 

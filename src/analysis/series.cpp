@@ -1,37 +1,15 @@
 #include "src/analysis/series.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
+#include <map>
+#include <utility>
+
+#include "src/analysis/case_settings.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
-
-// Settings of a name that say how and where the work ran, not which work it is: placement, peers' own, and what Workload has.
-constexpr std::array<std::string_view, 10> kNoWork{"bind", "compile", "data",    "device", "mode",
-                                                   "pin",  "seed",    "threads", "wait",   "warmup"};
-
-// "/dropout=0/order=sequential" of "m/cpu/fp32/b8/dropout=0/order=sequential/threads=1". Values may hold slashes of their own,
-// those of data=idx:DIR; what follows such a slash without an equals sign belongs to the value.
-std::string settings_of(const std::string& name) {
-  std::string settings;
-  bool kept = false;
-  std::size_t begin = 0;
-  for (int part = 0; begin != std::string::npos; ++part) {
-    const std::size_t end = name.find('/', begin == 0 ? 0 : begin + 1);
-    const std::string text = name.substr(begin, end == std::string::npos ? end : end - begin);
-    begin = end;
-    if (part < 4) continue;  // model, backend, precision, batch
-    const auto equals = text.find('=');
-    if (equals != std::string::npos) {
-      const std::string_view key = std::string_view(text).substr(1, equals - 1);
-      kept = std::find(kNoWork.begin(), kNoWork.end(), key) == kNoWork.end();
-    }
-    if (kept) settings += text;
-  }
-  return settings;
-}
 
 std::string machine_of(const NamedResult& source) {
   const Context& context = source.result.context;
@@ -44,11 +22,7 @@ std::string origin_of(const NamedResult& source) {
 }
 
 std::string why_useless(const Run& run) {
-  if (run.status != RunStatus::ok) {
-    std::string status = name(run.status);
-    std::replace(status.begin(), status.end(), '_', ' ');
-    return status + (run.message ? ": " + *run.message : "");
-  }
+  if (run.status != RunStatus::ok) return describe(run.status, run.message);
   if (run.device.backend == "reference") return "the reference backend is an oracle for tests, and its time says nothing";
   const double rate = run.throughput ? run.throughput->samples_per_second : 0;
   return std::isfinite(rate) && rate > 0 ? "" : "it has no throughput above 0";
@@ -59,13 +33,25 @@ bool same_measurement(const Run& a, const Run& b) {
          a.timing->step_seconds == b.timing->step_seconds && a.timing->wall_seconds == b.timing->wall_seconds;
 }
 
-bool belongs(const Series& series, const std::string& origin, const Run& run) {
+bool belongs(const Series& series, const std::string& origin, const Run& run, const Settings& settings) {
   const Run& first = series.first();
-  return series.origin == origin && first.name == run.name && first.device.backend == run.device.backend &&
-         first.device.name == run.device.name && first.precision == run.precision && same_work(first.workload, run.workload);
+  return series.origin == origin && series.settings == settings && first.device.name == run.device.name &&
+         same_work(first.workload, run.workload);
 }
 
 }  // namespace
+
+std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted) {
+  std::vector<RunGroup> groups;
+  std::map<std::string, std::size_t> places;
+  for (const Run& run : runs) {
+    if (wanted && !wanted(run)) continue;
+    const auto [place, is_new] = places.try_emplace(run.name, groups.size());
+    if (is_new) groups.push_back({run.name, {}});
+    groups[place->second].runs.push_back(&run);
+  }
+  return groups;
+}
 
 bool same_work(const Workload& a, const Workload& b) {
   return a.fingerprint == b.fingerprint && a.mode == b.mode && a.dataset == b.dataset && a.seed == b.seed;
@@ -77,11 +63,7 @@ std::vector<double> Series::samples_per_second() const {
   return rates;
 }
 
-double Series::rate() const {
-  double logs = 0;
-  for (const double rate : samples_per_second()) logs += std::log(rate) / static_cast<double>(runs.size());
-  return std::exp(logs);
-}
+double Series::rate() const { return geometric_mean(samples_per_second()); }
 
 bool Series::on_gpu() const {
   return first().device.backend == "cuda" || (first().device.backend == "pytorch" && !first().device.threads);
@@ -97,16 +79,13 @@ AllSeries series_of(const std::vector<NamedResult>& results) {
         all.left_out.push_back({&run, &source, reason});
         continue;
       }
+      Settings settings = case_settings(run);
       auto found = std::find_if(all.series.begin(), all.series.end(),
-                                [&](const Series& series) { return belongs(series, origin, run); });
+                                [&](const Series& series) { return belongs(series, origin, run, settings); });
       if (found == all.series.end()) {
-        all.series.push_back({{&run},
-                              &source,
-                              file,
-                              source.result.context.host_name.has_value(),
-                              machine_of(source),
-                              origin,
-                              settings_of(run.name)});
+        const bool machine_is_known = source.result.context.host_name.has_value();
+        all.series.push_back(
+            {{&run}, &source, file, machine_is_known, machine_of(source), origin, std::move(settings), conditions_of(run)});
       } else if (std::any_of(found->runs.begin(), found->runs.end(),
                              [&](const Run* other) { return same_measurement(*other, run); })) {
         all.left_out.push_back({&run, &source, "the same measurement stands in " + found->source->path});

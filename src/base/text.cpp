@@ -25,6 +25,11 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
+std::string spaced(std::string identifier) {
+  std::replace(identifier.begin(), identifier.end(), '_', ' ');
+  return identifier;
+}
+
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
 }

@@ -15,6 +15,9 @@ void append(std::string& text, std::string_view part, std::string_view separator
 // "a,b" -> {"a", "b"}; one empty part of an empty text.
 std::vector<std::string> split(std::string_view text, char separator = ',');
 
+// An identifier as people read it: "out_of_memory" as "out of memory".
+std::string spaced(std::string identifier);
+
 // Replaces every `from`, which is not empty, by `to`.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 

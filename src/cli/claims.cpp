@@ -13,22 +13,22 @@
 
 namespace epochbench {
 
-const ClaimCatalogue& embedded_claims() {
-  static const ClaimCatalogue catalogue = [] {
+const ClaimCatalog& embedded_claims() {
+  static const ClaimCatalog catalog = [] {
     const char* path = "bench/claims.json";
     return parse_claims(embedded_file(path).value_or(""), path);
   }();
-  return catalogue;
+  return catalog;
 }
 
 int claims_command(const ClaimsOptions& options) {
-  const ClaimCatalogue& catalogue = embedded_claims();
+  const ClaimCatalog& catalog = embedded_claims();
   std::vector<NamedResult> results;
   if (!options.results.empty()) results = read_result_arguments("claims", options.results);
-  const std::vector<ClaimAnswer> answers = judge(catalogue.claims, results);
-  const std::string text = options.json      ? print_json(claims_json(catalogue, answers))
-                           : results.empty() ? claims_list_text(catalogue)
-                                             : claims_text(catalogue, answers);
+  const std::vector<ClaimAnswer> answers = judge(catalog.claims, results);
+  const std::string text = options.json      ? print_json(claims_json(catalog, answers))
+                           : results.empty() ? claims_list_text(catalog)
+                                             : claims_text(catalog, answers);
   std::fputs(text.c_str(), stdout);
   const bool refuted = std::any_of(answers.begin(), answers.end(),
                                    [](const ClaimAnswer& answer) { return answer.verdict == Verdict::not_reproduced; });

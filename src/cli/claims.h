@@ -1,10 +1,10 @@
-// The embedded catalogue of the articles' claims, which `claims` and `list` both read.
+// The embedded catalog of the articles' claims, which `claims` and `list` both read.
 #pragma once
 
 #include "src/analysis/claims/claim_catalog.h"
 
 namespace epochbench {
 
-const ClaimCatalogue& embedded_claims();
+const ClaimCatalog& embedded_claims();
 
 }  // namespace epochbench

@@ -143,7 +143,7 @@ std::string datasets_text() {
 
 Json prices_json() {
   Json list = Json::array();
-  for (const CataloguePrice& price : embedded_prices().prices)
+  for (const CatalogPrice& price : embedded_prices().prices)
     list.push_back(
         {{"provider", price.provider},
          {"instance", price.instance},
@@ -162,7 +162,7 @@ std::string prices_text() {
   using Align = Table::Align;
   Table table(
       {{"provider"}, {"instance"}, {"region"}, {"USD/hour", Align::right}, {"vCPUs", Align::right}, {"GPUs"}, {"as of"}, {""}});
-  for (const CataloguePrice& price : embedded_prices().prices)
+  for (const CatalogPrice& price : embedded_prices().prices)
     table.add({price.provider, price.instance, price.region, shortest(price.usd_per_hour), std::to_string(price.vcpus),
                price.gpu_count == 0 ? "" : std::to_string(price.gpu_count) + " x " + price.gpu_model, price.as_of,
                age_note(price, today())});

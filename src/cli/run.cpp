@@ -10,7 +10,7 @@
 #include "src/case/suite.h"
 #include "src/cli/commands.h"
 #include "src/report/answers/answers_page.h"
-#include "src/report/text/feeding_text.h"
+#include "src/report/text/input_text.h"
 #include "src/report/text/profile_text.h"
 #include "src/report/text/summary.h"
 #include "src/session/closing_notes.h"
@@ -84,7 +84,7 @@ void print_summary(const Result& result, const std::string& path) {
   std::printf("\n%s\n%s\n", machine_text(result.context).c_str(), summary(result).c_str());
   for (const Run& run : result.runs)
     if (run.status == RunStatus::ok && run.profile) std::printf("%s\n", profile_text(run).c_str());
-  if (const std::string input = feeding_text(result); !input.empty()) std::printf("%s\n", input.c_str());
+  if (const std::string input = input_text(result); !input.empty()) std::printf("%s\n", input.c_str());
   print_closing_notes(result, path);
 }
 

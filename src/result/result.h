@@ -23,6 +23,7 @@ inline constexpr int kSchemaVersion = 1;
 
 enum class RunStatus : std::uint8_t { ok, failed, skipped, out_of_memory, diverged, interrupted };
 const char* name(RunStatus status);
+std::string describe(RunStatus status, const std::optional<std::string>& message);  // "out of memory: needs 5 GB"
 
 struct Workload {
   std::string model, mode;  // mode: train | forward

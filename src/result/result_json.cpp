@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "src/base/files.h"
+#include "src/base/text.h"
 #include "src/case/run_name.h"
 
 namespace epochbench {
@@ -42,6 +43,10 @@ const char* name(RunStatus status) {
       return "interrupted";
   }
   return "?";
+}
+
+std::string describe(RunStatus status, const std::optional<std::string>& message) {
+  return spaced(name(status)) + (message ? ": " + *message : "");
 }
 
 RunStatus JsonConversion<RunStatus>::read(const Json& value, const std::string& path) {

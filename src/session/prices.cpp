@@ -19,21 +19,21 @@ bool looks_like_number(const std::string& text) {
 Day today() { return std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()); }
 
 AskedPrice parse_price(const std::string& text) {
-  if (const CataloguePrice* row = find_price(embedded_prices().prices, text)) return {row->usd_per_hour, row};
+  if (const CatalogPrice* row = find_price(embedded_prices().prices, text)) return {row->usd_per_hour, row};
   if (looks_like_number(text)) return {parse_real(text, {0, kMaxUsdPerHour, false, true}), nullptr};
-  throw CallError("'" + text + "' is neither USD an hour nor an instance of the catalogue (epochbench list prices)");
+  throw CallError("'" + text + "' is neither USD an hour nor an instance of the catalog (epochbench list prices)");
 }
 
-const PriceCatalogue& embedded_prices() {
-  static const PriceCatalogue catalogue = [] {
+const PriceCatalog& embedded_prices() {
+  static const PriceCatalog catalog = [] {
     const char* path = "bench/prices.json";
     return parse_prices(embedded_file(path).value_or(""), path);
   }();
-  return catalogue;
+  return catalog;
 }
 
 Prices::Prices(const std::string& option, Day today) {
-  const CataloguePrice* here = price_of_machine(embedded_prices().prices, system_vendor(), product_name());
+  const CatalogPrice* here = price_of_machine(embedded_prices().prices, system_vendor(), product_name());
   if (here) machine_ = HourlyPrice{here->usd_per_hour, describe(*here, true, today)};
   if (option.empty()) return;
   for (const std::string& part : split_list(option)) {

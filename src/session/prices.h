@@ -1,4 +1,4 @@
-// Hourly prices as people name them, and which one holds for which device: --price, the catalogue, or none.
+// Hourly prices as people name them, and which one holds for which device: --price, the catalog, or none.
 #pragma once
 
 #include <map>
@@ -11,20 +11,20 @@
 
 namespace epochbench {
 
-const PriceCatalogue& embedded_prices();
+const PriceCatalog& embedded_prices();
 Day today();  // UTC
 
 struct AskedPrice {
   double usd_per_hour = 0;
-  const CataloguePrice* row = nullptr;  // of the catalogue; nullptr: the user's own figure
+  const CatalogPrice* row = nullptr;  // of the catalog; nullptr: the user's own figure
 };
-// USD an hour or an instance of the catalogue: "0.34", "c7i.4xlarge", "aws/c7i.4xlarge". Errors: CallError.
+// USD an hour or an instance of the catalog: "0.34", "c7i.4xlarge", "aws/c7i.4xlarge". Errors: CallError.
 AskedPrice parse_price(const std::string& text);
 
 class Prices {
  public:
   // `option`: "cpu=0.34,cuda:0=c7i.4xlarge", or empty. A value is as for parse_price. Without an option, a machine that its
-  // firmware identifies has its catalogue price. `today` decides how old a price is. Errors: CallError.
+  // firmware identifies has its catalog price. `today` decides how old a price is. Errors: CallError.
   explicit Prices(const std::string& option, Day today = epochbench::today());
 
   // The cost of a run on the device; empty where no price is known.

@@ -53,7 +53,7 @@ TEST(ChangePoints, OfCleanLevelsAreExact) {
 TEST(ChangePoints, OfOneLevelAreNone) {
   EXPECT_THAT(change_points(levels({{50, -0.1}})), IsEmpty());
   EXPECT_THAT(change_points(levels({{30, 0.6931471805599453}, {30, 0.6931471805599453 + 1e-12}})), IsEmpty())
-      << "the last bits of a logarithm are no change";
+      << "the last bits of a logarithm are not a change";
 }
 
 TEST(ChangePoints, NeedThreePointsOnEitherSide) {

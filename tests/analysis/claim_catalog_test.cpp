@@ -1,4 +1,4 @@
-// The claims' catalogue, and what people and programs read of it.
+// The claims' catalog, and what people and programs read of it.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -16,10 +16,10 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ClaimCatalogue, EveryClaimIsThereOnceWithAReasonToBelieveItsVerdict) {
-  const ClaimCatalogue& catalogue = embedded_claims();
-  EXPECT_EQ(catalogue.claims.size(), 33u);
-  for (const Claim& claim : catalogue.claims) {
+TEST(ClaimCatalog, EveryClaimIsThereOnceWithAReasonToBelieveItsVerdict) {
+  const ClaimCatalog& catalog = embedded_claims();
+  EXPECT_EQ(catalog.claims.size(), 33u);
+  for (const Claim& claim : catalog.claims) {
     for (const std::string* text : {&claim.text, &claim.origin, &claim.conditions, &claim.experiment, &claim.verdict})
       EXPECT_FALSE(text->empty()) << claim.id;
     std::set<std::string> ids;
@@ -28,7 +28,7 @@ TEST(ClaimCatalogue, EveryClaimIsThereOnceWithAReasonToBelieveItsVerdict) {
 }
 
 // Of nothing, every claim is not testable, but for arithmetic, and each says why.
-TEST(ClaimCatalogue, EveryClaimHasAnAnswerWithoutResults) {
+TEST(ClaimCatalog, EveryClaimHasAnAnswerWithoutResults) {
   const std::vector<ClaimAnswer> answers = judge(embedded_claims().claims, std::vector<NamedResult>{});
   for (const ClaimAnswer& answer : answers) {
     EXPECT_EQ(answer.verdict, answer.id == "memory-7b" ? Verdict::reproduced : Verdict::not_testable) << answer.id;
@@ -36,7 +36,7 @@ TEST(ClaimCatalogue, EveryClaimHasAnAnswerWithoutResults) {
   }
 }
 
-TEST(ClaimCatalogue, RefusesWhatItCannotMeasure) {
+TEST(ClaimCatalog, RefusesWhatItCannotMeasure) {
   const auto refused = [](const std::string& quantity) {
     try {
       parse_claims(R"({"note": "", "conflicts": [], "claims": [{"id": "a", "text": "t", "conditions": "c", "origin": "o",

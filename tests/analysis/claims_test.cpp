@@ -105,8 +105,8 @@ TEST(Claims, OtherWorkloadsAreNotPaired) {
   EXPECT_EQ(verdict([](epochbench::Run& run) { run.workload.seed = 1; }), Verdict::not_testable);
   EXPECT_EQ(verdict([](epochbench::Run& run) { run.workload.dataset = "idx:x"; }), Verdict::not_testable);
   EXPECT_EQ(verdict([](epochbench::Run& run) { run.workload.mode = "forward"; }), Verdict::not_testable);
-  EXPECT_EQ(verdict([](epochbench::Run& run) { run.name += "/without=fusion"; }), Verdict::not_testable);
-  EXPECT_EQ(verdict([](epochbench::Run& run) { run.name += "/device=cuda:1"; }), Verdict::reproduced);
+  EXPECT_EQ(verdict([](epochbench::Run& run) { rename(run, run.name + "/without=fusion"); }), Verdict::not_testable);
+  EXPECT_EQ(verdict([](epochbench::Run& run) { rename(run, run.name + "/device=cuda:1"); }), Verdict::reproduced);
   EXPECT_EQ(verdict([](epochbench::Run& run) { run.status = RunStatus::failed; }), Verdict::not_testable);
 }
 
@@ -351,7 +351,7 @@ TEST(Claims, StarvedAndFed) {
       << "nothing made decoding slow";
 }
 
-// Owning and renting: what a result carries is told, and what it cannot carry is in the command.
+// Owning and renting: what a result carries is reported, and what it cannot carry is in the command.
 TEST(Claims, OfTheUsersOwnFiguresNameTheCommand) {
   auto runs = runs_of("resnet50", "cpu", "fp32", 16, 100);
   EXPECT_THAT(answer_to("local-vs-cloud", {runs}).reason,
@@ -364,7 +364,7 @@ TEST(Claims, OfTheUsersOwnFiguresNameTheCommand) {
   const ClaimAnswer answer = answer_to("local-vs-cloud", {runs});
   EXPECT_EQ(answer.verdict, Verdict::not_testable);
   EXPECT_EQ(answer.reason,
-            "needs the user's own figures, which no result carries, beside 210 W (measured: rapl), 0.34 USD an hour (of the "
+            "needs the user's own figures, which no result carries, beside 210 W (measured: rapl), 0.34 USD per hour (of the "
             "result: user) of resnet50/cpu/fp32/b16: epochbench cost made.json --purchase USD --lifetime YEARS --electricity "
             "USD_PER_KWH");
   EXPECT_THAT(answer_to("local-vs-cloud", std::vector<NamedResult>{}).reason, HasSubstr("epochbench cost --purchase USD"));
@@ -385,7 +385,7 @@ TEST(Claims, WhatIsNotTestableHidesNoOtherPart) {
   EXPECT_EQ(answer_to("cnn-transformer-4-8x", {cpu}).verdict, Verdict::not_testable);
 }
 
-// That a CPU drops frames is no word on GPUs; that it drops none refutes the claim by itself.
+// That a CPU drops frames says nothing about GPUs; that it drops none refutes the claim by itself.
 TEST(Claims, APartThatDoesNotCarryTheClaimCanOnlyRefuteIt) {
   const auto answer = [](double cpu, double gpu) {
     std::vector<std::vector<epochbench::Run>> runs{

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/analysis/compare/concerns.h"
+#include "src/analysis/compare/issues.h"
 #include "support/made_results.h"
 
 namespace epochbench {
@@ -50,9 +50,9 @@ const ComparedCase& only(const Comparison& comparison) {
   return comparison.cases.at(0);
 }
 
-std::vector<ConcernCode> codes(const ComparedCase& compared) {
-  std::vector<ConcernCode> all;
-  for (const Concern& concern : compared.concerns) all.push_back(concern.code);
+std::vector<IssueCode> codes(const ComparedCase& compared) {
+  std::vector<IssueCode> all;
+  for (const Issue& issue : compared.issues) all.push_back(issue.code);
   return all;
 }
 
@@ -66,7 +66,7 @@ TEST(CompareResults, DecideOnRepetitionMedians) {
   EXPECT_DOUBLE_EQ(*compared.step_seconds[0], 16.0 / 110);
   EXPECT_DOUBLE_EQ(*compared.step_seconds[1], 0.16);
   EXPECT_DOUBLE_EQ(*compared.foreign_cores, 0.01);
-  EXPECT_THAT(compared.concerns, IsEmpty());
+  EXPECT_THAT(compared.issues, IsEmpty());
   EXPECT_EQ(verdict_of(slower), Finding::regression);
   EXPECT_EQ(verdict_of(compare(side("a.json", 100), side("b.json", 110))), Finding::improvement);
   EXPECT_EQ(verdict_of(compare(side("a.json"), side("b.json"))), Finding::no_change);
@@ -159,8 +159,8 @@ TEST(CompareResults, SortCasesThatAreNotOk) {
   const NamedResult good = side("a.json"), skipped = changed(side("b.json"), skip);
   const Comparison gone = compare(good, skipped);
   EXPECT_EQ(verdict_of(gone), Finding::regression);
-  ASSERT_THAT(codes(only(gone)), ElementsAre(ConcernCode::not_ok));
-  EXPECT_EQ(only(gone).concerns[0].reason, "skipped: no GPU");
+  ASSERT_THAT(codes(only(gone)), ElementsAre(IssueCode::not_ok));
+  EXPECT_EQ(only(gone).issues[0].reason, "skipped: no GPU");
   EXPECT_FALSE(only(gone).decision.ratio);
   const Comparison never = compare(skipped, skipped);
   EXPECT_THAT(never.cases, IsEmpty());
@@ -178,8 +178,8 @@ TEST(CompareResults, SeeRepetitionsThatFailAmongOthers) {
   const NamedResult good = side("a.json", 100, 7), partly = changed(side("b.json", 100, 7), one_fails);
   const Comparison comparison = compare(good, partly);
   EXPECT_EQ(verdict_of(comparison), Finding::regression);
-  ASSERT_THAT(codes(only(comparison)), ElementsAre(ConcernCode::not_ok));
-  EXPECT_EQ(only(comparison).concerns[0].reason, "1 of 7 repetitions; out of memory: needs 5 GB");
+  ASSERT_THAT(codes(only(comparison)), ElementsAre(IssueCode::not_ok));
+  EXPECT_EQ(only(comparison).issues[0].reason, "1 of 7 repetitions; out of memory: needs 5 GB");
   EXPECT_EQ(only(comparison).decision.finding, Finding::no_change) << "of time, by the other six";
   EXPECT_EQ(verdict_of(compare(partly, partly)), Finding::no_change) << "it failed before";
 }
@@ -191,11 +191,11 @@ TEST(CompareResults, FailOnMoreMemory) {
   EXPECT_EQ(verdict_of(compare(side("a.json"), with_peak(110 << 20))), Finding::no_change) << "10 % pass";
   const Comparison more = compare(side("a.json"), with_peak(111 << 20));
   EXPECT_EQ(verdict_of(more), Finding::regression);
-  ASSERT_THAT(codes(only(more)), ElementsAre(ConcernCode::peak_memory));
+  ASSERT_THAT(codes(only(more)), ElementsAre(IssueCode::peak_memory));
   EXPECT_EQ(only(more).decision.finding, Finding::no_change);
-  EXPECT_EQ(only(more).concerns[0].after, 111 << 20);
+  EXPECT_EQ(only(more).issues[0].after, 111 << 20);
   const auto other_threads = changed(with_peak(200 << 20), [](auto& run) { run.device.threads = 4; });
-  EXPECT_THAT(only(compare(side("a.json"), other_threads)).concerns, IsEmpty()) << "each thread has memory of its own";
+  EXPECT_THAT(only(compare(side("a.json"), other_threads)).issues, IsEmpty()) << "each thread has memory of its own";
 }
 
 TEST(CompareResults, TellLossesAndCompileTimesWithoutFailing) {
@@ -205,12 +205,12 @@ TEST(CompareResults, TellLossesAndCompileTimesWithoutFailing) {
   });
   const auto plain = changed(side("a.json"), [](auto& run) { run.timing->compile_seconds = 1; });
   const Comparison comparison = compare(plain, odd);
-  EXPECT_THAT(codes(only(comparison)), ElementsAre(ConcernCode::final_loss, ConcernCode::compile_time));
+  EXPECT_THAT(codes(only(comparison)), ElementsAre(IssueCode::final_loss, IssueCode::compile_time));
   EXPECT_EQ(verdict_of(comparison), Finding::no_change);
   const auto whole_epochs = changed(odd, [](auto& run) { run.timing->epoch_kind = "measured"; });
-  EXPECT_THAT(codes(only(compare(plain, whole_epochs))), ElementsAre(ConcernCode::compile_time)) << "other batches";
+  EXPECT_THAT(codes(only(compare(plain, whole_epochs))), ElementsAre(IssueCode::compile_time)) << "other batches";
   const auto masked = changed(odd, [](auto& run) { run.quality->dropout_masks = "library"; });
-  EXPECT_THAT(codes(only(compare(plain, masked))), ElementsAre(ConcernCode::compile_time));
+  EXPECT_THAT(codes(only(compare(plain, masked))), ElementsAre(IssueCode::compile_time));
 }
 
 TEST(CompareResults, PoolTheFilesOfASide) {
@@ -240,45 +240,45 @@ TEST(DebugBuild, IsOneThatIsNotOptimized) {
 }
 
 TEST(PeakMemory, IsOfMediansAndOfBothSides) {
-  EXPECT_TRUE(peak_memory_concern({100, 100, 500}, {120, 120, 120}));
-  EXPECT_FALSE(peak_memory_concern({100, 100, 100}, {100, 100, 500})) << "one odd process";
-  EXPECT_FALSE(peak_memory_concern({}, {100}));
-  EXPECT_FALSE(peak_memory_concern({100}, {}));
-  EXPECT_FALSE(peak_memory_concern({0}, {100}));
+  EXPECT_TRUE(peak_memory_issue({100, 100, 500}, {120, 120, 120}));
+  EXPECT_FALSE(peak_memory_issue({100, 100, 100}, {100, 100, 500})) << "one odd process";
+  EXPECT_FALSE(peak_memory_issue({}, {100}));
+  EXPECT_FALSE(peak_memory_issue({100}, {}));
+  EXPECT_FALSE(peak_memory_issue({0}, {100}));
 }
 
 TEST(CompileTime, MustDoubleAndBeNoticed) {
-  EXPECT_FALSE(compile_time_concern({0.010}, {0.050})) << "nobody waits for that";
-  EXPECT_TRUE(compile_time_concern({0.1}, {0.2}));
-  EXPECT_FALSE(compile_time_concern({1.0}, {1.9}));
+  EXPECT_FALSE(compile_time_issue({0.010}, {0.050})) << "nobody waits for that";
+  EXPECT_TRUE(compile_time_issue({0.1}, {0.2}));
+  EXPECT_FALSE(compile_time_issue({1.0}, {1.9}));
 }
 
 TEST(FinalLoss, MayDifferByRounding) {
   using Trainings = std::vector<std::vector<double>>;
-  const auto concern = [](const Trainings& baseline, const Trainings& contender, const char* precision = "fp32") {
-    return final_loss_concern(baseline, contender, precision);
+  const auto issue = [](const Trainings& baseline, const Trainings& contender, const char* precision = "fp32") {
+    return final_loss_issue(baseline, contender, precision);
   };
-  EXPECT_FALSE(concern({{7.0, 6.9}}, {{7.0005, 6.9}}));
-  ASSERT_TRUE(concern({{7.0, 6.9}}, {{7.001, 6.9}}));
-  EXPECT_EQ(concern({{7.0, 6.9}}, {{7.001, 6.9}})->step, 1u);
-  EXPECT_FALSE(concern({{7.0, 6.9}}, {{7.05, 6.9}}, "bf16"));
-  EXPECT_TRUE(concern({{7.0, 6.9}}, {{7.2, 6.9}}, "bf16"));
-  EXPECT_TRUE(concern({{7.0, 6.9}}, {{7.0, kNan}})) << "a loss that is no number";
-  EXPECT_FALSE(concern({{kNan}}, {{7.0}})) << "the baseline's says nothing";
-  EXPECT_FALSE(concern({}, {{7.0}}));
-  EXPECT_FALSE(concern({{}}, {{7.0}}));
+  EXPECT_FALSE(issue({{7.0, 6.9}}, {{7.0005, 6.9}}));
+  ASSERT_TRUE(issue({{7.0, 6.9}}, {{7.001, 6.9}}));
+  EXPECT_EQ(issue({{7.0, 6.9}}, {{7.001, 6.9}})->step, 1u);
+  EXPECT_FALSE(issue({{7.0, 6.9}}, {{7.05, 6.9}}, "bf16"));
+  EXPECT_TRUE(issue({{7.0, 6.9}}, {{7.2, 6.9}}, "bf16"));
+  EXPECT_TRUE(issue({{7.0, 6.9}}, {{7.0, kNan}})) << "a loss that is not a number";
+  EXPECT_FALSE(issue({{kNan}}, {{7.0}})) << "the baseline's says nothing";
+  EXPECT_FALSE(issue({}, {{7.0}}));
+  EXPECT_FALSE(issue({{}}, {{7.0}}));
 }
 
 TEST(FinalLoss, IsThatOfTheLastStepThatAllTook) {
   std::vector<double> before(100, 2.0), after = before;
   after[99] = 2.5;
   const std::vector<std::vector<double>> one(1, before), other(1, after);
-  ASSERT_TRUE(final_loss_concern(one, other, "fp32"));
-  EXPECT_EQ(final_loss_concern(one, other, "fp32")->step, 100u);
+  ASSERT_TRUE(final_loss_issue(one, other, "fp32"));
+  EXPECT_EQ(final_loss_issue(one, other, "fp32")->step, 100u);
   const std::vector<std::vector<double>> shorter(1, std::vector<double>(50, 2.0));
-  EXPECT_FALSE(final_loss_concern(shorter, other, "fp32"));
+  EXPECT_FALSE(final_loss_issue(shorter, other, "fp32"));
   after[99] = 2.001;  // ten times as many steps, ten times as much rounding
-  EXPECT_FALSE(final_loss_concern(one, std::vector<std::vector<double>>(1, after), "fp32"));
+  EXPECT_FALSE(final_loss_issue(one, std::vector<std::vector<double>>(1, after), "fp32"));
 }
 
 TEST(FinalLoss, MayBeApartTheFartherTheLongerItTook) {
@@ -291,16 +291,16 @@ TEST(FinalLoss, MayBeApartTheFartherTheLongerItTook) {
   std::vector<double> before(1000, 2.0), after = before;
   after[999] = 1.6;
   using Trainings = std::vector<std::vector<double>>;
-  EXPECT_FALSE(final_loss_concern(Trainings(1, before), Trainings(1, after), "fp32"));
+  EXPECT_FALSE(final_loss_issue(Trainings(1, before), Trainings(1, after), "fp32"));
   after[999] = 1.4;
-  EXPECT_TRUE(final_loss_concern(Trainings(1, before), Trainings(1, after), "fp32"));
+  EXPECT_TRUE(final_loss_issue(Trainings(1, before), Trainings(1, after), "fp32"));
 }
 
 TEST(FinalLoss, AllowsWhatProcessesOfOneSideDifferBy) {
   const std::vector<std::vector<double>> scattered{{7.0}, {7.1}, {6.9}}, apart{{7.15}, {7.25}, {7.05}},
       far{{8.0}, {8.1}, {7.9}};
-  EXPECT_FALSE(final_loss_concern(scattered, apart, "fp32"));
-  EXPECT_TRUE(final_loss_concern(scattered, far, "fp32"));
+  EXPECT_FALSE(final_loss_issue(scattered, apart, "fp32"));
+  EXPECT_TRUE(final_loss_issue(scattered, far, "fp32"));
 }
 
 }  // namespace

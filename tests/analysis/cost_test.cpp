@@ -12,6 +12,7 @@
 #include "src/base/json.h"
 #include "src/report/text/summary.h"
 #include "src/session/prices.h"
+#include "support/made_settings.h"
 
 namespace epochbench {
 namespace {
@@ -43,18 +44,18 @@ TEST(ParseDay, TakesDaysOfTheCalendarAlone) {
     EXPECT_FALSE(parse_day(text)) << text;
 }
 
-TEST(PriceAge, IsToldOfPricesOlderThan180Days) {
-  const CataloguePrice price{"aws", "p5", "us-east-1", 55, 192, "H100", 8, "s", "2026-01-19"};
+TEST(PriceAge, IsShownForPricesOlderThan180Days) {
+  const CatalogPrice price{"aws", "p5", "us-east-1", 55, 192, "H100", 8, "s", "2026-01-19"};
   const Day that_day = *parse_day(price.as_of);
   EXPECT_EQ(age_note(price, that_day + std::chrono::days(180)), "");
   EXPECT_EQ(age_note(price, that_day + std::chrono::days(181)), "181 days old");
   EXPECT_EQ(age_note(price, that_day - std::chrono::days(1)), "");
   EXPECT_EQ(describe(price, true, that_day + std::chrono::days(200)),
-            "catalogue: aws p5 us-east-1 2026-01-19, whole instance of 8 GPUs, 200 days old");
+            "catalog: aws p5 us-east-1 2026-01-19, whole instance of 8 GPUs, 200 days old");
 }
 
 TEST(PriceAge, StandsInTheSourceOfARunsPrice) {
-  const CataloguePrice& row = embedded_prices().prices.at(0);
+  const CatalogPrice& row = embedded_prices().prices.at(0);
   const Day that_day = *parse_day(row.as_of);
   const auto source = [&](int days) {
     return *Prices("cpu=" + row.instance, that_day + std::chrono::days(days)).cost({}, timing_of(1, 1))->price_source;
@@ -67,7 +68,7 @@ TEST(PriceAge, StandsInTheSourceOfARunsPrice) {
 TEST(TimesToQuality, AreMeansOfWhatReachedIt) {
   const auto trained = [](const std::string& name, double accuracy, double wall_seconds, std::optional<double> usd) {
     epochbench::Run run;
-    run.name = name;
+    rename(run, name);
     run.timing = timing_of(1, wall_seconds);
     run.timing->stopped_by = "until";
     run.quality = Quality{};
@@ -92,15 +93,15 @@ TEST(TimesToQuality, AreMeansOfWhatReachedIt) {
   EXPECT_FALSE(times[1].usd) << "a cost that is not known is not 0";
 }
 
-TEST(Prices, OfTheUserAndOfTheCatalogue) {
-  const CataloguePrice& row = embedded_prices().prices.at(0);
+TEST(Prices, OfTheUserAndOfTheCatalog) {
+  const CatalogPrice& row = embedded_prices().prices.at(0);
   const Prices prices("cpu=0.34,cuda:1=" + row.provider + "/" + row.instance + ",cuda=2");
   EXPECT_DOUBLE_EQ(*prices.cost({}, timing_of(3600, 0))->usd_per_epoch, 0.34);
   EXPECT_DOUBLE_EQ(*prices.cost(cuda_device(0), timing_of(3600, 0))->usd_per_epoch, 2);
   const Cost other = *prices.cost(cuda_device(1), timing_of(3600, 0));
   EXPECT_DOUBLE_EQ(*other.usd_per_hour, row.usd_per_hour);
   EXPECT_THAT(*other.price_source,
-              testing::AllOf(HasSubstr("catalogue: " + row.provider + " " + row.instance + " " + row.region + " " + row.as_of),
+              testing::AllOf(HasSubstr("catalog: " + row.provider + " " + row.instance + " " + row.region + " " + row.as_of),
                              HasSubstr("not the machine that was measured")));
 }
 
@@ -110,29 +111,29 @@ TEST(Prices, RefusesWhatIsNoPrice) {
     EXPECT_THROW(Prices{text}, CallError) << text;
 }
 
-TEST(PriceCatalogue, NamesItsSourcesAndDates) {
-  const auto& catalogue = embedded_prices();
-  EXPECT_FALSE(catalogue.note.empty());
+TEST(PriceCatalog, NamesItsSourcesAndDates) {
+  const auto& catalog = embedded_prices();
+  EXPECT_FALSE(catalog.note.empty());
   std::set<std::string> providers;
-  for (const CataloguePrice& price : catalogue.prices) {
+  for (const CatalogPrice& price : catalog.prices) {
     providers.insert(price.provider);
     EXPECT_THAT(price.as_of, testing::MatchesRegex("20[0-9][0-9]-[01][0-9]-[0-3][0-9]")) << price.instance;
     EXPECT_THAT(price.source, HasSubstr("https://")) << price.instance;
     EXPECT_GT(price.vcpus, 0) << price.instance;
     EXPECT_EQ(price.gpu_model.empty(), price.gpu_count == 0) << price.instance;
-    EXPECT_EQ(find_price(catalogue.prices, price.provider + "/" + price.instance), &price);
+    EXPECT_EQ(find_price(catalog.prices, price.provider + "/" + price.instance), &price);
   }
   EXPECT_THAT(providers, testing::ElementsAre("aws", "azure", "gcp"));
 }
 
-TEST(PriceCatalogue, RefusesAPriceOfNothing) {
+TEST(PriceCatalog, RefusesAPriceOfNothing) {
   EXPECT_THROW(parse_prices(R"({"note": "", "prices": [{"provider": "a", "instance": "b", "region": "c", "usd_per_hour": 0,
       "currency": "USD", "vcpus": 1, "gpus": null, "source": "s", "as_of": "2026-01-01"}]})",
                             "prices"),
                FormatError);
 }
 
-TEST(PriceCatalogue, RefusesAnotherCurrencyAndNoDay) {
+TEST(PriceCatalog, RefusesAnotherCurrencyAndNoDay) {
   const auto failure = [](const std::string& currency, const std::string& as_of) -> std::string {
     try {
       parse_prices(
@@ -151,18 +152,18 @@ TEST(PriceCatalogue, RefusesAnotherCurrencyAndNoDay) {
 }
 
 TEST(PriceOfMachine, OnlyWhereTheFirmwareNamesTheInstance) {
-  const std::vector<CataloguePrice> catalogue{{"aws", "c7i.4xlarge", "us-east-1", 0.7, 16, "", 0, "s", "2026-01-01"}};
-  EXPECT_EQ(price_of_machine(catalogue, "Amazon EC2", "c7i.4xlarge"), &catalogue[0]);
-  EXPECT_EQ(price_of_machine(catalogue, "Amazon EC2", "c7i.8xlarge"), nullptr);
-  EXPECT_EQ(price_of_machine(catalogue, "Google", "Google Compute Engine"), nullptr);
-  EXPECT_EQ(price_of_machine(catalogue, "", ""), nullptr);
-  EXPECT_EQ(describe(catalogue[0], true, *parse_day("2026-01-01")), "catalogue: aws c7i.4xlarge us-east-1 2026-01-01");
+  const std::vector<CatalogPrice> catalog{{"aws", "c7i.4xlarge", "us-east-1", 0.7, 16, "", 0, "s", "2026-01-01"}};
+  EXPECT_EQ(price_of_machine(catalog, "Amazon EC2", "c7i.4xlarge"), &catalog[0]);
+  EXPECT_EQ(price_of_machine(catalog, "Amazon EC2", "c7i.8xlarge"), nullptr);
+  EXPECT_EQ(price_of_machine(catalog, "Google", "Google Compute Engine"), nullptr);
+  EXPECT_EQ(price_of_machine(catalog, "", ""), nullptr);
+  EXPECT_EQ(describe(catalog[0], true, *parse_day("2026-01-01")), "catalog: aws c7i.4xlarge us-east-1 2026-01-01");
 }
 
 Run training(const std::string& name, std::vector<double> losses, const std::string& backend = "cpu",
              const std::string& precision = "fp32") {
   Run run;
-  run.name = name;
+  rename(run, name);
   run.workload.mode = "train";
   run.workload.fingerprint = "f";
   run.workload.dataset = "digits";
@@ -234,7 +235,7 @@ TEST(Parity, LeavesAloneWhatHasNoPartner) {
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.seed = 1; }));
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.dataset = "synthetic"; }));
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.mode = "forward"; }));
-  EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.name = "m/cpu/fp32/b8/order=sequential/threads=1"; }));
+  EXPECT_TRUE(partnerless([](epochbench::Run& run) { rename(run, "m/cpu/fp32/b8/order=sequential/threads=1"); }));
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.repetition = 1; }));
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.status = RunStatus::failed; }));
 }

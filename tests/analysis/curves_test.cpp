@@ -45,7 +45,7 @@ TEST(Curves, AreRunsThatDifferInTheBatchAlone) {
   const std::vector<Curve> curves = curves_of(result, Axis::batch);
   ASSERT_EQ(curves.size(), 5u);
   EXPECT_EQ(curves[0].name, "m/cpu/fp32");
-  ASSERT_EQ(curves[0].points.size(), 3u) << "a skipped run is no point";
+  ASSERT_EQ(curves[0].points.size(), 3u) << "a skipped run is not a point";
   EXPECT_EQ(curves[0].points[0].value, 8);
   EXPECT_THAT(curves[0].points[1].rates, ElementsAre(10, 11));
   EXPECT_EQ(curves[0].points[2].value, 128) << "a failed run is one";
@@ -199,7 +199,7 @@ TEST(Crossings, LieWhereTheCurvesAreEqual) {
     }
 }
 
-TEST(Crossings, OfSeveralAllAreTold) {
+TEST(Crossings, OfSeveralAllAreListed) {
   const auto found = crossings(curve_of("cpu", {10, 10, 10, 10}), curve_of("cuda", {5, 20, 5, 20}), CrossingIn::time);
   ASSERT_EQ(found.size(), 3u);
   EXPECT_NEAR(*found[1].value, std::sqrt(8), 1e-9);

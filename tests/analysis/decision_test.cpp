@@ -1,5 +1,5 @@
 // The rule of `compare` on made-up cases: what it finds, when it stops, what several cases leave each other, and what it says
-// would decide. How often it errs is the business of decision_simulation_test.cpp.
+// would decide. decision_simulation_test.cpp measures how often it errs.
 #include "src/analysis/compare/decision.h"
 
 #include <cmath>
@@ -268,7 +268,7 @@ TEST(RecordedDecision, CasesThatAreFitShareTheError) {
   const auto three = decide_recorded(std::vector{slower, same, same});
   EXPECT_EQ(three[0].finding, Finding::inconclusive);
   EXPECT_EQ(three[0].note,
-            "5 repetitions a side cannot show a change among 3 cases; about 1 more repetition a side would decide");
+            "5 repetitions per side cannot show a change among 3 cases; about 1 more repetition per side would decide");
   EXPECT_EQ(decide_recorded(std::vector{slower, same, elsewhere})[0].finding, Finding::regression);
 }
 

@@ -59,7 +59,7 @@ TEST(RatioEstimate, HasNoIntervalOfFewerThanFiveASide) {
   const Estimate estimate = ratio_estimate(std::vector<double>{2}, std::vector<double>(9, 6));
   EXPECT_EQ(estimate.value, 3);
   EXPECT_FALSE(estimate.ci95);
-  EXPECT_THAT(estimate.reason, HasSubstr("5 repetitions a side"));
+  EXPECT_THAT(estimate.reason, HasSubstr("5 repetitions per side"));
   EXPECT_THAT(estimate.reason, HasSubstr("1 of the baseline and 9 of the contender"));
   EXPECT_FALSE(ratio_estimate(std::vector<double>(5, 6), std::vector<double>(4, 6)).ci95);
 }
@@ -95,7 +95,7 @@ struct Law {
   int steps = 50;
 };
 
-// Steps a second of one process whose undisturbed step lasts 1 / rate.
+// Steps per second of one process whose undisturbed step lasts 1 / rate.
 double process_rate(double rate, const Law& law, std::mt19937_64& random) {
   std::student_t_distribution<double> heavy(5);
   std::normal_distribution<double> normal;

@@ -1,4 +1,4 @@
-// What makes a comparison unfair: each warning alone, what is not said, and what is no baseline at all.
+// What makes a comparison unfair: each warning alone, what is not said, and what is not a baseline at all.
 #include "src/analysis/fairness.h"
 
 #include <gmock/gmock.h>
@@ -21,8 +21,8 @@ struct Unfair {
 
 void hold_back_both(NamedResult& result) {
   for (auto& run : result.result.runs) {
-    run.name += "/without=fusion";
-    run.device.without = "fusion";
+    rename(run, run.name + "/without=fusion");
+    rename(run, run.name + "/without=fusion");
   }
 }
 
@@ -37,7 +37,7 @@ const std::vector<Unfair>& unfair_changes() {
       {"epoch_kind_differs", gpu([](auto& run) { run.timing->epoch_kind = "measured"; })},
       {"data_waits", gpu([](auto& run) { run.efficiency->data_wait_fraction = 0.11; })},
       {"price_of_other_machine", gpu([](auto& run) {
-         run.cost->price_source = "catalogue: aws g5.xlarge us-east-1 2026-05-01, not the machine that was measured";
+         run.cost->price_source = "catalog: aws g5.xlarge us-east-1 2026-05-01, not the machine that was measured";
        })},
       {"currency_differs", gpu([](auto& run) { run.cost->currency = "EUR"; })},
       {"foreign_load", cpu([](auto& run) { run.interference->foreign_cpu_cores = run.repetition == 3 ? 0.16 : 0; })},
@@ -50,7 +50,7 @@ const std::vector<Unfair>& unfair_changes() {
       {"throttled", gpu([](auto& run) { run.gpu->throttled_steps = run.repetition; })},
       {"energy_in_part", gpu([](auto& run) { run.energy->source = "nvml"; })},
       {"held_back", hold_back_both},
-      {"settings_differ", gpu([](auto& run) { run.name += "/order=sequential"; })},
+      {"settings_differ", gpu([](auto& run) { rename(run, run.name + "/order=sequential"); })},
       {"epoch_samples_differ", gpu([](auto& run) { run.workload.samples_per_epoch = 12'816; })},
   };
   return changes;
@@ -126,8 +126,8 @@ TEST(Fairness, WarnsOfNothingThatIsNotKnown) {
   EXPECT_THAT(speedup.pairs[0].cost.reason, HasSubstr("not known"));
 }
 
-// A run that was held back is no baseline for one that was not, and the table says why; the other way round it is a pair.
-TEST(Fairness, WhatWasHeldBackOnPurposeIsNoBaseline) {
+// A restricted run is not a baseline for one that is not, and the table says why; the other way round they are a pair.
+TEST(Fairness, ARestrictedRunIsNotABaseline) {
   const auto answer = [](const ResultChange& change) {
     NamedResult result = made_result("a.json", "host", kCleanPair);
     change(result);
@@ -136,13 +136,13 @@ TEST(Fairness, WhatWasHeldBackOnPurposeIsNoBaseline) {
   const auto refused = [&](const std::string& what, const std::function<void(epochbench::Run&)>& hold_back) {
     const Speedup speedup = answer(cpu(hold_back));
     EXPECT_THAT(speedup.pairs, IsEmpty()) << what;
-    EXPECT_THAT(reason_of(speedup, "resnet50/cuda/fp32/b16"), HasSubstr("was held back on purpose (" + what + ")"));
+    EXPECT_THAT(reason_of(speedup, "resnet50/cuda/fp32/b16"), HasSubstr("was restricted on purpose (" + what + ")"));
     EXPECT_THAT(speedup.unpaired.at(0).reason, HasSubstr("a baseline only for runs that were too")) << what;
     EXPECT_EQ(answer(gpu(hold_back)).pairs.size(), 1u) << what << ", of the contender";
   };
-  refused("without fusion", [](auto& run) { run.device.without = "fusion"; });
-  refused("without fusion, without prefetch", [](auto& run) { run.name += "/without=fusion+prefetch"; });
-  refused("portable kernels", [](auto& run) { run.name += "/gemm=portable"; });
+  refused("without fusion", [](auto& run) { rename(run, run.name + "/without=fusion"); });
+  refused("without fusion, without prefetch", [](auto& run) { rename(run, run.name + "/without=fusion+prefetch"); });
+  refused("portable kernels", [](auto& run) { rename(run, run.name + "/gemm=portable"); });
   for (const auto& [what, input] : {std::pair("decoding made slower", Input{1, true, 0.002, "none"}),
                                     {"decoding made slower, no loader thread", Input{0, false, 0.002, "decoded"}},
                                     {"no loader thread", Input{0, false, 0, "none"}}}) {
@@ -165,7 +165,7 @@ TEST(Fairness, SlowDecodingIsComparedWithWhatDecodesMeanwhileToo) {
               HasSubstr("slow decoding while steps run"));
 }
 
-TEST(Fairness, ABaselineThatWasNotHeldBackIsTakenInstead) {
+TEST(Fairness, AnUnrestrictedBaselineIsTakenInstead) {
   const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 10, 16, "/gemm=portable"},
                                            {"cpu", "fp32", 60, 16, "/without=fusion"},
                                            {"cpu", "fp32", 100},
@@ -177,7 +177,7 @@ TEST(Fairness, ABaselineThatWasNotHeldBackIsTakenInstead) {
                                              "resnet50/cuda/bf16/b16 : resnet50/cpu/fp32/b16",
                                              "resnet50/cuda/bf16/b16 : resnet50/cuda/fp32/b16/order=sequential"));
   EXPECT_THAT(codes_of(speedup.pairs[1]), ElementsAre("held_back"));
-  EXPECT_THAT(reason_of(speedup, "resnet50/cpu/fp32/b16/gemm=portable"), HasSubstr("held back on purpose (portable kernels)"));
+  EXPECT_THAT(reason_of(speedup, "resnet50/cpu/fp32/b16/gemm=portable"), HasSubstr("restricted on purpose (portable kernels)"));
 }
 
 // Two builds measured the CPU on the machine of the GPU: the one that nothing disturbed is the baseline.

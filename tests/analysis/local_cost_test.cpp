@@ -1,4 +1,4 @@
-// A machine of one's own against a rented one: break-even, cost per epoch, and what is said where there is none.
+// A machine that you own against a rented one: break-even, cost per epoch, and what is said where there is none.
 #include "src/analysis/cost/local_cost.h"
 
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "src/report/text/rent_or_buy.h"
+#include "support/made_settings.h"
 
 namespace epochbench {
 namespace {
@@ -17,7 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// 36.50 USD a month to own, 0.10 USD of electricity an hour of work, 0.02 of an idle one.
+// 36.50 USD per month to own, 0.10 USD of electricity per hour of work, 0.02 of an idle one.
 LocalMachine machine() {
   LocalMachine local;
   local.purchase_usd = 876;
@@ -30,7 +31,7 @@ LocalMachine machine() {
 
 Run epoch_run(const std::string& name, double epoch_seconds, int repetition = 0) {
   Run run;
-  run.name = name;
+  rename(run, name);
   run.repetition = repetition;
   run.timing = Timing{};
   run.timing->epoch_seconds = epoch_seconds;
@@ -65,7 +66,7 @@ TEST(LocalCost, SaysWhyThereIsNoBreakEven) {
     return hours.reason;
   };
   EXPECT_THAT(reason(machine(), {0.05, 1}), HasSubstr("an hour of it costs no more than the electricity"));
-  EXPECT_THAT(reason(machine(), {0.12, 1}), HasSubstr("even at 730 h a month"));
+  EXPECT_THAT(reason(machine(), {0.12, 1}), HasSubstr("even at 730 h per month"));
   EXPECT_THAT(reason(machine(), {0.5, 100}), HasSubstr("the cloud is always cheaper"));
   LocalMachine paid = machine();
   paid.purchase_usd = 0;
@@ -153,7 +154,7 @@ TEST(RentOrBuy, TakesPowerAndPriceFromTheRunWhereNoneIsGiven) {
   run.energy->source = "rapl";
   run.energy->average_watts = 200;
   run.energy->idle_watts = 50;
-  run.cost = Cost{0.7, {}, {}, "catalogue: aws x"};
+  run.cost = Cost{0.7, {}, {}, "catalog: aws x"};
   RentOrBuy question;
   question.local.purchase_usd = 876;
   question.local.lifetime_years = 2;
@@ -162,7 +163,7 @@ TEST(RentOrBuy, TakesPowerAndPriceFromTheRunWhereNoneIsGiven) {
   EXPECT_EQ(cost.local.power_watts, 200);
   EXPECT_EQ(cost.local.idle_watts, 50);
   EXPECT_EQ(cost.power_source, "measured: rapl");
-  EXPECT_EQ(cost.cloud_source, "of the result: catalogue: aws x");
+  EXPECT_EQ(cost.cloud_source, "of the result: catalog: aws x");
   EXPECT_NEAR(*cost.local_usd_per_epoch.value, 36.5 / 730 + 0.04, 1e-12);
   EXPECT_NEAR(*cost.cloud_usd_per_epoch.value, 0.7, 1e-12);
   question.local.power_watts = 300;
@@ -222,8 +223,8 @@ TEST(RentOrBuyText, StatesEveryAssumption) {
   const std::string text = rent_or_buy_text(answer_of({machine(), {0.5, 2}, "user", 0.25}, {epoch_run("a", 60)}));
   EXPECT_THAT(text,
               AllOf(HasSubstr("Some CPU, 2026-01-02"), HasSubstr("$876.00 over 2.00 years"), HasSubstr("500 W at work (given)"),
-                    HasSubstr("100 W idle (given)"), HasSubstr("$0.200 a kWh"),
-                    HasSubstr("$0.500 an hour (user), 2.00 times as fast"), HasSubstr("25.0 % of the month's 730 hours")));
+                    HasSubstr("100 W idle (given)"), HasSubstr("$0.200 per kWh"),
+                    HasSubstr("$0.500 per hour (user), 2.00 times as fast"), HasSubstr("25.0 % of the month's 730 hours")));
   EXPECT_THAT(text, HasSubstr("renting is cheaper"));
 }
 

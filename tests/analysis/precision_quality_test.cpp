@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/made_settings.h"
+
 namespace epochbench {
 namespace {
 
@@ -14,8 +16,9 @@ using testing::HasSubstr;
 
 Run trained(const std::string& precision, std::uint64_t seed, std::vector<double> accuracies) {
   Run run;
-  run.name = "lenet5/cpu/" + precision + "/b64" + (seed ? "/seed=" + std::to_string(seed) : "");
+  rename(run, "lenet5/cpu/" + precision + "/b64" + (seed ? "/seed=" + std::to_string(seed) : ""));
   run.workload.seed = seed;
+  run.workload.batch = 64;
   run.device.backend = "cpu";
   run.precision = precision;
   run.timing = Timing{};
@@ -80,7 +83,7 @@ TEST(PrecisionQuality, PairsOnlyWhatDiffersInPrecisionAlone) {
   };
   EXPECT_FALSE(unpaired([](epochbench::Run&) {}));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.workload.seed = 7; }));
-  EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.name = "lenet5/cpu/bf16/b32"; }));
+  EXPECT_TRUE(unpaired([](epochbench::Run& run) { rename(run, "lenet5/cpu/bf16/b32"); }));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.device.backend = "cuda"; }));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.quality->eval_history = {0.5, 0.9}; }));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.quality->eval_history = {std::nan("")}; }));

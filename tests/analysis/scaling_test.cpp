@@ -67,7 +67,7 @@ TEST(FitScaling, KeepsToTheBounds) {
 }
 
 TEST(FitScaling, IsTheLeastOfAllThatKeepToTheBounds) {
-  // Neighbours of the solution, also along the bounds, are no better.
+  // Neighbors of the solution, also along the bounds, are no better.
   std::mt19937_64 engine(1);
   const auto uniform = [&] { return static_cast<double>(engine() >> 11) * 0x1p-53; };
   const auto squares = [](const std::vector<CoresRate>& points, const ScalingFit& fit) {

@@ -216,7 +216,7 @@ TEST(Speedup, AtTheBestBatchKeepsOtherWorkApart) {
     NamedResult chosen = made_result("a.json", "host", {{"cpu", "fp32", 100, 16}, {"cuda", "fp32", 800, 64}});
     for (auto& run : chosen.result.runs) {
       const double rate = run.device.backend == "cuda" ? gpu_rate : cpu_rate;
-      run.name += "/learning-rate=" + std::to_string(rate);
+      rename(run, run.name + "/learning-rate=" + std::to_string(rate));
       run.workload.optimizer = "sgd lr=" + std::to_string(rate) + " momentum=0.9";
     }
     return speedup_of({chosen}, SpeedupOf::best_batch).pairs.size();
@@ -290,7 +290,7 @@ TEST(SpeedupText, NumbersEachNoteOnce) {
   for (MadeRun& run : runs) run.repetitions = 3;
   const std::string text = speedup_text(speedup_of_runs(runs));
   EXPECT_THAT(text, HasSubstr("8.00x"));
-  EXPECT_THAT(text, HasSubstr("[1] no interval: an interval takes 5 repetitions a side"));
+  EXPECT_THAT(text, HasSubstr("[1] no interval: an interval takes 5 repetitions per side"));
   EXPECT_THAT(text, HasSubstr("[2] precision_differs: tf32 against strict fp32"));
   EXPECT_THAT(text, HasSubstr("[1][2]"));
   EXPECT_EQ(text.find("[3]"), std::string::npos);

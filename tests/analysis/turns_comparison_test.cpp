@@ -19,14 +19,14 @@ using testing::SizeIs;
 TurnsPair pair_of(double ratio) {
   TurnsPair pair;
   for (const Side side : kSides) {
-    TurnsSide& told = pair.sides[side];
-    told.fingerprint = "1111";
-    told.compile_seconds = 0.5;
-    told.peak_bytes = 1'000'000;
-    told.steps = 100;
-    told.first_losses = {2.5, 2.25, 2};
-    told.final_loss = 1;
-    told.step_seconds_median = side == kNew ? 0.01 * ratio : 0.01;
+    TurnsSide& measured = pair.sides[side];
+    measured.fingerprint = "1111";
+    measured.compile_seconds = 0.5;
+    measured.peak_bytes = 1'000'000;
+    measured.steps = 100;
+    measured.first_losses = {2.5, 2.25, 2};
+    measured.final_loss = 1;
+    measured.step_seconds_median = side == kNew ? 0.01 * ratio : 0.01;
   }
   pair.log_ratio = std::log(ratio);
   pair.foreign_cpu_cores = 0.1;
@@ -61,9 +61,9 @@ TurnsDocument document_of(std::vector<TurnsCase> cases) {
   return document;
 }
 
-const Concern* concern_of(const ComparedCase& compared, ConcernCode code) {
-  for (const Concern& concern : compared.concerns)
-    if (concern.code == code) return &concern;
+const Issue* issue_of(const ComparedCase& compared, IssueCode code) {
+  for (const Issue& issue : compared.issues)
+    if (issue.code == code) return &issue;
   return nullptr;
 }
 
@@ -79,7 +79,7 @@ TEST(CompareTurns, EachCaseHasItsVerdict) {
   EXPECT_THAT(slower.step_seconds, ElementsAre(Optional(0.01), Optional(DoubleNear(0.0105, 1e-5))));
   EXPECT_THAT(slower.processes, ElementsAre(10, 10));
   EXPECT_THAT(slower.foreign_cores, Optional(0.1));
-  EXPECT_THAT(slower.concerns, IsEmpty());
+  EXPECT_THAT(slower.issues, IsEmpty());
   EXPECT_EQ(comparison.cases[1].decision.finding, Finding::no_change);
   EXPECT_EQ(comparison.cases[2].decision.finding, Finding::improvement);
   EXPECT_EQ(verdict_of(comparison), Finding::regression);
@@ -111,8 +111,8 @@ TEST(CompareTurns, ACaseThatIsNotOkAnyMoreIsARegressionByName) {
   ASSERT_THAT(comparison.cases, SizeIs(2));
   const ComparedCase& compared = comparison.cases[0];
   EXPECT_EQ(compared.decision.finding, Finding::regression);
-  ASSERT_TRUE(concern_of(compared, ConcernCode::not_ok));
-  EXPECT_EQ(concern_of(compared, ConcernCode::not_ok)->reason, "out of memory: needs 5 GiB");
+  ASSERT_TRUE(issue_of(compared, IssueCode::not_ok));
+  EXPECT_EQ(issue_of(compared, IssueCode::not_ok)->reason, "out of memory: needs 5 GiB");
   EXPECT_FALSE(compared.decision.ratio);
   EXPECT_EQ(verdict_of(comparison), Finding::regression);
   EXPECT_EQ(comparison.cases[1].decision.finding, Finding::no_change) << "and the others are decided as without it";
@@ -157,9 +157,9 @@ TEST(CompareTurns, ABaselineThatEndsAfterGoodPairsDoesNotMakeTheCaseANewOne) {
   EXPECT_EQ(verdict_of(comparison), Finding::inconclusive);
 }
 
-TEST(CompareTurns, WhatCannotBeComparedIsTold) {
-  TurnsCase mended = case_of("mended", 0, 1), hopeless = mended, other = mended, skipped = mended;
-  mended.pairs.push_back(ended(kBaseline, RunStatus::failed, "hung"));
+TEST(CompareTurns, WhatCannotBeComparedIsListed) {
+  TurnsCase repaired = case_of("repaired", 0, 1), hopeless = repaired, other = repaired, skipped = repaired;
+  repaired.pairs.push_back(ended(kBaseline, RunStatus::failed, "hung"));
   hopeless.name = "hopeless";
   hopeless.pairs.push_back(ended(kBaseline, RunStatus::failed, "hung"));
   hopeless.pairs[0].sides[kNew].status = RunStatus::diverged;
@@ -170,10 +170,10 @@ TEST(CompareTurns, WhatCannotBeComparedIsTold) {
   skipped.name = "skipped";
   skipped.skipped = "no GPU";
   const Comparison comparison =
-      compare_turns(document_of({mended, hopeless, other, skipped, case_of("begun", 0, 1), case_of("b", 10, 1)}), {});
+      compare_turns(document_of({repaired, hopeless, other, skipped, case_of("begun", 0, 1), case_of("b", 10, 1)}), {});
   ASSERT_THAT(comparison.cases, SizeIs(1));
   ASSERT_THAT(comparison.added, SizeIs(1));
-  EXPECT_EQ(comparison.added[0].name, "mended");
+  EXPECT_EQ(comparison.added[0].name, "repaired");
   EXPECT_THAT(comparison.added[0].reason, HasSubstr("failed: hung"));
   ASSERT_THAT(comparison.changed, SizeIs(1));
   EXPECT_THAT(comparison.changed[0].reason, testing::AllOf(HasSubstr("1111"), HasSubstr("2222")));
@@ -201,10 +201,10 @@ TEST(CompareTurns, MemoryLossAndCompilationAreComparedToo) {
   }
   const Comparison comparison = compare_turns(document_of({turns}), {});
   const ComparedCase& compared = comparison.cases[0];
-  EXPECT_TRUE(concern_of(compared, ConcernCode::peak_memory));
-  EXPECT_TRUE(concern_of(compared, ConcernCode::compile_time));
-  ASSERT_TRUE(concern_of(compared, ConcernCode::final_loss));
-  EXPECT_EQ(concern_of(compared, ConcernCode::final_loss)->step, 100u);
+  EXPECT_TRUE(issue_of(compared, IssueCode::peak_memory));
+  EXPECT_TRUE(issue_of(compared, IssueCode::compile_time));
+  ASSERT_TRUE(issue_of(compared, IssueCode::final_loss));
+  EXPECT_EQ(issue_of(compared, IssueCode::final_loss)->step, 100u);
   EXPECT_EQ(compared.decision.finding, Finding::no_change);
   EXPECT_EQ(verdict_of(comparison), Finding::regression) << "of memory";
 }
@@ -212,23 +212,23 @@ TEST(CompareTurns, MemoryLossAndCompilationAreComparedToo) {
 TEST(CompareTurns, LossesOfTheFirstStepsCountAndThoseOfOtherTrainingsDoNot) {
   TurnsCase turns = case_of("a", 10, 1);
   for (TurnsPair& pair : turns.pairs) pair.sides[kNew].first_losses[1] = 2.26;
-  const auto concern = [](const TurnsCase& each) {
+  const auto issue = [](const TurnsCase& each) {
     const Comparison comparison = compare_turns(document_of({each}), {});
-    const Concern* found = concern_of(comparison.cases[0], ConcernCode::final_loss);
+    const Issue* found = issue_of(comparison.cases[0], IssueCode::final_loss);
     return found ? std::optional(*found) : std::nullopt;
   };
-  ASSERT_TRUE(concern(turns));
-  EXPECT_EQ(concern(turns)->step, 2u);
+  ASSERT_TRUE(issue(turns));
+  EXPECT_EQ(issue(turns)->step, 2u);
   TurnsCase masked = turns, longer = turns;
   for (TurnsPair& pair : masked.pairs) pair.sides[kNew].library_dropout_masks = true;
-  EXPECT_FALSE(concern(masked));
+  EXPECT_FALSE(issue(masked));
   for (TurnsPair& pair : longer.pairs) pair.sides[kNew].steps = 200;
-  EXPECT_FALSE(concern(longer));
+  EXPECT_FALSE(issue(longer));
   turns.pairs[0].sides[kNew].steps = 200;  // the first pair may be longer: it finds out how many steps a turn has
-  EXPECT_TRUE(concern(turns));
+  EXPECT_TRUE(issue(turns));
   TurnsCase restless = case_of("a", 10, 1);  // a binary whose own processes differ as much
   for (std::size_t i = 0; i < restless.pairs.size(); ++i) restless.pairs[i].sides[kNew].final_loss = i % 2 ? 1.5 : 0.9;
-  EXPECT_FALSE(concern(restless));
+  EXPECT_FALSE(issue(restless));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class Results(CliTest):
         # The samples of 12 steps cost 96 ms where the steps' own thread decodes them; half of it is for a faster clock.
         self.assertGreater(waits[0, "none"], 0.048)
         self.assertGreater(waits[0, "none"], waits[0, "decoded"])
-        self.assertIn("wants its input mended first", call.stdout)
+        self.assertIn("needs a faster input first", call.stdout)
         self.assertIsNone(self.run_ok(*QUICK, "--data", "synthetic")[1]["runs"][0]["input"])
 
     def test_without_a_price_the_cost_is_null(self):
@@ -55,7 +55,7 @@ class Results(CliTest):
 
     def test_price_of_another_machine_is_marked(self):
         source = self.run_ok(*QUICK, "--price", "cpu=c7i.4xlarge")[1]["runs"][0]["cost"]["price_source"]
-        self.assertIn("catalogue: aws c7i.4xlarge us-east-1 20", source)
+        self.assertIn("catalog: aws c7i.4xlarge us-east-1 20", source)
         self.assertIn("not the machine that was measured", source)
 
     def test_profile_says_where_a_step_goes_and_changes_nothing_else(self):

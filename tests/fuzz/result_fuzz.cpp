@@ -11,7 +11,7 @@
 #include "src/report/export/export.h"
 #include "src/report/html/page_data.h"
 #include "src/report/text/claims_text.h"
-#include "src/report/text/feeding_text.h"
+#include "src/report/text/input_text.h"
 #include "src/report/text/profile_text.h"
 #include "src/report/text/speedup_text.h"
 #include "src/report/text/summary.h"
@@ -22,9 +22,9 @@
 namespace epochbench::fuzz {
 namespace {
 
-const ClaimCatalogue& claims() {
-  static const ClaimCatalogue catalogue = parse_claims(*embedded_file("bench/claims.json"), "bench/claims.json");
-  return catalogue;
+const ClaimCatalog& claims() {
+  static const ClaimCatalog catalog = parse_claims(*embedded_file("bench/claims.json"), "bench/claims.json");
+  return catalog;
 }
 
 void write_exports(const Result& whole) {
@@ -48,7 +48,7 @@ void answer(const std::vector<NamedResult>& results) {
   write_exports(result);
   summary(result);
   remarks(result);
-  feeding_text(result);
+  input_text(result);
   answers_page(results.front());
   answers_json(results.front());
   for (const Run& run : result.runs)
@@ -64,7 +64,7 @@ void answer(const std::vector<NamedResult>& results) {
     sweep_text(swept);
   }
   claims_text(claims(), judge(claims().claims, results));
-  print_json(page_data(results, {}, ClaimCatalogue{}));
+  print_json(page_data(results, {}, ClaimCatalog{}));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ void turns(std::string_view bytes) {
   const History history = history_of({}, turns);
   history_text(history);
   print_json(history_json(history));
-  html_page(page_data({}, turns, ClaimCatalogue{}), "fuzzed");
+  html_page(page_data({}, turns, ClaimCatalog{}), "fuzzed");
 }
 
 }  // namespace epochbench::fuzz

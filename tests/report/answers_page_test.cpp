@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/made_settings.h"
+
 namespace epochbench {
 namespace {
 
@@ -17,12 +19,12 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-enum Section { kSpeed, kUtilisation, kPrecision, kCost, kBatch, kInput };
+enum Section { kSpeed, kUtilization, kPrecision, kCost, kBatch, kInput };
 
-// A run of resnet50 on synthetic data; `rate` in samples a second.
+// A run of resnet50 on synthetic data; `rate` in samples per second.
 Run run_of(const std::string& backend, const std::string& precision, std::int64_t batch, double rate, int repetition = 0) {
   Run run;
-  run.name = "resnet50/" + backend + "/" + precision + "/b" + std::to_string(batch);
+  rename(run, "resnet50/" + backend + "/" + precision + "/b" + std::to_string(batch));
   run.repetition = repetition;
   run.workload.model = "resnet50";
   run.workload.mode = "train";
@@ -78,10 +80,10 @@ TEST(AnswerSections, SaySpeedWithItsInterval) {
   EXPECT_THAT(speed.read, HasSubstr("95 % interval"));
 }
 
-TEST(AnswerSections, LeaveOutWhatWasHeldBackOnPurpose) {
+TEST(AnswerSections, LeaveOutWhatWasRestrictedOnPurpose) {
   std::vector<epochbench::Run> runs = both_devices();
   for (epochbench::Run run : both_devices()) {
-    run.name += "/without=fusion";
+    rename(run, run.name + "/without=fusion");
     run.throughput->samples_per_second /= 2;
     runs.push_back(run);
   }
@@ -104,18 +106,18 @@ TEST(AnswerSections, GiveTheCpusHalfWithoutAGpu) {
   const auto sections = answer_sections(named_result({run_of("cpu", "fp32", 32, 10), run_of("cpu", "bf16", 32, 16), skipped}));
   EXPECT_EQ(sections[kSpeed].answers.front(), "no run on a GPU: no NVIDIA driver");
   EXPECT_THAT(sections[kSpeed].answers, Contains("resnet50/cpu/fp32/b32: 10.0 samples/s, an epoch in 6 min 0 s (projected)"));
-  EXPECT_THAT(sections[kSpeed].read, HasSubstr("a GPU would add"));
+  EXPECT_THAT(sections[kSpeed].read, HasSubstr("a GPU would show"));
 }
 
 TEST(AnswerSections, SayHowBusyADeviceWasAndWhatItDrew) {
   std::vector<epochbench::Run> runs = both_devices();
-  auto section = answer_sections(named_result(runs))[kUtilisation];
+  auto section = answer_sections(named_result(runs))[kUtilization];
   EXPECT_THAT(section.answers, Contains("resnet50/cpu/fp32/b32: 80.0 % of the measured peak"));
   EXPECT_THAT(section.answers, Contains(HasSubstr("resnet50/cuda/bf16/b32: 80.0 % of the measured peak, busy 95.0 %")));
   EXPECT_THAT(section.answers, Contains(HasSubstr("no meter could be read")));
   for (epochbench::Run& run : runs) run.energy->average_watts = 150;
   for (epochbench::Run& run : runs) run.energy->source = "rapl";
-  section = answer_sections(named_result(runs))[kUtilisation];
+  section = answer_sections(named_result(runs))[kUtilization];
   EXPECT_THAT(section.answers, Contains(HasSubstr("150 W (rapl)")));
   EXPECT_THAT(section.answers, Each(Not(HasSubstr("no meter"))));
 }
@@ -130,9 +132,9 @@ TEST(AnswerSections, SayWhatACardDrewWhoseHostHasNoMeter) {
     run.energy->gpu_average_watts = 700 + run.repetition;
     run.energy->gpu_joules_per_epoch = 25'000;
   }
-  auto section = answer_sections(named_result(runs))[kUtilisation];
+  auto section = answer_sections(named_result(runs))[kUtilization];
   EXPECT_THAT(section.answers, Contains(HasSubstr("cuda/bf16/b32: 80.0 % of the measured peak, busy 95.0 % of the time, "
-                                                  "GPU alone 702 W (nvml), 25.0 kJ an epoch")));
+                                                  "GPU alone 702 W (nvml), 25.0 kJ per epoch")));
   EXPECT_THAT(section.answers, Contains("power not known of 20 runs: CPU: the counters cannot be read"));
   for (epochbench::Run& run : runs) {
     if (run.device.backend == "cpu") continue;
@@ -141,7 +143,7 @@ TEST(AnswerSections, SayWhatACardDrewWhoseHostHasNoMeter) {
     run.energy->average_watts = *run.energy->gpu_average_watts + 100;
     run.energy->reason.reset();
   }
-  section = answer_sections(named_result(runs))[kUtilisation];
+  section = answer_sections(named_result(runs))[kUtilization];
   EXPECT_THAT(section.answers, Contains(HasSubstr("802 W (CPU 100 W, GPU 702 W; rapl+nvml)")));
   EXPECT_THAT(section.answers, Contains("power not known of 10 runs: CPU: the counters cannot be read"));
 }
@@ -157,8 +159,8 @@ TEST(AnswerSections, SpeakOfTheMedianRepetition) {
   const auto sections = answer_sections(named_result(runs));
   EXPECT_THAT(sections[kSpeed].answers, Contains("resnet50/cpu/fp32/b32: 10.0 samples/s, an epoch in 6 min 0 s (projected, "
                                                  "median of 5 repetitions)"));
-  EXPECT_THAT(sections[kUtilisation].answers, Contains("resnet50/cpu/fp32/b32: 50.0 % of the measured peak"));
-  EXPECT_THAT(sections[kCost].answers, Contains("resnet50/cpu/fp32/b32: $0.100 an epoch (projected, median of 5 repetitions)"));
+  EXPECT_THAT(sections[kUtilization].answers, Contains("resnet50/cpu/fp32/b32: 50.0 % of the measured peak"));
+  EXPECT_THAT(sections[kCost].answers, Contains("resnet50/cpu/fp32/b32: $0.100 per epoch (projected, median of 5 repetitions)"));
 }
 
 TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {
@@ -166,7 +168,7 @@ TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {
   for (int seed = 0; seed < 5; ++seed)
     for (const std::string precision : {"fp32", "bf16"}) {
       epochbench::Run run = run_of("cpu", precision, 64, 1000);
-      run.name = "lenet5/cpu/" + precision + "/b64" + (seed ? "/seed=" + std::to_string(seed) : "");
+      rename(run, "lenet5/cpu/" + precision + "/b64" + (seed ? "/seed=" + std::to_string(seed) : ""));
       run.workload.fingerprint = "lenet5";
       run.workload.dataset = "digits";
       run.workload.seed = static_cast<std::uint64_t>(seed);
@@ -213,7 +215,7 @@ TEST(AnswerSections, SayWhetherTheInputIsFastEnough) {
   for (const auto& [name, waits, rate] :
        {std::tuple("/decode-cost=0.001/loader-threads=0", 0.6, 40.0), {"/cache=decoded/decode-cost=0.001", 0.01, 100.0}}) {
     epochbench::Run run = run_of("cpu", "fp32", 32, rate);
-    run.name += std::string("/data=digits") + name;
+    rename(run, run.name + std::string("/data=digits") + name);
     run.workload.dataset = "digits";
     run.input = Input{};
     run.input->decode_cost_seconds = 0.001;

@@ -10,8 +10,8 @@
 #include "src/base/text.h"
 #include "src/report/compare/compare_github.h"
 #include "src/report/compare/compare_json.h"
+#include "src/report/compare/compare_sentences.h"
 #include "src/report/compare/compare_text.h"
-#include "src/report/compare/compare_words.h"
 
 namespace epochbench {
 namespace {
@@ -42,7 +42,7 @@ Comparison made_comparison() {
   comparison.cases = {made_case("lenet5/cpu/fp32/b64", Finding::regression, 1.05),
                       made_case("mlp/cpu/fp32/b64", Finding::no_change, 1.001),
                       made_case("resnet20/cpu/fp32/b128", Finding::inconclusive, 1.02)};
-  comparison.cases[2].decision.note = "about 9 more repetitions a side would decide";
+  comparison.cases[2].decision.note = "about 9 more repetitions per side would decide";
   comparison.cases[2].decision.more = 9;
   return comparison;
 }
@@ -52,7 +52,7 @@ TEST(CompareText, HasARowACaseAndSaysWhatToDo) {
   EXPECT_THAT(text, StartsWith("baseline  main.json  0123456 (2026-01-02, 0.1.0, Release, gcc 12.2.0)\n"
                                "new       new.json  fedcba9-dirty (2026-01-03, 0.1.0, Release, gcc 12.2.0)\n"));
   EXPECT_THAT(text, HasSubstr("lenet5/cpu/fp32/b64      50.0 ms  1.050  1.040 to 1.060  regression      10   0.031\n"));
-  EXPECT_THAT(text, HasSubstr("  resnet20/cpu/fp32/b128\n    about 9 more repetitions a side would decide\n"));
+  EXPECT_THAT(text, HasSubstr("  resnet20/cpu/fp32/b128\n    about 9 more repetitions per side would decide\n"));
   EXPECT_THAT(text, HasSubstr("threshold 3.00 %"));
   EXPECT_THAT(text, HasSubstr("verdict: regression: 1 case is slower, 1 case is inconclusive, 1 case is as fast as before\n"));
   EXPECT_THAT(text, EndsWith("  epochbench compare --interleave BASELINE_BINARY NEW_BINARY --suite SUITE\n"));
@@ -80,7 +80,7 @@ TEST(CompareText, SaysThatNothingElseNeedsDoing) {
   comparison.cases.resize(2);
   const std::string text = compare_text(comparison);
   EXPECT_THAT(text, Not(HasSubstr("--interleave")));
-  EXPECT_EQ(next_step(comparison).words, "");
+  EXPECT_EQ(next_step(comparison).text, "");
   EXPECT_EQ(next_step(comparison).command, "");
 }
 
@@ -145,26 +145,25 @@ TEST(NextStep, SuggestsNoCallThatWouldBeRefusedOrDecideNothing) {
   EXPECT_THAT(github_summary(comparison), HasSubstr("What would decide: a quieter machine"));
   EXPECT_TRUE(compare_json(comparison)["next"].is_null());
   comparison.cases[2].decision.more.reset();
-  EXPECT_EQ(next_step(comparison).words, "") << "no number of pairs decides it";
+  EXPECT_EQ(next_step(comparison).text, "") << "no number of pairs decides it";
   comparison.interleaved = false;
   EXPECT_NE(next_step(comparison).command, "") << "files that say too little";
 }
 
-TEST(ConcernText, IsACodeAndASentence) {
-  EXPECT_EQ(to_string(Concern{ConcernCode::peak_memory, 100.0 * (1 << 20), 120.0 * (1 << 20), 1.1}),
+TEST(IssueText, IsACodeAndASentence) {
+  EXPECT_EQ(to_string(Issue{IssueCode::peak_memory, 100.0 * (1 << 20), 120.0 * (1 << 20), 1.1}),
             "peak_memory: 120 MiB, 20.0 % more than 100 MiB");
-  EXPECT_EQ(to_string(Concern{ConcernCode::not_ok, 0, 0, 0, "failed: line\nbreak"}),
-            "not_ok: it was ok and is not: failed: line break");
-  EXPECT_EQ(to_string(Concern{ConcernCode::compile_time, 1, 2.5, 2}),
-            "compile_time: 2.50 s, 2.5 times the 1.00 s of the baseline");
-  EXPECT_EQ(to_string(Concern{ConcernCode::final_loss, 2, 2.5, 1e-4, {}, 100}),
+  EXPECT_EQ(to_string(Issue{IssueCode::not_ok, 0, 0, 0, "failed: line\nbreak"}),
+            "not_ok: it was ok and is not any more: failed: line break");
+  EXPECT_EQ(to_string(Issue{IssueCode::compile_time, 1, 2.5, 2}), "compile_time: 2.50 s, 2.5 times the 1.00 s of the baseline");
+  EXPECT_EQ(to_string(Issue{IssueCode::final_loss, 2, 2.5, 1e-4, {}, 100}),
             "final_loss: the loss of step 100 is 2.50000 and was 2.00000; rounding explains a relative difference of 0.00010");
 }
 
 TEST(CompareJson, HasTheContractsKeys) {
   Comparison comparison = made_comparison();
   comparison.missing = {{"a", "gone"}};
-  comparison.cases[1].concerns = {{ConcernCode::peak_memory, 100, 120, 1.1}, {ConcernCode::not_ok, 0, 0, 0, "failed"}};
+  comparison.cases[1].issues = {{IssueCode::peak_memory, 100, 120, 1.1}, {IssueCode::not_ok, 0, 0, 0, "failed"}};
   comparison.cases[1].decision.ratio_ci95.reset();
   comparison.cases[1].foreign_cores.reset();
   const Json json = compare_json(comparison);
@@ -200,13 +199,13 @@ TEST(GithubAnnotations, AreOfTheKindThatTheFindingIs) {
   Comparison comparison = made_comparison();
   comparison.cases[1].decision.finding = Finding::improvement;
   comparison.cases[1].decision.ratio = 0.9;
-  comparison.cases[1].concerns = {{ConcernCode::compile_time, 1, 2.5, 2}};
+  comparison.cases[1].issues = {{IssueCode::compile_time, 1, 2.5, 2}};
   comparison.missing = {{"gone", "no run"}};
   comparison.changed = {{"other", "batch 16 and 8"}};
   comparison.added = {{"fresh", ""}};
   const std::string text = github_annotations(comparison);
   EXPECT_THAT(text, HasSubstr("::error title=epochbench%3A lenet5/cpu/fp32/b64::5.00 %25 slower (95 %25: 4.00 %25 slower to "
-                              "6.00 %25 slower), 10 repetitions a side\n"));
+                              "6.00 %25 slower), 10 repetitions per side\n"));
   EXPECT_THAT(text, HasSubstr("::error title=epochbench%3A gone::missing: no run\n"));
   EXPECT_THAT(text, HasSubstr("::warning title=epochbench%3A mlp/cpu/fp32/b64::compile_time: "));
   EXPECT_THAT(text, HasSubstr("::warning title=epochbench%3A resnet20/cpu/fp32/b128::inconclusive: about 9 more"));
@@ -220,7 +219,7 @@ TEST(GithubAnnotations, AreOfTheKindThatTheFindingIs) {
 TEST(CompareText, CountsACaseThatIsInconclusiveWithoutATime) {
   Comparison comparison;
   comparison.cases.resize(1);
-  EXPECT_EQ(reason_words(comparison), "1 case is inconclusive");
+  EXPECT_EQ(reason_text(comparison), "1 case is inconclusive");
 }
 
 TEST(GithubAnnotations, LetNoNameBeginACommand) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "src/report/text/summary.h"
+#include "support/made_settings.h"
 
 namespace epochbench {
 namespace {
@@ -13,7 +14,7 @@ using testing::Not;
 
 Run run_of(const std::string& name) {
   Run run;
-  run.name = name;
+  rename(run, name);
   run.timing = Timing{};
   run.timing->step_seconds.assign(10, 0.1);
   run.throughput = Throughput{10, std::nullopt};

@@ -202,17 +202,17 @@ TEST(ExportMetrics, SumUpRepetitions) {
   for (int i = 0; i < 4; ++i) result.runs[static_cast<std::size_t>(i)].timing->epoch_seconds = i < 3 ? 4 - i : kNaN;
   const ExportMetric& step = export_metrics()[0];
   const ExportMetric& epoch = export_metrics()[1];
-  auto summary = summary_of(runs_by_name(result)[0], epoch);
+  auto summary = summary_of(runs_by_name(result.runs)[0], epoch);
   EXPECT_EQ(summary->value, 3);
   EXPECT_EQ(summary->repetitions, 3u) << "the fourth is not known";
   EXPECT_EQ(summary->range, std::pair(2.0, 4.0));
   result.runs.resize(2);
-  EXPECT_EQ(summary_of(runs_by_name(result)[0], epoch)->value, 3.5);
+  EXPECT_EQ(summary_of(runs_by_name(result.runs)[0], epoch)->value, 3.5);
   result.runs.resize(1);
-  EXPECT_EQ(summary_of(runs_by_name(result)[0], epoch)->range, std::nullopt);
-  EXPECT_EQ(summary_of(runs_by_name(result)[0], step)->range, std::pair(0.125, 0.125)) << "its own interval";
+  EXPECT_EQ(summary_of(runs_by_name(result.runs)[0], epoch)->range, std::nullopt);
+  EXPECT_EQ(summary_of(runs_by_name(result.runs)[0], step)->range, std::pair(0.125, 0.125)) << "its own interval";
   result.runs[0].timing->step_seconds.resize(5);
-  EXPECT_EQ(summary_of(runs_by_name(result)[0], step)->range, std::nullopt) << "five steps hold no interval of 95 %";
+  EXPECT_EQ(summary_of(runs_by_name(result.runs)[0], step)->range, std::nullopt) << "five steps hold no interval of 95 %";
 }
 
 TEST(ExportMetrics, AmountsOfAnotherCurrencyAreNotDollars) {
@@ -288,7 +288,7 @@ class ExportFolderTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(ExportFolderTest, MakesFoldersReplacesFilesAndKeepsWhatItIsTold) {
+TEST_F(ExportFolderTest, MakesFoldersReplacesFilesAndKeepsWhatItShould) {
   const std::string root = (folder_ / "new" / "store").string();
   write_export_folder(root, {{"a/b", "one"}, {"c", "two", true}, {"d/e/", ""}});
   write_export_folder(root, {{"a/b", "three"}, {"c", "four", true}});

@@ -57,7 +57,7 @@ TEST(HtmlPage, IsOneFileThatFetchesNothing) {
   EXPECT_EQ(page.find("<!DOCTYPE html>"), 0u);
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
   EXPECT_THAT(page, HasSubstr("version:\"3.5.")) << "the charting library";
-  EXPECT_THAT(page, HasSubstr("Michael Bostock")) << "its licence";
+  EXPECT_THAT(page, HasSubstr("Michael Bostock")) << "its license";
   EXPECT_THAT(page, Not(HasSubstr("{{")));
 }
 

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/analysis/thinned.h"
+#include "src/analysis/downsample.h"
 #include "src/cli/claims.h"
 #include "support/made_curves.h"
 #include "support/made_results.h"
@@ -37,38 +37,38 @@ NamedResult both_devices(int repetitions) {
       {{"cpu", "fp32", 100, 16, "", "resnet50", repetitions}, {"cuda", "bf16", 1000, 16, "", "resnet50", repetitions}});
 }
 
-TEST(Thinned, KeepsAllThatFit) {
-  const Thinned kept = thinned(std::vector<double>{3, 1, 2}, 4);
+TEST(Downsampled, KeepsAllThatFit) {
+  const Downsampled kept = downsample(std::vector<double>{3, 1, 2}, 4);
   EXPECT_EQ(kept.every, 1u);
   EXPECT_THAT(kept.indices, ElementsAre(0, 1, 2));
-  EXPECT_THAT(thinned({}, 4).indices, IsEmpty());
+  EXPECT_THAT(downsample({}, 4).indices, IsEmpty());
 }
 
-TEST(Thinned, KeepsTheLeastAndTheGreatestOfEach) {
-  const Thinned kept = thinned(std::vector<double>{5, 9, 1, 4, 2, 2, 2, 2, 7}, 6);
+TEST(Downsampled, KeepsTheLeastAndTheGreatestOfEach) {
+  const Downsampled kept = downsample(std::vector<double>{5, 9, 1, 4, 2, 2, 2, 2, 7}, 6);
   EXPECT_EQ(kept.every, 3u);
   EXPECT_THAT(kept.indices, ElementsAre(1, 2, 3, 4, 6, 8));
-  const Thinned flat = thinned(std::vector<double>(100, 1.0), 10);
+  const Downsampled flat = downsample(std::vector<double>(100, 1.0), 10);
   EXPECT_EQ(flat.every, 20u);
   EXPECT_THAT(flat.indices, ElementsAre(0, 20, 40, 60, 80)) << "of equal values one stands for all";
 }
 
-TEST(Thinned, LosesNoSpikeAndNeverKeepsMore) {
+TEST(Downsampled, LosesNoSpikeAndNeverKeepsMore) {
   for (const std::size_t size : {7u, 1000u, 12'345u})
     for (const std::size_t most : {2u, 20u, 2000u}) {
       std::vector<double> values(size, 1.0);
       for (std::size_t i = 0; i < size; ++i) values[i] += 0.001 * static_cast<double>(i % 7);
       values[size / 3] = 9;
-      const Thinned kept = thinned(values, most);
+      const Downsampled kept = downsample(values, most);
       EXPECT_LE(kept.indices.size(), most);
       EXPECT_THAT(kept.indices, testing::Contains(size / 3));
       EXPECT_TRUE(std::is_sorted(kept.indices.begin(), kept.indices.end()));
     }
 }
 
-TEST(Thinned, PrefersNumbersToWhatIsNone) {
+TEST(Downsampled, PrefersNumbersToWhatIsNone) {
   const double none = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(thinned(std::vector<double>{none, 2, 1, none, none, none}, 4).indices, ElementsAre(1, 2, 3));
+  EXPECT_THAT(downsample(std::vector<double>{none, 2, 1, none, none, none}, 4).indices, ElementsAre(1, 2, 3));
 }
 
 TEST(PageData, BringsRepetitionsTogether) {
@@ -86,7 +86,7 @@ TEST(PageData, BringsRepetitionsTogether) {
   EXPECT_EQ(data["steps"].size(), 10u);
   EXPECT_EQ(data["losses"].size(), 2u) << "of the first repetition";
   ASSERT_FALSE(data["speedup"].is_null());
-  EXPECT_EQ(data["speedup"]["pairs"][0]["across_devices"], true);
+  EXPECT_EQ(data["speedup"]["pairs"][0]["contender_side"]["on_gpu"], true);
   EXPECT_EQ(data["speedup"]["pairs"][0]["ratio"], 10);
 }
 
@@ -138,7 +138,7 @@ TEST(PageData, WithoutRunsHasNoSectionButThePlaces) {
   for (const char* part : {"rows", "left_out", "sweeps", "steps", "losses", "profiles"})
     EXPECT_THAT(data[part], IsEmpty()) << part;
   EXPECT_TRUE(data["speedup"].is_null());
-  EXPECT_TRUE(data["claims"].is_null()) << "what arithmetic says of any result is no section";
+  EXPECT_TRUE(data["claims"].is_null()) << "what arithmetic says of any result is not a section";
 }
 
 TEST(PageData, CountsWhatDidNotEndWellByReason) {
@@ -196,7 +196,7 @@ TEST(PageData, ThinsLongSeriesToAShare) {
   EXPECT_THAT(data["steps"][0]["at"], testing::Contains(12'345)) << "no spike is lost";
 }
 
-TEST(PageData, KeepsTheEndsOfALossThatIsThinned) {
+TEST(PageData, KeepsTheEndsOfADownsampledLoss) {
   NamedResult named = made_result("r.json", "box", {{"cpu", "fp32", 100, 16, "", "m", 1}});
   std::vector<double>& loss = named.result.runs[0].quality->loss;
   for (int step = 0; step < 50'000; ++step) loss.push_back(step % 2 ? 1 : 9);
@@ -279,7 +279,7 @@ TEST(PageData, HasTheHistoryOfWhatSeveralDatesHaveWithItsChange) {
   EXPECT_EQ(history[0]["changes"][0]["begin"], 12);
   EXPECT_NEAR(history[0]["changes"][0]["before"].get<double>(), 0.16, 0.001);
   EXPECT_NEAR(history[0]["changes"][0]["after"].get<double>(), 0.2, 0.001);
-  EXPECT_THAT(page_of({results[0]})["history"], IsEmpty()) << "one date is no history";
+  EXPECT_THAT(page_of({results[0]})["history"], IsEmpty()) << "one date is not a history";
 }
 
 TEST(PageData, SaysWhatResultsSayOfClaims) {

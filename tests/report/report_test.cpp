@@ -17,6 +17,7 @@
 #include "src/base/units.h"
 #include "src/report/text/summary.h"
 #include "src/result/anonymous.h"
+#include "support/made_settings.h"
 
 namespace epochbench {
 namespace {
@@ -107,7 +108,7 @@ TEST(ReadTextFile, RefusesWhatIsNoFile) {
 
 Run run_of(const std::string& name, const std::string& dataset) {
   Run run;
-  run.name = name;
+  rename(run, name);
   run.workload.dataset = dataset;
   run.quality = Quality{};
   return run;

@@ -134,7 +134,7 @@ class Report(CliTest):
         self.assertEqual(self.column("pairs", "turns"), ["10", "10", ""])
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#turns .panel .dot').length"), 20)
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#turns .panel .band').length"), 2)
-        self.assertIn("2 cases of two binaries by turns, of 1 machine", self.texts("header p")[0])
+        self.assertIn("2 cases of two interleaved binaries, of 1 machine", self.texts("header p")[0])
 
     def test_nights_of_turns_beside_a_result(self):
         nights = [self.write_turns(f"night-{day}.json", date=f"2026-01-{day}T02:00:00Z", slower=0.0 if day < 20 else 0.05)

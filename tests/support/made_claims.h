@@ -1,4 +1,4 @@
-// Results made up for tests of claims: runs with given rates, and the answer of one claim of the catalogue to them.
+// Results made up for tests of claims: runs with given rates, and the answer of one claim of the catalog to them.
 #pragma once
 
 #include <stdexcept>
@@ -8,6 +8,7 @@
 
 #include "src/analysis/claims/claims.h"
 #include "src/cli/claims.h"
+#include "support/made_settings.h"
 
 namespace epochbench {
 
@@ -15,7 +16,7 @@ namespace epochbench {
 inline Run run_of(const std::string& model, const std::string& backend, const std::string& precision, std::int64_t batch,
                   double samples_per_second, int repetition, const std::string& settings = "") {
   Run run;
-  run.name = model + "/" + backend + "/" + precision + "/b" + std::to_string(batch) + settings;
+  rename(run, model + "/" + backend + "/" + precision + "/b" + std::to_string(batch) + settings);
   run.repetition = repetition;
   Workload& workload = run.workload;
   workload.model = model;
@@ -55,7 +56,7 @@ inline NamedResult result_of(std::vector<std::vector<Run>> parts) {
   return named;
 }
 
-// The answer to one claim of the catalogue.
+// The answer to one claim of the catalog.
 inline ClaimAnswer answer_to(const std::string& id, const std::vector<NamedResult>& results) {
   for (const Claim& claim : embedded_claims().claims)
     if (claim.id == id) return judge(std::vector{claim}, results).front();

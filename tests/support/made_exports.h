@@ -7,6 +7,7 @@
 #include "src/base/json.h"
 #include "src/report/export/export.h"
 #include "support/made_results.h"
+#include "support/made_settings.h"
 
 namespace epochbench {
 
@@ -22,13 +23,13 @@ inline Result result_of(const std::vector<MadeRun>& runs) {
 // One run of 8 steps a second at batch 16, whose name may be anything.
 inline Result one_run(const std::string& name = "resnet50/cpu/fp32/b16") {
   Result result = result_of({{.rate = 128, .repetitions = 1}});
-  result.runs[0].name = name;
+  rename(result.runs[0], name);
   return result;
 }
 
 inline Run failed_run(RunStatus status = RunStatus::failed) {
   Run run = result_of({{.repetitions = 1}}).runs[0];
-  run.name = "mlp/cpu/fp32/b16";
+  rename(run, "mlp/cpu/fp32/b16");
   run.status = status;
   run.message = "killed by signal 9";
   run.timing.reset();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/result/named_result.h"
+#include "support/made_settings.h"
 
 namespace epochbench {
 
@@ -23,7 +24,7 @@ inline Run made_run(const MadeRun& made, int repetition) {
   const int threads = threads_at == std::string::npos ? 8 : std::stoi(made.settings.substr(threads_at + 9));
   const double step = static_cast<double>(made.batch) / made.rate, epoch = 12'800 / made.rate;
   Run run;
-  run.name = made.model + "/" + made.backend + "/" + made.precision + "/b" + std::to_string(made.batch) + made.settings;
+  rename(run, made.model + "/" + made.backend + "/" + made.precision + "/b" + std::to_string(made.batch) + made.settings);
   run.repetition = repetition;
   run.workload = {made.model, "train",
                   1000,       made.model + " of batch " + std::to_string(made.batch),

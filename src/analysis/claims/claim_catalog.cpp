@@ -21,7 +21,7 @@ QuantityKind kind_from_name(const JsonFields& fields) {
       {"peak", QuantityKind::peak},       {"weights", QuantityKind::weights},
       {"memory", QuantityKind::memory},   {"crossover", QuantityKind::crossover},
       {"plateau", QuantityKind::plateau}, {"cores", QuantityKind::cores},
-      {"feeding", QuantityKind::feeding}, {"break_even", QuantityKind::break_even},
+      {"feeding", QuantityKind::input},   {"break_even", QuantityKind::break_even},
       {"missing", QuantityKind::missing},
   };
   const auto found = kinds.find(fields.text("kind"));
@@ -54,7 +54,7 @@ RunChoice parse_choice(const JsonFields& fields) {
   choice.data = fields.maybe_text("data").value_or("");
   choice.batch = fields.maybe_integer("batch");
   choice.settings = maybe_texts(fields, "settings");
-  std::sort(choice.settings.begin(), choice.settings.end());  // as in a run's name
+  std::sort(choice.settings.begin(), choice.settings.end());  // as setting_texts() has them
   return choice;
 }
 
@@ -77,7 +77,7 @@ void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
     const std::set<std::string> sizes{"parameters", "batch", "width"};
     needs("over", sizes.contains(quantity.over));
   }
-  if (kind == Kind::feeding) {
+  if (kind == Kind::input) {
     const std::set<std::string> measures{"starved", "decoded", "gain"};
     needs("measure", measures.contains(quantity.measure));
     needs("of.precisions", !quantity.of.precisions.empty());
@@ -131,23 +131,23 @@ Claim parse_claim(const JsonFields& fields) {
 
 }  // namespace
 
-ClaimCatalogue parse_claims(std::string_view text, const std::string& source) {
+ClaimCatalog parse_claims(std::string_view text, const std::string& source) {
   const Json document = parse_json(text, source);
   const JsonFields fields(document, source);
-  ClaimCatalogue catalogue;
-  catalogue.note = fields.text("note");
+  ClaimCatalog catalog;
+  catalog.note = fields.text("note");
   std::set<std::string> ids;
   for (const JsonFields& claim : fields.groups("claims")) {
-    catalogue.claims.push_back(parse_claim(claim));
-    if (!ids.insert(catalogue.claims.back().id).second) throw FormatError(claim.path("id") + ": stands there twice");
+    catalog.claims.push_back(parse_claim(claim));
+    if (!ids.insert(catalog.claims.back().id).second) throw FormatError(claim.path("id") + ": stands there twice");
   }
   for (const JsonFields& fields_of_conflict : fields.groups("conflicts")) {
     ClaimConflict conflict{fields_of_conflict.texts("claims"), fields_of_conflict.text("why")};
     for (const std::string& id : conflict.claims)
       if (!ids.contains(id)) throw FormatError(fields_of_conflict.path("claims") + ": there is no claim '" + id + "'");
-    catalogue.conflicts.push_back(std::move(conflict));
+    catalog.conflicts.push_back(std::move(conflict));
   }
-  return catalogue;
+  return catalog;
 }
 
 }  // namespace epochbench

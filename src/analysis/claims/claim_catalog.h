@@ -9,13 +9,13 @@
 
 namespace epochbench {
 
-struct ClaimCatalogue {
+struct ClaimCatalog {
   std::string note;
   std::vector<Claim> claims;
   std::vector<ClaimConflict> conflicts;
 };
 
 // `source` names the text in messages. Errors: FormatError, with the place.
-ClaimCatalogue parse_claims(std::string_view text, const std::string& source);
+ClaimCatalog parse_claims(std::string_view text, const std::string& source);
 
 }  // namespace epochbench

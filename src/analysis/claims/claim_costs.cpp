@@ -35,7 +35,7 @@ Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidenc
     command += " --power WATTS";
   if (cost.cloud.usd_per_hour)
     known +=
-        (known.empty() ? "" : ", ") + short_number(*cost.cloud.usd_per_hour, 3) + " USD an hour (" + cost.cloud_source + ")";
+        (known.empty() ? "" : ", ") + short_number(*cost.cloud.usd_per_hour, 3) + " USD per hour (" + cost.cloud_source + ")";
   else
     command += " --cloud PRICE";
   return {unanswered(quantity, "",

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "src/analysis/case_settings.h"
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/analysis/sweep/curves.h"
 #include "src/analysis/sweep/scaling.h"
@@ -19,8 +20,8 @@ constexpr std::size_t kFewestOfPlateau = 3;  // of a plateau: one where it rises
 // so there the model is the family.
 std::vector<Curve> curves_for(const Evidence& evidence, const RunChoice& choice, const std::string& model, Axis axis) {
   const auto chosen = [&](const Run* run) {
-    const std::string& name = run->workload.model;
-    if ((axis == Axis::width ? name.substr(0, name.find(':')) : name) != model) return false;
+    const std::string& whole = run->workload.model;
+    if ((axis == Axis::width ? model_family(*run) : whole) != model) return false;
     const auto& all = evidence.all.series;
     return std::any_of(all.begin(), all.end(), [&](const Series& series) {
       return std::find(series.runs.begin(), series.runs.end(), run) != series.runs.end() && suits(choice, series);

@@ -1,4 +1,4 @@
-// One function a kind of experiment, from a quantity to its answers: one, or one for each of its models.
+// One function per kind of experiment, from a quantity to its answers: one, or one for each of its models.
 #pragma once
 
 #include <string>
@@ -35,10 +35,10 @@ Answers answer_memory(const ClaimQuantity& quantity, const Evidence& evidence);
 // claim_trends.cpp: does a number grow with a size?
 Answers answer_slope(const ClaimQuantity& quantity, const Evidence& evidence);
 
-// claim_feeding.cpp: how well input feeds a device.
-Answers answer_feeding(const ClaimQuantity& quantity, const Evidence& evidence);
+// claim_input.cpp: how well input feeds a device.
+Answers answer_input(const ClaimQuantity& quantity, const Evidence& evidence);
 
-// claim_costs.cpp: from how many hours a month owning is cheaper than renting.
+// claim_costs.cpp: from how many hours per month owning is cheaper than renting.
 Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidence);
 
 // claim_curves.cpp: where do curves cross, flatten or reach?

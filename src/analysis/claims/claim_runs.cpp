@@ -5,24 +5,15 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "src/analysis/case_settings.h"
 #include "src/analysis/cost/cost.h"
+#include "src/base/units.h"
 
 namespace epochbench {
 namespace {
 
-// "/gemm=portable/without=fusion" -> "gemm=portable", "without=fusion".
-std::vector<std::string> split_settings(const std::string& text) {
-  std::vector<std::string> settings;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('/', begin + 1), text.size());
-    settings.push_back(text.substr(begin + 1, end - begin - 1));
-    begin = end;
-  }
-  return settings;
-}
-
-bool has(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+bool has(const std::vector<std::string>& list, const std::string& entry) {
+  return std::find(list.begin(), list.end(), entry) != list.end();
 }
 
 bool same_work_but_batch(const Workload& a, const Workload& b) {
@@ -104,7 +95,7 @@ bool suits(const RunChoice& choice, const Series& series) {
   return has(choice.backends, run.device.backend) && workload.mode == choice.mode &&
          (choice.precisions.empty() || has(choice.precisions, run.precision)) &&
          (choice.data.empty() || workload.dataset.rfind("synthetic", 0) != 0) &&
-         (!choice.batch || workload.batch == *choice.batch) && split_settings(series.settings) == choice.settings;
+         (!choice.batch || workload.batch == *choice.batch) && setting_texts(series.conditions) == choice.settings;
 }
 
 std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,
@@ -150,12 +141,12 @@ SeriesPair fastest(const std::vector<SeriesPair>& pairs) {
 
 std::vector<Warning> warnings_of(const SeriesPair& pair) {
   std::vector<Warning> warnings = fairness_warnings(*pair.to, *pair.of);
-  const bool ablation = pair.of->settings != pair.to->settings;
+  const bool ablation = pair.of->conditions != pair.to->conditions;
   std::erase_if(warnings, [&](const Warning& warning) {
     const bool stated = warning.code == WarningCode::precision_differs || warning.code == WarningCode::batch_differs ||
                         warning.code == WarningCode::settings_differ;
     const bool meant = warning.code == WarningCode::portable_kernel || warning.code == WarningCode::unused_instruction ||
-                       warning.code == WarningCode::held_back;
+                       warning.code == WarningCode::handicap;
     return stated || (ablation && meant);
   });
   return warnings;
@@ -190,9 +181,9 @@ std::string describe(const Series& series) {
   const Run& run = series.first();
   std::string text = run.precision + " on " + run.device.name;
   if (run.device.backend == "cpu" && run.device.threads)
-    text += ", " + std::to_string(*run.device.threads) + (*run.device.threads == 1 ? " thread" : " threads");
+    text += ", " + counted(static_cast<std::size_t>(*run.device.threads), "thread", "threads");
   text += ", batch " + std::to_string(run.workload.batch);
-  for (const std::string& setting : split_settings(series.settings)) text += ", " + setting;
+  for (const std::string& setting : setting_texts(series.conditions)) text += ", " + setting;
   return text;
 }
 

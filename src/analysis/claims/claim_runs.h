@@ -1,5 +1,5 @@
-// The runs that a claim is judged by: chosen by model, device, precision and settings, with one number a repetition. It
-// judges nothing.
+// The runs that a claim is judged by: chosen by model, device, precision and settings, with one number per repetition. Nothing
+// is judged here.
 #pragma once
 
 #include <optional>
@@ -49,11 +49,11 @@ struct SeriesPair {
 // has a pair; on the CPU only of at least `least_cores` cores.
 std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model);
 
-// Of these the one whose sides have most samples a second, and before it any that have the repetitions for an interval.
+// Of these the one whose sides process the most samples per second, but rather one that have the repetitions for an interval.
 // Precondition: there is one.
 SeriesPair fastest(const std::vector<SeriesPair>& pairs);
 
-// What makes the pair unfair, but for what the claim is about or its conditions say already.
+// What makes the pair unfair, except for what the claim is about or what its conditions already state.
 std::vector<Warning> warnings_of(const SeriesPair& pair);
 
 // Why there is no run to judge by: "no GPU: ...", what became of the runs, or that none was measured.

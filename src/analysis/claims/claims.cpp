@@ -38,8 +38,8 @@ Answers answers_to(const ClaimQuantity& quantity, const Evidence& evidence) {
       return answer_plateau(quantity, evidence);
     case QuantityKind::cores:
       return answer_cores(quantity, evidence);
-    case QuantityKind::feeding:
-      return answer_feeding(quantity, evidence);
+    case QuantityKind::input:
+      return answer_input(quantity, evidence);
     case QuantityKind::break_even:
       return answer_break_even(quantity, evidence);
     case QuantityKind::missing:

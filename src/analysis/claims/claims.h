@@ -31,8 +31,8 @@ struct RunChoice {
   std::vector<std::string> precisions;  // any of them; empty: any
   std::string mode = "train", data;     // data: "real", or empty for any
   std::optional<std::int64_t> batch;
-  // What the run's name says beside device, precision, batch and what changes no answer: "without=fusion". No other setting
-  // may stand there.
+  // Conditions of the work beside device, precision and batch, as conditions_of() has them: "without=fusion". A run with any
+  // other is not chosen.
   std::vector<std::string> settings;
 };
 
@@ -49,9 +49,9 @@ enum class QuantityKind : std::uint8_t {
   crossover,    // of the curves of `of` and `to`
   plateau,      // of a curve
   cores,        // that equal a GPU, by the fit of a thread sweep
-  feeding,      // of runs that differ in their input alone: utilization `starved` and `decoded`, and the `gain` (feeding.h)
-  break_even,   // of owning and renting, which takes the user's prices: what is missing, and the command (local_cost.h)
-  missing,      // cannot be measured; `reason` says why
+  input,  // of runs that differ in their input alone: utilization `starved` and `decoded`, and the `gain` (input_pipeline.h)
+  break_even,  // of owning and renting, which takes the user's prices: what is missing, and the command (local_cost.h)
+  missing,     // cannot be measured; `reason` says why
 };
 
 struct ClaimQuantity {
@@ -102,7 +102,7 @@ struct ClaimAnswer {
 // Inside: reproduced; on the claim's far side: exceeded; on the near side: not reproduced; across a bound: undecided.
 Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95);
 
-// One answer a claim, in their order. A claim of several parts is as good as the worst of those that could be tested; the
+// One answer per claim, in their order. A claim of several parts is as good as the worst of those that could be tested; the
 // others are named in its reason. Where none of those carries the claim, it is not testable, unless one refutes it. Its
 // `measured` is the first part's.
 std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results);

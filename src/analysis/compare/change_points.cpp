@@ -55,7 +55,7 @@ double p_of_means(std::span<const double> left, std::span<const double> right) {
   return student_t_two_sided_p((b.mean - a.mean) / std::sqrt(variance * (1 / a.count + 1 / b.count)), degrees);
 }
 
-// The energy statistic of neighbouring stretches in constant time a stretch, from sums of distances.
+// The energy statistic of neighboring stretches in constant time per stretch, from sums of distances.
 class Distances {
  public:
   explicit Distances(std::span<const double> series) : size_(series.size()), below_((size_ + 1) * size_) {
@@ -115,7 +115,7 @@ void split(std::span<const double> series, const Distances& distances, std::size
   split(series, distances, best.at, end, bounds);
 }
 
-// The change points of these bounds, each tested between its neighbours.
+// The change points of these bounds, each tested between its neighbors.
 std::vector<ChangePoint> tested(std::span<const double> series, const std::vector<std::size_t>& bounds) {
   std::vector<ChangePoint> points;
   for (std::size_t i = 0; i < bounds.size(); ++i) {

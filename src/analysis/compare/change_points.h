@@ -1,4 +1,4 @@
-// Where a series of measurements changes its level for good: E-divisive means with a t-test. Pure functions over numbers.
+// Where a series of measurements changes its level permanently: E-divisive means with a t-test. Pure functions over numbers.
 //
 // A split is proposed where the two sides differ most by the energy statistic (Matteson and James, "A nonparametric approach
 // for multiple change point analysis of multivariate data", Journal of the American Statistical Association 109, 2014), and
@@ -7,9 +7,9 @@
 // ICPE 2023, arXiv 2301.03034). Splitting is done at a lenient level; then the weakest are taken back until all that are left
 // hold at the strict one, since a split that hides behind another shows only once both are made.
 //
-// Points far off their neighbours, such as nights on which something else ran, are taken for their neighbours' median first: a
+// Points far off their neighbors, such as nights on which something else ran, are taken for their neighbors' median first: a
 // few of them would hide every change from a test of means. What is left is assumed to scatter independently about its level.
-// This finds what deserves a look, not what is proven.
+// The result deserves a look; it is not a proof.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ std::vector<ChangePoint> change_points(std::span<const double> series);
 
 enum class ChangeKind : unsigned char { step, creep };
 
-// A change as it is told: a step from one point to the next, or a creep, whose change points are one long rise or fall.
+// A change as it is reported: a step from one point to the next, or a creep, whose change points are one long rise or fall.
 struct LevelChange {
   ChangeKind kind = ChangeKind::step;
   std::size_t begin = 0, end = 0;  // the first point that is off the old level, and the first on the new one (a step: the same)
@@ -53,7 +53,7 @@ struct LevelChange {
 
 // Change points of one direction that follow each other are a creep where a straight line between two levels fits better than
 // their steps do (by Schwarz's criterion, "Estimating the dimension of a model", Annals of Statistics 6, 1978); its begin is
-// where the best such line leaves the old level, which no single change point tells.
+// where the best such line leaves the old level, which no single change point shows.
 std::vector<LevelChange> level_changes(std::span<const double> series);
 
 }  // namespace epochbench

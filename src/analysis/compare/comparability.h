@@ -1,4 +1,4 @@
-// Why two runs of one name say nothing about a change of the code between them: one difference in words, or none.
+// Why two runs of one case say nothing about a change of the code between them: one difference as text, or "".
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ std::string workload_difference(const Workload& a, const Workload& b);
 // What makes memory incomparable: the device and its threads. "different threads: 1 and 2".
 std::string device_difference(const RecordedRun& a, const RecordedRun& b);
 
-// What makes times incomparable beside that: machine (and whether it is known), GPU driver, compiler, build type.
+// What else makes times incomparable: machine (and whether it is known), GPU driver, compiler, build type.
 std::string setting_difference(const RecordedRun& a, const RecordedRun& b);
 
 }  // namespace epochbench

@@ -7,7 +7,7 @@ namespace epochbench {
 
 Finding verdict_of(const Comparison& comparison) {
   const bool fails_beside_time = std::any_of(comparison.cases.begin(), comparison.cases.end(), [](const ComparedCase& each) {
-    return std::any_of(each.concerns.begin(), each.concerns.end(), [](const Concern& concern) { return fails(concern.code); });
+    return std::any_of(each.issues.begin(), each.issues.end(), [](const Issue& issue) { return fails(issue.code); });
   });
   if (fails_beside_time || (!comparison.missing.empty() && !comparison.missing_allowed)) return Finding::regression;
   std::vector<Finding> findings;

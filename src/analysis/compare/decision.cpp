@@ -7,12 +7,13 @@
 
 #include "src/base/rank_shift.h"
 #include "src/base/significance.h"
+#include "src/base/units.h"
 
 namespace epochbench {
 namespace {
 
 constexpr double kIntervalEnd = 0.025;                    // of a 95 % interval, on either side
-constexpr double kMaterialShare = 2.0 / 3;                // of the threshold: below it a change is no regression
+constexpr double kMaterialShare = 2.0 / 3;                // of the threshold: a change below it is not a regression
 constexpr double kNormal99 = 2.3263, kNormal95 = 1.6449;  // quantiles
 constexpr double kMostPairs = 1e6;                        // that are named; of more no more is to be learned
 
@@ -22,22 +23,18 @@ struct Unit {
 };
 
 constexpr Unit kPair{"pair", "pairs", [](std::size_t count) { return std::pow(0.5, count); }};
-constexpr Unit kRepetitionASide{"repetition a side", "repetitions a side", [](std::size_t count) {
-                                  double one_order_of_all = 1;
-                                  for (std::size_t i = 1; i <= count; ++i)
-                                    one_order_of_all *= static_cast<double>(i) / static_cast<double>(count + i);
-                                  return one_order_of_all;
-                                }};
-
-std::string counted(std::size_t count, const Unit& unit) {
-  return std::to_string(count) + ' ' + (count == 1 ? unit.one : unit.several);
-}
+constexpr Unit kRepetitionPerSide{"repetition per side", "repetitions per side", [](std::size_t count) {
+                                    double one_order_of_all = 1;
+                                    for (std::size_t i = 1; i <= count; ++i)
+                                      one_order_of_all *= static_cast<double>(i) / static_cast<double>(count + i);
+                                    return one_order_of_all;
+                                  }};
 
 // What is known of a case.
 struct CaseEvidence {
   RankShift shift;    // of the log ratio
   std::size_t count;  // pairs, or repetitions of the side that has fewer
-  double deviation;   // standard deviation of what one pair, or one repetition a side, says of the log ratio
+  double deviation;   // standard deviation of what one pair, or one repetition per side, says of the log ratio
   const Unit* unit;
 };
 
@@ -47,7 +44,7 @@ struct Candidate {
   Finding before = Finding::inconclusive;
 };
 
-struct Judgement {
+struct Judgment {
   Finding finding = Finding::inconclusive;
   double level = 0;  // that Holm leaves the case, in the direction of its estimate
 };
@@ -71,22 +68,22 @@ bool interval_lies_within(const RankShift& shift, double limit) {
   return lower && upper && -limit < *lower && *upper < limit;
 }
 
-std::vector<Judgement> judge(std::span<const Candidate> candidates, double error, double limit) {
+std::vector<Judgment> judge(std::span<const Candidate> candidates, double error, double limit) {
   const Rejections slower = shown(candidates, Finding::regression, error);
   const Rejections faster = shown(candidates, Finding::improvement, error);
-  std::vector<Judgement> judgements(candidates.size());
+  std::vector<Judgment> judgments(candidates.size());
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (!candidates[i].evidence) continue;
     const RankShift& shift = candidates[i].evidence->shift;
-    judgements[i].level = shift.estimate() > 0 ? slower.level : faster.level;
+    judgments[i].level = shift.estimate() > 0 ? slower.level : faster.level;
     if (slower.rejected[i] && shift.estimate() >= kMaterialShare * limit)
-      judgements[i].finding = Finding::regression;
+      judgments[i].finding = Finding::regression;
     else if (faster.rejected[i] && shift.estimate() <= -kMaterialShare * limit)
-      judgements[i].finding = Finding::improvement;
+      judgments[i].finding = Finding::improvement;
     else if (interval_lies_within(shift, limit))
-      judgements[i].finding = Finding::no_change;
+      judgments[i].finding = Finding::no_change;
   }
-  return judgements;
+  return judgments;
 }
 
 // The number at which a slowdown of the threshold is shown at 99 % with a probability of 95 %, and none is shown to be less
@@ -117,7 +114,7 @@ void say_what_would_decide(const CaseEvidence& evidence, double level, double li
                              (*decision.more == 1 ? evidence.unit->one : evidence.unit->several) + " would decide";
   decision.note = remedy;
   if (evidence.shift.smallest_p() > level)
-    decision.note = counted(evidence.count, *evidence.unit) + " cannot show a change" +
+    decision.note = counted(evidence.count, evidence.unit->one, evidence.unit->several) + " cannot show a change" +
                     (cases > 1 ? " among " + std::to_string(cases) + " cases" : "") + "; " + remedy;
 }
 
@@ -131,14 +128,14 @@ void set_figures(const CaseEvidence& evidence, Decision& decision) {
 }
 
 // What there is to say of a case that a look has judged.
-void describe(const CaseEvidence& evidence, const Judgement& judgement, double limit, std::size_t cases, Decision& decision) {
+void describe(const CaseEvidence& evidence, const Judgment& judgment, double limit, std::size_t cases, Decision& decision) {
   set_figures(evidence, decision);
-  decision.finding = judgement.finding;
-  if (judgement.finding == Finding::inconclusive)
-    say_what_would_decide(evidence, judgement.level, limit, cases, decision);
-  else if (judgement.finding == Finding::no_change && decision.ratio_ci95->first > 1)
+  decision.finding = judgment.finding;
+  if (judgment.finding == Finding::inconclusive)
+    say_what_would_decide(evidence, judgment.level, limit, cases, decision);
+  else if (judgment.finding == Finding::no_change && decision.ratio_ci95->first > 1)
     decision.note = "slower, by less than the threshold";
-  else if (judgement.finding == Finding::no_change && decision.ratio_ci95->second < 1)
+  else if (judgment.finding == Finding::no_change && decision.ratio_ci95->second < 1)
     decision.note = "faster, by less than the threshold";
 }
 
@@ -173,12 +170,12 @@ void look_at(std::span<const std::vector<double>> log_ratios, const PairedRule& 
     evidence[i] = evidence_of(std::span(log_ratios[i]).first(pairs));
     if (evidence[i]) candidates[i].evidence = &*evidence[i];
   }
-  const std::vector<Judgement> judgements = judge(candidates, kFalseAlarms / static_cast<double>(rule.looks()), limit);
+  const std::vector<Judgment> judgments = judge(candidates, kFalseAlarms / static_cast<double>(rule.looks()), limit);
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     if (!evidence[i]) continue;
-    levels[i] = judgements[i].level;
-    if (judgements[i].finding != Finding::inconclusive)
-      describe(*evidence[i], judgements[i], limit, decisions.size(), decisions[i]);
+    levels[i] = judgments[i].level;
+    if (judgments[i].finding != Finding::inconclusive)
+      describe(*evidence[i], judgments[i], limit, decisions.size(), decisions[i]);
   }
 }
 
@@ -199,14 +196,14 @@ void describe_open(std::span<const double> log_ratios, const PairedRule& rule, s
   }
   if (evidence) set_figures(*evidence, decision);
   decision.more = first - log_ratios.size();
-  decision.note = std::to_string(log_ratios.size()) + " of the first " + counted(first, kPair) + " measured";
+  decision.note = std::to_string(log_ratios.size()) + " of the first " + counted(first, kPair.one, kPair.several) + " measured";
 }
 
 // Why the files of one side are too few, or not quiet enough, to be decided; empty: they are neither.
 std::string unfit(std::span<const Repetition> repetitions, const std::string& side) {
   if (repetitions.size() < kFewestToDecide)
-    return side + " has " + std::to_string(repetitions.size()) + (repetitions.size() == 1 ? " repetition" : " repetitions") +
-           ", and a decision takes " + std::to_string(kFewestToDecide);
+    return side + " has " + counted(repetitions.size(), "repetition", "repetitions") + ", and a decision takes " +
+           std::to_string(kFewestToDecide);
   double most = 0;
   for (const Repetition& repetition : repetitions) {
     if (!(repetition.step_seconds > 0 && std::isfinite(repetition.step_seconds)))
@@ -232,7 +229,7 @@ std::optional<CaseEvidence> evidence_of(const RecordedCase& recorded) {
   for (const Repetition& repetition : recorded.contender) contender.push_back(std::log(repetition.step_seconds));
   if (!are_numbers(baseline) || !are_numbers(contender)) return std::nullopt;
   return CaseEvidence{unpaired_shift(baseline, contender), std::min(baseline.size(), contender.size()),
-                      std::sqrt(variance(baseline) + variance(contender)), &kRepetitionASide};
+                      std::sqrt(variance(baseline) + variance(contender)), &kRepetitionPerSide};
 }
 
 }  // namespace
@@ -281,9 +278,9 @@ std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, doubl
     candidates.push_back({&*evidence[i]});
     places.push_back(i);
   }
-  const std::vector<Judgement> judgements = judge(candidates, kFalseAlarms, limit);
+  const std::vector<Judgment> judgments = judge(candidates, kFalseAlarms, limit);
   for (std::size_t k = 0; k < places.size(); ++k)
-    describe(*candidates[k].evidence, judgements[k], limit, places.size(), decisions[places[k]]);
+    describe(*candidates[k].evidence, judgments[k], limit, places.size(), decisions[places[k]]);
   return decisions;
 }
 

@@ -1,4 +1,4 @@
-// Is the new binary slower? The rule of `compare`: pure functions over one number a pair of processes, or a repetition.
+// Is the new binary slower? The rule of `compare`: pure functions over one number per pair of processes or per repetition.
 //
 // The unit is the process, as in estimate.h. A case is a
 //   regression   where the lower bound of log(new time / baseline time) lies above 0 at 99 %, and the estimate at two thirds of
@@ -27,7 +27,7 @@ const char* name(Finding finding);
 inline constexpr double kDefaultThreshold = 0.03;   // of a step's time
 inline constexpr double kFalseAlarms = 0.01;        // of a whole suite, in each direction
 inline constexpr double kQuietForeignCores = 0.15;  // other jobs took less: no more than an idle machine's services
-inline constexpr std::size_t kFewestToDecide = 5;   // repetitions a side
+inline constexpr std::size_t kFewestToDecide = 5;   // repetitions per side
 
 struct Decision {
   Finding finding = Finding::inconclusive;
@@ -35,7 +35,7 @@ struct Decision {
   std::optional<std::pair<double, double>> ratio_ci95;  // of the case alone, exact; empty: too few numbers for one
   std::optional<double> p_value;                        // two-sided, exact, of the case alone: before Holm and looks
   std::size_t used = 0;                                 // pairs, or repetitions of the side that has fewer, that it rests on
-  std::optional<std::size_t> more;  // of inconclusive: about so many more pairs, or repetitions a side, would decide
+  std::optional<std::size_t> more;  // of inconclusive: about so many more pairs, or repetitions per side, would decide
   std::string note;                 // why it is inconclusive, or what else is worth knowing; may be empty
 };
 
@@ -59,7 +59,7 @@ struct PairedDecision : Decision {
   std::size_t wanted = 0;  // pairs that the next look takes; 0: there is none, the case is decided or has max_pairs
 };
 
-// One decision a case, in their order, out of all pairs so far: log_ratios[case][pair] = log(new time / baseline time) in the
+// One decision per case, in their order, out of all pairs so far: log_ratios[case][pair] = log(new time / baseline time) in the
 // order in which pairs were measured. The looks are made here, so the answer depends on the numbers alone and not on how often
 // it was asked. A case between two looks (interrupted, or others are still being measured) is inconclusive, with an estimate
 // of all its pairs; pairs after the look that decided are not used.
@@ -83,13 +83,13 @@ struct RecordedCase {
   std::string undecidable;  // why the two cannot be compared, whatever the numbers say (another machine, ...); empty: they can
 };
 
-// Only quiet files are decided: at least kFewestToDecide repetitions a side, and in none of them kQuietForeignCores or more, or
-// a load that is not known. What another job adds to one file it does not add to the other, and no statistic can tell the two
-// apart afterwards. The others are inconclusive, with the reason and the estimate all the same, and take no part in Holm.
+// Only quiet files are decided: at least kFewestToDecide repetitions per side, and in none of them kQuietForeignCores or more,
+// or a load that is not known. What another job adds to one file it does not add to the other, and no statistic can separate
+// the two afterwards. The others are inconclusive, with the reason and the estimate all the same, and take no part in Holm.
 //
 // Of 1,000 pairs of files simulated there: of the same binary on a shared machine (bursts that slow steps by 2 or 3.2 for any
 // part of a file, processes apart by 3 to 15 %) 0.1 % are alarms, and would be 16 % were the load not asked for. Of quiet ones
-// (15 repetitions a side, processes apart by 1 %) the same binary has no alarm and always no_change; 3 % slower: 98 % found.
+// (15 repetitions per side, processes apart by 1 %) the same binary has no alarm and always no_change; 3 % slower: 98 % found.
 std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, double threshold = kDefaultThreshold);
 
 }  // namespace epochbench

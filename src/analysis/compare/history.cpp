@@ -7,43 +7,44 @@
 #include <tuple>
 #include <utility>
 
+#include "src/analysis/case_settings.h"
 #include "src/analysis/compare/decision.h"
 #include "src/base/statistics.h"
+#include "src/base/text.h"
+#include "src/base/units.h"
 
 namespace epochbench {
 namespace {
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words)
-    if (!word.empty()) text += (text.empty() ? "" : ", ") + word;
-  return text;
+std::string joined_known(std::vector<std::string> parts) {
+  std::erase(parts, "");
+  return joined(parts);
 }
 
 std::string machine_of(const Context& context) {
-  return joined({context.host_name.value_or("a machine without a name"), context.cpu.model});
+  return joined_known({context.host_name.value_or("an unnamed machine"), context.cpu.model});
 }
 
 std::string threads_of(const std::optional<int>& threads) {
-  return threads ? std::to_string(*threads) + (*threads == 1 ? " thread" : " threads") : "";
+  return threads ? counted(static_cast<std::size_t>(*threads), "thread", "threads") : "";
 }
 
 std::string setting_of(const Context& context, const Run& run) {
   const std::string device = run.device.backend == "cpu" ? "" : run.device.name;
-  return joined({machine_of(context), device, threads_of(run.device.threads), context.compiler, context.build_type});
+  return joined_known({machine_of(context), device, threads_of(run.device.threads), context.compiler, context.build_type});
 }
 
 std::string setting_of(const TurnsDocument& document, const TurnsCase& turns) {
   const BuildInfo& reference = document.builds[kBaseline];
   const std::string commit = reference.git_sha ? reference.git_sha->substr(0, 12) : "an unknown commit";
   const std::string device = turns.device == "cpu" ? "" : turns.device;
-  return joined({machine_of(document.context), device, threads_of(turns.threads),
+  return joined_known({machine_of(document.context), device, threads_of(turns.threads),
                  "against " + reference.version + " of " + commit + (reference.git_dirty.value_or(false) ? "-dirty" : "")});
 }
 
 std::string key_of(const Context& context, const Run& run) {
   const Workload& workload = run.workload;
-  return run.name + "\n" + workload.fingerprint + "\n" + workload.mode + "\n" + workload.dataset + "\n" +
+  return label_of(case_settings(run)) + "\n" + workload.fingerprint + "\n" + workload.mode + "\n" + workload.dataset + "\n" +
          std::to_string(workload.seed) + "\n" + setting_of(context, run);
 }
 
@@ -124,7 +125,7 @@ class Building {
     if (medians.empty()) {
       history_.left_out.push_back({first.name, source.path,
                                    "other processes took " + cores_text(kQuietForeignCores) +
-                                       " cores or more in every repetition; measure again on a quiet machine, or by turns"});
+                                       " cores or more in every repetition; measure again on a quiet machine, or interleave"});
       return;
     }
     const Context& context = source.result.context;
@@ -132,7 +133,7 @@ class Building {
               {context.date, context.git_sha, context.git_dirty, source.path, median(medians), medians.size()});
   }
 
-  // A measurement that lies there twice, as a copy by the name of `latest` does, counts once.
+  // A measurement that is there twice, such as a copy named `latest`, counts once.
   void add_point(const std::string& key, const std::string& name, HistoryOf of, const std::string& setting,
                  HistoryPoint point) {
     const auto [place, is_new] = series_by_key_.emplace(key, history_.series.size());
@@ -150,8 +151,8 @@ class Building {
   static void find_changes(HistorySeries& series) {
     const std::size_t size = series.points.size();
     if (size < kFewestPoints) {
-      series.reason = std::to_string(size) + (size == 1 ? " point" : " points") + ", and a change takes " +
-                      std::to_string(kFewestPoints) + ": " + std::to_string(kFewestPointsOfLevel) + " on either side";
+      series.reason = counted(size, "point", "points") + ", and a change takes " + std::to_string(kFewestPoints) + ": " +
+                      std::to_string(kFewestPointsOfLevel) + " on either side";
       return;
     }
     const std::size_t begin = size - std::min(size, kMostPoints);

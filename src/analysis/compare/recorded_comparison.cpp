@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 
+#include "src/analysis/case_settings.h"
 #include "src/analysis/compare/comparability.h"
 #include "src/analysis/compare/comparison.h"
 #include "src/base/statistics.h"
@@ -12,26 +14,62 @@
 namespace epochbench {
 namespace {
 
-using Runs = std::vector<RecordedRun>;  // of one name, at least one
+using Runs = std::vector<RecordedRun>;  // of one case, at least one
+
+// Cases of two sides match by their settings, except for the measurement's. Where these are all that distinguishes cases of
+// one side, they count too.
+class Matching {
+ public:
+  void add(const std::vector<NamedResult>& side) {
+    std::map<std::string, std::set<std::string>> cases;  // of the side, by what matches
+    for (const NamedResult& source : side)
+      for (const Run& run : source.result.runs) cases[without_measurement(run)].insert(label_of(case_settings(run)));
+    for (const auto& [key, labels] : cases)
+      if (labels.size() > 1) ambiguous_.insert(key);
+  }
+
+  std::string key_of(const Run& run) const {
+    const std::string key = without_measurement(run);
+    return ambiguous_.contains(key) ? label_of(case_settings(run)) : key;
+  }
+
+ private:
+  static std::string without_measurement(const Run& run) {
+    Settings settings = of_classes(case_settings(run), {SettingClass::workload, SettingClass::placement, SettingClass::rounding,
+                                                        SettingClass::sample, SettingClass::ablation, SettingClass::input});
+    if (!run.settings.contains("batch")) settings.erase("batch");  // another default on the other side is a changed workload
+    return label_of(settings);
+  }
+
+  std::set<std::string> ambiguous_;
+};
 
 struct Cases {
-  std::vector<std::string> names;  // in the order in which they first ran
-  std::map<std::string, Runs> by_name;
+  std::vector<std::string> keys;  // in the order in which they first ran
+  std::map<std::string, Runs> by_key;
 
-  explicit Cases(const std::vector<NamedResult>& results) {
+  Cases(const std::vector<NamedResult>& results, const Matching& matching) {
     for (const NamedResult& source : results)
       for (const Run& run : source.result.runs) {
-        Runs& runs = by_name[run.name];
-        if (runs.empty()) names.push_back(run.name);
+        const std::string key = matching.key_of(run);
+        Runs& runs = by_key[key];
+        if (runs.empty()) keys.push_back(key);
         runs.push_back({&run, &source});
       }
   }
 
-  const Runs* find(const std::string& name) const {
-    const auto found = by_name.find(name);
-    return found == by_name.end() ? nullptr : &found->second;
+  const Runs* find(const std::string& key) const {
+    const auto found = by_key.find(key);
+    return found == by_key.end() ? nullptr : &found->second;
   }
 };
+
+Matching matching_of(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender) {
+  Matching matching;
+  matching.add(baseline);
+  matching.add(contender);
+  return matching;
+}
 
 bool is_ok(const Run& run) {
   const double median = run.timing ? run.timing->step_seconds_median : 0;
@@ -46,12 +84,10 @@ Runs ok_ones(const Runs& runs) {
 
 std::string status_text(const Run& run) {
   if (run.status == RunStatus::ok) return "ok, but without a median step above 0";
-  std::string status = name(run.status);
-  std::replace(status.begin(), status.end(), '_', ' ');
-  return status + (run.message ? ": " + *run.message : "");
+  return describe(run.status, run.message);
 }
 
-// The first repetition that went wrong by itself, not for want of a device or of time.
+// The first repetition that failed by itself, not for lack of a device or of time.
 const Run* broken(const Runs& runs) {
   for (const RecordedRun& each : runs)
     if (each.run->status == RunStatus::failed || each.run->status == RunStatus::out_of_memory ||
@@ -92,7 +128,7 @@ std::vector<double> compile_seconds(const Runs& ok) {
   return seconds;
 }
 
-// Masks that a library drew may be others in another version of it, so nothing is said of such losses.
+// Another version of a library may draw other dropout masks, so such losses are not compared.
 std::vector<std::vector<double>> losses(const Runs& ok) {
   std::vector<std::vector<double>> all;
   for (const RecordedRun& each : ok)
@@ -112,13 +148,13 @@ bool took_the_same_batches(const Runs& baseline, const Runs& contender) {
   return true;
 }
 
-std::optional<Concern> not_ok_concern(const Runs& baseline, const Runs& contender) {
+std::optional<Issue> not_ok_issue(const Runs& baseline, const Runs& contender) {
   const std::size_t ok = ok_ones(contender).size();
-  if (ok == 0) return Concern{ConcernCode::not_ok, 0, 0, 0, status_text(*contender.front().run)};
+  if (ok == 0) return Issue{IssueCode::not_ok, 0, 0, 0, status_text(*contender.front().run)};
   const Run* run = broken(contender);
   if (!run || broken(baseline)) return std::nullopt;
   const std::string count = std::to_string(contender.size() - ok) + " of " + std::to_string(contender.size());
-  return Concern{ConcernCode::not_ok, 0, 0, 0, count + " repetitions; " + status_text(*run)};
+  return Issue{IssueCode::not_ok, 0, 0, 0, count + " repetitions; " + status_text(*run)};
 }
 
 std::optional<double> median_step(const std::vector<Repetition>& repetitions) {
@@ -141,21 +177,25 @@ std::optional<double> most_foreign_cores(const RecordedCase& recorded) {
 class Comparing {
  public:
   Comparing(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender, double threshold)
-      : baseline_(baseline), contender_(contender) {
+      : Comparing(baseline, contender, matching_of(baseline, contender), threshold) {}
+  Comparing(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender, const Matching& matching,
+            double threshold)
+      : baseline_(baseline, matching), contender_(contender, matching) {
     answer_.threshold = threshold;
   }
 
   Comparison answer() {
-    for (const std::string& name : baseline_.names) sort_in(name);
-    for (const std::string& name : contender_.names)
-      if (!baseline_.find(name)) sort_in_new(name);
+    for (const std::string& key : baseline_.keys) sort_in(key);
+    for (const std::string& key : contender_.keys)
+      if (!baseline_.find(key)) sort_in_new(key);
     decide();
     return std::move(answer_);
   }
 
  private:
-  void sort_in(const std::string& name) {
-    const Runs &before = *baseline_.find(name), *after = contender_.find(name);
+  void sort_in(const std::string& key) {
+    const Runs &before = *baseline_.find(key), *after = contender_.find(key);
+    const std::string& name = before.front().run->name;
     const Runs ok_before = ok_ones(before), ok_after = after ? ok_ones(*after) : Runs{};
     if (ok_before.empty()) {
       const std::string reason = "in the baseline: " + status_text(*before.front().run);
@@ -163,7 +203,7 @@ class Comparing {
       return;
     }
     if (!after) {
-      answer_.missing.push_back({name, "no run by this name on the new side"});
+      answer_.missing.push_back({name, "no run with these settings on the new side"});
       return;
     }
     const std::string other_work = first_difference(ok_before, ok_after, [](const RecordedRun& a, const RecordedRun& b) {
@@ -175,12 +215,13 @@ class Comparing {
       answer_.changed.push_back({name, other_work});
   }
 
-  void sort_in_new(const std::string& name) {
-    const Runs& after = *contender_.find(name);
+  void sort_in_new(const std::string& key) {
+    const Runs& after = *contender_.find(key);
+    const std::string& name = after.front().run->name;
     if (ok_ones(after).empty())
       answer_.not_measured.push_back({name, "on the new side: " + status_text(*after.front().run)});
     else
-      answer_.added.push_back({name, "no run by this name in the baseline"});
+      answer_.added.push_back({name, "no run with these settings in the baseline"});
   }
 
   void compare(const std::string& name, const Runs& all_before, const Runs& all_after) {
@@ -191,17 +232,17 @@ class Comparing {
     compared.name = name;
     compared.processes = {before.size(), after.size()};
     compared.step_seconds = {median_step(recorded.baseline), median_step(recorded.contender)};
-    const auto keep = [&](const std::optional<Concern>& concern) {
-      if (concern) compared.concerns.push_back(*concern);
+    const auto keep = [&](const std::optional<Issue>& issue) {
+      if (issue) compared.issues.push_back(*issue);
     };
-    keep(not_ok_concern(all_before, all_after));
+    keep(not_ok_issue(all_before, all_after));
     if (after.empty()) return;
     compared.foreign_cores = most_foreign_cores(recorded);
     if (first_difference(before, after, device_difference).empty())
-      keep(peak_memory_concern(peak_bytes(before), peak_bytes(after)));
+      keep(peak_memory_issue(peak_bytes(before), peak_bytes(after)));
     if (took_the_same_batches(before, after))
-      keep(final_loss_concern(losses(before), losses(after), before.front().run->precision));
-    if (recorded.undecidable.empty()) keep(compile_time_concern(compile_seconds(before), compile_seconds(after)));
+      keep(final_loss_issue(losses(before), losses(after), before.front().run->precision));
+    if (recorded.undecidable.empty()) keep(compile_time_issue(compile_seconds(before), compile_seconds(after)));
   }
 
   // All cases together, since they share the probability of a false alarm; one that is not ok any more has no time to decide.
@@ -215,7 +256,7 @@ class Comparing {
       Decision& decision = answer_.cases[i].decision;
       if (recorded_[i].contender.empty()) {
         decision.finding = Finding::regression;
-        decision.note = "it was ok and is not";
+        decision.note = "it was ok and is not any more";
       } else {
         decision = *next++;
       }
@@ -250,10 +291,10 @@ ComparedSide side_of(const std::vector<NamedResult>& results) {
 std::string suite_of(const std::vector<NamedResult>& results) {
   constexpr std::string_view kOption = "--suite";
   for (const NamedResult& source : results) {
-    const std::vector<std::string> words = source.result.context.command_line.value_or(std::vector<std::string>{});
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (words[i] == kOption && i + 1 < words.size()) return words[i + 1];
-      if (words[i].starts_with(std::string(kOption) + "=")) return words[i].substr(kOption.size() + 1);
+    const std::vector<std::string> arguments = source.result.context.command_line.value_or(std::vector<std::string>{});
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i] == kOption && i + 1 < arguments.size()) return arguments[i + 1];
+      if (arguments[i].starts_with(std::string(kOption) + "=")) return arguments[i].substr(kOption.size() + 1);
     }
   }
   return "";

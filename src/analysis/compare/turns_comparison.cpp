@@ -46,11 +46,7 @@ Fate fate_of(const TurnsCase& turns) {
 
 bool has_decision(Fate fate) { return fate == Fate::good || fate == Fate::cut_short; }
 
-std::string why_ended(const TurnsSide& side) {
-  std::string status = name(side.status);
-  std::replace(status.begin(), status.end(), '_', ' ');
-  return status + (side.message ? ": " + *side.message : "");
-}
+std::string why_ended(const TurnsSide& side) { return describe(side.status, side.message); }
 
 // Of the first pair in which that side ended. Precondition: there is one.
 const TurnsSide& ended_side(const TurnsCase& turns, Side side) {
@@ -59,9 +55,9 @@ const TurnsSide& ended_side(const TurnsCase& turns, Side side) {
       ->sides[side];
 }
 
-// Of the pairs in which the process of that side has told it.
+// Of the pairs in which the process of that side reported it.
 template <class Get>
-std::vector<double> told_by(const TurnsCase& turns, Side side, const Get& get) {
+std::vector<double> reported_by(const TurnsCase& turns, Side side, const Get& get) {
   std::vector<double> values;
   for (const TurnsPair& pair : turns.pairs)
     if (const auto value = get(pair.sides[side])) values.push_back(static_cast<double>(*value));
@@ -91,14 +87,14 @@ std::optional<double> foreign_cores_of(const TurnsCase& turns) {
 }
 
 // Both trained the same batches from the same weights, so their losses may differ by rounding alone.
-std::optional<Concern> loss_concern_of(const TurnsCase& turns) {
+std::optional<Issue> loss_issue_of(const TurnsCase& turns) {
   std::array<std::vector<std::vector<double>>, 2> first;
   std::array<std::vector<double>, 2> last;
   const std::int64_t steps =
       turns.pairs.back().sides[kBaseline].steps;  // that the losses are of; of other pairs if it is theirs
   for (const TurnsPair& pair : turns.pairs) {
-    const bool comparable = std::all_of(pair.sides.begin(), pair.sides.end(), [&](const TurnsSide& told) {
-      return told.steps == steps && !told.library_dropout_masks;
+    const bool comparable = std::all_of(pair.sides.begin(), pair.sides.end(), [&](const TurnsSide& each) {
+      return each.steps == steps && !each.library_dropout_masks;
     });
     if (!comparable) continue;
     for (const Side side : kSides) {
@@ -106,7 +102,7 @@ std::optional<Concern> loss_concern_of(const TurnsCase& turns) {
       if (pair.sides[side].final_loss) last[side].push_back(*pair.sides[side].final_loss);
     }
   }
-  if (auto concern = final_loss_concern(first[kBaseline], first[kNew], turns.precision)) return concern;
+  if (auto issue = final_loss_issue(first[kBaseline], first[kNew], turns.precision)) return issue;
   if (last[kBaseline].empty() || last[kNew].empty()) return std::nullopt;
   double scale = 0, spread = 0;  // what processes of one binary differ by is no more than rounding
   for (const Side side : kSides) {
@@ -116,22 +112,22 @@ std::optional<Concern> loss_concern_of(const TurnsCase& turns) {
       for (const double loss : losses) scale = std::max(scale, std::fabs(loss));
   }
   const double before = median(last[kBaseline]), after = median(last[kNew]);
-  const auto concern = loss_concern(before, after, static_cast<std::size_t>(steps), scale, turns.precision);
-  return concern && !(std::fabs(after - before) <= 2 * spread) ? concern : std::nullopt;
+  const auto issue = loss_issue(before, after, static_cast<std::size_t>(steps), scale, turns.precision);
+  return issue && !(std::fabs(after - before) <= 2 * spread) ? issue : std::nullopt;
 }
 
-std::vector<Concern> concerns_of(const TurnsCase& turns) {
-  std::vector<Concern> concerns;
-  const auto add = [&](const std::optional<Concern>& concern) {
-    if (concern) concerns.push_back(*concern);
+std::vector<Issue> issues_of(const TurnsCase& turns) {
+  std::vector<Issue> issues;
+  const auto add = [&](const std::optional<Issue>& issue) {
+    if (issue) issues.push_back(*issue);
   };
-  const auto of_both = [&](auto concern, const auto& get) {
-    add(concern(told_by(turns, kBaseline, get), told_by(turns, kNew, get)));
+  const auto of_both = [&](auto issue, const auto& get) {
+    add(issue(reported_by(turns, kBaseline, get), reported_by(turns, kNew, get)));
   };
-  of_both(peak_memory_concern, [](const TurnsSide& side) { return side.peak_bytes; });
-  add(loss_concern_of(turns));
-  of_both(compile_time_concern, [](const TurnsSide& side) { return side.compile_seconds; });
-  return concerns;
+  of_both(peak_memory_issue, [](const TurnsSide& side) { return side.peak_bytes; });
+  add(loss_issue_of(turns));
+  of_both(compile_time_issue, [](const TurnsSide& side) { return side.compile_seconds; });
+  return issues;
 }
 
 ComparedCase measured(const TurnsCase& turns, Decision decision) {
@@ -140,7 +136,7 @@ ComparedCase measured(const TurnsCase& turns, Decision decision) {
   compared.decision = std::move(decision);
   for (const Side side : kSides) {
     compared.step_seconds[side] =
-        median_if_any(told_by(turns, side, [](const TurnsSide& told) { return told.step_seconds_median; }));
+        median_if_any(reported_by(turns, side, [](const TurnsSide& each) { return each.step_seconds_median; }));
     compared.processes[side] = log_ratios(turns).size();
   }
   compared.foreign_cores = foreign_cores_of(turns);
@@ -153,7 +149,7 @@ ComparedCase ended(const TurnsCase& turns) {
   decision.note = "it was ok and is not";
   ComparedCase compared = measured(turns, decision);
   compared.step_seconds[kNew].reset();  // of a case that is not ok there is no time, whatever earlier pairs had
-  compared.concerns.push_back({.code = ConcernCode::not_ok, .reason = why_ended(ended_side(turns, kNew))});
+  compared.issues.push_back({.code = IssueCode::not_ok, .reason = why_ended(ended_side(turns, kNew))});
   return compared;
 }
 
@@ -237,7 +233,7 @@ Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule) 
     switch (fate) {
       case Fate::good:
         comparison.cases.push_back(measured(turns, decisions[next++]));
-        comparison.cases.back().concerns = concerns_of(turns);
+        comparison.cases.back().issues = issues_of(turns);
         break;
       case Fate::cut_short:
         comparison.cases.push_back(cut_short(turns, decisions[next++]));

@@ -19,7 +19,7 @@ std::vector<std::size_t> pairs_wanted(const TurnsDocument& document, const Paire
 
 // A case whose new side ended badly in any pair, and the baseline did not, is a regression, whatever the other pairs say. One
 // whose baseline did after good pairs, or whose two processes were not measured beside each other, is inconclusive.
-// Cases without a pair are told under not_measured.
+// Cases without a pair are listed under not_measured.
 Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule);
 
 }  // namespace epochbench

@@ -12,11 +12,11 @@
 
 namespace epochbench {
 
-// After so many days a price's age is told with it: clouds change list prices a few times a year.
+// After so many days the age of a price is shown with it: clouds change list prices a few times per year.
 inline constexpr int kOldPriceDays = 180;
 
 // A row of bench/prices.json: what a cloud asked for an instance on a date, in USD.
-struct CataloguePrice {
+struct CatalogPrice {
   std::string provider, instance, region;  // "aws", "c7i.4xlarge", "us-east-1"
   double usd_per_hour = 0;                 // on demand, Linux, the whole instance
   int vcpus = 0;
@@ -26,18 +26,17 @@ struct CataloguePrice {
 };
 
 // By "c7i.4xlarge" or "aws/c7i.4xlarge"; nullptr if there is none.
-const CataloguePrice* find_price(std::span<const CataloguePrice> catalogue, std::string_view name);
+const CatalogPrice* find_price(std::span<const CatalogPrice> catalog, std::string_view name);
 
 // The instance that the firmware's vendor and product name identify; nullptr if they identify none.
-const CataloguePrice* price_of_machine(std::span<const CataloguePrice> catalogue, std::string_view vendor,
-                                       std::string_view product);
+const CatalogPrice* price_of_machine(std::span<const CatalogPrice> catalog, std::string_view vendor, std::string_view product);
 
 // "312 days old" of a price that is older than kOldPriceDays today; empty for a younger one.
-std::string age_note(const CataloguePrice& price, Day today);
+std::string age_note(const CatalogPrice& price, Day today);
 
-// "catalogue: aws c7i.4xlarge us-east-1 2026-05-01", then what a reader must know: ", whole instance of 8 GPUs",
+// "catalog: aws c7i.4xlarge us-east-1 2026-05-01", then what a reader must know: ", whole instance of 8 GPUs",
 // ", 312 days old", and for another machine ", not the machine that was measured".
-std::string describe(const CataloguePrice& price, bool measured_machine, Day today);
+std::string describe(const CatalogPrice& price, bool measured_machine, Day today);
 
 // What a training to a quality (--until) took, with everything: set-up, warm-up, evaluation. Means of the repetitions
 // that reached it, so too low a time where others stopped short of it.

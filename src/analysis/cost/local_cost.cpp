@@ -115,7 +115,7 @@ void fill_cloud(RunCost& cost, const std::vector<const Run*>& runs) {
 }
 
 // Why the run's own price does not count, where that is its currency.
-Figure in_words(Figure figure, const RunCost& cost, const std::vector<const Run*>& runs) {
+Figure explained(Figure figure, const RunCost& cost, const std::vector<const Run*>& runs) {
   const Run& run = *runs.front();
   if (!figure.value && !cost.cloud.usd_per_hour && run.cost && !in_usd(*run.cost))
     figure.reason += "; that of the result is in " + *run.cost->currency;
@@ -149,11 +149,11 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
   cost.cloud_source = question.cloud_source;
   fill_power(cost, runs);
   fill_cloud(cost, runs);
-  const Figure local_hour = local_usd_per_hour(cost.local, question.utilisation);
+  const Figure local_hour = local_usd_per_hour(cost.local, question.utilization);
   const Figure cloud_hour = cloud_usd_per_local_hour(cost.cloud);
   cost.local_usd_per_epoch = for_seconds(local_hour, cost.epoch_seconds);
-  cost.cloud_usd_per_epoch = in_words(for_seconds(cloud_hour, cost.epoch_seconds), cost, runs);
-  cost.break_even_hours_per_month = in_words(break_even_hours(cost.local, cost.cloud), cost, runs);
+  cost.cloud_usd_per_epoch = explained(for_seconds(cloud_hour, cost.epoch_seconds), cost, runs);
+  cost.break_even_hours_per_month = explained(break_even_hours(cost.local, cost.cloud), cost, runs);
   if (time) {
     const Figure seconds = figure(time->seconds);
     cost.quality = {*time, for_seconds(local_hour, seconds), for_seconds(cloud_hour, seconds)};
@@ -176,11 +176,11 @@ Figure cloud_usd_per_month(const CloudMachine& machine, double hours) {
   return figure(*machine.usd_per_hour * hours / machine.speed);
 }
 
-Figure local_usd_per_hour(const LocalMachine& machine, double utilisation) {
-  if (!(utilisation > 0 && utilisation <= 1))
+Figure local_usd_per_hour(const LocalMachine& machine, double utilization) {
+  if (!(utilization > 0 && utilization <= 1))
     return {std::nullopt, "a machine that never works has no cost for an hour of work"};
-  const Figure month = local_usd_per_month(machine, kHoursAMonth * utilisation);
-  return month.value ? figure(*month.value / (kHoursAMonth * utilisation)) : month;
+  const Figure month = local_usd_per_month(machine, kHoursAMonth * utilization);
+  return month.value ? figure(*month.value / (kHoursAMonth * utilization)) : month;
 }
 
 Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud) {
@@ -196,23 +196,17 @@ Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud) {
   if (saved_an_hour <= 0)
     return {std::nullopt, "no break-even: the cloud is always cheaper, an hour of it costs no more than the electricity"};
   const double hours = line.fixed / saved_an_hour;
-  if (hours > kHoursAMonth) return {std::nullopt, "no break-even: the cloud is always cheaper, even at 730 h a month"};
+  if (hours > kHoursAMonth) return {std::nullopt, "no break-even: the cloud is always cheaper, even at 730 h per month"};
   return figure(hours);
 }
 
 std::vector<RunCost> rent_or_buy(std::span<const Run> runs, const RentOrBuy& question) {
-  std::vector<std::pair<std::string, std::vector<const Run*>>> groups;  // in the order of the runs
-  for (const Run& run : runs) {
-    if (run.status != RunStatus::ok || !run.timing) continue;
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& entry) { return entry.first == run.name; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {run.name, {}});
-    group->second.push_back(&run);
-  }
   const std::vector<TimeToQuality> times = times_to_quality(runs);
   std::vector<RunCost> costs;
-  for (const auto& group : groups) {
-    const auto time = std::find_if(times.begin(), times.end(), [&](const auto& entry) { return entry.name == group.first; });
-    costs.push_back(cost_of_group(group.second, time == times.end() ? nullptr : &*time, question));
+  const auto counts = [](const Run& run) { return run.status == RunStatus::ok && run.timing; };
+  for (const RunGroup& group : runs_by_name(runs, counts)) {
+    const auto time = std::find_if(times.begin(), times.end(), [&](const auto& entry) { return entry.name == group.name; });
+    costs.push_back(cost_of_group(group.runs, time == times.end() ? nullptr : &*time, question));
   }
   return costs;
 }

@@ -1,15 +1,15 @@
-// A machine of one's own against a rented one: what work costs on both, and from how many hours a month the own one is
+// A machine that you own against a rented one: what work costs on both, and from how many hours per month owning is
 // cheaper. Pure functions; nothing is assumed for what is not known, the answer then is empty and says what is missing.
 //
 // A month has 730 hours (8,760 / 12). With h hours of work in it, by the own machine's clock:
 //
-//   local(h)   = purchase / (12 lifetime) + price of a kWh * (power * h + idle * (730 - h)) / 1000     USD a month
+//   local(h)   = purchase / (12 lifetime) + price of a kWh * (power * h + idle * (730 - h)) / 1000     USD per month
 //   cloud(h)   = price of an hour * h / speed                    the same work on a machine `speed` times as fast
 //   break-even = the h in (0, 730] with local(h) = cloud(h): below it renting is cheaper, above it owning
-//   an hour of work = local(730 * utilisation) / (730 * utilisation)
+//   an hour of work = local(730 * utilization) / (730 * utilization)
 //
 // A cloud machine is paid for while it works, so it has no idle hours here; storage, traffic, discounts, cooling, space and
-// labour are on neither side.
+// labor are on neither side.
 #pragma once
 
 #include <optional>
@@ -42,21 +42,21 @@ struct CloudMachine {
   double speed = 1;  // its throughput over the own machine's; above 0
 };
 
-// USD a month with so many hours of work in it, 0 to 730.
+// USD per month with so many hours of work in it, 0 to 730.
 Figure local_usd_per_month(const LocalMachine& machine, double hours);
 Figure cloud_usd_per_month(const CloudMachine& machine, double hours);
 
-// USD an hour of work where the machine works that part of all hours, 0 to 1.
-Figure local_usd_per_hour(const LocalMachine& machine, double utilisation);
+// USD per hour of work where the machine works that part of all hours, 0 to 1.
+Figure local_usd_per_hour(const LocalMachine& machine, double utilization);
 
-// Hours of work a month; empty also where one of the two is cheaper at any number of hours, and the reason says which.
+// Hours of work per month; empty also where one of the two is cheaper at any number of hours, and the reason says which.
 Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud);
 
 struct RentOrBuy {
   LocalMachine local;  // where power or idle draw is empty, what a run's meters measured
   CloudMachine cloud;  // where the price is empty, that of the run
   std::string cloud_source;
-  double utilisation = 1;
+  double utilization = 1;
 };
 
 struct QualityCost {

@@ -4,13 +4,13 @@
 
 namespace epochbench {
 
-PriceCatalogue parse_prices(std::string_view text, const std::string& source) {
+PriceCatalog parse_prices(std::string_view text, const std::string& source) {
   const Json document = parse_json(text, source);
   const JsonFields fields(document, source);
-  PriceCatalogue catalogue;
-  catalogue.note = fields.text("note");
+  PriceCatalog catalog;
+  catalog.note = fields.text("note");
   for (const JsonFields& row : fields.groups("prices")) {
-    CataloguePrice price;
+    CatalogPrice price;
     price.provider = row.text("provider");
     price.instance = row.text("instance");
     price.region = row.text("region");
@@ -27,9 +27,9 @@ PriceCatalogue parse_prices(std::string_view text, const std::string& source) {
     price.source = row.text("source");
     price.as_of = row.text("as_of");
     if (!parse_day(price.as_of)) throw FormatError(row.path("as_of") + ": must be a day, such as 2026-01-19");
-    catalogue.prices.push_back(std::move(price));
+    catalog.prices.push_back(std::move(price));
   }
-  return catalogue;
+  return catalog;
 }
 
 }  // namespace epochbench

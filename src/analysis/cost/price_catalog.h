@@ -1,4 +1,4 @@
-// bench/prices.json: the dated catalogue of cloud prices that travels in the binary.
+// bench/prices.json: the dated catalog of cloud prices that travels in the binary.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace epochbench {
 
-struct PriceCatalogue {
+struct PriceCatalog {
   std::string note;
-  std::vector<CataloguePrice> prices;
+  std::vector<CatalogPrice> prices;
 };
 
 // `source` names the text in messages. Errors: FormatError.
-PriceCatalogue parse_prices(std::string_view text, const std::string& source);
+PriceCatalog parse_prices(std::string_view text, const std::string& source);
 
 }  // namespace epochbench

@@ -7,7 +7,8 @@
 #include <set>
 #include <tuple>
 
-#include "src/analysis/held_back.h"
+#include "src/analysis/case_settings.h"
+#include "src/analysis/handicap.h"
 
 namespace epochbench {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 std::string optimizer_of(const Series& series) {
   std::string text = series.first().workload.optimizer;
   const auto begin = text.find(" lr=");
-  if (begin == std::string::npos || series.settings.find("/learning-rate=") != std::string::npos) return text;
+  if (begin == std::string::npos || series.conditions.contains("learning_rate")) return text;
   return text.erase(begin, text.find(' ', begin + 1) - begin);
 }
 
@@ -65,9 +66,9 @@ class Pairing {
     const auto group_of = [&](const Series& series) {
       const Run& run = series.first();
       std::string key = series.origin + "\n" + workload_key(series, what_) + "\n" + run.device.backend + "\n" +
-                        run.device.name + "\n" + run.precision + "\n" + series.settings;
-      if (run.device.backend == "pytorch") key += "\n" + compile_mode(run.name);
-      if (series.on_gpu() && what_ == SpeedupOf::same_batch) key += "\n" + run.name;
+                        run.device.name + "\n" + run.precision + "\n" + settings_text(series.conditions) + "\n" +
+                        compile_mode(series);
+      if (series.on_gpu() && what_ == SpeedupOf::same_batch) key += "\n" + label_of(series.settings);
       return key;
     };
     for (const Series& series : all_.series) {
@@ -83,9 +84,10 @@ class Pairing {
     }
   }
 
-  static std::string compile_mode(const std::string& name) {
-    const auto begin = name.find("/compile=");
-    return begin == std::string::npos ? "" : name.substr(begin, name.find('/', begin + 1) - begin);
+  // PyTorch's: of all placements the fastest stands for its device, but compiled code for itself.
+  static std::string compile_mode(const Series& series) {
+    const auto mode = series.settings.find("compile");
+    return mode == series.settings.end() ? "" : settings_text({*mode});
   }
 
   // The chosen series that `fits` and does the contender's work: the nearest, and with `one_a_machine` that of every other
@@ -93,8 +95,9 @@ class Pairing {
   template <typename Fits>
   std::vector<const Series*> nearest(const Series& contender, bool one_a_machine, const Fits& fits) const {
     const auto distance = [&](const Series& series) {
-      return std::tuple(series.settings != contender.settings, series.file != contender.file, series.origin != contender.origin,
-                        series.machine != contender.machine, fairness_warnings(series, contender).size(), series.file);
+      return std::tuple(series.conditions != contender.conditions, series.file != contender.file,
+                        series.origin != contender.origin, series.machine != contender.machine,
+                        fairness_warnings(series, contender).size(), series.file);
     };
     std::vector<std::pair<decltype(distance(contender)), const Series*>> candidates;
     for (const Series* series : chosen_)
@@ -110,10 +113,10 @@ class Pairing {
     return found;
   }
 
-  // Whether it does the contender's work and was not held back on purpose any more than it.
+  // Whether it does the contender's work and has no handicap that the contender has not.
   bool is_baseline(const Series& series, const Series& contender) const {
     return &series != &contender && workload_key(series, what_) == workload_key(contender, what_) &&
-           held_back(series, contender).empty();
+           handicap_of(series, contender).empty();
   }
 
   std::vector<const Series*> cpu_baselines(const Series& contender) const {
@@ -135,7 +138,7 @@ class Pairing {
       const Run& theirs = other->first();
       if (theirs.device.backend == run.device.backend && theirs.precision == run.precision &&
           (other->origin != contender.origin || theirs.device.name != run.device.name) && is_baseline(*other, contender) &&
-          (found.empty() || (found[0]->settings != contender.settings && other->settings == contender.settings)))
+          (found.empty() || (found[0]->conditions != contender.conditions && other->conditions == contender.conditions)))
         found.assign(1, other);
     }
     return found;
@@ -172,7 +175,7 @@ class Pairing {
 
   static SpeedupSide side_of(const Series& series) {
     const Run& run = series.first();
-    return {run.name,        series.source->path,         run.workload, run.device, run.precision,
+    return {run.name,        series.source->path,         run.workload, run.device, run.precision, series.settings,
             series.on_gpu(), series.samples_per_second(), series.rate()};
   }
 
@@ -248,12 +251,12 @@ class Pairing {
   static std::string why_not_with(const Series& series, const Series& other) {
     const bool same_device = other.origin == series.origin && other.first().device.name == series.first().device.name;
     const std::string& name = other.first().name;
-    const std::string own = held_back(series, other), theirs = held_back(other, series);
+    const std::string own = handicap_of(series, other), theirs = handicap_of(other, series);
     if (!theirs.empty() && (series.on_gpu() || own.empty()))
-      return name + " was held back on purpose (" + theirs + "), so it is no baseline for this one";
-    if (!own.empty()) return "it was held back on purpose (" + own + "), so it is a baseline only for runs that were too";
+      return name + " was restricted on purpose (" + theirs + "), so it is not a baseline for this run";
+    if (!own.empty()) return "it was restricted on purpose (" + own + "), so it is a baseline only for runs that were too";
     if (same_device && other.first().precision == series.first().precision)
-      return "only its settings differ from those of " + name + ", and devices and precisions are compared";
+      return "it differs from " + name + " in settings alone, and only devices and precisions are compared";
     return name + " does the same work, and of these two neither is the other's baseline";
   }
 

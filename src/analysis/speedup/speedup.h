@@ -16,6 +16,7 @@ struct SpeedupSide {
   Workload workload;
   Device device;
   std::string precision;
+  Settings settings;  // of its case
   bool on_gpu = false;
   std::vector<double> samples_per_second;  // one a repetition
   double rate = 0;                         // their geometric mean
@@ -53,8 +54,8 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch };
 //   a GPU without any CPU  the first GPU in its precision, where that is another; else in tf32, fp32 of the same device
 //
 // A baseline with the contender's settings goes before one with others, one of its file and machine before those of others,
-// and of several one with fewer warnings. What was held back on purpose (src/analysis/held_back.h) is a baseline only for what
-// was held back likewise.
+// and of several one with fewer warnings. A run with a handicap (src/analysis/handicap.h) is a baseline only for runs that
+// share it.
 // What ended in no pair is in `unpaired` with the reason.
 Speedup speedup_of(const std::vector<NamedResult>& results, SpeedupOf what);
 

@@ -57,7 +57,7 @@ std::optional<double> end_of_stretch(const std::vector<Advantage>& all, std::ptr
     return above ? root(outer.value, outer.interval->first, inner.value, inner.interval->first)
                  : root(outer.value, outer.interval->second, inner.value, inner.interval->second);
   }
-  reason = "the curves cannot be told apart up to the end of the measured values";
+  reason = "the curves cannot be distinguished up to the end of the measured values";
   return std::nullopt;
 }
 
@@ -74,12 +74,12 @@ std::string why_none(const std::vector<Advantage>& all, const Curve& baseline, c
   }
   const auto positive = [](const Advantage& at) { return at.ratio > 0; };
   const auto negative = [](const Advantage& at) { return at.ratio < 0; };
-  const bool ahead = std::any_of(all.begin(), all.end(), positive), behind = std::any_of(all.begin(), all.end(), negative);
-  const std::string who = !ahead && !behind ? "neither is" : (ahead ? contender.name : baseline.name) + " is";
+  const bool above = std::any_of(all.begin(), all.end(), positive), below = std::any_of(all.begin(), all.end(), negative);
+  const std::string subject = !above && !below ? "neither is" : (above ? contender.name : baseline.name) + " is";
   if (all.size() == 1)
-    return "only " + std::to_string(all[0].value) + " was measured on both: " + who + " " + better(in) + " there";
-  return "no crossing between " + std::to_string(all.front().value) + " and " + std::to_string(all.back().value) + ": " + who +
-         " " + better(in) + " throughout";
+    return "only " + std::to_string(all[0].value) + " was measured on both: " + subject + " " + better(in) + " there";
+  return "no crossing between " + std::to_string(all.front().value) + " and " + std::to_string(all.back().value) + ": " +
+         subject + " " + better(in) + " throughout";
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
+#include "src/analysis/case_settings.h"
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/estimate.h"
 #include "src/base/statistics.h"
@@ -17,73 +17,38 @@ constexpr std::array<const char*, 4> kAxes{"batch", "width", "samples", "threads
 
 bool positive(double value) { return std::isfinite(value) && value > 0; }
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// The parts of a run's name: model, backend, precision, batch, then settings. Only a data set's path has slashes of its own;
-// no part of one is taken for the setting that is looked for unless it reads exactly so.
-std::vector<std::string> parts_of(const std::string& name) {
-  std::vector<std::string> parts{""};
-  for (const char c : name)
-    if (c == '/')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
-
-std::string with_slashes(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : "/") + part;
-  return text;
-}
-
-// "mlp:depth=3,width=64" -> "mlp:depth=3".
-std::string without_width(const std::string& model) {
-  const auto colon = model.find(':');
-  if (colon == std::string::npos) return model;
-  std::string options, rest = model.substr(colon + 1) + ",";
-  for (auto comma = rest.find(','); comma != std::string::npos; comma = rest.find(',')) {
-    const std::string option = rest.substr(0, comma);
-    if (option.rfind("width=", 0) != 0) options += (options.empty() ? ":" : ",") + option;
-    rest.erase(0, comma + 1);
-  }
-  return model.substr(0, colon) + options;
-}
-
-// The run's name without what the axis varies.
-std::string curve_name(const Run& run, Axis axis) {
-  std::vector<std::string> parts = parts_of(run.name);
-  const auto erase = [&](const std::string& part) {
-    const auto found = std::find(parts.begin() + std::min<std::ptrdiff_t>(3, std::ssize(parts)), parts.end(), part);
-    if (found != parts.end()) parts.erase(found);
-  };
+// All settings but the one that the axis varies: what a curve's runs share.
+Settings settings_of_curve(const Run& run, Axis axis) {
+  Settings settings = case_settings(run);
+  const auto options = settings.find("model_options");
   switch (axis) {
     case Axis::batch:
-      erase("b" + std::to_string(run.workload.batch));
+      settings.erase("batch");
       break;
     case Axis::width:
-      parts[0] = without_width(parts[0]);
+      if (options == settings.end()) break;
+      if (auto* values = std::get_if<ModelOptions>(&options->second)) values->erase("width");
       break;
     case Axis::samples:
-      std::erase_if(parts, [](const std::string& part) { return part.rfind("epoch-samples=", 0) == 0; });
+      settings.erase("epoch_samples");
       break;
     case Axis::threads:
-      if (run.device.threads) erase("threads=" + std::to_string(*run.device.threads));
+      settings.erase("threads");
       break;
   }
-  return with_slashes(parts);
+  return settings;
 }
 
-std::string device_of(const Run& run) {
-  if (run.device.backend != "cuda") return run.device.backend;
-  for (const std::string& part : parts_of(run.name))
-    if (part.rfind("device=", 0) == 0) return part.substr(7);
-  return "cuda:0";
+Curve empty_curve(const Run& run, Settings settings) {
+  Curve curve;
+  curve.name = label_of(settings);
+  curve.model = model_text(settings);
+  curve.device = device_text(settings);
+  curve.precision = run.precision;
+  settings.erase("device");
+  settings.erase("precision");
+  curve.work = label_of(settings);
+  return curve;
 }
 
 std::optional<std::int64_t> value_of(const Run& run, Axis axis) {
@@ -93,10 +58,7 @@ std::optional<std::int64_t> value_of(const Run& run, Axis axis) {
       return workload.batch;
     case Axis::width: {
       const auto option = workload.options.find("width");
-      if (option != workload.options.end()) return option->second;
-      const auto at = workload.model.find("width=");
-      if (at == std::string::npos) return std::nullopt;
-      return whole_number(std::string_view(workload.model).substr(at + 6, workload.model.find(',', at) - at - 6));
+      return option != workload.options.end() ? std::optional(option->second) : model_option(run, "width");
     }
     case Axis::samples:
       return workload.samples_per_epoch;
@@ -175,9 +137,10 @@ std::vector<Curve> curves_of(const Result& result, Axis axis) {
   std::stable_sort(runs.begin(), runs.end(), [](const Run* a, const Run* b) { return a->repetition < b->repetition; });
   std::vector<Curve> curves;
   for (const Run* run : runs) {
-    const std::string name = curve_name(*run, axis);
+    Settings settings = settings_of_curve(*run, axis);
+    const std::string name = label_of(settings);
     auto curve = std::find_if(curves.begin(), curves.end(), [&](const Curve& other) { return other.name == name; });
-    if (curve == curves.end()) curve = curves.insert(curve, {name, device_of(*run), run->precision, {}});
+    if (curve == curves.end()) curve = curves.insert(curve, empty_curve(*run, std::move(settings)));
     const std::int64_t value = *value_of(*run, axis);
     auto point =
         std::find_if(curve->points.begin(), curve->points.end(), [&](const CurvePoint& other) { return other.value >= value; });

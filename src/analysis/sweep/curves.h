@@ -1,12 +1,11 @@
 // Rate against size: the points that differ in nothing but one value, out of any result, and what they say together.
 //
-// Pure functions. A point's rates are one number a repetition, which is a process; steps are never pooled. A point that
+// Pure functions. The rates of a point are one number per repetition, which is a process; steps are never pooled. A point that
 // failed is a point without rates.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,14 +24,16 @@ std::optional<Axis> axis_from_name(std::string_view name);
 const char* measure_of(Axis axis);
 
 struct CurvePoint {
-  std::int64_t value = 0;        // samples a step, neurons a layer, samples an epoch, or threads
-  std::vector<double> rates;     // above 0, one a repetition that is ok, in order of repetitions
+  std::int64_t value = 0;        // samples per step, neurons per layer, samples per epoch, or threads
+  std::vector<double> rates;     // above 0, one per repetition that is ok, in order of repetitions
   std::vector<double> usd;       // likewise: for an epoch, on the axis samples for the whole run; empty without a price
   std::vector<const Run*> runs;  // all of them, in the result that the curve was made of
 };
 
 struct Curve {
-  std::string name;                // of its runs, without the value: "resnet20/cpu/fp32", "mlp/cpu/fp32/b64"
+  std::string name;                // a label of its runs' settings but the value: "resnet20/cpu/fp32", "mlp/cpu/fp32/b64"
+  std::string work;                // likewise, without device and precision: "mlp/b64"; curves of one work compare devices
+  std::string model;               // "mlp:depth=3", without the width where that is the value
   std::string device, precision;   // "cpu", "cuda:0"
   std::vector<CurvePoint> points;  // by value; there is at least one
 };
@@ -41,7 +42,7 @@ struct Curve {
 // are in no curve. Points to runs of `result`, which must outlive the curves.
 std::vector<Curve> curves_of(const Result& result, Axis axis);
 
-// The value with the highest rate, and those that cannot be told from it.
+// The value with the highest rate, and those that cannot be distinguished from it.
 CurveBest best_of(const Curve& curve);
 
 // The smallest value whose rate is within 5 % of the best. Its range goes from the first value that may be (the ratio's
@@ -53,7 +54,7 @@ CurveFlattening flattening_of(const Curve& curve);
 enum class CrossingIn : std::uint8_t { time, cost };
 
 // Every place where the contender goes from slower to faster than the baseline (or dearer to cheaper), or back: linear in
-// log value and log ratio between neighbouring values that both have. Where there is none, one entry with the reason. The
+// log value and log ratio between neighboring values that both have. Where there is none, one entry with the reason. The
 // interval is where the ratio's own interval, interpolated likewise, holds 1. Of 1,000 pairs of curves simulated in
 // tests/analysis/coverage_test.cpp it held the truth in 964 and 946 (5 and 10 repetitions) where they cross at a measured
 // value, and in 996 and 993 between two, where interpolating makes it wider than it need be.

@@ -15,7 +15,7 @@
 namespace epochbench {
 namespace {
 
-// 95 % ends at the 50th draw from either side: stable to a few per cent of the interval, in milliseconds.
+// 95 % ends at the 50th draw from either side: stable to a few percent of the interval, in milliseconds.
 constexpr int kDraws = 2000;
 constexpr std::uint64_t kDrawsSeed = 0;
 

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "src/analysis/cost/cost.h"
-#include "src/analysis/input/feeding.h"
+#include "src/analysis/input/input_pipeline.h"
 #include "src/analysis/sweep/curves.h"
 #include "src/base/units.h"
 #include "src/report/answers/answer_parts.h"
@@ -12,7 +12,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kFewestCurvePoints = 3;  // fewer batches show no curve
+constexpr std::size_t kFewestCurvePoints = 3;  // fewer batches are not a curve
 
 std::vector<std::string> epoch_costs(const std::vector<Run>& runs) {
   std::vector<std::string> lines;
@@ -20,20 +20,19 @@ std::vector<std::string> epoch_costs(const std::vector<Run>& runs) {
     const auto usd = median_over(
         work, [](const Run& run) { return run.cost && in_usd(*run.cost) ? run.cost->usd_per_epoch : std::nullopt; });
     if (usd)
-      lines.push_back(work.name + ": " + format_usd(*usd) + " an epoch (" + work.median().timing->epoch_kind +
+      lines.push_back(work.name + ": " + format_usd(*usd) + " per epoch (" + work.median().timing->epoch_kind +
                       repetitions_text(work.runs.size()) + ")");
   }
   return lines;
 }
 
-std::string input_text(const FeedingRow& row) {
-  std::string text =
-      row.input.cache == "decoded" ? "decoded data"
-      : row.input.loader_threads == 0
-          ? "no loader thread"
-          : std::to_string(row.input.loader_threads) + (row.input.loader_threads == 1 ? " loader thread" : " loader threads");
+std::string input_text(const InputRow& row) {
+  std::string text = row.input.cache == "decoded" ? "decoded data"
+                     : row.input.loader_threads == 0
+                         ? "no loader thread"
+                         : counted(static_cast<std::size_t>(row.input.loader_threads), "loader thread", "loader threads");
   if (row.input.loader_threads > 0 && !row.input.prefetch) text += " without prefetching";
-  if (!row.utilization) return text + ": utilisation not known";
+  if (!row.utilization) return text + ": utilization not known";
   return text + ": busy " + format_percent(*row.utilization) + " of the time, " +
          (std::isfinite(row.of_decoded.value) ? format_percent(row.of_decoded.value) + " of the rate from decoded data"
                                               : "rate beside decoded data not known");
@@ -42,7 +41,7 @@ std::string input_text(const FeedingRow& row) {
 }  // namespace
 
 AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup) {
-  AnswerSection section{"What does an epoch cost, and a model that has learnt?", {}, ""};
+  AnswerSection section{"What does an epoch cost, and a model that has learned?", {}, ""};
   section.read = "training hours times the price of an hour; local against cloud: epochbench cost RESULT";
   for (const SpeedupPair* pair : gpu_over_cpu(speedup))
     if (std::isfinite(pair->cost.value))
@@ -85,16 +84,16 @@ AnswerSection batch_section(const Result& result) {
 
 AnswerSection input_section(const Result& result) {
   AnswerSection section{"Is the input fast enough?", {}, ""};
-  section.read = "busy under " + format_percent(kStarvedBelow) + " of the time: mend the input before anything else; above " +
-                 format_percent(kFedAbove) + ": well fed";
-  for (const FeedingGroup& group : feeding(result)) {
+  section.read = "busy under " + format_percent(kStarvedBelow) + " of the time: fix the input before anything else; above " +
+                 format_percent(kWellFedAbove) + ": well fed";
+  for (const InputGroup& group : input_groups(result)) {
     std::string line = group.workload;
-    if (group.threads) line += ", " + std::to_string(*group.threads) + (*group.threads == 1 ? " thread" : " threads");
+    if (group.threads) line += ", " + counted(static_cast<std::size_t>(*group.threads), "thread", "threads");
     if (group.best && group.worst)
       line += ": " + input_text(group.rows[*group.worst]) + "; " + input_text(group.rows[*group.best]) + "; so " +
               ratio_text(group.gain) + " the samples/s";
     else
-      line += ": which runs are fed worst and best is not known";
+      line += ": it is unknown which runs waited most and least";
     section.answers.push_back(line);
   }
   if (section.answers.empty()) section.answers.emplace_back("no answer: no workload ran with different inputs on real data");

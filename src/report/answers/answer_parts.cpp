@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "src/base/units.h"
 
@@ -12,12 +13,8 @@ namespace {
 
 std::vector<Repeated> repeated(const std::vector<Run>& runs, const std::function<bool(const Run&)>& wanted) {
   std::vector<Repeated> list;
-  for (const Run& run : runs) {
-    if (!usable(run) || !wanted(run)) continue;
-    auto known = std::find_if(list.begin(), list.end(), [&](const Repeated& other) { return other.name == run.name; });
-    if (known == list.end()) known = list.insert(list.end(), {run.name, {}});
-    known->runs.push_back(&run);
-  }
+  for (RunGroup& group : runs_by_name(runs, [&](const Run& run) { return usable(run) && wanted(run); }))
+    list.push_back({std::move(group)});
   for (Repeated& work : list)
     std::stable_sort(work.runs.begin(), work.runs.end(), [](const Run* a, const Run* b) {
       return a->throughput->samples_per_second < b->throughput->samples_per_second;
@@ -71,9 +68,9 @@ std::optional<double> median_over(const Repeated& work, const std::function<std:
   return *middle;
 }
 
-bool held_back(const SpeedupPair& pair) {
+bool has_handicap(const SpeedupPair& pair) {
   return std::any_of(pair.warnings.begin(), pair.warnings.end(),
-                     [](const Warning& warning) { return warning.code == WarningCode::held_back; });
+                     [](const Warning& warning) { return warning.code == WarningCode::handicap; });
 }
 
 std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
@@ -85,10 +82,10 @@ std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
   std::vector<const SpeedupPair*> chosen;
   for (const SpeedupPair& pair : speedup.pairs) {
     const bool gpu_to_cpu = pair.contender.on_gpu && !pair.baseline.on_gpu;
-    if (!gpu_to_cpu || pair.contender.workload.dataset != "synthetic" || held_back(pair)) continue;
+    if (!gpu_to_cpu || pair.contender.workload.dataset != "synthetic" || has_handicap(pair)) continue;
     const bool strict = pair.contender.precision == "fp32" && pair.baseline.precision == "fp32";
     const bool fastest = std::none_of(speedup.pairs.begin(), speedup.pairs.end(), [&](const SpeedupPair& other) {
-      return same_work(pair, other) && other.contender.on_gpu && !other.baseline.on_gpu && !held_back(other) &&
+      return same_work(pair, other) && other.contender.on_gpu && !other.baseline.on_gpu && !has_handicap(other) &&
              rates(other) > rates(pair);
     });
     if (strict || fastest) chosen.push_back(&pair);

@@ -13,7 +13,7 @@ namespace epochbench {
 
 // answer_speed.cpp
 AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup);
-AnswerSection utilisation_section(const std::vector<Run>& runs);
+AnswerSection utilization_section(const std::vector<Run>& runs);
 AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& speedup);
 
 // answer_costs.cpp
@@ -30,9 +30,7 @@ std::string repetitions_text(std::size_t repetitions);  // ", median of 5 repeti
 bool usable(const Run& run);  // ok, with its times and its throughput
 bool on_gpu(const Run& run);
 
-struct Repeated {
-  std::string name;
-  std::vector<const Run*> runs;  // its repetitions, in order of throughput; at least one
+struct Repeated : RunGroup {  // in order of throughput
   const Run& median() const { return *runs[(runs.size() - 1) / 2]; }
 };
 
@@ -43,8 +41,8 @@ std::vector<Repeated> compared_workloads(const std::vector<Run>& runs);
 // Of the repetitions that know it, so that a disturbed one does not speak for all; empty where none does.
 std::optional<double> median_over(const Repeated& work, const std::function<std::optional<double>(const Run&)>& of);
 
-// Whether one was held back on purpose: what that shows is no answer to how fast a device is.
-bool held_back(const SpeedupPair& pair);
+// Whether the baseline has a handicap: such a pair does not say how fast a device is.
+bool has_handicap(const SpeedupPair& pair);
 
 // Of each workload the pair in fp32 on both devices, and the GPU at its fastest over the CPU at its fastest: not the largest
 // ratio, which the slowest of the CPU's runs would make.

@@ -16,18 +16,18 @@ std::string notes_text(const SpeedupPair& pair) {
   for (const Warning& warning : pair.warnings) codes.insert(name(warning.code));
   std::string text;
   for (const std::string& code : codes) text += (text.empty() ? "" : ", ") + code;
-  return "; mind: " + text;
+  return "; caution: " + text;
 }
 
 bool any_on_gpu(const std::vector<Run>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return usable(run) && on_gpu(run); });
 }
 
-// Why nothing ran on a GPU, as far as the result tells.
+// Why nothing ran on a GPU, as far as the result shows.
 std::string no_gpu_text(const std::vector<Run>& runs) {
   for (const Run& run : runs)
     if (on_gpu(run) && run.message) return "no run on a GPU: " + *run.message;
-  return "no run on a GPU was asked for";
+  return "no run on a GPU was requested";
 }
 
 std::string epoch_text(const Repeated& work) {
@@ -48,15 +48,15 @@ std::string source_of(const Repeated& work) {
   return "unknown source";
 }
 
-// ", 900 W (CPU 200 W, GPU 700 W; rapl+nvml), 9.80 kJ an epoch"; of a card whose host has no meter ", GPU alone 700 W (nvml),
-// 7.60 kJ an epoch". "" where no part is known.
+// ", 900 W (CPU 200 W, GPU 700 W; rapl+nvml), 9.80 kJ per epoch"; of a card whose host has no meter ", GPU alone 700 W (nvml),
+// 7.60 kJ per epoch". "" where no part is known.
 std::string power_text(const Repeated& work) {
   const auto watts = energy_over(work, &Energy::average_watts), cpu = energy_over(work, &Energy::cpu_average_watts),
              gpu = energy_over(work, &Energy::gpu_average_watts);
   const auto text = [&](const std::string& whose, double value, const std::string& parts, EnergyFigure joules) {
     const auto epoch = energy_over(work, joules);
     return ", " + whose + significant(value, 3) + " W (" + parts + source_of(work) + ")" +
-           (epoch ? ", " + format_si(*epoch, "J") + " an epoch" : std::string());
+           (epoch ? ", " + format_si(*epoch, "J") + " per epoch" : std::string());
   };
   if (watts) {
     const std::string parts =
@@ -104,7 +104,7 @@ std::string difference_text(const QualityDifference& difference) {
 std::vector<std::string> narrow_over(const Speedup& speedup, const std::string& baseline) {
   std::vector<std::string> lines;
   for (const SpeedupPair& pair : speedup.pairs) {
-    if (held_back(pair)) continue;
+    if (has_handicap(pair)) continue;
     const bool narrow = pair.contender.precision == "bf16" || pair.contender.precision == "fp16";
     if (narrow && pair.contender.on_gpu == pair.baseline.on_gpu && pair.baseline.precision == baseline &&
         pair.contender.workload.dataset == "synthetic")
@@ -122,16 +122,16 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
     section.answers.push_back(workload_text(pair->contender.workload) + ", " + side_text(pair->contender) + " over " +
                               side_text(pair->baseline) + ": " + ratio_text(pair->ratio) + notes_text(*pair));
   section.read =
-      "times as many samples a second, in brackets the 95 % interval over processes; all pairs: epochbench speedup RESULT";
+      "times as many samples per second, in brackets the 95 % interval over processes; all pairs: epochbench speedup RESULT";
   if (!section.answers.empty()) return section;
   section.answers.push_back(any_on_gpu(runs) ? "no run on a GPU has a partner on the CPU (epochbench speedup says why)"
                                              : no_gpu_text(runs));
   for (const Repeated& work : compared_workloads(runs)) section.answers.push_back(epoch_text(work));
-  section.read = "the CPU's half of the answer; a GPU would add how many times as fast these same steps are";
+  section.read = "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be";
   return section;
 }
 
-AnswerSection utilisation_section(const std::vector<Run>& runs) {
+AnswerSection utilization_section(const std::vector<Run>& runs) {
   AnswerSection section{"How busy was each device, and what did it draw?", {}, ""};
   const std::vector<Repeated> works = compared_workloads(runs);
   for (const Repeated& work : works) {
@@ -144,7 +144,7 @@ AnswerSection utilisation_section(const std::vector<Run>& runs) {
                               (busy ? ", busy " + format_percent(*busy) + " of the time" : "") + power_text(work));
   }
   for (std::string& gap : power_gaps(works)) section.answers.push_back(std::move(gap));
-  if (section.answers.empty()) section.answers.emplace_back("no run on synthetic data ended well");
+  if (section.answers.empty()) section.answers.emplace_back("no run on synthetic data succeeded");
   section.read =
       "of peak: multiply-adds done over what this device reached in that precision just before; above 60 % is strong";
   return section;
@@ -160,7 +160,7 @@ AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& spe
     section.answers.emplace_back("no answer on quality: nothing was trained in two precisions with the same seed");
   for (std::string& line : narrow_over(speedup, "tf32")) section.answers.push_back(std::move(line));
   section.read =
-      "quality: on real data, paired by seed; an interval that holds 0 shows no difference on these sets, and no more";
+      "quality: on real data, paired by seed; an interval that contains 0 shows no difference on these sets, and nothing more";
   return section;
 }
 

@@ -24,7 +24,7 @@ std::string machine_text(const Result& result) {
   return text;
 }
 
-// What did not end well, by reason: "12 runs: no GPU is usable here".
+// What failed or was skipped, by reason: "12 runs: no GPU is usable here".
 std::vector<std::string> not_measured(const Result& result) {
   std::vector<std::pair<std::string, int>> reasons;
   for (const Run& run : result.runs) {
@@ -89,7 +89,7 @@ void add_blocks(std::string& text, const std::vector<Lines>& blocks, std::size_t
 std::vector<AnswerSection> answer_sections(const NamedResult& named) {
   const std::vector<Run>& runs = named.result.runs;
   const Speedup speedup = speedup_of({named}, SpeedupOf::same_batch);
-  return {speed_section(runs, speedup), utilisation_section(runs),   precision_section(runs, speedup),
+  return {speed_section(runs, speedup), utilization_section(runs),   precision_section(runs, speedup),
           cost_section(runs, speedup),  batch_section(named.result), input_section(named.result)};
 }
 

@@ -1,7 +1,7 @@
 // One page of answers out of a result: what `run --suite hour` ends with, and `answers` prints again.
 //
 // Each section is a question, its answers with their intervals or the reason why there are none, and a line on how to read
-// them. The numbers come from src/analysis; here they are put in words, and the runs to speak of are chosen.
+// them. The numbers come from src/analysis; here the runs are chosen and the sentences are written.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct AnswerSection {
   std::string read;                  // how to read them
 };
 
-// Speed at the same batch, power and utilisation, mixed precision, cost, batch, input: always all six, in this order.
+// Speed at the same batch, power and utilization, mixed precision, cost, batch, input: always all six, in this order.
 std::vector<AnswerSection> answer_sections(const NamedResult& result);
 
 // At most 60 lines of 100 columns, whatever the result holds (a word that is longer than a line stands in one of its own): a

@@ -7,7 +7,7 @@
 
 #include "src/base/text.h"
 #include "src/base/units.h"
-#include "src/report/compare/compare_words.h"
+#include "src/report/compare/compare_sentences.h"
 
 namespace epochbench {
 namespace {
@@ -46,12 +46,6 @@ std::string escaped_markdown(const std::string& text) {
   return escaped;
 }
 
-std::string finding_words(Finding finding) {
-  std::string text = name(finding);
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
 struct Annotation {
   std::string title, message;
 };
@@ -61,7 +55,7 @@ class Annotations {
   explicit Annotations(const Comparison& comparison) : comparison_(comparison) {
     for (const ComparedCase& each : comparison.cases) add(each);
     add("missing", comparison.missing, comparison.missing_allowed ? notices_ : errors_);
-    add("another workload by this name, so not compared", comparison.changed, warnings_);
+    add("another workload with these settings, so not compared", comparison.changed, warnings_);
     add("the baseline has nothing to compare it with", comparison.added, notices_);
   }
 
@@ -70,20 +64,20 @@ class Annotations {
  private:
   void add(const ComparedCase& compared) {
     const Decision& decision = compared.decision;
-    const std::string processes = ", " + processes_words(comparison_, compared);
+    const std::string processes = ", " + processes_text(comparison_, compared);
     const std::string note = decision.note.empty() ? "" : ": " + decision.note;
-    for (const Concern& concern : compared.concerns)
-      (fails(concern.code) ? errors_ : warnings_).push_back({compared.name, epochbench::to_string(concern)});
+    for (const Issue& issue : compared.issues)
+      (fails(issue.code) ? errors_ : warnings_).push_back({compared.name, epochbench::to_string(issue)});
     switch (decision.finding) {
-      case Finding::regression:  // a case without a time is one by a concern, which says so
-        if (decision.ratio) errors_.push_back({compared.name, ratio_words(decision) + processes});
+      case Finding::regression:  // a case without a time is one because of an issue, which says so
+        if (decision.ratio) errors_.push_back({compared.name, ratio_text(decision) + processes});
         break;
       case Finding::inconclusive:
         warnings_.push_back(
-            {compared.name, "inconclusive" + note + (decision.ratio ? "; " + ratio_words(decision) : "") + processes});
+            {compared.name, "inconclusive" + note + (decision.ratio ? "; " + ratio_text(decision) : "") + processes});
         break;
       case Finding::improvement:
-        notices_.push_back({compared.name, ratio_words(decision) + processes});
+        notices_.push_back({compared.name, ratio_text(decision) + processes});
         break;
       case Finding::no_change:
         break;
@@ -96,13 +90,13 @@ class Annotations {
 
   static std::string lines(const std::string& kind, const std::vector<Annotation>& list) {
     std::string text;
-    const std::size_t told = list.size() > kShown ? kShown - 1 : list.size();
+    const std::size_t shown = list.size() > kShown ? kShown - 1 : list.size();
     const auto line = [&](const Annotation& each) {
       text +=
           "::" + kind + " title=" + escaped_property("epochbench: " + each.title) + "::" + escaped_data(each.message) + "\n";
     };
-    for (std::size_t i = 0; i < told; ++i) line(list[i]);
-    if (told < list.size()) line({"more", "and " + std::to_string(list.size() - told) + " more; the job summary has all"});
+    for (std::size_t i = 0; i < shown; ++i) line(list[i]);
+    if (shown < list.size()) line({"more", "and " + std::to_string(list.size() - shown) + " more; the job summary has all"});
     return text;
   }
 
@@ -114,12 +108,12 @@ std::string row(const Comparison& comparison, const ComparedCase& compared) {
   const Decision& decision = compared.decision;
   const auto number = [](double value) { return significant(value, 4); };
   std::string notes = decision.note;
-  for (const Concern& concern : compared.concerns) notes += (notes.empty() ? "" : "; ") + to_string(concern);
+  for (const Issue& issue : compared.issues) notes += (notes.empty() ? "" : "; ") + to_string(issue);
   std::string text = "| " + escaped_markdown(compared.name);
   text += " | " + (decision.ratio ? number(*decision.ratio) : "");
   text += " | ";
   if (decision.ratio_ci95) text += number(decision.ratio_ci95->first) + " to " + number(decision.ratio_ci95->second);
-  text += " | " + finding_words(decision.finding) + " | " + processes_words(comparison, compared);
+  text += " | " + spaced(name(decision.finding)) + " | " + processes_text(comparison, compared);
   text += " | " + (compared.foreign_cores ? significant(*compared.foreign_cores, 2) : "not known");
   return text + " | " + escaped_markdown(notes) + " |\n";
 }
@@ -136,9 +130,9 @@ std::string list(const std::vector<LeftOutCase>& cases, const std::string& what)
 std::string github_annotations(const Comparison& comparison) { return Annotations(comparison).to_string(); }
 
 std::string github_summary(const Comparison& comparison) {
-  std::string text = "## epochbench: " + finding_words(verdict_of(comparison)) + "\n\n" + reason_words(comparison) + "\n\n";
+  std::string text = "## epochbench: " + spaced(name(verdict_of(comparison))) + "\n\n" + reason_text(comparison) + "\n\n";
   for (const auto& [side, title] : {std::pair(&comparison.sides[0], "baseline"), std::pair(&comparison.sides[1], "new")})
-    text += std::string("- ") + title + ": " + escaped_markdown(side->label + " " + build_words(*side)) + "\n";
+    text += std::string("- ") + title + ": " + escaped_markdown(side->label + " " + build_text(*side)) + "\n";
   if (!comparison.cases.empty()) {
     text += "\n| case | new / baseline time | 95 % interval | verdict | processes | foreign cores | notes |\n";
     text += "|---|---:|---:|---|---|---:|---|\n";
@@ -149,7 +143,7 @@ std::string github_summary(const Comparison& comparison) {
                                list(comparison.not_measured, "not measured");
   if (!left_out.empty()) text += "\n" + left_out;
   const NextStep next = next_step(comparison);
-  if (!next.words.empty()) text += "\nWhat would decide: " + next.words + "\n";
+  if (!next.text.empty()) text += "\nWhat would decide: " + next.text + "\n";
   if (!next.command.empty()) text += "\n```\n" + next.command + "\n```\n";
   return text + "\n";
 }

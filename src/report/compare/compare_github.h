@@ -7,8 +7,8 @@
 
 namespace epochbench {
 
-// A line each: `::error` for what fails, `::warning` for what is inconclusive, changed or of concern, `::notice` for what is
-// faster, new or missing by permission. GitHub shows 10 of each kind a step, so of more the tenth says how many there are.
+// One line per item: `::error` for what fails, `::warning` for what is inconclusive, changed or of issue, `::notice` for what
+// is faster, new or missing by permission. GitHub shows 10 of each kind a step, so of more the tenth says how many there are.
 // Format: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 std::string github_annotations(const Comparison& comparison);
 

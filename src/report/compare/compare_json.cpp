@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "src/report/compare/compare_words.h"
+#include "src/report/compare/compare_sentences.h"
 
 namespace epochbench {
 namespace {
@@ -20,16 +20,16 @@ Json side_json(const ComparedSide& side) {
           {"compiler", text_or_null(side.compiler)}};
 }
 
-Json concern_json(const Concern& concern) {
-  const bool has_figures = concern.code != ConcernCode::not_ok;
+Json issue_json(const Issue& issue) {
+  const bool has_figures = issue.code != IssueCode::not_ok;
   const auto figure = [&](double value) { return has_figures ? Json(value) : Json(nullptr); };
-  return {{"code", name(concern.code)},
-          {"message", to_string(concern)},
-          {"fails", fails(concern.code)},
-          {"before", figure(concern.before)},
-          {"after", figure(concern.after)},
-          {"limit", figure(concern.limit)},
-          {"step", concern.step > 0 ? Json(concern.step) : Json(nullptr)}};
+  return {{"code", name(issue.code)},
+          {"message", to_string(issue)},
+          {"fails", fails(issue.code)},
+          {"before", figure(issue.before)},
+          {"after", figure(issue.after)},
+          {"limit", figure(issue.limit)},
+          {"step", issue.step > 0 ? Json(issue.step) : Json(nullptr)}};
 }
 
 Json case_json(const Comparison& comparison, const ComparedCase& compared) {
@@ -52,7 +52,7 @@ Json case_json(const Comparison& comparison, const ComparedCase& compared) {
   object["foreign_cpu_cores"] = maybe(compared.foreign_cores);
   object["more"] = maybe(decision.more);
   object["concerns"] = Json::array();
-  for (const Concern& concern : compared.concerns) object["concerns"].push_back(concern_json(concern));
+  for (const Issue& issue : compared.issues) object["concerns"].push_back(issue_json(issue));
   return object;
 }
 
@@ -60,7 +60,7 @@ Json case_json(const Comparison& comparison, const ComparedCase& compared) {
 
 Json compare_json(const Comparison& comparison) {
   Json object = {{"verdict", name(verdict_of(comparison))},
-                 {"reason", reason_words(comparison)},
+                 {"reason", reason_text(comparison)},
                  {"method", comparison.interleaved ? "interleaved" : "files"},
                  {"threshold", comparison.threshold},
                  {"baseline", side_json(comparison.sides[0])},

@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "src/base/table.h"
+#include "src/base/text.h"
 #include "src/base/units.h"
-#include "src/report/compare/compare_words.h"
+#include "src/report/compare/compare_sentences.h"
 
 namespace epochbench {
 namespace {
 
 constexpr std::size_t kNameColumns = 34;  // what the other columns leave of 100
 
-// The beginning and the end of a long name, which is told whole below the table.
+// The beginning and the end of a long name, which is written in full below the table.
 std::string shortened(const std::string& name) {
   std::vector<std::size_t> characters;  // where each begins
   for (std::size_t at = 0; at < name.size(); ++at)
@@ -29,12 +30,6 @@ std::string plain_ratio(double ratio) {
   if (ratio < 0.1 || ratio >= 10) return significant(ratio, 3);
   char text[16];
   std::snprintf(text, sizeof text, "%.3f", ratio);
-  return text;
-}
-
-std::string finding_cell(Finding finding) {
-  std::string text = name(finding);
-  std::replace(text.begin(), text.end(), '_', ' ');
   return text;
 }
 
@@ -58,18 +53,18 @@ std::string table_of(const Comparison& comparison) {
     table.add({shortened(one_line(each.name)), each.step_seconds[0] ? format_seconds(*each.step_seconds[0]) : "",
                each.decision.ratio ? plain_ratio(*each.decision.ratio) : "",
                interval ? plain_ratio(interval->first) + " to " + plain_ratio(interval->second) : "",
-               finding_cell(each.decision.finding), processes_cell(comparison, each),
+               spaced(name(each.decision.finding)), processes_cell(comparison, each),
                each.foreign_cores ? significant(*each.foreign_cores, 2) : "?"});
   }
   return table.to_string();
 }
 
-// What there is to say of a case beside its row, a line each under its whole name.
+// Notes on a case besides its row, one line each under its full name.
 std::string notes_of(const ComparedCase& compared) {
   std::string lines;
   if (!compared.decision.note.empty()) lines += "    " + one_line(compared.decision.note) + "\n";
-  for (const Concern& concern : compared.concerns)
-    lines += "    " + to_string(concern) + (fails(concern.code) ? "" : " (told, no failure)") + "\n";
+  for (const Issue& issue : compared.issues)
+    lines += "    " + to_string(issue) + (fails(issue.code) ? "" : " (reported, not a failure)") + "\n";
   if (lines.empty() && shortened(compared.name) == compared.name) return "";
   return "  " + one_line(compared.name) + "\n" + lines;
 }
@@ -83,8 +78,8 @@ std::string left_out(const std::vector<LeftOutCase>& cases, const char* title) {
 
 std::string next_text(const Comparison& comparison) {
   const NextStep next = next_step(comparison);
-  if (next.words.empty()) return "";
-  return "next: " + next.words + (next.command.empty() ? "" : ":\n  " + next.command) + "\n";
+  if (next.text.empty()) return "";
+  return "next: " + next.text + (next.command.empty() ? "" : ":\n  " + next.command) + "\n";
 }
 
 }  // namespace
@@ -93,7 +88,7 @@ std::string compare_text(const Comparison& comparison) {
   std::string text;
   for (const auto& [side, title] :
        {std::pair(&comparison.sides[0], "baseline  "), std::pair(&comparison.sides[1], "new       ")})
-    text += title + one_line(side->label) + "  " + build_words(*side) + "\n";
+    text += title + one_line(side->label) + "  " + build_text(*side) + "\n";
   if (!comparison.cases.empty()) {
     text += "\n" + table_of(comparison) + "\n";
     text += "ratio: new step time over the baseline's, so above 1 is slower; threshold " +
@@ -105,7 +100,7 @@ std::string compare_text(const Comparison& comparison) {
   text += left_out(comparison.missing, comparison.missing_allowed ? "missing (allowed)" : "missing") +
           left_out(comparison.added, "added") + left_out(comparison.changed, "changed, so not compared") +
           left_out(comparison.not_measured, "not measured");
-  text += "verdict: " + finding_cell(verdict_of(comparison)) + ": " + reason_words(comparison) + "\n";
+  text += "verdict: " + spaced(name(verdict_of(comparison))) + ": " + reason_text(comparison) + "\n";
   return text + next_text(comparison);
 }
 

@@ -7,7 +7,7 @@
 
 namespace epochbench {
 
-// Both sides, a row a case in at most 100 columns, then what there is to say of each, what was not compared and why, the
+// Both sides, one row per case in at most 100 columns, then what there is to say of each, what was not compared and why, the
 // verdict with its reasons, and what to do next where something is inconclusive.
 std::string compare_text(const Comparison& comparison);
 

@@ -4,33 +4,33 @@
 
 #include "src/base/table.h"
 #include "src/base/units.h"
-#include "src/report/compare/compare_words.h"
+#include "src/report/compare/compare_sentences.h"
 
 namespace epochbench {
 namespace {
 
-std::string value_words(const HistorySeries& series, double value) {
+std::string value_text(const HistorySeries& series, double value) {
   return series.of == HistoryOf::ratio ? significant(value, 4) : format_seconds(value);
 }
 
 // "+5.20 %": of a time, so up is slower.
-std::string percent_words(double ratio) { return (ratio < 1 ? "-" : "+") + format_percent(std::fabs(ratio - 1)); }
+std::string percent_text(double ratio) { return (ratio < 1 ? "-" : "+") + format_percent(std::fabs(ratio - 1)); }
 
 std::string day_of(const std::string& date) { return one_line(date.substr(0, 10)); }
 
 // "abc1234 of 2026-01-02"; the file where the commit is not known.
-std::string point_words(const HistoryPoint& point) {
-  const std::string commit = commit_words(point.git_sha, point.git_dirty);
+std::string point_text(const HistoryPoint& point) {
+  const std::string commit = commit_text(point.git_sha, point.git_dirty);
   return (commit.empty() ? one_line(point.path) : commit) + " of " + day_of(point.date);
 }
 
 std::string change_line(const HistorySeries& series, const LevelChange& change) {
   const bool creep = change.kind == ChangeKind::creep;
   const std::string where =
-      creep ? "a creep from " + point_words(series.points[change.begin]) + " to " + point_words(series.points[change.end])
-            : "a step at " + point_words(series.points[change.begin]);
-  return "  " + percent_words(std::exp(change.after - change.before)) + "  " + where +
-         "; the last before it: " + point_words(series.points[change.begin - 1]) + " (p = " + significant(change.p_value, 2) +
+      creep ? "a creep from " + point_text(series.points[change.begin]) + " to " + point_text(series.points[change.end])
+            : "a step at " + point_text(series.points[change.begin]);
+  return "  " + percent_text(std::exp(change.after - change.before)) + "  " + where +
+         "; the last before it: " + point_text(series.points[change.begin - 1]) + " (p = " + significant(change.p_value, 2) +
          ")\n";
 }
 
@@ -65,8 +65,8 @@ std::string history_text(const History& history) {
   using Align = Table::Align;
   Table table({{"case"}, {"points", Align::right}, {"first", Align::right}, {"last", Align::right}, {"changes", Align::right}});
   for (const HistorySeries& series : history.series)
-    table.add({one_line(series.name), std::to_string(series.points.size()), value_words(series, series.points.front().value),
-               value_words(series, series.points.back().value),
+    table.add({one_line(series.name), std::to_string(series.points.size()), value_text(series, series.points.front().value),
+               value_text(series, series.points.back().value),
                series.changes.empty() && !series.reason.empty() ? "-" : std::to_string(series.changes.size())});
   std::string text = table.to_string() + "\n";
   for (const HistorySeries& series : history.series) {

@@ -13,14 +13,14 @@ namespace {
 
 constexpr ExportFormat kFormats[] = {
     {"csv",
-     "for a spreadsheet or a data frame: a row a run, a column a scalar of the result; --raw: a row a step",
+     "for a spreadsheet or a data frame: one row per run, one column per scalar of the result; --raw: one row per step",
      {nothing_left_out, csv_text},
      {csv_raw_left_out, csv_raw_text}},
     {"markdown",
      "for a pull request: a table with a row a name, of the medians of its repetitions",
      {nothing_left_out, markdown_text}},
     {"mllog",
-     "MLPerf's :::MLLOG lines, a namespace a run; in a folder, a log a run",
+     "MLPerf's :::MLLOG lines, one namespace per run; in a folder, one log per run",
      {mllog_left_out, mllog_text},
      {},
      mllog_folder,
@@ -31,7 +31,7 @@ constexpr ExportFormat kFormats[] = {
      {},
      github_benchmark_folder},
     {"google-benchmark",
-     "for Google Benchmark's compare.py: repetitions apart, mean step times, CPU time not told apart",
+     "for Google Benchmark's compare.py: repetitions apart, mean step times, CPU time is not separate",
      {google_benchmark_left_out, google_benchmark_text}},
     {"bmf",
      "Bencher Metric Format: medians of repetitions, with their lowest and highest",
@@ -48,7 +48,7 @@ constexpr ExportFormat kFormats[] = {
      true},
 };
 
-// Each byte of a control character, a line separator or a code point that is no character (U+FFFE, U+FFFF) as a blank.
+// Each byte of a control character, a line separator or a code point that is not a character (U+FFFE, U+FFFF) as a blank.
 std::string printable(std::string utf8) {
   const auto byte = [&](std::size_t i) { return i < utf8.size() ? static_cast<unsigned char>(utf8[i]) : 0; };
   for (std::size_t i = 0; i < utf8.size(); ++i) {
@@ -85,7 +85,7 @@ void require_distinct_runs(const Result& result) {
   for (const Run& run : result.runs)
     if (!seen.emplace(run.name, run.repetition).second)
       throw FormatError("two runs are named '" + run.name.substr(0, 100) + "' with repetition " +
-                        std::to_string(run.repetition) + ", which this format cannot tell apart; remove one of them");
+                        std::to_string(run.repetition) + ", which this format cannot distinguish; remove one of them");
 }
 
 std::string one_line_of(const std::string& text, std::size_t longest_bytes) {

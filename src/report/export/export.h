@@ -1,7 +1,7 @@
 // A result in the formats of other tools: the list of them, and what each of them holds.
 //
 // Pure functions from a result to text; where text goes is the caller's business (src/cli/export.cpp). A format that has no
-// place for a run says why, so that the caller can tell: nothing is dropped in silence. What is not known is left out or
+// place for a run says why, so that the caller can report it: nothing is dropped silently. Unknown values are left out or
 // empty, never 0, and no number is NaN or infinite.
 #pragma once
 
@@ -24,7 +24,7 @@ struct ExportFormat {
   const char* name;   // of --format
   const char* about;  // for the help: what reads it, and what becomes of repetitions
   ExportForm whole;
-  ExportForm raw = {};  // with a row a step; no text: there is no such form
+  ExportForm raw = {};  // with one row per step; empty: there is no such form
   // As a folder, whose absolute path is `root`, of the runs that `whole` has a place for; nullptr: there is no such form.
   std::vector<ExportFile> (*folder)(const Result& result, const std::string& root) = nullptr;
   // Which files of a folder readers take for one set, by their names; nullptr: none.

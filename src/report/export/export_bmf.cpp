@@ -29,7 +29,7 @@ Measure measure_of(const ExportMetric& metric) {
 
 std::string bmf_text(const Result& result) {
   Json benchmarks = Json::object();
-  for (const RunGroup& group : runs_by_name(result)) {
+  for (const RunGroup& group : runs_by_name(result.runs)) {
     Json& measures = benchmarks[group.name];
     for (const ExportMetric& metric : export_metrics()) {
       const auto summary = summary_of(group, metric);

@@ -46,7 +46,7 @@ void write_export_folder(const std::string& root, const std::vector<ExportFile>&
     if (file.keep && fs::exists(path, unknown)) continue;
     make_folder(path.parent_path());  // of "a/b/", that is "a/b"
     if (file.path.back() == '/') continue;
-    if (file.keep) {  // whole or not at all: no later export would mend a part of it
+    if (file.keep) {  // whole or not at all: no later export would repair a part of it
       ResultFile(path.string()).write(file.text);
       continue;
     }

@@ -13,8 +13,8 @@ namespace epochbench {
 
 std::string nothing_left_out(const Run& run);             // of formats that have a status
 std::string without_measured_figures(const Run& run);     // not ok, or nothing of it is known
-std::string csv_text(const Result& result);               // one row a run
-std::string csv_raw_text(const Result& result);           // one row a step
+std::string csv_text(const Result& result);               // one row per run
+std::string csv_raw_text(const Result& result);           // one row per step
 std::string csv_raw_left_out(const Run& run);             // without steps
 std::string markdown_text(const Result& result);          // a table for a pull request
 std::string mllog_text(const Result& result);             // MLPerf's log lines
@@ -27,7 +27,7 @@ std::string mlflow_left_out(const Run& run);    // never started
 std::string google_benchmark_text(const Result& result);
 std::string google_benchmark_left_out(const Run& run);  // without times
 
-std::vector<ExportFile> mllog_folder(const Result& result, const std::string& root);             // one log a run
+std::vector<ExportFile> mllog_folder(const Result& result, const std::string& root);             // one log per run
 std::vector<ExportFile> github_benchmark_folder(const Result& result, const std::string& root);  // both directions
 std::vector<ExportFile> mlflow_folder(const Result& result, const std::string& root);            // a tracking store
 bool is_mllog_file(std::string_view name);  // of mllog_folder: "result_3.txt"

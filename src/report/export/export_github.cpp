@@ -28,7 +28,7 @@ Json entry(const RunGroup& group, const ExportMetric& metric, const MetricSummar
 
 std::string text_of(const Result& result, Better better) {
   Json entries = Json::array();
-  for (const RunGroup& group : runs_by_name(result))
+  for (const RunGroup& group : runs_by_name(result.runs))
     for (const ExportMetric& metric : export_metrics())
       if (const auto summary = summary_of(group, metric); summary && metric.better == better)
         entries.push_back(entry(group, metric, *summary));

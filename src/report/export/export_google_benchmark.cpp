@@ -72,7 +72,7 @@ std::string google_benchmark_left_out(const Run& run) {
 
 std::string google_benchmark_text(const Result& result) {
   Json benchmarks = Json::array();
-  const std::vector<RunGroup> groups = runs_by_name(result);
+  const std::vector<RunGroup> groups = runs_by_name(result.runs);
   for (std::size_t family = 0; family < groups.size(); ++family)
     for (std::size_t repetition = 0; repetition < groups[family].runs.size(); ++repetition)
       benchmarks.push_back(entry(groups[family], family, repetition));

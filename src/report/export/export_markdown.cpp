@@ -116,9 +116,7 @@ std::string not_ok(const Result& result) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const Run& run : result.runs) {
     if (run.status == RunStatus::ok) continue;
-    std::string status = name(run.status);
-    std::replace(status.begin(), status.end(), '_', ' ');
-    const std::string reason = status + (run.message ? ": " + code(*run.message) : "");
+    const std::string reason = describe(run.status, run.message ? std::optional(code(*run.message)) : std::nullopt);
     auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& each) { return each.first == reason; });
     if (known == reasons.end()) known = reasons.insert(known, {reason, {}});
     known->second.push_back(run.repetition > 0 ? run.name + " #" + std::to_string(run.repetition) : run.name);
@@ -135,7 +133,7 @@ std::string not_ok(const Result& result) {
 
 std::string machine(const Context& context) {
   std::string text = code(context.cpu.model);
-  if (context.cpu.cores) text += ", " + std::to_string(*context.cpu.cores) + (*context.cpu.cores == 1 ? " core" : " cores");
+  if (context.cpu.cores) text += ", " + counted(static_cast<std::size_t>(*context.cpu.cores), "core", "cores");
   for (const GpuInfo& gpu : context.gpus) text += ", " + code(gpu.name);
   text += "; epochbench " + code(context.epochbench_version);
   if (context.git_sha) text += " at " + code(context.git_sha->substr(0, 12));
@@ -148,7 +146,7 @@ std::string machine(const Context& context) {
 std::string markdown_text(const Result& result) {
   Result ok = result;
   std::erase_if(ok.runs, [](const Run& run) { return run.status != RunStatus::ok; });
-  std::string text = ok.runs.empty() ? "" : table(runs_by_name(ok));
+  std::string text = ok.runs.empty() ? "" : table(runs_by_name(ok.runs));
   text += not_ok(result) + machine(result.context);
   if (!ok.runs.empty())
     text +=

@@ -91,17 +91,6 @@ bool has_metric(const Run& run) {
                      [&](const ExportMetric& metric) { return metric.of(run).has_value(); });
 }
 
-std::vector<RunGroup> runs_by_name(const Result& result) {
-  std::vector<RunGroup> groups;
-  std::map<std::string, std::size_t> group_of;
-  for (const Run& run : result.runs) {
-    const auto [known, first] = group_of.try_emplace(run.name, groups.size());
-    if (first) groups.push_back({run.name, {}});
-    groups[known->second].runs.push_back(&run);
-  }
-  return groups;
-}
-
 std::optional<MetricSummary> summary_of(const RunGroup& group, const ExportMetric& metric) {
   std::vector<double> values;
   for (const Run* run : group.runs)

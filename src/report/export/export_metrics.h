@@ -1,4 +1,4 @@
-// What tools that watch benchmarks are told of a run: named quantities with units, one table for every format that takes
+// What tools that watch benchmarks get of a run: named quantities with units, one table for every format that takes
 // single numbers. It is a choice: csv and the result file hold everything.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/result/result.h"
+#include "src/analysis/series.h"
 
 namespace epochbench {
 
@@ -19,7 +19,7 @@ enum class Better : std::uint8_t { smaller, bigger, neither };
 struct ExportMetric {
   const char* key;                          // "step_seconds_median", as in the result where it stands there
   const char* family;                       // OpenMetrics' name after "epochbench_"; ends with the unit, if it has one
-  const char* unit;                         // of `of`, in OpenMetrics' words: "seconds"; "" for a pure number
+  const char* unit;                         // of `of`, in the terms of OpenMetrics: "seconds"; "" for a pure number
   const char* title;                        // for people: "step time, median"
   const char* shown_unit;                   // for people: "ms", which is
   double shown_scale;                       // the value times this
@@ -29,20 +29,12 @@ struct ExportMetric {
 };
 std::span<const ExportMetric> export_metrics();
 
-// Whether a tool would be told anything of this run.
+// Whether the run has any of these quantities.
 bool has_metric(const Run& run);
-
-// The runs of one name: its repetitions.
-struct RunGroup {
-  std::string name;
-  std::vector<const Run*> runs;  // at least one
-};
-// In the order of the first run of each name. Points to runs of `result`.
-std::vector<RunGroup> runs_by_name(const Result& result);
 
 struct MetricSummary {
   double value = 0;  // median of the repetitions
-  // Lowest and highest repetition; of a lone one its own 95 % interval, where the metric has one.
+  // Lowest and highest repetition; of a single one its own 95 % interval, where the metric has one.
   std::optional<std::pair<double, double>> range;
   std::size_t repetitions = 0;  // those in which it is known
 };

@@ -23,7 +23,7 @@ namespace {
 // "epochbench" by places in the alphabet: MLflow's own ids of experiments are whole numbers of 18 digits too.
 constexpr const char* kExperiment = "516150308020514030";
 
-// MLflow's numbers of these words: RunStatus, SourceType.
+// MLflow's numbers for these values: RunStatus, SourceType.
 constexpr int kFinished = 3, kFailed = 4, kKilled = 5, kLocal = 4;
 
 // A JSON text is one of YAML, as long as its characters are printable.

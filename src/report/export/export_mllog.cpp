@@ -1,10 +1,10 @@
 // MLPerf's log lines (mlcommons/logging): one JSON object a line after ":::MLLOG ", times in milliseconds since 1970.
 //
 // Keys are those of mlperf_logging.mllog.constants where one means the same; what has none there is named as in the result
-// file. It is no submission: nothing is said of division, organisation or compliance. Each run is a namespace, NAME#REPETITION,
-// so that several may stand in one stream. A result has durations and one date, so moments are placed: runs end to end from the
-// date on, "init" is the compilation, and inside a run events lie at the sum of the timed steps so far. What lies between
-// run_start and run_stop is therefore all but the compilation, more than MLPerf counts.
+// file. It is not a submission: it says nothing about division, organization or compliance. Each run is a namespace,
+// NAME#REPETITION, so that several may stand in one stream. A result has durations and one date, so moments are placed: runs
+// end to end from the date on, "init" is the compilation, and inside a run events lie at the sum of the timed steps so far.
+// What lies between run_start and run_stop is therefore all but the compilation, more than MLPerf counts.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

@@ -2,7 +2,7 @@
 // textfile collector, which knows the older one alone, reads from a file.
 //
 // So every family is a gauge: the older format has no types info and stateset, and its readers refuse them; # UNIT and # EOF
-// are comments there. Without timestamps (a file collector refuses them), labelled by run and repetition; what else identifies
+// are comments there. Without timestamps (a file collector refuses them), labeled by run and repetition; what else identifies
 // a run stands in epochbench_run_info, to be joined. Every run has a state, so those that failed are there too; what is not
 // known has no sample.
 #include <cctype>

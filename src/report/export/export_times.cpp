@@ -81,7 +81,7 @@ std::vector<std::int64_t> run_starts(const Result& result) {
   const auto date = milliseconds_since_1970(result.context.date);
   if (!date)
     throw FormatError("context.date: '" + result.context.date.substr(0, 40) +
-                      "' is no date of RFC 3339, and this format dates its events; write it as 2026-01-02T03:04:05Z");
+                      "' is not a date of RFC 3339, and this format dates its events; write it as 2026-01-02T03:04:05Z");
   std::vector<std::int64_t> starts;
   std::int64_t next = *date;
   for (const Run& run : result.runs) {

@@ -14,7 +14,7 @@ namespace epochbench {
 // other text.
 std::optional<std::int64_t> milliseconds_since_1970(std::string_view rfc3339);
 
-// 0 for what is no duration: not finite, negative, or longer than 300 years.
+// 0 for what is not a duration: not finite, negative, or longer than 300 years.
 std::int64_t to_milliseconds(double seconds);
 
 // When each run began, in milliseconds since 1970: runs lie end to end, by their wall_seconds, from the result's date on. Runs

@@ -64,7 +64,7 @@ std::string html_page(const Json& data, const std::string& title) {
   for (const char* name : kScripts) script += page_file(name);
   return filled(embedded(std::string(kPage) + "page.html"), {{"title", html_text(title)},
                                                              {"style", page_file("page.css")},
-                                                             {"licence", html_text(page_file("d3-licence.txt"))},
+                                                             {"license", html_text(page_file("d3-license.txt"))},
                                                              {"library", std::string(embedded(std::string(kLibrary)))},
                                                              {"data", json_for_html(data)},
                                                              {"script", script}});

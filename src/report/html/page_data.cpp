@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "src/analysis/case_settings.h"
 #include "src/analysis/series.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/report/html/page_parts.h"
@@ -16,6 +17,13 @@ namespace {
 
 constexpr std::size_t kMostPairs = 500;  // of a table that a person reads; `epochbench speedup` has them all
 
+Json side_json(const SpeedupSide& side) {
+  return {{"backend", side.device.backend},
+          {"on_gpu", side.on_gpu},
+          {"precision", side.precision},
+          {"settings", settings_text(further_settings(side.settings))}};
+}
+
 // null without a pair.
 Json speedup_part(const std::vector<NamedResult>& results) {
   Speedup speedup = speedup_of(results, SpeedupOf::same_batch);
@@ -25,9 +33,8 @@ Json speedup_part(const std::vector<NamedResult>& results) {
   speedup.unpaired.clear();
   Json json = speedup_json(speedup);
   for (std::size_t i = 0; i < speedup.pairs.size(); ++i) {
-    json["pairs"][i]["contender_precision"] = speedup.pairs[i].contender.precision;
-    json["pairs"][i]["contender_backend"] = speedup.pairs[i].contender.device.backend;
-    json["pairs"][i]["across_devices"] = speedup.pairs[i].baseline.on_gpu != speedup.pairs[i].contender.on_gpu;
+    json["pairs"][i]["baseline_side"] = side_json(speedup.pairs[i].baseline);
+    json["pairs"][i]["contender_side"] = side_json(speedup.pairs[i].contender);
   }
   json["all_pairs"] = pairs;
   return json;
@@ -39,11 +46,11 @@ std::size_t count_measured(const std::vector<ClaimAnswer>& answers) {
   return count;
 }
 
-// null where the results answer no claim: what arithmetic alone says, of any result and of none, is no reason for a section.
-Json claims_part(const std::vector<NamedResult>& results, const ClaimCatalogue& catalogue) {
-  const std::vector<ClaimAnswer> answers = judge(catalogue.claims, results);
-  if (count_measured(answers) == count_measured(judge(catalogue.claims, {}))) return nullptr;
-  return claims_json(catalogue, answers);
+// null where the results answer no claim: arithmetic alone, which holds for any result, does not justify a section.
+Json claims_part(const std::vector<NamedResult>& results, const ClaimCatalog& catalog) {
+  const std::vector<ClaimAnswer> answers = judge(catalog.claims, results);
+  if (count_measured(answers) == count_measured(judge(catalog.claims, {}))) return nullptr;
+  return claims_json(catalog, answers);
 }
 
 }  // namespace
@@ -63,7 +70,7 @@ Json page_interval(const std::optional<std::pair<double, double>>& ends) {
   return Json::array({page_number(ends->first), page_number(ends->second)});
 }
 
-Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalogue& catalogue) {
+Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog) {
   const AllSeries all = series_of(results);
   Json data = Json::object();
   add_places(data, results, turns);
@@ -74,7 +81,7 @@ Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedT
   add_history(data, results, turns);
   add_steps(data, all);
   add_profiles(data, all);
-  data["claims"] = claims_part(results, catalogue);
+  data["claims"] = claims_part(results, catalog);
   return data;
 }
 

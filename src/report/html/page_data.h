@@ -1,5 +1,5 @@
 // What the page of `epochbench report` shows, as one JSON document: measurements, and what src/analysis says of them, laid out
-// for drawing. Nothing is drawn here, and nothing is judged: that is the page's own JavaScript and src/analysis.
+// for drawing. Nothing is drawn or judged here: the page's own JavaScript draws, and src/analysis judges.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 namespace epochbench {
 
 // machines[], files[], columns[], rows[], left_out[], speedup, sweeps[], turns[], history[], steps[], losses[], profiles[],
-// claims; a part of which the measurements say nothing is empty, or null. At most some 15 MB of 10,000 runs: long series are
-// thinned (`every`).
-Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalogue& catalogue);
+// claims; a part that the measurements do not cover is empty or null. At most some 15 MB of 10,000 runs: long series are
+// downsampled (`every`).
+Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog);
 
 }  // namespace epochbench

@@ -1,5 +1,5 @@
 // The parts of the page's data, one a file page_*.cpp. All of them are pure functions; numbers have six significant digits,
-// more than a pixel or an eye tells apart (the result file has them all), and what is not known is null.
+// more than a pixel or an eye distinguishes (the result file has them all), and unknown values are null.
 #pragma once
 
 #include <optional>

@@ -32,9 +32,9 @@ Json machine_json(const Context& context, const std::string& path) {
           {"measured_in", path}};
 }
 
-std::string command_text(const std::vector<std::string>& words) {
+std::string command_text(const std::vector<std::string>& arguments) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  for (const std::string& argument : arguments) text += (text.empty() ? "" : " ") + argument;
   return text;
 }
 

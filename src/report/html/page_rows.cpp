@@ -4,7 +4,9 @@
 #include <map>
 #include <tuple>
 
+#include "src/analysis/case_settings.h"
 #include "src/analysis/cost/cost.h"
+#include "src/base/statistics.h"
 #include "src/report/html/page_parts.h"
 
 namespace epochbench {
@@ -54,17 +56,6 @@ std::string workload_label(const Workload& w) {
   return w.model + (w.mode == "train" ? "" : ", " + w.mode) + ", batch " + std::to_string(w.batch) + ", " + w.dataset;
 }
 
-// What the name says beside model, device, precision and batch: "threads=1/without=fusion".
-std::string settings_label(const std::string& name) {
-  std::size_t at = 0;
-  for (int part = 0; part < 4; ++part) {
-    at = name.find('/', at);
-    if (at == std::string::npos) return "";
-    ++at;
-  }
-  return name.substr(at);
-}
-
 Json single_rates(const Row& row) {
   if (row.series.runs.size() > kMostSingleRates) return nullptr;
   Json rates = Json::array();
@@ -77,10 +68,7 @@ Json median_step(const Row& row) {
   for (const Run* run : row.series.runs)
     if (run->timing && std::isfinite(run->timing->step_seconds_median)) medians.push_back(run->timing->step_seconds_median);
   if (medians.empty()) return nullptr;
-  const auto middle = medians.begin() + static_cast<std::ptrdiff_t>(medians.size() / 2);
-  std::nth_element(medians.begin(), middle, medians.end());
-  if (medians.size() % 2 == 1) return page_number(*middle);
-  return page_number((*middle + *std::max_element(medians.begin(), middle)) / 2);
+  return page_number(median(std::move(medians)));
 }
 
 // Of an epoch: all parts of the device together; where one is not known, the other alone, which `part` then names.
@@ -110,7 +98,7 @@ constexpr RowColumn kRowColumns[] = {
     {"name", [](const Row& r) -> Json { return r.first.name; }},
     {"file", [](const Row& r) -> Json { return r.series.file; }},
     {"workload", [](const Row& r) -> Json { return workload_label(r.first.workload); }},
-    {"settings", [](const Row& r) -> Json { return settings_label(r.first.name); }},
+    {"settings", [](const Row& r) -> Json { return settings_text(further_settings(r.series.settings)); }},
     {"backend", [](const Row& r) -> Json { return r.first.device.backend; }},
     {"on_gpu", [](const Row& r) -> Json { return r.series.on_gpu(); }},
     {"device", [](const Row& r) -> Json { return r.first.device.name; }},

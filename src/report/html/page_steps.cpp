@@ -1,11 +1,11 @@
 // The page's series: step times as they were measured, losses by step and by time, and profiles.
 //
-// Of many runs there are too many steps for a page, so each run's are thinned to its share of a fixed number.
+// Of many runs there are too many steps for a page, so each run's are downsampled to its share of a fixed number.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "src/analysis/thinned.h"
+#include "src/analysis/downsample.h"
 #include "src/report/html/page_parts.h"
 
 namespace epochbench {
@@ -23,9 +23,9 @@ std::size_t share(std::size_t all, std::size_t runs) {
 }
 
 // null where all are kept.
-Json places(const Thinned& kept) { return kept.every == 1 ? Json(nullptr) : Json(kept.indices); }
+Json places(const Downsampled& kept) { return kept.every == 1 ? Json(nullptr) : Json(kept.indices); }
 
-Json picked(const std::vector<double>& values, const Thinned& kept) {
+Json picked(const std::vector<double>& values, const Downsampled& kept) {
   Json json = Json::array();
   for (const std::size_t index : kept.indices) json.push_back(page_number(values[index]));
   return json;
@@ -34,7 +34,7 @@ Json picked(const std::vector<double>& values, const Thinned& kept) {
 // `number`: of the run among those of its row, which may be of several files.
 Json steps_json(const Run& run, std::size_t row, std::size_t number, std::size_t most) {
   const Timing& timing = *run.timing;
-  const Thinned kept = thinned(timing.step_seconds, most);
+  const Downsampled kept = downsample(timing.step_seconds, most);
   Json throttled = Json::array();
   if (run.gpu && run.gpu->throttled_step_ranges)
     for (const auto& [first, last] : *run.gpu->throttled_step_ranges) throttled.push_back({first, last});
@@ -64,7 +64,7 @@ std::vector<double> times_of_losses(const Run& run) {
 
 Json losses_json(const Run& run, std::size_t row, std::size_t most) {
   const std::vector<double>& losses = run.quality->loss;
-  const Thinned kept = thinned(losses, most);
+  const Downsampled kept = downsample(losses, most);
   const std::vector<double> times = times_of_losses(run);
   return {{"row", row},
           {"repetition", run.repetition},

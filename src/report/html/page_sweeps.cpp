@@ -16,19 +16,6 @@ constexpr std::size_t kFewestPoints = 3;  // fewer show no curve
 // Of one result and axis: every pair of curves is compared, and nobody reads the crossings of more.
 constexpr std::size_t kMostCurves = 50;
 
-// A curve's name without device and precision: curves of one work share a chart. "resnet20/cpu/fp32" -> "resnet20".
-std::string work_of(const std::string& name) {
-  std::string work;
-  std::size_t begin = 0;
-  for (int part = 0; begin <= name.size(); ++part) {
-    const std::size_t end = std::min(name.find('/', begin), name.size());
-    const std::string text = name.substr(begin, end - begin);
-    if (part != 1 && part != 2 && text.rfind("device=", 0) != 0) work += (work.empty() ? "" : "/") + text;
-    begin = end + 1;
-  }
-  return work;
-}
-
 Json point_json(const CurvePoint& point) {
   const Estimate rate = geometric_mean_estimate(point.rates);
   Json json = {{"value", point.value},
@@ -70,10 +57,9 @@ void add_axis(Json& sweeps, const NamedResult& named, Axis axis) {
   const std::size_t all = curves.size();
   curves.resize(std::min(all, kMostCurves));
   std::map<std::string, std::vector<const Curve*>> works;
-  for (const Curve& curve : curves) works[work_of(curve.name)].push_back(&curve);
+  for (const Curve& curve : curves) works[curve.work].push_back(&curve);
 
-  const bool own = named.result.answers && named.result.answers->over == name(axis);
-  const Json answers = json_of(own ? *named.result.answers : answers_of(curves, named.result, axis));
+  const Json answers = json_of(answers_of(curves, named.result, axis));
   for (const auto& [work, members] : works) {
     Json sweep = {{"file", named.path}, {"work", work}, {"over", name(axis)}, {"measure", measure_of(axis)}};
     sweep["curves"] = Json::array();

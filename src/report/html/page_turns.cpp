@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "src/analysis/compare/turns_comparison.h"
-#include "src/report/compare/compare_words.h"
+#include "src/report/compare/compare_sentences.h"
 #include "src/report/html/page_parts.h"
 
 namespace epochbench {
@@ -28,7 +28,7 @@ Json case_json(const ComparedCase& compared, const TurnsCase& turns) {
                {"notes", Json::array()},
                {"pairs", Json::array()}};
   if (!decision.note.empty()) json["notes"].push_back(decision.note);
-  for (const Concern& concern : compared.concerns) json["notes"].push_back(to_string(concern));
+  for (const Issue& issue : compared.issues) json["notes"].push_back(to_string(issue));
   for (const TurnsPair& pair : turns.pairs) json["pairs"].push_back(pair_json(pair));
   return json;
 }
@@ -36,11 +36,11 @@ Json case_json(const ComparedCase& compared, const TurnsCase& turns) {
 void add_comparison(Json& json, const TurnsDocument& document) {
   const Comparison comparison = compare_turns(document, rule_of(document));
   json["suite"] = std::filesystem::path(document.suite).filename().string();
-  json["baseline"] = build_words(comparison.sides[kBaseline]);
-  json["new"] = build_words(comparison.sides[kNew]);
+  json["baseline"] = build_text(comparison.sides[kBaseline]);
+  json["new"] = build_text(comparison.sides[kNew]);
   json["threshold"] = page_number(comparison.threshold);
   json["verdict"] = name(verdict_of(comparison));
-  json["reason"] = reason_words(comparison);
+  json["reason"] = reason_text(comparison);
   json["cases"] = Json::array();
   json["left_out"] = Json::array();
   for (const ComparedCase& compared : comparison.cases) {

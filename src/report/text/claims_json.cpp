@@ -47,16 +47,16 @@ Json claim_json(const Claim& claim) {
           {"quantities", quantities}};
 }
 
-Json claims_json(const ClaimCatalogue& catalogue, std::span<const ClaimAnswer> answers) {
+Json claims_json(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers) {
   Json document = {{"claims", Json::array()}, {"conflicts", Json::array()}};
-  for (std::size_t i = 0; i < catalogue.claims.size(); ++i) {
+  for (std::size_t i = 0; i < catalog.claims.size(); ++i) {
     Json json = answer_json(answers[i]);
-    const Json claim = claim_json(catalogue.claims[i]);
+    const Json claim = claim_json(catalog.claims[i]);
     for (const auto& [key, value] : claim.items())
       if (key != "quantities") json[key] = value;
     document["claims"].push_back(std::move(json));
   }
-  for (const ClaimConflict& conflict : catalogue.conflicts)
+  for (const ClaimConflict& conflict : catalog.conflicts)
     document["conflicts"].push_back({{"claims", conflict.claims}, {"why", conflict.why}});
   return document;
 }

@@ -11,7 +11,7 @@ namespace epochbench {
 // What a claim says, where it comes from and how it is tested; without a verdict.
 Json claim_json(const Claim& claim);
 
-// {"claims": [...], "conflicts": [...]}. `answers`: of the catalogue's claims, in their order.
-Json claims_json(const ClaimCatalogue& catalogue, std::span<const ClaimAnswer> answers);
+// {"claims": [...], "conflicts": [...]}. `answers`: of the catalog's claims, in their order.
+Json claims_json(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers);
 
 }  // namespace epochbench

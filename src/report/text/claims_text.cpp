@@ -41,13 +41,7 @@ std::string measured_cell(const ClaimAnswer& answer) {
   return with_unit(text, answer.unit);
 }
 
-std::string verdict_cell(Verdict verdict) {
-  std::string text = name(verdict);
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
-// Why there is no GPU to judge by is the same for most claims, so it is told below them.
+// Why there is no GPU to judge by is the same for most claims, so it is written once below them.
 std::string brief(const std::string& reason, Notes& notes) {
   static const std::string no_gpu = "no GPU: ";
   const auto begin = reason.find(no_gpu);
@@ -59,7 +53,7 @@ std::string brief(const std::string& reason, Notes& notes) {
 std::string part_text(const ClaimAnswer& part, std::size_t width, Notes& notes) {
   const std::string padded = part.id + std::string(width - display_width(part.id), ' ');
   const std::string measured = measured_cell(part);
-  std::string text = verdict_cell(part.verdict) + ": ";
+  std::string text = spaced(name(part.verdict)) + ": ";
   text += measured.empty() ? brief(part.reason, notes) : measured + ", claimed " + claimed_cell(part.claimed, part.unit);
   text += "; " + part.quantity;
   if (!measured.empty() && !part.conditions.empty()) text += " (" + part.conditions + ")";
@@ -82,7 +76,7 @@ std::string background(const Claim& claim) {
 
 std::string answer_text(const Claim& claim, const ClaimAnswer& answer, Notes& notes) {
   const bool parts = any_measured(answer);
-  std::string head = claim.id + ": " + verdict_cell(answer.verdict);
+  std::string head = claim.id + ": " + spaced(name(answer.verdict));
   if (answer.measured && !parts)
     head += ", " + measured_cell(answer) + ", claimed " + claimed_cell(answer.claimed, answer.unit);
   std::string text = wrapped(head, "  ", "") + paragraph("", claim.text);
@@ -105,7 +99,7 @@ std::string counts(std::span<const ClaimAnswer> answers) {
   std::string text;
   for (const Verdict verdict :
        {Verdict::reproduced, Verdict::exceeded, Verdict::not_reproduced, Verdict::undecided, Verdict::not_testable})
-    text += (text.empty() ? "" : ", ") + std::to_string(counts[verdict]) + " " + verdict_cell(verdict) +
+    text += (text.empty() ? "" : ", ") + std::to_string(counts[verdict]) + " " + spaced(name(verdict)) +
             (verdict == Verdict::not_testable ? " here" : "");
   return std::to_string(answers.size()) + " claims: " + text + "\n";
 }
@@ -114,7 +108,7 @@ std::string conflict_text(const ClaimConflict& conflict, std::span<const ClaimAn
   std::string members;
   for (const std::string& id : conflict.claims) {
     const auto answer = std::find_if(answers.begin(), answers.end(), [&](const ClaimAnswer& a) { return a.id == id; });
-    members += (members.empty() ? "" : ", ") + id + " (" + verdict_cell(answer->verdict);
+    members += (members.empty() ? "" : ", ") + id + " (" + spaced(name(answer->verdict));
     if (answer->measured) members += ", " + measured_cell(*answer);
     members += ")";
   }
@@ -123,9 +117,9 @@ std::string conflict_text(const ClaimConflict& conflict, std::span<const ClaimAn
 
 }  // namespace
 
-std::string claims_list_text(const ClaimCatalogue& catalogue) {
+std::string claims_list_text(const ClaimCatalog& catalog) {
   std::string text;
-  for (const Claim& claim : catalogue.claims) {
+  for (const Claim& claim : catalog.claims) {
     text += claim.id + "\n" + paragraph("", claim.text);
     if (claim.conditions != "none given") text += paragraph("conditions: ", claim.conditions);
     text += paragraph("origin: ", claim.origin) + paragraph("experiment: ", claim.experiment) +
@@ -134,21 +128,21 @@ std::string claims_list_text(const ClaimCatalogue& catalogue) {
       text += paragraph("claimed: ", claimed_cell(quantity.claimed, quantity.unit) + "; " + quantity.quantity);
   }
   text += "\nclaims that cannot hold together\n";
-  for (const ClaimConflict& conflict : catalogue.conflicts) {
+  for (const ClaimConflict& conflict : catalog.conflicts) {
     std::string members;
     for (const std::string& id : conflict.claims) members += (members.empty() ? "" : ", ") + id;
     text += wrapped("  ", "  ", members) + paragraph("", conflict.why);
   }
-  return text + "\n" + wrapped("", "", catalogue.note);
+  return text + "\n" + wrapped("", "", catalog.note);
 }
 
-std::string claims_text(const ClaimCatalogue& catalogue, std::span<const ClaimAnswer> answers) {
+std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers) {
   std::string text = counts(answers) + "\n";
   Notes notes;
-  for (std::size_t i = 0; i < catalogue.claims.size(); ++i) text += answer_text(catalogue.claims[i], answers[i], notes);
+  for (std::size_t i = 0; i < catalog.claims.size(); ++i) text += answer_text(catalog.claims[i], answers[i], notes);
   text += notes.to_string() + "\nclaims that cannot hold together\n";
-  for (const ClaimConflict& conflict : catalogue.conflicts) text += conflict_text(conflict, answers);
-  return text + "\n" + wrapped("", "", "in brackets the 95 % interval of repetitions or seeds; " + catalogue.note);
+  for (const ClaimConflict& conflict : catalog.conflicts) text += conflict_text(conflict, answers);
+  return text + "\n" + wrapped("", "", "in brackets the 95 % interval of repetitions or seeds; " + catalog.note);
 }
 
 }  // namespace epochbench

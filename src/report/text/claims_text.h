@@ -9,10 +9,10 @@
 namespace epochbench {
 
 // Every claim with what is claimed, where it comes from and the experiment. Lines of at most 100 columns.
-std::string claims_list_text(const ClaimCatalogue& catalogue);
+std::string claims_list_text(const ClaimCatalog& catalog);
 
 // Every claim with its verdict, what was measured, the conditions and the reason; those that cannot hold together at the end.
-// `answers`: of the catalogue's claims, in their order.
-std::string claims_text(const ClaimCatalogue& catalogue, std::span<const ClaimAnswer> answers);
+// `answers`: of the catalog's claims, in their order.
+std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers);
 
 }  // namespace epochbench

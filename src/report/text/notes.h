@@ -1,4 +1,4 @@
-// Notes below a table, by number: what several rows have to say is told once.
+// Notes below a table, by number: what several rows share is written once.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 namespace epochbench {
 namespace {
 
-// Hours of work a month that people can place: an hour a day, a working week of it, half of all hours, all of them.
+// Familiar hours of work per month: an hour per day, a working week, half of all hours, all of them.
 constexpr std::array kHours{30.0, 80.0, 160.0, 365.0, kHoursAMonth};
 
 using Align = Table::Align;
@@ -53,7 +53,7 @@ std::string runs_text(const std::vector<RunCost>& runs, Reasons& reasons) {
                {""},
                {"local/epoch", Align::right},
                {"cloud/epoch", Align::right},
-               {"break-even a month", Align::right}});
+               {"break-even per month", Align::right}});
   for (const RunCost& run : runs) {
     const Figure& even = run.break_even_hours_per_month;
     table.add({run.repetitions > 1 ? run.name + ", mean of " + std::to_string(run.repetitions) : run.name,
@@ -83,7 +83,7 @@ std::vector<double> months_of(const RentOrBuy& question) {
 
 std::string months_text(const RentOrBuy& question, Reasons& reasons) {
   const Figure even = break_even_hours(question.local, question.cloud);
-  Table table({{"work a month", Align::right}, {"local", Align::right}, {"cloud", Align::right}, {""}});
+  Table table({{"work per month", Align::right}, {"local", Align::right}, {"cloud", Align::right}, {""}});
   for (const double at : months_of(question)) {
     const Figure local = local_usd_per_month(question.local, at), cloud = cloud_usd_per_month(question.cloud, at);
     table.add({hours(at), usd(local), usd(cloud), even.value && *even.value == at ? "break-even" : ""});
@@ -106,13 +106,13 @@ std::string local_text(const LocalMachine& local, const std::string& power_sourc
   if (local.power_watts) add(sourced(watts(*local.power_watts) + " at work", power_source));
   add(local.idle_watts ? sourced(watts(*local.idle_watts) + " idle", idle_source)
                        : "idle hours without electricity (--idle; not known, so local costs at least that)");
-  if (local.usd_per_kwh) add(format_usd(*local.usd_per_kwh) + " a kWh");
+  if (local.usd_per_kwh) add(format_usd(*local.usd_per_kwh) + " per kWh");
   return text;
 }
 
 std::string cloud_text(const CloudMachine& cloud, const std::string& source) {
   if (!cloud.usd_per_hour) return "";
-  return "cloud: " + sourced(format_usd(*cloud.usd_per_hour) + " an hour", source) + ", " +
+  return "cloud: " + sourced(format_usd(*cloud.usd_per_hour) + " per hour", source) + ", " +
          (cloud.speed == 1 ? std::string("taken to be as fast as the local machine (--cloud-speed)")
                            : significant(cloud.speed, 3) + " times as fast as the local machine") +
          ", paid for while it works\n";
@@ -131,8 +131,8 @@ std::string assumptions_text(const RentOrBuyAnswer& answer) {
   for (const RunCost& run : answer.runs) add("local: " + local_text(run.local, run.power_source, run.idle_source) + "\n");
   for (const RunCost& run : answer.runs) add(cloud_text(run.cloud, run.cloud_source));
   if (!answer.runs.empty())
-    add("local works " + format_percent(answer.question.utilisation) + " of the month's 730 hours " +
-        (answer.utilisation_given ? "(given)" : "(taken; --utilisation says less)") + ", and is the machine of the result\n");
+    add("local works " + format_percent(answer.question.utilization) + " of the month's 730 hours " +
+        (answer.utilization_given ? "(given)" : "(taken; --utilisation says less)") + ", and is the machine of the result\n");
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;
@@ -184,8 +184,8 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer) {
   const std::string why = reasons.text();
   text += (why.empty() ? "" : "\n" + why) + "\n" + assumptions_text(answer);
   return text +
-         "read: with fewer hours of work a month than break-even renting is cheaper, with more owning; storage, traffic,\n"
-         "discounts, cooling, space and labour are on neither side; in brackets the 95 % interval over repetitions\n";
+         "read: with fewer hours of work per month than break-even, renting is cheaper; with more, owning; storage, traffic,\n"
+         "discounts, cooling, space and labor are on neither side; in brackets the 95 % interval over repetitions\n";
 }
 
 Json rent_or_buy_json(const RentOrBuyAnswer& answer) {
@@ -196,7 +196,7 @@ Json rent_or_buy_json(const RentOrBuyAnswer& answer) {
                          {"power_watts", maybe(question.local.power_watts)},
                          {"idle_watts", maybe(question.local.idle_watts)},
                          {"usd_per_kwh", maybe(question.local.usd_per_kwh)},
-                         {"utilisation", question.utilisation},
+                         {"utilisation", question.utilization},
                          {"hours_per_month", kHoursAMonth},
                          {"cloud_usd_per_hour", maybe(question.cloud.usd_per_hour)},
                          {"cloud_source", maybe(question.cloud_source)},

@@ -11,7 +11,7 @@ namespace epochbench {
 
 struct RentOrBuyAnswer {
   RentOrBuy question;
-  bool utilisation_given = false;
+  bool utilization_given = false;
   std::string measured_on;    // "AMD EPYC, 2026-11-21"; empty: no result was given, the answer is about hours alone
   std::vector<RunCost> runs;  // of the result
 };

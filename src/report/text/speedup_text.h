@@ -8,7 +8,7 @@
 
 namespace epochbench {
 
-// A row a pair, its notes by number below, then what is not paired and why. "" without a pair.
+// One row per pair, its notes by number below, then what is not paired and why. "" without a pair.
 std::string speedup_text(const Speedup& speedup);
 
 // The contract's keys, and: *_reason where a number is null, the interval of cost and energy, repetitions and files of both

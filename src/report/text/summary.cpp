@@ -46,7 +46,7 @@ std::string latency_cell(const Latency& latency) {
   return "latency " + text + "worst " + format_seconds(latency.worst_seconds);
 }
 
-// A result that is resumed may name another currency than ours.
+// A resumed result may name another currency.
 std::string cost_cell(const Run& run) {
   if (!run.cost || !run.cost->usd_per_epoch) return "";
   const double amount = *run.cost->usd_per_epoch;
@@ -164,12 +164,10 @@ std::string time_to_quality(const TimeToQuality& time) {
 std::string one_line(const Run& run) {
   if (run.status == RunStatus::ok && run.timing && run.throughput) {
     const std::string quality = quality_cell(run);
-    return run.name + ": " + step_cell(*run.timing) + " a step, " + format_rate(run.throughput->samples_per_second) +
+    return run.name + ": " + step_cell(*run.timing) + " per step, " + format_rate(run.throughput->samples_per_second) +
            " samples/s" + (quality.empty() ? "" : ", " + quality);
   }
-  std::string status = name(run.status);
-  std::replace(status.begin(), status.end(), '_', ' ');
-  return run.name + ": " + status + (run.message ? ": " + *run.message : "");
+  return run.name + ": " + describe(run.status, run.message);
 }
 
 }  // namespace epochbench

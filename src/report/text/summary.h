@@ -12,7 +12,7 @@ namespace epochbench {
 // Of fewer steps the whole range holds the median with less than 95 %, so none of it is an interval of 95 %.
 inline constexpr std::size_t kFewestStepsOfInterval = 6;
 
-// One row a run that is ok, then one line for each that is not, with its status and message, and what was skipped by reason.
+// One row per run that is ok, then one line for each that is not, with its status and message, and what was skipped by reason.
 std::string summary(const Result& result);
 
 // What a reader of the table should know beside it, a line each; empty where there is nothing.

@@ -47,7 +47,7 @@ class Answers {
   std::string shortened(const std::string& name) const {
     return !prefix_.empty() && name.rfind(prefix_, 0) == 0 ? name.substr(prefix_.size()) : name;
   }
-  // Collects what is true of every sentence alike, to be told once.
+  // Collects what holds for several sentences, to be written once.
   std::string without_interval(const std::optional<std::string>& reason) {
     if (reason) no_intervals_.insert(*reason);
     return "";
@@ -111,10 +111,10 @@ class Answers {
   }
 
   std::string sentence(const CoresNeeded& needed) const {
-    const std::string who = shortened(needed.contender) + " by " + law_name(needed.law) + ": ";
-    if (!needed.cores) return who + needed.reason.value_or("not known");
+    const std::string subject = shortened(needed.contender) + " by " + law_name(needed.law) + ": ";
+    if (!needed.cores) return subject + needed.reason.value_or("not known");
     const auto end = [](const std::optional<double>& cores) { return cores ? significant(*cores, 3) : "no limit"; };
-    return who + significant(*needed.cores, 3) + " such cores, " + end(needed.cores_low) + " to " + end(needed.cores_high) +
+    return subject + significant(*needed.cores, 3) + " such cores, " + end(needed.cores_low) + " to " + end(needed.cores_high) +
            " (95 %)";
   }
 

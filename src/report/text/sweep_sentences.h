@@ -11,7 +11,7 @@ namespace epochbench {
 // Names of curves lose `prefix` where they begin with it. Why intervals are missing is said once, at the end.
 std::string sweep_sentences(const SweepAnswers& answers, Axis axis, const std::string& prefix);
 
-// A rate in the axis's measure, without a unit where it is samples a second.
+// A rate in the axis's measure, without a unit where it is samples per second.
 std::string rate_text(Axis axis, double rate);
 
 }  // namespace epochbench

@@ -9,6 +9,7 @@
 #include "src/analysis/sweep/curves.h"
 #include "src/base/statistics.h"
 #include "src/base/table.h"
+#include "src/base/text.h"
 #include "src/base/units.h"
 #include "src/report/text/sweep_sentences.h"
 #include "src/report/text/text_plot.h"
@@ -16,12 +17,10 @@
 namespace epochbench {
 namespace {
 
-// What all names of curves begin with, up to a slash: the model, unless its width is what is swept.
+// What all names of curves begin with: the model and a slash, unless models differ.
 std::size_t common_prefix(const std::vector<Curve>& curves) {
-  if (curves.empty()) return 0;
-  const std::string model = curves[0].name.substr(0, curves[0].name.find('/') + 1);
-  const bool common = std::all_of(curves.begin(), curves.end(), [&](const Curve& c) { return c.name.rfind(model, 0) == 0; });
-  return common ? model.size() : 0;
+  const bool common = std::all_of(curves.begin(), curves.end(), [&](const Curve& c) { return c.model == curves[0].model; });
+  return common && !curves.empty() ? curves[0].model.size() + 1 : 0;
 }
 
 const char* rate_title(Axis axis) {
@@ -68,8 +67,7 @@ std::string failures(const CurvePoint& point) {
     const auto count =
         std::count_if(point.runs.begin(), point.runs.end(), [&](const Run* run) { return run->status == status; });
     if (count == 0) continue;
-    std::string what = name(status);
-    std::replace(what.begin(), what.end(), '_', ' ');
+    const std::string what = spaced(name(status));
     const auto all = std::ssize(point.runs);
     text +=
         (text.empty() ? "" : ", ") + (count == all ? what : std::to_string(count) + " of " + std::to_string(all) + " " + what);

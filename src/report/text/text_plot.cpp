@@ -73,8 +73,8 @@ std::string x_labels(const std::vector<double>& values, const Scale& x) {
   std::size_t free_from = 0;
   for (const double value : values) {
     const std::string text = format_count(std::llround(value));
-    const int centre = kMargin + x.cell(value) - static_cast<int>(text.size()) / 2;
-    const auto begin = static_cast<std::size_t>(std::clamp(centre, 0, kPlotColumns - static_cast<int>(text.size())));
+    const int center = kMargin + x.cell(value) - static_cast<int>(text.size()) / 2;
+    const auto begin = static_cast<std::size_t>(std::clamp(center, 0, kPlotColumns - static_cast<int>(text.size())));
     if (begin < free_from) continue;
     line.replace(begin, text.size(), text);
     free_from = begin + text.size() + 2;

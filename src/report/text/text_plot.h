@@ -1,4 +1,4 @@
-// Curves as characters, for a terminal of 80 columns without colour.
+// Curves as characters, for a terminal of 80 columns without color.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,7 @@ std::string precision_sentence(const Warning& w) {
 }
 
 std::string settings_sentence(const Warning& w) {
-  const auto text = [](const std::string& settings) { return settings.empty() ? std::string("none") : settings.substr(1); };
+  const auto text = [](const std::string& settings) { return settings.empty() ? std::string("none") : settings; };
   return "settings differ: " + text(w.first) + " in the baseline, " + text(w.second) + " in the contender";
 }
 
@@ -54,8 +54,8 @@ std::string sentence(const Warning& w) {
       return w.run + " ran the portable kernels, which use no vector instructions by name";
     case WarningCode::unused_instruction:
       return instruction_sentence(w);
-    case WarningCode::held_back:
-      return w.run + " was held back on purpose (" + w.first + "), and could be faster; the contender shares that";
+    case WarningCode::handicap:
+      return w.run + " was restricted on purpose (" + w.first + "), and could be faster; the contender was too";
     case WarningCode::noisy_sample:
       return "in one repetition the median step of " + w.run + " is known within " + format_percent(w.value) + " only";
     case WarningCode::noisy_repetitions:

@@ -1,4 +1,4 @@
-// What makes a comparison unfair, in words.
+// What makes a comparison unfair, as sentences.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The page's sections of bars: throughput, epoch time, cost, energy and memory, a chart a workload; and ratios of two runs.
+// The sections of bars: throughput, epoch time, cost, energy and memory, one chart per workload; and ratios of two runs.
 "use strict";
 
 const MOST_BARS = 40;  // or lines, of one chart
@@ -15,7 +15,8 @@ function rowLabel(row) {
 function latest(rows, data) {
   const newest = new Map();
   for (const row of rows) {
-    const key = [row.name, row.device, machineOf(data, row)].join("\n"), known = newest.get(key);
+    const key = [row.workload, row.settings, row.backend, row.precision, row.device, machineOf(data, row)].join("\n");
+    const known = newest.get(key);
     if (!known || fileOf(data, known).date <= fileOf(data, row).date) newest.set(key, row);
   }
   return [...newest.values()];
@@ -92,8 +93,8 @@ const epochSection = (data) => barFigure(data, {
   label: "Time of an epoch", key: "epoch_seconds", ends: "epoch_seconds_ci95", unitOf: secondsUnit,
   text: (row) => format.seconds(row.epoch_seconds),
   suffix: (row) => row.epoch_kind === "projected" ? " (projected)" : "",
-}, "The geometric mean of the repetitions, with its 95 % interval. Projected: from the measured steps, as no epoch was run " +
-   "whole; of synthetic data, reading and decoding are left out.");
+}, "The geometric mean of the repetitions, with its 95 % interval. Projected: from the measured steps, as no whole " +
+   "epoch was run; of synthetic data, reading and decoding are left out.");
 
 function costSection(data) {
   const sources = [...new Set(data.rows.map((row) => row.price_source).filter(Boolean))];
@@ -108,28 +109,24 @@ const energySection = (data) => barFigure(data, {
   label: "Energy of an epoch", key: "joules_per_epoch", unitOf: (greatest) => siUnit(greatest, "J"),
   text: (row) => format.joules(row.joules_per_epoch), suffix: partText,
 }, "Average power over the timed steps times the time of an epoch, idle draw included. The CPU's part is that of whole " +
-   "packages. Where only a part is known it is named, and the whole is more.");
+   "packages. Where only a part is known it is named, and the total is higher.");
 
 const memorySection = (data) => barFigure(data, {
   label: "Peak memory", key: "peak_bytes", unitOf: bytesUnit, tick: "planned_bytes",
   text: (row) => format.bytes(row.peak_bytes),
-}, "What a run took at its peak: growth of resident memory on a CPU, the driver's count on a GPU. Upright line: what was " +
+}, "What a run took at its peak: growth of resident memory on a CPU, the driver's count on a GPU. Vertical line: what was " +
    "planned before it ran.");
 
-// "GPU bf16 over CPU fp32", out of names as "resnet50/cuda/bf16/b16"; with the files where these are two.
+// "GPU bf16 over CPU fp32"; with the files where these are two.
 function pairLabel(pair) {
-  const side = (name) => {
-    const [, backend, precision, , ...settings] = name.split("/");
-    return [backend === "cuda" ? "GPU" : backend === "cpu" ? "CPU" : backend, precision, ...settings].join(" ");
-  };
   const files = pair.contender_file === pair.baseline_file ? "" : ` (${pair.contender_file} over ${pair.baseline_file})`;
-  return `${side(pair.contender)} over ${side(pair.baseline)}${files}`;
+  return `${rowLabel(pair.contender_side)} over ${rowLabel(pair.baseline_side)}${files}`;
 }
 
 function ratioPanel(workload, pairs) {
   const bars = pairs.slice(0, MOST_BARS).map((pair) => ({
     label: pairLabel(pair), value: pair.ratio, ends: pair.ratio_ci95, text: format.times(pair.ratio),
-    classes: looks(pair.contender_precision, false), symbol: symbolOf(pair.contender_backend),
+    classes: looks(pair.contender_side.precision, false), symbol: symbolOf(pair.contender_side.backend),
     hint: `${pair.contender} over ${pair.baseline}: ${format.times(pair.ratio)}`}));
   const axis = {factor: 1, unit: "times the samples/s", log: true, line: 1, label: `Speedup, ${workload}`};
   return panel(workload, (box, width) => drawBars(box, width, bars, axis), restText(pairs.length, "pairs"));
@@ -162,7 +159,7 @@ function speedupSection(data) {
   const pairs = data.speedup.pairs.filter((pair) => isKnown(pair.ratio));
   const rest = data.speedup.all_pairs - data.speedup.pairs.length;
   const charts = [["CPU against GPU", true], ["On one kind of device", false]].map(([title, across]) => {
-    const own = [...groupBy(pairs.filter((pair) => pair.across_devices === across), (pair) => pair.workload)];
+    const own = [...groupBy(pairs.filter((pair) => (pair.contender_side.on_gpu !== pair.baseline_side.on_gpu) === across), (pair) => pair.workload)];
     if (!own.length) return null;
     return element("div", {}, element("h3", {}, title),
       panels(own, ([workload, members]) => ratioPanel(workload, members), {what: "workloads"}));
@@ -170,8 +167,8 @@ function speedupSection(data) {
   return [
     figure("Samples per second of the contender over the baseline's, on a logarithmic axis: right of the line the contender " +
       "is faster. Whiskers: 95 % interval over repetitions. In the table, cost and energy: the baseline's over the " +
-      "contender's per epoch, so above 1 the contender is the better there too.",
-      precisionLegend(pairs.map((pair) => pair.contender_precision)), charts),
+      "contender's per epoch, so above 1 the contender is better there too.",
+      precisionLegend(pairs.map((pair) => pair.contender_side.precision)), charts),
     pairsTable(data.speedup.pairs),
     moreText(rest, "pair", "epochbench speedup shows")];
 }

@@ -1,12 +1,12 @@
 // Charts on D3's scales, axes and shapes: bars with whiskers, and points or lines over two axes. They know nothing of results.
 //
-// A panel holds one chart and draws it again when its width changes, so that text keeps its size on a telephone.
+// A panel holds one chart and draws it again when its width changes, so that text keeps its size on a phone.
 "use strict";
 
 const PRECISIONS = ["fp32", "tf32", "bf16", "fp16"];
 const SYMBOLS = {cpu: "circle", cuda: "triangle-up", pytorch: "diamond"};
 
-// Classes that give a mark its colour (precision), and its hatching or dash (device).
+// Classes that give a mark its color (precision), and its hatching or dash (device).
 function looks(precision, onGpu, backend) {
   const device = onGpu ? "on-gpu" : backend === "cpu" ? "on-cpu" : "on-other";
   return `p-${PRECISIONS.includes(precision) ? precision : "other"} ${device}`;
@@ -15,7 +15,7 @@ const hatching = (classes) => `url(#hatch-${/p-(\w+)/.exec(classes)[1]})`;
 const symbolOf = (backend) => SYMBOLS[backend] || "square";
 const shapeOf = (symbol, size = 64) => d3.svg.symbol().type(symbol).size(size)();
 
-// What goes wrong in one chart or section is said in its place, and the rest of the page is drawn.
+// An error in one chart or section is shown in its place, and the rest of the page is drawn.
 function orTrouble(what, place, draw) {
   try {
     draw();
@@ -28,8 +28,8 @@ function orTrouble(what, place, draw) {
 const watcher = new ResizeObserver((entries) => entries.forEach((entry) => entry.target.redraw()));
 
 // draw(box, width) appends one svg of newChart() to the box.
-function panel(title, draw, ...words) {
-  const box = element("div", {class: "panel"}, title ? element("h4", {}, title) : null, ...words);
+function panel(title, draw, ...notes) {
+  const box = element("div", {class: "panel"}, title ? element("h4", {}, title) : null, ...notes);
   let drawn = 0;
   box.redraw = () => {
     const width = Math.floor(box.clientWidth);
@@ -43,7 +43,7 @@ function panel(title, draw, ...words) {
   return box;
 }
 
-// A panel an item: the first few at once, the others when asked for.
+// One panel per item: the first few at once, the others on demand.
 function panels(items, make, {wide = items.length === 1, first = 12, what}) {
   const box = element("div", {class: wide ? "grid wide" : "grid"});
   const more = element("button", {type: "button", class: "more", onclick: () => show(items.length)});
@@ -101,8 +101,8 @@ function logTicks([low, high], many) {
   const decades = Math.log10(high) - Math.log10(low), steps = decades * 3 <= many + 1 ? [1, 2, 5] : [1];
   if (decades < 0.9) return linearTicks([low, high], many).filter((value) => value > 0);
   const powers = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
-  const thinned = powers.filter((power) => power % Math.max(1, Math.round(decades / (many + 1))) === 0);
-  return thinned.flatMap((power) => steps.map((step) => step * 10 ** power)).filter((value) => value >= low && value <= high);
+  const kept = powers.filter((power) => power % Math.max(1, Math.round(decades / (many + 1))) === 0);
+  return kept.flatMap((power) => steps.map((step) => step * 10 ** power)).filter((value) => value >= low && value <= high);
 }
 
 // Whether an axis has a place for a value: a logarithmic one has none for 0.
@@ -116,7 +116,7 @@ function logScale([low, high], below, above = below) {
 
 const reachOf = (bar) => [bar.value, bar.tick, ...(bar.ends || []), ...(bar.each || [])].filter(isKnown);
 
-// bars: {label, value, text, classes, hatched}; may have: ends (an interval), each (single values), tick (an upright line),
+// bars: {label, value, text, classes, hatched}; may have: ends (an interval), each (single values), tick (a vertical line),
 // hint, symbol (on a logarithmic axis). axis: {unit, factor (to that unit), label, log}; may have: line, a value to mark.
 function drawBars(box, width, bars, axis) {
   const longest = d3.max(bars, (bar) => textWidth(bar.label)), above = longest > width * 0.36;  // then on lines of their own
@@ -127,8 +127,8 @@ function drawBars(box, width, bars, axis) {
   const scale = axis.log ? logScale(reach.length ? d3.extent(reach) : [1, 1], 1.5, 1.2)
     : d3.scale.linear().domain([0, d3.max(reach) || 1]);
   scale.range([0, plot]);
-  const words = bars.map((bar) => `${bar.label}: ${bar.text}`).join("; ");
-  const area = newChart(box, width, foot + 34, `${axis.label}. ${words}`).append("g").attr("transform", `translate(${left},0)`);
+  const values = bars.map((bar) => `${bar.label}: ${bar.text}`).join("; ");
+  const area = newChart(box, width, foot + 34, `${axis.label}. ${values}`).append("g").attr("transform", `translate(${left},0)`);
   drawAxis(area, scale, "bottom", foot, {size: -foot, room: plot, log: axis.log});
   area.append("text").attr({class: "quiet", x: 0, y: foot + 31}).text(axis.log ? `${axis.unit}, logarithmic` : axis.unit);
   const at = (value) => scale(value * axis.factor);
@@ -154,7 +154,7 @@ function drawBar(area, bar, top, above, axis, at) {
 }
 
 // chart: {label, x, y: {label, log, ticks, text}, lines: [{points: [{x, y, ends, ring, hint}], classes, symbol, size, dots}]};
-// may have: height; bands, {from, to, text} across all y or {left, right, low, high, text}; marks, upright lines {x, text};
+// may have: height; bands, {from, to, text} across all y or {left, right, low, high, text}; marks, vertical lines {x, text};
 // missing, points without a y {x, text}, as are those with a hint that a logarithmic axis has no place for.
 function drawCurves(box, width, chart) {
   const {lines, bands = []} = chart, marks = (chart.marks || []).filter((mark) => isOn(chart.x, mark.x));
@@ -179,7 +179,7 @@ function drawCurves(box, width, chart) {
   drawAxis(area, x, "bottom", deep, {...chart.x, size: 5, room: plot});
   svg.append("text").attr({class: "quiet", x: 0, y: 11}).text(axisTitle(chart.y));
   area.append("text").attr({class: "quiet", x: plot, y: deep + foot - 6, "text-anchor": "end"}).text(axisTitle(chart.x));
-  marks.forEach((mark, index) => drawUpright(area, mark, x(mark.x), -6 - 14 * index, plot, deep));
+  marks.forEach((mark, index) => drawVertical(area, mark, x(mark.x), -6 - 14 * index, plot, deep));
   lines.forEach((line) => drawLine(area, line, x, y, isPoint));
   for (const point of missing)
     area.append("path").attr({class: "missing", d: "M-4,-4L4,4M-4,4L4,-4", transform: `translate(${x(point.x)},${deep - 8})`})
@@ -202,8 +202,8 @@ function drawBand(area, band, x, y, deep) {
     .append("title").text(band.text);
 }
 
-// A dashed line with its words at the height `level`, towards the middle of the chart.
-function drawUpright(area, mark, at, level, plot, deep) {
+// A dashed line with its text at the height `level`, towards the middle of the chart.
+function drawVertical(area, mark, at, level, plot, deep) {
   const before = at > plot / 2;
   area.append("path").attr({class: "mark", d: `M${at},${level - 6}V${deep}`});
   area.append("text").attr({class: "quiet", x: at + (before ? -5 : 5), y: level, "text-anchor": before ? "end" : "start"})

@@ -50,7 +50,7 @@ function answersTable(claim, answers) {
   const head = ["of", "verdict", "claimed and measured", "measured", "claimed", "quantity", "under which conditions"];
   const rows = answers.map((answer) => element("tr", {}, element("th", {scope: "row"}, breakable(answer.id)),
     [verdictMark(answer), rangeStrip(answer), measuredText(answer), claimedText(answer), answer.quantity]
-      .map((cell) => element("td", {}, cell)), element("td", {class: "words"}, conditionsCell(answer))));
+      .map((cell) => element("td", {}, cell)), element("td", {class: "prose"}, conditionsCell(answer))));
   return scrollable(`Answers to ${claim.id}`, element("table", {}, element("caption", {}, `Answers to ${claim.id}`),
     element("thead", {}, element("tr", {}, head.map((title) => element("th", {scope: "col"}, title)))),
     element("tbody", {}, rows)));
@@ -74,12 +74,12 @@ function claimsSection(data) {
   const counts = Object.keys(VERDICTS).map((verdict) =>
     [claims.filter((claim) => claim.verdict === verdict).length, inWords(verdict)]);
   const untested = sortableTable("Not measured", [
-    {title: "claim", value: (claim) => claim.id, head: true}, {title: "says", value: (claim) => claim.text, words: true},
-    {title: "why not", value: (claim) => given(claim.reason) || claim.conditions, words: true}], others);
+    {title: "claim", value: (claim) => claim.id, head: true}, {title: "says", value: (claim) => claim.text, prose: true},
+    {title: "why not", value: (claim) => given(claim.reason) || claim.conditions, prose: true}], others);
   return [
     element("p", {}, `${plural(claims.length, "claim")}: ` + counts.filter(([count]) => count)
       .map(([count, text]) => `${format.count(count)} ${text}`).join(", ") + ". A verdict compares the measured 95 % " +
-      "interval of repetitions or seeds with the claimed range (the band): inside it reproduced, on the claim's far side " +
+      "interval of repetitions or seeds with the claimed range (the band): inside it reproduced, on the far side of the claim " +
       "exceeded, on the near side not reproduced, across a bound undecided."),
     element("div", {class: "claims"}, tested.map(claimCard)),
     others.length ? folded(`${plural(others.length, "claim")} not measured, and why`, untested) : null,

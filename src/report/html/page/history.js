@@ -6,7 +6,7 @@ const commitOf = (point) => (point.git_sha || "commit not known") + dirtyMark(po
 const changeSize = ({before, after}) =>
   `${after >= before ? "+" : "−"}${significant(Math.abs(after / before - 1) * 100, 2)} %`;
 
-// The levels between the changes; of a creep the slope between them is no level.
+// The levels between the changes; during a creep there is a slope and not a level.
 function levelLines({points, changes}, place) {
   const levels = changes.map((change, at) => [at ? changes[at - 1].end : 0, change.begin - 1, change.before]);
   const last = changes[changes.length - 1];
@@ -17,7 +17,7 @@ function levelLines({points, changes}, place) {
 
 const valueText = (series, value) => series.of === "ratio" ? `${ratioText(value)} of the reference` : format.seconds(value);
 
-// How a value of the series is drawn: seconds in the unit that reads best, a ratio as the per cent above its reference.
+// How a value of the series is drawn: seconds in the unit that reads best, a ratio as the percent above its reference.
 function historyAxis({of, points}) {
   if (of === "ratio") return [asPercent, "slower than the reference by, %"];
   const [factor, unit] = secondsUnit(d3.median(points, (point) => point.value));
@@ -48,8 +48,8 @@ function historySection(data) {
     return element("li", {}, `${series.name}: a step takes ${changeSize(change)}, ` +
       `${change.creep ? "creeping from" : "from"} ${commitOf(first)} of ${dayOf(first)} on`);
   }));
-  return figure("The median step of each dated result, of one workload on one machine; of two binaries by turns the new one's " +
-    "time over its reference's. Dashed lines: where its level changed for good, by E-divisive means with a t-test. Advisory: " +
+  return figure("The median step of each dated result, of one workload on one machine; of two interleaved binaries the time of " +
+    "the new one over that of its reference. Dashed lines: where its level changed permanently, by E-divisive means with a t-test. Advisory: " +
     "it finds what deserves a look and proves nothing. Dated results during which other processes computed are left out.",
     panels(data.history, historyPanel, {what: "workloads"}),
     changes.length ? element("ul", {class: "sentences"}, changes)

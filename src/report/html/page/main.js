@@ -1,4 +1,4 @@
-// Puts the page together: the sections that the data give something for, and the contents above them.
+// Builds the page: the sections that have data, and the contents above them.
 "use strict";
 
 const SECTIONS = [  // [id, in the contents, heading, what makes it]
@@ -10,14 +10,14 @@ const SECTIONS = [  // [id, in the contents, heading, what makes it]
   ["cost", "Cost", "Cost of an epoch", costSection],
   ["energy", "Energy", "Energy of an epoch", energySection],
   ["sweeps", "Sweeps", "Rate against size", sweepsSection],
-  ["turns", "By turns", "Two binaries by turns", turnsSection],
+  ["turns", "Interleaved", "Two interleaved binaries", turnsSection],
   ["history", "History", "History", historySection],
   ["losses", "Loss", "Loss", lossSection],
   ["steps", "Steps", "Step by step", stepsSection],
   ["memory", "Memory", "Memory", memorySection],
   ["profiles", "Profile", "Where a step's time goes", profilesSection],
   ["claims", "Claims", "What articles claim", claimsSection],
-  ["left-out", "Left out", "What is in no chart", leftOutSection],
+  ["left-out", "Left out", "What no chart shows", leftOutSection],
 ];
 
 function readData() {
@@ -30,7 +30,7 @@ function drawHead(data) {
   const dates = [...data.files, ...data.turns].map(({date}) => date.slice(0, 10)).sort();
   const runs = d3.sum(data.files, (file) => file.runs), cases = d3.sum(data.turns, (turns) => turns.cases.length);
   const content = [data.files.length ? `${plural(runs, "run")} in ${plural(data.files.length, "result file")}` : null,
-                   data.turns.length ? `${plural(cases, "case")} of two binaries by turns` : null].filter(Boolean);
+                   data.turns.length ? `${plural(cases, "case")} of two interleaved binaries` : null].filter(Boolean);
   const days = dates[0] === dates[dates.length - 1] ? dates[0] : `${dates[0]} to ${dates[dates.length - 1]}`;
   document.getElementById("head").append(element("h1", {}, "epochbench report"),
     element("p", {class: "muted"}, `${content.join(" and ")}, of ` +

@@ -1,4 +1,4 @@
-// The page's sections of words and tables: what was measured where, all runs, and what is in no chart.
+// The sections of text and tables: what was measured where, all runs, and what is in no chart.
 "use strict";
 
 const dirtyMark = (dirty) => dirty ? ", with changes not committed" : "";
@@ -74,7 +74,7 @@ function placesSection(data) {
     {title: "build", value: (file) => `${file.build_type}, ${file.compiler}`},
     {title: "runs", value: (file) => file.runs, text: format.count, number: true},
     {title: "of these ok", value: (file) => file.ok, text: format.count, number: true},
-    {title: "command", value: (file) => file.command || UNKNOWN, words: true,
+    {title: "command", value: (file) => file.command || UNKNOWN, prose: true,
      node: (file) => file.command ? element("code", {}, file.command) : UNKNOWN},
   ].filter(Boolean);
   return [element("div", {class: "cards"}, data.machines.flatMap((machine, index) => machineCards(machine, index, data))),
@@ -136,6 +136,6 @@ function leftOutSection(data) {
             {title: "run", value: (entry) => entry.name, head: true, node: (entry) => breakable(entry.name)},
             {title: "file", value: (entry) => entry.file},
             {title: "runs", value: (entry) => entry.runs, text: format.count, number: true},
-            {title: "reason", value: (entry) => entry.reason, words: true},
+            {title: "reason", value: (entry) => entry.reason, prose: true},
           ], data.left_out)];
 }

@@ -1,12 +1,12 @@
-// The page's sections of what happened step by step: losses, step times, and where the time of one step goes.
+// The sections of what happened step by step: losses, step times, and where the time of one step goes.
 "use strict";
 
-// What a caption says where series were thinned (src/analysis/thinned.h).
-function thinnedText(series) {
+// What a caption says where series were downsampled (src/analysis/downsample.h).
+function downsampledText(series) {
   const [low, high] = d3.extent(series.filter((one) => one.every > 1), (one) => one.every);
   if (low === undefined) return "";
   const every = low === high ? low : `${low} to ${high}`;
-  return ` Of long series the least and the greatest of every ${every} in a row are drawn; the result file has all.`;
+  return ` Of long series the minimum and the maximum of every ${every} in a row are drawn; the result file has all.`;
 }
 
 const placesOf = (series, values) => series.at || d3.range(values.length);
@@ -18,7 +18,7 @@ function lossLine(data, loss, xs) {
           points: loss.loss.map((y, at) => ({x: xs[at], y}))};
 }
 
-// Of many lines the first: a longer legend tells nobody more.
+// Of many lines the first: a longer legend says nothing more.
 function shortLegend(lines) {
   const rest = lines.length > 12 ? [{label: `and ${lines.length - 12} more`, line: false}] : [];
   return legend([...lines.slice(0, 12).map((line) => ({...line, symbol: null})), ...rest]);
@@ -47,10 +47,10 @@ function lossSection(data) {
     significant(first), significant(d3.min(loss)), significant(last)]);
   return figure("Loss of each training step, of the first repetition of a run. Runs of one workload begin with the same " +
     "weights and see the same batches. Time counts from the first timed step: warm-up steps train too, but are not timed." +
-    thinnedText(losses),
+    downsampledText(losses),
     panels([...groupBy(losses, (loss) => data.rows[loss.row].workload)],
            ([workload, own]) => lossCharts(data, workload, own), {wide: true, first: 4, what: "workloads"}),
-    numbersBelow("Losses", ["run", "steps", "first", "least", "last"], rows));
+    numbersBelow("Losses", ["run", "steps", "first", "minimum", "last"], rows));
 }
 
 const levelOf = (one) => isKnown(one.median) ? one.median : d3.median(one.seconds);
@@ -72,8 +72,8 @@ function stepsChart(row, repetitions) {
       bands.push({from: first + from - 0.5, to: first + to + 0.5, text: "the GPU was throttled"});
     begin += one.n + Math.ceil(one.n * 0.03);
   }
-  const words = repetitions.map((one) => `#${one.repetition}: median ${format.seconds(one.median)} of ${one.n}`);
-  return {label: `Step times of ${row.name}. ${words.join("; ")}`, lines, bands, height: 320,
+  const medians = repetitions.map((one) => `#${one.repetition}: median ${format.seconds(one.median)} of ${one.n}`);
+  return {label: `Step times of ${row.name}. ${medians.join("; ")}`, lines, bands, height: 320,
           x: {label: repetitions.length > 1 ? "step, one repetition after the other" : "step"},
           y: {label: `time of a step, ${unit}`}};
 }
@@ -99,9 +99,9 @@ function stepsSection(data) {
   return figure("Every timed step as it was measured, in order; repetitions, each a process of its own, follow each other. " +
     "Dashed line: the median, with its 95 % interval within that process. Single spikes are interruptions; a slope at the " +
     "beginning is warm-up that lasted longer than the untimed steps; a rise that stays is another load or a lower clock. " +
-    "Shaded over the whole height: the GPU was throttled. The axis of time does not begin at 0." + thinnedText(data.steps),
+    "Shaded over the whole height: the GPU was throttled. The axis of time does not begin at 0." + downsampledText(data.steps),
     element("div", {class: "controls"}, element("label", {}, "Run ", choice)), place,
-    numbersBelow("Steps", ["run", "steps", "warm-up before", "least", "median", "95 % interval", "greatest", "throttled"],
+    numbersBelow("Steps", ["run", "steps", "warm-up before", "minimum", "median", "95 % interval", "maximum", "throttled"],
                  () => stepRows(data)));
 }
 
@@ -122,7 +122,7 @@ function profilesSection(data) {
      format.percent(one.share), format.percent(one.limit_fraction), format.si(one.flops_per_second, "FLOP/s"),
      format.si(one.bytes_per_second, "B/s")]));
   return figure("Where the time of one step goes, by operation, timed node by node in passes of their own, apart from the " +
-    "timed steps. Upright line: the least time that the machine's measured peak or bandwidth allows. Right of a bar: its " +
+    "timed steps. Vertical line: the least time that the machine's measured peak or bandwidth allows. Right of a bar: its " +
     "share of the step, and how much of that limit it reaches, which caches may lift above 100 %.",
     panels(data.profiles, (profile) => profilePanel(data, profile), {first: 6, what: "profiles"}),
     moreText(data.profiles_left_out, "profile", "the result files have"),

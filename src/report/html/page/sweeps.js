@@ -1,12 +1,18 @@
-// The page's section of sweeps: rate against size, with what the analysis says of the curves.
+// The section of sweeps: rate against size, with what the analysis says of the curves.
 "use strict";
 
-const AXIS_LABELS = {batch: "batch", width: "neurons a layer", samples: "samples of the data set", threads: "threads"};
+const AXIS_LABELS = {batch: "batch", width: "neurons per layer", samples: "samples of the data set", threads: "threads"};
 const MEASURES = {samples_per_second: "samples/s", flops_per_second: "FLOP/s",
                   samples_per_wall_second: "samples/s, all of a process's time"};
 const LAWS = {amdahl: "Amdahl's law", usl: "the Universal Scalability Law"};
 
-const withoutWork = (curve) => curve.split("/").slice(1, 3).join(" ");  // "resnet20/cpu/fp32" -> "cpu fp32"
+// "cpu fp32": what a curve is called beside others of its work.
+function shortName({curves}, name) {
+  const curve = curves.find((one) => one.name === name);
+  return curve ? curveLabel(curve) : name || "";
+}
+
+const curveLabel = (curve) => `${curve.device.replace(/:0$/, "")} ${curve.precision}`;
 const inWords = (status) => status.replaceAll("_", " ");
 
 function curveLine(curve, best) {
@@ -18,24 +24,24 @@ function curveLine(curve, best) {
           classes: looks(curve.precision, backend === "cuda", backend)};
 }
 
-// N cores do a N / (1 + sigma (N - 1) + kappa N (N - 1)), as src/analysis/sweep/scaling.h has it; up to the most that were measured.
+// N cores reach a N / (1 + sigma (N - 1) + kappa N (N - 1)), as src/analysis/sweep/scaling.h has it; up to the most that were measured.
 function lawLines(scaling) {
   const cores = d3.range(0, 41).map((step) => scaling.most_cores_measured ** (step / 40));
   return scaling.fits.map((fit) => ({label: "fitted laws, see below", classes: "law", dots: false, points: cores.map((n) =>
     ({x: n, y: fit.one_core_rate * n / (1 + fit.sigma * (n - 1) + fit.kappa * n * (n - 1))}))}));
 }
 
-// Upright lines with words, and bands where an interval says how far they may lie off.
-function curveMarks({flattens_at: flattenings, crossover}) {
-  const marks = [], bands = [];
+// Vertical lines with text, and bands where an interval says how far they may lie off.
+function curveMarks(sweep) {
+  const {flattens_at: flattenings, crossover} = sweep.answers, marks = [], bands = [];
   for (const flat of flattenings) {
-    const [low, high] = flat.range || [0, 0], words = `${withoutWork(flat.curve)} flat from ${format.count(flat.value)}`;
-    if (isKnown(flat.value)) marks.push({x: flat.value, text: words});
+    const [low, high] = flat.range || [0, 0], text = `${shortName(sweep, flat.curve)} flat from ${format.count(flat.value)}`;
+    if (isKnown(flat.value)) marks.push({x: flat.value, text});
     if (low !== high) bands.push({from: low, to: high, text: `${flat.curve}: flat from somewhere here, at 95 %`});
   }
   for (const crossing of crossover) {
-    const ahead = `${withoutWork(crossing.better_above || "")} ${crossing.in === "time" ? "faster" : "cheaper"}`;
-    marks.push({x: crossing.value, text: `above ${significant(crossing.value)} ${ahead}`});
+    const better = `${shortName(sweep, crossing.better_above)} ${crossing.in === "time" ? "faster" : "cheaper"}`;
+    marks.push({x: crossing.value, text: `above ${significant(crossing.value)} ${better}`});
     if (crossing.ci95) bands.push({from: crossing.ci95[0], to: crossing.ci95[1], text: "they cross somewhere here, at 95 %"});
   }
   return {marks, bands};
@@ -88,7 +94,7 @@ function sweepPanel(sweep, data) {
   const chart = {label: `${title}. ${sweepSentences(sweep).join("; ")}`, lines: [...laws, ...lines], missing, height: 320,
                  x: {log: true, label: AXIS_LABELS[sweep.over], text: format.count,
                      ticks: values.length <= 10 ? values : null},
-                 y: {log: true, label: MEASURES[sweep.measure]}, ...curveMarks(sweep.answers)};
+                 y: {log: true, label: MEASURES[sweep.measure]}, ...curveMarks(sweep)};
   return panel(title, (box, width) => drawCurves(box, width, chart), legend([...lines, ...laws.slice(0, 1)]));
 }
 
@@ -113,8 +119,8 @@ function sweepsSection(data) {
     sweepSentences(sweep).map((sentence) => element("li", {}, sentence + fileText(sweep, data))));
   return figure("Rate against size, both axes logarithmic. Whiskers: 95 % interval over repetitions. Ring: the best value of " +
     "a curve. Dashed lines: from where a curve is flat (the smallest value within 5 % of the best), and where two curves " +
-    "cross, between measured values alone; shaded, where these may lie at 95 %. A cross at the foot is a point that did not " +
-    "end well, or whose rate is 0.",
+    "cross, between measured values alone; shaded, where these may lie at 95 %. A cross at the bottom is a point that " +
+    "failed, or whose rate is 0.",
     panels(data.sweeps, (sweep) => sweepPanel(sweep, data), {what: "sweeps"}),
     moreText(curvesLeftOut(data.sweeps), "curve", "the result files have"),
     element("ul", {class: "sentences"}, sentences),

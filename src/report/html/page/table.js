@@ -1,9 +1,9 @@
-// Tables: one that sorts and filters, and the plain one under a chart that gives its numbers to who cannot see it.
+// Tables: one that sorts and filters, and the plain one under a chart that gives its numbers to readers who cannot see it.
 "use strict";
 
 const FIRST_ROWS = 200;  // of a long table; the others are a button away, and sorting and filtering see all of them
 
-// columns: {title, value(row)}; may have: text(value, row) or node(row), what is shown; number, head, words, the cell's kind.
+// columns: {title, value(row)}; may have: text(value, row) or node(row), what is shown; number, head, prose, the cell's kind.
 // The value is what sorts; null comes last either way.
 function sortableTable(caption, columns, rows) {
   const head = columns.map((column, index) => {
@@ -28,9 +28,9 @@ function sortableTable(caption, columns, rows) {
     fill();
   }
 
-  function search(words) {
+  function search(text) {
     texts = texts || rows.map((row) => columns.map((column) => cellText(column, row)).join("\n").toLowerCase());
-    wanted = words.trim().toLowerCase();
+    wanted = text.trim().toLowerCase();
     fill();
   }
 
@@ -67,7 +67,7 @@ function tableRow(columns, row) {
   return element("tr", {}, columns.map((column) => {
     const content = column.node ? column.node(row) : cellText(column, row);
     if (column.head) return element("th", {scope: "row"}, content);
-    return element("td", {class: column.number ? "number" : column.words ? "words" : null}, content);
+    return element("td", {class: column.number ? "number" : column.prose ? "prose" : null}, content);
   }));
 }
 

@@ -9,7 +9,7 @@ const asPercent = (ratio) => isKnown(ratio) ? (ratio - 1) * 100 : null;
 const ratioText = (ratio) => significant(ratio, 4);
 
 function turnsPanel(one, threshold) {
-  const last = one.pairs.length, ends = one.ratio_ci95, colour = looks(one.precision, false, "cpu");
+  const last = one.pairs.length, ends = one.ratio_ci95, color = looks(one.precision, false, "cpu");
   const level = (ratio, classes = "law") =>
     ({classes, dots: false, points: [1, last].map((x) => ({x, y: asPercent(ratio)}))});
   const points = one.pairs.map(({ratio, foreign_cpu_cores: others}, at) => ({x: at + 1, y: asPercent(ratio),
@@ -17,8 +17,8 @@ function turnsPanel(one, threshold) {
   const bands = ends ? [{left: 1, right: last, low: asPercent(ends[0]), high: asPercent(ends[1]),
                          text: `95 % interval of the ratio: ${format.interval(ends, ratioText)}`}] : [];
   const chart = {label: `${one.name}: ${FINDINGS[one.verdict]}, ratio ${ratioText(one.ratio)} of ${plural(last, "pair")}`, bands,
-                 lines: [...[1 / (1 + threshold), 1, 1 + threshold].map((ratio) => level(ratio)), level(one.ratio, colour),
-                         {classes: `scattered ${colour}`, points}],
+                 lines: [...[1 / (1 + threshold), 1, 1 + threshold].map((ratio) => level(ratio)), level(one.ratio, color),
+                         {classes: `scattered ${color}`, points}],
                  missing: one.pairs.flatMap(({ratio}, at) => isKnown(ratio) ? [] : [{x: at + 1, text: "not ok"}]),
                  x: {label: "pair of processes", text: (x) => Number.isInteger(x) ? String(x) : ""},
                  y: {label: "the new binary is slower by, %"}};
@@ -50,7 +50,7 @@ function turnsTable(data) {
     {title: "verdict", value: ({one}) => one.verdict, text: (verdict) => FINDINGS[verdict],
      node: ({one}) => one.verdict ? findingMark(one.verdict) : "not compared"},
     cases.some(({one}) => one.notes.length)
-      ? {title: "notes", value: ({one}) => one.notes.join("; ") || null, words: true} : null,
+      ? {title: "notes", value: ({one}) => one.notes.join("; ") || null, prose: true} : null,
     number("ratio", "ratio", ratioText),
     {title: "95 % interval", value: ({one}) => one.ratio_ci95 && one.ratio_ci95[0], number: true,
      text: (_, {one}) => format.interval(one.ratio_ci95, ratioText)},
@@ -71,7 +71,7 @@ function turnsSection(data) {
   const choice = element("select", {onchange: (event) => show(Number(event.target.value))},
     newest.map(({file, date}, index) => element("option", {value: index}, `${file}, ${date.slice(0, 10)}`)));
   show(0);
-  return [figure("Two binaries took turns step by step, both alive at once, so that other jobs met both alike (epochbench " +
+  return [figure("Two binaries took turns step by step in interleaved processes, so that other jobs affect both alike (epochbench " +
     "compare --interleave). A dot is a pair of processes: the median of the new binary's time over the baseline's. Line and " +
     "shade: the estimate of the case with its 95 % interval. Dashed: no difference, and the threshold on either side.",
     newest.length > 1 ? element("div", {class: "controls"}, element("label", {}, "File ", choice)) : null, place),

@@ -1,9 +1,9 @@
-#include "src/report/text/feeding_text.h"
+#include "src/report/text/input_text.h"
 
 #include <cmath>
 #include <vector>
 
-#include "src/analysis/input/feeding.h"
+#include "src/analysis/input/input_pipeline.h"
 #include "src/base/table.h"
 #include "src/base/units.h"
 
@@ -14,19 +14,19 @@ namespace {
 // differ by noise.
 constexpr double kExplained = 0.95;
 
-const char* words(Fed state) {
+const char* state_text(InputState state) {
   switch (state) {
-    case Fed::starved:
+    case InputState::starved:
       return "starved";
-    case Fed::partly:
+    case InputState::partly:
       return "not well fed";
-    case Fed::well:
+    case InputState::well:
       return "well fed";
   }
   return "";
 }
 
-double rate(const FeedingRow& row) {
+double rate(const InputRow& row) {
   double logarithms = 0;
   for (const double value : row.samples_per_second) logarithms += std::log(value);
   return std::exp(logarithms / static_cast<double>(row.samples_per_second.size()));
@@ -41,15 +41,14 @@ std::string percent(const Estimate& estimate) {
   return text;
 }
 
-std::string head(const FeedingGroup& group) {
+std::string head(const InputGroup& group) {
   std::string text = "input: " + group.workload + " on " + group.dataset;
-  if (group.threads) text += ", " + std::to_string(*group.threads) + (*group.threads == 1 ? " thread" : " threads");
-  if (group.decode_cost_seconds > 0)
-    text += ", " + format_seconds(group.decode_cost_seconds) + " of decoding added to a sample";
+  if (group.threads) text += ", " + counted(static_cast<std::size_t>(*group.threads), "thread", "threads");
+  if (group.decode_cost_seconds > 0) text += ", " + format_seconds(group.decode_cost_seconds) + " of decoding added per sample";
   return text + "\n";
 }
 
-std::string table_of(const FeedingGroup& group) {
+std::string table_of(const InputGroup& group) {
   using Align = Table::Align;
   Table table({{"loader threads", Align::right},
                {"prefetch"},
@@ -59,29 +58,29 @@ std::string table_of(const FeedingGroup& group) {
                {"waits for data", Align::right},
                {group.on_gpu ? "GPU busy" : "utilization", Align::right},
                {"", Align::left}});
-  for (const FeedingRow& row : group.rows)
+  for (const InputRow& row : group.rows)
     table.add({std::to_string(row.input.loader_threads), row.input.prefetch ? "yes" : "no", row.input.cache,
                significant(rate(row), 3), percent(row.of_decoded), percent(row.data_wait_fraction), percent(row.utilization),
-               row.state ? words(*row.state) : ""});
+               row.state ? state_text(*row.state) : ""});
   return table.to_string();
 }
 
-std::string short_name(const FeedingRow& row) {
-  return std::to_string(row.input.loader_threads) + (row.input.loader_threads == 1 ? " loader thread" : " loader threads") +
+std::string short_name(const InputRow& row) {
+  return counted(static_cast<std::size_t>(row.input.loader_threads), "loader thread", "loader threads") +
          (row.input.loader_threads > 0 && !row.input.prefetch ? " without prefetching" : "") +
          (row.input.cache == "decoded" ? ", decoded data" : "");
 }
 
 // Where loader threads slow the steps down by more than these wait.
-std::string competition(const FeedingRow& row) {
+std::string competition(const InputRow& row) {
   if (row.input.loader_threads == 0 || !row.utilization || !(row.of_decoded.value < kExplained * *row.utilization)) return "";
   return "  " + short_name(row) + ": trains at " + format_percent(row.of_decoded.value) +
          " of the rate from memory and waits " + percent(row.data_wait_fraction) +
          " of the time: decoding takes cores from the steps\n";
 }
 
-// From the worst fed row to the best.
-std::string outcome(const FeedingGroup& group) {
+// From the row that waits most to the one that waits least.
+std::string outcome(const InputGroup& group) {
   if (!group.best || !std::isfinite(group.gain.value)) return "";
   std::string text = "  from " + short_name(group.rows[*group.worst]) + " to " + short_name(group.rows[*group.best]) + ": " +
                      significant(group.gain.value, 3) + "x the samples/s";
@@ -89,7 +88,7 @@ std::string outcome(const FeedingGroup& group) {
                                 significant(group.gain.ci95->second, 3) + "\n"
                           : "\n  no interval: " + group.gain.reason + "\n";
   if (!group.on_gpu)
-    for (const FeedingRow& row : group.rows) text += competition(row);
+    for (const InputRow& row : group.rows) text += competition(row);
   return text;
 }
 
@@ -97,20 +96,20 @@ std::string whole_percent(double fraction) { return std::to_string(std::lround(f
 
 }  // namespace
 
-std::string feeding_text(const Result& result) {
+std::string input_text(const Result& result) {
   std::string text;
   bool on_cpu = false, on_gpu = false;
-  for (const FeedingGroup& group : feeding(result)) {
+  for (const InputGroup& group : input_groups(result)) {
     text += head(group) + table_of(group) + outcome(group) + "\n";
     (group.on_gpu ? on_gpu : on_cpu) = true;
   }
   if (text.empty()) return text;
   text += "The articles' rule: a device that is used less than " + whole_percent(kStarvedBelow) +
-          " of the time wants its input mended first; above " + whole_percent(kFedAbove) + " it is well fed.\n";
+          " of the time needs a faster input first; above " + whole_percent(kWellFedAbove) + " it is well supplied.\n";
   if (on_cpu)
     text +=
         "utilization: on a CPU the time in which steps do not wait for data. Loader threads that share cores with the steps\n"
-        "slow these down without a wait; as threads of the same process they are no foreign load either. 'of decoded' shows "
+        "slow these down without a wait; as threads of the same process they are not foreign load either. 'of decoded' shows "
         "it.\n";
   if (on_gpu) text += "GPU busy: the part of the time in which a step ran, by the device's own events.\n";
   return text;

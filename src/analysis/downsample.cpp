@@ -1,4 +1,4 @@
-#include "src/analysis/thinned.h"
+#include "src/analysis/downsample.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 
 namespace epochbench {
 
-Thinned thinned(std::span<const double> values, std::size_t most) {
-  Thinned kept;
+Downsampled downsample(std::span<const double> values, std::size_t most) {
+  Downsampled kept;
   if (values.size() <= most) {
     kept.indices.resize(values.size());
     std::iota(kept.indices.begin(), kept.indices.end(), std::size_t{0});

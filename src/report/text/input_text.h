@@ -8,6 +8,6 @@
 namespace epochbench {
 
 // A table a group of runs that differ only in their input, what it comes to, and the article's rule; empty without such.
-std::string feeding_text(const Result& result);
+std::string input_text(const Result& result);
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-#include "src/report/compare/compare_words.h"
+#include "src/report/compare/compare_sentences.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,29 +11,29 @@ namespace epochbench {
 namespace {
 
 // "20.0 % more", "3.10 % less", "the same"
-std::string change_words(double ratio, const char* more, const char* less) {
+std::string change_text(double ratio, const char* more, const char* less) {
   if (ratio == 1) return "the same";
   return format_percent(std::fabs(ratio - 1)) + " " + (ratio > 1 ? more : less);
 }
 
-std::string concern_sentence(const Concern& concern) {
-  const double ratio = concern.before > 0 ? concern.after / concern.before : 0;
-  switch (concern.code) {
-    case ConcernCode::not_ok:
-      return "it was ok and is not: " + concern.reason;
-    case ConcernCode::peak_memory:
-      return format_bytes(concern.after) + ", " + change_words(ratio, "more", "less") + " than " + format_bytes(concern.before);
-    case ConcernCode::final_loss:
-      return "the loss of step " + std::to_string(concern.step) + " is " + significant(concern.after, 6) + " and was " +
-             significant(concern.before, 6) + "; rounding explains a relative difference of " + significant(concern.limit, 2);
-    case ConcernCode::compile_time:
-      return format_seconds(concern.after) + ", " + significant(ratio, 2) + " times the " + format_seconds(concern.before) +
+std::string issue_sentence(const Issue& issue) {
+  const double ratio = issue.before > 0 ? issue.after / issue.before : 0;
+  switch (issue.code) {
+    case IssueCode::not_ok:
+      return "it was ok and is not any more: " + issue.reason;
+    case IssueCode::peak_memory:
+      return format_bytes(issue.after) + ", " + change_text(ratio, "more", "less") + " than " + format_bytes(issue.before);
+    case IssueCode::final_loss:
+      return "the loss of step " + std::to_string(issue.step) + " is " + significant(issue.after, 6) + " and was " +
+             significant(issue.before, 6) + "; rounding explains a relative difference of " + significant(issue.limit, 2);
+    case IssueCode::compile_time:
+      return format_seconds(issue.after) + ", " + significant(ratio, 2) + " times the " + format_seconds(issue.before) +
              " of the baseline";
   }
   return "";
 }
 
-// As a shell takes it for one word, whatever a file or a call has put in it.
+// Quoted, so that a shell reads one word.
 std::string shell_word(const std::string& text) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=,+-@%";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
@@ -42,7 +42,7 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-// " --threshold 5"; "" for the one that a call has without it.
+// " --threshold 5"; "" for the default.
 std::string threshold_option(double threshold) {
   if (threshold == kDefaultThreshold) return "";
   char percent[32];
@@ -58,67 +58,65 @@ std::string one_line(std::string text) {
   return text;
 }
 
-std::string to_string(const Concern& concern) {
-  return one_line(std::string(name(concern.code)) + ": " + concern_sentence(concern));
-}
+std::string to_string(const Issue& issue) { return one_line(std::string(name(issue.code)) + ": " + issue_sentence(issue)); }
 
-std::string ratio_words(const Decision& decision) {
+std::string ratio_text(const Decision& decision) {
   if (!decision.ratio) return "";
-  const auto words = [](double ratio) { return change_words(ratio, "slower", "faster"); };
-  std::string text = words(*decision.ratio);
+  const auto as_text = [](double ratio) { return change_text(ratio, "slower", "faster"); };
+  std::string text = as_text(*decision.ratio);
   if (decision.ratio_ci95)
-    text += " (95 %: " + words(decision.ratio_ci95->first) + " to " + words(decision.ratio_ci95->second) + ")";
+    text += " (95 %: " + as_text(decision.ratio_ci95->first) + " to " + as_text(decision.ratio_ci95->second) + ")";
   return text;
 }
 
-std::string processes_words(const Comparison& comparison, const ComparedCase& compared) {
+std::string processes_text(const Comparison& comparison, const ComparedCase& compared) {
   const auto [before, after] = compared.processes;
   if (comparison.interleaved) return counted(after, "pair", "pairs");
-  if (before == after) return counted(after, "repetition", "repetitions") + " a side";
+  if (before == after) return counted(after, "repetition", "repetitions") + " per side";
   return std::to_string(before) + " and " + counted(after, "repetition", "repetitions");
 }
 
-std::string commit_words(const std::optional<std::string>& git_sha, const std::optional<bool>& git_dirty) {
+std::string commit_text(const std::optional<std::string>& git_sha, const std::optional<bool>& git_dirty) {
   constexpr std::size_t kQuotedDigits = 7;
   if (!git_sha) return "";
   return one_line(git_sha->substr(0, kQuotedDigits)) + (git_dirty.value_or(false) ? "-dirty" : "");
 }
 
-std::string build_words(const ComparedSide& side) {
+std::string build_text(const ComparedSide& side) {
   constexpr std::size_t kDay = 10;  // of "2026-01-02T03:04:05Z"
   std::string details;
   for (const std::string& detail : {side.date.substr(0, kDay), side.version, side.build_type, side.compiler})
     if (!detail.empty()) details += (details.empty() ? "" : ", ") + detail;
-  const std::string commit = commit_words(side.git_sha, side.git_dirty);
+  const std::string commit = commit_text(side.git_sha, side.git_dirty);
   if (details.empty()) return commit;
   return one_line((commit.empty() ? "" : commit + " ") + "(" + details + ")");
 }
 
-std::string reason_words(const Comparison& comparison) {
+std::string reason_text(const Comparison& comparison) {
   const auto of_cases = [&](const auto& matches) {
     return static_cast<std::size_t>(std::count_if(comparison.cases.begin(), comparison.cases.end(), matches));
   };
   const auto found = [&](Finding finding) {
-    return of_cases([&](const ComparedCase& each) {  // that are not ok any more have no time, and are told by that
+    return of_cases([&](const ComparedCase& each) {  // those that are not ok any more have no time, and are counted as such
       return each.decision.finding == finding && (finding != Finding::regression || each.step_seconds[1]);
     });
   };
-  const auto concerned = [&](ConcernCode code) {
+  const auto cases_with = [&](IssueCode code) {
     return of_cases([&](const ComparedCase& each) {
-      return std::any_of(each.concerns.begin(), each.concerns.end(), [&](const Concern& c) { return c.code == code; });
+      return std::any_of(each.issues.begin(), each.issues.end(), [&](const Issue& c) { return c.code == code; });
     });
   };
   std::string text;
-  const auto tell = [&](std::size_t count, const char* one, const char* several) {
+  const auto add = [&](std::size_t count, const char* one, const char* several) {
     if (count > 0) text += (text.empty() ? "" : ", ") + counted(count, one, several);
   };
-  tell(concerned(ConcernCode::not_ok), "case is not ok any more", "cases are not ok any more");
-  tell(found(Finding::regression), "case is slower", "cases are slower");
-  tell(concerned(ConcernCode::peak_memory), "case takes more memory", "cases take more memory");
-  if (!comparison.missing_allowed) tell(comparison.missing.size(), "case is missing", "cases are missing");
-  tell(found(Finding::inconclusive), "case is inconclusive", "cases are inconclusive");
-  tell(found(Finding::improvement), "case is faster", "cases are faster");
-  tell(found(Finding::no_change), "case is as fast as before", "cases are as fast as before");
+  add(cases_with(IssueCode::not_ok), "case is not ok any more", "cases are not ok any more");
+  add(found(Finding::regression), "case is slower", "cases are slower");
+  add(cases_with(IssueCode::peak_memory), "case takes more memory", "cases take more memory");
+  if (!comparison.missing_allowed) add(comparison.missing.size(), "case is missing", "cases are missing");
+  add(found(Finding::inconclusive), "case is inconclusive", "cases are inconclusive");
+  add(found(Finding::improvement), "case is faster", "cases are faster");
+  add(found(Finding::no_change), "case is as fast as before", "cases are as fast as before");
   return text.empty() ? "no case was compared" : text;
 }
 
@@ -136,8 +134,7 @@ NextStep next_step(const Comparison& comparison) {
   const std::string options = " --suite " + (comparison.suite.empty() ? "SUITE" : shell_word(comparison.suite)) +
                               threshold_option(comparison.threshold);
   if (!comparison.interleaved)
-    return {"let both binaries take turns, so that other jobs meet both alike",
-            command + "BASELINE_BINARY NEW_BINARY" + options};
+    return {"interleave both binaries, so that other jobs affect both alike", command + "BASELINE_BINARY NEW_BINARY" + options};
   if (pairs > kMostPairsOfACall)
     return {"a quieter machine: here about " + std::to_string(pairs) + " pairs would decide, and a call takes at most " +
                 std::to_string(kMostPairsOfACall),

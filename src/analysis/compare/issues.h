@@ -1,6 +1,7 @@
-// What may have got worse beside time: facts about one case on two sides, each with a stable code. src/report/ makes sentences.
+// What may have become worse besides time: facts about one case on two sides, each with a stable code. src/report/ writes the
+// sentences.
 //
-// What is not known of both sides makes no concern.
+// A value that is unknown on either side raises no issue.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +13,19 @@
 
 namespace epochbench {
 
-enum class ConcernCode : std::uint8_t {
+enum class IssueCode : std::uint8_t {
   not_ok,        // it was ok and is not; reason: the new status and its message
-  peak_memory,   // before, after: bytes; limit: the ratio of the two that is let pass
+  peak_memory,   // before, after: bytes; limit: the largest ratio of the two that passes
   final_loss,    // before, after: losses of one step; limit: the relative difference that rounding explains
   compile_time,  // before, after: seconds; limit: as of peak_memory
 };
-const char* name(ConcernCode code);
+const char* name(IssueCode code);
 
-// Whether it fails a comparison, as a regression of time does; the others are told, no more.
-bool fails(ConcernCode code);
+// Whether it fails a comparison, as a regression of time does; the others are only reported.
+bool fails(IssueCode code);
 
-struct Concern {
-  ConcernCode code;
+struct Issue {
+  IssueCode code;
   double before = 0, after = 0, limit = 0;
   std::string reason = {};  // of not_ok
   std::size_t step = 0;     // of final_loss, from 1, warm-up included
@@ -32,12 +33,12 @@ struct Concern {
 
 inline constexpr double kPeakMemoryRatio = 1.1;
 inline constexpr double kCompileTimeRatio = 2;
-// By less than this it may double and nobody waits longer; a busy moment of the machine doubles a compilation of milliseconds.
+// A smaller difference may double it without any harm: a busy moment of the machine doubles a compilation of milliseconds.
 inline constexpr double kCompileSeconds = 0.1;
 
-// Of one number a process on each side; what counts is the medians. None where a side is empty.
-std::optional<Concern> peak_memory_concern(std::vector<double> baseline_bytes, std::vector<double> new_bytes);
-std::optional<Concern> compile_time_concern(std::vector<double> baseline_seconds, std::vector<double> new_seconds);
+// Of one number per process on each side; the medians are compared. None where a side is empty.
+std::optional<Issue> peak_memory_issue(std::vector<double> baseline_bytes, std::vector<double> new_bytes);
+std::optional<Issue> compile_time_issue(std::vector<double> baseline_seconds, std::vector<double> new_seconds);
 
 // The relative difference of two losses of the `step`-th step, from 1, that rounding explains. The first kParitySteps steps
 // have the bound of parity.h, which then grows with the steps, since each adds rounding of its own. Beyond the hundredth it
@@ -48,13 +49,13 @@ double explained_loss_difference(std::size_t step, const std::string& precision)
 
 // Whether two losses of one step of equal trainings differ by more than that. Relative to `scale`, the largest loss of the
 // training so far: near 0 a loss has few digits left.
-std::optional<Concern> loss_concern(double baseline, double contender, std::size_t step, double scale,
-                                    const std::string& precision);
+std::optional<Issue> loss_issue(double baseline, double contender, std::size_t step, double scale,
+                                const std::string& precision);
 
 // Of whole trainings, one list of losses a process on each side, warm-up first. Compared are the first steps and the last one
 // that all have, which is the final loss where all took as many. Where the processes of one side differ among themselves, as
 // they may on a GPU, that spread counts as rounding.
-std::optional<Concern> final_loss_concern(std::span<const std::vector<double>> baseline,
-                                          std::span<const std::vector<double>> contender, const std::string& precision);
+std::optional<Issue> final_loss_issue(std::span<const std::vector<double>> baseline,
+                                      std::span<const std::vector<double>> contender, const std::string& precision);
 
 }  // namespace epochbench

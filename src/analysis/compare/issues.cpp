@@ -1,4 +1,4 @@
-#include "src/analysis/compare/concerns.h"
+#include "src/analysis/compare/issues.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace epochbench {
 namespace {
 
-// NaN where one of the values is no finite number.
+// NaN where one of the values is not finite.
 double finite_median(std::vector<double> values) {
   for (const double value : values)
     if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
@@ -42,34 +42,34 @@ double spread(const std::vector<double>& losses) {
 
 }  // namespace
 
-const char* name(ConcernCode code) {
+const char* name(IssueCode code) {
   switch (code) {
-    case ConcernCode::not_ok:
+    case IssueCode::not_ok:
       return "not_ok";
-    case ConcernCode::peak_memory:
+    case IssueCode::peak_memory:
       return "peak_memory";
-    case ConcernCode::final_loss:
+    case IssueCode::final_loss:
       return "final_loss";
-    case ConcernCode::compile_time:
+    case IssueCode::compile_time:
       return "compile_time";
   }
   return "?";
 }
 
-bool fails(ConcernCode code) { return code == ConcernCode::not_ok || code == ConcernCode::peak_memory; }
+bool fails(IssueCode code) { return code == IssueCode::not_ok || code == IssueCode::peak_memory; }
 
-std::optional<Concern> peak_memory_concern(std::vector<double> baseline_bytes, std::vector<double> new_bytes) {
+std::optional<Issue> peak_memory_issue(std::vector<double> baseline_bytes, std::vector<double> new_bytes) {
   if (!known(baseline_bytes) || !known(new_bytes)) return std::nullopt;
   const double before = finite_median(std::move(baseline_bytes)), after = finite_median(std::move(new_bytes));
   if (!(before > 0) || after <= before * kPeakMemoryRatio) return std::nullopt;
-  return Concern{ConcernCode::peak_memory, before, after, kPeakMemoryRatio};
+  return Issue{IssueCode::peak_memory, before, after, kPeakMemoryRatio};
 }
 
-std::optional<Concern> compile_time_concern(std::vector<double> baseline_seconds, std::vector<double> new_seconds) {
+std::optional<Issue> compile_time_issue(std::vector<double> baseline_seconds, std::vector<double> new_seconds) {
   if (!known(baseline_seconds) || !known(new_seconds)) return std::nullopt;
   const double before = finite_median(std::move(baseline_seconds)), after = finite_median(std::move(new_seconds));
   if (after < before * kCompileTimeRatio || after - before < kCompileSeconds) return std::nullopt;
-  return Concern{ConcernCode::compile_time, before, after, kCompileTimeRatio};
+  return Issue{IssueCode::compile_time, before, after, kCompileTimeRatio};
 }
 
 double explained_loss_difference(std::size_t step, const std::string& precision) {
@@ -79,16 +79,16 @@ double explained_loss_difference(std::size_t step, const std::string& precision)
   return std::min(kElsewhere, orderly * std::pow(10, std::max(0.0, steps - kOrderly) / kTenfold));
 }
 
-std::optional<Concern> loss_concern(double baseline, double contender, std::size_t step, double scale,
-                                    const std::string& precision) {
+std::optional<Issue> loss_issue(double baseline, double contender, std::size_t step, double scale,
+                                const std::string& precision) {
   const double limit = explained_loss_difference(step, precision);
   const bool within = std::fabs(contender - baseline) <= limit * std::max(scale, std::numeric_limits<double>::min());
-  if (within || !std::isfinite(baseline)) return std::nullopt;  // a loss that is no number now differs from every number
-  return Concern{ConcernCode::final_loss, baseline, contender, limit, {}, step};
+  if (within || !std::isfinite(baseline)) return std::nullopt;  // a loss that is now NaN differs from every number
+  return Issue{IssueCode::final_loss, baseline, contender, limit, {}, step};
 }
 
-std::optional<Concern> final_loss_concern(std::span<const std::vector<double>> baseline,
-                                          std::span<const std::vector<double>> contender, const std::string& precision) {
+std::optional<Issue> final_loss_issue(std::span<const std::vector<double>> baseline,
+                                      std::span<const std::vector<double>> contender, const std::string& precision) {
   const std::size_t steps = std::min(common_steps(baseline), common_steps(contender));
   double scale = 0;
   for (std::size_t index = 0; index < steps; ++index) {
@@ -97,9 +97,9 @@ std::optional<Concern> final_loss_concern(std::span<const std::vector<double>> b
     if (!std::isfinite(before)) continue;
     scale = std::max(scale, std::fabs(before));
     if (index >= kParitySteps && index + 1 < steps) continue;
-    const auto concern = loss_concern(before, after, index + 1, scale, precision);
-    if (!concern) continue;
-    if (!std::isfinite(after) || std::fabs(after - before) > 2 * std::max(spread(ours), spread(theirs))) return concern;
+    const auto issue = loss_issue(before, after, index + 1, scale, precision);
+    if (!issue) continue;
+    if (!std::isfinite(after) || std::fabs(after - before) > 2 * std::max(spread(ours), spread(theirs))) return issue;
   }
   return std::nullopt;
 }

@@ -1,0 +1,97 @@
+#include "src/analysis/case_settings.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/case/case_option.h"
+#include "src/case/run_name.h"
+
+namespace epochbench {
+namespace {
+
+void erase(Settings& settings, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) settings.erase(key);
+}
+
+// "" where there is none.
+std::string text_of(const Settings& settings, const char* key) {
+  const auto found = settings.find(key);
+  return found == settings.end() ? "" : to_text(found->second);
+}
+
+}  // namespace
+
+Settings case_settings(const Run& run) {
+  Settings settings = identifying(run.settings);
+  settings.erase("framework");  // the backend says it
+  settings.try_emplace("model", run.workload.model);
+  settings.try_emplace("batch", run.workload.batch);
+  settings["precision"] = run.precision;
+  if (run.device.backend == "cuda")
+    settings.try_emplace("device", std::string("cuda:0"));
+  else
+    settings["device"] = run.device.backend;
+  return settings;
+}
+
+Settings further_settings(Settings settings) {
+  const std::string device = device_text(settings);
+  const bool is_another_gpu = device.starts_with("cuda:") && device != "cuda:0";
+  if (!is_another_gpu) settings.erase("device");
+  erase(settings, {"model", "model_options", "precision", "batch"});
+  return settings;
+}
+
+Settings conditions_of(const Run& run) {
+  Settings conditions = of_classes(
+      case_settings(run), {SettingClass::workload, SettingClass::rounding, SettingClass::ablation, SettingClass::input});
+  erase(conditions, {"model", "model_options", "batch", "data", "mode", "precision"});
+  return conditions;
+}
+
+std::string label_of(const Settings& settings) {
+  const std::string device = device_text(settings), batch = text_of(settings, "batch");
+  std::vector<std::string> parts{model_text(settings), device.substr(0, device.find(':')), text_of(settings, "precision"),
+                                 batch.empty() ? "" : "b" + batch};
+  std::erase(parts, "");
+  for (std::string& text : setting_texts(further_settings(settings))) parts.push_back(std::move(text));
+  return joined(parts, "/");
+}
+
+std::string model_text(const Settings& settings) {
+  const std::string options = text_of(settings, "model_options");
+  return text_of(settings, "model") + (options.empty() ? "" : ":" + options);
+}
+
+std::string device_text(const Settings& settings) { return text_of(settings, "device"); }
+
+std::string model_family(const Run& run) { return text_of(case_settings(run), "model"); }
+
+std::optional<std::int64_t> model_option(const Run& run, const std::string& option) {
+  const auto found = run.settings.find("model_options");
+  const auto* options = found == run.settings.end() ? nullptr : std::get_if<ModelOptions>(&found->second);
+  const auto value = options ? options->find(option) : ModelOptions::const_iterator{};
+  return options && value != options->end() ? std::optional(value->second) : std::nullopt;
+}
+
+std::vector<std::string> setting_texts(const Settings& settings) {
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : settings) {
+    const CaseOption* option = find_setting(key);
+    texts.push_back((option ? name_part(*option) : key) + "=" + to_text(value));
+  }
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
+std::string settings_text(const Settings& settings) { return joined(setting_texts(settings), "/"); }
+
+std::vector<std::string> left_out_parts(const Settings& settings) {
+  const auto found = settings.find("without");
+  const auto* parts = found == settings.end() ? nullptr : std::get_if<std::vector<std::string>>(&found->second);
+  return parts ? *parts : std::vector<std::string>{};
+}
+
+}  // namespace epochbench

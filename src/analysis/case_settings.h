@@ -1,0 +1,46 @@
+// A run's settings as answers compare them. A run's name is a label: no answer reads it. Who matches, pairs or pools over
+// which class of settings says so with of_classes() (src/case/setting_class.h); docs/architecture.md has the table.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/case/setting_class.h"
+#include "src/result/result.h"
+
+namespace epochbench {
+
+using ModelOptions = std::map<std::string, std::int64_t>;
+
+// All settings of the run's case: `Run::settings` with model, device, precision and batch also where they are the defaults,
+// and without the rule that stops it. `device` is the backend where that is not CUDA. Repetitions of a case have the same.
+Settings case_settings(const Run& run);
+
+// What stands in a label beside model, device, precision and batch.
+Settings further_settings(Settings settings);
+
+// A case's work and conditions beside what Workload and Run state: classes workload, rounding, ablation and input.
+Settings conditions_of(const Run& run);
+
+// "resnet20/cpu/fp32/b32/threads=1", "mlp:width=64/b16": model, device, precision and batch, where the settings have them, and
+// the others by key.
+std::string label_of(const Settings& settings);
+
+// "order=sequential", "without=fusion+prefetch", as in names, sorted.
+std::vector<std::string> setting_texts(const Settings& settings);
+// The same, with slashes between them.
+std::string settings_text(const Settings& settings);
+
+std::string model_text(const Settings& settings);   // "mlp:depth=3,width=64"
+std::string device_text(const Settings& settings);  // "cpu", "cuda:1", "pytorch"
+std::string model_family(const Run& run);           // "mlp"
+// One that differs from its default; empty where it does not.
+std::optional<std::int64_t> model_option(const Run& run, const std::string& option);
+
+// The parts that are left out; empty: none.
+std::vector<std::string> left_out_parts(const Settings& settings);
+
+}  // namespace epochbench
