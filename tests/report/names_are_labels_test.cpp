@@ -142,7 +142,7 @@ TEST(NamesAreLabels, ForCompare) {
 TEST(NamesAreLabels, RunsOfOneNameAndOtherSettingsDoNotMatch) {
   const NamedResult baseline = made_result("a.json", "box", {{"cpu", "fp32"}});
   NamedResult contender = made_result("b.json", "box", {{"cpu", "fp32", 100, 16, "/order=sequential"}});
-  for (Run& run : contender.result.runs) run.name = baseline.result.runs[0].name;
+  for (epochbench::Run& run : contender.result.runs) run.name = baseline.result.runs[0].name;
   const Comparison comparison = compare_results({baseline}, {contender});
   EXPECT_THAT(comparison.cases, testing::IsEmpty());
   EXPECT_THAT(comparison.missing, testing::SizeIs(1));
