@@ -52,7 +52,7 @@ TEST(PeerRows, FiveGroupsHaveAnInterval) {
   std::vector<MeasuredRun> runs;
   for (int group = 0; group < 5; ++group) {
     EXPECT_TRUE(runs.empty() || peer_rows(runs)[1].ratio->spread == Spread::range) << group;
-    // Rounds vary by far more than groups do: they are not unit.
+    // Rounds vary by far more than groups do: they are not the unit.
     runs.push_back(made_run("epochbench", group, {1, 1, 1, 1, 1, 1}));
     const double ratio = 2 * std::pow(1.1, group - 2);
     runs.push_back(made_run("PyTorch eager", group, {ratio / 9, ratio / 9, ratio, ratio, 9 * ratio, 9 * ratio}));
