@@ -31,6 +31,6 @@ int export_command(const ExportOptions&) { return kExitDone; }
 int report_command(const ReportOptions&) { return kExitDone; }
 int answers_command(const std::string&, bool) { return kExitDone; }
 int case_command() { return kExitDone; }
-int cases_command(const CaseBlock& asked) { return read_cases(asked); }
+int interleave_command(const InterleaveOptions& options) { return read_cases(options.cases); }
 
 }  // namespace epochbench

@@ -172,8 +172,8 @@ TEST(Placement, ThreadsAreFreeUnderAQuotaOrWhenTooMany) {
 
 TEST(Placement, IsAsItWasAskedForWhateverQuotaAndEnvironmentSay) {
   const std::vector<LogicalCpu> cpus = {{0, 0, 0}, {1, 0, 1}};
-  const EnvironmentSettings cores = openmp_settings(1, cpus, 1.5, "cores"),
-                            none = openmp_settings(2, cpus, std::nullopt, "none");
+  const EnvironmentSettings cores = openmp_settings(1, cpus, 1.5, Pinning::cores),
+                            none = openmp_settings(2, cpus, std::nullopt, Pinning::none);
   EXPECT_EQ(value_of(cores, "OMP_PROC_BIND"), "close!");
   EXPECT_EQ(value_of(cores, "OMP_PLACES"), "{0}!");
   EXPECT_EQ(value_of(none, "OMP_PROC_BIND"), "false!");
