@@ -11,7 +11,7 @@ void run_forward(benchmark::State& state, const Conv2dShape& s, const Options& o
   Floats y(y_elements), x(x_elements, 1), weight(weight_elements, 2);
   Floats workspace = Floats::workspace(kernels.conv2d_workspace_bytes(s, options.threads));
   time_beside_peak(state, options.threads, flops_of(s), 0,
-                [&] { kernels.conv2d(y.data(), x.data(), weight.data(), s, {}, workspace.data(), options.threads); });
+                   [&] { kernels.conv2d(y.data(), x.data(), weight.data(), s, {}, workspace.data(), options.threads); });
 }
 
 void run_grad_input(benchmark::State& state, const Conv2dShape& s, const Options& options) {
@@ -19,8 +19,9 @@ void run_grad_input(benchmark::State& state, const Conv2dShape& s, const Options
   const auto [y_elements, x_elements, weight_elements] = elements_of(s);
   Floats dx(x_elements), dy(y_elements, 1), weight(weight_elements, 2);
   Floats workspace = Floats::workspace(kernels.conv2d_grad_input_workspace_bytes(s, options.threads));
-  time_beside_peak(state, options.threads, flops_of(s), 0,
-                [&] { kernels.conv2d_grad_input(dx.data(), dy.data(), weight.data(), s, workspace.data(), options.threads); });
+  time_beside_peak(state, options.threads, flops_of(s), 0, [&] {
+    kernels.conv2d_grad_input(dx.data(), dy.data(), weight.data(), s, workspace.data(), options.threads);
+  });
 }
 
 void run_grad_weight(benchmark::State& state, const Conv2dShape& s, const Options& options) {
@@ -28,8 +29,9 @@ void run_grad_weight(benchmark::State& state, const Conv2dShape& s, const Option
   const auto [y_elements, x_elements, weight_elements] = elements_of(s);
   Floats dweight(weight_elements), dy(y_elements, 1), x(x_elements, 2);
   Floats workspace = Floats::workspace(kernels.conv2d_grad_weight_workspace_bytes(s, options.threads));
-  time_beside_peak(state, options.threads, flops_of(s), 0,
-                [&] { kernels.conv2d_grad_weight(dweight.data(), dy.data(), x.data(), s, workspace.data(), options.threads); });
+  time_beside_peak(state, options.threads, flops_of(s), 0, [&] {
+    kernels.conv2d_grad_weight(dweight.data(), dy.data(), x.data(), s, workspace.data(), options.threads);
+  });
 }
 
 }  // namespace

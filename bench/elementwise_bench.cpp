@@ -15,7 +15,7 @@ Run flat(const Options& options, std::int64_t n, int streams,
   return [=](benchmark::State& state) {
     Floats out(n), second(n, 1), third(n, 2), fourth(n, 3);
     time_beside_peak(state, options.threads, 0, streams * kFloatBytes * static_cast<double>(n),
-                  [&] { call(*options.kernels, out.data(), second.data(), third.data(), fourth.data()); });
+                     [&] { call(*options.kernels, out.data(), second.data(), third.data(), fourth.data()); });
   };
 }
 

@@ -13,7 +13,7 @@ bool register_gemm(const Problem& problem, const Options& options) {
     Floats a(a_elements, 1), b(b_elements, 2), c(c_elements);
     Floats workspace = Floats::workspace(kernels.gemm_workspace_bytes(shape, options.threads));
     time_beside_peak(state, options.threads, flops_of(shape), 0,
-                  [&] { kernels.gemm(c.data(), a.data(), b.data(), shape, {}, workspace.data(), options.threads); });
+                     [&] { kernels.gemm(c.data(), a.data(), b.data(), shape, {}, workspace.data(), options.threads); });
   };
   benchmark::RegisterBenchmark(name_of(problem, options).c_str(), run)->UseManualTime();
   return true;

@@ -102,8 +102,8 @@ Suite parse_suite(std::string_view text, const std::string& name) {
 
 Suite load_suite(const std::string& name_or_path) {
   if (name_or_path.empty()) throw CallError("--suite: an empty name; give a name or a file, such as quick");
-  if (const auto text = embedded_file(std::string(kFolder) + name_or_path + std::string(kExtension)))
-    return parse_suite(*text, name_or_path);
+  const std::string name = name_or_path == "feeding" ? "input-pipeline" : name_or_path;  // its earlier name
+  if (const auto text = embedded_file(std::string(kFolder) + name + std::string(kExtension))) return parse_suite(*text, name);
   std::error_code error;
   if (!std::filesystem::exists(name_or_path, error)) {
     std::string known;

@@ -52,6 +52,7 @@ std::vector<std::string> renamed_arguments(int argc, char** argv) {
   for (std::string& argument : arguments) {
     if (argument == "--") break;
     const std::string given = argument.substr(0, argument.find('='));
+    if (given == "--utilisation") argument.replace(0, given.size(), "--utilization");
     for (const CaseOption& option : case_options())
       if (!option.old_key.empty() && given == "--" + name_part(option)) argument.replace(0, given.size(), flag(option));
   }
@@ -203,7 +204,7 @@ int command_line(int argc, char** argv) {
   cost_app->add_option("--idle", cost.idle, "power that it draws in the other hours (default: the result's, if metered)")
       ->type_name("WATTS");
   cost_app->add_option("--electricity", cost.electricity, "price of a kWh")->type_name("USD");
-  cost_app->add_option("--utilisation", cost.utilisation, "share of all hours in which it works, above 0 to 1 (default 1)")
+  cost_app->add_option("--utilization", cost.utilization, "share of all hours in which it works, above 0 to 1 (default 1)")
       ->type_name("FRACTION");
   cost_app->add_option("--cloud", cost.cloud, "instance of `list prices`, or USD per hour (default: the result's price)")
       ->type_name("PRICE");

@@ -46,7 +46,7 @@ struct PlanOptions {
 int plan_command(const PlanOptions& options);
 
 struct CostOptions {  // as text; empty: not given
-  std::string result, purchase, lifetime, power, idle, electricity, utilisation, cloud, cloud_speed;
+  std::string result, purchase, lifetime, power, idle, electricity, utilization, cloud, cloud_speed;
   bool json = false;
 };
 int cost_command(const CostOptions& options);

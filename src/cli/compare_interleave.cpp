@@ -12,8 +12,8 @@
 #include "src/cli/commands.h"
 #include "src/cli/compare_output.h"
 #include "src/machine/environment.h"
-#include "src/session/planned_case.h"
 #include "src/session/interleaved_pairs.h"
+#include "src/session/planned_case.h"
 #include "src/worker/interleaved_pair.h"
 
 namespace epochbench {
@@ -82,7 +82,8 @@ BuildInfo identified(const std::string& binary, bool force) try {
 void print_skipped(const std::vector<PlannedCase>& cases) {
   std::set<std::string> printed;
   for (const PlannedCase& planned : cases)
-    if (planned.obstacle && printed.insert(planned.obstacle->reason).second) print_error("skipped: " + planned.obstacle->reason);
+    if (planned.obstacle && printed.insert(planned.obstacle->reason).second)
+      print_error("skipped: " + planned.obstacle->reason);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ RentOrBuy question_of(const CostOptions& options) {
   question.local.power_watts = number(options.power, "--power", {0, kMaxWatts});
   question.local.idle_watts = number(options.idle, "--idle", {0, kMaxWatts});
   question.local.usd_per_kwh = number(options.electricity, "--electricity", {0, kMaxUsdPerKwh});
-  question.utilization = number(options.utilisation, "--utilisation", {0, 1, false, true}).value_or(1);
+  question.utilization = number(options.utilization, "--utilization", {0, 1, false, true}).value_or(1);
   question.cloud.speed = number(options.cloud_speed, "--cloud-speed", {0, kMaxSpeed, false, true}).value_or(1);
   if (options.cloud.empty()) return question;
   try {
@@ -48,7 +48,7 @@ RentOrBuy question_of(const CostOptions& options) {
 int cost_command(const CostOptions& options) {
   RentOrBuyAnswer answer;
   answer.question = question_of(options);
-  answer.utilization_given = !options.utilisation.empty();
+  answer.utilization_given = !options.utilization.empty();
   if (!options.result.empty()) {
     const Result result = read_result(options.result);
     answer.runs = rent_or_buy(result.runs, answer.question);

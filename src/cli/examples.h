@@ -49,7 +49,7 @@ inline constexpr const char* kPlanExamples = R"(Examples:
 inline constexpr const char* kCostExamples = R"(Examples:
   epochbench cost --purchase 2500 --lifetime 4 --power 350 --electricity 0.30 --cloud g5.xlarge
   epochbench cost result.json --purchase 900 --lifetime 5 --power 120 --idle 40 --electricity 0.30 --cloud c7i.2xlarge
-  epochbench cost result.json --purchase 900 --lifetime 5 --electricity 0.30 --utilisation 0.2 --cloud 0.34 --json
+  epochbench cost result.json --purchase 900 --lifetime 5 --electricity 0.30 --utilization 0.2 --cloud 0.34 --json
 
 With a result: cost per epoch of the measured machine, owned and rented; without one: cost of hours of work. Nothing is assumed
 for missing values: the answer says what is missing. A measured power draw is that of the metered parts (CPU package, GPU card),

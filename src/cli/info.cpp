@@ -114,10 +114,8 @@ int info_command(bool json) {
                           {"readable", !meter.obstacle.has_value()},
                           {"reason", meter.obstacle ? Json(*meter.obstacle) : Json(nullptr)},
                           {"missing", meter.missing}});
-  const Json document = {{"cpu", json_of(cpu)},
-                         {"gpus", gpus},
-                         {"gpus_reason", no_gpu ? Json(*no_gpu) : Json(nullptr)},
-                         {"meters", meter_list}};
+  const Json document = {
+      {"cpu", json_of(cpu)}, {"gpus", gpus}, {"gpus_reason", no_gpu ? Json(*no_gpu) : Json(nullptr)}, {"meters", meter_list}};
   std::fputs(print_json(document).c_str(), stdout);
   return kExitDone;
 }

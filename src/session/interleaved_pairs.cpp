@@ -31,8 +31,8 @@ std::string so_far(const TurnsCase& turns) {
 
 }  // namespace
 
-InterleavedPairs::InterleavedPairs(const std::vector<PlannedCase>& planned, const PairedRule& rule, const std::string& out, bool quiet,
-                       TurnsDocument& document)
+InterleavedPairs::InterleavedPairs(const std::vector<PlannedCase>& planned, const PairedRule& rule, const std::string& out,
+                                   bool quiet, TurnsDocument& document)
     : planned_(planned), rule_(rule), document_(document), display_(planned.size(), quiet), seconds_(planned.size()) {
   if (!out.empty()) file_.emplace(out);
 }

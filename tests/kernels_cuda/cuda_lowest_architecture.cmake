@@ -1,5 +1,5 @@
 # cmake -P: which GPU a build names as the oldest that it has code for.
-include(${CMAKE_CURRENT_LIST_DIR}/../cmake/EpochbenchCudaArchitectures.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/EpochbenchCudaArchitectures.cmake)
 
 function(expect expected architectures)
   epochbench_lowest_architecture(lowest "${architectures}")

@@ -160,7 +160,8 @@ TEST(AnswerSections, SpeakOfTheMedianRepetition) {
   EXPECT_THAT(sections[kSpeed].answers, Contains("resnet50/cpu/fp32/b32: 10.0 samples/s, an epoch in 6 min 0 s (projected, "
                                                  "median of 5 repetitions)"));
   EXPECT_THAT(sections[kUtilization].answers, Contains("resnet50/cpu/fp32/b32: 50.0 % of the measured peak"));
-  EXPECT_THAT(sections[kCost].answers, Contains("resnet50/cpu/fp32/b32: $0.100 per epoch (projected, median of 5 repetitions)"));
+  EXPECT_THAT(sections[kCost].answers,
+              Contains("resnet50/cpu/fp32/b32: $0.100 per epoch (projected, median of 5 repetitions)"));
 }
 
 TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {

@@ -24,7 +24,7 @@ TEST_P(TenLosses, AreThoseOfPyTorch) {
   CaseSpec spec;
   spec.model = stored.at("model");
   spec.data = stored.at("data");
-  spec.order = stored.at("order");
+  spec.order = from_name<Order>(stored.at("order").get<std::string>()).value();
   spec.batch = stored.at("batch");
   spec.seed = stored.at("seed");
   spec.dropout = stored.at("dropout").get<double>();

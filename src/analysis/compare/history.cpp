@@ -38,8 +38,9 @@ std::string setting_of(const TurnsDocument& document, const TurnsCase& turns) {
   const BuildInfo& reference = document.builds[kBaseline];
   const std::string commit = reference.git_sha ? reference.git_sha->substr(0, 12) : "an unknown commit";
   const std::string device = turns.device == "cpu" ? "" : turns.device;
-  return joined_known({machine_of(document.context), device, threads_of(turns.threads),
-                 "against " + reference.version + " of " + commit + (reference.git_dirty.value_or(false) ? "-dirty" : "")});
+  return joined_known(
+      {machine_of(document.context), device, threads_of(turns.threads),
+       "against " + reference.version + " of " + commit + (reference.git_dirty.value_or(false) ? "-dirty" : "")});
 }
 
 std::string key_of(const Context& context, const Run& run) {

@@ -132,7 +132,7 @@ std::string assumptions_text(const RentOrBuyAnswer& answer) {
   for (const RunCost& run : answer.runs) add(cloud_text(run.cloud, run.cloud_source));
   if (!answer.runs.empty())
     add("local works " + format_percent(answer.question.utilization) + " of the month's 730 hours " +
-        (answer.utilization_given ? "(given)" : "(taken; --utilisation says less)") + ", and is the machine of the result\n");
+        (answer.utilization_given ? "(given)" : "(taken; --utilization says less)") + ", and is the machine of the result\n");
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;
