@@ -9,6 +9,7 @@
 #include "src/base/signals.h"
 #include "src/case/choices.h"
 #include "src/cli/commands.h"
+#include "src/data/dataset_sizes.h"
 #include "src/report/text/peer_table.h"
 #include "src/session/interleaved_groups.h"
 #include "src/session/measuring.h"
@@ -39,15 +40,16 @@ std::vector<std::vector<GroupWorker>> cases_of(const InterleaveOptions& options)
   ours.erase("compile");
   theirs.try_emplace("compile", OptionValues{{"eager", "default"}, "--compile"});
   theirs["framework"] = {{name(Framework::pytorch)}, "--worker"};
+  DatasetSizes sizes;
   std::vector<std::vector<GroupWorker>> cases;
   for (const CaseSpec& spec : expand(ours)) {
     auto& workers = cases.emplace_back();
-    workers.push_back({label_of(spec), WorkerCommand(own_binary()), plan_case(spec)});
+    workers.push_back({label_of(spec), WorkerCommand(own_binary()), plan_case(spec, sizes)});
     for (CaseSpec& peer : expand(theirs)) {
       if (peer.model != spec.model || peer.batch != spec.batch || peer.precision != spec.precision || peer.seed != spec.seed)
         continue;
       peer.threads = workers.front().planned.spec.threads;
-      workers.push_back({label_of(peer), WorkerCommand(options.worker), plan_case(peer)});
+      workers.push_back({label_of(peer), WorkerCommand(options.worker), plan_case(peer, sizes)});
     }
   }
   return cases;

@@ -10,6 +10,7 @@
 namespace epochbench {
 
 struct DatasetSize {
+  std::string name;                  // as Dataset::name()
   std::int64_t train = 0, test = 0;  // samples
   bool synthetic = false;
 };

@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "epochbench/backend.h"
-#include "epochbench/dataset.h"
 #include "src/base/errors.h"
 #include "src/base/units.h"
 #include "src/case/run_name.h"
@@ -79,16 +78,11 @@ void check_pin(const CaseSpec& spec) {
                     std::to_string(cpus) + " CPUs that may be used; ask for fewer --threads");
 }
 
-void check_data(const CaseSpec& spec) {
-  const WorkloadSpec workload = workload_spec(spec);
-  const ModelFamily& family = *workload.model.family;
-  const auto dataset = open_dataset(*spec.data, family.sample(workload.config),
-                                    spec.epoch_samples.value_or(family.nominal_samples_per_epoch), spec.seed);
-  const std::int64_t samples = dataset->samples(Split::train);
-  if (samples < *spec.batch)
-    throw CallError(spec.name + ": a batch of " + format_count(*spec.batch) + " is larger than the " + format_count(samples) +
-                    " training samples of " + *spec.data + "; use a smaller --batch");
-  if (spec.stop.until && dataset->samples(Split::test) == 0)
+void check_data(const CaseSpec& spec, const DatasetSize& size) {
+  if (size.train < *spec.batch)
+    throw CallError(spec.name + ": a batch of " + format_count(*spec.batch) + " is larger than the " +
+                    format_count(size.train) + " training samples of " + *spec.data + "; use a smaller --batch");
+  if (spec.stop.until && size.test == 0)
     throw CallError(spec.name + ": --until needs a test split, and " + *spec.data +
                     " has none; choose other --data or --epochs");
 }
@@ -104,7 +98,7 @@ void check_one_writer(const std::vector<PlannedCase>& cases) {
 
 }  // namespace
 
-PlannedCase plan_case(const CaseSpec& asked) {
+PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
   const int threads = default_threads();
   PlannedCase planned;
   CaseSpec& spec = planned.spec = finished(asked, threads);
@@ -112,19 +106,21 @@ PlannedCase plan_case(const CaseSpec& asked) {
   spec.name = run_name(planned.settings);
   planned.obstacle = obstacle_of(spec, planned.settings);
   check_pin(spec);
-  check_data(spec);
+  const DatasetSize size = dataset_size(spec, sizes);
+  check_data(spec, size);
   check_files(spec);
-  planned.workload = describe_workload(spec);
+  planned.workload = describe_workload(spec, size);
   planned.flops_per_sample =
       spec.mode == Mode::train ? planned.workload.train_flops_per_sample : *planned.workload.forward_flops_per_sample;
   return planned;
 }
 
 std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions) {
+  DatasetSizes sizes;
   std::vector<PlannedCase> once;
   std::vector<int> times;  // that each of them runs
   for (const CaseSpec& one : asked) {
-    PlannedCase planned = plan_case(one);
+    PlannedCase planned = plan_case(one, sizes);
     const int wanted = one.repetitions.value_or(repetitions);
     const auto twin = std::find_if(once.begin(), once.end(), [&](const PlannedCase& other) {
       return identifying(other.settings) == identifying(planned.settings);

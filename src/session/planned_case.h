@@ -12,6 +12,8 @@
 
 namespace epochbench {
 
+class DatasetSizes;  // src/data/dataset_sizes.h
+
 struct Obstacle {      // why a case cannot run here
   std::string reason;  // one line
   int exit_code;       // when nothing else was asked for
@@ -25,9 +27,10 @@ struct PlannedCase {
   std::optional<Obstacle> obstacle;
 };
 
-// One case with what the model and the machine decide, its settings and their label. `repetition` stays 0.
+// One case with what the model and the machine decide, its settings and their label. `repetition` stays 0. The size of its data
+// set is read only if `sizes` does not have it.
 // Errors: CallError, DataError, std::invalid_argument.
-PlannedCase plan_case(const CaseSpec& asked);
+PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes);
 
 // All cases once, then all again, each as often as it says itself, or else `repetitions` times. A case that is asked for
 // twice is kept once, with the most repetitions.

@@ -17,10 +17,9 @@ namespace epochbench {
 namespace {
 
 // Samples that one epoch trains: whole batches of real data; the nominal number where an epoch is only projected.
-std::int64_t samples_per_epoch(const CaseSpec& spec, const Dataset& dataset) {
-  const std::int64_t samples = dataset.samples(Split::train);
+std::int64_t samples_per_epoch(const CaseSpec& spec, std::int64_t samples, bool synthetic) {
   const bool runs_epochs = spec.stop.epochs || spec.stop.until;
-  return dataset.synthetic() && !runs_epochs ? samples : samples / *spec.batch * *spec.batch;
+  return synthetic && !runs_epochs ? samples : samples / *spec.batch * *spec.batch;
 }
 
 std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& workload) {
@@ -102,18 +101,23 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
   return workload;
 }
 
-Workload describe_workload(const CaseSpec& spec) {
+DatasetSize dataset_size(const CaseSpec& spec, DatasetSizes& sizes) {
+  const WorkloadSpec workload = workload_spec(spec);
+  const ModelFamily& family = *workload.model.family;
+  return sizes.of(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch));
+}
+
+Workload describe_workload(const CaseSpec& spec, const DatasetSize& size) {
   const WorkloadSpec workload = workload_spec(spec);
   const Counts counts = count(workload);
-  const auto dataset = open_data(spec, workload);
   Workload description;
   description.model = workload.model.name;
   description.mode = name(spec.mode);
   description.parameters = counts.parameters;
   description.fingerprint = counts.fingerprint;
   description.batch = workload.config.batch;
-  description.dataset = dataset->name();
-  description.samples_per_epoch = samples_per_epoch(spec, *dataset);
+  description.dataset = size.name;
+  description.samples_per_epoch = samples_per_epoch(spec, size.train, size.synthetic);
   description.optimizer = workload.optimizer.to_string();
   description.seed = spec.seed;
   description.train_flops_per_sample = counts.train_flops_per_sample;
@@ -151,7 +155,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   const auto backend = make_backend(spec.device, spec.threads.value_or(1), backend_options(spec));
   PreparedCase prepared;
   prepared.dataset = open_input(spec, workload);
-  prepared.samples_per_epoch = samples_per_epoch(spec, *prepared.dataset);
+  prepared.samples_per_epoch = samples_per_epoch(spec, prepared.dataset->samples(Split::train), prepared.dataset->synthetic());
   const DeviceInfo device = backend->device();
   prepared.device = {device.backend, device.name, std::nullopt, std::nullopt};
   if (device.threads > 0) prepared.device.threads = device.threads;

@@ -13,6 +13,7 @@
 #include "epochbench/precision.h"
 #include "epochbench/program.h"
 #include "src/case/case_spec.h"
+#include "src/data/dataset_sizes.h"
 #include "src/result/result.h"
 #include "src/workload/prepared_case.h"
 
@@ -34,8 +35,11 @@ struct Counts {
 };
 Counts count(const WorkloadSpec& workload);
 
-// What is known of a case before anything runs. Errors: as workload_spec; DataError for the data set.
-Workload describe_workload(const CaseSpec& spec);
+// The size of a finished case's data set. Errors: as workload_spec; DataError for the data set.
+DatasetSize dataset_size(const CaseSpec& spec, DatasetSizes& sizes);
+
+// What is known of a case before anything runs; `size` is that of its data set. Errors: as workload_spec.
+Workload describe_workload(const CaseSpec& spec, const DatasetSize& size);
 
 // Finds what is wrong with --init, --save and --trace before anything runs.
 // Errors: DataError for a file or folder, std::invalid_argument for a trace without training.
