@@ -32,12 +32,11 @@ struct Operands {
     forward(sizes, options);  // the gradient needs y and log_sum_exp
   }
   void forward(const Sizes& sizes, const Options& options) {
-    options.kernels->attention(y.data(), log_sum_exp.data(), q.data(), k.data(), v.data(), &step, sizes.shape, sizes.dropout,
-                               workspace.data(), options.threads);
+    options.kernels->attention(y, log_sum_exp, q, k, v, &step, sizes.shape, sizes.dropout, workspace, options.threads);
   }
   void grad(const Sizes& sizes, const Options& options) {
-    options.kernels->attention_grad(dq.data(), dk.data(), dv.data(), dy.data(), q.data(), k.data(), v.data(), y.data(),
-                                    log_sum_exp.data(), &step, sizes.shape, sizes.dropout, workspace.data(), options.threads);
+    options.kernels->attention_grad(dq, dk, dv, dy, q, k, v, y, log_sum_exp, &step, sizes.shape, sizes.dropout, workspace,
+                                    options.threads);
   }
 
   std::int64_t elements;
@@ -55,13 +54,13 @@ bool register_attention(const Problem& problem, const Options& options) {
   const double product =
       2 * static_cast<double>(s.batch * s.heads) * static_cast<double>(s.sequence * s.sequence) * static_cast<double>(s.width);
   const auto add = [&](const char* direction, void (Operands::*call)(const Sizes&, const Options&), double flops) {
-    benchmark::RegisterBenchmark(name_of(problem, options, direction).c_str(), [=](benchmark::State& state) {
+    register_timed(problem.text + direction, options, [=](benchmark::State& state) {
       Operands operands(sizes, options);
       time_beside_peak(state, options.threads, flops, 0, [&] { (operands.*call)(sizes, options); });
-    })->UseManualTime();
+    });
   };
-  add("forward", &Operands::forward, 2 * product);
-  add("grad", &Operands::grad, 4 * product);
+  add(" forward", &Operands::forward, 2 * product);
+  add(" grad", &Operands::grad, 4 * product);
   return true;
 }
 

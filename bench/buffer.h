@@ -42,6 +42,7 @@ class Buffer {  // n numbers between -1 and 1
   }
   static Buffer workspace(std::size_t bytes) { return Buffer(static_cast<std::int64_t>(bytes / sizeof(Real))); }
   Real* data() { return reinterpret_cast<Real*>(memory_.data()); }
+  operator Real*() { return data(); }  // as an array's name does
   std::int64_t size() const { return n_; }
 
  private:

@@ -1,11 +1,11 @@
 // Figures of rounds: pure functions. A round's numbers are compared with those of the same round alone; the interval of a
-// figure is over processes (src/analysis/group_estimate.h).
+// figure is over processes (src/analysis/estimate.h).
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include "src/analysis/group_estimate.h"
+#include "src/analysis/estimate.h"
 
 namespace epochbench::bench {
 

@@ -27,17 +27,14 @@ using Floats = Buffer<float>;
 // and after.
 void time_beside_peak(benchmark::State& state, int threads, double flops, double bytes, const std::function<void()>& call);
 
+// Registers a benchmark that calls time_beside_peak.
+void register_timed(const std::string& name, const Options& options, const std::function<void(benchmark::State&)>& run);
+
 // Each function registers the problem's benchmarks if the operation is its own, and returns whether it was.
 // Errors: std::runtime_error for sizes that are missing, too small or unknown.
-bool register_gemm(const Problem& problem, const Options& options);
-bool register_conv2d(const Problem& problem, const Options& options);
+bool register_products(const Problem& problem, const Options& options);
 bool register_attention(const Problem& problem, const Options& options);
-bool register_elementwise(const Problem& problem, const Options& options);
-bool register_rows(const Problem& problem, const Options& options);
-
-inline std::string name_of(const Problem& problem, const Options& options, const std::string& direction = "") {
-  return std::string(options.kernels->isa) + "/" + std::to_string(options.threads) + "/" + problem.text +
-         (direction.empty() ? "" : " " + direction);
-}
+bool register_memory_bound(const Problem& problem, const Options& options);
+std::vector<std::string> memory_bound_operations();
 
 }  // namespace epochbench::bench

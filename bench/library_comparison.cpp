@@ -14,9 +14,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "bench/buffer.h"
 #include "bench/comparison_table.h"
-#include "bench/work.h"
+#include "bench/own_kernels.h"
+#include "epochbench/precision.h"
 #include "src/machine/peaks.h"
 #include "src/machine/topology.h"
 
@@ -25,43 +25,6 @@ namespace {
 
 constexpr std::int64_t kTriadBytes = 128 << 20;  // an array, beyond the caches
 constexpr int kTriadPasses = 4;
-
-template <typename Real>
-struct Operands {  // c, a, b of a product, or y, x, weight of a convolution
-  explicit Operands(const Work& work) : first(work.elements[0], 1), second(work.elements[1], 2), third(work.elements[2], 3) {
-    result = std::array{&first, &second, &third}[work.result];
-  }
-  Buffer<Real> first, second, third;
-  Buffer<Real>* result;
-};
-
-template <typename Real>
-std::size_t workspace_bytes(const Work& work, const cpu::Kernels<Real>& kernels, int threads) {
-  if (work.gemm) return kernels.gemm_workspace_bytes(*work.gemm, threads);
-  switch (work.pass) {
-    case Pass::forward:
-      return kernels.conv2d_workspace_bytes(work.conv2d, threads);
-    case Pass::grad_input:
-      return kernels.conv2d_grad_input_workspace_bytes(work.conv2d, threads);
-    case Pass::grad_weight:
-      return kernels.conv2d_grad_weight_workspace_bytes(work.conv2d, threads);
-  }
-  return 0;
-}
-
-template <typename Real>
-void run_ours(const Work& work, Operands<Real>& o, const cpu::Kernels<Real>& kernels, void* workspace, int threads) {
-  Real *first = o.first.data(), *second = o.second.data(), *third = o.third.data();
-  if (work.gemm) return kernels.gemm(first, second, third, *work.gemm, {}, workspace, threads);
-  switch (work.pass) {
-    case Pass::forward:
-      return kernels.conv2d(first, second, third, work.conv2d, {}, workspace, threads);
-    case Pass::grad_input:
-      return kernels.conv2d_grad_input(second, first, third, work.conv2d, workspace, threads);
-    case Pass::grad_weight:
-      return kernels.conv2d_grad_weight(third, first, second, work.conv2d, workspace, threads);
-  }
-}
 
 template <typename Real>
 std::unique_ptr<PeerCall> prepare(const NamedPeer& peer, const Work& work, Operands<Real>& o) {
@@ -94,7 +57,7 @@ void expect_same(const std::vector<Real>& ours, Buffer<Real>& theirs, const Work
 
 template <typename Real>
 double peak_burst(int threads, double seconds) {
-  return sizeof(Real) == sizeof(float) ? fp32_peak_burst(threads, seconds) : bf16_peak_burst(threads, seconds).value();
+  return peak_burst(sizeof(Real) == sizeof(float) ? Precision::fp32 : Precision::bf16, threads, seconds).value();
 }
 
 // The rounds of `work`: the libraries' calls in their order (an empty figure for one that has no such work), then the bursts.
@@ -162,9 +125,9 @@ void add_line(Measured& measured, const std::string& line) {
 }
 
 // What a process of its own prints for this file. Errors: std::runtime_error where it does not end well.
-std::vector<std::string> lines_of_process(const std::vector<std::string>& words, const std::string& path, int process) {
+std::vector<std::string> lines_of_process(const std::vector<std::string>& flags, const std::string& path, int process) {
   std::string command = "exec '" + std::filesystem::read_symlink("/proc/self/exe").string() + "'";
-  for (const std::string& word : words) command += " '" + word + "'";
+  for (const std::string& flag : flags) command += " '" + flag + "'";
   command += " '--shapes=" + path + "' --processes=1 --lines --process=" + std::to_string(process);
   std::FILE* output = popen(command.c_str(), "r");
   if (!output) throw std::runtime_error("--processes: no process can be started");
@@ -197,11 +160,11 @@ void compare_libraries(const std::string& path, const cpu::Kernels<Real>& kernel
   if (settings.scaling) table.libraries.push_back(std::string(kernels.isa) + " on one thread");
   table.one_thread_last = settings.scaling;
   table.bytes_per_second = triad_burst(settings.threads, kTriadBytes, kTriadPasses);
-  table.begin(path, sizeof(Real) == sizeof(float) ? "fp32" : "bf16", settings.threads, settings.calls.rounds,
-              settings.processes);
+  table.begin(path, name(sizeof(Real) == sizeof(float) ? Precision::fp32 : Precision::bf16), settings.threads,
+              settings.calls.rounds, settings.processes);
   std::vector<Measured> of_processes(works.size());
   for (int process = 0; settings.processes > 1 && process < settings.processes; ++process) {
-    const std::vector<std::string> lines = lines_of_process(settings.words, path, process);
+    const std::vector<std::string> lines = lines_of_process(settings.flags, path, process);
     for (std::size_t i = 0; i < works.size(); ++i) add_line(of_processes[i], lines.at(i));
     std::fprintf(stderr, "process %d of %d is done\n", process + 1, settings.processes);
   }

@@ -24,7 +24,7 @@ struct ComparisonSettings {
   CallSettings calls;
   int processes = 1;               // above 1: each measures all rounds, and a ratio's interval is over processes
   bool lines = false;              // this is one of them: prints lines of JSON for its parent, and no table
-  std::vector<std::string> words;  // flags for these processes
+  std::vector<std::string> flags;  // for these processes
 };
 
 // Measures the products and convolutions of the file `path`, ignores other problems, and prints a table of them and of the

@@ -65,7 +65,7 @@ class Turns {
   Turns(Conversation& conversation, const MachineMeters& meters, DeviceId device)
       : talk_(conversation), metering_(meters, device, kMeterPeriodSeconds / kOversampling) {
     const CaseSpec spec = small_case();
-    talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", case_to_json(spec)}}, "ready");
+    talk_.prepare(spec, std::nullopt);
     talk_.ask({{"command", "begin_epoch"}, {"epoch", 0}}, "epoch");
     const StepBlock warm_up = steps(kWarmup);
     const double step = warm_up.wall_seconds / kWarmup;
@@ -85,7 +85,9 @@ class Turns {
   }
 
  private:
-  StepBlock steps(std::int64_t count) { return block_from_json(talk_.ask({{"command", "step"}, {"steps", count}}, "steps")); }
+  StepBlock steps(std::int64_t count) {
+    return from_message<StepBlock>(talk_.ask({{"command", "step"}, {"steps", count}}, "steps"));
+  }
   Conversation& talk_;
   Metering metering_;
   std::int64_t count_ = 0;

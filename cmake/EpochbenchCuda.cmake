@@ -7,8 +7,8 @@
 # EPOCHBENCH_PACKAGES            folder of packages from the Python index (scripts/lib/cuda.sh fetches them), also searched
 #                                for cuDNN and cudnn_frontend; may be an environment variable
 #
-# cuBLASLt and cuDNN are not linked: they are loaded when the first CUDA device is used (kernels/cuda/loaded_libraries.cpp),
-# because linking them costs a CPU run 150 MB of memory. Sanitizer builds exclude CUDA.
+# cuBLASLt and cuDNN are not linked: they are loaded when the first CUDA device is used, because linking them costs a CPU run
+# 150 MB of memory (kernels/cuda/libraries/loaded_libraries.cpp). Sanitizer builds exclude CUDA.
 set(EPOCHBENCH_CUDA AUTO CACHE STRING "CUDA backend: AUTO (if CUDA is found), ON or OFF")
 set_property(CACHE EPOCHBENCH_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(EPOCHBENCH_CUDA_ARCHITECTURES "" CACHE STRING "GPU architectures; empty: all supported ones that this nvcc knows")

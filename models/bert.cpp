@@ -122,7 +122,7 @@ ModelFamily family(const std::string& size, const std::string& description, cons
           .default_data = data,
           .default_batch = batch,
           .nominal_samples_per_epoch = 87599,  // SQuAD's training split
-          .has_dropout = true,
+          .dropout = kDropout,
           .sample = sample,
           .optimizer = optimizer,
           .build = build};

@@ -1,6 +1,7 @@
 // All model families, and the parser of model names.
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <stdexcept>
 
 #include "models/families.h"
@@ -59,6 +60,7 @@ Model find_model(std::string_view text) {
   std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
   if (colon != std::string_view::npos && rest.empty())
     throw std::invalid_argument("model '" + std::string(text) + "': an option=value must follow the colon");
+  std::set<std::string> given;
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
     const std::string_view part = rest.substr(0, comma);
@@ -66,6 +68,8 @@ Model find_model(std::string_view text) {
     if (equals == std::string_view::npos)
       throw std::invalid_argument("model '" + std::string(text) + "': '" + std::string(part) + "' is not option=value");
     ModelOption& option = find_option(options, family->name, part.substr(0, equals));
+    if (!given.insert(option.name).second)
+      throw std::invalid_argument("model '" + std::string(text) + "': " + option.name + " is given twice; leave one out");
     option.value = parse_value(family->name, option, part.substr(equals + 1));
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
   }

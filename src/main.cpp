@@ -1,4 +1,4 @@
 // epochbench: what does it cost to train this model here?
-#include "src/cli/command_line.h"
+#include "src/cli/commands.h"
 
 int main(int argc, char** argv) { return epochbench::command_line(argc, argv); }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,7 +55,7 @@ struct ModelFamily {
   std::string default_data;
   std::int64_t default_batch;
   std::int64_t nominal_samples_per_epoch;  // of synthetic data
-  bool has_dropout = false;
+  std::optional<double> dropout = {};      // its own rate; empty: it has none
   SampleSpec (*sample)(const ModelConfig&);
   OptimizerSpec (*optimizer)(const ModelConfig&);
   ValueId (*build)(Graph&, const ModelConfig&);  // adds the inputs, returns the logits [labels, classes]

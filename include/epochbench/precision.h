@@ -33,4 +33,7 @@ constexpr std::optional<Precision> precision_from_name(std::string_view text) {
   return std::nullopt;
 }
 
+// Of activations and weights; tf32 rounds operands of products alone.
+constexpr bool has_16_bits(Precision precision) { return precision == Precision::bf16 || precision == Precision::fp16; }
+
 }  // namespace epochbench

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/libraries/libraries.h"
 
 namespace epochbench::cuda {
 

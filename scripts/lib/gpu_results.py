@@ -1,10 +1,9 @@
-"""What scripts/check_gpu reads from results and logs: parity, sanitizers' verdicts, the best batch, mixed-precision quality,
-and the table of the benchmark of record. Every check returns a list of complaints, empty if the check passed."""
+"""What scripts/check_gpu reads from results and logs: parity, sanitizers' verdicts, the best batch, and
+the table of the benchmark of record. Every check returns a list of complaints, empty if the check passed."""
 
 import json
 import math
 import re
-import statistics
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 # Bounds on the relative difference of losses from those of the CPU in fp32: for the first step and for ten. In fp32 only the
@@ -18,8 +17,6 @@ PARITY_STEPS = 10
 # A loss scale that starts at 2^16 and halves at each overflow is stable by then. The CPU does not skip steps, so after a skipped
 # step the weights differ.
 MAX_SKIPPED_STEPS = 4
-WORST_ACCURACY, WORST_LOSS = 0.01, 0.03  # maximum loss of quality in 16 bits compared with fp32
-LAST_EVALUATIONS = 5
 
 
 def runs_of(*paths):
@@ -37,6 +34,10 @@ def good(runs, **wanted):
 
 def rate(run):
     return run["throughput"]["samples_per_second"]
+
+
+def best_rate(runs):
+    return max(map(rate, runs), default=None)
 
 
 def gpu_seen(path):
@@ -71,12 +72,9 @@ def losses_apart(run, partner):
         return [f"{run['name']}: only {len(differences)} losses of {PARITY_STEPS}"]
     if skipped > MAX_SKIPPED_STEPS:
         return [f"{run['name']}: {skipped} of {PARITY_STEPS} steps skipped by loss scaling"]
-    complaints = []
-    if differences[0] > first:
-        complaints.append(f"{run['name']}: first loss {differences[0]:.1e} from the CPU's, rounding explains at most {first:.1e}")
-    if not skipped and max(differences) > all_steps:
-        complaints.append(f"{run['name']}: losses {max(differences):.1e} from the CPU's, rounding explains at most {all_steps:.1e}")
-    return complaints
+    apart = [("first loss", differences[0], first)] + ([] if skipped else [("losses", max(differences), all_steps)])
+    return [f"{run['name']}: {what} {difference:.1e} from the CPU's, rounding explains at most {bound:.1e}"
+            for what, difference, bound in apart if difference > bound]
 
 
 def sanitizer(logs):
@@ -105,30 +103,8 @@ def best_batch(path, model):
     runs = good(runs_of(path), model=model)
     if not runs:
         return None
-    best = max(map(rate, runs))
+    best = best_rate(runs)
     return min(run["workload"]["batch"] for run in runs if rate(run) >= 0.98 * best)
-
-
-def quality(paths):
-    """16 bits against fp32: mean over seeds of the mean of the last evaluations."""
-    complaints, values = [], {}
-    for run in runs_of(*paths):
-        key = run["workload"]["model"], run["precision"]
-        if run["status"] == "ok":
-            values.setdefault(key, []).append((run["quality"]["eval_metric"],
-                                               statistics.mean(run["quality"]["eval_history"][-LAST_EVALUATIONS:])))
-        elif run["status"] != "skipped":
-            complaints.append(f"{run['name']}: {run['status']}: {run['message']}")
-    means = {key: (found[0][0], statistics.mean(value for _, value in found), len(found)) for key, found in values.items()}
-    for (model, precision), (metric, mean, seeds) in means.items():
-        if (model, "fp32") not in means:
-            complaints.append(f"{model}: no fp32 to compare {precision} with")
-            continue
-        reference = means[model, "fp32"][1]
-        behind = mean - reference if metric == "loss" else reference - mean
-        if behind > (WORST_LOSS if metric == "loss" else WORST_ACCURACY):
-            complaints.append(f"{model} {precision}: {metric} {mean:.4f}, in fp32 {reference:.4f} ({seeds} seeds)")
-    return complaints if means else complaints + ["nothing was trained"]
 
 
 def table(folder, models):
@@ -141,10 +117,10 @@ def table(folder, models):
         for run in sorted(ours, key=lambda run: PRECISIONS.index(run["precision"])):
             batch, precision = run["workload"]["batch"], run["precision"]
             same = good(peers, model=model, batch=batch, precision=precision, backend="pytorch")
-            eager = max((rate(peer) for peer in same if "/compile=" not in peer["name"]), default=None)
-            compiled = max((rate(peer) for peer in same if "/compile=" in peer["name"]), default=None)
-            cpu = max((rate(host) for host in hosts if host["workload"]["batch"] == batch), default=None)
-            better = max((found for found in (eager, compiled) if found), default=None)
+            eager = best_rate(peer for peer in same if "/compile=" not in peer["name"])
+            compiled = best_rate(peer for peer in same if "/compile=" in peer["name"])
+            cpu = best_rate(host for host in hosts if host["workload"]["batch"] == batch)
+            better = best_rate(same)
             fraction = run["efficiency"]["peak_fraction"]
             lines.append(f"{model + ' ' + precision + ' b' + str(batch):24} {rate(run):11,.0f} {cell(fraction, '8.1%')} "
                          f"{cell(eager, '9,.0f')} {cell(compiled, '9,.0f')} {cell(better and rate(run) / better, '6.2f')} "

@@ -31,7 +31,7 @@ def python(folder, packages=PACKAGES):
     folder = (folder or default_folder()).absolute()
     if pathlib.Path(sys.prefix) == folder:
         return pathlib.Path(sys.executable)
-    complete = folder / "complete.txt"  # written last, so that a broken-off installation is taken up again
+    complete = folder / "complete.txt"  # written last, so that an interrupted installation is repeated
     wanted = "\n".join(PACKAGES) + "\n"
     inside = folder / "bin" / "python"
     if not complete.exists() or complete.read_text() != wanted:
@@ -47,7 +47,7 @@ def python(folder, packages=PACKAGES):
 
 
 def enter(folder):
-    """Goes on in such a Python: returns at once inside it, else starts the program anew."""
+    """Continues in such a Python: returns at once inside it, else starts the program again."""
     path = python(folder)
     if path != pathlib.Path(sys.executable):
         os.execv(path, [path, *sys.argv])

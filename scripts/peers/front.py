@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def call_epochbench(description, command, arguments, environ=None):
-    """Replaces this process by `epochbench COMMAND`. What this script does not know is epochbench's to check."""
+    """Replaces this process by `epochbench COMMAND`. epochbench checks the options that this script does not know."""
     parser = argparse.ArgumentParser(description=description.split("\n\n")[0], add_help=False,
                                      epilog="Other options are those of epochbench, which checks them.")
     parser.add_argument("-h", "--help", action="store_true", help="this help, then epochbench's")
@@ -28,9 +28,9 @@ def call_epochbench(description, command, arguments, environ=None):
     else:
         python = environment.python(options.venv, ("torch", "torchvision"))
         worker = ["--worker", python, HERE / "pytorch_case"]
-    words = [options.binary.absolute(), command, *arguments, *others, *worker]
+    call = [options.binary.absolute(), command, *arguments, *others, *worker]
     try:
-        os.execve(words[0], words, environ or os.environ)
+        os.execve(call[0], call, environ or os.environ)
     except OSError as error:
         print(f"{pathlib.Path(sys.argv[0]).name}: {options.binary} cannot be run ({error.strerror}): build it (scripts/run), "
               "or name it with --binary", file=sys.stderr)

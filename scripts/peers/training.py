@@ -59,7 +59,7 @@ class Training:
         torch.manual_seed(case["seed"])
         set_math(self.precision)
 
-        dropout = 0.1 if case["dropout"] is None else case["dropout"]
+        dropout = case["dropout"] or 0.0  # null: of a model without any
         self.model = models.build(case["model"], dropout, "sdpa")
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.draws_masks = dropout > 0 and models.split_name(case["model"])[0] in models.BERT_SIZES
@@ -71,6 +71,8 @@ class Training:
             self.data["images"] = self.data["images"].contiguous(memory_format=layout)
         spec, rate = optimizers.parse(case["optimizer"])
         rate = case["learning_rate"] or rate
+        if case["weight_decay"] is not None:
+            spec["weight_decay"] = case["weight_decay"]
         self.optimizer = optimizers.make(self.model, spec, rate, fused=True)
         self.scaler = None
         if self.precision == "fp16":
@@ -171,7 +173,7 @@ def page_faults():
 
 
 def busy_cpu_seconds():
-    """CPU time of all processes and of what the host took away; None where the kernel does not tell."""
+    """CPU time of all processes and of what the host took away; None where the kernel does not say."""
     try:
         with open("/proc/stat") as file:
             user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])

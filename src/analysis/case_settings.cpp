@@ -21,19 +21,29 @@ std::string text_of(const Settings& settings, const char* key) {
   return found == settings.end() ? "" : to_text(found->second);
 }
 
+// With model, batch, precision and device also where they are the defaults.
+Settings complete(Settings settings, const std::string& model, std::int64_t batch, const std::string& precision,
+                  const std::string& backend) {
+  settings = identifying(std::move(settings));
+  settings.erase("framework");  // the backend says it
+  settings.try_emplace("model", model);
+  settings.try_emplace("batch", batch);
+  settings["precision"] = precision;
+  if (backend == "cuda")
+    settings.try_emplace("device", std::string("cuda:0"));
+  else
+    settings["device"] = backend;
+  return settings;
+}
+
 }  // namespace
 
 Settings case_settings(const Run& run) {
-  Settings settings = identifying(run.settings);
-  settings.erase("framework");  // the backend says it
-  settings.try_emplace("model", run.workload.model);
-  settings.try_emplace("batch", run.workload.batch);
-  settings["precision"] = run.precision;
-  if (run.device.backend == "cuda")
-    settings.try_emplace("device", std::string("cuda:0"));
-  else
-    settings["device"] = run.device.backend;
-  return settings;
+  return complete(run.settings, run.workload.model, run.workload.batch, run.precision, run.device.backend);
+}
+
+Settings case_settings(const TurnsCase& turns) {
+  return complete(turns.settings, turns.model, turns.batch, turns.precision, turns.device.substr(0, turns.device.find(':')));
 }
 
 Settings further_settings(Settings settings) {
@@ -82,7 +92,7 @@ std::vector<std::string> setting_texts(const Settings& settings) {
     const CaseOption* option = find_setting(key);
     texts.push_back((option ? name_part(*option) : key) + "=" + to_text(value));
   }
-  std::sort(texts.begin(), texts.end());
+  std::ranges::sort(texts);
   return texts;
 }
 

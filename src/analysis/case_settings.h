@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "src/case/setting_class.h"
-#include "src/result/result.h"
+#include "src/case/settings.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
 
@@ -18,6 +18,7 @@ using ModelOptions = std::map<std::string, std::int64_t>;
 // All settings of the run's case: `Run::settings` with model, device, precision and batch also where they are the defaults,
 // and without the rule that stops it. `device` is the backend where that is not CUDA. Repetitions of a case have the same.
 Settings case_settings(const Run& run);
+Settings case_settings(const TurnsCase& turns);
 
 // What stands in a label beside model, device, precision and batch.
 Settings further_settings(Settings settings);

@@ -6,33 +6,30 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace epochbench {
 
 struct Estimate {
   double value = std::numeric_limits<double>::quiet_NaN();  // not finite: not known
-  std::optional<std::pair<double, double>> ci95;            // of the value
-  std::string reason;                                       // why there is no interval, or no value; empty where both are
+  std::optional<std::pair<double, double>> ci95 = {};       // of the value
+  std::string reason = {};                                  // why the interval or the value is unknown; empty if both are known
 };
 
-// Below, a t quantile is so large (4 per side: 2.4 to 3.2, and the deviation of 3 values is a guess) that the interval says
-// little.
+// Below, Student's quantile is so large that the interval says little.
 inline constexpr std::size_t kFewestRepetitions = 5;
 
 // contender / baseline, of one positive number per repetition on each side; the sides are not paired and may differ in number.
 //
 // The value is the ratio of the geometric means; the interval is Welch's on the logarithms ("The generalization of 'Student's'
-// problem when several different population variances are involved", Biometrika 34, 1947). Logarithms make it an interval of
-// the ratio, and symmetric: swapped sides give the inverse. Welch's rather than one of ranks (Hodges and Lehmann's shift
-// between the bounds of Mann and Whitney's test), which assumes that both sides vary alike, as a GPU and a CPU do not. Of 1,000
-// pairs simulated in tests/analysis/estimate_test.cpp, where processes differ by Student's t noise with spikes among their
-// steps, Welch's held the truth in 972 and 961 (5 and 10 repetitions; ranks 978 and 956), with a mean width of 14 and 9 % (16
-// and 9 %); with one side quiet in 948 to 962 (ranks 883 to 950).
+// problem when several different population variances are involved", Biometrika 34, 1947), so swapped sides give the inverse.
+// docs/statistics.md says why not one of ranks, and how often it holds the truth.
 //
 // No interval of fewer than kFewestRepetitions per side; no value where a side is empty or has a number that is not positive
 // and finite. The reason says which.
@@ -44,5 +41,24 @@ Estimate geometric_mean_estimate(std::span<const double> values);
 
 // The arithmetic mean and Student's 95 % interval, of at least `fewest` values (repetitions, seeds: `unit` in the reason).
 Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit);
+
+enum class Spread : std::uint8_t {
+  none,
+  range,  // from the smallest to the largest: rounds of one group, or fewer groups than an interval takes
+  ci95    // Student's, on the logarithms of at least kFewestRepetitions groups
+};
+
+// A ratio of interleaved groups of processes. Rounds of one group share its processes, so they support a range, no interval.
+struct GroupEstimate {
+  double value = 0;
+  std::pair<double, double> interval;  // of the kind that `spread` says
+  Spread spread = Spread::none;
+};
+
+// The geometric mean of one positive number per group; of one group without a spread. Precondition: at least one.
+GroupEstimate estimate_of_groups(const std::vector<double>& values);
+
+// rounds[group][round], all positive: a group's number is the median of its rounds. Errors: std::invalid_argument without any.
+GroupEstimate estimate_of_rounds(const std::vector<std::vector<double>>& rounds);
 
 }  // namespace epochbench

@@ -2,73 +2,59 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
-#include "src/analysis/handicap.h"
 #include "src/analysis/parity.h"
+#include "src/base/lookup.h"
+#include "src/base/statistics.h"
+#include "src/base/text.h"
+#include "src/result/load.h"
 
 namespace epochbench {
 namespace {
 
-// The mean of what is known of the repetitions; empty where nothing is.
+// Of what is known of the repetitions; empty where nothing is.
 template <typename Get>
 std::optional<double> mean_of(const Series& series, const Get& get) {
-  double sum = 0;
-  int known = 0;
-  for (const Run* run : series.runs)
-    if (const std::optional<double> value = get(*run); value && std::isfinite(*value)) {
-      sum += *value;
-      ++known;
-    }
-  return known == 0 ? std::nullopt : std::optional(sum / known);
+  const std::vector<double> values = known_values(series.runs, get);
+  return values.empty() ? std::nullopt : std::optional(mean(values));
 }
 
 template <typename Get>
 std::optional<double> worst_of(const Series& series, const Get& get) {
-  std::optional<double> worst;
-  for (const Run* run : series.runs)
-    if (const std::optional<double> value = get(*run); value && std::isfinite(*value))
-      worst = std::max(worst.value_or(*value), *value);
-  return worst;
+  const std::vector<double> values = known_values(series.runs, get);
+  return values.empty() ? std::nullopt : std::optional(std::ranges::max(values));
 }
 
-std::optional<double> peak_fraction(const Run& run) { return run.efficiency ? run.efficiency->peak_fraction : std::nullopt; }
-std::optional<double> data_wait(const Run& run) { return run.efficiency ? run.efficiency->data_wait_fraction : std::nullopt; }
-std::optional<double> foreign_cores(const Run& run) {
-  return run.interference ? run.interference->foreign_cpu_cores : std::nullopt;
-}
-std::optional<double> throttled_steps(const Run& run) {
-  return run.gpu && run.gpu->throttled_steps ? std::optional(static_cast<double>(*run.gpu->throttled_steps)) : std::nullopt;
-}
-std::optional<double> step_noise(const Run& run) {
-  if (!run.timing || !run.timing->step_seconds_ci95 || !(run.timing->step_seconds_median > 0)) return std::nullopt;
-  const auto [low, high] = *run.timing->step_seconds_ci95;
-  return (high - low) / 2 / run.timing->step_seconds_median;
+std::optional<double> step_noise(const Run* run) {
+  if (!run->timing || !run->timing->step_seconds_ci95 || !(run->timing->step_seconds_median > 0)) return std::nullopt;
+  const auto [low, high] = *run->timing->step_seconds_ci95;
+  return (high - low) / 2 / run->timing->step_seconds_median;
 }
 
 // The relative standard deviation of the repetitions' throughput; empty of fewer than two.
 std::optional<double> repetition_noise(const Series& series) {
-  const std::vector<double> rates = series.samples_per_second();
+  std::vector<double> rates = series.samples_per_second();
   if (rates.size() < 2) return std::nullopt;
-  const double scale = *std::max_element(rates.begin(), rates.end());
-  double mean = 0, squares = 0;
-  for (const double rate : rates) mean += rate / scale / static_cast<double>(rates.size());
-  for (const double rate : rates) squares += (rate / scale - mean) * (rate / scale - mean);
-  return std::sqrt(squares / static_cast<double>(rates.size() - 1)) / mean;
+  const double scale = *std::ranges::max_element(rates);
+  for (double& rate : rates) rate /= scale;
+  return std::sqrt(variance(rates)) / mean(rates);
 }
 
 const Context& context_of(const Series& series) { return series.source->result.context; }
 
-bool is_reference(const Series& series) { return series.first().device.backend == "cpu" && series.first().precision == "fp32"; }
+bool is_reference(const Series& series) {
+  return series.first().device.backend == "cpu" && series.first().precision == name(Precision::fp32);
+}
 
 // How far its losses are from the CPU's in fp32, as the result recorded it for each repetition. Files that were measured apart
 // could not record it, so there the pair's own losses are compared, but not PyTorch's, which begins with other weights. Empty:
 // not known.
 std::optional<double> loss_difference(const Series& series, const Series& partner) {
-  const auto recorded = [](const Run& run) { return run.quality ? run.quality->parity_max_relative_difference : std::nullopt; };
-  const bool all = std::all_of(series.runs.begin(), series.runs.end(),
-                               [&](const Run* run) { return std::isfinite(recorded(*run).value_or(NAN)); });
-  if (all) return worst_of(series, recorded);
+  const auto recorded = [](const Run* run) { return member_of(run->quality, &Quality::parity_max_relative_difference); };
+  if (known_values(series.runs, recorded).size() == series.runs.size()) return worst_of(series, recorded);
   const auto& ours = series.first().quality;
   const auto& theirs = partner.first().quality;
   const bool peers = series.first().device.backend == "pytorch" || partner.first().device.backend == "pytorch";
@@ -92,13 +78,13 @@ void add_parity(std::vector<Warning>& warnings, const Series& series, const Seri
 }
 
 bool has(const CpuInfo& cpu, std::initializer_list<const char*> instructions) {
-  return std::all_of(instructions.begin(), instructions.end(),
-                     [&](const char* wanted) { return std::find(cpu.isa.begin(), cpu.isa.end(), wanted) != cpu.isa.end(); });
+  return std::ranges::all_of(instructions, [&](const char* wanted) { return contains(cpu.isa, wanted); });
 }
 
 // The best instruction set that our kernels have for this precision on this CPU; "" where that is the portable one, or unknown.
 std::string best_instructions(const CpuInfo& cpu, const std::string& precision) {
-  if (precision == "bf16") return has(cpu, {"amx_bf16"}) ? "amx_bf16" : has(cpu, {"avx512_bf16"}) ? "avx512_bf16" : "";
+  if (precision == name(Precision::bf16))
+    return has(cpu, {"amx_bf16"}) ? "amx_bf16" : has(cpu, {"avx512_bf16"}) ? "avx512_bf16" : "";
   if (has(cpu, {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"})) return "avx512";
   return has(cpu, {"avx2", "fma"}) ? "avx2" : "";
 }
@@ -140,10 +126,13 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   const auto above = [&](WarningCode code, const std::optional<double>& value, double limit) {
     if (value && *value > limit) warnings.push_back({code, name, *value, limit});
   };
+  const auto data_wait = [](const Run* run) { return member_of(run->efficiency, &Efficiency::data_wait_fraction); };
+  const auto foreign_cores = [](const Run* run) { return member_of(run->interference, &Interference::foreign_cpu_cores); };
+  const auto throttled_steps = [](const Run* run) { return member_of(run->gpu, &GpuState::throttled_steps); };
   add_threads(warnings, series);
   above(WarningCode::data_waits, mean_of(series, data_wait), kFairDataWait);
   add_price(warnings, series);
-  above(WarningCode::foreign_load, worst_of(series, foreign_cores), kFairForeignCores);
+  above(WarningCode::foreign_load, worst_of(series, foreign_cores), kQuietForeignCores);
   add_kernels(warnings, series);
   above(WarningCode::noisy_sample, worst_of(series, step_noise), kFairStepNoise);
   above(WarningCode::noisy_repetitions, repetition_noise(series), kFairRepetitionNoise);
@@ -151,99 +140,109 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   add_energy(warnings, series);
 }
 
-void add_machines(std::vector<Warning>& warnings, const Series& baseline, const Series& contender) {
-  const Context &a = context_of(baseline), &b = context_of(contender);
-  if (a.host_name && b.host_name && *a.host_name != *b.host_name)
-    warnings.push_back({WarningCode::host_differs, "", 0, 0, *a.host_name, *b.host_name});
-  else if (a.cpu.model != b.cpu.model && !a.cpu.model.empty() && !b.cpu.model.empty())
-    warnings.push_back({WarningCode::host_differs, "", 0, 0, a.cpu.model, b.cpu.model});
-  if (a.epochbench_version != b.epochbench_version)
-    warnings.push_back({WarningCode::build_differs, "", 0, 0, a.epochbench_version, b.epochbench_version});
-  else if (a.git_sha && b.git_sha && *a.git_sha != *b.git_sha)
-    warnings.push_back({WarningCode::build_differs, "", 0, 0, a.git_sha->substr(0, 12), b.git_sha->substr(0, 12)});
-}
-
-void add_workloads(std::vector<Warning>& warnings, const Series& baseline, const Series& contender) {
-  const Workload &a = baseline.first().workload, &b = contender.first().workload;
-  if (baseline.conditions != contender.conditions)
-    warnings.push_back(
-        {WarningCode::settings_differ, "", 0, 0, settings_text(baseline.conditions), settings_text(contender.conditions)});
-  if (a.batch != b.batch)
-    warnings.push_back({WarningCode::batch_differs, "", static_cast<double>(a.batch), static_cast<double>(b.batch)});
-  // An incomplete last batch is dropped, so epochs of one data set may differ by less than a batch.
-  if (std::fabs(static_cast<double>(a.samples_per_epoch) - static_cast<double>(b.samples_per_epoch)) >=
-      static_cast<double>(std::max(a.batch, b.batch)))
-    warnings.push_back({WarningCode::epoch_samples_differ, "", static_cast<double>(a.samples_per_epoch),
-                        static_cast<double>(b.samples_per_epoch)});
-}
-
 // What the two sides differ in.
 void add_of_pair(std::vector<Warning>& warnings, const Series& baseline, const Series& contender) {
+  const auto differ = [&](WarningCode code, const std::string& first, const std::string& second) {
+    if (first != second) warnings.push_back({code, "", 0, 0, first, second});
+    return first != second;
+  };
   const Run &a = baseline.first(), &b = contender.first();
-  if (a.precision != b.precision) warnings.push_back({WarningCode::precision_differs, "", 0, 0, a.precision, b.precision});
-  if (a.timing && b.timing && a.timing->epoch_kind != b.timing->epoch_kind)
-    warnings.push_back({WarningCode::epoch_kind_differs, "", 0, 0, a.timing->epoch_kind, b.timing->epoch_kind});
-  if (a.cost && b.cost && a.cost->currency.value_or("USD") != b.cost->currency.value_or("USD"))
-    warnings.push_back(
-        {WarningCode::currency_differs, "", 0, 0, a.cost->currency.value_or("USD"), b.cost->currency.value_or("USD")});
-  add_machines(warnings, baseline, contender);
-  add_workloads(warnings, baseline, contender);
+  differ(WarningCode::precision_differs, a.precision, b.precision);
+  if (a.timing && b.timing) differ(WarningCode::epoch_kind_differs, a.timing->epoch_kind, b.timing->epoch_kind);
+  if (a.cost && b.cost)
+    differ(WarningCode::currency_differs, a.cost->currency.value_or("USD"), b.cost->currency.value_or("USD"));
+  differ(WarningCode::settings_differ, settings_text(baseline.conditions), settings_text(contender.conditions));
+
+  const Context &x = context_of(baseline), &y = context_of(contender);
+  const bool other_host = x.host_name && y.host_name && differ(WarningCode::host_differs, *x.host_name, *y.host_name);
+  if (!other_host && !x.cpu.model.empty() && !y.cpu.model.empty()) differ(WarningCode::host_differs, x.cpu.model, y.cpu.model);
+  const bool other_version = differ(WarningCode::build_differs, x.version, y.version);
+  if (!other_version && x.git_sha && y.git_sha && *x.git_sha != *y.git_sha)
+    differ(WarningCode::build_differs, x.git_sha->substr(0, 12), y.git_sha->substr(0, 12));
+
+  const auto apart = [&](WarningCode code, std::int64_t first, std::int64_t second, std::int64_t from) {
+    const auto x = static_cast<double>(first), y = static_cast<double>(second);
+    if (std::fabs(x - y) >= static_cast<double>(from)) warnings.push_back({code, "", x, y});
+  };
+  apart(WarningCode::batch_differs, a.workload.batch, b.workload.batch, 1);
+  // An incomplete last batch is dropped, so epochs of one data set may differ by less than a batch.
+  apart(WarningCode::epoch_samples_differ, a.workload.samples_per_epoch, b.workload.samples_per_epoch,
+        std::max(a.workload.batch, b.workload.batch));
+}
+
+struct Handicaps {
+  std::set<std::string> without;  // parts that were left out
+  bool portable_kernels = false;  // though the CPU may have better instructions
+  double decode_cost_seconds = 0;
+  bool decodes_in_time = false;  // decoding that was made slower goes on while steps run
+  bool loads_in_step = false;    // no loader thread: steps wait while their batch is made
+};
+
+Handicaps handicaps_of(const Series& series) {
+  Handicaps handicaps;
+  for (const std::string& part : left_out_parts(series.conditions)) handicaps.without.insert(part);
+  const auto kernels = series.conditions.find("kernels");
+  handicaps.portable_kernels = kernels != series.conditions.end() && kernels->second == SettingValue("portable");
+  const auto& input = series.first().input;
+  if (!input) return handicaps;
+  handicaps.decode_cost_seconds = input->decode_cost_seconds;
+  handicaps.decodes_in_time = input->decode_cost_seconds > 0 && input->cache != "decoded";
+  handicaps.loads_in_step = input->loader_threads == 0;
+  return handicaps;
+}
+
+std::string beyond(const Handicaps& baseline, const Handicaps& contender) {
+  std::string text;
+  for (const std::string& part : baseline.without)
+    if (!contender.without.contains(part)) append(text, "without " + part);
+  if (baseline.portable_kernels && !contender.portable_kernels) append(text, "portable kernels");
+  if (baseline.decode_cost_seconds > contender.decode_cost_seconds)
+    append(text, "decoding made slower");
+  else if (baseline.decodes_in_time && !contender.decodes_in_time)
+    append(text, "slow decoding while steps run");
+  if (baseline.loads_in_step && !contender.loads_in_step) append(text, "no loader thread");
+  return text;
 }
 
 }  // namespace
 
 const char* name(WarningCode code) {
-  switch (code) {
-    case WarningCode::baseline_below_half_peak:
-      return "baseline_below_half_peak";
-    case WarningCode::fewer_threads:
-      return "fewer_threads";
-    case WarningCode::precision_differs:
-      return "precision_differs";
-    case WarningCode::parity_unverified:
-      return "parity_unverified";
-    case WarningCode::parity_apart:
-      return "parity_apart";
-    case WarningCode::epoch_kind_differs:
-      return "epoch_kind_differs";
-    case WarningCode::data_waits:
-      return "data_waits";
-    case WarningCode::host_differs:
-      return "host_differs";
-    case WarningCode::price_of_other_machine:
-      return "price_of_other_machine";
-    case WarningCode::currency_differs:
-      return "currency_differs";
-    case WarningCode::foreign_load:
-      return "foreign_load";
-    case WarningCode::portable_kernel:
-      return "portable_kernel";
-    case WarningCode::unused_instruction:
-      return "unused_instruction";
-    case WarningCode::handicap:
-      return "held_back";
-    case WarningCode::noisy_sample:
-      return "noisy_sample";
-    case WarningCode::noisy_repetitions:
-      return "noisy_repetitions";
-    case WarningCode::throttled:
-      return "throttled";
-    case WarningCode::energy_in_part:
-      return "energy_in_part";
-    case WarningCode::settings_differ:
-      return "settings_differ";
-    case WarningCode::epoch_samples_differ:
-      return "epoch_samples_differ";
-    case WarningCode::build_differs:
-      return "build_differs";
-    case WarningCode::batch_differs:
-      return "batch_differs";
-  }
-  return "";
+  // In the order of the codes; the name of a handicap is older than its identifier.
+  constexpr const char* kNames[] = {"baseline_below_half_peak",
+                                    "fewer_threads",
+                                    "precision_differs",
+                                    "parity_unverified",
+                                    "parity_apart",
+                                    "epoch_kind_differs",
+                                    "data_waits",
+                                    "host_differs",
+                                    "price_of_other_machine",
+                                    "currency_differs",
+                                    "foreign_load",
+                                    "portable_kernel",
+                                    "unused_instruction",
+                                    "held_back",
+                                    "noisy_sample",
+                                    "noisy_repetitions",
+                                    "throttled",
+                                    "energy_in_part",
+                                    "settings_differ",
+                                    "epoch_samples_differ",
+                                    "build_differs",
+                                    "batch_differs"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(WarningCode::batch_differs) + 1);
+  return kNames[static_cast<std::size_t>(code)];
+}
+
+std::string handicap_of(const Series& series) { return beyond(handicaps_of(series), {}); }
+
+std::string handicap_of(const Series& baseline, const Series& contender) {
+  return beyond(handicaps_of(baseline), handicaps_of(contender));
 }
 
 std::vector<Warning> fairness_warnings(const Series& baseline, const Series& contender) {
   std::vector<Warning> warnings;
+  const auto peak_fraction = [](const Run* run) { return member_of(run->efficiency, &Efficiency::peak_fraction); };
   if (const auto fraction = mean_of(baseline, peak_fraction); fraction && *fraction < kFairPeakFraction)
     warnings.push_back({WarningCode::baseline_below_half_peak, baseline.first().name, *fraction, kFairPeakFraction});
   if (const std::string what = handicap_of(baseline); !what.empty())
@@ -253,7 +252,7 @@ std::vector<Warning> fairness_warnings(const Series& baseline, const Series& con
   add_parity(warnings, baseline, contender, false);
   add_parity(warnings, contender, baseline, true);
   add_of_pair(warnings, baseline, contender);
-  std::stable_sort(warnings.begin(), warnings.end(), [](const Warning& a, const Warning& b) { return a.code < b.code; });
+  std::ranges::stable_sort(warnings, {}, &Warning::code);
   return warnings;
 }
 

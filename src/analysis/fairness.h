@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,7 +47,6 @@ struct Warning {
 
 inline constexpr double kFairPeakFraction = 0.5;
 inline constexpr double kFairDataWait = 0.1;
-inline constexpr double kFairForeignCores = 0.15;
 // Twice the noise at which a run stops by itself.
 inline constexpr double kFairStepNoise = 0.02;
 // With it, 5 repetitions per side leave an interval of 7 % to either side.
@@ -57,5 +55,11 @@ inline constexpr double kFairRepetitionNoise = 0.05;
 // In the order of the codes, the baseline's before the contender's. Of several repetitions: the mean of fractions, the worst of
 // what should not happen at all.
 std::vector<Warning> fairness_warnings(const Series& baseline, const Series& contender);
+
+// What a run does without on purpose, which beside a run that has it would be a baseline that anything beats: parts left out,
+// portable kernels, a slowed input. As text, "without fusion, portable kernels"; "" where there is nothing of the kind.
+std::string handicap_of(const Series& series);
+// That of the baseline alone, which the contender does not share.
+std::string handicap_of(const Series& baseline, const Series& contender);
 
 }  // namespace epochbench

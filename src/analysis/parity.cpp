@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
+#include "src/analysis/series.h"
 
 namespace epochbench {
 namespace {
@@ -27,8 +29,7 @@ bool comparable(const Run& run) {
 }
 
 bool same_workload(const Run& a, const Run& b) {
-  return a.repetition == b.repetition && a.workload.fingerprint == b.workload.fingerprint &&
-         a.workload.dataset == b.workload.dataset && a.workload.seed == b.workload.seed &&
+  return a.repetition == b.repetition && same_work(a.workload, b.workload) &&
          a.workload.samples_per_epoch == b.workload.samples_per_epoch && settings_of_losses(a) == settings_of_losses(b);
 }
 
@@ -41,7 +42,8 @@ std::optional<std::size_t> steps_of_epoch_0(const Run& run) {
 const Run* reference_of(const Run& run, const std::vector<Run>& runs) {
   const Run* found = nullptr;
   for (const Run& other : runs) {
-    if (!comparable(other) || other.device.backend != "cpu" || other.precision != "fp32" || !same_workload(run, other))
+    if (!comparable(other) || other.device.backend != "cpu" || other.precision != name(Precision::fp32) ||
+        !same_workload(run, other))
       continue;
     if (!found || count_of_others(other) < count_of_others(*found)) found = &other;
   }
@@ -74,8 +76,8 @@ std::optional<double> losses_apart(const Run& run, const Run& reference) {
 }
 
 double parity_bound(const std::string& precision) {
-  if (precision == "fp32") return 1e-4;
-  return 4 * (precision == "bf16" ? 0x1p-8 : 0x1p-11);  // tf32 and fp16 have the same significand
+  if (precision == name(Precision::fp32)) return 1e-4;
+  return 4 * (precision == name(Precision::bf16) ? 0x1p-8 : 0x1p-11);  // tf32 and fp16 have the same significand
 }
 
 void fill_parity(std::vector<Run>& runs) {

@@ -6,7 +6,9 @@
 #include <map>
 #include <optional>
 
+#include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
+#include "src/base/lookup.h"
 #include "src/base/statistics.h"
 
 namespace epochbench {
@@ -32,29 +34,18 @@ std::string workload_of(const Run& run) {
 }
 
 struct SeededTrainings {  // of one workload in one precision
-  std::string workload, backend, precision, metric;
-  int epochs = 0;
-  std::map<std::uint64_t, std::vector<double>> by_seed;  // one value a repetition
+  TrainingKey key;
+  std::map<std::uint64_t, std::vector<double>> by_seed;  // one value per repetition
 };
 
-std::vector<SeededTrainings> trainings_of(const std::vector<const Run*>& runs) {
-  std::vector<SeededTrainings> all;
-  for (const Run* each : runs) {
-    const Run& run = *each;
-    const std::optional<double> quality = quality_of(run);
+ListByKey<&SeededTrainings::key> trainings_of(const std::vector<const Run*>& runs) {
+  ListByKey<&SeededTrainings::key> all;
+  for (const Run* run : runs) {
+    const std::optional<double> quality = quality_of(*run);
     if (!quality) continue;
-    const SeededTrainings key{workload_of(run),
-                              run.device.backend,
-                              run.precision,
-                              *run.quality->eval_metric,
-                              static_cast<int>(run.quality->eval_history.size()),
-                              {}};
-    auto known = std::find_if(all.begin(), all.end(), [&](const SeededTrainings& other) {
-      return other.workload == key.workload && other.backend == key.backend && other.precision == key.precision &&
-             other.metric == key.metric && other.epochs == key.epochs;
-    });
-    if (known == all.end()) known = all.insert(all.end(), key);
-    known->by_seed[run.workload.seed].push_back(*quality);
+    const TrainingKey key{workload_of(*run), run->device.backend, run->precision, *run->quality->eval_metric,
+                          static_cast<int>(run->quality->eval_history.size())};
+    all[key].by_seed[run->workload.seed].push_back(*quality);
   }
   return all;
 }
@@ -77,17 +68,15 @@ std::vector<QualityDifference> precision_quality(std::span<const Run> runs) {
 }
 
 std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& runs) {
-  const std::vector<SeededTrainings> all = trainings_of(runs);
+  const ListByKey<& SeededTrainings::key> all = trainings_of(runs);
   std::vector<QualityDifference> list;
-  for (const SeededTrainings& other : all) {
-    if (other.precision == "fp32") continue;
-    const auto base = std::find_if(all.begin(), all.end(), [&](const SeededTrainings& candidate) {
-      return candidate.precision == "fp32" && candidate.workload == other.workload && candidate.backend == other.backend &&
-             candidate.metric == other.metric && candidate.epochs == other.epochs;
-    });
-    if (base == all.end()) continue;
+  for (const auto& [key, by_seed] : all) {
+    TrainingKey base_key = key;
+    base_key.precision = name(Precision::fp32);
+    const SeededTrainings* base = all.find(base_key);
+    if (key == base_key || !base) continue;
     std::vector<double> fp32, reached, differences;
-    for (const auto& [seed, values] : other.by_seed) {
+    for (const auto& [seed, values] : by_seed) {
       const auto twin = base->by_seed.find(seed);
       if (twin == base->by_seed.end()) continue;
       fp32.push_back(mean(twin->second));
@@ -95,8 +84,7 @@ std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& 
       differences.push_back(reached.back() - fp32.back());
     }
     if (differences.empty()) continue;
-    list.push_back({other.workload, other.backend, other.precision, other.metric, static_cast<int>(differences.size()),
-                    other.epochs, mean(fp32), mean(reached), mean_difference(differences)});
+    list.push_back({key, static_cast<int>(differences.size()), mean(fp32), mean(reached), mean_difference(differences)});
   }
   return list;
 }

@@ -1,6 +1,7 @@
 // What a precision costs in quality: trainings of one workload that differ in nothing but precision, paired by seed.
 #pragma once
 
+#include <compare>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,11 +11,17 @@
 
 namespace epochbench {
 
-struct QualityDifference {
+// What trainings share that differ in their seed alone.
+struct TrainingKey {
   std::string workload;  // a label of their settings without precision and seed: "lenet5/cpu/b64"
   std::string backend, precision;
   std::string metric;  // accuracy | loss, on the test split
-  int seeds = 0, epochs = 0;
+  int epochs = 0;
+  auto operator<=>(const TrainingKey&) const = default;
+};
+
+struct QualityDifference : TrainingKey {
+  int seeds = 0;
   double fp32 = 0, other = 0;  // means over the seeds, in the metric's unit
   Estimate difference;         // other - fp32, likewise
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/analysis/case_settings.h"
+#include "src/base/lookup.h"
 #include "src/base/statistics.h"
 
 namespace epochbench {
@@ -18,7 +19,7 @@ std::string machine_of(const NamedResult& source) {
 
 std::string origin_of(const NamedResult& source) {
   const Context& context = source.result.context;
-  return machine_of(source) + "\n" + context.epochbench_version + "\n" + context.git_sha.value_or("");
+  return machine_of(source) + "\n" + context.version + "\n" + context.git_sha.value_or("");
 }
 
 std::string why_useless(const Run& run) {
@@ -33,28 +34,15 @@ bool same_measurement(const Run& a, const Run& b) {
          a.timing->step_seconds == b.timing->step_seconds && a.timing->wall_seconds == b.timing->wall_seconds;
 }
 
-bool belongs(const Series& series, const std::string& origin, const Run& run, const Settings& settings) {
-  const Run& first = series.first();
-  return series.origin == origin && series.settings == settings && first.device.name == run.device.name &&
-         same_work(first.workload, run.workload);
-}
+using SeriesKey = std::tuple<std::string, Settings, std::string, WorkKey>;  // origin, settings, device, work
 
 }  // namespace
 
 std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted) {
-  std::vector<RunGroup> groups;
-  std::map<std::string, std::size_t> places;
-  for (const Run& run : runs) {
-    if (wanted && !wanted(run)) continue;
-    const auto [place, is_new] = places.try_emplace(run.name, groups.size());
-    if (is_new) groups.push_back({run.name, {}});
-    groups[place->second].runs.push_back(&run);
-  }
-  return groups;
-}
-
-bool same_work(const Workload& a, const Workload& b) {
-  return a.fingerprint == b.fingerprint && a.mode == b.mode && a.dataset == b.dataset && a.seed == b.seed;
+  ListByKey<&RunGroup::name> groups;
+  for (const Run& run : runs)
+    if (!wanted || wanted(run)) groups[run.name].runs.push_back(&run);
+  return groups.take();
 }
 
 std::vector<double> Series::samples_per_second() const {
@@ -71,6 +59,7 @@ bool Series::on_gpu() const {
 
 AllSeries series_of(const std::vector<NamedResult>& results) {
   AllSeries all;
+  std::map<SeriesKey, std::size_t> places;
   for (std::size_t file = 0; file < results.size(); ++file) {
     const NamedResult& source = results[file];
     const std::string origin = origin_of(source);
@@ -80,18 +69,19 @@ AllSeries series_of(const std::vector<NamedResult>& results) {
         continue;
       }
       Settings settings = case_settings(run);
-      auto found = std::find_if(all.series.begin(), all.series.end(),
-                                [&](const Series& series) { return belongs(series, origin, run, settings); });
-      if (found == all.series.end()) {
+      const auto [place, is_new] =
+          places.try_emplace({origin, settings, run.device.name, work_key(run.workload)}, all.series.size());
+      if (is_new) {
         const bool machine_is_known = source.result.context.host_name.has_value();
         all.series.push_back(
             {{&run}, &source, file, machine_is_known, machine_of(source), origin, std::move(settings), conditions_of(run)});
-      } else if (std::any_of(found->runs.begin(), found->runs.end(),
-                             [&](const Run* other) { return same_measurement(*other, run); })) {
-        all.left_out.push_back({&run, &source, "the same measurement stands in " + found->source->path});
-      } else {
-        found->runs.push_back(&run);
+        continue;
       }
+      Series& series = all.series[place->second];
+      if (std::ranges::any_of(series.runs, [&](const Run* other) { return same_measurement(*other, run); }))
+        all.left_out.push_back({&run, &source, "the same measurement stands in " + series.source->path});
+      else
+        series.runs.push_back(&run);
     }
   }
   return all;

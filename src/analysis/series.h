@@ -3,12 +3,14 @@
 // Points into the results, which must outlive it. Each answer decides what it compares.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include "src/result/named_result.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
 
@@ -20,8 +22,10 @@ struct RunGroup {
 // In the order of the first run of each name. Points to `runs`. Across results names say nothing; see case_settings.h.
 std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted = {});
 
-// The same fingerprint, mode, data set and seed.
-bool same_work(const Workload& a, const Workload& b);
+// Work is the same where fingerprint, mode, data set and seed are.
+using WorkKey = std::tuple<std::string, std::string, std::string, std::uint64_t>;
+inline WorkKey work_key(const Workload& work) { return {work.fingerprint, work.mode, work.dataset, work.seed}; }
+inline bool same_work(const Workload& a, const Workload& b) { return work_key(a) == work_key(b); }
 
 struct Series {
   std::vector<const Run*> runs;         // ok, with a throughput above 0, one per repetition; at least one

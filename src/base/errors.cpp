@@ -1,8 +1,34 @@
 #include "src/base/errors.h"
 
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <initializer_list>
+
+#include "src/base/text.h"
 
 namespace epochbench {
+namespace {
+
+volatile std::sig_atomic_t caught = 0;
+
+void note(int) { caught = 1; }
+
+}  // namespace
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = note;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  struct sigaction inherited {};
+  const bool ignored = sigaction(SIGHUP, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
+  if (!ignored) sigaction(SIGHUP, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+bool interrupted() { return caught != 0; }
 
 void print_error(const std::string& message) {
   constexpr std::size_t kLongest = 700;
@@ -14,9 +40,8 @@ void print_error(const std::string& message) {
     while (tail < line.size() && (static_cast<unsigned char>(line[tail]) & 0xC0) == 0x80) ++tail;
     line = line.substr(0, head) + " ... " + line.substr(tail);
   }
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
-  std::fprintf(stderr, "%s\n", line.c_str());
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::fprintf(stderr, "%s\n", visible(line).c_str());
 }
 
 }  // namespace epochbench

@@ -1,5 +1,5 @@
-// How a call ends: the exit codes of the contract, and the errors that end it. Each message is one line that says what is
-// wrong, where, and how to fix it.
+// How a call ends: the exit codes of the contract, the errors that end it, and Ctrl-C. Each message is one line that says what
+// is wrong, where, and how to fix it.
 //
 // Others: DataError (epochbench/dataset.h), DeviceError and OutOfMemory (epochbench/backend.h), GraphError
 // (epochbench/graph.h).
@@ -10,7 +10,7 @@
 
 namespace epochbench {
 
-enum ExitCode : int {
+enum ExitCode : int {  // of several the first of 130, 2, 1, 3, 4
   kExitDone = 0,
   kExitAnswerIsNo = 1,     // a case failed, ran out of memory or diverged; a regression
   kExitCallIsWrong = 2,    // the call, a file or the data
@@ -28,6 +28,16 @@ class CallError : public std::runtime_error {  // the call is wrong
   int code_;
 };
 
+// What `parse` returns, with the place of the text in front of its CallError: "--batch: '0' must be a whole number from 1".
+template <class Parse>
+auto located(const std::string& where, const Parse& parse) {
+  try {
+    return parse();
+  } catch (const CallError& error) {
+    throw CallError(where + ": " + error.what(), error.code());
+  }
+}
+
 class FormatError : public std::runtime_error {  // a file that is read is not what it should be: exit code 2
  public:
   using std::runtime_error::runtime_error;
@@ -37,6 +47,12 @@ class FileError : public std::runtime_error {  // a file cannot be written: exit
  public:
   using std::runtime_error::runtime_error;
 };
+
+// From this call on SIGINT, SIGTERM and SIGHUP set a flag, so that the running case is ended and finished ones are kept; a
+// second one of the same kind ends the program at once. A SIGHUP that is ignored stays ignored, as nohup asks. SIGPIPE is
+// ignored, so a reader that goes away (run | head) does not end a suite.
+void catch_interrupts();
+bool interrupted();
 
 // "epochbench: message" on stderr, as one line of fewer than 800 bytes whatever the message quotes from the call or a file.
 void print_error(const std::string& message);

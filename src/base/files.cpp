@@ -7,8 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,45 +22,55 @@ FileError failure(const std::string& path, const std::string& why) {
   return FileError("cannot write " + path + ": " + why + "; choose another place with --out");
 }
 
-// Removes the file at the end unless it was renamed.
-class Temporary {
- public:
-  explicit Temporary(std::string path) : path_(std::move(path)) {
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-    error_ = fd_ < 0 ? errno : 0;
-  }
-  ~Temporary() {
-    if (fd_ >= 0) ::close(fd_);
-    if (error_ == 0 && !renamed_) ::unlink(path_.c_str());
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
+constexpr const char* kPrefix = ".epochbench-";
 
-  int error() const { return error_; }
+std::string hex(std::uint64_t number) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  return text;
+}
 
-  bool write(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t done = ::write(fd_, text.data(), text.size());
-      if (done < 0 && errno == EINTR) continue;
-      if (done < 0) return false;
-      text.remove_prefix(static_cast<std::size_t>(done));
-    }
-    return ::fsync(fd_) == 0;
+// A process that creates a file locks it a moment later; in between, somebody who looks for what dead processes left may have
+// locked and removed it.
+bool is_removed(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) != 0 || status.st_nlink == 0;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// Temporary files and locks whose process died: their lock can be taken.
+void remove_stale_files(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(kPrefix) || !(name.ends_with(".tmp") || name.ends_with(".lock"))) continue;
+    const int fd = ::open(entry->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) continue;
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && !is_removed(fd)) ::unlink(entry->path().c_str());
+    ::close(fd);
   }
+}
 
-  bool rename_to(const std::string& target) {
-    // close() before rename(): a network file system may report a failed write only here.
-    const int closed = ::close(fd_);
-    fd_ = -1;
-    renamed_ = closed == 0 && ::rename(path_.c_str(), target.c_str()) == 0;
-    return renamed_;
+// The place that `path` names once its links are followed, whether or not something is there.
+std::string linked_place(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr int kMostLinks = 40;  // as the kernel
+  fs::path place = path;
+  std::error_code error;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(place, error)); ++links) {
+    if (links == kMostLinks) throw failure(path, std::strerror(ELOOP));
+    const fs::path target = fs::read_symlink(place, error);
+    if (error) throw failure(path, error.message());
+    place = place.parent_path() / target;  // an absolute target stands alone
   }
-
- private:
-  std::string path_;
-  int fd_ = -1, error_ = 0;
-  bool renamed_ = false;
-};
+  return place.string();
+}
 
 }  // namespace
 
@@ -98,42 +111,112 @@ std::optional<std::string> read_system_file(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-ResultFile::ResultFile(const std::string& path) : path_(path) {
-  namespace fs = std::filesystem;
-  if (path.empty()) throw FileError("--out: the file name is empty; give a name such as result.json");
-  std::error_code error;
-  if (fs::is_symlink(path, error)) {
-    path_ = fs::weakly_canonical(path, error).string();
-    if (error) throw failure(path, error.message());
-  }
-  folder_ = fs::path(path_).parent_path().string();
-  if (folder_.empty()) folder_ = ".";
-  struct stat status {};
-  if (::stat(path_.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) throw failure(path, "it is a folder");
-    if (!S_ISREG(status.st_mode)) throw failure(path, "it is not a regular file");
-    if (::access(path_.c_str(), W_OK) != 0) throw failure(path, std::strerror(errno));
-  } else if (errno != ENOENT) {
-    throw failure(path, std::strerror(errno));
-  }
-  const Temporary probe(temporary());
-  if (probe.error() != 0) throw failure(path, std::strerror(probe.error()));
+TemporaryFile::TemporaryFile(std::string place) : place_(std::move(place)), folder_(folder_of(place_)) {
+  std::random_device random;
+  do {
+    if (fd_ >= 0) ::close(fd_);
+    path_ = folder_ + "/" + kPrefix + hex(std::uint64_t{random()} << 32 | random()) + ".tmp";
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0 && errno != EEXIST) {
+      error_ = errno;
+      path_.clear();
+      return;
+    }
+    if (fd_ >= 0) ::flock(fd_, LOCK_EX);
+  } while (fd_ < 0 || is_removed(fd_));
 }
 
-std::string ResultFile::temporary() const { return folder_ + "/.epochbench-" + std::to_string(::getpid()) + ".tmp"; }
+TemporaryFile::~TemporaryFile() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+  if (fd_ >= 0) ::close(fd_);
+}
 
-void ResultFile::write(std::string_view text) const {
-  {
-    Temporary file(temporary());
-    if (file.error() != 0) throw failure(path_, std::strerror(file.error()));
-    if (!file.write(text) || !file.rename_to(path_)) throw failure(path_, std::strerror(errno));
+bool TemporaryFile::fail() {
+  error_ = errno;
+  return false;
+}
+
+bool TemporaryFile::write(std::string_view bytes) {
+  if (error_ != 0) return false;
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(fd_, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return fail();
+    bytes.remove_prefix(static_cast<std::size_t>(done));
   }
+  return true;
+}
+
+bool TemporaryFile::move_to_place() {
+  if (error_ != 0) return false;
+  if (::fsync(fd_) != 0) return fail();
+  // close() before rename(): a network file system may report a failed write only here. The copy keeps the lock.
+  const int lock = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  const bool closed = ::close(std::exchange(fd_, lock)) == 0;
+  if (!closed || ::rename(path_.c_str(), place_.c_str()) != 0) return fail();
+  path_.clear();
   // The rename itself must reach the disk. Some file systems cannot sync a folder; the new file is whole there all the same.
   const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);
     ::close(folder);
   }
+  return true;
+}
+
+ResultFile::Lock::Lock(std::string path) : path_(std::move(path)) {
+  constexpr int kTries = 3;  // another process that looks for stale locks holds one for a moment
+  for (int tries = 0; tries < kTries;) {
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd_ < 0) return;
+    const bool locked = ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
+    taken_elsewhere_ = !locked && errno == EWOULDBLOCK;
+    if (!taken_elsewhere_ && !is_removed(fd_)) return;
+    ::close(std::exchange(fd_, -1));
+    if (taken_elsewhere_ && ++tries < kTries) ::poll(nullptr, 0, 1);
+  }
+}
+
+ResultFile::Lock::~Lock() {
+  if (fd_ < 0) return;
+  ::unlink(path_.c_str());
+  ::close(fd_);
+}
+
+ResultFile::ResultFile(const std::string& path, Existing existing) {
+  if (path.empty()) throw FileError("--out: the file name is empty; give a name such as result.json");
+  path_ = linked_place(path);
+  const std::string folder = folder_of(path_), name = std::filesystem::path(path_).filename().string();
+  constexpr std::size_t kMostOfName = 200;  // a lock has a longer name than its file
+  remove_stale_files(folder);
+  lock_.emplace(folder + "/" + kPrefix + name.substr(0, kMostOfName) + ".lock");
+  if (lock_->taken_elsewhere()) throw FileTaken(path + " is being written by another process; choose another name with --out");
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) throw failure(path, "it is a folder");
+    if (!S_ISREG(status.st_mode)) throw failure(path, "it is not a regular file");
+    if (existing == Existing::refused)
+      throw FileTaken(path + " exists; choose another name with --out, or replace it with --overwrite");
+    if (::access(path_.c_str(), W_OK) != 0) throw failure(path, std::strerror(errno));
+  } else if (errno != ENOENT) {
+    throw failure(path, std::strerror(errno));
+  }
+  const TemporaryFile probe(path_);
+  if (probe.error() != 0) throw failure(path, std::strerror(probe.error()));
+}
+
+ResultFile ResultFile::with_free_name(const std::string& base, const std::string& suffix) {
+  constexpr int kMost = 100'000;
+  for (int other = 1;; ++other) try {
+      return ResultFile(base + (other == 1 ? "" : "-" + std::to_string(other)) + suffix, Existing::refused);
+    } catch (const FileTaken&) {
+      if (other == kMost) throw;
+    }
+}
+
+void ResultFile::write(std::string_view text) const {
+  TemporaryFile file(path_);
+  if (!file.write(text) || !file.move_to_place()) throw failure(path_, std::strerror(file.error()));
 }
 
 }  // namespace epochbench

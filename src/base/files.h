@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "src/base/errors.h"
 
@@ -22,23 +23,66 @@ void require_at_most(std::size_t max_bytes, std::uint64_t bytes, const std::stri
 // A small file of /proc or /sys; empty where it cannot be read.
 std::optional<std::string> read_system_file(const std::string& path);
 
-// A file that every reader sees with the old text or with the new one, at any moment.
+// A file that is written beside its place and then renamed, so that no reader ever sees a part of it. It has a name of its own
+// that nobody can predict, and is locked (flock) until it is renamed or removed: one without a lock was left by a process that
+// died. Errors: error() is the errno of the step that failed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string place);
+  ~TemporaryFile();  // removes the file unless it was renamed
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  int error() const { return error_; }  // 0: none so far
+  bool write(std::string_view bytes);
+  bool move_to_place();  // after fsync; then syncs the folder too
+
+ private:
+  bool fail();
+
+  std::string place_, folder_, path_;
+  int fd_ = -1, error_ = 0;
+};
+
+enum class Existing { replaced, refused };
+
+class FileTaken : public FileError {  // it exists, or another process writes it
+ public:
+  using FileError::FileError;
+};
+
+// A file that every reader sees with the old text or with the new one, at any moment. While this object lives, no other process
+// can write the file with another one: a second writer fails. The lock is a file beside it, as a rename gives the place to
+// another file. Where the file system has no locks, there is none.
 class ResultFile {
  public:
-  // Checks, without changing the file at `path`, that it can be replaced. A symbolic link is followed, so the link stays.
-  // Errors: FileError, one line.
-  explicit ResultFile(const std::string& path);
+  // Checks, without changing the file at `path`, that it can be written, and removes temporary files that dead processes left
+  // in its folder. A symbolic link is followed, so the link stays. Errors: FileTaken, FileError; one line.
+  explicit ResultFile(const std::string& path, Existing existing = Existing::replaced);
+  // The first of "BASE.SUFFIX", "BASE-2.SUFFIX", ... that is not taken.
+  static ResultFile with_free_name(const std::string& base, const std::string& suffix);
 
-  // Temporary file in the same folder, write, fsync, rename, fsync of the folder. On a FileError the old file is as it was and
-  // the temporary one is gone.
+  // Temporary file in the same folder, write, fsync, rename, fsync of the folder. On a FileError the old file is as it was.
   void write(std::string_view text) const;
 
   const std::string& path() const { return path_; }
 
  private:
-  std::string temporary() const;
+  class Lock {  // of an open file; removes the file when it ends
+   public:
+    explicit Lock(std::string path);
+    Lock(Lock&& other) noexcept : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+    ~Lock();
+    bool taken_elsewhere() const { return taken_elsewhere_; }
 
-  std::string path_, folder_;
+   private:
+    std::string path_;
+    int fd_ = -1;
+    bool taken_elsewhere_ = false;
+  };
+
+  std::string path_;
+  std::optional<Lock> lock_;
 };
 
 }  // namespace epochbench

@@ -1,7 +1,8 @@
 // A struct as a JSON object and back, by its list of fields (fields.h).
 #pragma once
 
-#include <limits>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,58 +38,16 @@ class FieldWriter {
  public:
   Json object = Json::object();
 
-  template <class T>
-  void operator()(const char* key, const T& member) {
-    if constexpr (kIsA<T, OmittedIfEmpty>) {
-      if (Json value = json_of(member.member); !value.empty()) object[key] = std::move(value);
-    } else {
-      object[key] = json_of(member);
-    }
-  }
+  void operator()(const char* key, const auto& member, const Form& form = {}) { put(key, json_of(member), form); }
   void group(const char* key, const auto& list) {
     FieldWriter part;
     list(part);
     object[key] = std::move(part.object);
   }
-};
 
-template <class T>
-Json json_of(const Addition<T>& form) {
-  return json_of(form.member);
-}
-template <class T>
-Json json_of(const Positive<T>& form) {
-  return json_of(form.member);
-}
-template <class T>
-Json json_of(const Within<T>& form) {
-  return json_of(form.member);
-}
-template <class T>
-Json json_of(const NullIfEmpty<T>& form) {
-  return form.member.empty() ? Json(nullptr) : json_of(form.member);
-}
-template <class T>
-Json json_of(const OnlyIf<T>& form) {
-  return form.condition ? json_of(form.member) : Json(nullptr);
-}
-template <class T>
-Json json_of(const WithDefault<T>& form) {
-  return form.member.value_or(form.text);
-}
-template <class T>
-Json json_of(const WithKeys<T>& form) {
-  Json object = Json::object();
-  for (const char* key : form.keys) {
-    const auto found = form.member.find(key);
-    object[key] = found == form.member.end() ? Json(nullptr) : json_of(found->second);
-  }
-  return object;
-}
-template <class T>
-Json json_of(const Ends<T>& form) {
-  return Json::array({json_of(form.low), json_of(form.high)});
-}
+ private:
+  void put(const char* key, Json value, const Form& form);
+};
 
 template <class T>
 Json json_of(const T& value) {
@@ -117,16 +76,73 @@ Json json_of(const T& value) {
   }
 }
 
+// Reading. `path` is what messages name: "runs[3].timing". Errors of all that follow: FormatError for a value that is missing,
+// of another type or out of range.
 template <class T>
-requires(!FieldForm<T>) void read_member(const JsonFields& from, const char* key, T& member);
+T read_value(const Json& value, const std::string& path);
+
+class JsonFields;
+template <>
+JsonFields read_value(const Json& value, const std::string& path);
+template <>
+bool read_value(const Json& value, const std::string& path);
+template <>
+int read_value(const Json& value, const std::string& path);
+template <>
+std::int64_t read_value(const Json& value, const std::string& path);
+template <>
+std::uint64_t read_value(const Json& value, const std::string& path);
+template <>
+double read_value(const Json& value, const std::string& path);  // null as NaN
+template <>
+std::vector<double> read_value(const Json& value, const std::string& path);
+template <>
+std::string read_value(const Json& value, const std::string& path);
+
+// Typed access to the members of an object. maybe_* take a missing or null member as empty.
+class JsonFields {
+ public:
+  JsonFields(const Json& value, std::string where);
+
+  const Json& at(const char* key) const;
+  const Json* find(const char* key) const;  // nullptr: missing or null
+  std::string path(const char* key) const { return where_ + "." + key; }
+
+  template <class T>
+  T get(const char* key) const {
+    return read_value<T>(at(key), path(key));
+  }
+  template <class T>
+  std::optional<T> maybe(const char* key) const {
+    return find(key) ? std::optional(get<T>(key)) : std::nullopt;
+  }
+  std::string text(const char* key) const { return get<std::string>(key); }
+  double number(const char* key) const { return get<double>(key); }
+  std::int64_t integer(const char* key) const { return get<std::int64_t>(key); }
+  std::vector<std::string> texts(const char* key) const { return get<std::vector<std::string>>(key); }
+  std::vector<JsonFields> groups(const char* key) const { return get<std::vector<JsonFields>>(key); }
+  std::optional<std::string> maybe_text(const char* key) const { return maybe<std::string>(key); }
+  std::optional<double> maybe_number(const char* key) const { return maybe<double>(key); }
+  std::optional<std::int64_t> maybe_integer(const char* key) const { return maybe<std::int64_t>(key); }
+  std::optional<bool> maybe_boolean(const char* key) const { return maybe<bool>(key); }
+  std::optional<JsonFields> maybe_group(const char* key) const { return maybe<JsonFields>(key); }
+
+ private:
+  const Json* value_;
+  std::string where_;
+};
 
 class FieldReader {
  public:
   explicit FieldReader(JsonFields from) : from_(std::move(from)) {}
 
   template <class T>
-  void operator()(const char* key, T&& member) {
-    read_member(from_, key, member);
+  void operator()(const char* key, T& member, const Form& form = {}) {
+    constexpr bool kMayBeMissing = std::is_same_v<T, bool> || kIsA<T, std::optional> || kIsA<T, std::map>;
+    const Json* value = from_.find(key);
+    if (!value && (kMayBeMissing || form.may_be_missing())) return;
+    member = from_.get<T>(key);
+    if (value) check(*value, from_.path(key), form);
   }
   void group(const char* key, const auto& list) {
     static const Json kNothing = Json::object();
@@ -135,125 +151,39 @@ class FieldReader {
   }
 
  private:
+  static void check(const Json& value, const std::string& path, const Form& form);
+
   JsonFields from_;
 };
 
-// Errors of all that read: FormatError, with the path of the member.
-template <class T>
-T read_fields(const JsonFields& from) {
-  T value;
-  FieldReader reader(from);
-  fields(reader, value);
-  return value;
+const Json& require_array(const Json& value, const std::string& path);
+inline std::string path_of_element(const std::string& path, std::size_t index) {
+  return path + "[" + std::to_string(index) + "]";
 }
 
 template <class T>
-void read_member(const JsonFields& from, const char* key, const Addition<T>& form) {
-  if (from.find(key)) read_member(from, key, form.member);
-}
-template <class T>
-void read_member(const JsonFields& from, const char* key, const Positive<T>& form) {
-  read_member(from, key, form.member);
-  const auto check = [&](double number, const std::string& path) {
-    if (!(number > 0)) throw FormatError(path + ": must be above 0");
-  };
-  if constexpr (kIsA<T, std::vector>) {
-    for (std::size_t i = 0; i < form.member.size(); ++i) check(form.member[i], from.path(key) + "[" + std::to_string(i) + "]");
-  } else {
-    if (form.member) check(*form.member, from.path(key));
-  }
-}
-template <class T>
-void read_member(const JsonFields& from, const char* key, const Within<T>& form) {
-  const std::optional<std::int64_t> value = kIsA<T, std::optional> ? from.maybe_integer(key) : from.integer(key);
-  if (value && (*value < form.minimum || *value > form.maximum)) throw FormatError(from.path(key) + ": out of range");
-  read_member(from, key, form.member);
-}
-template <class T>
-void read_member(const JsonFields& from, const char* key, const NullIfEmpty<T>& form) {
-  if (from.find(key)) read_member(from, key, form.member);
-}
-template <class T>
-void read_member(const JsonFields& from, const char* key, const OmittedIfEmpty<T>& form) {
-  if (from.find(key)) read_member(from, key, form.member);
-}
-template <class T>
-void read_member(const JsonFields& from, const char* key, const OnlyIf<T>& form) {
-  read_member(from, key, form.member);
-}
-template <class T>
-void read_member(const JsonFields& from, const char* key, const WithDefault<T>& form) {
-  read_member(from, key, form.member);
-}
-template <class T>
-void read_member(const JsonFields& from, const char* key, const WithKeys<T>& form) {
-  read_member(from, key, form.member);
-}
-template <class T>
-void read_member(const JsonFields& from, const char* key, const Ends<T>& form) {
-  const Json& both = from.at(key);
-  if (!both.is_array() || both.size() != 2) throw FormatError(from.path(key) + ": must have two ends");
-  if (both[0].is_number()) form.low = both[0].get<double>();
-  if (both[1].is_number()) form.high = both[1].get<double>();
-}
-
-template <class T>
-void read_list(const JsonFields& from, const char* key, std::vector<T>& list) {
-  if constexpr (std::is_same_v<T, double>) {
-    list = from.numbers(key);
-  } else if constexpr (std::is_same_v<T, std::int64_t>) {
-    list = from.integers(key);
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    list = from.texts(key);
-  } else if constexpr (std::is_same_v<T, std::pair<std::int64_t, std::int64_t>>) {
-    list = from.integer_pairs(key);
-  } else if constexpr (HasJsonConversion<T>) {
-    const Json& elements = from.at(key);
-    if (!elements.is_array()) throw FormatError(from.path(key) + ": must be an array");
-    list.clear();
-    for (const Json& element : elements)
-      list.push_back(JsonConversion<T>::read(element, from.path(key) + "[" + std::to_string(list.size()) + "]"));
-  } else {
-    list.clear();
-    for (const JsonFields& element : from.groups(key)) list.push_back(read_fields<T>(element));
-  }
-}
-
-template <class T>
-requires(!FieldForm<T>) void read_member(const JsonFields& from, const char* key, T& member) {
+T read_value(const Json& value, const std::string& path) {
+  T result{};
   if constexpr (HasJsonConversion<T>) {
-    member = JsonConversion<T>::read(from.at(key), from.path(key));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    member = from.maybe_boolean(key).value_or(member);
-  } else if constexpr (std::is_same_v<T, int>) {
-    const std::int64_t value = from.integer(key);
-    if (!std::in_range<int>(value)) throw FormatError(from.path(key) + ": out of range");
-    member = static_cast<int>(value);
-  } else if constexpr (std::is_same_v<T, std::int64_t>) {
-    member = from.integer(key);
-  } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-    member = from.unsigned_integer(key);
-  } else if constexpr (std::is_same_v<T, double>) {
-    member = from.number(key);
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    member = from.text(key);
+    result = JsonConversion<T>::read(value, path);
   } else if constexpr (kIsA<T, std::optional>) {
-    member.reset();
-    if (from.find(key)) read_member(from, key, member.emplace());
+    if (!value.is_null()) result = read_value<typename T::value_type>(value, path);
   } else if constexpr (kIsA<T, std::pair>) {
-    std::vector<typename T::first_type> both;
-    read_member(from, key, both);
-    if (both.size() != 2) throw FormatError(from.path(key) + ": must have two numbers");
-    member = {both[0], both[1]};
-  } else if constexpr (kIsA<T, std::map>) {
-    if (const auto entries = from.maybe_group(key))
-      for (const auto& [name, value] : entries->value().items()) read_member(*entries, name.c_str(), member[name]);
+    if (!value.is_array() || value.size() != 2) throw FormatError(path + ": must have two numbers");
+    result.first = read_value<typename T::first_type>(value[0], path_of_element(path, 0));
+    result.second = read_value<typename T::second_type>(value[1], path_of_element(path, 1));
   } else if constexpr (kIsA<T, std::vector>) {
-    read_list(from, key, member);
+    for (const Json& element : require_array(value, path))
+      result.push_back(read_value<typename T::value_type>(element, path_of_element(path, result.size())));
+  } else if constexpr (kIsA<T, std::map>) {
+    const JsonFields entries(value, path);
+    for (const auto& [key, entry] : value.items())
+      result[key] = read_value<typename T::mapped_type>(entry, entries.path(key.c_str()));
   } else {
-    FieldReader reader(from.group(key));
-    fields(reader, member);
+    FieldReader reader(JsonFields(value, path));
+    fields(reader, result);
   }
+  return result;
 }
 
 }  // namespace epochbench

@@ -1,5 +1,7 @@
 #include "src/base/numbers.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -16,6 +18,39 @@ template <typename Number>
 bool read_whole(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 400> text{};  // the largest double has 309 digits
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+std::string scientific(double value, int digits) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*e", digits - 1, value);
+  return text.data();
+}
+
+std::string rounded(double value, int digits) {
+  if (!std::isfinite(value)) return "-";
+  if (value == 0) return "0";
+  // The nearest such number decides how many digits stand before the point: 9.996 is 10.0.
+  const double magnitude = std::pow(10, std::floor(std::log10(std::fabs(value))) - digits + 1);
+  if (!std::isnormal(magnitude)) return scientific(value, digits);  // too small to divide by
+  const double nearest = std::round(value / magnitude) * magnitude;
+  const int before = static_cast<int>(std::floor(std::log10(std::fabs(nearest)))) + 1;
+  return fixed(nearest, std::max(0, digits - before));
+}
+
+std::string scaled(double value, double base, const char* const* prefixes, int count, const std::string& unit) {
+  int step = 0;
+  // 999.5 would print as 1000 at three digits, so the next prefix begins there.
+  while (step + 1 < count && std::fabs(value) >= base - 0.5) {
+    value /= base;
+    ++step;
+  }
+  return significant(value, 3) + " " + prefixes[step] + unit;
 }
 
 }  // namespace
@@ -59,7 +94,7 @@ std::string short_number(double value, int digits) {
 std::string parse_word(std::string_view text, const std::vector<std::string>& choices) {
   for (const std::string& choice : choices)
     if (text == choice) return choice;
-  throw CallError(quoted(text) + " is unknown; choose from " + joined(choices));
+  throw CallError(quoted(text) + " is unknown; choose from " + joined(choices) + did_you_mean(text, choices));
 }
 
 std::vector<std::string> split_list(std::string_view text) {
@@ -68,5 +103,61 @@ std::vector<std::string> split_list(std::string_view text) {
     if (part.empty()) throw CallError("an empty value; give one, or several with a comma between them");
   return parts;
 }
+
+std::string significant(double value, int digits) {
+  const double size = std::fabs(value);
+  if (!std::isfinite(value) || value == 0 || (size >= 1e-4 && size < 1e15)) return rounded(value, digits);
+  return scientific(value, digits);
+}
+
+std::string format_seconds(double seconds) {
+  if (!std::isfinite(seconds)) return "-";
+  if (seconds < 1e-3) return significant(seconds * 1e6, 3) + " us";
+  if (seconds < 1) return significant(seconds * 1e3, 3) + " ms";
+  if (seconds < 60) return significant(seconds, 3) + " s";
+  const auto whole = std::llround(seconds);
+  if (seconds < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  if (seconds < 86400) return significant(seconds / 3600, 3) + " h";
+  return significant(seconds / 86400, 3) + " d";
+}
+
+std::string format_si(double value, const char* unit) {
+  static constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+  return scaled(value, 1000, kPrefixes, 7, unit);
+}
+
+std::string format_bytes(double bytes) {
+  static constexpr const char* kPrefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
+  return scaled(bytes, 1024, kPrefixes, 6, "B");
+}
+
+std::string format_percent(double fraction) {
+  if (!std::isfinite(fraction * 100)) return "-";
+  return fixed(fraction * 100, std::fabs(fraction) < 0.1 ? 2 : 1) + " %";
+}
+
+std::string format_usd(double usd) { return "$" + (std::fabs(usd) >= 1 ? fixed(usd, 2) : rounded(usd, 3)); }
+
+std::string format_count(std::int64_t count) {
+  std::string digits = std::to_string(count);
+  for (int at = static_cast<int>(digits.size()) - 3; at > (count < 0 ? 1 : 0); at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string counted(std::size_t count, const char* one, const char* several) {
+  return format_count(static_cast<std::int64_t>(count)) + " " + (count == 1 ? one : several);
+}
+
+std::string format_whole(double value) {
+  constexpr double kMostDigits = 1e15;  // as of significant()
+  return std::fabs(value) < kMostDigits ? format_count(std::llround(value)) : significant(value, 3);
+}
+
+std::string format_rate(double per_second) {
+  return per_second >= 1000 ? format_whole(per_second) : significant(per_second, 3);
+}
+
+std::string format_times(double ratio) { return significant(ratio, 3) + "x"; }
 
 }  // namespace epochbench

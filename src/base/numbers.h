@@ -1,6 +1,7 @@
-// Numbers as people type them, checked to the last character, and as messages print them. Numbers with units: units.h.
+// Numbers as people type them, checked to the last character, and as people read them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,6 +20,15 @@ struct RealRange {
 // A finite decimal number: "0.5", "1e-3". Errors: CallError with the range.
 double parse_real(std::string_view text, const RealRange& range);
 
+// The same as functions of the text alone, for tables of options.
+template <class Number = std::int64_t>
+auto whole(std::int64_t minimum, std::int64_t maximum) {
+  return [=](const std::string& text) { return static_cast<Number>(parse_integer(text, minimum, maximum)); };
+}
+inline auto real(RealRange range) {
+  return [=](const std::string& text) { return parse_real(text, range); };
+}
+
 // One of the choices. Errors: CallError that lists them.
 std::string parse_word(std::string_view text, const std::vector<std::string>& choices);
 
@@ -27,5 +37,18 @@ std::vector<std::string> split_list(std::string_view text);
 
 std::string shortest(double value);                      // the fewest digits that read back as the same number
 std::string short_number(double value, int digits = 4);  // "0.9733", "1e+06", "nan"
+
+// For people: three significant digits and a unit. Arguments are in SI base units.
+std::string significant(double value, int digits);      // "0.00123", "12.3", "1230", "4.56e-07", "1.00e+15"
+std::string format_seconds(double seconds);             // "1.23 ms", "4.56 s", "3 min 20 s", "2.1 h", "3.4 d"
+std::string format_si(double value, const char* unit);  // "1.23 GFLOP/s"
+std::string format_bytes(double bytes);                 // "1.2 GiB"
+std::string format_percent(double fraction);            // "97.2 %"
+std::string format_usd(double usd);                     // "$0.00012", "$12.30"
+std::string format_count(std::int64_t count);           // "1,281,167"
+std::string counted(std::size_t count, const char* one, const char* several);  // "1 run", "2,000 runs"
+std::string format_whole(double value);                                        // "1,281,167", "1.00e+15"
+std::string format_rate(double per_second);                                    // "12.3", "1,281"
+std::string format_times(double ratio);                                        // "1.23x"
 
 }  // namespace epochbench

@@ -1,8 +1,8 @@
-// Statistics of plain numbers: pure functions, by which nothing is ever dropped. Tests and their errors: significance.h;
-// Hodges and Lehmann's estimate: rank_shift.h.
+// Statistics of plain numbers: pure functions that never drop an outlier. Hodges and Lehmann's estimate: rank_shift.h.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,9 +16,13 @@ inline constexpr int kBootstrapResamples = 1000;
 // and the former would take seconds.
 inline constexpr std::size_t kBootstrapSamples = 10000;
 
-double mean(std::span<const double> values);  // NaN without values
+double mean(std::span<const double> values);      // NaN without values
+double variance(std::span<const double> values);  // of a sample: over n - 1; 0 of fewer than two values
 // Of positive values; precondition: at least one. The mean of equal values is exactly theirs.
 double geometric_mean(std::span<const double> values);
+
+// The median; empty without samples.
+std::optional<double> median_if_any(std::vector<double> samples);
 
 // Errors of all that follow: std::invalid_argument without samples.
 double median(std::vector<double> samples);                    // of an even number, the mean of the middle two
@@ -35,5 +39,35 @@ Interval median_interval_by_rank(std::vector<double> samples);
 
 // Half the width of median_interval_by_rank over the median; infinite if the median is not positive.
 double relative_noise(const std::vector<double>& samples);
+
+// Which samples of a long series a chart shows: extremes stay, so that no spike is lost to drawing.
+struct Downsampled {
+  std::size_t every = 1;             // 1: all are kept; k: of each k in a row the minimum and the maximum
+  std::vector<std::size_t> indices;  // of those that are kept, ascending
+};
+
+// At most `most` of the values, an even number of at least 2; k is the smallest that fits. A value that is not finite is kept
+// where it stands among k of its kind.
+Downsampled downsample(std::span<const double> values, std::size_t most);
+
+// Student's t distribution, as far as 95 % intervals and tests of two means need it.
+//
+// The quantile at 97.5 %: half of a 95 % interval, in standard errors. 12.706 for 1 degree of freedom, 1.960 for infinitely
+// many; degrees need not be whole. Precondition: at least 1.
+double student_t_975(double degrees_of_freedom);
+
+// The probability of a t at least this far from 0, to either side; exact to 1e-5 of itself, however small it is.
+// Precondition: at least 1 degree of freedom.
+double student_t_two_sided_p(double t, double degrees_of_freedom);
+
+struct Rejections {
+  std::vector<bool> rejected;  // one per p-value
+  double level = 0;            // which the smallest p-value that was not rejected had to reach; if all were, that of the last
+};
+
+// Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979: the smallest
+// p-value is compared with error / n, the next with error / (n - 1), and so on until one is above. Whatever the dependence
+// between the tests, the probability of rejecting any true hypothesis is at most `error`.
+Rejections holm(std::span<const double> p_values, double error);
 
 }  // namespace epochbench

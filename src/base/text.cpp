@@ -1,18 +1,22 @@
 #include "src/base/text.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
 
 namespace epochbench {
 
-std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string text;
-  for (const std::string& part : parts) append(text, part, separator);
-  return text;
+void append(std::string& text, std::string_view part, std::string_view separator) {
+  if (!text.empty() && !part.empty()) text += separator;
+  text += part;
 }
 
-void append(std::string& text, std::string_view part, std::string_view separator) {
-  if (!text.empty()) text += separator;
-  text += part;
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+  return joined(parts, std::identity(), separator);
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -31,7 +35,11 @@ std::string spaced(std::string identifier) {
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  std::string result;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; (at = text.find(from, begin)) != std::string::npos; begin = at + from.size())
+    result.append(text, begin, at - begin).append(to);
+  text = result.append(text, begin);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -40,38 +48,132 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-std::size_t display_width(std::string_view utf8) {
-  return static_cast<std::size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
+namespace {
 
-std::vector<std::string> wrapped_lines(const std::string& head, const std::string& indent, const std::string& text) {
-  std::vector<std::string> lines;
-  std::string line = head;
-  bool empty = true;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    std::size_t end = std::min(text.find(' ', at), text.size());
-    if (text.compare(end, 2, " %") == 0) end = std::min(text.find(' ', end + 1), text.size());
-    const std::string word = text.substr(at, end - at);
-    at = end + 1;
-    if (word.empty()) continue;
-    if (!empty && display_width(line) + 1 + display_width(word) > kTextColumns) {
-      lines.push_back(std::move(line));
-      line = indent;
-      empty = true;
-    }
-    line += (empty ? "" : " ") + word;
-    empty = false;
+struct CodePoint {
+  std::uint32_t value = 0;
+  std::size_t bytes = 0;  // 0: what is there is not UTF-8
+};
+
+CodePoint code_point_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const unsigned first = byte(at);
+  if (first < 0x80) return {first, 1};
+  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4) return {};
+  std::uint32_t value = first & (0x7Fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return {};
+    value = value << 6 | (byte(at + i) & 0x3F);
   }
-  lines.push_back(std::move(line));
-  return lines;
+  constexpr std::array<std::uint32_t, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+  return value < kSmallest[bytes] || value > 0x10FFFF || surrogate ? CodePoint{} : CodePoint{value, bytes};
 }
 
-std::string wrapped(const std::string& head, const std::string& indent, const std::string& text) {
-  std::string all;
-  for (const std::string& line : wrapped_lines(head, indent, text)) all += line + "\n";
-  return all;
+bool is_visible(std::uint32_t value) {
+  const auto within = [value](std::uint32_t first, std::uint32_t last) { return first <= value && value <= last; };
+  return !(value < 0x20 || within(0x7F, 0x9F) || within(0x200E, 0x200F) || within(0x2028, 0x202E) || within(0x2066, 0x2069) ||
+           value == 0xFEFF || (value & 0xFFFE) == 0xFFFE);
+}
+
+std::string escape_of(std::uint32_t value, bool is_byte) {
+  switch (value) {
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    default:
+      char escape[16];
+      std::snprintf(escape, sizeof escape,
+                    is_byte || value < 0x80 ? "\\x%02x"
+                    : value <= 0xFFFF       ? "\\u%04x"
+                                            : "\\U%08x",
+                    value);
+      return escape;
+  }
+}
+
+}  // namespace
+
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=,+-@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = visible(text);
+  replace_all(quoted, "'", "'\\''");
+  return "'" + quoted + "'";
+}
+
+std::string visible(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [value, bytes] = code_point_at(text, at);
+    if (bytes == 0)
+      result += escape_of(static_cast<unsigned char>(text[at]), true);
+    else
+      result += is_visible(value) ? std::string(text.substr(at, bytes)) : escape_of(value, false);
+    at += std::max<std::size_t>(bytes, 1);
+  }
+  return result;
+}
+
+namespace {
+
+std::string plain(std::string_view name) {  // as names are compared: "ResNet-50" as "resnet50"
+  std::string text;
+  for (const char c : name)
+    if (c != '-' && c != '_') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// Insertions, deletions, replacements and exchanges of neighbors that make `b` of `a`.
+std::size_t typing_errors(const std::string& a, const std::string& b) {
+  std::vector<std::vector<std::size_t>> errors(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i)
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        errors[i][j] = i + j;
+        continue;
+      }
+      errors[i][j] = std::min({errors[i - 1][j] + 1, errors[i][j - 1] + 1, errors[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        errors[i][j] = std::min(errors[i][j], errors[i - 2][j - 2] + 1);
+    }
+  return errors[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::vector<std::string> nearest(std::string_view given, const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 3, kLongest = 64, kShortestBeginning = 2;
+  const std::string wanted = plain(given);
+  if (wanted.empty() || wanted.size() > kLongest) return {};
+  std::vector<std::pair<std::size_t, std::string>> near;
+  std::size_t least = 1 + wanted.size() / 4;  // typing errors of a name that is still near
+  for (const std::string& name : names) {
+    const std::string other = plain(name);
+    const bool begins =
+        std::min(wanted.size(), other.size()) >= kShortestBeginning && (other.starts_with(wanted) || wanted.starts_with(other));
+    std::size_t apart = typing_errors(wanted, other);
+    if (begins) apart = std::min<std::size_t>(apart, 1);
+    if (apart > least || apart >= wanted.size()) continue;
+    least = apart;
+    near.emplace_back(apart, name);
+  }
+  std::vector<std::string> nearest_names;
+  for (const auto& [apart, name] : near)
+    if (apart == least && nearest_names.size() < kMost) nearest_names.push_back(name);
+  return nearest_names;
+}
+
+std::string did_you_mean(std::string_view given, const std::vector<std::string>& names) {
+  const std::vector<std::string> near = nearest(given, names);
+  if (near.empty()) return "";
+  std::string text = "; did you mean " + near.front();
+  for (std::size_t i = 1; i < near.size(); ++i) text += (i + 1 < near.size() ? ", " : " or ") + near[i];
+  return text + "?";
 }
 
 }  // namespace epochbench

@@ -1,17 +1,30 @@
-// Text: joined and split parts, replaced parts, lines filled for a terminal.
+// Text: joined and split parts, replaced parts, near names, lines filled for a terminal, tables.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <functional>
+#include <ranges>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace epochbench {
 
-// "a, b": the parts with the separator between them.
-std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
-// Adds a part to such a text.
+// Adds a part, unless it is empty, to a text of parts with a separator between them: "a" and "b" give "a, b".
 void append(std::string& text, std::string_view part, std::string_view separator = ", ");
+std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
+
+// The same of any elements, by the text that `text_of`, a function or a member, makes of each:
+// joined(suites, &Suite::name), joined(counts, format_count).
+template <class Elements, std::invocable<std::ranges::range_reference_t<const Elements>> TextOf>
+std::string joined(const Elements& elements, const TextOf& text_of, std::string_view separator = ", ") {
+  std::string text;
+  for (const auto& element : elements) append(text, std::invoke(text_of, element), separator);
+  return text;
+}
+
 // "a,b" -> {"a", "b"}; one empty part of an empty text.
 std::vector<std::string> split(std::string_view text, char separator = ',');
 
@@ -21,18 +34,68 @@ std::string spaced(std::string identifier);
 // Replaces every `from`, which is not empty, by `to`.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
+// One word of a shell: quoted where it must be, and in one line (visible).
+std::string shell_word(const std::string& text);
+
+// Text of unknown origin as one line that does nothing to a terminal, a log or a page: line breaks, control characters,
+// characters that change the direction of writing and bytes that are not UTF-8 become visible, as in C: "\\n", "\\x1b",
+// "\\u202e".
+std::string visible(std::string_view text);
+
+// The names that `given` is likely to mean, nearest first, at most three: equal but for case, '-' and '_'; or one the beginning
+// of the other; or few typing errors apart, where an exchange of neighbors is one (Damerau-Levenshtein, optimal alignment).
+std::vector<std::string> nearest(std::string_view given, const std::vector<std::string>& names);
+// "; did you mean cpu or cuda:0?"; empty where no name is near.
+std::string did_you_mean(std::string_view given, const std::vector<std::string>& names);
+
 // Without the blanks at both ends.
 std::string_view trimmed(std::string_view text);
 
 std::size_t display_width(std::string_view utf8);  // in columns of a terminal: one per code point
 
 inline constexpr std::size_t kTextColumns = 100;
+inline constexpr std::size_t kUnlimitedColumns = static_cast<std::size_t>(-1);
 
-// The words of `text` in lines of at most kTextColumns; the first line begins with `head`, the others with `indent`. A word
-// longer than a line has a line of its own; a percent sign stays with its number.
-std::vector<std::string> wrapped_lines(const std::string& head, const std::string& indent, const std::string& text);
+// Columns of what stdout leads to: the terminal's, or COLUMNS where that is set, or 80 of a terminal that does not say. Without
+// limit where stdout is not one, so files and pipes get all of a table. At least 20.
+std::size_t output_columns();
+
+// The words of `text` in lines of at most `columns` and kTextColumns; the first line begins with `head`, the others with
+// `indent`. A word longer than a line has a line of its own; a percent sign stays with its number.
+std::vector<std::string> wrapped_lines(const std::string& head, const std::string& indent, const std::string& text,
+                                       std::size_t columns = output_columns());
 
 // The same as one text, each line with its line break.
-std::string wrapped(const std::string& head, const std::string& indent, const std::string& text);
+std::string wrapped(const std::string& head, const std::string& indent, const std::string& text,
+                    std::size_t columns = output_columns());
+
+// A text whose lines are at most that wide: a longer one goes on below, indented by two blanks more. It ends after a blank, '/'
+// or
+// ',', or where the columns do.
+std::string fitted(const std::string& text, std::size_t columns = output_columns());
+
+// A table in aligned columns: Table table({"run", ">samples/s", "--notes"}).
+class Table {
+ public:
+  // Titles of the columns. Marks before one are not shown: '-' is left out where the table is too wide, the columns with most
+  // of them first and of these the last; '>' after them is right-aligned with its column.
+  explicit Table(const std::vector<std::string>& titles);
+  void add(std::vector<std::string> cells);  // as many as there are columns
+  // Columns without any text are left out. UTF-8: a code point counts as one column. Where the table is too wide without the
+  // columns that may be left out, cells of text go on in lines of their own. Ends with a line break.
+  std::string to_string(std::size_t columns = output_columns()) const;
+
+ private:
+  struct Column {
+    std::string title;
+    bool right = false;
+    std::size_t spare = 0;  // marks '-'
+    std::size_t width = 0;
+  };
+  std::vector<std::size_t> shown_within(std::vector<Column>& columns, std::size_t limit) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
 
 }  // namespace epochbench

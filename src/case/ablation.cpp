@@ -3,18 +3,9 @@
 #include <algorithm>
 
 #include "src/base/errors.h"
+#include "src/base/text.h"
 
 namespace epochbench {
-namespace {
-
-CallError unknown_part(const std::string& text) {
-  std::string known = "none";
-  for (const WithoutPart& part : kWithoutParts) known += std::string(", ") + part.name;
-  return CallError("'" + text + "' is unknown; choose from " + known + ", or several as in fusion+prefetch");
-}
-
-}  // namespace
-
 std::vector<std::string> names(const Without& without) {
   std::vector<std::string> parts;
   for (const WithoutPart& part : kWithoutParts)
@@ -22,23 +13,17 @@ std::vector<std::string> names(const Without& without) {
   return parts;
 }
 
-std::string to_string(const Without& without) {
-  std::string text;
-  for (const std::string& part : names(without)) text += (text.empty() ? "" : "+") + part;
-  return text;
-}
+std::string to_string(const Without& without) { return joined(names(without), "+"); }
 
 Without parse_without(const std::string& text) {
   Without without;
   if (text == "none") return without;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    const std::string_view word = std::string_view(text).substr(begin, end - begin);
-    const auto part =
-        std::find_if(kWithoutParts.begin(), kWithoutParts.end(), [&](const WithoutPart& known) { return known.name == word; });
-    if (part == kWithoutParts.end()) throw unknown_part(text);
-    without.*part->left_out = true;
-    begin = end + 1;
+  for (const std::string& part : split(text, '+')) {
+    const auto known = std::ranges::find(kWithoutParts, part, &WithoutPart::name);
+    if (known == kWithoutParts.end())
+      throw CallError("'" + text + "' is unknown; choose from none, " + joined(kWithoutParts, &WithoutPart::name) +
+                      ", or several as in fusion+prefetch");
+    without.*known->left_out = true;
   }
   return without;
 }

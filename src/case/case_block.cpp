@@ -50,7 +50,7 @@ std::vector<std::string> split_values(const CaseOption& option, const std::strin
 
 CaseBlock merged(CaseBlock block, const CaseBlock& over) {
   const auto stops = [](const auto& entry) { return find_case_option(entry.first)->stops; };
-  if (std::any_of(over.begin(), over.end(), stops)) std::erase_if(block, stops);
+  if (std::ranges::any_of(over, stops)) std::erase_if(block, stops);
   for (const auto& [key, values] : over) block[key] = values;
   return block;
 }
@@ -74,11 +74,8 @@ std::vector<CaseSpec> expand(const CaseBlock& block) {
       }
     specs = std::move(next);
   }
-  for (const CaseSpec& spec : specs) try {
-      check_together(spec);
-    } catch (const CallError& error) {
-      throw CallError(block.begin()->second.where + ": " + error.what());
-    }
+  const std::string where = block.empty() ? "" : block.begin()->second.where;
+  for (const CaseSpec& spec : specs) located(where, [&] { check_together(spec); });
   return specs;
 }
 

@@ -1,4 +1,4 @@
-// Cases as a call or a suite asks for them: values of options as text, several of which multiply out.
+// Cases as a call or a suite asks for them: values of options as text. Lists of values multiply out.
 #pragma once
 
 #include <cstddef>

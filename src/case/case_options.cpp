@@ -16,9 +16,22 @@ constexpr std::int64_t kMaxSamples = 1'000'000'000'000;
 constexpr int kMaxThreads = 1024;
 constexpr double kMaxSeconds = 1e7;
 constexpr double kMaxDecodeSeconds = 60;
+// Titles in the help.
+constexpr const char *kMain = "What to run", *kLength = "How long", *kData = "Data and training", *kExperiments = "Experiments",
+                     *kOutput = "Output";
+
 constexpr const char* kDataSets = "synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE";
 
-std::string parse_model(const std::string& text) { return find_model(text).name; }
+std::string parse_model(const std::string& text) {
+  try {
+    return find_model(text).name;
+  } catch (const std::invalid_argument& error) {
+    if (find_family(text)) throw;
+    std::vector<std::string> families;
+    for (const ModelFamily& family : model_registry()) families.push_back(family.name);
+    throw std::invalid_argument(error.what() + did_you_mean(text.substr(0, text.find(':')), families));
+  }
+}
 
 std::string parse_data(const std::string& text) {
   if (text.empty()) throw CallError(std::string("an empty value; choose from ") + kDataSets);
@@ -52,251 +65,191 @@ void parse_condition(CaseSpec& spec, const std::string& text) {
   if (spec.beside_device->kind != DeviceKind::cuda) throw CallError("'" + text + "' must be a GPU such as cuda:0, or cores:4");
 }
 
-std::function<std::string(const std::string&)> parse_word_of(std::vector<std::string> words) {
-  return [words = std::move(words)](const std::string& text) { return parse_word(text, words); };
+auto one_of(std::vector<std::string> choices) {
+  return [choices = std::move(choices)](const std::string& text) { return parse_word(text, choices); };
 }
 
 bool on_cpu(const CaseSpec& spec) { return spec.device.kind == DeviceKind::cpu; }
 
 bool may_have_dropout(const CaseSpec& spec) {
   const ModelFamily* family = find_family(spec.model);
-  return !family || family->has_dropout;
-}
-
-CaseOption init_row() {
-  CaseOption option = row({.key = "init",
-                           .value_name = "FILE",
-                           .help = "begin with the weights of a safetensors file",
-                           .setting_class = Class::workload},
-                          &CaseSpec::init, parse_path);
-  option.value = [](const CaseSpec& spec) { return to_setting(std::filesystem::path(spec.init).filename().string()); };
-  return option;  // its folder stays private
+  return !family || family->dropout;
 }
 
 // The model is one text for people and the protocol, and two settings: its family and its options.
-CaseOption model_row() {
-  CaseOption option = row({.key = "model",
-                           .value_name = "M,...",
-                           .help = "a model, with options as in mlp:width=4096,depth=3; `list models` has them",
-                           .setting_class = Class::workload,
-                           .in_name = false},
-                          &CaseSpec::model, parse_model);
-  option.value = [](const CaseSpec& spec) { return to_setting(family_name(spec.model)); };
-  return option;
+std::optional<SettingValue> family_of(const CaseSpec& spec) { return to_setting(family_name(spec.model)); }
+std::optional<SettingValue> options_of_model(const CaseSpec& spec) {
+  const auto options = model_options(spec.model);
+  return options.empty() ? std::nullopt : std::optional<SettingValue>(options);
 }
 
-CaseOption model_options_row() {
-  CaseOption option{.key = "model_options",
-                    .setting_class = Class::workload,
-                    .in_name = false,
-                    .offered_to = OfferedTo::nobody,
-                    .protocol_key = "-"};
-  option.value = [](const CaseSpec& spec) -> std::optional<SettingValue> {
-    const auto options = model_options(spec.model);
-    return options.empty() ? std::nullopt : std::optional<SettingValue>(options);
-  };
-  return option;
+// Its folder stays private.
+std::optional<SettingValue> file_of_weights(const CaseSpec& spec) {
+  return to_setting(std::filesystem::path(spec.init).filename().string());
 }
 
-CaseOption condition_row() {
-  CaseOption option{.key = "only_with",
-                    .value_name = "WHAT",
-                    .help = "skip the case unless this machine has that: cuda:0, or cores:4 for 4 CPU cores",
-                    .protocol_key = "-"};
-  option.parse = parse_condition;
-  return option;
-}
+using Rows = std::vector<CaseOption>;
 
-std::vector<CaseOption> make_options() {
+// What every name of a run shows.
+Rows main_options() {
   return {
-      model_row(),
-      model_options_row(),
-      row({.key = "framework",
-           .value_name = "F",
-           .setting_class = Class::placement,
-           .in_name = false,
-           .offered_to = OfferedTo::peers},
-          &CaseSpec::framework),
-      row({.key = "device",
-           .value_name = "D,...",
-           .help = "cpu, cuda:0, or reference: naive loops that sum in double, to compare with",
-           .setting_class = Class::placement},
+      row("model", "M,...", "a model, with options as in mlp:width=4096,depth=3; `list models` has them", Class::workload,
+          &CaseSpec::model, parse_model, {.in_name = false, .value = family_of}),
+      {.key = "model_options",
+       .setting_class = Class::workload,
+       .in_name = false,
+       .offered_to = OfferedTo::nobody,
+       .protocol_key = "-",
+       .value = options_of_model},
+      row("framework", "F", "", Class::placement, &CaseSpec::framework, {.in_name = false, .offered_to = OfferedTo::peers}),
+      row("device", "D,...", "cpu, cuda:0, or reference: naive loops that sum in double, to compare with", Class::placement,
           &CaseSpec::device, parse_device),
-      row({.key = "precision", .value_name = "P,...", .setting_class = Class::rounding, .in_name = false},
-          &CaseSpec::precision),
-      row({.key = "mode", .value_name = "MODE", .help = "train or forward", .setting_class = Class::workload}, &CaseSpec::mode),
-      row({.key = "batch",
-           .value_name = "N,...",
-           .help = "samples per step (default: the model's)",
-           .setting_class = Class::workload,
-           .in_name = false},
-          &CaseSpec::batch, whole(1, kMaxBatch)),
-      row({.key = "threads",
-           .value_name = "N,...",
-           .help = "CPU threads (default: the physical cores allowed)",
-           .setting_class = Class::placement,
-           .applies = on_cpu},
-          &CaseSpec::threads, small_whole(1, kMaxThreads)),
-      row({.key = "pin",
-           .value_name = "P,...",
-           .help = "CPU threads to one core each: cores, none, or auto: where no quota shares the cores",
-           .setting_class = Class::placement,
-           .protocol_key = "-",
-           .applies = on_cpu},
-          &CaseSpec::pin),
-      row({.key = "without",
-           .value_name = "PARTS,...",
-           .help = "leave out fusion, graph-capture, prefetch, winograd, or several as in fusion+prefetch, to measure their "
-                   "effect; "
-                   "none leaves out nothing",
-           .setting_class = Class::ablation},
-          &CaseSpec::without, parse_without),
-      row({.key = "kernels",
-           .value_name = "KERNELS,...",
-           .help = "best, or portable: all kernels of the CPU, convolutions and the rest too, as compiled for every processor "
-                   "of its "
-                   "kind, without wide vectors",
-           .setting_class = Class::rounding,
-           .old_key = "gemm"},
-          &CaseSpec::kernels),
-      row({.key = "meters",
-           .value_name = "M,...",
-           .help = "energy and the GPU's state, read while steps are timed: on or off",
-           .setting_class = Class::measurement,
-           .protocol_key = "-"},
-          &CaseSpec::meters, parse_switch),
-      row({.key = "data",
-           .value_name = "SPEC",
-           .help = std::string(kDataSets) + " (default: the model's)",
-           .setting_class = Class::workload},
-          &CaseSpec::data, parse_data),
-      row({.key = "epochs",
-           .value_name = "N",
-           .help = "train N whole epochs",
-           .setting_class = Class::measurement,
-           .stops = true},
-          stop(&StopSpec::epochs), whole(1, kMaxSteps)),
-      row({.key = "steps", .value_name = "N", .help = "time N steps", .setting_class = Class::measurement, .stops = true},
-          stop(&StopSpec::steps), whole(1, kMaxSteps)),
-      row({.key = "min_time",
-           .value_name = "SECONDS",
-           .help = "time steps for at least that long",
-           .setting_class = Class::measurement,
-           .stops = true,
-           .old_key = "min_time_seconds"},
-          stop(&StopSpec::min_time_seconds), real({0, kMaxSeconds, false, true})),
-      row({.key = "until",
-           .value_name = "METRIC=VALUE",
-           .help = "train whole epochs until accuracy=0.97 or loss=0.1 on the test split",
-           .setting_class = Class::measurement,
-           .stops = true},
-          stop(&StopSpec::until), parse_until),
-      row({.key = "warmup", .value_name = "N", .help = "steps before the timed ones", .setting_class = Class::measurement},
-          &CaseSpec::warmup, small_whole(0, 1'000'000)),
-      row({.key = "repetitions", .value_name = "N", .help = "all cases once, then all again", .protocol_key = "-"},
-          &CaseSpec::repetitions, small_whole(1, kMaxRepetitions)),
-      row({.key = "epoch_samples",
-           .value_name = "N",
-           .help = "samples in an epoch of synthetic data",
-           .setting_class = Class::workload},
-          &CaseSpec::epoch_samples, whole(1, kMaxSamples)),
-      row({.key = "seed",
-           .value_name = "N",
-           .help = "seed of weights, order and synthetic data",
-           .setting_class = Class::sample},
-          &CaseSpec::seed, parse_seed),
-      row({.key = "learning_rate",
-           .value_name = "X",
-           .help = "learning rate in place of the model's",
-           .setting_class = Class::workload},
-          &CaseSpec::learning_rate, real({0, std::numeric_limits<float>::max(), false, true})),
-      row({.key = "order", .value_name = "ORDER", .help = "shuffled or sequential", .setting_class = Class::workload},
-          &CaseSpec::order),
-      row({.key = "dropout",
-           .value_name = "P",
-           .help = "dropout in place of the model's; without effect on a model that has none",
-           .setting_class = Class::workload,
-           .applies = may_have_dropout},
-          &CaseSpec::dropout, real({0, 1, true, false})),
-      row({.key = "loader_threads",
-           .value_name = "N,...",
-           .help = "threads that read and decode; 0: the one that runs the steps, when it needs a batch",
-           .setting_class = Class::input},
-          &CaseSpec::loader_threads, small_whole(0, kMaxThreads)),
-      row({.key = "decode_cost",
-           .value_name = "SECONDS,...",
-           .help = "seconds of a core, added to the decoding of each sample",
-           .setting_class = Class::input,
-           .protocol_key = "decode_cost_seconds"},
-          &CaseSpec::decode_cost_seconds, real({0, kMaxDecodeSeconds})),
-      row({.key = "cache",
-           .value_name = "WHAT,...",
-           .help = "none, or decoded: all images are decoded before the first step and kept",
-           .setting_class = Class::input},
+      row("precision", "P,...", "", Class::rounding, &CaseSpec::precision, {.in_name = false}),
+      row("mode", "MODE", "train or forward", Class::workload, &CaseSpec::mode),
+      row("batch", "N,...", "samples per step (default: the model's)", Class::workload, &CaseSpec::batch, whole(1, kMaxBatch),
+          {.in_name = false}),
+  };
+}
+
+// How the device runs it.
+Rows execution_options() {
+  return {
+      row("threads", "N,...", "CPU threads (default: the physical cores allowed)", Class::placement, &CaseSpec::threads,
+          whole<int>(1, kMaxThreads), {.applies = on_cpu}),
+      row("pin", "P,...", "CPU threads to one core each: cores, none, or auto: where no quota shares the cores",
+          Class::placement, &CaseSpec::pin, {.protocol_key = "-", .applies = on_cpu}),
+      row("without", "PARTS,...",
+          "leave out fusion, graph-capture, prefetch, winograd, or several as in fusion+prefetch, to measure their effect; "
+          "none leaves out nothing",
+          Class::ablation, &CaseSpec::without, parse_without, {.group = kExperiments}),
+      row("kernels", "KERNELS,...",
+          "best, or portable: all kernels of the CPU, convolutions and the rest too, as compiled for every processor of its "
+          "kind, without wide vectors",
+          Class::rounding, &CaseSpec::kernels, {.group = kExperiments, .old_key = "gemm"}),
+      row("meters", "M,...", "energy and the GPU's state, read while steps are timed: on or off", Class::measurement,
+          &CaseSpec::meters, parse_switch, {.group = kOutput, .protocol_key = "-"}),
+  };
+}
+
+// On which data, and how long.
+Rows length_options() {
+  return {
+      row("data", "SPEC", std::string(kDataSets) + " (default: the model's)", Class::workload, &CaseSpec::data, parse_data,
+          {.group = kData}),
+      row("epochs", "N", "train N whole epochs", Class::measurement, stop(&StopSpec::epochs), whole(1, kMaxSteps),
+          {.stops = true}),
+      row("steps", "N", "time N steps", Class::measurement, stop(&StopSpec::steps), whole(1, kMaxSteps), {.stops = true}),
+      row("min_time", "SECONDS", "time steps for at least that long", Class::measurement, stop(&StopSpec::min_time_seconds),
+          real({0, kMaxSeconds, false, true}), {.stops = true, .old_key = "min_time_seconds"}),
+      row("until", "METRIC=VALUE", "train whole epochs until accuracy=0.97 or loss=0.1 on the test split", Class::measurement,
+          stop(&StopSpec::until), parse_until, {.stops = true}),
+      row("warmup", "N", "steps before the timed ones", Class::measurement, &CaseSpec::warmup, whole<int>(0, 1'000'000)),
+      row("repetitions", "N", "all cases once, then all again", std::nullopt, &CaseSpec::repetitions,
+          whole<int>(1, kMaxRepetitions), {.protocol_key = "-"}),
+  };
+}
+
+Rows training_options() {
+  return {
+      row("epoch_samples", "N", "samples in an epoch of synthetic data", Class::workload, &CaseSpec::epoch_samples,
+          whole(1, kMaxSamples)),
+      row("seed", "N", "seed of weights, order and synthetic data", Class::sample, &CaseSpec::seed, parse_seed),
+      row("learning_rate", "X", "learning rate in place of the model's", Class::workload, &CaseSpec::learning_rate,
+          real({0, std::numeric_limits<float>::max(), false, true})),
+      row("weight_decay", "X", "weight decay in place of the model's", Class::workload, &CaseSpec::weight_decay,
+          real({0, 1, true, false})),
+      row("order", "ORDER", "shuffled or sequential", Class::workload, &CaseSpec::order),
+      row("dropout", "P", "dropout in place of the model's; without effect on a model that has none", Class::workload,
+          &CaseSpec::dropout, real({0, 1, true, false}), {.applies = may_have_dropout}),
+  };
+}
+
+// How samples reach the steps.
+Rows input_options() {
+  return {
+      row("loader_threads", "N,...", "threads that read and decode; 0: the one that runs the steps, when it needs a batch",
+          Class::input, &CaseSpec::loader_threads, whole<int>(0, kMaxThreads)),
+      row("decode_cost", "SECONDS,...", "seconds of a core, added to the decoding of each sample", Class::input,
+          &CaseSpec::decode_cost_seconds, real({0, kMaxDecodeSeconds}),
+          {.group = kExperiments, .protocol_key = "decode_cost_seconds"}),
+      row("cache", "WHAT,...", "none, or decoded: all images are decoded before the first step and kept", Class::input,
           &CaseSpec::cache),
-      condition_row(),
-      init_row(),
-      row({.key = "save", .value_name = "FILE", .help = "write the final weights there, as safetensors"}, &CaseSpec::save,
-          parse_path),
-      row({.key = "trace",
-           .value_name = "DIR",
-           .help = "write batches, losses and weights into an empty folder, to replay elsewhere"},
+  };
+}
+
+// What must be there, and what is left behind.
+Rows file_options() {
+  return {
+      {.key = "only_with",
+       .value_name = "WHAT",
+       .help = "skip the case unless this machine has that: cuda:0, or cores:4 for 4 CPU cores",
+       .group = kMain,
+       .protocol_key = "-",
+       .parse = parse_condition},
+      row("init", "FILE", "begin with the weights of a safetensors file", Class::workload, &CaseSpec::init, parse_path,
+          {.group = kData, .value = file_of_weights}),
+      row("save", "FILE", "write the final weights there, as safetensors", std::nullopt, &CaseSpec::save, parse_path),
+      row("trace", "DIR", "write batches, losses and weights into an empty folder, to replay elsewhere", std::nullopt,
           &CaseSpec::trace, parse_path),
-      row({.key = "compile",
-           .value_name = "MODE,...",
-           .help = "mode of torch.compile, or eager",
-           .setting_class = Class::placement,
-           .offered_to = OfferedTo::peers},
-          &CaseSpec::compile,
-          parse_word_of({"eager", "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"})),
-      row({.key = "wait",
-           .value_name = "HOW",
-           .help = "sleep, or spin: what idle threads do",
-           .setting_class = Class::measurement,
-           .offered_to = OfferedTo::peers},
-          &CaseSpec::wait, parse_word_of({"sleep", "spin"})),
-      row({.key = "bind",
-           .value_name = "HOW",
-           .help = "yes, or no: the system places the threads",
-           .setting_class = Class::placement,
-           .offered_to = OfferedTo::peers},
-          &CaseSpec::bind, parse_word_of({"yes", "no"})),
+  };
+}
+
+Rows peer_options() {
+  constexpr OfferedTo kPeers = OfferedTo::peers;
+  return {
+      row("compile", "MODE,...", "mode of torch.compile, or eager", Class::placement, &CaseSpec::compile,
+          one_of({"eager", "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"}),
+          {.offered_to = kPeers}),
+      row("wait", "HOW", "sleep, or spin: what idle threads do", Class::measurement, &CaseSpec::wait, one_of({"sleep", "spin"}),
+          {.offered_to = kPeers}),
+      row("bind", "HOW", "yes, or no: the system places the threads", Class::placement, &CaseSpec::bind, one_of({"yes", "no"}),
+          {.offered_to = kPeers}),
   };
 }
 
 // A default that is a value of its own is part of the help.
-std::vector<CaseOption> with_defaults(std::vector<CaseOption> options) {
+std::vector<CaseOption> make_options() {
+  std::vector<CaseOption> options;
+  const std::pair<const char*, Rows (*)()> groups[] = {
+      {kMain, main_options},  {kMain, execution_options}, {kLength, length_options}, {kData, training_options},
+      {kData, input_options}, {kOutput, file_options},    {kMain, peer_options}};
+  for (const auto& [title, rows] : groups)
+    for (CaseOption& option : rows()) {
+      if (option.group.empty()) option.group = title;
+      options.push_back(std::move(option));
+    }
   for (CaseOption& option : options)
     if (const auto usual = option.value ? option.value(CaseSpec{}) : std::nullopt; usual && option.parse)
       option.help += " (default " + to_text(*usual) + ")";
   return options;
 }
 
+template <class Condition>
+const CaseOption* first_option(const Condition& condition) {
+  const auto found = std::ranges::find_if(case_options(), condition);
+  return found == case_options().end() ? nullptr : &*found;
+}
+
+std::string with_dashes(std::string key) {
+  std::ranges::replace(key, '_', '-');
+  return key;
+}
+
 }  // namespace
 
 const std::vector<CaseOption>& case_options() {
-  static const std::vector<CaseOption> options = with_defaults(make_options());
+  static const std::vector<CaseOption> options = make_options();
   return options;
 }
 
 const CaseOption* find_case_option(std::string_view key) {
-  const auto& options = case_options();
-  const auto found = std::find_if(options.begin(), options.end(), [&](const CaseOption& option) {
+  return first_option([&](const CaseOption& option) {
     return option.offered_to != OfferedTo::nobody && (option.key == key || (!option.old_key.empty() && option.old_key == key));
   });
-  return found == options.end() ? nullptr : &*found;
 }
 
 const CaseOption* find_setting(std::string_view key) {
-  const auto& options = case_options();
-  const auto found = std::find_if(options.begin(), options.end(),
-                                  [&](const CaseOption& option) { return option.setting_class && option.key == key; });
-  return found == options.end() ? nullptr : &*found;
-}
-
-std::string with_dashes(std::string key) {
-  std::replace(key.begin(), key.end(), '_', '-');
-  return key;
+  return first_option([&](const CaseOption& option) { return option.setting_class && option.key == key; });
 }
 
 std::string flag(const CaseOption& option) { return "--" + with_dashes(option.key); }

@@ -11,8 +11,7 @@ std::string family_name(const std::string& model) { return model.substr(0, model
 
 const ModelFamily* find_family(const std::string& model) {
   const auto& families = model_registry();
-  const auto found = std::find_if(families.begin(), families.end(),
-                                  [&](const ModelFamily& family) { return family.name == family_name(model); });
+  const auto found = std::ranges::find(families, family_name(model), &ModelFamily::name);
   return found == families.end() ? nullptr : &*found;
 }
 
@@ -34,6 +33,7 @@ CaseSpec default_case(const std::string& model, std::optional<int> threads) {
   if (const ModelFamily* family = find_family(model)) {
     spec.batch = family->default_batch;
     spec.data = family->default_data;
+    spec.dropout = family->dropout;
   }
   return spec;
 }
@@ -43,6 +43,7 @@ CaseSpec finished(CaseSpec spec, int threads) {
   const CaseSpec usual = default_case(spec.model, threads);
   if (!spec.batch) spec.batch = usual.batch;
   if (!spec.data) spec.data = usual.data;
+  if (!spec.dropout) spec.dropout = usual.dropout;
   if (!spec.threads) spec.threads = spec.framework == Framework::epochbench ? threads : kOwnOfFramework;
   return spec;
 }

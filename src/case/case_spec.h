@@ -35,7 +35,7 @@ struct CaseSpec {
   DeviceId device;
   Precision precision = Precision::fp32;
   Mode mode = Mode::train;
-  // Empty until planning: the model's batch and data, the machine's cores.
+  // Empty until planning: the model's batch, data and dropout, the machine's cores.
   std::optional<std::int64_t> batch;
   std::optional<int> threads;
   std::optional<std::string> data;
@@ -47,7 +47,7 @@ struct CaseSpec {
   int warmup = 3;
   std::optional<std::int64_t> epoch_samples;
   std::uint64_t seed = 0;
-  std::optional<double> learning_rate, dropout;  // empty: the model's
+  std::optional<double> learning_rate, weight_decay, dropout;  // empty: the model's
   Order order = Order::shuffled;
   int loader_threads = 1;
   double decode_cost_seconds = 0;  // per sample

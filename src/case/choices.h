@@ -7,9 +7,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "epochbench/precision.h"
 #include "src/base/errors.h"
+#include "src/base/text.h"
 #include "src/data/order.h"
 
 namespace epochbench {
@@ -20,67 +22,48 @@ enum class Pinning : std::uint8_t { automatic, cores, none };  // automatic: to 
 enum class Kernels : std::uint8_t { best, portable };          // portable: those compiled for every processor of its kind
 enum class Framework : std::uint8_t { epochbench, pytorch };
 
-// The words of an enumeration, in the order of its values.
-template <class E>
-struct Words;
-template <>
-struct Words<Mode> {
-  static constexpr std::array kAll{"train", "forward"};
-};
-template <>
-struct Words<Cache> {
-  static constexpr std::array kAll{"none", "decoded"};
-};
-template <>
-struct Words<Pinning> {
-  static constexpr std::array kAll{"auto", "cores", "none"};
-};
-template <>
-struct Words<Kernels> {
-  static constexpr std::array kAll{"best", "portable"};
-};
-template <>
-struct Words<Framework> {
-  static constexpr std::array kAll{"epochbench", "pytorch"};
-};
-template <>
-struct Words<Order> {
-  static constexpr std::array kAll{"shuffled", "sequential"};
-};
-template <>
-struct Words<Precision> {  // the text of each is that of epochbench/precision.h
-  static constexpr std::array kAll{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16), name(Precision::fp16)};
-};
+// The words of an enumeration, in the order of its values; every other enumeration of choices has such a function beside it.
+constexpr auto texts_of(Mode) { return std::array{"train", "forward"}; }
+constexpr auto texts_of(Cache) { return std::array{"none", "decoded"}; }
+constexpr auto texts_of(Pinning) { return std::array{"auto", "cores", "none"}; }
+constexpr auto texts_of(Kernels) { return std::array{"best", "portable"}; }
+constexpr auto texts_of(Framework) { return std::array{"epochbench", "pytorch"}; }
+constexpr auto texts_of(Order) { return std::array{"shuffled", "sequential"}; }
+// the text of each is that of epochbench/precision.h
+constexpr auto texts_of(Precision) {
+  return std::array{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16), name(Precision::fp16)};
+}
 
 template <class E>
-concept Choice = requires {
-  Words<E>::kAll;
+concept Choice = requires(E value) {
+  texts_of(value);
 };
 
 template <Choice E>
 constexpr const char* name(E value) {
-  return Words<E>::kAll[static_cast<std::size_t>(value)];
+  return texts_of(value)[static_cast<std::size_t>(value)];
 }
 
 template <Choice E>
 constexpr std::optional<E> from_name(std::string_view text) {
-  for (std::size_t i = 0; i < Words<E>::kAll.size(); ++i)
-    if (text == Words<E>::kAll[i]) return static_cast<E>(i);
+  constexpr auto kWords = texts_of(E{});
+  for (std::size_t i = 0; i < kWords.size(); ++i)
+    if (text == kWords[i]) return static_cast<E>(i);
   return std::nullopt;
 }
 
 template <Choice E>
 std::string all_words() {  // "train, forward"
-  std::string known;
-  for (const char* word : Words<E>::kAll) known += (known.empty() ? "" : ", ") + std::string(word);
-  return known;
+  return joined(texts_of(E{}), [](const char* word) { return word; });
 }
 
 // Errors: CallError that lists the words.
 template <Choice E>
 E parse_choice(const std::string& text) {
   if (const auto value = from_name<E>(text)) return *value;
-  throw CallError("'" + text + "' is unknown; choose from " + all_words<E>());
+  constexpr auto kWords = texts_of(E{});
+  throw CallError("'" + text + "' is unknown; choose from " + all_words<E>() +
+                  did_you_mean(text, std::vector<std::string>(kWords.begin(), kWords.end())));
 }
 
 }  // namespace epochbench

@@ -9,10 +9,7 @@
 namespace epochbench {
 
 enum class DeviceKind : std::uint8_t { cpu, cuda, reference };
-template <>
-struct Words<DeviceKind> {
-  static constexpr std::array kAll{"cpu", "cuda", "reference"};
-};
+constexpr auto texts_of(DeviceKind) { return std::array{"cpu", "cuda", "reference"}; }
 
 struct DeviceId {
   DeviceKind kind = DeviceKind::cpu;

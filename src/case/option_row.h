@@ -70,32 +70,29 @@ void from_protocol(T& value, const Json& json) {
   }
 }
 
+// A row: what everybody reads of it, where its value is, and the rest that differs from the usual.
 // `member`: a pointer to the member, or what returns a reference to it; `parse`: from text to its value.
 template <class Member, class Parse>
-CaseOption row(CaseOption option, Member member, Parse parse) {
-  option.parse = [=](CaseSpec& spec, const std::string& text) { std::invoke(member, spec) = parse(text); };
-  option.value = [=](const CaseSpec& spec) { return to_setting(std::invoke(member, spec)); };
-  option.to_protocol = [=](const CaseSpec& spec) { return epochbench::to_protocol(std::invoke(member, spec)); };
-  option.from_protocol = [=](CaseSpec& spec, const Json& json) { epochbench::from_protocol(std::invoke(member, spec), json); };
-  return option;
+CaseOption row(const char* key, const char* value_name, std::string help, std::optional<SettingClass> setting_class,
+               Member member, Parse parse, CaseOption rest = {}) {
+  rest.key = key;
+  rest.value_name = value_name;
+  rest.help = std::move(help);
+  rest.setting_class = setting_class;
+  rest.parse = [=](CaseSpec& spec, const std::string& text) { std::invoke(member, spec) = parse(text); };
+  if (!rest.value) rest.value = [=](const CaseSpec& spec) { return to_setting(std::invoke(member, spec)); };
+  rest.to_protocol = [=](const CaseSpec& spec) { return epochbench::to_protocol(std::invoke(member, spec)); };
+  rest.from_protocol = [=](CaseSpec& spec, const Json& json) { epochbench::from_protocol(std::invoke(member, spec), json); };
+  return rest;
 }
 
-// An option that chooses among words.
+// An option that chooses among words; without `help` they are its help.
 template <Choice E>
-CaseOption row(CaseOption option, E CaseSpec::*member) {
-  if (option.help.empty()) option.help = all_words<E>();
-  return row(std::move(option), member, parse_choice<E>);
+CaseOption row(const char* key, const char* value_name, const std::string& help, std::optional<SettingClass> setting_class,
+               E CaseSpec::*member, CaseOption rest = {}) {
+  return row(key, value_name, help.empty() ? all_words<E>() : help, setting_class, member, parse_choice<E>, std::move(rest));
 }
 
-inline auto whole(std::int64_t minimum, std::int64_t maximum) {
-  return [=](const std::string& text) { return parse_integer(text, minimum, maximum); };
-}
-inline auto small_whole(int minimum, int maximum) {
-  return [=](const std::string& text) { return static_cast<int>(parse_integer(text, minimum, maximum)); };
-}
-inline auto real(RealRange range) {
-  return [=](const std::string& text) { return parse_real(text, range); };
-}
 template <class T>
 auto stop(T StopSpec::*member) {
   return [=](auto& spec) -> auto& { return spec.stop.*member; };

@@ -4,6 +4,7 @@
 #include <exception>
 #include <vector>
 
+#include "src/base/text.h"
 #include "src/case/case_option.h"
 
 namespace epochbench {
@@ -24,19 +25,16 @@ std::string model_text(const Settings& settings) {
 std::vector<std::string> parts_of(const std::string& name) {
   constexpr std::size_t kFixedParts = 4;
   std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('/', begin), name.size());
-    const std::string part = name.substr(begin, end - begin);
+  for (const std::string& part : split(name, '/')) {
     const std::string key = part.substr(0, part.find('='));
-    const bool known = key.size() < part.size() &&
-                       std::any_of(case_options().begin(), case_options().end(),
-                                   [&](const CaseOption& option) { return option.setting_class && name_part(option) == key; });
+    const bool known = key.size() < part.size() && std::ranges::any_of(case_options(), [&](const CaseOption& option) {
+                         return option.setting_class && name_part(option) == key;
+                       });
     const bool continues = parts.size() > kFixedParts && !known && parts.back().starts_with("data=");
     if (continues)
       parts.back() += "/" + part;
     else
       parts.push_back(part);
-    begin = end + 1;
   }
   return parts;
 }

@@ -1,6 +1,11 @@
 #include "src/case/settings.h"
 
+#include <algorithm>
+#include <array>
+
 #include "src/base/numbers.h"
+#include "src/base/text.h"
+#include "src/case/case_option.h"
 
 namespace epochbench {
 namespace {
@@ -15,21 +20,33 @@ Overloaded(Cases...) -> Overloaded<Cases...>;  // clang before 17 derives none f
 }  // namespace
 
 std::string to_text(const SettingValue& value) {
-  return std::visit(Overloaded{[](bool on) { return std::string(on ? "on" : "off"); },
-                               [](std::int64_t number) { return std::to_string(number); },
-                               [](double number) { return shortest(number); }, [](const std::string& text) { return text; },
-                               [](const std::vector<std::string>& parts) {
-                                 std::string text;
-                                 for (const std::string& part : parts) text += (text.empty() ? "" : "+") + part;
-                                 return parts.empty() ? std::string("none") : text;
-                               },
-                               [](const std::map<std::string, std::int64_t>& options) {
-                                 std::string text;
-                                 for (const auto& [key, option] : options)
-                                   text += (text.empty() ? "" : ",") + key + "=" + std::to_string(option);
-                                 return text;
-                               }},
-                    value);
+  return std::visit(
+      Overloaded{[](bool on) { return std::string(on ? "on" : "off"); },
+                 [](std::int64_t number) { return std::to_string(number); }, [](double number) { return shortest(number); },
+                 [](const std::string& text) { return text; },
+                 [](const std::vector<std::string>& parts) { return parts.empty() ? std::string("none") : joined(parts, "+"); },
+                 [](const std::map<std::string, std::int64_t>& options) {
+                   return joined(
+                       options, [](const auto& option) { return option.first + "=" + std::to_string(option.second); }, ",");
+                 }},
+      value);
+}
+
+const char* name(SettingClass setting_class) {
+  constexpr std::array kNames{"workload", "placement", "rounding", "sample", "ablation", "input", "measurement"};
+  return kNames[static_cast<std::size_t>(setting_class)];
+}
+
+SettingClass setting_class(std::string_view key) {
+  const CaseOption* option = find_setting(key);
+  return option ? *option->setting_class : SettingClass::workload;
+}
+
+Settings of_classes(const Settings& settings, std::initializer_list<SettingClass> classes) {
+  Settings chosen;
+  for (const auto& [key, value] : settings)
+    if (std::find(classes.begin(), classes.end(), setting_class(key)) != classes.end()) chosen.emplace(key, value);
+  return chosen;
 }
 
 }  // namespace epochbench

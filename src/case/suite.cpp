@@ -3,9 +3,10 @@
 #include <filesystem>
 
 #include "epochbench/embedded.h"
-#include "src/base/errors.h"
 #include "src/base/files.h"
 #include "src/base/json.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -13,11 +14,11 @@ namespace {
 constexpr std::string_view kFolder = "bench/suites/", kExtension = ".json";
 constexpr std::size_t kMaxSuiteBytes = std::size_t{1} << 20;
 
-std::string known_keys() {
-  std::string known;
+std::vector<std::string> known_keys() {
+  std::vector<std::string> keys;
   for (const CaseOption& option : case_options())
-    if (option.offered_to == OfferedTo::calls) known += (known.empty() ? "" : ", ") + option.key;
-  return known;
+    if (option.offered_to == OfferedTo::calls) keys.push_back(option.key);
+  return keys;
 }
 
 std::string scalar_text(const Json& value, const std::string& where) {
@@ -26,20 +27,23 @@ std::string scalar_text(const Json& value, const std::string& where) {
   throw CallError(where + ": must be a string, a number, or a list of them");
 }
 
+std::string string_of(const Json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  throw CallError(where + " must be a string");
+}
+
+template <class Parse>
+auto parsed(const Json& value, const std::string& where, const Parse& parse) {
+  const std::string text = scalar_text(value, where);
+  return located(where, [&] { return parse(text); });
+}
+
 OptionValues read_values(const CaseOption& option, const Json& value, const std::string& where) {
   OptionValues result{{}, where};
-  const auto add = [&](const Json& element) {
-    try {
-      for (std::string& text : split_values(option, scalar_text(element, where))) result.values.push_back(std::move(text));
-    } catch (const CallError& error) {
-      const std::string message = error.what();
-      throw message.rfind(where, 0) == 0 ? error : CallError(where + ": " + message);
-    }
-  };
-  if (value.is_array())
-    for (const Json& element : value) add(element);
-  else
-    add(value);
+  const Json elements = value.is_array() ? value : Json::array({value});
+  for (const Json& element : elements)
+    for (std::string& text : parsed(element, where, [&](const std::string& list) { return split_values(option, list); }))
+      result.values.push_back(std::move(text));
   if (result.values.empty()) throw CallError(where + ": an empty list; give at least one value");
   return result;
 }
@@ -50,13 +54,21 @@ CaseBlock read_block(const Json& object, const std::string& where) {
   for (const auto& [key, value] : object.items()) {
     const CaseOption* option = find_case_option(key);
     if (!option || option->offered_to != OfferedTo::calls)
-      throw CallError(where + ": unknown key '" + key.substr(0, 60) + "'; known: " + known_keys());
+      throw CallError(where + ": unknown key '" + key.substr(0, 60) + "'; known: " + joined(known_keys()) +
+                      did_you_mean(key, known_keys()));
     block[option->key] = read_values(*option, value, where + "." + key);
   }
   return block;
 }
 
 }  // namespace
+
+int parse_repetitions(const std::string& text) { return whole<int>(1, kMaxRepetitions)(text); }
+
+double parse_budget(const std::string& text) {
+  constexpr double kMaxSeconds = 1e7;
+  return parse_real(text, {0, kMaxSeconds, false, true});
+}
 
 Suite parse_suite(std::string_view text, const std::string& name) {
   const std::string where = "suite " + name;
@@ -68,15 +80,13 @@ Suite parse_suite(std::string_view text, const std::string& name) {
   const Json* cases = nullptr;
   for (const auto& [key, value] : document.items()) {
     if (key == "description") {
-      if (!value.is_string()) throw CallError(where + ": description must be a string");
-      suite.description = value.get<std::string>();
+      suite.description = string_of(value, where + ": description");
     } else if (key == "name") {
-      if (!value.is_string()) throw CallError(where + ": name must be a string");
-      suite.name = value.get<std::string>();
+      suite.name = string_of(value, where + ": name");
     } else if (key == "repetitions") {
-      suite.repetitions = scalar_text(value, where + ": repetitions");
+      suite.repetitions = parsed(value, where + ": repetitions", parse_repetitions);
     } else if (key == "budget_seconds") {
-      suite.budget = scalar_text(value, where + ": budget_seconds");
+      suite.budget_seconds = parsed(value, where + ": budget_seconds", parse_budget);
     } else if (key == "answers") {
       if (!value.is_boolean()) throw CallError(where + ": answers must be true or false");
       suite.answers = value.get<bool>();
@@ -100,16 +110,23 @@ Suite parse_suite(std::string_view text, const std::string& name) {
   return suite;
 }
 
+namespace {
+
+[[noreturn]] void refuse_suite(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Suite& suite : embedded_suites()) names.push_back(suite.name);
+  throw CallError("--suite: '" + name + "' is neither a suite nor a file; known suites: " + joined(names) +
+                  did_you_mean(name, names));
+}
+
+}  // namespace
+
 Suite load_suite(const std::string& name_or_path) {
   if (name_or_path.empty()) throw CallError("--suite: an empty name; give a name or a file, such as quick");
   const std::string name = name_or_path == "feeding" ? "input-pipeline" : name_or_path;  // its earlier name
   if (const auto text = embedded_file(std::string(kFolder) + name + std::string(kExtension))) return parse_suite(*text, name);
   std::error_code error;
-  if (!std::filesystem::exists(name_or_path, error)) {
-    std::string known;
-    for (const Suite& suite : embedded_suites()) known += (known.empty() ? "" : ", ") + suite.name;
-    throw CallError("--suite: '" + name_or_path + "' is neither a suite nor a file; known suites: " + known);
-  }
+  if (!std::filesystem::exists(name_or_path, error)) refuse_suite(name_or_path);
   return parse_suite(read_text_file(name_or_path, kMaxSuiteBytes), name_or_path);
 }
 

@@ -8,6 +8,7 @@
 // answers (src/report/answers/answers_page.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,11 +19,15 @@ namespace epochbench {
 
 struct Suite {
   std::string name, description;
-  std::string repetitions = "1";  // as --repetitions, which goes before it
-  std::string budget;             // in seconds, as --budget, which goes before it; empty: none
+  int repetitions = 1;                   // unless --repetitions says otherwise
+  std::optional<double> budget_seconds;  // unless --budget says otherwise; empty: none
   bool answers = false;
   std::vector<CaseBlock> cases;
 };
+
+// Of a call or a suite. Errors: CallError with the range.
+int parse_repetitions(const std::string& text);
+double parse_budget(const std::string& text);  // in seconds
 
 // `name` stands in messages. Errors: CallError, FormatError.
 Suite parse_suite(std::string_view text, const std::string& name);

@@ -1,17 +1,34 @@
 // epochbench answers: the page of answers out of a result that is there already.
-#include <cstdio>
-
-#include "src/base/errors.h"
+#include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/report/answers/answers_page.h"
 #include "src/result/result_json.h"
 
 namespace epochbench {
+namespace {
 
-int answers_command(const std::string& result, bool json) {
-  const NamedResult named{result, read_result(result)};
-  std::fputs((json ? print_json(answers_json(named)) : answers_page(named)).c_str(), stdout);
+constexpr const char* kAnswersExamples = R"(Examples:
+  epochbench answers hour.json
+  epochbench answers hour.json --json)";
+
+struct AnswersOptions {
+  std::string result;
+  bool json = false;
+};
+
+int answers(const AnswersOptions& options) {
+  const NamedResult named{options.result, read_result(options.result)};
+  print(options.json ? print_json(answers_json(named)) : fitted(answers_page(named)));
   return kExitDone;
+}
+
+}  // namespace
+
+void add_answers(Commands& commands) {
+  auto [command, options] =
+      commands.add("answers", "print one page of answers from a result, as `run --suite hour` does", kAnswersExamples, answers);
+  command.add_option("result", options.result, "result file")->type_name("RESULT")->required();
+  command.add_flag("--json", options.json, "as JSON");
 }
 
 }  // namespace epochbench

@@ -1,4 +1,7 @@
-// The hidden subcommand that `run` starts for each case.
+// epochbench case: the process that `run` starts for each case.
+#include <csignal>
+
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "epochbench/gpu.h"
@@ -7,7 +10,18 @@
 #include "src/workload/workload.h"
 
 namespace epochbench {
+namespace {
 
-int case_command() { return serve_case(STDIN_FILENO, STDOUT_FILENO, {prepare_case, measure_gpu}); }
+struct ServeOptions {};
+
+int serve(const ServeOptions&) {
+  prctl(PR_SET_NAME, "epochbench");  // executed by a descriptor, a process is named after its number
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // also of a wrapper that was started in its place
+  return serve_case(STDIN_FILENO, STDOUT_FILENO, {prepare_case, measure_gpu});
+}
+
+}  // namespace
+
+void add_case(Commands& commands) { commands.add("case", "one case, driven by its parent", "", serve).first.group(""); }
 
 }  // namespace epochbench

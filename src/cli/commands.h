@@ -1,107 +1,95 @@
-// The subcommands. Each takes its options as read from the call and returns the exit code; what goes wrong is thrown.
+// The subcommands. Each file of this folder adds one: its options, the struct that they fill in, and what it does with them.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
+#include "src/base/errors.h"
 #include "src/case/case_block.h"
 
 namespace epochbench {
 
-struct RunOptions {
-  std::string suite;        // a name or a file; empty: none named
-  CaseBlock cases;          // options given on the command line
-  std::string repetitions;  // empty: the suite's and its cases', or 1
-  std::string budget;       // in seconds; empty: the suite's, or none
-  std::string price, out, resume;
-  std::vector<std::string> worker;  // the command of a peer's worker; empty: this program
-  bool anonymous = false, profile = false, quiet = false;
-  std::vector<std::string> command_line;
+struct MeasuringRequest;
+
+class Commands {
+ public:
+  Commands(int argc, char** argv);  // of the call
+
+  // Adds a subcommand. `run` gets the options that the call gives, returns the exit code, and throws what goes wrong.
+  template <class Options>
+  std::pair<CLI::App&, Options&> add(const char* name, const char* about, const std::string& examples,
+                                     int (*run)(const Options&)) {
+    CLI::App* command = app_.add_subcommand(name, about)->footer(examples);
+    auto options = std::make_shared<Options>();
+    command->callback([this, options, run] { chosen_ = [options, run] { return run(*options); }; });
+    return {*command, *options};
+  }
+
+  // Adds every case option to a command, as text: what it may be is checked where cases are built, in one way for calls and
+  // suites. `keys`: those of a command that takes one value of each; all options, with their lists, where it is empty.
+  void add_case_options(CLI::App& command, CaseBlock& block, OfferedTo caller = OfferedTo::calls,
+                        const std::vector<std::string>& keys = {});
+
+  // MODEL, which is the same as --model. To be added after it.
+  void add_model_argument(CLI::App& command, CaseBlock& block);
+
+  // Reads the call, runs the subcommand that it names, prints an error in one line. Returns the exit code.
+  int run();
+  // The first half of it: what the call asks for, checked but for the values of its cases. Errors: CallError.
+  std::function<int()> parse();
+  const CaseBlock* cases() const;  // that the call asks for; nullptr: the command has none
+
+  const std::vector<std::string>& arguments() const { return arguments_; }  // of the call, the program's name first
+
+ private:
+  CLI::App app_;
+  std::vector<std::string> arguments_;
+  std::vector<std::pair<const CLI::App*, const CaseBlock*>> blocks_;
+  std::function<int()> chosen_;
 };
-int run_command(const RunOptions& options);
 
-struct SweepOptions {
-  CaseBlock cases;     // options given on the command line
-  std::string over;    // batch, width, samples or threads
-  std::string values;  // "1,2,4"; empty: those of the axis
-  std::string repetitions, price, out, resume;
-  bool anonymous = false, json = false, quiet = false;
-  std::vector<std::string> command_line;
-};
-int sweep_command(const SweepOptions& options);
+// An option whose text is parsed as soon as it is read; an error begins with the flag.
+template <class T, class Parse>
+CLI::Option* add_parsed(CLI::App& command, const std::string& flag, T& value, const Parse& parse, const std::string& help) {
+  return command.add_option_function<std::string>(
+      flag,
+      [&value, parse, flag](const std::string& text) {
+        if (text.empty()) throw CallError(flag + ": an empty value; give one or leave the option out");
+        value = located(flag, [&] { return parse(text); });
+      },
+      help);
+}
 
-int list_command(const std::string& what, bool json);  // "" lists everything
-int info_command(bool json);
+// What --dry-run does: prints the cases that would run, with planned memory and expected time. Returns the exit code.
+int dry_run(const MeasuringRequest& request);
 
-struct ClaimsOptions {
-  std::vector<std::string> results;  // files or folders; empty: the claims alone
-  bool strict = false, json = false;
-};
-int claims_command(const ClaimsOptions& options);
+// --price, --out, --overwrite, --allow-skipped, --dry-run, --resume, --anonymous and --quiet.
+void add_options_of_measuring(CLI::App& command, MeasuringRequest& request);
 
-struct PlanOptions {
-  CaseBlock cases;  // model, batch, precision, mode, device
-  bool json = false;
-};
-int plan_command(const PlanOptions& options);
+void print(const std::string& text);         // on stdout, as it is
+void print_fitted(const std::string& text);  // for people: in lines as wide as the terminal
 
-struct CostOptions {  // as text; empty: not given
-  std::string result, purchase, lifetime, power, idle, electricity, utilization, cloud, cloud_speed;
-  bool json = false;
-};
-int cost_command(const CostOptions& options);
+void add_answers(Commands& commands);
+void add_case(Commands& commands);  // hidden: the process of one case, driven by its parent over standard input and output
+void add_claims(Commands& commands);
+void add_compare(Commands& commands);
+void add_cost(Commands& commands);
+void add_export(Commands& commands);
+void add_info(Commands& commands);
+void add_interleave(Commands& commands);  // hidden: what scripts/peers/take_turns calls
+void add_list(Commands& commands);
+void add_plan(Commands& commands);
+void add_report(Commands& commands);
+void add_run(Commands& commands);
+void add_speedup(Commands& commands);
+void add_sweep(Commands& commands);
 
-struct SpeedupOptions {
-  std::vector<std::string> results;  // files and folders
-  bool best = false, json = false;
-};
-int speedup_command(const SpeedupOptions& options);
-
-struct ExportOptions {
-  std::string result, format;
-  std::string out;  // a file or a folder; empty: stdout
-  bool raw = false;
-};
-int export_command(const ExportOptions& options);
-std::string export_formats_help();  // a line a format
-
-struct CompareOptions {
-  std::string baseline, contender;  // results: a file or a folder each; empty: not given
-  std::string history;              // a folder of results; empty: not asked for
-  std::string threshold;            // in percent; empty: the rule's
-  bool allow_missing = false, force = false, github = false, json = false;
-  // Of two binaries that take turns, in place of results.
-  std::vector<std::string> interleave;       // their paths: the baseline and the new one; empty: not asked for
-  std::string suite, max_pairs, order_seed;  // as text; empty: not given
-  std::string out;                           // keeps every pair; empty: nowhere
-  bool quiet = false;
-  std::vector<std::string> command_line;
-};
-int compare_command(const CompareOptions& options);
-int compare_interleave(const CompareOptions& options);
-
-struct InterleaveOptions {  // of the hidden subcommand that scripts/peers/take_turns calls
-  CaseBlock cases;
-  std::vector<std::string> worker;                                   // the command of the peer's worker
-  std::string groups, rounds, min_time, drop, order_seed, patience;  // as text; empty: not given
-  std::string out;
-  bool resume = false, json = false, quiet = false;
-  std::vector<std::string> command_line;
-};
-int interleave_command(const InterleaveOptions& options);
-
-int answers_command(const std::string& result, bool json);
-
-struct ReportOptions {
-  std::vector<std::string> results;  // files and folders
-  std::string out;                   // the page
-};
-int report_command(const ReportOptions& options);
-
-// The process of one case, driven by its parent over standard input and output.
-int case_command();
-
-std::string version_text();  // "epochbench 0.1.0 (1a2b3c4, Release, GNU 12.2.0)"
-std::string own_binary();    // the path of this program
+void add_all(Commands& commands);  // in the order of the help
+int command_line(int argc, char** argv);
 
 }  // namespace epochbench

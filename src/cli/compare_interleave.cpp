@@ -1,16 +1,11 @@
 // epochbench compare --interleave: runs of two binaries interleaved over a suite; is the second one slower?
-#include <cstdio>
-#include <set>
 #include <utility>
 
 #include "epochbench/gpu.h"
-#include "src/analysis/compare/turns_comparison.h"
+#include "src/analysis/compare/comparison.h"
 #include "src/base/errors.h"
-#include "src/base/numbers.h"
-#include "src/base/signals.h"
 #include "src/case/suite.h"
-#include "src/cli/commands.h"
-#include "src/cli/compare_output.h"
+#include "src/cli/compare.h"
 #include "src/machine/environment.h"
 #include "src/session/interleaved_pairs.h"
 #include "src/session/planned_case.h"
@@ -19,22 +14,11 @@
 namespace epochbench {
 namespace {
 
-PairedRule asked_rule(const CompareOptions& options) {
+PairedRule rule_of(const CompareOptions& options) {
   PairedRule rule;
-  rule.threshold = comparison_threshold(options);
-  try {
-    if (!options.max_pairs.empty())
-      rule.max_pairs = static_cast<std::size_t>(parse_integer(options.max_pairs, 1, kMostPairsOfACall));
-  } catch (const CallError& error) {
-    throw CallError(std::string("--max-pairs: ") + error.what());
-  }
+  rule.threshold = options.threshold.value_or(kDefaultThreshold);
+  rule.max_pairs = options.max_pairs.value_or(rule.max_pairs);
   return rule;
-}
-
-std::uint64_t order_seed_of(const CompareOptions& options) try {
-  return options.order_seed.empty() ? 0 : parse_seed(options.order_seed);
-} catch (const CallError& error) {
-  throw CallError(std::string("--order-seed: ") + error.what());
 }
 
 void refuse_beside_interleave(const CompareOptions& options) {
@@ -64,48 +48,42 @@ TurnsCase described(const PlannedCase& planned) {
   turns.device = to_string(planned.spec.device);
   turns.precision = name(planned.spec.precision);
   turns.batch = *planned.spec.batch;
+  turns.settings = planned.settings;
   if (planned.spec.device.kind == DeviceKind::cpu) turns.threads = planned.spec.threads;
   if (planned.obstacle) turns.skipped = planned.obstacle->reason;
   return turns;
 }
 
-BuildInfo identified(const std::string& binary, bool force) try {
+BuildInfo identified(const WorkerCommand& binary, const CompareOptions& options) try {
   BuildInfo build = identify_binary(binary, interrupted);
-  if (is_debug_build(build.build_type) && !force)
-    throw CallError(binary + ": a " + (build.build_type.empty() ? "build without a type" : build.build_type + " build") +
-                    ", whose times say nothing of a release; build it with CMAKE_BUILD_TYPE=Release, or give --force");
+  refuse_debug_build(binary.program->path() + ": a", build.build_type, "build it", options);
   return build;
 } catch (const UnsuitableBinary& error) {
   throw CallError(std::string("--interleave: ") + error.what(), interrupted() ? kExitInterrupted : kExitCallIsWrong);
-}
-
-void print_skipped(const std::vector<PlannedCase>& cases) {
-  std::set<std::string> printed;
-  for (const PlannedCase& planned : cases)
-    if (planned.obstacle && printed.insert(planned.obstacle->reason).second)
-      print_error("skipped: " + planned.obstacle->reason);
 }
 
 }  // namespace
 
 int compare_interleave(const CompareOptions& options) {
   refuse_beside_interleave(options);
-  const PairedRule rule = asked_rule(options);
+  const PairedRule rule = rule_of(options);
   const std::vector<PlannedCase> cases = cases_of(options.suite);
+  std::optional<ResultFile> file;
+  if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::replaced : Existing::refused);
+  const std::array<WorkerCommand, 2> binaries{options.interleave.at(0), options.interleave.at(1)};
   catch_interrupts();
   TurnsDocument document;
-  document.order_seed = order_seed_of(options);
+  document.order_seed = options.order_seed.value_or(0);
   document.binaries = {options.interleave.at(0), options.interleave.at(1)};
-  for (const Side side : kSides) document.builds[side] = identified(document.binaries[side], options.force);
+  for (const Side side : kSides) document.builds[side] = identified(binaries[side], options);
   document.context = describe_context(options.command_line);
   document.context.gpus = list_gpus();
   document.suite = options.suite;
   document.threshold = rule.threshold;
   document.max_pairs = static_cast<std::int64_t>(rule.max_pairs);
   for (const PlannedCase& planned : cases) document.cases.push_back(described(planned));
-  InterleavedPairs pairs(cases, rule, options.out, options.quiet, document);
-  print_skipped(cases);
-  const bool kept = pairs.run();
+  print_obstacles(cases);
+  const bool kept = measure_pairs(cases, rule, binaries, std::move(file), options.quiet, document);
   const int code = present(compare_turns(document, rule), options);
   return interrupted() ? kExitInterrupted : kept ? code : kExitCallIsWrong;
 }

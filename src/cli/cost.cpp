@@ -1,65 +1,89 @@
 // epochbench cost: local against cloud, of the epochs of a result or of hours alone.
-#include <cstdio>
-
-#include "src/base/errors.h"
 #include "src/base/numbers.h"
+#include "src/base/text.h"
 #include "src/cli/commands.h"
-#include "src/report/text/rent_or_buy.h"
+#include "src/report/text/answer_text.h"
 #include "src/result/result_json.h"
 #include "src/session/prices.h"
 
 namespace epochbench {
 namespace {
 
+constexpr const char* kCostExamples = R"(Examples:
+  epochbench cost --purchase 2500 --lifetime 4 --power 350 --electricity 0.30 --cloud g5.xlarge
+  epochbench cost result.json --purchase 900 --lifetime 5 --power 120 --idle 40 --electricity 0.30 --cloud c7i.2xlarge
+  epochbench cost result.json --purchase 900 --lifetime 5 --electricity 0.30 --utilization 0.2 --cloud 0.34 --json
+
+With a result: cost per epoch of the measured machine, owned and rented; without one: cost of hours of work. Nothing is assumed
+for missing values: the answer says what is missing. A measured power draw is that of the metered parts (CPU package, GPU card),
+not that of the plug; --power replaces it.)";
+
 // Far above what a machine costs or draws, and small enough that no product of them overflows.
 constexpr double kMaxUsd = 1e9, kMaxYears = 100, kMaxWatts = 1e7, kMaxUsdPerKwh = 1000, kMaxSpeed = 1e6;
 
-std::optional<double> number(const std::string& text, const char* flag, const RealRange& range) {
-  if (text.empty()) return std::nullopt;
-  try {
-    return parse_real(text, range);
-  } catch (const CallError& error) {
-    throw CallError(std::string(flag) + ": " + error.what());
+struct CostOptions {
+  std::string result;  // empty: of hours alone
+  RentOrBuy question;
+  std::optional<double> utilization;
+  std::optional<AskedPrice> cloud;
+  bool json = false;
+};
+
+RentOrBuyAnswer answer_of(const CostOptions& options) {
+  RentOrBuyAnswer answer;
+  answer.question = options.question;
+  answer.utilization_given = options.utilization.has_value();
+  answer.question.utilization = options.utilization.value_or(1);
+  if (options.cloud) {
+    const auto [usd_per_hour, row] = *options.cloud;
+    answer.question.cloud.usd_per_hour = usd_per_hour;
+    answer.question.cloud_source = row ? describe(*row, true, today()) : "given";
   }
+  if (options.result.empty()) return answer;
+  const Result result = read_result(options.result);
+  answer.runs = rent_or_buy(result.runs, answer.question);
+  if (answer.runs.empty())
+    throw CallError(options.result +
+                    ": none of its runs is ok, so no epoch has a cost; leave the file out to compare hours alone");
+  answer.measured_on = result.context.cpu.model + ", " + result.context.date.substr(0, 10);
+  return answer;
 }
 
-RentOrBuy question_of(const CostOptions& options) {
-  RentOrBuy question;
-  question.local.purchase_usd = number(options.purchase, "--purchase", {0, kMaxUsd});
-  question.local.lifetime_years = number(options.lifetime, "--lifetime", {0, kMaxYears, false, true});
-  question.local.power_watts = number(options.power, "--power", {0, kMaxWatts});
-  question.local.idle_watts = number(options.idle, "--idle", {0, kMaxWatts});
-  question.local.usd_per_kwh = number(options.electricity, "--electricity", {0, kMaxUsdPerKwh});
-  question.utilization = number(options.utilization, "--utilization", {0, 1, false, true}).value_or(1);
-  question.cloud.speed = number(options.cloud_speed, "--cloud-speed", {0, kMaxSpeed, false, true}).value_or(1);
-  if (options.cloud.empty()) return question;
-  try {
-    const auto [usd_per_hour, row] = parse_price(options.cloud);
-    question.cloud.usd_per_hour = usd_per_hour;
-    question.cloud_source = row ? describe(*row, true, today()) : "given";
-  } catch (const CallError& error) {
-    throw CallError("--cloud: " + std::string(error.what()));
-  }
-  return question;
+int cost(const CostOptions& options) {
+  const RentOrBuyAnswer answer = answer_of(options);
+  print(options.json ? print_json(rent_or_buy_json(answer)) : fitted(rent_or_buy_text(answer)));
+  return kExitDone;
 }
 
 }  // namespace
 
-int cost_command(const CostOptions& options) {
-  RentOrBuyAnswer answer;
-  answer.question = question_of(options);
-  answer.utilization_given = !options.utilization.empty();
-  if (!options.result.empty()) {
-    const Result result = read_result(options.result);
-    answer.runs = rent_or_buy(result.runs, answer.question);
-    if (answer.runs.empty())
-      throw CallError(options.result +
-                      ": no run in it is ok, so there is no epoch to cost; leave it out to compare hours alone");
-    answer.measured_on = result.context.cpu.model + ", " + result.context.date.substr(0, 10);
-  }
-  const std::string text = options.json ? print_json(rent_or_buy_json(answer)) : rent_or_buy_text(answer);
-  std::fputs(text.c_str(), stdout);
-  return kExitDone;
+void add_cost(Commands& commands) {
+  auto [command, options] =
+      commands.add("cost", "compare local with cloud: cost per epoch, break-even hours per month", kCostExamples, cost);
+  LocalMachine& local = options.question.local;
+  const auto up_to = [](double maximum) { return real({0, maximum}); };
+  const auto above_0_up_to = [](double maximum) { return real({0, maximum, false, true}); };
+  command.add_option("result", options.result, "result file (without one: hours of work only)")->type_name("RESULT");
+  add_parsed(command, "--purchase", local.purchase_usd, up_to(kMaxUsd), "price of the local machine")->type_name("USD");
+  add_parsed(command, "--lifetime", local.lifetime_years, above_0_up_to(kMaxYears), "years over which its price is spread")
+      ->type_name("YEARS");
+  add_parsed(command, "--power", local.power_watts, up_to(kMaxWatts),
+             "power that it draws at work (default: the result's, if metered)")
+      ->type_name("WATTS");
+  add_parsed(command, "--idle", local.idle_watts, up_to(kMaxWatts),
+             "power that it draws in the other hours (default: the result's, if metered)")
+      ->type_name("WATTS");
+  add_parsed(command, "--electricity", local.usd_per_kwh, up_to(kMaxUsdPerKwh), "price of a kWh")->type_name("USD");
+  add_parsed(command, "--utilization", options.utilization, above_0_up_to(1),
+             "share of all hours in which it works, above 0 to 1 (default 1)")
+      ->type_name("FRACTION");
+  add_parsed(command, "--cloud", options.cloud, parse_price,
+             "instance of `list prices`, or USD per hour (default: the result's price)")
+      ->type_name("PRICE");
+  add_parsed(command, "--cloud-speed", options.question.cloud.speed, above_0_up_to(kMaxSpeed),
+             "its samples per second over those of the local machine (default 1)")
+      ->type_name("RATIO");
+  command.add_flag("--json", options.json, "as JSON");
 }
 
 }  // namespace epochbench

@@ -2,15 +2,14 @@
 #include "src/report/export/export.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
-#include "src/base/errors.h"
 #include "src/base/files.h"
+#include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
+#include "src/report/text/text_parts.h"
 #include "src/result/result_json.h"
 
 namespace epochbench {
@@ -18,11 +17,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kExportExamples = R"(Examples:
+  epochbench export result.json --format csv -o runs.csv
+  epochbench export result.json --format csv --raw > steps.csv
+  epochbench export result.json --format markdown >> "$GITHUB_STEP_SUMMARY"
+  epochbench export result.json --format openmetrics -o /var/lib/node_exporter/epochbench.prom
+  epochbench export result.json --format mlflow -o mlruns/      a tracking store that MLflow opens
+
+Runs that a format has no place for are named on stderr, with the reason. Unknown values are left out, never 0.
+In csv a text that begins with = + - @, a tab or a carriage return gets a leading ', since a spreadsheet would run it.
+Exit codes: 0 done; 2 the call or the file is wrong, or the format has no place for any of its runs.)";
+
+struct ExportOptions {
+  std::string result, format;
+  std::string out;  // a file or a folder; empty: stdout
+  bool raw = false;
+};
+
 const ExportFormat& format_named(const std::string& name) {
   if (const ExportFormat* format = find_export_format(name)) return *format;
-  std::string names;
-  for (const ExportFormat& format : export_formats()) names += (names.empty() ? "" : ", ") + std::string(format.name);
-  throw CallError("--format: unknown format '" + name + "'; choose from " + names);
+  std::vector<std::string> known;
+  for (const ExportFormat& format : export_formats()) known.emplace_back(format.name);
+  throw CallError("--format: unknown format '" + name + "'; choose from " + joined(export_formats(), &ExportFormat::name) +
+                  did_you_mean(name, known));
 }
 
 const ExportForm& form_of(const ExportFormat& format, bool raw) {
@@ -41,22 +58,16 @@ bool names_folder(const ExportFormat& format, const std::string& path) {
 
 // Takes the runs that the form has no place for out of the result, and says on stderr which and why.
 void leave_out(const ExportFormat& format, const ExportForm& form, const std::string& path, Result& result) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
-  std::vector<Run> kept;
-  for (Run& run : result.runs) {
+  Reasons reasons;
+  std::erase_if(result.runs, [&](const Run& run) {
     const std::string reason = form.left_out(run);
-    if (reason.empty()) {
-      kept.push_back(std::move(run));
-      continue;
-    }
-    auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& each) { return each.first == reason; });
-    if (known == reasons.end()) known = reasons.insert(known, {reason, {}});
-    known->second.push_back(run.name);
-  }
-  if (kept.empty() && !reasons.empty())
-    throw CallError(path + ": " + format.name + " has no place for any of its runs: " + reasons.front().second.front() + ": " +
-                    reasons.front().first + "; --format csv has all of them, with status and message");
-  result.runs = std::move(kept);
+    if (!reason.empty()) add_reason(reasons, reason, run.name);
+    return !reason.empty();
+  });
+  if (result.runs.empty() && !reasons.empty())
+    throw CallError(path + ": " + format.name +
+                    " has no place for any of its runs: " + reasons.list().front().subjects.front() + ": " +
+                    reasons.list().front().text + "; --format csv has all of them, with status and message");
   for (const auto& [reason, names] : reasons) {
     const std::string more = names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "";
     print_error("left out of " + std::string(format.name) + ": " + names.front() + more + ": " + reason);
@@ -73,14 +84,12 @@ void write(const ExportFormat& format, const ExportForm& form, const Result& res
   }
   const std::string text = form.text(result);
   if (out.empty())
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    print(text);
   else
     ResultFile(out).write(text);
 }
 
-}  // namespace
-
-std::string export_formats_help() {
+std::string formats_help() {  // one line per format
   std::size_t widest = 0;
   for (const ExportFormat& format : export_formats()) widest = std::max(widest, std::string_view(format.name).size());
   std::string text;
@@ -92,7 +101,7 @@ std::string export_formats_help() {
   return text;
 }
 
-int export_command(const ExportOptions& options) {
+int export_result(const ExportOptions& options) {
   const ExportFormat& format = format_named(options.format);
   const ExportForm& form = form_of(format, options.raw);
   if (!options.out.empty()) refuse_to_replace(options.out, options.result);
@@ -104,6 +113,18 @@ int export_command(const ExportOptions& options) {
     throw CallError(options.result + ": " + error.what());
   }
   return kExitDone;
+}
+
+}  // namespace
+
+void add_export(Commands& commands) {
+  auto [command, options] = commands.add("export", "convert a result to the formats of other tools",
+                                         "Formats:\n" + formats_help() + "\n" + kExportExamples, export_result);
+  command.add_option("result", options.result, "result file")->type_name("RESULT")->required();
+  command.add_option("--format", options.format, "one of the formats below")->type_name("FORMAT")->required();
+  command.add_flag("--raw", options.raw, "csv: one row per step");
+  command.add_option("-o,--out", options.out, "file, or folder if the format supports one (default: stdout)")
+      ->type_name("FILE|DIR");
 }
 
 }  // namespace epochbench

@@ -1,4 +1,5 @@
 // epochbench info: this machine, with what can be measured on it.
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -8,9 +9,8 @@
 
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
-#include "src/base/errors.h"
-#include "src/base/table.h"
-#include "src/base/units.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/machine/environment.h"
 #include "src/machine/meters.h"
@@ -20,6 +20,16 @@
 
 namespace epochbench {
 namespace {
+
+constexpr const char* kInfoExamples = R"(Examples:
+  epochbench info
+  epochbench info --json
+
+Measures the CPU's peaks and memory bandwidth, which takes a few seconds.)";
+
+struct InfoOptions {
+  bool json = false;
+};
 
 // Without a GPU, one line says so in place of its meters.
 std::vector<MeterInfo> meters(const std::vector<GpuInfo>& gpus, const std::optional<std::string>& no_gpu) {
@@ -64,8 +74,6 @@ void print_gpu(int index, const GpuInfo& gpu) {
 
 void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std::optional<std::string>& no_gpu,
                 const std::vector<MeterInfo>& all_meters) {
-  std::string isa;
-  for (const std::string& name : cpu.isa) isa += (isa.empty() ? "" : " ") + name;
   const auto bytes = [](const std::optional<std::int64_t>& value) {
     return value ? format_bytes(static_cast<double>(*value)) : std::string("?");
   };
@@ -73,28 +81,27 @@ void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std:
   std::printf("sockets, cores    %s, %s (threads that may be used: %d)\n",
               cpu.sockets ? std::to_string(*cpu.sockets).c_str() : "?", cpu.cores ? std::to_string(*cpu.cores).c_str() : "?",
               cpu.threads_available);
-  std::printf("instructions      %s\n", isa.c_str());
+  print_fitted("instructions      " + joined(cpu.isa, " ") + "\n");
   std::printf("caches            L1d %s, L2 %s, L3 %s\n", bytes(cpu.l1d_bytes).c_str(), bytes(cpu.l2_bytes).c_str(),
               bytes(cpu.l3_bytes).c_str());
   std::printf("memory            %s\n", bytes(cpu.memory_bytes).c_str());
   std::printf("frequency scaling %s\n", cpu.frequency_scaling.c_str());
-  std::printf("fp32 peak         %s\n", peak_text(cpu, "fp32").c_str());
-  std::printf("bf16 peak         %s\n", peak_text(cpu, "bf16").c_str());
+  for (const char* precision : kCpuPeaks) std::printf("%s peak         %s\n", precision, peak_text(cpu, precision).c_str());
   std::printf("memory bandwidth  %s\n", cpu.memory_bandwidth_bytes_per_second
                                             ? (format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s") + ", measured").c_str()
                                             : "not known");
-  if (no_gpu) std::printf("GPUs              none: %s\n", no_gpu->c_str());
+  if (no_gpu) print_fitted("GPUs              none: " + *no_gpu + "\n");
   for (std::size_t i = 0; i < gpus.size(); ++i) print_gpu(static_cast<int>(i), gpus[i]);
   for (const MeterInfo& meter : all_meters) {
-    std::printf("meter %-11s %s: %s\n", meter.name.c_str(), meter.measures.c_str(),
-                meter.obstacle ? ("cannot be read: " + *meter.obstacle).c_str() : "readable");
-    for (const std::string& missing : meter.missing) std::printf("  without %s\n", missing.c_str());
+    std::string name = meter.name;
+    name.resize(std::max<std::size_t>(name.size(), 11), ' ');
+    print_fitted("meter " + name + " " + meter.measures + ": " +
+                 (meter.obstacle ? "cannot be read: " + *meter.obstacle : "readable") + "\n");
+    for (const std::string& missing : meter.missing) print_fitted("  without " + missing + "\n");
   }
 }
 
-}  // namespace
-
-int info_command(bool json) {
+int info(const InfoOptions& options) {
   const Context context = describe_context({});
   CpuInfo cpu = context.cpu;
   measure_peaks_of(cpu);
@@ -102,7 +109,7 @@ int info_command(bool json) {
   for (int i = 0; i < static_cast<int>(all_gpus.size()); ++i) measure_peaks_of(all_gpus, i);
   const std::optional<std::string> no_gpu = why_no_gpu();
   const std::vector<MeterInfo> all_meters = meters(all_gpus, no_gpu);
-  if (!json) {
+  if (!options.json) {
     print_text(cpu, all_gpus, no_gpu, all_meters);
     return kExitDone;
   }
@@ -112,12 +119,18 @@ int info_command(bool json) {
     meter_list.push_back({{"name", meter.name},
                           {"measures", meter.measures},
                           {"readable", !meter.obstacle.has_value()},
-                          {"reason", meter.obstacle ? Json(*meter.obstacle) : Json(nullptr)},
+                          {"reason", json_of(meter.obstacle)},
                           {"missing", meter.missing}});
-  const Json document = {
-      {"cpu", json_of(cpu)}, {"gpus", gpus}, {"gpus_reason", no_gpu ? Json(*no_gpu) : Json(nullptr)}, {"meters", meter_list}};
-  std::fputs(print_json(document).c_str(), stdout);
+  const Json document = {{"cpu", json_of(cpu)}, {"gpus", gpus}, {"gpus_reason", json_of(no_gpu)}, {"meters", meter_list}};
+  print(print_json(document));
   return kExitDone;
+}
+
+}  // namespace
+
+void add_info(Commands& commands) {
+  auto [command, options] = commands.add("info", "describe this machine, with its measured peaks", kInfoExamples, info);
+  command.add_flag("--json", options.json, "as JSON");
 }
 
 }  // namespace epochbench

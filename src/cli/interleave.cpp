@@ -1,33 +1,23 @@
-// The hidden subcommand that scripts/peers/take_turns calls: epochbench and workers of a peer take turns at the same cases.
-#include <algorithm>
-#include <cstdio>
-#include <utility>
-
+// epochbench interleave, which scripts/peers/take_turns calls: epochbench and workers of a peer take turns at the same cases.
 #include "src/analysis/compare/peer_ratios.h"
-#include "src/base/errors.h"
 #include "src/base/numbers.h"
-#include "src/base/signals.h"
+#include "src/base/text.h"
 #include "src/case/choices.h"
 #include "src/cli/commands.h"
 #include "src/data/dataset_sizes.h"
-#include "src/report/text/peer_table.h"
+#include "src/report/text/answer_text.h"
 #include "src/session/interleaved_groups.h"
-#include "src/session/measuring.h"
+#include "src/session/machine.h"
 
 namespace epochbench {
 namespace {
 
-std::int64_t whole(const std::string& text, const char* option, std::int64_t minimum, std::int64_t by_default) try {
-  return text.empty() ? by_default : parse_integer(text, minimum, 1'000'000);
-} catch (const CallError& error) {
-  throw CallError(std::string(option) + ": " + error.what());
-}
-
-double seconds(const std::string& text, const char* option, double by_default) try {
-  return text.empty() ? by_default : parse_real(text, {0, 1e6});
-} catch (const CallError& error) {
-  throw CallError(std::string(option) + ": " + error.what());
-}
+struct InterleaveOptions {
+  CaseBlock cases;
+  std::vector<std::string> worker;  // the command of the peer's worker
+  GroupsRequest request;
+  bool json = false;
+};
 
 std::string label_of(const CaseSpec& spec) {
   if (spec.framework == Framework::epochbench) return "epochbench";
@@ -44,7 +34,7 @@ std::vector<std::vector<GroupWorker>> cases_of(const InterleaveOptions& options)
   std::vector<std::vector<GroupWorker>> cases;
   for (const CaseSpec& spec : expand(ours)) {
     auto& workers = cases.emplace_back();
-    workers.push_back({label_of(spec), WorkerCommand(own_binary()), plan_case(spec, sizes)});
+    workers.push_back({label_of(spec), WorkerCommand::own(), plan_case(spec, sizes)});
     for (CaseSpec& peer : expand(theirs)) {
       if (peer.model != spec.model || peer.batch != spec.batch || peer.precision != spec.precision || peer.seed != spec.seed)
         continue;
@@ -55,28 +45,48 @@ std::vector<std::vector<GroupWorker>> cases_of(const InterleaveOptions& options)
   return cases;
 }
 
-}  // namespace
-
-int interleave_command(const InterleaveOptions& options) {
+int interleave(const InterleaveOptions& options) {
   if (!options.cases.contains("model")) throw CallError("--model is missing; give one, such as --model resnet20");
-  if (options.out.empty()) throw CallError("--out is missing; name the result file");
-  GroupsRequest request;
+  if (options.request.out.empty()) throw CallError("--out is missing; name the result file");
+  GroupsRequest request = options.request;
   request.cases = cases_of(options);
-  request.groups = static_cast<int>(whole(options.groups, "--groups", 1, request.groups));
-  request.dropped_rounds = whole(options.drop, "--drop", 0, request.dropped_rounds);
-  if (!options.rounds.empty()) request.rounds = whole(options.rounds, "--rounds", 1, 0);
-  request.min_time_seconds = seconds(options.min_time, "--min-time", request.min_time_seconds);
-  request.hung_seconds = seconds(options.patience, "--patience", request.hung_seconds);
-  if (!options.order_seed.empty()) request.order_seed = parse_seed(options.order_seed);
-  request.out = options.out;
-  request.resume = options.resume;
-  request.quiet = options.quiet;
-  request.command_line = options.command_line;
   const GroupsMeasurement measurement = measure_groups(request);
   const std::vector<PeerRow> rows = peer_rows(measurement.runs);
-  std::fputs((options.json ? print_json(peer_json(rows)) : peer_table(rows)).c_str(), stdout);
+  print(options.json ? print_json(peer_json(rows)) : fitted(peer_table(rows)));
   if (interrupted()) return kExitInterrupted;
   return !measurement.written ? kExitCallIsWrong : measurement.failed ? kExitAnswerIsNo : kExitDone;
+}
+
+}  // namespace
+
+void add_interleave(Commands& commands) {
+  constexpr std::int64_t kMost = 1'000'000;
+  constexpr double kMostSeconds = 1e6;
+  auto [command, options] =
+      commands.add("interleave", "interleaved runs beside a peer (scripts/peers/take_turns)", "", interleave);
+  GroupsRequest& request = options.request;
+  request.command_line = commands.arguments();
+  command.group("");
+  commands.add_case_options(command, options.cases, OfferedTo::peers,
+                            {"model", "data", "batch", "precision", "threads", "warmup", "seed", "learning_rate",
+                             "weight_decay", "dropout", "compile", "wait", "bind"});
+  command.add_option("--worker", options.worker, "the command of the peer's worker")->type_name("WORD");
+  add_parsed(command, "--groups", request.groups, whole<int>(1, kMost), "of fresh processes; an interval takes 5 (default 5)")
+      ->type_name("N");
+  add_parsed(command, "--rounds", request.rounds, whole(1, kMost), "timed rounds per group")->type_name("N");
+  add_parsed(command, "--min-time", request.min_time_seconds, real({0, kMostSeconds}),
+             "or as many as take so long, and at least 6 (default 12)")
+      ->type_name("SECONDS");
+  add_parsed(command, "--drop", request.dropped_rounds, whole(0, kMost), "rounds before the timed ones (default 2)")
+      ->type_name("N");
+  add_parsed(command, "--order-seed", request.order_seed, parse_seed, "of the order of turns (default 0)")->type_name("N");
+  add_parsed(command, "--patience", request.hung_seconds, real({0, kMostSeconds}),
+             "with a worker that neither answers nor works (default 1800)")
+      ->type_name("SECONDS");
+  command.add_option("--out", request.out, "the result file")->type_name("FILE");
+  command.add_flag("--resume", request.resume, "keep the whole groups in the file, and measure the rest");
+  command.add_flag("--json", options.json, "the table as JSON");
+  command.add_flag("-q,--quiet", request.quiet, "no progress");
 }
 
 }  // namespace epochbench

@@ -1,31 +1,42 @@
 // epochbench list: what there is to choose from.
 #include <algorithm>
-#include <cstdio>
+#include <cctype>
 
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
 #include "epochbench/model.h"
-#include "src/base/errors.h"
-#include "src/base/json.h"
+#include "src/analysis/claims/claims.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
-#include "src/base/table.h"
-#include "src/base/units.h"
+#include "src/base/text.h"
 #include "src/case/suite.h"
-#include "src/cli/claims.h"
 #include "src/cli/commands.h"
 #include "src/machine/environment.h"
-#include "src/report/text/claims_json.h"
-#include "src/report/text/claims_text.h"
+#include "src/report/text/answer_text.h"
 #include "src/session/prices.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {
 namespace {
 
+constexpr const char* kListExamples = R"(Examples:
+  epochbench list models
+  epochbench list prices --match h100
+  epochbench list prices --json)";
+
+struct ListOptions {
+  std::string what;   // empty: an index of all kinds
+  std::string match;  // empty: all rows
+  bool json = false;
+};
+
+using Kept = std::vector<std::size_t>;  // places of the rows that are shown
+
 struct Section {
   const char* name;
+  const char* key;  // of a row's name
   Json (*json)();
-  std::string (*text)();
+  std::string (*text)(const Kept& kept);
 };
 
 Json models_json() {
@@ -47,13 +58,15 @@ Json models_json() {
   return list;
 }
 
-std::string models_text() {
-  Table table(
-      {{"model"}, {"parameters", Table::Align::right}, {"data"}, {"batch", Table::Align::right}, {"options"}, {"what"}});
-  for (const Json& model : models_json()) {
-    std::string options;
-    for (const Json& option : model["options"])
-      options += (options.empty() ? "" : ",") + option["name"].get<std::string>() + "=" + option["default"].dump();
+std::string models_text(const Kept& kept) {
+  Table table({"model", ">parameters", "-data", "->batch", "--options", "what"});
+  const Json models = models_json();
+  for (const std::size_t i : kept) {
+    const Json& model = models[i];
+    const auto with_default = [](const Json& option) {
+      return option["name"].get<std::string>() + "=" + option["default"].dump();
+    };
+    const std::string options = joined(model["options"], with_default, ",");
     table.add({model["name"], format_count(model["parameters"]), model["default_data"], model["default_batch"].dump(), options,
                model["description"]});
   }
@@ -90,9 +103,11 @@ Json devices_json() {
   return list;
 }
 
-std::string devices_text() {
+std::string devices_text(const Kept& kept) {
   std::string text;
-  for (const Json& device : devices_json()) {
+  const Json devices = devices_json();
+  for (const std::size_t i : kept) {
+    const Json& device = devices[i];
     text += device["name"].get<std::string>() + ": ";
     if (device.contains("model")) text += device["model"].get<std::string>() + ", ";
     if (device.contains("threads")) text += device["threads"].dump() + " threads, " + device["isa"].get<std::string>() + ", ";
@@ -118,11 +133,11 @@ Json suites_json() {
   return list;
 }
 
-std::string suites_text() {
-  std::string text;
-  for (const Json& suite : suites_json())
-    text += suite["name"].get<std::string>() + ": " + suite["description"].get<std::string>() + "\n";
-  return text;
+std::string suites_text(const Kept& kept) {
+  Table table({"suite", "what"});
+  const Json suites = suites_json();
+  for (const std::size_t i : kept) table.add({suites[i]["name"], suites[i]["description"]});
+  return table.to_string();
 }
 
 Json datasets_json() {
@@ -135,9 +150,10 @@ Json datasets_json() {
           row("text:FILE", "any text, plain or .gz, byte by byte, to fill in masked positions; every tenth window to test")};
 }
 
-std::string datasets_text() {
-  Table table({{"data"}, {"what"}});
-  for (const Json& dataset : datasets_json()) table.add({dataset["spec"], dataset["description"]});
+std::string datasets_text(const Kept& kept) {
+  Table table({"data", "what"});
+  const Json datasets = datasets_json();
+  for (const std::size_t i : kept) table.add({datasets[i]["spec"], datasets[i]["description"]});
   return table.to_string();
 }
 
@@ -158,14 +174,14 @@ Json prices_json() {
   return list;
 }
 
-std::string prices_text() {
-  using Align = Table::Align;
-  Table table(
-      {{"provider"}, {"instance"}, {"region"}, {"USD/hour", Align::right}, {"vCPUs", Align::right}, {"GPUs"}, {"as of"}, {""}});
-  for (const CatalogPrice& price : embedded_prices().prices)
+std::string prices_text(const Kept& kept) {
+  Table table({"-provider", "instance", "--region", ">USD/hour", "->vCPUs", "GPUs", "--as of", "--"});
+  for (const std::size_t i : kept) {
+    const CatalogPrice& price = embedded_prices().prices[i];
     table.add({price.provider, price.instance, price.region, shortest(price.usd_per_hour), std::to_string(price.vcpus),
                price.gpu_count == 0 ? "" : std::to_string(price.gpu_count) + " x " + price.gpu_model, price.as_of,
                age_note(price, today())});
+  }
   return table.to_string() + embedded_prices().note + "\n";
 }
 
@@ -175,34 +191,81 @@ Json claims_list() {
   return list;
 }
 
-std::string claims_section() { return claims_list_text(embedded_claims()); }
+std::string claims_section(const Kept& kept) {
+  ClaimCatalog catalog = embedded_claims();
+  if (kept.size() == catalog.claims.size()) return claims_list_text(catalog);
+  std::vector<Claim> claims;
+  for (const std::size_t i : kept) claims.push_back(catalog.claims[i]);
+  catalog.claims = std::move(claims);
+  std::erase_if(catalog.conflicts, [&](const ClaimConflict& conflict) {
+    return std::ranges::none_of(catalog.claims, [&](const Claim& claim) { return contains(conflict.claims, claim.id); });
+  });
+  return claims_list_text(catalog);
+}
 
-constexpr Section kSections[] = {{"models", models_json, models_text},    {"devices", devices_json, devices_text},
-                                 {"suites", suites_json, suites_text},    {"datasets", datasets_json, datasets_text},
-                                 {"claims", claims_list, claims_section}, {"prices", prices_json, prices_text}};
+constexpr Section kSections[] = {
+    {"models", "name", models_json, models_text},  {"devices", "name", devices_json, devices_text},
+    {"suites", "name", suites_json, suites_text},  {"datasets", "spec", datasets_json, datasets_text},
+    {"claims", "id", claims_list, claims_section}, {"prices", "instance", prices_json, prices_text},
+};
+
+std::string lowercase(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+Kept rows_with(const std::string& match, const Json& rows) {
+  Kept kept;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (lowercase(rows[i].dump(-1, ' ', false, Json::error_handler_t::replace)).find(lowercase(match)) != std::string::npos)
+      kept.push_back(i);
+  return kept;
+}
+
+// What can be listed: how many there are, one of them, and the call that shows all.
+std::string index_text(const std::vector<std::pair<const Section*, Json>>& found) {
+  Table table({"what", ">count", "-such as", "shown by"});
+  for (const auto& [section, rows] : found)
+    table.add({section->name, std::to_string(rows.size()), rows.empty() ? "" : rows[0].at(section->key).get<std::string>(),
+               std::string("epochbench list ") + section->name});
+  return table.to_string();
+}
+
+int list(const ListOptions& options) {
+  std::vector<std::string> names;
+  for (const Section& section : kSections) names.emplace_back(section.name);
+  if (!options.what.empty()) located("list", [&] { return parse_word(options.what, names); });
+  Json document = Json::object();
+  std::string text;
+  std::vector<std::pair<const Section*, Json>> found;
+  for (const Section& section : kSections) {
+    if (!options.what.empty() && options.what != section.name) continue;
+    const Json all = section.json();
+    const Kept kept = rows_with(options.match, all);
+    Json rows = Json::array();
+    for (const std::size_t i : kept) rows.push_back(all[i]);
+    document[section.name] = rows;
+    found.emplace_back(&section, std::move(rows));
+    if (!kept.empty() && !options.json && !options.what.empty()) text = section.text(kept);
+  }
+  if (!options.match.empty() && std::ranges::all_of(found, [](const auto& each) { return each.second.empty(); }))
+    throw CallError("list: no row has '" + options.match + "'; leave --match out to see all of them");
+  if (options.json)
+    print(print_json(document));
+  else
+    print_fitted(options.what.empty() ? index_text(found) : text);
+  return kExitDone;
+}
 
 }  // namespace
 
-int list_command(const std::string& what, bool json) {
-  std::vector<std::string> names;
-  for (const Section& section : kSections) names.emplace_back(section.name);
-  if (!what.empty()) try {
-      parse_word(what, names);
-    } catch (const CallError& error) {
-      throw CallError("list: " + std::string(error.what()));
-    }
-  Json document = Json::object();
-  std::string text;
-  for (const Section& section : kSections) {
-    if (!what.empty() && what != section.name) continue;
-    if (json)
-      document[section.name] = section.json();
-    else
-      text += (text.empty() ? "" : "\n") + section.text();
-  }
-  if (json) text = print_json(document);
-  std::fputs(text.c_str(), stdout);
-  return kExitDone;
+void add_list(Commands& commands) {
+  auto [command, options] =
+      commands.add("list", "list models, devices, suites, data sets, claims and prices", kListExamples, list);
+  command.add_option("what", options.what,
+                     "models, devices, suites, datasets, claims or prices (default: how many there are of each)");
+  command.add_option("--match", options.match, "only rows with this text, in any case")->type_name("TEXT");
+  command.add_flag("--json", options.json, "as JSON");
 }
 
 }  // namespace epochbench

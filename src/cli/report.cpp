@@ -3,17 +3,30 @@
 #include <filesystem>
 #include <map>
 
-#include "src/base/errors.h"
+#include "src/analysis/claims/claims.h"
 #include "src/base/files.h"
-#include "src/base/units.h"
-#include "src/cli/claims.h"
+#include "src/base/numbers.h"
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/html/html_page.h"
-#include "src/report/html/page_data.h"
 
 namespace epochbench {
 namespace {
+
+constexpr const char* kReportExamples = R"(Examples:
+  epochbench report result.json -o result.html
+  epochbench report cpu-box.json gpu-box.json -o both.html   two machines on one page
+  epochbench report nightly/ -o nightly.html                 many dated results, with their history
+  epochbench report turns.json -o turns.html                 what `compare --interleave -o turns.json` measured
+
+The page is one file that opens from disk and fetches nothing: tables that sort, charts with their intervals, claims with their
+verdicts. It contains the names of the result files without their folders, and what the results contain: host name, command
+lines and the folder of a data set that was read from one (idx:DIR). Results made with --anonymous have none of these.)";
+
+struct ReportOptions {
+  std::vector<std::string> results;  // files and folders
+  std::string out;                   // the page
+};
 
 // A page is sent to others, whom this machine's folders do not concern: a file is known by its name, and where two have the
 // same one by its place among them too.
@@ -45,9 +58,7 @@ std::string content_of(const Measurements& measured) {
   return counted(runs, "run", "runs") + (measured.turns.empty() ? "" : " and " + by_turns);
 }
 
-}  // namespace
-
-int report_command(const ReportOptions& options) {
+int report(const ReportOptions& options) {
   if (options.out.empty()) throw CallError("report: no page to write; name it with -o FILE.html");
   const ResultFile file(options.out);
   Measurements measured = read_measurement_arguments("report", options.results);
@@ -60,6 +71,15 @@ int report_command(const ReportOptions& options) {
   std::printf("%s: %s of %s, %s\n", options.out.c_str(), content_of(measured).c_str(),
               counted(files_of(measured), "file", "files").c_str(), format_bytes(static_cast<double>(page.size())).c_str());
   return kExitDone;
+}
+
+}  // namespace
+
+void add_report(Commands& commands) {
+  auto [command, options] =
+      commands.add("report", "write results as one HTML page, with tables and charts", kReportExamples, report);
+  command.add_option("RESULT", options.results, "files of `run --out` or of `compare --interleave -o`, or folders of them");
+  command.add_option("-o,--out", options.out, "the page; an existing file is replaced")->type_name("FILE.html");
 }
 
 }  // namespace epochbench

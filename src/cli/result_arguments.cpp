@@ -9,8 +9,8 @@
 
 #include "src/base/errors.h"
 #include "src/base/files.h"
+#include "src/base/text.h"
 #include "src/result/result_json.h"
-#include "src/result/turns_json.h"
 
 namespace epochbench {
 namespace {
@@ -22,22 +22,28 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
+// The *.json of a folder, by name. Errors: CallError where it cannot be read.
+std::vector<std::string> json_files_of(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (entry->path().extension() == ".json" && !is_folder(entry->path())) files.push_back(entry->path().string());
+  if (error) throw CallError(folder + ": the folder cannot be read: " + error.message() + "; name a folder of *.json");
+  std::ranges::sort(files);
+  return files;
+}
+
 // What no two measurements share: readings of a clock in nanoseconds. The same also in a file that --resume copied runs to.
-using Measured = std::tuple<std::string, int, double, double, double, double>;
+using Measured = std::tuple<std::string, std::uint64_t, std::vector<double>>;
 
 Measured measurement_of(const Run& run) {
   const Timing& timing = *run.timing;
   return {run.name,
-          run.repetition,
-          timing.compile_seconds,
-          timing.steps_total_seconds,
-          timing.wall_seconds,
-          timing.step_seconds_median};
+          static_cast<std::uint64_t>(run.repetition),
+          {timing.compile_seconds, timing.steps_total_seconds, timing.wall_seconds, timing.step_seconds_median}};
 }
 
-using MeasuredTurns = std::tuple<std::string, std::uint64_t, std::vector<double>>;
-
-MeasuredTurns measurement_of(const TurnsDocument& document) {
+Measured measurement_of(const TurnsDocument& document) {
   std::vector<double> medians;
   for (const TurnsCase& turns : document.cases)
     for (const TurnsPair& pair : turns.pairs)
@@ -88,34 +94,33 @@ class Reader {
 
   bool first_time(const std::string& path) { return seen_.insert(fs::canonical(path).string()).second; }
 
-  // Each measurement once, however many files it stands in: a copy is no repetition. A file that has no other one is left out.
+  // Each measurement once, however many files it stands in: a copy is not a repetition. A file that has no other one is left
+  // out.
   void add(const std::string& path, Result result) {
     const auto is_copy = [&](const Run& run) { return run.timing && path_by_measurement_.contains(measurement_of(run)); };
-    const auto first = std::find_if(result.runs.begin(), result.runs.end(), is_copy);
+    const auto first = std::ranges::find_if(result.runs, is_copy);
     if (first != result.runs.end()) {
       const std::string other = path_by_measurement_.at(measurement_of(*first));
-      const auto timed =
-          std::count_if(result.runs.begin(), result.runs.end(), [](const Run& run) { return run.timing.has_value(); });
+      const auto timed = std::ranges::count_if(result.runs, [](const Run& run) { return run.timing.has_value(); });
       const auto copies = static_cast<std::ptrdiff_t>(std::erase_if(result.runs, is_copy));
       if (copies == timed) return print_error("left out: " + path + " has the measurements of " + other);
       print_error("left out: " + std::to_string(copies) + (copies == 1 ? " run of " : " runs of ") + path +
-                  " of which there are copies in other files, such as " + other);
+                  " with copies in other files, such as " + other);
     }
     for (const Run& run : result.runs)
       if (run.timing) path_by_measurement_.emplace(measurement_of(run), path);
-    all_.results.push_back({path, std::move(result)});
+    all_.results.push_back({visible(path), std::move(result)});
   }
 
   void add(const std::string& path, TurnsDocument document) {
-    const auto [first, is_new] = path_by_turns_.emplace(measurement_of(document), path);
+    const auto [first, is_new] = path_by_measurement_.emplace(measurement_of(document), path);
     if (!is_new) return print_error("left out: " + path + " has the measurements of " + first->second);
-    all_.turns.push_back({path, std::move(document)});
+    all_.turns.push_back({visible(path), std::move(document)});
   }
 
   Reads reads_;
   std::set<std::string> seen_;
   std::map<Measured, std::string> path_by_measurement_;
-  std::map<MeasuredTurns, std::string> path_by_turns_;
   Measurements all_;
 };
 
@@ -140,16 +145,6 @@ void refuse_to_replace(const std::string& out, const std::string& read) {
   std::error_code error;
   if (fs::equivalent(out, read, error) && !error)
     throw CallError("--out: " + out + " is the file that is read, which would be lost; name another one");
-}
-
-std::vector<std::string> json_files_of(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
-    if (entry->path().extension() == ".json" && !is_folder(entry->path())) files.push_back(entry->path().string());
-  if (error) throw CallError(folder + ": the folder cannot be read: " + error.message() + "; name a folder of *.json");
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments) {

@@ -4,15 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "src/result/named_result.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
 
 // Errors: CallError where `out`, which is about to be replaced, is the file that was read.
 void refuse_to_replace(const std::string& out, const std::string& read);
-
-// The *.json of a folder, by name. Errors: CallError where it cannot be read.
-std::vector<std::string> json_files_of(const std::string& folder);
 
 // In the order of the call, each file once; of a folder, its *.json by name, not those below it. Other JSON in a folder
 // (without schema_version) is left out, and stderr says so; named itself, it is an error. A run that an earlier file has, as a

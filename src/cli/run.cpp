@@ -1,32 +1,45 @@
 // epochbench run: the parent of all cases.
-#include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "src/base/errors.h"
-#include "src/base/numbers.h"
 #include "src/case/suite.h"
 #include "src/cli/commands.h"
 #include "src/report/answers/answers_page.h"
-#include "src/report/text/input_text.h"
-#include "src/report/text/profile_text.h"
-#include "src/report/text/summary.h"
-#include "src/session/closing_notes.h"
+#include "src/report/text/result_text.h"
 #include "src/session/measuring.h"
 #include "src/session/planned_case.h"
 
 namespace epochbench {
 namespace {
 
+constexpr const char* kRunExamples = R"(Examples:
+  epochbench run                                        the suite `quick`
+  epochbench run --model resnet20 --batch 32,128        two batch sizes
+  epochbench run --model lenet5 --until accuracy=0.97   to a real accuracy, on real data
+  epochbench run --model mlp:width=4096,depth=3 --threads 1,2 --steps 50
+  epochbench run --model resnet50 --mode forward --batch 1    latencies, and images per second
+  epochbench run --model resnet20 --without none,fusion,winograd   what each part is worth
+  epochbench run --suite quick --repetitions 3 --price cpu=0.34 --out result.json
+  epochbench run --suite quick --resume result.json     only what is missing
+  epochbench run --suite standard --dry-run             its cases with their memory and time; runs nothing
+  epochbench run --suite hour --price cpu=0.34 --out hour.json   the main questions in an hour, and a page of answers
+
+Without a stopping option (--steps, --epochs, --min-time, --until) a case runs until the interval of the median step is within
+1 % or the noise has stopped falling: at least 10 steps, at most 30 s or 3 steps, whichever is longer. One of --steps, --epochs
+and --min-time may be given; --until trains whole epochs, at most --epochs of them.
+Exit codes: 0 done; 1 a case failed; 2 the call, a file or the data is wrong, or nothing can run in a precision that the call
+names; 3 a device that the call names is not usable here: the others are measured and kept; 130 interrupted. Of several the
+first of 130, 2, 1, 3. Devices that only a suite lists are skipped.)";
+
 constexpr const char* kDefaultSuite = "quick";
 
-struct Request {
-  std::vector<CaseSpec> cases;
-  std::string repetitions = "1", repetitions_from = "--repetitions";  // and where they were asked for
-  std::string budget, budget_from = "--budget";                       // in seconds; empty: none
-  bool answers = false;                                               // ends with a page of answers
+struct RunOptions {
+  std::string suite;               // a name or a file; empty: none named
+  CaseBlock cases;                 // options given on the command line
+  std::optional<int> repetitions;  // empty: the suite's and its cases', or 1
+  bool profile = false;
+  MeasuringRequest request;
 };
 
 // A suite's cases under the call's options. --device picks among the devices that a case names, and takes the place of none.
@@ -40,74 +53,92 @@ std::vector<CaseSpec> cases_of(const CaseBlock& block, const CaseBlock& call) {
   return cases;
 }
 
-Request request_of(const RunOptions& options) {
-  Request request;
-  const bool names_models = options.cases.contains("model");
-  if (!options.suite.empty() && names_models) throw CallError("--suite and --model exclude each other; give one of them");
-  if (!options.repetitions.empty()) request.repetitions = options.repetitions;
-  request.budget = options.budget;
-  if (names_models) {
-    request.cases = expand(options.cases);
-    return request;
-  }
-  const Suite suite = load_suite(options.suite.empty() ? kDefaultSuite : options.suite);
-  if (options.repetitions.empty()) {
-    request.repetitions = suite.repetitions;
-    request.repetitions_from = "suite " + suite.name + ": repetitions";
-  }
+std::vector<CaseSpec> cases_of(const Suite& suite, const RunOptions& options) {
+  std::vector<CaseSpec> cases;
   for (const CaseBlock& block : suite.cases)
     for (CaseSpec& spec : cases_of(block, options.cases)) {
-      if (!options.repetitions.empty()) spec.repetitions.reset();
-      request.cases.push_back(std::move(spec));
-      if (request.cases.size() > kMaxCases)
+      if (options.repetitions) spec.repetitions.reset();
+      cases.push_back(std::move(spec));
+      if (cases.size() > kMaxCases)
         throw CallError("suite " + suite.name + ": its lists multiply out to more than " + std::to_string(kMaxCases) +
                         " cases; leave some values out");
     }
-  if (options.budget.empty()) {
-    request.budget = suite.budget;
-    request.budget_from = "suite " + suite.name + ": budget_seconds";
-  }
-  request.answers = suite.answers;
-  if (request.cases.empty()) throw CallError("--device: suite " + suite.name + " has no case for any of these devices");
-  return request;
+  if (cases.empty()) throw CallError("--device: suite " + suite.name + " has no case for any of these devices");
+  return cases;
 }
 
-std::optional<double> budget_of(const Request& asked) try {
-  constexpr double kMaxSeconds = 1e7;
-  if (asked.budget.empty()) return std::nullopt;
-  return parse_real(asked.budget, {0, kMaxSeconds, false, true});
-} catch (const CallError& error) {
-  throw CallError(asked.budget_from + ": " + error.what());
+// Empty where the call itself says what to run.
+std::optional<Suite> suite_of(const RunOptions& options) {
+  if (!options.cases.contains("model")) return load_suite(options.suite.empty() ? kDefaultSuite : options.suite);
+  if (!options.suite.empty()) throw CallError("--suite and --model exclude each other; give one of them");
+  return std::nullopt;
 }
 
-void print_summary(const Result& result, const std::string& path) {
-  std::printf("\n%s\n%s\n", machine_text(result.context).c_str(), summary(result).c_str());
-  for (const Run& run : result.runs)
-    if (run.status == RunStatus::ok && run.profile) std::printf("%s\n", profile_text(run).c_str());
-  if (const std::string input = input_text(result); !input.empty()) std::printf("%s\n", input.c_str());
-  print_closing_notes(result, path);
+void print_run(const Measurement& measured) {
+  std::string tables = summary(measured.result) + "\n";
+  for (const Run& run : measured.result.runs)
+    if (run.status == RunStatus::ok && run.profile) tables += profile_text(run) + "\n";
+  if (const std::string input = input_text(measured.result); !input.empty()) tables += input + "\n";
+  print_tables(measured, tables);
+}
+
+int run(const RunOptions& options) {
+  const std::optional<Suite> suite = suite_of(options);
+  MeasuringRequest request = options.request;
+  request.call = options.cases;
+  request.cases = plan_cases(suite ? cases_of(*suite, options) : expand(options.cases),
+                             options.repetitions.value_or(suite ? suite->repetitions : 1));
+  for (PlannedCase& planned : request.cases) planned.spec.profile = options.profile;
+  if (!request.budget_seconds && suite) request.budget_seconds = suite->budget_seconds;
+  if (request.dry_run) return dry_run(request);
+  const Measurement measurement = measure(request);
+  if (!request.quiet && !measurement.result.runs.empty()) print_run(measurement);
+  if (suite && suite->answers && !request.quiet) print_fitted("\n" + answers_page({measurement.path, measurement.result}));
+  print_resume_command(request, measurement);
+  return exit_code(request, measurement);
 }
 
 }  // namespace
 
-int run_command(const RunOptions& options) {
-  const Request asked = request_of(options);
-  const int repetitions = parse_repetitions(asked.repetitions, asked.repetitions_from);
-  MeasuringRequest request;
-  request.prices = Prices(options.price);
-  request.cases = plan_cases(asked.cases, repetitions);
-  for (PlannedCase& planned : request.cases) planned.spec.profile = options.profile;
-  request.out = options.out;
-  request.resume = options.resume;
-  request.worker = options.worker;
-  request.budget_seconds = budget_of(asked);
-  request.anonymous = options.anonymous;
-  request.quiet = options.quiet;
-  request.command_line = options.command_line;
-  const Measurement measurement = measure(request);
-  if (!options.quiet && !measurement.result.runs.empty()) print_summary(measurement.result, measurement.path);
-  if (asked.answers && !options.quiet) std::printf("\n%s", answers_page({measurement.path, measurement.result}).c_str());
-  return exit_code(request, measurement);
+void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
+  command.add_option("--price", request.price, "USD per hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
+      ->type_name("DEVICE=PRICE")
+      ->group("Price");
+  command.add_option("-o,--out", request.out, "result file (default epochbench-<date>-<time>.json)")
+      ->type_name("FILE")
+      ->group("Output");
+  command.add_flag("--overwrite", request.overwrite, "replace a result file that exists")->group("Output");
+  command.add_flag("--allow-skipped", request.allow_skipped, "exit code 0 also where a named device or precision is not here")
+      ->group("Output");
+  command.add_flag("--dry-run", request.dry_run, "show the cases with planned memory and expected time; run nothing")
+      ->group("What to run");
+  command.add_option("--resume", request.resume, "run only cases without a good run in this result")
+      ->type_name("FILE")
+      ->group("Output");
+  command.add_flag("--anonymous", request.anonymous, "leave out host name, paths and command line")->group("Output");
+  command.add_flag("-q,--quiet", request.quiet, "print no progress and no table, only errors")->group("Output");
+}
+
+void add_run(Commands& commands) {
+  auto [command, options] = commands.add("run", "train models and measure them", kRunExamples, run);
+  MeasuringRequest& request = options.request;
+  request.command_line = commands.arguments();
+  command.add_option("--suite", options.suite, "name of a suite, or a suite file (default quick, without --model)")
+      ->type_name("NAME|FILE")
+      ->group("What to run");
+  commands.add_case_options(command, options.cases, OfferedTo::peers);
+  command.add_option("--worker", request.worker, "command of a peer's worker")->type_name("WORD")->group("");
+  commands.add_model_argument(command, options.cases);
+  add_parsed(command, "--repetitions", options.repetitions, parse_repetitions,
+             "number of times that all cases run (default: the suite's, or 1)")
+      ->type_name("N")
+      ->group("How long");
+  add_parsed(command, "--budget", request.budget_seconds, parse_budget,
+             "end the running case after that time and skip the rest")
+      ->type_name("SECONDS")
+      ->group("How long");
+  add_options_of_measuring(command, request);
+  command.add_flag("--profile", options.profile, "time a step node by node afterwards, in a separate pass")->group("Output");
 }
 
 }  // namespace epochbench

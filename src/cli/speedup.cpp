@@ -1,15 +1,28 @@
 // epochbench speedup: pairs of runs of one workload, out of result files.
 #include "src/analysis/speedup/speedup.h"
 
-#include <cstdio>
-
-#include "src/base/errors.h"
+#include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
-#include "src/report/text/speedup_text.h"
+#include "src/report/text/answer_text.h"
 
 namespace epochbench {
 namespace {
+
+constexpr const char* kSpeedupExamples = R"(Examples:
+  epochbench run --model resnet50 --device cpu,cuda:0 --precision fp32,bf16 --repetitions 5 --out both.json
+  epochbench speedup both.json
+  epochbench speedup cpu-box.json gpu-box.json --json   results of two machines
+  epochbench speedup sweep.json --best                  each device at its own best batch
+
+Every GPU run is paired with the CPU run of its precision and with the CPU's in fp32; 16-bit runs also with fp32 and tf32 of
+their own device. An interval needs 5 repetitions per side. Notes say what makes a pair unfair.
+Exit codes: 0 done; 2 a file is not a result, or no two runs can be paired.)";
+
+struct SpeedupOptions {
+  std::vector<std::string> results;  // files and folders
+  bool best = false, json = false;
+};
 
 std::string why_no_pair(const Speedup& speedup) {
   std::string message = "speedup: no two runs can be paired";
@@ -22,14 +35,22 @@ std::string why_no_pair(const Speedup& speedup) {
          "cpu,cuda:0 --precision fp32,bf16 --repetitions 5`";
 }
 
+int speedup(const SpeedupOptions& options) {
+  const auto results = read_result_arguments("speedup", options.results);
+  const Speedup answer = speedup_of(results, options.best ? SpeedupOf::best_batch : SpeedupOf::same_batch);
+  if (answer.pairs.empty()) throw CallError(why_no_pair(answer));
+  print(options.json ? print_json(speedup_json(answer)) : fitted(speedup_text(answer)));
+  return kExitDone;
+}
+
 }  // namespace
 
-int speedup_command(const SpeedupOptions& options) {
-  const auto results = read_result_arguments("speedup", options.results);
-  const Speedup speedup = speedup_of(results, options.best ? SpeedupOf::best_batch : SpeedupOf::same_batch);
-  if (speedup.pairs.empty()) throw CallError(why_no_pair(speedup));
-  std::fputs((options.json ? print_json(speedup_json(speedup)) : speedup_text(speedup)).c_str(), stdout);
-  return kExitDone;
+void add_speedup(Commands& commands) {
+  auto [command, options] =
+      commands.add("speedup", "compare runs: how much faster, cheaper and more efficient", kSpeedupExamples, speedup);
+  command.add_option("RESULT", options.results, "result files, or folders of them");
+  command.add_flag("--best", options.best, "compare each device at its own best batch");
+  command.add_flag("--json", options.json, "as JSON");
 }
 
 }  // namespace epochbench

@@ -1,55 +1,85 @@
 // epochbench sweep: throughput against size, where it flattens and where devices cross.
-#include <cstdio>
-#include <utility>
-
-#include "src/analysis/sweep/sweep_answers.h"
-#include "src/base/errors.h"
+#include "src/analysis/sweep/curves.h"
+#include "src/case/suite.h"
 #include "src/cli/commands.h"
-#include "src/report/text/sweep_text.h"
+#include "src/report/text/result_text.h"
 #include "src/result/anonymous.h"
 #include "src/result/result_json.h"
-#include "src/session/closing_notes.h"
 #include "src/session/measuring.h"
 #include "src/session/sweep_plan.h"
 
 namespace epochbench {
 namespace {
 
+constexpr const char* kSweepExamples = R"(Examples:
+  epochbench sweep --model resnet20 --over batch --precision fp32,bf16 --repetitions 5
+  epochbench sweep --model mlp --over width --device cpu,cuda:0 --price cpu=0.71,cuda=1.2
+  epochbench sweep --model lenet5 --over samples --device cpu,cuda:0 --values 1024,8192,65536
+  epochbench sweep --model bert-tiny --over threads --steps 20 --repetitions 5
+
+Each point runs in its own process, and each repetition takes the points in a random order. A point that runs out of memory is
+recorded. Over batch and threads the rate is samples per second, over width FLOPs per second, over samples that of a whole
+process with its one epoch. Intervals need 5 repetitions; scaling laws need 4 numbers of threads.
+Exit codes: as of run; a point out of memory is an answer, and no failure.)";
+
+struct SweepOptions {
+  std::string over;    // batch, width, samples or threads
+  std::string values;  // "1,2,4"; empty: those of the axis
+  CaseBlock cases;     // options given on the command line
+  int repetitions = 1;
+  bool json = false;
+  MeasuringRequest request;
+};
+
 Axis parse_axis(const std::string& text) {
-  if (text.empty()) throw CallError("sweep: --over is missing; choose from batch, width, samples, threads");
-  const std::optional<Axis> axis = axis_from_name(text);
-  if (!axis) throw CallError("--over: '" + text + "' is unknown; choose from batch, width, samples, threads");
-  return *axis;
+  constexpr const char* kChoice = "; choose from batch, width, samples, threads";
+  if (text.empty()) throw CallError(std::string("sweep: --over is missing") + kChoice);
+  if (const std::optional<Axis> axis = axis_from_name(text)) return *axis;
+  throw CallError("--over: '" + text + "' is unknown" + kChoice);
 }
 
-void print_sweep(const Result& result, const std::string& path) {
-  std::printf("\n%s\n%s\n", machine_text(result.context).c_str(), sweep_text(result).c_str());
-  std::printf("order: each repetition measured its points in a random order of its own\n");
-  print_closing_notes(result, path);
+int sweep(const SweepOptions& options) {
+  const Axis axis = parse_axis(options.over);
+  MeasuringRequest request = options.request;
+  request.call = options.cases;
+  DatasetSizes sizes;
+  const std::vector<CaseSpec> cases = sweep_cases(options.cases, axis, options.values, sizes);
+  request.cases = plan_cases(cases, options.repetitions, std::move(sizes));
+  shuffle_repetitions(request.cases);
+  request.conclude = [axis](Result& result) { result.answers = answers_of(result, axis); };
+  if (request.dry_run) return dry_run(request);
+  const Measurement measurement = measure(request);
+  const Result& result = measurement.result;
+  if (options.json)
+    print(result_to_text(request.anonymous ? anonymous(result) : result));
+  else if (!request.quiet && result.answers)
+    print_tables(measurement,
+                 sweep_text(result) + "\norder: each repetition measured its points in a random order of its own\n");
+  print_resume_command(request, measurement);
+  return exit_code(request, measurement, {RunStatus::out_of_memory});
 }
 
 }  // namespace
 
-int sweep_command(const SweepOptions& options) {
-  const Axis axis = parse_axis(options.over);
-  const int repetitions = parse_repetitions(options.repetitions.empty() ? "1" : options.repetitions, "--repetitions");
-  MeasuringRequest request;
-  request.prices = Prices(options.price);
-  request.cases = plan_cases(sweep_cases(options.cases, axis, options.values), repetitions);
-  shuffle_repetitions(request.cases);
-  request.out = options.out;
-  request.resume = options.resume;
-  request.anonymous = options.anonymous;
-  request.quiet = options.quiet;
-  request.command_line = options.command_line;
-  request.conclude = [axis](Result& result) { result.answers = answers_of(result, axis); };
-  const Measurement measurement = measure(request);
-  const Result& result = measurement.result;
-  if (options.json)
-    std::fputs(result_to_text(options.anonymous ? anonymous(result) : result).c_str(), stdout);
-  else if (!options.quiet && result.answers)
-    print_sweep(result, measurement.path);
-  return exit_code(request, measurement, {RunStatus::out_of_memory});
+void add_sweep(Commands& commands) {
+  auto [command, options] = commands.add(
+      "sweep", "measure throughput against size: best, where it flattens, where devices cross", kSweepExamples, sweep);
+  MeasuringRequest& request = options.request;
+  request.command_line = commands.arguments();
+  command.add_option("--over", options.over, "size that varies: batch, width, samples or threads")
+      ->type_name("AXIS")
+      ->group("What to run");
+  command.add_option("--values", options.values, "points (default: powers of two that fit into this machine)")
+      ->type_name("N,...")
+      ->group("What to run");
+  commands.add_case_options(command, options.cases);
+  commands.add_model_argument(command, options.cases);
+  add_parsed(command, "--repetitions", options.repetitions, parse_repetitions,
+             "repetitions of every point, each in its own process (default 1)")
+      ->type_name("N")
+      ->group("How long");
+  add_options_of_measuring(command, request);
+  command.add_flag("--json", options.json, "print the result with its answers as JSON instead of the table")->group("Output");
 }
 
 }  // namespace epochbench

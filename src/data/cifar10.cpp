@@ -1,8 +1,6 @@
-#include "src/data/cifar10.h"
-
 #include <system_error>
 
-#include "src/data/byte_source.h"
+#include "src/data/image_dataset.h"
 
 namespace epochbench {
 namespace {

@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "epochbench/embedded.h"
-#include "src/data/byte_source.h"
-#include "src/data/cifar10.h"
-#include "src/data/idx.h"
+#include "src/data/dataset_sizes.h"
 #include "src/data/image_dataset.h"
 #include "src/data/synthetic.h"
 #include "src/data/text.h"
@@ -79,15 +77,14 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
   if (spec == "synthetic") return make_synthetic(name, sample, nominal_samples, seed);
   if (spec == "founding-documents")
     return std::make_unique<TextDataset>(name, sample, *open_embedded("bench/data/us-founding-documents.txt"), seed);
-  if (spec.substr(0, kTextPrefix.size()) == kTextPrefix)
-    return std::make_unique<TextDataset>(name, sample, *open_text(spec), seed);
+  if (spec.starts_with(kTextPrefix)) return std::make_unique<TextDataset>(name, sample, *open_text(spec), seed);
   if (spec == "digits") {
     check_images(spec, sample);
     auto [train, test] = read_digits();
     return std::make_unique<ImageDataset>(name, sample, std::move(train), std::move(test));
   }
   for (const auto& [kind, read] : kFolderFormats) {
-    if (spec.substr(0, kind.size()) != kind) continue;
+    if (!spec.starts_with(kind)) continue;
     check_images(spec, sample);
     const std::filesystem::path folder = folder_of(spec, kind);
     ImageSet train = read(folder, Split::train);
@@ -95,6 +92,16 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
   }
   throw DataError("unknown data " + in_quotes(spec) +
                   ": use synthetic, digits, founding-documents, idx:DIR, cifar10:DIR or text:FILE (--data)");
+}
+
+DatasetSize DatasetSizes::of(const std::string& spec, const SampleSpec& sample, std::int64_t nominal_samples) {
+  for (const Known& known : known_)
+    if (known.spec == spec && known.sample == sample && known.nominal_samples == nominal_samples) return known.size;
+  constexpr std::uint64_t kAnySeed = 0;  // sizes do not depend on it
+  const auto dataset = open_dataset(spec, sample, nominal_samples, kAnySeed);
+  const DatasetSize size{dataset->name(), dataset->samples(Split::train), dataset->samples(Split::test), dataset->synthetic()};
+  known_.push_back({spec, sample, nominal_samples, size});
+  return size;
 }
 
 }  // namespace epochbench

@@ -1,7 +1,7 @@
-#include "src/data/idx.h"
-
 #include <array>
 #include <system_error>
+
+#include "src/data/image_dataset.h"
 
 namespace epochbench {
 namespace {

@@ -1,13 +1,15 @@
-// Labeled images with 8 bits per channel, and the data set that resizes them for a model.
+// Labeled images with 8 bits per channel: the files that hold them, and the data set that resizes them for a model.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "epochbench/dataset.h"
+#include "src/data/byte_source.h"
 
 namespace epochbench {
 
@@ -18,6 +20,19 @@ struct ImageSet {
   std::vector<std::uint8_t> labels;  // [samples]
   std::int64_t samples() const { return static_cast<std::int64_t>(labels.size()); }
 };
+
+// The IDX format of MNIST (http://yann.lecun.com/exdb/mnist/), a big-endian header, then unsigned bytes: gray images (three
+// dimensions: samples, rows, columns) with their labels (one dimension).
+// Errors: DataError for a wrong magic number or number of dimensions, sizes that the source cannot hold, empty or missing
+// images, trailing bytes, and different numbers of images and labels.
+ImageSet read_idx(ByteSource& images, ByteSource& labels);
+// train-images-idx3-ubyte, train-labels-idx1-ubyte (or t10k-...) of a folder, each plain or, if that is missing, with .gz.
+ImageSet read_idx_split(const std::filesystem::path& folder, Split split);
+
+// CIFAR-10's binary version (https://www.cs.toronto.edu/~kriz/cifar.html): data_batch_1.bin and the following ones without a
+// gap, up to 5; or test_batch.bin. A record is a label byte and 3 planes (red, green, blue) of 32 x 32 bytes; the channels
+// become the last dimension. Errors: DataError for missing files, incomplete records and labels above 9.
+ImageSet read_cifar10_split(const std::filesystem::path& folder, Split split);
 
 // Two splits in memory. An image is standardized by the mean and the deviation of the training split's raw pixels, one pair
 // per channel, and resized to the model's input: bilinear, half-pixel centers, edges clamped, no low-pass filter before

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "src/data/all_rows.h"
+#include "src/data/prepared_dataset.h"
 
 namespace epochbench {
 namespace {

@@ -1,19 +1,80 @@
 #include "src/data/prepared_dataset.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <exception>
 #include <stdexcept>
+#include <thread>
 #include <utility>
+#include <vector>
 
-#include "src/data/all_rows.h"
+#include <time.h>
 
 namespace epochbench {
 namespace {
+
+// The steps of MurmurHash3's finalizer (Appleby 2011), as a chain that a compiler cannot shorten.
+void work(std::int64_t rounds) {
+  std::uint64_t value = 1;
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    value *= 0xff51afd7ed558ccdu;
+    value ^= value >> 33;
+  }
+  asm volatile("" : : "r"(value));  // keeps the chain
+}
+
+double thread_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 std::array<std::size_t, 2> image_row_bytes(const SampleSpec& sample) {
   return {static_cast<std::size_t>(sample.height * sample.width * sample.channels) * sizeof(float), sizeof(std::int32_t)};
 }
 
 }  // namespace
+
+void for_all_rows(std::int64_t rows, const std::function<void(std::int64_t row)>& do_row) {
+  if (rows < 1) return;
+  const std::int64_t workers = std::clamp<std::int64_t>(std::thread::hardware_concurrency(), 1, rows);
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(workers));
+  std::vector<std::jthread> threads;
+  for (std::int64_t w = 0; w < workers; ++w) {
+    threads.emplace_back([&do_row, w, workers, rows, &error = errors[static_cast<std::size_t>(w)]] {
+      try {
+        for (std::int64_t row = w * rows / workers; row < (w + 1) * rows / workers; ++row) do_row(row);
+      } catch (...) {
+        error = std::current_exception();
+      }
+    });
+  }
+  threads.clear();  // joins
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+double BusyWork::measured_rounds_per_second() {
+  constexpr std::int64_t kRounds = 200'000;  // a third of a millisecond: long for the clock, short enough to run uninterrupted
+  constexpr int kBursts = 20;
+  double best = 0;
+  for (int burst = 0; burst < kBursts; ++burst) {
+    const double begin = thread_seconds();
+    work(kRounds);
+    const double seconds = thread_seconds() - begin;
+    if (seconds > 0) best = std::max(best, static_cast<double>(kRounds) / seconds);
+  }
+  if (!(best > 0)) throw std::runtime_error("the CPU time of a thread does not advance, so no work can be calibrated");
+  return best;
+}
+
+BusyWork::BusyWork(double seconds, double rounds_per_second) : rounds_(std::llround(seconds * rounds_per_second)) {
+  if (!(seconds >= 0) || !(rounds_per_second >= 0))
+    throw std::invalid_argument("busy work: seconds and rounds per second must be at least 0");
+}
+
+void BusyWork::operator()() const { work(rounds_); }
 
 CostlyDataset::CostlyDataset(std::unique_ptr<Dataset> dataset, const BusyWork& work)
     : dataset_(std::move(dataset)), work_(work) {}

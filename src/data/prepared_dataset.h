@@ -1,15 +1,38 @@
-// Wrappers of a data set: samples at a higher cost, or decoded once and kept.
-//
-// Neither changes the contents of a batch.
+// Wrappers of a data set that do not change the contents of a batch: samples at a higher cost, or decoded once and kept.
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "epochbench/dataset.h"
-#include "src/data/busy_work.h"
 
 namespace epochbench {
+
+// For work on many rows before any step runs, by one thread per available CPU.
+// Calls do_row(0) ... do_row(rows - 1), each once, in several threads, and returns when all are done.
+// Errors: the exception of a row, after the other threads have finished their rows.
+void for_all_rows(std::int64_t rows, const std::function<void(std::int64_t row)>& do_row);
+
+// Work that occupies a core for a stated time: it simulates decoding that costs more than that of the available data.
+//
+// It does not sleep, since a sleeping thread leaves its core to the steps. It is a fixed number of dependent multiplications,
+// not a loop until a clock is reached: if loader and steps share a core, or its frequency drops, it takes longer, as decoding
+// does. It touches no memory.
+class BusyWork {
+ public:
+  // Rounds per second of a thread's CPU time: the best of several short bursts, some milliseconds in total.
+  static double measured_rounds_per_second();
+
+  BusyWork(double seconds, double rounds_per_second);  // both at least 0
+
+  void operator()() const;  // thread-safe
+  std::int64_t rounds() const { return rounds_; }
+
+ private:
+  std::int64_t rounds_;
+};
 
 // Each sample costs `work` in addition to its decoding, in the thread that asks for it.
 class CostlyDataset final : public Dataset {

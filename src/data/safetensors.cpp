@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "epochbench/dataset.h"
 #include "src/data/byte_source.h"
@@ -214,7 +213,7 @@ void SafetensorsFile::read(const SafetensorsTensor& tensor, std::span<std::byte>
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
                                      const std::vector<std::pair<std::string, TensorDesc>>& tensors)
-    : path_(path), partial_(path.string() + "." + std::to_string(getpid()) + ".partial") {
+    : path_(path), file_(path.string()) {
   std::string header = "{";
   std::uint64_t begin = 0;
   for (const auto& [name, desc] : tensors) {
@@ -227,35 +226,28 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
   header += "}";
   header.resize((header.size() + 7) / 8 * 8, ' ');  // so that the data are aligned
   const std::uint64_t length = header.size();
-  file_.open(partial_, std::ios::binary | std::ios::trunc);
-  file_.write(reinterpret_cast<const char*>(&length), kLengthBytes);
-  file_.write(header.data(), static_cast<std::streamsize>(length));
-  if (!file_)
-    throw DataError("file " + in_quotes(path.string()) + " cannot be written (" + std::strerror(errno) +
-                    "): name another, or make its folder writable");
+  write_bytes(&length, kLengthBytes);
+  write_bytes(header.data(), header.size());
 }
 
-SafetensorsWriter::~SafetensorsWriter() {
-  std::error_code ignored;
-  if (!partial_.empty()) std::filesystem::remove(partial_, ignored);
+void SafetensorsWriter::write_bytes(const void* bytes, std::size_t size) {
+  if (!file_.write({static_cast<const char*>(bytes), size}))
+    throw DataError("file " + in_quotes(path_.string()) + " cannot be written (" + std::strerror(file_.error()) +
+                    "): make room, name another, or make its folder writable");
 }
 
 void SafetensorsWriter::write(std::span<const std::byte> tensor) {
   if (written_ == bytes_.size() || tensor.size() != bytes_[written_])
     throw std::logic_error("safetensors: tensor " + std::to_string(written_) + " of another size");
   ++written_;
-  file_.write(reinterpret_cast<const char*>(tensor.data()), static_cast<std::streamsize>(tensor.size()));
+  write_bytes(tensor.data(), tensor.size());
 }
 
 void SafetensorsWriter::finish() {
   if (written_ != bytes_.size()) throw std::logic_error("safetensors: tensors are missing");
-  file_.close();
-  std::error_code error;
-  if (file_) std::filesystem::rename(partial_, path_, error);
-  if (!file_ || error)
-    throw DataError("file " + in_quotes(path_.string()) + " cannot be written (" +
-                    (error ? error.message() : std::string(std::strerror(errno))) + "): make room, or name another");
-  partial_.clear();
+  if (!file_.move_to_place())
+    throw DataError("file " + in_quotes(path_.string()) + " cannot be written (" + std::strerror(file_.error()) +
+                    "): make room, or name another");
 }
 
 }  // namespace epochbench

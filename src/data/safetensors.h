@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "epochbench/tensor.h"
+#include "src/base/files.h"
 
 namespace epochbench {
 
@@ -47,16 +48,16 @@ class SafetensorsWriter {
  public:
   // The tensors in the order in which they will be written; f32, i32 and u8. Errors: DataError.
   SafetensorsWriter(const std::filesystem::path& path, const std::vector<std::pair<std::string, TensorDesc>>& tensors);
-  ~SafetensorsWriter();  // removes an unfinished file
-  SafetensorsWriter(const SafetensorsWriter&) = delete;
-  SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
 
-  void write(std::span<const std::byte> tensor);  // the next one. Errors: std::logic_error for another size
-  void finish();                                  // Errors: DataError if the disk fails or is full
+  // The next one. Errors: DataError if the disk fails or is full; std::logic_error for another size.
+  void write(std::span<const std::byte> tensor);
+  void finish();  // Errors: DataError, likewise
 
  private:
-  std::filesystem::path path_, partial_;
-  std::ofstream file_;
+  void write_bytes(const void* bytes, std::size_t size);
+
+  std::filesystem::path path_;
+  TemporaryFile file_;
   std::vector<std::uint64_t> bytes_;  // per tensor
   std::size_t written_ = 0;
 };

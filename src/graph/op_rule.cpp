@@ -1,6 +1,8 @@
 // The rule of each op, and what rules share.
 #include "src/graph/op_rule.h"
 
+#include <utility>
+
 namespace epochbench {
 
 namespace {
@@ -41,6 +43,11 @@ void require_float(const TensorDesc& desc) { require(is_float(desc.dtype), "the 
 std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node) {
   require_float(input(graph, node, 0));
   return {input(graph, node, 0)};
+}
+
+void accumulate_first(GradientBuilder& builder, const Node& node, Op op, Attributes attributes, std::vector<ValueId> others) {
+  others.insert(others.begin(), builder.gradient(node.outputs[0]));
+  builder.accumulate(node.inputs[0], builder.append(op, std::move(attributes), std::move(others), node)[0]);
 }
 
 double flops(const Graph& graph, const Node& node) {

@@ -44,6 +44,21 @@ bool is_float(DType dtype);
 void require_float(const TensorDesc& desc);
 std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node);
 
+// Adds to the first input's gradient what `op` makes of dy and `others`.
+void accumulate_first(GradientBuilder& builder, const Node& node, Op op, Attributes attributes, std::vector<ValueId> others);
+
+// Of a norm: x, scale, bias, .. -> y, mean, inv_std, ... by the op `kGradient`: dy, x, scale, mean, inv_std -> dx, dscale,
+// dbias.
+template <Op kGradient>
+void norm_gradient(GradientBuilder& builder, const Node& node) {
+  const ValueId x = node.inputs[0], scale = node.inputs[1], bias = node.inputs[2];
+  const auto gradients =
+      builder.append(kGradient, {}, {builder.gradient(node.outputs[0]), x, scale, node.outputs[1], node.outputs[2]}, node);
+  builder.accumulate(scale, gradients[1]);
+  builder.accumulate(bias, gradients[2]);
+  if (builder.needed(x)) builder.accumulate(x, gradients[0]);
+}
+
 // The rules of all ops, defined in ops/.
 #define OP(name, rule) extern const OpRule rule;
 #include "epochbench/op_list.inc"

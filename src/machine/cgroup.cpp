@@ -4,11 +4,16 @@
 #include <sstream>
 #include <vector>
 
-#include "src/base/files.h"
 #include "src/machine/system_files.h"
 
 namespace epochbench {
 namespace {
+
+// Whether the list "a,b" names this one; an empty list names "".
+bool names(std::string_view list, const std::string& name) {
+  const std::vector<std::string> all = split(list);
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
 
 // The folders of this process's group and its ancestors for a controller of version 1, or for version 2 (empty name);
 // innermost first. In a container whose /proc shows the host's path, only the mount's top is there.
@@ -18,10 +23,7 @@ std::vector<std::string> group_folders(const std::string& root, const std::strin
   for (std::string line; std::getline(groups, line);) {  // "4:memory:/a/b", "0::/a/b"
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    std::istringstream names(line.substr(first + 1, second - first - 1));
-    bool matches = controller.empty() && second == first + 1;
-    for (std::string name; std::getline(names, name, ',');) matches = matches || name == controller;
-    if (matches) path = line.substr(second + 1);
+    if (names(line.substr(first + 1, second - first - 1), controller)) path = line.substr(second + 1);
   }
   if (!path) return {};
 
@@ -34,9 +36,7 @@ std::vector<std::string> group_folders(const std::string& root, const std::strin
     std::istringstream left(line), right(line.substr(separator + 3));
     left >> skip >> skip >> skip >> skip >> point;
     right >> type >> source >> options;
-    if (controller.empty() ? type == "cgroup2"
-                           : type == "cgroup" && ("," + options + ",").find("," + controller + ",") != std::string::npos)
-      mount = root + point;
+    if (controller.empty() ? type == "cgroup2" : type == "cgroup" && names(options, controller)) mount = root + point;
   }
   if (mount.empty()) return {};
 

@@ -14,8 +14,6 @@
 #include <unistd.h>
 
 #include "epochbench_version.h"
-#include "src/base/files.h"
-#include "src/machine/caches.h"
 #include "src/machine/cgroup.h"
 #include "src/machine/system_files.h"
 #include "src/machine/topology.h"
@@ -30,14 +28,9 @@ constexpr std::array<std::string_view, 24> kInterestingIsa = {
     "amx_int8", "amx_fp16", "asimd",    "asimdhp",     "bf16",        "sve",         "sve2",     "svebf16"};
 
 std::optional<std::string> cpuinfo_field(const std::vector<std::string_view>& keys) {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const std::string key = first_line(line.substr(0, colon));
-    if (std::find(keys.begin(), keys.end(), key) != keys.end()) return first_line(line.substr(colon + 1));
-  }
-  return std::nullopt;
+  return find_field("/proc/cpuinfo", ':', [&](std::string_view key, const std::string&) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  });
 }
 
 std::vector<std::string> isa() {
@@ -53,9 +46,9 @@ std::vector<std::string> isa() {
 std::string frequency_scaling(const std::vector<int>& cpus) {
   bool known = false;
   for (int cpu : cpus) {
-    const auto governor = read_system_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_governor");
+    const auto governor = read_line("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_governor");
     if (!governor) continue;
-    if (first_line(*governor) != "performance") return "yes";
+    if (*governor != "performance") return "yes";
     known = true;
   }
   return known ? "no" : "unknown";
@@ -96,14 +89,10 @@ std::string compiler() {
 // PRETTY_NAME of /etc/os-release: "Debian GNU/Linux 12 (bookworm)"; in a container, that of its image.
 std::optional<std::string> distribution() {
   for (const char* path : {"/etc/os-release", "/usr/lib/os-release"}) {
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
-      constexpr std::string_view kKey = "PRETTY_NAME=";
-      if (!line.starts_with(kKey)) continue;
-      const std::string name = first_line(line.substr(kKey.size()));
-      const bool quoted = name.size() >= 2 && (name.front() == '"' || name.front() == '\'') && name.back() == name.front();
-      return quoted ? name.substr(1, name.size() - 2) : name;
-    }
+    const auto name = find_field(path, '=', [](std::string_view key, const std::string&) { return key == "PRETTY_NAME"; });
+    if (!name) continue;
+    const bool quoted = name->size() >= 2 && (name->front() == '"' || name->front() == '\'') && name->back() == name->front();
+    return quoted ? name->substr(1, name->size() - 2) : name;
   }
   return std::nullopt;
 }
@@ -112,11 +101,6 @@ std::optional<std::string> kernel_release() {
   utsname system{};
   if (::uname(&system) != 0) return std::nullopt;
   return std::string(system.sysname) + " " + system.release;
-}
-
-std::string dmi(const char* field) {
-  const auto text = read_system_file(std::string("/sys/class/dmi/id/") + field);
-  return text ? first_line(*text) : std::string();
 }
 
 }  // namespace
@@ -170,16 +154,10 @@ BuildInfo build_info() {
 }
 
 Context describe_context(const std::vector<std::string>& command_line) {
-  Context context;
+  Context context{build_info()};
   context.date = now_rfc3339();
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) == 0 && host[0]) context.host_name = host;
-  const BuildInfo build = build_info();
-  context.epochbench_version = build.version;
-  context.git_sha = build.git_sha;
-  context.git_dirty = build.git_dirty;
-  context.build_type = build.build_type;
-  context.compiler = build.compiler;
   context.os = distribution();
   context.kernel = kernel_release();
   context.command_line = command_line;
@@ -211,7 +189,7 @@ std::int64_t peak_resident_bytes() {
 
 std::optional<std::int64_t> huge_page_bytes() { return kibibytes("/proc/self/smaps_rollup", "AnonHugePages:"); }
 
-std::string system_vendor() { return dmi("sys_vendor"); }
-std::string product_name() { return dmi("product_name"); }
+std::string system_vendor() { return read_line("/sys/class/dmi/id/sys_vendor").value_or(""); }
+std::string product_name() { return read_line("/sys/class/dmi/id/product_name").value_or(""); }
 
 }  // namespace epochbench

@@ -1,9 +1,10 @@
 #include "src/machine/gpu_state.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <optional>
+
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -19,24 +20,17 @@ constexpr NamedReason kThrottling[] = {{clock_reason::kPowerCap, "sw_power_cap"}
                                        {clock_reason::kHardwareThermal, "hw_thermal_slowdown"},
                                        {clock_reason::kPowerBrake, "hw_power_brake_slowdown"}};
 
-template <class Value>
-std::vector<Value> known(const std::vector<GpuSample>& samples, std::optional<Value> GpuSample::*field) {
+// A summary of the samples that know the quantity; empty where none does.
+template <class Value, class Summary>
+std::optional<Value> over(const std::vector<GpuSample>& samples, std::optional<Value> GpuSample::*quantity,
+                          const Summary& summary) {
   std::vector<Value> values;
   for (const GpuSample& sample : samples)
-    if (sample.*field) values.push_back(*(sample.*field));
-  return values;
+    if (sample.*quantity) values.push_back(*(sample.*quantity));
+  return values.empty() ? std::nullopt : std::optional<Value>(summary(values));
 }
 
-std::optional<double> mean(const std::vector<double>& values) {
-  if (values.empty()) return std::nullopt;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-template <class Value>
-std::optional<Value> highest(const std::vector<Value>& values) {
-  if (values.empty()) return std::nullopt;
-  return *std::max_element(values.begin(), values.end());
-}
+constexpr auto kHighest = [](const auto& values) { return *std::max_element(values.begin(), values.end()); };
 
 struct ClockState {
   double seconds;
@@ -88,10 +82,10 @@ std::vector<std::string> throttle_reasons(std::uint64_t clock_reasons) {
 
 void fill_state(GpuState& state, const std::vector<GpuSample>& samples, const std::vector<TimedBlock>& blocks,
                 const std::vector<double>& step_seconds) {
-  state.utilization = mean(known(samples, &GpuSample::utilization));
-  state.sm_clock_hertz = mean(known(samples, &GpuSample::sm_clock_hertz));
-  state.temperature_celsius = highest(known(samples, &GpuSample::temperature_celsius));
-  state.memory_used_bytes = highest(known(samples, &GpuSample::memory_used_bytes));
+  state.utilization = over(samples, &GpuSample::utilization, mean);
+  state.sm_clock_hertz = over(samples, &GpuSample::sm_clock_hertz, mean);
+  state.temperature_celsius = over(samples, &GpuSample::temperature_celsius, kHighest);
+  state.memory_used_bytes = over(samples, &GpuSample::memory_used_bytes, kHighest);
   std::vector<ClockState> states;
   std::uint64_t all_reasons = 0;
   for (const GpuSample& sample : samples) {

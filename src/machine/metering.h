@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "src/case/device_id.h"
+#include "src/machine/energy.h"
 #include "src/machine/gpu_state.h"
-#include "src/machine/metered.h"
 #include "src/machine/meters.h"
 #include "src/result/result.h"
 

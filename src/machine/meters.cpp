@@ -5,14 +5,13 @@
 #include <utility>
 
 #include "src/base/clock.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
 
 constexpr double kIdlePeriodSeconds = 0.1;
 constexpr int kCpu = -1;  // among the idle watts
-
-std::string bus_id_missing(int index) { return "cuda:" + std::to_string(index) + " has no PCI bus id to find its card by"; }
 
 }  // namespace
 
@@ -31,7 +30,7 @@ MachineMeters::MachineMeters(const MeterSources& sources, const std::vector<GpuI
     card.obstacle = no_library;
     if (!library) continue;
     if (gpu.pci_bus_id.empty()) {
-      card.obstacle = bus_id_missing(static_cast<int>(cards_.size()) - 1);
+      card.obstacle = "cuda:" + std::to_string(cards_.size() - 1) + " has no PCI bus id to find its card by";
       continue;
     }
     try {
@@ -43,9 +42,8 @@ MachineMeters::MachineMeters(const MeterSources& sources, const std::vector<GpuI
 }
 
 std::vector<MeterInfo> MachineMeters::list() const {
-  std::string packages;
-  for (const RaplPackage& package : rapl_.packages) packages += (packages.empty() ? " of " : ", ") + package.name;
-  std::vector<MeterInfo> all = {{"rapl", "CPU energy" + packages, rapl_.obstacle}};
+  const std::string packages = joined(rapl_.packages, &RaplPackage::name);
+  std::vector<MeterInfo> all = {{"rapl", packages.empty() ? "CPU energy" : "CPU energy of " + packages, rapl_.obstacle}};
   for (std::size_t i = 0; i < cards_.size(); ++i) {
     const Card& card = cards_[i];
     MeterInfo info{"nvml cuda:" + std::to_string(i), "GPU energy, utilization, clock, temperature, throttling, memory", {}};
@@ -67,16 +65,21 @@ MachineMeters::Meter MachineMeters::cpu() const {
 }
 
 MachineMeters::Meter MachineMeters::gpu(int index) const {
-  const auto card = this->card(index);
-  if (!card)
-    return {nullptr, static_cast<std::size_t>(index) < cards_.size() ? cards_[static_cast<std::size_t>(index)].obstacle
-                                                                     : "no card is known of cuda:" + std::to_string(index)};
+  const Card* const entry = find(index);
+  if (!entry) return {nullptr, "no card is known of cuda:" + std::to_string(index)};
+  const auto& card = entry->card;
+  if (!card) return {nullptr, entry->obstacle};
   if (card->energy_source() == NvmlCard::EnergySource::none) return {nullptr, card->obstacles().front()};
   return {make_gpu_meter(card), ""};
 }
 
+const MachineMeters::Card* MachineMeters::find(int index) const {
+  return index >= 0 && static_cast<std::size_t>(index) < cards_.size() ? &cards_[static_cast<std::size_t>(index)] : nullptr;
+}
+
 std::shared_ptr<const NvmlCard> MachineMeters::card(int index) const {
-  return index >= 0 && static_cast<std::size_t>(index) < cards_.size() ? cards_[static_cast<std::size_t>(index)].card : nullptr;
+  const Card* const entry = find(index);
+  return entry ? entry->card : nullptr;
 }
 
 std::vector<std::string> MachineMeters::remarks(int gpu_index) const {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/machine/energy_meter.h"
+#include "src/machine/energy.h"
 #include "src/machine/nvml.h"
 #include "src/machine/rapl.h"
 #include "src/result/result.h"
@@ -52,6 +52,8 @@ class MachineMeters {
     std::shared_ptr<const NvmlCard> card;
     std::string obstacle;
   };
+  const Card* find(int index) const;
+
   MeterSources sources_;
   RaplDomains rapl_;
   std::vector<Card> cards_;

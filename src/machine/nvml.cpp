@@ -1,6 +1,5 @@
 #include "src/machine/nvml.h"
 
-#include <functional>
 #include <utility>
 
 #include <dlfcn.h>
@@ -68,7 +67,8 @@ constexpr const char* kNoFunction = "this driver's library has no function for i
 
 // The answer of one of the functions. Errors: MeterError with why there is none.
 template <class Value, class Function, class... Arguments>
-Value ask(const NvmlLibrary& library, Function function, void* device, Arguments... arguments) {
+Value ask(const NvmlLibrary& library, Function NvmlFunctions::*member, void* device, Arguments... arguments) {
+  const Function function = library.functions().*member;
   if (!function) throw MeterError(kNoFunction);
   Value value{};
   const int code = function(device, arguments..., &value);
@@ -76,38 +76,72 @@ Value ask(const NvmlLibrary& library, Function function, void* device, Arguments
   return value;
 }
 
-template <class Query>
-auto answer_of(const Query& query) -> std::optional<decltype(query())> {
+// What a sample asks for, by the name that an obstacle has. Errors: MeterError.
+struct Query {
+  const char* what;
+  void (*fill)(GpuSample& sample, const NvmlLibrary& library, void* device);
+};
+constexpr Query kQueries[] = {
+    {"utilization",
+     [](GpuSample& sample, const NvmlLibrary& library, void* device) {
+       sample.utilization = ask<NvmlFunctions::Utilization>(library, &NvmlFunctions::utilization, device).gpu / 100.0;
+     }},
+    {"clock",
+     [](GpuSample& sample, const NvmlLibrary& library, void* device) {
+       sample.sm_clock_hertz = ask<unsigned>(library, &NvmlFunctions::clock, device, kSmClock) * 1e6;
+     }},
+    {"temperature",
+     [](GpuSample& sample, const NvmlLibrary& library, void* device) {
+       sample.temperature_celsius = ask<unsigned>(library, &NvmlFunctions::temperature, device, kDieTemperature);
+     }},
+    {"throttling",
+     [](GpuSample& sample, const NvmlLibrary& library, void* device) {
+       sample.clock_reasons = ask<unsigned long long>(library, &NvmlFunctions::clock_reasons, device);
+     }},
+    {"memory",
+     [](GpuSample& sample, const NvmlLibrary& library, void* device) {
+       const auto memory = ask<NvmlFunctions::MemoryInfo>(library, &NvmlFunctions::memory, device);
+       sample.memory_used_bytes = static_cast<std::int64_t>(memory.used);
+     }},
+};
+
+// Why a question has no answer; empty where it has one.
+template <class Question>
+std::optional<std::string> problem_of(const Question& question) {
   try {
-    return query();
-  } catch (const MeterError&) {
+    question();
     return std::nullopt;
+  } catch (const MeterError& error) {
+    return error.what();
   }
 }
 
 class GpuMeter final : public EnergyMeter {
  public:
   explicit GpuMeter(std::shared_ptr<const NvmlCard> card)
-      : card_(std::move(card)), counts_(card_->energy_source() == NvmlCard::EnergySource::counter) {}
+      : card_(std::move(card)), counts_(card_->energy_source() == NvmlCard::EnergySource::counter) {
+    if (counts_)
+      sum_ = std::make_unique<CounterSum>(std::nullopt);
+    else
+      sum_ = std::make_unique<PowerSum>();
+  }
 
   void begin(double now) override {
-    read([&](double reading) { counts_ ? counter_.begin(now, reading) : power_.begin(now, reading); });
+    read([&](double reading) { sum_->begin(now, reading); });
   }
   void advance(double now) override {
-    read([&](double reading) { counts_ ? counter_.advance(now, reading) : power_.advance(now, reading); });
+    read([&](double reading) { sum_->advance(now, reading); });
   }
-  Drawn drawn() const override { return counts_ ? counter_.drawn() : power_.drawn(); }
+  Drawn drawn() const override { return sum_->drawn(); }
 
  private:
-  void read(const std::function<void(double)>& take) try {
-    take(counts_ ? card_->energy_joules() : card_->watts());
-  } catch (const MeterError& error) {
-    counts_ ? counter_.fail(error.what()) : power_.fail(error.what());
+  template <class Take>
+  void read(const Take& take) {
+    if (const auto problem = problem_of([&] { take(counts_ ? card_->energy_joules() : card_->watts()); })) sum_->fail(*problem);
   }
   std::shared_ptr<const NvmlCard> card_;
   bool counts_;
-  CounterSum counter_{std::nullopt};
-  PowerSum power_;
+  std::unique_ptr<EnergySum> sum_;
 };
 
 }  // namespace
@@ -144,45 +178,28 @@ NvmlCard::NvmlCard(std::shared_ptr<const NvmlLibrary> library, const std::string
   const NvmlFunctions& nvml = library_->functions();
   unsigned mig = 0, pending = 0;
   divided_ = nvml.mig_mode && nvml.mig_mode(device_, &mig, &pending) == kSuccess && mig == kEnabled;
-  if (answer_of([this] { return energy_joules(); }))
+  if (!problem_of([&] { energy_joules(); }))
     energy_source_ = EnergySource::counter;
-  else if (answer_of([this] { return watts(); }))
+  else if (const auto problem = problem_of([&] { watts(); }); !problem)
     energy_source_ = EnergySource::power;
-  const auto probe = [this](const char* what, const std::function<void()>& query) {
-    try {
-      query();
-    } catch (const MeterError& error) {
-      obstacles_.push_back(std::string(what) + ": " + error.what());
-    }
-  };
-  if (energy_source_ == EnergySource::none) probe("energy", [this] { watts(); });
-  probe("utilization", [&] { ask<NvmlFunctions::Utilization>(*library_, nvml.utilization, device_); });
-  probe("clock", [&] { ask<unsigned>(*library_, nvml.clock, device_, kSmClock); });
-  probe("temperature", [&] { ask<unsigned>(*library_, nvml.temperature, device_, kDieTemperature); });
-  probe("throttling", [&] { ask<unsigned long long>(*library_, nvml.clock_reasons, device_); });
-  probe("memory", [&] { ask<NvmlFunctions::MemoryInfo>(*library_, nvml.memory, device_); });
+  else
+    obstacles_.push_back("energy: " + *problem);
+  GpuSample sample;
+  for (const auto& [what, fill] : kQueries)
+    if (const auto problem = problem_of([&, fill = fill] { fill(sample, *library_, device_); }))
+      obstacles_.push_back(std::string(what) + ": " + *problem);
 }
 
 double NvmlCard::energy_joules() const {
-  return static_cast<double>(ask<unsigned long long>(*library_, library_->functions().total_energy, device_)) * 1e-3;
+  return static_cast<double>(ask<unsigned long long>(*library_, &NvmlFunctions::total_energy, device_)) * 1e-3;
 }
 
-double NvmlCard::watts() const { return ask<unsigned>(*library_, library_->functions().power, device_) * 1e-3; }
+double NvmlCard::watts() const { return ask<unsigned>(*library_, &NvmlFunctions::power, device_) * 1e-3; }
 
 GpuSample NvmlCard::sample(double now) const {
-  const NvmlFunctions& nvml = library_->functions();
   GpuSample sample;
   sample.seconds = now;
-  if (const auto rates = answer_of([&] { return ask<NvmlFunctions::Utilization>(*library_, nvml.utilization, device_); }))
-    sample.utilization = rates->gpu / 100.0;
-  if (const auto megahertz = answer_of([&] { return ask<unsigned>(*library_, nvml.clock, device_, kSmClock); }))
-    sample.sm_clock_hertz = *megahertz * 1e6;
-  if (const auto celsius = answer_of([&] { return ask<unsigned>(*library_, nvml.temperature, device_, kDieTemperature); }))
-    sample.temperature_celsius = *celsius;
-  if (const auto reasons = answer_of([&] { return ask<unsigned long long>(*library_, nvml.clock_reasons, device_); }))
-    sample.clock_reasons = *reasons;
-  if (const auto memory = answer_of([&] { return ask<NvmlFunctions::MemoryInfo>(*library_, nvml.memory, device_); }))
-    sample.memory_used_bytes = static_cast<std::int64_t>(memory->used);
+  for (const Query& query : kQueries) problem_of([&] { query.fill(sample, *library_, device_); });
   return sample;
 }
 

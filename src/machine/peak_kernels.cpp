@@ -1,6 +1,6 @@
 // Each function is compiled for its own instruction set, so that the file needs no flags and runs on any CPU.
 //
-// Latency times throughput of a multiply-add is at most 10 on all cores of today (5 cycles, 2 a cycle): 12 accumulators or
+// Latency times throughput of a multiply-add is at most 10 on all cores of today (5 cycles, 2 per cycle): 12 accumulators or
 // more keep the units full, and all of them fit the register file.
 #include "src/machine/peak_kernels.h"
 

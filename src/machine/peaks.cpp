@@ -1,6 +1,7 @@
 #include "src/machine/peaks.h"
 
 #include <algorithm>
+#include <array>
 #include <barrier>
 #include <cstdlib>
 #include <functional>
@@ -20,7 +21,6 @@
 #endif
 
 #include "src/base/clock.h"
-#include "src/machine/caches.h"
 #include "src/machine/environment.h"
 #include "src/machine/peak_kernels.h"
 #include "src/machine/topology.h"
@@ -118,17 +118,20 @@ Array allocate(std::int64_t elements) {
   return array;
 }
 
+PeakKernel peak_kernel(Precision precision) {
+  if (precision == Precision::fp32) return fp32_peak_kernel();
+  return precision == Precision::bf16 ? bf16_peak_kernel() : PeakKernel{};
+}
+
 }  // namespace
 
-double fp32_peak_burst(int threads, double seconds) { return compute_burst(fp32_peak_kernel(), threads, seconds); }
-
-std::optional<double> bf16_peak_burst(int threads, double seconds) {
-  const PeakKernel kernel = bf16_peak_kernel();
+std::optional<double> peak_burst(Precision precision, int threads, double seconds) {
+  const PeakKernel kernel = peak_kernel(precision);
   return kernel.run ? std::optional(compute_burst(kernel, threads, seconds)) : std::nullopt;
 }
 
 double triad_burst(int threads, std::int64_t array_bytes, int passes) {
-  constexpr std::int64_t kGrain = 1024;  // whole pages a thread
+  constexpr std::int64_t kGrain = 1024;  // whole pages per thread
   const std::int64_t part = std::max<std::int64_t>(array_bytes / 4 / std::max(threads, 1) / kGrain, 1) * kGrain;
   const Array a = allocate(part * threads), b = allocate(part * threads), c = allocate(part * threads);
   std::vector<double> pass_seconds(static_cast<std::size_t>(2 * passes));
@@ -147,24 +150,24 @@ double triad_burst(int threads, std::int64_t array_bytes, int passes) {
   return 3.0 * 4 * static_cast<double>(part) * threads / best;
 }
 
-Peaks measure_peaks(int threads) {
+void measure_peaks(CpuInfo& cpu, int threads) {
+  constexpr std::array kMeasured{Precision::fp32, Precision::bf16};
   constexpr double kBurstSeconds = 0.05;
   constexpr int kBursts = 5, kPasses = 6;
-  Peaks peaks;
-  peaks.threads = threads;
-  peaks.fp32_instruction = fp32_peak_kernel().instruction;
-  if (const char* bf16 = bf16_peak_kernel().instruction) peaks.bf16_instruction = bf16;
-  for (int burst = 0; burst < kBursts; ++burst) {
-    peaks.fp32_flops_per_second = std::max(peaks.fp32_flops_per_second.value_or(0), fp32_peak_burst(threads, kBurstSeconds));
-    if (const auto bf16 = bf16_peak_burst(threads, kBurstSeconds))
-      peaks.bf16_flops_per_second = std::max(peaks.bf16_flops_per_second.value_or(0), *bf16);
-  }
+  cpu.peak_threads = threads;
+  for (const Precision precision : kMeasured)
+    if (const char* instruction = peak_kernel(precision).instruction) cpu.peak_instruction[name(precision)] = instruction;
+  for (int burst = 0; burst < kBursts; ++burst)
+    for (const Precision precision : kMeasured)
+      if (const auto peak = peak_burst(precision, threads, kBurstSeconds)) {
+        std::optional<double>& best = cpu.peak_flops_per_second[name(precision)];
+        best = std::max(best.value_or(0), *peak);
+      }
   // Four times the L3 is out of its reach; the cap bounds the time of the first touch, and little is taken of a small
   // machine.
   const std::int64_t wanted = std::clamp<std::int64_t>(4 * cache_sizes().l3_bytes.value_or(32 << 20), 64 << 20, 256 << 20);
   const std::int64_t array_bytes = std::min(wanted, available_memory_bytes() / 8);
-  if (array_bytes >= wanted / 4) peaks.memory_bandwidth_bytes_per_second = triad_burst(threads, array_bytes, kPasses);
-  return peaks;
+  if (array_bytes >= wanted / 4) cpu.memory_bandwidth_bytes_per_second = triad_burst(threads, array_bytes, kPasses);
 }
 
 }  // namespace epochbench

@@ -6,20 +6,17 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
+
+#include "epochbench/precision.h"
+#include "src/result/context.h"
 
 namespace epochbench {
 
-// The CPU's, measured.
-struct Peaks {
-  std::optional<double> fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second;
-  std::optional<std::string> fp32_instruction, bf16_instruction;  // that the two are measured with
-  int threads = 0;                                                // all together
-};
-Peaks measure_peaks(int threads);  // in this process
+void measure_peaks(CpuInfo& cpu, int threads);  // in this process; fills in what is measured of the CPU
 
-double fp32_peak_burst(int threads, double seconds);                 // FLOP/s, by the widest FMA that this CPU has
-std::optional<double> bf16_peak_burst(int threads, double seconds);  // FLOP/s, AMX before AVX512-BF16; unset without either
+// FLOP/s: in fp32 by the widest FMA that this CPU has, in bf16 by AMX before AVX512-BF16. Unset where it has neither, and in
+// the precisions that no CPU multiplies in.
+std::optional<double> peak_burst(Precision precision, int threads, double seconds);
 // Bytes per second of a[i] = b[i] + s * c[i], three arrays a thread, each pass reading two and writing one; the best of
 // `passes`. `array_bytes` is the size of each array, all threads together. Errors: std::bad_alloc.
 double triad_burst(int threads, std::int64_t array_bytes, int passes);

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "src/base/files.h"
 #include "src/machine/system_files.h"
 
 namespace epochbench {
@@ -86,14 +85,10 @@ RaplDomains find_rapl(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     if (!is_top_domain(entry.path().filename().string())) continue;
-    const auto text = read_system_file(entry.path().string() + "/name");
-    if (!text) {
-      hidden = true;
-      continue;
-    }
-    const std::string name = first_line(*text);
-    if (name.rfind("package", 0) != 0) continue;
-    std::string& path = paths[name];  // of two ways to one package, the one with the shorter name: intel-rapl
+    const auto name = read_line(entry.path().string() + "/name");
+    hidden |= !name;
+    if (!name || !name->starts_with("package")) continue;
+    std::string& path = paths[*name];  // of two ways to one package, the one with the shorter name: intel-rapl
     if (path.empty() || entry.path().string().size() < path.size()) path = entry.path().string();
   }
   for (const auto& [name, path] : paths) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "src/machine/energy_meter.h"
+#include "src/machine/energy.h"
 
 namespace epochbench {
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,11 @@ inline std::optional<std::int64_t> parse_number(const std::string& text) {
   }
 }
 
+inline std::optional<std::string> read_line(const std::string& path) {
+  const auto text = read_system_file(path);
+  return text ? std::optional(first_line(*text)) : std::nullopt;
+}
+
 inline std::optional<std::int64_t> read_number(const std::string& path) {
   const auto text = read_system_file(path);
   return text ? parse_number(*text) : std::nullopt;
@@ -39,17 +45,29 @@ inline std::optional<std::int64_t> read_keyed_number(const std::string& path, co
   return std::nullopt;
 }
 
+// The first value of a file's lines "key : value" that `wanted` returns true for. The rest of the file is not read.
+inline std::optional<std::string> find_field(
+    const std::string& path, char separator,
+    const std::function<bool(std::string_view key, const std::string& value)>& wanted) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t at = line.find(separator);
+    if (at == std::string::npos) continue;
+    const std::string value(trimmed(std::string_view(line).substr(at + 1)));
+    if (wanted(trimmed(std::string_view(line).substr(0, at)), value)) return value;
+  }
+  return std::nullopt;
+}
+
 // "0-3,8" -> 0 1 2 3 8
 inline std::vector<int> parse_cpu_list(const std::string& text) {
   std::vector<int> cpus;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::string part = text.substr(at, text.find(',', at) - at);
+  for (const std::string& part : split(text)) {
     const auto first = parse_number(part);
     if (!first) break;
     const std::size_t dash = part.find('-');
     const auto last = dash == std::string::npos ? first : parse_number(part.substr(dash + 1));
     for (std::int64_t cpu = *first; last && cpu <= *last && cpus.size() < 65536; ++cpu) cpus.push_back(static_cast<int>(cpu));
-    at += part.size() + 1;
   }
   return cpus;
 }

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <map>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 #include <sched.h>
@@ -13,25 +12,33 @@
 
 #include "src/machine/system_files.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace epochbench {
 namespace {
 
 // (package, core) by CPU, from /proc/cpuinfo.
 std::map<int, std::pair<int, int>> cores_of_cpuinfo(const std::string& root) {
   std::map<int, std::pair<int, int>> cores;
-  std::ifstream file(root + "/proc/cpuinfo");
   int cpu = -1, package = 0;
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const std::string key = first_line(line.substr(0, colon));
-    const auto value = parse_number(line.substr(colon + 1));
-    if (!value) continue;
-    if (key == "processor") cpu = static_cast<int>(*value);
-    if (key == "physical id") package = static_cast<int>(*value);
-    if (key == "core id" && cpu >= 0) cores[cpu] = {package, static_cast<int>(*value)};
-  }
+  find_field(root + "/proc/cpuinfo", ':', [&](std::string_view key, const std::string& text) {
+    const int value = static_cast<int>(parse_number(text).value_or(-1));
+    if (value < 0) return false;
+    if (key == "processor") cpu = value;
+    if (key == "physical id") package = value;
+    if (key == "core id" && cpu >= 0) cores[cpu] = {package, value};
+    return false;
+  });
   return cores;
+}
+
+void set_level(CacheSizes& sizes, int level, std::int64_t bytes) {
+  if (bytes <= 0) return;
+  if (level == 1) sizes.l1d_bytes = bytes;
+  if (level == 2) sizes.l2_bytes = bytes;
+  if (level == 3) sizes.l3_bytes = bytes;
 }
 
 }  // namespace
@@ -101,12 +108,13 @@ EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& 
     settings.push_back({"OMP_PROC_BIND", "false", asked});
     return settings;
   }
-  std::ostringstream places;
-  const std::vector<int> order = placement(cpus);
-  for (int thread = 0; thread < threads; ++thread)
-    places << (thread ? "," : "") << "{" << order[static_cast<std::size_t>(thread)] << "}";
+  std::vector<int> places = placement(cpus);
+  places.resize(static_cast<std::size_t>(threads));
   settings.push_back({"OMP_PROC_BIND", "close", asked});
-  settings.push_back({"OMP_PLACES", places.str(), asked});
+  settings.push_back({"OMP_PLACES",
+                      joined(
+                          places, [](int cpu) { return "{" + std::to_string(cpu) + "}"; }, ","),
+                      asked});
   return settings;
 }
 
@@ -125,6 +133,49 @@ bool threads_are_pinned() {
   };
   if (set("OMP_PROC_BIND")) return strcasecmp(std::getenv("OMP_PROC_BIND"), "false") != 0;
   return set("OMP_PLACES") || set("GOMP_CPU_AFFINITY");
+}
+
+// Not by sysconf: for AMD's shared L3 it returns sizes that no cache has.
+CacheSizes caches_of_kernel(const std::string& root) {
+  CacheSizes sizes;
+  for (int index = 0; index < 16; ++index) {
+    const std::string folder = root + "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    const auto level = read_number(folder + "level");
+    const auto type = read_line(folder + "type"), size = read_line(folder + "size");  // "32K", "8M"
+    if (!level || !type || !size) break;
+    if (*type == "Instruction") continue;
+    std::int64_t bytes = parse_number(*size).value_or(0);
+    if (size->ends_with('K')) bytes <<= 10;
+    if (size->ends_with('M')) bytes <<= 20;
+    set_level(sizes, static_cast<int>(*level), bytes);
+  }
+  return sizes;
+}
+
+CacheSizes caches_of_cpuid() {
+  CacheSizes sizes;
+#if defined(__x86_64__)
+  // Intel's leaf 4, and AMD's 0x8000001D with the same layout.
+  for (unsigned leaf : {0x8000001Du, 4u}) {
+    for (unsigned index = 0; index < 16; ++index) {
+      unsigned a = 0, b = 0, c = 0, d = 0;
+      if (!__get_cpuid_count(leaf, index, &a, &b, &c, &d)) break;
+      const unsigned type = a & 31, level = (a >> 5) & 7;
+      if (type == 0) break;
+      if (type == 2) continue;  // instructions
+      const std::int64_t ways = (b >> 22) + 1, partitions = ((b >> 12) & 1023) + 1, line = (b & 4095) + 1,
+                         sets = std::int64_t{c} + 1;
+      set_level(sizes, static_cast<int>(level), ways * partitions * line * sets);
+    }
+    if (sizes.l1d_bytes) break;
+  }
+#endif
+  return sizes;
+}
+
+CacheSizes cache_sizes() {
+  const CacheSizes kernel = caches_of_kernel();
+  return kernel.l1d_bytes ? kernel : caches_of_cpuid();
 }
 
 }  // namespace epochbench

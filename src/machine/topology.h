@@ -1,6 +1,7 @@
-// Which logical CPUs this process may use, which of them share a core, and where a case's threads go.
+// Which logical CPUs this process may use, which of them share a core, where a case's threads go, and the caches' sizes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,7 +33,7 @@ struct EnvironmentSetting {
 };
 using EnvironmentSettings = std::vector<EnvironmentSetting>;
 
-// Environment of a process with `threads` OpenMP threads: its number, one core a thread, how long idle threads spin.
+// Environment of a process with `threads` OpenMP threads: its number, one core per thread, how long idle threads spin.
 // `pin`: cores and none say whether threads are bound, also against what the environment has. Automatically they are, but not
 // where a `quota` (in CPUs) gives less than the mask, as other groups then own the cores in turn. More threads than CPUs are
 // never bound. Empty for a case without CPU threads (0).
@@ -42,5 +43,14 @@ EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& 
 // process waits while another one needs the cores.
 EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings);
 bool threads_are_pinned();  // whether this process's environment binds OpenMP's threads
+
+// The sizes of the data caches: of one core's L1 and L2, and of one L3, as large as it is shared.
+struct CacheSizes {
+  std::optional<std::int64_t> l1d_bytes, l2_bytes, l3_bytes;
+};
+
+CacheSizes cache_sizes();                                   // from the kernel, else from the CPU itself
+CacheSizes caches_of_kernel(const std::string& root = "");  // from /sys under `root`
+CacheSizes caches_of_cpuid();                               // empty if the CPU lacks the instruction
 
 }  // namespace epochbench

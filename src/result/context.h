@@ -33,47 +33,60 @@ inline constexpr std::array kCpuPeaks{name(Precision::fp32), name(Precision::bf1
 inline constexpr std::array kGpuPeaks{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16),
                                       name(Precision::fp16)};
 
+// What is measured, alone: also what the process that measures it answers (src/worker/protocol.h).
+void measured_fields(auto& visit, Is<CpuInfo> auto& cpu) {
+  visit("peak_flops_per_second", cpu.peak_flops_per_second, {.keys = kCpuPeaks});
+  visit("memory_bandwidth_bytes_per_second", cpu.memory_bandwidth_bytes_per_second);
+  visit("peak_instruction", cpu.peak_instruction, {.keys = kCpuPeaks});
+  visit("peak_threads", cpu.peak_threads);
+}
+
 void fields(auto& visit, Is<CpuInfo> auto& cpu) {
-  visit("model", cpu.model);
-  visit("sockets", cpu.sockets);
-  visit("cores", cpu.cores);
-  visit("threads_available", cpu.threads_available);
-  visit("isa", cpu.isa);
+  VISIT(cpu, model, sockets, cores, threads_available, isa);
   visit.group("cache_bytes", [&](auto& cache) {
     cache("l1d", cpu.l1d_bytes);
     cache("l2", cpu.l2_bytes);
     cache("l3", cpu.l3_bytes);
   });
-  visit("memory_bytes", cpu.memory_bytes);
-  visit("frequency_scaling", cpu.frequency_scaling);
-  visit("peak_flops_per_second", with_keys(cpu.peak_flops_per_second, kCpuPeaks));
-  visit("memory_bandwidth_bytes_per_second", cpu.memory_bandwidth_bytes_per_second);
-  visit("peak_instruction", with_keys(cpu.peak_instruction, kCpuPeaks));
-  visit("peak_threads", cpu.peak_threads);
+  VISIT(cpu, memory_bytes, frequency_scaling);
+  measured_fields(visit, cpu);
+}
+
+void measured_fields(auto& visit, Is<GpuInfo> auto& gpu) {
+  visit("peak_flops_per_second", gpu.peak_flops_per_second, {.keys = kGpuPeaks});
+  VISIT(gpu, memory_bandwidth_bytes_per_second, host_to_device_bytes_per_second);
 }
 
 void fields(auto& visit, Is<GpuInfo> auto& gpu) {
   visit("name", gpu.name);
-  visit("uuid", null_if_empty(gpu.uuid));
-  visit("compute_capability", null_if_empty(gpu.compute_capability));
+  visit("uuid", gpu.uuid, {.null_if_empty = true});
+  visit("compute_capability", gpu.compute_capability, {.null_if_empty = true});
   visit("memory_bytes", gpu.memory_bytes);
-  visit("driver", null_if_empty(gpu.driver));
-  visit("cuda", null_if_empty(gpu.cuda));
-  visit("cublas", null_if_empty(gpu.cublas));
-  visit("cudnn", null_if_empty(gpu.cudnn));
-  visit("peak_flops_per_second", with_keys(gpu.peak_flops_per_second, kGpuPeaks));
-  visit("memory_bandwidth_bytes_per_second", gpu.memory_bandwidth_bytes_per_second);
-  visit("host_to_device_bytes_per_second", gpu.host_to_device_bytes_per_second);
-  visit("pci_bus_id", null_if_empty(gpu.pci_bus_id));
+  visit("driver", gpu.driver, {.null_if_empty = true});
+  visit("cuda", gpu.cuda, {.null_if_empty = true});
+  visit("cublas", gpu.cublas, {.null_if_empty = true});
+  visit("cudnn", gpu.cudnn, {.null_if_empty = true});
+  measured_fields(visit, gpu);
+  visit("pci_bus_id", gpu.pci_bus_id, {.null_if_empty = true});
 }
 
-struct Context {
-  std::string date;  // RFC 3339
-  std::optional<std::string> host_name;
-  std::string epochbench_version;
+// A binary, as it tells of itself.
+struct BuildInfo {
+  std::string version;  // "0.1.0"
   std::optional<std::string> git_sha;
   std::optional<bool> git_dirty;
   std::string build_type, compiler;
+};
+
+// `version_key`: a document and the protocol (src/worker/protocol.h) spell it differently.
+void build_fields(auto& visit, auto& build, const char* version_key) {
+  visit(version_key, build.version);
+  VISIT(build, git_sha, git_dirty, build_type, compiler);
+}
+
+struct Context : BuildInfo {  // of the binary that measured
+  std::string date;           // RFC 3339
+  std::optional<std::string> host_name;
   std::optional<std::string> os = {}, kernel = {};  // "Debian GNU/Linux 12 (bookworm)", "Linux 6.1.0-18-amd64"
   std::optional<std::vector<std::string>> command_line;
   std::vector<double> load_average;
@@ -82,19 +95,9 @@ struct Context {
 };
 
 void fields(auto& visit, Is<Context> auto& context) {
-  visit("date", context.date);
-  visit("host_name", context.host_name);
-  visit("epochbench_version", context.epochbench_version);
-  visit("git_sha", context.git_sha);
-  visit("git_dirty", context.git_dirty);
-  visit("build_type", context.build_type);
-  visit("compiler", context.compiler);
-  visit("os", context.os);
-  visit("kernel", context.kernel);
-  visit("command_line", context.command_line);
-  visit("load_average", context.load_average);
-  visit("cpu", context.cpu);
-  visit("gpus", context.gpus);
+  VISIT(context, date, host_name);
+  build_fields(visit, context, "epochbench_version");
+  VISIT(context, os, kernel, command_line, load_average, cpu, gpus);
 }
 
 }  // namespace epochbench

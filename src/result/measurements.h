@@ -28,17 +28,9 @@ struct Timing {
 
 void fields(auto& visit, Is<Timing> auto& timing) {
   visit("warmup_steps", timing.warmup_steps);
-  visit("step_seconds", positive(timing.step_seconds));
-  visit("step_seconds_median", timing.step_seconds_median);
-  visit("step_seconds_ci95", timing.step_seconds_ci95);
-  visit("steps_total_seconds", timing.steps_total_seconds);
-  visit("epoch_seconds", timing.epoch_seconds);
-  visit("epoch_kind", timing.epoch_kind);
-  visit("compile_seconds", timing.compile_seconds);
-  visit("wall_seconds", timing.wall_seconds);
-  visit("stopped_by", timing.stopped_by);
-  visit("harness_seconds_per_step", timing.harness_seconds_per_step);
-  visit("clock_disagreement", timing.clock_disagreement);
+  visit("step_seconds", timing.step_seconds, {.positive = true});
+  VISIT(timing, step_seconds_median, step_seconds_ci95, steps_total_seconds, epoch_seconds, epoch_kind, compile_seconds,
+        wall_seconds, stopped_by, harness_seconds_per_step, clock_disagreement);
 }
 
 struct Throughput {
@@ -46,10 +38,7 @@ struct Throughput {
   std::optional<double> tokens_per_second;
 };
 
-void fields(auto& visit, Is<Throughput> auto& throughput) {
-  visit("samples_per_second", throughput.samples_per_second);
-  visit("tokens_per_second", throughput.tokens_per_second);
-}
+void fields(auto& visit, Is<Throughput> auto& throughput) { VISIT(throughput, samples_per_second, tokens_per_second); }
 
 // Of forward steps taken one at a time, by the host's clock from submitting a batch, which travels to the device each time, to
 // the end of its step. A quantile q needs 1 / (1 - q) samples, and is empty with fewer.
@@ -61,12 +50,8 @@ struct Latency {
 };
 
 void fields(auto& visit, Is<Latency> auto& latency) {
-  visit("samples", latency.samples);
-  visit("p50_seconds", latency.p50_seconds);
-  visit("p90_seconds", latency.p90_seconds);
-  visit("p99_seconds", latency.p99_seconds);
-  visit("worst_seconds", latency.worst_seconds);
-  visit("step_seconds", addition(positive(latency.step_seconds)));
+  VISIT(latency, samples, p50_seconds, p90_seconds, p99_seconds, worst_seconds);
+  visit("step_seconds", latency.step_seconds, {.addition = true, .positive = true});
 }
 
 struct Efficiency {
@@ -75,10 +60,7 @@ struct Efficiency {
 };
 
 void fields(auto& visit, Is<Efficiency> auto& efficiency) {
-  visit("flops_per_second", efficiency.flops_per_second);
-  visit("peak_fraction", efficiency.peak_fraction);
-  visit("data_wait_fraction", efficiency.data_wait_fraction);
-  visit("gpu_busy_fraction", efficiency.gpu_busy_fraction);
+  VISIT(efficiency, flops_per_second, peak_fraction, data_wait_fraction, gpu_busy_fraction);
 }
 
 struct Memory {
@@ -88,10 +70,7 @@ struct Memory {
 };
 
 void fields(auto& visit, Is<Memory> auto& memory) {
-  visit("planned_bytes", memory.planned_bytes);
-  visit("peak_bytes", memory.peak_bytes);
-  visit("page_faults_per_step", memory.page_faults_per_step);
-  visit("huge_page_bytes", memory.huge_page_bytes);
+  VISIT(memory, planned_bytes, peak_bytes, page_faults_per_step, huge_page_bytes);
 }
 
 struct Interference {
@@ -111,15 +90,9 @@ struct GpuState {  // sampled during the timed steps: means of utilization and c
 };
 
 void fields(auto& visit, Is<GpuState> auto& gpu) {
-  visit("utilization", gpu.utilization);
-  visit("sm_clock_hertz", gpu.sm_clock_hertz);
-  visit("temperature_celsius", gpu.temperature_celsius);
-  visit("throttled_steps", gpu.throttled_steps);
-  visit("throttle_reasons", addition(gpu.throttle_reasons));
-  visit("skipped_steps", gpu.skipped_steps);
-  visit("throttled_step_ranges", gpu.throttled_step_ranges);
-  visit("memory_used_bytes", gpu.memory_used_bytes);
-  visit("reason", gpu.reason);
+  VISIT(gpu, utilization, sm_clock_hertz, temperature_celsius, throttled_steps);
+  visit("throttle_reasons", gpu.throttle_reasons, {.addition = true});
+  VISIT(gpu, skipped_steps, throttled_step_ranges, memory_used_bytes, reason);
 }
 
 struct Quality {
@@ -134,14 +107,9 @@ struct Quality {
 };
 
 void fields(auto& visit, Is<Quality> auto& quality) {
-  visit("loss", quality.loss);
-  visit("final_loss", quality.final_loss);
-  visit("eval_metric", quality.eval_metric);
-  visit("eval_value", quality.eval_value);
-  visit("eval_history", addition(quality.eval_history));
-  visit("parity_with", quality.parity_with);
-  visit("parity_max_relative_difference", quality.parity_max_relative_difference);
-  visit("dropout_masks", quality.dropout_masks);
+  VISIT(quality, loss, final_loss, eval_metric, eval_value);
+  visit("eval_history", quality.eval_history, {.addition = true});
+  VISIT(quality, parity_with, parity_max_relative_difference, dropout_masks);
 }
 
 // Over the timed steps alone: joules per epoch = average_watts * epoch_seconds. The sums (joules_per_epoch, average_watts,
@@ -163,16 +131,13 @@ void fields(auto& visit, Is<Energy> auto& energy) {
       part("gpu", gpu);
     });
   };
-  visit("source", energy.source);
-  visit("joules_per_epoch", energy.joules_per_epoch);
+  VISIT(energy, source, joules_per_epoch);
   parts("parts", energy.cpu_joules_per_epoch, energy.gpu_joules_per_epoch);
-  visit("average_watts", energy.average_watts);
-  visit("idle_watts", energy.idle_watts);
+  VISIT(energy, average_watts, idle_watts);
   parts("average_watts_parts", energy.cpu_average_watts, energy.gpu_average_watts);
   parts("idle_watts_parts", energy.cpu_idle_watts, energy.gpu_idle_watts);
-  visit("window_seconds", energy.window_seconds);
-  visit("reason", energy.reason);
-  visit("remarks", addition(energy.remarks));
+  VISIT(energy, window_seconds, reason);
+  visit("remarks", energy.remarks, {.addition = true});
 }
 
 struct Cost {
@@ -182,11 +147,8 @@ struct Cost {
 };
 
 void fields(auto& visit, Is<Cost> auto& cost) {
-  visit("usd_per_hour", cost.usd_per_hour);
-  visit("usd_per_epoch", cost.usd_per_epoch);
-  visit("usd_total", cost.usd_total);
-  visit("price_source", cost.price_source);
-  visit("currency", with_default(cost.currency, "USD"));
+  VISIT(cost, usd_per_hour, usd_per_epoch, usd_total, price_source);
+  visit("currency", cost.currency, {.default_text = "USD"});
 }
 
 // What the time of a step is spent on. A node's limit is the time that its FLOPs at the measured peak or its bytes at the
@@ -200,15 +162,7 @@ struct ProfileNode {
 };
 
 void fields(auto& visit, Is<ProfileNode> auto& node) {
-  visit("name", node.name);
-  visit("op", node.op);
-  visit("implementation", node.implementation);
-  visit("seconds", node.seconds);
-  visit("flops", node.flops);
-  visit("bytes", node.bytes);
-  visit("limit_seconds", node.limit_seconds);
-  visit("limit", node.limit);
-  visit("limit_fraction", node.limit_fraction);
+  VISIT(node, name, op, implementation, seconds, flops, bytes, limit_seconds, limit, limit_fraction);
 }
 
 struct ProfileClass {  // all nodes of one op
@@ -222,16 +176,7 @@ struct ProfileClass {  // all nodes of one op
 };
 
 void fields(auto& visit, Is<ProfileClass> auto& ops) {
-  visit("op", ops.op);
-  visit("nodes", ops.nodes);
-  visit("seconds", ops.seconds);
-  visit("share", ops.share);
-  visit("flops_per_second", ops.flops_per_second);
-  visit("bytes_per_second", ops.bytes_per_second);
-  visit("limit_fraction", ops.limit_fraction);
-  visit("flops", ops.flops);
-  visit("bytes", ops.bytes);
-  visit("limit_seconds", ops.limit_seconds);
+  VISIT(ops, op, nodes, seconds, share, flops_per_second, bytes_per_second, limit_fraction, flops, bytes, limit_seconds);
 }
 
 struct Profile {              // of one step, node by node in passes of their own, apart from the timed steps
@@ -243,12 +188,7 @@ struct Profile {              // of one step, node by node in passes of their ow
 };
 
 void fields(auto& visit, Is<Profile> auto& profile) {
-  visit("passes", profile.passes);
-  visit("seconds", profile.seconds);
-  visit("limit_seconds", profile.limit_seconds);
-  visit("limit_fraction", profile.limit_fraction);
-  visit("classes", profile.classes);
-  visit("nodes", profile.nodes);
+  VISIT(profile, passes, seconds, limit_seconds, limit_fraction, classes, nodes);
 }
 
 }  // namespace epochbench

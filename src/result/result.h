@@ -4,14 +4,15 @@
 // (schema version 1) documents keys and units. An empty optional is written as null: not known.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/fields.h"
+#include "src/case/choices.h"
 #include "src/case/settings.h"
 #include "src/result/context.h"
 #include "src/result/measurements.h"
@@ -22,7 +23,7 @@ namespace epochbench {
 inline constexpr int kSchemaVersion = 1;
 
 enum class RunStatus : std::uint8_t { ok, failed, skipped, out_of_memory, diverged, interrupted };
-const char* name(RunStatus status);
+constexpr auto texts_of(RunStatus) { return std::array{"ok", "failed", "skipped", "out_of_memory", "diverged", "interrupted"}; }
 std::string describe(RunStatus status, const std::optional<std::string>& message);  // "out of memory: needs 5 GB"
 
 struct Workload {
@@ -41,19 +42,8 @@ struct Workload {
 };
 
 void fields(auto& visit, Is<Workload> auto& workload) {
-  visit("model", workload.model);
-  visit("mode", workload.mode);
-  visit("parameters", workload.parameters);
-  visit("fingerprint", workload.fingerprint);
-  visit("batch", workload.batch);
-  visit("dataset", workload.dataset);
-  visit("samples_per_epoch", workload.samples_per_epoch);
-  visit("optimizer", workload.optimizer);
-  visit("seed", workload.seed);
-  visit("train_flops_per_sample", workload.train_flops_per_sample);
-  visit("tokens_per_sample", workload.tokens_per_sample);
-  visit("forward_flops_per_sample", workload.forward_flops_per_sample);
-  visit("options", workload.options);
+  VISIT(workload, model, mode, parameters, fingerprint, batch, dataset, samples_per_epoch, optimizer, seed,
+        train_flops_per_sample, tokens_per_sample, forward_flops_per_sample, options);
 }
 
 struct Device {
@@ -67,14 +57,8 @@ struct Device {
 };
 
 void fields(auto& visit, Is<Device> auto& device) {
-  visit("backend", device.backend);
-  visit("name", device.name);
-  visit("threads", device.threads);
-  visit("isa", device.isa);
-  visit("pinned", device.pinned);
-  visit("algorithms", device.algorithms);
-  visit("without", device.without);
-  visit("versions", omitted_if_empty(device.versions));
+  VISIT(device, backend, name, threads, isa, pinned, algorithms, without);
+  visit("versions", device.versions, {.omitted_if_empty = true});
 }
 
 // How samples reach the steps, where they are read and decoded while steps run.
@@ -85,12 +69,7 @@ struct Input {
   std::string cache = "none";      // none | decoded: before the first step, and kept in memory
 };
 
-void fields(auto& visit, Is<Input> auto& input) {
-  visit("loader_threads", input.loader_threads);
-  visit("prefetch", input.prefetch);
-  visit("decode_cost_seconds", input.decode_cost_seconds);
-  visit("cache", input.cache);
-}
+void fields(auto& visit, Is<Input> auto& input) { VISIT(input, loader_threads, prefetch, decode_cost_seconds, cache); }
 
 // Of a run whose process took turns with others (scripts/peers/take_turns): turn i of all runs of one repetition belongs to
 // round i.
@@ -105,13 +84,8 @@ struct Turns {
 
 void fields(auto& visit, Is<Turns> auto& turns) {
   visit("contestant", turns.worker);
-  visit("steps", within(turns.steps, 1, std::numeric_limits<std::int64_t>::max()));
-  visit("dropped_rounds", turns.dropped_rounds);
-  visit("order_seed", turns.order_seed);
-  visit("bound", turns.bound);
-  visit("spinning", turns.spinning);
-  visit("peak_flops_per_second", turns.peak_flops_per_second);
-  visit("peak_bursts_flops_per_second", turns.peak_bursts_flops_per_second);
+  visit("steps", turns.steps, {.minimum = 1});
+  VISIT(turns, dropped_rounds, order_seed, bound, spinning, peak_flops_per_second, peak_bursts_flops_per_second);
 }
 
 struct Run {
@@ -140,28 +114,22 @@ struct Run {
 };
 
 void fields(auto& visit, Is<Run> auto& run) {
-  visit("name", run.name);
-  visit("repetition", run.repetition);
-  visit("status", run.status);
-  visit("message", run.message);
-  visit("workload", run.workload);
-  visit("device", run.device);
-  visit("precision", run.precision);
-  visit("settings", omitted_if_empty(run.settings));
+  VISIT(run, name, repetition, status, message, workload, device, precision);
+  visit("settings", run.settings, {.omitted_if_empty = true});
   visit("input", run.input);
   const bool ok = run.status == RunStatus::ok;
-  visit("timing", only_if(ok, run.timing));
-  visit("throughput", only_if(ok, run.throughput));
-  visit("latency", only_if(ok, run.latency));
-  visit("efficiency", only_if(ok, run.efficiency));
-  visit("memory", only_if(ok, run.memory));
-  visit("interference", only_if(ok, run.interference));
-  visit("gpu", only_if(ok, run.gpu));
-  visit("quality", only_if(ok, run.quality));
-  visit("energy", only_if(ok, run.energy));
-  visit("cost", only_if(ok, run.cost));
-  visit("profile", only_if(ok, run.profile));
-  visit("turns", omitted_if_empty(run.turns));
+  visit("timing", run.timing, {.hidden = !ok});
+  visit("throughput", run.throughput, {.hidden = !ok});
+  visit("latency", run.latency, {.hidden = !ok});
+  visit("efficiency", run.efficiency, {.hidden = !ok});
+  visit("memory", run.memory, {.hidden = !ok});
+  visit("interference", run.interference, {.hidden = !ok});
+  visit("gpu", run.gpu, {.hidden = !ok});
+  visit("quality", run.quality, {.hidden = !ok});
+  visit("energy", run.energy, {.hidden = !ok});
+  visit("cost", run.cost, {.hidden = !ok});
+  visit("profile", run.profile, {.hidden = !ok});
+  visit("turns", run.turns, {.omitted_if_empty = true});
 }
 
 struct Result {
@@ -171,9 +139,8 @@ struct Result {
 };
 
 void fields(auto& visit, Is<Result> auto& result) {
-  visit("context", result.context);
-  visit("runs", result.runs);
-  visit("answers", omitted_if_empty(result.answers));
+  VISIT(result, context, runs);
+  visit("answers", result.answers, {.omitted_if_empty = true});
 }
 
 }  // namespace epochbench

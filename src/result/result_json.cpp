@@ -10,50 +10,65 @@
 namespace epochbench {
 namespace {
 
-constexpr RunStatus kStatuses[] = {RunStatus::ok,       RunStatus::failed,     RunStatus::skipped, RunStatus::out_of_memory,
-                                   RunStatus::diverged, RunStatus::interrupted};
-
-SettingValue setting_of(const JsonFields& settings, const std::string& key, const Json& value) {
+SettingValue setting_of(const Json& value, const std::string& path) {
   if (value.is_boolean()) return value.get<bool>();
-  if (value.is_number_integer()) return settings.integer(key.c_str());
+  if (value.is_number_integer()) return read_value<std::int64_t>(value, path);
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_array()) return settings.texts(key.c_str());
-  if (!value.is_object()) throw FormatError(settings.path(key.c_str()) + ": must be a value, a list of texts or an object");
-  std::map<std::string, std::int64_t> options;
-  read_member(settings, key.c_str(), options);
-  return options;
+  if (value.is_array()) return read_value<std::vector<std::string>>(value, path);
+  if (!value.is_object()) throw FormatError(path + ": must be a value, a list of texts or an object");
+  return read_value<std::map<std::string, std::int64_t>>(value, path);
+}
+
+// The member that says what a document is, the newest version that is read, and where its keys are described.
+struct Version {
+  const char* key;
+  int newest;
+  const char* what;  // the document is
+  const char* schema;
+};
+constexpr Version kResultVersion{"schema_version", kSchemaVersion,
+                                 "a result of epochbench; name a file that `epochbench run` wrote", "results/schema.json"};
+constexpr Version kTurnsDocumentVersion{"turns_version", kTurnsVersion, "a file of compare --interleave",
+                                        "results/turns.schema.json"};
+
+bool has(const Version& version, const Json& document) { return document.is_object() && document.contains(version.key); }
+
+template <class Document>
+std::string text_with(const Version& version, const Document& document) {
+  FieldWriter writer;
+  writer(version.key, version.newest);
+  fields(writer, document);
+  return print_json(writer.object);
+}
+
+template <class Document>
+Document document_from(const Version& version, const Json& json, const std::string& source) {
+  const JsonFields from(json, source);
+  if (!from.find(version.key)) throw FormatError(source + ": no " + version.key + ", so not " + version.what);
+  const std::int64_t number = from.integer(version.key);
+  if (number > version.newest)
+    throw FormatError(source + ": " + spaced(version.key) + " " + std::to_string(number) +
+                      " is newer than this epochbench, which reads up to " + std::to_string(version.newest) +
+                      "; update epochbench");
+  try {
+    if (number < 1) throw FormatError(from.path(version.key) + ": must be at least 1");
+    return read_value<Document>(json, source);
+  } catch (const FormatError& error) {
+    throw FormatError(std::string(error.what()) + "; " + version.schema + " says what belongs there");
+  }
+}
+
+// Files from before settings have names alone.
+template <class Named>
+void read_settings_of_older(Named& named) {
+  if (named.settings.empty()) named.settings = settings_from_name(named.name);
 }
 
 }  // namespace
 
-const char* name(RunStatus status) {
-  switch (status) {
-    case RunStatus::ok:
-      return "ok";
-    case RunStatus::failed:
-      return "failed";
-    case RunStatus::skipped:
-      return "skipped";
-    case RunStatus::out_of_memory:
-      return "out_of_memory";
-    case RunStatus::diverged:
-      return "diverged";
-    case RunStatus::interrupted:
-      return "interrupted";
-  }
-  return "?";
-}
-
 std::string describe(RunStatus status, const std::optional<std::string>& message) {
   return spaced(name(status)) + (message ? ": " + *message : "");
-}
-
-RunStatus JsonConversion<RunStatus>::read(const Json& value, const std::string& path) {
-  const std::string text = text_of(value, path);
-  for (const RunStatus status : kStatuses)
-    if (text == name(status)) return status;
-  throw FormatError(path + ": unknown status '" + text.substr(0, 40) + "'");
 }
 
 Json JsonConversion<Settings>::write(const Settings& settings) {
@@ -66,7 +81,7 @@ Json JsonConversion<Settings>::write(const Settings& settings) {
 Settings JsonConversion<Settings>::read(const Json& value, const std::string& path) {
   const JsonFields from(value, path);
   Settings settings;
-  for (const auto& [key, setting] : value.items()) settings[key] = setting_of(from, key, setting);
+  for (const auto& [key, setting] : value.items()) settings[key] = setting_of(setting, from.path(key.c_str()));
   return settings;
 }
 
@@ -74,42 +89,36 @@ template Json json_of(const CpuInfo&);
 template Json json_of(const GpuInfo&);
 template Json json_of(const Context&);
 template Json json_of(const SweepAnswers&);
-template void read_member(const JsonFields& from, const char* key, Context& context);
+template Context read_value(const Json&, const std::string& path);
 
-std::string result_to_text(const Result& result) {
-  FieldWriter writer;
-  writer("schema_version", kSchemaVersion);
-  fields(writer, result);
-  return print_json(writer.object);
-}
+std::string result_to_text(const Result& result) { return text_with(kResultVersion, result); }
+std::string turns_to_text(const TurnsDocument& document) { return text_with(kTurnsDocumentVersion, document); }
 
-bool is_result(const Json& document) { return document.is_object() && document.contains("schema_version"); }
+bool is_result(const Json& document) { return has(kResultVersion, document); }
+bool is_turns(const Json& document) { return has(kTurnsDocumentVersion, document); }
 
 Result result_from_json(const Json& document, const std::string& source) {
-  const JsonFields from(document, source);
-  if (from.find("turns_version"))
-    throw FormatError(source + ": a document of `compare --interleave`, which `report` and `compare --history` read, and no " +
+  if (is_turns(document))
+    throw FormatError(source +
+                      ": a document of `compare --interleave`, which `report` and `compare --history` read, and not a " +
                       "result; name a file that `epochbench run` wrote");
-  if (!from.find("schema_version"))
-    throw FormatError(source + ": no schema_version, so not a result of epochbench; name a file that `epochbench run` wrote");
-  const std::int64_t version = from.integer("schema_version");
-  if (version > kSchemaVersion)
-    throw FormatError(source + ": schema version " + std::to_string(version) +
-                      " is newer than this epochbench, which reads up to " + std::to_string(kSchemaVersion) +
-                      "; update epochbench");
-  try {
-    if (version < 1) throw FormatError(from.path("schema_version") + ": must be at least 1");
-    Result result = read_fields<Result>(from);
-    for (Run& run : result.runs)  // files from before settings have names alone
-      if (run.settings.empty()) run.settings = settings_from_name(run.name);
-    return result;
-  } catch (const FormatError& error) {
-    throw FormatError(std::string(error.what()) + "; results/schema.json says what belongs there");
-  }
+  Result result = document_from<Result>(kResultVersion, document, source);
+  for (Run& run : result.runs) read_settings_of_older(run);
+  return result;
+}
+
+TurnsDocument turns_from_json(const Json& document, const std::string& source) {
+  auto turns = document_from<TurnsDocument>(kTurnsDocumentVersion, document, source);
+  for (TurnsCase& each : turns.cases) read_settings_of_older(each);
+  return turns;
 }
 
 Result parse_result(std::string_view text, const std::string& source) {
   return result_from_json(parse_json(text, source), source);
+}
+
+TurnsDocument parse_turns(std::string_view text, const std::string& source) {
+  return turns_from_json(parse_json(text, source), source);
 }
 
 Result read_result(const std::string& path) { return parse_result(read_text_file(path), path); }

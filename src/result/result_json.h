@@ -1,19 +1,23 @@
-// The result document as JSON text, schema version 1 (results/schema.json), and back. The form of each struct is the list of
-// its fields (result.h).
+// Documents as JSON text, and back: results (results/schema.json) and interleaved turns (results/turns.schema.json). The form
+// of each struct is the list of its fields.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "src/base/json_fields.h"
-#include "src/result/result.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
 
-template <>
-struct JsonConversion<RunStatus> {
-  static Json write(RunStatus status) { return name(status); }
-  static RunStatus read(const Json& value, const std::string& path);
+template <Choice E>
+struct JsonConversion<E> {
+  static Json write(E value) { return name(value); }
+  static E read(const Json& value, const std::string& path) {
+    const auto word = read_value<std::string>(value, path);
+    if (const auto choice = from_name<E>(word)) return *choice;
+    throw FormatError(path + ": must be one of " + all_words<E>() + ", not '" + word.substr(0, 40) + "'");
+  }
 };
 
 template <>
@@ -27,16 +31,20 @@ extern template Json json_of(const CpuInfo&);
 extern template Json json_of(const GpuInfo&);
 extern template Json json_of(const Context&);
 extern template Json json_of(const SweepAnswers&);
-extern template void read_member(const JsonFields& from, const char* key, Context& context);
+extern template Context read_value(const Json&, const std::string& path);
 
+// Documents of both kinds: a result has a schema_version, one of interleaved turns a turns_version.
 std::string result_to_text(const Result& result);
-
-bool is_result(const Json& document);  // it says that it is one: there is a schema_version
+std::string turns_to_text(const TurnsDocument& document);
+bool is_result(const Json& document);
+bool is_turns(const Json& document);
 
 // `source` names the text in messages. Further keys are ignored; numbers that were not finite come back as NaN.
-// Errors: FormatError for text that is not a result, and for a newer schema version.
+// Errors: FormatError for text that is not such a document, and for a newer version.
 Result parse_result(std::string_view text, const std::string& source);
 Result result_from_json(const Json& document, const std::string& source);
 Result read_result(const std::string& path);
+TurnsDocument parse_turns(std::string_view text, const std::string& source);
+TurnsDocument turns_from_json(const Json& document, const std::string& source);
 
 }  // namespace epochbench

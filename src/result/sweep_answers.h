@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,13 +23,7 @@ struct CurveBest {
 };
 
 void fields(auto& visit, Is<CurveBest> auto& best) {
-  visit("curve", best.curve);
-  visit("device", best.device);
-  visit("precision", best.precision);
-  visit("value", best.value);
-  visit("rate", best.rate);
-  visit("indistinguishable", best.indistinguishable);
-  visit("reason", best.reason);
+  VISIT(best, curve, device, precision, value, rate, indistinguishable, reason);
 }
 
 struct CurveFlattening {
@@ -41,12 +34,7 @@ struct CurveFlattening {
 };
 
 void fields(auto& visit, Is<CurveFlattening> auto& flattening) {
-  visit("curve", flattening.curve);
-  visit("device", flattening.device);
-  visit("precision", flattening.precision);
-  visit("value", flattening.value);
-  visit("range", flattening.range);
-  visit("reason", flattening.reason);
+  VISIT(flattening, curve, device, precision, value, range, reason);
 }
 
 struct Crossing {
@@ -60,14 +48,7 @@ struct Crossing {
 };
 
 void fields(auto& visit, Is<Crossing> auto& crossing) {
-  visit("baseline", crossing.baseline);
-  visit("contender", crossing.contender);
-  visit("in", crossing.in);
-  visit("value", crossing.value);
-  visit("between", crossing.between);
-  visit("ci95", crossing.ci95);
-  visit("better_above", crossing.better_above);
-  visit("reason", crossing.reason);
+  VISIT(crossing, baseline, contender, in, value, between, ci95, better_above, reason);
 }
 
 // A law fitted to the rates of 1, 2, ... cores, N of them doing one_core_rate * N / (1 + sigma (N - 1) + kappa N (N - 1)).
@@ -80,30 +61,20 @@ struct ScalingFit {
 };
 
 void fields(auto& visit, Is<ScalingFit> auto& fit) {
-  visit("law", fit.law);
-  visit("one_core_rate", fit.one_core_rate);
-  visit("sigma", fit.sigma);
-  visit("kappa", fit.kappa);
-  visit("residual", fit.residual);
-  visit("highest_rate", fit.highest_rate);
-  visit("cores_at_highest", fit.cores_at_highest);
+  VISIT(fit, law, one_core_rate, sigma, kappa, residual, highest_rate, cores_at_highest);
 }
 
 // Never a measurement: how many cores the law asks for to be as fast as a device that was measured.
 struct CoresNeeded {
   std::string law, contender;  // amdahl | usl, and the curve of the device
   double contender_rate = 0;
-  std::optional<double> cores, cores_low, cores_high;  // and its 95 % interval; an end is empty where it is open
-  std::optional<std::string> reason;                   // why one of them is empty
+  std::optional<double> cores;
+  std::pair<std::optional<double>, std::optional<double>> cores_ci95;  // an end is empty where it is open
+  std::optional<std::string> reason;                                   // why one of them is empty
 };
 
 void fields(auto& visit, Is<CoresNeeded> auto& needed) {
-  visit("law", needed.law);
-  visit("contender", needed.contender);
-  visit("contender_rate", needed.contender_rate);
-  visit("cores", needed.cores);
-  visit("cores_ci95", ends(needed.cores_low, needed.cores_high));
-  visit("reason", needed.reason);
+  VISIT(needed, law, contender, contender_rate, cores, cores_ci95, reason);
 }
 
 struct ScalingAnswer {
@@ -117,11 +88,9 @@ struct ScalingAnswer {
 
 void fields(auto& visit, Is<ScalingAnswer> auto& scaling) {
   visit("curve", scaling.curve);
-  visit("points", within(scaling.points, 0, std::numeric_limits<int>::max()));
+  visit("points", scaling.points, {.minimum = 0});
   visit("most_cores_measured", scaling.most_cores);
-  visit("fits", scaling.fits);
-  visit("extrapolations", scaling.extrapolations);
-  visit("reason", scaling.reason);
+  VISIT(scaling, fits, extrapolations, reason);
 }
 
 struct SweepAnswers {
@@ -134,13 +103,9 @@ struct SweepAnswers {
 };
 
 void fields(auto& visit, Is<SweepAnswers> auto& answers) {
-  visit("over", answers.over);
-  visit("measure", answers.measure);
-  visit("best", answers.best);
-  visit("flattens_at", answers.flattens_at);
-  visit("crossover", null_if_empty(answers.crossover));
-  visit("no_crossover", answers.no_crossover);
-  visit("scaling", answers.scaling);
+  VISIT(answers, over, measure, best, flattens_at);
+  visit("crossover", answers.crossover, {.null_if_empty = true});
+  VISIT(answers, no_crossover, scaling);
 }
 
 }  // namespace epochbench

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,27 +20,12 @@ inline constexpr std::size_t kMostPairsOfACall = 1000;  // hours of them: a mach
 
 inline constexpr int kTurnsVersion = 1;
 inline constexpr std::size_t kKeptLosses = 10;  // as many as parity is about
-
-// A binary, as it tells of itself.
-struct BuildInfo {
-  std::string version;  // "0.1.0"
-  std::optional<std::string> git_sha;
-  std::optional<bool> git_dirty;
-  std::string build_type, compiler;
-};
-
-// `version_key`: a document of turns and the protocol (src/worker/protocol.h) spell it differently.
-void build_fields(auto& visit, Is<BuildInfo> auto& build, const char* version_key) {
-  visit(version_key, build.version);
-  visit("git_sha", build.git_sha);
-  visit("git_dirty", build.git_dirty);
-  visit("build_type", build.build_type);
-  visit("compiler", build.compiler);
-}
+// Of a side of a pair: tiny steps come in tens of thousands, and a document of many pairs must stay readable.
+inline constexpr std::size_t kKeptSteps = 400;
 
 enum Side : std::size_t { kBaseline = 0, kNew = 1 };
 inline constexpr std::array<Side, 2> kSides = {kBaseline, kNew};
-inline constexpr std::array<const char*, 2> kSideNames = {"baseline", "new"};
+constexpr auto texts_of(Side) { return std::array{"baseline", "new"}; }
 
 // One process of a pair.
 struct TurnsSide {
@@ -50,7 +34,8 @@ struct TurnsSide {
   std::optional<std::string> fingerprint;  // of the workload that it built
   std::optional<std::string> isa;          // of its kernels on a CPU: "avx512"
   std::optional<double> compile_seconds;
-  std::vector<double> step_seconds;           // raw: every timed step, turn by turn
+  std::vector<double> turn_seconds;           // the mean step of each timed turn
+  std::vector<double> step_seconds;           // raw: every timed step, turn by turn; empty where they are more than kKeptSteps
   std::optional<double> step_seconds_median;  // over turns, of the mean step of each; empty unless ok
   std::optional<std::int64_t> peak_bytes;
   std::vector<double> first_losses;    // of the first kKeptLosses steps, warm-up included; none of mode forward
@@ -60,18 +45,10 @@ struct TurnsSide {
 };
 
 void fields(auto& visit, Is<TurnsSide> auto& side) {
-  visit("status", side.status);
-  visit("message", side.message);
-  visit("fingerprint", side.fingerprint);
-  visit("isa", side.isa);
-  visit("compile_seconds", side.compile_seconds);
-  visit("step_seconds_median", side.step_seconds_median);
-  visit("peak_bytes", side.peak_bytes);
-  visit("steps", side.steps);
-  visit("first_losses", side.first_losses);
-  visit("final_loss", side.final_loss);
-  visit("library_dropout_masks", side.library_dropout_masks);
-  visit("step_seconds", side.step_seconds);
+  VISIT(side, status, message, fingerprint, isa, compile_seconds, step_seconds_median, peak_bytes, steps, first_losses,
+        final_loss, library_dropout_masks);
+  visit("turn_seconds", side.turn_seconds, {.addition = true, .positive = true});
+  VISIT(side, step_seconds);
 }
 
 // A pair of processes that were alive at the same time and took turns.
@@ -88,33 +65,26 @@ struct TurnsPair {
 };
 
 void fields(auto& visit, Is<TurnsPair> auto& pair) {
-  visit("log_ratio", pair.log_ratio);
-  visit("foreign_cpu_cores", pair.foreign_cpu_cores);
-  visit("steps_per_turn", pair.steps_per_turn);
-  visit("dropped_rounds", pair.dropped_rounds);
-  visit("started_first", pair.started_first);
+  VISIT(pair, log_ratio, foreign_cpu_cores, steps_per_turn, dropped_rounds, started_first);
   visit("first_by_round", pair.first);
-  for (const Side side : kSides) visit(kSideNames[side], pair.sides[side]);
+  for (const Side side : kSides) visit(name(side), pair.sides[side]);
 }
 
 struct TurnsCase {
   std::string name;                      // of the run: "lenet5/cpu/fp32/b64"
   std::string model, device, precision;  // as asked for: "mlp:width=64", "cuda:0", "fp32"
   std::int64_t batch = 0;
+  Settings settings;                   // what differs from its default
   std::optional<int> threads;          // empty: not on a CPU
   std::optional<std::string> skipped;  // why it was not measured at all; then there are no pairs
   std::vector<TurnsPair> pairs;        // in the order in which they ran
 };
 
 void fields(auto& visit, Is<TurnsCase> auto& turns) {
-  visit("name", turns.name);
-  visit("model", turns.model);
-  visit("device", turns.device);
-  visit("precision", turns.precision);
-  visit("batch", turns.batch);
-  visit("threads", within(turns.threads, 1, std::numeric_limits<int>::max()));
-  visit("skipped", turns.skipped);
-  visit("pairs", turns.pairs);
+  VISIT(turns, name, model, device, precision, batch);
+  visit("settings", turns.settings, {.omitted_if_empty = true});
+  visit("threads", turns.threads, {.minimum = 1});
+  VISIT(turns, skipped, pairs);
 }
 
 struct TurnsDocument {
@@ -130,17 +100,26 @@ struct TurnsDocument {
 };
 
 void fields(auto& visit, Is<TurnsDocument> auto& document) {
-  visit("context", document.context);
-  visit("suite", document.suite);
-  visit("order_seed", document.order_seed);
-  visit("threshold", positive(document.threshold));
-  visit("max_pairs", within(document.max_pairs, 1, std::int64_t{kMostPairsOfACall}));
+  VISIT(document, context, suite, order_seed);
+  visit("threshold", document.threshold, {.positive = true});
+  visit("max_pairs", document.max_pairs, {.minimum = 1, .maximum = std::int64_t{kMostPairsOfACall}});
   for (const Side side : kSides)
-    visit.group(kSideNames[side], [&](auto& binary) {
+    visit.group(name(side), [&](auto& binary) {
       binary("binary", document.binaries[side]);
       build_fields(binary, document.builds[side], "epochbench_version");
     });
   visit("cases", document.cases);
 }
+
+// A measurement and the file that it came from, for answers from several.
+struct NamedResult {
+  std::string path;  // as the call named it, or a file of a folder that it named
+  Result result;
+};
+
+struct NamedTurns {
+  std::string path;
+  TurnsDocument document;
+};
 
 }  // namespace epochbench

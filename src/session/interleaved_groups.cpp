@@ -7,7 +7,6 @@
 #include "epochbench/gpu.h"
 #include "src/base/clock.h"
 #include "src/base/errors.h"
-#include "src/base/signals.h"
 #include "src/machine/environment.h"
 #include "src/session/machine.h"
 #include "src/session/measuring.h"
@@ -62,7 +61,7 @@ class Group {
     settings.equal_steps = false;
     settings.pin = spec().bind == "no" ? Pinning::none : Pinning::cores;
     settings.spin = spec().wait == "spin";
-    settings.burst = Burst{own_binary(), name(spec().precision), *spec().threads};
+    settings.burst = Burst{WorkerCommand::own(), spec().precision, *spec().threads};
     settings.process.hung_seconds = request_.hung_seconds;
     return settings;
   }
@@ -104,7 +103,7 @@ class Group {
                       .bound = spec().bind != "no",
                       .spinning = spec().wait == "spin"};
     run.device = planned_device(worker.planned.spec);
-    const auto found = std::find(measured_.begin(), measured_.end(), &worker);
+    const auto found = std::ranges::find(measured_, &worker);
     if (found == measured_.end()) {
       run.status = RunStatus::skipped;
       run.message = worker.planned.obstacle->reason;
@@ -121,9 +120,8 @@ class Group {
     turns.steps = participant.steps_per_turn;
     turns.peak_bursts_flops_per_second = interleaver_->bursts();
     if (!turns.peak_bursts_flops_per_second.empty())
-      turns.peak_flops_per_second =
-          *std::max_element(turns.peak_bursts_flops_per_second.begin(), turns.peak_bursts_flops_per_second.end());
-    if (participant.totals.compile_seconds) run.device = participant.totals.device;
+      turns.peak_flops_per_second = *std::ranges::max_element(turns.peak_bursts_flops_per_second);
+    if (participant.totals.ready.compile_seconds) run.device = participant.totals.ready.device;
     if (interrupted() && rounds_ == 0) participant.end(RunStatus::interrupted, "interrupted before the first round ended");
     run.status = participant.status;
     if (!participant.message.empty()) run.message = participant.message;
@@ -150,8 +148,8 @@ class Group {
 
 // Turns belong together, so a group is measured whole or not at all.
 bool is_kept(const std::vector<GroupWorker>& workers, int group, const std::vector<PlannedCase>& remaining) {
-  return std::all_of(workers.begin(), workers.end(), [&](const GroupWorker& worker) {
-    return worker.planned.obstacle || std::none_of(remaining.begin(), remaining.end(), [&](const PlannedCase& left) {
+  return std::ranges::all_of(workers, [&](const GroupWorker& worker) {
+    return worker.planned.obstacle || std::ranges::none_of(remaining, [&](const PlannedCase& left) {
              return left.spec.name == worker.planned.spec.name && left.spec.repetition == group;
            });
   });
@@ -174,7 +172,7 @@ GroupsMeasurement measure_groups(const GroupsRequest& request) {
   Result& result = resumed.result;
   result.context = describe_context(request.command_line);
   result.context.gpus = list_gpus();
-  ResultKeeper keeper(request.out, false);
+  ResultKeeper keeper(ResultFile(request.out), false);
   catch_interrupts();
   ProgressDisplay display(planned.size(), request.quiet);
   GroupsMeasurement measurement;

@@ -1,15 +1,12 @@
 // What run and info both ask of this machine.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "src/machine/meters.h"
 #include "src/result/result.h"
 
 namespace epochbench {
-
-std::string own_binary();  // the path of this program
 
 // Measures the CPU's peaks and memory bandwidth in a process of its own. Where that fails they stay unknown, and one line
 // says why.

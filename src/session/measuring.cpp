@@ -1,21 +1,22 @@
 #include "src/session/measuring.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "epochbench/gpu.h"
-#include "src/analysis/profile.h"
 #include "src/base/errors.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
-#include "src/base/signals.h"
-#include "src/case/case_option.h"
 #include "src/machine/environment.h"
-#include "src/report/text/summary.h"
-#include "src/session/budget.h"
+#include "src/report/text/result_text.h"
 #include "src/session/machine.h"
+#include "src/session/prices.h"
 #include "src/session/progress.h"
 #include "src/session/result_keeper.h"
 #include "src/session/resume.h"
@@ -23,60 +24,57 @@
 namespace epochbench {
 namespace {
 
-std::string default_out() {
+ResultFile result_file(const MeasuringRequest& request) {
+  std::error_code unknown;  // then they are not the same
+  const bool resumed =
+      !request.resume.empty() && (request.out.empty() || std::filesystem::equivalent(request.out, request.resume, unknown));
+  if (resumed) return ResultFile(request.resume);
+  if (!request.out.empty()) return ResultFile(request.out, request.overwrite ? Existing::replaced : Existing::refused);
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-  std::string name = std::string("epochbench-") + stamp;
-  // Two runs that begin within one second keep a file each.
-  for (int other = 2; std::filesystem::exists(name + ".json"); ++other)
-    name = std::string("epochbench-") + stamp + "-" + std::to_string(other);
-  return name + ".json";
+  return ResultFile::with_free_name(std::string("epochbench-") + stamp, ".json");
+}
+
+std::set<int> gpus_of(const std::vector<PlannedCase>& cases) {
+  std::set<int> gpus;
+  for (const PlannedCase& planned : cases)
+    if (!planned.obstacle && planned.spec.device.kind == DeviceKind::cuda) gpus.insert(planned.spec.device.index);
+  return gpus;
 }
 
 // Of what is metered, before anything else works: the CPU, and the GPUs that cases run on.
-void measure_idle_of(MachineMeters& meters, const std::vector<PlannedCase>& cases) {
+void measure_idle_of(MachineMeters& meters, std::vector<PlannedCase> cases) {
   constexpr double kIdleSeconds = 3;
-  std::set<int> gpus;
-  bool metered = false;
-  for (const PlannedCase& planned : cases) {
-    if (planned.obstacle || !planned.spec.meters) continue;
-    metered = true;
-    if (planned.spec.device.kind == DeviceKind::cuda) gpus.insert(planned.spec.device.index);
-  }
-  if (metered) meters.measure_idle({gpus.begin(), gpus.end()}, kIdleSeconds, interrupted);
+  std::erase_if(cases, [](const PlannedCase& planned) { return planned.obstacle || !planned.spec.meters; });
+  const std::set<int> gpus = gpus_of(cases);
+  if (!cases.empty()) meters.measure_idle({gpus.begin(), gpus.end()}, kIdleSeconds, interrupted);
 }
 
 // Measured once for all cases; taken over from a resumed result of this machine.
 void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
   const auto known = earlier.peak_flops_per_second.find(name(Precision::fp32));
-  if (known != earlier.peak_flops_per_second.end() && known->second) {
-    cpu.peak_flops_per_second = earlier.peak_flops_per_second;
-    cpu.memory_bandwidth_bytes_per_second = earlier.memory_bandwidth_bytes_per_second;
-    cpu.peak_instruction = earlier.peak_instruction;
-    cpu.peak_threads = earlier.peak_threads;
-    return;
-  }
-  measure_peaks_of(cpu);
+  if (known == earlier.peak_flops_per_second.end() || !known->second) return measure_peaks_of(cpu);
+  cpu.peak_flops_per_second = earlier.peak_flops_per_second;
+  cpu.memory_bandwidth_bytes_per_second = earlier.memory_bandwidth_bytes_per_second;
+  cpu.peak_instruction = earlier.peak_instruction;
+  cpu.peak_threads = earlier.peak_threads;
 }
 
 // Of the GPUs that cases run on, likewise.
 void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<GpuInfo>& earlier, const std::vector<PlannedCase>& cases) {
-  std::set<int> used;
-  for (const PlannedCase& planned : cases)
-    if (!planned.obstacle && planned.spec.device.kind == DeviceKind::cuda) used.insert(planned.spec.device.index);
-  for (int index : used) {
+  for (const int index : gpus_of(cases)) {
     const auto at = static_cast<std::size_t>(index);
-    if (at < gpus.size() && at < earlier.size() && gpus[at].name == earlier[at].name &&
-        earlier[at].memory_bandwidth_bytes_per_second) {
-      gpus[at].peak_flops_per_second = earlier[at].peak_flops_per_second;
-      gpus[at].memory_bandwidth_bytes_per_second = earlier[at].memory_bandwidth_bytes_per_second;
-      gpus[at].host_to_device_bytes_per_second = earlier[at].host_to_device_bytes_per_second;
-    } else if (at < gpus.size()) {
+    if (at >= gpus.size()) continue;
+    if (at >= earlier.size() || gpus[at].name != earlier[at].name || !earlier[at].memory_bandwidth_bytes_per_second) {
       measure_peaks_of(gpus, index);
+      continue;
     }
+    gpus[at].peak_flops_per_second = earlier[at].peak_flops_per_second;
+    gpus[at].memory_bandwidth_bytes_per_second = earlier[at].memory_bandwidth_bytes_per_second;
+    gpus[at].host_to_device_bytes_per_second = earlier[at].host_to_device_bytes_per_second;
   }
 }
 
@@ -102,16 +100,35 @@ Run skipped(const PlannedCase& planned, const std::string& reason) {
 
 // A case that the end of the budget ends has measured something, but not what it was asked for.
 Run measured(const PlannedCase& planned, const WorkerCommand& worker, const Budget& budget, const MachineMeters& meters,
-             ProgressDisplay& display) {
+             ProgressDisplay& display, TimeLeft& left) {
   if (planned.obstacle) return skipped(planned, planned.obstacle->reason);
   if (budget.over()) return skipped(planned, budget.reason(false));
   DriverOptions options{.meters = &meters};
   if (planned.spec.framework != Framework::epochbench) options.workload = planned.workload;
   Run run = run_case(
-      planned.spec, worker, [&](const Progress& progress) { display.update(progress); },
+      planned.spec, worker,
+      [&](const Progress& progress) {
+        left.update(progress);
+        display.update(progress,
+                       "about " + about_seconds(left.of_case()) + " left (total " + about_seconds(left.of_all()) + ")");
+      },
       [&] { return interrupted() || budget.over(); }, options);
   if (run.status == RunStatus::interrupted && !interrupted()) return skipped(planned, budget.reason(true));
   return run;
+}
+
+// The roofline model (Williams, Waterman and Patterson, 2009): whichever of the two ceilings takes longer.
+void set_limit(ProfileNode& node, const DeviceLimits& limits) {
+  if (!limits.bytes_per_second || (node.flops > 0 && !limits.flops_per_second)) return;
+  const double memory = node.bytes / *limits.bytes_per_second;
+  const double compute = node.flops > 0 ? node.flops / *limits.flops_per_second : 0;
+  node.limit_seconds = std::max(memory, compute);
+  node.limit = compute > memory ? "compute" : "memory";
+  if (node.seconds > 0) node.limit_fraction = *node.limit_seconds / node.seconds;
+}
+
+std::optional<double> sum_where_known(std::optional<double> a, std::optional<double> b) {
+  return a && b ? std::optional(*a + *b) : std::nullopt;
 }
 
 void derive(Run& run, const PlannedCase& planned, const Context& context, const Prices& prices) {
@@ -123,14 +140,38 @@ void derive(Run& run, const PlannedCase& planned, const Context& context, const 
   run.cost = prices.cost(planned.spec.device, *run.timing);
 }
 
-// One line a reason, however many cases it stops.
-void tell_obstacles(const std::vector<PlannedCase>& cases) {
-  std::set<std::string> told;
-  for (const PlannedCase& planned : cases)
-    if (planned.obstacle && told.insert(planned.obstacle->reason).second) print_error("skipped: " + planned.obstacle->reason);
-}
-
 }  // namespace
+
+void complete_profile(Profile& profile, const DeviceLimits& limits) {
+  std::erase_if(profile.nodes, [](const ProfileNode& node) { return node.flops == 0 && node.bytes == 0; });
+  std::map<std::string, ProfileClass> classes;
+  profile.seconds = 0;
+  profile.limit_seconds = 0;
+  for (ProfileNode& node : profile.nodes) {
+    set_limit(node, limits);
+    profile.seconds += node.seconds;
+    profile.limit_seconds = sum_where_known(profile.limit_seconds, node.limit_seconds);
+    ProfileClass& group = classes[node.op];
+    if (group.nodes++ == 0) group.flops = group.bytes = group.limit_seconds = 0;
+    group.op = node.op;
+    group.seconds += node.seconds;
+    *group.flops += node.flops;
+    *group.bytes += node.bytes;
+    group.limit_seconds = sum_where_known(group.limit_seconds, node.limit_seconds);
+  }
+  if (profile.seconds > 0 && profile.limit_seconds) profile.limit_fraction = *profile.limit_seconds / profile.seconds;
+  profile.classes.clear();
+  for (auto& [op, group] : classes) {
+    if (group.seconds > 0) {
+      group.share = group.seconds / profile.seconds;
+      if (*group.flops > 0) group.flops_per_second = *group.flops / group.seconds;
+      group.bytes_per_second = *group.bytes / group.seconds;
+      if (group.limit_seconds) group.limit_fraction = *group.limit_seconds / group.seconds;
+    }
+    profile.classes.push_back(std::move(group));
+  }
+  std::ranges::stable_sort(profile.classes, std::greater(), &ProfileClass::seconds);
+}
 
 void identify(Run& run, const PlannedCase& planned) {
   run.name = planned.spec.name;
@@ -150,19 +191,32 @@ void add_rates(Run& run, const PlannedCase& planned, std::optional<double> peak)
   if (peak) run.efficiency->peak_fraction = run.efficiency->flops_per_second / *peak;
 }
 
+TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<double> budget_seconds, const Context* context) {
+  std::vector<ExpectedCase> expected;
+  for (const PlannedCase& planned : cases)
+    expected.push_back(expected_case(planned, context ? limits_of(*context, planned).flops_per_second : std::nullopt));
+  return TimeLeft(std::move(expected), budget_seconds);
+}
+
+std::string expected_text(const std::vector<PlannedCase>& cases, const TimeLeft& left) {
+  const auto runs = std::count_if(cases.begin(), cases.end(), [](const PlannedCase& planned) { return !planned.obstacle; });
+  return counted(static_cast<std::size_t>(runs), "run", "runs") + ", expected to take about " + about_seconds(left.of_all());
+}
+
 Measurement measure(const MeasuringRequest& request) {
   const Budget budget(request.budget_seconds);
+  const Prices prices(request.price);
+  ResultFile file = result_file(request);  // before a file is resumed, which another process may still write
   Resumed resumed = resume(request.resume, request.cases, request.anonymous);
   Result& result = resumed.result;
   const std::vector<PlannedCase>& remaining = resumed.remaining;
-  const std::string out = !request.out.empty() ? request.out : !request.resume.empty() ? request.resume : default_out();
-  ResultKeeper keeper(out, request.anonymous);
+  ResultKeeper keeper(std::move(file), request.anonymous);
   const auto conclude = [&] {
     if (request.conclude) request.conclude(result);
   };
 
   catch_interrupts();
-  tell_obstacles(remaining);
+  print_obstacles(remaining);
   ProgressDisplay display(remaining.size(), request.quiet);
   const Context earlier = std::exchange(result.context, describe_context(request.command_line));
   result.context.gpus = list_gpus();
@@ -173,13 +227,17 @@ Measurement measure(const MeasuringRequest& request) {
   fill_peaks(result.context.cpu, earlier.cpu);
   fill_peaks(result.context.gpus, earlier.gpus, remaining);
 
-  const WorkerCommand worker = request.worker.empty() ? WorkerCommand(own_binary()) : WorkerCommand(request.worker);
-  for (const PlannedCase& planned : remaining) {
-    if (interrupted()) break;
+  const WorkerCommand worker = request.worker.empty() ? WorkerCommand::own() : WorkerCommand(request.worker);
+  TimeLeft left = expected_times(remaining, request.budget_seconds, &result.context);
+  if (!remaining.empty()) display.line(expected_text(remaining, left));
+  for (std::size_t i = 0; i < remaining.size() && !interrupted(); ++i) {
+    const PlannedCase& planned = remaining[i];
     display.begin(planned.spec.name);
-    Run run = measured(planned, worker, budget, meters, display);
+    left.begin(i);
+    Run run = measured(planned, worker, budget, meters, display, left);
+    left.end(run.status == RunStatus::ok);
     identify(run, planned);
-    derive(run, planned, result.context, request.prices);
+    derive(run, planned, result.context, prices);
     display.end(run);
     if (run.status != RunStatus::ok && run.status != RunStatus::skipped && request.quiet) print_error(one_line(run));
     put(result, std::move(run), planned, request.anonymous);
@@ -195,22 +253,22 @@ Measurement measure(const MeasuringRequest& request) {
   return {std::move(result), keeper.path(), written};
 }
 
+void print_resume_command(const MeasuringRequest& request, const Measurement& measurement) {
+  if (!interrupted() || !measurement.written || request.quiet) return;
+  std::fprintf(stderr, "to go on:\n  %s\n", resume_command(request.command_line, measurement.path).c_str());
+}
+
 int exit_code(const MeasuringRequest& request, const Measurement& measurement, const std::vector<RunStatus>& accepted) {
   if (interrupted()) return kExitInterrupted;
-  if (!measurement.written) return kExitCallIsWrong;
+  const int lacking = request.allow_skipped ? kExitDone : code_of_lacking(request.cases, request.call);
+  if (!measurement.written || lacking == kExitCallIsWrong) return kExitCallIsWrong;
   for (const PlannedCase& planned : request.cases)
     for (const Run& run : measurement.result.runs) {
       if (run.name != planned.spec.name || run.repetition != planned.spec.repetition) continue;
       if (run.status == RunStatus::ok || run.status == RunStatus::skipped) continue;
-      if (std::find(accepted.begin(), accepted.end(), run.status) == accepted.end()) return kExitAnswerIsNo;
+      if (!contains(accepted, run.status)) return kExitAnswerIsNo;
     }
-  return kExitDone;
-}
-
-int parse_repetitions(const std::string& text, const std::string& where) try {
-  return static_cast<int>(parse_integer(text, 1, kMaxRepetitions));
-} catch (const CallError& error) {
-  throw CallError(where + ": " + error.what());
+  return lacking;
 }
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-// From planned cases to the kept result: peaks, a process a case, what follows from its numbers, and the file after each.
+// From planned cases to the kept result: peaks, one process per case, what follows from its numbers, and the file after each.
 //
 // What `run` and `sweep` share. It decides neither which cases there are nor in which order, and prints no table.
 #pragma once
@@ -6,19 +6,46 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "src/base/clock.h"
+#include "src/base/numbers.h"
 #include "src/result/result.h"
 #include "src/session/planned_case.h"
-#include "src/session/prices.h"
+#include "src/session/time_left.h"
 
 namespace epochbench {
 
+// The time that all cases of a run may take together.
+class Budget {
+ public:
+  // Begins now. Without `seconds` it is never over.
+  explicit Budget(std::optional<double> seconds, Clock clock = steady_seconds)
+      : seconds_(seconds), clock_(std::move(clock)), start_(clock_()) {}
+
+  bool over() const { return seconds_ && clock_() - start_ >= *seconds_; }
+
+  // Why a case was skipped: "the budget of 1 h was over before this case began". Precondition: there is a budget.
+  std::string reason(bool had_begun) const {
+    return "the budget of " + format_seconds(*seconds_) + " was over before this case " + (had_begun ? "ended" : "began");
+  }
+
+ private:
+  std::optional<double> seconds_;
+  Clock clock_;
+  double start_;
+};
+
 struct MeasuringRequest {
   std::vector<PlannedCase> cases;  // in the order in which they run
-  Prices prices{""};
-  std::string out, resume;  // files; without `out` that of `resume`, without both epochbench-<date>-<time>.json
+  std::string price;               // as --price: "cpu=0.34,cuda=g5.xlarge"
+  std::string out, resume;         // files; without `out` that of `resume`, without both epochbench-<date>-<time>.json
+  bool overwrite = false;          // an existing `out`, which is refused otherwise
+  CaseBlock call = {};             // options of cases that the call itself names, apart from a suite's
+  bool allow_skipped = false;      // a device or precision of `call` may be missing
   bool anonymous = false, quiet = false;
+  bool dry_run = false;                       // nothing is measured or written (src/cli/dry_run.cpp)
   std::optional<double> budget_seconds = {};  // from the call of measure on
   std::vector<std::string> command_line;
   std::vector<std::string> worker = {};        // the command of a peer's worker (scripts/peers); empty: this program
@@ -31,20 +58,39 @@ struct Measurement {
   bool written = false;  // whether all of the result is in it
 };
 
+struct DeviceLimits {  // measured; empty: not known
+  std::optional<double> flops_per_second, bytes_per_second;
+};
+
+// What a step's time goes to, beside what the machine could do: from the nodes' name, op, seconds, FLOPs and bytes to
+// everything else of the profile. Nodes that move nothing, as views, are left out. Where a peak that a node's limit needs is
+// not known, the limit stays empty, and that of its class.
+void complete_profile(Profile& profile, const DeviceLimits& limits);
+
 void identify(Run& run, const PlannedCase& planned);  // name, repetition, workload, precision, settings
 // What follows from the throughput of an ok run; peak: of its device, in FLOP/s.
 void add_rates(Run& run, const PlannedCase& planned, std::optional<double> peak);
+
+// How long these cases take, by the peaks of `context`; nullptr: by those of usual devices.
+TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<double> budget_seconds, const Context* context);
+std::string expected_text(const std::vector<PlannedCase>& cases, const TimeLeft& left);  // "9 runs, expected to take about ..."
 
 // Measures what is not done yet. An interrupt ends the case that runs and leaves out the rest; the end of the budget likewise,
 // but these cases are skipped, with the reason.
 // Errors: CallError, FormatError for a result that cannot be resumed, FileError, all before anything is measured.
 Measurement measure(const MeasuringRequest& request);
 
-// kExitInterrupted, kExitCallIsWrong where the file is not written, kExitAnswerIsNo where one of the cases ended neither ok
-// nor skipped nor in a way that `accepted` has.
+// After an interrupt: the command that goes on, on stderr, unless the call is quiet.
+void print_resume_command(const MeasuringRequest& request, const Measurement& measurement);
+
+// The first that holds: kExitInterrupted; kExitCallIsWrong where the file is not written or nothing could run in a precision
+// that the call names; kExitAnswerIsNo where one of the cases ended neither ok nor skipped nor in a way that `accepted` has;
+// kExitDeviceMissing where a device that the call names is not usable here.
 int exit_code(const MeasuringRequest& request, const Measurement& measurement, const std::vector<RunStatus>& accepted = {});
 
-// A number of repetitions as `where` ("--repetitions") gave it. Errors: CallError.
-int parse_repetitions(const std::string& text, const std::string& where);
+// The tables of `run` or `sweep` on standard output: above them the CPU and the GPUs that were measured with their measured
+// limits, one line per device; below them projected epochs, what the tables' remarks say, prices, disturbed runs, and where the
+// result is.
+void print_tables(const Measurement& measured, const std::string& tables);
 
 }  // namespace epochbench

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <set>
-#include <stdexcept>
+#include <utility>
 
 #include "epochbench/backend.h"
 #include "src/base/errors.h"
-#include "src/base/units.h"
+#include "src/base/numbers.h"
 #include "src/case/run_name.h"
-#include "src/case/setting_class.h"
+#include "src/case/settings.h"
 #include "src/machine/environment.h"
-#include "src/workload/workload.h"
 
 namespace epochbench {
 namespace {
@@ -29,7 +29,7 @@ std::optional<Obstacle> input_obstacle(const CaseSpec& spec, const Settings& set
         kExitCallIsWrong};
   const Model model = find_model(spec.model);
   if (spec.cache != Cache::none && model.family->sample({.options = model.options}).text())
-    return Obstacle{"--cache decoded: the masks of a text are drawn anew each epoch, so only images can be kept; leave it out",
+    return Obstacle{"--cache decoded: the masks of a text are drawn again each epoch, so only images can be kept; leave it out",
                     kExitCallIsWrong};
   return std::nullopt;
 }
@@ -69,6 +69,12 @@ std::optional<Obstacle> obstacle_of(const CaseSpec& spec, const Settings& settin
   } catch (const DeviceError& error) {
     return Obstacle{error.what(), kExitDeviceMissing};
   }
+}
+
+// A device that is missing, without its name: one cause is printed once for all devices and --only-with.
+std::string cause_of(const std::string& reason) {
+  const std::size_t at = reason.find(kNotUsable);
+  return at == std::string::npos ? reason : reason.substr(at);
 }
 
 void check_pin(const CaseSpec& spec) {
@@ -115,16 +121,14 @@ PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
   return planned;
 }
 
-std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions) {
-  DatasetSizes sizes;
+std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes) {
   std::vector<PlannedCase> once;
   std::vector<int> times;  // that each of them runs
   for (const CaseSpec& one : asked) {
     PlannedCase planned = plan_case(one, sizes);
     const int wanted = one.repetitions.value_or(repetitions);
-    const auto twin = std::find_if(once.begin(), once.end(), [&](const PlannedCase& other) {
-      return identifying(other.settings) == identifying(planned.settings);
-    });
+    const auto twin = std::ranges::find(once, identifying(planned.settings),
+                                        [](const PlannedCase& other) { return identifying(other.settings); });
     if (twin == once.end()) {
       once.push_back(std::move(planned));
       times.push_back(wanted);
@@ -136,18 +140,17 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
       throw CallError(planned.spec.name +
                       ": asked for twice with different --steps, --epochs, --min-time or --until; keep one of them");
   }
-  if (std::all_of(once.begin(), once.end(), [](const PlannedCase& planned) { return planned.obstacle.has_value(); })) {
+  if (std::ranges::all_of(once, [](const PlannedCase& planned) { return planned.obstacle.has_value(); })) {
     // Several devices or precisions, none of them usable: a missing device weighs more than a wrong word in the call.
-    const auto worst = std::max_element(once.begin(), once.end(), [](const PlannedCase& a, const PlannedCase& b) {
-      return a.obstacle->exit_code < b.obstacle->exit_code;
-    });
+    const auto worst =
+        std::ranges::max_element(once, {}, [](const PlannedCase& planned) { return planned.obstacle->exit_code; });
     throw CallError(worst->obstacle->reason, worst->obstacle->exit_code);
   }
   if (const std::int64_t runs = std::accumulate(times.begin(), times.end(), std::int64_t{0}); runs > kMaxRuns)
     throw CallError(std::to_string(runs) + " runs are asked for, more than " + std::to_string(kMaxRuns) +
                     "; ask for fewer --repetitions or cases");
   std::vector<PlannedCase> all;
-  for (int repetition = 0; repetition < *std::max_element(times.begin(), times.end()); ++repetition)
+  for (int repetition = 0; repetition < std::ranges::max(times); ++repetition)
     for (std::size_t i = 0; i < once.size(); ++i) {
       if (repetition >= times[i]) continue;
       all.push_back(once[i]);
@@ -155,6 +158,32 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
     }
   check_one_writer(all);
   return all;
+}
+
+int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call) {
+  const auto code = [&](const char* key, const auto& value_of) {
+    std::map<std::string, std::pair<bool, int>> named;  // by value: whether a case can run, and the worst code of the others
+    for (const PlannedCase& planned : cases) {
+      if (!call.contains(key) || planned.spec.least_cores || planned.spec.beside_device) continue;
+      auto& [runs, worst] = named[value_of(planned.spec)];
+      runs |= !planned.obstacle;
+      if (planned.obstacle) worst = std::max(worst, planned.obstacle->exit_code);
+    }
+    std::set<int> codes;
+    for (const auto& [value, state] : named)
+      if (!state.first) codes.insert(state.second);
+    return codes;
+  };
+  std::set<int> codes = code("device", [](const CaseSpec& spec) { return to_string(spec.device); });
+  codes.merge(code("precision", [](const CaseSpec& spec) { return std::string(name(spec.precision)); }));
+  return codes.empty() ? kExitDone : *codes.begin();
+}
+
+void print_obstacles(const std::vector<PlannedCase>& cases) {
+  std::set<std::string> printed;
+  for (const PlannedCase& planned : cases)
+    if (planned.obstacle && printed.insert(cause_of(planned.obstacle->reason)).second)
+      print_error("skipped: " + planned.obstacle->reason);
 }
 
 }  // namespace epochbench

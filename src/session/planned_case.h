@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "src/case/case_block.h"
 #include "src/case/case_spec.h"
 #include "src/case/settings.h"
 #include "src/result/result.h"
+#include "src/workload/workload.h"
 
 namespace epochbench {
-
-class DatasetSizes;  // src/data/dataset_sizes.h
 
 struct Obstacle {      // why a case cannot run here
   std::string reason;  // one line
@@ -33,8 +33,16 @@ struct PlannedCase {
 PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes);
 
 // All cases once, then all again, each as often as it says itself, or else `repetitions` times. A case that is asked for
-// twice is kept once, with the most repetitions.
+// twice is kept once, with the most repetitions. `sizes`: those of data sets that were opened before.
 // Errors: CallError, DataError, std::invalid_argument; CallError with the obstacle's code where no case can run.
-std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions);
+std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes = {});
+
+// Whether all was there that a call itself names, apart from what a suite lists: kExitDone where each device and precision in
+// the call has a case that can run. Else the code of what stops one that has none: of its obstacles a missing device first, and
+// of several such values the call's code first. Cases of --only-with do not count.
+int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call);
+
+// One line on stderr per cause why cases are skipped, however many cases and devices it stops.
+void print_obstacles(const std::vector<PlannedCase>& cases);
 
 }  // namespace epochbench

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "src/analysis/cost/price_catalog.h"
+#include "src/analysis/cost/cost.h"
 #include "src/case/device_id.h"
 #include "src/result/result.h"
 
@@ -18,7 +18,7 @@ struct AskedPrice {
   double usd_per_hour = 0;
   const CatalogPrice* row = nullptr;  // of the catalog; nullptr: the user's own figure
 };
-// USD an hour or an instance of the catalog: "0.34", "c7i.4xlarge", "aws/c7i.4xlarge". Errors: CallError.
+// USD per hour or an instance of the catalog: "0.34", "c7i.4xlarge", "aws/c7i.4xlarge". Errors: CallError.
 AskedPrice parse_price(const std::string& text);
 
 class Prices {
@@ -35,8 +35,7 @@ class Prices {
     double usd_per_hour;
     std::string source;  // "user", or as describe() of src/analysis/cost/cost.h
   };
-  std::map<std::string, HourlyPrice> by_device_;  // "cuda" holds for every GPU
-  std::optional<HourlyPrice> machine_;
+  std::map<std::string, HourlyPrice> by_device_;  // "cuda" holds for every GPU, "" for what no other holds for
 };
 
 }  // namespace epochbench

@@ -3,14 +3,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "src/base/table.h"
+#include "src/base/numbers.h"
 #include "src/base/text.h"
-#include "src/base/units.h"
-#include "src/report/text/summary.h"
+#include "src/report/text/result_text.h"
 
 namespace epochbench {
 namespace {
@@ -40,21 +40,22 @@ std::string cut(const std::string& text, std::size_t columns) {
 }
 
 std::string describe(const Progress& progress) {
-  std::string text = progress.phase;
+  std::vector<std::string> parts{progress.phase};
   if (progress.steps > 0)
-    text +=
-        "  step " + format_count(progress.steps) + (progress.steps_planned ? "/" + format_count(*progress.steps_planned) : "");
-  if (progress.samples_per_second > 0) text += "  " + significant(progress.samples_per_second, 3) + " samples/s";
-  if (progress.relative_noise) text += "  ±" + format_percent(*progress.relative_noise);
-  if (progress.loss) text += "  loss " + significant(*progress.loss, 3);
-  if (progress.eval_value) text += "  test " + significant(*progress.eval_value, 3);
-  return progress.elapsed_seconds < 1 ? text : text + "  " + format_seconds(progress.elapsed_seconds);
+    parts.push_back("step " + format_count(progress.steps) +
+                    (progress.steps_planned ? "/" + format_count(*progress.steps_planned) : ""));
+  if (progress.samples_per_second > 0) parts.push_back(significant(progress.samples_per_second, 3) + " samples/s");
+  if (progress.relative_noise) parts.push_back("±" + format_percent(*progress.relative_noise));
+  if (progress.loss) parts.push_back("loss " + significant(*progress.loss, 3));
+  if (progress.eval_value) parts.push_back("test " + significant(*progress.eval_value, 3));
+  if (progress.elapsed_seconds >= 1) parts.push_back(format_seconds(progress.elapsed_seconds));
+  return joined(parts, "  ");
 }
 
 }  // namespace
 
 ProgressDisplay::ProgressDisplay(std::size_t cases, bool quiet)
-    : cases_(cases), quiet_(quiet), in_place_(!quiet && terminal()), colour_(in_place_ && !is_set("NO_COLOR")) {}
+    : cases_(cases), quiet_(quiet), in_place_(!quiet && terminal()), color_(in_place_ && !is_set("NO_COLOR")) {}
 
 ProgressDisplay::~ProgressDisplay() { clear(); }
 
@@ -69,6 +70,8 @@ void ProgressDisplay::draw(const std::string& text) {
   drawn_ = true;
 }
 
+std::string ProgressDisplay::head() const { return "[" + std::to_string(index_) + "/" + std::to_string(cases_) + "] " + name_; }
+
 void ProgressDisplay::note(const std::string& text) {
   if (in_place_) draw(text);
 }
@@ -77,29 +80,39 @@ void ProgressDisplay::log(const std::string& text) {
   if (!quiet_ && !in_place_) std::fprintf(stderr, "%s\n", text.c_str());
 }
 
+void ProgressDisplay::line(const std::string& text) {
+  if (quiet_) return;
+  clear();
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
+
 void ProgressDisplay::begin(const std::string& name) {
   ++index_;
   name_ = name;
-  last_draw_ = {};
-  if (in_place_) draw("[" + std::to_string(index_) + "/" + std::to_string(cases_) + "] " + name_);
+  last_shown_ = in_place_ ? std::chrono::steady_clock::time_point() : std::chrono::steady_clock::now();
+  if (in_place_) draw(head());
 }
 
-void ProgressDisplay::update(const Progress& progress) {
-  // Ten times a second is as fast as a person reads, and costs nothing beside a step.
+void ProgressDisplay::update(const Progress& progress, const std::string& left) {
+  // Ten times per second is as fast as a person reads, and costs nothing beside a step.
+  constexpr std::chrono::milliseconds kFrame{100}, kLine{10'000};
   const auto now = std::chrono::steady_clock::now();
-  if (!in_place_ || now - last_draw_ < std::chrono::milliseconds(100)) return;
-  last_draw_ = now;
-  draw("[" + std::to_string(index_) + "/" + std::to_string(cases_) + "] " + name_ + "  " + describe(progress));
+  if (quiet_ || now - last_shown_ < (in_place_ ? kFrame : kLine)) return;
+  last_shown_ = now;
+  const std::string text = head() + "  " + describe(progress), tail = left.empty() ? "" : "  " + left;
+  if (!in_place_) return log(text + tail);
+  const std::size_t columns = terminal_columns() - 1, taken = display_width(tail);
+  draw(columns > 2 * taken ? cut(text, columns - taken) + tail : text);
 }
 
 void ProgressDisplay::end(const Run& run) {
   if (quiet_) return;
   clear();
   const bool ok = run.status == RunStatus::ok;
-  const char* mark = !colour_ ? "" : ok ? "\033[32m" : "\033[31m";
-  // Why cases are skipped was told before the first one.
+  const char* mark = !color_ ? "" : ok ? "\033[32m" : "\033[31m";
+  // Why cases are skipped was printed before the first one.
   const std::string line = run.status == RunStatus::skipped ? run.name + ": skipped" : one_line(run);
-  std::fprintf(stderr, "%s[%zu/%zu]%s %s\n", mark, index_, cases_, colour_ ? "\033[0m" : "", line.c_str());
+  std::fprintf(stderr, "%s[%zu/%zu]%s %s\n", mark, index_, cases_, color_ ? "\033[0m" : "", line.c_str());
 }
 
 }  // namespace epochbench

@@ -1,4 +1,5 @@
-// How far a run is, on stderr: one line updated in place on a terminal, one line a finished case elsewhere.
+// How far a run is, on stderr: one line updated in place on a terminal; elsewhere lines without escape sequences, one every ten
+// seconds and one per finished case.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,7 @@ namespace epochbench {
 
 class ProgressDisplay {
  public:
-  // `quiet`: shows nothing. In place only where stderr is a terminal and TERM is not "dumb"; NO_COLOR leaves out colour.
+  // `quiet`: shows nothing. In place only where stderr is a terminal and TERM is not "dumb"; NO_COLOR leaves out color.
   ProgressDisplay(std::size_t cases, bool quiet);
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
@@ -20,18 +21,21 @@ class ProgressDisplay {
 
   void note(const std::string& text);  // what happens outside of cases: "measuring the peaks of this CPU"
   void log(const std::string& text);   // a line for a log, where nothing is shown in place
+  void line(const std::string& text);  // a line that stays
   void begin(const std::string& name);
-  void update(const Progress& progress);
+  // In place at most ten times per second, else one line every ten seconds. `left`: "about 2 min left".
+  void update(const Progress& progress, const std::string& left = "");
   void end(const Run& run);
   void clear();  // so that another line may be printed
 
  private:
   void draw(const std::string& text);
+  std::string head() const;  // "[2/3] lenet5/cpu/fp32/b64"
 
   std::size_t cases_, index_ = 0;
-  bool quiet_, in_place_, colour_, drawn_ = false;
+  bool quiet_, in_place_, color_, drawn_ = false;
   std::string name_;
-  std::chrono::steady_clock::time_point last_draw_{};
+  std::chrono::steady_clock::time_point last_shown_{};
 };
 
 }  // namespace epochbench

@@ -1,8 +1,7 @@
 #include "src/session/result_keeper.h"
 
 #include <cstdlib>
-
-#include <unistd.h>
+#include <utility>
 
 #include "src/base/errors.h"
 #include "src/base/files.h"
@@ -21,8 +20,8 @@ void ResultKeeper::save(const Result& result) {
     failing_ = false;
   } catch (const FileError& error) {
     failing_ = true;
-    if (!told_) print_error(std::string(error.what()) + " (the run goes on and tries again after every case)");
-    told_ = true;
+    if (!std::exchange(failure_printed_, true))
+      print_error(std::string(error.what()) + " (the run goes on and tries again after every case)");
   }
 }
 
@@ -31,14 +30,14 @@ bool ResultKeeper::finish(const Result& result) {
   save(result);
   if (!failing_) return true;
   const char* folder = std::getenv("TMPDIR");
-  const std::string other =
-      std::string(folder && *folder ? folder : "/tmp") + "/epochbench-rescued-" + std::to_string(::getpid()) + ".json";
+  const std::string other = std::string(folder && *folder ? folder : "/tmp") + "/epochbench-rescued";
   try {
-    ResultFile(other).write(text_of(result));
-    print_error("could not write " + path() + "; the whole result is in " + other + " instead, move it from there");
+    const ResultFile rescued = ResultFile::with_free_name(other, ".json");
+    rescued.write(text_of(result));
+    print_error("could not write " + path() + "; the whole result is in " + rescued.path() + " instead, move it from there");
   } catch (const FileError& error) {
     print_error("could not write " + path() + " nor " + other +
-                ", so the last results are lost; make room and run with --resume");
+                ".json, so the last results are lost; make room and run with --resume");
   }
   return false;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "src/base/files.h"
 #include "src/result/result.h"
@@ -10,13 +11,12 @@ namespace epochbench {
 
 class ResultKeeper {
  public:
-  // Errors: FileError when `path` cannot be written.
-  ResultKeeper(const std::string& path, bool anonymous) : file_(path), anonymous_(anonymous) {}
+  ResultKeeper(ResultFile file, bool anonymous) : file_(std::move(file)), anonymous_(anonymous) {}
 
-  // Writes the result. The first failure is told once; later calls try again.
+  // Writes the result. The first failure is printed; later calls try again.
   void save(const Result& result);
 
-  // After the last save. Where the file could not be written, writes to the folder for temporary files and tells where.
+  // After the last save. Where the file could not be written, writes to the folder for temporary files and prints where.
   // Returns whether the result is in the file that was asked for.
   bool finish(const Result& result);
 
@@ -26,7 +26,7 @@ class ResultKeeper {
   std::string text_of(const Result& result) const;
 
   ResultFile file_;
-  bool anonymous_, failing_ = false, told_ = false;
+  bool anonymous_, failing_ = false, failure_printed_ = false;
 };
 
 }  // namespace epochbench

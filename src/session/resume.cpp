@@ -1,11 +1,13 @@
 #include "src/session/resume.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
 #include "src/analysis/parity.h"
 #include "src/base/errors.h"
+#include "src/base/text.h"
 #include "src/case/run_name.h"
 #include "src/machine/environment.h"
 #include "src/result/anonymous.h"
@@ -44,13 +46,29 @@ Resumed resume(const std::string& path, std::vector<PlannedCase> cases, bool ano
     print_error("warning: the runs in " + path + " are of another build (" +
                 resumed.result.context.git_sha.value_or("unknown") + "); the file will name this one");
   for (PlannedCase& planned : cases) {
-    const bool done = std::any_of(resumed.result.runs.begin(), resumed.result.runs.end(), [&](const Run& run) {
+    const bool done = std::ranges::any_of(resumed.result.runs, [&](const Run& run) {
       return run.status == RunStatus::ok && run.workload.fingerprint == planned.workload.fingerprint &&
              same_run(run, planned, anonymous);
     });
     if (!done) resumed.remaining.push_back(std::move(planned));
   }
   return resumed;
+}
+
+std::string resume_command(const std::vector<std::string>& arguments, const std::string& path) {
+  constexpr std::array kWithFile{"--out", "-o", "--resume"};
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& part = arguments[i];
+    const auto names = [&](const std::string& option) {
+      return part == option || part.starts_with(option + "=") || (option.size() == 2 && part.starts_with(option));
+    };
+    const bool with_file = std::any_of(kWithFile.begin(), kWithFile.end(), names);
+    if (with_file) i += std::find(kWithFile.begin(), kWithFile.end(), part) != kWithFile.end();
+    if (!with_file && part != "--overwrite") parts.push_back(part);
+  }
+  parts.insert(parts.end(), {"--resume", path});
+  return joined(parts, shell_word, " ");
 }
 
 void put(Result& result, Run run, const PlannedCase& planned, bool anonymous) {

@@ -19,7 +19,11 @@ struct Resumed {
 // Errors: CallError for a file that is missing or was measured on another machine, FormatError.
 Resumed resume(const std::string& path, std::vector<PlannedCase> cases, bool anonymous);
 
-// Adds the run in place of an older one of the same case, and compares the losses anew.
+// The command that goes on with the result at `path` after a call with these arguments, quoted for a shell: the same call
+// without --out, --overwrite and its own --resume.
+std::string resume_command(const std::vector<std::string>& arguments, const std::string& path);
+
+// Adds the run in place of an older one of the same case, and compares the losses again.
 void put(Result& result, Run run, const PlannedCase& planned, bool anonymous);
 
 }  // namespace epochbench

@@ -6,36 +6,21 @@
 #include <utility>
 
 #include "epochbench/backend.h"
-#include "epochbench/dataset.h"
 #include "epochbench/gpu.h"
 #include "src/base/errors.h"
 #include "src/base/numbers.h"
 #include "src/machine/environment.h"
-#include "src/session/machine.h"
-#include "src/workload/workload.h"
 
 namespace epochbench {
 namespace {
 
-// Beyond, a CPU takes minutes a point; whoever wants more asks for it with --values.
+// Beyond, a CPU takes minutes per point; larger ones are asked for with --values.
 constexpr std::int64_t kMostBatch = 1024;
 constexpr std::int64_t kFewestWidth = 64, kMostWidth = 4096;
-constexpr std::int64_t kMostBatches = 128;  // an epoch
+constexpr std::int64_t kMostBatches = 128;  // per epoch
 
 // The option of a case that the axis sets; width is one of the model's.
-const char* key_of(Axis axis) {
-  switch (axis) {
-    case Axis::batch:
-      return "batch";
-    case Axis::width:
-      return "model";
-    case Axis::samples:
-      return "epoch_samples";
-    case Axis::threads:
-      return "threads";
-  }
-  return "";
-}
+const char* key_of(Axis axis) { return axis == Axis::width ? "model" : axis == Axis::samples ? "epoch_samples" : name(axis); }
 
 std::vector<std::int64_t> powers_of_two(std::int64_t from, std::int64_t to) {
   std::vector<std::int64_t> values;
@@ -72,51 +57,35 @@ bool fits(const CaseSpec& spec) try {
   return false;  // this build drives no such device; the case will be skipped with the reason
 }
 
-std::int64_t training_samples(const CaseSpec& spec) {
-  const WorkloadSpec workload = workload_spec(spec);
-  const ModelFamily& family = *workload.model.family;
-  return open_dataset(spec.data.value_or(family.default_data), family.sample(workload.config),
-                      spec.epoch_samples.value_or(family.nominal_samples_per_epoch), spec.seed)
-      ->samples(Split::train);
-}
-
-std::string model_with_width(const std::string& model, std::int64_t width) {
-  return model + (model.find(':') == std::string::npos ? ":" : ",") + "width=" + std::to_string(width);
-}
-
-std::vector<std::string> texts(const std::vector<std::int64_t>& values) {
-  std::vector<std::string> all;
-  for (const std::int64_t value : values) all.push_back(std::to_string(value));
-  return all;
+// Sets the option that the axis varies: one case per value.
+void set_values(CaseBlock& block, Axis axis, std::vector<std::string> values, const std::string& given_by) {
+  if (axis == Axis::width) {
+    const std::string model = block.at("model").values[0];
+    for (std::string& value : values) value = model + (model.find(':') == std::string::npos ? ":" : ",") + "width=" + value;
+  }
+  block[key_of(axis)] = {std::move(values), given_by};
 }
 
 // As far as one of the devices has memory; the first value in any case.
-std::vector<std::int64_t> up_to_what_fits(std::vector<std::int64_t> values, const CaseBlock& block,
-                                          const std::function<void(CaseBlock&, std::int64_t)>& set) {
+std::vector<std::int64_t> up_to_what_fits(std::vector<std::int64_t> values, const CaseBlock& block, Axis axis) {
   const auto too_much = std::find_if(values.begin() + 1, values.end(), [&](std::int64_t value) {
     CaseBlock with = block;
-    set(with, value);
-    const std::vector<CaseSpec> specs = expand(with);
-    return std::none_of(specs.begin(), specs.end(), fits);
+    set_values(with, axis, {std::to_string(value)}, std::string("--over ") + name(axis));
+    return std::ranges::none_of(expand(with), fits);
   });
   values.erase(too_much, values.end());
   return values;
 }
 
 // The values of the axis where the call names none.
-std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis) {
-  const CaseSpec base = expand(block).front();
+std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis, DatasetSizes& sizes) {
+  CaseSpec base = expand(block).front();
   switch (axis) {
     case Axis::batch:
-      return up_to_what_fits(powers_of_two(1, std::min(kMostBatch, training_samples(base))), block,
-                             [](CaseBlock& with, std::int64_t value) {
-                               with["batch"] = {{std::to_string(value)}, "--over batch"};
-                             });
+      if (!base.data) base.data = workload_spec(base).model.family->default_data;
+      return up_to_what_fits(powers_of_two(1, std::min(kMostBatch, dataset_size(base, sizes).train)), block, axis);
     case Axis::width:
-      return up_to_what_fits(powers_of_two(kFewestWidth, kMostWidth), block, [](CaseBlock& with, std::int64_t value) {
-        std::string& model = with.at("model").values[0];
-        model = model_with_width(model, value);
-      });
+      return up_to_what_fits(powers_of_two(kFewestWidth, kMostWidth), block, axis);
     case Axis::samples: {
       std::vector<std::int64_t> values = powers_of_two(1, kMostBatches);
       for (std::int64_t& value : values) value *= workload_spec(base).config.batch;
@@ -159,30 +128,30 @@ void take_whole_epochs(CaseBlock& block) {
   if (!stops) block["epochs"] = {{"1"}, "--over samples"};
 }
 
-std::vector<std::string> split_numbers(const std::string& text) try {
+std::vector<std::string> split_numbers(const std::string& text) {
   std::vector<std::string> values = split_list(text);
   std::set<std::int64_t> known;
   for (const std::string& value : values)
     if (!known.insert(parse_integer(value, 1, std::numeric_limits<std::int64_t>::max())).second)
       throw CallError("'" + value + "' stands there twice");
   return values;
-} catch (const CallError& error) {
-  throw CallError(std::string("--values: ") + error.what());
 }
 
 }  // namespace
 
-std::vector<CaseSpec> sweep_cases(CaseBlock block, Axis axis, const std::string& values) {
+std::vector<CaseSpec> sweep_cases(CaseBlock block, Axis axis, const std::string& values, DatasetSizes& sizes) {
   check_model(block, axis);
   const std::string key = key_of(axis);
   if (axis != Axis::width && block.find(key) != block.end())
     throw CallError(flag(*find_case_option(key)) + ": that is what --over " + name(axis) +
                     " sweeps; give its values with --values");
   if (axis == Axis::samples) take_whole_epochs(block);
-  std::vector<std::string> chosen = values.empty() ? texts(default_values(block, axis)) : split_numbers(values);
-  if (axis == Axis::width)
-    for (std::string& value : chosen) value = model_with_width(block.at("model").values[0], std::stoll(value));
-  block[key] = {std::move(chosen), values.empty() ? std::string("--over ") + name(axis) : "--values"};
+  std::vector<std::string> chosen;
+  if (values.empty())
+    for (const std::int64_t value : default_values(block, axis, sizes)) chosen.push_back(std::to_string(value));
+  else
+    chosen = located("--values", [&] { return split_numbers(values); });
+  set_values(block, axis, std::move(chosen), values.empty() ? std::string("--over ") + name(axis) : "--values");
   return expand(block);
 }
 

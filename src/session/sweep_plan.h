@@ -10,15 +10,16 @@
 
 namespace epochbench {
 
-// A case a value of the axis, device, precision and whatever else `block` lists. `values`: "1,2,4", or empty for those of the
-// axis:
+// One case per value of the axis, device, precision and whatever else `block` lists. `values`: "1,2,4", or empty for those of
+// the axis:
 //   batch    powers of two from 1 to 1,024, as far as one of the devices has memory and the data set samples
 //   width    powers of two from 64 to 4,096, likewise
-//   samples  1, 2, 4 ... 128 batches an epoch
+//   samples  1, 2, 4 ... 128 batches per epoch
 //   threads  1, 2, 3, 4, 6, 8, 12, 16, 24 ... and all the physical cores that are allowed
 // Over samples one whole epoch of synthetic data is trained, or as many as `block` says.
+// `sizes` keeps the size of a data set that was asked for it, since opening one again takes its time.
 // Errors: CallError, std::invalid_argument, DataError.
-std::vector<CaseSpec> sweep_cases(CaseBlock block, Axis axis, const std::string& values);
+std::vector<CaseSpec> sweep_cases(CaseBlock block, Axis axis, const std::string& values, DatasetSizes& sizes);
 
 // Each repetition's cases in an order of its own, all devices and values mixed, so that a machine that warms up, or is busy for
 // a while, does not look like a property of large values. The generator's seed is the repetition: two calls run alike.

@@ -4,11 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "src/base/clock.h"
 #include "src/base/numbers.h"
@@ -17,15 +13,11 @@
 #include "src/machine/environment.h"
 #include "src/machine/metering.h"
 #include "src/worker/conversation.h"
-#include "src/worker/latency.h"
-#include "src/worker/preparation.h"
 #include "src/worker/protocol.h"
 #include "src/worker/run_totals.h"
 
 namespace epochbench {
 namespace {
-
-using nlohmann::json;
 
 Energy not_metered() {
   Energy energy;
@@ -55,40 +47,34 @@ class Driver {
       progress_.phase = "profile";
       show();
     }
-    const json result = talk_.ask({{"command", "finish"}, {"profile", spec_.profile}}, "result");
-    totals_.add_result(result);
+    totals_.result = from_message<CaseResult>(talk_.ask({{"command", "finish"}, {"profile", spec_.profile}}, "result"));
     talk_.await_exit();
     fill_run();
     if (metering_)
       metering_->fill(run_);
     else
       run_.energy = not_metered();
-    if (spec_.profile) run_.profile = profile_from_json(result.at("profile"));
+    run_.profile = totals_.result.profile;
   }
 
  private:
   void prepare() {
     progress_.phase = "compile";
     show();
-    const json ready =
-        workload_ ? prepare_worker(talk_, spec_, workload_)
-                  : talk_.ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", case_to_json(spec_)}}, "ready");
-    totals_.add_ready(ready);
-    run_.device = totals_.device;
-    run_.input = totals_.input;
-    steps_per_epoch_ = ready.at("steps_per_epoch");
-    evaluates_ = ready.at("evaluates");
-    metric_ = spec_.stop.until ? spec_.stop.until->metric : ready.at("metric").get<std::string>();
-    if (spec_.stop.until && !evaluates_)
+    const Ready& ready = totals_.ready = talk_.prepare(spec_, workload_);
+    run_.device = ready.device;
+    run_.input = ready.input;
+    metric_ = spec_.stop.until ? spec_.stop.until->metric : ready.metric;
+    if (spec_.stop.until && !ready.evaluates)
       throw CaseEnded{RunStatus::failed, "--until needs a test split, which this data set or mode does not have"};
-    if (rule_.whole_epochs() && steps_per_epoch_ < 1)
+    if (rule_.whole_epochs() && ready.steps_per_epoch < 1)
       throw CaseEnded{RunStatus::failed, "the training split has no whole batch: reduce --batch"};
   }
 
   void begin_epoch(std::int64_t epoch) { talk_.ask({{"command", "begin_epoch"}, {"epoch", epoch}}, "epoch"); }
 
   StepBlock block(const char* command, std::int64_t steps) {
-    StepBlock block = block_from_json(talk_.ask({{"command", command}, {"steps", steps}}, "steps"));
+    StepBlock block = from_message<StepBlock>(talk_.ask({{"command", command}, {"steps", steps}}, "steps"));
     if (block.step_seconds.size() != static_cast<std::size_t>(steps)) throw ProtocolError("a block of another length");
     if (!block.loss.empty()) progress_.loss = block.loss.back();
     one_step_seconds_ = block.wall_seconds / static_cast<double>(steps);
@@ -129,13 +115,13 @@ class Driver {
   }
 
   void measure_epochs() {
-    progress_.steps_planned = rule_.epochs() * steps_per_epoch_;
+    progress_.steps_planned = rule_.epochs() * totals_.ready.steps_per_epoch;
     std::optional<StopReason> reason;
     std::int64_t epoch = 0;
     while (!reason) {
       progress_.phase = "measure";
       begin_epoch(++epoch);
-      for (std::int64_t left = steps_per_epoch_; left > 0;) {
+      for (std::int64_t left = totals_.ready.steps_per_epoch; left > 0;) {
         const std::int64_t steps = std::min(left, rule_.next_block(taken(), one_step_seconds_));
         timed_block(steps);
         left -= steps;
@@ -166,7 +152,8 @@ class Driver {
       return rule_.next_latency_block(static_cast<std::int64_t>(seconds.size()), steady_seconds() - begin, one_step_seconds_);
     };
     for (std::int64_t steps = next_block(); steps > 0; steps = next_block()) {
-      const std::vector<double> block = latencies_from_json(talk_.ask({{"command", "latency"}, {"steps", steps}}, "latencies"));
+      const auto block =
+          from_message<std::vector<double>>(talk_.ask({{"command", "latency"}, {"steps", steps}}, "latencies"), "seconds");
       if (block.size() != static_cast<std::size_t>(steps)) throw ProtocolError("a block of another length");
       seconds.insert(seconds.end(), block.begin(), block.end());
       show();
@@ -176,14 +163,14 @@ class Driver {
 
   // The metric after an epoch: what --until asks for, else the data set's own. Unset where there is no test split.
   std::optional<double> evaluate() {
-    if (!evaluates_) return std::nullopt;
+    if (!totals_.ready.evaluates) return std::nullopt;
     progress_.phase = "evaluate";
     show();
-    const Evaluation evaluation = evaluation_from_json(talk_.ask({{"command", "evaluate"}}, "evaluation"));
+    const auto evaluation = from_message<Evaluation>(talk_.ask({{"command", "evaluate"}}, "evaluation"));
     const double value = metric_ == "loss" ? evaluation.loss : evaluation.accuracy;
     if (!std::isfinite(value))
       throw CaseEnded{RunStatus::diverged,
-                      "training diverged: the loss on the test split is no number; try a smaller --learning-rate"};
+                      "training diverged: the loss on the test split is not a number; try a smaller --learning-rate"};
     eval_history_.push_back(value);
     progress_.eval_value = value;
     show();
@@ -219,8 +206,7 @@ class Driver {
   const double began_ = steady_seconds();
 
   RunTotals totals_;
-  std::int64_t steps_per_epoch_ = 0, epochs_ = 0;
-  bool evaluates_ = false;
+  std::int64_t epochs_ = 0;
   std::string metric_;
   std::optional<double> one_step_seconds_;  // of the last block: how long the next one may be
   std::string stopped_by_;
@@ -259,15 +245,13 @@ Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::funct
 
 namespace {
 
-// What the child answers to one command that calibrates. Its threads place themselves.
-json calibration(const std::string& binary, json command, const char* answer) {
-  const std::function<bool()> never;
+// Asks a child for its answer to one command that calibrates. Its threads place themselves.
+void measure_in_child(const WorkerCommand& worker, auto& machine, const Json& command, const char* answer) {
+  const std::function<bool()> ends = interrupted;
   try {
-    Conversation conversation(binary, {}, ProcessLimits{}, never);
-    command["protocol"] = kProtocolVersion;
-    json measured = conversation.ask(command, answer);
+    Conversation conversation(worker, {}, ProcessLimits{}, ends);
+    read_measured(machine, conversation.ask(command, answer));
     conversation.await_exit();
-    return measured;
   } catch (const CaseEnded& ended) {
     throw std::runtime_error("the peaks of this machine were not measured: " + ended.message);
   }
@@ -275,12 +259,12 @@ json calibration(const std::string& binary, json command, const char* answer) {
 
 }  // namespace
 
-Peaks measure_peaks_in_child(const std::string& binary, int threads) {
-  return peaks_from_json(calibration(binary, {{"command", "calibrate"}, {"threads", threads}}, "peaks"));
+void measure_peaks_in_child(const WorkerCommand& worker, CpuInfo& cpu, int threads) {
+  measure_in_child(worker, cpu, {{"command", "calibrate"}, {"protocol", kProtocolVersion}, {"threads", threads}}, "peaks");
 }
 
-void measure_gpu_in_child(const std::string& binary, GpuInfo& gpu, int index) {
-  read_measured(gpu, calibration(binary, {{"command", "calibrate_gpu"}, {"index", index}}, "gpu"));
+void measure_peaks_in_child(const WorkerCommand& worker, GpuInfo& gpu, int index) {
+  measure_in_child(worker, gpu, {{"command", "calibrate_gpu"}, {"protocol", kProtocolVersion}, {"index", index}}, "gpu");
 }
 
 }  // namespace epochbench

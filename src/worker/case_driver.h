@@ -8,7 +8,6 @@
 
 #include "epochbench/gpu.h"
 #include "src/case/case_spec.h"
-#include "src/machine/peaks.h"
 #include "src/result/result.h"
 #include "src/worker/case_process.h"
 #include "src/worker/stopping_rule.h"
@@ -29,19 +28,20 @@ struct DriverOptions {
   ProcessLimits process = {};
   StoppingLimits stopping = {};
   const MachineMeters* meters = nullptr;  // src/machine/meters.h; null: nothing is metered
-  std::optional<Workload> workload = {};  // of a worker that is not epochbench (src/worker/preparation.h)
+  std::optional<Workload> workload = {};  // of a worker that is not epochbench (Conversation::prepare)
 };
 
 Device planned_device(const CaseSpec& spec);  // as far as it is known before the process of the case says what it is
 
 // Starts the worker in this process group. Fills everything but name, repetition, workload, precision and settings (the
 // caller's), efficiency's peak_fraction, cost, parity, and of a profile what follows from its nodes and the machine's peaks
-// (src/analysis/profile.h). `interrupted` is polled; once true the case is ended and the run's status is `interrupted`.
+// (src/session/measuring.h). `interrupted` is polled; once true the case is ended and the run's status is `interrupted`.
 Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::function<void(const Progress&)>& progress,
              const std::function<bool()>& interrupted, const DriverOptions& options = {});
 
-// Calibrations in a process of their own. Errors: std::runtime_error with the reason why there are no numbers.
-Peaks measure_peaks_in_child(const std::string& binary, int threads);
-void measure_gpu_in_child(const std::string& binary, GpuInfo& gpu, int index);
+// Fills in what is measured of a CPU or GPU, in a process of its own. Errors: std::runtime_error with the reason why there are
+// no numbers.
+void measure_peaks_in_child(const WorkerCommand& worker, CpuInfo& cpu, int threads);
+void measure_peaks_in_child(const WorkerCommand& worker, GpuInfo& gpu, int index);
 
 }  // namespace epochbench

@@ -11,8 +11,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,18 +58,39 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-// Between fork and exec, where only what is safe in a signal handler may be called. Leaves errno to the parent on `report`.
-[[noreturn]] void become_case(pid_t parent, int socket, int report, bool silent, char* const* arguments,
-                              char* const* environment) {
-  const auto fail = [report] {
+struct Launch {
+  pid_t parent;
+  int socket, report;  // ends of the process: to talk, and to leave errno to the parent
+  bool silent;
+  int program;               // its descriptor, or -1
+  const char* program_path;  // nullptr: another file is there
+  char* const* arguments;
+  char* const* environment;
+};
+
+// A script cannot be executed by its descriptor, nor can anything on kernels before 3.19; then its path is as good if the same
+// file is there.
+void execute(const Launch& launch) {
+  syscall(SYS_execveat, launch.program, "", launch.arguments, launch.environment, AT_EMPTY_PATH);
+  if (launch.program >= 0 && errno != ENOENT && errno != ENOSYS) return;
+  if (launch.program_path)
+    execve(launch.program_path, launch.arguments, launch.environment);
+  else
+    errno = ESTALE;
+}
+
+// Between fork and exec, where only what is safe in a signal handler may be called.
+[[noreturn]] void become_case(const Launch& launch) {
+  const auto fail = [&launch] {
     const int error = errno;
-    [[maybe_unused]] const ssize_t written = write(report, &error, sizeof error);
+    [[maybe_unused]] const ssize_t written = write(launch.report, &error, sizeof error);
     _exit(127);
   };
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it died before that took effect
-  if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0) fail();
-  if (const int nothing = silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1; nothing >= 0) dup2(nothing, STDERR_FILENO);
+  if (getppid() != launch.parent) _exit(127);  // it died before that took effect
+  if (dup2(launch.socket, STDIN_FILENO) < 0 || dup2(launch.socket, STDOUT_FILENO) < 0) fail();
+  if (const int nothing = launch.silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1; nothing >= 0)
+    dup2(nothing, STDERR_FILENO);
 #ifdef SYS_close_range
   constexpr unsigned kCloseOnExec = 1u << 2;
   const bool closing = syscall(SYS_close_range, 3u, ~0u, kCloseOnExec) == 0;
@@ -81,7 +104,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  execve(arguments[0], arguments, environment);
+  execute(launch);
   fail();
   _exit(127);
 }
@@ -115,10 +138,37 @@ std::optional<Activity> activity_of(pid_t pid) {
 
 }  // namespace
 
+ProgramFile::ProgramFile(std::string path) : path_(std::move(path)), descriptor_(open(path_.c_str(), O_PATH | O_CLOEXEC)) {}
+
+ProgramFile::~ProgramFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+bool ProgramFile::is_still_there() const {
+  struct stat held {
+  }, there{};
+  if (descriptor_ < 0) return true;  // executing it will say why
+  return fstat(descriptor_, &held) == 0 && stat(path_.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+         held.st_ino == there.st_ino && held.st_size == there.st_size && held.st_mtim.tv_sec == there.st_mtim.tv_sec &&
+         held.st_mtim.tv_nsec == there.st_mtim.tv_nsec;
+}
+
+WorkerCommand WorkerCommand::own() {
+  const auto made = [] {
+    const char* self = "/proc/self/exe";  // the running image, even after its file was replaced
+    if (access(self, X_OK) != 0) self = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+    WorkerCommand command{std::string(self)};
+    command.arguments.front() = "epochbench";
+    return command;
+  };
+  static const WorkerCommand command = made();
+  return command;
+}
+
 CaseProcess::CaseProcess(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits)
     : limits_(limits) {
   stop_ignoring_children();
-  std::vector<std::string> arguments = command.words, environment = environment_with(settings);
+  std::vector<std::string> arguments = command.arguments, environment = environment_with(settings);
   const std::vector<char*> argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
 
   int sockets[2], report[2];
@@ -132,10 +182,17 @@ CaseProcess::CaseProcess(const WorkerCommand& command, const EnvironmentSettings
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t parent = getpid();
+  const ProgramFile& program = *command.program;
+  const Launch launch{.parent = getpid(),
+                      .socket = sockets[1],
+                      .report = report[1],
+                      .silent = limits_.silent,
+                      .program = program.descriptor(),
+                      .program_path = program.is_still_there() ? program.path().c_str() : nullptr,
+                      .arguments = argument_pointers.data(),
+                      .environment = environment_pointers.data()};
   pid_ = fork();
-  if (pid_ == 0)
-    become_case(parent, sockets[1], report[1], limits_.silent, argument_pointers.data(), environment_pointers.data());
+  if (pid_ == 0) become_case(launch);
   const int fork_error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   close(sockets[1]);
@@ -154,7 +211,9 @@ CaseProcess::CaseProcess(const WorkerCommand& command, const EnvironmentSettings
   close(sockets[0]);
   if (pid_ < 0) throw std::system_error(fork_error, std::generic_category(), "cannot start a case's process");
   waitpid(pid_, nullptr, 0);
-  throw std::runtime_error("cannot execute " + command.words.front() + ": " + std::strerror(error));
+  if (error == ESTALE)
+    throw std::runtime_error(program.path() + " was changed while it was being measured; measure again, and build elsewhere");
+  throw std::runtime_error("cannot execute " + program.path() + ": " + std::strerror(error));
 }
 
 CaseProcess::~CaseProcess() {

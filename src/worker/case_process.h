@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,12 +22,35 @@ struct ProcessLimits {
   bool silent = false;         // its standard error is discarded
 };
 
-// The command of a process that speaks the case protocol: a path and its arguments. A binary of epochbench is `BINARY case`.
+// A program's file, held open, so that every process started from it executes the same image, whatever a build puts in its
+// place.
+class ProgramFile {
+ public:
+  explicit ProgramFile(std::string path);
+  ~ProgramFile();
+  ProgramFile(const ProgramFile&) = delete;
+  ProgramFile& operator=(const ProgramFile&) = delete;
+
+  int descriptor() const { return descriptor_; }  // -1: it cannot be opened
+  const std::string& path() const { return path_; }
+  bool is_still_there() const;  // at its path, unchanged
+
+ private:
+  std::string path_;
+  int descriptor_;
+};
+
+// The command of a process that speaks the case protocol: a program and its arguments. A binary of epochbench is `BINARY case`.
+// Copies share the program's file.
 struct WorkerCommand {
-  WorkerCommand(const std::string& binary) : words{binary, "case"} {}
+  WorkerCommand(const std::string& binary) : WorkerCommand(std::vector{binary, std::string("case")}) {}
   WorkerCommand(const char* binary) : WorkerCommand(std::string(binary)) {}
-  explicit WorkerCommand(std::vector<std::string> command) : words(std::move(command)) {}
-  std::vector<std::string> words;  // the first one is a path
+  explicit WorkerCommand(std::vector<std::string> command)
+      : arguments(std::move(command)), program(std::make_shared<ProgramFile>(arguments.front())) {}
+  static WorkerCommand own();  // the image that this process runs
+
+  std::vector<std::string> arguments;  // the first one is the program's path, or its name
+  std::shared_ptr<const ProgramFile> program;
 };
 
 class CaseProcess {
@@ -34,7 +58,8 @@ class CaseProcess {
   // Starts the command in this process group, with the settings that the environment does not have already. The process
   // ignores SIGINT, keeps no other file open, and is killed when the thread that made this object ends. SIGCHLD, if ignored,
   // gets its default back: otherwise the kernel would discard how the process ended.
-  // Errors: std::system_error; std::runtime_error when the command cannot be executed.
+  // Errors: std::system_error; std::runtime_error when the command cannot be executed, or is a script that was changed since
+  // `command` was made (its interpreter reads it from its path).
   CaseProcess(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits = {});
   ~CaseProcess();  // kills what still runs
   CaseProcess(const CaseProcess&) = delete;

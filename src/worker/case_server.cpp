@@ -12,7 +12,6 @@
 
 #include <fcntl.h>
 #include <malloc.h>
-#include <nlohmann/json.hpp>
 #include <sched.h>
 #include <unistd.h>
 
@@ -21,12 +20,9 @@
 #include "src/machine/topology.h"
 #include "src/worker/protocol.h"
 #include "src/worker/runner.h"
-#include "src/worker/usage.h"
 
 namespace epochbench {
 namespace {
-
-using nlohmann::json;
 
 // The two ends of the conversation. Standard input and output are moved out of the way, so that neither a library's print
 // nor a stray read can break it.
@@ -98,8 +94,8 @@ class Server {
   // Answers commands until `finish` (true) or until the parent is gone (false).
   bool serve() {
     while (const auto line = channel_.receive()) {
-      const json message = parse_message(*line, "command");
-      const std::string command = message_name(message, "command");
+      const Json message = parse_message(*line, "command");
+      const auto command = message["command"].get<std::string>();
       if (!channel_.send(answer(command, message).dump() + "\n")) return false;
       if (command == "finish" || command == "calibrate" || command == "calibrate_gpu") return true;
     }
@@ -107,7 +103,7 @@ class Server {
   }
 
  private:
-  json answer(const std::string& command, const json& message) {
+  Json answer(const std::string& command, const Json& message) {
     if (command == "hello") return hello();
     if (command == "prepare") return prepare(message);
     if (command == "calibrate") return calibrate(message);
@@ -115,50 +111,27 @@ class Server {
     if (command == "burst") return burst(message);
     if (!runner_) throw ProtocolError("command " + command + " before prepare");
     if (command == "begin_epoch") {
-      runner_->begin_epoch(number<std::uint64_t>(message, "epoch"));
+      runner_->begin_epoch(from_message<std::uint64_t>(message, "epoch"));
       return {{"event", "epoch"}};
     }
-    if (command == "warm_up" || command == "step") {
-      json reply = to_json(runner_->steps(number<std::int64_t>(message, "steps")));
-      reply["event"] = "steps";
-      return reply;
-    }
-    if (command == "latency") {
-      json reply = latencies_to_json(runner_->latencies(number<std::int64_t>(message, "steps")));
-      reply["event"] = "latencies";
-      return reply;
-    }
-    if (command == "evaluate") {
-      json reply = to_json(runner_->evaluate(case_.labels_per_sample));
-      reply["event"] = "evaluation";
-      return reply;
-    }
-    if (command == "finish") {
-      const json peak = peak_bytes();  // before what is only done to leave something behind
-      const auto huge_pages = huge_page_bytes();
-      if (case_.finish) case_.finish();
-      const json skipped = case_.skipped_steps ? json(case_.skipped_steps()) : json(nullptr);
-      const bool profiles = message.value("profile", false);
-      return {{"event", "result"},
-              {"peak_bytes", peak},
-              {"huge_page_bytes", huge_pages ? json(*huge_pages) : json(nullptr)},
-              {"skipped_steps", skipped},
-              {"profile", profiles ? to_json(runner_->profile()) : json(nullptr)}};
-    }
+    if (command == "warm_up" || command == "step") return answer_of("steps", runner_->steps(steps(message)));
+    if (command == "latency") return {{"event", "latencies"}, {"seconds", runner_->latencies(steps(message))}};
+    if (command == "evaluate") return answer_of("evaluation", runner_->evaluate(case_.labels_per_sample));
+    if (command == "finish") return finish(message.value("profile", false));
     throw ProtocolError("unknown command " + command);
   }
 
-  static json hello() {
-    json reply = to_json(build_info());
-    reply["event"] = "hello";
+  static std::int64_t steps(const Json& message) { return from_message<std::int64_t>(message, "steps"); }
+
+  static Json hello() {
+    Json reply = answer_of("hello", build_info());
     reply["protocol"] = kProtocolVersion;
     return reply;
   }
 
-  json prepare(const json& message) {
+  Json prepare(const Json& message) {
     require_version(message);
-    if (!message.contains("case") || !message["case"].is_object()) throw ProtocolError("prepare without a case");
-    const CaseSpec spec = case_from_message(message["case"]);
+    const auto spec = from_message<CaseSpec>(message, "case");
     {
       const WidenedAffinity widened;
       case_ = services_.prepare(spec);
@@ -167,65 +140,69 @@ class Server {
     if (case_.device.threads) case_.device.pinned = threads_are_pinned();
     runner_ =
         std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage, case_.after_step);
-    return {{"event", "ready"},
-            {"protocol", kProtocolVersion},
-            {"case", case_to_json(spec)},
-            {"fingerprint", case_.fingerprint.empty() ? json(nullptr) : json(case_.fingerprint)},
-            {"device", to_json(case_.device)},
-            {"input", to_json(case_.input)},
-            {"compile_seconds", case_.compile_seconds},
-            {"planned_bytes", case_.planned_bytes},
-            {"samples_per_epoch", case_.samples_per_epoch},
-            {"steps_per_epoch", case_.batches->steps_per_epoch()},
-            {"evaluates", case_.evaluates},
-            {"metric", case_.metric},
-            {"asynchronous", case_.executable->asynchronous()},
-            {"library_dropout_masks", case_.executable->library_dropout_masks()}};
+    Ready ready;
+    ready.device = case_.device;
+    ready.input = case_.input;
+    if (!case_.fingerprint.empty()) ready.fingerprint = case_.fingerprint;
+    ready.compile_seconds = case_.compile_seconds;
+    ready.planned_bytes = case_.planned_bytes;
+    ready.samples_per_epoch = case_.samples_per_epoch;
+    ready.steps_per_epoch = case_.batches->steps_per_epoch();
+    ready.evaluates = case_.evaluates;
+    ready.metric = case_.metric;
+    ready.asynchronous = case_.executable->asynchronous();
+    ready.library_dropout_masks = case_.executable->library_dropout_masks();
+    Json reply = answer_of("ready", ready);
+    reply["protocol"] = kProtocolVersion;
+    reply["case"] = case_to_json(spec);
+    return reply;
   }
 
-  static json calibrate(const json& message) {
+  Json finish(bool profile) {
+    CaseResult result{peak_bytes(), huge_page_bytes(), {}, {}};  // before what is only done to leave something behind
+    if (case_.finish) case_.finish();
+    if (case_.skipped_steps) result.skipped_steps = case_.skipped_steps();
+    if (profile) result.profile = runner_->profile();
+    return answer_of("result", result);
+  }
+
+  static Json calibrate(const Json& message) {
     require_version(message);
-    json reply = to_json(measure_peaks(number<int>(message, "threads")));
-    reply["event"] = "peaks";
-    return reply;
+    CpuInfo cpu;
+    measure_peaks(cpu, from_message<int>(message, "threads"));
+    return measured("peaks", cpu);
+  }
+
+  Json calibrate_gpu(const Json& message) const {
+    require_version(message);
+    GpuInfo gpu;
+    services_.measure_gpu(gpu, from_message<int>(message, "index"));
+    return measured("gpu", gpu);
+  }
+
+  static Json measured(const char* event, const auto& machine) {
+    FieldWriter writer;
+    writer.object["event"] = event;
+    measured_fields(writer, machine);
+    return std::move(writer.object);
   }
 
   // So short that it can take turns with steps.
-  static json burst(const json& message) {
+  static Json burst(const Json& message) {
     require_version(message);
-    const auto found = message.find("seconds");
-    if (found == message.end() || !found->is_number()) throw ProtocolError("a burst without seconds");
-    const double seconds = std::clamp(found->get<double>(), 0.0, 1.0);
-    const int threads = number<int>(message, "threads");
-    const std::string precision = message.value("precision", "");
-    if (precision != "fp32" && precision != "bf16") throw ProtocolError("a burst of precision '" + printable(precision) + "'");
-    const auto peak = precision == "bf16" ? bf16_peak_burst(threads, seconds) : fp32_peak_burst(threads, seconds);
-    return {{"event", "burst"}, {"flops_per_second", peak ? json(*peak) : json(nullptr)}};
-  }
-
-  json calibrate_gpu(const json& message) const {
-    require_version(message);
-    GpuInfo gpu;
-    services_.measure_gpu(gpu, number<int>(message, "index"));
-    json reply = measured_to_json(gpu);
-    reply["event"] = "gpu";
-    return reply;
+    const double seconds = std::clamp(from_message<double>(message, "seconds"), 0.0, 1.0);
+    const int threads = from_message<int>(message, "threads");
+    const auto peak = peak_burst(from_message<Precision>(message, "precision"), threads, seconds);
+    return {{"event", "burst"}, {"flops_per_second", json_of(peak)}};
   }
 
   // Of a device with memory of its own the larger of what is in use there after compiling and now, not below 0 where another
   // process gave some back; null where it does not tell.
-  json peak_bytes() const {
+  std::optional<std::int64_t> peak_bytes() const {
     if (const auto device = case_.executable->device_bytes())
       return std::max({*device, device_bytes_compiled_, std::int64_t{0}});
-    if (case_.executable->asynchronous()) return nullptr;
+    if (case_.executable->asynchronous()) return std::nullopt;
     return peak_resident_bytes() - case_.resident_before_bytes;
-  }
-
-  template <class T>
-  static T number(const json& message, const char* key) {
-    const auto found = message.find(key);
-    if (found == message.end() || !found->is_number_integer()) throw ProtocolError(std::string("a command without ") + key);
-    return found->get<T>();
   }
 
   Channel& channel_;
@@ -249,8 +226,8 @@ std::string error_line(const char* status, std::string message) {
   constexpr std::size_t kLongest = 700;
   if (message.size() > kLongest) message.resize(kLongest);
   std::replace(message.begin(), message.end(), '\n', ' ');
-  const json answer = {{"event", "error"}, {"status", status}, {"message", message}};
-  return answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  const Json answer = {{"event", "error"}, {"status", status}, {"message", message}};
+  return answer.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
@@ -286,7 +263,7 @@ int serve_case(int in_fd, int out_fd, const CaseServices& services) {
   } catch (...) {
     error = error_line("failed", "an exception of an unknown kind");
   }
-  // Told before the case is torn down: a destructor that crashes or hangs must not hide the reason.
+  // Reported before the case is torn down: a destructor that crashes or hangs must not hide the reason.
   channel.send(error);
   return 1;
 }

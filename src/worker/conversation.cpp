@@ -2,15 +2,28 @@
 
 #include <csignal>
 
-#include <nlohmann/json.hpp>
-
 #include "src/base/numbers.h"
+#include "src/base/text.h"
 #include "src/machine/cgroup.h"
-#include "src/worker/protocol.h"
 
 namespace epochbench {
+namespace {
 
-using nlohmann::json;
+// The worker may not be this build of epochbench, nor epochbench at all.
+void require_understood(const Json& sent, const Json& understood) {
+  const Json defaults = case_to_json(CaseSpec{});
+  for (const auto& [key, value] : defaults.items())
+    if (!understood.contains(key) && sent.at(key) != value)
+      throw CaseEnded{RunStatus::failed, "it does not know '" + key + "', which this case asks for"};
+}
+
+void require_equal(const char* what, std::optional<std::int64_t> theirs, std::int64_t ours) {
+  if (theirs.value_or(ours) != ours)
+    throw CaseEnded{RunStatus::failed, "it has " + std::to_string(*theirs) + ' ' + what + ", and the case has " +
+                                           std::to_string(ours) + ": not the same workload"};
+}
+
+}  // namespace
 
 std::optional<CaseEnded> failure_of(const std::function<void()>& act) {
   try {
@@ -20,7 +33,7 @@ std::optional<CaseEnded> failure_of(const std::function<void()>& act) {
     return ended;
   } catch (const ProtocolError& error) {
     return CaseEnded{RunStatus::failed, std::string("the case's process sent ") + error.what()};
-  } catch (const json::exception& error) {
+  } catch (const Json::exception& error) {
     return CaseEnded{RunStatus::failed, std::string("the case's process sent a message with wrong fields: ") + error.what()};
   } catch (const std::exception& error) {
     return CaseEnded{RunStatus::failed, error.what()};
@@ -31,7 +44,7 @@ Conversation::Conversation(const WorkerCommand& command, const EnvironmentSettin
                            const std::function<bool()>& interrupted)
     : interrupted_(interrupted), oom_kills_(oom_kill_count()), limits_(limits), process_(command, settings, limits) {}
 
-json Conversation::ask(const json& command, const char* answer) {
+Json Conversation::ask(const Json& command, const char* answer) {
   process_.send(command.dump());  // that the process is gone is found when its answer is missing, with the reason
   std::string line;
   switch (process_.receive(line, interrupted_)) {
@@ -48,15 +61,35 @@ json Conversation::ask(const json& command, const char* answer) {
                                              short_number(limits_.hung_seconds) + " s, and was killed"};
   }
   note_memory();
-  json message = parse_message(line, "event");
-  const std::string event = message_name(message, "event");
+  Json message = parse_message(line, "event");
+  const auto event = message["event"].get<std::string>();
   if (event == "error") {
-    const auto status = status_from_name(message.value("status", ""));
-    if (!status) throw ProtocolError("an error with an unknown status");
+    const auto status = from_name<RunStatus>(message.value("status", ""));
+    if (status != RunStatus::failed && status != RunStatus::out_of_memory && status != RunStatus::diverged)
+      throw ProtocolError("an error with an unknown status");
     throw CaseEnded{*status, message.value("message", ""), true};
   }
-  if (event != answer) throw ProtocolError("the answer " + printable(event) + " instead of " + answer);
+  if (event != answer) throw ProtocolError("the answer " + visible(event) + " instead of " + answer);
   return message;
+}
+
+Ready Conversation::prepare(const CaseSpec& spec, const std::optional<Workload>& workload) {
+  Json sent = case_to_json(spec);
+  if (workload) {
+    sent["samples_per_epoch"] = workload->samples_per_epoch;
+    sent["optimizer"] = workload->optimizer;
+    sent["parameters"] = workload->parameters;
+    if (workload->tokens_per_sample) sent["tokens"] = *workload->tokens_per_sample;
+  }
+  const Json answer = ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", sent}}, "ready");
+  require_version(answer);
+  auto ready = from_message<Ready>(answer);
+  require_understood(sent, answer.at("case"));
+  if (workload) require_equal("parameters", ready.parameters, workload->parameters);
+  // The reference has one thread, whatever the case asks for.
+  if (spec.device.kind == DeviceKind::cpu && spec.threads.value_or(0) > 0)
+    require_equal("threads", ready.device.threads, *spec.threads);
+  return ready;
 }
 
 void Conversation::await_exit() {

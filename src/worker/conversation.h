@@ -6,10 +6,9 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "src/result/result.h"
 #include "src/worker/case_process.h"
+#include "src/worker/protocol.h"
 
 namespace epochbench {
 
@@ -29,7 +28,11 @@ class Conversation {
                const std::function<bool()>& interrupted);
 
   // Errors: CaseEnded, with the process ended; ProtocolError when the answer is another one, or none of the protocol.
-  nlohmann::json ask(const nlohmann::json& command, const char* answer);
+  Json ask(const Json& command, const char* answer);
+  // With `workload` the case has what a worker needs that does not plan the model itself: samples_per_epoch, optimizer,
+  // parameters and, of a text, tokens. Errors: those of ask; CaseEnded where the worker ignores a setting that differs from its
+  // default, or where its number of parameters or threads is not that of the case.
+  Ready prepare(const CaseSpec& spec, const std::optional<Workload>& workload);
   // After the last answer: the process must exit by itself, without an error, or CaseEnded is thrown.
   void await_exit();
 

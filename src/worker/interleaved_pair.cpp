@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "src/base/clock.h"
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
@@ -14,8 +12,6 @@
 
 namespace epochbench {
 namespace {
-
-using nlohmann::json;
 
 InterleaverSettings interleaver_settings(const CaseSpec& spec, const PairSettings& settings) {
   InterleaverSettings result;
@@ -30,7 +26,7 @@ InterleaverSettings interleaver_settings(const CaseSpec& spec, const PairSetting
 
 class Pair {
  public:
-  Pair(const CaseSpec& spec, const std::array<std::string, 2>& binaries, const PairSettings& settings,
+  Pair(const CaseSpec& spec, const std::array<WorkerCommand, 2>& binaries, const PairSettings& settings,
        const std::function<bool()>& interrupted)
       : spec_(spec),
         settings_(settings),
@@ -61,13 +57,13 @@ class Pair {
     interleaver_.start(starts[0]);
     together_ = interleaver_.participants()[starts[0]].running();
     interleaver_.start(starts[1]);
-    const auto &ours = baseline_.totals.fingerprint, &theirs = contender_.totals.fingerprint;
+    const auto &ours = baseline_.totals.ready.fingerprint, &theirs = contender_.totals.ready.fingerprint;
     if (!ours || !theirs || ours == theirs) return;
     for (Participant& side : interleaver_.participants())
       side.end(RunStatus::skipped, "the binaries have different workloads under this name");
   }
 
-  // One lacks memory, and the other one's process may hold what it lacks.
+  // One lacks memory, and the process of the other may hold what it lacks.
   bool crowded() const {
     const auto lacks = [](const Participant& side) { return side.status == RunStatus::out_of_memory; };
     return together_ && (lacks(baseline_) || lacks(contender_)) && (lacks(baseline_) || baseline_.running()) &&
@@ -115,17 +111,18 @@ class Pair {
     TurnsSide side;
     side.status = participant.status;
     if (!participant.message.empty()) side.message = participant.message;
-    side.fingerprint = totals.fingerprint;
-    side.isa = totals.device.isa;
-    side.compile_seconds = totals.compile_seconds;
-    side.step_seconds = totals.step_seconds();
+    side.fingerprint = totals.ready.fingerprint;
+    side.isa = totals.ready.device.isa;
+    side.compile_seconds = totals.ready.compile_seconds;
+    side.turn_seconds = participant.turn_seconds;
+    if (totals.step_seconds().size() <= kKeptSteps) side.step_seconds = totals.step_seconds();
     side.step_seconds_median = participant.median_turn_seconds();
-    side.peak_bytes = totals.peak_bytes;
+    side.peak_bytes = totals.result.peak_bytes;
     side.steps = totals.steps();
     const auto& losses = totals.losses();
     side.first_losses.assign(losses.begin(), losses.begin() + std::min<std::ptrdiff_t>(kKeptLosses, std::ssize(losses)));
     if (!losses.empty()) side.final_loss = losses.back();
-    side.library_dropout_masks = totals.library_dropout_masks;
+    side.library_dropout_masks = totals.ready.library_dropout_masks;
     return side;
   }
 
@@ -139,13 +136,13 @@ class Pair {
 
 }  // namespace
 
-TurnsPair interleave_pair(const CaseSpec& spec, const std::array<std::string, 2>& binaries, const PairSettings& settings,
+TurnsPair interleave_pair(const CaseSpec& spec, const std::array<WorkerCommand, 2>& binaries, const PairSettings& settings,
                           const std::function<void(std::int64_t)>& round, const std::function<bool()>& interrupted) {
   return Pair(spec, binaries, settings, interrupted).measure(round);
 }
 
-BuildInfo identify_binary(const std::string& binary, const std::function<bool()>& interrupted, double patience_seconds) {
-  const auto unsuitable = [&](const std::string& why) { return UnsuitableBinary(binary + ": " + why); };
+BuildInfo identify_binary(const WorkerCommand& binary, const std::function<bool()>& interrupted, double patience_seconds) {
+  const auto unsuitable = [&](const std::string& why) { return UnsuitableBinary(binary.program->path() + ": " + why); };
   const double deadline = steady_seconds() + patience_seconds;
   const std::function<bool()> enough = [&] { return (interrupted && interrupted()) || steady_seconds() > deadline; };
   ProcessLimits limits;
@@ -153,11 +150,11 @@ BuildInfo identify_binary(const std::string& binary, const std::function<bool()>
   limits.silent = true;
   try {
     Conversation talk(binary, {}, limits, enough);
-    const json hello = talk.ask({{"command", "hello"}, {"protocol", kProtocolVersion}}, "hello");
-    if (const std::int64_t version = hello.at("protocol"); version != kProtocolVersion)
+    const Json hello = talk.ask({{"command", "hello"}, {"protocol", kProtocolVersion}}, "hello");
+    if (const auto version = from_message<std::int64_t>(hello, "protocol"); version != kProtocolVersion)
       throw unsuitable("speaks version " + std::to_string(version) + " of the protocol between processes, this epochbench " +
                        std::to_string(kProtocolVersion) + "; build both from commits that speak the same");
-    return build_from_json(hello);
+    return from_message<BuildInfo>(hello);
   } catch (const CaseEnded& ended) {
     if (interrupted && interrupted()) throw unsuitable("not asked what it is: interrupted");
     if (ended.by_process) throw unsuitable("is an epochbench older than interleaved runs; build it from a newer commit");
@@ -168,8 +165,6 @@ BuildInfo identify_binary(const std::string& binary, const std::function<bool()>
     throw;
   } catch (const ProtocolError& error) {
     throw unsuitable(std::string("is not an epochbench: started as `case`, it sends ") + error.what());
-  } catch (const json::exception&) {
-    throw unsuitable("is not an epochbench that can be interleaved: it does not say which version it is");
   } catch (const std::exception& error) {  // it was not started
     const std::string what = error.what();
     const std::size_t reason = what.rfind(": ");

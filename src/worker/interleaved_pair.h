@@ -30,7 +30,7 @@ struct PairSettings {
 // alone: one that lacks it then too is out_of_memory; where neither does, both are skipped, with the reason and without times.
 // `round` is called after each round, the dropped ones included; it may be empty. `interrupted` is polled, as in run_case: then
 // neither side is ok.
-TurnsPair interleave_pair(const CaseSpec& spec, const std::array<std::string, 2>& binaries, const PairSettings& settings,
+TurnsPair interleave_pair(const CaseSpec& spec, const std::array<WorkerCommand, 2>& binaries, const PairSettings& settings,
                           const std::function<void(std::int64_t done)>& round, const std::function<bool()>& interrupted);
 
 class UnsuitableBinary : public std::runtime_error {  // one line: which, why, what to do
@@ -41,6 +41,6 @@ class UnsuitableBinary : public std::runtime_error {  // one line: which, why, w
 // Asks a binary what it is, before anything is measured. Errors: UnsuitableBinary where it cannot be executed, is not an
 // epochbench, is older than interleaved runs, speaks another version of the protocol, or does not answer within
 // `patience_seconds`; also after an interrupt.
-BuildInfo identify_binary(const std::string& binary, const std::function<bool()>& interrupted, double patience_seconds = 30);
+BuildInfo identify_binary(const WorkerCommand& binary, const std::function<bool()>& interrupted, double patience_seconds = 30);
 
 }  // namespace epochbench

@@ -5,18 +5,13 @@
 #include <thread>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "src/base/statistics.h"
 #include "src/machine/cgroup.h"
 #include "src/machine/topology.h"
-#include "src/worker/preparation.h"
 #include "src/worker/protocol.h"
 
 namespace epochbench {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::chrono::milliseconds kPause{10};  // where threads spin: three times as long as they do
 
@@ -26,7 +21,7 @@ void Participant::start(const InterleavedWorker& worker, const EnvironmentSettin
                         const std::function<bool()>& interrupted) {
   guarded([&] {
     conversation_ = std::make_unique<Conversation>(worker.command, environment, limits, interrupted);
-    totals.add_ready(prepare_worker(*conversation_, worker.spec, worker.workload));
+    totals.ready = conversation_->prepare(worker.spec, worker.workload);
     conversation_->ask({{"command", "begin_epoch"}, {"epoch", 0}}, "epoch");
   });
 }
@@ -34,7 +29,7 @@ void Participant::start(const InterleavedWorker& worker, const EnvironmentSettin
 void Participant::take_steps(std::int64_t count, bool timed) {
   guarded([&] {
     const char* command = timed ? "step" : "warm_up";
-    const StepBlock block = block_from_json(conversation_->ask({{"command", command}, {"steps", count}}, "steps"));
+    const StepBlock block = from_message<StepBlock>(conversation_->ask({{"command", command}, {"steps", count}}, "steps"));
     if (block.step_seconds.size() != static_cast<std::size_t>(count)) throw ProtocolError("a block of another length");
     double sum = 0;
     for (const double seconds : block.step_seconds) sum += seconds;
@@ -52,7 +47,7 @@ void Participant::take_steps(std::int64_t count, bool timed) {
 
 void Participant::finish() {
   guarded([&] {
-    totals.add_result(conversation_->ask({{"command", "finish"}, {"profile", false}}, "result"));
+    totals.result = from_message<CaseResult>(conversation_->ask({{"command", "finish"}, {"profile", false}}, "result"));
     conversation_->await_exit();
   });
   release();
@@ -139,14 +134,14 @@ void Interleaver::take_rounds(const EnoughRounds& enough) {
 
 void Interleaver::take_burst(bool timed) {
   if (!burst_) return;
-  const json command = {{"command", "burst"},
+  const Json command = {{"command", "burst"},
                         {"protocol", kProtocolVersion},
-                        {"precision", settings_.burst->precision},
+                        {"precision", name(settings_.burst->precision)},
                         {"threads", settings_.burst->threads},
                         {"seconds", settings_.turn_seconds}};
   burst_failure_ = failure_of([&] {
-    const json peak = burst_->ask(command, "burst").at("flops_per_second");
-    if (timed && peak.is_number()) bursts_.push_back(peak);
+    const auto peak = from_message<std::optional<double>>(burst_->ask(command, "burst"), "flops_per_second");
+    if (timed && peak) bursts_.push_back(*peak);
   });
   if (burst_failure_) burst_.reset();
 }

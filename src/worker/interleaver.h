@@ -28,7 +28,7 @@ struct InterleavedWorker {
 // A peak burst between the turns, by a process of its own: one more participant.
 struct Burst {
   WorkerCommand command;  // of an epochbench
-  std::string precision;  // fp32 or bf16
+  Precision precision = Precision::fp32;
   int threads = 1;
 };
 
@@ -38,8 +38,7 @@ struct InterleaverSettings {
   // A turn is one step, or as many as fill this: long beside refilling the caches, short beside interference.
   double turn_seconds = 0.05;
   std::optional<std::int64_t> steps_per_turn = {};  // of all, as an earlier group found it; else found before the timed rounds
-  bool equal_steps =
-      true;  // all take as many steps per turn as fill the turn of the fastest; else each as many as fill its own
+  bool equal_steps = true;  // all take as many per turn as fill the turn of the fastest; else each as many as fill its own
   Pinning pin = Pinning::automatic;
   // Idle threads spin for some milliseconds before they sleep, as in a run, and turns begin after a pause; else they sleep at
   // once, since spinning they would take the cores from the process whose turn it is.
@@ -94,7 +93,7 @@ class Interleaver {
   void take_rounds(const EnoughRounds& enough);
   // The later a process started, the earlier it finishes: what a GPU's memory holds includes the processes that began earlier.
   void finish(const std::function<bool()>& ends);
-  // Starts a worker anew without the others and takes so many steps, if it gets so far.
+  // Starts a worker again without the others and takes so many steps, if it gets so far.
   void run_alone(std::size_t index, std::int64_t steps);
 
   std::vector<Participant>& participants() { return participants_; }

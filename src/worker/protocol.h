@@ -17,26 +17,24 @@
 //   finish {profile}             result {peak_bytes, huge_page_bytes, skipped_steps, profile {passes, nodes[]}}, and the
 //                                       process ends; the profile (null unless asked for) comes after everything else,
 //                                       as it trains on
-//   calibrate {protocol, threads}   peaks {fp32_flops_per_second, bf16_flops_per_second, memory_bandwidth_bytes_per_second,
-//                                         fp32_instruction, bf16_instruction, threads}
+//   calibrate {protocol, threads}   peaks {peak_flops_per_second{}, memory_bandwidth_bytes_per_second, peak_instruction{},
+//                                         peak_threads}
 //   calibrate_gpu {protocol, index} gpu {peak_flops_per_second{}, memory_bandwidth_bytes_per_second,
 //                                       host_to_device_bytes_per_second}
-//   burst {protocol, precision, threads, seconds}   burst {flops_per_second}: the peak in fp32 or bf16 for that long, null
+//   burst {protocol, precision, threads, seconds}   burst {flops_per_second}: the peak for that long, null
 //                                       where the CPU lacks it; needs no case, and the process goes on
 //   anything                     error {status, message}, and the process ends
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "src/base/json_fields.h"
 #include "src/case/case_option.h"
-#include "src/machine/peaks.h"
-#include "src/result/turns.h"
+#include "src/result/result_json.h"
 #include "src/worker/runner.h"
 
 namespace epochbench {
@@ -48,34 +46,87 @@ class ProtocolError : public std::runtime_error {  // the other side does not ke
   using std::runtime_error::runtime_error;
 };
 
+template <>
+struct JsonConversion<CaseSpec> {
+  static Json write(const CaseSpec& spec) { return case_to_json(spec); }
+  static CaseSpec read(const Json& value, const std::string&) { return case_from_json(value); }
+};
+
+// What a process says of the case that it has prepared. `parameters`: of a worker that builds its own model.
+struct Ready {
+  Device device;
+  std::optional<Input> input;
+  std::optional<std::string> fingerprint;
+  std::optional<double> compile_seconds;
+  std::optional<std::int64_t> planned_bytes, parameters;
+  std::int64_t samples_per_epoch = 0, steps_per_epoch = 0;
+  bool evaluates = false, asynchronous = false, library_dropout_masks = false;
+  std::string metric;
+};
+
+void fields(auto& visit, Is<Ready> auto& ready) {
+  VISIT(ready, fingerprint, device, input, compile_seconds, planned_bytes, parameters);
+  visit("samples_per_epoch", ready.samples_per_epoch, {.addition = true});
+  visit("steps_per_epoch", ready.steps_per_epoch, {.addition = true});
+  visit("metric", ready.metric, {.addition = true});
+  VISIT(ready, evaluates, asynchronous, library_dropout_masks);
+}
+
+// Its last answer.
+struct CaseResult {
+  std::optional<std::int64_t> peak_bytes, huge_page_bytes, skipped_steps;
+  std::optional<Profile> profile;  // passes and nodes alone, without limits
+};
+
+void fields(auto& visit, Is<CaseResult> auto& result) { VISIT(result, peak_bytes, huge_page_bytes, skipped_steps, profile); }
+
+void fields(auto& visit, Is<StepBlock> auto& block) {
+  visit("seconds", block.step_seconds);
+  VISIT(block, loss, samples, data_wait_seconds, idle_seconds, wall_seconds);
+  visit("harness_seconds", block.harness_seconds, {.any_sign = true});
+  VISIT(block.usage, page_faults, own_cpu_seconds);
+  visit("busy_cpu_seconds", block.usage.busy_cpu_seconds, {.any_sign = true});
+}
+
+void fields(auto& visit, Is<Evaluation> auto& evaluation) { VISIT(evaluation, samples, accuracy, loss); }
+
+void fields(auto& visit, Is<BuildInfo> auto& build) { build_fields(visit, build, "version"); }
+
 // Errors of all that read: ProtocolError with what is missing or wrong.
-nlohmann::json parse_message(const std::string& line, const char* kind);  // an object with a string `kind`
-std::string message_name(const nlohmann::json& message, const char* kind);
-void require_version(const nlohmann::json& message);
+Json parse_message(const std::string& line, const char* kind);  // an object with a string `kind`: "command" or "event"
+void require_version(const Json& message);
 
-// Text of unknown origin as one line of ASCII.
-std::string printable(std::string text);
+// Turns the FormatError of what is missing or wrong in a message into a ProtocolError.
+auto checked(const auto& read) {
+  try {
+    return read();
+  } catch (const FormatError& error) {
+    throw ProtocolError(std::string("a wrong message: ") + error.what());
+  }
+}
+template <class T>
+T from_message(const Json& message) {
+  return checked([&] { return read_value<T>(message, "message"); });
+}
+template <class T>
+T from_message(const Json& message, const char* key) {
+  return checked([&] { return JsonFields(message, "message").get<T>(key); });
+}
+void read_measured(auto& machine, const Json& message) {  // a CpuInfo or a GpuInfo
+  checked([&] {
+    FieldReader reader(JsonFields(message, "message"));
+    measured_fields(reader, machine);
+  });
+}
 
-nlohmann::json to_json(const BuildInfo& build);
-BuildInfo build_from_json(const nlohmann::json& json);
-CaseSpec case_from_message(const nlohmann::json& json);  // the inverse of case_to_json (src/case/case_option.h)
-nlohmann::json to_json(const Device& device);
-Device device_from_json(const nlohmann::json& json);
-nlohmann::json to_json(const std::optional<Input>& input);
-std::optional<Input> input_from_json(const nlohmann::json& json);
-nlohmann::json to_json(const StepBlock& block);
-StepBlock block_from_json(const nlohmann::json& json);
-nlohmann::json latencies_to_json(const std::vector<double>& seconds);
-std::vector<double> latencies_from_json(const nlohmann::json& json);
-nlohmann::json to_json(const Evaluation& evaluation);
-Evaluation evaluation_from_json(const nlohmann::json& json);
-nlohmann::json to_json(const StepProfile& profile);
-Profile profile_from_json(const nlohmann::json& json);  // passes and nodes alone, without limits
-nlohmann::json to_json(const Peaks& peaks);
-Peaks peaks_from_json(const nlohmann::json& json);
-nlohmann::json measured_to_json(const GpuInfo& gpu);  // what is measured, alone
-void read_measured(GpuInfo& gpu, const nlohmann::json& json);
-std::optional<RunStatus> status_from_name(std::string_view text);
+// An answer: the event and the fields of a struct.
+template <class T>
+Json answer_of(const char* event, const T& value) {
+  FieldWriter writer;
+  writer.object["event"] = event;
+  fields(writer, value);
+  return std::move(writer.object);
+}
 
 // Cuts a stream of bytes into lines.
 class LineBuffer {

@@ -5,20 +5,16 @@
 #include <optional>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "src/result/result.h"
+#include "src/worker/protocol.h"
 #include "src/worker/runner.h"
 
 namespace epochbench {
 
 class RunTotals {
  public:
-  // The answer to `prepare`. Errors: as those of the protocol.
-  void add_ready(const nlohmann::json& ready);
   void add_warm_up(const StepBlock& block);
   void add_timed(const StepBlock& block);
-  void add_result(const nlohmann::json& result);  // the answer to `finish`
 
   // Everything added so far, but for what only the caller knows: warm-up, why it stopped, evaluations. `epochs`: whole ones
   // that the timed steps took; 0 projects the epoch. Errors: CaseEnded where the timed steps took no time.
@@ -26,7 +22,6 @@ class RunTotals {
 
   std::int64_t timed_steps() const { return static_cast<std::int64_t>(step_seconds_.size()); }
   std::int64_t steps() const { return steps_; }  // of warm-up too
-  std::int64_t samples_per_epoch() const { return samples_per_epoch_; }
   const std::vector<double>& step_seconds() const { return step_seconds_; }
   const std::vector<double>& losses() const { return losses_; }
   double samples_per_second() const;  // 0 before the first timed step
@@ -34,16 +29,12 @@ class RunTotals {
   // CPU seconds that other processes took during the timed blocks; empty where one block does not say so.
   std::optional<double> foreign_cpu_seconds() const;
 
-  // What the process said of itself.
-  Device device;
-  std::optional<Input> input;
-  std::optional<std::string> fingerprint;
-  std::optional<double> compile_seconds;
-  std::optional<std::int64_t> planned_bytes, peak_bytes, huge_page_bytes, skipped_steps;
-  bool asynchronous = false, library_dropout_masks = false;
+  // What the process said of itself, before and after its steps.
+  Ready ready;
+  CaseResult result;
 
  private:
-  std::int64_t samples_per_epoch_ = 0, steps_ = 0, samples_ = 0, page_faults_ = 0;
+  std::int64_t steps_ = 0, samples_ = 0, page_faults_ = 0;
   std::vector<double> step_seconds_, losses_;
   double data_wait_seconds_ = 0, idle_seconds_ = 0, harness_seconds_ = 0, wall_seconds_ = 0, foreign_cpu_seconds_ = 0;
   bool foreign_known_ = true;
@@ -51,5 +42,9 @@ class RunTotals {
 
 // CPU cores that other processes kept busy; empty where that is not known, or the wall time is too short to say.
 std::optional<double> foreign_cores(std::optional<double> foreign_cpu_seconds, double wall_seconds);
+
+// Of the seconds of steps taken one at a time. A quantile lies linearly between the two samples beside it, and is empty below
+// the number of samples from which on one is beyond it: 2, 10 and 100. Errors: std::invalid_argument without samples.
+Latency latency_of(std::vector<double> step_seconds);
 
 }  // namespace epochbench

@@ -4,13 +4,22 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <numeric>
 #include <utility>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "src/base/numbers.h"
 
 namespace epochbench {
 namespace {
+
+std::string loss_text(double loss) {
+  return std::isnan(loss) ? "not a number" : std::isinf(loss) ? "infinite" : short_number(loss);
+}
 
 Usage difference(const Usage& before, const Usage& after) {
   Usage used;
@@ -31,6 +40,35 @@ int profile_passes(const std::vector<double>& step_seconds) {
 }
 
 }  // namespace
+
+std::optional<double> parse_busy_seconds(const char* stat, double ticks_per_second) {
+  // Guest time is part of user time already.
+  unsigned long long user, nice, system, idle, iowait, irq, softirq, steal;
+  if (std::sscanf(stat, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &iowait, &irq, &softirq,
+                  &steal) != 8)
+    return std::nullopt;
+  return static_cast<double>(user + nice + system + irq + softirq + steal) / ticks_per_second;
+}
+
+Usage read_usage() {
+  static const int file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+  static const double ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  Usage usage;
+  char text[256];
+  const ssize_t size = file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
+  if (size > 0) {
+    text[size] = '\0';
+    usage.busy_cpu_seconds = parse_busy_seconds(text, ticks_per_second);
+  }
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  usage.page_faults = used.ru_minflt + used.ru_majflt;
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  usage.own_cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
+  return usage;
+}
 
 Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter, StepObserver observer)
     : executable_(executable),
@@ -166,9 +204,12 @@ void Runner::collect_losses(std::int64_t count) {
     if (entry_ == Entry::train) {
       if (!first_loss_) first_loss_ = record.loss;
       const double limit = kDivergedRatio * std::max(*first_loss_, 1.0);
+      if (!std::isfinite(*first_loss_))
+        throw Diverged("training diverged: the loss of the first step is " + loss_text(record.loss) +
+                       ", before any weight was changed; check the initial weights (--init) and the data");
       if (!std::isfinite(record.loss) || record.loss > limit)
         throw Diverged("training diverged: the loss of step " + std::to_string(taken_) + " (from 0, warm-up included) is " +
-                       short_number(record.loss) + ", the first was " + short_number(*first_loss_) +
+                       loss_text(record.loss) + ", the first was " + loss_text(*first_loss_) +
                        "; try a smaller --learning-rate");
       block_.loss.push_back(record.loss);
     }
@@ -176,13 +217,15 @@ void Runner::collect_losses(std::int64_t count) {
   }
 }
 
-StepProfile Runner::profile() {
+Profile Runner::profile() {
   batches_.begin_training(0);
   const BatchSource::Batch batch = batches_.next();
   submit(batch);
-  StepProfile profile;
-  profile.passes = profile_passes(block_.step_seconds);
-  profile.nodes = executable_.profile(entry_, profile.passes);
+  Profile profile;
+  const int passes = profile_passes(block_.step_seconds);
+  profile.passes = passes;
+  for (const NodeTime& node : executable_.profile(entry_, passes))
+    profile.nodes.push_back({node.name, name(node.op), node.implementation, node.seconds, node.flops, node.bytes, {}, {}, {}});
   batches_.release(batch.slot);
   return profile;
 }

@@ -12,10 +12,11 @@
 #include "epochbench/backend.h"
 #include "epochbench/batch_source.h"
 #include "src/base/clock.h"
+#include "src/result/measurements.h"
 
 namespace epochbench {
 
-class Diverged : public std::runtime_error {  // the loss is no number, or has grown beyond any use
+class Diverged : public std::runtime_error {  // the loss is not a number, or has grown beyond any use
  public:
   using std::runtime_error::runtime_error;
 };
@@ -32,10 +33,15 @@ struct Usage {
   std::optional<double> busy_cpu_seconds;  // of the whole machine; unset where it does not tell
 };
 using UsageMeter = std::function<Usage()>;
+Usage read_usage();  // of this process and this machine, now; cheap enough around each block of steps
+// Seconds of all CPUs that were not idle, from the first line of /proc/stat; time taken by a hypervisor counts as busy.
+std::optional<double> parse_busy_seconds(const char* stat, double ticks_per_second);
+// Over less wall time the kernel's count of CPU time (in 10 ms) says nothing of other processes.
+inline constexpr double kTellingSeconds = 0.2;
 
 struct StepBlock {
   // Wait for data included. Of an asynchronous device, by its own clock from the end of one step to the end of the next, the
-  // first one's wait for data by the host's.
+  // wait of the first one for data by the host's.
   std::vector<double> step_seconds;
   std::vector<double> loss;  // by step
   std::int64_t samples = 0;
@@ -52,12 +58,7 @@ struct Evaluation {
   double accuracy = 0, loss = 0;  // means over the labels of the test split
 };
 
-struct StepProfile {
-  int passes = 0;
-  std::vector<NodeTime> nodes;
-};
-
-// Told of each step once it is done, while its batch still lies in the slot; the time that this takes is not measured.
+// Called after each step, while its batch still lies in the slot; the time that this takes is not measured.
 using StepObserver = std::function<void(InputSlot slot, double loss)>;
 
 class Runner {
@@ -78,7 +79,7 @@ class Runner {
   Evaluation evaluate(std::int64_t labels_per_sample = 1);
   // Steps of `entry` on one batch, timed node by node; trains on, so it comes after all that counts. begin_epoch comes before
   // the next step.
-  StepProfile profile();
+  Profile profile();
 
  private:
   void clear_block(std::int64_t count);

@@ -24,24 +24,6 @@ double reported_noise(const std::vector<double>& step_seconds) {
 
 }  // namespace
 
-const char* name(StopReason reason) {
-  switch (reason) {
-    case StopReason::noise:
-      return "noise";
-    case StopReason::stable_noise:
-      return "stable_noise";
-    case StopReason::time:
-      return "time";
-    case StopReason::steps:
-      return "steps";
-    case StopReason::epochs:
-      return "epochs";
-    case StopReason::until:
-      return "until";
-  }
-  return "";
-}
-
 StoppingRule::StoppingRule(const StopSpec& spec, const StoppingLimits& limits) : spec_(spec), limits_(limits) {}
 
 std::optional<StopReason> StoppingRule::after_steps(const std::vector<double>& step_seconds, double elapsed_seconds) {

@@ -1,6 +1,7 @@
 // When a measurement has enough: a pure function of what was measured and of the time that it took. Knows no clock.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -10,7 +11,7 @@
 namespace epochbench {
 
 enum class StopReason : std::uint8_t { noise, stable_noise, time, steps, epochs, until };
-const char* name(StopReason reason);
+constexpr auto texts_of(StopReason) { return std::array{"noise", "stable_noise", "time", "steps", "epochs", "until"}; }
 
 struct StoppingLimits {
   double noise = 0.01;            // half the interval of the median over the median
@@ -34,7 +35,7 @@ class StoppingRule {
 
   // After a block of steps: all timed steps so far, and the time since the first began. Never stops whole epochs.
   std::optional<StopReason> after_steps(const std::vector<double>& step_seconds, double elapsed_seconds);
-  // After `epochs` whole epochs, the last of which the evaluation metric of --until came to `value` (unset: not evaluated).
+  // After `epochs` whole epochs. `value`: the evaluation metric of --until after the last one; unset: not evaluated.
   std::optional<StopReason> after_epoch(std::int64_t epochs, std::optional<double> value) const;
 
   // How many steps to take next, given those taken and what one lasts (unset: not known yet). At least 1.

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 
 #include "src/data/byte_source.h"
@@ -57,11 +56,8 @@ constexpr const char* kSkippedSteps = "skipped_steps";  // the variable that los
 // A file that --save names is written at the end; that it can be is tried with an empty one beside it.
 void check_writable(const std::filesystem::path& path) {
   std::error_code error;
-  const std::filesystem::path probe = path.string() + ".partial";
-  bool writable = !std::filesystem::is_directory(path, error) && std::ofstream(probe).good();
-  if (!writable)
+  if (std::filesystem::is_directory(path, error) || TemporaryFile(path.string()).error() != 0)
     throw DataError("file " + in_quotes(path.string()) + " cannot be written: name another, or make its folder (--save)");
-  std::filesystem::remove(probe, error);
 }
 
 // Leaves a trace and the final weights behind where the case asks for them. The program's variables must be initialized.
@@ -77,6 +73,10 @@ void keep_files(PreparedCase& prepared, const CaseSpec& spec, const WorkloadSpec
       if (trace) trace->finish();
       if (!save.empty()) write_weights(executable, variables, save);
     };
+}
+
+Program program_of(const CaseSpec& spec, const WorkloadSpec& workload, const Backend& backend) {
+  return make_program(workload, backend, entries_of_mode(spec.mode), spec.precision, !spec.without.fusion);
 }
 
 }  // namespace
@@ -98,6 +98,7 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
   workload.config.dropout = spec.dropout.value_or(-1);
   workload.optimizer = workload.model.family->optimizer(workload.config);
   if (spec.learning_rate) workload.optimizer.learning_rate = *spec.learning_rate;
+  if (spec.weight_decay) workload.optimizer.weight_decay = *spec.weight_decay;
   return workload;
 }
 
@@ -146,8 +147,13 @@ std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const Backen
   try {
     return make_cuda_backend(device.index, options);
   } catch (const DeviceError& error) {
-    throw DeviceError("device " + to_string(device) + " is not usable: " + error.what());
+    throw DeviceError("device " + to_string(device) + kNotUsable + error.what());
   }
+}
+
+std::int64_t planned_bytes(const CaseSpec& spec) {
+  const auto backend = make_backend(spec.device, spec.threads.value_or(1), backend_options(spec));
+  return memory(program_of(spec, workload_spec(spec), *backend)).total();
 }
 
 PreparedCase prepare_case(const CaseSpec& spec) {
@@ -170,7 +176,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.fingerprint = count(workload).fingerprint;
 
   const auto begin = std::chrono::steady_clock::now();
-  Program program = make_program(workload, *backend, entries_of_mode(spec.mode), spec.precision, !spec.without.fusion);
+  Program program = program_of(spec, workload, *backend);
   program.seed = spec.seed;
   prepared.planned_bytes = memory(program).total();
   check_memory(spec, prepared.planned_bytes, device.backend == "cuda" ? device.memory_bytes : available_memory_bytes());

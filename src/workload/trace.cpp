@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -105,10 +104,10 @@ void TraceWriter::finish() {
       {"steps", steps_},
       {"learning_rate", std::vector<double>(static_cast<std::size_t>(steps_), workload_.optimizer.learning_rate)},
       {"optimizer", to_json(workload_.optimizer)}};
-  std::ofstream file(folder_ / "trace.json");
-  file << trace.dump(1) << "\n";
-  file.close();
-  if (!file) throw DataError("file " + in_quotes((folder_ / "trace.json").string()) + " cannot be written: make room");
+  TemporaryFile file((folder_ / "trace.json").string());
+  if (!file.write(trace.dump(1) + "\n") || !file.move_to_place())
+    throw DataError("file " + in_quotes((folder_ / "trace.json").string()) + " cannot be written (" +
+                    std::strerror(file.error()) + "): make room");
 }
 
 }  // namespace epochbench

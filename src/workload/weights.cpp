@@ -21,10 +21,8 @@ const Shape& file_shape(const Variable& variable) {
 
 // A buffer of the frameworks' modules that is not a weight, or the decoder, which shares the word embedding's memory.
 bool ignored(const std::string& name) {
-  const auto ends_with = [&](const std::string& end) {
-    return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
-  };
-  return ends_with(".num_batches_tracked") || ends_with(".position_ids") || name.rfind("cls.predictions.decoder.", 0) == 0;
+  return name.ends_with(".num_batches_tracked") || name.ends_with(".position_ids") ||
+         name.starts_with("cls.predictions.decoder.");
 }
 
 // out[i][c][p] = in[i][p][c] for n matrices of `rows` x `columns`.

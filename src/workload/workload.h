@@ -65,11 +65,15 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
 // The model's parameters and statistics.
 std::vector<Variable> model_variables(const WorkloadSpec& workload);
 
-// Initial values of all variables, the same for every backend: one Philox stream a variable name, key = seed.
+// Memory of a finished case's program on its device. Errors: DeviceError, GraphError.
+std::int64_t planned_bytes(const CaseSpec& spec);
+
+// Initial values of all variables, the same for every backend: one Philox stream per variable name, key = seed.
 void initialize(Executable& executable, const Program& program, std::uint64_t seed);
 
 // `threads`: of the CPU; the reference backend has one, and no options.
 // Errors: DeviceError with the reason why a device is not usable here.
+inline constexpr const char* kNotUsable = " is not usable: ";  // between the device and the cause
 std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const BackendOptions& options = {});
 BackendOptions backend_options(const CaseSpec& spec);
 

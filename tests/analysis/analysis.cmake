@@ -2,17 +2,18 @@
 epochbench_tests(analysis_tests LABEL unit LIBRARIES epochbench_analysis TESTS
   analysis/change_points_test analysis/comparison_test analysis/curves_test analysis/decision_simulation_test
   analysis/decision_test analysis/estimate_test analysis/precision_quality_test analysis/scaling_test
-  analysis/turns_comparison_test base/files_test base/json_fields_test base/rank_shift_test base/rounds_test
-  base/significance_test base/statistics_test base/text_test)
+  analysis/turns_comparison_test base/files_test base/json_fields_test base/lookup_test base/rank_shift_test base/rounds_test
+  base/statistics_test base/text_test)
 epochbench_test(analysis/coverage_test LABEL slow LIBRARIES epochbench_analysis)
 epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
-  analysis/fairness_test analysis/input_pipeline_test analysis/local_cost_test analysis/peer_ratios_test analysis/profile_test
+  analysis/fairness_test analysis/input_pipeline_test analysis/local_cost_test analysis/peer_ratios_test
   analysis/speedup_test
   report/answers_page_test report/compare_report_test report/energy_text_test report/export_test report/export_tools_test
-  report/history_test report/html_page_test report/report_test result/result_json_test result/schema_test
-  result/turns_json_test session/budget_test)
+  report/history_test report/html_page_test report/load_mark_test report/report_test result/result_json_test result/schema_test
+  result/turns_json_test)
 target_compile_definitions(report_tests PRIVATE EPOCHBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   analysis/claim_catalog_test analysis/claim_trends_test analysis/claims_test analysis/cost_test case/options_test
-  case/settings_test case/suite_test report/names_are_labels_test report/page_data_test session/sweep_test)
+  case/settings_test case/suite_test report/many_names_test report/names_are_labels_test report/page_data_test
+  session/budget_test session/endings_test session/profile_test session/sweep_test session/time_left_test)
 target_compile_definitions(cli_tests PRIVATE PUBLISHED_RESULTS="${PROJECT_SOURCE_DIR}/results")

@@ -7,8 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/report/text/claims_json.h"
-#include "src/report/text/claims_text.h"
+#include "src/report/text/answer_text.h"
 #include "tests/support/made_claims.h"
 
 namespace epochbench {

@@ -8,8 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "src/analysis/claims/claims.h"
-#include "src/report/text/claims_json.h"
-#include "src/report/text/claims_text.h"
+#include "src/report/text/answer_text.h"
 #include "tests/support/made_claims.h"
 
 namespace epochbench {

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/analysis/claims/claim_runs.h"
+#include "src/analysis/claims/claim_kinds.h"
 #include "tests/support/made_claims.h"
 
 namespace epochbench {

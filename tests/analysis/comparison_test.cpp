@@ -188,14 +188,28 @@ TEST(CompareResults, FailOnMoreMemory) {
   const auto with_peak = [](std::int64_t bytes) {
     return changed(side("b.json"), [bytes](auto& run) { run.memory->peak_bytes = bytes; });
   };
-  EXPECT_EQ(verdict_of(compare(side("a.json"), with_peak(110 << 20))), Finding::no_change) << "10 % pass";
-  const Comparison more = compare(side("a.json"), with_peak(111 << 20));
+  EXPECT_EQ(verdict_of(compare(side("a.json"), with_peak(130 << 20))), Finding::no_change) << "less than 32 MB";
+  const Comparison more = compare(side("a.json"), with_peak(131 << 20));
   EXPECT_EQ(verdict_of(more), Finding::regression);
   ASSERT_THAT(codes(only(more)), ElementsAre(IssueCode::peak_memory));
   EXPECT_EQ(only(more).decision.finding, Finding::no_change);
-  EXPECT_EQ(only(more).issues[0].after, 111 << 20);
+  EXPECT_EQ(only(more).issues[0].after, 131 << 20);
   const auto other_threads = changed(with_peak(200 << 20), [](auto& run) { run.device.threads = 4; });
   EXPECT_THAT(only(compare(side("a.json"), other_threads)).issues, IsEmpty()) << "each thread has memory of its own";
+}
+
+TEST(CompareResults, GiveNoMemoryVerdictAcrossCpus) {
+  const NamedResult more = changed(side("b.json"), [](auto& run) { run.memory->peak_bytes = 200 << 20; });
+  EXPECT_THAT(codes(only(compare(side("a.json"), more))), ElementsAre(IssueCode::peak_memory));
+  NamedResult other_model = more, other_caches = more, other_set = more;
+  other_model.result.context.cpu.model = "Another CPU";
+  other_caches.result.context.cpu.l2_bytes = 12345;
+  other_set.result.context.cpu.isa = {"avx2"};
+  for (const NamedResult& other : {other_model, other_caches, other_set}) {
+    const Comparison comparison = compare(side("a.json"), other);
+    EXPECT_THAT(only(comparison).issues, IsEmpty());
+    EXPECT_NE(verdict_of(comparison), Finding::regression);
+  }
 }
 
 TEST(CompareResults, TellLossesAndCompileTimesWithoutFailing) {
@@ -240,11 +254,23 @@ TEST(DebugBuild, IsOneThatIsNotOptimized) {
 }
 
 TEST(PeakMemory, IsOfMediansAndOfBothSides) {
-  EXPECT_TRUE(peak_memory_issue({100, 100, 500}, {120, 120, 120}));
-  EXPECT_FALSE(peak_memory_issue({100, 100, 100}, {100, 100, 500})) << "one odd process";
+  EXPECT_TRUE(peak_memory_issue({1e9, 1e9, 5e9}, {1.2e9, 1.2e9, 1.2e9}));
+  EXPECT_FALSE(peak_memory_issue({1e9, 1e9, 1e9}, {1e9, 1e9, 5e9})) << "one odd process";
   EXPECT_FALSE(peak_memory_issue({}, {100}));
   EXPECT_FALSE(peak_memory_issue({100}, {}));
   EXPECT_FALSE(peak_memory_issue({0}, {100}));
+}
+
+TEST(PeakMemory, MustRiseByAShareAndByBytes) {
+  const auto rises = [](double before, double after) { return peak_memory_issue({before}, {after}).has_value(); };
+  EXPECT_FALSE(rises(1000e6, 1099e6)) << "less than 10 %";
+  EXPECT_TRUE(rises(1000e6, 1101e6));
+  EXPECT_FALSE(rises(200e6, 231e6)) << "less than 32 MB";
+  EXPECT_TRUE(rises(200e6, 233e6));
+  EXPECT_FALSE(rises(9.2e6, 12.6e6)) << "less than 50 %, and less than 4 MB";
+  EXPECT_TRUE(rises(9.2e6, 13.9e6));
+  EXPECT_FALSE(rises(2e6, 5.9e6)) << "less than 4 MB";
+  EXPECT_TRUE(rises(2e6, 6.1e6));
 }
 
 TEST(CompileTime, MustDoubleAndBeNoticed) {

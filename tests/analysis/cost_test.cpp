@@ -10,7 +10,7 @@
 #include "src/analysis/parity.h"
 #include "src/base/errors.h"
 #include "src/base/json.h"
-#include "src/report/text/summary.h"
+#include "src/report/text/result_text.h"
 #include "src/session/prices.h"
 #include "support/made_settings.h"
 

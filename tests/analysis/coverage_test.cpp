@@ -98,8 +98,8 @@ Held cores_coverage(ScalingLaw law, double sigma, double kappa, double cores) {
     for (int i = 0; i < 5; ++i) rates.push_back(gpu * std::exp(kNoise * random.normal()));
     const CoresNeeded needed = cores_needed(points, law, "gpu", rates);
     constexpr double kOpen = std::numeric_limits<double>::infinity();
-    held.intervals += needed.cores_low && needed.cores_high;
-    held.truth += needed.cores_low.value_or(kOpen) <= cores && cores <= needed.cores_high.value_or(kOpen);
+    held.intervals += needed.cores_ci95.first && needed.cores_ci95.second;
+    held.truth += needed.cores_ci95.first.value_or(kOpen) <= cores && cores <= needed.cores_ci95.second.value_or(kOpen);
   }
   std::printf("sigma %g, kappa %g, %g cores: held the truth in %d of %d, %d intervals closed\n", sigma, kappa, cores,
               held.truth, kTrials, held.intervals);

@@ -8,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/analysis/sweep/sweep_answers.h"
 #include "support/made_curves.h"
 
 namespace epochbench {

@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/base/significance.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/report/text/warning_text.h"
+#include "src/report/text/text_parts.h"
 #include "support/made_speedup.h"
 
 namespace epochbench {

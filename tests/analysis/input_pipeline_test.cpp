@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/report/text/input_text.h"
+#include "src/report/text/result_text.h"
 #include "support/made_settings.h"
 
 namespace epochbench {

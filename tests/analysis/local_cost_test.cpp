@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/report/text/rent_or_buy.h"
+#include "src/report/text/answer_text.h"
 #include "support/made_settings.h"
 
 namespace epochbench {

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "src/report/text/peer_table.h"
+#include "src/report/text/answer_text.h"
 
 namespace epochbench {
 namespace {

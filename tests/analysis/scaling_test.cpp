@@ -108,14 +108,14 @@ TEST(CoresNeeded, IsExactWithoutNoise) {
   const CoresNeeded needed = cores_needed(points_of(1, 0.005, 0), ScalingLaw::amdahl, "m/cuda/fp32/b8", gpu);
   EXPECT_EQ(needed.contender, "m/cuda/fp32/b8");
   EXPECT_NEAR(*needed.cores, 80 * 0.995 / (1 - 80 * 0.005), 1e-6);
-  EXPECT_NEAR(*needed.cores_low, *needed.cores, 1e-3);
-  EXPECT_NEAR(*needed.cores_high, *needed.cores, 1e-3);
+  EXPECT_NEAR(*needed.cores_ci95.first, *needed.cores, 1e-3);
+  EXPECT_NEAR(*needed.cores_ci95.second, *needed.cores, 1e-3);
   EXPECT_FALSE(needed.reason);
 }
 
 TEST(CoresNeeded, SaysWhereTheLawNeverGetsThere) {
   const CoresNeeded peaked = cores_needed(points_of(1, 0.02, 0.002), ScalingLaw::usl, "g", std::vector<double>{500});
-  EXPECT_FALSE(peaked.cores || peaked.cores_low || peaked.cores_high);
+  EXPECT_FALSE(peaked.cores || peaked.cores_ci95.first || peaked.cores_ci95.second);
   EXPECT_THAT(peaked.reason, Optional(HasSubstr("it peaks at 9.39 times one core, with 22.1 cores")));
   const CoresNeeded serial = cores_needed(points_of(1, 0.1, 0), ScalingLaw::amdahl, "g", std::vector<double>{10.5});
   EXPECT_FALSE(serial.cores);
@@ -135,7 +135,7 @@ TEST(CoresNeeded, IntervalHoldsTheTruth) {
     std::vector<CoresRate> points = points_of(10, 0.004, 0);
     for (CoresRate& point : points) point.rate *= std::exp(0.01 * normal(engine));
     const CoresNeeded needed = cores_needed(points, ScalingLaw::amdahl, "g", std::vector<double>{600});
-    held += needed.cores_low.value_or(INFINITY) <= expected && expected <= needed.cores_high.value_or(INFINITY);
+    held += needed.cores_ci95.first.value_or(INFINITY) <= expected && expected <= needed.cores_ci95.second.value_or(INFINITY);
   }
   EXPECT_GE(held, kTrials * 90 / 100);
   std::printf("held the truth in %d of %d\n", held, kTrials);

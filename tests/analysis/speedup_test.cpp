@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/report/text/speedup_text.h"
+#include "src/report/text/answer_text.h"
 #include "support/made_speedup.h"
 
 namespace epochbench {

@@ -1,7 +1,7 @@
 # Tests of the CUDA backend's own logic, with the kernels that kernels_cuda.cmake compiles for the CPU, and those that need a GPU.
 epochbench_test(backend/cuda_usability_test LABEL unit LIBRARIES epochbench_cuda_logic)
 epochbench_test(kernels_cuda/cuda_tuner_test LABEL unit)
-target_sources(cuda_tuner_test PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda/tuner.cpp)
+target_sources(cuda_tuner_test PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda/libraries/tuner.cpp)
 add_test(NAME CudaBuild.KnowsTheOldestSupportedGpu
          COMMAND ${CMAKE_COMMAND} -P ${CMAKE_CURRENT_SOURCE_DIR}/kernels_cuda/cuda_lowest_architecture.cmake)
 set_tests_properties(CudaBuild.KnowsTheOldestSupportedGpu PROPERTIES LABELS unit)

@@ -1,7 +1,13 @@
 // The message about a GPU that cannot be used.
 #include "src/backend/cuda/cuda_usability.h"
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 #include <gtest/gtest.h>
+
+#include "src/backend/host/nvidia_device.h"
 
 namespace epochbench::cuda {
 namespace {
@@ -10,7 +16,37 @@ using Status = RuntimeState::Status;
 
 TEST(CudaUsability, NoDriver) {
   EXPECT_EQ(why_unusable({Status::insufficient_driver, "", 0, 13000, 0, {}}, 0),
-            "there is no NVIDIA driver here (libcuda.so.1): install one that supports CUDA 13.0");
+            "there is an NVIDIA GPU but no driver for it (libcuda.so.1): install one that supports CUDA 13.0");
+}
+
+TEST(CudaUsability, NothingIsToBeInstalledWhereThereIsNoGpu) {
+  RuntimeState state{Status::insufficient_driver, "", 0, 13000, 0, {}};
+  state.nvidia_device = false;
+  EXPECT_EQ(why_unusable(state, 0), kNoNvidiaDevice);
+  EXPECT_EQ(std::string(kNoNvidiaDevice).find("install"), std::string::npos);
+  state.driver_version = 11080;
+  EXPECT_NE(why_unusable(state, 0)->find("too old"), std::string::npos) << "a driver knows better than a look at devices";
+}
+
+TEST(NvidiaDevice, IsFoundByItsDriverOrByItsVendor) {
+  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "nvidia_device";
+  const std::filesystem::path pci = root / "sys/bus/pci/devices";
+  const auto device = [&](const char* address, const char* vendor) {
+    std::filesystem::create_directories(pci / address);
+    std::ofstream(pci / address / "vendor") << vendor << "\n";
+  };
+  std::filesystem::remove_all(root);
+  EXPECT_FALSE(has_nvidia_device(root.string())) << "without /dev and /sys";
+  device("0000:00:00.0", "0x8086");
+  std::filesystem::create_directories(root / "dev/shm");
+  EXPECT_FALSE(has_nvidia_device(root.string()));
+  device("0000:65:00.0", "0x10de");
+  EXPECT_TRUE(has_nvidia_device(root.string()));
+  std::filesystem::remove_all(root / "sys");
+  EXPECT_FALSE(has_nvidia_device(root.string()));
+  std::ofstream(root / "dev/nvidiactl") << "";
+  EXPECT_TRUE(has_nvidia_device(root.string()));
+  std::filesystem::remove_all(root);
 }
 
 TEST(CudaUsability, OldDriverIsReportedWithBothVersions) {

@@ -1,7 +1,7 @@
 // What a profile keeps of several passes.
-#include "src/backend/host/pass_times.h"
-
 #include <gtest/gtest.h>
+
+#include "src/backend/host/compiled_entry.h"
 
 namespace epochbench {
 namespace {

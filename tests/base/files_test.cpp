@@ -63,6 +63,66 @@ TEST_F(Files, ThatCannotBeWrittenAreRefusedBeforeTheyAreTouched) {
   EXPECT_THROW(ResultFile(place("no_folder/file")), FileError);
 }
 
+TEST_F(Files, ExistingOnesAreRefusedUnlessTheyMayBeReplaced) {
+  ResultFile(place("file"), Existing::refused).write("old");
+  EXPECT_THROW(ResultFile(place("file"), Existing::refused), FileTaken);
+  EXPECT_EQ(read_text_file(place("file")), "old");
+  ResultFile(place("file"), Existing::replaced).write("new");
+  EXPECT_EQ(read_text_file(place("file")), "new");
+}
+
+TEST_F(Files, HaveOneWriterAtATime) {
+  {
+    const ResultFile first(place("file"));
+    EXPECT_THROW(ResultFile(place("file")), FileTaken);
+    first.write("text");
+    EXPECT_THROW(ResultFile(place("file")), FileTaken);  // the rename gave the name to another file
+    EXPECT_NO_THROW(ResultFile(place("other")));
+  }
+  EXPECT_NO_THROW(ResultFile(place("file")));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);  // no lock is left
+}
+
+TEST_F(Files, FreeNamesAreClaimedBeforeAnythingIsWritten) {
+  const ResultFile first = ResultFile::with_free_name(place("result"), ".json");
+  const ResultFile second = ResultFile::with_free_name(place("result"), ".json");
+  EXPECT_EQ(first.path(), place("result.json"));
+  EXPECT_EQ(second.path(), place("result-2.json"));
+}
+
+TEST_F(Files, ThroughALinkToNothingAppearWhereItPoints) {
+  fs::create_directory(place("elsewhere"));
+  fs::create_symlink("elsewhere/file", place("link"));
+  ResultFile(place("link")).write("text");
+  EXPECT_TRUE(fs::is_symlink(place("link")));
+  EXPECT_EQ(read_text_file(place("elsewhere/file")), "text");
+  fs::create_symlink("loop", place("loop"));
+  EXPECT_THROW(ResultFile(place("loop")), FileError);
+}
+
+TEST_F(Files, OfDeadProcessesAreRemovedAndThoseOfLivingOnesStay) {
+  std::ofstream(place(".epochbench-0123456789abcdef.tmp")) << "half";
+  std::ofstream(place(".epochbench-0123456789abcdef.lock"));
+  std::ofstream(place("mine.tmp")) << "of somebody else";
+  TemporaryFile living(place("file"));
+  ASSERT_TRUE(living.write("text"));
+  ResultFile(place("result")).write("text");
+  EXPECT_FALSE(fs::exists(place(".epochbench-0123456789abcdef.tmp")));
+  EXPECT_FALSE(fs::exists(place(".epochbench-0123456789abcdef.lock")));
+  EXPECT_TRUE(fs::exists(place("mine.tmp")));
+  EXPECT_TRUE(living.move_to_place());
+  EXPECT_EQ(read_text_file(place("file")), "text");
+}
+
+TEST_F(Files, TemporaryNamesCannotBePredicted) {
+  // Two processes with one number, as in two containers, write beside each other.
+  TemporaryFile one(place("a")), other(place("b"));
+  ASSERT_TRUE(one.write("of a") && other.write("of b"));
+  ASSERT_TRUE(one.move_to_place() && other.move_to_place());
+  EXPECT_EQ(read_text_file(place("a")), "of a");
+  EXPECT_EQ(read_text_file(place("b")), "of b");
+}
+
 TEST_F(Files, OfTheSystemAreEmptyWhereTheyAreMissing) {
   EXPECT_FALSE(read_system_file(place("missing")));
   EXPECT_TRUE(read_system_file("/proc/self/stat"));

@@ -29,7 +29,8 @@ struct Whole {
   std::optional<Part> part;
   std::map<std::string, std::optional<double>> by_key;
   std::map<std::string, std::int64_t> options;
-  std::optional<double> low, high, inner, above_zero;
+  std::pair<std::optional<double>, std::optional<double>> ends;
+  std::optional<double> inner, above_zero;
   std::string name;
   std::vector<std::string> later, omitted;
   std::optional<int> threads;
@@ -44,16 +45,16 @@ void fields(auto& visit, Is<Whole> auto& whole) {
   visit("interval", whole.interval);
   visit("ranges", whole.ranges);
   visit("parts", whole.parts);
-  visit("part", only_if(whole.flag, whole.part));
-  visit("by_key", with_keys(whole.by_key, kKeys));
+  visit("part", whole.part, {.hidden = !whole.flag});
+  visit("by_key", whole.by_key, {.keys = kKeys});
   visit("options", whole.options);
-  visit("ends", ends(whole.low, whole.high));
+  visit("ends", whole.ends);
   visit.group("group", [&](auto& group) { group("inner", whole.inner); });
-  visit("above_zero", positive(whole.above_zero));
-  visit("name", null_if_empty(whole.name));
-  visit("later", addition(whole.later));
-  visit("omitted", omitted_if_empty(whole.omitted));
-  visit("threads", within(whole.threads, 1, 8));
+  visit("above_zero", whole.above_zero, {.positive = true});
+  visit("name", whole.name, {.null_if_empty = true});
+  visit("later", whole.later, {.addition = true});
+  visit("omitted", whole.omitted, {.omitted_if_empty = true});
+  visit("threads", whole.threads, {.minimum = 1, .maximum = 8});
 }
 
 constexpr const char* kLeast =
@@ -67,7 +68,7 @@ constexpr const char* kMost =
     R"("options":{"width":7},"ends":[1.0,null],"group":{"inner":4.0},"above_zero":0.5,"name":"b","later":["c"],)"
     R"("omitted":["d"],"threads":8})";
 
-Whole read(const Json& document) { return read_fields<Whole>(JsonFields(document, "file")); }
+Whole read(const Json& document) { return read_value<Whole>(document, "file"); }
 
 std::string refusal(const char* key, const Json& value) {
   Json document = Json::parse(kMost);
@@ -120,10 +121,10 @@ TEST(JsonFieldsOfAStruct, ThatAreWrongAreNamedByTheirPath) {
   EXPECT_EQ(refusal("text", 1), "file.text: must be a string, not number");
   EXPECT_EQ(refusal("seed", -1), "file.seed: must be a whole number of at least 0, not number");
   EXPECT_EQ(refusal("interval", Json::array({1})), "file.interval: must have two numbers");
-  EXPECT_EQ(refusal("ranges", {{0, 1}, {2}}), "file.ranges: must be an array of pairs of whole numbers");
+  EXPECT_EQ(refusal("ranges", {{0, 1}, {2}}), "file.ranges[1]: must have two numbers");
   EXPECT_EQ(refusal("parts", {{{"count", 1}}, {{"count", 1e9}}}), "file.parts[1].count: must be a whole number, not number");
   EXPECT_EQ(refusal("parts", Json::array({Json{{"count", std::int64_t{1} << 40}}})), "file.parts[0].count: out of range");
-  EXPECT_EQ(refusal("ends", Json::array({1})), "file.ends: must have two ends");
+  EXPECT_EQ(refusal("ends", Json::array({1})), "file.ends: must have two numbers");
   EXPECT_EQ(refusal("group", 3), "file.group: must be an object, not number");
   EXPECT_EQ(refusal("above_zero", 0), "file.above_zero: must be above 0");
   EXPECT_EQ(refusal("threads", 9), "file.threads: out of range");

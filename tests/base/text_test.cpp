@@ -1,5 +1,10 @@
 #include "src/base/text.h"
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 namespace epochbench {
@@ -7,15 +12,37 @@ namespace {
 
 using testing::ElementsAre;
 
+TEST(Text, OfUnknownOriginIsVisible) {
+  EXPECT_EQ(visible("ResNet-50 µs 97.2 % 張"), "ResNet-50 µs 97.2 % 張");
+  EXPECT_EQ(visible("a\n::error::b\t\r"), "a\\n::error::b\\t\\r");
+  EXPECT_EQ(visible("\x1b[2J\x7f"), "\\x1b[2J\\x7f");
+  EXPECT_EQ(visible("\xC2\x9B"
+                    "2J"),
+            "\\u009b2J");  // the same in one character
+  EXPECT_EQ(visible("\xE2\x80\xAEnib\xE2\x80\xA8\xEF\xBF\xBE"), "\\u202enib\\u2028\\ufffe");
+  EXPECT_EQ(visible("\xff\xC0\x80\xED\xA0\x80"), "\\xff\\xc0\\x80\\xed\\xa0\\x80");  // not UTF-8
+  EXPECT_EQ(visible(std::string("\0\xE2\x80", 3)), "\\x00\\xe2\\x80");
+}
+
 TEST(Text, IsJoinedAndSplit) {
   EXPECT_EQ(joined({}), "");
   EXPECT_EQ(joined({"a"}), "a");
   EXPECT_EQ(joined({"a", "b", "c"}), "a, b, c");
   EXPECT_EQ(joined({"a", "b"}, "+"), "a+b");
+  EXPECT_EQ(joined({"", "a", "", "b"}), "a, b");
   EXPECT_THAT(split("a,b"), ElementsAre("a", "b"));
   EXPECT_THAT(split(",a,"), ElementsAre("", "a", ""));
   EXPECT_THAT(split(""), ElementsAre(""));
   EXPECT_THAT(split("a/b,c", '/'), ElementsAre("a", "b,c"));
+}
+
+TEST(Text, IsJoinedOfProjectedElements) {
+  const std::map<std::string, int> counts = {{"a", 1}, {"b", 0}, {"c", 3}};
+  EXPECT_EQ(joined(counts, &std::pair<const std::string, int>::first), "a, b, c");
+  EXPECT_EQ(joined(
+                counts, [](const auto& entry) { return entry.second ? std::to_string(entry.second) : ""; }, "/"),
+            "1/3");
+  EXPECT_EQ(joined(std::vector<int>(), [](int) { return "x"; }), "");
 }
 
 TEST(Text, PartsAreReplacedOnce) {
@@ -39,6 +66,36 @@ TEST(Text, LinesAreFilledByCodePoints) {
   const std::string wide = std::string(38, 'x') + "\u00e9";
   EXPECT_EQ(wrapped_lines("", "", wide + " " + wide + " " + std::string(20, 'y')).size(), 1u);  // 100 columns of 102 bytes
   EXPECT_EQ(wrapped("", "", std::string(96, 'x') + " 97 %"), std::string(96, 'x') + "\n97 %\n");
+}
+
+TEST(Text, NearNamesAreFound) {
+  const std::vector<std::string> names{"resnet18", "resnet50", "lenet5", "bert-tiny", "bert-base", "mlp"};
+  EXPECT_THAT(nearest("ResNet-50", names), ElementsAre("resnet50"));
+  EXPECT_THAT(nearest("Bert", names), ElementsAre("bert-tiny", "bert-base"));
+  EXPECT_THAT(nearest("lentet5", names), ElementsAre("lenet5"));
+  EXPECT_THAT(nearest("mpl", names), ElementsAre("mlp"));  // neighbors exchanged
+  EXPECT_THAT(nearest("mlp512", names), ElementsAre("mlp"));
+  EXPECT_THAT(nearest("vgg16", names), ElementsAre());
+  EXPECT_THAT(nearest("", names), ElementsAre());
+  EXPECT_THAT(nearest(std::string(5000, 'x'), names), ElementsAre());
+  EXPECT_EQ(did_you_mean("bert", names), "; did you mean bert-tiny or bert-base?");
+  EXPECT_EQ(did_you_mean("vgg16", names), "");
+}
+
+TEST(Text, LongLinesGoOnBelow) {
+  EXPECT_EQ(fitted("one two three\n", 9), "one two\n  three\n");
+  EXPECT_EQ(fitted("mlp/cpu/fp32", 9), "mlp/cpu/\n  fp32");
+  EXPECT_EQ(fitted("one two three\n"), "one two three\n");  // no terminal
+  EXPECT_EQ(fitted("123456789", 4), "1234\n  56\n  78\n  9");
+}
+
+TEST(Text, TablesFitTheirColumns) {
+  Table table({"run", ">rate", "-note", "--->more"});
+  table.add({"mlp/cpu/fp32", "12", "slow", "7"});
+  EXPECT_EQ(table.to_string(kUnlimitedColumns), "run           rate  note  more\nmlp/cpu/fp32    12  slow     7\n");
+  EXPECT_EQ(table.to_string(24), "run           rate  note\nmlp/cpu/fp32    12  slow\n");
+  EXPECT_EQ(table.to_string(18), "run           rate\nmlp/cpu/fp32    12\n");
+  EXPECT_EQ(table.to_string(14), "run       rate\nmlp/cpu/    12\nfp32\n");
 }
 
 }  // namespace

@@ -145,6 +145,7 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
   EXPECT_THAT(with("gemm", "fast"), HasSubstr("choose from best, portable"));
   EXPECT_THAT(with("dropout", "1"), HasSubstr("--dropout"));
   EXPECT_THAT(with("learning_rate", "nan"), HasSubstr("--learning-rate"));
+  EXPECT_THAT(with("weight_decay", "1"), HasSubstr("--weight-decay: '1' must be a number from 0 and below 1"));
   EXPECT_THAT(failure(block_of({{"model", "vgg"}})), HasSubstr("--model: unknown model 'vgg'; known: mlp, lenet5, resnet20"));
   EXPECT_THAT(failure(block_of({{"model", "mlp:height=3"}})), HasSubstr("it takes depth, width"));
 }

@@ -57,8 +57,8 @@ def load(text):
     return document
 
 
-def children(pid):
-    """Process ids of the cases that the program runs now."""
+def children(pid, only_cases=True):
+    """Process ids of the cases that the program runs now, or of all its children."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -68,7 +68,7 @@ def children(pid):
             arguments = (entry / "cmdline").read_bytes().split(b"\0")
         except (OSError, IndexError, ValueError):
             continue
-        if parent == pid and b"case" in arguments and b"--calibrate" not in arguments:
+        if parent == pid and (b"case" in arguments or not only_cases):
             found.append(int(entry.name))
     return found
 

@@ -15,7 +15,7 @@ class BadInput(CliTest):
 
     def refused(self, *arguments, code=2, parts=()):
         before = sorted(os.listdir(self.folder))
-        self.assert_refused(self.call("run", "--out", self.out, *arguments), code, *parts)
+        self.assert_refused(self.call("run", "--out", self.out, "--overwrite", *arguments), code, *parts)
         self.assertEqual(self.out.read_text(), "an older result")
         self.assertEqual(sorted(os.listdir(self.folder)), before)
 
@@ -125,10 +125,10 @@ class BadInput(CliTest):
 
     def test_output_that_is_not_taken(self):
         measured = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).with_name("zen4-2cores-quick.json")
-        for words in (["--help"], ["list", "models", "--json"], ["claims", "--json"], ["export", measured, "--format", "bmf"],
+        for arguments in (["--help"], ["list", "models", "--json"], ["claims", "--json"], ["export", measured, "--format", "bmf"],
                       ["export", measured, "--format", "mllog"]):  # the last is more than a buffer
-            with self.subTest(words=words), open("/dev/full", "w") as full:
-                call = subprocess.run([BINARY, *words], stdout=full, stderr=subprocess.PIPE, text=True,
+            with self.subTest(arguments=arguments), open("/dev/full", "w") as full:
+                call = subprocess.run([BINARY, *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
                                       timeout=TIMEOUT_SECONDS)
                 self.assertEqual(call.returncode, 2, call.stderr)
                 self.assertRegex(call.stderr, r"\Aepochbench: cannot write the output: .+; send stdout elsewhere\n\Z")
@@ -148,7 +148,7 @@ class BadInput(CliTest):
             ("header alone", images[:6], labels),
             ("wrong magic", idx([100, 8, 8], bytes(6400), magic=0x0D03), labels),
             ("absurdly large", idx([2**32 - 1] * 3, b""), labels),
-            ("mislabelled", images, idx([100], bytes([200] * 100))),
+            ("mislabeled", images, idx([100], bytes([200] * 100))),
             ("other count", images, idx([99], bytes(99))),
             ("empty", b"", labels),
         ]:
@@ -159,7 +159,7 @@ class BadInput(CliTest):
                 self.refused("--model", "lenet5", "--steps", "2", "--data", f"idx:{data}", parts=["ubyte"])
         cifar = self.folder / "cifar"
         cifar.mkdir()
-        for name, content in [("truncated", bytes(3073 * 4 - 1)), ("mislabelled", bytes([77]) + bytes(3072)), ("empty", b"")]:
+        for name, content in [("truncated", bytes(3073 * 4 - 1)), ("mislabeled", bytes([77]) + bytes(3072)), ("empty", b"")]:
             with self.subTest(name):
                 for batch in ("data_batch_1.bin", "test_batch.bin"):
                     (cifar / batch).write_bytes(content)
@@ -178,8 +178,8 @@ class OtherCommands(CliTest):
         self.assert_refused(self.call("info", "--frob"), 2, "--frob")
 
     def test_device_that_is_not_there(self):
-        self.assert_refused(self.call("run", *QUICK, "--device", "cuda:0", "--out", self.out), 3, "cuda")
-        self.assert_refused(self.call("run", "--device", "cuda", "--out", self.out), 3, "cuda")
+        self.assert_refused(self.call("run", *QUICK, "--device", "cuda:0", "--out", self.out, "--overwrite"), 3, "cuda")
+        self.assert_refused(self.call("run", "--device", "cuda", "--out", self.out, "--overwrite"), 3, "cuda")
         self.assertFalse(self.out.exists())
 
     def test_help_and_version(self):

@@ -37,7 +37,7 @@ class Claims(CliTest):
 
     def test_are_judged_by_what_was_measured(self):
         run = self.call("run", "--model", "bert-tiny", "--data", "synthetic", "--batch", "1", "--warmup", "1", "--steps", "2",
-                        "--repetitions", "5", "--out", self.out)
+                        "--repetitions", "5", "--out", self.out, "--overwrite")
         self.assertEqual(run.returncode, 0, run.stderr)
         claims = self.claims(self.out)
         for name, claim in claims.items():
@@ -63,14 +63,14 @@ class Claims(CliTest):
         self.assert_refused(self.call("claims", "--stict"), 2, "--stict")
 
     def test_a_case_waits_for_its_condition(self):
-        call = self.call("run", *QUICK, "--only-with", "cores:1000", "--out", self.out)
+        call = self.call("run", *QUICK, "--only-with", "cores:1000", "--out", self.out, "--overwrite")
         self.assert_refused(call, 3, "--only-with cores:1000")
-        self.assert_refused(self.call("run", *QUICK, "--only-with", "tpu", "--out", self.out), 2, "--only-with", "tpu")
-        self.assertEqual(self.call("run", *QUICK, "--only-with", "cores:1", "--out", self.out).returncode, 0)
+        self.assert_refused(self.call("run", *QUICK, "--only-with", "tpu", "--out", self.out, "--overwrite"), 2, "--only-with", "tpu")
+        self.assertEqual(self.call("run", *QUICK, "--only-with", "cores:1", "--out", self.out, "--overwrite").returncode, 0)
         self.assertNotIn("only-with", self.result()["runs"][0]["name"])
 
     def test_the_reference_is_a_device(self):
-        call = self.call("run", *QUICK, "--device", "cpu,reference", "--out", self.out)
+        call = self.call("run", *QUICK, "--device", "cpu,reference", "--out", self.out, "--overwrite")
         self.assertEqual(call.returncode, 0, call.stderr)
         runs = {run["device"]["backend"]: run for run in self.result()["runs"]}
         self.assertEqual(runs["reference"]["name"], "lenet5/reference/fp32/b16")
@@ -80,13 +80,13 @@ class Claims(CliTest):
         suite = self.folder / "suite.json"
         suite.write_text(json.dumps({"repetitions": 3, "defaults": {"steps": 2, "warmup": 0},
                                      "cases": [{"model": "mlp"}, {"model": "lenet5", "repetitions": 1}]}))
-        self.assertEqual(self.call("run", "--suite", suite, "--out", self.out).returncode, 0)
+        self.assertEqual(self.call("run", "--suite", suite, "--out", self.out, "--overwrite").returncode, 0)
         counts = [(run["workload"]["model"], run["repetition"]) for run in self.result()["runs"]]
         self.assertEqual(counts, [("mlp", 0), ("lenet5", 0), ("mlp", 1), ("mlp", 2)])
-        self.assertEqual(self.call("run", "--suite", suite, "--repetitions", "2", "--out", self.out).returncode, 0)
+        self.assertEqual(self.call("run", "--suite", suite, "--repetitions", "2", "--out", self.out, "--overwrite").returncode, 0)
         self.assertEqual(len(self.result()["runs"]), 4)
         suite.write_text('{"cases": [{"model": "mlp", "repetitions": 0}]}')
-        self.assert_refused(self.call("run", "--suite", suite, "--out", self.out), 2, "cases[0].repetitions")
+        self.assert_refused(self.call("run", "--suite", suite, "--out", self.out, "--overwrite"), 2, "cases[0].repetitions")
 
 
 if __name__ == "__main__":

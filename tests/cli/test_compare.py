@@ -147,7 +147,7 @@ class Compare(CompareCalls):
         self.assert_refused(self.call("compare", "new.json", "new.json"), 2, "nothing to compare")
 
     def test_beside_time(self):
-        heavier = self.answer(1, *self.sides(measured(), measured(peak=112 << 20)))
+        heavier = self.answer(1, *self.sides(measured(), measured(peak=132 << 20)))
         self.assertEqual(heavier["verdict"], "regression")
         self.assertEqual(heavier["cases"][0]["verdict"], "no_change")
         self.assertEqual([c["code"] for c in heavier["cases"][0]["concerns"]], ["peak_memory"])
@@ -155,8 +155,8 @@ class Compare(CompareCalls):
         for each in odd:
             each["quality"]["loss"][-1] = each["quality"]["final_loss"] = 6.5
             each["timing"]["compile_seconds"] = 2.0
-        told = self.answer(0, *self.sides(measured(), odd))
-        self.assertEqual([c["code"] for c in told["cases"][0]["concerns"]], ["final_loss", "compile_time"])
+        answer = self.answer(0, *self.sides(measured(), odd))
+        self.assertEqual([c["code"] for c in answer["cases"][0]["concerns"]], ["final_loss", "compile_time"])
 
     def test_debug_builds(self):
         paths = self.sides(measured(), measured(), build_type="Debug")

@@ -1,5 +1,6 @@
 """What the program says of a GPU that is not there: drivers that are made up, by a libcuda.so.1 that a C compiler makes."""
 import os
+import pathlib
 import subprocess
 import unittest
 
@@ -36,7 +37,7 @@ class Drivers(CliTest):
         return self.call(*arguments, env={**os.environ, "LD_LIBRARY_PATH": str(self.folder), **environment})
 
     def refused(self, *parts, **driver):
-        call = self.call_with("run", *QUICK, "--device", "cuda:0", "--out", self.out, **driver)
+        call = self.call_with("run", *QUICK, "--device", "cuda:0", "--out", self.out, "--overwrite", **driver)
         self.assert_refused(call, 3, "cuda:0", *parts)
         self.assertFalse(self.out.exists())
 
@@ -46,7 +47,7 @@ class Drivers(CliTest):
     def test_gpus_that_are_hidden(self):
         self.refused('CUDA_VISIBLE_DEVICES is "-1"', init_status=NO_DEVICE, CUDA_VISIBLE_DEVICES="-1")
 
-    def test_a_driver_that_is_too_old_is_told_with_both_versions(self):
+    def test_a_driver_that_is_too_old_is_reported_with_both_versions(self):
         self.refused("too old", "CUDA 11.0", "build needs CUDA 1", version=11000)
 
     def test_a_driver_that_does_not_start(self):
@@ -54,7 +55,7 @@ class Drivers(CliTest):
 
     def test_a_suite_goes_on_without_the_gpu(self):
         call = self.call_with("run", *QUICK, "--device", "cpu,cuda:0", "--out", self.out, init_status=NO_DEVICE)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        self.assertEqual(call.returncode, 3, call.stderr)
         runs = {run["name"]: run for run in self.result()["runs"]}
         self.assertEqual([run["status"] for run in runs.values()], ["ok", "skipped"])
         self.assertIn("finds no GPU", next(run["message"] for run in runs.values() if run["status"] == "skipped"))
@@ -66,10 +67,23 @@ class Drivers(CliTest):
 
 
 class NoDriver(CliTest):
-    def test_is_told(self):
+    def test_is_reported(self):
         if os.path.exists("/proc/driver/nvidia/version"):
             self.skipTest("this machine has an NVIDIA driver")
-        self.assert_refused(self.call("run", *QUICK, "--device", "cuda:0", "--out", self.out), 3, "cuda:0", "no NVIDIA driver")
+        self.assert_refused(self.call("run", *QUICK, "--device", "cuda:0", "--out", self.out), 3, "cuda:0", self.cause())
+        self.assertEqual("install" in self.call("run", *QUICK, "--device", "cuda:0", "--out", self.out).stderr, self.present())
+
+    def present(self):
+        vendors = pathlib.Path("/sys/bus/pci/devices").glob("*/vendor")
+        return any(pathlib.Path("/dev").glob("nvidia*")) or any("0x10de" in vendor.read_text() for vendor in vendors)
+
+    def cause(self):
+        return "no driver for it" if self.present() else "has no NVIDIA GPU"
+
+    def test_is_reported_once_for_all_devices_and_cases(self):
+        call = self.call("run", *QUICK, "--device", "cpu,cuda:0,cuda:1", "--precision", "fp32,bf16", "--out", self.out)
+        self.assertEqual(call.returncode, 3, call.stderr)
+        self.assertEqual(call.stderr.count(self.cause()), 1, call.stderr)
 
 
 if __name__ == "__main__":

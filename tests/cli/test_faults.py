@@ -68,6 +68,9 @@ class Faults(CliTest):
                 _, errors = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, 130, errors)
                 self.assertEqual(self.statuses(), {"lenet5": "ok", "resnet20": "interrupted"})
+                command = errors.splitlines()[-1].strip()
+                self.assertTrue(command.endswith(f" --resume {self.out}"), errors)
+                self.assertNotIn("--out", command)
                 self.assertFalse(pathlib.Path(f"/proc/{case}").exists())
 
     def test_goes_on_without_a_terminal_where_nohup_asks_for_it(self):
@@ -160,7 +163,7 @@ class FullDisk(CliTest):
                 pass
 
     def run_on_disk(self, *arguments):
-        return self.call("run", *QUICK, "--out", self.on_disk, *arguments, env={**os.environ, "TMPDIR": str(self.rescue)})
+        return self.call("run", *QUICK, "--out", self.on_disk, "--overwrite", *arguments, env={**os.environ, "TMPDIR": str(self.rescue)})
 
     def test_the_old_result_stays_and_the_new_one_is_rescued(self):
         self.assertEqual(self.run_on_disk().returncode, 0)

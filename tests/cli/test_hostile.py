@@ -92,6 +92,31 @@ class Hostile(CliTest):
                     call = self.call(*self.arguments(command, large), preexec_fn=bounded)
                     self.assert_refused(call, 2, "large.json", "larger than 256 MiB", "name another file, or divide")
 
+    def test_texts_of_a_file_do_nothing_to_a_terminal_or_a_log(self):
+        attack = "\n::error::owned\n\x1b[2J\x9b31m\u202e\r"
+        document = json.loads(MEASURED.read_text())
+        document["context"]["cpu"]["model"] += attack
+        document["context"]["host_name"] = attack
+        for run in document["runs"]:
+            run["name"] += attack
+            run["message"] = attack
+            run["workload"]["dataset"] += attack
+            run["device"]["name"] += attack
+        path = self.folder / "attack\x1b[2J.json"
+        path.write_text(json.dumps(document))
+        calls = [self.arguments(command, path) for command in COMMANDS if command != "run"]
+        calls += [["export", path, "--format", form] for form in ("markdown", "openmetrics", "mllog", "google-benchmark", "bmf")]
+        calls += [["compare", path, path], ["claims", path, "--json"], ["speedup", self.folder], ["answers", self.folder]]
+        for call in calls:
+            with self.subTest(call[0], arguments=call[1:]):
+                done = self.call(*call)
+                for text in (done.stdout, done.stderr):
+                    self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e]")
+                    self.assertNotRegex(text, r"(?m)^::error::")
+        page = (self.folder / "page.html").read_text()
+        self.assertNotIn("\x1b", page)
+        self.assertNotIn("\x9b", page)
+
     def test_an_older_result_is_read(self):
         self.assertEqual(self.call("answers", MEASURED).returncode, 0)
 

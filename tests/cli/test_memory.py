@@ -23,7 +23,7 @@ class MemoryTest(CliTest):
 
     def assert_peaks_are_as_planned(self, *arguments):
         """Of the runs, which it returns; one precision may be skipped where the CPU lacks it."""
-        call = self.call("run", *arguments, "--precision", "fp32,bf16", "--out", self.out)
+        call = self.call("run", *arguments, "--precision", "fp32,bf16", "--out", self.out, "--overwrite")
         self.assertEqual(call.returncode, 0, call.stderr)
         runs = [run for run in self.result()["runs"] if run["status"] != "skipped"]
         self.assertIn("fp32", [run["precision"] for run in runs])
@@ -58,7 +58,7 @@ class Memory(MemoryTest):
                 ["--model", "bert-tiny", "--batch", 2, "--steps", 100],
                 ["--model", "bert-tiny", "--batch", 2, "--steps", 100, "--threads", 1]):
             with self.subTest(arguments=arguments):
-                call = self.call("run", *arguments, "--out", self.out)
+                call = self.call("run", *arguments, "--out", self.out, "--overwrite")
                 self.assertEqual(call.returncode, 0, call.stderr)
                 for run in self.result()["runs"]:
                     faults = run["memory"]["page_faults_per_step"] * len(run["timing"]["step_seconds"])

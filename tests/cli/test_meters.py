@@ -45,7 +45,7 @@ class Powercap:
 
 class Meters(CliTest):
     def run_ok(self, *arguments, **options):
-        call = self.call("run", "--out", self.out, *arguments, **options)
+        call = self.call("run", "--out", self.out, "--overwrite", *arguments, **options)
         self.assertEqual(call.returncode, 0, call.stderr)
         return call, self.result()
 

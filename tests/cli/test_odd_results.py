@@ -59,7 +59,7 @@ def numbers_of(value, path=()):
 
 
 def replace_numbers(value, replacement):
-    """Every number that is no whole one, in place."""
+    """Every number that is not a whole one, in place."""
     for key, member in value.items() if isinstance(value, dict) else enumerate(value):
         if isinstance(member, float):
             value[key] = replacement
@@ -242,7 +242,7 @@ class OddResults(CliTest):
 
     def test_a_sweep_goes_on_from_an_odd_result(self):
         sweep = ["sweep", "--model", "mlp:width=16", "--over", "batch", "--values", "8,16,32", "--steps", "2", "--warmup", "0"]
-        self.assertEqual(self.call(*sweep, "--out", self.out).returncode, 0)
+        self.assertEqual(self.call(*sweep, "--out", self.out, "--overwrite").returncode, 0)
         measured = self.result()
         # Those that the schema allows, since what is kept is written again.
         for name in ("nothing", "zero samples", "one sample", "zeros", "negative", "tiny", "another currency"):
@@ -251,7 +251,7 @@ class OddResults(CliTest):
                 CHANGES[name](result)
                 odd = self.folder / "odd.json"
                 odd.write_text(json.dumps(result))
-                call = self.call(*sweep, "--resume", odd, "--out", self.folder / "more.json")
+                call = self.call(*sweep, "--resume", odd, "--out", self.folder / "more.json", "--overwrite")
                 self.assertIn(call.returncode, (0, 2), call.stderr)
                 self.check_text(call)
                 if call.returncode == 0:

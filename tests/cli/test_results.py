@@ -1,4 +1,5 @@
 """Runs that succeed: the file, its form, and what is the same from run to run."""
+import json
 import os
 import unittest
 
@@ -7,7 +8,7 @@ from support import CliTest, QUICK, load
 
 class Results(CliTest):
     def run_ok(self, *arguments):
-        call = self.call("run", "--out", self.out, *arguments)
+        call = self.call("run", "--out", self.out, "--overwrite", *arguments)
         self.assertEqual(call.returncode, 0, call.stderr)
         return call, self.result()
 
@@ -97,12 +98,60 @@ class Results(CliTest):
             self.assertGreaterEqual(run["memory"]["huge_page_bytes"] or 0, 0)
 
     def test_names_devices_and_precisions_of_a_list(self):
-        call, result = self.run_ok(*QUICK, "--device", "cpu,cuda:0", "--precision", "fp32,tf32")
+        call, result = self.run_ok(*QUICK, "--device", "cpu,cuda:0", "--precision", "fp32,tf32", "--allow-skipped")
         status = {run["name"]: run["status"] for run in result["runs"]}
         self.assertEqual(status, {"lenet5/cpu/fp32/b16": "ok", "lenet5/cpu/tf32/b16": "skipped",
                                   "lenet5/cuda/fp32/b16": "skipped", "lenet5/cuda/tf32/b16": "skipped"})
         self.assertEqual(sum("cuda" in line and "skipped: " in line and line.startswith("epochbench: ")
                              for line in call.stderr.splitlines()), 1)
+
+    def test_a_named_device_or_precision_that_is_not_here_is_not_done(self):
+        for options, code in ((["--device", "cpu,cuda:77"], 3), (["--precision", "fp32,tf32"], 2),
+                              (["--device", "cpu,cuda:77", "--precision", "fp32,tf32"], 3)):
+            self.out.unlink(missing_ok=True)
+            call = self.call("run", *QUICK, *options, "--out", self.out)
+            self.assertEqual(call.returncode, code, call.stderr)
+            self.assertIn("skipped: ", call.stderr)
+            self.assertIn("ok", [run["status"] for run in self.result()["runs"]], "the other part is kept")
+            resumed = self.call("run", *QUICK, *options, "--resume", self.out, "--allow-skipped")
+            self.assertEqual(resumed.returncode, 0, resumed.stderr)
+
+    def test_devices_that_only_a_suite_lists_are_skipped(self):
+        suite = self.folder / "suite.json"
+        case = {"model": "lenet5", "batch": 16, "steps": 3}
+        suite.write_text(json.dumps({"name": "both", "cases": [case, {**case, "device": "cuda:77"}]}))
+        self.assertEqual(self.call("run", "--suite", suite, "--out", self.out).returncode, 0)
+        self.out.unlink()
+        self.assertEqual(self.call("run", "--suite", suite, "--device", "cpu,cuda:77", "--out", self.out).returncode, 3)
+
+    def test_a_dry_run_writes_nothing(self):
+        call = self.call("run", "--model", "mlp:width=64,lenet5", "--steps", "9", "--repetitions", "3", "--dry-run", "--out",
+                         self.out)
+        self.assertEqual((call.returncode, call.stderr), (0, ""))
+        self.assertRegex(call.stdout, r"(?m)^lenet5/\S+ +3 +[\d.]+ [KM]iB +about ")
+        self.assertIn("6 runs, expected to take about ", call.stdout)
+        self.assertEqual(list(self.folder.iterdir()), [])
+        swept = self.call("sweep", "--model", "lenet5", "--over", "batch", "--values", "4,8", "--steps", "3", "--dry-run")
+        self.assertEqual((swept.returncode, swept.stderr), (0, ""))
+        self.assertIn("2 runs, expected", swept.stdout)
+        self.assertEqual(self.call("run", "--model", "lenet5", "--device", "cpu,cuda:77", "--dry-run").returncode, 3)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_planned_memory_of_a_dry_run_is_that_of_the_run(self):
+        _, result = self.run_ok(*QUICK)
+        planned = result["runs"][0]["memory"]["planned_bytes"]
+        call = self.call("run", *QUICK, "--dry-run")
+        self.assertIn(f"{float(f'{planned / 2 ** 20:.3g}'):g} MiB", call.stdout)
+
+    def test_progress_in_a_log_is_lines_without_escape_sequences(self):
+        call = self.call("run", "--model", "lenet5", "--batch", "16", "--min-time", "12", "--out", self.out)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        self.assertNotIn("\x1b", call.stderr)
+        self.assertNotIn("\r", call.stderr)
+        self.assertRegex(call.stderr, r"(?m)^1 run, expected to take about ")
+        lines = [line for line in call.stderr.splitlines() if " left (total " in line]
+        self.assertEqual(len(lines), 1, call.stderr)
+        self.assertRegex(lines[0], r"^\[1/1\] lenet5/cpu/fp32/b16  measure  step .* about 5 s left \(total 5 s\)$")
 
     def test_repetitions_run_all_cases_and_then_all_again(self):
         _, result = self.run_ok("--model", "lenet5,mlp:width=32", "--batch", "16", "--steps", "2", "--repetitions", "2")
@@ -179,7 +228,7 @@ class Results(CliTest):
         self.assertGreater(digits[1]["efficiency"]["data_wait_fraction"], 0)
 
     def test_a_diverging_run_is_a_result_and_exit_1(self):
-        call = self.call("run", "--out", self.out, "--model", "lenet5", "--batch", "16", "--learning-rate", "1e30", "--steps", "30")
+        call = self.call("run", "--out", self.out, "--overwrite", "--model", "lenet5", "--batch", "16", "--learning-rate", "1e30", "--steps", "30")
         self.assertEqual(call.returncode, 1, call.stderr)
         run = self.result()["runs"][0]
         self.assertEqual(run["status"], "diverged")
@@ -198,7 +247,7 @@ class Results(CliTest):
     def test_quiet_says_nothing_but_errors(self):
         call, _ = self.run_ok(*QUICK, "--quiet")
         self.assertEqual((call.stdout, call.stderr), ("", ""))
-        call = self.call("run", "--quiet", "--model", "lenet5", "--learning-rate", "1e30", "--steps", "30", "--out", self.out)
+        call = self.call("run", "--quiet", "--model", "lenet5", "--learning-rate", "1e30", "--steps", "30", "--out", self.out, "--overwrite")
         self.assert_refused(call, 1, "diverged")
 
     def test_default_name_lies_in_the_current_folder(self):

@@ -10,7 +10,7 @@ SWEEP = ["sweep", "--model", "mlp:width=32", "--steps", "5"]
 
 class Sweep(CliTest):
     def sweep_ok(self, *arguments):
-        call = self.call(*SWEEP, "--out", self.out, *arguments)
+        call = self.call(*SWEEP, "--out", self.out, "--overwrite", *arguments)
         self.assertEqual(call.returncode, 0, call.stderr)
         return call, self.result()
 
@@ -37,7 +37,7 @@ class Sweep(CliTest):
 
     def test_width_names_its_value_and_counts_flops(self):
         call = self.call("sweep", "--model", "mlp:depth=1", "--steps", "5", "--over", "width", "--values", "16,512",
-                         "--out", self.out)
+                         "--out", self.out, "--overwrite")
         self.assertEqual(call.returncode, 0, call.stderr)
         result = self.result()
         self.assertEqual(sorted(run["workload"]["options"]["width"] for run in result["runs"]), [16, 512])
@@ -46,7 +46,7 @@ class Sweep(CliTest):
         self.assertEqual(best["rate"], max(run["efficiency"]["flops_per_second"] for run in result["runs"]))
 
     def test_samples_time_whole_epochs(self):
-        call = self.call("sweep", "--model", "mlp:width=32", "--over", "samples", "--values", "64,640", "--out", self.out)
+        call = self.call("sweep", "--model", "mlp:width=32", "--over", "samples", "--values", "64,640", "--out", self.out, "--overwrite")
         self.assertEqual(call.returncode, 0, call.stderr)
         result = self.result()
         for run in result["runs"]:
@@ -66,14 +66,16 @@ class Sweep(CliTest):
         self.assertIn("no GPU", result["answers"]["scaling"][0]["reason"])
 
     def test_json_is_the_file(self):
-        call = self.call(*SWEEP, "--over", "batch", "--values", "1,2", "--out", self.out, "--json")
+        call = self.call(*SWEEP, "--over", "batch", "--values", "1,2", "--out", self.out, "--overwrite", "--json")
         self.assertEqual(call.returncode, 0, call.stderr)
         self.assertEqual(load(call.stdout), self.result())
 
     def test_devices_that_are_not_there_are_skipped(self):
-        result = self.sweep_ok("--over", "batch", "--values", "4", "--device", "cpu,cuda:7")[1]
+        result = self.sweep_ok("--over", "batch", "--values", "4", "--device", "cpu,cuda:7", "--allow-skipped")[1]
         self.assertEqual(sorted(run["status"] for run in result["runs"]), ["ok", "skipped"])
         self.assertEqual(len(result["answers"]["best"]), 1)
+        self.assertEqual(self.call(*SWEEP, "--over", "batch", "--values", "4", "--device", "cpu,cuda:7", "--out",
+                                   self.folder / "other.json").returncode, 3)
 
     def test_resume_adds_what_is_missing(self):
         self.sweep_ok("--over", "batch", "--values", "4")
@@ -88,7 +90,7 @@ class Sweep(CliTest):
     def test_a_point_out_of_memory_is_a_point(self):
         limit = 2 << 30
         call = self.call("sweep", "--model", "resnet20", "--over", "batch", "--values", "2,4,4096", "--steps", "3",
-                         "--out", self.out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+                         "--out", self.out, "--overwrite", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         self.assertEqual(call.returncode, 0, call.stderr)
         result = self.result()
         status = {run["workload"]["batch"]: run["status"] for run in result["runs"]}
@@ -97,7 +99,7 @@ class Sweep(CliTest):
         self.assertRegex(call.stdout, r"4,096 +out of memory")
 
     def test_a_point_that_diverges_is_exit_1(self):
-        call = self.call(*SWEEP, "--over", "batch", "--values", "4", "--learning-rate", "1e30", "--out", self.out)
+        call = self.call(*SWEEP, "--over", "batch", "--values", "4", "--learning-rate", "1e30", "--out", self.out, "--overwrite")
         self.assertEqual(call.returncode, 1, call.stderr)
         self.assertEqual(self.result()["answers"]["best"][0]["reason"], "no point was measured")
 
@@ -118,7 +120,7 @@ class Sweep(CliTest):
             ([*SWEEP, "--over", "batch", "--device", "cuda:7"], 3, ["cuda:7"]),
         ]:
             with self.subTest(arguments):
-                self.assert_refused(self.call(*arguments, "--out", self.out), code, *parts)
+                self.assert_refused(self.call(*arguments, "--out", self.out, "--overwrite"), code, *parts)
                 self.assertEqual(self.out.read_text(), "an older result")
 
 

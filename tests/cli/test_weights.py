@@ -18,7 +18,7 @@ def tensors(path):
 
 class Weights(CliTest):
     def run_case(self, *arguments):
-        done = self.call(*RUN, "--out", self.out, *arguments)
+        done = self.call(*RUN, "--out", self.out, "--overwrite", *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         return load(self.out.read_text())["runs"][0]
 

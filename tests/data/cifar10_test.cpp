@@ -1,8 +1,7 @@
 // The CIFAR-10 reader.
-#include "src/data/cifar10.h"
-
 #include <gtest/gtest.h>
 
+#include "src/data/image_dataset.h"
 #include "support/data_files.h"
 
 namespace epochbench {

@@ -1,8 +1,7 @@
 // The IDX reader: what it reads, and that it trusts no header.
-#include "src/data/idx.h"
-
 #include <gtest/gtest.h>
 
+#include "src/data/image_dataset.h"
 #include "support/data_files.h"
 
 namespace epochbench {

@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
-#include "src/data/all_rows.h"
 #include "support/data_files.h"
 
 namespace epochbench {

@@ -8,7 +8,7 @@
 #include "fuzz/image_batch.h"
 #include "fuzz/scratch_file.h"
 #include "fuzz/targets.h"
-#include "src/data/cifar10.h"
+#include "src/data/image_dataset.h"
 
 namespace epochbench::fuzz {
 namespace {

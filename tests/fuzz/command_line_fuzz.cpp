@@ -1,15 +1,14 @@
-// Calls, up to the options that a command gets. The commands themselves are stand-ins (stand_in_commands.cpp).
+// Calls, up to the options that a command gets: of every command, as epochbench declares them. None is run.
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "fuzz/targets.h"
-#include "src/base/errors.h"
-#include "src/cli/command_line.h"
+#include "src/cli/commands.h"
 
-namespace epochbench::fuzz {
+namespace epochbench {
 
-void command_line(std::string_view bytes) {
+void fuzz::command_line(std::string_view bytes) {
   constexpr std::size_t kMostArguments = 64;
   std::vector<std::string> arguments{"epochbench"};
   while (!bytes.empty() && arguments.size() < kMostArguments) {
@@ -20,8 +19,14 @@ void command_line(std::string_view bytes) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  const int code = epochbench::command_line(static_cast<int>(arguments.size()), argv.data());
-  require(code == kExitDone || code == kExitCallIsWrong, "a call is right, or wrong and said to be so");
+  try {
+    Commands commands(static_cast<int>(arguments.size()), argv.data());
+    add_all(commands);
+    commands.parse();
+    if (const CaseBlock* cases = commands.cases()) expand(*cases);
+  } catch (const CallError& error) {
+    require(error.code() == kExitCallIsWrong, "a call is right, or wrong and said to be so");
+  }
 }
 
-}  // namespace epochbench::fuzz
+}  // namespace epochbench

@@ -2,9 +2,7 @@
 #pragma once
 
 #include "src/analysis/compare/comparison.h"
-#include "src/report/compare/compare_github.h"
-#include "src/report/compare/compare_json.h"
-#include "src/report/compare/compare_text.h"
+#include "src/report/compare/compare_report.h"
 
 namespace epochbench::fuzz {
 

@@ -4,11 +4,10 @@
 
 #include "fuzz/compare_answers.h"
 #include "fuzz/targets.h"
-#include "src/analysis/compare/turns_comparison.h"
-#include "src/report/compare/history_text.h"
+#include "src/analysis/compare/comparison.h"
+#include "src/report/compare/compare_report.h"
 #include "src/report/html/html_page.h"
-#include "src/report/html/page_data.h"
-#include "src/result/turns_json.h"
+#include "src/result/result_json.h"
 
 namespace epochbench::fuzz {
 

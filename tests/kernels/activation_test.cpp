@@ -1,29 +1,14 @@
 // Element-wise CPU kernels, the bias and its gradient, against the reference. They round once: bit-equal in float, within
 // half a unit in the last place in Bf16.
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
 
-using test::expect_close;
-using test::floats;
-using test::for_each_kernels;
-using test::GuardedBuffer;
-using test::kExact;
-using test::random_floats;
-using test::RealOf;
-using test::reals;
-
 constexpr std::int64_t kSizes[] = {0, 1, 7, 16, 33, 1000, 40003};
 
-struct Matrix {
-  std::int64_t rows, channels;
-};
 constexpr Matrix kMatrices[] = {{1, 1},    {3, 10},  {5, 1},     {40001, 1}, {1, 300},   {7, 255},   {2, 256},
                                 {257, 64}, {130, 6}, {4001, 10}, {2, 2049},  {71, 1000}, {40, 2048}, {16384, 16}};
-
-std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
 
 // Values of both signs, with zeros of both signs.
 GuardedBuffer<float> signed_values(std::int64_t n, std::uint64_t seed) {
@@ -65,7 +50,7 @@ TEST(ReluGrad, MatchesReference) {
   for (std::int64_t n : kSizes) {
     for_each_kernels(std::to_string(n), [&](const auto& kernels, int threads) {
       using Real = RealOf<decltype(kernels)>;
-      const GuardedBuffer<Real> dy = test::random_reals<Real>(n, 2), y = reals<Real>(signed_values(n, 3));
+      const GuardedBuffer<Real> dy = random_reals<Real>(n, 2), y = reals<Real>(signed_values(n, 3));
       GuardedBuffer<float> expected(n);
       reference::relu_grad(expected.data(), floats(dy).data(), floats(y).data(), n);
       GuardedBuffer<Real> dx(n), over_dy = dy, over_y = y;
@@ -84,14 +69,14 @@ TEST(Add, MatchesReference) {
   for (std::int64_t n : kSizes) {
     for_each_kernels(std::to_string(n), [&](const auto& kernels, int threads) {
       using Real = RealOf<decltype(kernels)>;
-      const GuardedBuffer<Real> a = test::random_reals<Real>(n, 4), b = test::random_reals<Real>(n, 5);
+      const GuardedBuffer<Real> a = random_reals<Real>(n, 4), b = random_reals<Real>(n, 5);
       GuardedBuffer<float> expected(n);
       reference::add(expected.data(), floats(a).data(), floats(b).data(), n);
       GuardedBuffer<Real> y(n), over_a = a, over_b = b;
       kernels.add(y.data(), a.data(), b.data(), n, threads);
       kernels.add(over_a.data(), over_a.data(), b.data(), n, threads);
       kernels.add(over_b.data(), a.data(), over_b.data(), n, threads);
-      expect_close(floats(y), expected, test::rounded<Real>(kExact));
+      expect_close(floats(y), expected, rounded<Real>(kExact));
       EXPECT_TRUE(test::bit_equal(over_a, y));
       EXPECT_TRUE(test::bit_equal(over_b, y));
       EXPECT_TRUE(y.guards_intact());
@@ -104,13 +89,13 @@ TEST(BiasAdd, MatchesReference) {
     const std::int64_t n = m.rows * m.channels;
     for_each_kernels(describe(m), [&](const auto& kernels, int threads) {
       using Real = RealOf<decltype(kernels)>;
-      const GuardedBuffer<Real> x = test::random_reals<Real>(n, 6), bias = test::random_reals<Real>(m.channels, 7);
+      const GuardedBuffer<Real> x = random_reals<Real>(n, 6), bias = random_reals<Real>(m.channels, 7);
       GuardedBuffer<float> expected(n);
       reference::bias_add(expected.data(), floats(x).data(), floats(bias).data(), m.rows, m.channels);
       GuardedBuffer<Real> y(n), in_place = x;
       kernels.bias_add(y.data(), x.data(), bias.data(), m.rows, m.channels, threads);
       kernels.bias_add(in_place.data(), in_place.data(), bias.data(), m.rows, m.channels, threads);
-      expect_close(floats(y), expected, test::rounded<Real>(kExact));
+      expect_close(floats(y), expected, rounded<Real>(kExact));
       EXPECT_TRUE(test::bit_equal(in_place, y));
       EXPECT_TRUE(y.guards_intact());
     });
@@ -121,12 +106,12 @@ TEST(BiasAddGrad, MatchesReference) {
   for (const Matrix& m : kMatrices) {
     for_each_kernels(describe(m), [&](const auto& kernels, int threads) {
       using Real = RealOf<decltype(kernels)>;
-      const GuardedBuffer<Real> dy = test::random_reals<Real>(m.rows * m.channels, 8);
+      const GuardedBuffer<Real> dy = random_reals<Real>(m.rows * m.channels, 8);
       GuardedBuffer<float> expected(m.channels), workspace = test::reduction_workspace(kernels, m.channels, threads);
       reference::bias_add_grad(expected.data(), floats(dy).data(), m.rows, m.channels);
       GuardedBuffer<Real> dbias(m.channels);
       kernels.bias_add_grad(dbias.data(), dy.data(), m.rows, m.channels, workspace.data(), threads);
-      expect_close(floats(dbias), expected, test::rounded<Real>(test::sum_tolerance(static_cast<double>(m.rows), 1)));
+      expect_close(floats(dbias), expected, rounded<Real>(test::sum_tolerance(static_cast<double>(m.rows), 1)));
       EXPECT_TRUE(dbias.guards_intact());
       EXPECT_TRUE(workspace.guards_intact());
     });
@@ -141,13 +126,13 @@ TEST(BiasAddGrad, ManyRowsKeepPrecision) {
   const cpu::Kernels<float>& kernels = *cpu::best_kernels<float>();
   GuardedBuffer<float> workspace = test::reduction_workspace(kernels, 1, 2);
   kernels.bias_add_grad(dbias.data(), dy.data(), kRows, 1, workspace.data(), 2);
-  EXPECT_NEAR(dbias[0] / (static_cast<double>(0.1f) * kRows), 1, test::kEps);
+  EXPECT_NEAR(dbias[0] / (static_cast<double>(0.1f) * kRows), 1, kEps);
 }
 
 TEST(BiasAddGrad, IsBitEqualForEqualThreads) {
   for_each_kernels("", [&](const auto& kernels, int threads) {
     using Real = RealOf<decltype(kernels)>;
-    const GuardedBuffer<Real> dy = test::random_reals<Real>(40001 * 10, 9);
+    const GuardedBuffer<Real> dy = random_reals<Real>(40001 * 10, 9);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, 10, threads);
     GuardedBuffer<Real> first(10), again(10);
     kernels.bias_add_grad(first.data(), dy.data(), 40001, 10, workspace.data(), threads);

@@ -1,22 +1,8 @@
 // Attention and its gradient: the reference against worked cases and differences, the CPU kernels against the reference.
-#include <string>
-#include <vector>
-
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::expect_close;
-using test::floats;
-using test::for_each_kernels_of;
-using test::GuardedBuffer;
-using test::kEps;
-using test::max_abs;
-using test::random_floats;
-using test::reals;
-using test::rounded;
 
 template <typename Real>
 class Attention : public test::OfReal<Real> {};
@@ -59,10 +45,10 @@ struct Tensors {
 template <typename Real>
 Tensors by_reference(const AttentionShape& shape, const Dropout& dropout, std::int32_t step, double range = 1) {
   Tensors t(shape);
-  t.q = floats(test::random_reals<Real>(t.elements(), 1, -range, range));
-  t.k = floats(test::random_reals<Real>(t.elements(), 2, -range, range));
-  t.v = floats(test::random_reals<Real>(t.elements(), 3));
-  t.dy = floats(test::random_reals<Real>(t.elements(), 4));
+  t.q = floats(random_reals<Real>(t.elements(), 1, -range, range));
+  t.k = floats(random_reals<Real>(t.elements(), 2, -range, range));
+  t.v = floats(random_reals<Real>(t.elements(), 3));
+  t.dy = floats(random_reals<Real>(t.elements(), 4));
   reference::attention(t.y.data(), t.log_sum_exp.data(), t.q.data(), t.k.data(), t.v.data(), &step, shape, dropout);
   reference::attention_grad(t.dq.data(), t.dk.data(), t.dv.data(), t.dy.data(), t.q.data(), t.k.data(), t.v.data(),
                             floats(reals<Real>(t.y)).data(), t.log_sum_exp.data(), &step, shape, dropout);
@@ -223,8 +209,8 @@ TYPED_TEST(Attention, WeightsOfARowSumToOne) {
     const AttentionShape shape{2, sequence, 2, 12};
     Tensors inputs(shape);
     std::fill(inputs.v.begin(), inputs.v.end(), 1.0f);
-    const GuardedBuffer<Real> q = test::random_reals<Real>(inputs.elements(), 1, -5, 5), ones = reals<Real>(inputs.v);
-    const GuardedBuffer<Real> k = test::random_reals<Real>(inputs.elements(), 2, -5, 5);
+    const GuardedBuffer<Real> q = random_reals<Real>(inputs.elements(), 1, -5, 5), ones = reals<Real>(inputs.v);
+    const GuardedBuffer<Real> k = random_reals<Real>(inputs.elements(), 2, -5, 5);
     for_each_kernels_of<TypeParam>(std::to_string(sequence), [&](const cpu::Kernels<TypeParam>& kernels, int threads) {
       GuardedBuffer<Real> y(inputs.elements());
       GuardedBuffer<float> log_sum_exp(inputs.rows()), workspace = workspace_of(kernels, shape, threads);
@@ -245,8 +231,8 @@ TYPED_TEST(Attention, MaskIsPhiloxByElement) {
     const AttentionShape shape{2, sequence, 3, sequence};
     const Dropout dropout = dropout_of(0.25, 17);
     Tensors inputs(shape);
-    const GuardedBuffer<Real> q = test::random_reals<Real>(inputs.elements(), 1);
-    const GuardedBuffer<Real> k = test::random_reals<Real>(inputs.elements(), 2);
+    const GuardedBuffer<Real> q = random_reals<Real>(inputs.elements(), 1);
+    const GuardedBuffer<Real> k = random_reals<Real>(inputs.elements(), 2);
     for (std::int64_t i = 0; i < inputs.elements(); ++i)
       inputs.v[i] = i / (shape.heads * sequence) % sequence == i % sequence ? 1.0f : 0.0f;
     const GuardedBuffer<Real> v = reals<Real>(inputs.v);

@@ -1,27 +1,11 @@
 // Batch normalization on the CPU against the reference: training, inference, gradient, and hard statistics.
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
 
-using test::expect_close;
-using test::floats;
-using test::for_each_kernels;
-using test::GuardedBuffer;
-using test::kEps;
-using test::max_abs;
-using test::random_floats;
-using test::RealOf;
-using test::reals;
-using test::rounded;
-
 constexpr double kEpsilon = 1e-5, kMomentum = 0.1;
 
-struct Matrix {
-  std::int64_t rows, channels;
-  std::int64_t elements() const { return rows * channels; }
-};
 constexpr Matrix kMatrices[] = {{1, 1},   {1, 16},  {2, 3},     {3, 16},   {5, 300},  {257, 1},   {64, 5},
                                 {130, 6}, {17, 64}, {3001, 16}, {70, 256}, {67, 513}, {19, 1024}, {8192, 16}};
 
@@ -78,7 +62,7 @@ void check_training(const Matrix& m, const GuardedBuffer<float>& values, double 
   const Parameters p(m.channels);
   for_each_kernels(describe(m, with_shortcut, relu), [&](const auto& kernels, int threads) {
     using Real = RealOf<decltype(kernels)>;
-    const GuardedBuffer<Real> x = reals<Real>(values), shortcut = test::random_reals<Real>(m.elements(), 15);
+    const GuardedBuffer<Real> x = reals<Real>(values), shortcut = random_reals<Real>(m.elements(), 15);
     const GuardedBuffer<float> wide_x = floats(x), wide_shortcut = floats(shortcut);
     Training<float> expected(m);
     reference::batch_norm(expected.y.data(), expected.mean.data(), expected.inv_std.data(), expected.running_mean.data(),
@@ -151,7 +135,7 @@ TEST(BatchNorm, NullStatisticsAreNotWritten) {
   const Parameters p(m.channels);
   for_each_kernels("", [&](const auto& kernels, int threads) {
     using Real = RealOf<decltype(kernels)>;
-    const GuardedBuffer<Real> x = test::random_reals<Real>(m.elements(), 20);
+    const GuardedBuffer<Real> x = random_reals<Real>(m.elements(), 20);
     GuardedBuffer<float> expected(m.elements()), workspace = test::reduction_workspace(kernels, m.channels, threads);
     reference::batch_norm(expected.data(), nullptr, nullptr, nullptr, nullptr, floats(x).data(), p.scale.data(), p.bias.data(),
                           nullptr, m.rows, m.channels, kEpsilon, kMomentum, false);
@@ -185,7 +169,7 @@ TEST(BatchNorm, IsBitEqualForEqualThreads) {
   const Parameters p(m.channels);
   for_each_kernels("", [&](const auto& kernels, int threads) {
     using Real = RealOf<decltype(kernels)>;
-    const GuardedBuffer<Real> x = test::random_reals<Real>(m.elements(), 22);
+    const GuardedBuffer<Real> x = random_reals<Real>(m.elements(), 22);
     GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
     Training<Real> first(m), again(m);
     for (Training<Real>* t : {&first, &again})
@@ -205,8 +189,8 @@ TEST(BatchNormInference, MatchesReference) {
         const Parameters p(m.channels);
         for_each_kernels(describe(m, with_shortcut, relu), [&](const auto& kernels, int threads) {
           using Real = RealOf<decltype(kernels)>;
-          const GuardedBuffer<Real> x = test::random_reals<Real>(m.elements(), 23);
-          const GuardedBuffer<Real> shortcut = test::random_reals<Real>(m.elements(), 24);
+          const GuardedBuffer<Real> x = random_reals<Real>(m.elements(), 23);
+          const GuardedBuffer<Real> shortcut = random_reals<Real>(m.elements(), 24);
           const GuardedBuffer<float> wide_shortcut = floats(shortcut);
           GuardedBuffer<float> expected(m.elements());
           reference::batch_norm_inference(expected.data(), floats(x).data(), p.scale.data(), p.bias.data(), mean.data(),
@@ -248,7 +232,7 @@ template <typename Real>
 void check_gradient(const Matrix& m, const GuardedBuffer<Real>& x, const Variant& v, const cpu::Kernels<Real>& kernels,
                     int threads) {
   const Parameters p(m.channels);
-  const GuardedBuffer<Real> dy = test::random_reals<Real>(m.elements(), 27), dy2 = test::random_reals<Real>(m.elements(), 28);
+  const GuardedBuffer<Real> dy = random_reals<Real>(m.elements(), 27), dy2 = random_reals<Real>(m.elements(), 28);
   const GuardedBuffer<float> wide_x = floats(x), wide_dy2 = floats(dy2);
   Training<float> t(m);
   reference::batch_norm(t.y.data(), t.mean.data(), t.inv_std.data(), nullptr, nullptr, wide_x.data(), p.scale.data(),
@@ -288,7 +272,7 @@ void check_gradient(const Matrix& m, const GuardedBuffer<Real>& x, const Variant
   expect_close(g.dbias, expected.dbias, test::sum_tolerance(rows, size));
   expect_close(g.dscale, expected.dscale, test::sum_tolerance(rows, size * largest));
   expect_close(floats(g.dx), expected.dx, rounded<Real>({0, 16 * kEps * size * slope * (1 + largest * largest)}));
-  if (v.with_dz) expect_close(floats(g.dz), expected.dz, test::kExact);
+  if (v.with_dz) expect_close(floats(g.dz), expected.dz, kExact);
   EXPECT_TRUE(g.dx.guards_intact() && g.dscale.guards_intact() && g.dbias.guards_intact() && g.dz.guards_intact());
   EXPECT_TRUE(workspace.guards_intact());
 
@@ -337,7 +321,7 @@ TEST(BatchNormGrad, NullOutputsAreNotWritten) {
   const Parameters p(m.channels);
   for_each_kernels("", [&](const auto& kernels, int threads) {
     using Real = RealOf<decltype(kernels)>;
-    const GuardedBuffer<Real> x = test::random_reals<Real>(m.elements(), 31), dy = test::random_reals<Real>(m.elements(), 32);
+    const GuardedBuffer<Real> x = random_reals<Real>(m.elements(), 31), dy = random_reals<Real>(m.elements(), 32);
     Gradients<float> expected(m);
     reference::batch_norm_grad(nullptr, expected.dscale.data(), nullptr, nullptr, floats(dy).data(), nullptr, floats(x).data(),
                                p.scale.data(), mean.data(), inv_std.data(), m.rows, m.channels);

@@ -1,15 +1,9 @@
 // Convolution and its gradients for every instruction set of this CPU, against the reference.
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 #include "tests/support/products.h"
 
 namespace epochbench {
 namespace {
-
-using test::expect_close;
-using test::floats;
-using test::GuardedBuffer;
-using test::random_reals;
-using test::rounded;
 
 Conv2dShape make_shape(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels,
                        std::int64_t out_channels, std::int64_t kernel_height, std::int64_t kernel_width, std::int64_t stride,
@@ -185,7 +179,7 @@ TEST(Conv2d, LargeWeightsMatchReference) { check(make_shape(1, 3, 3, 256, 300, 3
 TEST(Conv2d, FewerThreadsThanRequestedGiveTheSameResult) {
   const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 2, 1);
   test::for_each_isa(describe(shape), [&](const auto& kernels) {
-    using Real = test::RealOf<decltype(kernels)>;
+    using Real = RealOf<decltype(kernels)>;
     const Operands<Real> operands(shape);
     const Results<Real> expected = run(kernels, shape, operands, 6);
 #pragma omp parallel num_threads(2)
@@ -197,7 +191,7 @@ TEST(Conv2d, FewerThreadsThanRequestedGiveTheSameResult) {
 TEST(Conv2d, RepeatsBitForBit) {
   const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 1, 1);
   test::for_each_isa(describe(shape), [&](const auto& kernels) {
-    using Real = test::RealOf<decltype(kernels)>;
+    using Real = RealOf<decltype(kernels)>;
     const Operands<Real> operands(shape);
     for (int threads : {1, 2, 3}) {
       SCOPED_TRACE("threads=" + std::to_string(threads));

@@ -1,14 +1,10 @@
 // Winograd convolution for every instruction set of this CPU: where it is chosen, agreement with the reference, and how
 // much more it rounds than direct sums.
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 #include "tests/support/products.h"
 
 namespace epochbench {
 namespace {
-
-using test::expect_close;
-using test::GuardedBuffer;
-using test::random_reals;
 
 Conv2dShape make_shape(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels,
                        std::int64_t out_channels) {

@@ -1,21 +1,8 @@
 // Cross entropy on the CPU against the reference: ignored labels, extreme logits, the exponential, the count of correct rows.
-#include <vector>
-
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::expect_close;
-using test::floats;
-using test::for_each_kernels_of;
-using test::GuardedBuffer;
-using test::kEps;
-using test::random_floats;
-using test::random_reals;
-using test::reals;
-using test::rounded;
 
 template <typename Real>
 class CrossEntropy : public test::OfReal<Real> {};
@@ -27,10 +14,6 @@ template <typename Real>
 class CountCorrect : public test::OfReal<Real> {};
 TYPED_TEST_SUITE(CountCorrect, test::Reals, test::RealName);
 
-struct Matrix {
-  std::int64_t rows, classes;
-  std::int64_t elements() const { return rows * classes; }
-};
 constexpr Matrix kMatrices[] = {{1, 1},  {1, 2},    {3, 10},   {2, 16},   {64, 10},  {301, 17},
                                 {5, 33}, {9, 1000}, {3, 1025}, {2, 3001}, {700, 10}, {2, 30522}};
 
@@ -40,7 +23,7 @@ GuardedBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
   GuardedBuffer<std::int32_t> labels(m.rows);
   for (std::int64_t r = 0; r < m.rows; ++r) {
     const bool skip = ignored == Ignored::all || (ignored == Ignored::every_third && r % 3 == 1);
-    labels[r] = skip ? (r % 2 == 0 ? -1 : -100) : static_cast<std::int32_t>(r * 7919 % m.classes);
+    labels[r] = skip ? (r % 2 == 0 ? -1 : -100) : static_cast<std::int32_t>(r * 7919 % m.channels);
   }
   return labels;
 }
@@ -55,17 +38,17 @@ void check(const Matrix& m, const GuardedBuffer<float>& values, Ignored ignored,
   const GuardedBuffer<Real> logits_real = reals<Real>(values);
   const GuardedBuffer<float> logits = floats(logits_real);
   GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
-  reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean);
-  reference::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean);
-  const std::string what = std::to_string(m.rows) + "x" + std::to_string(m.classes) + (mean ? " mean" : " sum");
+  reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, mean);
+  reference::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, mean);
+  const std::string what = std::to_string(m.rows) + "x" + std::to_string(m.channels) + (mean ? " mean" : " sum");
   for_each_kernels_of<Real>(what, [&](const cpu::Kernels<Real>& kernels, int threads) {
     GuardedBuffer<float> got_loss(1), got_log_sum_exp(m.rows);
     GuardedBuffer<Real> got(m.elements()), in_place = logits_real;
-    kernels.cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits_real.data(), labels.data(), m.rows, m.classes, mean,
+    kernels.cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits_real.data(), labels.data(), m.rows, m.channels, mean,
                           threads);
-    kernels.cross_entropy_grad(got.data(), logits_real.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
+    kernels.cross_entropy_grad(got.data(), logits_real.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, mean,
                                threads);
-    kernels.cross_entropy_grad(in_place.data(), in_place.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
+    kernels.cross_entropy_grad(in_place.data(), in_place.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, mean,
                                threads);
     expect_close(got_log_sum_exp, log_sum_exp, {kEps, kLogError});
     expect_close(got_loss, loss, {kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
@@ -73,7 +56,7 @@ void check(const Matrix& m, const GuardedBuffer<float>& values, Ignored ignored,
     expect_close(floats(got), dlogits, rounded<Real>({2 * kEps, mean ? 4 * kEps / static_cast<double>(m.rows) : 4 * kEps}));
     EXPECT_TRUE(test::bit_equal(got, in_place));
     EXPECT_TRUE(got_loss.guards_intact() && got_log_sum_exp.guards_intact() && got.guards_intact());
-    kernels.cross_entropy(got_loss.data(), nullptr, logits_real.data(), labels.data(), m.rows, m.classes, mean, threads);
+    kernels.cross_entropy(got_loss.data(), nullptr, logits_real.data(), labels.data(), m.rows, m.channels, mean, threads);
     expect_close(got_loss, loss, {kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
   });
 }
@@ -91,17 +74,17 @@ TYPED_TEST(CrossEntropy, IgnoredLabelsMatchReference) {
       const GuardedBuffer<float> logits = floats(logits_real);
       const GuardedBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
       GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
-      reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean);
+      reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, mean);
       for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
         GuardedBuffer<float> got(1), got_log_sum_exp(m.rows);
         GuardedBuffer<Real> dlogits_real(m.elements());
-        kernels.cross_entropy(got.data(), got_log_sum_exp.data(), logits_real.data(), labels.data(), m.rows, m.classes, mean,
+        kernels.cross_entropy(got.data(), got_log_sum_exp.data(), logits_real.data(), labels.data(), m.rows, m.channels, mean,
                               threads);
         expect_close(got, loss, {2 * kEps, kLogError});
         kernels.cross_entropy_grad(dlogits_real.data(), logits_real.data(), labels.data(), log_sum_exp.data(), m.rows,
-                                   m.classes, mean, threads);
+                                   m.channels, mean, threads);
         for (std::int64_t i = 0; i < m.elements(); ++i)
-          if (labels[i / m.classes] < 0) {
+          if (labels[i / m.channels] < 0) {
             ASSERT_EQ(test::widen(dlogits_real[i]), 0) << i;
           }
       });
@@ -117,11 +100,11 @@ TYPED_TEST(CrossEntropy, IsZeroWhereAllLabelsAreIgnored) {
     for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
       GuardedBuffer<float> loss(1), log_sum_exp(m.rows);
       GuardedBuffer<Real> dlogits(m.elements());
-      kernels.cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean, threads);
-      kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean,
+      kernels.cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, mean, threads);
+      kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, mean,
                                  threads);
       EXPECT_EQ(loss[0], 0);
-      EXPECT_EQ(test::max_abs(floats(dlogits)), 0);
+      EXPECT_EQ(max_abs(floats(dlogits)), 0);
       for (float value : log_sum_exp) EXPECT_TRUE(std::isfinite(value));
     });
 }
@@ -147,8 +130,8 @@ TYPED_TEST(CrossEntropy, MaskedLogitHasNoProbability) {
   for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
     GuardedBuffer<float> loss(1), log_sum_exp(m.rows);
     GuardedBuffer<Real> dlogits(m.elements());
-    kernels.cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels, m.rows, m.classes, true, threads);
-    kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels, log_sum_exp.data(), m.rows, m.classes, true, threads);
+    kernels.cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels, m.rows, m.channels, true, threads);
+    kernels.cross_entropy_grad(dlogits.data(), logits.data(), labels, log_sum_exp.data(), m.rows, m.channels, true, threads);
     EXPECT_TRUE(std::isfinite(loss[0]));
     for (std::int64_t i = 3; i < m.elements(); i += 5) EXPECT_EQ(test::widen(dlogits[i]), 0) << i;
   });
@@ -164,7 +147,7 @@ TYPED_TEST(CrossEntropy, NanAndInfinityMakeTheLossNan) {
         GuardedBuffer<float> values = random_floats(m.elements(), 6), loss(1);
         values[at] = bad;
         const GuardedBuffer<Real> logits = reals<Real>(values);
-        kernels.cross_entropy(loss.data(), nullptr, logits.data(), labels, m.rows, m.classes, true, threads);
+        kernels.cross_entropy(loss.data(), nullptr, logits.data(), labels, m.rows, m.channels, true, threads);
         EXPECT_TRUE(std::isnan(loss[0]));
       });
 }
@@ -196,7 +179,7 @@ TYPED_TEST(CrossEntropy, IsBitEqualForEqualThreads) {
   for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
     GuardedBuffer<float> first(1), again(1);
     for (GuardedBuffer<float>* loss : {&first, &again})
-      kernels.cross_entropy(loss->data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, true, threads);
+      kernels.cross_entropy(loss->data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, true, threads);
     EXPECT_TRUE(test::bit_equal(first, again));
   });
 }
@@ -210,17 +193,17 @@ TYPED_TEST(CountCorrect, MatchesReference) {
       GuardedBuffer<std::int32_t> labels = labels_of(m, ignored);
       for (std::int64_t r = 0; r < m.rows; r += 2)  // half of the rows: the label is the prediction
         if (labels[r] >= 0) {
-          const float* row = logits.data() + r * m.classes;
-          labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.classes) - row);
+          const float* row = logits.data() + r * m.channels;
+          labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.channels) - row);
         }
-      if (m.rows > 4) logits[4 * m.classes] = NAN;
+      if (m.rows > 4) logits[4 * m.channels] = NAN;
       const GuardedBuffer<Real> logits_real = reals<Real>(logits);
       GuardedBuffer<float> expected(1);
-      reference::count_correct(expected.data(), logits.data(), labels.data(), m.rows, m.classes);
+      reference::count_correct(expected.data(), logits.data(), labels.data(), m.rows, m.channels);
       for_each_kernels_of<Real>(
-          std::to_string(m.rows) + "x" + std::to_string(m.classes), [&](const cpu::Kernels<Real>& kernels, int threads) {
+          std::to_string(m.rows) + "x" + std::to_string(m.channels), [&](const cpu::Kernels<Real>& kernels, int threads) {
             GuardedBuffer<float> count(1);
-            kernels.count_correct(count.data(), logits_real.data(), labels.data(), m.rows, m.classes, threads);
+            kernels.count_correct(count.data(), logits_real.data(), labels.data(), m.rows, m.channels, threads);
             EXPECT_EQ(count[0], expected[0]);
             EXPECT_TRUE(count.guards_intact());
           });

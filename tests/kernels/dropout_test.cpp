@@ -1,15 +1,9 @@
 // Dropout on the CPU against the definition in kernels/shapes.h, written out here with the project's scalar Philox.
 #include "epochbench/philox.h"
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::for_each_kernels_of;
-using test::GuardedBuffer;
-using test::random_floats;
-using test::reals;
 
 constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 5, 7, 31, 32, 33, 63, 65, 1023, 1024, 1025, 4096, 5003, 20011};
 
@@ -38,8 +32,8 @@ TYPED_TEST(CpuDropout, MatchesItsDefinitionAtEverySize) {
   const std::int32_t steps[] = {0, 1, 123456789, 2147483647};
   for (std::int64_t n : kSizes)
     for (std::size_t i = 0; i < std::size(dropouts); ++i) {
-      const GuardedBuffer<Real> x_real = test::random_reals<Real>(n, 10 + i);
-      const GuardedBuffer<float> x = test::floats(x_real), defined_y = defined(x, steps[i], dropouts[i]);
+      const GuardedBuffer<Real> x_real = random_reals<Real>(n, 10 + i);
+      const GuardedBuffer<float> x = floats(x_real), defined_y = defined(x, steps[i], dropouts[i]);
       GuardedBuffer<float> oracle(n);
       reference::dropout(oracle.data(), x.data(), &steps[i], dropouts[i], n);
       EXPECT_TRUE(test::bit_equal(oracle, defined_y));

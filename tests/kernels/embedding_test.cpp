@@ -1,22 +1,12 @@
 // Embedding, row addition, gathered rows and their gradients on the CPU against the reference. Copies and sums of two values
 // are exact, and nothing depends on the number of threads.
 #include <set>
-#include <vector>
 
 #include "epochbench/philox.h"
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::expect_close;
-using test::floats;
-using test::for_each_kernels_of;
-using test::GuardedBuffer;
-using test::kExact;
-using test::random_reals;
-using test::reals;
 
 template <typename Real>
 class Embedding : public test::OfReal<Real> {};

@@ -1,22 +1,10 @@
 // GELU and its gradient on the CPU against the reference: near zero, in both tails and beyond them.
 #include <limits>
-#include <vector>
 
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::expect_close;
-using test::floats;
-using test::for_each_kernels_of;
-using test::GuardedBuffer;
-using test::kEps;
-using test::random_floats;
-using test::random_reals;
-using test::reals;
-using test::rounded;
 
 constexpr std::int64_t kSizes[] = {1, 3, 15, 16, 17, 255, 1000, 4099, 20011};
 

@@ -1,14 +1,10 @@
 // Matrix products for every instruction set of this CPU, against the reference.
 #include "kernels/cpu/kernels.h"
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 #include "tests/support/products.h"
 
 namespace epochbench {
 namespace {
-
-using test::GuardedBuffer;
-using test::random_floats;
 
 struct Case {
   GemmShape shape;
@@ -40,15 +36,14 @@ GuardedBuffer<Real> run(const cpu::Kernels<Real>& kernels, const Case& test, con
 template <typename Real>
 void check_of(const Case& test) {
   const GemmShape& s = test.shape;
-  const GuardedBuffer<Real> a = test::random_reals<Real>(s.m * s.k, 1), b = test::random_reals<Real>(s.k * s.n, 2),
-                            bias = test::random_reals<Real>(s.n, 3);
-  const GuardedBuffer<float> wide_bias = test::floats(bias);
+  const GuardedBuffer<Real> a = random_reals<Real>(s.m * s.k, 1), b = random_reals<Real>(s.k * s.n, 2),
+                            bias = random_reals<Real>(s.n, 3);
+  const GuardedBuffer<float> wide_bias = floats(bias);
   GuardedBuffer<float> expected(s.m * s.n);
-  reference::gemm(expected.data(), test::floats(a).data(), test::floats(b).data(), s,
-                  {test.bias ? wide_bias.data() : nullptr, test.relu});
-  const test::Tolerance tolerance = test::rounded<Real>(test::product_tolerance(s.k + 1));
+  reference::gemm(expected.data(), floats(a).data(), floats(b).data(), s, {test.bias ? wide_bias.data() : nullptr, test.relu});
+  const test::Tolerance tolerance = rounded<Real>(test::product_tolerance(s.k + 1));
   test::for_each_isa_of<Real>(describe(test), [&](const cpu::Kernels<Real>& kernels) {
-    test::expect_close(test::floats(run(kernels, test, a, b, bias)), expected, tolerance);
+    expect_close(floats(run(kernels, test, a, b, bias)), expected, tolerance);
   });
 }
 
@@ -107,9 +102,9 @@ TEST(Gemm, RepeatsBitForBit) {
   for (int threads : {1, 2, 3}) {
     const Case test{{150, 200, 1040, false, true}, true, false, threads};
     test::for_each_isa(describe(test), [&](const auto& kernels) {
-      using Real = test::RealOf<decltype(kernels)>;
-      const GuardedBuffer<Real> a = test::random_reals<Real>(150 * 1040, 4), b = test::random_reals<Real>(200 * 1040, 5),
-                                bias = test::random_reals<Real>(200, 6);
+      using Real = RealOf<decltype(kernels)>;
+      const GuardedBuffer<Real> a = random_reals<Real>(150 * 1040, 4), b = random_reals<Real>(200 * 1040, 5),
+                                bias = random_reals<Real>(200, 6);
       const GuardedBuffer<Real> first = run(kernels, test, a, b, bias);
       for (int repetition = 0; repetition < 5; ++repetition)
         EXPECT_TRUE(test::bit_equal(run(kernels, test, a, b, bias), first));
@@ -121,8 +116,8 @@ TEST(Gemm, RepeatsBitForBit) {
 TEST(Gemm, FewerThreadsThanRequestedGiveTheSameResult) {
   const Case test{{150, 200, 1040, true, true}, false, true, 6};
   test::for_each_isa(describe(test), [&](const auto& kernels) {
-    using Real = test::RealOf<decltype(kernels)>;
-    const GuardedBuffer<Real> a = test::random_reals<Real>(150 * 1040, 4), b = test::random_reals<Real>(200 * 1040, 5), bias(0);
+    using Real = RealOf<decltype(kernels)>;
+    const GuardedBuffer<Real> a = random_reals<Real>(150 * 1040, 4), b = random_reals<Real>(200 * 1040, 5), bias(0);
     const GuardedBuffer<Real> expected = run(kernels, test, a, b, bias);
 #pragma omp parallel num_threads(2)
 #pragma omp single
@@ -132,12 +127,11 @@ TEST(Gemm, FewerThreadsThanRequestedGiveTheSameResult) {
 
 TEST(Gemm, PropagatesNan) {
   test::for_each_isa("gemm", [](const auto& kernels) {
-    using Real = test::RealOf<decltype(kernels)>;
+    using Real = RealOf<decltype(kernels)>;
     GuardedBuffer<float> values = random_floats(20 * 30, 7);
     values[11 * 30 + 4] = std::numeric_limits<float>::quiet_NaN();
-    const GuardedBuffer<Real> a = test::reals<Real>(values), b = test::random_reals<Real>(30 * 40, 8),
-                              bias = test::random_reals<Real>(40, 9);
-    const GuardedBuffer<float> c = test::floats(run(kernels, {{20, 40, 30}, true, true}, a, b, bias));
+    const GuardedBuffer<Real> a = reals<Real>(values), b = random_reals<Real>(30 * 40, 8), bias = random_reals<Real>(40, 9);
+    const GuardedBuffer<float> c = floats(run(kernels, {{20, 40, 30}, true, true}, a, b, bias));
     for (std::int64_t row = 0; row < 20; ++row)
       for (std::int64_t column = 0; column < 40; ++column)
         ASSERT_EQ(std::isnan(c[row * 40 + column]), row == 11) << row << ", " << column;

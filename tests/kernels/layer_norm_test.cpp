@@ -1,32 +1,13 @@
 // Layer normalization and its gradient on the CPU against the reference: odd sizes, hard statistics, aliasing.
-#include <vector>
-
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
 
-using test::expect_close;
-using test::floats;
-using test::for_each_kernels_of;
-using test::GuardedBuffer;
-using test::kEps;
-using test::max_abs;
-using test::random_floats;
-using test::reals;
-using test::rounded;
-
 constexpr double kEpsilon = 1e-12;
 
-struct Matrix {
-  std::int64_t rows, channels;
-  std::int64_t elements() const { return rows * channels; }
-};
 constexpr Matrix kMatrices[] = {{1, 2},  {1, 17},   {2, 3},    {3, 16},   {4, 768},  {301, 5},
                                 {33, 1}, {65, 128}, {70, 255}, {37, 513}, {5, 2049}, {2, 9000}};
-
-std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
 
 struct Parameters {
   GuardedBuffer<float> scale, bias;
@@ -157,7 +138,7 @@ struct Gradients {
 template <typename Real>
 void check_gradient(const Matrix& m, const GuardedBuffer<float>& values) {
   const Parameters p(m.channels);
-  const GuardedBuffer<Real> x_real = reals<Real>(values), dy_real = test::random_reals<Real>(m.elements(), 7);
+  const GuardedBuffer<Real> x_real = reals<Real>(values), dy_real = random_reals<Real>(m.elements(), 7);
   const GuardedBuffer<float> x = floats(x_real), dy = floats(dy_real);
   const Forward<float> f = reference_forward(m, x, p, kEpsilon);
   Gradients<float> expected(m);
@@ -215,7 +196,7 @@ TEST(ReferenceLayerNorm, WorkedOutByHand) {
   const std::vector<float> x = {1, 3, 5, 5}, scale = {2, 1}, bias = {0, 10};  // rows: mean 2, deviation 1; mean 5, deviation 0
   std::vector<float> y(4), mean(2), inv_std(2);
   reference::layer_norm(y.data(), mean.data(), inv_std.data(), x.data(), scale.data(), bias.data(), 2, 2, 0.0625);
-  expect_close(mean, std::vector<float>{2, 5}, test::kExact);
+  expect_close(mean, std::vector<float>{2, 5}, kExact);
   expect_close(inv_std, std::vector<float>{0.9701425f, 4}, {kEps, 0});  // 1 / sqrt(1.0625), 1 / sqrt(0.0625)
   expect_close(y, std::vector<float>{-1.940285f, 10.9701425f, 0, 10}, {kEps, 0});
 }

@@ -1,17 +1,8 @@
 // SGD and AdamW: the reference against steps computed by hand, the CPU kernels against the reference.
-#include <vector>
-
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::expect_close;
-using test::for_each_kernels;
-using test::GuardedBuffer;
-using test::kEps;
-using test::random_floats;
 
 // v = 0.5 * 0 + (1 + 0.25 * 2) = 1.5, w = 2 - 0.5 * 1.5 = 1.25;
 // v = 0.5 * 1.5 + (-1 + 0.25 * 1.25) = 0.0625, w = 1.25 - 0.5 * 0.0625 = 1.21875.
@@ -73,8 +64,8 @@ struct Model {
     std::uint64_t seed = 1;
     for (std::int64_t n : {1, 5, 17, 20011, 0, 33, 16, 9000}) {
       weights.push_back(random_floats(n, seed++));
-      gradients_bf16.push_back(test::random_reals<Bf16>(n, seed));
-      gradients.push_back(is_bf16(gradients.size()) ? test::floats(gradients_bf16.back()) : random_floats(n, seed));
+      gradients_bf16.push_back(random_reals<Bf16>(n, seed));
+      gradients.push_back(is_bf16(gradients.size()) ? floats(gradients_bf16.back()) : random_floats(n, seed));
       ++seed;
       first.push_back(random_floats(n, seed++));
       second.push_back(random_floats(n, seed++, 0, 1));

@@ -1,25 +1,8 @@
 // Pooling on the CPU against the reference: windows that overlap, leave gaps, or extend past the edge.
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::expect_close;
-using test::floats;
-using test::for_each_kernels;
-using test::for_each_kernels_of;
-using test::GuardedBuffer;
-using test::kEps;
-using test::kExact;
-using test::random_floats;
-using test::rounded;
-
-PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t window,
-               std::int64_t stride, std::int64_t padding) {
-  const auto out = [=](std::int64_t extent) { return (extent + 2 * padding - window) / stride + 1; };
-  return {batch, height, width, channels, out(height), out(width), window, stride, padding};
-}
 
 const PoolShape kShapes[] = {
     pool(1, 1, 1, 1, 1, 1, 0),     // smallest
@@ -35,14 +18,6 @@ const PoolShape kShapes[] = {
     pool(2, 9, 100, 6, 2, 3, 1),   // the same with gaps
 };
 
-std::string describe(const PoolShape& s) {
-  return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
-         std::to_string(s.channels) + " window=" + std::to_string(s.window) + " stride=" + std::to_string(s.stride) +
-         " padding=" + std::to_string(s.padding);
-}
-std::int64_t inputs(const PoolShape& s) { return s.batch * s.height * s.width * s.channels; }
-std::int64_t outputs(const PoolShape& s) { return s.batch * s.out_height * s.out_width * s.channels; }
-
 // Few distinct values: many windows have equal maxima. All negative: padding must not be the maximum.
 GuardedBuffer<float> ties(std::int64_t n) {
   GuardedBuffer<float> x = random_floats(n, 1, -4, 0);
@@ -52,7 +27,7 @@ GuardedBuffer<float> ties(std::int64_t n) {
 
 template <typename Real>
 void check_max_pool_of(const PoolShape& s, const GuardedBuffer<float>& values) {
-  const GuardedBuffer<Real> x = test::reals<Real>(values);
+  const GuardedBuffer<Real> x = reals<Real>(values);
   GuardedBuffer<float> expected(outputs(s));
   GuardedBuffer<std::uint8_t> expected_index(outputs(s));
   reference::max_pool(expected.data(), expected_index.data(), floats(x).data(), s);
@@ -84,11 +59,11 @@ TEST(MaxPool, TakesTheFirstOfEqualMaxima) {
 TEST(MaxPool, KeepsNan) {
   const PoolShape s = pool(1, 4, 4, 18, 2, 2, 0);
   for_each_kernels("", [&](const auto& kernels, int threads) {
-    using Real = test::RealOf<decltype(kernels)>;
+    using Real = RealOf<decltype(kernels)>;
     for (std::int64_t pixel : {0, 1, 4, 5}) {  // each position of the first window
       GuardedBuffer<float> values = random_floats(inputs(s), 3);
       values[pixel * 18 + 17] = NAN;
-      const GuardedBuffer<Real> x = test::reals<Real>(values);
+      const GuardedBuffer<Real> x = reals<Real>(values);
       GuardedBuffer<Real> y(outputs(s));
       GuardedBuffer<std::uint8_t> index(outputs(s));
       kernels.max_pool(y.data(), index.data(), x.data(), s, threads);
@@ -101,7 +76,7 @@ TEST(MaxPool, KeepsNan) {
 template <typename Real>
 void check_max_pool_grad(const PoolShape& s) {
   const GuardedBuffer<float> x = ties(inputs(s));
-  const GuardedBuffer<Real> dy = test::random_reals<Real>(outputs(s), 4);
+  const GuardedBuffer<Real> dy = random_reals<Real>(outputs(s), 4);
   GuardedBuffer<float> y(outputs(s)), expected(inputs(s));
   GuardedBuffer<std::uint8_t> index(outputs(s));
   reference::max_pool(y.data(), index.data(), x.data(), s);
@@ -129,8 +104,8 @@ constexpr Images kImages[] = {{1, 1, 1}, {3, 49, 10}, {2, 64, 64}, {1, 49, 2048}
 
 template <typename Real>
 void check_global_average_pool(const Images& s) {
-  const GuardedBuffer<Real> x = test::random_reals<Real>(s.batch * s.pixels * s.channels, 5);
-  const GuardedBuffer<Real> dy = test::random_reals<Real>(s.batch * s.channels, 6);
+  const GuardedBuffer<Real> x = random_reals<Real>(s.batch * s.pixels * s.channels, 5);
+  const GuardedBuffer<Real> dy = random_reals<Real>(s.batch * s.channels, 6);
   GuardedBuffer<float> expected(s.batch * s.channels), expected_grad(s.batch * s.pixels * s.channels);
   reference::global_average_pool(expected.data(), floats(x).data(), s.batch, s.pixels, s.channels);
   reference::global_average_pool_grad(expected_grad.data(), floats(dy).data(), s.batch, s.pixels, s.channels);

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/cublas_product.h"
+#include "kernels/cuda/libraries/cublas_product.h"
 #include "tests/support/cuda_fake_cublas.h"
 #include "tests/support/cuda_kernel_sweep.h"
 

@@ -1,19 +1,17 @@
 // What a Product computes, against the reference: on the CPU with a fake cuBLASLt (support/cuda_fake_cublas.h), on a GPU
 // with the real one.
-#include "kernels/cuda/cublas_product.h"
+#include "kernels/cuda/libraries/cublas_product.h"
 
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/specs.h"
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 #include "tests/support/products.h"
 
 namespace epochbench {
 namespace {
 
 using cuda::ProductSpec;
-using test::Tensor;
 
 // Sums of the rows of a over k.
 std::vector<float> row_sums(std::span<const float> a, const GemmShape& s) {
@@ -30,12 +28,11 @@ void check_product(const ProductSpec& spec) {
   SCOPED_TRACE(describe(spec));
   const GemmShape& s = spec.shape;
   const std::int64_t a_size = s.m * s.k, b_size = s.k * s.n, c_size = s.m * s.n;
-  Tensor a = test::random_tensor(spec.batch * a_size, spec.element, 1),
-         b = test::random_tensor(spec.batch * b_size, spec.element, 2);
-  const auto bias_values = test::random_floats(s.n, 3), before = test::random_floats(spec.batch * c_size, 4);
+  Tensor a = random_tensor(spec.batch * a_size, spec.element, 1), b = random_tensor(spec.batch * b_size, spec.element, 2);
+  const auto bias_values = random_floats(s.n, 3), before = random_floats(spec.batch * c_size, 4);
   Tensor c(before, spec.out), bias(spec.bias ? std::span<const float>(bias_values) : std::span<const float>(), spec.out),
       bias_gradient(spec.bias_gradient ? s.m : 0, spec.out);
-  static test::DeviceBuffer<float> workspace = test::scratch(cuda::kProductWorkspaceBytes);
+  static DeviceBuffer<float> workspace = scratch(cuda::kProductWorkspaceBytes);
   void* const with = spec.bias ? bias.data() : spec.bias_gradient ? bias_gradient.data() : nullptr;
 
   cuda::CublasProducts products;
@@ -43,20 +40,19 @@ void check_product(const ProductSpec& spec) {
   try {
     Tensor tuned_a = a, tuned_b = b, tuned_c = c, tuned_bias = bias, tuned_gradient = bias_gradient;
     void* const tuned_with = spec.bias ? tuned_bias.data() : spec.bias_gradient ? tuned_gradient.data() : nullptr;
-    product =
-        products.make(spec, {tuned_c.data(), tuned_a.data(), tuned_b.data(), tuned_with, workspace.data()}, test::kNoStream);
+    product = products.make(spec, {tuned_c.data(), tuned_a.data(), tuned_b.data(), tuned_with, workspace.data()}, kNoStream);
     EXPECT_TRUE(tuned_a.guards_intact() && tuned_b.guards_intact() && tuned_c.guards_intact());
   } catch (const cuda::Error& error) {
     if (test::on_gpu() && spec.bias_gradient) GTEST_SKIP() << error.what();  // the backend then uses another method
     throw;
   }
   if (!spec.accumulate) c.poison();
-  product->run(c.data(), a.data(), b.data(), with, workspace.data(), test::kNoStream);
+  product->run(c.data(), a.data(), b.data(), with, workspace.data(), kNoStream);
   EXPECT_TRUE(c.guards_intact() && a.guards_intact() && b.guards_intact());
   EXPECT_TRUE(bias.guards_intact() && bias_gradient.guards_intact());
 
   const auto a_stored = a.floats(), b_stored = b.floats(), bias_stored = bias.floats();
-  test::GuardedBuffer<float> expected(spec.batch * c_size);
+  GuardedBuffer<float> expected(spec.batch * c_size);
   for (std::int64_t i = 0; i < spec.batch; ++i)
     reference::gemm(expected.data() + i * c_size, a_stored.data() + i * a_size, b_stored.data() + i * b_size, s, {});
   const Tensor started(before, spec.out);
@@ -67,12 +63,12 @@ void check_product(const ProductSpec& spec) {
     if (spec.bias) expected[i] += bias_stored[i % s.n];
     if (spec.relu) expected[i] = std::max(expected[i], 0.0f);
   }
-  test::Tolerance tolerance = test::product_tolerance(s.k + 2);
+  Tolerance tolerance = test::product_tolerance(s.k + 2);
   // tf32 rounds both operands, which are below 1, to 10 bits: an error of 2^-11 each, in sums of k products.
   if (spec.math == cuda::Math::tf32) tolerance.absolute += 8 * 0x1p-10 * std::sqrt(static_cast<double>(s.k));
-  test::expect_close(c.floats(), expected, test::stored(spec.out, tolerance));
+  expect_close(c.floats(), expected, stored(spec.out, tolerance));
   if (spec.bias_gradient)
-    test::expect_close(bias_gradient.floats(), row_sums(a_stored, s), test::stored(spec.out, test::product_tolerance(s.k)));
+    expect_close(bias_gradient.floats(), row_sums(a_stored, s), stored(spec.out, test::product_tolerance(s.k)));
 }
 
 ProductSpec small(Element element, bool transpose_a = false, bool transpose_b = false) {
@@ -83,7 +79,7 @@ ProductSpec small(Element element, bool transpose_a = false, bool transpose_b = 
 }
 
 TEST(CublasProduct, TransposesAndElements) {
-  test::for_each_element("product", [](Element element) {
+  for_each_element("product", [](Element element) {
     for (const bool transpose_a : {false, true})
       for (const bool transpose_b : {false, true}) check_product(small(element, transpose_a, transpose_b));
   });
@@ -91,7 +87,7 @@ TEST(CublasProduct, TransposesAndElements) {
 
 TEST(CublasProduct, OddSizes) {
   for (const GemmShape& shape : {GemmShape{1, 1, 1}, {1, 10, 7}, {33, 1, 5}, {7, 13, 1}, {65, 3, 129, true, true}})
-    test::for_each_element("product", [&](Element element) {
+    for_each_element("product", [&](Element element) {
       ProductSpec spec = small(element);
       spec.shape = shape;
       check_product(spec);
@@ -99,7 +95,7 @@ TEST(CublasProduct, OddSizes) {
 }
 
 TEST(CublasProduct, BiasAndRelu) {
-  test::for_each_element("product", [](Element element) {
+  for_each_element("product", [](Element element) {
     for (const bool bias : {false, true})
       for (const bool relu : {false, true}) {
         ProductSpec spec = small(element, false, true);
@@ -111,7 +107,7 @@ TEST(CublasProduct, BiasAndRelu) {
 }
 
 TEST(CublasProduct, BiasGradientIsTheSumOfRowsOfA) {
-  test::for_each_element("product", [](Element element) {
+  for_each_element("product", [](Element element) {
     ProductSpec spec = small(element, true, false);
     spec.bias_gradient = true;
     check_product(spec);
@@ -119,7 +115,7 @@ TEST(CublasProduct, BiasGradientIsTheSumOfRowsOfA) {
 }
 
 TEST(CublasProduct, ScalesAndAccumulates) {
-  test::for_each_element("product", [](Element element) {
+  for_each_element("product", [](Element element) {
     ProductSpec spec = small(element);
     spec.alpha = 0.125f;
     check_product(spec);
@@ -139,7 +135,7 @@ TEST(CublasProduct, SixteenBitOperandsToFloat) {
 }
 
 TEST(CublasProduct, SideBySide) {
-  test::for_each_element("product", [](Element element) {
+  for_each_element("product", [](Element element) {
     ProductSpec spec = small(element, true, false);
     spec.batch = 4;
     check_product(spec);
@@ -156,10 +152,10 @@ TEST(CublasProduct, RefusesContradictions) {
   cuda::CublasProducts products;
   ProductSpec spec = small(Element::f32);
   spec.bias = spec.bias_gradient = true;
-  EXPECT_THROW(products.make(spec, {}, test::kNoStream), cuda::Error);
+  EXPECT_THROW(products.make(spec, {}, kNoStream), cuda::Error);
   spec.bias = false;
   spec.batch = 2;
-  EXPECT_THROW(products.make(spec, {}, test::kNoStream), cuda::Error);
+  EXPECT_THROW(products.make(spec, {}, kNoStream), cuda::Error);
 }
 
 }  // namespace

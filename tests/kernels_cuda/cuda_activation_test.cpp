@@ -1,42 +1,21 @@
 // Element-wise CUDA kernels, the bias and its gradient, dropout and casts against the reference, for every type and thread
 // order, with guard bands and in place.
 #include <functional>
-#include <vector>
 
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
 namespace {
 
-using test::bit_equal;
-using test::DeviceBuffer;
-using test::expect_close;
-using test::for_each_element;
-using test::for_each_order;
-using test::GuardedBuffer;
-using test::kEps;
-using test::kExact;
-using test::kNoStream;
-using test::random_tensor;
-using test::stored;
-using test::Tensor;
-using test::Tolerance;
-
 // Around the elements that a thread (4 or 8) and a block (2048 or 4096) process at once.
 constexpr std::int64_t kSizes[] = {0, 1, 3, 7, 8, 9, 33, 2047, 2048, 2049, 4095, 4096, 4097, 10003};
 
-struct Matrix {
-  std::int64_t rows, channels;
-};
 constexpr Matrix kMatrices[] = {{1, 1},   {3, 10},  {5, 1},    {4001, 1}, {7, 255},   {2, 256},
                                 {65, 64}, {130, 6}, {700, 10}, {2, 2049}, {71, 1000}, {33, 1032}};
 
-std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
-
 // Values of both signs, with zeros of both signs.
 Tensor signed_values(std::int64_t n, Element element, std::uint64_t seed) {
-  GuardedBuffer<float> values = test::random_floats(n, seed);
+  GuardedBuffer<float> values = random_floats(n, seed);
   for (std::int64_t i = 0; i < n; i += 5) values[i] = i % 2 == 0 ? 0.0f : -0.0f;
   return Tensor(values, element);
 }
@@ -80,7 +59,7 @@ TEST(CudaRelu, MatchesReference) {
 
 TEST(CudaRelu, KeepsNan) {
   for_each_element("", [](Element element) {
-    GuardedBuffer<float> values = test::random_floats(37, 1);
+    GuardedBuffer<float> values = random_floats(37, 1);
     for (std::int64_t at : {0, 20, 36}) values[at] = NAN;
     const Tensor x(values, element);
     Tensor y(37, element);
@@ -157,7 +136,7 @@ TEST(CudaBiasAddGrad, MatchesReferenceAndIsBitEqualInEveryOrder) {
       std::vector<GuardedBuffer<float>> results;
       for_each_order("", [&] {
         Tensor dbias(m.channels, element);
-        DeviceBuffer<float> workspace = test::scratch(cuda::reduction_workspace_bytes(m.rows, m.channels));
+        DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(m.rows, m.channels));
         cuda::bias_add_grad(dbias.data(), dy.data(), m.rows, m.channels, element, workspace.data(), kNoStream);
         expect_close(dbias.floats(), expected, stored(element, test::sum_tolerance(static_cast<double>(m.rows), 1)));
         EXPECT_TRUE(dbias.guards_intact());
@@ -175,7 +154,7 @@ TEST(CudaBiasAddGrad, ManyRowsKeepPrecision) {
   std::fill(tenths.begin(), tenths.end(), 0.1f);
   const Tensor dy(tenths, Element::f32);
   Tensor dbias(1, Element::f32);
-  DeviceBuffer<float> workspace = test::scratch(cuda::reduction_workspace_bytes(kRows, 1));
+  DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(kRows, 1));
   cuda::bias_add_grad(dbias.data(), dy.data(), kRows, 1, Element::f32, workspace.data(), kNoStream);
   // A thread adds a few dozen values, lanes are added in pairs, then every eighth of a few hundred blocks.
   EXPECT_NEAR(dbias.floats()[0] / (static_cast<double>(0.1f) * kRows), 1, 64 * kEps);
@@ -194,7 +173,7 @@ TEST(CudaDropout, DrawsTheMasksOfTheReference) {
     for_each_element(std::to_string(n), [&](Element element) {
       for (std::size_t i = 0; i < std::size(dropouts); ++i) {
         const Tensor x = random_tensor(n, element, 12 + i);
-        const DeviceBuffer<std::int32_t> step = test::on_device<std::int32_t>({&steps[i], 1});
+        const DeviceBuffer<std::int32_t> step = on_device<std::int32_t>({&steps[i], 1});
         GuardedBuffer<float> expected(n);
         reference::dropout(expected.data(), x.floats().data(), &steps[i], dropouts[i], n);
         expect_of_one(x, expected, stored(element, kExact), [&](void* y, const void* from) {
@@ -209,7 +188,7 @@ TEST(CudaDropout, DropsNanToo) {
   const Tensor x(values, Element::bf16);
   Tensor y(100, Element::bf16);
   const std::int32_t zero = 0;
-  const DeviceBuffer<std::int32_t> step = test::on_device<std::int32_t>({&zero, 1});
+  const DeviceBuffer<std::int32_t> step = on_device<std::int32_t>({&zero, 1});
   cuda::dropout(y.data(), x.data(), step.data(), dropout_of(0.5, 1, 1), 100, Element::bf16, kNoStream);
   const GuardedBuffer<float> out = y.floats();
   const auto zeros = std::count(out.begin(), out.end(), 0.0f);
@@ -227,7 +206,7 @@ TEST(CudaCast, RoundsToNearestEvenBetweenAllTypes) {
   for (Element from : elements)
     for (Element to : elements)
       for (std::int64_t n : sizes) {
-        GuardedBuffer<float> values = test::random_floats(n, static_cast<std::uint64_t>(n));
+        GuardedBuffer<float> values = random_floats(n, static_cast<std::uint64_t>(n));
         for (std::int64_t i = 0; i < n; ++i) values[i] = std::ldexp(values[i], static_cast<int>(i % 50) - 30);
         if (n > 8) values[3] = INFINITY, values[4] = -0.0f, values[5] = 65519.99f, values[6] = 65520, values[7] = 0x1p-25f;
         in.emplace_back(values, from);
@@ -244,8 +223,8 @@ TEST(CudaCast, RoundsToNearestEvenBetweenAllTypes) {
         chunks.push_back({static_cast<std::int32_t>(i), first});
       tensors.push_back({out[i].data(), in[i].data(), in[i].size(), out[i].element(), in[i].element()});
     }
-    const auto tensors_there = test::on_device<cuda::CastTensor>(tensors);
-    const auto chunks_there = test::on_device<cuda::Chunk>(chunks);
+    const auto tensors_there = on_device<cuda::CastTensor>(tensors);
+    const auto chunks_there = on_device<cuda::Chunk>(chunks);
     cuda::cast(tensors_there.data(), chunks_there.data(), static_cast<std::int64_t>(chunks.size()), kNoStream);
     for (std::size_t i = 0; i < in.size(); ++i) {
       EXPECT_TRUE(bit_equal(out[i].floats(), expected[i])) << i;

@@ -1,27 +1,12 @@
 // The parts of unfused attention in CUDA: softmax with dropout and its gradient against their definition, heads, seeds, and
 // all of them, with reference products, against reference attention.
 #include <set>
-#include <vector>
 
 #include "kernels/reference/dropout_mask.h"
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::DeviceBuffer;
-using test::expect_close;
-using test::for_each_element;
-using test::for_each_order;
-using test::GuardedBuffer;
-using test::kEps;
-using test::kNoStream;
-using test::random_device_floats;
-using test::random_floats;
-using test::random_tensor;
-using test::stored;
-using test::Tensor;
 
 constexpr Dropout kNone{};
 Dropout dropout_of(double probability, std::uint32_t ordinal = 3) {
@@ -109,9 +94,9 @@ void check_softmax(const AttentionShape& shape, Element element, const Dropout& 
     cuda::attention_softmax_grad(weights_in_place.data(), dscores_in_place.data(), weights_in_place.data(),
                                  dscores_in_place.data(), log_sum_exp.data(), at_step.data(), shape, dropout, element,
                                  kNoStream);
-    EXPECT_TRUE(test::bit_equal(in_place, weights.floats()));
-    EXPECT_TRUE(test::bit_equal(weights_in_place, again.floats()));
-    EXPECT_TRUE(test::bit_equal(dscores_in_place, dscores.floats()));
+    EXPECT_TRUE(bit_equal(in_place, weights.floats()));
+    EXPECT_TRUE(bit_equal(weights_in_place, again.floats()));
+    EXPECT_TRUE(bit_equal(dscores_in_place, dscores.floats()));
   });
 }
 
@@ -172,8 +157,8 @@ TEST(CudaHeads, SplitAndMergeAreCopies) {
         Tensor apart(n, element), together(n, element);
         cuda::split_heads(apart.data(), x.data(), s, element, kNoStream);
         cuda::merge_heads(together.data(), apart.data(), s, element, kNoStream);
-        EXPECT_TRUE(test::bit_equal(apart.floats(), expected));
-        EXPECT_TRUE(test::bit_equal(together.floats(), values));
+        EXPECT_TRUE(bit_equal(apart.floats(), expected));
+        EXPECT_TRUE(bit_equal(together.floats(), values));
         EXPECT_TRUE(apart.guards_intact() && together.guards_intact());
       });
     });

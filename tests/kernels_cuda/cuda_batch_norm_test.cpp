@@ -1,43 +1,16 @@
 // Batch normalization in CUDA against the reference: training, inference, gradient, the mask, and hard statistics.
 #include <optional>
 
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
 namespace {
 
-using test::DeviceBuffer;
-using test::expect_close;
-using test::for_each_element;
-using test::for_each_order;
-using test::GuardedBuffer;
-using test::kEps;
-using test::kExact;
-using test::kNoStream;
-using test::random_device_floats;
-using test::random_floats;
-using test::random_tensor;
-using test::stored;
-using test::Tensor;
-
 constexpr double kEpsilon = 1e-5, kMomentum = 0.1;
 
-struct Matrix {
-  std::int64_t rows, channels;
-  std::int64_t elements() const { return rows * channels; }
-};
 // One element per thread: 1, 3, 6, 17, 130, and 100 and 300 for 16 bits. Part of a tile: 24, 100. Several tiles: 130, 136, 300.
 constexpr Matrix kMatrices[] = {{1, 1},   {1, 16},   {2, 3},   {3, 17},  {130, 1},  {70, 6},  {17, 64},
                                 {70, 64}, {150, 24}, {9, 100}, {5, 300}, {35, 130}, {90, 136}};
-
-std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
-
-double max_abs(std::span<const float> values) {
-  double largest = 0;
-  for (float value : values) largest = std::max(largest, std::fabs(static_cast<double>(value)));
-  return largest;
-}
 
 struct Parameters {
   DeviceBuffer<float> scale, bias;
@@ -57,7 +30,7 @@ struct Statistics {
   }
 };
 
-DeviceBuffer<float> workspace_of(const Matrix& m) { return test::scratch(cuda::reduction_workspace_bytes(m.rows, m.channels)); }
+DeviceBuffer<float> workspace_of(const Matrix& m) { return scratch(cuda::reduction_workspace_bytes(m.rows, m.channels)); }
 DeviceBuffer<std::uint32_t> mask_of(const Matrix& m) {
   return DeviceBuffer<std::uint32_t>(static_cast<std::int64_t>(cuda::mask_bytes(m.elements()) / 4));
 }
@@ -103,14 +76,14 @@ void check_training(const Matrix& m, const Tensor& x, double deviation, Options 
     expect_close(result, expected_y, stored(element, {0, roundings * kEps * (max_abs(expected_y) + 2)}));
     for (std::int64_t i = 0; options.relu && i < m.elements(); ++i) ASSERT_EQ(bit_of(mask, i), result[i] > 0) << i;
     run(other, over_x, nullptr, over_x, shortcut);
-    EXPECT_TRUE(test::bit_equal(over_x.floats(), result));
+    EXPECT_TRUE(bit_equal(over_x.floats(), result));
     if (options.shortcut) {
       run(other, over_shortcut, nullptr, x, over_shortcut);
-      EXPECT_TRUE(test::bit_equal(over_shortcut.floats(), result));
+      EXPECT_TRUE(bit_equal(over_shortcut.floats(), result));
     }
     EXPECT_TRUE(y.guards_intact() && mask.guards_intact() && workspace.guards_intact() && over_x.guards_intact());
     if (!first) first = result;
-    EXPECT_TRUE(test::bit_equal(*first, result));
+    EXPECT_TRUE(bit_equal(*first, result));
   });
 }
 
@@ -205,7 +178,7 @@ TEST(CudaBatchNormInference, MatchesReference) {
                                        options.shortcut ? shortcut.data() : nullptr, m.rows, m.channels, kEpsilon, options.relu,
                                        element, kNoStream);
           expect_close(y.floats(), expected, stored(element, {0, 4 * kEps * (max_abs(expected) + 2)}));
-          EXPECT_TRUE(test::bit_equal(y.floats(), in_place.floats()));
+          EXPECT_TRUE(bit_equal(y.floats(), in_place.floats()));
           EXPECT_TRUE(y.guards_intact());
         });
       });
@@ -284,14 +257,14 @@ void check_gradient(const Matrix& m, const Tensor& x, GradientOptions options) {
     run(over_x, &over_x.dx, options.dz ? &over_x.dz : no_tensor, dy, over_x.dx);
     run(over_dy, &over_dy.dx, options.dz ? &over_dy.dz : no_tensor, over_dy.dx, x);
     run(without_dx, no_tensor, no_tensor, dy, x);
-    EXPECT_TRUE(test::bit_equal(over_x.dx.floats(), g.dx.floats()));
-    EXPECT_TRUE(test::bit_equal(over_dy.dx.floats(), g.dx.floats()));
-    EXPECT_TRUE(test::bit_equal(without_dx.dscale, g.dscale) && test::bit_equal(without_dx.dbias, g.dbias));
+    EXPECT_TRUE(bit_equal(over_x.dx.floats(), g.dx.floats()));
+    EXPECT_TRUE(bit_equal(over_dy.dx.floats(), g.dx.floats()));
+    EXPECT_TRUE(bit_equal(without_dx.dscale, g.dscale) && bit_equal(without_dx.dbias, g.dbias));
     if (options.dz) {
       over_dy.dz = dy;
       run(over_dy, &over_dy.dx, &over_dy.dz, over_dy.dz, x);
-      EXPECT_TRUE(test::bit_equal(over_dy.dx.floats(), g.dx.floats()));
-      EXPECT_TRUE(test::bit_equal(over_dy.dz.floats(), g.dz.floats()));
+      EXPECT_TRUE(bit_equal(over_dy.dx.floats(), g.dx.floats()));
+      EXPECT_TRUE(bit_equal(over_dy.dz.floats(), g.dz.floats()));
     }
   });
 }

@@ -1,27 +1,9 @@
 // Cross entropy in CUDA against the reference: ignored labels, extreme logits, loss scaling, the count of correct rows.
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
 namespace {
 
-using test::DeviceBuffer;
-using test::expect_close;
-using test::for_each_element;
-using test::for_each_order;
-using test::GuardedBuffer;
-using test::kEps;
-using test::kNoStream;
-using test::random_floats;
-using test::random_tensor;
-using test::stored;
-using test::Tensor;
-using test::Tolerance;
-
-struct Matrix {
-  std::int64_t rows, classes;
-  std::int64_t elements() const { return rows * classes; }
-};
 // One row per warp up to 512 classes, else one per block. Odd rows start at any offset within 16 bytes.
 constexpr Matrix kMatrices[] = {{1, 1},  {1, 2},   {3, 10},   {2, 16},   {64, 10},  {101, 17}, {9, 7},
                                 {5, 33}, {3, 512}, {9, 1000}, {5, 1025}, {4, 3001}, {700, 10}, {2, 30522}};
@@ -32,15 +14,15 @@ DeviceBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
   DeviceBuffer<std::int32_t> labels(m.rows);
   for (std::int64_t r = 0; r < m.rows; ++r) {
     const bool skip = ignored == Ignored::all || (ignored == Ignored::every_third && r % 3 == 1);
-    labels[r] = skip ? (r % 2 == 0 ? -1 : -100) : static_cast<std::int32_t>(r * 7919 % m.classes);
+    labels[r] = skip ? (r % 2 == 0 ? -1 : -100) : static_cast<std::int32_t>(r * 7919 % m.channels);
   }
   return labels;
 }
 
 std::string describe(const Matrix& m, bool mean) {
-  return std::to_string(m.rows) + "x" + std::to_string(m.classes) + (mean ? " mean" : " sum");
+  return std::to_string(m.rows) + "x" + std::to_string(m.channels) + (mean ? " mean" : " sum");
 }
-DeviceBuffer<float> workspace_of(const Matrix& m) { return test::scratch(cuda::cross_entropy_workspace_bytes(m.rows)); }
+DeviceBuffer<float> workspace_of(const Matrix& m) { return scratch(cuda::cross_entropy_workspace_bytes(m.rows)); }
 
 // log_sum_exp is max + log(sum): one rounding of the result, plus those of the terms of the sum.
 constexpr double kLogError = 8 * kEps;
@@ -56,31 +38,31 @@ void check(const Matrix& m, const Tensor& logits, Ignored ignored, bool mean) {
   const GuardedBuffer<float> values = logits.floats();
   GuardedBuffer<float> loss(1), dlogits(m.elements());
   DeviceBuffer<float> log_sum_exp(m.rows);
-  reference::cross_entropy(loss.data(), log_sum_exp.data(), values.data(), labels.data(), m.rows, m.classes, mean);
-  reference::cross_entropy_grad(dlogits.data(), values.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes, mean);
+  reference::cross_entropy(loss.data(), log_sum_exp.data(), values.data(), labels.data(), m.rows, m.channels, mean);
+  reference::cross_entropy_grad(dlogits.data(), values.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, mean);
   const double rows = static_cast<double>(m.rows);
   const Tolerance loss_tolerance{kEps, kLogError * (mean ? 1 : rows)};
   for_each_order(describe(m, mean), [&] {
     DeviceBuffer<float> got_loss(1), again(1), got_log_sum_exp(m.rows), workspace = workspace_of(m);
     Tensor got(m.elements(), element), in_place = logits;
-    cuda::cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean, element,
-                        workspace.data(), kNoStream);
+    cuda::cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, mean,
+                        element, workspace.data(), kNoStream);
     EXPECT_TRUE(workspace.guards_intact());
     expect_close(got_log_sum_exp, log_sum_exp, {kEps, kLogError});
     expect_close(got_loss, loss, loss_tolerance);
     workspace.poison();
-    cuda::cross_entropy(again.data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, mean, element, workspace.data(),
-                        kNoStream);
-    EXPECT_TRUE(test::bit_equal(again, got_loss));
+    cuda::cross_entropy(again.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, mean, element,
+                        workspace.data(), kNoStream);
+    EXPECT_TRUE(bit_equal(again, got_loss));
 
     for (Tensor* to : {&got, &in_place}) {
       workspace.poison();
       const Tensor& from = to == &got ? logits : in_place;
-      cuda::cross_entropy_grad(to->data(), from.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.classes, mean,
+      cuda::cross_entropy_grad(to->data(), from.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.channels, mean,
                                element, workspace.data(), kNoStream);
     }
     expect_close(got.floats(), dlogits, gradient_tolerance(element, mean ? 1 / rows : 1));
-    EXPECT_TRUE(test::bit_equal(got.floats(), in_place.floats()));
+    EXPECT_TRUE(bit_equal(got.floats(), in_place.floats()));
     EXPECT_TRUE(got_loss.guards_intact() && got_log_sum_exp.guards_intact() && got.guards_intact());
     EXPECT_TRUE(workspace.guards_intact() && in_place.guards_intact());
   });
@@ -102,19 +84,19 @@ TEST(CudaCrossEntropy, IgnoredLabelsMatchReference) {
         const GuardedBuffer<float> values = logits.floats();
         GuardedBuffer<float> loss(1), expected(m.elements());
         DeviceBuffer<float> got(1), log_sum_exp(m.rows), workspace = workspace_of(m);
-        reference::cross_entropy(loss.data(), log_sum_exp.data(), values.data(), labels.data(), m.rows, m.classes, mean);
-        reference::cross_entropy_grad(expected.data(), values.data(), labels.data(), log_sum_exp.data(), m.rows, m.classes,
+        reference::cross_entropy(loss.data(), log_sum_exp.data(), values.data(), labels.data(), m.rows, m.channels, mean);
+        reference::cross_entropy_grad(expected.data(), values.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels,
                                       mean);
         Tensor dlogits(m.elements(), element);
-        cuda::cross_entropy(got.data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, mean, element,
+        cuda::cross_entropy(got.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, mean, element,
                             workspace.data(), kNoStream);
-        cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.classes,
+        cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.channels,
                                  mean, element, workspace.data(), kNoStream);
         expect_close(got, loss, {2 * kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
         const GuardedBuffer<float> result = dlogits.floats();
         expect_close(result, expected, gradient_tolerance(element, mean ? 1.5 / static_cast<double>(m.rows) : 1));
         for (std::int64_t i = 0; i < m.elements(); ++i) {
-          if (labels[i / m.classes] >= 0) continue;
+          if (labels[i / m.channels] >= 0) continue;
           ASSERT_EQ(result[i], 0) << i;
         }
       });
@@ -128,9 +110,9 @@ TEST(CudaCrossEntropy, IsZeroWhereAllLabelsAreIgnored) {
       const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::all);
       DeviceBuffer<float> loss(1), log_sum_exp(m.rows), workspace = workspace_of(m);
       Tensor dlogits(m.elements(), element);
-      cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, mean, element,
+      cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, mean, element,
                           workspace.data(), kNoStream);
-      cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.classes,
+      cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.channels,
                                mean, element, workspace.data(), kNoStream);
       EXPECT_EQ(loss[0], 0);
       for (float value : dlogits.floats()) ASSERT_EQ(value, 0);
@@ -155,20 +137,20 @@ TEST(CudaCrossEntropy, MaskedLogitHasNoProbability) {
   for (const Matrix& m : {Matrix{2, 40}, Matrix{3, 1031}})
     for_each_element(describe(m, true), [&](Element element) {
       GuardedBuffer<float> values = random_floats(m.elements(), 5);
-      const auto masked = [&](std::int64_t i) { return i % m.classes % 5 == 3 || i % m.classes >= m.classes / 2; };
+      const auto masked = [&](std::int64_t i) { return i % m.channels % 5 == 3 || i % m.channels >= m.channels / 2; };
       for (std::int64_t i = 0; i < m.elements(); ++i)
         if (masked(i)) values[i] = -INFINITY;
       const Tensor logits(values, element);
       DeviceBuffer<std::int32_t> labels(m.rows);
       for (std::int64_t r = 0; r < m.rows; ++r) labels[r] = static_cast<std::int32_t>(r);
       GuardedBuffer<float> expected(1), expected_log(m.rows);
-      reference::cross_entropy(expected.data(), expected_log.data(), logits.floats().data(), labels.data(), m.rows, m.classes,
+      reference::cross_entropy(expected.data(), expected_log.data(), logits.floats().data(), labels.data(), m.rows, m.channels,
                                true);
       DeviceBuffer<float> loss(1), log_sum_exp(m.rows), workspace = workspace_of(m);
       Tensor dlogits(m.elements(), element);
-      cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, true, element,
+      cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, true, element,
                           workspace.data(), kNoStream);
-      cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.classes,
+      cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.channels,
                                true, element, workspace.data(), kNoStream);
       expect_close(loss, expected, {kEps, kLogError});
       const GuardedBuffer<float> result = dlogits.floats();
@@ -179,14 +161,14 @@ TEST(CudaCrossEntropy, MaskedLogitHasNoProbability) {
 TEST(CudaCrossEntropy, NanAndInfinityMakeTheLossNan) {
   for (const Matrix& m : {Matrix{3, 37}, Matrix{2, 1030}})
     for (float bad : {NAN, INFINITY})
-      for (std::int64_t at : {std::int64_t{0}, std::int64_t{36}, m.classes + 13, m.elements() - 1})
+      for (std::int64_t at : {std::int64_t{0}, std::int64_t{36}, m.channels + 13, m.elements() - 1})
         for_each_element(describe(m, true) + " at " + std::to_string(at), [&](Element element) {
           GuardedBuffer<float> values = random_floats(m.elements(), 6);
           values[at] = bad;
           const Tensor logits(values, element);
           const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::none);
           DeviceBuffer<float> loss(1), workspace = workspace_of(m);
-          cuda::cross_entropy(loss.data(), nullptr, logits.data(), labels.data(), m.rows, m.classes, true, element,
+          cuda::cross_entropy(loss.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, true, element,
                               workspace.data(), kNoStream);
           EXPECT_TRUE(std::isnan(loss[0]));
         });
@@ -219,14 +201,14 @@ TEST(CudaCrossEntropyGrad, LossScaleMultiplies) {
     const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
     DeviceBuffer<float> loss(1), log_sum_exp(m.rows), workspace = workspace_of(m), scale(1);
     scale[0] = 1024;  // a power of two, so float results are exact multiples
-    cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.classes, true, element,
+    cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, true, element,
                         workspace.data(), kNoStream);
     GuardedBuffer<float> expected(m.elements());
-    reference::cross_entropy_grad(expected.data(), logits.floats().data(), labels.data(), log_sum_exp.data(), m.rows, m.classes,
-                                  true);
+    reference::cross_entropy_grad(expected.data(), logits.floats().data(), labels.data(), log_sum_exp.data(), m.rows,
+                                  m.channels, true);
     for (float& value : expected) value *= 1024;
     Tensor scaled(m.elements(), element);
-    cuda::cross_entropy_grad(scaled.data(), logits.data(), labels.data(), log_sum_exp.data(), scale.data(), m.rows, m.classes,
+    cuda::cross_entropy_grad(scaled.data(), logits.data(), labels.data(), log_sum_exp.data(), scale.data(), m.rows, m.channels,
                              true, element, workspace.data(), kNoStream);
     expect_close(scaled.floats(), expected, gradient_tolerance(element, 1024.0 / 6));
   });
@@ -241,16 +223,16 @@ TEST(CudaCountCorrect, MatchesReference) {
         DeviceBuffer<std::int32_t> labels = labels_of(m, ignored);
         for (std::int64_t r = 0; r < m.rows; r += 2) {  // half of the rows: the label is the prediction
           if (labels[r] < 0) continue;
-          const float* row = logits.data() + r * m.classes;
-          labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.classes) - row);
+          const float* row = logits.data() + r * m.channels;
+          labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.channels) - row);
         }
-        if (m.rows > 4) logits[4 * m.classes] = NAN;
+        if (m.rows > 4) logits[4 * m.channels] = NAN;
         GuardedBuffer<float> expected(1);
-        reference::count_correct(expected.data(), logits.data(), labels.data(), m.rows, m.classes);
+        reference::count_correct(expected.data(), logits.data(), labels.data(), m.rows, m.channels);
         const Tensor stored_logits(logits, element);
         for_each_order("", [&] {
           DeviceBuffer<float> count(1), workspace = workspace_of(m);
-          cuda::count_correct(count.data(), stored_logits.data(), labels.data(), m.rows, m.classes, element, workspace.data(),
+          cuda::count_correct(count.data(), stored_logits.data(), labels.data(), m.rows, m.channels, element, workspace.data(),
                               kNoStream);
           EXPECT_EQ(count[0], expected[0]);
           EXPECT_TRUE(count.guards_intact() && workspace.guards_intact());

@@ -2,25 +2,12 @@
 // except the gradient of the table, which is summed with atomics, is the same in every thread order.
 #include <algorithm>
 #include <set>
-#include <vector>
 
 #include "epochbench/philox.h"
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::DeviceBuffer;
-using test::expect_close;
-using test::for_each_element;
-using test::for_each_order;
-using test::GuardedBuffer;
-using test::kExact;
-using test::kNoStream;
-using test::random_tensor;
-using test::stored;
-using test::Tensor;
 
 struct Lookup {
   std::int64_t rows, vocabulary, width;
@@ -74,7 +61,7 @@ void check_embedding_grad(const Lookup& l, Ids kind, Element element, Element ba
   reference::embedding_grad(from_zero.data(), dy_floats.data(), ids.data(), nullptr, l.rows, l.vocabulary, l.width);
   // Rows of one id are added in float, in any order; partial sums grow no faster than a random walk.
   const double rows = static_cast<double>(l.rows);
-  const test::Tolerance tolerance = test::sum_tolerance(rows, std::sqrt(rows));
+  const Tolerance tolerance = test::sum_tolerance(rows, std::sqrt(rows));
   for_each_order("", [&] {
     DeviceBuffer<float> dtable(n), zeroed(n);
     const auto run = [&](DeviceBuffer<float>& out, const void* from) {
@@ -92,7 +79,7 @@ void check_embedding_grad(const Lookup& l, Ids kind, Element element, Element ba
         ASSERT_EQ(zeroed[i], 0);
       }
     if (base_element == Element::f32) {
-      DeviceBuffer<float> in_place = test::on_device<float>(base_floats);
+      DeviceBuffer<float> in_place = on_device<float>(base_floats);
       run(in_place, in_place.data());
       expect_close(in_place, from_base, tolerance);
     }
@@ -135,7 +122,7 @@ TEST(CudaAddRows, MatchesReference) {
         cuda::add_rows(y.data(), x.data(), table.data(), t.rows, t.width, t.period, element, kNoStream);
         cuda::add_rows(in_place.data(), in_place.data(), table.data(), t.rows, t.width, t.period, element, kNoStream);
         expect_close(y.floats(), expected, stored(element, kExact));
-        EXPECT_TRUE(test::bit_equal(in_place.floats(), y.floats()));
+        EXPECT_TRUE(bit_equal(in_place.floats(), y.floats()));
         EXPECT_TRUE(y.guards_intact() && in_place.guards_intact());
       });
     });
@@ -150,14 +137,14 @@ TEST(CudaAddRowsGrad, MatchesReference) {
       reference::add_rows_grad(expected.data(), dy.floats().data(), t.rows, t.width, t.period, t.table_rows);
       const double turns = std::ceil(static_cast<double>(t.rows) / static_cast<double>(t.period));
       for_each_order("", [&] {
-        DeviceBuffer<float> dtable(n), workspace = test::scratch(cuda::reduction_workspace_bytes(t.rows, t.period * t.width));
+        DeviceBuffer<float> dtable(n), workspace = scratch(cuda::reduction_workspace_bytes(t.rows, t.period * t.width));
         cuda::add_rows_grad(dtable.data(), dy.data(), t.rows, t.width, t.period, t.table_rows, element, workspace.data(),
                             kNoStream);
         expect_close(dtable, expected, test::sum_tolerance(turns, 1));
         for (std::int64_t i = t.period * t.width; i < n; ++i) ASSERT_EQ(dtable[i], 0);
         EXPECT_TRUE(dtable.guards_intact() && workspace.guards_intact());
         if (std::isnan(first[0])) std::copy(dtable.begin(), dtable.end(), first.begin());
-        EXPECT_TRUE(test::bit_equal(dtable, first));
+        EXPECT_TRUE(bit_equal(dtable, first));
       });
     });
 }

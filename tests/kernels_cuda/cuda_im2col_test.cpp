@@ -1,18 +1,8 @@
 // The windows of images as rows of a matrix: with matrix products they give the reference's convolution and its gradient.
-#include <vector>
-
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::expect_close;
-using test::for_each_element;
-using test::for_each_order;
-using test::GuardedBuffer;
-using test::kNoStream;
-using test::Tensor;
 
 Conv2dShape convolution(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels,
                         std::int64_t kernel_height, std::int64_t kernel_width, std::int64_t stride, std::int64_t padding) {
@@ -56,13 +46,13 @@ std::int64_t out_pixels(const Conv2dShape& s) { return s.out_height * s.out_widt
 std::int64_t row_length(const Conv2dShape& s) { return s.kernel_height * s.kernel_width * s.channels; }
 
 // The tolerance of a reference product: computed in double, rounded once on either side.
-constexpr test::Tolerance kTwice = {2 * test::kEps, 2 * test::kEps};
+constexpr Tolerance kTwice = {2 * kEps, 2 * kEps};
 
 TEST(CudaIm2col, TimesWeightEqualsTheConvolution) {
   for (const Conv2dShape& s : kShapes)
     for_each_element(describe(s), [&](Element element) {
-      const Tensor x = test::random_tensor(s.batch * image_size(s), element, 1);
-      const GuardedBuffer<float> images = x.floats(), weight = test::random_floats(s.out_channels * row_length(s), 2);
+      const Tensor x = random_tensor(s.batch * image_size(s), element, 1);
+      const GuardedBuffer<float> images = x.floats(), weight = random_floats(s.out_channels * row_length(s), 2);
       for (const Range& range : ranges(s.batch)) {
         const std::int64_t rows = range.images * out_pixels(s);
         GuardedBuffer<float> expected(rows * s.out_channels);
@@ -82,7 +72,7 @@ TEST(CudaIm2col, TimesWeightEqualsTheConvolution) {
 
 // Small whole numbers: every product of dy and weight is exact in 16 bits, so the gathered sum is rounded once.
 GuardedBuffer<float> whole_numbers(std::int64_t n, std::uint64_t seed) {
-  GuardedBuffer<float> values = test::random_floats(n, seed, -2.5, 2.5);
+  GuardedBuffer<float> values = random_floats(n, seed, -2.5, 2.5);
   for (float& value : values) value = std::nearbyint(value);
   return values;
 }
@@ -100,12 +90,12 @@ TEST(CudaCol2im, GathersTheInputGradient) {
       reference::gemm(products.data(), of_range, weight.data(), {.m = rows, .n = row_length(s), .k = s.out_channels}, {});
       for_each_element(describe(s), [&](Element element) {
         const Tensor columns(products, element), expected(sums, element);
-        expect_close(columns.floats(), products, test::kExact);
+        expect_close(columns.floats(), products, kExact);
         for_each_order(std::to_string(range.first) + "+" + std::to_string(range.images), [&] {
           Tensor dx(s.batch * image_size(s), element);
           cuda::col2im(dx.data(), columns.data(), s, range.first, range.images, element, kNoStream);
           const GuardedBuffer<float> result = dx.floats();
-          expect_close({result.data() + first, static_cast<std::size_t>(n)}, expected.floats(), test::kExact);
+          expect_close({result.data() + first, static_cast<std::size_t>(n)}, expected.floats(), kExact);
           for (std::int64_t i = 0; i < dx.size(); ++i)  // zero for the other images
             ASSERT_TRUE(std::isnan(result[i]) == (i < first || i >= first + n)) << i;
           EXPECT_TRUE(dx.guards_intact());

@@ -1,44 +1,18 @@
 // Layer normalization in CUDA against the reference: rows of every kernel, hard statistics, aliasing.
 #include <optional>
 
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
 namespace {
 
-using test::DeviceBuffer;
-using test::expect_close;
-using test::for_each_element;
-using test::for_each_order;
-using test::GuardedBuffer;
-using test::kEps;
-using test::kNoStream;
-using test::random_device_floats;
-using test::random_floats;
-using test::random_tensor;
-using test::stored;
-using test::Tensor;
-
 constexpr double kEpsilon = 1e-12;
 
-struct Matrix {
-  std::int64_t rows, channels;
-  std::int64_t elements() const { return rows * channels; }
-};
 // One row per warp, with 8 to 32 values per lane: 8 to 1024. One row per block: longer rows, in packs (1032, 2048) or one by
 // one (all others; 100 and 1028 for 16 bits).
 constexpr Matrix kMatrices[] = {{5, 8},    {3, 64},   {9, 256},  {2, 264},  {7, 512},  {6, 768}, {4, 776},
                                 {3, 1024}, {3, 1032}, {2, 2048}, {9, 100},  {2, 1028}, {1, 2},   {1, 17},
                                 {40, 3},   {37, 33},  {5, 513},  {2, 2049}, {60, 24}};
-
-std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
-
-double max_abs(std::span<const float> values) {
-  double largest = 0;
-  for (float value : values) largest = std::max(largest, std::fabs(static_cast<double>(value)));
-  return largest;
-}
 
 struct Parameters {
   DeviceBuffer<float> scale, bias;
@@ -76,10 +50,10 @@ void check_forward(const Matrix& m, const Tensor& x, double deviation, double ep
     expect_close(mean, expected.mean, {kEps, 4 * kEps * deviation});
     expect_close(inv_std, expected.inv_std, {roundings * kEps, 0});
     expect_close(result, expected.y, stored(element, {0, roundings * kEps * (max_abs(expected.y) + 1)}));
-    EXPECT_TRUE(test::bit_equal(in_place.floats(), result));
+    EXPECT_TRUE(bit_equal(in_place.floats(), result));
     EXPECT_TRUE(y.guards_intact() && mean.guards_intact() && inv_std.guards_intact() && in_place.guards_intact());
     if (!first) first = result;
-    EXPECT_TRUE(test::bit_equal(*first, result));
+    EXPECT_TRUE(bit_equal(*first, result));
   });
 }
 
@@ -174,7 +148,7 @@ void check_gradient(const Matrix& m, const Tensor& x) {
   }
   const double slope = 2 * max_abs(f.inv_std), rows = static_cast<double>(m.rows);  // scales are below 2
   for_each_order(describe(m), [&] {
-    DeviceBuffer<float> workspace = test::scratch(cuda::reduction_workspace_bytes(m.rows, m.channels));
+    DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(m.rows, m.channels));
     const auto run = [&](Gradients& g, Tensor* dx, const Tensor& from_dy, const Tensor& from_x) {
       workspace.poison();
       cuda::layer_norm_grad(dx != nullptr ? dx->data() : nullptr, g.dscale.data(), g.dbias.data(), from_dy.data(),
@@ -193,11 +167,11 @@ void check_gradient(const Matrix& m, const Tensor& x) {
     run(over_dy, &over_dy.dx, over_dy.dx, x);
     run(over_x, &over_x.dx, dy, over_x.dx);
     run(without_dx, nullptr, dy, x);
-    EXPECT_TRUE(test::bit_equal(over_dy.dx.floats(), g.dx.floats()));
-    EXPECT_TRUE(test::bit_equal(over_x.dx.floats(), g.dx.floats()));
+    EXPECT_TRUE(bit_equal(over_dy.dx.floats(), g.dx.floats()));
+    EXPECT_TRUE(bit_equal(over_x.dx.floats(), g.dx.floats()));
     for (const Gradients* other : {&over_dy, &over_x, &without_dx}) {
-      EXPECT_TRUE(test::bit_equal(other->dscale, g.dscale));
-      EXPECT_TRUE(test::bit_equal(other->dbias, g.dbias));
+      EXPECT_TRUE(bit_equal(other->dscale, g.dscale));
+      EXPECT_TRUE(bit_equal(other->dbias, g.dbias));
     }
   });
 }
@@ -228,7 +202,7 @@ TEST(CudaLayerNormGrad, NullSumsAreNotWritten) {
   reference::layer_norm_grad(expected.data(), nullptr, nullptr, dy.floats().data(), x.floats().data(), p.scale.data(),
                              f.mean.data(), f.inv_std.data(), m.rows, m.channels);
   Tensor dx(m.elements(), Element::f32);
-  DeviceBuffer<float> workspace = test::scratch(cuda::reduction_workspace_bytes(m.rows, m.channels));
+  DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(m.rows, m.channels));
   cuda::layer_norm_grad(dx.data(), nullptr, nullptr, dy.data(), x.data(), p.scale.data(), f.mean.data(), f.inv_std.data(),
                         m.rows, m.channels, Element::f32, workspace.data(), kNoStream);
   expect_close(dx.floats(), expected, {0, 16 * kEps * 2 * max_abs(f.inv_std) * (1 + 4 * 4)});

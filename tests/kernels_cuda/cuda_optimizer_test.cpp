@@ -1,22 +1,10 @@
 // The optimizers in CUDA: steps computed by hand and against the reference, loss scaling, and the scalars that a step writes.
 #include <cfloat>
-#include <vector>
 
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::bit_equal;
-using test::DeviceBuffer;
-using test::expect_close;
-using test::for_each_order;
-using test::GuardedBuffer;
-using test::kEps;
-using test::kNoStream;
-using test::on_device;
-using test::Tensor;
 
 template <typename T>
 DeviceBuffer<T> scalar(T value) {
@@ -73,9 +61,9 @@ std::vector<Parameter> parameters(double scale = 1) {
   std::uint64_t seed = 1;
   for (const Size& size : {Size{1, Element::f32}, Size{7, Element::bf16}, Size{20011, Element::f16}, Size{0, Element::f32},
                            Size{chunk, Element::bf16}, Size{2 * chunk + 3, Element::f32}, Size{8192, Element::f16}}) {
-    const auto floats = [&](double low, double high) { return test::random_device_floats(size.n, seed++, low, high); };
-    result.push_back({floats(-1, 1), floats(-1, 1), floats(0, 1),
-                      test::random_tensor(size.n, size.element, seed++, -scale, scale), result.size() % 2 == 0 ? 0.01 : 0.0});
+    const auto floats = [&](double low, double high) { return random_device_floats(size.n, seed++, low, high); };
+    result.push_back({floats(-1, 1), floats(-1, 1), floats(0, 1), random_tensor(size.n, size.element, seed++, -scale, scale),
+                      result.size() % 2 == 0 ? 0.01 : 0.0});
   }
   return result;
 }
@@ -91,7 +79,7 @@ std::vector<GuardedBuffer<float>> gradients(const Model& model, double scale) {
 
 // Each step adds a few roundings of values up to 4.
 void expect_same(const Model& actual, const Model& expected, int steps) {
-  const test::Tolerance tolerance = {2 * kEps * steps, 2 * kEps * steps};
+  const Tolerance tolerance = {2 * kEps * steps, 2 * kEps * steps};
   for (std::size_t i = 0; i < expected.parameters().size(); ++i) {
     const Parameter &a = actual.parameters()[i], &e = expected.parameters()[i];
     expect_close(a.weight, e.weight, tolerance);

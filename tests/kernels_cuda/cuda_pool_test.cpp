@@ -1,29 +1,9 @@
 // Pooling in CUDA against the reference: windows that overlap, leave gaps, or extend past the edge, with and without channels
 // that fill 16-byte packs.
-#include <vector>
-
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
 namespace {
-
-using test::DeviceBuffer;
-using test::expect_close;
-using test::for_each_element;
-using test::for_each_order;
-using test::GuardedBuffer;
-using test::kExact;
-using test::kNoStream;
-using test::random_floats;
-using test::stored;
-using test::Tensor;
-
-PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t window,
-               std::int64_t stride, std::int64_t padding) {
-  const auto out = [=](std::int64_t extent) { return (extent + 2 * padding - window) / stride + 1; };
-  return {batch, height, width, channels, out(height), out(width), window, stride, padding};
-}
 
 const PoolShape kShapes[] = {
     pool(1, 1, 1, 1, 1, 1, 0),     // smallest
@@ -38,14 +18,6 @@ const PoolShape kShapes[] = {
     pool(1, 20, 20, 8, 16, 2, 8),  // the largest window: 256 positions
     pool(1, 3, 70, 40, 2, 1, 1),   // a row of more packs than a block has threads
 };
-
-std::string describe(const PoolShape& s) {
-  return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
-         std::to_string(s.channels) + " window=" + std::to_string(s.window) + " stride=" + std::to_string(s.stride) +
-         " padding=" + std::to_string(s.padding);
-}
-std::int64_t inputs(const PoolShape& s) { return s.batch * s.height * s.width * s.channels; }
-std::int64_t outputs(const PoolShape& s) { return s.batch * s.out_height * s.out_width * s.channels; }
 
 // Few distinct values: many windows have equal maxima. All negative: padding must not be the maximum.
 GuardedBuffer<float> ties(std::int64_t n) {
@@ -113,7 +85,7 @@ TEST(CudaMaxPoolGrad, MatchesReference) {
   for (const PoolShape& s : kShapes)
     for_each_element(describe(s), [&](Element element) {
       const GuardedBuffer<float> x = ties(inputs(s));
-      const Tensor dy = test::random_tensor(outputs(s), element, 4);
+      const Tensor dy = random_tensor(outputs(s), element, 4);
       GuardedBuffer<float> y(outputs(s)), expected(inputs(s));
       DeviceBuffer<std::uint8_t> index(outputs(s));
       reference::max_pool(y.data(), index.data(), x.data(), s);
@@ -140,11 +112,11 @@ std::string describe(const Images& s) {
 TEST(CudaGlobalAveragePool, MatchesReference) {
   for (const Images& s : kImages)
     for_each_element(describe(s), [&](Element element) {
-      const Tensor x = test::random_tensor(s.batch * s.pixels * s.channels, element, 5);
+      const Tensor x = random_tensor(s.batch * s.pixels * s.channels, element, 5);
       GuardedBuffer<float> expected(s.batch * s.channels), first(s.batch * s.channels);
       reference::global_average_pool(expected.data(), x.floats().data(), s.batch, s.pixels, s.channels);
       const double pixels = static_cast<double>(s.pixels);
-      test::Tolerance mean = test::sum_tolerance(pixels, std::sqrt(pixels));  // a partial sum is a random walk
+      Tolerance mean = test::sum_tolerance(pixels, std::sqrt(pixels));  // a partial sum is a random walk
       mean.absolute /= pixels;
       mean.relative += test::kEps;  // from the division
       for_each_order("", [&] {
@@ -153,7 +125,7 @@ TEST(CudaGlobalAveragePool, MatchesReference) {
         expect_close(y.floats(), expected, stored(element, mean));
         EXPECT_TRUE(y.guards_intact());
         if (std::isnan(first[0])) first = y.floats();
-        EXPECT_TRUE(test::bit_equal(y.floats(), first));
+        EXPECT_TRUE(bit_equal(y.floats(), first));
       });
     });
 }
@@ -161,13 +133,13 @@ TEST(CudaGlobalAveragePool, MatchesReference) {
 TEST(CudaGlobalAveragePoolGrad, MatchesReference) {
   for (const Images& s : kImages)
     for_each_element(describe(s), [&](Element element) {
-      const Tensor dy = test::random_tensor(s.batch * s.channels, element, 6);
+      const Tensor dy = random_tensor(s.batch * s.channels, element, 6);
       GuardedBuffer<float> expected(s.batch * s.pixels * s.channels);
       reference::global_average_pool_grad(expected.data(), dy.floats().data(), s.batch, s.pixels, s.channels);
       for_each_order("", [&] {
         Tensor dx(s.batch * s.pixels * s.channels, element);
         cuda::global_average_pool_grad(dx.data(), dy.data(), s.batch, s.pixels, s.channels, element, kNoStream);
-        expect_close(dx.floats(), expected, stored(element, {test::kEps, 0}));
+        expect_close(dx.floats(), expected, stored(element, {kEps, 0}));
         EXPECT_TRUE(dx.guards_intact());
       });
     });

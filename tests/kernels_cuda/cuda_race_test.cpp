@@ -4,21 +4,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
-#include <vector>
 
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_kernel_test.h"
 #include "tests/support/cuda_on_cpu.h"
 
 namespace epochbench {
 namespace {
-
-using test::DeviceBuffer;
-using test::kNoStream;
-using test::on_device;
-using test::random_device_floats;
-using test::random_tensor;
-using test::scratch;
-using test::Tensor;
 
 class CudaRaces : public testing::Test {
  protected:

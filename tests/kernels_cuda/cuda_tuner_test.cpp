@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/kernels.h"
-#include "kernels/cuda/tuner.h"
+#include "kernels/cuda/libraries/tuner.h"
 
 namespace epochbench::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // What the CUDA backend asks of cuDNN, without a device: every convolution and attention of every model passes
 // cudnn_frontend's checks, and cuDNN's heuristics offer engines for it on GPUs described to them.
-#include "kernels/cuda/cudnn_graphs.h"
+#include "kernels/cuda/libraries/cudnn_graphs.h"
 
 #include <algorithm>
 #include <ostream>

@@ -6,9 +6,9 @@ if(TARGET epochbench_cuda_kernel_sweep)
   find_path(EPOCHBENCH_CUDNN_HEADERS cudnn.h HINTS ${EPOCHBENCH_CUDA_HEADERS} ${CUDNN_INCLUDE_DIR})
 endif()
 if(EPOCHBENCH_CUBLASLT_HEADERS AND EPOCHBENCH_CUDNN_HEADERS)
-  set(products ${PROJECT_SOURCE_DIR}/kernels/cuda)
-  add_library(epochbench_cuda_products STATIC support/cuda_fake_cublas.cpp ${products}/cublas_product.cpp ${products}/error.cpp
-              ${products}/library_error.cpp ${products}/specs.cpp ${products}/tuning.cpp)
+  set(cuda ${PROJECT_SOURCE_DIR}/kernels/cuda)
+  add_library(epochbench_cuda_products STATIC support/cuda_fake_cublas.cpp ${cuda}/error.cpp ${cuda}/specs.cpp
+              ${cuda}/libraries/cublas_product.cpp ${cuda}/libraries/library_error.cpp ${cuda}/libraries/tuning.cpp)
   target_include_directories(epochbench_cuda_products SYSTEM PUBLIC
     ${EPOCHBENCH_CUDA_HEADERS} ${EPOCHBENCH_CUBLASLT_HEADERS} ${EPOCHBENCH_CUDNN_HEADERS})
   target_link_libraries(epochbench_cuda_products PUBLIC epochbench_cuda_kernel_sweep epochbench_cuda_on_cpu

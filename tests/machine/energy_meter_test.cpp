@@ -1,7 +1,7 @@
 // Sums of counters that go round, fall or stand still, and of power.
-#include "src/machine/energy_meter.h"
-
 #include <gmock/gmock.h>
+
+#include "src/machine/energy.h"
 
 namespace epochbench {
 namespace {

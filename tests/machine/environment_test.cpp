@@ -11,11 +11,10 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "src/machine/caches.h"
 #include "src/machine/cgroup.h"
 #include "src/machine/system_files.h"
 #include "src/machine/topology.h"
-#include "src/worker/usage.h"
+#include "src/worker/runner.h"
 
 namespace epochbench {
 namespace {
@@ -255,7 +254,7 @@ TEST(ThisMachine, ContextIsComplete) {
   EXPECT_THAT(context.kernel.value_or(""), testing::StartsWith("Linux "));
   EXPECT_NE(context.os, "");  // null where the system has no os-release
   EXPECT_THAT(context.date, testing::MatchesRegex("20..-..-..T..:..:..Z"));
-  EXPECT_FALSE(context.epochbench_version.empty());
+  EXPECT_FALSE(context.version.empty());
   EXPECT_FALSE(context.build_type.empty());
   EXPECT_THAT(context.compiler, testing::ContainsRegex("^(gcc|clang) [0-9]"));
   EXPECT_THAT(*context.command_line, ElementsAre("epochbench", "info"));

@@ -1,7 +1,7 @@
 // From joules in a window to the energy of a result.
-#include "src/machine/metered.h"
-
 #include <gmock/gmock.h>
+
+#include "src/machine/energy.h"
 
 namespace epochbench {
 namespace {

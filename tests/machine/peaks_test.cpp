@@ -19,10 +19,10 @@ namespace {
 constexpr double kSlowest = 1e8, kFastest = 1e14;  // FLOP/s of one core, or bytes/s: no CPU is outside
 
 TEST(Peaks, ComputeBurstsAreOfTheRightSize) {
-  const double fp32 = fp32_peak_burst(1, 0.02);
+  const double fp32 = peak_burst(Precision::fp32, 1, 0.02).value();
   EXPECT_GT(fp32, kSlowest);
   EXPECT_LT(fp32, kFastest);
-  if (const auto bf16 = bf16_peak_burst(1, 0.02)) {
+  if (const auto bf16 = peak_burst(Precision::bf16, 1, 0.02)) {
     EXPECT_GT(*bf16, fp32 / 2);
     EXPECT_LT(*bf16, kFastest);
   }
@@ -51,25 +51,28 @@ TEST(Peaks, BandwidthIsOfTheRightSize) {
 }
 
 TEST(Peaks, NeedAThread) {
-  EXPECT_THROW(fp32_peak_burst(0, 0.01), std::invalid_argument);
+  EXPECT_THROW(peak_burst(Precision::fp32, 0, 0.01), std::invalid_argument);
   EXPECT_THROW(triad_burst(0, 1 << 20, 1), std::invalid_argument);
 }
 
 TEST(Peaks, ComeFromAProcessOfTheirOwn) {
   const double begin = steady_seconds();
-  const Peaks peaks = measure_peaks_in_child(FAKE_CASE_BINARY, default_threads());
+  CpuInfo cpu;
+  measure_peaks_in_child(FAKE_CASE_BINARY, cpu, default_threads());
   EXPECT_LT(steady_seconds() - begin, 20);
-  EXPECT_GT(peaks.fp32_flops_per_second.value(), kSlowest);
-  EXPECT_EQ(peaks.fp32_instruction, fp32_peak_kernel().instruction);
-  EXPECT_EQ(peaks.threads, default_threads());
-  EXPECT_EQ(peaks.bf16_flops_per_second.has_value(), bf16_peak_kernel().run != nullptr);
-  EXPECT_EQ(peaks.bf16_instruction.has_value(), bf16_peak_kernel().run != nullptr);
-  EXPECT_GT(peaks.memory_bandwidth_bytes_per_second.value(), kSlowest);
+  const auto of = [](auto& by_precision, Precision precision) { return by_precision[name(precision)]; };
+  EXPECT_GT(of(cpu.peak_flops_per_second, Precision::fp32).value(), kSlowest);
+  EXPECT_EQ(of(cpu.peak_instruction, Precision::fp32), fp32_peak_kernel().instruction);
+  EXPECT_EQ(cpu.peak_threads, default_threads());
+  EXPECT_EQ(of(cpu.peak_flops_per_second, Precision::bf16).has_value(), bf16_peak_kernel().run != nullptr);
+  EXPECT_EQ(of(cpu.peak_instruction, Precision::bf16).has_value(), bf16_peak_kernel().run != nullptr);
+  EXPECT_GT(cpu.memory_bandwidth_bytes_per_second.value(), kSlowest);
 }
 
 TEST(Peaks, FailureInThatProcessIsAnError) {
-  EXPECT_THROW(measure_peaks_in_child("/bin/false", 1), std::runtime_error);
-  EXPECT_THROW(measure_peaks_in_child("/nowhere", 1), std::runtime_error);
+  CpuInfo cpu;
+  EXPECT_THROW(measure_peaks_in_child("/bin/false", cpu, 1), std::runtime_error);
+  EXPECT_THROW(measure_peaks_in_child("/nowhere", cpu, 1), std::runtime_error);
 }
 
 }  // namespace

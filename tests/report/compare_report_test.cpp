@@ -1,4 +1,6 @@
 // The answer of `compare` as people, programs and GitHub read it: constructed comparisons.
+#include "src/report/compare/compare_report.h"
+
 #include <algorithm>
 #include <sstream>
 #include <string>
@@ -6,12 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/base/table.h"
 #include "src/base/text.h"
-#include "src/report/compare/compare_github.h"
-#include "src/report/compare/compare_json.h"
-#include "src/report/compare/compare_sentences.h"
-#include "src/report/compare/compare_text.h"
 
 namespace epochbench {
 namespace {
@@ -37,8 +34,8 @@ ComparedCase made_case(const std::string& name, Finding finding, double ratio) {
 
 Comparison made_comparison() {
   Comparison comparison;
-  comparison.sides[0] = {"main.json", "0123456789abcdef", false, "2026-01-02T03:04:05Z", "0.1.0", "Release", "gcc 12.2.0"};
-  comparison.sides[1] = {"new.json", "fedcba9876543210", true, "2026-01-03T03:04:05Z", "0.1.0", "Release", "gcc 12.2.0"};
+  comparison.sides[0] = {{"0.1.0", "0123456789abcdef", false, "Release", "gcc 12.2.0"}, "main.json", "2026-01-02T03:04:05Z"};
+  comparison.sides[1] = {{"0.1.0", "fedcba9876543210", true, "Release", "gcc 12.2.0"}, "new.json", "2026-01-03T03:04:05Z"};
   comparison.cases = {made_case("lenet5/cpu/fp32/b64", Finding::regression, 1.05),
                       made_case("mlp/cpu/fp32/b64", Finding::no_change, 1.001),
                       made_case("resnet20/cpu/fp32/b128", Finding::inconclusive, 1.02)};

@@ -1,9 +1,7 @@
 // What people read of energy and of a throttled GPU.
-#include "src/report/text/energy_text.h"
-
 #include <gmock/gmock.h>
 
-#include "src/report/text/summary.h"
+#include "src/report/text/result_text.h"
 #include "support/made_settings.h"
 
 namespace epochbench {

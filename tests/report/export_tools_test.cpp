@@ -9,8 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "src/report/export/export_formats.h"
-#include "src/report/export/export_metrics.h"
-#include "src/report/export/export_mlflow.h"
 #include "support/made_exports.h"
 
 namespace epochbench {
@@ -110,7 +108,7 @@ TEST(ExportGithubBenchmark, HasWhatShouldBeSmallAndInAFolderBoth) {
                            {"unit", "ms"},
                            {"value", 125.0},
                            {"range", "± 6.00"},
-                           {"extra", "median of 3 repetitions\nSome CPU, threads: 8\nepochs are projected"}}));
+                           {"extra", "median of 3 repetitions\\nSome CPU, threads: 8\\nepochs are projected"}}));
   std::set<std::string> names;
   for (const Json& entry : json)
     EXPECT_TRUE(names.insert(entry["name"].get<std::string>()).second) << "a series is found by its name";
@@ -241,7 +239,7 @@ TEST(ExportMlflow, AStoreHasOneFolderARunAndItsMetaLast) {
                                                   std::to_string(kMadeMilliseconds + 250) + " 6.9 1\n" +
                                                   std::to_string(kMadeMilliseconds + 375) + " 6.8 2\n");
   const std::string meta = text.at(folder + "meta.yaml");
-  EXPECT_THAT(meta, HasSubstr("\nrun_name: \"a: {b}   \\\"c\\\"\"\n"));
+  EXPECT_THAT(meta, HasSubstr("\nrun_name: \"a: {b}\\\\n\\\\u0085\\\"c\\\"\"\n"));
   EXPECT_THAT(meta, HasSubstr("artifact_uri: \"file:///with%20blank/mlruns/" + folder + "artifacts\"\n"));
   EXPECT_THAT(meta, HasSubstr("\nstatus: 3\n"));
   const std::string failed = text.at("516150308020514030/" + runs[1].id + "/meta.yaml");

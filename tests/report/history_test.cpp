@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/report/compare/history_text.h"
+#include "src/report/compare/compare_report.h"
 #include "support/made_results.h"
 
 namespace epochbench {
@@ -114,6 +114,10 @@ NamedTurns turns(int i, double log_ratio, const std::string& reference) {
   named.document.builds[kNew].git_sha = "commit" + std::to_string(i);
   TurnsCase& turns = named.document.cases.emplace_back();
   turns.name = "mlp/cpu/fp32/b64";
+  turns.model = "mlp";
+  turns.device = "cpu";
+  turns.precision = name(Precision::fp32);
+  turns.batch = 64;
   for (int pair = 0; pair < 10; ++pair) {
     turns.pairs.emplace_back().log_ratio = log_ratio + 0.0001 * (pair - 4.5) + 1e-4 * ((i * 7) % 5 - 2);
     turns.pairs.back().foreign_cpu_cores = 1.5;
@@ -135,6 +139,15 @@ TEST(History, OfTurnsIsOfRatiosToOneReference) {
   EXPECT_NEAR(series.points[12].value, std::exp(0.02), 1e-3);
   ASSERT_THAT(series.changes, SizeIs(1));
   EXPECT_EQ(series.points[series.changes[0].begin].git_sha, "commit12");
+}
+
+TEST(History, MatchesTurnsBySettingsAndNotByName) {
+  NamedTurns renamed = turns(1, 0, "pinned"), other = turns(2, 0, "pinned");
+  renamed.document.cases[0].name = "a label";
+  other.document.cases[0].settings["order"] = std::string("sequential");
+  const History history = history_of({}, {turns(0, 0, "pinned"), renamed, other});
+  ASSERT_THAT(history.series, SizeIs(2));
+  EXPECT_THAT(history.series[0].points, SizeIs(2));
 }
 
 TEST(History, TellsTurnsWithoutAPair) {

@@ -9,17 +9,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/analysis/claims/claims.h"
 #include "src/analysis/compare/comparison.h"
 #include "src/analysis/speedup/speedup.h"
-#include "src/analysis/sweep/sweep_answers.h"
+#include "src/analysis/sweep/curves.h"
 #include "src/base/text.h"
-#include "src/cli/claims.h"
 #include "src/report/answers/answers_page.h"
-#include "src/report/compare/compare_json.h"
-#include "src/report/html/page_data.h"
-#include "src/report/text/claims_json.h"
-#include "src/report/text/input_text.h"
-#include "src/report/text/speedup_text.h"
+#include "src/report/compare/compare_report.h"
+#include "src/report/html/html_page.h"
+#include "src/report/text/answer_text.h"
+#include "src/report/text/result_text.h"
 #include "src/result/result_json.h"
 #include "support/made_results.h"
 

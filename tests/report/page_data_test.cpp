@@ -1,6 +1,4 @@
 // What the page shows of made results: which sections have data, what is null, and what of long series is left.
-#include "src/report/html/page_data.h"
-
 #include <cmath>
 #include <limits>
 #include <set>
@@ -9,8 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/analysis/downsample.h"
-#include "src/cli/claims.h"
+#include "src/analysis/claims/claims.h"
+#include "src/base/statistics.h"
+#include "src/report/html/html_page.h"
 #include "support/made_curves.h"
 #include "support/made_results.h"
 
@@ -247,7 +246,9 @@ TEST(PageData, HasACurveOfThreeValuesWithItsCrossing) {
   const Json data = page_of({named});
   ASSERT_EQ(data["sweeps"].size(), 1u) << data["sweeps"].dump(2);
   const Json& sweep = data["sweeps"][0];
-  EXPECT_EQ(sweep["over"], "batch");
+  EXPECT_EQ(sweep["answers"]["over"], "batch");
+  EXPECT_THAT(sweep["sentences"],
+              testing::Contains("best        m/cuda/fp32: batch 64, 300 samples/s; every other is slower (95 %)"));
   EXPECT_EQ(sweep["work"], "m");
   ASSERT_EQ(sweep["curves"].size(), 2u);
   EXPECT_EQ(sweep["curves"][1]["points"][4]["status"], "out_of_memory");
@@ -276,7 +277,7 @@ TEST(PageData, HasTheHistoryOfWhatSeveralDatesHaveWithItsChange) {
   EXPECT_EQ(history[0]["points"].size(), 20u);
   EXPECT_EQ(history[0]["points"][0]["processes"], 3);
   ASSERT_EQ(history[0]["changes"].size(), 1u);
-  EXPECT_EQ(history[0]["changes"][0]["begin"], 12);
+  EXPECT_EQ(history[0]["changes"][0]["begin"]["index"], 12);
   EXPECT_NEAR(history[0]["changes"][0]["before"].get<double>(), 0.16, 0.001);
   EXPECT_NEAR(history[0]["changes"][0]["after"].get<double>(), 0.2, 0.001);
   EXPECT_THAT(page_of({results[0]})["history"], IsEmpty()) << "one date is not a history";
@@ -341,7 +342,8 @@ TEST(PageData, ShowsWhatTwoBinariesThatTookTurnsSay) {
   EXPECT_EQ(one["pairs"].size(), 10u);
   EXPECT_EQ(one["pairs"][3]["ratio"], 1.05);
   EXPECT_EQ(one["pairs"][3]["foreign_cpu_cores"], 0.25);
-  EXPECT_EQ(turns["left_out"], Json::array({{{"name", "mlp/cuda/fp32/b64"}, {"reason", "no GPU"}}}));
+  EXPECT_EQ(turns["reasons"], Json::object({{"mlp/cuda/fp32/b64", "no GPU"}}));
+  EXPECT_EQ(turns["not_measured"], Json::array({"mlp/cuda/fp32/b64"}));
   EXPECT_THAT(data["history"], IsEmpty()) << "of one date";
   EXPECT_THAT(data.dump(), testing::Not(HasSubstr("private")));
 }
@@ -370,7 +372,7 @@ TEST(PageData, HasAHistoryOfRatios) {
   EXPECT_EQ(series["of"], "ratio");
   EXPECT_EQ(series["points"].size(), 20u);
   ASSERT_EQ(series["changes"].size(), 1u);
-  EXPECT_EQ(series["changes"][0]["begin"], 10);
+  EXPECT_EQ(series["changes"][0]["begin"]["index"], 10);
   EXPECT_NEAR(series["changes"][0]["after"].get<double>(), 1.06, 1e-3);
 }
 

@@ -103,7 +103,7 @@ class Report(CliTest):
     def test_a_sweep(self):
         self.picture("sweep", self.page_of(self.write("sweep.json", made.sweep())))
         text = self.browser.evaluate("document.querySelector('#sweeps').textContent")
-        self.assertIn("cross at batch", text)
+        self.assertIn("crossover   in time", text)
         self.assertIn("flat from", text)
         self.assertGreater(self.browser.evaluate("document.querySelectorAll('#sweeps .mark').length"), 2)
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#sweeps .missing').length"), 1)

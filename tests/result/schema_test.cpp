@@ -13,7 +13,6 @@
 #include "src/base/files.h"
 #include "src/base/json_fields.h"
 #include "src/result/result_json.h"
-#include "src/result/turns_json.h"
 
 namespace epochbench {
 namespace {
@@ -26,9 +25,11 @@ class KeyCollector {
  public:
   explicit KeyCollector(Keys& keys, std::string prefix = "") : keys_(keys), prefix_(std::move(prefix)) {}
 
-  template <class T>
-  void operator()(const char* key, const T& member) {
-    add(prefix_ + key, member);
+  void operator()(const char* key, const auto& member, const Form& form = {}) {
+    const std::string path = prefix_ + key;
+    add(path, member, form);
+    if (form.null_if_empty) keys_[path].insert("null");
+    if (form.default_text || form.omitted_if_empty) keys_[path].erase("null");
   }
   void group(const char* key, const auto& list) {
     keys_[prefix_ + key] = {"object"};
@@ -38,35 +39,26 @@ class KeyCollector {
 
  private:
   template <class T>
-  void add(const std::string& path, const T& value) {
+  void add(const std::string& path, const T& value, const Form& form = {}) {
     if constexpr (HasJsonConversion<T>) {
       keys_[path].insert(JsonConversion<T>::write(value).type_name());
     } else if constexpr (std::is_same_v<T, bool>) {
       keys_[path].insert("boolean");
     } else if constexpr (std::is_arithmetic_v<T>) {
       keys_[path].insert(std::is_integral_v<T> ? "integer" : "number");
-    } else if constexpr (std::is_same_v<T, std::string> || kIsA<T, WithDefault>) {
+    } else if constexpr (std::is_same_v<T, std::string>) {
       keys_[path].insert("string");
     } else if constexpr (kIsA<T, std::optional>) {
       keys_[path].insert("null");
       add(path, typename T::value_type{});
-    } else if constexpr (kIsA<T, OnlyIf> || kIsA<T, NullIfEmpty>) {
-      keys_[path].insert("null");
-      add(path, value.member);
-    } else if constexpr (kIsA<T, WithKeys>) {
-      keys_[path].insert("object");
-      for (const char* key : value.keys)
-        add(path + "." + key, typename std::remove_cvref_t<decltype(value.member)>::mapped_type{});
     } else if constexpr (kIsA<T, std::vector>) {
       keys_[path].insert("array");
       add(path + "[]", typename T::value_type{});
-    } else if constexpr (kIsA<T, std::pair> || kIsA<T, Ends>) {
+    } else if constexpr (kIsA<T, std::pair>) {
       keys_[path].insert("array");
     } else if constexpr (kIsA<T, std::map>) {
       keys_[path].insert("object");
-    } else if constexpr (FieldForm<T>) {
-      add(path, value.member);
-      if constexpr (kIsA<T, OmittedIfEmpty>) keys_[path].erase("null");
+      for (const char* key : form.keys) add(path + "." + key, typename T::mapped_type{});
     } else {
       if (!path.ends_with("[]")) keys_[path].insert("object");
       KeyCollector inner(keys_, path + ".");

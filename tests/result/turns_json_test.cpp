@@ -1,5 +1,4 @@
 // The document of turns as JSON and back, and other documents, which are refused.
-#include "src/result/turns_json.h"
 
 #include <gmock/gmock.h>
 
@@ -30,6 +29,7 @@ TurnsDocument made() {
   turns.precision = "fp32";
   turns.batch = 4;
   turns.threads = 2;
+  turns.settings = {{"batch", std::int64_t{4}}, {"threads", std::int64_t{2}}};
   TurnsPair& pair = turns.pairs.emplace_back();
   pair.started_first = kNew;
   pair.steps_per_turn = 2;
@@ -59,6 +59,7 @@ TurnsDocument made() {
   skipped.device = "cuda:0";
   skipped.precision = "fp32";
   skipped.batch = 4;
+  skipped.settings = {{"device", std::string("cuda:0")}};
   skipped.skipped = "no GPU";
   return document;
 }
@@ -86,6 +87,7 @@ TEST(TurnsJson, ComesBackAsItWas) {
   ASSERT_EQ(document.cases.size(), 2u);
   EXPECT_EQ(document.cases[1].skipped, "no GPU");
   EXPECT_FALSE(document.cases[1].threads);
+  EXPECT_EQ(document.cases[0].settings, made().cases[0].settings);
   ASSERT_EQ(document.cases[0].pairs.size(), 2u);
   const TurnsPair& pair = document.cases[0].pairs[0];
   EXPECT_EQ(pair.log_ratio, 0.0078125);
@@ -94,6 +96,14 @@ TEST(TurnsJson, ComesBackAsItWas) {
   EXPECT_EQ(pair.sides[kNew].step_seconds, (std::vector<double>{0.01, 0.02, 0.03, 0.04}));
   EXPECT_EQ(document.cases[0].pairs[1].sides[kNew].status, RunStatus::out_of_memory);
   EXPECT_FALSE(document.cases[0].pairs[1].ok());
+}
+
+TEST(TurnsJson, OlderDocumentsHaveTheSettingsOfTheirNames) {
+  Json document = Json::parse(turns_to_text(made()));
+  document["cases"][0].erase("settings");
+  document["cases"][0]["name"] = "mlp/cpu/fp32/b4/order=sequential";
+  const Settings settings = turns_from_json(document, "file.json").cases[0].settings;
+  EXPECT_EQ(settings.at("order"), SettingValue(std::string("sequential")));
 }
 
 TEST(TurnsJson, OtherDocumentsAreRefused) {
@@ -113,7 +123,7 @@ TEST(TurnsJson, OtherDocumentsAreRefused) {
   EXPECT_THAT(refusal(with("/cases/0/threads", 0)), HasSubstr("threads"));
   EXPECT_THAT(refusal(with("/cases/0/pairs/0/started_first", "both")), HasSubstr("cases[0].pairs[0].started_first"));
   EXPECT_THAT(refusal(with("/cases/0/pairs/0/first_by_round/1", 5)), HasSubstr("first_by_round"));
-  EXPECT_THAT(refusal(with("/cases/0/pairs/0/new/status", "fine")), HasSubstr("unknown status"));
+  EXPECT_THAT(refusal(with("/cases/0/pairs/0/new/status", "fine")), HasSubstr("new.status: must be one of ok, "));
   EXPECT_THAT(refusal(with("/cases/0/pairs/0/new/step_seconds/2", "x")), HasSubstr("step_seconds"));
 }
 

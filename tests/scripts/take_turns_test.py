@@ -180,19 +180,19 @@ class TakeTurns(unittest.TestCase):
 
     def test_all_have_one_environment_and_sleep_while_they_wait(self):
         self.call("--groups", 1, "--rounds", 1)
-        told = {who: self.asked_for(who)[0][1] for who in EVEN}
-        self.assertEqual(told["eager"], told["default"])
-        self.assertEqual({key: told["eager"][key] for key in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT",
+        given = {who: self.asked_for(who)[0][1] for who in EVEN}
+        self.assertEqual(given["eager"], given["default"])
+        self.assertEqual({key: given["eager"][key] for key in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT",
                                                               "KMP_BLOCKTIME", "OMP_PROC_BIND", "OMP_DYNAMIC")},
                          {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0",
                           "OMP_PROC_BIND": "close", "OMP_DYNAMIC": "false"})
-        self.assertNotIn("KMP_AFFINITY", told["eager"])
+        self.assertNotIn("KMP_AFFINITY", given["eager"])
         self.asked.unlink()
         self.call("--groups", 1, "--rounds", 1, "--bind", "no", "--wait", "spin")
-        told = self.asked_for("eager")[0][1]
-        self.assertEqual(told["OMP_PROC_BIND"], "false")
-        self.assertEqual(told["GOMP_SPINCOUNT"], "50000")
-        self.assertNotIn("OMP_WAIT_POLICY", told)
+        given = self.asked_for("eager")[0][1]
+        self.assertEqual(given["OMP_PROC_BIND"], "false")
+        self.assertEqual(given["GOMP_SPINCOUNT"], "50000")
+        self.assertNotIn("OMP_WAIT_POLICY", given)
         self.assertTrue(any("bind=no" in name and "wait=spin" in name for name in self.runs()), self.runs().keys())
 
     def test_the_result_is_epochbenchs_own(self):
@@ -213,18 +213,18 @@ class TakeTurns(unittest.TestCase):
         self.assertEqual(report.returncode, 0, report.stderr)
 
     def test_a_worker_that_leaves_has_a_status_and_the_others_go_on(self):
-        for fault, status, words in (("crash", "failed", "killed by SIGABRT"), ("hang", "failed", "neither answered"),
+        for fault, status, text in (("crash", "failed", "killed by SIGABRT"), ("hang", "failed", "neither answered"),
                                      ("memory", "out_of_memory", "too large"), ("nonsense", "failed", "well"),
                                      ("parameters", "failed", "not the same workload"), ("threads", "failed", "2 threads")):
             self.out.unlink(missing_ok=True)
             rows = self.rows("--groups", 1, "--rounds", 8, "--patience", 1, code=1, fault={"eager": fault})
             runs = self.runs()
             self.assertEqual(runs[NAMES["eager"]]["status"], status)
-            self.assertIn(words, runs[NAMES["eager"]]["message"])
+            self.assertIn(text, runs[NAMES["eager"]]["message"])
             self.assertEqual(runs[NAMES["default"]]["status"], "ok")
             self.assertEqual(rows["PyTorch compile"]["rounds"], 8)
             self.assertIsNotNone(rows["PyTorch compile"]["ratio"])
-            self.assertIn(words, rows["PyTorch eager"]["message"])
+            self.assertIn(text, rows["PyTorch eager"]["message"])
 
     def test_a_setting_that_a_worker_ignores_is_refused(self):
         self.call("--groups", 1, "--rounds", 1, fault={"eager": "seed"})
@@ -267,10 +267,10 @@ class TakeTurns(unittest.TestCase):
         self.assertEqual([row["batch"] for row in json.loads(done.stdout)], [8] * 3 + [16] * 3)
 
     def test_wrong_calls(self):
-        for arguments, words in ((["--precision", "fp8"], "fp8"), (["--compile", "fast"], "fast"), (["--rounds", "0"], "0"),
+        for arguments, text in ((["--precision", "fp8"], "fp8"), (["--compile", "fast"], "fast"), (["--rounds", "0"], "0"),
                                  (["--groups", "0"], "0"), (["--reps", "2"], "--reps")):
             done = self.call(*arguments, code=2)
-            self.assertIn(words, done.stderr.splitlines()[-1])
+            self.assertIn(text, done.stderr.splitlines()[-1])
         self.assertIn("vgg", self.call(code=2, model="vgg").stderr)
         self.call(code=2, binary=self.folder / "none")
         self.out.write_text("{")

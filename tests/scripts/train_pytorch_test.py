@@ -105,7 +105,7 @@ class TrainPytorch(unittest.TestCase):
         self.assertEqual((prepared["tokens"], prepared["compile"], prepared["data"]), (128, "max-autotune", "synthetic"))
 
     def test_each_case_has_a_run_and_tf32_is_not_for_cpus(self):
-        runs = self.measure("--model", "lenet5,mlp:width=64,depth=1", "--precision", "tf32,fp16", "--steps", 2)
+        runs = self.measure("--model", "lenet5,mlp:width=64,depth=1", "--precision", "tf32,fp16", "--steps", 2, code=2)
         self.assertEqual([run["status"] for run in runs], ["skipped", "ok"] * 2)
         self.assertEqual(runs[3]["name"], "mlp:depth=1,width=64/pytorch/fp16/b64/data=synthetic")
 
@@ -118,25 +118,25 @@ class TrainPytorch(unittest.TestCase):
         self.assertEqual([c["case"]["model"] for c in self.commands() if c["command"] == "prepare"], ["resnet20"])
 
     def test_what_goes_wrong_is_a_status_with_its_reason(self):
-        for fault, status, words in (("no memory", "out_of_memory", "too large"), ("crash", "failed", "exit code 7"),
+        for fault, status, text in (("no memory", "out_of_memory", "too large"), ("crash", "failed", "exit code 7"),
                                      ("another model", "failed", "not the same workload")):
             self.out.unlink(missing_ok=True)
             [run] = self.measure("--model", "lenet5", "--steps", 2, fault=fault, code=1)
             self.assertEqual(run["status"], status)
-            self.assertIn(words, run["message"])
+            self.assertIn(text, run["message"])
 
     def test_a_setting_that_the_worker_ignores_is_refused(self):
         [run] = self.measure("--model", "lenet5", "--steps", 2, "--without", "fusion", code=1)
         self.assertIn("does not know 'without'", run["message"])
 
     def test_wrong_calls(self):
-        for arguments, words in ((["--model", "vgg"], "vgg"), (["--model", "lenet5", "--precision", "fp8"], "fp8"),
+        for arguments, text in ((["--model", "vgg"], "vgg"), (["--model", "lenet5", "--precision", "fp8"], "fp8"),
                                  (["--model", "lenet5", "--device", "tpu"], "tpu"),
                                  (["--model", "lenet5", "--compile", "fast"], "fast"),
                                  (["--model", "lenet5", "--batch", "0"], "0")):
             done = self.call(*arguments)
             self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn(words, done.stderr.splitlines()[-1])
+            self.assertIn(text, done.stderr.splitlines()[-1])
             self.assertNotIn("Traceback", done.stderr)
         done = self.call("--model", "lenet5", binary=self.folder / "none")
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1))
@@ -155,14 +155,14 @@ class Worker(unittest.TestCase):
 
     def test_it_refuses_what_it_does_not_do(self):
         case = {"mode": "train", "data": "synthetic"}
-        for command, words in (({"command": "burst"}, "burst"), ({"command": "evaluate"}, "evaluate"),
+        for command, text in (({"command": "burst"}, "burst"), ({"command": "evaluate"}, "evaluate"),
                                ({"command": "latency", "steps": 1}, "latency"), ({"command": "step", "steps": 1}, "before prepare"),
                                ({"command": "prepare", "protocol": 9, "case": case}, "version 9"),
                                ({"command": "prepare", "protocol": 1, "case": {**case, "mode": "forward"}}, "--mode train"),
                                ({"command": "prepare", "protocol": 1, "case": {**case, "data": "digits"}}, "synthetic")):
             code, [answer] = self.answers(command, {"command": "finish"})
             self.assertEqual((code, answer["event"], answer["status"]), (1, "error", "failed"))
-            self.assertIn(words, answer["message"])
+            self.assertIn(text, answer["message"])
 
     def test_it_ends_with_its_parent(self):
         self.assertEqual(self.answers(), (1, []))

@@ -1,7 +1,7 @@
 // The time that all cases of a run may take together, by a clock of the test's own.
-#include "src/session/budget.h"
-
 #include <gtest/gtest.h>
+
+#include "src/session/measuring.h"
 
 namespace epochbench {
 namespace {

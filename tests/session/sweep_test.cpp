@@ -1,5 +1,7 @@
 // A sweep's cases and their order; its answers as JSON and for people.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -7,14 +9,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/analysis/sweep/sweep_answers.h"
+#include "src/analysis/sweep/curves.h"
 #include "src/base/errors.h"
-#include "src/base/table.h"
+#include "src/base/numbers.h"
 #include "src/base/text.h"
-#include "src/base/units.h"
 #include "src/machine/environment.h"
-#include "src/report/text/sweep_text.h"
-#include "src/report/text/text_plot.h"
+#include "src/report/text/result_text.h"
+#include "src/report/text/text_parts.h"
 #include "src/result/anonymous.h"
 #include "src/result/result_json.h"
 #include "src/session/sweep_plan.h"
@@ -28,6 +29,11 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+
+std::vector<CaseSpec> sweep_cases(const CaseBlock& block, Axis axis, const std::string& values) {
+  DatasetSizes sizes;
+  return sweep_cases(block, axis, values, sizes);
+}
 
 std::vector<std::string> names(const CaseBlock& block, Axis axis, const std::string& values) {
   std::vector<std::string> result;
@@ -68,6 +74,16 @@ std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis,
   std::vector<std::int64_t> values;
   for (const CaseSpec& spec : sweep_cases(block, axis, "")) values.push_back(value(spec));
   return values;
+}
+
+TEST(SweepDrafts, ReadTheSizeOfADataSetOnce) {
+  const std::string path = testing::TempDir() + "sweep_sizes.txt";
+  std::ofstream(path) << std::string(4096, 'a');
+  DatasetSizes sizes;
+  const CaseBlock block = block_of({{"model", "bert-tiny"}, {"data", "text:" + path}});
+  const std::vector<CaseSpec> cases = sweep_cases(block, Axis::batch, "", sizes);
+  std::filesystem::remove(path);
+  EXPECT_EQ(plan_cases(cases, 1, sizes).size(), cases.size());
 }
 
 TEST(SweepDrafts, ChooseSensibleValues) {
@@ -144,7 +160,8 @@ TEST(SweepJson, ComesBackAsItWas) {
   Result result = sweep_result();
   ScalingAnswer scaling{
       "m/cpu/fp32/b8", 5, 16, {{"usl", 1.5, 0.01, 1e-4, 0.02, 30, 90}, {"amdahl", 1, 0, 0, 0, {}, {}}}, {}, "r"};
-  scaling.extrapolations = {{"usl", "m/cuda/fp32/b8", 50, 40, 30, {}, "open"}, {"amdahl", "g", 50, {}, {}, {}, "never"}};
+  scaling.extrapolations = {{"usl", "m/cuda/fp32/b8", 50, 40, {30, std::nullopt}, "open"},
+                            {"amdahl", "g", 50, {}, {}, "never"}};
   result.answers->scaling = {scaling};
   for (auto& run : result.runs) run.settings = settings_from_name(run.name);
   const std::string text = result_to_text(result);

@@ -123,6 +123,12 @@ inline GuardedBuffer<float> random_floats(std::int64_t n, std::uint64_t seed, do
   return values;
 }
 
+inline double max_abs(std::span<const float> values) {
+  double largest = 0;
+  for (float value : values) largest = std::max(largest, std::fabs(static_cast<double>(value)));
+  return largest;
+}
+
 inline constexpr double kEps = FLT_EPSILON;
 
 // |actual - expected| <= relative * |expected| + absolute.

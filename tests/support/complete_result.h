@@ -23,16 +23,15 @@ inline SweepAnswers complete_answers() {
             4,
             8,
             {{"usl", 1.0, 0.1, 0.01, 0.02, 3.0, 9.0}},
-            {{"usl", "b", 9.0, 20.0, 15.0, std::nullopt, "the upper end is open"}},
+            {{"usl", "b", 9.0, 20.0, {15, std::nullopt}, "the upper end is open"}},
             std::nullopt}}};
 }
 
-inline Result complete_result() {
-  Result result;
-  Context& c = result.context;
+inline Context complete_context() {
+  Context c;
   c.date = "2026-01-02T03:04:05Z";
   c.host_name = "box";
-  c.epochbench_version = "0.1.0";
+  c.version = "0.1.0";
   c.git_sha = "abc";
   c.git_dirty = true;
   c.build_type = "Release";
@@ -58,7 +57,10 @@ inline Result complete_result() {
   gpu.memory_bytes = 8;
   gpu.peak_flops_per_second = {{"fp32", 1.0}, {"tf32", 2.0}, {"bf16", 3.0}, {"fp16", std::nullopt}};
   c.gpus = {gpu};
+  return c;
+}
 
+inline Run complete_run() {
   Run ok;
   ok.name = "mlp:depth=3/cpu/fp32/b64";
   ok.repetition = 2;
@@ -98,7 +100,11 @@ inline Result complete_result() {
                         {"relu", 1, 0.25, 1.0 / 3, std::nullopt, 80, 0.5, 0, 20, 0.125}},
                        {{"fc1", "matmul", "avx2 matmul", 0.5, 100, 10, std::nullopt, std::nullopt, std::nullopt},
                         {"relu1", "relu", "avx2 relu", 0.25, 0, 20, 0.125, "memory", 0.5}}};
+  return ok;
+}
 
+inline Result complete_result() {
+  const Run ok = complete_run();
   Run failed;
   failed.name = "mlp/cpu/fp32/b64";
   failed.status = RunStatus::out_of_memory;
@@ -110,9 +116,7 @@ inline Result complete_result() {
   failed.timing = ok.timing;  // must not be written
   failed.latency = ok.latency;
   failed.profile = ok.profile;
-  result.runs = {ok, failed};
-  result.answers = complete_answers();
-  return result;
+  return {complete_context(), {ok, failed}, complete_answers()};
 }
 
 }  // namespace epochbench

@@ -1,6 +1,6 @@
 // A fake cuBLASLt on the host, with the parts of the CUDA runtime that choosing an algorithm needs: the functions that
-// kernels/cuda/cublas_product.cpp and tuning.cpp call, as documented in cublasLt.h. Column-major, sums in double. Only products
-// advance its clock, so an algorithm takes exactly the time stated here.
+// kernels/cuda/libraries/cublas_product.cpp and tuning.cpp call, as documented in cublasLt.h. Column-major, sums in double.
+// Only products advance its clock, so an algorithm takes exactly the time stated here.
 #pragma once
 
 #include <cstdint>

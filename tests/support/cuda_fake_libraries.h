@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/libraries/libraries.h"
 #include "tests/support/cuda_fake_device.h"
 
 namespace epochbench::test {

@@ -81,8 +81,8 @@ inline CudaNodeCompiler tiny_compiler(FakeDevice& device) {
         break;
       case Op::sgd: {
         // Through a table, as the multi-tensor kernels do.
-        float* const weights[] = {v.get<float>(in[1])};
-        enqueue = [=, &v, &device, table = context.tables.upload(std::span<float* const>(weights))](cuda::Stream stream) {
+        const std::vector<float*> weights{v.get<float>(in[1])};
+        enqueue = [=, &v, &device, table = context.tables.upload(weights)](cuda::Stream stream) {
           device.enqueue(stream, [=, rate = v.get<float>(in[0]), g = v.get<float>(in[2])] { *table[0] -= *rate * *g; });
         };
         break;

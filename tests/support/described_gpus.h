@@ -2,7 +2,7 @@
 // are from NVIDIA's data sheets and the CUDA programming guide's tables for compute capabilities 8.0 and 9.0.
 #pragma once
 
-#include "kernels/cuda/cudnn_graphs.h"
+#include "kernels/cuda/libraries/cudnn_graphs.h"
 
 namespace epochbench::test {
 

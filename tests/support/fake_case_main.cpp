@@ -35,7 +35,7 @@ PreparedCase prepare(const CaseSpec& spec) {
   if (model == "too_large") throw OutOfMemory("needs 5 GiB, 1 GiB is available");
   if (model == "throws") throw std::invalid_argument("no such thing");
   if (model == "prints") std::puts("a library talks on standard output");
-  if (model == "inspect") {  // what the process was given, told as an error message
+  if (model == "inspect") {  // what the process was given, reported as an error message
     struct sigaction interrupt {};
     sigaction(SIGINT, nullptr, &interrupt);
     int open_files = 0;
@@ -116,12 +116,12 @@ void say(const char* line) { [[maybe_unused]] const ssize_t size = write(STDOUT_
 int main(int argc, char** argv) {
   if (argc != 2 || std::strcmp(argv[1], "case") != 0) return 2;
   // Not even the protocol is kept when the environment asks for that.
-  const std::string behaviour = std::getenv("FAKE_CASE") ? std::getenv("FAKE_CASE") : "";
-  if (behaviour == "garbage") return say("Segmentation fault, or so\n"), hang(), 0;
-  if (behaviour == "endless_line")
+  const std::string behavior = std::getenv("FAKE_CASE") ? std::getenv("FAKE_CASE") : "";
+  if (behavior == "garbage") return say("Segmentation fault, or so\n"), hang(), 0;
+  if (behavior == "endless_line")
     while (true) say("0123456789012345678901234567890123456789");
-  if (behaviour == "wrong_version") return say("{\"event\": \"ready\", \"protocol\": 99, \"device\": {}}\n"), hang(), 0;
-  if (behaviour == "wrong_fields") return say("{\"event\": \"ready\", \"protocol\": 1}\n"), hang(), 0;
-  if (behaviour == "wrong_event") return say("{\"event\": \"result\"}\n"), hang(), 0;
+  if (behavior == "wrong_version") return say("{\"event\": \"ready\", \"protocol\": 99, \"device\": {}}\n"), hang(), 0;
+  if (behavior == "wrong_fields") return say("{\"event\": \"ready\", \"protocol\": 1}\n"), hang(), 0;
+  if (behavior == "wrong_event") return say("{\"event\": \"result\"}\n"), hang(), 0;
   return serve_case(STDIN_FILENO, STDOUT_FILENO, {prepare, nullptr});
 }

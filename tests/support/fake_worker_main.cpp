@@ -105,7 +105,7 @@ class FakeWorker {
     }
     if (taken_ > kEventful && (name_ == "leaks" || (name_ == "grows" && !takes_all_memory()))) return out_of_memory();
     if (taken_ > kEventful && name_ == "diverges")
-      return {{"event", "error"}, {"status", "diverged"}, {"message", "the loss is no number"}};
+      return {{"event", "error"}, {"status", "diverged"}, {"message", "the loss is not a number"}};
     if (taken_ > kEventful && name_ == "garbled") times.pop_back();
     const double own = 2 * sum, foreign = 0.125 * sum;
     return {{"event", "steps"},

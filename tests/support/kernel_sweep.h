@@ -133,12 +133,6 @@ GuardedBuffer<float> reduction_workspace(const cpu::Kernels<Real>& kernels, std:
   return GuardedBuffer<float>(static_cast<std::int64_t>(kernels.reduction_workspace_bytes(channels, threads) / sizeof(float)));
 }
 
-inline double max_abs(std::span<const float> values) {
-  double largest = 0;
-  for (float value : values) largest = std::max(largest, std::fabs(static_cast<double>(value)));
-  return largest;
-}
-
 template <typename Real>
 bool bit_equal(const GuardedBuffer<Real>& a, const GuardedBuffer<Real>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0;

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "src/analysis/claims/claims.h"
-#include "src/cli/claims.h"
 #include "support/made_settings.h"
 
 namespace epochbench {
 
-// A run as a result has it, of so many samples a second.
+// A run as a result has it, of so many samples per second.
 inline Run run_of(const std::string& model, const std::string& backend, const std::string& precision, std::int64_t batch,
                   double samples_per_second, int repetition, const std::string& settings = "") {
   Run run;

@@ -20,7 +20,7 @@ inline Result result_of(const std::vector<MadeRun>& runs) {
   return result;
 }
 
-// One run of 8 steps a second at batch 16, whose name may be anything.
+// One run of 8 steps per second at batch 16, whose name may be anything.
 inline Result one_run(const std::string& name = "resnet50/cpu/fp32/b16") {
   Result result = result_of({{.rate = 128, .repetitions = 1}});
   rename(result.runs[0], name);

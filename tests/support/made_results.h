@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/result/named_result.h"
+#include "src/result/turns.h"
 #include "support/made_settings.h"
 
 namespace epochbench {
@@ -60,7 +60,7 @@ inline NamedResult made_result(const std::string& path, const std::string& host,
   Context& context = named.result.context;
   if (!host.empty()) context.host_name = host;
   context.date = "2026-01-02T03:04:05Z";
-  context.epochbench_version = "0.1.0";
+  context.version = "0.1.0";
   context.git_sha = "abc";
   context.cpu.model = "Some CPU";
   context.cpu.cores = 8;

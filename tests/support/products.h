@@ -14,7 +14,7 @@ inline Tolerance product_tolerance(std::int64_t terms) {
   return {4 * kEps * steps, 8 * kEps * steps};
 }
 
-// For a convolution of `channels` by Winograd's F(4x4, 3x3) with the points of conv2d_winograd.cpp, for independent inputs and
+// For a convolution of `channels` by Winograd's F(4x4, 3x3) with the points of conv2d/winograd.cpp, for independent inputs and
 // weights in (-1, 1), whose variance is 1/3. Along one axis position p has |B_p|^2 |G_p|^2 = w_p times their variances'
 // product: 8.25, 5.83, 5.83, 0.73, 0.73, 8.25; and output i adds up the errors of the positions by the squares of A: the sum
 // over p of A_pi^2 w_p is 21.4, 8.75, 8.75, 21.4, where direct sums have 3.

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ struct Training {
   std::int64_t batch;
   std::string data = "synthetic";
   Precision precision = Precision::fp32;
-  double dropout = -1;  // negative: the model's own
+  double dropout = -1;                      // negative: the model's own
+  std::optional<double> weight_decay = {};  // empty: the model's own
 };
 inline void PrintTo(const Training& training, std::ostream* out) {
   *out << training.model << " batch " << training.batch << " " << name(training.precision);
@@ -28,6 +30,7 @@ class Trainer {
     CaseSpec spec;
     spec.model = training.model;
     spec.batch = training.batch;
+    spec.weight_decay = training.weight_decay;
     WorkloadSpec workload = workload_spec(spec);
     workload.config.dropout = training.dropout;
     program_ = make_program(workload, backend, {Entry::train, Entry::evaluate}, training.precision);

@@ -315,7 +315,7 @@ TEST_P(FaultyCase, IsARunWithStatusAndReason) {
   EXPECT_FALSE(run.timing || run.throughput || run.efficiency || run.memory || run.interference || run.quality);
 }
 
-// Sanitizers turn a signal into an exit code of their own, so crashes are told apart by what is common to both.
+// Sanitizers turn a signal into an exit code of their own, so crashes are distinguished by what is common to both.
 INSTANTIATE_TEST_SUITE_P(All, FaultyCase,
                          testing::Values(Fault{"crash", RunStatus::failed, "the case's process "},
                                          Fault{"aborts", RunStatus::failed, "the case's process "},
@@ -346,7 +346,7 @@ INSTANTIATE_TEST_SUITE_P(All, FaultyProtocol,
                          testing::Values(Fault{"garbage", RunStatus::failed, "not a message of the protocol"},
                                          Fault{"endless_line", RunStatus::failed, "without an end"},
                                          Fault{"wrong_version", RunStatus::failed, "version 99"},
-                                         Fault{"wrong_fields", RunStatus::failed, "wrong fields"},
+                                         Fault{"wrong_fields", RunStatus::failed, "a wrong message: message.device: missing"},
                                          Fault{"wrong_event", RunStatus::failed, "result instead of ready"}),
                          [](const auto& fault) { return fault.param.model; });
 

@@ -91,20 +91,20 @@ TEST_F(InterleavedPairTest, TheFirstStepsAreDropped) {
   EXPECT_EQ(pair.dropped_rounds, 2);
   EXPECT_THAT(pair.first, SizeIs(20));
   for (const Side side : kSides) {
-    const TurnsSide& told = pair.sides[side];
+    const TurnsSide& measured = pair.sides[side];
     const double factor = side == kNew ? 1.1 : 1;
-    ASSERT_THAT(told.step_seconds, SizeIs(20 * kStepsPerTurn));
+    ASSERT_THAT(measured.step_seconds, SizeIs(20 * kStepsPerTurn));
     // Of the step that follows warm-up and dropped rounds on: 3 + 2 * 5 = 13.
-    for (std::size_t i = 0; i < told.step_seconds.size(); ++i)
-      EXPECT_DOUBLE_EQ(told.step_seconds[i], 0.01 * (1 + 0.1 * static_cast<double>((13 + i) % 3)) * factor);
-    EXPECT_EQ(told.steps, kWarmUpSteps + kRoundsInAll * kStepsPerTurn);
-    EXPECT_THAT(told.first_losses, SizeIs(kKeptLosses));
-    EXPECT_EQ(told.first_losses.front(), 1);
-    EXPECT_DOUBLE_EQ(*told.final_loss, 1.0 / static_cast<double>(told.steps));
-    EXPECT_EQ(told.peak_bytes, 1000);
-    EXPECT_EQ(told.compile_seconds, 0.25);
-    EXPECT_EQ(told.fingerprint, "1111");
-    EXPECT_NEAR(*told.step_seconds_median, 0.011 * factor, 0.0005);
+    for (std::size_t i = 0; i < measured.step_seconds.size(); ++i)
+      EXPECT_DOUBLE_EQ(measured.step_seconds[i], 0.01 * (1 + 0.1 * static_cast<double>((13 + i) % 3)) * factor);
+    EXPECT_EQ(measured.steps, kWarmUpSteps + kRoundsInAll * kStepsPerTurn);
+    EXPECT_THAT(measured.first_losses, SizeIs(kKeptLosses));
+    EXPECT_EQ(measured.first_losses.front(), 1);
+    EXPECT_DOUBLE_EQ(*measured.final_loss, 1.0 / static_cast<double>(measured.steps));
+    EXPECT_EQ(measured.peak_bytes, 1000);
+    EXPECT_EQ(measured.compile_seconds, 0.25);
+    EXPECT_EQ(measured.fingerprint, "1111");
+    EXPECT_NEAR(*measured.step_seconds_median, 0.011 * factor, 0.0005);
   }
 }
 
@@ -157,15 +157,15 @@ TEST_F(InterleavedPairTest, KnowsWhatOthersTookMeanwhile) {
 }
 
 TEST_F(InterleavedPairTest, TellsOfEveryRound) {
-  std::vector<std::int64_t> told;
+  std::vector<std::int64_t> rounds;
   interleave_pair(
-      spec_, {binary("even"), binary("even")}, settings_, [&](std::int64_t done) { told.push_back(done); }, kNever);
-  ASSERT_THAT(told, SizeIs(kRoundsInAll));
-  EXPECT_EQ(told.front(), 1);
-  EXPECT_EQ(told.back(), kRoundsInAll);
+      spec_, {binary("even"), binary("even")}, settings_, [&](std::int64_t done) { rounds.push_back(done); }, kNever);
+  ASSERT_THAT(rounds, SizeIs(kRoundsInAll));
+  EXPECT_EQ(rounds.front(), 1);
+  EXPECT_EQ(rounds.back(), kRoundsInAll);
 }
 
-TEST_F(InterleavedPairTest, ASideThatEndsIsToldAndTheOtherGoesOn) {
+TEST_F(InterleavedPairTest, ASideThatEndsIsReportedAndTheOtherGoesOn) {
   struct Ending {
     const char* name;
     RunStatus status;
@@ -173,7 +173,7 @@ TEST_F(InterleavedPairTest, ASideThatEndsIsToldAndTheOtherGoesOn) {
   };
   for (const Ending& ending :
        {Ending{"dies", RunStatus::failed, "ended with exit code 7"}, Ending{"hangs", RunStatus::failed, "hung"},
-        Ending{"diverges", RunStatus::diverged, "the loss is no number"},
+        Ending{"diverges", RunStatus::diverged, "the loss is not a number"},
         Ending{"garbled", RunStatus::failed, "a block of another length"},
         Ending{"refuses", RunStatus::out_of_memory, "needs 5 GiB"}}) {
     const TurnsPair pair = take("even", ending.name);
@@ -279,7 +279,7 @@ TEST_F(InterleavedPairTest, ABinaryTellsWhoItIs) {
   EXPECT_EQ(build.compiler, "made up");
 }
 
-TEST_F(InterleavedPairTest, AnInterruptIsNotToldAsABinaryThatDoesNotAnswer) {
+TEST_F(InterleavedPairTest, AnInterruptIsNotReportedAsABinaryThatDoesNotAnswer) {
   try {
     identify_binary(
         binary("mute"), [] { return true; }, 10);
@@ -289,7 +289,7 @@ TEST_F(InterleavedPairTest, AnInterruptIsNotToldAsABinaryThatDoesNotAnswer) {
   }
 }
 
-TEST_F(InterleavedPairTest, WhatIsNoSuitableBinaryIsTold) {
+TEST_F(InterleavedPairTest, AnUnsuitableBinaryIsReported) {
   EXPECT_THAT(refusal((folder_ / "none").string()), HasSubstr("No such file"));
   EXPECT_THAT(refusal(folder_.string()), HasSubstr("Permission denied"));
   std::ofstream(folder_ / "text") << "no program\n";

@@ -61,7 +61,7 @@ TEST_F(InterleaverTest, AnyNumberOfWorkersTakesTurns) {
     EXPECT_TRUE(participant.running()) << participant.message;
     EXPECT_THAT(participant.turn_seconds, SizeIs(6));
     EXPECT_EQ(participant.totals.timed_steps(), 6 * participant.steps_per_turn);
-    EXPECT_EQ(participant.totals.peak_bytes, 1000);
+    EXPECT_EQ(participant.totals.result.peak_bytes, 1000);
   }
   EXPECT_NEAR(*group.participants()[1].median_turn_seconds() / *group.participants()[0].median_turn_seconds(), 1.1, 0.06);
 }
@@ -76,7 +76,7 @@ TEST_F(InterleaverTest, ATurnIsAsManyStepsAsFillItOfEach) {
 }
 
 TEST_F(InterleaverTest, ABurstIsOneMoreParticipant) {
-  settings_.burst = Burst{worker("even").command, "fp32", 1};
+  settings_.burst = Burst{worker("even").command, Precision::fp32, 1};
   Interleaver group = measured({worker("even"), worker("slower")});
   // The fake peak rises with each burst; the first two are of dropped rounds.
   EXPECT_THAT(group.bursts(), ElementsAre(3e9, 4e9, 5e9, 6e9, 7e9, 8e9));
@@ -85,7 +85,7 @@ TEST_F(InterleaverTest, ABurstIsOneMoreParticipant) {
 }
 
 TEST_F(InterleaverTest, WithoutAPeakTheTurnsGoOn) {
-  settings_.burst = Burst{worker("dies").command, "fp32", 1};
+  settings_.burst = Burst{worker("dies").command, Precision::fp32, 1};
   Interleaver group = measured({worker("even"), worker("slower")});
   EXPECT_THAT(group.bursts(), ElementsAre(3e9));
   EXPECT_THAT(group.burst_failure().value().message, HasSubstr("exit code 7"));

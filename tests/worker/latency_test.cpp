@@ -1,9 +1,9 @@
-#include "src/worker/latency.h"
-
 #include <numeric>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
+
+#include "src/worker/run_totals.h"
 
 namespace epochbench {
 namespace {
@@ -14,7 +14,7 @@ std::vector<double> one_to(int n) {  // descending
   return values;
 }
 
-TEST(Latency, QuantilesLieBetweenNeighbours) {
+TEST(Latency, QuantilesLieBetweenNeighbors) {
   const Latency latency = latency_of(one_to(101));
   EXPECT_EQ(latency.samples, 101);
   EXPECT_DOUBLE_EQ(latency.p50_seconds.value(), 51);

@@ -186,7 +186,7 @@ TEST_F(RunnerTest, LossThatIsNoNumberIsDivergenceWithItsStep) {
   EXPECT_THAT(divergence(make(), batches), HasSubstr("step 4"));
   executable.loss = [](std::int64_t) { return std::numeric_limits<double>::infinity(); };
   executable.steps = 0;
-  EXPECT_THAT(divergence(make(), batches), HasSubstr("step 0"));
+  EXPECT_THAT(divergence(make(), batches), HasSubstr("the first step is infinite, before any weight was changed"));
 }
 
 TEST_F(RunnerTest, LossAThousandTimesTheFirstIsDivergence) {
@@ -218,9 +218,9 @@ TEST_F(RunnerTest, ProfileTakesABatchOfItsOwnAndGivesItBack) {
   runner.steps(2);
   runner.evaluate();  // leaves the source in the test split
   const auto submitted = executable.submitted.size(), released = batches.released.size();
-  const StepProfile profile = runner.profile();
+  const Profile profile = runner.profile();
   ASSERT_THAT(profile.nodes, SizeIs(2));
-  EXPECT_EQ(profile.nodes[0].op, Op::linear);
+  EXPECT_EQ(profile.nodes[0].op, name(Op::linear));
   ASSERT_EQ(executable.submitted.size(), submitted + 1);
   ASSERT_EQ(batches.released.size(), released + 1);
   EXPECT_EQ(batches.released.back(), executable.submitted.back());
@@ -233,7 +233,7 @@ TEST_F(RunnerTest, ProfileTakesMorePassesOfShortSteps) {
     Runner runner = make();
     runner.begin_epoch(0);
     runner.steps(2);
-    const int passes = runner.profile().passes;
+    const int passes = runner.profile().passes.value();
     EXPECT_EQ(passes, executable.profiled_passes);
     return passes;
   };
@@ -395,7 +395,7 @@ TEST_F(QueuedRunnerTest, TheWayOfABatchIsAWaitForData) {
 }
 
 TEST_F(QueuedRunnerTest, StepsOneByOneLeaveTheDeviceIdleForWhatTheHostTakes) {
-  executable.finish_one = [this] { now += 7; };  // of which the device computes 5
+  executable.finish_one = [this] { now += 7; };  // the device computes for 5 of them
   Runner runner = make([](InputSlot, double) {});
   EXPECT_EQ(runner.steps(3).idle_seconds, 6);
 }
@@ -417,7 +417,7 @@ TEST_F(QueuedRunnerTest, LatenciesAreOfOneStepAtATimeWithTheWayOfItsBatch) {
   executable.most_under_way = 0;
   EXPECT_THAT(runner.latencies(6), testing::AllOf(SizeIs(6), Each(4.0)));
   EXPECT_EQ(executable.most_under_way, 1);
-  EXPECT_THAT(executable.submitted, ElementsAre(1, 2, 3, 0, 1, 2)) << "also those that had travelled before";
+  EXPECT_THAT(executable.submitted, ElementsAre(1, 2, 3, 0, 1, 2)) << "also those that had traveled before";
 }
 
 TEST_F(QueuedRunnerTest, NothingIsAllocatedBetweenSteps) {

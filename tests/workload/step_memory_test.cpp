@@ -6,7 +6,6 @@
 
 #include "src/base/clock.h"
 #include "src/worker/runner.h"
-#include "src/worker/usage.h"
 #include "src/workload/workload.h"
 #include "support/allocations.h"
 #include "support/trainer.h"

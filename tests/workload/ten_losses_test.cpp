@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "src/worker/runner.h"
-#include "src/worker/usage.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/made_workload.h"
 #include "support/trainer.h"
 
 namespace epochbench {
@@ -33,6 +34,32 @@ TEST(Determinism, SameThreadsGiveBitEqualLosses) {
       const auto backend = make_cpu_backend(threads);
       EXPECT_EQ(Trainer(training, *backend).losses(5), Trainer(training, *backend).losses(5)) << training.model;
     }
+}
+
+// Of SGD and of AdamW. The first loss is that of the initial weights, the second one that of a step.
+TEST(WeightDecay, ChangesTheLossesUnlessItIsTheModels) {
+  for (Training training : {Training{"resnet20", 4}, Training{"mlp", 16, "digits"}}) {
+    const auto backend = make_cpu_backend(1);
+    const double own = test::made_workload(training.model, training.batch).optimizer.weight_decay;
+    const std::vector<double> losses = Trainer(training, *backend).losses(3);
+    training.weight_decay = own;
+    EXPECT_EQ(Trainer(training, *backend).losses(3), losses) << training.model;
+    training.weight_decay = 0.9;
+    const std::vector<double> decayed = Trainer(training, *backend).losses(3);
+    EXPECT_EQ(decayed[0], losses[0]) << training.model;
+    EXPECT_NE(decayed[2], losses[2]) << training.model;
+  }
+}
+
+TEST(WeightDecay, BelongsToTheIdentityOfTheWorkload) {
+  CaseSpec spec;
+  spec.model = "resnet20";
+  const std::string own = count(workload_spec(spec)).fingerprint;
+  spec.weight_decay = 1e-4;
+  EXPECT_EQ(count(workload_spec(spec)).fingerprint, own);
+  spec.weight_decay = 1e-3;
+  EXPECT_NE(count(workload_spec(spec)).fingerprint, own);
+  EXPECT_EQ(workload_spec(spec).optimizer.to_string(), "sgd lr=0.05 momentum=0.9 weight_decay=0.001");
 }
 
 TEST(Evaluation, IgnoresPaddedRowsAndLeavesTheWeightsAlone) {

@@ -1,10 +1,10 @@
-#include "src/analysis/claims/claim_catalog.h"
-
 #include <algorithm>
-#include <map>
 #include <set>
 
-#include "src/base/json.h"
+#include "epochbench/embedded.h"
+#include "src/analysis/claims/claim_kinds.h"
+#include "src/base/json_fields.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -14,21 +14,13 @@ std::vector<std::string> maybe_texts(const JsonFields& fields, const char* key) 
 }
 
 QuantityKind kind_from_name(const JsonFields& fields) {
-  static const std::map<std::string, QuantityKind> kinds{
-      {"ratio", QuantityKind::ratio},     {"value", QuantityKind::value},
-      {"slope", QuantityKind::slope},     {"difference", QuantityKind::difference},
-      {"error", QuantityKind::error},     {"error_ratio", QuantityKind::error_ratio},
-      {"peak", QuantityKind::peak},       {"weights", QuantityKind::weights},
-      {"memory", QuantityKind::memory},   {"crossover", QuantityKind::crossover},
-      {"plateau", QuantityKind::plateau}, {"cores", QuantityKind::cores},
-      {"feeding", QuantityKind::input},   {"break_even", QuantityKind::break_even},
-      {"missing", QuantityKind::missing},
-  };
-  const auto found = kinds.find(fields.text("kind"));
-  if (found != kinds.end()) return found->second;
-  std::string known;
-  for (const auto& [name, kind] : kinds) known += (known.empty() ? "" : ", ") + name;
-  throw FormatError(fields.path("kind") + ": '" + fields.text("kind") + "' is unknown; choose from " + known);
+  std::set<std::string> known;
+  for (std::size_t i = 0; i < quantity_kinds().size(); ++i) {
+    if (fields.text("kind") == quantity_kinds()[i].name) return static_cast<QuantityKind>(i);
+    known.insert(quantity_kinds()[i].name);
+  }
+  throw FormatError(fields.path("kind") + ": '" + fields.text("kind") + "' is unknown; choose from " +
+                    joined({known.begin(), known.end()}));
 }
 
 ClaimedRange parse_range(const JsonFields& fields) {
@@ -54,37 +46,27 @@ RunChoice parse_choice(const JsonFields& fields) {
   choice.data = fields.maybe_text("data").value_or("");
   choice.batch = fields.maybe_integer("batch");
   choice.settings = maybe_texts(fields, "settings");
-  std::sort(choice.settings.begin(), choice.settings.end());  // as setting_texts() has them
+  std::ranges::sort(choice.settings);  // as setting_texts() has them
   return choice;
 }
 
 // What each kind cannot do without.
 void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
-  using Kind = QuantityKind;
   const auto needs = [&](const char* key, bool there) {
     if (!there) throw FormatError(fields.path(key) + ": missing, and this kind needs it");
   };
-  const Kind kind = quantity.kind;
-  const bool of_runs = kind != Kind::peak && kind != Kind::weights && kind != Kind::break_even && kind != Kind::missing;
-  if (of_runs) {
-    needs("models", !quantity.models.empty());
-    needs("of", !quantity.of.backends.empty());
-  }
-  if (kind == Kind::ratio || kind == Kind::difference || kind == Kind::error_ratio || kind == Kind::crossover ||
-      kind == Kind::cores)
-    needs("to", quantity.to.has_value());
-  if (kind == Kind::slope || kind == Kind::crossover || kind == Kind::plateau) {
-    const std::set<std::string> sizes{"parameters", "batch", "width"};
-    needs("over", sizes.contains(quantity.over));
-  }
-  if (kind == Kind::input) {
-    const std::set<std::string> measures{"starved", "decoded", "gain"};
-    needs("measure", measures.contains(quantity.measure));
-    needs("of.precisions", !quantity.of.precisions.empty());
-  }
-  if (kind == Kind::weights) needs("parameters", quantity.parameters > 0 && quantity.bytes > 0);
-  if (kind == Kind::missing) needs("reason", !quantity.reason.empty());
-  if (of_runs || kind == Kind::peak) needs("measure", !quantity.measure.empty());
+  const QuantityKind kind = quantity.kind;
+  const KindRow& row = quantity_kinds()[static_cast<std::size_t>(kind)];
+  const std::set<std::string> sizes{"parameters", "batch", "width"}, of_input{"starved", "decoded", "gain"};
+  needs("models", !row.of_runs || !quantity.models.empty());
+  needs("of", !row.of_runs || !quantity.of.backends.empty());
+  needs("to", !row.has_partner || quantity.to.has_value());
+  needs("over", !row.over_sizes || sizes.contains(quantity.over));
+  needs("measure", kind != QuantityKind::input || of_input.contains(quantity.measure));
+  needs("of.precisions", kind != QuantityKind::input || !quantity.of.precisions.empty());
+  needs("parameters", kind != QuantityKind::weights || (quantity.parameters > 0 && quantity.bytes > 0));
+  needs("reason", kind != QuantityKind::missing || !quantity.reason.empty());
+  needs("measure", !(row.of_runs || kind == QuantityKind::peak) || !quantity.measure.empty());
 }
 
 ClaimQuantity parse_quantity(const JsonFields& fields) {
@@ -147,6 +129,12 @@ ClaimCatalog parse_claims(std::string_view text, const std::string& source) {
       if (!ids.contains(id)) throw FormatError(fields_of_conflict.path("claims") + ": there is no claim '" + id + "'");
     catalog.conflicts.push_back(std::move(conflict));
   }
+  return catalog;
+}
+
+const ClaimCatalog& embedded_claims() {
+  constexpr const char* kPath = "bench/claims.json";
+  static const ClaimCatalog catalog = parse_claims(embedded_file(kPath).value_or(""), kPath);
   return catalog;
 }
 

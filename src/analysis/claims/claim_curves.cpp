@@ -1,15 +1,17 @@
 // Claims about curves over sizes: where a device overtakes another, where throughput stops growing, how far cores reach.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "src/analysis/case_settings.h"
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/analysis/sweep/curves.h"
 #include "src/analysis/sweep/scaling.h"
+#include "src/base/lookup.h"
 #include "src/base/statistics.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -19,22 +21,18 @@ constexpr std::size_t kFewestOfPlateau = 3;  // of a plateau: one where it rises
 // The curves of a model's runs as the choice has them, on one backend; the longest first. A width is an option of the model,
 // so there the model is the family.
 std::vector<Curve> curves_for(const Evidence& evidence, const RunChoice& choice, const std::string& model, Axis axis) {
+  const auto of_model = [&](const Run& run) { return (axis == Axis::width ? model_family(run) : run.workload.model) == model; };
   const auto chosen = [&](const Run* run) {
-    const std::string& whole = run->workload.model;
-    if ((axis == Axis::width ? model_family(*run) : whole) != model) return false;
-    const auto& all = evidence.all.series;
-    return std::any_of(all.begin(), all.end(), [&](const Series& series) {
-      return std::find(series.runs.begin(), series.runs.end(), run) != series.runs.end() && suits(choice, series);
-    });
+    const auto series = evidence.series_of.find(run);
+    return series != evidence.series_of.end() && suits(choice, *series->second);
   };
   std::vector<Curve> found;
   for (const auto& [path, result] : evidence.results)
-    for (Curve& curve : curves_of(result, axis)) {
+    for (Curve& curve : curves_of(result, axis, of_model)) {
       std::erase_if(curve.points, [&](const CurvePoint& point) { return point.rates.empty() || !chosen(point.runs.front()); });
       if (!curve.points.empty()) found.push_back(std::move(curve));
     }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Curve& a, const Curve& b) { return a.points.size() > b.points.size(); });
+  std::ranges::stable_sort(found, [](const Curve& a, const Curve& b) { return a.points.size() > b.points.size(); });
   return found;
 }
 
@@ -44,18 +42,18 @@ std::string range_of(const Curve& curve) {
 
 // Whether every value that both curves have says for sure which of the two is ahead.
 bool surely_apart(const Curve& a, const Curve& b, bool in_cost) {
-  for (const CurvePoint& here : a.points)
-    for (const CurvePoint& there : b.points) {
-      if (here.value != there.value) continue;
-      const Estimate ratio = in_cost ? ratio_estimate(here.usd, there.usd) : ratio_estimate(here.rates, there.rates);
-      if (!ratio.ci95 || (ratio.ci95->first <= 1 && ratio.ci95->second >= 1)) return false;
-    }
+  for (const CurvePoint& here : a.points) {
+    const CurvePoint* there = b.at(here.value);
+    if (!there) continue;
+    const Estimate ratio = in_cost ? ratio_estimate(here.usd, there->usd) : ratio_estimate(here.rates, there->rates);
+    if (!ratio.ci95 || (ratio.ci95->first <= 1 && ratio.ci95->second >= 1)) return false;
+  }
   return true;
 }
 
 // The verdict on whether a size exists, where its value itself is not claimed.
 ClaimAnswer existence(const ClaimQuantity& quantity, const std::string& conditions, const Estimate& where, Verdict verdict) {
-  ClaimAnswer answer = answered(quantity, "", where, conditions);
+  ClaimAnswer answer = answered(quantity, where, conditions);
   answer.verdict = verdict;
   answer.reason = where.reason;
   return answer;
@@ -63,9 +61,7 @@ ClaimAnswer existence(const ClaimQuantity& quantity, const std::string& conditio
 
 // The first size above `from` that is surely less than kFlatFraction of the best; empty: none.
 std::optional<std::int64_t> falls_at(const std::vector<CurvePoint>& points, std::int64_t from) {
-  const auto best = std::max_element(points.begin(), points.end(), [](const CurvePoint& a, const CurvePoint& b) {
-    return geometric_mean(a.rates) < geometric_mean(b.rates);
-  });
+  const auto best = std::ranges::max_element(points, {}, &CurvePoint::rate);
   for (const CurvePoint& point : points) {
     if (point.value <= from || &point == &*best) continue;
     const Estimate ratio = ratio_estimate(best->rates, point.rates);
@@ -79,32 +75,32 @@ ClaimAnswer plateau_of(const ClaimQuantity& quantity, const Curve& curve) {
   const std::vector<CurvePoint>& points = curve.points;
   const CurveFlattening flat = flattening_of(curve);
   const std::string conditions = curve.name + ", " + quantity.over + " " + range_of(curve);
-  Estimate where;
-  where.reason = flat.reason.value_or("");
+  Estimate where{.reason = flat.reason.value_or("")};
+  const auto verdict = [&](Verdict verdict, const std::string& reason) {
+    where.reason = reason;
+    return existence(quantity, conditions, where, verdict);
+  };
   if (!flat.value) {  // still rising at the largest
     const Estimate last_step = ratio_estimate(points[points.size() - 2].rates, points.back().rates);
     const bool surely = last_step.ci95 && last_step.ci95->first > 1 / kFlatFraction;
-    return existence(quantity, conditions, where, surely ? Verdict::not_reproduced : Verdict::undecided);
+    return verdict(surely ? Verdict::not_reproduced : Verdict::undecided, where.reason);
   }
   where.value = static_cast<double>(*flat.value);
-  if (!flat.range) return existence(quantity, conditions, where, Verdict::undecided);
+  if (!flat.range) return verdict(Verdict::undecided, where.reason);
   where.ci95 = {static_cast<double>(flat.range->first), static_cast<double>(flat.range->second)};
-  if (flat.range->second == points.front().value) {
-    where.reason = "the smallest batch is within 5 % of the best already";
-    return existence(quantity, conditions, where, Verdict::not_reproduced);
-  }
-  if (const auto fallen = falls_at(points, flat.range->second)) {
-    where.reason = "it does not stay: at " + std::to_string(*fallen) + " it is below 95 % of the best again";
-    return existence(quantity, conditions, where, Verdict::not_reproduced);
-  }
+  if (flat.range->second == points.front().value)
+    return verdict(Verdict::not_reproduced, "the smallest batch is within 5 % of the best already");
+  if (const auto fallen = falls_at(points, flat.range->second))
+    return verdict(Verdict::not_reproduced,
+                   "it does not stay: at " + std::to_string(*fallen) + " it is below 95 % of the best again");
   if (flat.range->first > points.front().value && flat.range->second < points.back().value)
-    return existence(quantity, conditions, where, Verdict::reproduced);
-  where.reason = "it may be the smallest or the largest batch that was measured";
-  return existence(quantity, conditions, where, Verdict::undecided);
+    return verdict(Verdict::reproduced, where.reason);
+  return verdict(Verdict::undecided, "it may be the smallest or the largest batch that was measured");
 }
 
 // A sweep over threads: one workload on one CPU and one build, and a GPU that did the same work.
 struct ThreadSweep {
+  std::tuple<WorkKey, std::string, std::string> key;  // work, origin, device
   const Series* cpu = nullptr;                        // its first
   const Series* gpu = nullptr;                        // empty: none
   std::map<std::int64_t, std::vector<double>> rates;  // of all repetitions with so many threads
@@ -113,17 +109,14 @@ struct ThreadSweep {
 // The one with most numbers of threads, and before it any that a GPU stands beside.
 ThreadSweep longest_sweep(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
-  std::vector<ThreadSweep> sweeps;
+  ListByKey<&ThreadSweep::key> sweeps;
   for (const Series* series : matching(evidence, quantity.of, model, "cpu")) {
     const Run& run = series->first();
     const std::vector<double> rates = metrics(*series, quantity.measure);
     if (!run.device.threads || rates.empty()) continue;
-    auto sweep = std::find_if(sweeps.begin(), sweeps.end(), [&](const ThreadSweep& other) {
-      return same_work(other.cpu->first().workload, run.workload) && other.cpu->origin == series->origin &&
-             other.cpu->first().device.name == run.device.name;
-    });
-    if (sweep == sweeps.end()) sweep = sweeps.insert(sweeps.end(), ThreadSweep{series, nullptr, {}});
-    std::vector<double>& known = sweep->rates[*run.device.threads];
+    ThreadSweep& sweep = sweeps[{work_key(run.workload), series->origin, run.device.name}];
+    if (!sweep.cpu) sweep.cpu = series;
+    std::vector<double>& known = sweep.rates[*run.device.threads];
     known.insert(known.end(), rates.begin(), rates.end());
   }
   for (ThreadSweep& sweep : sweeps)
@@ -132,8 +125,7 @@ ThreadSweep longest_sweep(const ClaimQuantity& quantity, const Evidence& evidenc
           !metrics(*gpu, quantity.measure).empty())
         sweep.gpu = gpu;
   const auto rank = [](const ThreadSweep& sweep) { return std::pair(sweep.gpu != nullptr, sweep.rates.size()); };
-  const auto longest = std::max_element(sweeps.begin(), sweeps.end(),
-                                        [&](const ThreadSweep& a, const ThreadSweep& b) { return rank(a) < rank(b); });
+  const auto longest = std::ranges::max_element(sweeps, {}, rank);
   return longest == sweeps.end() ? ThreadSweep{} : *longest;
 }
 
@@ -146,25 +138,21 @@ Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence
   const std::vector<Curve> of = curves_for(evidence, quantity.of, model, axis),
                            to = curves_for(evidence, *quantity.to, model, axis);
   if (of.empty() || to.empty())
-    return {unanswered(quantity, "", why_missing(evidence, of.empty() ? quantity.of : *quantity.to, model))};
+    return {unanswered(quantity, why_missing(evidence, of.empty() ? quantity.of : *quantity.to, model))};
   const auto found = crossings(to.front(), of.front(), in_cost ? CrossingIn::cost : CrossingIn::time);
   const std::string conditions = of.front().name + " and " + to.front().name + ", " + range_of(of.front());
-  const auto overtaking = std::find_if(found.begin(), found.end(), [&](const Crossing& crossing) {
-    return crossing.value && crossing.better_above == of.front().name;
-  });
+  const auto overtaking = std::ranges::find_if(
+      found, [&](const Crossing& crossing) { return crossing.value && crossing.better_above == of.front().name; });
   if (overtaking != found.end()) {
     const Estimate where{*overtaking->value, overtaking->ci95, overtaking->reason.value_or("")};
     return {existence(quantity, conditions, where, where.ci95 ? Verdict::reproduced : Verdict::undecided)};
   }
   const std::string reason = found.front().reason.value_or("the other device overtakes");
   const auto shared = std::count_if(of.front().points.begin(), of.front().points.end(), [&](const CurvePoint& point) {
-    const auto& others = to.front().points;
-    return std::any_of(others.begin(), others.end(), [&](const CurvePoint& other) {
-      const bool both = !other.rates.empty() && !point.rates.empty();
-      return other.value == point.value && both && (!in_cost || (!other.usd.empty() && !point.usd.empty()));
-    });
+    const CurvePoint* other = to.front().at(point.value);
+    return other && !other->rates.empty() && !point.rates.empty() && (!in_cost || (!other->usd.empty() && !point.usd.empty()));
   });
-  ClaimAnswer answer = unanswered(quantity, "", reason);
+  ClaimAnswer answer = unanswered(quantity, reason);
   answer.conditions = conditions;
   if (shared >= 2)
     answer.verdict = surely_apart(of.front(), to.front(), in_cost) ? Verdict::not_reproduced : Verdict::undecided;
@@ -179,9 +167,8 @@ Answers answer_plateau(const ClaimQuantity& quantity, const Evidence& evidence) 
       const std::vector<Curve> curves = curves_for(evidence, choice, model, *axis_from_name(quantity.over));
       if (!curves.empty() && curves.front().points.size() >= kFewestOfPlateau) return {plateau_of(quantity, curves.front())};
     }
-  return {unanswered(quantity, "",
-                     "a plateau takes " + std::to_string(kFewestOfPlateau) +
-                         " batches: " + why_missing(evidence, quantity.of, quantity.models.back()))};
+  return {unanswered(quantity, "a plateau takes " + std::to_string(kFewestOfPlateau) +
+                                   " batches: " + why_missing(evidence, quantity.of, quantity.models.back()))};
 }
 
 Answers answer_cores(const ClaimQuantity& quantity, const Evidence& evidence) {
@@ -191,18 +178,18 @@ Answers answer_cores(const ClaimQuantity& quantity, const Evidence& evidence) {
   if (sweep.rates.size() < kFewestScalingPoints)
     obstacle = "too few points: " + std::to_string(sweep.rates.size()) + " numbers of threads, at least " +
                std::to_string(kFewestScalingPoints);
-  if (!sweep.gpu) obstacle += (obstacle.empty() ? "" : "; ") + why_missing(evidence, *quantity.to, model);
-  if (!obstacle.empty()) return {unanswered(quantity, "", obstacle)};
+  if (!sweep.gpu) append(obstacle, why_missing(evidence, *quantity.to, model), "; ");
+  if (!obstacle.empty()) return {unanswered(quantity, obstacle)};
   std::vector<CoresRate> points;
   for (const auto& [threads, rates] : sweep.rates) points.push_back({static_cast<double>(threads), geometric_mean(rates)});
   const CoresNeeded needed =
       cores_needed(points, ScalingLaw::usl, sweep.gpu->first().name, metrics(*sweep.gpu, quantity.measure));
   Estimate estimate;
   if (needed.cores) estimate.value = *needed.cores;
-  if (needed.cores && needed.cores_low)
-    estimate.ci95 = {*needed.cores_low, needed.cores_high.value_or(std::numeric_limits<double>::infinity())};
+  if (needed.cores && needed.cores_ci95.first)
+    estimate.ci95 = {*needed.cores_ci95.first, needed.cores_ci95.second.value_or(std::numeric_limits<double>::infinity())};
   estimate.reason = needed.reason.value_or("");
-  return {answered(quantity, "", estimate,
+  return {answered(quantity, estimate,
                    sweep.cpu->first().device.name + ", " + std::to_string(points.size()) + " numbers of threads up to " +
                        std::to_string(sweep.rates.rbegin()->first) + ", against " + describe(*sweep.gpu))};
 }

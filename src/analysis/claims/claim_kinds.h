@@ -1,49 +1,117 @@
-// One function per kind of experiment, from a quantity to its answers: one, or one for each of its models.
+// How claims are judged: the runs that a claim is about, with one number per repetition (claim_runs.cpp), and one function per
+// kind of quantity.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "src/analysis/claims/claim_runs.h"
 #include "src/analysis/claims/claims.h"
+#include "src/analysis/estimate.h"
+#include "src/analysis/series.h"
 
 namespace epochbench {
 
-// An answer without a measurement: not testable, for this reason. `model` is empty where the answer is not of one of several.
-ClaimAnswer unanswered(const ClaimQuantity& quantity, const std::string& model, std::string reason);
+struct Evidence {
+  const std::vector<NamedResult>& results;
+  AllSeries all;
+  std::map<const Run*, const Series*> series_of;  // of each run in all.series, which must stay where it is
+  std::map<std::string, std::vector<const Series*>> by_model;
+};
+Evidence evidence_of(const std::vector<NamedResult>& results);  // which must outlive it
+
+// One number of a run: samples_per_second, epochs_per_second, epochs_per_usd, epochs_per_joule, peak_bytes, planned_bytes,
+// eval_percent (accuracy), latency_p99 (seconds). Empty: not known, not finite, in another currency, or not above 0, but for
+// eval_percent, which may be 0.
+// Errors: std::invalid_argument for another name.
+std::optional<double> metric(const Run& run, const std::string& name);
+
+// Of each repetition that has it.
+std::vector<double> metrics(const Series& series, const std::string& name);
+
+// Why none has it: "resnet50/cpu/fp32/b16 has no epochs_per_usd: its cost is in EUR".
+std::string why_no_metric(const Series& series, const std::string& name);
+
+std::size_t epochs_trained(const Run& run);  // whole ones, each with its evaluation; 0 where steps were counted
+
+// Whether these are runs that the choice is about, whatever their model.
+bool suits(const RunChoice& choice, const Series& series);
+
+// Series of this model (as in results: with its options) on this backend. "" takes any backend of the choice.
+std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,
+                                    const std::string& backend);
+
+// The same on the first backend of the choice that has any.
+std::vector<const Series*> preferred(const Evidence& evidence, const RunChoice& choice, const std::string& model);
+
+struct SeriesPair {
+  const Series* of = nullptr;
+  const Series* to = nullptr;
+};
+// All pairs of one workload (fingerprint, mode, data set, seed) for this model, where `best` of any batches. Where both choices
+// name the same backends, a pair is of one backend, one machine and one number of threads. Of several backends the first that
+// has a pair; on the CPU only of at least `least_cores` cores.
+std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model);
+
+// Of these the one whose sides process the most samples per second, but rather one that have the repetitions for an interval.
+// Precondition: there is one.
+SeriesPair fastest(const std::vector<SeriesPair>& pairs);
+
+// What makes the pair unfair, except for what the claim is about or what its conditions already state.
+std::vector<Warning> warnings_of(const SeriesPair& pair);
+
+// Why a quantity has no run: "no GPU: ...", how its runs ended, or that none was measured.
+std::string why_missing(const Evidence& evidence, const RunChoice& choice, const std::string& model);
+
+// "bf16 on NVIDIA H200, batch 16", "fp32 on AMD EPYC, 2 threads, batch 16, without=fusion".
+std::string describe(const Series& series);
+// Both sides, and how many repetitions each has.
+std::string describe(const SeriesPair& pair);
+
+using Answers = std::vector<ClaimAnswer>;
+
+// An answer without a measurement: not testable, for this reason.
+ClaimAnswer unanswered(const ClaimQuantity& quantity, std::string reason);
 
 // An answer with a measured value in SI units; its verdict follows from the interval, and is undecided without one.
-ClaimAnswer answered(const ClaimQuantity& quantity, const std::string& model, const Estimate& estimate, std::string conditions);
+ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, std::string conditions);
+
+// One answer per model of the quantity; `named` after it.
+template <class AnswerOf>
+Answers answers_by_model(const ClaimQuantity& quantity, bool named, const AnswerOf& answer_of) {
+  Answers answers;
+  for (const std::string& model : quantity.models) {
+    answers.push_back(answer_of(model));
+    if (named) answers.back().id = quantity.id + (quantity.id.empty() ? "" : "/") + model;
+  }
+  return answers;
+}
 
 // What is known exactly, by arithmetic or by a plan.
 Estimate exact(double value);
 
-using Answers = std::vector<ClaimAnswer>;
+// From a quantity to its answers: one, or one for each of its models.
+using AnswerFunction = Answers(const ClaimQuantity& quantity, const Evidence& evidence);
 
 // claim_ratios.cpp: numbers of runs, beside each other or alone.
-Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence);
-Answers answer_value(const ClaimQuantity& quantity, const Evidence& evidence);
-Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidence);
-Answers answer_error(const ClaimQuantity& quantity, const Evidence& evidence);
-Answers answer_error_ratio(const ClaimQuantity& quantity, const Evidence& evidence);
-
-// claim_machine.cpp: the machine's ceilings, and memory.
-Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence);
-Answers answer_weights(const ClaimQuantity& quantity);
-Answers answer_memory(const ClaimQuantity& quantity, const Evidence& evidence);
-
+AnswerFunction answer_ratio, answer_value, answer_difference, answer_error, answer_error_ratio;
+// claim_machine.cpp: the machine's ceilings, memory, from how many hours per month owning is cheaper than renting, and how well
+// input feeds a device.
+AnswerFunction answer_peak, answer_weights, answer_memory, answer_break_even, answer_input;
 // claim_trends.cpp: does a number grow with a size?
-Answers answer_slope(const ClaimQuantity& quantity, const Evidence& evidence);
-
-// claim_input.cpp: how well input feeds a device.
-Answers answer_input(const ClaimQuantity& quantity, const Evidence& evidence);
-
-// claim_costs.cpp: from how many hours per month owning is cheaper than renting.
-Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidence);
-
+AnswerFunction answer_slope;
 // claim_curves.cpp: where do curves cross, flatten or reach?
-Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence);
-Answers answer_plateau(const ClaimQuantity& quantity, const Evidence& evidence);
-Answers answer_cores(const ClaimQuantity& quantity, const Evidence& evidence);
+AnswerFunction answer_crossover, answer_plateau, answer_cores;
+
+struct KindRow {
+  const char* name;  // in bench/claims.json
+  AnswerFunction* answers;
+  bool of_runs = true;                           // it needs models, runs `of` and a measure
+  bool has_partner = false, over_sizes = false;  // it needs runs `to`; it needs a size that it is `over`
+};
+// In the order of QuantityKind.
+std::span<const KindRow> quantity_kinds();
 
 }  // namespace epochbench

@@ -1,9 +1,16 @@
-// Claims about what a machine has: its ceilings, and the memory that models take of it.
+// Claims about a machine: its ceilings, the memory that models take of it, whether to own or to rent it, and how well input
+// feeds it, from the groups that the table of a run shows (input_pipeline.h).
 #include <algorithm>
 #include <cmath>
+#include <map>
 
+#include "epochbench/precision.h"
 #include "src/analysis/claims/claim_kinds.h"
+#include "src/analysis/cost/local_cost.h"
+#include "src/analysis/input/input_pipeline.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -14,21 +21,20 @@ struct Ceiling {
   bool counted = false;  // by the driver, not measured
 };
 
-std::optional<double> peak_of(const std::map<std::string, std::optional<double>>& peaks, const char* precision) {
-  const auto found = peaks.find(precision);
-  return found == peaks.end() ? std::nullopt : found->second;
-}
-
 // Of the CPU, or of the first GPU whose name has `device` in it; without a machine where there is none.
 Ceiling ceiling_of(const Context& context, const ClaimQuantity& quantity) {
+  const auto peak_in_fp32 = [](const std::map<std::string, std::optional<double>>& peaks) {
+    const auto found = peaks.find(name(Precision::fp32));
+    return found == peaks.end() ? std::nullopt : found->second;
+  };
   const CpuInfo& cpu = context.cpu;
   const std::string threads = cpu.peak_threads ? ", " + std::to_string(*cpu.peak_threads) + " threads" : "";
   if (quantity.measure == "cpu_memory_bandwidth") return {cpu.model + threads, cpu.memory_bandwidth_bytes_per_second};
-  if (quantity.measure == "cpu_peak_fp32") return {cpu.model + threads, peak_of(cpu.peak_flops_per_second, "fp32")};
+  if (quantity.measure == "cpu_peak_fp32") return {cpu.model + threads, peak_in_fp32(cpu.peak_flops_per_second)};
   for (const GpuInfo& gpu : context.gpus) {
     if (gpu.name.find(quantity.device) == std::string::npos) continue;
     if (quantity.measure == "gpu_memory_bandwidth") return {gpu.name, gpu.memory_bandwidth_bytes_per_second};
-    if (quantity.measure == "gpu_peak_fp32") return {gpu.name, peak_of(gpu.peak_flops_per_second, "fp32")};
+    if (quantity.measure == "gpu_peak_fp32") return {gpu.name, peak_in_fp32(gpu.peak_flops_per_second)};
     return {gpu.name, static_cast<double>(gpu.memory_bytes), true};
   }
   return {};
@@ -40,23 +46,16 @@ std::string why_no_ceiling(const ClaimQuantity& quantity, const std::string& mac
   return "no " + quantity.device + " in these results";
 }
 
-// The series of the least batch, where activations weigh least; on the first backend that has any.
-const Series* least_batch(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
-  for (const std::string& backend : quantity.of.backends) {
-    const auto found = matching(evidence, quantity.of, model, backend);
-    if (found.empty()) continue;
-    return *std::min_element(found.begin(), found.end(), [](const Series* a, const Series* b) {
-      return a->first().workload.batch < b->first().workload.batch;
-    });
-  }
-  return nullptr;
-}
-
-ClaimAnswer memory_answer(const ClaimQuantity& quantity, const std::string& part, const Series& series) {
+// Of the series with the least batch, where activations weigh least; on the first backend that has any. Empty: none has.
+std::optional<ClaimAnswer> memory_answer(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& model) {
+  const std::vector<const Series*> found = preferred(evidence, quantity.of, model);
+  if (found.empty()) return std::nullopt;
+  const auto batch = [](const Series* each) { return each->first().workload.batch; };
+  const Series& series = **std::ranges::min_element(found, {}, batch);
   constexpr double kWeightBytes = 4;  // fp32, in which every precision keeps its master weights
   std::vector<double> values = metrics(series, quantity.measure);
   const auto parameters = static_cast<double>(series.first().workload.parameters);
-  if (values.empty() || parameters <= 0) return unanswered(quantity, part, series.first().name + " has no " + quantity.measure);
+  if (values.empty() || parameters <= 0) return unanswered(quantity, series.first().name + " has no " + quantity.measure);
   for (double& value : values)
     value *= quantity.parameters > 0 ? quantity.parameters / parameters : 1 / (kWeightBytes * parameters);
   const bool planned = quantity.measure == "planned_bytes";
@@ -64,7 +63,55 @@ ClaimAnswer memory_answer(const ClaimQuantity& quantity, const std::string& part
       planned ? exact(values.front()) : arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions");
   std::string conditions = series.first().workload.model + " " + describe(series);
   conditions += planned ? "; by the plan" : "; " + std::to_string(values.size()) + " repetitions";
-  return answered(quantity, part, estimate, conditions);
+  return answered(quantity, estimate, conditions);
+}
+
+// The run that knows most of what the answer takes, of the first result that has any.
+struct Known {
+  std::string path;
+  RunCost cost;
+};
+
+int figures(const RunCost& cost) { return cost.local.power_watts.has_value() + cost.cloud.usd_per_hour.has_value(); }
+
+Known most_known(const Evidence& evidence) {
+  Known known;
+  for (const auto& [path, result] : evidence.results)
+    for (RunCost& cost : rent_or_buy(result.runs, {}))
+      if (known.path.empty() || figures(cost) > figures(known.cost)) known = {path, std::move(cost)};
+  return known;
+}
+
+// Of the rows that decode while steps run the one that is fed worst; null where none knows its utilization.
+const InputRow* starved_row(const InputGroup& group) {
+  const InputRow* worst = nullptr;
+  for (const InputRow& row : group.rows)
+    if (row.input.cache != "decoded" && row.utilization && (!worst || *row.utilization < *worst->utilization)) worst = &row;
+  return worst;
+}
+
+bool suits(const InputGroup& group, const RunChoice& choice, const std::string& backend, const std::string& model) {
+  const Run& run = *group.first;
+  return contains(choice.precisions, run.precision) && run.workload.model == model && run.device.backend == backend &&
+         run.workload.mode == choice.mode && group.decode_cost_seconds > 0 && group.decoded && starved_row(group);
+}
+
+std::size_t repetitions_of(const InputGroup& group) {
+  return std::min(starved_row(group)->samples_per_second.size(), group.rows[*group.decoded].samples_per_second.size());
+}
+
+// On the first backend that has one, of the first such model; of several the one with most repetitions.
+std::optional<InputGroup> group_for(const ClaimQuantity& quantity, const Evidence& evidence) {
+  for (const std::string& backend : quantity.of.backends)
+    for (const std::string& model : quantity.models) {
+      std::optional<InputGroup> best;
+      for (const auto& [path, result] : evidence.results)
+        for (InputGroup& group : input_groups(result))
+          if (suits(group, quantity.of, backend, model) && (!best || repetitions_of(group) > repetitions_of(*best)))
+            best = std::move(group);
+      if (best) return best;
+    }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -81,11 +128,11 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
     values.push_back(*ceiling.value);
     counted = ceiling.counted;
   }
-  if (values.empty()) return {unanswered(quantity, "", why_no_ceiling(quantity, machine, any_gpu))};
-  if (counted) return {answered(quantity, "", exact(values.front()), machine + "; as the driver counts it")};
+  if (values.empty()) return {unanswered(quantity, why_no_ceiling(quantity, machine, any_gpu))};
+  if (counted) return {answered(quantity, exact(values.front()), machine + "; as the driver counts it")};
   const Estimate estimate =
       arithmetic_mean_estimate(values, kFewestRepetitions, "results of this machine, each with its peaks measured once");
-  ClaimAnswer answer = answered(quantity, "", estimate, machine + "; the best of several bursts");
+  ClaimAnswer answer = answered(quantity, estimate, machine + "; the best of several bursts");
   // What a machine did once it can do: above the claim it stays, whatever another measurement may add.
   if (!estimate.ci95 && quantity.claimed.high && *answer.measured > *quantity.claimed.high) {
     answer.verdict = Verdict::exceeded;
@@ -94,24 +141,55 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
   return {answer};
 }
 
-Answers answer_weights(const ClaimQuantity& quantity) {
-  return {answered(quantity, "", exact(quantity.parameters * quantity.bytes),
+Answers answer_weights(const ClaimQuantity& quantity, const Evidence&) {
+  return {answered(quantity, exact(quantity.parameters * quantity.bytes),
                    "arithmetic: " + short_number(quantity.parameters, 3) + " parameters of " + short_number(quantity.bytes, 3) +
                        " bytes, and nothing else")};
 }
 
 Answers answer_memory(const ClaimQuantity& quantity, const Evidence& evidence) {
-  Answers answers;
-  for (const std::string& model : quantity.models) {
-    const Series* series = least_batch(evidence, quantity, model);
-    if (series)
-      answers.push_back(memory_answer(quantity, quantity.each ? model : "", *series));
-    else if (quantity.each)
-      answers.push_back(unanswered(quantity, model, why_missing(evidence, quantity.of, model)));
-    if (series && !quantity.each) break;
-  }
-  if (answers.empty()) return {unanswered(quantity, "", why_missing(evidence, quantity.of, quantity.models.back()))};
-  return answers;
+  if (quantity.each)
+    return answers_by_model(quantity, true, [&](const std::string& model) {
+      const auto answer = memory_answer(quantity, evidence, model);
+      return answer ? *answer : unanswered(quantity, why_missing(evidence, quantity.of, model));
+    });
+  for (const std::string& model : quantity.models)
+    if (const auto answer = memory_answer(quantity, evidence, model)) return {*answer};
+  return {unanswered(quantity, why_missing(evidence, quantity.of, quantity.models.back()))};
+}
+
+// What it takes is more than a result carries: what is missing, and the command for it.
+Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const auto [path, cost] = most_known(evidence);
+  std::string known, command = "epochbench cost";
+  if (!path.empty()) command += " " + path;
+  command += " --purchase USD --lifetime YEARS --electricity USD_PER_KWH";
+  if (cost.local.power_watts)
+    known += short_number(*cost.local.power_watts, 3) + " W (" + cost.power_source + ")";
+  else
+    command += " --power WATTS";
+  if (cost.cloud.usd_per_hour)
+    append(known, short_number(*cost.cloud.usd_per_hour, 3) + " USD per hour (" + cost.cloud_source + ")");
+  else
+    command += " --cloud PRICE";
+  return {unanswered(quantity, "needs the user's own figures, which no result carries" +
+                                   (known.empty() ? std::string() : ", beside " + known + " of " + cost.name) + ": " +
+                                   command)};
+}
+
+Answers answer_input(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const std::optional<InputGroup> group = group_for(quantity, evidence);
+  if (!group)
+    return {unanswered(quantity, "needs runs with slow decoding, beside others of decoded data: " +
+                                     why_missing(evidence, quantity.of, quantity.models.front()))};
+  const InputRow &starved = *starved_row(*group), &decoded = group->rows[*group->decoded];
+  const std::string repetitions = std::to_string(repetitions_of(*group)) + " repetitions";
+  if (quantity.measure == "gain")
+    return {answered(quantity, ratio_estimate(starved.samples_per_second, decoded.samples_per_second),
+                     decoded.name + ", against " + starved.name + "; " + repetitions)};
+  const InputRow& row = quantity.measure == "decoded" ? decoded : starved;
+  return {answered(quantity, arithmetic_mean_estimate(row.utilizations, kFewestRepetitions, "repetitions"),
+                   row.name + "; " + repetitions)};
 }
 
 }  // namespace epochbench

@@ -1,19 +1,15 @@
 // Claims about numbers of runs: one beside the other, or one alone.
-#include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/analysis/parity.h"
 #include "src/analysis/precision_quality.h"
+#include "src/base/lookup.h"
 
 namespace epochbench {
 namespace {
-
-// A part is named after its model where there are several.
-std::string part_name(const ClaimQuantity& quantity, const std::string& model) {
-  return quantity.models.size() > 1 ? model : "";
-}
 
 // Why a pair is not there: the side that has no run, the GPU's before the CPU's, or that the two have no workload in common.
 std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
@@ -41,13 +37,12 @@ std::optional<double> error_beside(const Run& run, const Run& reference) {
 
 // The reference's run of a workload, which is in no series: its time says nothing.
 const Run* reference_of(const Evidence& evidence, const Run& run) {
-  for (const LeftOut& out : evidence.all.left_out) {
-    const Run& other = *out.run;
-    if (other.status == RunStatus::ok && other.device.backend == "reference" && other.precision == run.precision &&
-        other.workload.fingerprint == run.workload.fingerprint && other.workload.dataset == run.workload.dataset &&
-        other.workload.seed == run.workload.seed)
-      return &other;
-  }
+  const auto of_work = [](const Run& r) {
+    return std::tie(r.precision, r.workload.fingerprint, r.workload.dataset, r.workload.seed);
+  };
+  for (const LeftOut& out : evidence.all.left_out)
+    if (out.run->status == RunStatus::ok && out.run->device.backend == "reference" && of_work(*out.run) == of_work(run))
+      return out.run;
   return nullptr;
 }
 
@@ -83,9 +78,7 @@ std::optional<QualityDifference> quality_difference(const ClaimQuantity& quantit
   std::optional<QualityDifference> most;
   for (const auto& [origin, runs] : by_origin)
     for (QualityDifference& difference : precision_quality(runs)) {
-      const auto& wanted = quantity.of.precisions;
-      const bool chosen = difference.metric == quantity.measure &&
-                          std::find(wanted.begin(), wanted.end(), difference.precision) != wanted.end();
+      const bool chosen = difference.metric == quantity.measure && contains(quantity.of.precisions, difference.precision);
       if (chosen && (!most || difference.seeds > most->seeds)) most = std::move(difference);
     }
   return most;
@@ -94,61 +87,37 @@ std::optional<QualityDifference> quality_difference(const ClaimQuantity& quantit
 }  // namespace
 
 Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
-  Answers answers;
-  for (const std::string& model : quantity.models) {
-    const std::string part = part_name(quantity, model);
+  return answers_by_model(quantity, quantity.models.size() > 1, [&](const std::string& model) {
     const std::vector<SeriesPair> found = pairs(evidence, quantity, model);
-    if (found.empty()) {
-      answers.push_back(unanswered(quantity, part, why_unpaired(evidence, quantity, model)));
-      continue;
-    }
+    if (found.empty()) return unanswered(quantity, why_unpaired(evidence, quantity, model));
     const SeriesPair pair = fastest(found);
     const std::vector<double> of = metrics(*pair.of, quantity.measure), to = metrics(*pair.to, quantity.measure);
-    if (of.empty() || to.empty()) {
-      const Series& without = of.empty() ? *pair.of : *pair.to;
-      answers.push_back(unanswered(quantity, part, why_no_metric(without, quantity.measure)));
-      continue;
-    }
-    answers.push_back(answered(quantity, part, ratio_estimate(to, of), describe(pair)));
-    answers.back().warnings = warnings_of(pair);
-  }
-  return answers;
+    if (of.empty() || to.empty())
+      return unanswered(quantity, why_no_metric(of.empty() ? *pair.of : *pair.to, quantity.measure));
+    ClaimAnswer answer = answered(quantity, ratio_estimate(to, of), describe(pair));
+    answer.warnings = warnings_of(pair);
+    return answer;
+  });
 }
 
 Answers answer_value(const ClaimQuantity& quantity, const Evidence& evidence) {
-  Answers answers;
-  for (const std::string& model : quantity.models) {
-    const std::string part = part_name(quantity, model);
-    std::vector<const Series*> found;
-    for (const std::string& backend : quantity.of.backends)
-      if (found.empty()) found = matching(evidence, quantity.of, model, backend);
-    if (found.empty()) {
-      answers.push_back(unanswered(quantity, part, why_missing(evidence, quantity.of, model)));
-      continue;
-    }
+  return answers_by_model(quantity, quantity.models.size() > 1, [&](const std::string& model) {
+    const std::vector<const Series*> found = preferred(evidence, quantity.of, model);
+    if (found.empty()) return unanswered(quantity, why_missing(evidence, quantity.of, model));
     const Series& series = *found.front();
     const std::vector<double> values = metrics(series, quantity.measure);
-    if (values.empty()) {
-      answers.push_back(unanswered(quantity, part, why_no_metric(series, quantity.measure)));
-      continue;
-    }
-    answers.push_back(answered(quantity, part, arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions"),
-                               describe(series) + "; " + count_of(values.size(), "repetitions")));
-  }
-  return answers;
+    if (values.empty()) return unanswered(quantity, why_no_metric(series, quantity.measure));
+    return answered(quantity, arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions"),
+                    describe(series) + "; " + count_of(values.size(), "repetitions"));
+  });
 }
 
 Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidence) {
-  Answers answers;
-  for (const std::string& model : quantity.models) {
-    const std::string part = part_name(quantity, model);
+  return answers_by_model(quantity, quantity.models.size() > 1, [&](const std::string& model) {
     std::optional<QualityDifference> found;
     for (const std::string& backend : quantity.of.backends)
       if (!found) found = quality_difference(quantity, evidence, model, backend);
-    if (!found) {
-      answers.push_back(unanswered(quantity, part, why_unpaired(evidence, quantity, model)));
-      continue;
-    }
+    if (!found) return unanswered(quantity, why_unpaired(evidence, quantity, model));
     Estimate estimate = found->difference;
     if (found->seeds < quantity.least_seeds) {
       estimate.ci95.reset();
@@ -156,20 +125,19 @@ Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidenc
           "an interval takes " + std::to_string(quantity.least_seeds) + " seeds, and there are " + std::to_string(found->seeds);
     }
     const Run& trained = matching(evidence, quantity.of, model, found->backend).front()->first();
-    answers.push_back(answered(quantity, part, estimate,
-                               found->workload + " on " + trained.device.name + ", " + found->precision + " against fp32; " +
-                                   trained.workload.dataset + ", " + std::to_string(found->seeds) + " seeds, " +
-                                   std::to_string(found->epochs) + " epochs, the mean of the last five evaluations"));
-  }
-  return answers;
+    return answered(quantity, estimate,
+                    found->workload + " on " + trained.device.name + ", " + found->precision + " against fp32; " +
+                        trained.workload.dataset + ", " + std::to_string(found->seeds) + " seeds, " +
+                        std::to_string(found->epochs) + " epochs, the mean of the last five evaluations");
+  });
 }
 
 Answers answer_error(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::vector<double> errors = errors_by_seed(evidence, quantity, quantity.of);
-  if (errors.empty()) return {unanswered(quantity, "", why_no_errors(evidence, quantity, quantity.of))};
+  if (errors.empty()) return {unanswered(quantity, why_no_errors(evidence, quantity, quantity.of))};
   // Errors of seeds differ by orders of magnitude: a near tie in a pooling window is enough.
   ClaimAnswer answer = answered(
-      quantity, "", geometric_mean_estimate(errors),
+      quantity, geometric_mean_estimate(errors),
       "relative, of the first " + count_of(kParitySteps, "losses") + "; geometric mean of " + count_of(errors.size(), "seeds"));
   answer.verdict = Verdict::not_testable;
   answer.reason = "nothing is claimed of this error alone";
@@ -180,8 +148,8 @@ Answers answer_error_ratio(const ClaimQuantity& quantity, const Evidence& eviden
   const std::vector<double> of = errors_by_seed(evidence, quantity, quantity.of),
                             to = errors_by_seed(evidence, quantity, *quantity.to);
   for (const auto& [errors, choice] : {std::pair(&of, &quantity.of), std::pair(&to, &*quantity.to)})
-    if (errors->empty()) return {unanswered(quantity, "", why_no_errors(evidence, quantity, *choice))};
-  return {answered(quantity, "", ratio_estimate(to, of),
+    if (errors->empty()) return {unanswered(quantity, why_no_errors(evidence, quantity, *choice))};
+  return {answered(quantity, ratio_estimate(to, of),
                    "errors beside the reference of the first " + count_of(kParitySteps, "losses") + "; " +
                        count_of(of.size(), "and ") + count_of(to.size(), "seeds"))};
 }

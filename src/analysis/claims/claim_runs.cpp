@@ -1,23 +1,22 @@
-#include "src/analysis/claims/claim_runs.h"
-
+// The runs that a claim is judged by. Nothing is judged here.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <tuple>
 
 #include "src/analysis/case_settings.h"
+#include "src/analysis/claims/claim_kinds.h"
 #include "src/analysis/cost/cost.h"
-#include "src/base/units.h"
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
 
-bool has(const std::vector<std::string>& list, const std::string& entry) {
-  return std::find(list.begin(), list.end(), entry) != list.end();
-}
-
-bool same_work_but_batch(const Workload& a, const Workload& b) {
-  return a.model == b.model && a.mode == b.mode && a.dataset == b.dataset && a.seed == b.seed;
+// Work that a pair must share: all of it, or with `best` all but the batch. The model is the same already.
+WorkKey key_of_pair(const Workload& work, bool best) {
+  return {best ? "" : work.fingerprint, work.mode, work.dataset, work.seed};
 }
 
 bool enough_cores(const Series& series, const std::optional<int>& least_cores) {
@@ -29,10 +28,6 @@ std::optional<double> per_epoch(const std::optional<double>& amount) {
   return amount && *amount > 0 ? std::optional(1 / *amount) : std::nullopt;
 }
 
-std::optional<double> whole(const std::optional<std::int64_t>& value) {
-  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
-}
-
 struct Metric {
   const char* name;
   std::optional<double> (*of)(const Run& run);
@@ -41,26 +36,38 @@ struct Metric {
 constexpr const char* kMayBeZero = "eval_percent";
 
 constexpr Metric kMetrics[] = {
-    {"samples_per_second",
-     [](const Run& run) { return run.throughput ? std::optional(run.throughput->samples_per_second) : std::nullopt; }},
-    {"epochs_per_second", [](const Run& run) { return run.timing ? per_epoch(run.timing->epoch_seconds) : std::nullopt; }},
+    {"samples_per_second", [](const Run& run) { return member_of(run.throughput, &Throughput::samples_per_second); }},
+    {"epochs_per_second", [](const Run& run) { return per_epoch(member_of(run.timing, &Timing::epoch_seconds)); }},
     {"epochs_per_usd",
      [](const Run& run) { return run.cost && in_usd(*run.cost) ? per_epoch(run.cost->usd_per_epoch) : std::nullopt; }},
-    {"epochs_per_joule", [](const Run& run) { return run.energy ? per_epoch(run.energy->joules_per_epoch) : std::nullopt; }},
-    {"peak_bytes", [](const Run& run) { return run.memory ? whole(run.memory->peak_bytes) : std::nullopt; }},
-    {"planned_bytes", [](const Run& run) { return run.memory ? whole(run.memory->planned_bytes) : std::nullopt; }},
+    {"epochs_per_joule", [](const Run& run) { return per_epoch(member_of(run.energy, &Energy::joules_per_epoch)); }},
+    {"peak_bytes", [](const Run& run) -> std::optional<double> { return member_of(run.memory, &Memory::peak_bytes); }},
+    {"planned_bytes", [](const Run& run) -> std::optional<double> { return member_of(run.memory, &Memory::planned_bytes); }},
     {"eval_percent",
      [](const Run& run) {
        return run.quality && run.quality->eval_metric == "accuracy" && run.quality->eval_value
                   ? std::optional(100 * *run.quality->eval_value)
                   : std::nullopt;
      }},
-    {"latency_p99", [](const Run& run) { return run.latency ? run.latency->p99_seconds : std::nullopt; }},
+    {"latency_p99", [](const Run& run) { return member_of(run.latency, &Latency::p99_seconds); }},
 };
+
+// Whether the choice is about such runs, whatever their data, batch and settings.
+bool asked_for(const RunChoice& choice, const Run& run) {
+  return contains(choice.backends, run.device.backend) && run.workload.mode == choice.mode &&
+         (choice.precisions.empty() || contains(choice.precisions, run.precision));
+}
 
 }  // namespace
 
-Evidence evidence_of(const std::vector<NamedResult>& results) { return {results, series_of(results)}; }
+Evidence evidence_of(const std::vector<NamedResult>& results) {
+  Evidence evidence{results, series_of(results), {}, {}};
+  for (const Series& series : evidence.all.series) {
+    for (const Run* run : series.runs) evidence.series_of.emplace(run, &series);
+    evidence.by_model[series.first().workload.model].push_back(&series);
+  }
+  return evidence;
+}
 
 std::optional<double> metric(const Run& run, const std::string& name) {
   for (const Metric& known : kMetrics) {
@@ -72,10 +79,7 @@ std::optional<double> metric(const Run& run, const std::string& name) {
 }
 
 std::vector<double> metrics(const Series& series, const std::string& name) {
-  std::vector<double> values;
-  for (const Run* run : series.runs)
-    if (const auto value = metric(*run, name)) values.push_back(*value);
-  return values;
+  return known_values(series.runs, [&](const Run* run) { return metric(*run, name); });
 }
 
 std::string why_no_metric(const Series& series, const std::string& name) {
@@ -90,52 +94,53 @@ std::size_t epochs_trained(const Run& run) {
 }
 
 bool suits(const RunChoice& choice, const Series& series) {
-  const Run& run = series.first();
-  const Workload& workload = run.workload;
-  return has(choice.backends, run.device.backend) && workload.mode == choice.mode &&
-         (choice.precisions.empty() || has(choice.precisions, run.precision)) &&
-         (choice.data.empty() || workload.dataset.rfind("synthetic", 0) != 0) &&
+  const Workload& workload = series.first().workload;
+  return asked_for(choice, series.first()) && (choice.data.empty() || workload.dataset.rfind("synthetic", 0) != 0) &&
          (!choice.batch || workload.batch == *choice.batch) && setting_texts(series.conditions) == choice.settings;
 }
 
 std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,
                                     const std::string& backend) {
   std::vector<const Series*> found;
-  for (const Series& series : evidence.all.series) {
-    const Run& run = series.first();
-    if (run.workload.model == model && suits(choice, series) && (backend.empty() || run.device.backend == backend))
-      found.push_back(&series);
-  }
+  const auto of_model = evidence.by_model.find(model);
+  if (of_model == evidence.by_model.end()) return found;
+  for (const Series* series : of_model->second)
+    if ((backend.empty() || series->first().device.backend == backend) && suits(choice, *series)) found.push_back(series);
   return found;
+}
+
+std::vector<const Series*> preferred(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
+  for (const std::string& backend : choice.backends)
+    if (auto found = matching(evidence, choice, model, backend); !found.empty()) return found;
+  return {};
 }
 
 std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
   std::vector<SeriesPair> found;
   if (!quantity.to) return found;
   const bool one_backend = quantity.of.backends == quantity.to->backends;
+  const auto key_of = [&](const Series* series) { return key_of_pair(series->first().workload, quantity.best); };
   for (const std::string& backend : quantity.of.backends) {
-    for (const Series* of : matching(evidence, quantity.of, model, backend))
-      for (const Series* to : matching(evidence, *quantity.to, model, one_backend ? backend : "")) {
+    std::map<WorkKey, std::vector<const Series*>> partners;
+    for (const Series* to : matching(evidence, *quantity.to, model, one_backend ? backend : ""))
+      if (enough_cores(*to, quantity.least_cores)) partners[key_of(to)].push_back(to);
+    for (const Series* of : matching(evidence, quantity.of, model, backend)) {
+      if (!enough_cores(*of, quantity.least_cores)) continue;
+      for (const Series* to : partners[key_of(of)]) {
         const Device &device = of->first().device, &other = to->first().device;
-        const bool comparable =
-            !one_backend || (of->origin == to->origin && device.name == other.name && device.threads == other.threads);
-        const Workload &work = of->first().workload, &partner = to->first().workload;
-        if (comparable && (quantity.best ? same_work_but_batch(work, partner) : same_work(work, partner)) &&
-            enough_cores(*of, quantity.least_cores) && enough_cores(*to, quantity.least_cores))
+        if (!one_backend || (of->origin == to->origin && device.name == other.name && device.threads == other.threads))
           found.push_back({of, to});
       }
+    }
     if (!found.empty()) return found;
   }
   return found;
 }
 
 SeriesPair fastest(const std::vector<SeriesPair>& pairs) {
-  return *std::max_element(pairs.begin(), pairs.end(), [](const SeriesPair& a, const SeriesPair& b) {
-    const auto rank = [](const SeriesPair& pair) {
-      const bool has_interval = std::min(pair.of->runs.size(), pair.to->runs.size()) >= kFewestRepetitions;
-      return std::tuple(has_interval, pair.of->rate(), pair.to->rate());
-    };
-    return rank(a) < rank(b);
+  return *std::ranges::max_element(pairs, {}, [](const SeriesPair& pair) {
+    const bool has_interval = std::min(pair.of->runs.size(), pair.to->runs.size()) >= kFewestRepetitions;
+    return std::tuple(has_interval, pair.of->rate(), pair.to->rate());
   });
 }
 
@@ -161,20 +166,17 @@ std::string why_missing(const Evidence& evidence, const RunChoice& choice, const
     const bool skipped = run.status == RunStatus::skipped;
     any_gpu = any_gpu || (run.device.backend == "cuda" && !skipped);
     if (run.device.backend == "cuda" && skipped && no_gpu.empty()) no_gpu = run.message.value_or("");
-    const bool asked_for = run.workload.model == model && run.workload.mode == choice.mode &&
-                           has(choice.backends, run.device.backend) &&
-                           (choice.precisions.empty() || has(choice.precisions, run.precision));
-    if (asked_for && run.status != RunStatus::ok) ended = run.name + " " + out.reason;
+    if (run.workload.model == model && asked_for(choice, run) && run.status != RunStatus::ok)
+      ended = run.name + " " + out.reason;
   }
   if (choice.backends == std::vector<std::string>{"cuda"} && !any_gpu)
     return "no GPU" + (no_gpu.empty() ? std::string(" in these results") : ": " + no_gpu);
   if (!ended.empty()) return ended;
-  std::string backends;
-  for (const std::string& backend : choice.backends)
-    backends += (backends.empty() ? "" : " or ") + (backend == "cuda" ? std::string("a GPU") : "the " + backend);
-  std::string settings;
-  for (const std::string& setting : choice.settings) settings += " " + setting;
-  return "these results have no such run of " + model + settings + " on " + backends + " (epochbench run --suite claims)";
+  const auto device = [](const std::string& backend) { return backend == "cuda" ? std::string("a GPU") : "the " + backend; };
+  std::string runs = model;
+  for (const std::string& setting : choice.settings) runs += " " + setting;
+  return "these results have no such run of " + runs + " on " + joined(choice.backends, device, " or ") +
+         " (epochbench run --suite claims)";
 }
 
 std::string describe(const Series& series) {

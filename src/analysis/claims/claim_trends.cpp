@@ -7,6 +7,7 @@
 
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/base/statistics.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -54,17 +55,16 @@ Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evid
       by_repetition[i].push_back(
           {std::log(static_cast<double>(pair.of->first().workload.parameters)), std::log(of[i] / to[i])});
     if (count++ == 0) conditions = describe(pair);
-    models += (models.empty() ? "" : ", ") + model + " b" + std::to_string(pair.of->first().workload.batch);
+    append(models, model + " b" + std::to_string(pair.of->first().workload.batch));
     const std::vector<Warning> of_pair = warnings_of(pair);
     warnings.insert(warnings.end(), of_pair.begin(), of_pair.end());
   }
   if (count < kFewestSizes)
-    return {unanswered(quantity, "",
-                       "a slope takes " + std::to_string(kFewestSizes) + " models, and there are " + std::to_string(count) +
-                           (missing.empty() ? "" : ": " + missing))};
+    return {unanswered(quantity, "a slope takes " + std::to_string(kFewestSizes) + " models, and there are " +
+                                     std::to_string(count) + (missing.empty() ? "" : ": " + missing))};
   std::vector<double> slopes;
   for (const auto& points : by_repetition) slopes.push_back(slope(points));
-  ClaimAnswer answer = answered(quantity, "", arithmetic_mean_estimate(slopes, kFewestRepetitions, "repetitions"),
+  ClaimAnswer answer = answered(quantity, arithmetic_mean_estimate(slopes, kFewestRepetitions, "repetitions"),
                                 models + "; the first: " + conditions);
   answer.warnings = std::move(warnings);
   return {answer};
@@ -78,7 +78,7 @@ struct Trainings {
 
   std::size_t whole_seeds() const {  // that have all batches
     return static_cast<std::size_t>(
-        std::count_if(by_seed.begin(), by_seed.end(), [&](const auto& seed) { return seed.second.size() == batches.size(); }));
+        std::ranges::count_if(by_seed, [&](const auto& seed) { return seed.second.size() == batches.size(); }));
   }
 };
 
@@ -101,7 +101,7 @@ std::optional<Trainings> most_trainings(const ClaimQuantity& quantity, const Evi
   const auto rank = [](const auto& entry) {
     return std::tuple(entry.second.batches.size(), entry.second.whole_seeds(), std::get<0>(entry.first));
   };
-  const auto most = std::max_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  const auto most = std::ranges::max_element(all, {}, rank);
   return most == all.end() ? std::nullopt : std::optional(most->second);
 }
 
@@ -111,13 +111,11 @@ Answers answer_growing_with_batch(const ClaimQuantity& quantity, const Evidence&
   std::optional<Trainings> trainings;
   for (const std::string& backend : quantity.of.backends)
     if (!trainings) trainings = most_trainings(quantity, evidence, backend);
-  if (!trainings)
-    return {unanswered(quantity, "", "no whole epochs were trained: " + why_missing(evidence, quantity.of, model))};
+  if (!trainings) return {unanswered(quantity, "no whole epochs were trained: " + why_missing(evidence, quantity.of, model))};
   const std::set<std::int64_t>& batches = trainings->batches;
   if (batches.size() < kFewestSizes)
-    return {unanswered(
-        quantity, "",
-        "a slope takes " + std::to_string(kFewestSizes) + " batches, and there are " + std::to_string(batches.size()))};
+    return {unanswered(quantity, "a slope takes " + std::to_string(kFewestSizes) + " batches, and there are " +
+                                     std::to_string(batches.size()))};
   std::vector<double> slopes;
   for (const auto& [seed, values] : trainings->by_seed) {
     if (values.size() != batches.size()) continue;
@@ -127,7 +125,7 @@ Answers answer_growing_with_batch(const ClaimQuantity& quantity, const Evidence&
     slopes.push_back(slope(points));
   }
   const Run& shown = *trainings->first;
-  return {answered(quantity, "", arithmetic_mean_estimate(slopes, static_cast<std::size_t>(quantity.least_seeds), "seeds"),
+  return {answered(quantity, arithmetic_mean_estimate(slopes, static_cast<std::size_t>(quantity.least_seeds), "seeds"),
                    model + " on " + shown.workload.dataset + ", " + shown.device.backend + ", batches " +
                        std::to_string(*batches.begin()) + " to " + std::to_string(*batches.rbegin()) + "; " +
                        std::to_string(epochs_trained(shown)) + " epochs, " + std::to_string(slopes.size()) + " seeds")};

@@ -6,47 +6,33 @@
 
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/base/numbers.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
 
 constexpr std::array<const char*, 5> kVerdicts{"not_testable", "reproduced", "exceeded", "undecided", "not_reproduced"};
 
-Answers answers_to(const ClaimQuantity& quantity, const Evidence& evidence) {
-  switch (quantity.kind) {
-    case QuantityKind::ratio:
-      return answer_ratio(quantity, evidence);
-    case QuantityKind::value:
-      return answer_value(quantity, evidence);
-    case QuantityKind::slope:
-      return answer_slope(quantity, evidence);
-    case QuantityKind::difference:
-      return answer_difference(quantity, evidence);
-    case QuantityKind::error:
-      return answer_error(quantity, evidence);
-    case QuantityKind::error_ratio:
-      return answer_error_ratio(quantity, evidence);
-    case QuantityKind::peak:
-      return answer_peak(quantity, evidence);
-    case QuantityKind::weights:
-      return answer_weights(quantity);
-    case QuantityKind::memory:
-      return answer_memory(quantity, evidence);
-    case QuantityKind::crossover:
-      return answer_crossover(quantity, evidence);
-    case QuantityKind::plateau:
-      return answer_plateau(quantity, evidence);
-    case QuantityKind::cores:
-      return answer_cores(quantity, evidence);
-    case QuantityKind::input:
-      return answer_input(quantity, evidence);
-    case QuantityKind::break_even:
-      return answer_break_even(quantity, evidence);
-    case QuantityKind::missing:
-      return {unanswered(quantity, "", quantity.reason)};
-  }
-  return {};
-}
+constexpr KindRow kKinds[] = {
+    {.name = "ratio", .answers = answer_ratio, .has_partner = true},
+    {.name = "value", .answers = answer_value},
+    {.name = "slope", .answers = answer_slope, .over_sizes = true},
+    {.name = "difference", .answers = answer_difference, .has_partner = true},
+    {.name = "error", .answers = answer_error},
+    {.name = "error_ratio", .answers = answer_error_ratio, .has_partner = true},
+    {.name = "peak", .answers = answer_peak, .of_runs = false},
+    {.name = "weights", .answers = answer_weights, .of_runs = false},
+    {.name = "memory", .answers = answer_memory},
+    {.name = "crossover", .answers = answer_crossover, .has_partner = true, .over_sizes = true},
+    {.name = "plateau", .answers = answer_plateau, .over_sizes = true},
+    {.name = "cores", .answers = answer_cores, .has_partner = true},
+    {.name = "feeding", .answers = answer_input},
+    {.name = "break_even", .answers = answer_break_even, .of_runs = false},
+    {.name = "missing",
+     .answers = [](const ClaimQuantity& quantity, const Evidence&) { return Answers{unanswered(quantity, quantity.reason)}; },
+     .of_runs = false},
+};
+static_assert(std::size(kKinds) == static_cast<std::size_t>(QuantityKind::missing) + 1);
 
 // As good as the worst of what could be tested; the rest is named. What nothing is claimed of was tested, if it has a value.
 void conclude_of_all(ClaimAnswer& answer) {
@@ -55,13 +41,11 @@ void conclude_of_all(ClaimAnswer& answer) {
   for (const ClaimAnswer& part : answer.parts) {
     answer.verdict = std::max(answer.verdict, part.verdict);
     carried = carried || (part.carries && part.verdict != Verdict::not_testable);
-    if (part.carries) carrying += (carrying.empty() ? "" : ", ") + part.id;
-    if (part.verdict == Verdict::not_testable && !part.measured) untested += (untested.empty() ? "" : ", ") + part.id;
+    if (part.carries) append(carrying, part.id);
+    if (part.verdict == Verdict::not_testable && !part.measured) append(untested, part.id);
   }
   const ClaimAnswer& first = answer.parts.front();
-  answer.quantity = first.quantity;
-  answer.unit = first.unit;
-  answer.claimed = first.claimed;
+  static_cast<ClaimPart&>(answer) = first;
   answer.measured = first.measured;
   answer.measured_ci95 = first.measured_ci95;
   answer.conditions = first.conditions;
@@ -70,14 +54,13 @@ void conclude_of_all(ClaimAnswer& answer) {
     answer.reason = "what could be tested does not carry the claim without " + carrying;
     return;
   }
-  const auto worst = std::find_if(answer.parts.begin(), answer.parts.end(),
-                                  [&](const ClaimAnswer& part) { return part.verdict == answer.verdict; });
+  const auto worst = std::ranges::find(answer.parts, answer.verdict, &ClaimAnswer::verdict);
   if (!worst->reason.empty())
     answer.reason = worst->id + ": " + worst->reason;
   else if (answer.verdict != Verdict::reproduced)
     answer.reason = "for " + worst->id;
   if (!untested.empty() && answer.verdict != Verdict::not_testable)
-    answer.reason += (answer.reason.empty() ? "" : "; ") + std::string("not testable here: ") + untested;
+    append(answer.reason, "not testable here: " + untested, "; ");
 }
 
 // A claim of some model holds if it holds for one; the best of the parts speaks for it, in its own quantity and unit.
@@ -86,14 +69,14 @@ void conclude_of_any(ClaimAnswer& answer) {
     // A model that was not measured says nothing, whatever the others say.
     return part.verdict == Verdict::not_testable ? static_cast<int>(kVerdicts.size()) : static_cast<int>(part.verdict);
   };
-  const auto best = std::min_element(answer.parts.begin(), answer.parts.end(),
-                                     [&](const ClaimAnswer& a, const ClaimAnswer& b) { return rank(a) < rank(b); });
+  const auto best = std::ranges::min_element(answer.parts, {}, rank);
   std::string measured;
   for (const ClaimAnswer& part : answer.parts)
     if (part.measured)
-      measured += (measured.empty() ? "" : "; ") + part.id + " " + short_number(*part.measured, 3) +
-                  (part.unit == "x" ? "" : " ") + part.unit + ", " +
-                  (part.verdict == Verdict::reproduced ? "which holds" : name(part.verdict));
+      append(measured,
+             part.id + " " + short_number(*part.measured, 3) + (part.unit == "x" ? "" : " ") + part.unit + ", " +
+                 (part.verdict == Verdict::reproduced ? "which holds" : name(part.verdict)),
+             "; ");
   const std::string reason = measured.empty() ? best->reason : "of a model, whichever: " + measured;
   answer = ClaimAnswer(*best);
   answer.reason = reason;
@@ -102,7 +85,8 @@ void conclude_of_any(ClaimAnswer& answer) {
 ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
   ClaimAnswer answer;
   for (const ClaimQuantity& quantity : claim.quantities)
-    for (ClaimAnswer& part : answers_to(quantity, evidence)) answer.parts.push_back(std::move(part));
+    for (ClaimAnswer& part : quantity_kinds()[static_cast<std::size_t>(quantity.kind)].answers(quantity, evidence))
+      answer.parts.push_back(std::move(part));
   if (answer.parts.size() == 1) {
     answer = ClaimAnswer(answer.parts.front());
   } else if (claim.holds_for_any) {
@@ -116,6 +100,8 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
 
 }  // namespace
 
+std::span<const KindRow> quantity_kinds() { return kKinds; }
+
 const char* name(Verdict verdict) { return kVerdicts[static_cast<std::size_t>(verdict)]; }
 
 Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95) {
@@ -127,22 +113,17 @@ Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>&
   return inside ? Verdict::reproduced : Verdict::undecided;
 }
 
-ClaimAnswer unanswered(const ClaimQuantity& quantity, const std::string& model, std::string reason) {
+ClaimAnswer unanswered(const ClaimQuantity& quantity, std::string reason) {
   ClaimAnswer answer;
-  answer.id = quantity.id + (quantity.id.empty() || model.empty() ? "" : "/") + model;
-  answer.quantity = quantity.quantity;
-  answer.unit = quantity.unit;
-  answer.claimed = quantity.claimed;
-  answer.carries = quantity.carries;
+  static_cast<ClaimPart&>(answer) = quantity;
   answer.reason = std::move(reason);
   return answer;
 }
 
-ClaimAnswer answered(const ClaimQuantity& quantity, const std::string& model, const Estimate& estimate,
-                     std::string conditions) {
-  ClaimAnswer answer = unanswered(quantity, model, estimate.reason);
+ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, std::string conditions) {
+  ClaimAnswer answer = unanswered(quantity, estimate.reason);
   answer.conditions = std::move(conditions);
-  if (!quantity.differs.empty()) answer.conditions += (answer.conditions.empty() ? "" : "; ") + quantity.differs;
+  append(answer.conditions, quantity.differs, "; ");
   if (!std::isfinite(estimate.value)) return answer;
   answer.measured = estimate.value / quantity.scale;
   answer.verdict = Verdict::undecided;

@@ -8,11 +8,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "src/analysis/fairness.h"
-#include "src/result/named_result.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
 
@@ -54,15 +55,18 @@ enum class QuantityKind : std::uint8_t {
   missing,     // cannot be measured; `reason` says why
 };
 
-struct ClaimQuantity {
-  std::string id;              // within the claim; may be empty where it has one
+struct ClaimPart {
+  std::string id;              // of a quantity within its claim, where it may be empty; of an answer "fusion/resnet20"
   std::string quantity, unit;  // for people: "samples/s, GPU over CPU", "x"
-  double scale = 1;            // SI units in one `unit`
   ClaimedRange claimed;        // in `unit`
+  bool carries = true;         // the claim, where no other part can be tested; what does not carry it can still refute it
+};
+
+struct ClaimQuantity : ClaimPart {
+  double scale = 1;  // SI units in one `unit`
   QuantityKind kind = QuantityKind::missing;
   std::string measure, over;  // "samples_per_second"; "batch"
   bool best = false;          // each device at its own best, instead of one workload on both
-  bool carries = true;        // the claim, where no other part can be tested; what does not carry it can still refute it
   bool each = false;          // of memory: every model, instead of the first that was measured
   std::vector<std::string> models;
   RunChoice of;
@@ -85,11 +89,18 @@ struct ClaimConflict {  // claims that cannot hold together
   std::string why;
 };
 
-struct ClaimAnswer {
-  std::string id;  // of the claim, of its part "fusion", or "fusion/resnet20"
-  std::string quantity, unit;
-  ClaimedRange claimed;
-  bool carries = true;  // as of its quantity
+// bench/claims.json: the claims that travel in the binary, with how each is to be measured.
+struct ClaimCatalog {
+  std::string note;
+  std::vector<Claim> claims;
+  std::vector<ClaimConflict> conflicts;
+};
+
+// `source` names the text in messages. Errors: FormatError, with the place.
+ClaimCatalog parse_claims(std::string_view text, const std::string& source);
+const ClaimCatalog& embedded_claims();
+
+struct ClaimAnswer : ClaimPart {
   Verdict verdict = Verdict::not_testable;
   std::optional<double> measured;
   std::optional<std::pair<double, double>> measured_ci95;  // infinite where it is open above

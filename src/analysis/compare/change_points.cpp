@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "src/base/significance.h"
 #include "src/base/statistics.h"
 
 namespace epochbench {
@@ -206,8 +205,7 @@ std::vector<ChangePoint> points_of(std::span<const double> series) {
   split(series, distances, 0, series.size(), bounds);
   std::vector<ChangePoint> points = tested(series, bounds);
   while (!points.empty()) {
-    const auto weakest = std::max_element(points.begin(), points.end(),
-                                          [](const ChangePoint& a, const ChangePoint& b) { return a.p_value < b.p_value; });
+    const auto weakest = std::ranges::max_element(points, {}, &ChangePoint::p_value);
     if (weakest->p_value < kChangeLevel) break;
     bounds.erase(bounds.begin() + (weakest - points.begin()));
     points = tested(series, bounds);

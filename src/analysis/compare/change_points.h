@@ -20,7 +20,7 @@ namespace epochbench {
 
 inline constexpr std::size_t kFewestPointsOfLevel = 3;  // a level of one or two points is an outlier
 inline constexpr std::size_t kFewestPoints = 2 * kFewestPointsOfLevel;
-// Of the t-test. The split is chosen where the sides differ most, so noise passes more often than this says: see below.
+// Of the t-test. The split is chosen where the sides differ most, so noise passes more often than this says.
 inline constexpr double kChangeLevel = 0.0001;
 inline constexpr double kLenientLevel = 0.01;  // of a split while others are still to be made
 // Of the memory that the search takes, which grows with the square: 8 bytes times this squared.
@@ -33,12 +33,7 @@ struct ChangePoint {
 };
 
 // In the order of their indices. All numbers finite, and differences of less than 1e-6 are none: logarithms of times, so one in
-// a million. Errors: std::invalid_argument for more than kMostPoints.
-//
-// Simulated in tests/analysis/change_points_test.cpp with noise of 1 %: in series of 50 points without a change one is seen in
-// 8 of 1,000, and in 24 of 1,000 where the noise is Student's t of 3 degrees. A step of 3 % between 40 points and 40 is found
-// within two points of its place in 200 of 200, and one of 5 % beside 4 nights of doubled times in 199; a plateau of 5 % that 5
-// points last with both its edges in 190 of 200.
+// a million. How often they err: docs/statistics.md. Errors: std::invalid_argument for more than kMostPoints.
 std::vector<ChangePoint> change_points(std::span<const double> series);
 
 enum class ChangeKind : unsigned char { step, creep };

@@ -12,16 +12,13 @@
 
 #include "src/analysis/compare/decision.h"
 #include "src/analysis/compare/issues.h"
-#include "src/result/named_result.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
 
-struct ComparedSide {
-  std::string label;                   // the file, folder or binary, as the call named it
-  std::optional<std::string> git_sha;  // empty also where its files differ
-  std::optional<bool> git_dirty;
-  std::string date;  // RFC 3339, of the latest file; empty: not known
-  std::string version, build_type, compiler;
+struct ComparedSide : BuildInfo {  // without a commit also where that of its files differs
+  std::string label;               // the file, folder or binary, as the call named it
+  std::string date;                // RFC 3339, of the latest file; empty: not known
 };
 
 struct ComparedCase {
@@ -56,10 +53,25 @@ Finding verdict_of(const Comparison& comparison);
 // What is not worth measuring: Debug, and builds without a type, which are not optimized either.
 bool is_debug_build(const std::string& build_type);
 
+// Whether it is ok, with a median step above 0.
+bool has_median_step(const Run& run);
+
 // Cases are matched by their settings, except those of the measurement; their workload is the same where fingerprint, mode,
 // data set and seed are. Repetitions count that are ok and have a median step above 0, out of all files of a side. A case is
 // not decided where machine, compiler, build type, device or threads are not the same for all of them.
 Comparison compare_results(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender,
                            double threshold = kDefaultThreshold);
+
+// That by which the document's pairs were measured; the default's parts where it does not say.
+PairedRule rule_of(const TurnsDocument& document);
+
+// How many pairs each case should have before anybody decides again, in the document's order; 0 where it has all that it needs,
+// or where more would say nothing: it is skipped, one side has another workload, or a side did not end well.
+std::vector<std::size_t> pairs_wanted(const TurnsDocument& document, const PairedRule& rule);
+
+// A case whose new side ended badly in any pair, and the baseline did not, is a regression, whatever the other pairs say. One
+// whose baseline did after good pairs, or whose two processes were not measured beside each other, is inconclusive.
+// Cases without a pair are listed under not_measured.
+Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule);
 
 }  // namespace epochbench

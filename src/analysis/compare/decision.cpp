@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
 #include "src/base/rank_shift.h"
-#include "src/base/significance.h"
-#include "src/base/units.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
@@ -139,17 +139,8 @@ void describe(const CaseEvidence& evidence, const Judgment& judgment, double lim
     decision.note = "faster, by less than the threshold";
 }
 
-double variance(std::span<const double> values) {
-  if (values.size() < 2) return 0;
-  const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return squares / (n - 1);
-}
-
 bool are_numbers(std::span<const double> values) {  // at least one, and all
-  return !values.empty() && std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+  return !values.empty() && std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
 }
 
 std::optional<CaseEvidence> evidence_of(std::span<const double> log_ratios) {
@@ -234,23 +225,9 @@ std::optional<CaseEvidence> evidence_of(const RecordedCase& recorded) {
 
 }  // namespace
 
-const char* name(Finding finding) {
-  switch (finding) {
-    case Finding::regression:
-      return "regression";
-    case Finding::improvement:
-      return "improvement";
-    case Finding::no_change:
-      return "no_change";
-    case Finding::inconclusive:
-      return "inconclusive";
-  }
-  return "";
-}
-
 Finding overall(std::span<const Finding> findings) {
   for (const Finding worst : {Finding::regression, Finding::inconclusive, Finding::improvement})
-    if (std::find(findings.begin(), findings.end(), worst) != findings.end()) return worst;
+    if (contains(findings, worst)) return worst;
   return findings.empty() ? Finding::inconclusive : Finding::no_change;
 }
 

@@ -11,6 +11,7 @@
 // raises a false alarm with a probability of 1 % at most. The 95 % are of each case alone: no_change has to be shown of each.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,15 +20,17 @@
 #include <utility>
 #include <vector>
 
+#include "src/case/choices.h"
+#include "src/result/load.h"
+
 namespace epochbench {
 
 enum class Finding : std::uint8_t { regression, improvement, no_change, inconclusive };
-const char* name(Finding finding);
+constexpr auto texts_of(Finding) { return std::array{"regression", "improvement", "no_change", "inconclusive"}; }
 
-inline constexpr double kDefaultThreshold = 0.03;   // of a step's time
-inline constexpr double kFalseAlarms = 0.01;        // of a whole suite, in each direction
-inline constexpr double kQuietForeignCores = 0.15;  // other jobs took less: no more than an idle machine's services
-inline constexpr std::size_t kFewestToDecide = 5;   // repetitions per side
+inline constexpr double kDefaultThreshold = 0.03;  // of a step's time
+inline constexpr double kFalseAlarms = 0.01;       // of a whole suite, in each direction
+inline constexpr std::size_t kFewestToDecide = 5;  // repetitions per side
 
 struct Decision {
   Finding finding = Finding::inconclusive;
@@ -63,12 +66,7 @@ struct PairedDecision : Decision {
 // order in which pairs were measured. The looks are made here, so the answer depends on the numbers alone and not on how often
 // it was asked. A case between two looks (interrupted, or others are still being measured) is inconclusive, with an estimate
 // of all its pairs; pairs after the look that decided are not used.
-//
-// Of 2,000 trials simulated in tests/analysis/decision_simulation_test.cpp, d = log(1 + change) + 0.0105 t with t Student's of
-// 3 degrees (pairs on 2 shared cores vary so): the same binary has no alarm and always no_change; 1 % slower 1.5 % alarms; 3 %
-// slower is found in 99.0 %. With twice the noise the same binary has 0.3 % alarms and 96 % no_change; 3 % slower is found in
-// 88 % and passed in 2.9 %. Of three such cases one that is 3 % slower is found in 98.0 %. Where noise is all there is, 0.8 %
-// alarms.
+// How often it errs, in trials and in simulation: docs/ci.md.
 std::vector<PairedDecision> decide_pairs(std::span<const std::vector<double>> log_ratios, const PairedRule& rule);
 
 // Files recorded one after the other ------------------------------------------------------------------------------------------
@@ -86,10 +84,6 @@ struct RecordedCase {
 // Only quiet files are decided: at least kFewestToDecide repetitions per side, and in none of them kQuietForeignCores or more,
 // or a load that is not known. What another job adds to one file it does not add to the other, and no statistic can separate
 // the two afterwards. The others are inconclusive, with the reason and the estimate all the same, and take no part in Holm.
-//
-// Of 1,000 pairs of files simulated there: of the same binary on a shared machine (bursts that slow steps by 2 or 3.2 for any
-// part of a file, processes apart by 3 to 15 %) 0.1 % are alarms, and would be 16 % were the load not asked for. Of quiet ones
-// (15 repetitions per side, processes apart by 1 %) the same binary has no alarm and always no_change; 3 % slower: 98 % found.
 std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, double threshold = kDefaultThreshold);
 
 }  // namespace epochbench

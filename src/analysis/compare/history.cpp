@@ -2,27 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "src/analysis/case_settings.h"
+#include "src/analysis/compare/comparison.h"
 #include "src/analysis/compare/decision.h"
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
-#include "src/base/units.h"
 
 namespace epochbench {
 namespace {
 
-std::string joined_known(std::vector<std::string> parts) {
-  std::erase(parts, "");
-  return joined(parts);
-}
-
 std::string machine_of(const Context& context) {
-  return joined_known({context.host_name.value_or("an unnamed machine"), context.cpu.model});
+  return joined({context.host_name.value_or("an unnamed machine"), context.cpu.model});
 }
 
 std::string threads_of(const std::optional<int>& threads) {
@@ -31,16 +27,15 @@ std::string threads_of(const std::optional<int>& threads) {
 
 std::string setting_of(const Context& context, const Run& run) {
   const std::string device = run.device.backend == "cpu" ? "" : run.device.name;
-  return joined_known({machine_of(context), device, threads_of(run.device.threads), context.compiler, context.build_type});
+  return joined({machine_of(context), device, threads_of(run.device.threads), context.compiler, context.build_type});
 }
 
 std::string setting_of(const TurnsDocument& document, const TurnsCase& turns) {
   const BuildInfo& reference = document.builds[kBaseline];
   const std::string commit = reference.git_sha ? reference.git_sha->substr(0, 12) : "an unknown commit";
   const std::string device = turns.device == "cpu" ? "" : turns.device;
-  return joined_known(
-      {machine_of(document.context), device, threads_of(turns.threads),
-       "against " + reference.version + " of " + commit + (reference.git_dirty.value_or(false) ? "-dirty" : "")});
+  return joined({machine_of(document.context), device, threads_of(turns.threads),
+                 "against " + reference.version + " of " + commit + (reference.git_dirty.value_or(false) ? "-dirty" : "")});
 }
 
 std::string key_of(const Context& context, const Run& run) {
@@ -49,51 +44,35 @@ std::string key_of(const Context& context, const Run& run) {
          std::to_string(workload.seed) + "\n" + setting_of(context, run);
 }
 
-// Of a document of turns a name says all of the workload but what a default stands for, and the fingerprint says that.
+// Settings say all of the workload but what a default stands for, and the fingerprint says that.
 std::string key_of(const TurnsDocument& document, const TurnsCase& turns) {
   std::string fingerprint;
   for (const TurnsPair& pair : turns.pairs)
     if (fingerprint.empty()) fingerprint = pair.sides[kBaseline].fingerprint.value_or("");
-  return turns.name + "\n" + fingerprint + "\n" + setting_of(document, turns);
-}
-
-std::string cores_text(double cores) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2g", cores);
-  return text;
-}
-
-bool quiet(const Run& run) {
-  const auto cores = run.interference ? run.interference->foreign_cpu_cores : std::nullopt;
-  return !cores || *cores < kQuietForeignCores;
+  return label_of(case_settings(turns)) + "\n" + fingerprint + "\n" + setting_of(document, turns);
 }
 
 class Building {
  public:
   void add(const NamedResult& source) {
-    std::map<std::string, std::vector<const Run*>> repetitions;
-    std::vector<std::string> keys;  // in the file's order
-    for (const Run& run : source.result.runs) {
-      if (!is_ok(run)) continue;
-      std::vector<const Run*>& runs = repetitions[key_of(source.result.context, run)];
-      if (runs.empty()) keys.push_back(key_of(source.result.context, run));
-      runs.push_back(&run);
-    }
-    for (const std::string& key : keys) add_point(source, key, repetitions[key]);
+    struct Repetitions {
+      std::string key;
+      std::vector<const Run*> runs;
+    };
+    ListByKey<&Repetitions::key> cases;
+    for (const Run& run : source.result.runs)
+      if (has_median_step(run)) cases[key_of(source.result.context, run)].runs.push_back(&run);
+    for (const auto& [key, runs] : cases) add_point(source, key, runs);
   }
 
   void add(const NamedTurns& source) {
     for (const TurnsCase& turns : source.document.cases) {
-      std::vector<double> log_ratios;
-      for (const TurnsPair& pair : turns.pairs)
-        if (pair.log_ratio && std::isfinite(*pair.log_ratio)) log_ratios.push_back(*pair.log_ratio);
-      if (log_ratios.empty()) {
-        history_.left_out.push_back({turns.name, source.path, "no pair of processes that is ok"});
-        continue;
-      }
-      const double ratio = std::exp(median(log_ratios));
-      if (!std::isfinite(ratio) || ratio == 0) {
-        history_.left_out.push_back({turns.name, source.path, "its ratio is beyond the range of numbers"});
+      const auto log_ratios = known_values(turns.pairs, [](const TurnsPair& pair) { return pair.log_ratio; });
+      const double ratio = std::exp(median_if_any(log_ratios).value_or(0));
+      if (log_ratios.empty() || !std::isfinite(ratio) || ratio == 0) {
+        history_.left_out.push_back(
+            {turns.name, source.path,
+             log_ratios.empty() ? "no pair of processes that is ok" : "its ratio is beyond the range of numbers"});
         continue;
       }
       const BuildInfo& build = source.document.builds[kNew];
@@ -104,28 +83,22 @@ class Building {
 
   History take() {
     for (HistorySeries& series : history_.series) {
-      std::stable_sort(series.points.begin(), series.points.end(), [](const HistoryPoint& a, const HistoryPoint& b) {
-        return std::tie(a.date, a.path) < std::tie(b.date, b.path);
-      });
+      std::ranges::stable_sort(series.points, {}, [](const HistoryPoint& point) { return std::tie(point.date, point.path); });
       find_changes(series);
     }
     return std::move(history_);
   }
 
  private:
-  static bool is_ok(const Run& run) {
-    const double value = run.timing ? run.timing->step_seconds_median : 0;
-    return run.status == RunStatus::ok && std::isfinite(value) && value > 0;
-  }
-
   void add_point(const NamedResult& source, const std::string& key, const std::vector<const Run*>& runs) {
     std::vector<double> medians;
     for (const Run* run : runs)
-      if (quiet(*run)) medians.push_back(run->timing->step_seconds_median);
+      if (member_of(run->interference, &Interference::foreign_cpu_cores).value_or(0) < kQuietForeignCores)
+        medians.push_back(run->timing->step_seconds_median);
     const Run& first = *runs.front();
     if (medians.empty()) {
       history_.left_out.push_back({first.name, source.path,
-                                   "other processes took " + cores_text(kQuietForeignCores) +
+                                   "other processes took " + short_number(kQuietForeignCores, 2) +
                                        " cores or more in every repetition; measure again on a quiet machine, or interleave"});
       return;
     }
@@ -140,9 +113,8 @@ class Building {
     const auto [place, is_new] = series_by_key_.emplace(key, history_.series.size());
     if (is_new) history_.series.push_back({name, of, setting, {}, {}, ""});
     std::vector<HistoryPoint>& points = history_.series[place->second].points;
-    const auto twin = std::find_if(points.begin(), points.end(), [&](const HistoryPoint& other) {
-      return other.date == point.date && other.value == point.value;
-    });
+    const auto measured = [](const HistoryPoint& each) { return std::tie(each.date, each.value); };
+    const auto twin = std::ranges::find(points, measured(point), measured);
     if (twin != points.end())
       history_.left_out.push_back({name, point.path, "the same measurement stands in " + twin->path});
     else

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/analysis/compare/change_points.h"
-#include "src/result/named_result.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
 
@@ -47,8 +47,9 @@ struct History {
   std::vector<LeftOutPoint> left_out;
 };
 
-// A series is of one name, workload (as in comparability.h) and setting. A repetition during which other processes took
-// kQuietForeignCores or more is left out of a dated point, and the point where no other is left; ratios need no such care.
+// A series is of one name, workload (as workload_difference() compares it) and setting. A repetition during which other
+// processes took kQuietForeignCores or more is left out of a dated point, and the point where no other is left; ratios need no
+// such care.
 History history_of(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns);
 
 }  // namespace epochbench

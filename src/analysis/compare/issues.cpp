@@ -13,14 +13,12 @@ namespace {
 
 // NaN where one of the values is not finite.
 double finite_median(std::vector<double> values) {
-  for (const double value : values)
-    if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
-  return median(std::move(values));
+  const bool finite = std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
+  return finite ? median(std::move(values)) : std::numeric_limits<double>::quiet_NaN();
 }
 
 bool known(const std::vector<double>& values) {
-  return !values.empty() &&
-         std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value) && value >= 0; });
+  return !values.empty() && std::ranges::all_of(values, [](double value) { return std::isfinite(value) && value >= 0; });
 }
 
 std::size_t common_steps(std::span<const std::vector<double>> processes) {
@@ -36,38 +34,27 @@ std::vector<double> losses_at(std::span<const std::vector<double>> processes, st
 }
 
 double spread(const std::vector<double>& losses) {
-  const auto [low, high] = std::minmax_element(losses.begin(), losses.end());
+  const auto [low, high] = std::ranges::minmax_element(losses);
   return *high - *low;
 }
 
 }  // namespace
 
-const char* name(IssueCode code) {
-  switch (code) {
-    case IssueCode::not_ok:
-      return "not_ok";
-    case IssueCode::peak_memory:
-      return "peak_memory";
-    case IssueCode::final_loss:
-      return "final_loss";
-    case IssueCode::compile_time:
-      return "compile_time";
-  }
-  return "?";
-}
-
 bool fails(IssueCode code) { return code == IssueCode::not_ok || code == IssueCode::peak_memory; }
 
 std::optional<Issue> peak_memory_issue(std::vector<double> baseline_bytes, std::vector<double> new_bytes) {
   if (!known(baseline_bytes) || !known(new_bytes)) return std::nullopt;
-  const double before = finite_median(std::move(baseline_bytes)), after = finite_median(std::move(new_bytes));
-  if (!(before > 0) || after <= before * kPeakMemoryRatio) return std::nullopt;
-  return Issue{IssueCode::peak_memory, before, after, kPeakMemoryRatio};
+  const double before = median(std::move(baseline_bytes)), after = median(std::move(new_bytes));
+  if (!(before > 0)) return std::nullopt;
+  double limit = std::numeric_limits<double>::infinity();
+  for (const MemoryRise& rise : kMemoryRises) limit = std::min(limit, std::max(before * rise.ratio, before + rise.bytes));
+  if (after < limit) return std::nullopt;
+  return Issue{IssueCode::peak_memory, before, after, limit / before};
 }
 
 std::optional<Issue> compile_time_issue(std::vector<double> baseline_seconds, std::vector<double> new_seconds) {
   if (!known(baseline_seconds) || !known(new_seconds)) return std::nullopt;
-  const double before = finite_median(std::move(baseline_seconds)), after = finite_median(std::move(new_seconds));
+  const double before = median(std::move(baseline_seconds)), after = median(std::move(new_seconds));
   if (after < before * kCompileTimeRatio || after - before < kCompileSeconds) return std::nullopt;
   return Issue{IssueCode::compile_time, before, after, kCompileTimeRatio};
 }

@@ -4,6 +4,7 @@
 // A value that is unknown on either side raises no issue.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,15 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "src/case/choices.h"
+
 namespace epochbench {
 
 enum class IssueCode : std::uint8_t {
   not_ok,        // it was ok and is not; reason: the new status and its message
-  peak_memory,   // before, after: bytes; limit: the largest ratio of the two that passes
+  peak_memory,   // before, after: bytes; limit: the ratio of the two from which on it fails
   final_loss,    // before, after: losses of one step; limit: the relative difference that rounding explains
   compile_time,  // before, after: seconds; limit: as of peak_memory
 };
-const char* name(IssueCode code);
+constexpr auto texts_of(IssueCode) { return std::array{"not_ok", "peak_memory", "final_loss", "compile_time"}; }
 
 // Whether it fails a comparison, as a regression of time does; the others are only reported.
 bool fails(IssueCode code);
@@ -31,7 +34,11 @@ struct Issue {
   std::size_t step = 0;     // of final_loss, from 1, warm-up included
 };
 
-inline constexpr double kPeakMemoryRatio = 1.1;
+// A rise of memory that matters: the second one of a small process, which rarely takes much less by itself.
+struct MemoryRise {
+  double ratio, bytes;  // it is at least both
+};
+inline constexpr MemoryRise kMemoryRises[] = {{1.1, 32e6}, {1.5, 4e6}};
 inline constexpr double kCompileTimeRatio = 2;
 // A smaller difference may double it without any harm: a busy moment of the machine doubles a compilation of milliseconds.
 inline constexpr double kCompileSeconds = 0.1;
@@ -41,10 +48,9 @@ std::optional<Issue> peak_memory_issue(std::vector<double> baseline_bytes, std::
 std::optional<Issue> compile_time_issue(std::vector<double> baseline_seconds, std::vector<double> new_seconds);
 
 // The relative difference of two losses of the `step`-th step, from 1, that rounding explains. The first kParitySteps steps
-// have the bound of parity.h, which then grows with the steps, since each adds rounding of its own. Beyond the hundredth it
-// grows tenfold in 50 steps, as trainings that differ by rounding part from each other: lenet5 with one thread and with two was
-// 2e-7 apart up to step 100, 1e-5 up to 200, 9e-3 up to 300 and 5e-2 up to 600 (resnet20 3e-5 up to 100, mlp 2e-6 up to 600).
-// What is a quarter apart ends elsewhere, however long it took.
+// have the bound of parity.h, which then grows with the steps, since each adds rounding of its own, and beyond the hundredth
+// tenfold in 50 steps, as trainings that differ by rounding alone part from each other (docs/validation.md). What is a quarter
+// apart ends elsewhere, however long it took.
 double explained_loss_difference(std::size_t step, const std::string& precision);
 
 // Whether two losses of one step of equal trainings differ by more than that. Relative to `scale`, the largest loss of the

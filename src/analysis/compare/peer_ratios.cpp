@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "src/base/lookup.h"
 #include "src/base/statistics.h"
 
 namespace epochbench {
@@ -33,26 +34,17 @@ struct WorkerRuns {
 
 struct Case {
   std::tuple<std::string, std::int64_t, std::string, std::optional<int>> key;
-  std::vector<WorkerRuns> workers;
+  ListByKey<&WorkerRuns::worker> workers;
 };
 
-template <class List, class Matches>
-auto& found_or_added(List& list, const Matches& matches, typename List::value_type added) {
-  const auto found = std::find_if(list.begin(), list.end(), matches);
-  return found != list.end() ? *found : list.emplace_back(std::move(added));
-}
-
 std::vector<Case> cases_of(const std::vector<Run>& runs) {
-  std::vector<Case> cases;
+  ListByKey<&Case::key> cases;
   for (const Run& run : runs) {
     if (!run.turns) continue;
     const auto key = std::tuple(run.workload.model, run.workload.batch, run.precision, run.device.threads);
-    Case& one = found_or_added(cases, [&](const Case& other) { return other.key == key; }, {key, {}});
-    found_or_added(one.workers, [&](const WorkerRuns& other) { return other.worker == run.turns->worker; },
-                   {run.turns->worker, {}})
-        .runs.push_back(&run);
+    cases[key].workers[run.turns->worker].runs.push_back(&run);
   }
-  return cases;
+  return cases.take();
 }
 
 std::optional<GroupEstimate> ratio_of(const std::vector<const Run*>& theirs, const std::vector<const Run*>& ours) {
@@ -123,8 +115,7 @@ PeerRow row_of(const WorkerRuns& worker, const WorkerRuns* ours) {
 std::vector<PeerRow> peer_rows(const std::vector<Run>& runs) {
   std::vector<PeerRow> rows;
   for (const Case& one : cases_of(runs)) {
-    const auto ours =
-        std::find_if(one.workers.begin(), one.workers.end(), [](const WorkerRuns& worker) { return worker.ours(); });
+    const auto ours = std::ranges::find_if(one.workers, [](const WorkerRuns& worker) { return worker.ours(); });
     for (const WorkerRuns& worker : one.workers) rows.push_back(row_of(worker, ours == one.workers.end() ? nullptr : &*ours));
   }
   return rows;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/group_estimate.h"
+#include "src/analysis/estimate.h"
 #include "src/result/result.h"
 
 namespace epochbench {

@@ -1,13 +1,13 @@
-#include "src/analysis/compare/turns_comparison.h"
-
+// The comparison of two binaries that took turns, from the document of their pairs.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 
+#include "src/analysis/compare/comparison.h"
+#include "src/base/lookup.h"
 #include "src/base/statistics.h"
 
 namespace epochbench {
@@ -50,23 +50,13 @@ std::string why_ended(const TurnsSide& side) { return describe(side.status, side
 
 // Of the first pair in which that side ended. Precondition: there is one.
 const TurnsSide& ended_side(const TurnsCase& turns, Side side) {
-  return std::find_if(turns.pairs.begin(), turns.pairs.end(),
-                      [&](const TurnsPair& pair) { return has_ended(pair.sides[side]); })
-      ->sides[side];
+  return std::ranges::find_if(turns.pairs, [&](const TurnsPair& pair) { return has_ended(pair.sides[side]); })->sides[side];
 }
 
 // Of the pairs in which the process of that side reported it.
 template <class Get>
 std::vector<double> reported_by(const TurnsCase& turns, Side side, const Get& get) {
-  std::vector<double> values;
-  for (const TurnsPair& pair : turns.pairs)
-    if (const auto value = get(pair.sides[side])) values.push_back(static_cast<double>(*value));
-  return values;
-}
-
-std::optional<double> median_if_any(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  return median(std::move(values));
+  return known_values(turns.pairs, [&](const TurnsPair& pair) { return get(pair.sides[side]); });
 }
 
 std::vector<double> log_ratios(const TurnsCase& turns) {
@@ -78,12 +68,8 @@ std::vector<double> log_ratios(const TurnsCase& turns) {
 
 // The most of any pair; empty where one does not know it.
 std::optional<double> foreign_cores_of(const TurnsCase& turns) {
-  std::optional<double> most;
-  for (const TurnsPair& pair : turns.pairs) {
-    if (!pair.foreign_cpu_cores) return std::nullopt;
-    most = std::max(most.value_or(0), *pair.foreign_cpu_cores);
-  }
-  return most;
+  const auto cores = known_values(turns.pairs, [](const TurnsPair& pair) { return pair.foreign_cpu_cores; });
+  return cores.empty() || cores.size() < turns.pairs.size() ? std::nullopt : std::optional(std::ranges::max(cores));
 }
 
 // Both trained the same batches from the same weights, so their losses may differ by rounding alone.
@@ -93,9 +79,8 @@ std::optional<Issue> loss_issue_of(const TurnsCase& turns) {
   const std::int64_t steps =
       turns.pairs.back().sides[kBaseline].steps;  // that the losses are of; of other pairs if it is theirs
   for (const TurnsPair& pair : turns.pairs) {
-    const bool comparable = std::all_of(pair.sides.begin(), pair.sides.end(), [&](const TurnsSide& each) {
-      return each.steps == steps && !each.library_dropout_masks;
-    });
+    const bool comparable = std::ranges::all_of(
+        pair.sides, [&](const TurnsSide& each) { return each.steps == steps && !each.library_dropout_masks; });
     if (!comparable) continue;
     for (const Side side : kSides) {
       first[side].push_back(pair.sides[side].first_losses);
@@ -106,7 +91,7 @@ std::optional<Issue> loss_issue_of(const TurnsCase& turns) {
   if (last[kBaseline].empty() || last[kNew].empty()) return std::nullopt;
   double scale = 0, spread = 0;  // what processes of one binary differ by is no more than rounding
   for (const Side side : kSides) {
-    const auto [low, high] = std::minmax_element(last[side].begin(), last[side].end());
+    const auto [low, high] = std::ranges::minmax_element(last[side]);
     spread = std::max(spread, *high - *low);
     for (const auto& losses : first[side])
       for (const double loss : losses) scale = std::max(scale, std::fabs(loss));
@@ -155,8 +140,8 @@ ComparedCase ended(const TurnsCase& turns) {
 
 // The estimate of the pairs before, which decide nothing: it is not known what the others would have said.
 ComparedCase cut_short(const TurnsCase& turns, Decision decision) {
-  const TurnsPair& last = *std::find_if(turns.pairs.begin(), turns.pairs.end(),
-                                        [](const TurnsPair& pair) { return has_ended(pair.sides[kBaseline]); });
+  const TurnsPair& last =
+      *std::ranges::find_if(turns.pairs, [](const TurnsPair& pair) { return has_ended(pair.sides[kBaseline]); });
   const TurnsSide& baseline = last.sides[kBaseline];
   decision.finding = Finding::inconclusive;
   decision.more.reset();
@@ -166,22 +151,9 @@ ComparedCase cut_short(const TurnsCase& turns, Decision decision) {
   return measured(turns, std::move(decision));
 }
 
-LeftOutCase not_compared(const TurnsCase& turns, Fate fate) {
-  const auto& [baseline, contender] = turns.pairs.front().sides;
-  switch (fate) {
-    case Fate::changed:
-      return {turns.name, "another workload by this name: " + *baseline.fingerprint + " and " + *contender.fingerprint};
-    case Fate::ended_baseline:
-      return {turns.name, "the baseline: " + why_ended(ended_side(turns, kBaseline))};
-    case Fate::ended_both:
-      return {turns.name, "both binaries: " + why_ended(ended_side(turns, kNew))};
-    case Fate::good:
-    case Fate::none:
-    case Fate::ended_new:
-    case Fate::cut_short:
-      break;
-  }
-  return {turns.name, ""};
+std::string workloads_text(const TurnsCase& turns) {
+  const auto& [baseline, contender] = std::ranges::find_if(turns.pairs, changed)->sides;
+  return "another workload by this name: " + *baseline.fingerprint + " and " + *contender.fingerprint;
 }
 
 // Of the cases that have good pairs, or are to have some, in the document's order.
@@ -190,12 +162,6 @@ std::vector<PairedDecision> decide(const TurnsDocument& document, const PairedRu
   for (const TurnsCase& turns : document.cases)
     if (has_decision(fate_of(turns))) logs.push_back(log_ratios(turns));
   return decide_pairs(logs, rule);
-}
-
-ComparedSide side_of(const TurnsDocument& document, Side side) {
-  const BuildInfo& build = document.builds[side];
-  return {document.binaries[side], build.git_sha,    build.git_dirty, document.context.date,
-          build.version,           build.build_type, build.compiler};
 }
 
 }  // namespace
@@ -225,7 +191,8 @@ Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule) 
   comparison.interleaved = true;
   comparison.threshold = rule.threshold;
   comparison.suite = document.suite;
-  for (const Side side : kSides) comparison.sides[side] = side_of(document, side);
+  for (const Side side : kSides)
+    comparison.sides[side] = {document.builds[side], document.binaries[side], document.context.date};
   const std::vector<PairedDecision> decisions = decide(document, rule);
   std::size_t next = 0;
   for (const TurnsCase& turns : document.cases) {
@@ -242,16 +209,16 @@ Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule) 
         comparison.not_measured.push_back({turns.name, turns.skipped.value_or("no pair was measured")});
         break;
       case Fate::changed:
-        comparison.changed.push_back(not_compared(turns, fate));
+        comparison.changed.push_back({turns.name, workloads_text(turns)});
         break;
       case Fate::ended_new:
         comparison.cases.push_back(ended(turns));
         break;
       case Fate::ended_baseline:
-        comparison.added.push_back(not_compared(turns, fate));
+        comparison.added.push_back({turns.name, "the baseline: " + why_ended(ended_side(turns, kBaseline))});
         break;
       case Fate::ended_both:
-        comparison.not_measured.push_back(not_compared(turns, fate));
+        comparison.not_measured.push_back({turns.name, "both binaries: " + why_ended(ended_side(turns, kNew))});
         break;
     }
   }

@@ -25,6 +25,14 @@ struct CatalogPrice {
   std::string source, as_of;  // where the figure stands, and the day on which it stood there: "2026-01-19"
 };
 
+struct PriceCatalog {
+  std::string note;
+  std::vector<CatalogPrice> prices;
+};
+
+// bench/prices.json, the dated catalog that travels in the binary. `source` names the text in messages. Errors: FormatError.
+PriceCatalog parse_prices(std::string_view text, const std::string& source);
+
 // By "c7i.4xlarge" or "aws/c7i.4xlarge"; nullptr if there is none.
 const CatalogPrice* find_price(std::span<const CatalogPrice> catalog, std::string_view name);
 

@@ -1,8 +1,13 @@
 #include "src/analysis/cost/local_cost.h"
 
-#include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
+
+#include "src/analysis/series.h"
+#include "src/base/statistics.h"
+#include "src/base/text.h"
+#include "src/result/load.h"
 
 namespace epochbench {
 namespace {
@@ -17,11 +22,7 @@ Figure figure(double value) {
   return {std::nullopt, "the numbers are too large to be computed with"};
 }
 
-Figure missing(const std::vector<std::string>& what) {
-  std::string text = "not known: ";
-  for (std::size_t i = 0; i < what.size(); ++i) text += (i ? ", " : "") + what[i];
-  return {std::nullopt, text};
-}
+Figure missing(const std::vector<std::string>& what) { return {std::nullopt, "not known: " + joined(what)}; }
 
 std::vector<std::string> unknowns(const LocalMachine& machine) {
   std::vector<std::string> list;
@@ -50,7 +51,12 @@ Line line_of(const LocalMachine& machine) {
   return {owning + usd_per_watt_hour * idle * kHoursAMonth, usd_per_watt_hour * (*machine.power_watts - idle)};
 }
 
-bool hours_of_a_month(double hours) { return hours >= 0 && hours <= kHoursAMonth; }
+// Without a reason where there is a cost of so many hours.
+template <class Machine>
+Figure why_no_month(const Machine& machine, double hours) {
+  if (const auto list = unknowns(machine); !list.empty()) return missing(list);
+  return {std::nullopt, hours >= 0 && hours <= kHoursAMonth ? "" : "a month has 0 to 730 hours"};
+}
 
 // `usd_per_hour` for so many seconds.
 Figure for_seconds(const Figure& usd_per_hour, const Figure& seconds) {
@@ -64,44 +70,20 @@ Figure for_seconds(const Figure& usd_per_hour, const Figure& seconds) {
   return cost;
 }
 
-Figure cloud_usd_per_local_hour(const CloudMachine& machine) { return cloud_usd_per_month(machine, 1); }
-
-Figure mean_of(const std::vector<double>& values, const std::string& reason) {
-  double sum = 0;
-  int count = 0;
-  for (const double value : values)
-    if (std::isfinite(value) && value > 0) {
-      sum += value;
-      ++count;
-    }
-  if (count == 0) return {std::nullopt, reason};
-  return figure(sum / count);
-}
-
-// The mean of a member of the runs' energy, and one of the runs that have it.
-std::optional<double> metered(const std::vector<const Run*>& runs, std::optional<double> Energy::*member,
-                              const Run*& measured) {
+// The power that was given, or the mean of what the runs' meters measured.
+void fill_watts(std::optional<double>& watts, std::string& source, const std::vector<const Run*>& runs,
+                std::optional<double> Energy::*member) {
+  if (watts) {
+    source = "given";
+    return;
+  }
   std::vector<double> values;
   for (const Run* run : runs) {
     if (!run->energy || !above_zero((*run->energy).*member)) continue;
     values.push_back(*((*run->energy).*member));
-    measured = run;
+    source = "measured: " + run->energy->source;
   }
-  return mean_of(values, "").value;
-}
-
-void fill_power(RunCost& cost, const std::vector<const Run*>& runs) {
-  const auto fill = [&](std::optional<double>& watts, std::string& source, std::optional<double> Energy::*member) {
-    if (watts) {
-      source = "given";
-      return;
-    }
-    const Run* measured = nullptr;
-    watts = metered(runs, member, measured);
-    if (measured) source = "measured: " + measured->energy->source;
-  };
-  fill(cost.local.power_watts, cost.power_source, &Energy::average_watts);
-  fill(cost.local.idle_watts, cost.idle_source, &Energy::idle_watts);
+  if (!values.empty()) watts = figure(mean(values)).value;
 }
 
 void fill_cloud(RunCost& cost, const std::vector<const Run*>& runs) {
@@ -127,7 +109,7 @@ void fill_epoch(RunCost& cost, const std::vector<const Run*>& runs) {
   std::vector<double> epochs;
   for (const Run* run : runs)
     if (above_zero(run->timing->epoch_seconds)) epochs.push_back(run->timing->epoch_seconds);
-  cost.epoch_seconds = mean_of(epochs, "the result has no time of an epoch");
+  cost.epoch_seconds = epochs.empty() ? Figure{std::nullopt, "the result has no time of an epoch"} : figure(mean(epochs));
   const Estimate estimate = arithmetic_mean_estimate(epochs, kFewestRepetitions, "repetitions");
   cost.interval_reason = estimate.reason;
   if (!cost.epoch_seconds.value || !estimate.ci95) return;
@@ -142,15 +124,17 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
   RunCost cost;
   cost.name = runs.front()->name;
   cost.repetitions = static_cast<int>(runs.size());
+  cost.loaded = any_loaded(runs);
   cost.epoch_kind = runs.front()->timing->epoch_kind;
   fill_epoch(cost, runs);
   cost.local = question.local;
   cost.cloud = question.cloud;
   cost.cloud_source = question.cloud_source;
-  fill_power(cost, runs);
+  fill_watts(cost.local.power_watts, cost.power_source, runs, &Energy::average_watts);
+  fill_watts(cost.local.idle_watts, cost.idle_source, runs, &Energy::idle_watts);
   fill_cloud(cost, runs);
   const Figure local_hour = local_usd_per_hour(cost.local, question.utilization);
-  const Figure cloud_hour = cloud_usd_per_local_hour(cost.cloud);
+  const Figure cloud_hour = cloud_usd_per_month(cost.cloud, 1);
   cost.local_usd_per_epoch = for_seconds(local_hour, cost.epoch_seconds);
   cost.cloud_usd_per_epoch = explained(for_seconds(cloud_hour, cost.epoch_seconds), cost, runs);
   cost.break_even_hours_per_month = explained(break_even_hours(cost.local, cost.cloud), cost, runs);
@@ -164,15 +148,13 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
 }  // namespace
 
 Figure local_usd_per_month(const LocalMachine& machine, double hours) {
-  if (const auto list = unknowns(machine); !list.empty()) return missing(list);
-  if (!hours_of_a_month(hours)) return {std::nullopt, "a month has 0 to 730 hours"};
+  if (const Figure none = why_no_month(machine, hours); !none.reason.empty()) return none;
   const Line line = line_of(machine);
   return figure(line.fixed + line.per_hour * hours);
 }
 
 Figure cloud_usd_per_month(const CloudMachine& machine, double hours) {
-  if (const auto list = unknowns(machine); !list.empty()) return missing(list);
-  if (!hours_of_a_month(hours)) return {std::nullopt, "a month has 0 to 730 hours"};
+  if (const Figure none = why_no_month(machine, hours); !none.reason.empty()) return none;
   return figure(*machine.usd_per_hour * hours / machine.speed);
 }
 
@@ -202,11 +184,13 @@ Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud) {
 
 std::vector<RunCost> rent_or_buy(std::span<const Run> runs, const RentOrBuy& question) {
   const std::vector<TimeToQuality> times = times_to_quality(runs);
+  std::map<std::string, const TimeToQuality*> time_of;
+  for (const TimeToQuality& time : times) time_of.emplace(time.name, &time);
   std::vector<RunCost> costs;
   const auto counts = [](const Run& run) { return run.status == RunStatus::ok && run.timing; };
   for (const RunGroup& group : runs_by_name(runs, counts)) {
-    const auto time = std::find_if(times.begin(), times.end(), [&](const auto& entry) { return entry.name == group.name; });
-    costs.push_back(cost_of_group(group.runs, time == times.end() ? nullptr : &*time, question));
+    const auto time = time_of.find(group.name);
+    costs.push_back(cost_of_group(group.runs, time == time_of.end() ? nullptr : time->second, question));
   }
   return costs;
 }

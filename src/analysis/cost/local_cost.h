@@ -67,6 +67,7 @@ struct QualityCost {
 struct RunCost {
   std::string name;
   int repetitions = 0;
+  bool loaded = false;  // any of them, by other processes (src/result/load.h)
   // The mean of the repetitions: what an epoch is expected to take. The costs of an epoch have its interval, with prices and
   // power as they are; there is none of fewer than kFewestRepetitions.
   Figure epoch_seconds;

@@ -1,10 +1,13 @@
 #include "src/analysis/input/input_pipeline.h"
 
-#include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "src/analysis/case_settings.h"
 #include "src/analysis/series.h"
+#include "src/base/lookup.h"
+#include "src/base/statistics.h"
+#include "src/result/load.h"
 
 namespace epochbench {
 namespace {
@@ -20,53 +23,37 @@ Settings shared_settings(const Run& run) {
   return settings;
 }
 
-// Whether they do the same work on the same device with the same cost of decoding.
-bool belong_together(const Run& a, const Run& b) {
-  return same_work(a.workload, b.workload) && a.device.backend == b.device.backend && a.device.name == b.device.name &&
-         a.device.threads == b.device.threads && a.input->decode_cost_seconds == b.input->decode_cost_seconds;
+// Settings, work, device and cost of decoding: what the runs of a group share.
+auto group_key(const Run& run) {
+  return std::tuple(shared_settings(run), work_key(run.workload), run.device.backend, run.device.name, run.device.threads,
+                    run.input->decode_cost_seconds);
 }
 
-// Of runs with the same settings each.
-using RunsBySettings = std::vector<std::pair<Settings, std::vector<const Run*>>>;
+template <class Key>
+struct KeyedRuns {
+  Key key;
+  std::vector<const Run*> runs;
+};
 
 bool counts(const Run& run) { return run.status == RunStatus::ok && run.input && run.throughput && run.efficiency; }
 
-std::optional<double> known_mean(const std::vector<std::optional<double>>& values) {
-  double sum = 0;
-  for (const std::optional<double>& value : values) {
-    if (!value) return std::nullopt;
-    sum += *value;
-  }
-  if (values.empty()) return std::nullopt;
-  return sum / static_cast<double>(values.size());
-}
-
-std::optional<double> utilization(const Run& run) {
-  if (run.device.backend == "cuda") return run.efficiency->gpu_busy_fraction;
-  const std::optional<double>& waits = run.efficiency->data_wait_fraction;
+std::optional<double> utilization(const Run* run) {
+  if (run->device.backend == "cuda") return run->efficiency->gpu_busy_fraction;
+  const std::optional<double>& waits = run->efficiency->data_wait_fraction;
   return waits ? std::optional(1 - *waits) : std::nullopt;
 }
 
 InputRow row_of(const std::vector<const Run*>& repetitions) {
-  InputRow row{repetitions.front()->name, *repetitions.front()->input, {}, {}, {}, {}, {}, {}};
-  std::vector<std::optional<double>> waits, busy;
-  for (const Run* run : repetitions) {
-    row.samples_per_second.push_back(run->throughput->samples_per_second);
-    waits.push_back(run->efficiency->data_wait_fraction);
-    busy.push_back(utilization(*run));
-  }
-  row.data_wait_fraction = known_mean(waits);
-  row.utilization = known_mean(busy);
-  if (!row.utilization) return row;
+  InputRow row{repetitions.front()->name, *repetitions.front()->input, {}, {}, {}, {}, {}, {}, any_loaded(repetitions)};
+  for (const Run* run : repetitions) row.samples_per_second.push_back(run->throughput->samples_per_second);
+  const auto waits = known_values(repetitions, [](const Run* run) { return run->efficiency->data_wait_fraction; });
+  if (waits.size() == repetitions.size()) row.data_wait_fraction = mean(waits);
+  std::vector<double> busy = known_values(repetitions, utilization);
+  if (busy.size() < repetitions.size()) return row;
+  row.utilization = mean(busy);
   row.state = state_at(*row.utilization);
-  for (const std::optional<double>& value : busy) row.utilizations.push_back(*value);
+  row.utilizations = std::move(busy);
   return row;
-}
-
-Estimate not_known(std::string reason) {
-  Estimate estimate;
-  estimate.reason = std::move(reason);
-  return estimate;
 }
 
 void compare(InputGroup& group) {
@@ -80,31 +67,25 @@ void compare(InputGroup& group) {
   }
   for (InputRow& row : group.rows)
     row.of_decoded = group.decoded ? ratio_estimate(group.rows[*group.decoded].samples_per_second, row.samples_per_second)
-                                   : not_known("no run of decoded data stands beside it (--cache decoded)");
+                                   : Estimate{.reason = "no run of decoded data stands beside it (--cache decoded)"};
   group.gain = group.best
                    ? ratio_estimate(group.rows[*group.worst].samples_per_second, group.rows[*group.best].samples_per_second)
-                   : not_known("no run knows how long it waited for data");
+                   : Estimate{.reason = "no run knows how long it waited for data"};
 }
 
 InputGroup group_of(const std::vector<const Run*>& runs) {
   const Run& first = *runs.front();
+  const Workload& work = first.workload;
   InputGroup group;
-  group.model = first.workload.model;
-  group.backend = first.device.backend;
-  group.precision = first.precision;
-  group.workload = group.model + "/" + group.backend + "/" + group.precision + "/b" + std::to_string(first.workload.batch);
-  group.dataset = first.workload.dataset;
-  group.mode = first.workload.mode;
+  group.first = &first;
+  group.workload = work.model + "/" + first.device.backend + "/" + first.precision + "/b" + std::to_string(work.batch);
+  group.dataset = work.dataset;
   group.on_gpu = first.device.backend == "cuda";
   group.threads = first.device.threads;
   group.decode_cost_seconds = first.input->decode_cost_seconds;
-  RunsBySettings rows;
-  for (const Run* run : runs) {
-    Settings settings = case_settings(*run);
-    auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& other) { return other.first == settings; });
-    if (row == rows.end()) row = rows.insert(rows.end(), {std::move(settings), {}});
-    row->second.push_back(run);
-  }
+  using RowRuns = KeyedRuns<Settings>;
+  ListByKey<&RowRuns::key> rows;
+  for (const Run* run : runs) rows[case_settings(*run)].runs.push_back(run);
   for (const auto& [settings, repetitions] : rows) group.rows.push_back(row_of(repetitions));
   compare(group);
   return group;
@@ -118,18 +99,12 @@ InputState state_at(double utilization) {
 }
 
 std::vector<InputGroup> input_groups(const Result& result) {
-  RunsBySettings sets;
-  for (const Run& run : result.runs) {
-    if (!counts(run)) continue;
-    Settings settings = shared_settings(run);
-    auto set = std::find_if(sets.begin(), sets.end(), [&](const auto& other) {
-      return belong_together(*other.second.front(), run) && other.first == settings;
-    });
-    if (set == sets.end()) set = sets.insert(sets.end(), {std::move(settings), {}});
-    set->second.push_back(&run);
-  }
+  using GroupRuns = KeyedRuns<decltype(group_key(result.runs.front()))>;
+  ListByKey<&GroupRuns::key> sets;
+  for (const Run& run : result.runs)
+    if (counts(run)) sets[group_key(run)].runs.push_back(&run);
   std::vector<InputGroup> groups;
-  for (const auto& [settings, runs] : sets) {
+  for (const auto& [key, runs] : sets) {
     InputGroup group = group_of(runs);
     if (group.rows.size() > 1) groups.push_back(std::move(group));
   }

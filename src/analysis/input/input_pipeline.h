@@ -29,12 +29,13 @@ struct InputRow {  // the ok repetitions of one run
   std::optional<InputState> state;           // by the utilization
   Estimate of_decoded;                       // samples/s over those of the group's row whose data lie decoded in memory
   std::vector<double> utilizations;          // one per repetition; empty where one does not know it
+  bool loaded = false;                       // any repetition, by other processes (src/result/load.h)
 };
 
-struct InputGroup {      // of one device, workload and decode cost; settings differ in nothing but input and measurement
-  std::string workload;  // for people: "resnet20/cpu/fp32/b32"
-  std::string model, backend, precision;
-  std::string dataset, mode;
+struct InputGroup {            // of one device, workload and decode cost; settings differ in nothing but input and measurement
+  const Run* first = nullptr;  // in the result that the group was made of
+  std::string workload;        // for people: "resnet20/cpu/fp32/b32"
+  std::string dataset;
   bool on_gpu = false;
   std::optional<int> threads;  // of the steps, on a CPU
   double decode_cost_seconds = 0;

@@ -7,8 +7,10 @@
 #include <set>
 #include <tuple>
 
+#include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
-#include "src/analysis/handicap.h"
+#include "src/base/lookup.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -32,7 +34,7 @@ std::string differences(const Run& run, const Run& other) {
   const Workload &a = run.workload, &b = other.workload;
   std::string text;
   const auto add = [&](const std::string& what, const std::string& ours, const std::string& theirs) {
-    if (ours != theirs) text += (text.empty() ? "" : ", ") + what + " (" + theirs + ")";
+    if (ours != theirs) append(text, what + " (" + theirs + ")");
   };
   add("batch", std::to_string(a.batch), std::to_string(b.batch));
   add("mode", a.mode, b.mode);
@@ -43,8 +45,6 @@ std::string differences(const Run& run, const Run& other) {
   return text;
 }
 
-bool in_16_bits(const std::string& precision) { return precision == "bf16" || precision == "fp16"; }
-
 class Pairing {
  public:
   Pairing(const AllSeries& all, SpeedupOf what) : all_(all), what_(what) { choose_fastest(); }
@@ -52,7 +52,7 @@ class Pairing {
   Speedup answer() {
     for (const Series* contender : chosen_)
       for (const Series* baseline : baselines_of(*contender)) pair(*baseline, *contender);
-    for (const LeftOut& out : all_.left_out) add_left_out(out);
+    add_left_out();
     for (const Series& series : all_.series)
       if (!paired_.contains(&series))
         answer_.unpaired.push_back({series.first().name, series.source->path, {}, why_alone(series)});
@@ -82,6 +82,13 @@ class Pairing {
       else
         slower_than_[&series] = best;
     }
+    for (const Series* series : chosen_) {
+      const std::string &work = keys_.emplace(series, workload_key(*series, what_)).first->second,
+                        &model = series->first().workload.model;
+      of_work_[work].push_back(series);
+      of_model_and_work_[{model, work}].push_back(series);
+      of_model_and_device_[{model, series->on_gpu()}].push_back(series);
+    }
   }
 
   // PyTorch's: of all placements the fastest stands for its device, but compiled code for itself.
@@ -100,9 +107,9 @@ class Pairing {
                         fairness_warnings(series, contender).size(), series.file);
     };
     std::vector<std::pair<decltype(distance(contender)), const Series*>> candidates;
-    for (const Series* series : chosen_)
+    for (const Series* series : of_same_work(contender))
       if (is_baseline(*series, contender) && fits(*series)) candidates.emplace_back(distance(*series), series);
-    std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(candidates, {}, [](const auto& candidate) { return candidate.first; });
     std::set<std::string> machines;
     std::vector<const Series*> found;
     for (const auto& [far, series] : candidates) {
@@ -113,19 +120,21 @@ class Pairing {
     return found;
   }
 
-  // Whether it does the contender's work and has no handicap that the contender has not.
-  bool is_baseline(const Series& series, const Series& contender) const {
-    return &series != &contender && workload_key(series, what_) == workload_key(contender, what_) &&
-           handicap_of(series, contender).empty();
+  // The chosen series that do the contender's work, itself among them. Precondition: it is chosen.
+  const std::vector<const Series*>& of_same_work(const Series& contender) const { return of_work_.at(keys_.at(&contender)); }
+
+  // Whether it, which does the contender's work, has no handicap that the contender has not.
+  static bool is_baseline(const Series& series, const Series& contender) {
+    return &series != &contender && handicap_of(series, contender).empty();
   }
 
   std::vector<const Series*> cpu_baselines(const Series& contender) const {
     std::vector<const Series*> found;
-    for (const std::string& precision : {contender.first().precision, std::string("fp32")})
+    for (const std::string& precision : {contender.first().precision, std::string(name(Precision::fp32))})
       for (const Series* series : nearest(contender, true, [&](const Series& other) {
              return other.first().device.backend == "cpu" && other.first().precision == precision;
            }))
-        if (std::find(found.begin(), found.end(), series) == found.end()) found.push_back(series);
+        if (!contains(found, series)) found.push_back(series);
     return found;
   }
 
@@ -133,7 +142,7 @@ class Pairing {
   std::vector<const Series*> earlier(const Series& contender) const {
     const Run& run = contender.first();
     std::vector<const Series*> found;
-    for (const Series* other : chosen_) {
+    for (const Series* other : of_same_work(contender)) {
       if (other == &contender) break;
       const Run& theirs = other->first();
       if (theirs.device.backend == run.device.backend && theirs.precision == run.precision &&
@@ -166,10 +175,11 @@ class Pairing {
     if (run.device.backend == "pytorch") add(ours_on_same_device(contender));
     if (found.empty() && run.device.backend != "cpu") add(cpu_baselines(contender));
     if (found.empty()) add(earlier(contender));
-    if (in_16_bits(run.precision))
-      for (const char* precision : {"fp32", "tf32"}) add(on_same_device(contender, precision));
-    else if (found.empty() && run.precision == "tf32")
-      add(on_same_device(contender, "fp32"));
+    const auto precision = precision_from_name(run.precision);
+    if (precision == Precision::bf16 || precision == Precision::fp16)
+      for (const Precision wider : {Precision::fp32, Precision::tf32}) add(on_same_device(contender, name(wider)));
+    else if (found.empty() && precision == Precision::tf32)
+      add(on_same_device(contender, name(Precision::fp32)));
     return found;
   }
 
@@ -182,7 +192,7 @@ class Pairing {
   // baseline / contender of what `get` says of each repetition; the reason for no interval is that of the throughput's ratio.
   template <typename Get>
   static Estimate per_epoch(const Series& baseline, const Series& contender, const char* what, const Get& get) {
-    const auto unknown = [&](const std::string& reason) { return Estimate{NAN, std::nullopt, what + reason}; };
+    const auto unknown = [&](const std::string& reason) { return Estimate{.reason = what + reason}; };
     std::vector<double> ours, theirs;
     for (const auto& [series, values] : {std::pair(&contender, &ours), std::pair(&baseline, &theirs)})
       for (const Run* run : series->runs) {
@@ -203,32 +213,39 @@ class Pairing {
       for (const Run* run : side->runs)
         if (run->cost) currencies.insert(run->cost->currency.value_or("USD"));
     if (currencies.size() > 1)
-      return {NAN, std::nullopt, "costs in " + *currencies.begin() + " and " + *currencies.rbegin() + " are not compared"};
+      return {.reason = "costs in " + *currencies.begin() + " and " + *currencies.rbegin() + " are not compared"};
     return per_epoch(baseline, contender, "cost per epoch",
-                     [](const Run& run) { return run.cost ? run.cost->usd_per_epoch : std::nullopt; });
-  }
-
-  static Estimate energy_ratio(const Series& baseline, const Series& contender) {
-    return per_epoch(baseline, contender, "energy per epoch",
-                     [](const Run& run) { return run.energy ? run.energy->joules_per_epoch : std::nullopt; });
+                     [](const Run& run) { return member_of(run.cost, &Cost::usd_per_epoch); });
   }
 
   void pair(const Series& baseline, const Series& contender) {
     answer_.pairs.push_back({side_of(baseline), side_of(contender), what_ == SpeedupOf::best_batch,
                              ratio_estimate(baseline.samples_per_second(), contender.samples_per_second()),
-                             cost_ratio(baseline, contender), energy_ratio(baseline, contender),
+                             cost_ratio(baseline, contender),
+                             per_epoch(baseline, contender, "energy per epoch",
+                                       [](const Run& run) { return member_of(run.energy, &Energy::joules_per_epoch); }),
                              fairness_warnings(baseline, contender)});
     paired_.insert({&baseline, &contender});
   }
 
   // Repetitions of one run with one reason make one line.
-  void add_left_out(const LeftOut& out) {
-    for (Unpaired& known : answer_.unpaired)
-      if (known.name == out.run->name && known.file == out.source->path && known.reason == out.reason) {
-        known.repetitions.push_back(out.run->repetition);
-        return;
-      }
-    answer_.unpaired.push_back({out.run->name, out.source->path, {out.run->repetition}, out.reason});
+  void add_left_out() {
+    std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
+    for (const LeftOut& out : all_.left_out) {
+      const auto [place, is_new] = places.try_emplace({out.run->name, out.source->path, out.reason}, answer_.unpaired.size());
+      if (is_new) answer_.unpaired.push_back({out.run->name, out.source->path, {}, out.reason});
+      answer_.unpaired[place->second].repetitions.push_back(out.run->repetition);
+    }
+  }
+
+  // The first of these that is another than `series`; null: none.
+  template <typename Key>
+  static const Series* first_other(const std::map<Key, std::vector<const Series*>>& lists, const Key& key,
+                                   const Series& series) {
+    const auto list = lists.find(key);
+    if (list == lists.end()) return nullptr;
+    const auto other = std::ranges::find_if(list->second, [&](const Series* each) { return each != &series; });
+    return other == list->second.end() ? nullptr : *other;
   }
 
   std::string why_alone(const Series& series) const {
@@ -237,12 +254,11 @@ class Pairing {
       return best == series.first().name ? "slower than the same run on another card of its kind"
                                          : "slower than " + best + ", the fastest of its device";
     }
-    const Series* near = nullptr;  // of the same model, by preference on the other kind of device
-    for (const Series* other : chosen_) {
-      if (other == &series || other->first().workload.model != series.first().workload.model) continue;
-      if (workload_key(*other, what_) == workload_key(series, what_)) return why_not_with(series, *other);
-      if (!near || (other->on_gpu() != series.on_gpu() && near->on_gpu() == series.on_gpu())) near = other;
-    }
+    const std::string& model = series.first().workload.model;
+    if (const Series* other = first_other(of_model_and_work_, {model, keys_.at(&series)}, series))
+      return why_not_with(series, *other);
+    const Series* near = first_other(of_model_and_device_, {model, !series.on_gpu()}, series);
+    if (!near) near = first_other(of_model_and_device_, {model, series.on_gpu()}, series);
     const std::string reason = series.on_gpu() ? "no run of this workload on a CPU"
                                                : "no run of this workload on a GPU, another machine or in 16 bits";
     return near ? reason + "; " + near->first().name + " has another " + differences(series.first(), near->first()) : reason;
@@ -263,6 +279,11 @@ class Pairing {
   const AllSeries& all_;
   const SpeedupOf what_;
   std::vector<const Series*> chosen_;
+  std::map<const Series*, std::string> keys_;  // workload_key() of the chosen ones
+  // The chosen ones in their order: by work, by model and work, and by model and device (GPU or not).
+  std::map<std::string, std::vector<const Series*>> of_work_;
+  std::map<std::pair<std::string, std::string>, std::vector<const Series*>> of_model_and_work_;
+  std::map<std::pair<std::string, bool>, std::vector<const Series*>> of_model_and_device_;
   std::map<const Series*, const Series*> slower_than_;
   std::set<const Series*> paired_;
   Speedup answer_;

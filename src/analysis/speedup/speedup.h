@@ -7,7 +7,7 @@
 
 #include "src/analysis/estimate.h"
 #include "src/analysis/fairness.h"
-#include "src/result/named_result.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
 
@@ -54,7 +54,7 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch };
 //   a GPU without any CPU  the first GPU in its precision, where that is another; else in tf32, fp32 of the same device
 //
 // A baseline with the contender's settings goes before one with others, one of its file and machine before those of others,
-// and of several one with fewer warnings. A run with a handicap (src/analysis/handicap.h) is a baseline only for runs that
+// and of several one with fewer warnings. A run with a handicap (src/analysis/fairness.h) is a baseline only for runs that
 // share it.
 // What ended in no pair is in `unpaired` with the reason.
 Speedup speedup_of(const std::vector<NamedResult>& results, SpeedupOf what);

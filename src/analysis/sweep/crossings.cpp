@@ -1,10 +1,12 @@
-// Where two curves cross. Between measured values alone: nothing is extrapolated.
+// Where two curves cross, between measured values alone (nothing is extrapolated), and all answers of a sweep.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "epochbench/precision.h"
 #include "src/analysis/estimate.h"
 #include "src/analysis/sweep/curves.h"
+#include "src/analysis/sweep/scaling.h"
 
 namespace epochbench {
 namespace {
@@ -19,17 +21,18 @@ struct Advantage {
 
 std::vector<Advantage> advantages(const Curve& baseline, const Curve& contender, CrossingIn in) {
   std::vector<Advantage> all;
-  for (const CurvePoint& a : baseline.points)
-    for (const CurvePoint& b : contender.points) {
-      const auto& from = in == CrossingIn::time ? a.rates : b.usd;
-      const auto& to = in == CrossingIn::time ? b.rates : a.usd;
-      if (a.value != b.value || from.empty() || to.empty()) continue;
-      const Estimate ratio = ratio_estimate(from, to);
-      if (!(ratio.value > 0) || !std::isfinite(ratio.value)) continue;
-      Advantage advantage{a.value, std::log(ratio.value), std::nullopt, ratio.reason};
-      if (ratio.ci95 && ratio.ci95->first > 0) advantage.interval = {std::log(ratio.ci95->first), std::log(ratio.ci95->second)};
-      all.push_back(std::move(advantage));
-    }
+  for (const CurvePoint& a : baseline.points) {
+    const CurvePoint* b = contender.at(a.value);
+    if (!b) continue;
+    const auto& from = in == CrossingIn::time ? a.rates : b->usd;
+    const auto& to = in == CrossingIn::time ? b->rates : a.usd;
+    if (from.empty() || to.empty()) continue;
+    const Estimate ratio = ratio_estimate(from, to);
+    if (!(ratio.value > 0) || !std::isfinite(ratio.value)) continue;
+    Advantage advantage{a.value, std::log(ratio.value), std::nullopt, ratio.reason};
+    if (ratio.ci95 && ratio.ci95->first > 0) advantage.interval = {std::log(ratio.ci95->first), std::log(ratio.ci95->second)};
+    all.push_back(std::move(advantage));
+  }
   return all;
 }
 
@@ -66,20 +69,27 @@ const char* better(CrossingIn in) { return in == CrossingIn::time ? "faster" : "
 std::string why_none(const std::vector<Advantage>& all, const Curve& baseline, const Curve& contender, CrossingIn in) {
   if (all.empty()) {
     const auto lacks_price = [](const Curve& curve) {
-      return std::all_of(curve.points.begin(), curve.points.end(), [](const CurvePoint& point) { return point.usd.empty(); });
+      return std::ranges::all_of(curve.points, [](const CurvePoint& point) { return point.usd.empty(); });
     };
     if (in == CrossingIn::cost && (lacks_price(baseline) || lacks_price(contender)))
       return "no price is known for " + (lacks_price(baseline) ? baseline.name : contender.name);
     return "no value was measured on both";
   }
-  const auto positive = [](const Advantage& at) { return at.ratio > 0; };
-  const auto negative = [](const Advantage& at) { return at.ratio < 0; };
-  const bool above = std::any_of(all.begin(), all.end(), positive), below = std::any_of(all.begin(), all.end(), negative);
+  const auto [lowest, highest] = std::ranges::minmax(all, {}, &Advantage::ratio);
+  const bool above = highest.ratio > 0, below = lowest.ratio < 0;
   const std::string subject = !above && !below ? "neither is" : (above ? contender.name : baseline.name) + " is";
   if (all.size() == 1)
     return "only " + std::to_string(all[0].value) + " was measured on both: " + subject + " " + better(in) + " there";
   return "no crossing between " + std::to_string(all.front().value) + " and " + std::to_string(all.back().value) + ": " +
          subject + " " + better(in) + " throughout";
+}
+
+// Whether the contender is to be compared with the baseline.
+bool worth_comparing(const Curve& baseline, const Curve& contender) {
+  if (&baseline == &contender) return false;
+  const std::string fp32 = name(Precision::fp32);
+  if (baseline.device == contender.device) return baseline.precision == fp32 && contender.precision != fp32;
+  return baseline.device == "cpu" && (baseline.precision == contender.precision || baseline.precision == fp32);
 }
 
 }  // namespace
@@ -114,6 +124,27 @@ std::vector<Crossing> crossings(const Curve& baseline, const Curve& contender, C
   found.push_back(none);
   found.back().reason = why_none(all, baseline, contender, in);
   return found;
+}
+
+SweepAnswers answers_of(const Result& result, Axis axis) { return answers_of(curves_of(result, axis), result, axis); }
+
+SweepAnswers answers_of(std::span<const Curve> curves, const Result& result, Axis axis) {
+  SweepAnswers answers;
+  answers.over = name(axis);
+  answers.measure = measure_of(axis);
+  for (const Curve& curve : curves) {
+    answers.best.push_back(best_of(curve));
+    answers.flattens_at.push_back(flattening_of(curve));
+    if (axis == Axis::threads) answers.scaling.push_back(scaling_of(curve, result));
+  }
+  for (const Curve& baseline : curves)
+    for (const Curve& contender : curves)
+      for (const CrossingIn in : {CrossingIn::time, CrossingIn::cost}) {
+        if (!worth_comparing(baseline, contender)) continue;
+        for (Crossing& crossing : crossings(baseline, contender, in))
+          (crossing.value ? answers.crossover : answers.no_crossover).push_back(std::move(crossing));
+      }
+  return answers;
 }
 
 }  // namespace epochbench

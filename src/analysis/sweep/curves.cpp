@@ -1,41 +1,36 @@
 #include "src/analysis/sweep/curves.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include "src/analysis/case_settings.h"
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/estimate.h"
-#include "src/base/statistics.h"
+#include "src/base/lookup.h"
 
 namespace epochbench {
 namespace {
 
-constexpr std::array<const char*, 4> kAxes{"batch", "width", "samples", "threads"};
+struct AxisRow {
+  const char *name, *measure;
+  const char* setting;  // that the axis varies; "": an option of the model
+};
+constexpr AxisRow kAxes[] = {{"batch", "samples_per_second", "batch"},
+                             {"width", "flops_per_second", ""},
+                             {"samples", "samples_per_wall_second", "epoch_samples"},
+                             {"threads", "samples_per_second", "threads"}};
+const AxisRow& row_of(Axis axis) { return kAxes[static_cast<std::size_t>(axis)]; }
 
 bool positive(double value) { return std::isfinite(value) && value > 0; }
 
 // All settings but the one that the axis varies: what a curve's runs share.
 Settings settings_of_curve(const Run& run, Axis axis) {
   Settings settings = case_settings(run);
-  const auto options = settings.find("model_options");
-  switch (axis) {
-    case Axis::batch:
-      settings.erase("batch");
-      break;
-    case Axis::width:
-      if (options == settings.end()) break;
-      if (auto* values = std::get_if<ModelOptions>(&options->second)) values->erase("width");
-      break;
-    case Axis::samples:
-      settings.erase("epoch_samples");
-      break;
-    case Axis::threads:
-      settings.erase("threads");
-      break;
-  }
+  settings.erase(row_of(axis).setting);
+  const auto options = axis == Axis::width ? settings.find("model_options") : settings.end();
+  auto* values = options == settings.end() ? nullptr : std::get_if<ModelOptions>(&options->second);
+  if (values) values->erase("width");
   return settings;
 }
 
@@ -98,68 +93,53 @@ std::vector<const CurvePoint*> measured(const Curve& curve) {
   return points;
 }
 
-const CurvePoint* fastest(const std::vector<const CurvePoint*>& points) {
-  const auto found = std::max_element(points.begin(), points.end(), [](const CurvePoint* a, const CurvePoint* b) {
-    return geometric_mean(a->rates) < geometric_mean(b->rates);
-  });
-  return found == points.end() ? nullptr : *found;
-}
-
 constexpr const char* kNothingMeasured = "no point was measured";
 
 }  // namespace
 
-const char* name(Axis axis) { return kAxes[static_cast<std::size_t>(axis)]; }
+const char* name(Axis axis) { return row_of(axis).name; }
+const char* measure_of(Axis axis) { return row_of(axis).measure; }
 
 std::optional<Axis> axis_from_name(std::string_view name) {
-  const auto found = std::find(kAxes.begin(), kAxes.end(), name);
-  if (found == kAxes.end()) return std::nullopt;
-  return static_cast<Axis>(found - kAxes.begin());
+  for (std::size_t i = 0; i < std::size(kAxes); ++i)
+    if (name == kAxes[i].name) return static_cast<Axis>(i);
+  return std::nullopt;
 }
 
-const char* measure_of(Axis axis) {
-  switch (axis) {
-    case Axis::batch:
-    case Axis::threads:
-      return "samples_per_second";
-    case Axis::width:
-      return "flops_per_second";
-    case Axis::samples:
-      return "samples_per_wall_second";
-  }
-  return "?";
-}
-
-std::vector<Curve> curves_of(const Result& result, Axis axis) {
+std::vector<Curve> curves_of(const Result& result, Axis axis, const std::function<bool(const Run&)>& wanted) {
   std::vector<const Run*> runs;
   for (const Run& run : result.runs)
-    if (run.status != RunStatus::skipped && value_of(run, axis).value_or(0) > 0) runs.push_back(&run);
-  std::stable_sort(runs.begin(), runs.end(), [](const Run* a, const Run* b) { return a->repetition < b->repetition; });
-  std::vector<Curve> curves;
+    if ((!wanted || wanted(run)) && run.status != RunStatus::skipped && value_of(run, axis).value_or(0) > 0)
+      runs.push_back(&run);
+  std::ranges::stable_sort(runs, {}, &Run::repetition);
+  ListByKey<&Curve::name> curves;
   for (const Run* run : runs) {
     Settings settings = settings_of_curve(*run, axis);
-    const std::string name = label_of(settings);
-    auto curve = std::find_if(curves.begin(), curves.end(), [&](const Curve& other) { return other.name == name; });
-    if (curve == curves.end()) curve = curves.insert(curve, empty_curve(*run, std::move(settings)));
+    Curve& curve = curves[label_of(settings)];
+    if (curve.points.empty()) curve = empty_curve(*run, std::move(settings));
     const std::int64_t value = *value_of(*run, axis);
-    auto point =
-        std::find_if(curve->points.begin(), curve->points.end(), [&](const CurvePoint& other) { return other.value >= value; });
-    if (point == curve->points.end() || point->value != value) point = curve->points.insert(point, {value, {}, {}, {}});
+    auto point = std::ranges::lower_bound(curve.points, value, {}, &CurvePoint::value);
+    if (point == curve.points.end() || point->value != value) point = curve.points.insert(point, {value, {}, {}, {}});
     add_run(*point, *run, axis);
   }
-  return curves;
+  return curves.take();
+}
+
+const CurvePoint* Curve::at(std::int64_t value) const {
+  const auto point = std::ranges::lower_bound(points, value, {}, &CurvePoint::value);
+  return point == points.end() || point->value != value ? nullptr : &*point;
 }
 
 CurveBest best_of(const Curve& curve) {
   CurveBest best{curve.name, curve.device, curve.precision, {}, {}, {}, {}};
   const auto points = measured(curve);
-  const CurvePoint* top = fastest(points);
-  if (!top) {
+  if (points.empty()) {
     best.reason = kNothingMeasured;
     return best;
   }
+  const CurvePoint* top = *std::ranges::max_element(points, {}, &CurvePoint::rate);
   best.value = top->value;
-  best.rate = geometric_mean(top->rates);
+  best.rate = top->rate();
   std::vector<std::int64_t> equals;
   for (const CurvePoint* point : points) {
     if (point == top) continue;
@@ -181,7 +161,7 @@ CurveFlattening flattening_of(const Curve& curve) {
     flattening.reason = points.empty() ? kNothingMeasured : "only one value was measured";
     return flattening;
   }
-  const CurvePoint* top = fastest(points);
+  const CurvePoint* top = *std::ranges::max_element(points, {}, &CurvePoint::rate);
   std::optional<std::int64_t> earliest, latest;
   for (const CurvePoint* point : points) {
     const Estimate ratio = point == top ? Estimate{1, {{1, 1}}, ""} : ratio_estimate(top->rates, point->rates);

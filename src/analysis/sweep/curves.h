@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,8 @@ struct CurvePoint {
   std::vector<double> rates;     // above 0, one per repetition that is ok, in order of repetitions
   std::vector<double> usd;       // likewise: for an epoch, on the axis samples for the whole run; empty without a price
   std::vector<const Run*> runs;  // all of them, in the result that the curve was made of
+
+  double rate() const { return geometric_mean(rates); }  // precondition: there are rates
 };
 
 struct Curve {
@@ -36,11 +40,13 @@ struct Curve {
   std::string model;               // "mlp:depth=3", without the width where that is the value
   std::string device, precision;   // "cpu", "cuda:0"
   std::vector<CurvePoint> points;  // by value; there is at least one
+
+  const CurvePoint* at(std::int64_t value) const;  // null: none
 };
 
 // In the order of their first runs. Runs that were skipped, and those that have no value on the axis (a GPU has no threads),
-// are in no curve. Points to runs of `result`, which must outlive the curves.
-std::vector<Curve> curves_of(const Result& result, Axis axis);
+// are in no curve, nor are those that `wanted` leaves out. Points to runs of `result`, which must outlive the curves.
+std::vector<Curve> curves_of(const Result& result, Axis axis, const std::function<bool(const Run&)>& wanted = {});
 
 // The value with the highest rate, and those that cannot be distinguished from it.
 CurveBest best_of(const Curve& curve);
@@ -55,9 +61,15 @@ enum class CrossingIn : std::uint8_t { time, cost };
 
 // Every place where the contender goes from slower to faster than the baseline (or dearer to cheaper), or back: linear in
 // log value and log ratio between neighboring values that both have. Where there is none, one entry with the reason. The
-// interval is where the ratio's own interval, interpolated likewise, holds 1. Of 1,000 pairs of curves simulated in
-// tests/analysis/coverage_test.cpp it held the truth in 964 and 946 (5 and 10 repetitions) where they cross at a measured
-// value, and in 996 and 993 between two, where interpolating makes it wider than it need be.
+// interval is where the ratio's own interval, interpolated likewise, holds 1.
 std::vector<Crossing> crossings(const Curve& baseline, const Curve& contender, CrossingIn in);
+
+// The answers of a sweep, over all curves of the result: best, where curves flatten, where they cross, and over threads how
+// cores scale. Each is compared with the CPU's of its precision and in fp32, and with fp32 of its own
+// device; on the axis threads, which a GPU does not have, devices are compared by scaling alone.
+SweepAnswers answers_of(const Result& result, Axis axis);
+
+// The same of these of its curves alone.
+SweepAnswers answers_of(std::span<const Curve> curves, const Result& result, Axis axis);
 
 }  // namespace epochbench

@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <random>
-#include <utility>
 
 #include "src/analysis/series.h"
 #include "src/base/numbers.h"
@@ -166,7 +165,7 @@ CoresNeeded cores_needed(std::span<const CoresRate> points, ScalingLaw law, cons
                          std::span<const double> contender_rates) {
   const Solution solution = solve(points, law);
   const ScalingFit fit = fit_of(solution, points.size(), law);
-  CoresNeeded needed{fit.law, contender, geometric_mean(contender_rates), {}, {}, {}, {}};
+  CoresNeeded needed{fit.law, contender, geometric_mean(contender_rates), {}, {}, {}};
   needed.cores = cores_for(fit, needed.contender_rate);
 
   const int degrees = static_cast<int>(points.size()) - (law == ScalingLaw::amdahl ? 2 : 3);
@@ -180,13 +179,13 @@ CoresNeeded cores_needed(std::span<const CoresRate> points, ScalingLaw law, cons
     cores.push_back(
         cores_for(other, draws.mean_of_resample(contender_rates)).value_or(std::numeric_limits<double>::infinity()));
   }
-  std::sort(cores.begin(), cores.end());
+  std::ranges::sort(cores);
   constexpr std::size_t kTail = kDraws / 40;  // 2.5 %
-  needed.cores_low = finite(cores[kTail - 1]);
-  needed.cores_high = finite(cores[kDraws - kTail]);
+  needed.cores_ci95.first = finite(cores[kTail - 1]);
+  needed.cores_ci95.second = finite(cores[kDraws - kTail]);
   if (!needed.cores)
     needed.reason = why_never(fit);
-  else if (!needed.cores_high)
+  else if (!needed.cores_ci95.second)
     needed.reason = "the interval is open: within the fit's uncertainty the law may never reach it";
   return needed;
 }
@@ -196,7 +195,7 @@ ScalingAnswer scaling_of(const Curve& threads, const Result& result) {
   std::vector<CoresRate> points;
   for (const CurvePoint& point : threads.points) {
     if (point.rates.empty()) continue;
-    points.push_back({static_cast<double>(point.value), geometric_mean(point.rates)});
+    points.push_back({static_cast<double>(point.value), point.rate()});
     answer.most_cores = point.value;
   }
   answer.points = static_cast<int>(points.size());

@@ -44,10 +44,8 @@ std::optional<double> cores_for(const ScalingFit& fit, double rate);
 // The same with its 95 % interval, by parametric bootstrap (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993,
 // section 6.5): rates drawn around the fit with the spread of the residuals, a spread that is itself drawn from what so few
 // points leave open (sum of squares over chi-squared), and the contender's rate from its repetitions. An end of the interval
-// is empty where the law does not reach the rate in so many draws. The draws are the same in every call. Of 1,000 sweeps over 1
-// to 32 cores simulated in tests/analysis/coverage_test.cpp, 1 % noise a point, it held the truth in 964 (24 cores) and 956 (64
-// cores) by Amdahl's law, in 957 and 960 by the other; beyond what was measured the latter's upper end is mostly open (928 of
-// 1,000). Preconditions: as fit_scaling; `contender_rates` are above 0, at least one.
+// is empty where the law does not reach the rate in so many draws. The draws are the same in every call.
+// Preconditions: as fit_scaling; `contender_rates` are above 0, at least one.
 CoresNeeded cores_needed(std::span<const CoresRate> points, ScalingLaw law, const std::string& contender,
                          std::span<const double> contender_rates);
 

@@ -101,23 +101,22 @@ std::string implementation_of(const SharedProduct& product, const std::string& r
 }
 
 CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& shape, void* memory, const std::string& reason) {
-  const ValueMemory& v = source.context.values;
-  const std::vector<ValueId> in = source.in(), out = source.out();
-  const Element element = source.element(in[0]);
+  const NodeOperands<void> o = source.operands();
+  const Element element = source.element(source.in()[0]);
   const UnfusedScratch t = unfused_scratch(shape, element, false, memory);
   const ProductMaker make(source, shape, element, t.workspace);
   const auto alpha = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.width)));
   const SharedProduct scores = make.scores(alpha, t.scores, t.q, t.k), weighted = make.weighted(false, 1, t.y, t.weights, t.v);
-  return {[=, &v, dropout = dropout_of(source.node, source.seed), keep = source.libraries](cuda::Stream stream) {
-            cuda::split_heads(t.q, v.get(in[0]), shape, element, stream);
-            cuda::split_heads(t.k, v.get(in[1]), shape, element, stream);
-            cuda::split_heads(t.v, v.get(in[2]), shape, element, stream);
+  return {[=, dropout = dropout_of(source.node, source.seed), keep = source.libraries](cuda::Stream stream) {
+            cuda::split_heads(t.q, o.x(0), shape, element, stream);
+            cuda::split_heads(t.k, o.x(1), shape, element, stream);
+            cuda::split_heads(t.v, o.x(2), shape, element, stream);
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
-            float* const log_sum_exp = v.get<float>(out[1]);
-            cuda::attention_softmax(t.weights, log_sum_exp ? log_sum_exp : t.log_sum_exp, t.scores, v.get<std::int32_t>(in[3]),
-                                    shape, dropout, element, stream);
+            float* const log_sum_exp = o.y32(1);
+            cuda::attention_softmax(t.weights, log_sum_exp ? log_sum_exp : t.log_sum_exp, t.scores, o.integers(3), shape,
+                                    dropout, element, stream);
             weighted->run(t.y, t.weights, t.v, nullptr, t.workspace, stream);
-            cuda::merge_heads(v.get(out[0]), t.y, shape, element, stream);
+            cuda::merge_heads(o.y(0), t.y, shape, element, stream);
           },
           implementation_of(scores, reason)};
 }
@@ -125,30 +124,29 @@ CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& sha
 // The scores are computed again. A gradient takes the memory of a tensor after its last use: dv that of v, dq that of dy, dk
 // that of k.
 CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape, void* memory, const std::string& reason) {
-  const ValueMemory& v = source.context.values;
-  const std::vector<ValueId> in = source.in(), out = source.out();  // dy, q, k, v, y, log_sum_exp, step
-  const Element element = source.element(in[0]);
+  const NodeOperands<void> o = source.operands();  // dy, q, k, v, y, log_sum_exp, step
+  const Element element = source.element(source.in()[0]);
   const UnfusedScratch t = unfused_scratch(shape, element, true, memory);
   const ProductMaker make(source, shape, element, t.workspace);
   const auto alpha = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.width)));
   const SharedProduct scores = make.scores(alpha, t.scores, t.q, t.k), dweights = make.scores(1, t.dweights, t.y, t.v);
   const SharedProduct dv = make.weighted(true, 1, t.v, t.weights, t.y), dq = make.weighted(false, alpha, t.y, t.dscores, t.k),
                       dk = make.weighted(true, alpha, t.k, t.dscores, t.q);
-  return {[=, &v, dropout = dropout_of(source.node, source.seed), keep = source.libraries](cuda::Stream stream) {
-            cuda::split_heads(t.y, v.get(in[0]), shape, element, stream);
-            cuda::split_heads(t.q, v.get(in[1]), shape, element, stream);
-            cuda::split_heads(t.k, v.get(in[2]), shape, element, stream);
-            cuda::split_heads(t.v, v.get(in[3]), shape, element, stream);
+  return {[=, dropout = dropout_of(source.node, source.seed), keep = source.libraries](cuda::Stream stream) {
+            cuda::split_heads(t.y, o.x(0), shape, element, stream);
+            cuda::split_heads(t.q, o.x(1), shape, element, stream);
+            cuda::split_heads(t.k, o.x(2), shape, element, stream);
+            cuda::split_heads(t.v, o.x(3), shape, element, stream);
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
             dweights->run(t.dweights, t.y, t.v, nullptr, t.workspace, stream);
-            cuda::attention_softmax_grad(t.weights, t.dscores, t.scores, t.dweights, v.get<float>(in[5]),
-                                         v.get<std::int32_t>(in[6]), shape, dropout, element, stream);
+            cuda::attention_softmax_grad(t.weights, t.dscores, t.scores, t.dweights, o.x32(5), o.integers(6), shape, dropout,
+                                         element, stream);
             dv->run(t.v, t.weights, t.y, nullptr, t.workspace, stream);
             dq->run(t.y, t.dscores, t.k, nullptr, t.workspace, stream);
             dk->run(t.k, t.dscores, t.q, nullptr, t.workspace, stream);
             const void* const gradients[] = {t.y, t.k, t.v};
             for (std::size_t i = 0; i < 3; ++i)
-              if (void* const to = v.get(out[i])) cuda::merge_heads(to, gradients[i], shape, element, stream);
+              if (void* const to = o.y(i)) cuda::merge_heads(to, gradients[i], shape, element, stream);
           },
           implementation_of(scores, reason)};
 }
@@ -192,13 +190,12 @@ const CudaAttention::Plan& CudaAttention::plan(const CudaNodeSource& source, con
 CudaNode CudaAttention::compile(const CudaNodeSource& source) {
   const bool gradient = source.node.op == Op::attention_grad;
   const AttentionShape shape = attention_shape(source.graph, source.node);
-  const double dropout = std::get<AttentionAttributes>(source.node.attributes).dropout;
+  const double dropout = attributes<AttentionAttributes>(source.node).dropout;
   const Plan& shared = plan(source, shape, dropout);
   if (!shared.attention)
     return (gradient ? unfused_gradient : unfused_forward)(source, shape, unfused_workspace(source), shared.reason);
 
-  const ValueMemory& v = source.context.values;
-  const std::vector<ValueId> in = source.in(), out = source.out();
+  const NodeOperands<void> o = source.operands();
   const FusedScratch t = fused_scratch(shape, gradient, source.context.workspace);
   const std::shared_ptr<cuda::Attention> plan = shared.attention;
   auto seed = [=, seed = source.seed, ordinal = static_cast<std::uint32_t>(source.node.ordinal)](
@@ -210,19 +207,17 @@ CudaNode CudaAttention::compile(const CudaNodeSource& source) {
   CudaNode compiled{{}, plan->implementation()};
   compiled.library_dropout = dropout > 0;
   if (gradient)
-    compiled.enqueue = [=, &v, keep = source.libraries](cuda::Stream stream) {
-      const std::int64_t* const seed_offset = seed(v.get<std::int32_t>(in[6]), stream);
-      plan->backward({v.get(out[0]), v.get(out[1]), v.get(out[2]), v.get(in[0]), v.get(in[1]), v.get(in[2]), v.get(in[3]),
-                      v.get(in[4]), v.get<float>(in[5]), seed_offset},
-                     t.workspace, stream);
+    compiled.enqueue = [=, keep = source.libraries](cuda::Stream stream) {
+      const std::int64_t* const seed_offset = seed(o.integers(6), stream);
+      plan->backward({o.y(0), o.y(1), o.y(2), o.x(0), o.x(1), o.x(2), o.x(3), o.x(4), o.x32(5), seed_offset}, t.workspace,
+                     stream);
     };
   else
-    compiled.enqueue = [=, &v, keep = source.libraries](cuda::Stream stream) {
-      float* const log_sum_exp = v.get<float>(out[1]);
-      const std::int64_t* const seed_offset = seed(v.get<std::int32_t>(in[3]), stream);
-      plan->forward(
-          {v.get(out[0]), log_sum_exp ? log_sum_exp : t.log_sum_exp, v.get(in[0]), v.get(in[1]), v.get(in[2]), seed_offset},
-          t.workspace, stream);
+    compiled.enqueue = [=, keep = source.libraries](cuda::Stream stream) {
+      float* const log_sum_exp = o.y32(1);
+      const std::int64_t* const seed_offset = seed(o.integers(3), stream);
+      plan->forward({o.y(0), log_sum_exp ? log_sum_exp : t.log_sum_exp, o.x(0), o.x(1), o.x(2), seed_offset}, t.workspace,
+                    stream);
     };
   return compiled;
 }

@@ -9,6 +9,8 @@
 namespace epochbench {
 namespace {
 
+const cuda::DeviceProperties kPlanned{"a GPU", 90, 0};  // what a backend without a device plans for
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries, const BackendOptions& options)
@@ -16,7 +18,7 @@ class CudaBackend final : public Backend {
         make_libraries_(std::move(make_libraries)),
         captures_(options.graph_capture),
         winograd_(options.winograd),
-        properties_(device_->properties()) {}
+        properties_(device_ ? device_->properties() : kPlanned) {}
 
   DeviceInfo device() const override { return {"cuda", properties_.name, 0, "", properties_.memory_bytes}; }
 
@@ -32,6 +34,7 @@ class CudaBackend final : public Backend {
 
   // The result holds the device and the libraries, and may outlive the backend.
   std::unique_ptr<Executable> compile(const Program& program) const override {
+    if (!device_) throw DeviceError("a planner has no device, so it cannot compile: use make_cuda_backend()");
     if (!libraries_) libraries_ = make_libraries_();
     return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, program.seed, winograd_),
                                             captures_);

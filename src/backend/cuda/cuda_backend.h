@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "epochbench/backend.h"
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/libraries/libraries.h"
 #include "src/backend/cuda/cuda_device.h"
 
 namespace epochbench {
@@ -13,6 +13,7 @@ namespace epochbench {
 // Called at the first compile(), as libraries take memory of the device.
 using LibrariesMaker = std::function<std::shared_ptr<cuda::Libraries>()>;
 
+// `device`: null for a backend that plans only, as make_cuda_planner().
 std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
                                            const BackendOptions& options = {});
 

@@ -85,17 +85,16 @@ class Im2col {
  public:
   Im2col(const CudaNodeSource& source, const Division& d, bool bias, bool relu)
       : d_(d), scratch_(lay_out(d, source.context.workspace)), libraries_(source.libraries) {
-    const ValueMemory& v = source.context.values;
-    void* const b = v.get(source.in()[1]);
+    const NodeOperands<void> o = source.operands();
     auto product = [&](std::int64_t images, bool accumulate) -> std::shared_ptr<cuda::Product> {
       cuda::ProductSpec spec = product_spec(d, images, source.math());
       spec.bias = bias;
       spec.relu = relu;
       spec.accumulate = accumulate;
-      cuda::Scratch at{v.get(source.out()[0]), scratch_.columns, b, bias ? v.get(source.in()[2]) : nullptr, scratch_.workspace};
-      if (d.pass == ConvolutionPass::grad_input) at = {scratch_.columns, v.get(source.in()[0]), b, nullptr, scratch_.workspace};
+      cuda::Scratch at{o.y(0), scratch_.columns, o.x(1), o.x_if(bias, 2), scratch_.workspace};
+      if (d.pass == ConvolutionPass::grad_input) at = {scratch_.columns, o.x(0), o.x(1), nullptr, scratch_.workspace};
       if (d.pass == ConvolutionPass::grad_weight)
-        at = {d.float_sum() ? scratch_.sum : at.out, v.get(source.in()[0]), scratch_.columns, nullptr, scratch_.workspace};
+        at = {d.float_sum() ? scratch_.sum : at.out, o.x(0), scratch_.columns, nullptr, scratch_.workspace};
       return libraries_->product(spec, at, source.context.stream);
     };
     const bool sums = d.pass == ConvolutionPass::grad_weight;
@@ -104,13 +103,9 @@ class Im2col {
     next_ = sums && d.images < d.shape.batch ? product(d.images, true) : first_;
     last_ = rest > 0 ? product(rest, sums) : next_;
     if (d.float_sum()) {
-      const cuda::CastTensor tensor{v.get(source.out()[0]), scratch_.sum, static_cast<std::int64_t>(d.weights()), d.element,
-                                    Element::f32};
-      const std::int64_t elements[] = {tensor.n};
-      const auto chunks = cuda_chunks(elements);
-      tensor_ = source.context.tables.upload(std::span(&tensor, 1));
-      chunks_ = source.context.tables.upload(std::span<const cuda::Chunk>(chunks));
-      chunk_count_ = static_cast<std::int64_t>(chunks.size());
+      const cuda::CastTensor tensor{o.y(0), scratch_.sum, static_cast<std::int64_t>(d.weights()), d.element, Element::f32};
+      tensor_ = source.context.tables.upload(std::vector{tensor});
+      chunks_ = upload_chunks(source.context.tables, {tensor.n});
     }
   }
 
@@ -138,7 +133,7 @@ class Im2col {
           break;
       }
     }
-    if (d_.float_sum()) cuda::cast(tensor_, chunks_, chunk_count_, stream);
+    if (d_.float_sum()) cuda::cast(tensor_, chunks_.chunks, chunks_.count, stream);
   }
 
   std::string implementation() const { return "im2col + " + first_->implementation(); }
@@ -149,8 +144,7 @@ class Im2col {
   std::shared_ptr<cuda::Libraries> libraries_;
   std::shared_ptr<cuda::Product> first_, next_, last_;
   const cuda::CastTensor* tensor_ = nullptr;
-  const cuda::Chunk* chunks_ = nullptr;
-  std::int64_t chunk_count_ = 0;
+  CudaChunks chunks_;
 };
 
 }  // namespace
@@ -160,19 +154,18 @@ std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& nod
 }
 
 CudaNode cuda_convolution(const CudaNodeSource& source) {
-  const ValueMemory& v = source.context.values;
-  const std::vector<ValueId> in = source.in(), out = source.out();
+  const NodeOperands<void> o = source.operands();
   void* const workspace = source.context.workspace;
   const bool with_bias = source.node.op == Op::conv2d_bias;
-  const bool relu = with_bias && std::get<Conv2dBiasAttributes>(source.node.attributes).relu;
+  const bool relu = with_bias && attributes<Conv2dBiasAttributes>(source.node).relu;
   const Division d = divide(source.graph, source.node);
   cuda::ConvolutionSpec spec{d.shape, d.pass, d.element, source.math(), with_bias, relu};
   spec.shape.winograd = source.winograd;
-  const cuda::Scratch scratch{v.get(out[0]), v.get(in[0]), v.get(in[1]), with_bias ? v.get(in[2]) : nullptr, workspace};
+  const cuda::Scratch scratch{o.y(0), o.x(0), o.x(1), o.x_if(with_bias, 2), workspace};
   std::string reason;
   if (std::shared_ptr<cuda::Convolution> plan = source.libraries->convolution(spec, scratch, source.context.stream, reason))
-    return {[=, &v, keep = source.libraries](cuda::Stream stream) {
-              plan->run(v.get(out[0]), v.get(in[0]), v.get(in[1]), with_bias ? v.get(in[2]) : nullptr, workspace, stream);
+    return {[=, keep = source.libraries](cuda::Stream stream) {
+              plan->run(o.y(0), o.x(0), o.x(1), o.x_if(with_bias, 2), workspace, stream);
             },
             plan->implementation(), plan->algorithm()};
 
@@ -181,11 +174,11 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
     std::string plain_reason;
     if (std::shared_ptr<cuda::Convolution> plan =
             source.libraries->convolution(spec, scratch, source.context.stream, plain_reason)) {
-      const auto [rows, channels] = rows_channels(source.graph.desc(out[0]));
-      return {[=, &v, rows = rows, channels = channels, keep = source.libraries](cuda::Stream stream) {
-                void* const y = v.get(out[0]);
-                plan->run(y, v.get(in[0]), v.get(in[1]), nullptr, workspace, stream);
-                cuda::bias_add(y, y, v.get(in[2]), rows, channels, d.element, stream);
+      const auto [rows, channels] = rows_channels(source.graph.desc(o.out[0]));
+      return {[=, rows = rows, channels = channels, keep = source.libraries](cuda::Stream stream) {
+                void* const y = o.y(0);
+                plan->run(y, o.x(0), o.x(1), nullptr, workspace, stream);
+                cuda::bias_add(y, y, o.x(2), rows, channels, d.element, stream);
                 if (relu) cuda::relu(y, y, rows * channels, d.element, stream);
               },
               plan->implementation() + " + cuda bias_add" + (relu ? " + cuda relu" : "") + " (cuDNN: " + reason + ")",
@@ -194,9 +187,7 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
   }
 
   auto products = std::make_shared<const Im2col>(source, d, with_bias, relu);
-  return {[=, &v](cuda::Stream stream) {
-            products->run(v.get(out[0]), v.get(in[0]), v.get(in[1]), with_bias ? v.get(in[2]) : nullptr, stream);
-          },
+  return {[=](cuda::Stream stream) { products->run(o.y(0), o.x(0), o.x(1), o.x_if(with_bias, 2), stream); },
           products->implementation() + " (cuDNN: " + reason + ")"};
 }
 

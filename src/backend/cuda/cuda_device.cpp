@@ -9,6 +9,7 @@
 #include "epochbench/backend.h"
 #include "kernels/cuda/error.h"
 #include "src/backend/cuda/cuda_usability.h"
+#include "src/backend/host/nvidia_device.h"
 
 namespace epochbench::cuda {
 namespace {
@@ -18,8 +19,6 @@ std::string gibibytes(std::size_t bytes) {
   std::snprintf(text, sizeof text, "%.2f GiB", static_cast<double>(bytes) / 0x1p30);
   return text;
 }
-
-std::string device_name(int index) { return "cuda:" + std::to_string(index); }
 
 // Starts the driver and allocates nothing on any device.
 RuntimeState runtime_state() {
@@ -36,6 +35,7 @@ RuntimeState runtime_state() {
   cudaRuntimeGetVersion(&state.runtime_version);
   cudaGetLastError();
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) state.visible_devices = visible;
+  state.nvidia_device = has_nvidia_device();
   return state;
 }
 
@@ -63,7 +63,7 @@ class RuntimeDevice final : public Device {
       cudaGetLastError();
       std::size_t free = 0, total = 0;
       cudaMemGetInfo(&free, &total);
-      throw OutOfMemory(device_name(index_) + " (" + properties_.name + ") has too little memory: " + gibibytes(bytes) +
+      throw OutOfMemory(cuda_name(index_) + " (" + properties_.name + ") has too little memory: " + gibibytes(bytes) +
                         " needed, " + gibibytes(free) + " free of " + gibibytes(total));
     }
     check(status, "allocating device memory");
@@ -74,9 +74,8 @@ class RuntimeDevice final : public Device {
     cudaFree(memory);
   }
   std::int64_t bytes_in_use() const override {
-    use();
     std::size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total), "asking for free device memory");
+    run("asking for free device memory", cudaMemGetInfo, &free, &total);
     return static_cast<std::int64_t>(total - free);
   }
   std::byte* allocate_pinned(std::size_t bytes) override {
@@ -85,7 +84,7 @@ class RuntimeDevice final : public Device {
     const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocMapped);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
-      throw OutOfMemory("the host has no " + gibibytes(bytes) + " of memory that " + device_name(index_) + " can reach");
+      throw OutOfMemory("the host has no " + gibibytes(bytes) + " of memory that " + cuda_name(index_) + " can reach");
     }
     check(status, "allocating pinned memory");
     return static_cast<std::byte*>(memory);
@@ -96,9 +95,8 @@ class RuntimeDevice final : public Device {
   }
 
   Stream make_stream() override {
-    use();
     Stream stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+    run("making a stream", cudaStreamCreateWithFlags, &stream, cudaStreamNonBlocking);
     return stream;
   }
   void destroy(Stream stream) noexcept override {
@@ -107,9 +105,8 @@ class RuntimeDevice final : public Device {
   }
   // A thread that waits for an event sleeps, so that the loader can use its core.
   Event make_event() override {
-    use();
     Event event = nullptr;
-    check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "making an event");
+    run("making an event", cudaEventCreateWithFlags, &event, cudaEventBlockingSync);
     return event;
   }
   void destroy(Event event) noexcept override {
@@ -118,34 +115,19 @@ class RuntimeDevice final : public Device {
   }
 
   void copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) override {
-    use();
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copying to the device");
+    run("copying to the device", cudaMemcpyAsync, to, from, bytes, cudaMemcpyHostToDevice, stream);
   }
   void copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) override {
-    use();
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "copying to the host");
+    run("copying to the host", cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToHost, stream);
   }
   void clear(void* memory, std::size_t bytes, Stream stream) override {
-    use();
-    check(cudaMemsetAsync(memory, 0, bytes, stream), "clearing device memory");
+    run("clearing device memory", cudaMemsetAsync, memory, 0, bytes, stream);
   }
-  void record(Event event, Stream stream) override {
-    use();
-    check(cudaEventRecord(event, stream), "recording an event");
-  }
-  void wait(Stream stream, Event event) override {
-    use();
-    check(cudaStreamWaitEvent(stream, event, 0), "waiting for an event");
-  }
+  void record(Event event, Stream stream) override { run("recording an event", cudaEventRecord, event, stream); }
+  void wait(Stream stream, Event event) override { run("waiting for an event", cudaStreamWaitEvent, stream, event, 0); }
 
-  void synchronize(Stream stream) override {
-    use();
-    check(cudaStreamSynchronize(stream), "waiting for the device");
-  }
-  void synchronize(Event event) override {
-    use();
-    check(cudaEventSynchronize(event), "waiting for the device");
-  }
+  void synchronize(Stream stream) override { run("waiting for the device", cudaStreamSynchronize, stream); }
+  void synchronize(Event event) override { run("waiting for the device", cudaEventSynchronize, event); }
   bool done(Event event) const override {
     use();
     const cudaError_t status = cudaEventQuery(event);
@@ -157,20 +139,17 @@ class RuntimeDevice final : public Device {
     return true;
   }
   double seconds_between(Event begin, Event end) const override {
-    use();
     float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, begin, end), "reading the time between events");
+    run("reading the time between events", cudaEventElapsedTime, &milliseconds, begin, end);
     return milliseconds * 1e-3;
   }
 
   void begin_capture(Stream stream) override {
-    use();
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "beginning to capture a step");
+    run("beginning to capture a step", cudaStreamBeginCapture, stream, cudaStreamCaptureModeThreadLocal);
   }
   GraphExec end_capture(Stream stream) override {
-    use();
     cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(stream, &graph), "capturing a step");
+    run("capturing a step", cudaStreamEndCapture, stream, &graph);
     GraphExec executable = nullptr;
     const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
     cudaGraphDestroy(graph);
@@ -180,10 +159,7 @@ class RuntimeDevice final : public Device {
     check(uploaded, "uploading a captured step");
     return executable;
   }
-  void launch(GraphExec graph, Stream stream) override {
-    use();
-    check(cudaGraphLaunch(graph, stream), "launching a captured step");
-  }
+  void launch(GraphExec graph, Stream stream) override { run("launching a captured step", cudaGraphLaunch, graph, stream); }
   void destroy(GraphExec graph) noexcept override {
     cudaSetDevice(index_);
     cudaGraphExecDestroy(graph);
@@ -191,7 +167,14 @@ class RuntimeDevice final : public Device {
 
  private:
   // Kernels and libraries that are called next use the current device of this thread.
-  void use() const { check(cudaSetDevice(index_), device_name(index_).c_str()); }
+  void use() const { check(cudaSetDevice(index_), cuda_name(index_).c_str()); }
+
+  // A call of the runtime on this device. Errors: Error that begins with `what`.
+  template <typename... Parameters, typename... Arguments>
+  void run(const char* what, cudaError_t (*call)(Parameters...), Arguments... arguments) const {
+    use();
+    check(call(arguments...), what);
+  }
 
   int index_;
   DeviceProperties properties_;

@@ -2,9 +2,6 @@
 #include "src/backend/cuda/cuda_executable.h"
 
 #include <algorithm>
-#include <stdexcept>
-
-#include "src/backend/host/pass_times.h"
 
 namespace epochbench {
 namespace {
@@ -82,32 +79,26 @@ void CudaExecutable::clear_all() {
 }
 
 void CudaExecutable::compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node) {
-  CompiledEntry& compiled = entries_[static_cast<std::size_t>(which)].emplace();
-  compiled.values = ValueMemory(layout_, entry, variables_.data(), slots_.data(), arena_.data());
-  const CudaNodeContext context{compiled.values, arena_.data() + layout_.arena_bytes(), compute(), *tables_};
-  for (const Node& node : entry.graph.nodes) {
-    compiled.nodes.push_back(compile_node(entry.graph, node, context));
-    compiled.description.push_back(
-        {node.name, node.op, compiled.nodes.back().implementation, 0, flops(entry.graph, node), bytes(entry.graph, node)});
-  }
-  compiled.loss = entry.graph.output("loss");
-  compiled.correct = entry.graph.output("correct");
+  CudaEntry& compiled = entries_[static_cast<std::size_t>(which)].emplace();
+  compiled.memory = ValueMemory(layout_, entry, variables_.data(), slots_.data(), arena_.data());
+  const CudaNodeContext context{compiled.memory, arena_.data() + layout_.arena_bytes(), compute(), *tables_};
+  compiled.compile(entry.graph, [&](const Node& node) { return compile_node(entry.graph, node, context); });
 }
 
-void CudaExecutable::enqueue_scalars(const CompiledEntry& entry) {
-  auto address = [&](ValueId id) { return id == kNoValue ? nullptr : entry.values.get<const float>(id); };
+void CudaExecutable::enqueue_scalars(const CudaEntry& entry) {
+  auto address = [&](ValueId id) { return id == kNoValue ? nullptr : entry.memory.get<const float>(id); };
   cuda::record_step(scalars(), cursor(), static_cast<std::uint32_t>(kRing), address(entry.loss), address(entry.correct),
                     compute());
 }
 
-void CudaExecutable::enqueue_step(CompiledEntry& entry, InputSlot slot) {
-  entry.values.select(slot);
+void CudaExecutable::enqueue_step(CudaEntry& entry, InputSlot slot) {
+  entry.memory.select(slot);
   for (const CudaNode& node : entry.nodes)
     if (node.enqueue) node.enqueue(compute());
   enqueue_scalars(entry);
 }
 
-cuda::GraphExec CudaExecutable::capture(CompiledEntry& entry, InputSlot slot) {
+cuda::GraphExec CudaExecutable::capture(CudaEntry& entry, InputSlot slot) {
   device_->begin_capture(compute());
   try {
     enqueue_step(entry, slot);
@@ -121,7 +112,7 @@ cuda::GraphExec CudaExecutable::capture(CompiledEntry& entry, InputSlot slot) {
   return device_->end_capture(compute());
 }
 
-void CudaExecutable::start_step(CompiledEntry& entry, InputSlot slot) {
+void CudaExecutable::start_step(CudaEntry& entry, InputSlot slot) {
   if (captures_)
     device_->launch(entry.graphs[static_cast<std::size_t>(slot)].get(), compute());
   else
@@ -144,14 +135,8 @@ void CudaExecutable::submit(InputSlot slot) {
   unseen_[index] = true;
 }
 
-CudaExecutable::CompiledEntry& CudaExecutable::compiled(Entry entry) {
-  auto& slot = entries_[static_cast<std::size_t>(entry)];
-  if (!slot) throw std::logic_error(std::string("the program has no entry ") + name(entry));
-  return *slot;
-}
-
 void CudaExecutable::run(Entry which) {
-  CompiledEntry& entry = compiled(which);
+  CudaEntry& entry = entry_of(entries_, which);
   const auto slot = static_cast<std::size_t>(submitted_);
   if (launched_ - collected_ == kStepsUnderWay) await(kStepsUnderWay - 1);
   Step& step = ring(launched_);
@@ -240,9 +225,7 @@ void CudaExecutable::read(std::string_view name, std::span<float> values) const 
   }
   device_->copy_to_host(to, variables_.data() + offset, values.size_bytes(), compute());
   device_->synchronize(compute());
-  if (desc.dtype == DType::i32)
-    std::transform(integers.begin(), integers.end(), values.begin(),
-                   [](std::int32_t value) { return static_cast<float>(value); });
+  if (desc.dtype == DType::i32) std::copy(integers.begin(), integers.end(), values.begin());
 }
 
 bool CudaExecutable::library_dropout_masks() const {
@@ -253,22 +236,13 @@ bool CudaExecutable::library_dropout_masks() const {
   return false;
 }
 
-// There is one such algorithm at most.
-std::string CudaExecutable::algorithms() const {
-  for (const auto& entry : entries_)
-    if (entry)
-      for (const CudaNode& node : entry->nodes)
-        if (!node.algorithm.empty()) return node.algorithm;
-  return "";
-}
-
 // Nodes are enqueued one by one with events between them. For a kernel that is shorter than its enqueueing, the wait would
 // count as its time, so whole steps run first: meanwhile, the pass after them is enqueued. This helps most with captured steps;
 // without capture, the remaining wait is part of whole steps too.
 std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   constexpr double kEnqueueSeconds = 20e-6;  // of a node and its event: twice the longest launch that was measured
   constexpr double kMostLeadingSteps = 200;  // a step is never so short that more would be needed
-  CompiledEntry& entry = compiled(which);
+  CudaEntry& entry = entry_of(entries_, which);
   const auto slot = static_cast<std::size_t>(submitted_);
   std::vector<NodeTime> nodes = entry.description;
   PassTimes times(nodes.size(), passes);
@@ -287,7 +261,7 @@ std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   device_->synchronize(compute());
   const double step_seconds = device_->seconds_between(marks.front().get(), marks.back().get());
   const double leading_steps = kEnqueueSeconds * static_cast<double>(nodes.size()) / std::max(step_seconds, 1e-9);
-  entry.values.select(submitted_);
+  entry.memory.select(submitted_);
   for (int pass = 0; pass < passes; ++pass) {
     launch_steps(1 + static_cast<int>(std::min(leading_steps, kMostLeadingSteps)));
     device_->record(marks.front().get(), compute());

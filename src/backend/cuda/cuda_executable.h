@@ -18,7 +18,7 @@
 
 #include "epochbench/backend.h"
 #include "src/backend/cuda/cuda_handles.h"
-#include "src/backend/host/program_layout.h"
+#include "src/backend/host/compiled_entry.h"
 
 namespace epochbench {
 
@@ -28,8 +28,8 @@ class DeviceTables {
   DeviceTables(cuda::Device& device, cuda::Stream stream) : device_(device), stream_(stream) {}
 
   template <typename T>
-  const T* upload(std::span<const T> values) {  // waits. Errors: OutOfMemory
-    return static_cast<const T*>(upload(values.data(), values.size_bytes()));
+  const T* upload(const std::vector<T>& values) {  // waits. Errors: OutOfMemory
+    return static_cast<const T*>(upload(values.data(), values.size() * sizeof(T)));
   }
   void* allocate(std::size_t bytes);  // Errors: OutOfMemory
 
@@ -82,18 +82,14 @@ class CudaExecutable final : public Executable {
   void read(std::string_view variable, std::span<float> values) const override;
   void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
   bool library_dropout_masks() const override;
-  std::string algorithms() const override;
+  std::string algorithms() const override { return algorithm_of(entries_); }
   std::optional<std::int64_t> device_bytes() const override { return device_->bytes_in_use() - in_use_before_; }
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 
  private:
   static constexpr std::uint64_t kRing = kStepsUnderWay + 1;  // the end of the step before the oldest one is needed
 
-  struct CompiledEntry {
-    ValueMemory values;
-    std::vector<CudaNode> nodes;
-    std::vector<NodeTime> description;  // by node; seconds empty
-    ValueId loss = kNoValue, correct = kNoValue;
+  struct CudaEntry : CompiledEntry<CudaNode> {
     std::array<cuda::Owned<cuda::GraphExec>, kInputSlots> graphs;  // by slot; empty without capture
   };
   struct Step {                                    // of the ring
@@ -114,11 +110,10 @@ class CudaExecutable final : public Executable {
 
   void compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node);
   void clear_all();
-  void enqueue_step(CompiledEntry& entry, InputSlot slot);
-  void enqueue_scalars(const CompiledEntry& entry);
-  cuda::GraphExec capture(CompiledEntry& entry, InputSlot slot);
-  void start_step(CompiledEntry& entry, InputSlot slot);
-  CompiledEntry& compiled(Entry entry);
+  void enqueue_step(CudaEntry& entry, InputSlot slot);
+  void enqueue_scalars(const CudaEntry& entry);
+  cuda::GraphExec capture(CudaEntry& entry, InputSlot slot);
+  void start_step(CudaEntry& entry, InputSlot slot);
   void collect();  // the records of steps that are done
   cuda::Stream compute() const { return streams_.compute.get(); }
   cuda::Stream copy() const { return streams_.copy.get(); }
@@ -138,7 +133,7 @@ class CudaExecutable final : public Executable {
   std::array<bool, kInputSlots> unseen_{};                        // submitted, but the compute stream has not waited for it
   std::array<std::optional<std::uint64_t>, kInputSlots> reader_;  // the last step that read the slot
   std::optional<DeviceTables> tables_;
-  std::array<std::optional<CompiledEntry>, kEntryCount> entries_;
+  CompiledEntries<CudaEntry> entries_;
   InputSlot submitted_ = 0;
   std::uint64_t launched_ = 0, collected_ = 0;  // steps
   bool idle_ = true;                            // since synchronize()

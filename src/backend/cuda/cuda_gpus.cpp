@@ -9,9 +9,10 @@
 #include "epochbench/gpu.h"
 #include "epochbench/precision.h"
 #include "kernels/cuda/error.h"
-#include "kernels/cuda/libraries.h"
-#include "kernels/cuda/loaded_libraries.h"
+#include "kernels/cuda/libraries/libraries.h"
+#include "kernels/cuda/libraries/loaded_libraries.h"
 #include "src/backend/cuda/cuda_handles.h"
+#include "src/backend/cuda/cuda_usability.h"
 
 namespace epochbench {
 namespace {
@@ -152,9 +153,9 @@ std::vector<GpuInfo> list_gpus() {
     gpu.name = properties.name;
     gpu.uuid = uuid_text(properties.uuid);
     gpu.pci_bus_id = bus_id_of(index);
-    gpu.compute_capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
+    gpu.compute_capability = cuda::capability_text(properties.major * 10 + properties.minor);
     gpu.driver = driver;
-    gpu.cuda = std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10);
+    gpu.cuda = cuda::cuda_version_text(runtime);
     gpu.cublas = libraries.cublas;
     gpu.cudnn = libraries.cudnn;
     gpu.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);

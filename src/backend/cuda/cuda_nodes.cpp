@@ -2,37 +2,24 @@
 #include "src/backend/cuda/cuda_nodes.h"
 
 #include <array>
-#include <stdexcept>
+#include <type_traits>
 
 #include "src/backend/cuda/cuda_plans.h"
+#include "src/backend/host/node_steps.h"
 
 namespace epochbench {
 
-std::vector<cuda::Chunk> cuda_chunks(std::span<const std::int64_t> elements) {
+CudaChunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& elements) {
   std::vector<cuda::Chunk> chunks;
   for (std::size_t tensor = 0; tensor < elements.size(); ++tensor)
     for (std::int64_t first = 0; first < elements[tensor]; first += cuda::kChunkElements)
       chunks.push_back({static_cast<std::int32_t>(tensor), first});
-  return chunks;
+  return {tables.upload(chunks), static_cast<std::int64_t>(chunks.size())};
 }
 
 namespace {
 
 using cuda::Stream;
-
-template <typename AttributesType>
-const AttributesType& attributes(const Node& node) {
-  return std::get<AttributesType>(node.attributes);
-}
-
-struct Chunks {
-  const cuda::Chunk* chunks;
-  std::int64_t count;
-};
-Chunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& elements) {
-  const auto chunks = cuda_chunks(elements);
-  return {tables.upload(std::span<const cuda::Chunk>(chunks)), static_cast<std::int64_t>(chunks.size())};
-}
 
 // One table per slot, as the addresses of inputs depend on it.
 CudaNode cast(const CudaNodeSource& source) {
@@ -45,7 +32,7 @@ CudaNode cast(const CudaNodeSource& source) {
     for (std::size_t i = 0; i < elements.size(); ++i)
       tensors.push_back({v.get(source.out()[i], slot), v.get(source.in()[i], slot), elements[i],
                          source.element(source.out()[i]), source.element(source.in()[i])});
-    tables[static_cast<std::size_t>(slot)] = source.context.tables.upload(std::span<const cuda::CastTensor>(tensors));
+    tables[static_cast<std::size_t>(slot)] = source.context.tables.upload(tensors);
   }
   return {[=, &v, chunks = upload_chunks(source.context.tables, elements)](Stream stream) {
             cuda::cast(tables[static_cast<std::size_t>(v.slot())], chunks.chunks, chunks.count, stream);
@@ -55,7 +42,7 @@ CudaNode cast(const CudaNodeSource& source) {
 
 struct OptimizerTable {
   const cuda::OptimizerTensor* tensors;
-  Chunks chunks;
+  CudaChunks chunks;
 };
 OptimizerTable upload_optimizer(const CudaNodeSource& source, const OptimizerLayout& layout) {
   const ValueMemory& v = source.context.values;
@@ -71,8 +58,7 @@ OptimizerTable upload_optimizer(const CudaNodeSource& source, const OptimizerLay
                        elements.back(), source.element(gradient),
                        adamw ? adamw->weight_decay[static_cast<std::size_t>(i)] : 0});
   }
-  return {source.context.tables.upload(std::span<const cuda::OptimizerTensor>(tensors)),
-          upload_chunks(source.context.tables, elements)};
+  return {source.context.tables.upload(tensors), upload_chunks(source.context.tables, elements)};
 }
 
 cuda::LossScale loss_scale(const CudaNodeSource& source, const OptimizerLayout& layout) {
@@ -108,163 +94,72 @@ std::function<void(Stream)> all_finite(const CudaNodeSource& source) {
     elements.push_back(source.graph.desc(id).elements());
     tensors.push_back({nullptr, nullptr, nullptr, v.get(id), elements.back(), source.element(id), 0});
   }
-  const auto* table = source.context.tables.upload(std::span<const cuda::OptimizerTensor>(tensors));
+  const auto* table = source.context.tables.upload(tensors);
   return [=, &v, chunks = upload_chunks(source.context.tables, elements), out = source.out()[0]](Stream stream) {
     cuda::all_finite(v.get<std::int32_t>(out), table, chunks.chunks, chunks.count, stream);
   };
 }
 
+struct CommonKernels {  // those that common_step() runs
+  static constexpr auto bias_add = cuda::bias_add;
+  static constexpr auto bias_add_grad = cuda::bias_add_grad;
+  static constexpr auto relu = cuda::relu;
+  static constexpr auto relu_grad = cuda::relu_grad;
+  static constexpr auto add = cuda::add;
+  static constexpr auto gelu = cuda::gelu;
+  static constexpr auto gelu_grad = cuda::gelu_grad;
+  static constexpr auto dropout = cuda::dropout;
+  static constexpr auto batch_norm = cuda::batch_norm;
+  static constexpr auto batch_norm_inference = cuda::batch_norm_inference;
+  static constexpr auto batch_norm_grad = cuda::batch_norm_grad;
+  static constexpr auto max_pool = cuda::max_pool;
+  static constexpr auto max_pool_grad = cuda::max_pool_grad;
+  static constexpr auto global_average_pool = cuda::global_average_pool;
+  static constexpr auto global_average_pool_grad = cuda::global_average_pool_grad;
+  static constexpr auto cross_entropy = cuda::cross_entropy;
+  static constexpr auto count_correct = cuda::count_correct;
+  static constexpr auto layer_norm = cuda::layer_norm;
+  static constexpr auto layer_norm_grad = cuda::layer_norm_grad;
+  static constexpr auto embedding = cuda::embedding;
+  static constexpr auto add_rows = cuda::add_rows;
+  static constexpr auto add_rows_grad = cuda::add_rows_grad;
+  static constexpr auto gather_rows = cuda::gather_rows;
+  static constexpr auto gather_rows_grad = cuda::gather_rows_grad;
+};
+
 // Nodes that are one kernel of our own, whose name is shown in profiles.
 std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   const Graph& graph = source.graph;
   const Node& node = source.node;
-  const ValueMemory& v = source.context.values;
   void* const workspace = source.context.workspace;
-  const std::vector<ValueId> in = node.inputs, out = node.outputs;
-  const TensorDesc first = graph.desc(in[0]);
-  const std::int64_t n = first.elements();
-  const auto [rows_, channels_] = rows_channels(first);
-  const std::int64_t rows = rows_, channels = channels_;
+  const NodeOperands<void> o = source.operands();
+  const TensorDesc first = graph.desc(o.in[0]);
+  const RowsChannels size = rows_channels(first);
   const Element element = first.dtype == DType::i32 ? Element::f32 : element_of(first.dtype);
+  // Adds what the kernels here take besides.
+  const auto make = [=](auto kernel, auto call) -> std::function<void(Stream)> {
+    return [=](Stream stream) {
+      call([&](const auto&... arguments) {
+        if constexpr (std::is_invocable_v<decltype(kernel), decltype(arguments)..., Element, void*, Stream>)
+          kernel(arguments..., element, workspace, stream);
+        else
+          kernel(arguments..., element, stream);
+      });
+    };
+  };
   switch (node.op) {
-    case Op::bias_add:
-      return [=, &v](Stream stream) {
-        cuda::bias_add(v.get(out[0]), v.get(in[0]), v.get(in[1]), rows, channels, element, stream);
-      };
-    case Op::bias_add_grad:
-      return [=, &v](Stream stream) {
-        cuda::bias_add_grad(v.get(out[0]), v.get(in[0]), rows, channels, element, workspace, stream);
-      };
-    case Op::relu:
-      return [=, &v](Stream stream) { cuda::relu(v.get(out[0]), v.get(in[0]), n, element, stream); };
-    case Op::relu_grad:
-      return [=, &v](Stream stream) { cuda::relu_grad(v.get(out[0]), v.get(in[0]), v.get(in[1]), n, element, stream); };
-    case Op::add:
-      return [=, &v](Stream stream) { cuda::add(v.get(out[0]), v.get(in[0]), v.get(in[1]), n, element, stream); };
-    case Op::gelu:
-      return [=, &v](Stream stream) { cuda::gelu(v.get(out[0]), v.get(in[0]), n, element, stream); };
-    case Op::gelu_grad:
-      return [=, &v](Stream stream) { cuda::gelu_grad(v.get(out[0]), v.get(in[0]), v.get(in[1]), n, element, stream); };
-    case Op::dropout:
-      return [=, &v, dropout = dropout_of(node, source.seed)](Stream stream) {
-        cuda::dropout(v.get(out[0]), v.get(in[0]), v.get<std::int32_t>(in[1]), dropout, n, element, stream);
-      };
-    case Op::batch_norm:
-    case Op::batch_norm_relu: {
-      const bool relu = node.op == Op::batch_norm_relu;
-      const BatchNormAttributes a =
-          relu ? attributes<BatchNormReluAttributes>(node).batch_norm : attributes<BatchNormAttributes>(node);
-      const ValueId mask = relu && attributes<BatchNormReluAttributes>(node).mask ? out[5] : kNoValue;
-      const ValueId shortcut = in.size() > 5 ? in[5] : kNoValue;
-      return [=, &v](Stream stream) {
-        cuda::batch_norm(v.get(out[0]), mask == kNoValue ? nullptr : v.get<std::uint32_t>(mask), v.get<float>(out[1]),
-                         v.get<float>(out[2]), v.get<float>(out[3]), v.get<float>(out[4]), v.get(in[0]), v.get<float>(in[1]),
-                         v.get<float>(in[2]), shortcut == kNoValue ? nullptr : v.get(shortcut), rows, channels, a.epsilon,
-                         a.momentum, relu, element, workspace, stream);
-      };
-    }
-    case Op::batch_norm_inference:
-    case Op::batch_norm_inference_relu: {
-      const bool relu = node.op == Op::batch_norm_inference_relu;
-      const ValueId shortcut = in.size() > 5 ? in[5] : kNoValue;
-      return [=, &v, a = attributes<BatchNormAttributes>(node)](Stream stream) {
-        cuda::batch_norm_inference(v.get(out[0]), v.get(in[0]), v.get<float>(in[1]), v.get<float>(in[2]), v.get<float>(in[3]),
-                                   v.get<float>(in[4]), shortcut == kNoValue ? nullptr : v.get(shortcut), rows, channels,
-                                   a.epsilon, relu, element, stream);
-      };
-    }
-    case Op::batch_norm_grad:
-      return [=, &v](Stream stream) {
-        cuda::batch_norm_grad(v.get(out[0]), v.get<float>(out[1]), v.get<float>(out[2]), nullptr, v.get(in[0]), nullptr,
-                              nullptr, nullptr, v.get(in[1]), v.get<float>(in[2]), v.get<float>(in[3]), v.get<float>(in[4]),
-                              rows, channels, element, workspace, stream);
-      };
-    case Op::batch_norm_relu_grad: {
-      const auto& a = attributes<BatchNormReluGradAttributes>(node);
-      const ValueId dy2 = a.second ? in[1] : kNoValue;
-      const std::size_t at = a.second ? 2 : 1;  // y or mask
-      return [=, &v, mask = a.mask](Stream stream) {
-        cuda::batch_norm_grad(v.get(out[0]), v.get<float>(out[1]), v.get<float>(out[2]), v.get(out[3]), v.get(in[0]),
-                              dy2 == kNoValue ? nullptr : v.get(dy2), mask ? v.get<std::uint32_t>(in[at]) : nullptr,
-                              mask ? nullptr : v.get(in[at]), v.get(in[at + 1]), v.get<float>(in[at + 2]),
-                              v.get<float>(in[at + 3]), v.get<float>(in[at + 4]), rows, channels, element, workspace, stream);
-      };
-    }
-    case Op::layer_norm:
-      return [=, &v, epsilon = attributes<LayerNormAttributes>(node).epsilon](Stream stream) {
-        cuda::layer_norm(v.get(out[0]), v.get<float>(out[1]), v.get<float>(out[2]), v.get(in[0]), v.get<float>(in[1]),
-                         v.get<float>(in[2]), rows, channels, epsilon, element, stream);
-      };
-    case Op::layer_norm_grad:
-      return [=, &v](Stream stream) {
-        cuda::layer_norm_grad(v.get(out[0]), v.get<float>(out[1]), v.get<float>(out[2]), v.get(in[0]), v.get(in[1]),
-                              v.get<float>(in[2]), v.get<float>(in[3]), v.get<float>(in[4]), rows, channels, element, workspace,
-                              stream);
-      };
-    case Op::cross_entropy:
-      return [=, &v, mean = attributes<CrossEntropyAttributes>(node).mean](Stream stream) {
-        cuda::cross_entropy(v.get<float>(out[0]), v.get<float>(out[1]), v.get(in[0]), v.get<std::int32_t>(in[1]), rows,
-                            channels, mean, element, workspace, stream);
-      };
-    case Op::cross_entropy_grad: {
-      const ValueId scale = in.size() > 3 ? in[3] : kNoValue;
-      return [=, &v, mean = attributes<CrossEntropyAttributes>(node).mean](Stream stream) {
-        cuda::cross_entropy_grad(v.get(out[0]), v.get(in[0]), v.get<std::int32_t>(in[1]), v.get<float>(in[2]),
-                                 scale == kNoValue ? nullptr : v.get<float>(scale), rows, channels, mean, element, workspace,
-                                 stream);
-      };
-    }
-    case Op::count_correct:
-      return [=, &v](Stream stream) {
-        cuda::count_correct(v.get<float>(out[0]), v.get(in[0]), v.get<std::int32_t>(in[1]), rows, channels, element, workspace,
-                            stream);
-      };
-    case Op::max_pool:
-      return [=, &v, s = pool_shape(graph, node)](Stream stream) {
-        cuda::max_pool(v.get(out[0]), v.get<std::uint8_t>(out[1]), v.get(in[0]), s, element, stream);
-      };
-    case Op::max_pool_grad:
-      return [=, &v, s = pool_shape(graph, node)](Stream stream) {
-        cuda::max_pool_grad(v.get(out[0]), v.get(in[0]), v.get<std::uint8_t>(in[1]), s, element, stream);
-      };
-    case Op::global_average_pool:
-      return [=, &v, x = first.shape](Stream stream) {
-        cuda::global_average_pool(v.get(out[0]), v.get(in[0]), x[0], x[1] * x[2], x[3], element, stream);
-      };
-    case Op::global_average_pool_grad:
-      return [=, &v, x = graph.desc(out[0]).shape](Stream stream) {
-        cuda::global_average_pool_grad(v.get(out[0]), v.get(in[0]), x[0], x[1] * x[2], x[3], element, stream);
-      };
-    case Op::embedding:
-      return [=, &v, ids = graph.desc(in[1]).elements()](Stream stream) {
-        cuda::embedding(v.get(out[0]), v.get(in[0]), v.get<std::int32_t>(in[1]), ids, channels, element, stream);
-      };
+    case Op::cross_entropy_grad:
+      return make(cuda::cross_entropy_grad,
+                  [=, mean = attributes<CrossEntropyAttributes>(node).mean, scaled = o.in.size() > 3](auto run) {
+                    run(o.y(0), o.x(0), o.integers(1), o.x32(2), scaled ? o.x32(3) : nullptr, size.rows, size.channels, mean);
+                  });
     case Op::embedding_grad: {
-      const ValueId base = in.size() > 2 ? in[2] : kNoValue;
-      const Element base_element = base == kNoValue ? Element::f32 : source.element(base);
-      return [=, &v, table = graph.desc(out[0]).shape](Stream stream) {
-        cuda::embedding_grad(v.get<float>(out[0]), v.get(in[0]), v.get<std::int32_t>(in[1]),
-                             base == kNoValue ? nullptr : v.get(base), base_element, rows, table[0], table[1], element, stream);
-      };
+      const bool base = o.in.size() > 2;
+      const Element base_element = base ? source.element(o.in[2]) : Element::f32;
+      return make(cuda::embedding_grad, [=, table = graph.desc(o.out[0]).shape](auto run) {
+        run(o.y32(0), o.x(0), o.integers(1), o.x_if(base, 2), base_element, size.rows, table[0], table[1]);
+      });
     }
-    case Op::add_rows:
-      return [=, &v, period = attributes<AddRowsAttributes>(node).period](Stream stream) {
-        cuda::add_rows(v.get(out[0]), v.get(in[0]), v.get(in[1]), rows, channels, period, element, stream);
-      };
-    case Op::add_rows_grad:
-      return [=, &v, a = attributes<AddRowsAttributes>(node)](Stream stream) {
-        cuda::add_rows_grad(v.get<float>(out[0]), v.get(in[0]), rows, channels, a.period, a.table_rows, element, workspace,
-                            stream);
-      };
-    case Op::gather_rows:
-      return [=, &v, p = graph.desc(in[1]).shape, s = attributes<GatherRowsAttributes>(node).sequence](Stream stream) {
-        cuda::gather_rows(v.get(out[0]), v.get(in[0]), v.get<std::int32_t>(in[1]), p[0], s, p[1], channels, element, stream);
-      };
-    case Op::gather_rows_grad:
-      return [=, &v, p = graph.desc(in[1]).shape, s = attributes<GatherRowsAttributes>(node).sequence](Stream stream) {
-        cuda::gather_rows_grad(v.get(out[0]), v.get(in[0]), v.get<std::int32_t>(in[1]), p[0], s, p[1], channels, element,
-                               stream);
-      };
     case Op::sgd:
     case Op::adamw:
       return optimizer(source);
@@ -275,27 +170,15 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
       const cuda::LossScaleNumbers numbers{static_cast<float>(a.growth), static_cast<float>(a.backoff),
                                            static_cast<std::int32_t>(a.growth_interval), static_cast<float>(kSmallestLossScale),
                                            static_cast<float>(kLargestLossScale)};
-      return [=, &v](Stream stream) {
-        cuda::update_loss_scale(v.get<float>(in[1]), v.get<std::int32_t>(in[2]), v.get<std::int32_t>(in[3]),
-                                v.get<std::int32_t>(in[0]), numbers, stream);
+      return [=](Stream stream) {
+        cuda::update_loss_scale(o.x32(1), o.integers(2), o.integers(3), o.integers(0), numbers, stream);
       };
     }
     case Op::increment:
-      return [=, &v](Stream stream) { cuda::increment(v.get<std::int32_t>(out[0]), stream); };
-    case Op::reshape:
-    case Op::cast:
-    case Op::matmul:
-    case Op::linear:
-    case Op::linear_grad_weight:
-    case Op::conv2d:
-    case Op::conv2d_bias:
-    case Op::conv2d_grad_input:
-    case Op::conv2d_grad_weight:
-    case Op::attention:
-    case Op::attention_grad:
-      break;  // compile() handles them
+      return [=](Stream stream) { cuda::increment(o.y_integers(0), stream); };
+    default:
+      return common_step(graph, node, source.seed, CommonKernels{}, o, make);
   }
-  throw std::logic_error(std::string(name(node.op)) + " is not a single CUDA kernel");
 }
 
 CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {

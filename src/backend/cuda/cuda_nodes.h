@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/libraries/libraries.h"
 #include "src/backend/cuda/cuda_executable.h"
 
 namespace epochbench {

@@ -2,21 +2,14 @@
 #include "epochbench/precision.h"
 #include "src/backend/cuda/cuda_nodes.h"
 #include "src/backend/cuda/cuda_plans.h"
+#include "src/backend/cuda/cuda_usability.h"
 
 namespace epochbench {
-namespace {
-
-std::string tenths(int compute_capability) {
-  return std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
-}
-
-}  // namespace
-
 std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node, int compute_capability) {
   constexpr int kAmpere = 80;  // the first with bf16 and tf32
   if (compute_capability >= kAmpere) return std::nullopt;
-  const std::string has =
-      " needs a GPU of compute capability " + tenths(kAmpere) + " or higher; this one has " + tenths(compute_capability);
+  const std::string has = " needs a GPU of compute capability " + cuda::capability_text(kAmpere) + " or higher; this one has " +
+                          cuda::capability_text(compute_capability);
   for (const auto* values : {&node.inputs, &node.outputs})
     for (ValueId id : *values)
       if (graph.desc(id).dtype == DType::bf16) return name(Precision::bf16) + has;

@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/libraries/libraries.h"
 #include "src/backend/cuda/cuda_executable.h"
 #include "src/backend/host/kernel_shapes.h"
 
@@ -25,6 +24,7 @@ struct CudaNodeSource {
 
   const std::vector<ValueId>& in() const { return node.inputs; }
   const std::vector<ValueId>& out() const { return node.outputs; }
+  NodeOperands<void> operands() const { return {&context.values, node.inputs, node.outputs}; }
   Element element(ValueId id) const { return element_of(graph.desc(id).dtype); }
   cuda::Math math() const { return is_tf32(node.attributes) ? cuda::Math::tf32 : cuda::Math::exact; }
 };
@@ -50,7 +50,11 @@ class Pieces {
   std::size_t used_ = 0;
 };
 
-std::vector<cuda::Chunk> cuda_chunks(std::span<const std::int64_t> elements);  // of tensors with these numbers of elements
+struct CudaChunks {
+  const cuda::Chunk* chunks = nullptr;
+  std::int64_t count = 0;
+};
+CudaChunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& elements);  // of tensors with so many elements
 
 // matmul, linear, linear_grad_weight
 std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node);

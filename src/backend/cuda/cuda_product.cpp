@@ -12,24 +12,18 @@ std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node) {
 }
 
 CudaNode cuda_product(const CudaNodeSource& source) {
-  const ValueMemory& v = source.context.values;
-  const std::vector<ValueId> in = source.in(), out = source.out();
+  const NodeOperands<void> o = source.operands();
   void* const workspace = source.context.workspace;
   cuda::ProductSpec spec;
   spec.shape = gemm_shape(source.graph, source.node);
-  spec.element = source.element(in[0]);
-  spec.out = source.element(out[0]);
+  spec.element = source.element(o.in[0]);
+  spec.out = source.element(o.out[0]);
   spec.math = source.math();
-  ValueId bias = kNoValue;
-  if (source.node.op == Op::linear) {
-    spec.bias = true;
-    spec.relu = std::get<LinearAttributes>(source.node.attributes).relu;
-    bias = in[2];
-  } else if (source.node.op == Op::linear_grad_weight) {
-    spec.bias_gradient = true;
-    bias = out[1];
-  }
-  const cuda::Scratch scratch{v.get(out[0]), v.get(in[0]), v.get(in[1]), bias == kNoValue ? nullptr : v.get(bias), workspace};
+  spec.bias = source.node.op == Op::linear;
+  spec.relu = spec.bias && attributes<LinearAttributes>(source.node).relu;
+  spec.bias_gradient = source.node.op == Op::linear_grad_weight;
+  const auto bias = [o, read = spec.bias, written = spec.bias_gradient] { return written ? o.y(1) : o.x_if(read, 2); };
+  const cuda::Scratch scratch{o.y(0), o.x(0), o.x(1), bias(), workspace};
 
   std::shared_ptr<cuda::Product> product;
   std::string reason;
@@ -40,18 +34,16 @@ CudaNode cuda_product(const CudaNodeSource& source) {
     reason = error.what();
   }
   if (product)
-    return {[=, &v, keep = source.libraries](cuda::Stream stream) {
-              product->run(v.get(out[0]), v.get(in[0]), v.get(in[1]), bias == kNoValue ? nullptr : v.get(bias), workspace,
-                           stream);
-            },
-            product->implementation()};
+    return {
+        [=, keep = source.libraries](cuda::Stream stream) { product->run(o.y(0), o.x(0), o.x(1), bias(), workspace, stream); },
+        product->implementation()};
 
   spec.bias_gradient = false;
   product = source.libraries->product(spec, scratch, source.context.stream);
-  return {[=, &v, size = rows_channels(source.graph.desc(in[0])), element = spec.element,
+  return {[=, size = rows_channels(source.graph.desc(o.in[0])), element = spec.element,
            keep = source.libraries](cuda::Stream stream) {
-            product->run(v.get(out[0]), v.get(in[0]), v.get(in[1]), nullptr, workspace, stream);
-            cuda::bias_add_grad(v.get(bias), v.get(in[0]), size.rows, size.channels, element, workspace, stream);
+            product->run(o.y(0), o.x(0), o.x(1), nullptr, workspace, stream);
+            cuda::bias_add_grad(o.y(1), o.x(0), size.rows, size.channels, element, workspace, stream);
           },
           product->implementation() + " + cuda bias_add_grad (cublasLt: " + reason + ")"};
 }

@@ -1,39 +1,42 @@
 #include "src/backend/cuda/cuda_usability.h"
 
-namespace epochbench::cuda {
-namespace {
+#include "src/backend/host/nvidia_device.h"
 
-std::string version_text(int version) {  // 13000: 13.0
+namespace epochbench::cuda {
+
+std::string cuda_name(int index) { return "cuda:" + std::to_string(index); }
+
+std::string capability_text(int capability) { return std::to_string(capability / 10) + "." + std::to_string(capability % 10); }
+
+std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
-std::string capability_text(int capability) { return std::to_string(capability / 10) + "." + std::to_string(capability % 10); }
-std::string device_name(int index) { return "cuda:" + std::to_string(index); }
-
-}  // namespace
 
 std::optional<std::string> why_unusable(const RuntimeState& state, int index) {
   using Status = RuntimeState::Status;
-  if (state.status == Status::insufficient_driver && state.driver_version == 0)
-    return "there is no NVIDIA driver here (libcuda.so.1): install one that supports CUDA " +
-           version_text(state.runtime_version);
+  if (state.status == Status::insufficient_driver && state.driver_version == 0) {
+    if (!state.nvidia_device) return kNoNvidiaDevice;
+    return "there is an NVIDIA GPU but no driver for it (libcuda.so.1): install one that supports CUDA " +
+           cuda_version_text(state.runtime_version);
+  }
   if (state.status == Status::insufficient_driver)
-    return "the NVIDIA driver is too old: it supports CUDA " + version_text(state.driver_version) +
-           ", and this build needs CUDA " + version_text(state.runtime_version) +
+    return "the NVIDIA driver is too old: it supports CUDA " + cuda_version_text(state.driver_version) +
+           ", and this build needs CUDA " + cuda_version_text(state.runtime_version) +
            ": update the driver, or build with an older toolkit";
   if (state.status == Status::failed) return "CUDA does not start: " + state.message;
   if (state.status == Status::no_device || state.devices == 0)
     return state.visible_devices ? "no NVIDIA GPU is visible: CUDA_VISIBLE_DEVICES is \"" + *state.visible_devices + "\""
                                  : "the NVIDIA driver finds no GPU";
   if (index < 0 || index >= state.devices)
-    return "there is no " + device_name(index) + ": " +
+    return "there is no " + cuda_name(index) + ": " +
            (state.devices == 1 ? "the one GPU that is visible is cuda:0"
-                               : "the GPUs that are visible are cuda:0 to " + device_name(state.devices - 1));
+                               : "the GPUs that are visible are cuda:0 to " + cuda_name(state.devices - 1));
   return std::nullopt;
 }
 
 std::optional<std::string> why_unusable(const DeviceProperties& device, int index, int lowest_of_build) {
   const std::string what =
-      device_name(index) + " (" + device.name + ", compute capability " + capability_text(device.compute_capability) + ")";
+      cuda_name(index) + " (" + device.name + ", compute capability " + capability_text(device.compute_capability) + ")";
   if (device.compute_capability < kLowestCapability)
     return what + " is too old: compute capability " + capability_text(kLowestCapability) + " or later is needed";
   if (device.compute_capability < lowest_of_build)

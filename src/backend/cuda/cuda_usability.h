@@ -15,9 +15,14 @@ struct RuntimeState {
   int driver_version = 0, runtime_version = 0;  // 13000 for 13.0; the newest CUDA that the driver supports, 0 without one
   int devices = 0;                              // visible ones
   std::optional<std::string> visible_devices;   // CUDA_VISIBLE_DEVICES
+  bool nvidia_device = true;                    // whether this machine has one, with or without a driver
 };
 
 inline constexpr int kLowestCapability = 75;
+
+std::string cuda_name(int index);             // "cuda:0"
+std::string capability_text(int capability);  // 90: "9.0"
+std::string cuda_version_text(int version);   // 13000: "13.0"
 
 std::optional<std::string> why_unusable(const RuntimeState& state, int index);
 // lowest_of_build: the oldest compute capability that this build has code for; 0 if unknown.

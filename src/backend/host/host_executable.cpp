@@ -2,10 +2,8 @@
 #include "src/backend/host/host_executable.h"
 
 #include <algorithm>
-#include <chrono>
-#include <stdexcept>
 
-#include "src/backend/host/pass_times.h"
+#include "src/base/clock.h"
 
 namespace epochbench {
 namespace {
@@ -15,8 +13,6 @@ constexpr std::size_t kRecordsWithoutDrain = 65536;  // written once, so that a 
 const Bf16* bf16_gradient(const Graph& graph, ValueId id, const ValueMemory& memory) {
   return graph.desc(id).dtype == DType::bf16 ? memory.get<Bf16>(id) : nullptr;
 }
-
-double now_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
@@ -61,29 +57,16 @@ HostExecutable::HostExecutable(const Program& program, int threads, const NodeCo
 
 void HostExecutable::compile_entry(Entry which, const EntryGraph& entry, int threads, const NodeCompiler& compile_node) {
   const Graph& graph = entry.graph;
-  CompiledEntry& compiled = entries_[static_cast<std::size_t>(which)].emplace();
+  auto& compiled = entries_[static_cast<std::size_t>(which)].emplace();
   compiled.memory = ValueMemory(layout_, entry, variables_.data(), slots_.data(), arena_.data());
   for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id) {
     const auto index = static_cast<std::size_t>(id);
     if (entry.plan.offset[index] != MemoryPlan::kNone)
       touch_first(compiled.memory.get<std::byte>(id), graph.desc(entry.plan.root[index]).bytes(), threads);
   }
-  for (const Node& node : graph.nodes) {
-    compiled.nodes.push_back(compile_node(graph, node, compiled.memory, arena_.data() + layout_.arena_bytes()));
-    compiled.description.push_back(
-        {node.name, node.op, compiled.nodes.back().implementation, 0, flops(graph, node), bytes(graph, node)});
-  }
-  compiled.loss = graph.output("loss");
-  compiled.correct = graph.output("correct");
-}
-
-// The backends of the host have one such algorithm at most.
-std::string HostExecutable::algorithms() const {
-  for (const auto& entry : entries_)
-    if (entry)
-      for (const CompiledNode& node : entry->nodes)
-        if (!node.algorithm.empty()) return node.algorithm;
-  return "";
+  compiled.compile(graph, [&](const Node& node) {
+    return compile_node(graph, node, compiled.memory, arena_.data() + layout_.arena_bytes());
+  });
 }
 
 std::span<std::byte> HostExecutable::stage(InputSlot slot, int input) {
@@ -96,18 +79,12 @@ void HostExecutable::submit(InputSlot slot) {
     if (entry) entry->memory.select(slot);
 }
 
-HostExecutable::CompiledEntry& HostExecutable::compiled(Entry entry) {
-  auto& slot = entries_[static_cast<std::size_t>(entry)];
-  if (!slot) throw std::logic_error(std::string("the program has no entry ") + name(entry));
-  return *slot;
-}
-
 void HostExecutable::run(Entry which) {
-  CompiledEntry& entry = compiled(which);
-  const double begin = now_seconds();
+  auto& entry = entry_of(entries_, which);
+  const double begin = steady_seconds();
   for (const CompiledNode& node : entry.nodes)
     if (node.step) node.step();
-  StepRecord record{which, 0, 0, now_seconds() - begin};
+  StepRecord record{which, 0, 0, steady_seconds() - begin};
   if (entry.loss != kNoValue) record.loss = *entry.memory.get(entry.loss);
   if (entry.correct != kNoValue) record.correct = *entry.memory.get(entry.correct);
   finished_.push_back(record);
@@ -127,8 +104,7 @@ void HostExecutable::write_part(std::string_view name, std::int64_t first, std::
   const auto& [desc, offset] = layout_.variable_part(name, first, values.size());
   std::byte* const data = variables_.data() + offset;
   if (desc.dtype == DType::i32)
-    std::transform(values.begin(), values.end(), reinterpret_cast<std::int32_t*>(data) + first,
-                   [](float value) { return static_cast<std::int32_t>(value); });
+    std::copy(values.begin(), values.end(), reinterpret_cast<std::int32_t*>(data) + first);
   else
     std::copy(values.begin(), values.end(), reinterpret_cast<float*>(data) + first);
 }
@@ -137,21 +113,20 @@ void HostExecutable::read(std::string_view name, std::span<float> values) const 
   const auto& [desc, offset] = layout_.whole_variable(name, values.size());
   const std::byte* const data = variables_.data() + offset;
   if (desc.dtype == DType::i32)
-    std::transform(reinterpret_cast<const std::int32_t*>(data), reinterpret_cast<const std::int32_t*>(data) + values.size(),
-                   values.begin(), [](std::int32_t value) { return static_cast<float>(value); });
+    std::copy_n(reinterpret_cast<const std::int32_t*>(data), values.size(), values.begin());
   else
     std::copy_n(reinterpret_cast<const float*>(data), values.size(), values.begin());
 }
 
 std::vector<NodeTime> HostExecutable::profile(Entry which, int passes) {
-  CompiledEntry& entry = compiled(which);
+  auto& entry = entry_of(entries_, which);
   std::vector<NodeTime> nodes = entry.description;
   PassTimes times(nodes.size(), passes);
   for (int pass = 0; pass < passes; ++pass) {
-    double begin = now_seconds();
+    double begin = steady_seconds();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (entry.nodes[i].step) entry.nodes[i].step();
-      const double end = now_seconds();
+      const double end = steady_seconds();
       times.add(i, end - begin);
       begin = end;
     }

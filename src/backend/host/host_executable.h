@@ -2,13 +2,13 @@
 // host differ only in the function that turns a node into a step.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "epochbench/backend.h"
 #include "kernels/shapes.h"
+#include "src/backend/host/compiled_entry.h"
 #include "src/backend/host/host_memory.h"
 #include "src/backend/host/program_layout.h"
 
@@ -41,23 +41,15 @@ class HostExecutable final : public Executable {
   void write(std::string_view variable, std::span<const float> values) override;
   void read(std::string_view variable, std::span<float> values) const override;
   void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
-  std::string algorithms() const override;
+  std::string algorithms() const override { return algorithm_of(entries_); }
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 
  private:
-  struct CompiledEntry {
-    ValueMemory memory;
-    std::vector<CompiledNode> nodes;
-    std::vector<NodeTime> description;  // by node; seconds empty
-    ValueId loss = kNoValue, correct = kNoValue;
-  };
-
   void compile_entry(Entry which, const EntryGraph& entry, int threads, const NodeCompiler& compile_node);
-  CompiledEntry& compiled(Entry entry);
 
   ProgramLayout layout_;
   HostMemory variables_, slots_, arena_;  // the workspace is in arena_, after the largest entry
-  std::array<std::optional<CompiledEntry>, kEntryCount> entries_;
+  CompiledEntries<CompiledEntry<CompiledNode>> entries_;
   std::vector<StepRecord> finished_;
 };
 

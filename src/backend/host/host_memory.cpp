@@ -2,7 +2,6 @@
 #include "src/backend/host/host_memory.h"
 
 #include <string>
-#include <utility>
 
 #include <sys/mman.h>
 
@@ -17,26 +16,15 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 HostMemory::HostMemory(std::size_t bytes) {
   if (bytes == 0) return;
-  size_ = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  void* address = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::size_t size = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED)
     throw OutOfMemory("the system has no " + std::to_string(bytes) + " bytes of memory; use a smaller batch or model");
-  data_ = static_cast<std::byte*>(address);
-  madvise(address, size_, MADV_HUGEPAGE);  // fewer TLB misses in strided reads; optional
+  data_ = {static_cast<std::byte*>(address), Unmap{size}};
+  madvise(address, size, MADV_HUGEPAGE);  // fewer TLB misses in strided reads; optional
 }
 
-HostMemory::~HostMemory() {
-  if (data_) munmap(data_, size_);
-}
-
-HostMemory::HostMemory(HostMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
+void HostMemory::Unmap::operator()(std::byte* data) const { munmap(data, size); }
 
 void touch_first(std::byte* begin, std::size_t bytes, int threads) {
   const std::size_t pages = (bytes + kPage - 1) / kPage;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 namespace epochbench {
 
@@ -9,16 +10,16 @@ class HostMemory {
  public:
   HostMemory() = default;
   explicit HostMemory(std::size_t bytes);  // zeroed, not yet touched. Errors: OutOfMemory with the size.
-  ~HostMemory();
-  HostMemory(HostMemory&& other) noexcept;
-  HostMemory& operator=(HostMemory&& other) noexcept;
 
-  std::byte* data() const { return data_; }
-  std::size_t size() const { return size_; }
+  std::byte* data() const { return data_.get(); }
+  std::size_t size() const { return data_.get_deleter().size; }
 
  private:
-  std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
+  struct Unmap {
+    void operator()(std::byte* data) const;
+    std::size_t size;
+  };
+  std::unique_ptr<std::byte, Unmap> data_;
 };
 
 // Touches [begin, begin + bytes): each of `threads` threads its own part, divided as kernels divide their work.

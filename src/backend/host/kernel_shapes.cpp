@@ -8,52 +8,39 @@ namespace epochbench {
 
 GemmShape gemm_shape(const Graph& graph, const Node& node) {
   const MatmulAttributes a =
-      node.op == Op::linear ? std::get<LinearAttributes>(node.attributes).matmul : std::get<MatmulAttributes>(node.attributes);
+      node.op == Op::linear ? attributes<LinearAttributes>(node).matmul : attributes<MatmulAttributes>(node);
   const Shape &left = graph.desc(node.inputs[0]).shape, &c = graph.desc(node.outputs[0]).shape;
   return {c[0], c[1], left[a.transpose_a ? 0 : 1], a.transpose_a, a.transpose_b};
 }
 
 Conv2dShape conv2d_shape(const Graph& graph, const Node& node) {
-  auto shape_of = [&](ValueId id) -> const Shape& { return graph.desc(id).shape; };
-  const Shape *x = nullptr, *y = nullptr, *weight = nullptr;
-  Conv2dAttributes a;
-  if (node.op == Op::conv2d || node.op == Op::conv2d_bias) {
-    x = &shape_of(node.inputs[0]);
-    weight = &shape_of(node.inputs[1]);
-    y = &shape_of(node.outputs[0]);
-    a = node.op == Op::conv2d ? std::get<Conv2dAttributes>(node.attributes)
-                              : std::get<Conv2dBiasAttributes>(node.attributes).conv2d;
-  } else if (node.op == Op::conv2d_grad_input) {
-    y = &shape_of(node.inputs[0]);
-    weight = &shape_of(node.inputs[1]);
-    x = &shape_of(node.outputs[0]);
-    a = std::get<Conv2dAttributes>(node.attributes);
-  } else {
-    y = &shape_of(node.inputs[0]);
-    x = &shape_of(node.inputs[1]);
-    weight = &shape_of(node.outputs[0]);
-    a = std::get<Conv2dAttributes>(node.attributes);
-  }
-  return {(*x)[0], (*x)[1], (*x)[2], (*x)[3], (*y)[1], (*y)[2], (*y)[3], (*weight)[1], (*weight)[2], a.stride, a.padding};
+  const bool grad_input = node.op == Op::conv2d_grad_input, grad_weight = node.op == Op::conv2d_grad_weight;
+  const ValueId first = node.inputs[0], second = node.inputs[1], out = node.outputs[0];
+  const Shape& x = graph.desc(grad_input ? out : grad_weight ? second : first).shape;
+  const Shape& y = graph.desc(grad_input || grad_weight ? first : out).shape;
+  const Shape& weight = graph.desc(grad_weight ? out : second).shape;
+  const auto& a =
+      node.op == Op::conv2d_bias ? attributes<Conv2dBiasAttributes>(node).conv2d : attributes<Conv2dAttributes>(node);
+  return {x[0], x[1], x[2], x[3], y[1], y[2], y[3], weight[1], weight[2], a.stride, a.padding};
 }
 
 PoolShape pool_shape(const Graph& graph, const Node& node) {
   const bool gradient = node.op == Op::max_pool_grad;
   const Shape& x = graph.desc(gradient ? node.outputs[0] : node.inputs[0]).shape;
   const Shape& y = graph.desc(gradient ? node.inputs[0] : node.outputs[0]).shape;
-  const auto& a = std::get<PoolAttributes>(node.attributes);
+  const auto& a = attributes<PoolAttributes>(node);
   return {x[0], x[1], x[2], x[3], y[1], y[2], a.window, a.stride, a.padding};
 }
 
 AttentionShape attention_shape(const Graph& graph, const Node& node) {
-  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  const auto& a = attributes<AttentionAttributes>(node);
   const Shape& q = graph.desc(node.inputs[node.op == Op::attention ? 0 : 1]).shape;
   return {q[0] / a.sequence, a.sequence, a.heads, q[1] / a.heads};
 }
 
 Dropout dropout_of(const Node& node, std::uint64_t seed) {
-  const double probability = node.op == Op::dropout ? std::get<DropoutAttributes>(node.attributes).probability
-                                                    : std::get<AttentionAttributes>(node.attributes).dropout;
+  const double probability =
+      node.op == Op::dropout ? attributes<DropoutAttributes>(node).probability : attributes<AttentionAttributes>(node).dropout;
   return {seed, static_cast<std::uint32_t>(node.ordinal), static_cast<std::uint32_t>(std::lround(probability * 0x1p32)),
           static_cast<float>(1 / (1 - probability))};
 }

@@ -1,21 +1,15 @@
 // The reference backend: the graph without fusion, in every precision, on naive kernels that accumulate in double and round
 // only to the graph's 16-bit values and for tf32 products. The oracle of the tests.
+#include <algorithm>
 #include <stdexcept>
 
 #include "kernels/reference/kernels.h"
-#include "src/backend/host/host_executable.h"
-#include "src/backend/host/kernel_shapes.h"
-#include "src/backend/reference/reference_operands.h"
+#include "src/backend/host/node_steps.h"
 
 namespace epochbench {
 namespace {
 
 constexpr const char* kNoComposites = "the reference backend runs the parts, not the composite";
-
-template <typename AttributesType>
-const AttributesType& attributes(const Node& node) {
-  return std::get<AttributesType>(node.attributes);
-}
 
 // `update` takes one parameter's tensor with its unscaled gradient in float, the learning rate and the number of earlier
 // updates.
@@ -69,151 +63,120 @@ HostStep cast_step(const Graph& graph, const Node& node, const ValueMemory& memo
   };
 }
 
-// The kernel, on operands in float.
-HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr<ReferenceOperands>& m, std::uint64_t seed) {
-  namespace k = reference;
-  const std::vector<ValueId> in = node.inputs, out = node.outputs;
-  const TensorDesc first = graph.desc(in[0]);
-  const std::int64_t n = first.elements();
-  const auto [rows, channels] = rows_channels(first);
+// The number of leading inputs that are factors of the node's products; the others are saved results.
+std::size_t factors(const Node& node) {
   switch (node.op) {
-    case Op::matmul:
-      return [=, s = gemm_shape(graph, node)] { k::gemm(m->get(out[0]), m->get(in[0]), m->get(in[1]), s, {}); };
-    case Op::bias_add:
-      return
-          [=, rows = rows, channels = channels] { k::bias_add(m->get(out[0]), m->get(in[0]), m->get(in[1]), rows, channels); };
-    case Op::bias_add_grad:
-      return [=, rows = rows, channels = channels] { k::bias_add_grad(m->get(out[0]), m->get(in[0]), rows, channels); };
-    case Op::relu:
-      return [=] { k::relu(m->get(out[0]), m->get(in[0]), n); };
-    case Op::relu_grad:
-      return [=] { k::relu_grad(m->get(out[0]), m->get(in[0]), m->get(in[1]), n); };
-    case Op::add:
-      return [=] { k::add(m->get(out[0]), m->get(in[0]), m->get(in[1]), n); };
-    case Op::reshape:
-      return {};
-    case Op::conv2d:
-      return [=, s = conv2d_shape(graph, node)] { k::conv2d(m->get(out[0]), m->get(in[0]), m->get(in[1]), s, {}); };
-    case Op::conv2d_grad_input:
-      return [=, s = conv2d_shape(graph, node)] { k::conv2d_grad_input(m->get(out[0]), m->get(in[0]), m->get(in[1]), s); };
-    case Op::conv2d_grad_weight:
-      return [=, s = conv2d_shape(graph, node)] { k::conv2d_grad_weight(m->get(out[0]), m->get(in[0]), m->get(in[1]), s); };
+    case Op::attention:
+      return 3;  // q, k, v
+    case Op::attention_grad:
+      return 4;  // dy, q, k, v
+    default:
+      return 2;
+  }
+}
+
+// The operands of a node's kernel, as floats: 16-bit inputs are widened before the kernel runs, 16-bit outputs are rounded
+// after it, and the factors of a tf32 product are rounded before it.
+class Operands {
+ public:
+  Operands(const Graph& graph, const Node& node, const ValueMemory& memory) : memory_(memory) {
+    const bool tf32 = is_tf32(node.attributes);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) add(graph, node.inputs[i], false, tf32 && i < factors(node));
+    for (ValueId id : node.outputs) add(graph, id, true, false);
+  }
+
+  template <typename T = float>
+  T* get(ValueId id) {  // while the node runs; null: no node reads this value
+    for (Shadow& shadow : shadows_)
+      if (shadow.id == id) return memory_.get(id) == nullptr ? nullptr : reinterpret_cast<T*>(shadow.values.data());
+    return memory_.get<T>(id);
+  }
+
+  bool converts() const { return !shadows_.empty(); }
+
+  void load() {  // before the kernel
+    for (Shadow& shadow : shadows_) {
+      shadow.values.resize(static_cast<std::size_t>(shadow.n));
+      if (shadow.output) continue;
+      float* values = shadow.values.data();
+      reference::cast(values, memory_.get<std::byte>(shadow.id), Element::f32, shadow.element, shadow.n);
+      if (shadow.tf32) reference::round_to_tf32(values, values, shadow.n);
+    }
+  }
+
+  void store() {  // after it
+    for (Shadow& shadow : shadows_) {
+      std::byte* memory = memory_.get<std::byte>(shadow.id);
+      if (shadow.output && memory != nullptr)
+        reference::cast(memory, shadow.values.data(), shadow.element, Element::f32, shadow.n);
+      std::vector<float>().swap(shadow.values);
+    }
+  }
+
+ private:
+  struct Shadow {
+    ValueId id;
+    Element element;
+    std::int64_t n;
+    bool output, tf32;
+    std::vector<float> values;  // empty between steps
+  };
+
+  void add(const Graph& graph, ValueId id, bool output, bool tf32) {
+    const TensorDesc& desc = graph.desc(id);
+    const bool is_16_bit = desc.dtype == DType::bf16 || desc.dtype == DType::f16;
+    if (!is_16_bit && !(tf32 && desc.dtype == DType::f32)) return;
+    if (std::any_of(shadows_.begin(), shadows_.end(), [id](const Shadow& shadow) { return shadow.id == id; })) return;
+    shadows_.push_back({id, element_of(desc.dtype), desc.elements(), output, tf32, {}});
+  }
+
+  const ValueMemory& memory_;
+  std::vector<Shadow> shadows_;
+};
+
+struct Kernels {  // those that the CPU has with the same arguments
+  using Real = float;
+#define EPOCHBENCH_LIST(...) __VA_ARGS__
+#define KERNEL(name, arguments, further) void (*name)(EPOCHBENCH_LIST arguments) = reference::name;
+#include "kernels/host_kernels.inc"
+#undef EPOCHBENCH_LIST
+};
+
+// The kernel, on operands in float.
+HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr<Operands>& operands, std::uint64_t seed) {
+  const NodeOperands<float, std::shared_ptr<Operands>> o{operands, node.inputs, node.outputs};
+  const RowsChannels size = rows_channels(graph.desc(node.inputs[0]));
+  const std::int64_t rows = size.rows, channels = size.channels;
+  const auto make = [](auto kernel, auto call) -> HostStep { return [=] { call(kernel); }; };
+  switch (node.op) {
     case Op::batch_norm:
-      return [=, rows = rows, channels = channels, a = attributes<BatchNormAttributes>(node)] {
-        k::batch_norm(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(out[3]), m->get(out[4]), m->get(in[0]),
-                      m->get(in[1]), m->get(in[2]), nullptr, rows, channels, a.epsilon, a.momentum, false);
-      };
-    case Op::batch_norm_inference:
-      return [=, rows = rows, channels = channels, a = attributes<BatchNormAttributes>(node)] {
-        k::batch_norm_inference(m->get(out[0]), m->get(in[0]), m->get(in[1]), m->get(in[2]), m->get(in[3]), m->get(in[4]),
-                                nullptr, rows, channels, a.epsilon, false);
+      return [=, a = attributes<BatchNormAttributes>(node)] {
+        reference::batch_norm(o.y(0), o.y(1), o.y(2), o.y(3), o.y(4), o.x(0), o.x(1), o.x(2), nullptr, rows, channels,
+                              a.epsilon, a.momentum, false);
       };
     case Op::batch_norm_grad:
-      return [=, rows = rows, channels = channels] {
-        k::batch_norm_grad(m->get(out[0]), m->get(out[1]), m->get(out[2]), nullptr, m->get(in[0]), nullptr, m->get(in[1]),
-                           m->get(in[2]), m->get(in[3]), m->get(in[4]), rows, channels);
-      };
-    case Op::max_pool:
-      return [=, s = pool_shape(graph, node)] { k::max_pool(m->get(out[0]), m->get<std::uint8_t>(out[1]), m->get(in[0]), s); };
-    case Op::max_pool_grad:
-      return
-          [=, s = pool_shape(graph, node)] { k::max_pool_grad(m->get(out[0]), m->get(in[0]), m->get<std::uint8_t>(in[1]), s); };
-    case Op::global_average_pool:
-      return [=, x = first.shape] { k::global_average_pool(m->get(out[0]), m->get(in[0]), x[0], x[1] * x[2], x[3]); };
-    case Op::global_average_pool_grad:
-      return [=, x = graph.desc(out[0]).shape] {
-        k::global_average_pool_grad(m->get(out[0]), m->get(in[0]), x[0], x[1] * x[2], x[3]);
-      };
-    case Op::cross_entropy:
-      return [=, rows = rows, channels = channels, mean = attributes<CrossEntropyAttributes>(node).mean] {
-        k::cross_entropy(m->get(out[0]), m->get(out[1]), m->get(in[0]), m->get<std::int32_t>(in[1]), rows, channels, mean);
+      return [=] {
+        reference::batch_norm_grad(o.y(0), o.y(1), o.y(2), nullptr, o.x(0), nullptr, o.x(1), o.x(2), o.x(3), o.x(4), rows,
+                                   channels);
       };
     case Op::cross_entropy_grad:
-      return [=, rows = rows, channels = channels, mean = attributes<CrossEntropyAttributes>(node).mean] {
-        float* dlogits = m->get(out[0]);
-        k::cross_entropy_grad(dlogits, m->get(in[0]), m->get<std::int32_t>(in[1]), m->get(in[2]), rows, channels, mean);
-        const float scale = in.size() > 3 ? *m->get(in[3]) : 1;
-        for (std::int64_t i = 0; i < n; ++i) dlogits[i] *= scale;
-      };
-    case Op::count_correct:
-      return [=, rows = rows, channels = channels] {
-        k::count_correct(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), rows, channels);
-      };
-    case Op::layer_norm:
-      return [=, rows = rows, channels = channels, epsilon = attributes<LayerNormAttributes>(node).epsilon] {
-        k::layer_norm(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(in[0]), m->get(in[1]), m->get(in[2]), rows,
-                      channels, epsilon);
-      };
-    case Op::layer_norm_grad:
-      return [=, rows = rows, channels = channels] {
-        k::layer_norm_grad(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(in[0]), m->get(in[1]), m->get(in[2]),
-                           m->get(in[3]), m->get(in[4]), rows, channels);
-      };
-    case Op::gelu:
-      return [=] { k::gelu(m->get(out[0]), m->get(in[0]), n); };
-    case Op::gelu_grad:
-      return [=] { k::gelu_grad(m->get(out[0]), m->get(in[0]), m->get(in[1]), n); };
-    case Op::dropout:
-      return [=, dropout = dropout_of(node, seed)] {
-        k::dropout(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), dropout, n);
-      };
-    case Op::embedding:
-      return [=, ids = graph.desc(in[1]).elements(), width = channels] {
-        k::embedding(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), ids, width);
-      };
-    case Op::embedding_grad:
-      return [=, rows = rows, channels = channels, table = graph.desc(out[0]).shape, base = in.size() > 2] {
-        k::embedding_grad(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), base ? m->get(in[2]) : nullptr, rows,
-                          table[0], table[1]);
-      };
-    case Op::add_rows:
-      return [=, rows = rows, channels = channels, period = attributes<AddRowsAttributes>(node).period] {
-        k::add_rows(m->get(out[0]), m->get(in[0]), m->get(in[1]), rows, channels, period);
-      };
-    case Op::add_rows_grad:
-      return [=, rows = rows, channels = channels, a = attributes<AddRowsAttributes>(node)] {
-        k::add_rows_grad(m->get(out[0]), m->get(in[0]), rows, channels, a.period, a.table_rows);
-      };
-    case Op::gather_rows:
-      return [=, p = graph.desc(in[1]).shape, sequence = attributes<GatherRowsAttributes>(node).sequence, width = channels] {
-        k::gather_rows(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), p[0], sequence, p[1], width);
-      };
-    case Op::gather_rows_grad:
-      return [=, p = graph.desc(in[1]).shape, sequence = attributes<GatherRowsAttributes>(node).sequence, width = channels] {
-        k::gather_rows_grad(m->get(out[0]), m->get(in[0]), m->get<std::int32_t>(in[1]), p[0], sequence, p[1], width);
-      };
-    case Op::attention:
-      return [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)] {
-        k::attention(m->get(out[0]), m->get(out[1]), m->get(in[0]), m->get(in[1]), m->get(in[2]), m->get<std::int32_t>(in[3]),
-                     s, dropout);
-      };
-    case Op::attention_grad:
-      return [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)] {
-        k::attention_grad(m->get(out[0]), m->get(out[1]), m->get(out[2]), m->get(in[0]), m->get(in[1]), m->get(in[2]),
-                          m->get(in[3]), m->get(in[4]), m->get(in[5]), m->get<std::int32_t>(in[6]), s, dropout);
+      return [=, mean = attributes<CrossEntropyAttributes>(node).mean, scaled = node.inputs.size() > 3] {
+        float* dlogits = o.y(0);
+        reference::cross_entropy_grad(dlogits, o.x(0), o.integers(1), o.x(2), rows, channels, mean);
+        const float scale = scaled ? *o.x(3) : 1;
+        for (std::int64_t i = 0; i < rows * channels; ++i) dlogits[i] *= scale;
       };
     case Op::increment:
-      return [=] { ++*m->get<std::int32_t>(out[0]); };
+      return [=] { ++*o.y_integers(0); };
     case Op::update_loss_scale:
       return [=, a = attributes<LossScaleAttributes>(node)] {
-        k::update_loss_scale(m->get(out[0]), m->get<std::int32_t>(out[1]), m->get<std::int32_t>(out[2]),
-                             m->get<std::int32_t>(in[0]),
-                             {a.growth, a.backoff, a.growth_interval, kSmallestLossScale, kLargestLossScale});
+        reference::update_loss_scale(o.y(0), o.y_integers(1), o.y_integers(2), o.integers(0),
+                                     {a.growth, a.backoff, a.growth_interval, kSmallestLossScale, kLargestLossScale});
       };
-    case Op::sgd:
-    case Op::adamw:
-    case Op::cast:
-    case Op::all_finite:
-      break;  // compile_node() handles them: many tensors of any type
-    case Op::linear:
-    case Op::linear_grad_weight:
-    case Op::conv2d_bias:
-    case Op::batch_norm_relu:
-    case Op::batch_norm_inference_relu:
-    case Op::batch_norm_relu_grad:
-      throw std::invalid_argument(std::string(name(node.op)) + ": " + kNoComposites);
+    default:
+      if (is_composite(node.op)) throw std::invalid_argument(std::string(name(node.op)) + ": " + kNoComposites);
+      return host_step(graph, node, seed, true, Kernels{}, o, make);
   }
-  throw std::logic_error("op without a reference kernel");
 }
 
 HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& memory, std::uint64_t seed) {
@@ -234,7 +197,7 @@ HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& m
     case Op::all_finite:
       return all_finite_step(graph, node, memory);
     default: {
-      const auto operands = std::make_shared<ReferenceOperands>(graph, node, memory);
+      const auto operands = std::make_shared<Operands>(graph, node, memory);
       const HostStep kernel = kernel_step(graph, node, operands, seed);
       if (!kernel || !operands->converts()) return kernel;
       return [=] {

@@ -39,15 +39,6 @@ std::vector<TensorDesc> infer_inference(const Graph& graph, const Node& node) {
 
 std::vector<int> running_statistics(const Node&) { return {3, 4}; }
 
-void gradient(GradientBuilder& builder, const Node& node) {
-  const ValueId x = node.inputs[0], scale = node.inputs[1], bias = node.inputs[2];
-  const auto gradients = builder.append(Op::batch_norm_grad, {},
-                                        {builder.gradient(node.outputs[0]), x, scale, node.outputs[1], node.outputs[2]}, node);
-  builder.accumulate(scale, gradients[1]);
-  builder.accumulate(bias, gradients[2]);
-  if (builder.needed(x)) builder.accumulate(x, gradients[0]);
-}
-
 // `first` is x's position: .., x, scale, batch_mean, batch_inv_std.
 std::vector<TensorDesc> infer_gradients(const Graph& graph, const Node& node, int first) {
   const TensorDesc& x = input(graph, node, first);
@@ -78,7 +69,10 @@ std::vector<TensorDesc> infer_relu_grad(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-const OpRule kBatchNormRule{.infer = infer, .gradient = gradient, .updated_inputs = running_statistics, .f32_parameters = true};
+const OpRule kBatchNormRule{.infer = infer,
+                            .gradient = norm_gradient<Op::batch_norm_grad>,
+                            .updated_inputs = running_statistics,
+                            .f32_parameters = true};
 const OpRule kBatchNormInferenceRule{.infer = infer_inference, .f32_parameters = true, .in_place_inputs = {0}};
 const OpRule kBatchNormGradRule{.infer = infer_grad, .in_place_inputs = {0}};
 const OpRule kBatchNormReluRule{.infer = infer_relu, .updated_inputs = running_statistics};

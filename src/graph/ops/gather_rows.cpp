@@ -22,8 +22,7 @@ std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
 }
 
 void gradient(GradientBuilder& builder, const Node& node) {
-  const ValueId dy = builder.gradient(node.outputs[0]);
-  builder.accumulate(node.inputs[0], builder.append(Op::gather_rows_grad, node.attributes, {dy, node.inputs[1]}, node)[0]);
+  accumulate_first(builder, node, Op::gather_rows_grad, node.attributes, {node.inputs[1]});
 }
 
 // Of the input, only the rows in use.

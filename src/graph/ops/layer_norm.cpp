@@ -23,18 +23,9 @@ std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   return {x, per_channel, per_channel};
 }
 
-void gradient(GradientBuilder& builder, const Node& node) {
-  const ValueId x = node.inputs[0], scale = node.inputs[1], bias = node.inputs[2];
-  const auto gradients = builder.append(Op::layer_norm_grad, {},
-                                        {builder.gradient(node.outputs[0]), x, scale, node.outputs[1], node.outputs[2]}, node);
-  builder.accumulate(scale, gradients[1]);
-  builder.accumulate(bias, gradients[2]);
-  if (builder.needed(x)) builder.accumulate(x, gradients[0]);
-}
-
 }  // namespace
 
-const OpRule kLayerNormRule{.infer = infer, .gradient = gradient, .f32_parameters = true};
+const OpRule kLayerNormRule{.infer = infer, .gradient = norm_gradient<Op::layer_norm_grad>, .f32_parameters = true};
 const OpRule kLayerNormGradRule{.infer = infer_grad, .in_place_inputs = {0}};
 
 }  // namespace epochbench

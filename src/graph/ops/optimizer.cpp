@@ -1,8 +1,11 @@
-// SGD with momentum and AdamW, each one node over all parameters, and the step counter.
+// SGD with momentum and AdamW, each one node over all parameters; the step counter; all_finite and update_loss_scale: dynamic
+// loss scaling (Micikevicius et al. 2018).
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
 namespace {
+
+const TensorDesc kNumber{{1}, DType::f32}, kCounter{{1}, DType::i32};
 
 std::vector<int> updated(const Node& node) {
   const OptimizerLayout layout = optimizer_layout(node);
@@ -26,12 +29,11 @@ void check(const Graph& graph, const Node& node) {
     for (int i = OptimizerLayout::kState; i < layout.group; ++i)
       require(input(graph, node, group + i) == weight, "a parameter and its state differ in shape or type");
   }
-  const TensorDesc number{{1}, DType::f32}, counter{{1}, DType::i32};
-  require(input(graph, node, layout.learning_rate) == number, "the learning rate must be f32 [1]");
-  if (layout.step >= 0) require(input(graph, node, layout.step) == counter, "the step must be i32 [1]");
-  if (layout.loss_scale >= 0) require(input(graph, node, layout.loss_scale) == number, "loss_scale must be f32 [1]");
-  if (layout.finite >= 0) require(input(graph, node, layout.finite) == counter, "finite must be i32 [1]");
-  if (layout.skipped_steps >= 0) require(input(graph, node, layout.skipped_steps) == counter, "skipped_steps must be i32 [1]");
+  require(input(graph, node, layout.learning_rate) == kNumber, "the learning rate must be f32 [1]");
+  if (layout.step >= 0) require(input(graph, node, layout.step) == kCounter, "the step must be i32 [1]");
+  if (layout.loss_scale >= 0) require(input(graph, node, layout.loss_scale) == kNumber, "loss_scale must be f32 [1]");
+  if (layout.finite >= 0) require(input(graph, node, layout.finite) == kCounter, "finite must be i32 [1]");
+  if (layout.skipped_steps >= 0) require(input(graph, node, layout.skipped_steps) == kCounter, "skipped_steps must be i32 [1]");
 }
 
 std::vector<TensorDesc> infer_sgd(const Graph& graph, const Node& node) {
@@ -48,10 +50,26 @@ std::vector<TensorDesc> infer_adamw(const Graph& graph, const Node& node) {
 }
 
 std::vector<TensorDesc> infer_increment(const Graph& graph, const Node& node) {
-  require(input(graph, node, 0) == TensorDesc{{1}, DType::i32}, "the counter must be i32 [1]");
+  require(input(graph, node, 0) == kCounter, "the counter must be i32 [1]");
   return {};
 }
 std::vector<int> updated_counter(const Node&) { return {0}; }
+
+std::vector<TensorDesc> infer_finite(const Graph& graph, const Node& node) {
+  require(!node.inputs.empty(), "needs at least one input");
+  for (ValueId id : node.inputs) require_float(graph.desc(id));
+  return {kCounter};
+}
+
+std::vector<TensorDesc> infer_update(const Graph& graph, const Node& node) {
+  const auto& a = std::get<LossScaleAttributes>(node.attributes);
+  require(a.growth >= 1 && a.backoff > 0 && a.backoff <= 1 && a.growth_interval >= 1,
+          "growth must be at least 1, backoff above 0 and at most 1, growth_interval at least 1");
+  require(input(graph, node, 1) == kNumber, "loss_scale must be f32 [1]");
+  for (int i : {0, 2, 3}) require(input(graph, node, i) == kCounter, "finite, finite_steps and skipped_steps must be i32 [1]");
+  return {};
+}
+std::vector<int> updated_scale(const Node&) { return {1, 2, 3}; }
 
 }  // namespace
 
@@ -81,5 +99,7 @@ OptimizerLayout optimizer_layout(const Node& node) {
 const OpRule kSgdRule{.infer = infer_sgd, .updated_inputs = updated};
 const OpRule kAdamwRule{.infer = infer_adamw, .updated_inputs = updated};
 const OpRule kIncrementRule{.infer = infer_increment, .updated_inputs = updated_counter};
+const OpRule kAllFiniteRule{.infer = infer_finite};
+const OpRule kUpdateLossScaleRule{.infer = infer_update, .updated_inputs = updated_scale};
 
 }  // namespace epochbench

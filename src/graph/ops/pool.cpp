@@ -32,8 +32,7 @@ void gradient_max(GradientBuilder& builder, const Node& node) {
   PoolAttributes attributes = std::get<PoolAttributes>(node.attributes);
   attributes.height = x[1];
   attributes.width = x[2];
-  const ValueId dy = builder.gradient(node.outputs[0]);
-  builder.accumulate(node.inputs[0], builder.append(Op::max_pool_grad, attributes, {dy, node.outputs[1]}, node)[0]);
+  accumulate_first(builder, node, Op::max_pool_grad, attributes, {node.outputs[1]});
 }
 
 std::vector<TensorDesc> infer_average(const Graph& graph, const Node& node) {
@@ -54,8 +53,7 @@ void gradient_average(GradientBuilder& builder, const Node& node) {
   PoolAttributes attributes;
   attributes.height = x[1];
   attributes.width = x[2];
-  const ValueId dy = builder.gradient(node.outputs[0]);
-  builder.accumulate(node.inputs[0], builder.append(Op::global_average_pool_grad, attributes, {dy}, node)[0]);
+  accumulate_first(builder, node, Op::global_average_pool_grad, attributes, {});
 }
 
 }  // namespace

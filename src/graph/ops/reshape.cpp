@@ -12,9 +12,7 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
 }
 
 void gradient(GradientBuilder& builder, const Node& node) {
-  const ValueId dy = builder.gradient(node.outputs[0]);
-  ReshapeAttributes back{builder.graph().desc(node.inputs[0]).shape};
-  builder.accumulate(node.inputs[0], builder.append(Op::reshape, back, {dy}, node)[0]);
+  accumulate_first(builder, node, Op::reshape, ReshapeAttributes{builder.graph().desc(node.inputs[0]).shape}, {});
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "src/report/answers/answers_page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-#include "src/base/table.h"
+#include "src/analysis/input/input_pipeline.h"
+#include "src/analysis/sweep/curves.h"
 #include "src/base/text.h"
-#include "src/report/answers/answer_parts.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -26,26 +28,20 @@ std::string machine_text(const Result& result) {
 
 // What failed or was skipped, by reason: "12 runs: no GPU is usable here".
 std::vector<std::string> not_measured(const Result& result) {
-  std::vector<std::pair<std::string, int>> reasons;
-  for (const Run& run : result.runs) {
-    if (run.status == RunStatus::ok) continue;
-    const std::string reason = run.message.value_or(name(run.status));
-    auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& entry) { return entry.first == reason; });
-    if (known == reasons.end()) known = reasons.insert(reasons.end(), {reason, 0});
-    ++known->second;
-  }
-  std::vector<std::string> lines;
-  for (const auto& [reason, count] : reasons)
-    lines.push_back(std::to_string(count) + (count == 1 ? " run: " : " runs: ") + reason);
-  return lines;
+  Reasons reasons;
+  for (const Run& run : result.runs)
+    if (run.status != RunStatus::ok) add_reason(reasons, run.message.value_or(name(run.status)), run.name);
+  return runs_by_reason(reasons);
 }
 
 Lines cut(Lines lines, std::size_t most) {
   const std::string dots = " ...";
+  const std::size_t columns = std::min(kTextColumns, output_columns());
+  most = (most * kTextColumns + columns - 1) / columns;  // narrow lines hold less
   if (lines.size() <= most) return lines;
   lines.resize(most);
   std::string& last = lines.back();
-  while (display_width(last) + dots.size() > kTextColumns && last.rfind(' ') != std::string::npos) last.erase(last.rfind(' '));
+  while (display_width(last) + dots.size() > columns && last.rfind(' ') != std::string::npos) last.erase(last.rfind(' '));
   last += dots;
   return lines;
 }
@@ -84,6 +80,60 @@ void add_blocks(std::string& text, const std::vector<Lines>& blocks, std::size_t
   if (shown < blocks.size()) text += "   and " + std::to_string(blocks.size() - shown) + " more" + more + "\n";
 }
 
+constexpr std::size_t kFewestCurvePoints = 3;  // fewer batches are not a curve
+
+std::string input_text(const InputRow& row) {
+  std::string text = row.input.cache == "decoded" ? "decoded data"
+                     : row.input.loader_threads == 0
+                         ? "no loader thread"
+                         : counted(static_cast<std::size_t>(row.input.loader_threads), "loader thread", "loader threads");
+  if (row.input.loader_threads > 0 && !row.input.prefetch) text += " without prefetching";
+  if (!row.utilization) return text + ": utilization not known";
+  return text + ": busy " + format_percent(*row.utilization) + " of the time, " +
+         (std::isfinite(row.of_decoded.value) ? format_percent(row.of_decoded.value) + " of the rate from decoded data"
+                                              : "rate beside decoded data not known");
+}
+
+AnswerSection batch_section(const Result& result) {
+  AnswerSection section{"Up to which batch does throughput rise?", {}, ""};
+  section.read = "flat from: the smallest batch within 5 % of the best, with the batches that may be it at 95 %";
+  for (const Curve& curve : curves_of(result, Axis::batch)) {
+    if (curve.points.size() < kFewestCurvePoints) continue;
+    const CurveBest best = best_of(curve);
+    const CurveFlattening flat = flattening_of(curve);
+    const bool loaded = std::ranges::any_of(curve.points, [](const CurvePoint& point) { return any_loaded(point.runs); });
+    std::string line = curve.name + load_mark(loaded) + ": ";
+    line += best.value && best.rate
+                ? "best at batch " + std::to_string(*best.value) + " with " + three_digits(*best.rate) + " samples/s"
+                : "no best (" + best.reason.value_or("not known") + ")";
+    if (flat.value) line += ", flat from batch " + std::to_string(*flat.value);
+    if (flat.range) line += " (" + std::to_string(flat.range->first) + " to " + std::to_string(flat.range->second) + ")";
+    if (flat.reason) line += "; " + *flat.reason;
+    section.answers.push_back(line);
+  }
+  if (section.answers.empty())
+    section.answers.push_back("no answer: nothing ran at " + std::to_string(kFewestCurvePoints) + " batches or more");
+  return section;
+}
+
+AnswerSection input_section(const Result& result) {
+  AnswerSection section{"Is the input fast enough?", {}, ""};
+  section.read = "busy under " + format_percent(kStarvedBelow) + " of the time: fix the input before anything else; above " +
+                 format_percent(kWellFedAbove) + ": well fed";
+  for (const InputGroup& group : input_groups(result)) {
+    std::string line = group.workload + load_mark(std::ranges::any_of(group.rows, &InputRow::loaded));
+    if (group.threads) line += ", " + counted(static_cast<std::size_t>(*group.threads), "thread", "threads");
+    if (group.best && group.worst)
+      line += ": " + input_text(group.rows[*group.worst]) + "; " + input_text(group.rows[*group.best]) + "; so " +
+              ratio_text(group.gain) + " the samples/s";
+    else
+      line += ": it is unknown which runs waited most and least";
+    section.answers.push_back(line);
+  }
+  if (section.answers.empty()) section.answers.emplace_back("no answer: no workload ran with different inputs on real data");
+  return section;
+}
+
 }  // namespace
 
 std::vector<AnswerSection> answer_sections(const NamedResult& named) {
@@ -97,7 +147,10 @@ std::string answers_page(const NamedResult& named) {
   const std::vector<AnswerSection> sections = answer_sections(named);
   const std::vector<Lines> missing = blocks(not_measured(named.result), kReasonLines);
   const std::size_t reasons = std::min(missing.size(), kReasons);
-  std::size_t used = kHeadLines + (missing.empty() ? 0 : 2);  // that something is missing, and how much besides
+  const bool loaded = std::ranges::any_of(sections, [](const AnswerSection& section) {
+    return std::ranges::any_of(section.answers, [](const std::string& text) { return text.find(kLoadMark) != text.npos; });
+  });
+  std::size_t used = kHeadLines + loaded + (missing.empty() ? 0 : 2);  // that something is missing, and how much besides
   for (std::size_t i = 0; i < reasons; ++i) used += missing[i].size();
   std::vector<std::vector<Lines>> answers;
   for (const AnswerSection& section : sections) {
@@ -105,7 +158,7 @@ std::string answers_page(const NamedResult& named) {
     used += 2 + read_lines(section).size();
   }
   const std::vector<std::size_t> shown = shares(answers, kPageLines - used);
-  std::string text = head_line(named.result) + "\n\n";
+  std::string text = head_line(named.result) + "\n" + (loaded ? load_note() + "\n" : "") + "\n";
   for (std::size_t i = 0; i < sections.size(); ++i) {
     text += std::to_string(i + 1) + ". " + sections[i].question + "\n";
     add_blocks(text, answers[i], shown[i], " (epochbench answers RESULT --json)");

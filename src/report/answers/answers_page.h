@@ -7,19 +7,26 @@
 #include <string>
 #include <vector>
 
+#include "src/analysis/speedup/speedup.h"
 #include "src/base/json.h"
-#include "src/result/named_result.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
 
 struct AnswerSection {
   std::string question;
-  std::vector<std::string> answers;  // a line each; never empty
+  std::vector<std::string> answers;  // one line each; never empty
   std::string read;                  // how to read them
 };
 
 // Speed at the same batch, power and utilization, mixed precision, cost, batch, input: always all six, in this order.
 std::vector<AnswerSection> answer_sections(const NamedResult& result);
+
+// Those of them that need no curves and no inputs (answer_sections.cpp).
+AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup);
+AnswerSection utilization_section(const std::vector<Run>& runs);
+AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& speedup);
+AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup);
 
 // At most 60 lines of 100 columns, whatever the result holds (a word that is longer than a line stands in one of its own): a
 // section that has more to say names the command that says all of it. Of repetitions the median speaks.

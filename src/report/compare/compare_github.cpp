@@ -1,13 +1,13 @@
-#include "src/report/compare/compare_github.h"
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
 #include "src/base/text.h"
-#include "src/base/units.h"
-#include "src/report/compare/compare_sentences.h"
+#include "src/report/compare/compare_report.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -31,109 +31,88 @@ std::string escaped_property(const std::string& property) {
 // Text in a cell or a line of Markdown: nothing in it is markup, HTML or a mention.
 std::string escaped_markdown(const std::string& text) {
   std::string escaped;
-  for (const char c : one_line(text)) {
-    if (c == '<')
-      escaped += "&lt;";
-    else if (c == '&')
-      escaped += "&amp;";
-    else if (c == '@')
-      escaped += "&#64;";
-    else if (std::string_view("\\`*_{}[]#|~>").find(c) != std::string_view::npos)
-      escaped += std::string("\\") + c;
-    else
-      escaped += c;
-  }
+  for (const char c : one_line(text))
+    escaped += (contains(std::string_view("\\`*_{}[]#|~>"), c) ? "\\" : "") + std::string(1, c);
+  replace_all(escaped, "&", "&amp;");  // before the others, which contain it
+  replace_all(escaped, "<", "&lt;");
+  replace_all(escaped, "@", "&#64;");
   return escaped;
+}
+
+// "5 and 5 repetitions", "10 pairs"
+std::string processes_text(const Comparison& comparison, const ComparedCase& compared) {
+  const auto [before, after] = compared.processes;
+  if (comparison.interleaved) return counted(after, "pair", "pairs");
+  if (before == after) return counted(after, "repetition", "repetitions") + " per side";
+  return std::to_string(before) + " and " + counted(after, "repetition", "repetitions");
 }
 
 struct Annotation {
   std::string title, message;
 };
 
-class Annotations {
- public:
-  explicit Annotations(const Comparison& comparison) : comparison_(comparison) {
-    for (const ComparedCase& each : comparison.cases) add(each);
-    add("missing", comparison.missing, comparison.missing_allowed ? notices_ : errors_);
-    add("another workload with these settings, so not compared", comparison.changed, warnings_);
-    add("the baseline has nothing to compare it with", comparison.added, notices_);
-  }
-
-  std::string to_string() const { return lines("error", errors_) + lines("warning", warnings_) + lines("notice", notices_); }
-
- private:
-  void add(const ComparedCase& compared) {
-    const Decision& decision = compared.decision;
-    const std::string processes = ", " + processes_text(comparison_, compared);
-    const std::string note = decision.note.empty() ? "" : ": " + decision.note;
-    for (const Issue& issue : compared.issues)
-      (fails(issue.code) ? errors_ : warnings_).push_back({compared.name, epochbench::to_string(issue)});
-    switch (decision.finding) {
-      case Finding::regression:  // a case without a time is one because of an issue, which says so
-        if (decision.ratio) errors_.push_back({compared.name, ratio_text(decision) + processes});
-        break;
-      case Finding::inconclusive:
-        warnings_.push_back(
-            {compared.name, "inconclusive" + note + (decision.ratio ? "; " + ratio_text(decision) : "") + processes});
-        break;
-      case Finding::improvement:
-        notices_.push_back({compared.name, ratio_text(decision) + processes});
-        break;
-      case Finding::no_change:
-        break;
-    }
-  }
-
-  static void add(const std::string& what, const std::vector<LeftOutCase>& cases, std::vector<Annotation>& list) {
-    for (const LeftOutCase& each : cases) list.push_back({each.name, what + (each.reason.empty() ? "" : ": " + each.reason)});
-  }
-
-  static std::string lines(const std::string& kind, const std::vector<Annotation>& list) {
-    std::string text;
-    const std::size_t shown = list.size() > kShown ? kShown - 1 : list.size();
-    const auto line = [&](const Annotation& each) {
-      text +=
-          "::" + kind + " title=" + escaped_property("epochbench: " + each.title) + "::" + escaped_data(each.message) + "\n";
-    };
-    for (std::size_t i = 0; i < shown; ++i) line(list[i]);
-    if (shown < list.size()) line({"more", "and " + std::to_string(list.size() - shown) + " more; the job summary has all"});
-    return text;
-  }
-
-  const Comparison& comparison_;
-  std::vector<Annotation> errors_, warnings_, notices_;
-};
+std::string lines(const std::string& kind, const std::vector<Annotation>& list) {
+  std::string text;
+  const std::size_t shown = list.size() > kShown ? kShown - 1 : list.size();
+  const auto line = [&](const Annotation& each) {
+    text += "::" + kind + " title=" + escaped_property("epochbench: " + each.title) + "::" + escaped_data(each.message) + "\n";
+  };
+  for (std::size_t i = 0; i < shown; ++i) line(list[i]);
+  if (shown < list.size()) line({"more", "and " + std::to_string(list.size() - shown) + " more; the job summary has all"});
+  return text;
+}
 
 std::string row(const Comparison& comparison, const ComparedCase& compared) {
   const Decision& decision = compared.decision;
   const auto number = [](double value) { return significant(value, 4); };
-  std::string notes = decision.note;
-  for (const Issue& issue : compared.issues) notes += (notes.empty() ? "" : "; ") + to_string(issue);
-  std::string text = "| " + escaped_markdown(compared.name);
+  std::string text = "| " + escaped_markdown(compared.name) + load_mark(is_loaded(compared.foreign_cores));
   text += " | " + (decision.ratio ? number(*decision.ratio) : "");
   text += " | ";
   if (decision.ratio_ci95) text += number(decision.ratio_ci95->first) + " to " + number(decision.ratio_ci95->second);
   text += " | " + spaced(name(decision.finding)) + " | " + processes_text(comparison, compared);
   text += " | " + (compared.foreign_cores ? significant(*compared.foreign_cores, 2) : "not known");
-  return text + " | " + escaped_markdown(notes) + " |\n";
+  return text + " | " + escaped_markdown(notes_text(compared)) + " |\n";
 }
 
 std::string list(const std::vector<LeftOutCase>& cases, const std::string& what) {
   std::string text;
-  for (const LeftOutCase& each : cases)
-    text += "- " + what + ": " + escaped_markdown(each.name + (each.reason.empty() ? "" : ": " + each.reason)) + "\n";
+  for (const LeftOutCase& each : cases) text += "- " + what + ": " + escaped_markdown(to_string(each)) + "\n";
   return text;
 }
 
 }  // namespace
 
-std::string github_annotations(const Comparison& comparison) { return Annotations(comparison).to_string(); }
+std::string github_annotations(const Comparison& comparison) {
+  std::vector<Annotation> errors, warnings, notices;
+  for (const ComparedCase& compared : comparison.cases) {
+    const Decision& decision = compared.decision;
+    const std::string processes = ", " + processes_text(comparison, compared);
+    const std::string note = decision.note.empty() ? "" : ": " + decision.note;
+    for (const Issue& issue : compared.issues)
+      (fails(issue.code) ? errors : warnings).push_back({compared.name, to_string(issue)});
+    if (decision.finding == Finding::regression && decision.ratio)  // one without a time has an issue that says why
+      errors.push_back({compared.name, ratio_text(decision) + processes});
+    if (decision.finding == Finding::inconclusive)
+      warnings.push_back(
+          {compared.name, "inconclusive" + note + (decision.ratio ? "; " + ratio_text(decision) : "") + processes});
+    if (decision.finding == Finding::improvement) notices.push_back({compared.name, ratio_text(decision) + processes});
+  }
+  const auto add = [](std::vector<Annotation>& list, const std::string& what, const std::vector<LeftOutCase>& cases) {
+    for (const LeftOutCase& each : cases) list.push_back({each.name, what + (each.reason.empty() ? "" : ": " + each.reason)});
+  };
+  add(comparison.missing_allowed ? notices : errors, "missing", comparison.missing);
+  add(warnings, "another workload with these settings, so not compared", comparison.changed);
+  add(notices, "the baseline has nothing to compare it with", comparison.added);
+  return lines("error", errors) + lines("warning", warnings) + lines("notice", notices);
+}
 
 std::string github_summary(const Comparison& comparison) {
   std::string text = "## epochbench: " + spaced(name(verdict_of(comparison))) + "\n\n" + reason_text(comparison) + "\n\n";
   for (const auto& [side, title] : {std::pair(&comparison.sides[0], "baseline"), std::pair(&comparison.sides[1], "new")})
     text += std::string("- ") + title + ": " + escaped_markdown(side->label + " " + build_text(*side)) + "\n";
   if (!comparison.cases.empty()) {
+    const bool loaded = std::ranges::any_of(comparison.cases, [](const auto& each) { return is_loaded(each.foreign_cores); });
+    if (loaded) text += "\n" + load_note() + "\n";
     text += "\n| case | new / baseline time | 95 % interval | verdict | processes | foreign cores | notes |\n";
     text += "|---|---:|---:|---|---|---:|---|\n";
     for (const ComparedCase& each : comparison.cases) text += row(comparison, each);

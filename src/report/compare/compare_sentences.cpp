@@ -1,11 +1,11 @@
-#include "src/report/compare/compare_sentences.h"
-
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 
-#include "src/base/units.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+#include "src/report/compare/compare_report.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -33,32 +33,24 @@ std::string issue_sentence(const Issue& issue) {
   return "";
 }
 
-// Quoted, so that a shell reads one word.
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=,+-@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char c : one_line(text)) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 // " --threshold 5"; "" for the default.
 std::string threshold_option(double threshold) {
-  if (threshold == kDefaultThreshold) return "";
-  char percent[32];
-  std::snprintf(percent, sizeof percent, "%.10g", 100 * threshold);
-  return std::string(" --threshold ") + percent;
+  return threshold == kDefaultThreshold ? "" : " --threshold " + short_number(100 * threshold, 10);
 }
 
 }  // namespace
 
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
-  return text;
+std::string to_string(const LeftOutCase& left_out) {
+  return left_out.name + (left_out.reason.empty() ? "" : ": " + left_out.reason);
 }
 
 std::string to_string(const Issue& issue) { return one_line(std::string(name(issue.code)) + ": " + issue_sentence(issue)); }
+
+std::string notes_text(const ComparedCase& compared) {
+  std::string notes = compared.decision.note;
+  for (const Issue& issue : compared.issues) append(notes, to_string(issue), "; ");
+  return notes;
+}
 
 std::string ratio_text(const Decision& decision) {
   if (!decision.ratio) return "";
@@ -69,13 +61,6 @@ std::string ratio_text(const Decision& decision) {
   return text;
 }
 
-std::string processes_text(const Comparison& comparison, const ComparedCase& compared) {
-  const auto [before, after] = compared.processes;
-  if (comparison.interleaved) return counted(after, "pair", "pairs");
-  if (before == after) return counted(after, "repetition", "repetitions") + " per side";
-  return std::to_string(before) + " and " + counted(after, "repetition", "repetitions");
-}
-
 std::string commit_text(const std::optional<std::string>& git_sha, const std::optional<bool>& git_dirty) {
   constexpr std::size_t kQuotedDigits = 7;
   if (!git_sha) return "";
@@ -84,9 +69,7 @@ std::string commit_text(const std::optional<std::string>& git_sha, const std::op
 
 std::string build_text(const ComparedSide& side) {
   constexpr std::size_t kDay = 10;  // of "2026-01-02T03:04:05Z"
-  std::string details;
-  for (const std::string& detail : {side.date.substr(0, kDay), side.version, side.build_type, side.compiler})
-    if (!detail.empty()) details += (details.empty() ? "" : ", ") + detail;
+  const std::string details = joined({side.date.substr(0, kDay), side.version, side.build_type, side.compiler});
   const std::string commit = commit_text(side.git_sha, side.git_dirty);
   if (details.empty()) return commit;
   return one_line((commit.empty() ? "" : commit + " ") + "(" + details + ")");
@@ -108,7 +91,7 @@ std::string reason_text(const Comparison& comparison) {
   };
   std::string text;
   const auto add = [&](std::size_t count, const char* one, const char* several) {
-    if (count > 0) text += (text.empty() ? "" : ", ") + counted(count, one, several);
+    if (count > 0) append(text, counted(count, one, several));
   };
   add(cases_with(IssueCode::not_ok), "case is not ok any more", "cases are not ok any more");
   add(found(Finding::regression), "case is slower", "cases are slower");

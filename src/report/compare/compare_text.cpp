@@ -1,14 +1,15 @@
-#include "src/report/compare/compare_text.h"
-
+// The answer of `compare` for people, and as JSON.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <utility>
 #include <vector>
 
-#include "src/base/table.h"
+#include "src/base/json_fields.h"
+#include "src/base/numbers.h"
 #include "src/base/text.h"
-#include "src/base/units.h"
-#include "src/report/compare/compare_sentences.h"
+#include "src/report/compare/compare_report.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -40,23 +41,18 @@ std::string processes_cell(const Comparison& comparison, const ComparedCase& com
 }
 
 std::string table_of(const Comparison& comparison) {
-  using Align = Table::Align;
-  Table table({{"case"},
-               {"baseline", Align::right},
-               {"ratio", Align::right},
-               {"95 % interval", Align::right},
-               {"verdict"},
-               {comparison.interleaved ? "pairs" : "reps", Align::right},
-               {"others", Align::right}});
+  Table table({"case", "->baseline", ">ratio", ">95 % interval", "verdict", comparison.interleaved ? "->pairs" : "->reps",
+               "-->others"});
   for (const ComparedCase& each : comparison.cases) {
     const auto& interval = each.decision.ratio_ci95;
-    table.add({shortened(one_line(each.name)), each.step_seconds[0] ? format_seconds(*each.step_seconds[0]) : "",
+    table.add({shortened(one_line(each.name)) + load_mark(is_loaded(each.foreign_cores)),
+               each.step_seconds[0] ? format_seconds(*each.step_seconds[0]) : "",
                each.decision.ratio ? plain_ratio(*each.decision.ratio) : "",
                interval ? plain_ratio(interval->first) + " to " + plain_ratio(interval->second) : "",
                spaced(name(each.decision.finding)), processes_cell(comparison, each),
                each.foreign_cores ? significant(*each.foreign_cores, 2) : "?"});
   }
-  return table.to_string();
+  return below_load_note(table.to_string());
 }
 
 // Notes on a case besides its row, one line each under its full name.
@@ -71,8 +67,7 @@ std::string notes_of(const ComparedCase& compared) {
 
 std::string left_out(const std::vector<LeftOutCase>& cases, const char* title) {
   std::string text;
-  for (const LeftOutCase& each : cases)
-    text += std::string(title) + ": " + one_line(each.name) + (each.reason.empty() ? "" : ": " + one_line(each.reason)) + "\n";
+  for (const LeftOutCase& each : cases) text += std::string(title) + ": " + one_line(to_string(each)) + "\n";
   return text;
 }
 
@@ -80,6 +75,50 @@ std::string next_text(const Comparison& comparison) {
   const NextStep next = next_step(comparison);
   if (next.text.empty()) return "";
   return "next: " + next.text + (next.command.empty() ? "" : ":\n  " + next.command) + "\n";
+}
+
+Json side_json(const ComparedSide& side) {
+  return {{"label", side.label},
+          {"git_sha", json_of(side.git_sha)},
+          {"git_dirty", json_of(side.git_dirty)},
+          {"date", text_or_null(side.date)},
+          {"epochbench_version", text_or_null(side.version)},
+          {"build_type", text_or_null(side.build_type)},
+          {"compiler", text_or_null(side.compiler)}};
+}
+
+Json issue_json(const Issue& issue) {
+  const bool has_figures = issue.code != IssueCode::not_ok;
+  const auto figure = [&](double value) { return has_figures ? Json(value) : Json(nullptr); };
+  return {{"code", name(issue.code)},
+          {"message", to_string(issue)},
+          {"fails", fails(issue.code)},
+          {"before", figure(issue.before)},
+          {"after", figure(issue.after)},
+          {"limit", figure(issue.limit)},
+          {"step", issue.step > 0 ? Json(issue.step) : Json(nullptr)}};
+}
+
+Json case_json(const Comparison& comparison, const ComparedCase& compared) {
+  const Decision& decision = compared.decision;
+  Json object = {{"name", compared.name},
+                 {"verdict", name(decision.finding)},
+                 {"ratio", json_of(decision.ratio)},
+                 {"ratio_ci95", json_of(decision.ratio_ci95)},
+                 {"p_value", json_of(decision.p_value)},
+                 {"note", decision.note},
+                 {"baseline_step_seconds", json_of(compared.step_seconds[0])},
+                 {"new_step_seconds", json_of(compared.step_seconds[1])}};
+  if (comparison.interleaved) {
+    object["pairs"] = compared.processes[1];
+  } else {
+    object["baseline_repetitions"] = compared.processes[0];
+    object["new_repetitions"] = compared.processes[1];
+  }
+  object["foreign_cpu_cores"] = json_of(compared.foreign_cores);
+  object["more"] = json_of(decision.more);
+  object["concerns"] = json_list(compared.issues, issue_json);
+  return object;
 }
 
 }  // namespace
@@ -102,6 +141,29 @@ std::string compare_text(const Comparison& comparison) {
           left_out(comparison.not_measured, "not measured");
   text += "verdict: " + spaced(name(verdict_of(comparison))) + ": " + reason_text(comparison) + "\n";
   return text + next_text(comparison);
+}
+
+Json compare_json(const Comparison& comparison) {
+  Json object = {{"verdict", name(verdict_of(comparison))},
+                 {"reason", reason_text(comparison)},
+                 {"method", comparison.interleaved ? "interleaved" : "files"},
+                 {"threshold", comparison.threshold},
+                 {"baseline", side_json(comparison.sides[0])},
+                 {"new", side_json(comparison.sides[1])},
+                 {"cases", json_list(comparison.cases, [&](const auto& each) { return case_json(comparison, each); })}};
+  Json reasons = Json::object();
+  const std::array left_out{std::pair("missing", &comparison.missing), std::pair("added", &comparison.added),
+                            std::pair("changed", &comparison.changed), std::pair("not_measured", &comparison.not_measured)};
+  for (const auto& [key, cases] : left_out) {
+    object[key] = Json::array();
+    for (const LeftOutCase& each : *cases) {
+      object[key].push_back(each.name);
+      reasons[each.name] = each.reason;
+    }
+  }
+  object["reasons"] = reasons;
+  object["next"] = text_or_null(next_step(comparison).command);
+  return object;
 }
 
 }  // namespace epochbench

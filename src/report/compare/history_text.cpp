@@ -1,10 +1,10 @@
-#include "src/report/compare/history_text.h"
-
 #include <cmath>
 
-#include "src/base/table.h"
-#include "src/base/units.h"
-#include "src/report/compare/compare_sentences.h"
+#include "src/base/json_fields.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+#include "src/report/compare/compare_report.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -36,8 +36,8 @@ std::string change_line(const HistorySeries& series, const LevelChange& change) 
 
 Json point_json(const HistoryPoint& point) {
   return {{"date", point.date},
-          {"git_sha", point.git_sha ? Json(*point.git_sha) : Json(nullptr)},
-          {"git_dirty", point.git_dirty ? Json(*point.git_dirty) : Json(nullptr)},
+          {"git_sha", json_of(point.git_sha)},
+          {"git_dirty", json_of(point.git_dirty)},
           {"file", point.path},
           {"value", point.value},
           {"processes", point.processes}};
@@ -62,8 +62,7 @@ Json change_json(const HistorySeries& series, const LevelChange& change) {
 }  // namespace
 
 std::string history_text(const History& history) {
-  using Align = Table::Align;
-  Table table({{"case"}, {"points", Align::right}, {"first", Align::right}, {"last", Align::right}, {"changes", Align::right}});
+  Table table({"case", "-->points", "->first", "->last", ">changes"});
   for (const HistorySeries& series : history.series)
     table.add({one_line(series.name), std::to_string(series.points.size()), value_text(series, series.points.front().value),
                value_text(series, series.points.back().value),
@@ -88,15 +87,13 @@ std::string history_text(const History& history) {
 Json history_json(const History& history) {
   Json all = Json::array(), left_out = Json::array();
   for (const HistorySeries& series : history.series) {
-    Json points = Json::array(), changes = Json::array();
-    for (const HistoryPoint& point : series.points) points.push_back(point_json(point));
-    for (const LevelChange& change : series.changes) changes.push_back(change_json(series, change));
+    const auto changed = [&](const LevelChange& change) { return change_json(series, change); };
     all.push_back({{"name", series.name},
                    {"of", series.of == HistoryOf::ratio ? "ratio" : "step_seconds"},
                    {"setting", series.setting},
-                   {"points", points},
-                   {"changes", changes},
-                   {"reason", series.reason.empty() ? Json(nullptr) : Json(series.reason)}});
+                   {"points", json_list(series.points, point_json)},
+                   {"changes", json_list(series.changes, changed)},
+                   {"reason", text_or_null(series.reason)}});
   }
   for (const LeftOutPoint& out : history.left_out)
     left_out.push_back({{"name", out.name}, {"file", out.path}, {"reason", out.reason}});

@@ -1,12 +1,18 @@
-#include "src/report/export/export.h"
+// The list of formats, what several of them share, and moments and folders for those that have them.
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <regex>
 #include <set>
+#include <system_error>
 #include <utility>
 
-#include "src/base/json.h"
+#include "src/base/clock.h"
+#include "src/base/files.h"
+#include "src/base/text.h"
 #include "src/report/export/export_formats.h"
-#include "src/report/export/export_metrics.h"
 
 namespace epochbench {
 namespace {
@@ -17,7 +23,7 @@ constexpr ExportFormat kFormats[] = {
      {nothing_left_out, csv_text},
      {csv_raw_left_out, csv_raw_text}},
     {"markdown",
-     "for a pull request: a table with a row a name, of the medians of its repetitions",
+     "for a pull request: a table with one row per name, of the medians of its repetitions",
      {nothing_left_out, markdown_text}},
     {"mllog",
      "MLPerf's :::MLLOG lines, one namespace per run; in a folder, one log per run",
@@ -40,7 +46,7 @@ constexpr ExportFormat kFormats[] = {
      "for Prometheus and node_exporter: gauges with the labels run and repetition, and a state for every run",
      {nothing_left_out, openmetrics_text}},
     {"mlflow",
-     "requests of MLflow's runs/log-batch, one a line; in a folder, a tracking store with a run a repetition",
+     "requests of MLflow's runs/log-batch, one per line; in a folder, a tracking store with one run per repetition",
      {mlflow_left_out, mlflow_text},
      {},
      mlflow_folder,
@@ -48,19 +54,18 @@ constexpr ExportFormat kFormats[] = {
      true},
 };
 
-// Each byte of a control character, a line separator or a code point that is not a character (U+FFFE, U+FFFF) as a blank.
-std::string printable(std::string utf8) {
-  const auto byte = [&](std::size_t i) { return i < utf8.size() ? static_cast<unsigned char>(utf8[i]) : 0; };
-  for (std::size_t i = 0; i < utf8.size(); ++i) {
-    const unsigned first = byte(i), second = byte(i + 1), third = byte(i + 2);
-    std::size_t bytes = 0;
-    if (first < 0x20 || first == 0x7F) bytes = 1;
-    if (first == 0xC2 && second >= 0x80 && second < 0xA0) bytes = 2;                     // U+0080 to U+009F
-    if (first == 0xE2 && second == 0x80 && (third == 0xA8 || third == 0xA9)) bytes = 3;  // U+2028, U+2029
-    if (first == 0xEF && second == 0xBF && third >= 0xBE) bytes = 3;
-    utf8.replace(i, bytes, bytes, ' ');
-  }
-  return utf8;
+constexpr double kLongestSeconds = 1e10;
+
+namespace fs = std::filesystem;
+
+FileError failure(const fs::path& path, const std::string& why) {
+  return FileError("cannot write " + path.string() + ": " + why + "; choose another place with --out");
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw failure(path, error.message());
 }
 
 }  // namespace
@@ -68,8 +73,7 @@ std::string printable(std::string utf8) {
 std::span<const ExportFormat> export_formats() { return kFormats; }
 
 const ExportFormat* find_export_format(std::string_view name) {
-  const auto found =
-      std::find_if(std::begin(kFormats), std::end(kFormats), [&](const ExportFormat& format) { return format.name == name; });
+  const auto found = std::ranges::find(kFormats, name, &ExportFormat::name);
   return found == std::end(kFormats) ? nullptr : found;
 }
 
@@ -77,7 +81,9 @@ std::string nothing_left_out(const Run&) { return ""; }
 
 std::string without_measured_figures(const Run& run) {
   if (run.status != RunStatus::ok) return name(run.status);
-  return has_metric(run) ? "" : "ok, but nothing of it is known";
+  const bool known =
+      std::ranges::any_of(export_metrics(), [&](const ExportMetric& metric) { return metric.of(run).has_value(); });
+  return known ? "" : "ok, but nothing of it is known";
 }
 
 void require_distinct_runs(const Result& result) {
@@ -88,6 +94,8 @@ void require_distinct_runs(const Result& result) {
                         std::to_string(run.repetition) + ", which this format cannot distinguish; remove one of them");
 }
 
+bool has_projected_epochs(const Run& run) { return run.timing && run.timing->epoch_kind == "projected"; }
+
 std::string one_line_of(const std::string& text, std::size_t longest_bytes) {
   std::string line = text;
   if (line.size() > longest_bytes) {
@@ -95,7 +103,66 @@ std::string one_line_of(const std::string& text, std::size_t longest_bytes) {
     while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;  // not within a code point
     line = line.substr(0, end) + "...";
   }
-  return printable(line);
+  return visible(line);
+}
+
+std::optional<std::int64_t> milliseconds_since_1970(std::string_view rfc3339) {
+  static const std::regex kForm(R"((.{10})[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,30})?([Zz]|([+-])(\d\d):(\d\d)))");
+  std::match_results<std::string_view::const_iterator> part;
+  if (!std::regex_match(rfc3339.begin(), rfc3339.end(), part, kForm)) return std::nullopt;
+  const auto number = [&](std::size_t i) { return part[i].matched ? std::stoi(part[i]) : 0; };
+  const auto day = parse_day(rfc3339.substr(0, 10));
+  const int hours = number(2), minutes = number(3), seconds = number(4), east_hours = number(8), east_minutes = number(9);
+  if (!day || hours > 23 || minutes > 59 || seconds > 60 || east_hours > 23 || east_minutes > 59)  // second 60: a leap second
+    return std::nullopt;
+  const int east = (east_hours * 60 + east_minutes) * (part[7] == "-" ? -1 : 1);
+  const int milliseconds = part[5].matched ? std::stoi((part[5].str() + "00").substr(1, 3)) : 0;
+  const std::chrono::sys_time<std::chrono::milliseconds> moment =
+      *day + std::chrono::hours(hours) + std::chrono::minutes(minutes - east) + std::chrono::seconds(seconds) +
+      std::chrono::milliseconds(milliseconds);
+  return moment.time_since_epoch().count();
+}
+
+std::int64_t to_milliseconds(double seconds) {
+  return seconds >= 0 && seconds <= kLongestSeconds ? std::llround(seconds * 1000) : 0;
+}
+
+std::vector<std::int64_t> run_starts(const Result& result) {
+  const auto date = milliseconds_since_1970(result.context.date);
+  if (!date)
+    throw FormatError("context.date: '" + result.context.date.substr(0, 40) +
+                      "' is not a date of RFC 3339, and this format dates its events; write it as 2026-01-02T03:04:05Z");
+  std::vector<std::int64_t> starts;
+  std::int64_t next = *date;
+  for (const Run& run : result.runs) {
+    starts.push_back(next);
+    if (run.timing) next += to_milliseconds(run.timing->wall_seconds);
+  }
+  return starts;
+}
+
+void refuse_others_of_the_set(const std::string& root, const std::vector<ExportFile>& files,
+                              bool (*of_the_set)(std::string_view file_name)) {
+  std::error_code none;  // then nothing lies there
+  for (const fs::directory_entry& entry : fs::directory_iterator(root, none)) {
+    const std::string name = entry.path().filename().string();
+    const auto is_it = [&](const ExportFile& file) { return file.path == name; };
+    if (of_the_set(name) && std::none_of(files.begin(), files.end(), is_it))
+      throw FileError(entry.path().string() + " is of another export, and would be read as one of this: remove it, or " +
+                      "choose another folder with --out");
+  }
+}
+
+void write_export_folder(const std::string& root, const std::vector<ExportFile>& files) {
+  make_folder(root);
+  for (const ExportFile& file : files) {
+    const fs::path path = fs::path(root) / file.path;
+    std::error_code unknown;
+    if (file.keep && fs::exists(path, unknown)) continue;
+    make_folder(path.parent_path());  // of "a/b/", that is "a/b"
+    if (file.path.back() == '/') continue;
+    ResultFile(path.string()).write(file.text);
+  }
 }
 
 }  // namespace epochbench

@@ -1,6 +1,6 @@
 // A result in the formats of other tools: the list of them, and what each of them holds.
 //
-// Pure functions from a result to text; where text goes is the caller's business (src/cli/export.cpp). A format that has no
+// Pure functions from a result to text; src/cli/export.cpp decides where the text goes. A format that has no
 // place for a run says why, so that the caller can report it: nothing is dropped silently. Unknown values are left out or
 // empty, never 0, and no number is NaN or infinite.
 #pragma once
@@ -10,10 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include "src/report/export/export_folder.h"
 #include "src/result/result.h"
 
 namespace epochbench {
+
+struct ExportFile {
+  std::string path;   // below the folder, with '/' and without ".."; one that ends with '/' is a folder
+  std::string text;   // its bytes
+  bool keep = false;  // one that is there already stays as it is
+};
 
 struct ExportForm {
   std::string (*left_out)(const Run&) = nullptr;  // why it has no place for this run; empty: it has
@@ -34,5 +39,14 @@ struct ExportFormat {
 
 std::span<const ExportFormat> export_formats();
 const ExportFormat* find_export_format(std::string_view name);  // nullptr: there is none
+
+// For files that are read as one set. Errors: FileError where the folder has a file that `of_the_set` takes for one of them,
+// and that is none: it would be read along with them.
+void refuse_others_of_the_set(const std::string& root, const std::vector<ExportFile>& files,
+                              bool (*of_the_set)(std::string_view file_name));
+
+// Makes the folders that are missing and writes the files in their order. Unlike a result file they are not replaced as one: a
+// reader that looks meanwhile sees some of them. Errors: FileError (src/base/files.h).
+void write_export_folder(const std::string& root, const std::vector<ExportFile>& files);
 
 }  // namespace epochbench

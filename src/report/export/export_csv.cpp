@@ -2,7 +2,8 @@
 //
 // Quoted as RFC 4180 says; lines end with a line feed alone, as tools of this system expect. Columns are the result file's
 // keys, joined with '_', so units stand in them; they are the same for every result. What is null is empty, an empty text is
-// "". Arrays are left to the result file, but for intervals: *_low and *_high. A text that a spreadsheet would run as a
+// "". Arrays are left to the result file, but for intervals: *_low and *_high. Each setting of a case has a column, which is
+// empty where the run has the default. A text that a spreadsheet would run as a
 // formula, as a name out of a foreign result may be, has a ' before it (OWASP, "CSV Injection").
 #include <algorithm>
 #include <array>
@@ -12,8 +13,12 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "src/base/lookup.h"
+#include "src/base/text.h"
+#include "src/case/case_option.h"
 #include "src/report/export/export_formats.h"
 #include "src/result/result_json.h"
 
@@ -24,11 +29,10 @@ const Json kNull = nullptr;
 
 std::string quoted(const std::string& value) {
   const bool formula = !value.empty() && std::string_view("=+-@\t\r").find(value.front()) != std::string_view::npos;
-  const std::string text = formula ? "'" + value : value;
+  std::string text = formula ? "'" + value : value;
   if (!text.empty() && text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string cell = "\"";
-  for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return cell + "\"";
+  replace_all(text, "\"", "\"\"");
+  return "\"" + text + "\"";
 }
 
 std::string cell_of(const Json& value) {
@@ -38,10 +42,14 @@ std::string cell_of(const Json& value) {
 
 // A key whose unit stands in the key above it.
 std::string column_of(const std::string& path) {
-  constexpr std::array<std::pair<const char*, const char*>, 2> kUnits{
-      {{"energy_parts_cpu", "energy_joules_per_epoch_cpu"}, {"energy_parts_gpu", "energy_joules_per_epoch_gpu"}}};
-  const auto found = std::find_if(kUnits.begin(), kUnits.end(), [&](const auto& unit) { return path == unit.first; });
-  return found == kUnits.end() ? path : found->second;
+  if (path == "energy_parts_cpu") return "energy_joules_per_epoch_cpu";
+  return path == "energy_parts_gpu" ? "energy_joules_per_epoch_gpu" : path;
+}
+
+// Parts and model options are one text, as a call has them: "fusion+prefetch", "depth=3,width=64".
+Json setting_cell(const SettingValue& value) {
+  const Json json = std::visit([](const auto& held) { return json_of(held); }, value);
+  return json.is_structured() ? Json(to_text(value)) : json;
 }
 
 // Calls `each(column, value)` for every scalar of a list of fields, null where a group is missing.
@@ -50,9 +58,15 @@ class Columns {
  public:
   Columns(const Each& each, std::string prefix, bool known) : each_(each), prefix_(std::move(prefix)), known_(known) {}
 
-  template <class T>
-  void operator()(const char* key, const T& member) {
-    add(path(key), member, known_);
+  void operator()(const char* key, const auto& member, const Form& form = {}) {
+    if (!form.omitted_if_empty) add(path(key), member, known_ && !form.hidden, form);
+  }
+  void operator()(const char* key, const Settings& settings, const Form& = {}) {
+    for (const CaseOption& option : case_options()) {
+      if (!option.setting_class) continue;
+      const auto found = settings.find(option.key);
+      each_(path(key) + "_" + option.key, known_ && found != settings.end() ? setting_cell(found->second) : kNull);
+    }
   }
   void group(const char* key, const auto& list) {
     Columns part(each_, path(key), known_);
@@ -63,27 +77,25 @@ class Columns {
   std::string path(const std::string& key) const { return prefix_.empty() ? key : prefix_ + "_" + key; }
 
   template <class T>
-  void add(const std::string& path, const T& value, bool known) {
-    if constexpr (HasJsonConversion<T> || std::is_arithmetic_v<T> || std::is_same_v<T, std::string> || kIsA<T, WithDefault>) {
+  void add(const std::string& path, const T& value, bool known, const Form& form = {}) {
+    if constexpr (HasJsonConversion<T> || std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
       each_(column_of(path), known ? json_of(value) : kNull);
-    } else if constexpr (kIsA<T, OnlyIf>) {
-      add(path, value.member, known && value.condition);
-    } else if constexpr (kIsA<T, WithKeys>) {
-      for (const char* key : value.keys) {
-        const auto found = value.member.find(key);
-        const bool there = found != value.member.end();
-        add(path + "_" + key, there ? found->second : typename std::remove_cvref_t<decltype(value.member)>::mapped_type{},
-            known && there);
+    } else if constexpr (kIsA<T, std::map>) {
+      for (const char* key : form.keys) {
+        const auto found = value.find(key);
+        const bool there = found != value.end();
+        add(path + "_" + key, there ? found->second : typename T::mapped_type{}, known && there);
       }
-    } else if constexpr (kIsA<T, Addition> || kIsA<T, Positive>) {
-      add(path, value.member, known);
     } else if constexpr (kIsA<T, std::optional>) {
       static const typename T::value_type kNone{};
-      add(path, value ? *value : kNone, known && value);
+      if (known && !value && form.default_text)
+        each_(column_of(path), form.default_text);
+      else
+        add(path, value ? *value : kNone, known && value);
     } else if constexpr (kIsA<T, std::pair>) {
       add(path + "_low", value.first, known);
       add(path + "_high", value.second, known);
-    } else if constexpr (!kIsA<T, std::vector> && !kIsA<T, std::map> && !kIsA<T, OmittedIfEmpty>) {
+    } else if constexpr (!kIsA<T, std::vector>) {
       Columns part(each_, path, known);
       fields(part, value);
     }
@@ -110,11 +122,11 @@ struct StepRow {
 
 // For each timed step whether it ran while the GPU was throttled; null where that is not known.
 std::vector<Json> throttled_steps(const Run& run) {
-  std::vector<Json> throttled(run.timing->step_seconds.size(), kNull);
-  if (!run.gpu || !run.gpu->throttled_step_ranges) return throttled;
-  std::fill(throttled.begin(), throttled.end(), Json(false));
+  const auto ranges = member_of(run.gpu, &GpuState::throttled_step_ranges);
+  std::vector<Json> throttled(run.timing->step_seconds.size(), ranges ? Json(false) : kNull);
+  if (!ranges) return throttled;
   const auto count = static_cast<std::int64_t>(throttled.size());
-  for (const auto& [first, last] : *run.gpu->throttled_step_ranges)
+  for (const auto& [first, last] : *ranges)
     for (std::int64_t step = std::max<std::int64_t>(first, 0); step <= std::min(last, count - 1); ++step)
       throttled[static_cast<std::size_t>(step)] = true;
   return throttled;
@@ -123,8 +135,7 @@ std::vector<Json> throttled_steps(const Run& run) {
 std::vector<StepRow> steps_of(const Run& run) {
   std::vector<StepRow> rows;
   if (run.status != RunStatus::ok) return rows;
-  const std::vector<double> none;
-  const std::vector<double>& loss = run.quality ? run.quality->loss : none;
+  const std::vector<double> loss = member_of(run.quality, &Quality::loss).value_or(std::vector<double>());
   const auto loss_at = [&](std::size_t step) { return step < loss.size() ? Json(loss[step]) : kNull; };
   if (run.timing) {
     const auto warmup = static_cast<std::size_t>(std::max(0, run.timing->warmup_steps));

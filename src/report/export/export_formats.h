@@ -1,12 +1,17 @@
-// One pair of functions a format: why it has no place for a run (empty: it has), and its text. src/report/export/export.h says
-// what holds of all of them; each .cpp names the description that it follows.
+// What the formats consist of and share. One pair of functions per format: why it has no place for a run (empty: it has), and
+// its text. src/report/export/export.h says what holds of all of them; each .cpp names the description that it follows.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "src/report/export/export_folder.h"
+#include "src/analysis/series.h"
+#include "src/report/export/export.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -22,7 +27,7 @@ std::string mllog_left_out(const Run& run);               // no training that ha
 std::string github_benchmark_text(const Result& result);  // what should be small: customSmallerIsBetter
 std::string bmf_text(const Result& result);
 std::string openmetrics_text(const Result& result);
-std::string mlflow_text(const Result& result);  // requests of runs/log-batch, one a line
+std::string mlflow_text(const Result& result);  // requests of runs/log-batch, one per line
 std::string mlflow_left_out(const Run& run);    // never started
 std::string google_benchmark_text(const Result& result);
 std::string google_benchmark_left_out(const Run& run);  // without times
@@ -35,7 +40,67 @@ bool is_mllog_file(std::string_view name);  // of mllog_folder: "result_3.txt"
 // Formats in which a run is its name and repetition. Errors: FormatError where two runs have the same.
 void require_distinct_runs(const Result& result);
 
-// In one line of printable characters: control characters become blanks, and what is longer ends with "...".
+bool has_projected_epochs(const Run& run);
+
+// Milliseconds since 1970 in UTC of "2026-01-02T03:04:05Z" (RFC 3339; fractions of a second and offsets too); empty for any
+// other text.
+std::optional<std::int64_t> milliseconds_since_1970(std::string_view rfc3339);
+
+// 0 for what is not a duration: not finite, negative, or longer than 300 years.
+std::int64_t to_milliseconds(double seconds);
+
+// When each run began, in milliseconds since 1970: runs lie end to end, by their wall_seconds, from the result's date on. Runs
+// without times take none. Errors: FormatError where the date is none.
+std::vector<std::int64_t> run_starts(const Result& result);
+
+// In one line of visible characters; what is longer ends with "...".
 std::string one_line_of(const std::string& text, std::size_t longest_bytes);
+
+// What tools that watch benchmarks get of a run: named quantities with units, one table for every format that takes single
+// numbers. It is a choice: csv and the result file hold everything.
+enum class Better : std::uint8_t { smaller, bigger, neither };
+
+struct ExportMetric {
+  const char* key;                          // "step_seconds_median", as in the result where it stands there
+  const char* family;                       // OpenMetrics' name after "epochbench_"; ends with the unit, if it has one
+  const char* unit;                         // of `of`, in the terms of OpenMetrics: "seconds"; "" for a pure number
+  const char* title;                        // for people: "step time, median"
+  const char* shown_unit;                   // for people: "ms", which is
+  double shown_scale;                       // the value times this
+  Better better;                            // what a tool that alerts must know
+  std::optional<double> (*of)(const Run&);  // in `unit`; empty: not known
+  std::optional<std::pair<double, double>> (*interval)(const Run&) = nullptr;  // of 95 %, within the run
+};
+std::span<const ExportMetric> export_metrics();
+
+struct MetricSummary {
+  double value = 0;  // median of the repetitions
+  // Lowest and highest repetition; of a single one its own 95 % interval, where the metric has one.
+  std::optional<std::pair<double, double>> range;
+  std::size_t repetitions = 0;  // those in which it is known
+};
+std::optional<MetricSummary> summary_of(const RunGroup& group, const ExportMetric& metric);
+
+// Runs as MLflow has them, for requests (export_mlflow.cpp) and for a folder (export_mlflow_store.cpp): parameters and tags,
+// which are texts, and metrics, which are numbers with a time and a step.
+struct MlflowMetric {
+  std::string key;
+  double value = 0;  // finite
+  std::int64_t milliseconds = 0, step = 0;
+};
+
+struct MlflowRun {
+  std::string id, name;  // id: 32 hexadecimal digits, the same whenever it is exported
+  RunStatus status = RunStatus::ok;
+  std::int64_t start_milliseconds = 0;           // since 1970
+  std::optional<std::int64_t> end_milliseconds;  // empty: not known
+  std::vector<std::pair<std::string, std::string>> params, tags;
+  std::vector<MlflowMetric> metrics;
+};
+
+// Metrics are those of export_metrics(), and by step `loss` (from 0, warm-up first), `step_seconds` (likewise) and
+// `eval_history` (by epoch, from 1). Moments within a run lie at the sum of its timed steps so far.
+// Errors: FormatError where the date is none, and where two runs have one name and repetition.
+std::vector<MlflowRun> mlflow_runs(const Result& result);
 
 }  // namespace epochbench

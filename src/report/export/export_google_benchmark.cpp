@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "src/base/json.h"
+#include "src/base/lookup.h"
 #include "src/report/export/export_formats.h"
-#include "src/report/export/export_metrics.h"
 
 namespace epochbench {
 namespace {
@@ -28,11 +28,9 @@ Json context_of(const Context& context) {
   add_cache("Unified", 2, context.cpu.l2_bytes);
   add_cache("Unified", 3, context.cpu.l3_bytes);
   json["caches"] = caches;
-  json["load_avg"] = Json::array();
-  for (const double load : context.load_average)
-    if (std::isfinite(load)) json["load_avg"].push_back(load);
+  json["load_avg"] = known_values(context.load_average, [](double load) { return std::optional(load); });
   json["library_build_type"] = build;
-  json["epochbench_version"] = context.epochbench_version;
+  json["epochbench_version"] = context.version;
   json["cpu_model"] = context.cpu.model;
   if (context.git_sha) json["git_sha"] = *context.git_sha;
   json["cpu_time"] = "not measured, a copy of real_time";
@@ -55,7 +53,7 @@ Json entry(const RunGroup& group, std::size_t family, std::size_t repetition) {
                {"real_time", microseconds},
                {"cpu_time", microseconds},
                {"time_unit", "us"}};
-  if (run.timing->epoch_kind == "projected") json["label"] = "epochs are projected";
+  if (has_projected_epochs(run)) json["label"] = "epochs are projected";
   for (const ExportMetric& metric : export_metrics())
     if (const auto value = metric.of(run))
       json[std::string(metric.key) == "samples_per_second" ? "items_per_second" : metric.key] = *value;

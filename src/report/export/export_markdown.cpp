@@ -1,4 +1,4 @@
-// A table for a pull request, in GitHub's Markdown: one row a name, of the medians of its repetitions.
+// A table for a pull request, in GitHub's Markdown: one row per name, of the medians of its repetitions.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "src/analysis/compare/decision.h"
-#include "src/base/units.h"
+#include "src/base/text.h"
 #include "src/report/export/export_formats.h"
-#include "src/report/export/export_metrics.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -53,17 +53,12 @@ Column column(const char* title, const char* key, std::string (*format)(double),
           }};
 }
 
-std::string rate(double value) {
-  return value >= 1000 && value < 1e15 ? format_count(std::llround(value)) : significant(value, 3);
-}
 std::string joules(double value) { return format_si(value, "J"); }
-std::string loss(double value) { return significant(value, 3); }
 
 std::string epoch(const RunGroup& group) {
   const auto summary = summary_of(group, metric("epoch_seconds"));
   if (!summary) return "";
-  const auto projected = [](const Run* run) { return run->timing && run->timing->epoch_kind == "projected"; };
-  const bool any = std::any_of(group.runs.begin(), group.runs.end(), projected);
+  const bool any = std::any_of(group.runs.begin(), group.runs.end(), [](const Run* run) { return has_projected_epochs(*run); });
   return format_seconds(summary->value) + (any ? " projected" : "");
 }
 
@@ -76,10 +71,10 @@ std::string most_foreign_load(const RunGroup& group) {
 }
 
 std::vector<Column> columns() {
-  return {{"run", "---", [](const RunGroup& group) { return code(group.name); }},
+  return {{"run", "---", [](const RunGroup& group) { return code(group.name) + load_mark(any_loaded(group.runs)); }},
           {"repetitions", "---:", [](const RunGroup& group) { return std::to_string(group.runs.size()); }},
           column("step", "step_seconds_median", format_seconds, true),
-          column("samples/s", "samples_per_second", rate),
+          column("samples/s", "samples_per_second", format_rate),
           {"epoch", "---:", epoch},
           column("latency p50", "latency_p50_seconds", format_seconds),
           column("latency p99", "latency_p99_seconds", format_seconds),
@@ -87,8 +82,8 @@ std::vector<Column> columns() {
           column("energy/epoch", "joules_per_epoch", joules),
           column("peak memory", "peak_bytes", format_bytes),
           column("accuracy", "eval_accuracy", format_percent),
-          column("test loss", "eval_loss", loss),
-          column("loss", "final_loss", loss),
+          column("test loss", "eval_loss", three_digits),
+          column("loss", "final_loss", three_digits),
           column("of peak", "peak_fraction", format_percent),
           {"others' load", "---:", most_foreign_load}};
 }
@@ -107,27 +102,19 @@ std::string table(const std::vector<RunGroup>& groups) {
   }
   std::string text = head + "\n" + rule + "\n";
   for (const std::string& row : rows) text += row + "\n";
-  return text + "\n";
+  return (text.find(kLoadMark) == std::string::npos ? "" : load_note() + "\n\n") + text + "\n";
 }
 
-// One line a status and message, with the runs that ended so.
+// One line per status and message, with the runs that ended so.
 std::string not_ok(const Result& result) {
   constexpr std::size_t kMostNames = 8;  // a suite may skip hundreds for one reason
-  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
-  for (const Run& run : result.runs) {
-    if (run.status == RunStatus::ok) continue;
-    const std::string reason = describe(run.status, run.message ? std::optional(code(*run.message)) : std::nullopt);
-    auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& each) { return each.first == reason; });
-    if (known == reasons.end()) known = reasons.insert(known, {reason, {}});
-    known->second.push_back(run.repetition > 0 ? run.name + " #" + std::to_string(run.repetition) : run.name);
-  }
+  Reasons reasons;
+  for (const Run& run : result.runs)
+    if (run.status != RunStatus::ok)
+      add_reason(reasons, describe(run.status, run.message ? std::optional(code(*run.message)) : std::nullopt),
+                 code(label_of(run)));
   std::string text;
-  for (const auto& [reason, names] : reasons) {
-    text += "- ";
-    for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) text += (i ? ", " : "") + code(names[i]);
-    if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
-    text += ": " + reason + "\n";
-  }
+  for (const auto& [reason, names] : reasons) text += "- " + some_of(names, kMostNames) + ": " + reason + "\n";
   return text.empty() ? "" : text + "\n";
 }
 
@@ -135,9 +122,10 @@ std::string machine(const Context& context) {
   std::string text = code(context.cpu.model);
   if (context.cpu.cores) text += ", " + counted(static_cast<std::size_t>(*context.cpu.cores), "core", "cores");
   for (const GpuInfo& gpu : context.gpus) text += ", " + code(gpu.name);
-  text += "; epochbench " + code(context.epochbench_version);
+  text += "; epochbench " + code(context.version);
   if (context.git_sha) text += " at " + code(context.git_sha->substr(0, 12));
-  for (const std::string& word : {context.build_type, context.compiler}) text += word.empty() ? "" : ", " + code(word);
+  append(text, code(context.build_type));
+  append(text, code(context.compiler));
   return text + "; " + code(context.date) + "\n";
 }
 

@@ -1,4 +1,4 @@
-// MLPerf's log lines (mlcommons/logging): one JSON object a line after ":::MLLOG ", times in milliseconds since 1970.
+// MLPerf's log lines (mlcommons/logging): one JSON object per line after ":::MLLOG ", times in milliseconds since 1970.
 //
 // Keys are those of mlperf_logging.mllog.constants where one means the same; what has none there is named as in the result
 // file. It is not a submission: it says nothing about division, organization or compliance. Each run is a namespace,
@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "src/base/json.h"
+#include "src/base/text.h"
 #include "src/report/export/export_formats.h"
-#include "src/report/export/export_times.h"
 
 namespace epochbench {
 namespace {
@@ -64,21 +64,20 @@ void add_optimizer(const std::string& optimizer, Log& log) {
         {"weight_decay", "opt_adamw_weight_decay"}}}};
   std::string kind;
   Json known = Json::object(), others = Json::object();
-  for (std::size_t begin = 0; begin < optimizer.size();) {
-    const std::size_t end = std::min(optimizer.find(' ', begin), optimizer.size()), equals = optimizer.find('=', begin);
-    if (equals < end) {
-      const std::string key = optimizer.substr(begin, equals - begin);
-      double value = 0;
-      const auto [stop, error] = std::from_chars(optimizer.data() + equals + 1, optimizer.data() + end, value);
-      if (error == std::errc() && stop == optimizer.data() + end && std::isfinite(value)) {
-        const auto keys = kKeys.find(kind);
-        const bool has_key = keys != kKeys.end() && keys->second.count(key) > 0;
-        (has_key ? known[keys->second.at(key)] : others[key]) = value;
-      }
-    } else if (kind.empty()) {
-      kind = optimizer.substr(begin, end - begin);
+  for (const std::string& part : split(optimizer, ' ')) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos) {
+      if (kind.empty()) kind = part;
+      continue;
     }
-    begin = end + 1;
+    double value = 0;
+    const char* const end = part.data() + part.size();
+    const auto [stop, error] = std::from_chars(part.data() + equals + 1, end, value);
+    if (error != std::errc() || stop != end || !std::isfinite(value)) continue;
+    const std::string key = part.substr(0, equals);
+    const auto keys = kKeys.find(kind);
+    const bool has_key = keys != kKeys.end() && keys->second.contains(key);
+    (has_key ? known[keys->second.at(key)] : others[key]) = value;
   }
   log.point("opt_name", kind, others);
   for (const auto& [key, value] : known.items()) log.point(key.c_str(), value);
@@ -129,7 +128,7 @@ std::string log_of(const Run& run, const Context& context, std::int64_t start) {
   const std::int64_t stop = start + to_milliseconds(run.timing->wall_seconds);
   Log log(run.name + "#" + std::to_string(run.repetition));
   log.at(start);
-  log.start("init_start", {{"program", "epochbench " + context.epochbench_version},
+  log.start("init_start", {{"program", "epochbench " + context.version},
                            {"model", run.workload.model},
                            {"device", run.device.name},
                            {"precision", run.precision},

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "src/base/json.h"
+#include "src/base/text.h"
 #include "src/report/export/export_formats.h"
-#include "src/report/export/export_metrics.h"
-#include "src/report/export/export_times.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -20,18 +20,11 @@ namespace {
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
 // The format escapes a line feed, a quotation mark and a backslash; it has no way to write other control characters.
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\\' || c == '"')
-      result += std::string("\\") + c;
-    else if (c == '\n')
-      result += "\\n";
-    else
-      result += byte < 0x20 || byte == 0x7F ? ' ' : c;
-  }
-  return result;
+std::string escaped(std::string text) {
+  replace_all(text, "\\", "\\\\");
+  replace_all(text, "\"", "\\\"");
+  replace_all(text, "\n", "\\n");
+  return one_line(std::move(text));
 }
 
 std::string head(const std::string& family, const std::string& unit, const std::string& help) {
@@ -40,12 +33,8 @@ std::string head(const std::string& family, const std::string& unit, const std::
 }
 
 std::string sample(const std::string& name, const Labels& labels, const std::string& value) {
-  std::string text = name, separator = "{";
-  for (const auto& [key, label] : labels) {
-    text += separator + key + "=\"" + escaped(label) + "\"";
-    separator = ",";
-  }
-  return text + (labels.empty() ? "" : "}") + " " + value + "\n";
+  const auto text_of = [](const auto& label) { return label.first + "=\"" + escaped(label.second) + "\""; };
+  return name + (labels.empty() ? "" : "{" + joined(labels, text_of, ",") + "}") + " " + value + "\n";
 }
 
 Labels labels_of(const Run& run) { return {{"run", run.name}, {"repetition", std::to_string(run.repetition)}}; }
@@ -85,7 +74,7 @@ std::string run_infos(const Result& result) {
 }
 
 std::string result_info(const Context& context) {
-  Labels labels = {{"version", context.epochbench_version},
+  Labels labels = {{"version", context.version},
                    {"build_type", context.build_type},
                    {"compiler", context.compiler},
                    {"cpu", context.cpu.model}};

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "epochbench/embedded.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -35,18 +36,11 @@ std::string filled(std::string_view text, const std::map<std::string, std::strin
 
 }  // namespace
 
-std::string html_text(const std::string& text) {
-  static const std::map<char, const char*> kEntities = {
-      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
-  std::string escaped;
-  for (const char c : text) {
-    const auto entity = kEntities.find(c);
-    if (entity == kEntities.end())
-      escaped += c;
-    else
-      escaped += entity->second;
-  }
-  return escaped;
+std::string html_text(std::string text) {
+  constexpr std::pair<const char*, const char*> kEntities[] = {
+      {"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}};  // & first: the others contain it
+  for (const auto& [character, entity] : kEntities) replace_all(text, character, entity);
+  return text;
 }
 
 std::string json_for_html(const Json& data) {

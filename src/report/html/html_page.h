@@ -6,16 +6,27 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "src/analysis/claims/claims.h"
 #include "src/base/json.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
+
+// What the page shows, as one JSON document: measurements, and what src/analysis says of them, laid out for drawing. Nothing is
+// drawn or judged here: the page's own JavaScript draws, and src/analysis judges.
+//
+// precisions[], machines[], files[], columns[], rows[], left_out[], speedup, sweeps[], turns[], history[], steps[], losses[],
+// profiles[], claims; a part that the measurements do not cover is empty or null. At most some 15 MB of 10,000 runs: long
+// series are downsampled (`every`).
+Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog);
 
 // `data`: of page_data(). `title`: of the window, any text.
 std::string html_page(const Json& data, const std::string& title);
 
 // "&lt;b&gt;" for "<b>": text between tags or within a quoted attribute.
-std::string html_text(const std::string& text);
+std::string html_text(std::string text);
 
 // JSON for within a script element: no "<", no byte that is not UTF-8, null for numbers that are not finite.
 std::string json_for_html(const Json& data);

@@ -1,21 +1,89 @@
-#include "src/report/html/page_data.h"
-
+// What the page shows, part by part. GPU identifiers stay in the result: a page is sent to others.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <utility>
 
+#include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
-#include "src/analysis/series.h"
+#include "src/analysis/compare/comparison.h"
+#include "src/analysis/compare/history.h"
 #include "src/analysis/speedup/speedup.h"
+#include "src/base/json_fields.h"
+#include "src/base/text.h"
+#include "src/report/compare/compare_report.h"
+#include "src/report/html/html_page.h"
 #include "src/report/html/page_parts.h"
-#include "src/report/text/claims_json.h"
-#include "src/report/text/speedup_text.h"
+#include "src/report/text/answer_text.h"
+#include "src/report/text/text_parts.h"
+#include "src/result/result_json.h"
 
 namespace epochbench {
 namespace {
 
 constexpr std::size_t kMostPairs = 500;  // of a table that a person reads; `epochbench speedup` has them all
+constexpr std::size_t kFewestDates = 2, kMostSeries = 200;
+
+bool same_gpus(const std::vector<GpuInfo>& a, const std::vector<GpuInfo>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const GpuInfo& x, const GpuInfo& y) { return x.name == y.name && x.uuid == y.uuid; });
+}
+
+// Without a host name nothing tells two machines of one kind apart, so then each file has its own.
+bool same_machine(const Context& a, const Context& b) {
+  return a.host_name && a.host_name == b.host_name && a.cpu.model == b.cpu.model && a.cpu.cores == b.cpu.cores &&
+         same_gpus(a.gpus, b.gpus);
+}
+
+Json machine_json(const Context& context, const std::string& path) {
+  Json gpus = Json::array();
+  for (const GpuInfo& gpu : context.gpus) {
+    gpus.push_back(json_of(gpu));
+    gpus.back().erase("uuid");
+    gpus.back().erase("pci_bus_id");
+  }
+  return {{"host", json_of(context.host_name)}, {"cpu", json_of(context.cpu)}, {"gpus", gpus}, {"measured_in", path}};
+}
+
+Json file_json(const NamedResult& named, std::ptrdiff_t machine) {
+  const Context& context = named.result.context;
+  const auto ok = std::count_if(named.result.runs.begin(), named.result.runs.end(),
+                                [](const Run& run) { return run.status == RunStatus::ok; });
+  return {{"file", named.path},
+          {"machine", machine},
+          {"date", context.date},
+          {"version", context.version},
+          {"git_sha", json_of(context.git_sha)},
+          {"git_dirty", json_of(context.git_dirty)},
+          {"build_type", context.build_type},
+          {"compiler", context.compiler},
+          {"command", context.command_line ? Json(joined(*context.command_line, " ")) : Json(nullptr)},
+          {"runs", named.result.runs.size()},
+          {"ok", ok}};
+}
+
+// Where it was measured: machines[], each once; files[], the results, each with the number of its machine; and turns[], begun
+// with file, date and machine.
+void add_places(Json& data, const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns) {
+  for (const char* list : {"machines", "files", "turns"}) data[list] = Json::array();
+  std::vector<const Context*> machines;
+  const auto machine_of = [&](const Context& context, const std::string& path) {
+    const auto same = [&](const Context* other) { return same_machine(*other, context); };
+    const auto number = std::find_if(machines.begin(), machines.end(), same) - machines.begin();
+    if (number == std::ssize(machines)) {
+      machines.push_back(&context);
+      data["machines"].push_back(machine_json(context, path));
+    }
+    return number;
+  };
+  for (const NamedResult& named : results)
+    data["files"].push_back(file_json(named, machine_of(named.result.context, named.path)));
+  for (const auto& [path, document] : turns)
+    data["turns"].push_back({{"file", path}, {"date", document.context.date}, {"machine", machine_of(document.context, path)}});
+}
 
 Json side_json(const SpeedupSide& side) {
   return {{"backend", side.device.backend},
@@ -40,6 +108,38 @@ Json speedup_part(const std::vector<NamedResult>& results) {
   return json;
 }
 
+// The verdict on two binaries that took turns, with what came of each pair.
+Json turns_part(const TurnsDocument& document) {
+  const Comparison comparison = compare_turns(document, rule_of(document));
+  Json json = compare_json(comparison);
+  json.erase("next");  // a page is sent to others, and the command has the paths of the binaries
+  json["suite"] = std::filesystem::path(document.suite).filename().string();
+  json["baseline"] = build_text(comparison.sides[kBaseline]);
+  json["new"] = build_text(comparison.sides[kNew]);
+  for (std::size_t i = 0; i < comparison.cases.size(); ++i) {
+    const ComparedCase& compared = comparison.cases[i];
+    const auto turns = std::find_if(document.cases.begin(), document.cases.end(),
+                                    [&](const TurnsCase& each) { return each.name == compared.name; });
+    Json& one = json["cases"][i];
+    one["precision"] = turns->precision;
+    one["notes"] = text_or_null(notes_text(compared));
+    one["pairs"] = Json::array();
+    for (const TurnsPair& pair : turns->pairs)
+      one["pairs"].push_back({{"ratio", pair.log_ratio ? Json(std::exp(*pair.log_ratio)) : Json(nullptr)},
+                              {"foreign_cpu_cores", json_of(pair.foreign_cpu_cores)}});
+  }
+  return json;
+}
+
+void add_history(Json& data, const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns) {
+  History history = history_of(results, turns);
+  std::erase_if(history.series, [](const HistorySeries& series) { return series.points.size() < kFewestDates; });
+  const std::size_t dated = history.series.size();
+  history.series.resize(std::min(dated, kMostSeries));
+  data["history"] = history_json(history)["series"];
+  data["history_left_out"] = dated - history.series.size();
+}
+
 std::size_t count_measured(const std::vector<ClaimAnswer>& answers) {
   std::size_t count = 0;
   for (const ClaimAnswer& answer : answers) count += answer.measured.has_value() + count_measured(answer.parts);
@@ -53,8 +153,7 @@ Json claims_part(const std::vector<NamedResult>& results, const ClaimCatalog& ca
   return claims_json(catalog, answers);
 }
 
-}  // namespace
-
+// Six significant digits, more than a pixel or an eye distinguishes; null where it is not a number.
 Json page_number(double value) {
   if (!std::isfinite(value)) return nullptr;
   if (value == std::floor(value) && std::fabs(value) < 1e6) return static_cast<std::int64_t>(value);  // shorter: 12, not 12.0
@@ -63,25 +162,33 @@ Json page_number(double value) {
   return std::strtod(text.data(), nullptr);
 }
 
-Json page_number(const std::optional<double>& value) { return value ? page_number(*value) : Json(nullptr); }
+void round_numbers(Json& data) {
+  if (data.is_number_float()) data = page_number(data.get<double>());
+  if (data.is_structured())
+    for (Json& part : data) round_numbers(part);
+}
+
+}  // namespace
 
 Json page_interval(const std::optional<std::pair<double, double>>& ends) {
-  if (!ends || !std::isfinite(ends->first) || !std::isfinite(ends->second)) return nullptr;
-  return Json::array({page_number(ends->first), page_number(ends->second)});
+  const bool known = ends && std::isfinite(ends->first) && std::isfinite(ends->second);
+  return known ? Json(*ends) : Json(nullptr);
 }
 
 Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog) {
   const AllSeries all = series_of(results);
-  Json data = Json::object();
+  Json data = {{"precisions", json_list(kPrecisions, [](Precision precision) { return name(precision); })}};
+  data["load_note"] = load_note();
   add_places(data, results, turns);
   add_rows(data, all);
   data["speedup"] = speedup_part(results);
   add_sweeps(data, results);
-  add_turns(data, turns);
+  for (std::size_t i = 0; i < turns.size(); ++i) data["turns"][i].update(turns_part(turns[i].document));
   add_history(data, results, turns);
   add_steps(data, all);
   add_profiles(data, all);
   data["claims"] = claims_part(results, catalog);
+  round_numbers(data);
   return data;
 }
 

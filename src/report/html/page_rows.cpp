@@ -1,13 +1,14 @@
-// The page's table, which the bar charts are drawn from as well: a row a series, its repetitions brought together.
+// The page's table, which the bar charts are drawn from as well: one row per series, its repetitions brought together.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <tuple>
 
 #include "src/analysis/case_settings.h"
 #include "src/analysis/cost/cost.h"
+#include "src/base/json_fields.h"
 #include "src/base/statistics.h"
 #include "src/report/html/page_parts.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -20,36 +21,29 @@ struct Row {
   const Run& first;
 };
 
-// Mean of the repetitions; null where one does not know it.
-template <typename Get>
-Json mean_of(const Row& row, const Get& get) {
-  double sum = 0;
-  for (const Run* run : row.series.runs) {
-    const std::optional<double> value = get(*run);
-    if (!value) return nullptr;
-    sum += *value;
-  }
-  return page_number(sum / static_cast<double>(row.series.runs.size()));
+// A figure of each repetition; empty where one does not know it.
+template <auto kGroup, auto kMember>
+std::vector<double> figures_of(const Row& row) {
+  std::vector<double> values = known_values(row.series.runs, [](const Run* run) { return figure<kGroup, kMember>(*run); });
+  return values.size() == row.series.runs.size() ? values : std::vector<double>();
 }
 
-template <typename Get>
-Json greatest_of(const Row& row, const Get& get) {
-  std::optional<double> greatest;
-  for (const Run* run : row.series.runs) {
-    const auto value = get(*run);
-    if (!value) return nullptr;
-    greatest = std::max(greatest.value_or(static_cast<double>(*value)), static_cast<double>(*value));
-  }
-  return page_number(greatest);
+template <auto kGroup, auto kMember>
+Json mean_of(const Row& row) {
+  return finite_or_null(mean(figures_of<kGroup, kMember>(row)));
 }
 
-// A member of a group that a run may lack: of(run.memory, &Memory::peak_bytes).
-template <typename Group, typename Member>
-auto of(const std::optional<Group>& group, std::optional<Member> Group::*member) {
-  return group ? (*group).*member : std::optional<Member>();
+template <auto kGroup, auto kMember>
+Json greatest_of(const Row& row) {
+  const std::vector<double> values = figures_of<kGroup, kMember>(row);
+  return values.empty() ? Json(nullptr) : Json(std::ranges::max(values));
 }
 
-Json text_or_null(const std::optional<std::string>& text) { return text ? Json(*text) : Json(nullptr); }
+// A text of the first repetition.
+template <auto kGroup, auto kMember>
+Json text_of(const Row& row) {
+  return json_of(member_of(row.first.*kGroup, kMember));
+}
 
 // "resnet50, batch 16, synthetic", "resnet50, forward, batch 1, synthetic".
 std::string workload_label(const Workload& w) {
@@ -57,18 +51,12 @@ std::string workload_label(const Workload& w) {
 }
 
 Json single_rates(const Row& row) {
-  if (row.series.runs.size() > kMostSingleRates) return nullptr;
-  Json rates = Json::array();
-  for (const double rate : row.series.samples_per_second()) rates.push_back(page_number(rate));
-  return rates;
+  return row.series.runs.size() > kMostSingleRates ? Json(nullptr) : Json(row.series.samples_per_second());
 }
 
 Json median_step(const Row& row) {
-  std::vector<double> medians;
-  for (const Run* run : row.series.runs)
-    if (run->timing && std::isfinite(run->timing->step_seconds_median)) medians.push_back(run->timing->step_seconds_median);
-  if (medians.empty()) return nullptr;
-  return page_number(median(std::move(medians)));
+  return json_of(median_if_any(
+      known_values(row.series.runs, [](const Run* run) { return figure<&Run::timing, &Timing::step_seconds_median>(*run); })));
 }
 
 // Of an epoch: all parts of the device together; where one is not known, the other alone, which `part` then names.
@@ -76,12 +64,9 @@ struct Joules {
   Json value = nullptr, part = nullptr;
 };
 Joules joules_of(const Row& row) {
-  const auto mean = [&](std::optional<double> Energy::*member) {
-    return mean_of(row, [&](const Run& run) { return of(run.energy, member); });
-  };
-  if (Json all = mean(&Energy::joules_per_epoch); !all.is_null()) return {all, nullptr};
-  if (Json gpu = mean(&Energy::gpu_joules_per_epoch); !gpu.is_null()) return {gpu, "GPU"};
-  if (Json cpu = mean(&Energy::cpu_joules_per_epoch); !cpu.is_null()) return {cpu, "CPU"};
+  if (Json all = mean_of<&Run::energy, &Energy::joules_per_epoch>(row); !all.is_null()) return {all, nullptr};
+  if (Json gpu = mean_of<&Run::energy, &Energy::gpu_joules_per_epoch>(row); !gpu.is_null()) return {gpu, "GPU"};
+  if (Json cpu = mean_of<&Run::energy, &Energy::cpu_joules_per_epoch>(row); !cpu.is_null()) return {cpu, "CPU"};
   return {};
 }
 
@@ -104,66 +89,45 @@ constexpr RowColumn kRowColumns[] = {
     {"device", [](const Row& r) -> Json { return r.first.device.name; }},
     {"precision", [](const Row& r) -> Json { return r.first.precision; }},
     {"repetitions", [](const Row& r) -> Json { return r.series.runs.size(); }},
-    {"samples_per_second", [](const Row& r) { return page_number(r.rate.value); }},
+    {"samples_per_second", [](const Row& r) { return finite_or_null(r.rate.value); }},
     {"samples_per_second_ci95", [](const Row& r) { return page_interval(r.rate.ci95); }},
     {"samples_per_second_each", single_rates},
-    {"tokens_per_second",
-     [](const Row& r) {
-       return mean_of(r, [](const Run& run) { return of(run.throughput, &Throughput::tokens_per_second); });
-     }},
+    {"tokens_per_second", mean_of<&Run::throughput, &Throughput::tokens_per_second>},
     {"step_seconds", median_step},
-    {"epoch_seconds", [](const Row& r) { return page_number(r.epoch.value); }},
+    {"epoch_seconds", [](const Row& r) { return finite_or_null(r.epoch.value); }},
     {"epoch_seconds_ci95", [](const Row& r) { return page_interval(r.epoch.ci95); }},
-    {"epoch_kind", [](const Row& r) -> Json { return r.first.timing ? Json(r.first.timing->epoch_kind) : Json(nullptr); }},
-    {"cost_per_epoch",
-     [](const Row& r) { return mean_of(r, [](const Run& run) { return of(run.cost, &Cost::usd_per_epoch); }); }},
-    {"currency", [](const Row& r) { return text_or_null(other_currency(r.first)); }},  // null: USD
-    {"price_source", [](const Row& r) { return text_or_null(of(r.first.cost, &Cost::price_source)); }},
+    {"epoch_kind", text_of<&Run::timing, &Timing::epoch_kind>},
+    {"cost_per_epoch", mean_of<&Run::cost, &Cost::usd_per_epoch>},
+    {"currency", [](const Row& r) { return json_of(other_currency(r.first)); }},  // null: USD
+    {"price_source", text_of<&Run::cost, &Cost::price_source>},
     {"joules_per_epoch", [](const Row& r) { return joules_of(r).value; }},
     {"joules_part", [](const Row& r) { return joules_of(r).part; }},
-    {"energy_reason", [](const Row& r) { return text_or_null(of(r.first.energy, &Energy::reason)); }},
-    {"peak_fraction",
-     [](const Row& r) { return mean_of(r, [](const Run& run) { return of(run.efficiency, &Efficiency::peak_fraction); }); }},
-    {"data_wait_fraction",
-     [](const Row& r) {
-       return mean_of(r, [](const Run& run) { return of(run.efficiency, &Efficiency::data_wait_fraction); });
-     }},
-    {"planned_bytes",
-     [](const Row& r) { return greatest_of(r, [](const Run& run) { return of(run.memory, &Memory::planned_bytes); }); }},
-    {"peak_bytes",
-     [](const Row& r) { return greatest_of(r, [](const Run& run) { return of(run.memory, &Memory::peak_bytes); }); }},
-    {"foreign_cpu_cores",
-     [](const Row& r) {
-       return greatest_of(r, [](const Run& run) { return of(run.interference, &Interference::foreign_cpu_cores); });
-     }},
-    {"eval_metric", [](const Row& r) { return text_or_null(of(r.first.quality, &Quality::eval_metric)); }},
-    {"eval_value",
-     [](const Row& r) { return mean_of(r, [](const Run& run) { return of(run.quality, &Quality::eval_value); }); }},
-    {"final_loss",
-     [](const Row& r) { return mean_of(r, [](const Run& run) { return of(run.quality, &Quality::final_loss); }); }},
-    {"latency_p50_seconds",
-     [](const Row& r) { return mean_of(r, [](const Run& run) { return of(run.latency, &Latency::p50_seconds); }); }},
-    {"latency_p99_seconds",
-     [](const Row& r) { return mean_of(r, [](const Run& run) { return of(run.latency, &Latency::p99_seconds); }); }},
+    {"energy_reason", text_of<&Run::energy, &Energy::reason>},
+    {"peak_fraction", mean_of<&Run::efficiency, &Efficiency::peak_fraction>},
+    {"data_wait_fraction", mean_of<&Run::efficiency, &Efficiency::data_wait_fraction>},
+    {"planned_bytes", greatest_of<&Run::memory, &Memory::planned_bytes>},
+    {"peak_bytes", greatest_of<&Run::memory, &Memory::peak_bytes>},
+    {"foreign_cpu_cores", greatest_of<&Run::interference, &Interference::foreign_cpu_cores>},
+    {"loaded", [](const Row& r) -> Json { return any_loaded(r.series.runs); }},
+    {"eval_metric", text_of<&Run::quality, &Quality::eval_metric>},
+    {"eval_value", mean_of<&Run::quality, &Quality::eval_value>},
+    {"final_loss", mean_of<&Run::quality, &Quality::final_loss>},
+    {"latency_p50_seconds", mean_of<&Run::latency, &Latency::p50_seconds>},
+    {"latency_p99_seconds", mean_of<&Run::latency, &Latency::p99_seconds>},
 };
 
 Json row_json(const Series& series) {
   std::vector<double> epochs;
   for (const Run* run : series.runs) epochs.push_back(run->timing ? run->timing->epoch_seconds : 0);
   const Row row{series, geometric_mean_estimate(series.samples_per_second()), geometric_mean_estimate(epochs), series.first()};
-  Json json = Json::array();
-  for (const RowColumn& column : kRowColumns) json.push_back(column.of(row));
-  return json;
+  return json_list(kRowColumns, [&](const RowColumn& column) { return column.of(row); });
 }
 
 }  // namespace
 
 void add_rows(Json& data, const AllSeries& all) {
-  data["columns"] = Json::array();
-  for (const RowColumn& column : kRowColumns) data["columns"].push_back(column.key);
-  data["rows"] = Json::array();
-  for (const Series& series : all.series) data["rows"].push_back(row_json(series));
-
+  data["columns"] = json_list(kRowColumns, &RowColumn::key);
+  data["rows"] = json_list(all.series, row_json);
   data["left_out"] = Json::array();
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;  // by name, file and reason
   for (const LeftOut& left : all.left_out) {

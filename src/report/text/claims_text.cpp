@@ -1,14 +1,11 @@
-#include "src/report/text/claims_text.h"
-
+// The articles' claims: as a list, and with what results say of them.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
-#include "src/base/table.h"
+#include "src/base/json_fields.h"
 #include "src/base/text.h"
-#include "src/base/units.h"
-#include "src/report/text/notes.h"
-#include "src/report/text/warning_text.h"
+#include "src/report/text/answer_text.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -26,9 +23,9 @@ std::string with_unit(const std::string& number, const std::string& unit) {
 
 std::string claimed_cell(const ClaimedRange& claimed, const std::string& unit) {
   if (!claimed.low && !claimed.high) return "no figure";
-  if (!claimed.high) return "above " + with_unit(significant(*claimed.low, 3), unit);
-  if (!claimed.low) return "at most " + with_unit(significant(*claimed.high, 3), unit);
-  return significant(*claimed.low, 3) + " to " + with_unit(significant(*claimed.high, 3), unit);
+  if (!claimed.high) return "above " + with_unit(three_digits(*claimed.low), unit);
+  if (!claimed.low) return "at most " + with_unit(three_digits(*claimed.high), unit);
+  return three_digits(*claimed.low) + " to " + with_unit(three_digits(*claimed.high), unit);
 }
 
 std::string measured_cell(const ClaimAnswer& answer) {
@@ -94,25 +91,38 @@ std::string answer_text(const Claim& claim, const ClaimAnswer& answer, Notes& no
 }
 
 std::string counts(std::span<const ClaimAnswer> answers) {
-  std::map<Verdict, int> counts;
-  for (const ClaimAnswer& answer : answers) ++counts[answer.verdict];
-  std::string text;
-  for (const Verdict verdict :
-       {Verdict::reproduced, Verdict::exceeded, Verdict::not_reproduced, Verdict::undecided, Verdict::not_testable})
-    text += (text.empty() ? "" : ", ") + std::to_string(counts[verdict]) + " " + spaced(name(verdict)) +
-            (verdict == Verdict::not_testable ? " here" : "");
-  return std::to_string(answers.size()) + " claims: " + text + "\n";
+  constexpr Verdict kInOrder[] = {Verdict::reproduced, Verdict::exceeded, Verdict::not_reproduced, Verdict::undecided,
+                                  Verdict::not_testable};
+  const auto counted_text = [&](Verdict verdict) {
+    return std::to_string(std::ranges::count(answers, verdict, &ClaimAnswer::verdict)) + " " + spaced(name(verdict));
+  };
+  return std::to_string(answers.size()) + " claims: " + joined(kInOrder, counted_text) + " here\n";
 }
 
 std::string conflict_text(const ClaimConflict& conflict, std::span<const ClaimAnswer> answers) {
-  std::string members;
-  for (const std::string& id : conflict.claims) {
+  const auto member = [&](const std::string& id) {
     const auto answer = std::find_if(answers.begin(), answers.end(), [&](const ClaimAnswer& a) { return a.id == id; });
-    members += (members.empty() ? "" : ", ") + id + " (" + spaced(name(answer->verdict));
-    if (answer->measured) members += ", " + measured_cell(*answer);
-    members += ")";
-  }
-  return wrapped("  ", "  ", members) + paragraph("", conflict.why);
+    return id + " (" + spaced(name(answer->verdict)) + (answer->measured ? ", " + measured_cell(*answer) : "") + ")";
+  };
+  return wrapped("  ", "  ", joined(conflict.claims, member)) + paragraph("", conflict.why);
+}
+
+// [low, high], null where it is open.
+Json claimed_json(const ClaimedRange& claimed) { return Json::array({json_of(claimed.low), json_of(claimed.high)}); }
+
+Json answer_json(const ClaimAnswer& answer) {
+  Json json = {{"id", answer.id},
+               {"verdict", name(answer.verdict)},
+               {"quantity", answer.quantity},
+               {"unit", answer.unit},
+               {"claimed", claimed_json(answer.claimed)},
+               {"measured", json_of(answer.measured)},
+               {"measured_ci95", json_of(answer.measured_ci95)},
+               {"conditions", answer.conditions},
+               {"reason", text_or_null(answer.reason)},
+               {"warnings", warnings_json(answer.warnings)}};
+  if (!answer.parts.empty()) json["parts"] = json_list(answer.parts, answer_json);
+  return json;
 }
 
 }  // namespace
@@ -128,11 +138,8 @@ std::string claims_list_text(const ClaimCatalog& catalog) {
       text += paragraph("claimed: ", claimed_cell(quantity.claimed, quantity.unit) + "; " + quantity.quantity);
   }
   text += "\nclaims that cannot hold together\n";
-  for (const ClaimConflict& conflict : catalog.conflicts) {
-    std::string members;
-    for (const std::string& id : conflict.claims) members += (members.empty() ? "" : ", ") + id;
-    text += wrapped("  ", "  ", members) + paragraph("", conflict.why);
-  }
+  for (const ClaimConflict& conflict : catalog.conflicts)
+    text += wrapped("  ", "  ", joined(conflict.claims)) + paragraph("", conflict.why);
   return text + "\n" + wrapped("", "", catalog.note);
 }
 
@@ -143,6 +150,36 @@ std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer
   text += notes.to_string() + "\nclaims that cannot hold together\n";
   for (const ClaimConflict& conflict : catalog.conflicts) text += conflict_text(conflict, answers);
   return text + "\n" + wrapped("", "", "in brackets the 95 % interval of repetitions or seeds; " + catalog.note);
+}
+
+Json claim_json(const Claim& claim) {
+  Json quantities = Json::array();
+  for (const ClaimQuantity& quantity : claim.quantities)
+    quantities.push_back({{"id", quantity.id},
+                          {"quantity", quantity.quantity},
+                          {"unit", quantity.unit},
+                          {"claimed", claimed_json(quantity.claimed)},
+                          {"models", quantity.models}});
+  return {{"id", claim.id},
+          {"text", claim.text},
+          {"claim_conditions", claim.conditions},
+          {"origin", claim.origin},
+          {"experiment", claim.experiment},
+          {"verdict_follows", claim.verdict},
+          {"quantities", quantities}};
+}
+
+Json claims_json(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers) {
+  Json document = {{"claims", Json::array()}, {"conflicts", Json::array()}};
+  for (std::size_t i = 0; i < catalog.claims.size(); ++i) {
+    Json json = answer_json(answers[i]);
+    json.update(claim_json(catalog.claims[i]));
+    json.erase("quantities");
+    document["claims"].push_back(std::move(json));
+  }
+  for (const ClaimConflict& conflict : catalog.conflicts)
+    document["conflicts"].push_back({{"claims", conflict.claims}, {"why", conflict.why}});
+  return document;
 }
 
 }  // namespace epochbench

@@ -1,11 +1,11 @@
-#include "src/report/text/input_text.h"
-
+// How well their input fed the runs of a result.
 #include <cmath>
-#include <vector>
 
 #include "src/analysis/input/input_pipeline.h"
-#include "src/base/table.h"
-#include "src/base/units.h"
+#include "src/base/statistics.h"
+#include "src/base/text.h"
+#include "src/report/text/result_text.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -26,19 +26,11 @@ const char* state_text(InputState state) {
   return "";
 }
 
-double rate(const InputRow& row) {
-  double logarithms = 0;
-  for (const double value : row.samples_per_second) logarithms += std::log(value);
-  return std::exp(logarithms / static_cast<double>(row.samples_per_second.size()));
-}
+std::string percent_cell(const std::optional<double>& fraction) { return cell(fraction, format_percent); }
 
-std::string percent(const std::optional<double>& fraction) { return fraction ? format_percent(*fraction) : ""; }
-
-std::string percent(const Estimate& estimate) {
+std::string percent_cell(const Estimate& estimate) {
   if (!std::isfinite(estimate.value)) return "";
-  std::string text = format_percent(estimate.value);
-  if (estimate.ci95) text += " (" + format_percent(estimate.ci95->first) + " to " + format_percent(estimate.ci95->second) + ")";
-  return text;
+  return format_percent(estimate.value) + (estimate.ci95 ? " (" + range_text(*estimate.ci95, format_percent) + ")" : "");
 }
 
 std::string head(const InputGroup& group) {
@@ -49,20 +41,13 @@ std::string head(const InputGroup& group) {
 }
 
 std::string table_of(const InputGroup& group) {
-  using Align = Table::Align;
-  Table table({{"loader threads", Align::right},
-               {"prefetch"},
-               {"cache"},
-               {"samples/s", Align::right},
-               {"of decoded", Align::right},
-               {"waits for data", Align::right},
-               {group.on_gpu ? "GPU busy" : "utilization", Align::right},
-               {"", Align::left}});
+  Table table({">loader threads", "prefetch", "cache", ">samples/s", "->of decoded", ">waits for data",
+               group.on_gpu ? "-->GPU busy" : "-->utilization", "-"});
   for (const InputRow& row : group.rows)
-    table.add({std::to_string(row.input.loader_threads), row.input.prefetch ? "yes" : "no", row.input.cache,
-               significant(rate(row), 3), percent(row.of_decoded), percent(row.data_wait_fraction), percent(row.utilization),
-               row.state ? state_text(*row.state) : ""});
-  return table.to_string();
+    table.add({std::to_string(row.input.loader_threads) + load_mark(row.loaded), row.input.prefetch ? "yes" : "no",
+               row.input.cache, three_digits(geometric_mean(row.samples_per_second)), percent_cell(row.of_decoded),
+               percent_cell(row.data_wait_fraction), percent_cell(row.utilization), row.state ? state_text(*row.state) : ""});
+  return below_load_note(table.to_string());
 }
 
 std::string short_name(const InputRow& row) {
@@ -75,7 +60,7 @@ std::string short_name(const InputRow& row) {
 std::string competition(const InputRow& row) {
   if (row.input.loader_threads == 0 || !row.utilization || !(row.of_decoded.value < kExplained * *row.utilization)) return "";
   return "  " + short_name(row) + ": trains at " + format_percent(row.of_decoded.value) +
-         " of the rate from memory and waits " + percent(row.data_wait_fraction) +
+         " of the rate from memory and waits " + percent_cell(row.data_wait_fraction) +
          " of the time: decoding takes cores from the steps\n";
 }
 
@@ -83,9 +68,8 @@ std::string competition(const InputRow& row) {
 std::string outcome(const InputGroup& group) {
   if (!group.best || !std::isfinite(group.gain.value)) return "";
   std::string text = "  from " + short_name(group.rows[*group.worst]) + " to " + short_name(group.rows[*group.best]) + ": " +
-                     significant(group.gain.value, 3) + "x the samples/s";
-  text += group.gain.ci95 ? ", 95 % interval " + significant(group.gain.ci95->first, 3) + " to " +
-                                significant(group.gain.ci95->second, 3) + "\n"
+                     three_digits(group.gain.value) + "x the samples/s";
+  text += group.gain.ci95 ? ", 95 % interval " + range_text(*group.gain.ci95) + "\n"
                           : "\n  no interval: " + group.gain.reason + "\n";
   if (!group.on_gpu)
     for (const InputRow& row : group.rows) text += competition(row);

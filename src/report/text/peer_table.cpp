@@ -1,12 +1,11 @@
-#include "src/report/text/peer_table.h"
-
+// The table of `interleave`: how many times as long as epochbench its peers take.
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <optional>
-#include <utility>
 
-#include "src/base/table.h"
+#include "src/base/json_fields.h"
+#include "src/base/text.h"
+#include "src/report/text/answer_text.h"
 
 namespace epochbench {
 namespace {
@@ -44,19 +43,8 @@ std::string peak_lines(const std::vector<PeerRow>& rows) {
 }  // namespace
 
 std::string peer_table(const std::vector<PeerRow>& rows) {
-  constexpr auto kRight = Table::Align::right;
-  Table table({{"model"},
-               {"batch", kRight},
-               {"precision"},
-               {"worker"},
-               {"samples/s", kRight},
-               {"of the peak", kRight},
-               {"median", kRight},
-               {"ratio", kRight},
-               {"95 % interval", kRight},
-               {"range", kRight},
-               {"groups", kRight},
-               {"rounds", kRight}});
+  Table table({"model", ">batch", "precision", "worker", "->samples/s", "--->of the peak", "->median", ">ratio",
+               ">95 % interval", "-->range", "--->groups", "--->rounds"});
   std::string messages;
   for (const PeerRow& row : rows) {
     const bool fast = row.samples_per_second.value_or(0) >= 1000;
@@ -75,7 +63,6 @@ std::string peer_table(const std::vector<PeerRow>& rows) {
 }
 
 Json peer_json(const std::vector<PeerRow>& rows) {
-  const auto nullable = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
   Json list = Json::array();
   for (const PeerRow& row : rows) {
     const auto spread = [&](Spread kind) {
@@ -84,18 +71,18 @@ Json peer_json(const std::vector<PeerRow>& rows) {
     list.push_back({{"model", row.model},
                     {"batch", row.batch},
                     {"precision", row.precision},
-                    {"threads", nullable(row.threads)},
+                    {"threads", json_of(row.threads)},
                     {"contestant", row.worker},
                     {"repetitions", row.groups},
                     {"rounds", row.groups > 0 ? Json(row.rounds) : Json(nullptr)},
-                    {"samples_per_second", nullable(row.samples_per_second)},
-                    {"peak_flops_per_second", nullable(row.peak_flops_per_second)},
-                    {"peak_fraction", nullable(row.peak_fraction)},
-                    {"peak_fraction_of_median_step", nullable(row.peak_fraction_of_median_step)},
+                    {"samples_per_second", json_of(row.samples_per_second)},
+                    {"peak_flops_per_second", json_of(row.peak_flops_per_second)},
+                    {"peak_fraction", json_of(row.peak_fraction)},
+                    {"peak_fraction_of_median_step", json_of(row.peak_fraction_of_median_step)},
                     {"ratio", row.ratio ? Json(row.ratio->value) : Json(nullptr)},
                     {"ratio_ci95", spread(Spread::ci95)},
                     {"ratio_range", spread(Spread::range)},
-                    {"message", row.message.empty() ? Json(nullptr) : Json(row.message)}});
+                    {"message", text_or_null(row.message)}});
   }
   return list;
 }

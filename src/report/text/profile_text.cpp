@@ -1,19 +1,16 @@
 // Tables of a profile: op classes, then single nodes, in the order in which there is time to gain.
-#include "src/report/text/profile_text.h"
-
 #include <algorithm>
 #include <vector>
 
-#include "src/base/table.h"
-#include "src/base/units.h"
+#include "src/base/text.h"
+#include "src/report/text/result_text.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
 
 constexpr std::size_t kShownNodes = 10;
-constexpr auto kRight = Table::Align::right;
 
-std::string cell(const std::optional<double>& value, std::string (*format)(double)) { return value ? format(*value) : ""; }
 std::string flops_text(double value) { return value > 0 ? format_si(value, "FLOP") : ""; }
 std::string bytes_text(double value) { return format_si(value, "B"); }
 
@@ -34,15 +31,7 @@ std::vector<const Timed*> most_lost_first(const std::vector<Timed>& all) {
 }
 
 std::string classes_text(const Profile& profile) {
-  Table table({{"op"},
-               {"nodes", kRight},
-               {"time", kRight},
-               {"share", kRight},
-               {"FLOPs", kRight},
-               {"bytes", kRight},
-               {"limit", kRight},
-               {"of it", kRight},
-               {"lost", kRight}});
+  Table table({"op", "->nodes", ">time", ">share", "-->FLOPs", "-->bytes", "->limit", ">of it", ">lost"});
   std::int64_t nodes = 0;
   double flops = 0, bytes = 0;
   for (const ProfileClass* group : most_lost_first(profile.classes)) {
@@ -62,7 +51,7 @@ std::string classes_text(const Profile& profile) {
 std::string nodes_text(const Profile& profile) {
   std::vector<const ProfileNode*> order = most_lost_first(profile.nodes);
   order.resize(std::min(order.size(), kShownNodes));
-  Table table({{"node"}, {"op"}, {"time", kRight}, {"limit", kRight}, {"by"}, {"of it", kRight}, {"lost", kRight}, {"kernel"}});
+  Table table({"node", "--op", ">time", "->limit", "-by", ">of it", ">lost", "---kernel"});
   for (const ProfileNode* node : order)
     table.add({node->name, node->op, format_seconds(node->seconds), cell(node->limit_seconds, format_seconds),
                node->limit.value_or(""), cell(node->limit_fraction, format_percent),
@@ -72,8 +61,7 @@ std::string nodes_text(const Profile& profile) {
 
 std::string head_text(const Run& run) {
   const Profile& profile = *run.profile;
-  std::string text = run.name + (run.repetition > 0 ? " #" + std::to_string(run.repetition) : "") + ": a step node by node, " +
-                     format_seconds(profile.seconds) + " in all";
+  std::string text = label_of(run) + ": a step node by node, " + format_seconds(profile.seconds) + " in all";
   if (profile.passes) text += ", each node the median of " + std::to_string(*profile.passes) + " passes";
   if (run.timing) text += "; the timed steps' median is " + format_seconds(run.timing->step_seconds_median);
   return text + "\n";

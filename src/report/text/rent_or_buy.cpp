@@ -1,11 +1,12 @@
-#include "src/report/text/rent_or_buy.h"
-
+// The answer of `cost`.
 #include <algorithm>
 #include <array>
 
-#include "src/base/table.h"
-#include "src/base/units.h"
-#include "src/report/text/summary.h"
+#include "src/base/json_fields.h"
+#include "src/base/text.h"
+#include "src/report/text/answer_text.h"
+#include "src/report/text/result_text.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -13,59 +14,40 @@ namespace {
 // Familiar hours of work per month: an hour per day, a working week, half of all hours, all of them.
 constexpr std::array kHours{30.0, 80.0, 160.0, 365.0, kHoursAMonth};
 
-using Align = Table::Align;
-
 // "$0.357 (0.350 to 0.364)"; "-" where it is not known.
 std::string usd(const Figure& figure) {
   if (!figure.value) return "-";
-  std::string text = format_usd(*figure.value);
-  if (figure.ci95) text += " (" + significant(figure.ci95->first, 3) + " to " + significant(figure.ci95->second, 3) + ")";
-  return text;
+  return format_usd(*figure.value) + (figure.ci95 ? " (" + range_text(*figure.ci95) + ")" : "");
 }
-std::string hours(double value) { return significant(value, 3) + " h"; }
-std::string watts(double value) { return significant(value, 3) + " W"; }
+std::string hours(double value) { return three_digits(value) + " h"; }
+std::string watts(double value) { return three_digits(value) + " W"; }
+
+void add_gap(Reasons& gaps, const std::string& what, const Figure& figure) {
+  if (!figure.value) add_reason(gaps, figure.reason, what);
+}
 
 // Each reason once, with what it keeps from being known.
-class Reasons {
- public:
-  void add(const std::string& what, const Figure& figure) {
-    if (figure.value) return;
-    auto known = std::find_if(list_.begin(), list_.end(), [&](const auto& entry) { return entry.second == figure.reason; });
-    if (known == list_.end()) {
-      list_.emplace_back(what, figure.reason);
-    } else if (("," + known->first + ",").find("," + what + ",") == std::string::npos) {
-      known->first += "," + what;
-    }
-  }
-  std::string text() const {
-    std::string text;
-    for (const auto& [what, reason] : list_) text += what + ": " + reason + "\n";
-    return text;
-  }
+std::string gaps_text(Reasons gaps) {
+  std::string text;
+  for (auto& [reason, what] : gaps) text += joined(without_repeats(std::move(what)), ",") + ": " + reason + "\n";
+  return text.empty() ? "" : "\n" + text;
+}
 
- private:
-  std::vector<std::pair<std::string, std::string>> list_;
-};
-
-std::string runs_text(const std::vector<RunCost>& runs, Reasons& reasons) {
-  Table table({{"run"},
-               {"epoch", Align::right},
-               {""},
-               {"local/epoch", Align::right},
-               {"cloud/epoch", Align::right},
-               {"break-even per month", Align::right}});
+std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
+  Table table({"run", "->epoch", "-", ">local/epoch", ">cloud/epoch", ">break-even per month"});
   for (const RunCost& run : runs) {
     const Figure& even = run.break_even_hours_per_month;
-    table.add({run.repetitions > 1 ? run.name + ", mean of " + std::to_string(run.repetitions) : run.name,
-               run.epoch_seconds.value ? format_seconds(*run.epoch_seconds.value) : "-", run.epoch_kind,
-               usd(run.local_usd_per_epoch), usd(run.cloud_usd_per_epoch), even.value ? hours(*even.value) : "-"});
-    reasons.add("epoch", run.epoch_seconds);
-    reasons.add("local/epoch", run.local_usd_per_epoch);
-    reasons.add("cloud/epoch", run.cloud_usd_per_epoch);
-    reasons.add("break-even", even);
-    if (!run.interval_reason.empty()) reasons.add("interval", {std::nullopt, run.interval_reason});
+    table.add(
+        {(run.repetitions > 1 ? run.name + ", mean of " + std::to_string(run.repetitions) : run.name) + load_mark(run.loaded),
+         run.epoch_seconds.value ? format_seconds(*run.epoch_seconds.value) : "-", run.epoch_kind, usd(run.local_usd_per_epoch),
+         usd(run.cloud_usd_per_epoch), even.value ? hours(*even.value) : "-"});
+    add_gap(gaps, "epoch", run.epoch_seconds);
+    add_gap(gaps, "local/epoch", run.local_usd_per_epoch);
+    add_gap(gaps, "cloud/epoch", run.cloud_usd_per_epoch);
+    add_gap(gaps, "break-even", even);
+    if (!run.interval_reason.empty()) add_reason(gaps, run.interval_reason, "interval");
   }
-  std::string text = table.to_string();
+  std::string text = below_load_note(table.to_string());
   for (const RunCost& run : runs)
     if (run.quality)
       text += time_to_quality(run.quality->time) + ": local " + usd(run.quality->local_usd) + ", cloud " +
@@ -81,16 +63,16 @@ std::vector<double> months_of(const RentOrBuy& question) {
   return list;
 }
 
-std::string months_text(const RentOrBuy& question, Reasons& reasons) {
+std::string months_text(const RentOrBuy& question, Reasons& gaps) {
   const Figure even = break_even_hours(question.local, question.cloud);
-  Table table({{"work per month", Align::right}, {"local", Align::right}, {"cloud", Align::right}, {""}});
+  Table table({">work per month", ">local", ">cloud", ""});
   for (const double at : months_of(question)) {
     const Figure local = local_usd_per_month(question.local, at), cloud = cloud_usd_per_month(question.cloud, at);
     table.add({hours(at), usd(local), usd(cloud), even.value && *even.value == at ? "break-even" : ""});
-    reasons.add("local", local);
-    reasons.add("cloud", cloud);
+    add_gap(gaps, "local", local);
+    add_gap(gaps, "cloud", cloud);
   }
-  reasons.add("break-even", even);
+  add_gap(gaps, "break-even", even);
   return table.to_string();
 }
 
@@ -100,14 +82,13 @@ std::string sourced(const std::string& text, const std::string& source) {
 
 std::string local_text(const LocalMachine& local, const std::string& power_source, const std::string& idle_source) {
   std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (local.purchase_usd && local.lifetime_years)
-    add(format_usd(*local.purchase_usd) + " over " + significant(*local.lifetime_years, 3) + " years");
-  if (local.power_watts) add(sourced(watts(*local.power_watts) + " at work", power_source));
-  add(local.idle_watts ? sourced(watts(*local.idle_watts) + " idle", idle_source)
-                       : "idle hours without electricity (--idle; not known, so local costs at least that)");
-  if (local.usd_per_kwh) add(format_usd(*local.usd_per_kwh) + " per kWh");
-  return text;
+    append(text, format_usd(*local.purchase_usd) + " over " + three_digits(*local.lifetime_years) + " years");
+  if (local.power_watts) append(text, sourced(watts(*local.power_watts) + " at work", power_source));
+  append(text, local.idle_watts ? sourced(watts(*local.idle_watts) + " idle", idle_source)
+                                : "idle hours without electricity (--idle; not known, so local costs at least that)");
+  if (local.usd_per_kwh) append(text, format_usd(*local.usd_per_kwh) + " per kWh");
+  return "local: " + text + "\n";
 }
 
 std::string cloud_text(const CloudMachine& cloud, const std::string& source) {
@@ -121,48 +102,39 @@ std::string cloud_text(const CloudMachine& cloud, const std::string& source) {
 // What differs from run to run once each, with nothing said twice.
 std::string assumptions_text(const RentOrBuyAnswer& answer) {
   std::vector<std::string> lines;
-  const auto add = [&](const std::string& line) {
-    if (!line.empty() && std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
-  };
-  if (answer.runs.empty()) {
-    add("local: " + local_text(answer.question.local, "given", "given") + "\n");
-    add(cloud_text(answer.question.cloud, answer.question.cloud_source));
-  }
-  for (const RunCost& run : answer.runs) add("local: " + local_text(run.local, run.power_source, run.idle_source) + "\n");
-  for (const RunCost& run : answer.runs) add(cloud_text(run.cloud, run.cloud_source));
-  if (!answer.runs.empty())
-    add("local works " + format_percent(answer.question.utilization) + " of the month's 730 hours " +
-        (answer.utilization_given ? "(given)" : "(taken; --utilization says less)") + ", and is the machine of the result\n");
-  std::string text;
-  for (const std::string& line : lines) text += line;
-  return text;
+  if (answer.runs.empty())
+    return local_text(answer.question.local, "given", "given") +
+           cloud_text(answer.question.cloud, answer.question.cloud_source);
+  for (const RunCost& run : answer.runs) lines.push_back(local_text(run.local, run.power_source, run.idle_source));
+  for (const RunCost& run : answer.runs) lines.push_back(cloud_text(run.cloud, run.cloud_source));
+  lines.push_back("local works " + format_percent(answer.question.utilization) + " of the month's 730 hours " +
+                  (answer.utilization_given ? "(given)" : "(taken; --utilization says less)") +
+                  ", and is the machine of the result\n");
+  return joined(without_repeats(std::move(lines)), "");
 }
 
 void put(Json& object, const std::string& key, const Figure& figure) {
-  object[key] = figure.value ? Json(*figure.value) : Json(nullptr);
+  object[key] = json_of(figure.value);
   object[key + "_reason"] = figure.value ? Json(nullptr) : Json(figure.reason);
 }
 
 void put_with_interval(Json& object, const std::string& key, const Figure& figure) {
   put(object, key, figure);
-  object[key + "_ci95"] = figure.ci95 ? Json{figure.ci95->first, figure.ci95->second} : Json(nullptr);
+  object[key + "_ci95"] = json_of(figure.ci95);
 }
 
-Json maybe(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-Json maybe(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
 Json run_json(const RunCost& run) {
-  Json json{{"name", run.name}, {"repetitions", run.repetitions}, {"epoch_kind", maybe(run.epoch_kind)}};
+  Json json{{"name", run.name}, {"repetitions", run.repetitions}, {"epoch_kind", text_or_null(run.epoch_kind)}};
   put_with_interval(json, "epoch_seconds", run.epoch_seconds);
-  json["power_watts"] = maybe(run.local.power_watts);
-  json["power_source"] = maybe(run.power_source);
-  json["idle_watts"] = maybe(run.local.idle_watts);
-  json["idle_source"] = maybe(run.idle_source);
-  json["cloud_usd_per_hour"] = maybe(run.cloud.usd_per_hour);
-  json["cloud_source"] = maybe(run.cloud_source);
+  json["power_watts"] = json_of(run.local.power_watts);
+  json["power_source"] = text_or_null(run.power_source);
+  json["idle_watts"] = json_of(run.local.idle_watts);
+  json["idle_source"] = text_or_null(run.idle_source);
+  json["cloud_usd_per_hour"] = json_of(run.cloud.usd_per_hour);
+  json["cloud_source"] = text_or_null(run.cloud_source);
   put_with_interval(json, "local_usd_per_epoch", run.local_usd_per_epoch);
   put_with_interval(json, "cloud_usd_per_epoch", run.cloud_usd_per_epoch);
-  json["interval_reason"] = maybe(run.interval_reason);
+  json["interval_reason"] = text_or_null(run.interval_reason);
   put(json, "break_even_hours_per_month", run.break_even_hours_per_month);
   json["quality"] = nullptr;
   if (run.quality) {
@@ -178,12 +150,10 @@ Json run_json(const RunCost& run) {
 }  // namespace
 
 std::string rent_or_buy_text(const RentOrBuyAnswer& answer) {
-  Reasons reasons;
+  Reasons gaps;
   std::string text = "local against cloud" + (answer.measured_on.empty() ? "" : ", measured on " + answer.measured_on) + "\n\n";
-  text += answer.runs.empty() ? months_text(answer.question, reasons) : runs_text(answer.runs, reasons);
-  const std::string why = reasons.text();
-  text += (why.empty() ? "" : "\n" + why) + "\n" + assumptions_text(answer);
-  return text +
+  text += answer.runs.empty() ? months_text(answer.question, gaps) : runs_text(answer.runs, gaps);
+  return text + gaps_text(std::move(gaps)) + "\n" + assumptions_text(answer) +
          "read: with fewer hours of work per month than break-even, renting is cheaper; with more, owning; storage, traffic,\n"
          "discounts, cooling, space and labor are on neither side; in brackets the 95 % interval over repetitions\n";
 }
@@ -191,19 +161,18 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer) {
 Json rent_or_buy_json(const RentOrBuyAnswer& answer) {
   const RentOrBuy& question = answer.question;
   Json json;
-  json["assumptions"] = {{"purchase_usd", maybe(question.local.purchase_usd)},
-                         {"lifetime_years", maybe(question.local.lifetime_years)},
-                         {"power_watts", maybe(question.local.power_watts)},
-                         {"idle_watts", maybe(question.local.idle_watts)},
-                         {"usd_per_kwh", maybe(question.local.usd_per_kwh)},
+  json["assumptions"] = {{"purchase_usd", json_of(question.local.purchase_usd)},
+                         {"lifetime_years", json_of(question.local.lifetime_years)},
+                         {"power_watts", json_of(question.local.power_watts)},
+                         {"idle_watts", json_of(question.local.idle_watts)},
+                         {"usd_per_kwh", json_of(question.local.usd_per_kwh)},
                          {"utilisation", question.utilization},
                          {"hours_per_month", kHoursAMonth},
-                         {"cloud_usd_per_hour", maybe(question.cloud.usd_per_hour)},
-                         {"cloud_source", maybe(question.cloud_source)},
+                         {"cloud_usd_per_hour", json_of(question.cloud.usd_per_hour)},
+                         {"cloud_source", text_or_null(question.cloud_source)},
                          {"cloud_speed", question.cloud.speed}};
-  json["measured_on"] = maybe(answer.measured_on);
-  json["runs"] = Json::array();
-  for (const RunCost& run : answer.runs) json["runs"].push_back(run_json(run));
+  json["measured_on"] = text_or_null(answer.measured_on);
+  json["runs"] = json_list(answer.runs, run_json);
   json["months"] = Json::array();
   if (!answer.runs.empty()) return json;
   for (const double at : months_of(question)) {

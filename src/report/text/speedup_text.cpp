@@ -1,29 +1,20 @@
-#include "src/report/text/speedup_text.h"
-
+// The answer of `speedup`.
 #include <cmath>
-#include <vector>
 
-#include "src/base/table.h"
-#include "src/base/units.h"
-#include "src/report/text/notes.h"
-#include "src/report/text/warning_text.h"
+#include "src/base/json_fields.h"
+#include "src/base/text.h"
+#include "src/report/text/answer_text.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
 
 std::string ratio_cell(const Estimate& estimate) { return std::isfinite(estimate.value) ? format_times(estimate.value) : ""; }
 
-std::string interval_cell(const Estimate& estimate) {
-  return estimate.ci95 ? significant(estimate.ci95->first, 3) + " to " + significant(estimate.ci95->second, 3) : "";
-}
-
 std::string note_cell(const SpeedupPair& pair, Notes& notes) {
-  std::vector<std::string> own;
-  if (!pair.ratio.ci95) own.push_back("no interval: " + pair.ratio.reason);
-  for (const Warning& warning : pair.warnings) own.push_back(to_string(warning));
-  std::string cell;
-  for (const std::string& note : own) cell += notes.mark(note);
-  return cell;
+  std::string text = pair.ratio.ci95 ? "" : notes.mark("no interval: " + pair.ratio.reason);
+  for (const Warning& warning : pair.warnings) text += notes.mark(to_string(warning));
+  return text;
 }
 
 // Why columns of cost and energy have gaps, each reason once.
@@ -42,16 +33,23 @@ std::string label(const SpeedupSide& side, const SpeedupSide& other) {
   return side.file == other.file ? side.name : side.name + " (" + side.file + ")";
 }
 
+// A side that other processes disturbed has a warning.
+std::string mark(const SpeedupPair& pair, const SpeedupSide& side) {
+  const bool loaded = std::ranges::any_of(pair.warnings, [&](const Warning& warning) {
+    return warning.code == WarningCode::foreign_load && warning.run == side.name;
+  });
+  return load_mark(loaded);
+}
+
 std::string repetitions(const std::vector<int>& numbers) {
-  std::string text;
-  for (const int number : numbers) text += (text.empty() ? " #" : ", #") + std::to_string(number);
-  return text;
+  const std::string text = joined(numbers, [](int number) { return "#" + std::to_string(number); });
+  return text.empty() ? "" : " " + text;
 }
 
 void put(Json& object, const std::string& key, const Estimate& estimate) {
   object[key] = finite_or_null(estimate.value);
-  object[key + "_ci95"] = estimate.ci95 ? Json{estimate.ci95->first, estimate.ci95->second} : Json(nullptr);
-  object[key + "_reason"] = estimate.reason.empty() ? Json(nullptr) : Json(estimate.reason);
+  object[key + "_ci95"] = json_of(estimate.ci95);
+  object[key + "_reason"] = text_or_null(estimate.reason);
 }
 
 // "resnet20, train, synthetic, batch 128, seed 0"
@@ -66,19 +64,14 @@ std::string workload_text(const SpeedupPair& pair) {
 
 std::string speedup_text(const Speedup& speedup) {
   if (speedup.pairs.empty()) return "";
-  using Align = Table::Align;
-  Table table({{"baseline"},
-               {"contender"},
-               {"speedup", Align::right},
-               {"95 % interval", Align::right},
-               {"cost", Align::right},
-               {"energy", Align::right},
-               {"notes"}});
+  Table table({"baseline", "contender", ">speedup", ">95 % interval", "->cost", "-->energy", "notes"});
   Notes notes;
   for (const SpeedupPair& pair : speedup.pairs)
-    table.add({label(pair.baseline, pair.contender), label(pair.contender, pair.baseline), ratio_cell(pair.ratio),
-               interval_cell(pair.ratio), ratio_cell(pair.cost), ratio_cell(pair.energy), note_cell(pair, notes)});
-  std::string text = table.to_string() + "\n";
+    table.add({label(pair.baseline, pair.contender) + mark(pair, pair.baseline),
+               label(pair.contender, pair.baseline) + mark(pair, pair.contender), ratio_cell(pair.ratio),
+               pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "", ratio_cell(pair.cost), ratio_cell(pair.energy),
+               note_cell(pair, notes)});
+  std::string text = below_load_note(table.to_string()) + "\n";
   if (speedup.pairs.front().best_batch)
     text += "each device at its own best batch of those measured, so the batches may differ\n";
   text +=
@@ -93,19 +86,18 @@ std::string speedup_text(const Speedup& speedup) {
 Json speedup_json(const Speedup& speedup) {
   Json pairs = Json::array(), unpaired = Json::array();
   for (const SpeedupPair& pair : speedup.pairs) {
-    Json warnings = Json::array();
-    for (const Warning& warning : pair.warnings) warnings.push_back(to_string(warning));
     Json object = {{"workload", workload_text(pair)}, {"baseline", pair.baseline.name}, {"contender", pair.contender.name}};
     put(object, "ratio", pair.ratio);
     put(object, "cost_ratio", pair.cost);
     put(object, "energy_ratio", pair.energy);
-    object["warnings"] = warnings;
+    object["warnings"] = warnings_json(pair.warnings);
     object["batch"] = pair.best_batch ? "best" : "same";
-    for (const auto& [side, prefix] : {std::pair(&pair.baseline, "baseline_"), std::pair(&pair.contender, "contender_")}) {
-      object[prefix + std::string("file")] = side->file;
-      object[prefix + std::string("device")] = side->device.name;
-      object[prefix + std::string("samples_per_second")] = finite_or_null(side->rate);
-      object[prefix + std::string("repetitions")] = side->samples_per_second.size();
+    for (const auto& [side, prefix] :
+         {std::pair(&pair.baseline, std::string("baseline_")), std::pair(&pair.contender, std::string("contender_"))}) {
+      object[prefix + "file"] = side->file;
+      object[prefix + "device"] = side->device.name;
+      object[prefix + "samples_per_second"] = finite_or_null(side->rate);
+      object[prefix + "repetitions"] = side->samples_per_second.size();
     }
     pairs.push_back(object);
   }

@@ -1,16 +1,57 @@
-#include "src/report/text/summary.h"
-
+// The result table that a person reads after a run, and what to know beside it.
 #include <algorithm>
 #include <cmath>
-#include <utility>
-#include <vector>
 
-#include "src/base/table.h"
-#include "src/base/units.h"
-#include "src/report/text/energy_text.h"
+#include "src/base/text.h"
+#include "src/report/text/result_text.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
+
+constexpr std::size_t kMostLines = 3;  // of one kind; the result has them all
+
+// "energy: mlp/cpu/fp32/b64 and 3 more: ...", without names where it is about all `runs`.
+std::string energy_lines(const std::vector<Reason>& reasons, std::size_t runs) {
+  const std::string head = "energy: ";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMostLines); ++i) {
+    const auto& [reason, names] = reasons[i];
+    text += head + (names.size() == runs ? "" : some_of(names, 1) + ": ") + reason + "\n";
+  }
+  if (reasons.size() > kMostLines)
+    text += head + std::to_string(reasons.size() - kMostLines) + " more such lines in the result\n";
+  return text;
+}
+
+// The run whose value is furthest above a limit, and how many are above it; without a run if none is.
+struct Furthest {
+  const Run* run = nullptr;
+  double value = 0;
+  int count = 0;
+};
+Furthest furthest_above(double limit, const std::vector<Run>& runs, std::optional<double> (*value)(const Run&)) {
+  Furthest furthest{nullptr, limit, 0};
+  for (const Run& run : runs) {
+    const double own = value(run).value_or(limit);
+    if (own > limit) ++furthest.count;
+    if (own > furthest.value) furthest = {&run, own, furthest.count};
+  }
+  return furthest;
+}
+
+std::optional<double> throttled_share(const Run& run) {
+  if (run.status != RunStatus::ok || !run.gpu || !run.timing || run.timing->step_seconds.empty()) return std::nullopt;
+  return static_cast<double>(run.gpu->throttled_steps.value_or(0)) / static_cast<double>(run.timing->step_seconds.size());
+}
+
+std::string throttling(const Result& result) {
+  const auto [worst, most, count] = furthest_above(0, result.runs, throttled_share);
+  if (!worst) return "";
+  return "throttled: the GPU's clock was held down in " +
+         (count == 1 ? std::string("a run") : std::to_string(count) + " runs") + ", during " + format_percent(most) +
+         " of the steps of " + worst->name + " (" + joined(worst->gpu->throttle_reasons) + ")\n";
+}
 
 constexpr double kPlannedWithin = 0.1, kPlannedWithinBytes = 32e6;  // of a run's memory: what `plan` promises
 constexpr double kNoticeable = 1.05;                                // mean over median: most of a step's noise is less
@@ -23,20 +64,12 @@ std::string half_width(const Timing& timing) {
 }
 
 // Repetitions have one name; a suite may skip hundreds of runs for one reason.
-std::string some_of(const std::vector<std::string>& names_of_runs) {
-  constexpr std::size_t kMost = 8;
-  std::vector<std::string> names;
-  for (const std::string& name : names_of_runs)
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i ? ", " : "") + names[i];
-  return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
-}
+std::string cases_text(std::vector<std::string> names_of_runs) { return some_of(without_repeats(std::move(names_of_runs)), 8); }
 
 std::string step_cell(const Timing& timing) { return format_seconds(timing.step_seconds_median) + half_width(timing); }
 
 std::string measure(const std::string& metric, double value) {
-  return metric == "accuracy" ? "accuracy " + format_percent(value) : "test loss " + significant(value, 3);
+  return metric == "accuracy" ? "accuracy " + format_percent(value) : "test loss " + three_digits(value);
 }
 
 std::string latency_cell(const Latency& latency) {
@@ -50,7 +83,7 @@ std::string latency_cell(const Latency& latency) {
 std::string cost_cell(const Run& run) {
   if (!run.cost || !run.cost->usd_per_epoch) return "";
   const double amount = *run.cost->usd_per_epoch;
-  return in_usd(*run.cost) ? format_usd(amount) : significant(amount, 3) + " " + *run.cost->currency;
+  return in_usd(*run.cost) ? format_usd(amount) : three_digits(amount) + " " + *run.cost->currency;
 }
 
 std::string quality_cell(const Run& run) {
@@ -58,48 +91,68 @@ std::string quality_cell(const Run& run) {
   if (!run.quality) return "";
   const Quality& quality = *run.quality;
   if (quality.eval_metric && quality.eval_value) return measure(*quality.eval_metric, *quality.eval_value);
-  return quality.final_loss ? "loss " + significant(*quality.final_loss, 3) : "";
+  return quality.final_loss ? "loss " + three_digits(*quality.final_loss) : "";
 }
 
-// Of the runs whose memory was not as planned, the one that was furthest from it.
+std::optional<double> mean_over_median(const Run& run) {
+  if (!run.timing || run.timing->step_seconds.size() < kFewestStepsOfInterval || run.timing->step_seconds_median <= 0)
+    return std::nullopt;
+  const double mean = run.timing->steps_total_seconds / static_cast<double>(run.timing->step_seconds.size());
+  return mean / run.timing->step_seconds_median;
+}
+
+// Bytes between what was planned and what was taken, where these are further apart than `plan` promises.
+std::optional<double> memory_off_plan(const Run& run) {
+  const auto planned = figure<&Run::memory, &Memory::planned_bytes>(run), peak = figure<&Run::memory, &Memory::peak_bytes>(run);
+  if (!planned || !peak) return std::nullopt;
+  const double apart = std::fabs(*peak - *planned);
+  return apart > kPlannedWithin * *planned + kPlannedWithinBytes ? std::optional(apart) : std::nullopt;
+}
+
 std::string memory_remark(const Result& result) {
-  std::string text;
-  double furthest = 0;
-  for (const Run& run : result.runs) {
-    if (!run.memory || !run.memory->planned_bytes || !run.memory->peak_bytes) continue;
-    const auto planned = static_cast<double>(*run.memory->planned_bytes), peak = static_cast<double>(*run.memory->peak_bytes);
-    const double apart = std::fabs(peak - planned);
-    if (apart <= kPlannedWithin * planned + kPlannedWithinBytes || apart <= furthest) continue;
-    furthest = apart;
-    text = "memory: " + run.name + " took " + format_bytes(peak) + " and was planned at " + format_bytes(planned) +
-           (run.device.backend == "cuda" ? "; the driver counts libraries' code and other processes too\n" : "\n");
-  }
-  return text;
+  const Run* run = furthest_above(0, result.runs, memory_off_plan).run;
+  if (!run) return "";
+  return "memory: " + run->name + " took " + format_bytes(static_cast<double>(*run->memory->peak_bytes)) +
+         " and was planned at " + format_bytes(static_cast<double>(*run->memory->planned_bytes)) +
+         (run->device.backend == "cuda" ? "; the driver counts libraries' code and other processes too\n" : "\n");
 }
 
 }  // namespace
 
+std::string energy_cell(const Run& run) {
+  if (!run.energy) return "";
+  const Energy& energy = *run.energy;
+  if (energy.joules_per_epoch) return format_si(*energy.joules_per_epoch, "J");
+  if (energy.gpu_joules_per_epoch) return "GPU " + format_si(*energy.gpu_joules_per_epoch, "J");
+  return energy.cpu_joules_per_epoch ? "CPU " + format_si(*energy.cpu_joules_per_epoch, "J") : "";
+}
+
+std::string energy_remarks(const Result& result) {
+  Reasons unknown, remarks, idle;
+  std::size_t runs = 0;
+  for (const Run& run : result.runs) {
+    if (run.status != RunStatus::ok || !run.energy) continue;
+    ++runs;
+    if (run.energy->reason) add_reason(unknown, "not known: " + *run.energy->reason, run.name);
+    for (const std::string& remark : run.energy->remarks) add_reason(remarks, remark, run.name);
+    if (run.energy->idle_watts)
+      add_reason(idle, "idle draw before the first run " + format_si(*run.energy->idle_watts, "W") + ", not subtracted",
+                 run.name);
+  }
+  return energy_lines(unknown.list(), runs) + energy_lines(remarks.list(), runs) + energy_lines(idle.list(), runs) +
+         throttling(result);
+}
+
 std::string summary(const Result& result) {
-  using Align = Table::Align;
-  Table table({{"run"},
-               {"step", Align::right},
-               {"samples/s", Align::right},
-               {"epoch", Align::right},
-               {"", Align::left},
-               {"cost/epoch", Align::right},
-               {"energy/epoch", Align::right},
-               {"result", Align::left},
-               {"of peak", Align::right}});
+  Table table(
+      {"run", ">step", ">samples/s", "->epoch", "--", "-->cost/epoch", "--->energy/epoch", "---result", "---->of peak"});
   std::string others;
-  std::vector<std::pair<std::string, std::vector<std::string>>> skipped;  // reason, and the runs that it keeps from running
-  bool any = false, repeats = false;
-  for (const Run& run : result.runs) repeats = repeats || run.repetition > 0;
+  Reasons skipped;
+  bool any = false;
+  const bool repeats = std::ranges::any_of(result.runs, [](const Run& run) { return run.repetition > 0; });
   for (const Run& run : result.runs) {
     if (run.status == RunStatus::skipped) {
-      const std::string reason = run.message.value_or("no reason is known");
-      auto known = std::find_if(skipped.begin(), skipped.end(), [&](const auto& entry) { return entry.first == reason; });
-      if (known == skipped.end()) known = skipped.insert(known, {reason, {}});
-      known->second.push_back(run.name);
+      add_reason(skipped, run.message.value_or("no reason is known"), run.name);
       continue;
     }
     if (run.status != RunStatus::ok || !run.timing || !run.throughput) {
@@ -107,34 +160,18 @@ std::string summary(const Result& result) {
       continue;
     }
     any = true;
-    const auto optional = [](const std::optional<double>& value, auto format) {
-      return value ? format(*value) : std::string();
-    };
-    table.add({repeats ? run.name + " #" + std::to_string(run.repetition) : run.name, step_cell(*run.timing),
-               format_rate(run.throughput->samples_per_second), format_seconds(run.timing->epoch_seconds),
-               run.timing->epoch_kind, cost_cell(run), energy_cell(run), quality_cell(run),
-               run.efficiency ? optional(run.efficiency->peak_fraction, format_percent) : ""});
+    table.add({(repeats ? run.name + " #" + std::to_string(run.repetition) : run.name) + load_mark(is_loaded(run)),
+               step_cell(*run.timing), format_rate(run.throughput->samples_per_second),
+               format_seconds(run.timing->epoch_seconds), run.timing->epoch_kind, cost_cell(run), energy_cell(run),
+               quality_cell(run), cell(figure<&Run::efficiency, &Efficiency::peak_fraction>(run), format_percent)});
   }
-  for (const auto& [reason, names] : skipped) others += "skipped: " + some_of(names) + "\n  " + reason + "\n";
-  return (any ? table.to_string() : std::string()) + others;
+  for (const auto& [reason, names] : skipped) others += "skipped: " + cases_text(names) + "\n  " + reason + "\n";
+  return (any ? below_load_note(table.to_string()) : std::string()) + others;
 }
 
 std::string remarks(const Result& result) {
   std::string text;
-  const Run* skewed = nullptr;
-  double most = kNoticeable;
-  int count = 0;
-  for (const Run& run : result.runs) {
-    if (!run.timing || run.timing->step_seconds.size() < kFewestStepsOfInterval || run.timing->step_seconds_median <= 0)
-      continue;
-    const double mean = run.timing->steps_total_seconds / static_cast<double>(run.timing->step_seconds.size());
-    const double ratio = mean / run.timing->step_seconds_median;
-    count += ratio > kNoticeable;
-    if (ratio <= most) continue;
-    most = ratio;
-    skewed = &run;
-  }
-  if (skewed)
+  if (const auto [skewed, most, count] = furthest_above(kNoticeable, result.runs, mean_over_median); skewed)
     text += "mean: " + (count == 1 ? std::string("a run's") : std::to_string(count) + " runs'") +
             " steps last longer on average than their median, by " + significant((most - 1) * 100, 2) + " % in " +
             skewed->name + "; samples/s, epoch and cost are of the average\n";
@@ -145,7 +182,8 @@ std::string remarks(const Result& result) {
         run.device.threads.value_or(*peak_threads) != *peak_threads)
       others.push_back(run.name);
   if (!others.empty())
-    text += "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + some_of(others) + "\n";
+    text +=
+        "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + cases_text(others) + "\n";
   for (const TimeToQuality& time : times_to_quality(result.runs))
     text += "to quality: " + time_to_quality(time) + (time.usd ? ", " + format_usd(*time.usd) : std::string()) + "\n";
   return text + energy_remarks(result) + memory_remark(result);

@@ -1,18 +1,12 @@
-#include "src/report/text/sweep_text.h"
-
+// A sweep for people: its points as a table and a plot, its answers as sentences.
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <numeric>
-#include <vector>
+#include <set>
 
-#include "src/analysis/sweep/curves.h"
+#include "src/base/lookup.h"
 #include "src/base/statistics.h"
-#include "src/base/table.h"
 #include "src/base/text.h"
-#include "src/base/units.h"
-#include "src/report/text/sweep_sentences.h"
-#include "src/report/text/text_plot.h"
+#include "src/report/text/result_text.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -24,33 +18,20 @@ std::size_t common_prefix(const std::vector<Curve>& curves) {
 }
 
 const char* rate_title(Axis axis) {
-  switch (axis) {
-    case Axis::batch:
-    case Axis::threads:
-      return "samples/s";
-    case Axis::width:
-      return "computed";
-    case Axis::samples:
-      return "samples/s of all";
-  }
-  return "";
+  if (axis == Axis::width) return "computed";
+  return axis == Axis::samples ? "samples/s of all" : "samples/s";
 }
+
+// A rate in the axis's measure, without a unit where it is samples per second.
+std::string rate_text(Axis axis, double rate) { return axis == Axis::width ? format_si(rate, "FLOP/s") : format_rate(rate); }
 
 // The mean of what the ok runs of a point know, geometric as that of the rates where all are above 0; empty where none knows.
-std::optional<double> mean_of(const CurvePoint& point, const std::function<std::optional<double>(const Run&)>& quantity) {
-  std::vector<double> values;
-  for (const Run* run : point.runs)
-    if (run->status == RunStatus::ok)
-      if (const std::optional<double> value = quantity(*run)) values.push_back(*value);
+std::optional<double> mean_of(const CurvePoint& point, std::optional<double> (*quantity)(const Run&)) {
+  const std::vector<double> values =
+      known_values(point.runs, [&](const Run* run) { return run->status == RunStatus::ok ? quantity(*run) : std::nullopt; });
   if (values.empty()) return std::nullopt;
   if (std::all_of(values.begin(), values.end(), [](double value) { return value > 0; })) return geometric_mean(values);
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-std::string cell(const CurvePoint& point, const std::function<std::string(double)>& format,
-                 const std::function<std::optional<double>(const Run&)>& quantity) {
-  const std::optional<double> value = mean_of(point, quantity);
-  return value ? format(*value) : "";
+  return mean(values);
 }
 
 // Half of what the repetitions span, relative to their mean.
@@ -67,51 +48,29 @@ std::string failures(const CurvePoint& point) {
     const auto count =
         std::count_if(point.runs.begin(), point.runs.end(), [&](const Run* run) { return run->status == status; });
     if (count == 0) continue;
-    const std::string what = spaced(name(status));
     const auto all = std::ssize(point.runs);
-    text +=
-        (text.empty() ? "" : ", ") + (count == all ? what : std::to_string(count) + " of " + std::to_string(all) + " " + what);
+    append(text, (count == all ? "" : std::to_string(count) + " of " + std::to_string(all) + " ") + spaced(name(status)));
   }
   return text;
 }
 
 std::string table(const std::vector<Curve>& curves, std::size_t prefix, Axis axis) {
-  using Align = Table::Align;
-  Table table({{"curve"},
-               {name(axis), Align::right},
-               {rate_title(axis), Align::right},
-               {"step", Align::right},
-               {"in all", Align::right},
-               {"memory", Align::right},
-               {"of peak", Align::right},
-               {"GPU busy", Align::right},
-               {axis == Axis::samples ? "cost" : "cost/epoch", Align::right},
-               {""}});
+  Table table({"curve", std::string(">") + name(axis), std::string(">") + rate_title(axis), "->step", "--->in all",
+               "--->memory", "-->of peak", "--->GPU busy", axis == Axis::samples ? "-->cost" : "-->cost/epoch", "-"});
   for (const Curve& curve : curves)
     for (const CurvePoint& point : curve.points)
-      table.add(
-          {curve.name.substr(prefix), format_count(point.value),
-           point.rates.empty() ? "" : rate_text(axis, geometric_mean(point.rates)) + spread(point),
-           cell(point, format_seconds,
-                [](const Run& run) { return run.timing ? std::optional(run.timing->step_seconds_median) : std::nullopt; }),
-           axis != Axis::samples
-               ? ""
-               : cell(point, format_seconds,
-                      [](const Run& run) { return run.timing ? std::optional(run.timing->wall_seconds) : std::nullopt; }),
-           cell(point, format_bytes,
-                [](const Run& run) -> std::optional<double> {
-                  if (!run.memory || !run.memory->peak_bytes) return std::nullopt;
-                  return static_cast<double>(*run.memory->peak_bytes);
-                }),
-           cell(point, format_percent,
-                [](const Run& run) { return run.efficiency ? run.efficiency->peak_fraction : std::nullopt; }),
-           cell(point, format_percent,
-                [](const Run& run) { return run.efficiency ? run.efficiency->gpu_busy_fraction : std::nullopt; }),
-           point.usd.empty() ? "" : format_usd(geometric_mean(point.usd)), failures(point)});
+      table.add({curve.name.substr(prefix) + load_mark(any_loaded(point.runs)), format_count(point.value),
+                 point.rates.empty() ? "" : rate_text(axis, geometric_mean(point.rates)) + spread(point),
+                 cell(mean_of(point, figure<&Run::timing, &Timing::step_seconds_median>), format_seconds),
+                 axis == Axis::samples ? cell(mean_of(point, figure<&Run::timing, &Timing::wall_seconds>), format_seconds) : "",
+                 cell(mean_of(point, figure<&Run::memory, &Memory::peak_bytes>), format_bytes),
+                 cell(mean_of(point, figure<&Run::efficiency, &Efficiency::peak_fraction>), format_percent),
+                 cell(mean_of(point, figure<&Run::efficiency, &Efficiency::gpu_busy_fraction>), format_percent),
+                 point.usd.empty() ? "" : format_usd(geometric_mean(point.usd)), failures(point)});
   const bool repeated = std::any_of(curves.begin(), curves.end(), [](const Curve& curve) {
     return std::any_of(curve.points.begin(), curve.points.end(), [](const CurvePoint& p) { return p.rates.size() > 1; });
   });
-  return table.to_string() + (repeated ? "±: half of what the repetitions span\n" : "");
+  return below_load_note(table.to_string()) + (repeated ? "±: half of what the repetitions span\n" : "");
 }
 
 std::string plot(const std::vector<Curve>& curves, std::size_t prefix, Axis axis) {
@@ -128,7 +87,117 @@ std::string plot(const std::vector<Curve>& curves, std::size_t prefix, Axis axis
   return text_plot(shown, name(axis), rate_title(axis), [axis](double rate) { return rate_text(axis, rate); });
 }
 
+// "batch 64", "64 samples".
+std::string value_text(Axis axis, const std::string& number) {
+  if (axis == Axis::samples) return number + " samples";
+  if (axis == Axis::threads) return number + (number == "1" ? " thread" : " threads");
+  return std::string(name(axis)) + " " + number;
+}
+
+std::string value_text(Axis axis, std::int64_t value) { return value_text(axis, format_count(value)); }
+
+// Sentences, with names that lack the common prefix.
+class Answers {
+ public:
+  Answers(const SweepAnswers& answers, Axis axis, std::string prefix)
+      : answers_(answers), axis_(axis), prefix_(std::move(prefix)) {}
+
+  std::vector<std::string> lines() {
+    std::vector<std::string> lines;
+    for (const CurveBest& best : answers_.best) lines.push_back("best        " + sentence(best));
+    for (const CurveFlattening& flattening : answers_.flattens_at) lines.push_back("flattens at " + sentence(flattening));
+    for (const auto* crossings : {&answers_.crossover, &answers_.no_crossover})
+      for (const Crossing& crossing : *crossings) lines.push_back("crossover   " + sentence(crossing));
+    for (const ScalingAnswer& scaling : answers_.scaling) add(lines, scaling);
+    for (const std::string& reason : no_intervals_) lines.push_back("no interval: " + reason);
+    return lines;
+  }
+
+ private:
+  std::string shortened(const std::string& name) const {
+    return !prefix_.empty() && name.starts_with(prefix_) ? name.substr(prefix_.size()) : name;
+  }
+  // Collects what holds for several sentences, to be written once.
+  std::string without_interval(const std::optional<std::string>& reason) {
+    if (reason) no_intervals_.insert(*reason);
+    return "";
+  }
+
+  std::string sentence(const CurveBest& best) {
+    const std::string name = shortened(best.curve) + ": ";
+    if (!best.value || !best.rate) return name + best.reason.value_or("not known");
+    const std::string text = name + value_text(axis_, *best.value) + ", " + rate_text(axis_, *best.rate) +
+                             (axis_ == Axis::width ? "" : " samples/s");
+    if (!best.indistinguishable) return text + without_interval(best.reason);
+    const std::string others = joined(*best.indistinguishable, format_count);
+    return text + (others.empty() ? "; every other is slower (95 %)" : "; as fast within the noise (95 %): " + others);
+  }
+
+  std::string sentence(const CurveFlattening& flattening) {
+    const std::string name = shortened(flattening.curve) + ": ";
+    if (!flattening.value) {
+      const auto range = flattening.range.value_or(std::pair<std::int64_t, std::int64_t>{0, 0});
+      return name + flattening.reason.value_or("not known") +
+             (range.first == range.second ? "" : "; it may be flat from " + format_count(range.first) + " on (95 %)");
+    }
+    const std::string text = name + value_text(axis_, *flattening.value) + ", the smallest within 5 % of the best";
+    if (!flattening.range) return text + without_interval(flattening.reason);
+    const auto [low, high] = *flattening.range;
+    return text + (low == high ? "; no other (95 %)" : "; " + format_count(low) + " to " + format_count(high) + " (95 %)");
+  }
+
+  std::string sentence(const Crossing& crossing) {
+    const std::string pair =
+        "in " + crossing.in + ", " + shortened(crossing.baseline) + " and " + shortened(crossing.contender);
+    if (!crossing.value || !crossing.between) return pair + ": " + crossing.reason.value_or("not known");
+    std::string text = pair + ": " + value_text(axis_, three_digits(*crossing.value)) + ", between " +
+                       format_count(crossing.between->first) + " and " + format_count(crossing.between->second);
+    if (crossing.ci95)
+      text += "; " + range_text(*crossing.ci95) + " (95 %)";
+    else if (!no_intervals_.contains(crossing.reason.value_or("")))
+      text += "; no interval: " + crossing.reason.value_or("not known");
+    return text + "; above, " + shortened(crossing.better_above.value_or("")) + " is " +
+           (crossing.in == "time" ? "faster" : "cheaper");
+  }
+
+  void add(std::vector<std::string>& lines, const ScalingAnswer& scaling) const {
+    const std::string head = "scaling     " + shortened(scaling.curve) + ": ";
+    for (const ScalingFit& fit : scaling.fits) lines.push_back(head + sentence(fit));
+    for (const CoresNeeded& cores : scaling.extrapolations)
+      lines.push_back("extrapolated, not measured (" + std::to_string(scaling.most_cores) +
+                      " threads were): " + sentence(cores));
+    if (scaling.reason) lines.push_back(head + *scaling.reason);
+  }
+
+  static const char* law_name(const std::string& law) { return law == "amdahl" ? "Amdahl's law" : "the USL"; }
+
+  static std::string sentence(const ScalingFit& fit) {
+    std::string text = std::string(law_name(fit.law)) + ", sigma " + three_digits(fit.sigma);
+    if (fit.law == "usl") text += ", kappa " + three_digits(fit.kappa);
+    if (fit.highest_rate) text += ", at most " + three_digits(*fit.highest_rate / fit.one_core_rate) + " times one core";
+    if (fit.cores_at_highest) text += " with " + three_digits(*fit.cores_at_highest) + " cores";
+    return text + "; residual " + format_percent(fit.residual);
+  }
+
+  std::string sentence(const CoresNeeded& needed) const {
+    const std::string subject = shortened(needed.contender) + " by " + law_name(needed.law) + ": ";
+    if (!needed.cores) return subject + needed.reason.value_or("not known");
+    const auto end = [](const std::optional<double>& cores) { return cores ? three_digits(*cores) : "no limit"; };
+    return subject + three_digits(*needed.cores) + " such cores, " + end(needed.cores_ci95.first) + " to " +
+           end(needed.cores_ci95.second) + " (95 %)";
+  }
+
+  const SweepAnswers& answers_;
+  Axis axis_;
+  std::string prefix_;
+  std::set<std::string> no_intervals_;
+};
+
 }  // namespace
+
+std::vector<std::string> sweep_sentences(const SweepAnswers& answers, Axis axis, const std::string& prefix) {
+  return Answers(answers, axis, prefix).lines();
+}
 
 std::string sweep_text(const Result& result) {
   const std::optional<Axis> axis = axis_from_name(result.answers->over);
@@ -139,7 +208,9 @@ std::string sweep_text(const Result& result) {
   const std::string picture = plot(curves, prefix, *axis);
   return curves[0].name.substr(0, prefix ? prefix - 1 : 0) + (prefix ? "\n" : "") + table(curves, prefix, *axis) +
          (picture.empty() ? "" : "\n" + picture) + "\n" +
-         sweep_sentences(*result.answers, *axis, curves[0].name.substr(0, prefix));
+         joined(
+             sweep_sentences(*result.answers, *axis, curves[0].name.substr(0, prefix)),
+             [](const std::string& line) { return line + "\n"; }, "");
 }
 
 }  // namespace epochbench

@@ -1,18 +1,17 @@
-#include "src/report/text/text_plot.h"
-
+// Curves as characters.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 
-#include "src/base/table.h"
 #include "src/base/text.h"
-#include "src/base/units.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
 
-constexpr int kPlotColumns = 80, kRows = 14, kMargin = 12;  // kMargin: of labels of y, with the axis itself
-constexpr int kWidth = kPlotColumns - kMargin;
+constexpr int kRows = 14, kMargin = 12;  // kMargin: of labels of y, with the axis itself
+
+int plot_columns() { return static_cast<int>(std::min<std::size_t>(80, output_columns())); }
 constexpr double kLogarithmicFrom = 10;
 constexpr std::string_view kGlyphs = "ox*+#@%&";
 
@@ -40,41 +39,33 @@ Scale scale_of(const std::vector<double>& values, int cells, bool from_zero) {
   return scale;
 }
 
-class Canvas {
- public:
-  Canvas() : rows_(kRows, std::string(kWidth, ' ')) {}
-  // Row 0 is the lowest. A dot never covers what is there.
-  void put(int column, int row, char glyph) {
-    char& cell = rows_[static_cast<std::size_t>(kRows - 1 - row)][static_cast<std::size_t>(column)];
-    if (glyph != '.' || cell == ' ') cell = glyph;
-  }
-  void dots(int x0, int y0, int x1, int y1) {
-    for (int x = x0 + 1; x < x1; ++x)
-      put(x, static_cast<int>(std::lround(y0 + static_cast<double>(y1 - y0) * (x - x0) / (x1 - x0))), '.');
-  }
-  const std::string& row(int from_top) const { return rows_[static_cast<std::size_t>(from_top)]; }
-
- private:
-  std::vector<std::string> rows_;
-};
-
-void draw(Canvas& canvas, const std::vector<PlotCurve>& curves, const Scale& x, const Scale& y) {
+// The rows of the plot from its top: dots between points, and over them the points.
+std::vector<std::string> drawn(const std::vector<PlotCurve>& curves, const Scale& x, const Scale& y) {
+  std::vector<std::string> rows(kRows, std::string(static_cast<std::size_t>(x.cells), ' '));
+  const auto put = [&](int column, int row, char glyph) {
+    rows[static_cast<std::size_t>(kRows - 1 - row)][static_cast<std::size_t>(column)] = glyph;
+  };
   for (const PlotCurve& curve : curves)
-    for (std::size_t i = 1; i < curve.points.size(); ++i)
-      canvas.dots(x.cell(curve.points[i - 1].first), y.cell(curve.points[i - 1].second), x.cell(curve.points[i].first),
-                  y.cell(curve.points[i].second));
+    for (std::size_t i = 1; i < curve.points.size(); ++i) {
+      const int x0 = x.cell(curve.points[i - 1].first), y0 = y.cell(curve.points[i - 1].second);
+      const int x1 = x.cell(curve.points[i].first), y1 = y.cell(curve.points[i].second);
+      for (int at = x0 + 1; at < x1; ++at)
+        put(at, static_cast<int>(std::lround(y0 + static_cast<double>(y1 - y0) * (at - x0) / (x1 - x0))), '.');
+    }
   for (std::size_t c = 0; c < curves.size(); ++c)
-    for (const auto& [at, value] : curves[c].points) canvas.put(x.cell(at), y.cell(value), kGlyphs[c % kGlyphs.size()]);
+    for (const auto& [at, value] : curves[c].points) put(x.cell(at), y.cell(value), kGlyphs[c % kGlyphs.size()]);
+  return rows;
 }
 
 // The values of x below their columns, as many as there is room for.
 std::string x_labels(const std::vector<double>& values, const Scale& x) {
-  std::string line(kPlotColumns, ' ');
+  const int columns = plot_columns();
+  std::string line(static_cast<std::size_t>(columns), ' ');
   std::size_t free_from = 0;
   for (const double value : values) {
     const std::string text = format_count(std::llround(value));
     const int center = kMargin + x.cell(value) - static_cast<int>(text.size()) / 2;
-    const auto begin = static_cast<std::size_t>(std::clamp(center, 0, kPlotColumns - static_cast<int>(text.size())));
+    const auto begin = static_cast<std::size_t>(std::clamp(center, 0, columns - static_cast<int>(text.size())));
     if (begin < free_from) continue;
     line.replace(begin, text.size(), text);
     free_from = begin + text.size() + 2;
@@ -85,7 +76,7 @@ std::string x_labels(const std::vector<double>& values, const Scale& x) {
 std::string legend(const std::vector<PlotCurve>& curves, bool failed) {
   std::string text, line;
   const auto add = [&](const std::string& entry) {
-    if (!line.empty() && display_width(line) + 3 + display_width(entry) > kPlotColumns) {
+    if (!line.empty() && display_width(line) + 3 + display_width(entry) > static_cast<std::size_t>(plot_columns())) {
       text += line + "\n";
       line.clear();
     }
@@ -99,7 +90,7 @@ std::string legend(const std::vector<PlotCurve>& curves, bool failed) {
 }  // namespace
 
 std::string text_plot(const std::vector<PlotCurve>& curves, const std::string& x_title, const std::string& y_title,
-                      const std::function<std::string(double)>& y_text) {
+                      const NumberText& y_text) {
   std::vector<double> xs, ys, failed;
   for (const PlotCurve& curve : curves) {
     for (const auto& [at, value] : curve.points) {
@@ -112,18 +103,16 @@ std::string text_plot(const std::vector<PlotCurve>& curves, const std::string& x
   xs.insert(xs.end(), failed.begin(), failed.end());
   std::sort(xs.begin(), xs.end());
   xs.erase(std::unique(xs.begin(), xs.end()), xs.end());
-  const Scale x = scale_of(xs, kWidth, false), y = scale_of(ys, kRows, true);
-  Canvas canvas;
-  draw(canvas, curves, x, y);
-
+  const Scale x = scale_of(xs, plot_columns() - kMargin, false), y = scale_of(ys, kRows, true);
+  const std::vector<std::string> rows = drawn(curves, x, y);
   std::string text = y_title + (y.logarithmic ? ", logarithmic" : "") + "\n";
   for (int row = 0; row < kRows; ++row) {
     std::string label = row % 4 == 0 || row == kRows - 1 ? y_text(y.value(kRows - 1 - row)) : "";
     label.insert(0, kMargin - 2 - std::min<std::size_t>(kMargin - 2, display_width(label)), ' ');
-    std::string line = label + " |" + canvas.row(row);
+    std::string line = label + " |" + rows[static_cast<std::size_t>(row)];
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
-  std::string axis(kWidth, '-');
+  std::string axis(static_cast<std::size_t>(x.cells), '-');
   for (const double at : failed) axis[static_cast<std::size_t>(x.cell(at))] = '!';
   text += std::string(kMargin - 1, ' ') + "+" + axis + "\n" + x_labels(xs, x) + "\n";
   return text + "over " + x_title + (x.logarithmic ? ", logarithmic" : "") + ";   " + legend(curves, !failed.empty());

@@ -22,8 +22,8 @@ function latest(rows, data) {
   return [...newest.values()];
 }
 
-function precisionLegend(precisions) {
-  return legend(PRECISIONS.filter((precision) => precisions.includes(precision))
+function precisionLegend(shown) {
+  return legend(precisions.filter((precision) => shown.includes(precision))
     .map((precision) => ({label: precision, classes: `p-${precision}`, line: false, symbol: "square"})));
 }
 
@@ -60,7 +60,7 @@ function barPanel(workload, rows, quantity, labelOf) {
   const [factor, unit] = quantity.unitOf(d3.max(shown, (row) => row[quantity.key]));
   const bars = shown.map((row) => bar(row, quantity, labelOf(row), [factor, unit]));
   const axis = {factor, unit, log, label: `${quantity.label}, ${workload}`};
-  return panel(workload, (box, width) => drawBars(box, width, bars, axis), restText(rows.length, "runs"));
+  return barsPanel(workload, bars, axis, restText(rows.length, "runs"));
 }
 
 // null where no row has the quantity.
@@ -71,7 +71,7 @@ function barFigure(data, quantity, caption) {
   const several = new Set(rows.map((row) => machineOf(data, row))).size > 1;
   const labelOf = (row) => (several ? `${machineName(machineOf(data, row))}: ` : "") + rowLabel(row) +
     (quantity.suffix ? quantity.suffix(row) : "");
-  const groups = [...groupBy(rows, (row) => row.workload)];
+  const groups = groupBy(rows, (row) => row.workload);
   const notes = [rows.some((row) => row.on_gpu) ? " Hatched, or a triangle: a GPU." : "",
                  rows.length < known.length ? " Of several dates the latest; the others are in the history." : "",
                  groups.some(([, own]) => farApart(own, quantity)) ? " Dots on a logarithmic axis: values lie far apart." : ""];
@@ -129,7 +129,7 @@ function ratioPanel(workload, pairs) {
     classes: looks(pair.contender_side.precision, false), symbol: symbolOf(pair.contender_side.backend),
     hint: `${pair.contender} over ${pair.baseline}: ${format.times(pair.ratio)}`}));
   const axis = {factor: 1, unit: "times the samples/s", log: true, line: 1, label: `Speedup, ${workload}`};
-  return panel(workload, (box, width) => drawBars(box, width, bars, axis), restText(pairs.length, "pairs"));
+  return barsPanel(workload, bars, axis, restText(pairs.length, "pairs"));
 }
 
 // Notes by number: most pairs share theirs.
@@ -138,13 +138,12 @@ function pairsTable(pairs) {
   const numberOf = (note) => notes.get(note) || notes.set(note, notes.size + 1).size;
   const notesOf = (pair) => [pair.ratio_ci95 ? null : `no interval: ${pair.ratio_reason}`, ...pair.warnings].filter(Boolean);
   const cells = new Map(pairs.map((pair) => [pair, notesOf(pair).map((note) => `[${numberOf(note)}]`).join(" ")]));
-  const number = (title, key) => ({title, value: (pair) => pair[key], text: format.times, number: true});
+  const number = (title, key) => numberColumn(title, (pair) => pair[key], format.times);
   const table = sortableTable("Pairs of runs", [
-    {title: "contender", value: (pair) => pair.contender, head: true, node: (pair) => breakable(pair.contender)},
+    nameColumn("contender", (pair) => pair.contender),
     {title: "baseline", value: (pair) => pair.baseline, node: (pair) => breakable(pair.baseline)},
     number("speedup", "ratio"),
-    {title: "95 % interval", value: (pair) => pair.ratio_ci95 && pair.ratio_ci95[0], number: true,
-     text: (_, pair) => format.interval(pair.ratio_ci95, format.times)},
+    intervalColumn((pair) => pair.ratio_ci95, format.times),
     number("cost", "cost_ratio"), number("energy", "energy_ratio"),
     {title: "notes", value: (pair) => cells.get(pair) || null},
   ], pairs);
@@ -159,7 +158,8 @@ function speedupSection(data) {
   const pairs = data.speedup.pairs.filter((pair) => isKnown(pair.ratio));
   const rest = data.speedup.all_pairs - data.speedup.pairs.length;
   const charts = [["CPU against GPU", true], ["On one kind of device", false]].map(([title, across]) => {
-    const own = [...groupBy(pairs.filter((pair) => (pair.contender_side.on_gpu !== pair.baseline_side.on_gpu) === across), (pair) => pair.workload)];
+    const shown = pairs.filter((pair) => (pair.contender_side.on_gpu !== pair.baseline_side.on_gpu) === across);
+    const own = groupBy(shown, (pair) => pair.workload);
     if (!own.length) return null;
     return element("div", {}, element("h3", {}, title),
       panels(own, ([workload, members]) => ratioPanel(workload, members), {what: "workloads"}));

@@ -3,13 +3,23 @@
 // A panel holds one chart and draws it again when its width changes, so that text keeps its size on a phone.
 "use strict";
 
-const PRECISIONS = ["fp32", "tf32", "bf16", "fp16"];
+let precisions = [];  // those with a color of their own, in the order of legends
 const SYMBOLS = {cpu: "circle", cuda: "triangle-up", pytorch: "diamond"};
+
+// Takes the precisions of the data, and makes a pattern for each: its color, hatched.
+function preparePrecisions(names) {
+  precisions = names;
+  const pattern = d3.select(".patterns defs").selectAll("pattern").data([...names, "other"]).enter().append("pattern")
+    .attr({id: (name) => `hatch-${name}`, class: (name) => `p-${name}`, width: 6, height: 6, patternUnits: "userSpaceOnUse",
+           patternTransform: "rotate(45)"});
+  pattern.append("rect").attr({width: 6, height: 6});
+  pattern.append("path").attr("d", "M0 0V6");
+}
 
 // Classes that give a mark its color (precision), and its hatching or dash (device).
 function looks(precision, onGpu, backend) {
   const device = onGpu ? "on-gpu" : backend === "cpu" ? "on-cpu" : "on-other";
-  return `p-${PRECISIONS.includes(precision) ? precision : "other"} ${device}`;
+  return `p-${precisions.includes(precision) ? precision : "other"} ${device}`;
 }
 const hatching = (classes) => `url(#hatch-${/p-(\w+)/.exec(classes)[1]})`;
 const symbolOf = (backend) => SYMBOLS[backend] || "square";
@@ -41,6 +51,21 @@ function panel(title, draw, ...notes) {
   };
   watcher.observe(box);
   return box;
+}
+
+const barsPanel = (title, bars, axis, ...notes) => panel(title, (box, width) => drawBars(box, width, bars, axis), ...notes);
+const curvesPanel = (title, chart, ...notes) => panel(title, (box, width) => drawCurves(box, width, chart), ...notes);
+
+// [choice, place]: a list to choose one of `names` from, and the place where `make(its index)` is shown; at first the first.
+function choiceOf(label, names, place, make) {
+  const show = (index) => {
+    for (const old of place.querySelectorAll(".panel")) watcher.unobserve(old);
+    place.replaceChildren(...[make(index)].flat());
+  };
+  const list = element("select", {onchange: (event) => show(Number(event.target.value))},
+    names.map((name, index) => element("option", {value: index}, name)));
+  show(0);
+  return [element("div", {class: "controls"}, element("label", {}, label, list)), place];
 }
 
 // One panel per item: the first few at once, the others on demand.
@@ -122,7 +147,8 @@ function drawBars(box, width, bars, axis) {
   const longest = d3.max(bars, (bar) => textWidth(bar.label)), above = longest > width * 0.36;  // then on lines of their own
   const left = above ? 2 : longest + 6, plot = Math.max(width - left - d3.max(bars, (bar) => textWidth(bar.text)) - 12, 40);
   const heads = bars.map((bar) => above ? linesOf(bar.label, width - left) : [bar.label]);
-  const head = above ? 5 + 14 * d3.max(heads, (lines) => lines.length) : 6, step = head + (above ? 19 : 20), foot = bars.length * step, line = isKnown(axis.line) ? [axis.line] : [];
+  const head = above ? 5 + 14 * d3.max(heads, (lines) => lines.length) : 6, step = head + (above ? 19 : 20);
+  const foot = bars.length * step, line = isKnown(axis.line) ? [axis.line] : [];
   const reach = [...bars.flatMap(reachOf).map((value) => value * axis.factor), ...line].filter((value) => isOn(axis, value));
   const scale = axis.log ? logScale(reach.length ? d3.extent(reach) : [1, 1], 1.5, 1.2)
     : d3.scale.linear().domain([0, d3.max(reach) || 1]);

@@ -20,7 +20,7 @@ function measuredText({measured, measured_ci95: ends, unit}) {
   return withUnit(significant(measured), unit) + (ends ? ` (${format.interval(ends, significant)} at 95 %)` : "");
 }
 
-const verdictMark = (answer) => element("span", {class: `verdict v-${answer.verdict}`}, VERDICTS[answer.verdict]);
+const verdictMark = ({verdict}) => colored(verdict, VERDICTS[verdict]);
 
 // The claimed range as a band, the measured value with its interval over it; null where one of them is missing.
 function rangeStrip(answer) {
@@ -51,9 +51,7 @@ function answersTable(claim, answers) {
   const rows = answers.map((answer) => element("tr", {}, element("th", {scope: "row"}, breakable(answer.id)),
     [verdictMark(answer), rangeStrip(answer), measuredText(answer), claimedText(answer), answer.quantity]
       .map((cell) => element("td", {}, cell)), element("td", {class: "prose"}, conditionsCell(answer))));
-  return scrollable(`Answers to ${claim.id}`, element("table", {}, element("caption", {}, `Answers to ${claim.id}`),
-    element("thead", {}, element("tr", {}, head.map((title) => element("th", {scope: "col"}, title)))),
-    element("tbody", {}, rows)));
+  return scrollableTable(`Answers to ${claim.id}`, head, element("tbody", {}, rows));
 }
 
 function claimCard(claim) {
@@ -64,8 +62,6 @@ function claimCard(claim) {
                  ["verdict", given(claim.verdict_follows)], ["reason", parts.length ? given(claim.reason) : null]]),
     answersTable(claim, parts.length ? parts : [claim]));
 }
-
-const folded = (summary, ...content) => element("details", {}, element("summary", {}, summary), ...content);
 
 function claimsSection(data) {
   if (!data.claims) return null;

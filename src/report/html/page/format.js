@@ -1,4 +1,4 @@
-// Numbers and nodes for people. Numbers as src/base/units.cpp writes them: three significant digits and a unit; what is not
+// Numbers and nodes for people. Numbers as src/base/numbers.cpp writes them: three significant digits and a unit; what is not
 // a number is not known. Text enters the page through element() alone, as text and never as markup.
 "use strict";
 
@@ -48,6 +48,9 @@ const format = {
     if (currency) return `${significant(amount)} ${currency}`;
     return "$" + (Math.abs(amount) >= 1 ? amount.toFixed(2) : significant(amount));
   },
+  cores: (value) => isKnown(value) ? `${significant(value, 2)} cores` : UNKNOWN,
+  moment: (date) => date.replace("T", " ").replace("Z", " UTC"),
+  day: (date) => date.slice(0, 10),
   interval: (ends, one) => ends ? `${one(ends[0])} to ${one(ends[1])}` : "",
 };
 
@@ -70,6 +73,9 @@ function element(tag, attributes = {}, ...children) {
   return node;
 }
 
+const colored = (verdict, text) => element("span", {class: `verdict v-${verdict}`}, text);
+const folded = (summary, ...content) => element("details", {}, element("summary", {}, summary), ...content);
+
 // A run's name, which may be broken after each part.
 function breakable(name) {
   const parts = name.split("/");
@@ -78,13 +84,5 @@ function breakable(name) {
 
 const plural = (count, one, many = one + "s") => `${format.count(count)} ${count === 1 ? one : many}`;
 
-// Items by key, in the order in which keys first come.
-function groupBy(items, key) {
-  const groups = new Map();
-  for (const item of items) {
-    const name = key(item);
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push(item);
-  }
-  return groups;
-}
+// [key, items] of each key, in the order in which keys first come; numbers as keys become texts in ascending order.
+const groupBy = (items, key) => d3.nest().key(key).entries(items).map((group) => [group.key, group.values]);

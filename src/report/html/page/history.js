@@ -1,16 +1,16 @@
 // The page's history: one workload over many dated files, with the changes of its level.
 "use strict";
 
-const dayOf = (point) => point.date.slice(0, 10);
-const commitOf = (point) => (point.git_sha || "commit not known") + dirtyMark(point.git_dirty);
-const changeSize = ({before, after}) =>
-  `${after >= before ? "+" : "−"}${significant(Math.abs(after / before - 1) * 100, 2)} %`;
+const dayOf = (point) => format.day(point.date);
+const commitOf = (point) => point.git_sha ? commitText(point) : "commit not known";
+const changeSize = ({ratio}) => `${ratio >= 1 ? "+" : "−"}${significant(Math.abs(ratio - 1) * 100, 2)} %`;
+const changeBegin = ({kind}, place) => `${kind === "creep" ? "creeping from" : "from"} ${place}`;
 
 // The levels between the changes; during a creep there is a slope and not a level.
 function levelLines({points, changes}, place) {
-  const levels = changes.map((change, at) => [at ? changes[at - 1].end : 0, change.begin - 1, change.before]);
+  const levels = changes.map((change, at) => [at ? changes[at - 1].end.index : 0, change.last_before.index, change.before]);
   const last = changes[changes.length - 1];
-  if (last) levels.push([last.end, points.length - 1, last.after]);
+  if (last) levels.push([last.end.index, points.length - 1, last.after]);
   return levels.map(([from, to, level]) =>
     ({classes: "law", dots: false, points: [from, to].map((x) => ({x, y: place(level)}))}));
 }
@@ -26,8 +26,8 @@ function historyAxis({of, points}) {
 
 function historyPanel(series) {
   const {points, changes} = series, [place, label] = historyAxis(series);
-  const marks = changes.map((change) => ({x: change.begin, text: `${changeSize(change)}, ` +
-    `${change.creep ? "creeping from" : "from"} ${points[change.begin].git_sha || dayOf(points[change.begin])}`}));
+  const marks = changes.map((change) => ({x: change.begin.index, text: `${changeSize(change)}, ` +
+    changeBegin(change, shortSha(change.begin) || dayOf(change.begin))}));
   const line = {classes: "p-fp32 on-cpu", points: points.map((point, x) => ({x, y: place(point.value),
     hint: `${point.date}, ${commitOf(point)}, ${point.file}: ${valueText(series, point.value)}, ` +
       plural(point.processes, "process", "processes")}))};
@@ -35,7 +35,7 @@ function historyPanel(series) {
   const chart = {label: `History of ${series.name}: ${plural(points.length, "date")}, ${plural(changes.length, "change")}`,
                  lines: [...levelLines(series, place), line], marks,
                  x: {label: "files by date", text: day}, y: {label}};
-  return panel(series.name, (box, width) => drawCurves(box, width, chart),
+  return curvesPanel(series.name, chart,
     element("p", {class: "muted"}, series.setting + (series.reason ? `. Changes: ${series.reason}.` : "")));
 }
 
@@ -43,11 +43,9 @@ function historySection(data) {
   if (!data.history.length) return null;
   const rows = () => data.history.flatMap((series) => series.points.map((point) => [`${series.name}, ${point.date}`,
     commitOf(point), point.file, valueText(series, point.value), String(point.processes)]));
-  const changes = data.history.flatMap((series) => series.changes.map((change) => {
-    const first = series.points[change.begin];
-    return element("li", {}, `${series.name}: a step takes ${changeSize(change)}, ` +
-      `${change.creep ? "creeping from" : "from"} ${commitOf(first)} of ${dayOf(first)} on`);
-  }));
+  const changes = data.history.flatMap((series) => series.changes.map((change) => element("li", {},
+    `${series.name}: a step takes ${changeSize(change)}, ` +
+    changeBegin(change, `${commitOf(change.begin)} of ${dayOf(change.begin)} on`))));
   return figure("The median step of each dated result, of one workload on one machine; of two interleaved binaries the time of " +
     "the new one over that of its reference. Dashed lines: where its level changed permanently, by E-divisive means with a t-test. Advisory: " +
     "it finds what deserves a look and proves nothing. Dated results during which other processes computed are left out.",

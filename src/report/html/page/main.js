@@ -27,7 +27,7 @@ function readData() {
 }
 
 function drawHead(data) {
-  const dates = [...data.files, ...data.turns].map(({date}) => date.slice(0, 10)).sort();
+  const dates = [...data.files, ...data.turns].map(({date}) => format.day(date)).sort();
   const runs = d3.sum(data.files, (file) => file.runs), cases = d3.sum(data.turns, (turns) => turns.cases.length);
   const content = [data.files.length ? `${plural(runs, "run")} in ${plural(data.files.length, "result file")}` : null,
                    data.turns.length ? `${plural(cases, "case")} of two interleaved binaries` : null].filter(Boolean);
@@ -39,6 +39,7 @@ function drawHead(data) {
 
 function drawPage() {
   const data = readData();
+  preparePrecisions(data.precisions);
   drawHead(data);
   const contents = element("ul");
   for (const [id, brief, title, build] of SECTIONS) {

@@ -2,7 +2,8 @@
 "use strict";
 
 const dirtyMark = (dirty) => dirty ? ", with changes not committed" : "";
-const commitText = (file) => file.git_sha ? file.git_sha.slice(0, 12) + dirtyMark(file.git_dirty) : UNKNOWN;
+const shortSha = ({git_sha: sha}) => sha && sha.slice(0, 12);
+const commitText = (file) => file.git_sha ? shortSha(file) + dirtyMark(file.git_dirty) : UNKNOWN;
 const machineName = (index) => index < 26 ? String.fromCharCode(65 + index) : `M${index + 1}`;
 const fileOf = (data, row) => data.files[row.file];
 const rowName = (data, row) => row.name + (data.files.length > 1 ? ` (${fileOf(data, row).file})` : "");
@@ -67,13 +68,13 @@ function placesSection(data) {
   const one = data.machines.length === 1;
   const columns = [
     {title: "file", value: (file) => file.file, head: true},
-    {title: "date", value: (file) => file.date, text: (date) => date.replace("T", " ").replace("Z", " UTC")},
+    {title: "date", value: (file) => file.date, text: format.moment},
     one ? null : {title: "machine", value: (file) => machineName(file.machine)},
     {title: "epochbench", value: (file) => file.version},
     {title: "commit", value: commitText},
     {title: "build", value: (file) => `${file.build_type}, ${file.compiler}`},
-    {title: "runs", value: (file) => file.runs, text: format.count, number: true},
-    {title: "of these ok", value: (file) => file.ok, text: format.count, number: true},
+    numberColumn("runs", (file) => file.runs, format.count),
+    numberColumn("of these ok", (file) => file.ok, format.count),
     {title: "command", value: (file) => file.command || UNKNOWN, prose: true,
      node: (file) => file.command ? element("code", {}, file.command) : UNKNOWN},
   ].filter(Boolean);
@@ -90,15 +91,14 @@ function qualityText(row) {
 const partText = (row) => row.joules_part ? ` (${row.joules_part} alone)` : "";
 
 function runColumns(data) {
-  const number = (title, key, text) => ({title, key, value: (row) => row[key], text, number: true});
+  const number = (title, key, text) => numberColumn(title, (row) => row[key], text);
   return [
-    {title: "run", value: (row) => row.name, head: true, node: (row) => breakable(row.name)},
+    nameColumn("run", (row) => row.name + (row.loaded ? " †" : "")),
     data.files.length > 1 ? {title: "file", value: (row) => fileOf(data, row).file} : null,
     number("samples/s", "samples_per_second", format.rate),
-    {title: "95 % interval", value: (row) => row.samples_per_second_ci95 && row.samples_per_second_ci95[0], number: true,
-     text: (_, row) => format.interval(row.samples_per_second_ci95, format.rate)},
+    intervalColumn((row) => row.samples_per_second_ci95, format.rate),
     number("processes", "repetitions", format.count),
-    number("others' load", "foreign_cpu_cores", (value) => `${significant(value, 2)} cores`),
+    number("others' load", "foreign_cpu_cores", format.cores),
     number("median step", "step_seconds", format.seconds),
     number("epoch", "epoch_seconds", (value, row) => `${format.seconds(value)} ${row.epoch_kind || ""}`),
     number("cost/epoch", "cost_per_epoch", (value, row) => format.money(value, row.currency)),
@@ -126,6 +126,7 @@ function runsSection(data) {
       "geometric mean, with its interval over the repetitions, each a process of its own; an interval takes five. What is " +
       "not known is left empty."),
     missing.length ? element("p", {}, `Not known of any run: ${missing.join(", ")}.${why}`) : null,
+    data.rows.some((row) => row.loaded) ? element("p", {}, data.load_note) : null,
     sortableTable("Runs", columns.filter((column) => !empty.includes(column)), data.rows)];
 }
 
@@ -133,9 +134,9 @@ function leftOutSection(data) {
   if (!data.left_out.length) return null;
   return [element("p", {}, "Runs that did not end well, were skipped, or stand here already."),
           sortableTable("Left out", [
-            {title: "run", value: (entry) => entry.name, head: true, node: (entry) => breakable(entry.name)},
+            nameColumn("run", (entry) => entry.name),
             {title: "file", value: (entry) => entry.file},
-            {title: "runs", value: (entry) => entry.runs, text: format.count, number: true},
+            numberColumn("runs", (entry) => entry.runs, format.count),
             {title: "reason", value: (entry) => entry.reason, prose: true},
           ], data.left_out)];
 }

@@ -1,7 +1,7 @@
 // The sections of what happened step by step: losses, step times, and where the time of one step goes.
 "use strict";
 
-// What a caption says where series were downsampled (src/analysis/downsample.h).
+// What a caption says where series were downsampled (downsample() in src/base/statistics.h).
 function downsampledText(series) {
   const [low, high] = d3.extent(series.filter((one) => one.every > 1), (one) => one.every);
   if (low === undefined) return "";
@@ -26,8 +26,8 @@ function shortLegend(lines) {
 
 function lossCharts(data, workload, all) {
   const losses = all.slice(0, MOST_BARS);
-  const chart = (title, x, lines) => panel(title, (box, width) => drawCurves(box, width,
-    {label: `Loss of ${workload} ${title}`, height: 230, lines, x, y: {label: "training loss"}}));
+  const chart = (title, x, lines) =>
+    curvesPanel(title, {label: `Loss of ${workload} ${title}`, height: 230, lines, x, y: {label: "training loss"}});
   const bySteps = losses.map((loss) => lossLine(data, loss, placesOf(loss, loss.loss)));
   const timed = losses.filter(({loss, seconds}) => seconds && seconds.some((end, at) => isKnown(end) && isKnown(loss[at])));
   const ends = timed.map((loss) => d3.max(loss.seconds)), log = d3.max(ends) > FAR_APART * d3.min(ends);
@@ -48,7 +48,7 @@ function lossSection(data) {
   return figure("Loss of each training step, of the first repetition of a run. Runs of one workload begin with the same " +
     "weights and see the same batches. Time counts from the first timed step: warm-up steps train too, but are not timed." +
     downsampledText(losses),
-    panels([...groupBy(losses, (loss) => data.rows[loss.row].workload)],
+    panels(groupBy(losses, (loss) => data.rows[loss.row].workload),
            ([workload, own]) => lossCharts(data, workload, own), {wide: true, first: 4, what: "workloads"}),
     numbersBelow("Losses", ["run", "steps", "first", "minimum", "last"], rows));
 }
@@ -87,20 +87,14 @@ function stepRows(data) {
 
 function stepsSection(data) {
   if (!data.steps.length) return null;
-  const runs = [...groupBy(data.steps, (one) => one.row)], place = element("div", {class: "grid wide"});
-  const show = (index) => {
-    if (place.firstChild) watcher.unobserve(place.firstChild);
-    const [row, repetitions] = runs[index], chart = stepsChart(data.rows[row], repetitions);
-    place.replaceChildren(panel(rowName(data, data.rows[row]), (box, width) => drawCurves(box, width, chart)));
-  };
-  const choice = element("select", {onchange: (event) => show(Number(event.target.value))},
-    runs.map(([row], index) => element("option", {value: index}, rowName(data, data.rows[row]))));
-  show(0);
+  const runs = groupBy(data.steps, (one) => one.row), nameOf = ([row]) => rowName(data, data.rows[row]);
+  const [choice, place] = choiceOf("Run ", runs.map(nameOf), element("div", {class: "grid wide"}),
+    (index) => curvesPanel(nameOf(runs[index]), stepsChart(data.rows[runs[index][0]], runs[index][1])));
   return figure("Every timed step as it was measured, in order; repetitions, each a process of its own, follow each other. " +
     "Dashed line: the median, with its 95 % interval within that process. Single spikes are interruptions; a slope at the " +
     "beginning is warm-up that lasted longer than the untimed steps; a rise that stays is another load or a lower clock. " +
     "Shaded over the whole height: the GPU was throttled. The axis of time does not begin at 0." + downsampledText(data.steps),
-    element("div", {class: "controls"}, element("label", {}, "Run ", choice)), place,
+    choice, place,
     numbersBelow("Steps", ["run", "steps", "warm-up before", "minimum", "median", "95 % interval", "maximum", "throttled"],
                  () => stepRows(data)));
 }
@@ -112,7 +106,7 @@ function profilePanel(data, profile) {
     classes: looks(row.precision, row.on_gpu, row.backend), text: format.percent(one.share) +
       (isKnown(one.limit_fraction) ? `, ${format.percent(one.limit_fraction)} of limit` : "")}));
   const axis = {factor, unit: `time in one step, ${unit}`, label: `Profile of ${row.name}`};
-  return panel(rowName(data, row), (box, width) => drawBars(box, width, bars, axis));
+  return barsPanel(rowName(data, row), bars, axis);
 }
 
 function profilesSection(data) {

@@ -4,7 +4,6 @@
 const AXIS_LABELS = {batch: "batch", width: "neurons per layer", samples: "samples of the data set", threads: "threads"};
 const MEASURES = {samples_per_second: "samples/s", flops_per_second: "FLOP/s",
                   samples_per_wall_second: "samples/s, all of a process's time"};
-const LAWS = {amdahl: "Amdahl's law", usl: "the Universal Scalability Law"};
 
 // "cpu fp32": what a curve is called beside others of its work.
 function shortName({curves}, name) {
@@ -39,49 +38,12 @@ function curveMarks(sweep) {
     if (isKnown(flat.value)) marks.push({x: flat.value, text});
     if (low !== high) bands.push({from: low, to: high, text: `${flat.curve}: flat from somewhere here, at 95 %`});
   }
-  for (const crossing of crossover) {
+  for (const crossing of crossover || []) {
     const better = `${shortName(sweep, crossing.better_above)} ${crossing.in === "time" ? "faster" : "cheaper"}`;
     marks.push({x: crossing.value, text: `above ${significant(crossing.value)} ${better}`});
     if (crossing.ci95) bands.push({from: crossing.ci95[0], to: crossing.ci95[1], text: "they cross somewhere here, at 95 %"});
   }
   return {marks, bands};
-}
-
-function bestSentence(best, size, measure) {
-  if (!isKnown(best.value)) return `${best.curve}: ${best.reason || UNKNOWN}`;
-  const equals = best.indistinguishable || [];
-  return `${best.curve}: best at ${size} ${format.count(best.value)} with ${format.rate(best.rate)} ${measure}` +
-    (equals.length ? `; ${equals.map(format.count).join(", ")} may be as good` : "") + (best.reason ? ` (${best.reason})` : "");
-}
-
-function flatSentence(flat, size) {
-  const where = isKnown(flat.value) ? `flat from ${size} ${format.count(flat.value)}` : flat.reason || UNKNOWN;
-  const [low, high] = flat.range || [0, 0];
-  return `${flat.curve}: ${where}` + (low !== high ? `, ${format.interval(flat.range, format.count)} at 95 %` : "");
-}
-
-function crossingSentence(crossing, size) {
-  const pair = `In ${crossing.in}, ${crossing.baseline} and ${crossing.contender}`;
-  if (!isKnown(crossing.value)) return `${pair}: ${crossing.reason || UNKNOWN}`;
-  const interval = crossing.ci95 ? `, ${format.interval(crossing.ci95, significant)} at 95 %` : "";
-  return `${pair} cross at ${size} ${significant(crossing.value)}${interval}; above, ${crossing.better_above} is ` +
-    (crossing.in === "time" ? "faster" : "cheaper");
-}
-
-function scalingSentences(scaling) {
-  const fits = scaling.fits.map((fit) => `${scaling.curve} by ${LAWS[fit.law]}: sigma ${significant(fit.sigma)}, ` +
-    (fit.law === "usl" ? `kappa ${significant(fit.kappa)}, ` : "") + `residual ${format.percent(fit.residual)}`);
-  const more = scaling.extrapolations.map((needed) => `Extrapolated, not measured: ${needed.contender} equals ` +
-    (isKnown(needed.cores) ? `${significant(needed.cores)} such cores` : needed.reason || UNKNOWN) + ` by ${LAWS[needed.law]}`);
-  return [...fits, ...more, ...(scaling.reason ? [`${scaling.curve}: ${scaling.reason}`] : [])];
-}
-
-function sweepSentences({answers, over, measure}) {
-  const size = AXIS_LABELS[over];
-  return [...answers.best.map((best) => bestSentence(best, size, MEASURES[measure])),
-          ...answers.flattens_at.map((flat) => flatSentence(flat, size)),
-          ...[...answers.crossover, ...answers.no_crossover].map((crossing) => crossingSentence(crossing, size)),
-          ...answers.scaling.flatMap(scalingSentences)];
 }
 
 function sweepPanel(sweep, data) {
@@ -90,12 +52,12 @@ function sweepPanel(sweep, data) {
   const missing = sweep.curves.flatMap((curve) => curve.points.filter((point) => point.status)
     .map((point) => ({x: point.value, text: `${curve.name}, ${point.value}: ${inWords(point.status)}`})));
   const values = [...new Set(sweep.curves.flatMap((curve) => curve.points.map((point) => point.value)))].sort(d3.ascending);
-  const title = `${sweep.work} over ${AXIS_LABELS[sweep.over]}${fileText(sweep, data)}`;
-  const chart = {label: `${title}. ${sweepSentences(sweep).join("; ")}`, lines: [...laws, ...lines], missing, height: 320,
-                 x: {log: true, label: AXIS_LABELS[sweep.over], text: format.count,
+  const {over, measure} = sweep.answers, title = `${sweep.work} over ${AXIS_LABELS[over]}${fileText(sweep, data)}`;
+  const chart = {label: `${title}. ${sweep.sentences.join("; ")}`, lines: [...laws, ...lines], missing, height: 320,
+                 x: {log: true, label: AXIS_LABELS[over], text: format.count,
                      ticks: values.length <= 10 ? values : null},
-                 y: {log: true, label: MEASURES[sweep.measure]}, ...curveMarks(sweep)};
-  return panel(title, (box, width) => drawCurves(box, width, chart), legend([...lines, ...laws.slice(0, 1)]));
+                 y: {log: true, label: MEASURES[measure]}, ...curveMarks(sweep)};
+  return curvesPanel(title, chart, legend([...lines, ...laws.slice(0, 1)]));
 }
 
 // " (cpu-box.json)", where there are other files.
@@ -103,26 +65,26 @@ const fileText = (sweep, data) => data.files.length > 1 ? ` (${sweep.file})` : "
 
 function pointRows(data) {
   return data.sweeps.flatMap((sweep) => sweep.curves.flatMap((curve) => curve.points.map((point) =>
-    [`${curve.name}, ${AXIS_LABELS[sweep.over]} ${point.value}${fileText(sweep, data)}`,
+    [`${curve.name}, ${AXIS_LABELS[sweep.answers.over]} ${point.value}${fileText(sweep, data)}`,
      point.status ? inWords(point.status) : format.rate(point.rate),
      format.interval(point.ci95, format.rate) || UNKNOWN, format.money(point.cost), String(point.repetitions)])));
 }
 
 // All sweeps of one file and axis have the number of the same curves.
 function curvesLeftOut(sweeps) {
-  return d3.sum([...new Map(sweeps.map((sweep) => [`${sweep.over} ${sweep.file}`, sweep.curves_left_out])).values()]);
+  return d3.sum([...new Map(sweeps.map((sweep) => [`${sweep.answers.over} ${sweep.file}`, sweep.curves_left_out])).values()]);
 }
 
 function sweepsSection(data) {
   if (!data.sweeps.length) return null;
-  const sentences = data.sweeps.flatMap((sweep) =>
-    sweepSentences(sweep).map((sentence) => element("li", {}, sentence + fileText(sweep, data))));
+  const sentences = new Set(data.sweeps.flatMap((sweep) =>
+    sweep.sentences.map((sentence) => sentence + fileText(sweep, data))));
   return figure("Rate against size, both axes logarithmic. Whiskers: 95 % interval over repetitions. Ring: the best value of " +
     "a curve. Dashed lines: from where a curve is flat (the smallest value within 5 % of the best), and where two curves " +
     "cross, between measured values alone; shaded, where these may lie at 95 %. A cross at the bottom is a point that " +
     "failed, or whose rate is 0.",
     panels(data.sweeps, (sweep) => sweepPanel(sweep, data), {what: "sweeps"}),
     moreText(curvesLeftOut(data.sweeps), "curve", "the result files have"),
-    element("ul", {class: "sentences"}, sentences),
+    element("ul", {class: "sentences"}, [...sentences].map((sentence) => element("li", {}, sentence))),
     numbersBelow("Points of the sweeps", ["point", "rate", "95 % interval", "cost", "repetitions"], () => pointRows(data)));
 }

@@ -3,6 +3,12 @@
 
 const FIRST_ROWS = 200;  // of a long table; the others are a button away, and sorting and filtering see all of them
 
+// Columns that many tables have: a number; an interval, sorted by its lower end; a run's name at the head of its row.
+const numberColumn = (title, value, text) => ({title, value, text, number: true});
+const intervalColumn = (ends, text) => ({title: "95 % interval", number: true, value: (row) => ends(row) && ends(row)[0],
+                                         text: (_, row) => format.interval(ends(row), text)});
+const nameColumn = (title, value) => ({title, value, head: true, node: (row) => breakable(value(row))});
+
 // columns: {title, value(row)}; may have: text(value, row) or node(row), what is shown; number, head, prose, the cell's kind.
 // The value is what sorts; null comes last either way.
 function sortableTable(caption, columns, rows) {
@@ -46,8 +52,7 @@ function sortableTable(caption, columns, rows) {
   const filter = rows.length < 8 ? null : element("label", {}, "Only rows with ",
     element("input", {type: "search", oninput: (event) => search(event.target.value)}));
   fill();
-  return element("div", {}, element("div", {class: "controls"}, filter, status), scrollable(caption,
-    element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, head)), body)), more);
+  return element("div", {}, element("div", {class: "controls"}, filter, status), scrollableTable(caption, head, body), more);
 }
 
 function compare(a, b, ascending) {
@@ -71,9 +76,11 @@ function tableRow(columns, row) {
   }));
 }
 
-// Wide tables scroll within themselves; the keyboard reaches them too.
-function scrollable(label, table) {
-  return element("div", {class: "scroll", role: "region", tabindex: "0", "aria-label": label}, table);
+// Wide tables scroll within themselves; the keyboard reaches them too. head: texts or cells.
+function scrollableTable(caption, head, body) {
+  const cells = head.map((title) => typeof title === "string" ? element("th", {scope: "col"}, title) : title);
+  return element("div", {class: "scroll", role: "region", tabindex: "0", "aria-label": caption}, element("table", {},
+    element("caption", {}, caption), element("thead", {}, element("tr", {}, cells)), body));
 }
 
 // The numbers of a chart, made when they are first asked for. rows: arrays of text, the first the row's head.
@@ -82,10 +89,8 @@ function numbersBelow(caption, titles, makeRows) {
   const cell = (text, at) => at === 0 ? element("th", {scope: "row"}, text) : element("td", {}, text);
   details.addEventListener("toggle", () => {
     if (details.querySelector("table")) return;
-    const head = element("tr", {}, titles.map((title) => element("th", {scope: "col"}, title)));
     const rows = makeRows().map((row) => element("tr", {}, row.map(cell)));
-    details.append(scrollable(caption, element("table", {}, element("caption", {}, caption),
-      element("thead", {}, head), element("tbody", {}, rows))));
+    details.append(scrollableTable(caption, titles, element("tbody", {}, rows)));
   });
   return details;
 }

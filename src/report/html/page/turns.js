@@ -3,7 +3,7 @@
 
 const FINDINGS = {regression: "✗ regression", improvement: "▲ improvement", no_change: "✓ no change",
                   inconclusive: "? inconclusive"};
-const findingMark = (finding) => element("span", {class: `verdict v-${finding}`}, FINDINGS[finding]);
+const findingMark = (finding) => colored(finding, FINDINGS[finding]);
 
 const asPercent = (ratio) => isKnown(ratio) ? (ratio - 1) * 100 : null;
 const ratioText = (ratio) => significant(ratio, 4);
@@ -13,7 +13,7 @@ function turnsPanel(one, threshold) {
   const level = (ratio, classes = "law") =>
     ({classes, dots: false, points: [1, last].map((x) => ({x, y: asPercent(ratio)}))});
   const points = one.pairs.map(({ratio, foreign_cpu_cores: others}, at) => ({x: at + 1, y: asPercent(ratio),
-    hint: `pair ${at + 1}: ${ratioText(ratio)}; others took ${isKnown(others) ? `${significant(others, 2)} cores` : UNKNOWN}`}));
+    hint: `pair ${at + 1}: ${ratioText(ratio)}; others took ${format.cores(others)}`}));
   const bands = ends ? [{left: 1, right: last, low: asPercent(ends[0]), high: asPercent(ends[1]),
                          text: `95 % interval of the ratio: ${format.interval(ends, ratioText)}`}] : [];
   const chart = {label: `${one.name}: ${FINDINGS[one.verdict]}, ratio ${ratioText(one.ratio)} of ${plural(last, "pair")}`, bands,
@@ -22,14 +22,14 @@ function turnsPanel(one, threshold) {
                  missing: one.pairs.flatMap(({ratio}, at) => isKnown(ratio) ? [] : [{x: at + 1, text: "not ok"}]),
                  x: {label: "pair of processes", text: (x) => Number.isInteger(x) ? String(x) : ""},
                  y: {label: "the new binary is slower by, %"}};
-  return panel(one.name, (box, width) => drawCurves(box, width, chart), findingMark(one.verdict));
+  return curvesPanel(one.name, chart, findingMark(one.verdict));
 }
 
 function turnsOf(data, turns) {
   const rows = () => turns.cases.flatMap((one) => one.pairs.map(({ratio, foreign_cpu_cores: others}, at) =>
     [`${one.name}, pair ${at + 1}`, ratioText(ratio), isKnown(others) ? significant(others, 2) : UNKNOWN]));
   return [
-    definitions([["file", `${turns.file}, ${turns.date.replace("T", " ").replace("Z", " UTC")}`],
+    definitions([["file", `${turns.file}, ${format.moment(turns.date)}`],
                  ["verdict", findingMark(turns.verdict)], ["because", turns.reason], ["baseline", turns.baseline || UNKNOWN],
                  ["new", turns.new || UNKNOWN], ["suite", turns.suite || UNKNOWN], ["threshold", format.percent(turns.threshold)],
                  ["machine", data.machines.length > 1 ? machineName(turns.machine) : null]]),
@@ -39,41 +39,35 @@ function turnsOf(data, turns) {
 
 function turnsTable(data) {
   const several = data.turns.length > 1;
-  const number = (title, key, text) => ({title, value: ({one}) => one[key], text, number: true});
+  const number = (title, key, text) => numberColumn(title, ({one}) => one[key], text);
+  const leftOut = ({changed, added, not_measured: others}) => [...changed, ...added, ...others];
   const cases = data.turns.flatMap((turns) => [
     ...turns.cases.map((one) => ({turns, one})),
-    ...turns.left_out.map(({name, reason}) => ({turns, one: {name, notes: [reason]}}))]);
+    ...leftOut(turns).map((name) => ({turns, one: {name, notes: turns.reasons[name]}}))]);
   return sortableTable("Binaries that took turns", [
-    {title: "case", value: ({one}) => one.name, head: true, node: ({one}) => breakable(one.name)},
+    nameColumn("case", ({one}) => one.name),
     several ? {title: "file", value: ({turns}) => turns.file} : null,
-    several ? {title: "date", value: ({turns}) => turns.date.slice(0, 10)} : null,
+    several ? {title: "date", value: ({turns}) => format.day(turns.date)} : null,
     {title: "verdict", value: ({one}) => one.verdict, text: (verdict) => FINDINGS[verdict],
      node: ({one}) => one.verdict ? findingMark(one.verdict) : "not compared"},
-    cases.some(({one}) => one.notes.length)
-      ? {title: "notes", value: ({one}) => one.notes.join("; ") || null, prose: true} : null,
+    cases.some(({one}) => one.notes) ? {title: "notes", value: ({one}) => one.notes, prose: true} : null,
     number("ratio", "ratio", ratioText),
-    {title: "95 % interval", value: ({one}) => one.ratio_ci95 && one.ratio_ci95[0], number: true,
-     text: (_, {one}) => format.interval(one.ratio_ci95, ratioText)},
-    {title: "pairs", value: ({one}) => one.pairs && one.pairs.length, text: format.count, number: true},
+    intervalColumn(({one}) => one.ratio_ci95, ratioText),
+    numberColumn("pairs", ({one}) => one.pairs && one.pairs.length, format.count),
     number("baseline's step", "baseline_step_seconds", format.seconds),
     number("new step", "new_step_seconds", format.seconds),
-    number("others' load", "foreign_cpu_cores", (value) => `${significant(value, 2)} cores`),
+    number("others' load", "foreign_cpu_cores", format.cores),
   ].filter(Boolean), cases);
 }
 
 function turnsSection(data) {
   if (!data.turns.length) return null;
-  const newest = [...data.turns].sort((a, b) => compare(a.date, b.date, false)), place = element("div");
-  const show = (index) => {
-    for (const old of place.querySelectorAll(".panel")) watcher.unobserve(old);
-    place.replaceChildren(...turnsOf(data, newest[index]));
-  };
-  const choice = element("select", {onchange: (event) => show(Number(event.target.value))},
-    newest.map(({file, date}, index) => element("option", {value: index}, `${file}, ${date.slice(0, 10)}`)));
-  show(0);
+  const newest = [...data.turns].sort((a, b) => compare(a.date, b.date, false));
+  const [choice, place] = choiceOf("File ", newest.map(({file, date}) => `${file}, ${format.day(date)}`), element("div"),
+                                   (index) => turnsOf(data, newest[index]));
   return [figure("Two binaries took turns step by step in interleaved processes, so that other jobs affect both alike (epochbench " +
     "compare --interleave). A dot is a pair of processes: the median of the new binary's time over the baseline's. Line and " +
     "shade: the estimate of the case with its 95 % interval. Dashed: no difference, and the threshold on either side.",
-    newest.length > 1 ? element("div", {class: "controls"}, element("label", {}, "File ", choice)) : null, place),
+    newest.length > 1 ? choice : null, place),
   turnsTable(data)];
 }

@@ -1,0 +1,133 @@
+// Chooses the size of strips and fills them.
+#include "kernels/cpu/conv2d/strip.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+namespace {
+
+// From this many channels on, a tap is long enough to be a separate run, and the distance between pixels can suit the cache.
+constexpr std::int64_t kLongRun = 64;
+// Number of strips per thread, so that all threads finish at about the same time.
+constexpr std::int64_t kStripsPerPart = 4;
+
+void zero(Real* p, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kLanes * kWordDepth <= n; i += kLanes * kWordDepth) store(reinterpret_cast<Word*>(p + i), zero_word_vec());
+  for (; i < n; ++i) p[i] = Real{};
+}
+
+// dst[i] = the words of src[i] and, if `images` is 2, of src[image_stride + i].
+void pair_images(Word* dst, const Real* src, std::int64_t image_stride, std::int64_t images, std::int64_t n) {
+  std::int64_t i = 0;
+  if (images == kWordDepth)
+    for (; i + kLanes <= n; i += kLanes) store(dst + i, load_across(src + i, image_stride));
+  for (; i < n; i += kLanes) {
+    const std::int64_t count = min_of(kLanes, n - i);
+    store_partial(dst + i, load_across_partial(src + i, image_stride, count, images), count);
+  }
+}
+
+// The row range of the strip, and its data if it is read from the image.
+Strip find_strip(const Windows& windows, std::int64_t image, Range rows) {
+  Strip strip{};
+  strip.first_row = min_of(max_of(rows.begin * windows.stride + windows.first_row, 0), windows.height);
+  strip.end_row = min_of((rows.end - 1) * windows.stride + windows.first_row + windows.kernel_height, windows.height);
+  strip.end_row = max_of(strip.end_row, strip.first_row);
+  strip.data =
+      windows.images + ((image * windows.height + strip.first_row) * windows.width + windows.first_column) * windows.channels;
+  return strip;
+}
+
+// Fills a strip whose elements have `element` Reals each. copy(to, from, n): n pixels of the image.
+template <typename Copy>
+Strip fill_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, Real* scratch,
+                 std::int64_t element, const Copy& copy) {
+  Strip strip = find_strip(windows, image, rows);
+  const Real* source = strip.data;
+  strip.data = scratch;
+  const std::int64_t pixel = layout.pixel_stride * element, row_length = layout.row_stride * element;
+  const std::int64_t left = min_of(max_of(-windows.first_column, 0), layout.columns);
+  const std::int64_t inside = divide_up(max_of(windows.width - windows.first_column, 0), layout.column_step);
+  const std::int64_t end = max_of(min_of(inside, layout.columns), left);
+  for (std::int64_t row = strip.first_row; row < strip.end_row; row += layout.row_step) {
+    zero(scratch, left * pixel);
+    copy(scratch + left * pixel, source + left * windows.channels, end - left);
+    zero(scratch + end * pixel, row_length - end * pixel);
+    scratch += row_length;
+    source += layout.row_step * windows.width * windows.channels;
+  }
+  return strip;
+}
+
+}  // namespace
+
+StripLayout make_strip_layout(const Windows& windows, StripOf elements, const StripSize& size, int parts) {
+  StripLayout layout{};
+  const std::int64_t channels = windows.channels, width = windows.kernel_width;
+  const bool as_words = elements == StripOf::image_words, merged = channels < kLongRun || width <= 1;
+  const std::int64_t element_bytes = as_words ? sizeof(Word) : sizeof(Real), depth = as_words ? 1 : kWordDepth;
+  const bool packed = elements == StripOf::packed_reals && merged && width > 1 && channels % depth != 0 &&
+                      windows.stride * channels % depth == 0;
+  layout.pixel_stride = packed ? channels : round_up(channels, depth);
+  layout.runs_per_row = merged ? 1 : width;
+  layout.run = merged ? (width - 1) * layout.pixel_stride + channels : channels;
+  layout.columns = (windows.columns - 1) * windows.stride + width;
+  layout.copied = windows.first_column < 0 || windows.first_column + layout.columns > windows.width ||
+                  rows_conflict(windows.stride * layout.pixel_stride / depth, min_of(windows.columns, kMr[2])) ||
+                  channels % depth != 0 || (as_words && (kWordDepth > 1 || layout.run % kLanes != 0));
+  layout.row_step = layout.column_step = 1;
+  if (layout.copied && windows.kernel_height == 1 && windows.first_row >= 0) layout.row_step = windows.stride;
+  if (layout.copied && width == 1 && windows.first_column >= 0) {
+    layout.column_step = windows.stride;
+    layout.columns = windows.columns;
+  }
+  if (width == 0) layout.run = 0;
+  // An odd number of cache lines between pixels distributes them over all cache sets.
+  const std::int64_t line = 64 / element_bytes;
+  if (layout.copied && channels >= kLongRun && channels % (2 * line) == 0) layout.pixel_stride += line;
+  layout.row_stride = (layout.copied ? layout.columns : windows.width) * layout.pixel_stride;
+  if (packed)
+    layout.row_stride = round_up(layout.row_stride + 1, depth);  // the last word of the last run may extend past the row
+
+  const std::int64_t row_bytes = max_of(layout.row_stride, 1) * element_bytes, step = windows.stride / layout.row_step;
+  const auto rows_in = [&](std::int64_t bytes) { return (bytes / row_bytes - windows.kernel_height) / step + 1; };
+  std::int64_t rows = max_of(rows_in(size.bytes), min_of(divide_up(size.windows, windows.columns), rows_in(size.max_bytes)));
+  rows = min_of(rows, windows.batch * windows.rows / (kStripsPerPart * parts));
+  rows = min_of(max_of(rows, 1), windows.rows);
+  layout.blocks = divide_up(windows.rows, rows);
+  layout.block_rows = divide_up(windows.rows, layout.blocks);
+  layout.blocks = divide_up(windows.rows, layout.block_rows);
+  const std::int64_t strip_rows = (layout.block_rows - 1) * step + windows.kernel_height;
+  layout.elements = layout.copied ? round_up(strip_rows * layout.row_stride + kMaxVectors * kLanes * depth, line) : 0;
+  return layout;
+}
+
+Strip make_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, Real* scratch) {
+  if (!layout.copied) return find_strip(windows, image, rows);
+  const std::int64_t channels = windows.channels;
+  return fill_strip(windows, layout, image, rows, scratch, 1, [&](Real* to, const Real* from, std::int64_t pixels) {
+    Word* const target = reinterpret_cast<Word*>(to);
+    if (layout.pixel_stride == channels && layout.column_step == 1) {
+      copy_rows(target, 0, from, 0, 1, pixels * channels);
+    } else {
+      copy_rows(target, layout.pixel_stride / kWordDepth, from, layout.column_step * channels, pixels, channels);
+    }
+  });
+}
+
+Strip make_word_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, std::int64_t images, Range rows,
+                      Word* scratch) {
+  if (!layout.copied) return find_strip(windows, image, rows);
+  const std::int64_t channels = windows.channels, image_stride = windows.height * windows.width * channels;
+  const auto copy = [&](Real* to, const Real* from, std::int64_t pixels) {
+    Word* const target = reinterpret_cast<Word*>(to);
+    if (layout.pixel_stride == channels && layout.column_step == 1) {
+      pair_images(target, from, image_stride, images, pixels * channels);
+      return;
+    }
+    for (std::int64_t i = 0; i < pixels; ++i)
+      pair_images(target + i * layout.pixel_stride, from + i * layout.column_step * channels, image_stride, images, channels);
+  };
+  return fill_strip(windows, layout, image, rows, reinterpret_cast<Real*>(scratch), kWordDepth, copy);
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

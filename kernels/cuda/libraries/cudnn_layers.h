@@ -1,0 +1,186 @@
+// Layers as cuDNN graphs: what is to be computed, without choosing an engine; building a graph needs no device. Included only
+// by cudnn_graphs.cpp, the one file that includes cudnn_frontend, because that compiles slowly.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <cudnn_frontend.h>
+
+#include "kernels/cuda/libraries/cudnn_graphs.h"
+#include "kernels/cuda/libraries/library_error.h"
+#include "kernels/cuda/specs.h"
+
+namespace epochbench::cuda::layers {
+
+namespace fe = cudnn_frontend;
+using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+using Shape = std::vector<std::int64_t>;
+
+// Tensors are identified by numbers and passed in this order. For a convolution:
+enum : std::int64_t { kOut = 1, kA, kB, kBias };
+// For attention; forward and backward are separate graphs.
+enum : std::int64_t { kY = 1, kLogSumExp, kQ, kK, kV, kSeed, kOffset, kDy, kDq, kDk, kDv };
+
+inline fe::DataType_t type_of(Element element) {
+  switch (element) {
+    case Element::f32:
+      return fe::DataType_t::FLOAT;
+    case Element::bf16:
+      return fe::DataType_t::BFLOAT16;
+    case Element::f16:
+      return fe::DataType_t::HALF;
+  }
+  return fe::DataType_t::NOT_SET;
+}
+
+inline void check(fe::error_t status, const std::string& what) {
+  if (status.is_bad()) throw Error(what + ": " + short_message(status.get_message()));
+}
+
+inline const std::vector<fe::NumericalNote_t> kWinograd = {
+    fe::NumericalNote_t::WINOGRAD, fe::NumericalNote_t::WINOGRAD_TILE_4x4, fe::NumericalNote_t::WINOGRAD_TILE_6x6,
+    fe::NumericalNote_t::WINOGRAD_TILE_13x13};
+
+class Graph : public fe::graph::Graph {
+ public:
+  Graph(Element element, const DescribedDevice* device) {
+    if (device) set_sm_version(device->compute_capability);
+    set_io_data_type(type_of(element));
+    set_intermediate_data_type(fe::DataType_t::FLOAT);
+    set_compute_data_type(fe::DataType_t::FLOAT);
+    set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);  // the code that captures a plan keeps the graph
+  }
+
+  // Whether an engine fits the device and satisfies the rules, without building its plan.
+  bool supports(std::int64_t index) { return plans.check_support_at_index(index).is_good(); }
+  // What the graph itself stores in a plan's workspace, before the engine's part.
+  std::int64_t own_workspace() const { return get_fe_workspace_size_subtree(); }
+  // Whether an engine uses Winograd's transforms.
+  bool is_winograd(std::int64_t index) const {
+    const auto& notes = plans.numeric_notes[static_cast<std::size_t>(index)];
+    return std::find_first_of(notes.begin(), notes.end(), kWinograd.begin(), kWinograd.end()) != notes.end();
+  }
+  // Releases what a plan holds, including kernels on the device. The plan must not be running and cannot run again.
+  void release(std::int64_t index) noexcept { plans.execution_plans[static_cast<std::size_t>(index)].reset(); }
+
+  // shape and strides in the library's order: n, c, h, w.
+  Tensor input(const char* name, std::int64_t number, const Shape& shape, const Shape& strides) {
+    numbers_.insert(number);
+    return tensor(fe::graph::Tensor_attributes().set_name(name).set_uid(number).set_dim(shape).set_stride(strides));
+  }
+  void output(const Tensor& tensor, std::int64_t number, const Shape& shape, const Shape& strides) {
+    numbers_.insert(number);
+    tensor->set_output(true).set_uid(number).set_dim(shape).set_stride(strides);
+  }
+
+  // Checks that a plan takes exactly the tensors of input() and output(), in the order of their numbers.
+  void check_tensors() {
+    check(prepare_variant_pack_template(), "the graph's tensors");
+    if (get_variant_pack_uids_sorted() != std::vector<std::int64_t>(numbers_.begin(), numbers_.end()))
+      throw Error("cuDNN expects other tensors than the graph's");
+  }
+
+ private:
+  std::set<std::int64_t> numbers_;
+};
+
+// A channels-last tensor; weights are [out_channels, height, width, channels].
+inline Shape nhwc(std::int64_t c, std::int64_t h, std::int64_t w) { return {h * w * c, 1, w * c, c}; }
+
+inline std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, const DescribedDevice* device = nullptr) {
+  const Conv2dShape& s = spec.shape;
+  const Shape x{s.batch, s.channels, s.height, s.width}, x_strides = nhwc(s.channels, s.height, s.width);
+  const Shape y{s.batch, s.out_channels, s.out_height, s.out_width},
+      y_strides = nhwc(s.out_channels, s.out_height, s.out_width);
+  const Shape weight{s.out_channels, s.channels, s.kernel_height, s.kernel_width},
+      weight_strides = nhwc(s.channels, s.kernel_height, s.kernel_width);
+  // Rows and columns at the end that a stride skips are not padding for the library: it computes as many outputs as fit.
+  auto set = [&](auto&& attributes) {
+    return attributes.set_padding({s.padding, s.padding}).set_stride({s.stride, s.stride}).set_dilation({1, 1});
+  };
+  auto graph = std::make_shared<Graph>(spec.element, device);
+  switch (spec.pass) {
+    case ConvolutionPass::forward: {
+      Tensor out = graph->conv_fprop(graph->input("x", kA, x, x_strides), graph->input("weight", kB, weight, weight_strides),
+                                     set(fe::graph::Conv_fprop_attributes()));
+      if (spec.bias)
+        out = graph->pointwise(
+            out, graph->input("bias", kBias, {1, s.out_channels, 1, 1}, {s.out_channels, 1, s.out_channels, s.out_channels}),
+            fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+      if (spec.relu) out = graph->pointwise(out, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
+      graph->output(out, kOut, y, y_strides);
+      break;
+    }
+    case ConvolutionPass::grad_input:
+      graph->output(graph->conv_dgrad(graph->input("dy", kA, y, y_strides), graph->input("weight", kB, weight, weight_strides),
+                                      set(fe::graph::Conv_dgrad_attributes())),
+                    kOut, x, x_strides);
+      break;
+    case ConvolutionPass::grad_weight:
+      graph->output(graph->conv_wgrad(graph->input("dy", kA, y, y_strides), graph->input("x", kB, x, x_strides),
+                                      set(fe::graph::Conv_wgrad_attributes())),
+                    kOut, weight, weight_strides);
+      break;
+  }
+  check(graph->validate(), describe(spec));
+  return graph;
+}
+
+// The library's order of a [batch, sequence, heads, width] tensor: batch, heads, sequence, width.
+inline Shape heads_shape(const AttentionShape& s) { return {s.batch, s.heads, s.sequence, s.width}; }
+inline Shape heads_strides(const AttentionShape& s) { return {s.sequence * s.heads * s.width, s.width, s.heads * s.width, 1}; }
+inline Shape row_shape(const AttentionShape& s) { return {s.batch, s.heads, s.sequence, 1}; }
+inline Shape row_strides(const AttentionShape& s) { return {s.heads * s.sequence, s.sequence, 1, 1}; }
+
+inline Tensor number_input(Graph& graph, const char* name, std::int64_t number) {
+  const Tensor tensor = graph.input(name, number, {1, 1, 1, 1}, {1, 1, 1, 1});
+  tensor->set_data_type(fe::DataType_t::INT64);
+  return tensor;
+}
+
+inline float score_scale(const AttentionShape& s) { return static_cast<float>(1 / std::sqrt(static_cast<double>(s.width))); }
+
+inline std::shared_ptr<Graph> attention_graph(const AttentionSpec& spec, const DescribedDevice* device = nullptr) {
+  auto graph = std::make_shared<Graph>(spec.element, device);
+  const AttentionShape& s = spec.shape;
+  const Shape shape = heads_shape(s), strides = heads_strides(s);
+  auto attributes = fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true).set_attn_scale(score_scale(s));
+  if (spec.dropout > 0)
+    attributes.set_dropout(static_cast<float>(spec.dropout), number_input(*graph, "seed", kSeed),
+                           number_input(*graph, "offset", kOffset));
+  const auto [y, log_sum_exp] = graph->sdpa(graph->input("q", kQ, shape, strides), graph->input("k", kK, shape, strides),
+                                            graph->input("v", kV, shape, strides), attributes);
+  graph->output(y, kY, shape, strides);
+  graph->output(log_sum_exp, kLogSumExp, row_shape(s), row_strides(s));
+  log_sum_exp->set_data_type(fe::DataType_t::FLOAT);
+  check(graph->validate(), describe(spec) + ", forward");
+  return graph;
+}
+
+inline std::shared_ptr<Graph> attention_gradient_graph(const AttentionSpec& spec, const DescribedDevice* device = nullptr) {
+  auto graph = std::make_shared<Graph>(spec.element, device);
+  const AttentionShape& s = spec.shape;
+  const Shape shape = heads_shape(s), strides = heads_strides(s);
+  auto attributes = fe::graph::SDPA_backward_attributes().set_name("attention_grad").set_attn_scale(score_scale(s));
+  if (spec.dropout > 0)
+    attributes.set_dropout(static_cast<float>(spec.dropout), number_input(*graph, "seed", kSeed),
+                           number_input(*graph, "offset", kOffset));
+  const Tensor log_sum_exp = graph->input("log_sum_exp", kLogSumExp, row_shape(s), row_strides(s));
+  log_sum_exp->set_data_type(fe::DataType_t::FLOAT);
+  const auto [dq, dk, dv] = graph->sdpa_backward(graph->input("q", kQ, shape, strides), graph->input("k", kK, shape, strides),
+                                                 graph->input("v", kV, shape, strides), graph->input("y", kY, shape, strides),
+                                                 graph->input("dy", kDy, shape, strides), log_sum_exp, attributes);
+  graph->output(dq, kDq, shape, strides);
+  graph->output(dk, kDk, shape, strides);
+  graph->output(dv, kDv, shape, strides);
+  check(graph->validate(), describe(spec) + ", backward");
+  return graph;
+}
+
+}  // namespace epochbench::cuda::layers

@@ -1,0 +1,70 @@
+// What every executable keeps of a program's entry, and the times of its nodes in several passes of a profile.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "epochbench/backend.h"
+#include "src/backend/host/program_layout.h"
+#include "src/base/statistics.h"
+
+namespace epochbench {
+
+// CompiledNode: what a backend makes of a node, with the members `implementation` and `algorithm`.
+template <typename CompiledNode>
+struct CompiledEntry {
+  ValueMemory memory;
+  std::vector<CompiledNode> nodes;
+  std::vector<NodeTime> description;  // by node; seconds empty
+  ValueId loss = kNoValue, correct = kNoValue;
+
+  void compile(const Graph& graph, const auto& compile_node) {
+    for (const Node& node : graph.nodes) {
+      nodes.push_back(compile_node(node));
+      description.push_back({node.name, node.op, nodes.back().implementation, 0, flops(graph, node), bytes(graph, node)});
+    }
+    loss = graph.output("loss");
+    correct = graph.output("correct");
+  }
+};
+
+template <typename Entry>
+using CompiledEntries = std::array<std::optional<Entry>, kEntryCount>;
+
+// Errors: std::logic_error if the program has no such entry.
+template <typename Entries>
+auto& entry_of(Entries& entries, Entry which) {
+  auto& entry = entries[static_cast<std::size_t>(which)];
+  if (!entry) throw std::logic_error(std::string("the program has no entry ") + name(which));
+  return *entry;
+}
+
+// As Executable::algorithms(); no backend has more than one.
+std::string algorithm_of(const auto& entries) {
+  for (const auto& entry : entries)
+    if (entry)
+      for (const auto& node : entry->nodes)
+        if (!node.algorithm.empty()) return node.algorithm;
+  return "";
+}
+
+class PassTimes {
+ public:
+  PassTimes(std::size_t nodes, int passes) : seconds_(nodes) {
+    for (auto& times : seconds_) times.reserve(static_cast<std::size_t>(passes));
+  }
+  void add(std::size_t node, double seconds) { seconds_[node].push_back(seconds); }
+  // Sets each node's seconds to the median of its passes. The sum of minima would be less than any step takes.
+  void set_medians(std::vector<NodeTime>& nodes) const {
+    for (std::size_t node = 0; node < seconds_.size(); ++node)
+      if (!seconds_[node].empty()) nodes[node].seconds = median(seconds_[node]);
+  }
+
+ private:
+  std::vector<std::vector<double>> seconds_;  // by node, then pass
+};
+
+}  // namespace epochbench

@@ -1,0 +1,179 @@
+// The ops whose kernels take the same arguments on several devices: from a node to the step that runs its kernel.
+//
+// `k` has a member per kernel, a function pointer named as in kernels/host_kernels.inc. `make(kernel, call)` returns the step:
+// call(run) calls `run` with the kernel's arguments, and `run` adds what the device's kernels take besides (a workspace, the
+// number of threads, an element type, a stream). Kernels of several devices may have different types of the same arguments.
+#pragma once
+
+#include <stdexcept>
+
+#include "src/backend/host/host_executable.h"
+#include "src/backend/host/kernel_shapes.h"
+
+namespace epochbench {
+
+// Errors: std::logic_error for an op that each backend handles by itself.
+template <typename Kernels, typename Operands>
+auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const Kernels& k, const Operands& o,
+                 const auto& make) {
+  const TensorDesc first = graph.desc(node.inputs[0]);
+  const std::int64_t n = first.elements();
+  const RowsChannels size = rows_channels(first);
+  const std::int64_t rows = size.rows, channels = size.channels;
+  switch (node.op) {
+    case Op::bias_add:
+      return make(k.bias_add, [=](auto run) { run(o.y(0), o.x(0), o.x(1), rows, channels); });
+    case Op::bias_add_grad:
+      return make(k.bias_add_grad, [=](auto run) { run(o.y(0), o.x(0), rows, channels); });
+    case Op::relu:
+      return make(k.relu, [=](auto run) { run(o.y(0), o.x(0), n); });
+    case Op::relu_grad:
+      return make(k.relu_grad, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
+    case Op::add:
+      return make(k.add, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
+    case Op::gelu:
+      return make(k.gelu, [=](auto run) { run(o.y(0), o.x(0), n); });
+    case Op::gelu_grad:
+      return make(k.gelu_grad, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
+    case Op::dropout:
+      return make(k.dropout,
+                  [=, dropout = dropout_of(node, seed)](auto run) { run(o.y(0), o.x(0), o.integers(1), dropout, n); });
+    case Op::batch_norm:
+    case Op::batch_norm_relu:
+      if constexpr (requires { k.batch_norm; }) {
+        const bool relu = node.op == Op::batch_norm_relu, shortcut = node.inputs.size() > 5;
+        const BatchNormReluAttributes a =
+            relu ? attributes<BatchNormReluAttributes>(node) : BatchNormReluAttributes{attributes<BatchNormAttributes>(node)};
+        return make(k.batch_norm, [=](auto run) {
+          run(o.y(0), a.mask ? o.y_mask(5) : nullptr, o.y32(1), o.y32(2), o.y32(3), o.y32(4), o.x(0), o.x32(1), o.x32(2),
+              o.x_if(shortcut, 5), rows, channels, a.batch_norm.epsilon, a.batch_norm.momentum, relu);
+        });
+      }
+      break;
+    case Op::batch_norm_inference:
+    case Op::batch_norm_inference_relu: {
+      const bool relu = node.op == Op::batch_norm_inference_relu, shortcut = node.inputs.size() > 5;
+      return make(k.batch_norm_inference, [=, epsilon = attributes<BatchNormAttributes>(node).epsilon](auto run) {
+        run(o.y(0), o.x(0), o.x32(1), o.x32(2), o.x32(3), o.x32(4), o.x_if(shortcut, 5), rows, channels, epsilon, relu);
+      });
+    }
+    case Op::batch_norm_grad:
+      if constexpr (requires { k.batch_norm_grad; })
+        return make(k.batch_norm_grad, [=](auto run) {
+          run(o.y(0), o.y32(1), o.y32(2), nullptr, o.x(0), nullptr, nullptr, nullptr, o.x(1), o.x32(2), o.x32(3), o.x32(4),
+              rows, channels);
+        });
+      break;
+    case Op::batch_norm_relu_grad:
+      if constexpr (requires { k.batch_norm_grad; }) {
+        const auto a = attributes<BatchNormReluGradAttributes>(node);
+        const std::size_t y = a.second ? 2 : 1;  // or mask
+        return make(k.batch_norm_grad, [=](auto run) {
+          run(o.y(0), o.y32(1), o.y32(2), o.y(3), o.x(0), o.x_if(a.second, 1), a.mask ? o.mask(y) : nullptr, o.x_if(!a.mask, y),
+              o.x(y + 1), o.x32(y + 2), o.x32(y + 3), o.x32(y + 4), rows, channels);
+        });
+      }
+      break;
+    case Op::max_pool:
+      return make(k.max_pool, [=, s = pool_shape(graph, node)](auto run) { run(o.y(0), o.y_index(1), o.x(0), s); });
+    case Op::max_pool_grad:
+      return make(k.max_pool_grad, [=, s = pool_shape(graph, node)](auto run) { run(o.y(0), o.x(0), o.index(1), s); });
+    case Op::global_average_pool:
+      return make(k.global_average_pool, [=, x = first.shape](auto run) { run(o.y(0), o.x(0), x[0], x[1] * x[2], x[3]); });
+    case Op::global_average_pool_grad:
+      return make(k.global_average_pool_grad,
+                  [=, x = graph.desc(node.outputs[0]).shape](auto run) { run(o.y(0), o.x(0), x[0], x[1] * x[2], x[3]); });
+    case Op::cross_entropy:
+      return make(k.cross_entropy, [=, mean = attributes<CrossEntropyAttributes>(node).mean](auto run) {
+        run(o.y32(0), o.y32(1), o.x(0), o.integers(1), rows, channels, mean);
+      });
+    case Op::count_correct:
+      return make(k.count_correct, [=](auto run) { run(o.y32(0), o.x(0), o.integers(1), rows, channels); });
+    case Op::layer_norm:
+      return make(k.layer_norm, [=, epsilon = attributes<LayerNormAttributes>(node).epsilon](auto run) {
+        run(o.y(0), o.y32(1), o.y32(2), o.x(0), o.x32(1), o.x32(2), rows, channels, epsilon);
+      });
+    case Op::layer_norm_grad:
+      return make(k.layer_norm_grad, [=](auto run) {
+        run(o.y(0), o.y32(1), o.y32(2), o.x(0), o.x(1), o.x32(2), o.x32(3), o.x32(4), rows, channels);
+      });
+    case Op::embedding:
+      return make(k.embedding, [=, ids = graph.desc(node.inputs[1]).elements()](auto run) {
+        run(o.y(0), o.x(0), o.integers(1), ids, channels);
+      });
+    case Op::add_rows:
+      return make(k.add_rows, [=, period = attributes<AddRowsAttributes>(node).period](auto run) {
+        run(o.y(0), o.x(0), o.x(1), rows, channels, period);
+      });
+    case Op::add_rows_grad:
+      return make(k.add_rows_grad, [=, a = attributes<AddRowsAttributes>(node)](auto run) {
+        run(o.y32(0), o.x(0), rows, channels, a.period, a.table_rows);
+      });
+    case Op::gather_rows:
+    case Op::gather_rows_grad:
+      return make(node.op == Op::gather_rows ? k.gather_rows : k.gather_rows_grad,
+                  [=, p = graph.desc(node.inputs[1]).shape, sequence = attributes<GatherRowsAttributes>(node).sequence](
+                      auto run) { run(o.y(0), o.x(0), o.integers(1), p[0], sequence, p[1], channels); });
+    case Op::matmul:
+    case Op::linear:
+    case Op::linear_grad_weight:
+    case Op::conv2d:
+    case Op::conv2d_bias:
+    case Op::conv2d_grad_input:
+    case Op::conv2d_grad_weight:
+    case Op::cross_entropy_grad:
+    case Op::embedding_grad:
+    case Op::attention:
+    case Op::attention_grad:
+    case Op::reshape:
+    case Op::cast:
+    case Op::all_finite:
+    case Op::update_loss_scale:
+    case Op::increment:
+    case Op::sgd:
+    case Op::adamw:
+      break;
+  }
+  throw std::logic_error(std::string(name(node.op)) + ": the backend has no kernel");
+}
+
+// The same for kernels in host memory, which have more ops in common. `winograd`: whether convolutions may use its transforms.
+template <typename Kernels, typename Operands>
+HostStep host_step(const Graph& graph, const Node& node, std::uint64_t seed, bool winograd, const Kernels& k, const Operands& o,
+                   const auto& make) {
+  const auto convolution = [&](auto kernel, auto... epilogue) {
+    Conv2dShape s = conv2d_shape(graph, node);
+    s.winograd = winograd;
+    return make(kernel, [=](auto run) { run(o.y(0), o.x(0), o.x(1), s, epilogue...); });
+  };
+  using Epilogue = epochbench::Epilogue<typename Operands::Type>;
+  switch (node.op) {
+    case Op::reshape:
+      return {};
+    case Op::matmul:
+      return make(k.gemm, [=, s = gemm_shape(graph, node)](auto run) { run(o.y(0), o.x(0), o.x(1), s, Epilogue{}); });
+    case Op::conv2d:
+      return convolution(k.conv2d, Epilogue{});
+    case Op::conv2d_grad_input:
+      return convolution(k.conv2d_grad_input);
+    case Op::conv2d_grad_weight:
+      return convolution(k.conv2d_grad_weight);
+    case Op::embedding_grad:
+      return make(k.embedding_grad, [=, rows = rows_channels(graph.desc(node.inputs[0])).rows,
+                                     table = graph.desc(node.outputs[0]).shape, base = node.inputs.size() > 2](auto run) {
+        run(o.y32(0), o.x(0), o.integers(1), o.x_if(base, 2), rows, table[0], table[1]);
+      });
+    case Op::attention:
+      return make(k.attention, [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)](auto run) {
+        run(o.y(0), o.y32(1), o.x(0), o.x(1), o.x(2), o.integers(3), s, dropout);
+      });
+    case Op::attention_grad:
+      return make(k.attention_grad, [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)](auto run) {
+        run(o.y(0), o.y(1), o.y(2), o.x(0), o.x(1), o.x(2), o.x(3), o.x(4), o.x32(5), o.integers(6), s, dropout);
+      });
+    default:
+      return common_step(graph, node, seed, k, o, make);
+  }
+}
+
+}  // namespace epochbench

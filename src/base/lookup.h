@@ -1,0 +1,91 @@
+// Look-ups in lists and in optional parts, which C++20's library has no word for.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace epochbench {
+
+template <class List, class Value>
+bool contains(const List& list, const Value& value) {
+  return std::find(std::begin(list), std::end(list), value) != std::end(list);
+}
+
+template <class Pointer>
+struct MemberPointer;
+template <class Part, class Type>
+struct MemberPointer<Type Part::*> {
+  using Class = Part;
+  using Member = Type;
+};
+
+// Elements in the order in which their keys first came, each found by its key in logarithmic time:
+// ListByKey<&RunGroup::name> groups; groups[run.name].runs.push_back(&run);
+template <auto kKey>
+class ListByKey {
+ public:
+  using Element = typename MemberPointer<decltype(kKey)>::Class;
+  using Key = typename MemberPointer<decltype(kKey)>::Member;
+
+  // The element that has this key. Where there is none, one is added at the end.
+  Element& operator[](const Key& key) {
+    const auto [place, is_new] = places_.try_emplace(key, list_.size());
+    if (is_new) list_.emplace_back().*kKey = key;
+    return list_[place->second];
+  }
+
+  const Element* find(const Key& key) const {  // null: none
+    const auto place = places_.find(key);
+    return place == places_.end() ? nullptr : &list_[place->second];
+  }
+
+  auto begin() const { return list_.begin(); }
+  auto end() const { return list_.end(); }
+  auto begin() { return list_.begin(); }
+  auto end() { return list_.end(); }
+  bool empty() const { return list_.empty(); }
+  const std::vector<Element>& list() const { return list_; }
+
+  // Leaves it empty.
+  std::vector<Element> take() {
+    places_.clear();
+    return std::exchange(list_, {});
+  }
+
+ private:
+  std::vector<Element> list_;
+  std::map<Key, std::size_t> places_;
+};
+
+template <class T>
+struct AsOptional {
+  using Type = std::optional<T>;
+};
+template <class T>
+struct AsOptional<std::optional<T>> {
+  using Type = std::optional<T>;
+};
+
+// A member of an optional part: member_of(run.memory, &Memory::peak_bytes). Empty where the part or the member is.
+template <class Part, class Member>
+typename AsOptional<Member>::Type member_of(const std::optional<Part>& part, Member Part::*member) {
+  if (!part) return std::nullopt;
+  return (*part).*member;
+}
+
+// What `get` says of each element as an optional number, of those that have one which is finite.
+template <class List, class Get>
+std::vector<double> known_values(const List& list, const Get& get) {
+  std::vector<double> values;
+  for (const auto& element : list)
+    if (const auto value = get(element); value && std::isfinite(static_cast<double>(*value)))
+      values.push_back(static_cast<double>(*value));
+  return values;
+}
+
+}  // namespace epochbench

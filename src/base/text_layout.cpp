@@ -1,0 +1,193 @@
+// How text is laid out in the columns of a terminal: filled lines and tables.
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <stdexcept>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "src/base/text.h"
+
+namespace epochbench {
+
+std::size_t display_width(std::string_view utf8) {
+  return static_cast<std::size_t>(
+      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::size_t output_columns() {
+  constexpr std::size_t kFewest = 20, kUsual = 80;
+  if (::isatty(STDOUT_FILENO) == 0) return kUnlimitedColumns;
+  std::size_t columns = 0;
+  if (const char* given = std::getenv("COLUMNS")) {
+    const std::string_view text = given;
+    if (std::from_chars(text.data(), text.data() + text.size(), columns).ec != std::errc()) columns = 0;
+  }
+  winsize size{};
+  if (columns == 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  return columns == 0 ? kUsual : std::max(columns, kFewest);
+}
+
+std::vector<std::string> wrapped_lines(const std::string& head, const std::string& indent, const std::string& text,
+                                       std::size_t columns) {
+  std::vector<std::string> lines;
+  std::string line = head;
+  bool empty = true;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    std::size_t end = std::min(text.find(' ', at), text.size());
+    if (text.compare(end, 2, " %") == 0) end = std::min(text.find(' ', end + 1), text.size());
+    const std::string word = text.substr(at, end - at);
+    at = end + 1;
+    if (word.empty()) continue;
+    if (!empty && display_width(line) + 1 + display_width(word) > std::min(columns, kTextColumns)) {
+      lines.push_back(std::move(line));
+      line = indent;
+      empty = true;
+    }
+    line += (empty ? "" : " ") + word;
+    empty = false;
+  }
+  lines.push_back(std::move(line));
+  return lines;
+}
+
+std::string wrapped(const std::string& head, const std::string& indent, const std::string& text, std::size_t columns) {
+  std::string all;
+  for (const std::string& line : wrapped_lines(head, indent, text, columns)) all += line + "\n";
+  return all;
+}
+
+namespace {
+
+// Bytes of the first `columns` columns of a text.
+std::size_t bytes_of_columns(std::string_view text, std::size_t columns) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at)
+    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80 && columns-- == 0) break;
+  return at;
+}
+
+// The first piece of `rest` of at most `columns`, which it loses: up to the last blank, '/' or ',' in it.
+std::string take_piece(std::string& rest, std::size_t columns) {
+  std::size_t end = bytes_of_columns(rest, columns);
+  if (end < rest.size()) {
+    if (const std::size_t blank = rest.rfind(' ', end); blank != std::string::npos && blank > end / 2)
+      end = blank;
+    else if (const std::size_t last = rest.find_last_of(" /,", end - 1); last != std::string::npos && last > end / 3)
+      end = last + 1;
+  }
+  const std::string piece = rest.substr(0, end);
+  rest.erase(0, std::min(rest.find_first_not_of(' ', end), rest.size()));
+  return piece;
+}
+
+std::vector<std::string> pieces(std::string text, std::size_t columns) {
+  std::vector<std::string> all{take_piece(text, columns)};
+  while (!text.empty()) all.push_back(take_piece(text, columns));
+  return all;
+}
+
+constexpr std::size_t kGap = 2;  // between columns of a table
+
+}  // namespace
+
+std::string fitted(const std::string& text, std::size_t columns) {
+  if (columns == kUnlimitedColumns) return text;
+  std::string all;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (display_width(line) > columns) {
+      const std::size_t blanks = std::min(line.find_first_not_of(' '), columns / 3);
+      const std::string head = line.substr(0, blanks), indent(std::min(blanks + 2, columns / 2), ' ');
+      line.erase(0, blanks);
+      all += head + take_piece(line, columns - blanks);
+      while (!line.empty()) all += "\n" + indent + take_piece(line, columns - indent.size());
+    } else {
+      all += line;
+    }
+    if (end < text.size()) all += "\n";
+  }
+  return all;
+}
+
+Table::Table(const std::vector<std::string>& titles) {
+  for (std::string title : titles) {
+    Column& column = columns_.emplace_back();
+    column.spare = std::min(title.find_first_not_of('-'), title.size());
+    column.right = title.compare(column.spare, 1, ">") == 0;
+    column.title = title.substr(column.spare + (column.right ? 1 : 0));
+  }
+}
+
+void Table::add(std::vector<std::string> cells) {
+  if (cells.size() != columns_.size()) throw std::invalid_argument("a table row with another number of cells than columns");
+  rows_.push_back(std::move(cells));
+}
+
+// The columns that are shown, with their widths.
+std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::size_t limit) const {
+  constexpr std::size_t kNarrowest = 8;
+  std::vector<std::size_t> shown;
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    for (const auto& row : rows_) columns[i].width = std::max(columns[i].width, display_width(row[i]));
+    if (columns[i].width == 0) continue;
+    columns[i].width = std::max(columns[i].width, display_width(columns[i].title));
+    shown.push_back(i);
+    total += columns[i].width + (shown.size() > 1 ? kGap : 0);
+  }
+  const auto leave_out = [&](std::vector<std::size_t>::iterator place) {
+    total -= columns[*place].width + kGap;
+    shown.erase(place);
+  };
+  while (total > limit && !shown.empty()) {
+    auto spare = shown.begin();
+    for (auto each = shown.begin(); each != shown.end(); ++each)
+      if (columns[*each].spare >= columns[*spare].spare) spare = each;
+    if (columns[*spare].spare == 0) break;
+    leave_out(spare);
+  }
+  while (total > limit) {  // the widest text becomes narrower
+    const auto room = [&](std::size_t i) { return columns[i].right ? 0 : columns[i].width; };
+    const auto widest = std::ranges::max_element(shown, {}, room);
+    if (widest == shown.end() || room(*widest) <= kNarrowest) break;
+    --columns[*widest].width;
+    --total;
+  }
+  while (total > limit && shown.size() > 1) leave_out(shown.end() - 1);
+  return shown;
+}
+
+std::string Table::to_string(std::size_t limit) const {
+  std::vector<Column> columns = columns_;
+  const std::vector<std::size_t> shown = shown_within(columns, limit);
+  std::string text;
+  const auto line = [&](const auto& cell_of) {
+    std::vector<std::vector<std::string>> cells;
+    std::size_t height = 1;
+    for (const std::size_t i : shown) {
+      cells.push_back(pieces(cell_of(i), columns[i].width));
+      height = std::max(height, cells.back().size());
+    }
+    for (std::size_t y = 0; y < height; ++y) {
+      std::string row;
+      for (std::size_t at = 0; at < shown.size(); ++at) {
+        const Column& column = columns[shown[at]];
+        const std::string cell = y < cells[at].size() ? cells[at][y] : "", padding(column.width - display_width(cell), ' ');
+        if (at > 0) row += std::string(kGap, ' ');
+        row += column.right ? padding + cell : cell + padding;
+      }
+      row.erase(row.find_last_not_of(' ') + 1);
+      text += row + "\n";
+    }
+  };
+  line([&](std::size_t i) { return columns[i].title; });
+  for (const auto& row : rows_) line([&](std::size_t i) { return row[i]; });
+  return text;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,39 @@
+// epochbench compare: the ways to compare two sides, and what they share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/analysis/compare/comparison.h"
+
+namespace epochbench {
+
+struct CompareOptions {
+  std::string baseline, contender;  // results: a file or a folder each; empty: not given
+  std::string history;              // a folder of results; empty: not asked for
+  std::optional<double> threshold;  // as a fraction
+  bool allow_missing = false, force = false, github = false, json = false;
+  // Of two binaries that take turns, in place of results.
+  std::vector<std::string> interleave;  // their paths: the baseline and the new one; empty: not asked for
+  std::string suite;
+  std::optional<std::size_t> max_pairs;
+  std::optional<std::uint64_t> order_seed;
+  std::string out;  // keeps every pair; empty: nowhere
+  bool overwrite = false;
+  bool quiet = false;
+  std::vector<std::string> command_line;
+};
+
+int compare_interleave(const CompareOptions& options);
+
+// Errors: CallError for a debug build, unless --force accepts it: "WHAT Debug build, ...; HOW it with ...Release".
+void refuse_debug_build(const std::string& what, const std::string& build_type, const std::string& how,
+                        const CompareOptions& options);
+
+// Prints the answer as text or JSON on stdout, with --github also annotations (beside JSON on stderr, since GitHub's runner
+// reads both) and a job summary, appended to the file that GITHUB_STEP_SUMMARY names. Returns the exit code.
+int present(Comparison comparison, const CompareOptions& options);
+
+}  // namespace epochbench

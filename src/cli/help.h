@@ -1,0 +1,19 @@
+// The help texts: of the program, and of a command in a short form and complete.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace epochbench {
+
+enum class HelpForm : std::uint8_t { brief, complete };  // brief: the options used most, and three examples
+
+// `call`: "epochbench run". Lines of at most 100 columns, and of what `columns` says.
+std::string help_text(const CLI::App& command, const std::string& call, HelpForm form, std::size_t columns);
+
+// The subcommands that are in the help, in its order.
+std::vector<std::string> shown_commands(const CLI::App& program);
+
+}  // namespace epochbench

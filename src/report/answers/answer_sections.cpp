@@ -1,0 +1,277 @@
+// The sections on speed, power, precision and cost: which runs they speak of, and in which words.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "epochbench/precision.h"
+#include "src/analysis/cost/cost.h"
+#include "src/analysis/precision_quality.h"
+#include "src/base/text.h"
+#include "src/report/answers/answers_page.h"
+#include "src/report/text/result_text.h"
+#include "src/report/text/text_parts.h"
+
+namespace epochbench {
+namespace {
+
+// Ok, with its times and its throughput.
+bool usable(const Run& run) {
+  return run.status == RunStatus::ok && run.timing && run.throughput && std::isfinite(run.throughput->samples_per_second);
+}
+
+bool on_gpu(const Run& run) { return run.device.backend == "cuda"; }
+
+struct Repeated : RunGroup {  // in order of throughput
+  const Run& median() const { return *runs[(runs.size() - 1) / 2]; }
+};
+
+std::vector<Repeated> repeated(const std::vector<Run>& runs, const std::function<bool(const Run&)>& wanted) {
+  std::vector<Repeated> list;
+  for (const RunGroup& group : runs_by_name(runs, [&](const Run& run) { return usable(run) && wanted(run); }))
+    list.push_back({{group.name + load_mark(any_loaded(group.runs)), group.runs}});
+  for (Repeated& work : list)
+    std::stable_sort(work.runs.begin(), work.runs.end(), [](const Run* a, const Run* b) {
+      return a->throughput->samples_per_second < b->throughput->samples_per_second;
+    });
+  return list;
+}
+
+// "resnet50 b32"
+std::string workload_text(const Workload& workload) { return workload.model + " b" + std::to_string(workload.batch); }
+
+// "cuda bf16"
+std::string side_text(const SpeedupSide& side) { return side.device.backend + " " + side.precision; }
+
+// ", median of 5 repetitions"; "" of one
+std::string repetitions_text(std::size_t repetitions) {
+  return repetitions > 1 ? ", median of " + std::to_string(repetitions) + " repetitions" : "";
+}
+
+// The workloads that ran in more than one precision or on more than one device are those that the speed is asked of; where
+// there are none, all that trained on synthetic data.
+std::vector<Repeated> compared_workloads(const std::vector<Run>& runs) {
+  std::map<std::string, std::set<std::string>> sides;
+  for (const Run& run : runs)
+    if (usable(run) && run.workload.dataset == "synthetic")
+      sides[run.workload.fingerprint].insert(run.device.backend + run.precision);
+  const auto compared = [&](const Run& run) {
+    const auto found = sides.find(run.workload.fingerprint);
+    return run.workload.dataset == "synthetic" && found != sides.end() && found->second.size() > 1;
+  };
+  std::vector<Repeated> list = repeated(runs, compared);
+  return list.empty() ? repeated(runs, [](const Run& run) { return run.workload.dataset == "synthetic"; }) : list;
+}
+
+// Of the repetitions that know it, so that a disturbed one does not speak for all; empty where none does.
+std::optional<double> median_over(const Repeated& work, const std::function<std::optional<double>(const Run&)>& of) {
+  std::vector<double> values = known_values(work.runs, [&](const Run* run) { return of(*run); });
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Whether the baseline has a handicap: such a pair does not say how fast a device is.
+bool has_handicap(const SpeedupPair& pair) {
+  return std::any_of(pair.warnings.begin(), pair.warnings.end(),
+                     [](const Warning& warning) { return warning.code == WarningCode::handicap; });
+}
+
+// Of each workload the pair in fp32 on both devices, and the GPU at its fastest over the CPU at its fastest: not the largest
+// ratio, which the slowest of the CPU's runs would make.
+std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
+  const auto rates = [](const SpeedupPair& pair) { return std::pair(pair.contender.rate, pair.baseline.rate); };
+  std::vector<const SpeedupPair*> candidates, chosen;
+  for (const SpeedupPair& pair : speedup.pairs)
+    if (pair.contender.on_gpu && !pair.baseline.on_gpu && pair.contender.workload.dataset == "synthetic" && !has_handicap(pair))
+      candidates.push_back(&pair);
+  std::map<std::string, std::pair<double, double>> fastest;  // by fingerprint
+  for (const SpeedupPair* pair : candidates) {
+    std::pair<double, double>& most = fastest.try_emplace(pair->contender.workload.fingerprint, rates(*pair)).first->second;
+    most = std::max(most, rates(*pair));
+  }
+  for (const SpeedupPair* pair : candidates) {
+    const bool strict =
+        pair->contender.precision == name(Precision::fp32) && pair->baseline.precision == pair->contender.precision;
+    if (strict || rates(*pair) >= fastest.at(pair->contender.workload.fingerprint)) chosen.push_back(pair);
+  }
+  return chosen;
+}
+
+std::string notes_text(const SpeedupPair& pair) {
+  std::set<std::string> codes;
+  for (const Warning& warning : pair.warnings) codes.insert(name(warning.code));
+  return codes.empty() ? "" : "; caution: " + joined(codes, std::identity());
+}
+
+bool any_on_gpu(const std::vector<Run>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return usable(run) && on_gpu(run); });
+}
+
+// Why nothing ran on a GPU, as far as the result shows.
+std::string no_gpu_text(const std::vector<Run>& runs) {
+  for (const Run& run : runs)
+    if (on_gpu(run) && run.message) return "no run on a GPU: " + *run.message;
+  return "no run on a GPU was requested";
+}
+
+std::string epoch_text(const Repeated& work) {
+  const Run& run = work.median();
+  return work.name + ": " + three_digits(run.throughput->samples_per_second) + " samples/s, an epoch in " +
+         format_seconds(run.timing->epoch_seconds) + " (" + run.timing->epoch_kind + repetitions_text(work.runs.size()) + ")";
+}
+
+template <auto kFigure>
+std::optional<double> energy_over(const Repeated& work) {
+  return median_over(work, figure<&Run::energy, kFigure>);
+}
+
+std::string source_of(const Repeated& work) {
+  for (const Run* run : work.runs)
+    if (run->energy && run->energy->source != "unavailable") return run->energy->source;
+  return "unknown source";
+}
+
+// ", 900 W (CPU 200 W, GPU 700 W; rapl+nvml), 9.80 kJ per epoch"; of a card whose host has no meter ", GPU alone 700 W (nvml),
+// 7.60 kJ per epoch". "" where no part is known.
+std::string power_text(const Repeated& work) {
+  const auto watts = energy_over<&Energy::average_watts>(work), cpu = energy_over<&Energy::cpu_average_watts>(work),
+             gpu = energy_over<&Energy::gpu_average_watts>(work);
+  const auto text = [&](const std::string& whose, double value, const std::string& parts, std::optional<double> epoch) {
+    return ", " + whose + three_digits(value) + " W (" + parts + source_of(work) + ")" +
+           (epoch ? ", " + format_si(*epoch, "J") + " per epoch" : "");
+  };
+  if (watts) {
+    const std::string parts = cpu && gpu ? "CPU " + three_digits(*cpu) + " W, GPU " + three_digits(*gpu) + " W; " : "";
+    return text("", *watts, parts, energy_over<&Energy::joules_per_epoch>(work));
+  }
+  if (gpu) return text("GPU alone ", *gpu, "", energy_over<&Energy::gpu_joules_per_epoch>(work));
+  return cpu ? text("CPU alone ", *cpu, "", energy_over<&Energy::cpu_joules_per_epoch>(work)) : "";
+}
+
+// Why a part of the power is not known, each reason once, with how many runs it is of.
+std::vector<std::string> power_gaps(const std::vector<Repeated>& works) {
+  Reasons gaps;
+  for (const Repeated& work : works)
+    for (const Run* run : work.runs)
+      if (!run->energy || !run->energy->average_watts)
+        add_reason(gaps,
+                   run->energy && run->energy->reason ? *run->energy->reason
+                                                      : "no meter could be read (epochbench info says which, and why)",
+                   run->name);
+  std::vector<std::string> lines;
+  for (const std::string& line : runs_by_reason(gaps)) lines.push_back("power not known of " + line);
+  return lines;
+}
+
+std::string difference_text(const QualityDifference& difference) {
+  const bool accuracy = difference.metric == "accuracy";
+  const auto number = [&](double value) {
+    const double shown = accuracy ? value * 100 : value;
+    return (shown < 0 ? "" : "+") + significant(shown, 2);
+  };
+  const Estimate& estimate = difference.difference;
+  return difference.workload + ", " + difference.precision + " less fp32: " + difference.metric + " " + number(estimate.value) +
+         (accuracy ? " points" : "") + interval_text(estimate, number) + ", " + std::to_string(difference.seeds) + " seeds, " +
+         std::to_string(difference.epochs) + " epochs";
+}
+
+// 16 bits over a wider precision of one device.
+std::vector<std::string> narrow_over(const Speedup& speedup, Precision baseline) {
+  std::vector<std::string> lines;
+  for (const SpeedupPair& pair : speedup.pairs) {
+    const auto precision = precision_from_name(pair.contender.precision);
+    if (precision && has_16_bits(*precision) && pair.baseline.precision == name(baseline) && !has_handicap(pair) &&
+        pair.contender.on_gpu == pair.baseline.on_gpu && pair.contender.workload.dataset == "synthetic")
+      lines.push_back(workload_text(pair.contender.workload) + ", " + side_text(pair.contender) + " over " + name(baseline) +
+                      ": " + ratio_text(pair.ratio));
+  }
+  return lines;
+}
+
+std::vector<std::string> epoch_costs(const std::vector<Run>& runs) {
+  std::vector<std::string> lines;
+  for (const Repeated& work : compared_workloads(runs)) {
+    const auto usd = median_over(
+        work, [](const Run& run) { return run.cost && in_usd(*run.cost) ? run.cost->usd_per_epoch : std::nullopt; });
+    if (usd)
+      lines.push_back(work.name + ": " + format_usd(*usd) + " per epoch (" + work.median().timing->epoch_kind +
+                      repetitions_text(work.runs.size()) + ")");
+  }
+  return lines;
+}
+
+}  // namespace
+
+AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup) {
+  AnswerSection section{"How much faster is the GPU, at the same batch?", {}, ""};
+  for (const SpeedupPair* pair : gpu_over_cpu(speedup))
+    section.answers.push_back(workload_text(pair->contender.workload) + ", " + side_text(pair->contender) + " over " +
+                              side_text(pair->baseline) + ": " + ratio_text(pair->ratio) + notes_text(*pair));
+  section.read =
+      "times as many samples per second, in brackets the 95 % interval over processes; all pairs: epochbench speedup RESULT";
+  if (!section.answers.empty()) return section;
+  section.answers.push_back(any_on_gpu(runs) ? "no run on a GPU has a partner on the CPU (epochbench speedup says why)"
+                                             : no_gpu_text(runs));
+  for (const Repeated& work : compared_workloads(runs)) section.answers.push_back(epoch_text(work));
+  section.read = "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be";
+  return section;
+}
+
+AnswerSection utilization_section(const std::vector<Run>& runs) {
+  AnswerSection section{"How busy was each device, and what did it draw?", {}, ""};
+  const std::vector<Repeated> works = compared_workloads(runs);
+  for (const Repeated& work : works) {
+    const auto peak = median_over(work, figure<&Run::efficiency, &Efficiency::peak_fraction>);
+    const auto busy = median_over(work, figure<&Run::efficiency, &Efficiency::gpu_busy_fraction>);
+    section.answers.push_back(work.name + ":" +
+                              (peak ? " " + format_percent(*peak) + " of the measured peak" : " peak not known") +
+                              (busy ? ", busy " + format_percent(*busy) + " of the time" : "") + power_text(work));
+  }
+  for (std::string& gap : power_gaps(works)) section.answers.push_back(std::move(gap));
+  if (section.answers.empty()) section.answers.emplace_back("no run on synthetic data succeeded");
+  section.read =
+      "of peak: multiply-adds done over what this device reached in that precision just before; above 60 % is strong";
+  return section;
+}
+
+AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& speedup) {
+  AnswerSection section{"What does mixed precision bring, and does the model learn as well?",
+                        narrow_over(speedup, Precision::fp32), ""};
+  if (section.answers.empty())
+    section.answers.emplace_back("no answer on speed: nothing ran in 16 bits and in fp32 on one device");
+  const std::vector<QualityDifference> differences = precision_quality(runs);
+  for (const QualityDifference& difference : differences) section.answers.push_back(difference_text(difference));
+  if (differences.empty())
+    section.answers.emplace_back("no answer on quality: nothing was trained in two precisions with the same seed");
+  for (std::string& line : narrow_over(speedup, Precision::tf32)) section.answers.push_back(std::move(line));
+  section.read =
+      "quality: on real data, paired by seed; an interval that contains 0 shows no difference on these sets, and nothing more";
+  return section;
+}
+
+AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup) {
+  AnswerSection section{"What does an epoch cost, and a model that has learned?", {}, ""};
+  section.read = "training hours times the price of an hour; local against cloud: epochbench cost RESULT";
+  for (const SpeedupPair* pair : gpu_over_cpu(speedup))
+    if (std::isfinite(pair->cost.value))
+      section.answers.push_back(workload_text(pair->contender.workload) + ": an epoch on " + side_text(pair->baseline) +
+                                " costs " + ratio_text(pair->cost) + " what it costs on " + side_text(pair->contender));
+  const std::vector<std::string> epochs = epoch_costs(runs);
+  if (section.answers.empty()) section.answers = epochs;
+  if (section.answers.empty())
+    section.answers.emplace_back(
+        "no answer in money: no price is known; run with --price cpu=USD_PER_HOUR (epochbench list prices)");
+  std::set<std::string> sources;
+  for (const Run& run : runs)
+    if (run.cost && in_usd(*run.cost) && run.cost->price_source) sources.insert(*run.cost->price_source);
+  for (const std::string& source : sources) section.answers.push_back("price: " + source);
+  for (const TimeToQuality& time : times_to_quality(runs))
+    section.answers.push_back(time_to_quality(time) + (time.usd ? ", " + format_usd(*time.usd) : std::string()));
+  return section;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,157 @@
+// The page's series: rate against size, step times as they were measured, losses by step and by time, and profiles.
+//
+// Of many runs there are too many steps for a page, so each run's are downsampled to its share of a fixed number.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "src/analysis/sweep/curves.h"
+#include "src/base/lookup.h"
+#include "src/base/statistics.h"
+#include "src/report/html/page_parts.h"
+#include "src/report/text/text_parts.h"
+#include "src/result/result_json.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kFewestPoints = 3;  // fewer show no curve
+// Of one result and axis: every pair of curves is compared, and nobody reads the crossings of more.
+constexpr std::size_t kMostCurves = 50;
+
+Json page_point(const CurvePoint& point) {
+  const Estimate rate = geometric_mean_estimate(point.rates);
+  return {{"value", point.value},
+          {"rate", finite_or_null(rate.value)},
+          {"ci95", page_interval(rate.ci95)},
+          {"repetitions", point.rates.size()},
+          {"cost", point.usd.empty() ? Json(nullptr) : Json(geometric_mean(point.usd))},
+          {"status", point.rates.empty() ? Json(name(point.runs.front()->status)) : Json(nullptr)}};
+}
+
+Json curve_json(const Curve& curve) {
+  return {{"name", curve.name},
+          {"device", curve.device},
+          {"precision", curve.precision},
+          {"points", json_list(curve.points, page_point)}};
+}
+
+void add_axis(Json& sweeps, const NamedResult& named, Axis axis) {
+  std::vector<Curve> curves = curves_of(named.result, axis);
+  std::erase_if(curves, [](const Curve& curve) { return curve.points.size() < kFewestPoints; });
+  const std::size_t all = curves.size();
+  curves.resize(std::min(all, kMostCurves));
+  std::map<std::string, std::vector<Curve>> works;  // curves of other work are not compared
+  for (const Curve& curve : curves) works[curve.work].push_back(curve);
+  for (const auto& [work, members] : works) {
+    const SweepAnswers answers = answers_of(members, named.result, axis);
+    sweeps.push_back({{"file", named.path},
+                      {"work", work},
+                      {"curves", json_list(members, curve_json)},
+                      {"answers", json_of(answers)},
+                      {"sentences", sweep_sentences(answers, axis, "")},
+                      {"curves_left_out", all - curves.size()}});
+  }
+}
+
+// All runs of the page together: 4 MB of step times, and 4 MB of losses with their times.
+constexpr std::size_t kAllSteps = 400'000, kAllLosses = 150'000;
+// One run: more than a chart has columns of pixels are not seen; with fewer a course is not.
+constexpr std::size_t kMostOfARun = 2'000, kLeastOfARun = 20;
+constexpr std::size_t kMostProfiles = 100;
+
+std::size_t share(std::size_t all, std::size_t runs) {
+  const std::size_t of_each = std::clamp(all / std::max<std::size_t>(runs, 1), kLeastOfARun, kMostOfARun);
+  return of_each - of_each % 2;
+}
+
+// null where all are kept.
+Json places(const Downsampled& kept) { return kept.every == 1 ? Json(nullptr) : Json(kept.indices); }
+
+Json picked(const std::vector<double>& values, const Downsampled& kept) {
+  return json_list(kept.indices, [&](std::size_t index) { return values[index]; });
+}
+
+// `number`: of the run among those of its row, which may be of several files.
+Json steps_json(const Run& run, std::size_t row, std::size_t number, std::size_t most) {
+  const Timing& timing = *run.timing;
+  const Downsampled kept = downsample(timing.step_seconds, most);
+  const auto throttled = member_of(run.gpu, &GpuState::throttled_step_ranges);
+  return {{"row", row},
+          {"repetition", number},
+          {"warmup", timing.warmup_steps},
+          {"n", timing.step_seconds.size()},
+          {"every", kept.every},
+          {"at", places(kept)},
+          {"seconds", picked(timing.step_seconds, kept)},
+          {"median", timing.step_seconds_median},
+          {"ci95", page_interval(timing.step_seconds_ci95)},
+          {"throttled", throttled ? json_of(*throttled) : Json::array()}};
+}
+
+// For each loss the end of its step, from the beginning of the first timed one; not a number for warm-up steps, which are not
+// timed. Empty where the losses are not those of warm-up and timed steps.
+std::vector<double> times_of_losses(const Run& run) {
+  const Timing& timing = *run.timing;
+  const auto warmup = static_cast<std::size_t>(std::max(timing.warmup_steps, 0));
+  if (run.quality->loss.size() != warmup + timing.step_seconds.size()) return {};
+  std::vector<double> times(warmup, std::numeric_limits<double>::quiet_NaN());
+  double now = 0;
+  for (const double seconds : timing.step_seconds) times.push_back(now += seconds);
+  return times;
+}
+
+Json losses_json(const Run& run, std::size_t row, std::size_t most) {
+  const std::vector<double>& losses = run.quality->loss;
+  const Downsampled kept = downsample(losses, most);
+  const std::vector<double> times = times_of_losses(run);
+  return {{"row", row},
+          {"n", losses.size()},
+          {"every", kept.every},
+          {"at", places(kept)},
+          {"loss", picked(losses, kept)},
+          {"first", losses.front()},  // thinning keeps neither end for sure
+          {"last", losses.back()},
+          {"seconds", times.empty() ? Json(nullptr) : picked(times, kept)}};
+}
+
+}  // namespace
+
+void add_sweeps(Json& data, const std::vector<NamedResult>& results) {
+  data["sweeps"] = Json::array();
+  for (const NamedResult& named : results)
+    for (const Axis axis : {Axis::batch, Axis::width, Axis::samples, Axis::threads}) add_axis(data["sweeps"], named, axis);
+}
+
+void add_steps(Json& data, const AllSeries& all) {
+  data["steps"] = Json::array();
+  data["losses"] = Json::array();
+  std::size_t runs = 0;
+  for (const Series& series : all.series) runs += series.runs.size();
+  for (std::size_t row = 0; row < all.series.size(); ++row) {
+    for (std::size_t number = 0; number < all.series[row].runs.size(); ++number) {
+      const Run& run = *all.series[row].runs[number];
+      if (run.timing && !run.timing->step_seconds.empty())
+        data["steps"].push_back(steps_json(run, row, number, share(kAllSteps, runs)));
+    }
+    const Run& first = all.series[row].first();
+    if (first.timing && first.quality && first.quality->loss.size() > 1)
+      data["losses"].push_back(losses_json(first, row, share(kAllLosses, all.series.size())));
+  }
+}
+
+void add_profiles(Json& data, const AllSeries& all) {
+  data["profiles"] = Json::array();
+  std::size_t with_profile = 0;
+  for (std::size_t row = 0; row < all.series.size(); ++row) {
+    const auto& runs = all.series[row].runs;
+    const auto found =
+        std::find_if(runs.begin(), runs.end(), [](const Run* run) { return run->profile && !run->profile->classes.empty(); });
+    if (found != runs.end() && ++with_profile <= kMostProfiles)
+      data["profiles"].push_back({{"row", row}, {"classes", json_of((*found)->profile->classes)}});
+  }
+  data["profiles_left_out"] = with_profile - data["profiles"].size();
+}
+
+}  // namespace epochbench

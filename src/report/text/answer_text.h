@@ -1,0 +1,55 @@
+// The answers of `speedup`, `claims`, `cost` and `interleave`, as tables for people and as JSON. Nothing is computed here.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/analysis/claims/claims.h"
+#include "src/analysis/compare/peer_ratios.h"
+#include "src/analysis/cost/local_cost.h"
+#include "src/analysis/speedup/speedup.h"
+#include "src/base/json.h"
+
+namespace epochbench {
+
+// One row per pair, its notes by number below, then what is not paired and why. "" without a pair.
+std::string speedup_text(const Speedup& speedup);
+
+// The contract's keys, and: *_reason where a number is null, the interval of cost and energy, repetitions and files of both
+// sides, and `batch`: "same" or "best".
+Json speedup_json(const Speedup& speedup);
+
+// Every claim with what is claimed, where it comes from and the experiment. Lines of at most 100 columns.
+std::string claims_list_text(const ClaimCatalog& catalog);
+
+// Every claim with its verdict, what was measured, the conditions and the reason; those that cannot hold together at the end.
+// `answers`: to the catalog's claims, in their order.
+std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers);
+
+// What a claim says, where it comes from and how it is tested; without a verdict.
+Json claim_json(const Claim& claim);
+
+// {"claims": [...], "conflicts": [...]}. `answers`: to the catalog's claims, in their order.
+Json claims_json(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers);
+
+struct RentOrBuyAnswer {
+  RentOrBuy question;
+  bool utilization_given = false;
+  std::string measured_on;    // "AMD EPYC, 2026-11-21"; empty: no result was given, the answer is about hours alone
+  std::vector<RunCost> runs;  // of the result
+};
+
+// Local against cloud, with every assumption.
+std::string rent_or_buy_text(const RentOrBuyAnswer& answer);
+
+// assumptions{…}, runs[]{name, repetitions, epoch_seconds, …}, months[]{hours, local_usd, cloud_usd} and
+// break_even_hours_per_month (both of hours alone, so null where runs bring power of their own); each figure that is null has
+// its reason beside it as <key>_reason. Of an epoch: <key>_ci95, or null and interval_reason.
+Json rent_or_buy_json(const RentOrBuyAnswer& answer);
+
+// The table of scripts/peers/take_turns.
+std::string peer_table(const std::vector<PeerRow>& rows);
+Json peer_json(const std::vector<PeerRow>& rows);
+
+}  // namespace epochbench

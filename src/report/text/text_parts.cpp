@@ -1,0 +1,158 @@
+#include "src/report/text/text_parts.h"
+
+#include <algorithm>
+#include <set>
+
+#include "epochbench/precision.h"
+#include "src/base/text.h"
+
+namespace epochbench {
+namespace {
+
+std::string instruction_sentence(const Warning& w) {
+  return w.run + " computed with " + w.first + ", though the CPU has " + w.second + "; it can be faster";
+}
+
+std::string precision_sentence(const Warning& w) {
+  const bool strict = w.first == name(Precision::fp32);
+  return w.second + " against " + (strict ? "strict " : "") + w.first +
+         (strict && w.second == name(Precision::tf32) ? ": products of 10-bit significands against those of 23 bits"
+                                                      : ": part of the ratio is the precision's");
+}
+
+std::string settings_sentence(const Warning& w) {
+  const auto text = [](const std::string& settings) { return settings.empty() ? std::string("none") : settings; };
+  return "settings differ: " + text(w.first) + " in the baseline, " + text(w.second) + " in the contender";
+}
+
+std::string energy_sentence(const Warning& w) {
+  return "the energy of " + w.run +
+         (w.first == "nvml" ? " is the card's alone, without its host's" : " is its host's alone, without the card's");
+}
+
+std::string sentence(const Warning& w) {
+  switch (w.code) {
+    case WarningCode::baseline_below_half_peak:
+      return w.run + " reaches " + format_percent(w.value) + " of its measured peak; a better baseline would lower the ratio";
+    case WarningCode::fewer_threads:
+      return w.run + " had threads for " + format_whole(w.value) + " of " + format_whole(w.limit) + " cores";
+    case WarningCode::precision_differs:
+      return precision_sentence(w);
+    case WarningCode::parity_unverified:
+      return "nothing shows that " + w.run + " computes the same: its losses were not compared with the CPU's in fp32";
+    case WarningCode::parity_apart:
+      return "losses of " + w.run + " are " + significant(w.value, 2) +
+             " from their reference, relative, and rounding explains " + significant(w.limit, 2);
+    case WarningCode::epoch_kind_differs:
+      return "a " + w.first + " epoch against a " + w.second + " one";
+    case WarningCode::data_waits:
+      return w.run + " waited for data for " + format_percent(w.value) + " of its time";
+    case WarningCode::host_differs:
+      return "measured on different machines: " + w.first + " and " + w.second;
+    case WarningCode::price_of_other_machine:
+      return "the price of " + w.run + " is that of another machine (" + w.first + ")";
+    case WarningCode::currency_differs:
+      return "costs in " + w.first + " and in " + w.second + " are not compared";
+    case WarningCode::foreign_load:
+      return "other processes took " + significant(w.value, 2) + " cores during a repetition of " + w.run;
+    case WarningCode::portable_kernel:
+      return w.run + " ran the portable kernels, which use no vector instructions by name";
+    case WarningCode::unused_instruction:
+      return instruction_sentence(w);
+    case WarningCode::handicap:
+      return w.run + " was restricted on purpose (" + w.first + "), and could be faster; the contender was too";
+    case WarningCode::noisy_sample:
+      return "in one repetition the median step of " + w.run + " is known within " + format_percent(w.value) + " only";
+    case WarningCode::noisy_repetitions:
+      return "repetitions of " + w.run + " differ, with a standard deviation of " + format_percent(w.value);
+    case WarningCode::throttled:
+      return "the GPU throttled during " + format_whole(w.value) + " steps of a repetition of " + w.run;
+    case WarningCode::energy_in_part:
+      return energy_sentence(w);
+    case WarningCode::settings_differ:
+      return settings_sentence(w);
+    case WarningCode::epoch_samples_differ:
+      return "epochs of " + format_whole(w.value) + " and " + format_whole(w.limit) +
+             " samples, so cost and energy per epoch are of other work";
+    case WarningCode::build_differs:
+      return "measured by different builds of epochbench: " + w.first + " and " + w.second;
+    case WarningCode::batch_differs:
+      return "batch " + format_whole(w.value) + " against " + format_whole(w.limit) + ": each at its own best";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string load_note() {
+  return std::string(kLoadMark).substr(1) + ": other processes took " + short_number(kQuietForeignCores) +
+         " CPU cores or more meanwhile, so its times may be too long";
+}
+
+std::string below_load_note(const std::string& text) {
+  return text.find(kLoadMark) == std::string::npos ? text : load_note() + "\n" + text;
+}
+
+std::string label_of(const Run& run) {
+  return run.repetition > 0 ? run.name + " #" + std::to_string(run.repetition) : run.name;
+}
+
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  return text;
+}
+
+void add_reason(Reasons& reasons, const std::string& text, const std::string& subject) {
+  reasons[text].subjects.push_back(subject);
+}
+
+std::vector<std::string> runs_by_reason(const Reasons& reasons) {
+  std::vector<std::string> lines;
+  for (const auto& [reason, runs] : reasons)
+    lines.push_back(std::to_string(runs.size()) + (runs.size() == 1 ? " run: " : " runs: ") + reason);
+  return lines;
+}
+
+std::string ratio_text(const Estimate& estimate) {
+  if (!std::isfinite(estimate.value)) return "not known (" + estimate.reason + ")";
+  return format_times(estimate.value) + interval_text(estimate);
+}
+
+std::string interval_text(const Estimate& estimate, const NumberText& number) {
+  return " (" + (estimate.ci95 ? range_text(*estimate.ci95, number) : "no interval: " + estimate.reason) + ")";
+}
+
+std::vector<std::string> without_repeats(std::vector<std::string> texts) {
+  std::set<std::string> seen;
+  std::erase_if(texts, [&](const std::string& text) { return !seen.insert(text).second; });
+  return texts;
+}
+
+std::string some_of(const std::vector<std::string>& names, std::size_t most) {
+  if (names.size() <= most) return joined(names);
+  return joined({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(most)}) + " and " +
+         std::to_string(names.size() - most) + " more";
+}
+
+std::string Notes::mark(const std::string& note) {
+  const auto known = std::find(notes_.begin(), notes_.end(), note);
+  const std::string number = std::to_string(known - notes_.begin() + 1);
+  if (known == notes_.end()) notes_.push_back(note);
+  return "[" + number + "]";
+}
+
+std::string Notes::to_string() const {
+  std::string text;
+  for (std::size_t i = 0; i < notes_.size(); ++i)
+    text += wrapped("  [" + std::to_string(i + 1) + "] ", std::string(6, ' '), notes_[i]);
+  return text;
+}
+
+Json warnings_json(const std::vector<Warning>& warnings) {
+  return json_list(warnings, [](const Warning& warning) { return to_string(warning); });
+}
+
+std::string to_string(const Warning& warning) { return std::string(name(warning.code)) + ": " + sentence(warning); }
+
+}  // namespace epochbench

@@ -1,0 +1,115 @@
+// What texts and exports share: figures and names of runs, intervals, reasons and notes, warnings, curves as characters.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/analysis/estimate.h"
+#include "src/analysis/fairness.h"
+#include "src/analysis/sweep/curves.h"
+#include "src/base/json.h"
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
+#include "src/result/load.h"
+#include "src/result/result.h"
+
+namespace epochbench {
+
+// A figure of a run: figure<&Run::timing, &Timing::epoch_seconds>(run). Empty where its group or itself is not known.
+template <auto kGroup, auto kMember>
+std::optional<double> figure(const Run& run) {
+  const auto member = member_of(run.*kGroup, kMember);
+  if (!member || !std::isfinite(static_cast<double>(*member))) return std::nullopt;
+  return static_cast<double>(*member);
+}
+
+// A list of what `json_of_one`, a function or a member, makes of each element.
+template <class Elements, class JsonOfOne>
+Json json_list(const Elements& elements, const JsonOfOne& json_of_one) {
+  Json list = Json::array();
+  for (const auto& element : elements) list.push_back(std::invoke(json_of_one, element));
+  return list;
+}
+
+// "mlp/cpu/fp32/b64 #2"; without the number for the first or only repetition.
+std::string label_of(const Run& run);
+
+// Without control characters, so that no name out of a file moves a terminal's cursor or begins a line of its own.
+std::string one_line(std::string text);
+
+using NumberText = std::function<std::string(double)>;
+inline std::string three_digits(double value) { return significant(value, 3); }
+
+// "4.6 to 5.1".
+inline std::string range_text(const std::pair<double, double>& ends, const NumberText& number = three_digits) {
+  return number(ends.first) + " to " + number(ends.second);
+}
+
+std::string ratio_text(const Estimate& estimate);  // "12.3x (11.9 to 12.8)", "12.3x (no interval: ...)"
+std::string interval_text(const Estimate& estimate, const NumberText& number = three_digits);  // " (11.9 to 12.8)"
+
+// Behind the name of a run, or of repetitions, while which other processes took kQuietForeignCores (src/result/load.h) or more,
+// and the line above a table or page with such marks: "†: other processes took ...".
+inline constexpr const char* kLoadMark = " †";
+std::string load_note();
+inline const char* load_mark(bool loaded) { return loaded ? kLoadMark : ""; }
+std::string below_load_note(const std::string& text);  // with the line where a mark is in the text
+
+// "" where the value is not known.
+inline std::string cell(const std::optional<double>& value, const NumberText& number) { return value ? number(*value) : ""; }
+
+// Something with what it is about, in the order in which it first came: reasons with the runs that have them.
+struct Reason {
+  std::string text;
+  std::vector<std::string> subjects;  // at least one
+};
+using Reasons = ListByKey<&Reason::text>;
+void add_reason(Reasons& reasons, const std::string& text, const std::string& subject);
+
+// "12 runs: no GPU is usable here", one line per reason.
+std::vector<std::string> runs_by_reason(const Reasons& reasons);
+
+// Each text once, in the order in which they first came.
+std::vector<std::string> without_repeats(std::vector<std::string> texts);
+
+// "a, b and 3 more".
+std::string some_of(const std::vector<std::string>& names, std::size_t most);
+
+// Notes below a table, by number: what several rows share is written once.
+class Notes {
+ public:
+  // "[1]", the same for the same note.
+  std::string mark(const std::string& note);
+
+  // "  [1] the note", filled into lines, in the order in which they were first marked; empty without any.
+  std::string to_string() const;
+
+ private:
+  std::vector<std::string> notes_;
+};
+
+// "parity_unverified: the losses of ...": the code, which programs look for and which stays, then a sentence for people.
+std::string to_string(const Warning& warning);
+Json warnings_json(const std::vector<Warning>& warnings);
+
+// The answers of a sweep, one sentence each. Names of curves lose `prefix` where they begin with it. Why intervals are missing
+// is said once, at the end.
+std::vector<std::string> sweep_sentences(const SweepAnswers& answers, Axis axis, const std::string& prefix);
+
+struct PlotCurve {
+  std::string label;
+  std::vector<std::pair<double, double>> points;  // x rising; all above 0 and finite
+  std::vector<double> failed;                     // x of points that have no y
+};
+
+// Curves as characters, for a terminal of 80 columns without color: one glyph per curve, dots between its points, `!` on the
+// axis where a point failed, and a legend. An axis is logarithmic where what it shows spans a factor of 10 or more, and says
+// so; y begins at 0 otherwise. Empty where fewer than two points are to be shown.
+std::string text_plot(const std::vector<PlotCurve>& curves, const std::string& x_title, const std::string& y_title,
+                      const NumberText& y_text);
+
+}  // namespace epochbench

@@ -1,0 +1,84 @@
+#include <cstdio>
+#include <set>
+
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+#include "src/report/text/result_text.h"
+#include "src/result/load.h"
+#include "src/session/measuring.h"
+
+namespace epochbench {
+namespace {
+
+// How many runs other processes disturbed, and which most.
+void print_interference(const Result& result) {
+  double most = 0;
+  int count = 0;
+  const Run* disturbed = nullptr;
+  for (const Run& run : result.runs) {
+    const double cores = run.interference ? run.interference->foreign_cpu_cores.value_or(0) : 0;
+    count += is_loaded(run);
+    if (!is_loaded(run) || cores <= most) continue;
+    most = cores;
+    disturbed = &run;
+  }
+  if (disturbed)
+    std::printf(
+        "interference: other processes took CPU time during %d run%s, %s cores during %s; measure again on a quiet "
+        "machine\n",
+        count, count == 1 ? "" : "s", significant(most, 2).c_str(), disturbed->name.c_str());
+}
+
+// The clock that times a GPU's steps against the host's.
+void print_clocks(const Result& result) {
+  constexpr double kNoticeable = 0.01;
+  for (const Run& run : result.runs)
+    if (run.timing && run.timing->clock_disagreement.value_or(0) > kNoticeable)
+      std::printf("clocks: the steps of %s by the device's clock and the same window by the host's differ by %s\n",
+                  run.name.c_str(), format_percent(*run.timing->clock_disagreement).c_str());
+}
+
+template <typename DeviceDescription>
+std::string with_limits(std::string name, const DeviceDescription& device) {
+  for (const auto& [precision, peak] : device.peak_flops_per_second)
+    if (peak) name += ", " + precision + " peak " + format_si(*peak, "FLOP/s");
+  if (device.memory_bandwidth_bytes_per_second)
+    name += ", memory " + format_si(*device.memory_bandwidth_bytes_per_second, "B/s");
+  return name;
+}
+
+std::string machine_text(const Context& context) {
+  std::string text = with_limits(context.cpu.model, context.cpu) + "\n";
+  for (const GpuInfo& gpu : context.gpus)
+    if (gpu.memory_bandwidth_bytes_per_second) text += with_limits(gpu.name, gpu) + "\n";
+  return text;
+}
+
+}  // namespace
+
+void print_tables(const Measurement& measured, const std::string& tables) {
+  const Result& result = measured.result;
+  std::fputs(fitted("\n" + machine_text(result.context) + "\n" + tables).c_str(), stdout);
+  bool projected = false, priced = false;
+  std::string text;
+  std::set<std::string> sources;
+  for (const Run& run : result.runs) {
+    if (run.timing && run.timing->epoch_kind == "projected" && run.workload.dataset == "synthetic") projected = true;
+    if (run.cost && run.cost->price_source) sources.insert(*run.cost->price_source);
+    priced = priced || run.cost;
+  }
+  if (projected) text = "projected: from the measured steps; of synthetic data, so reading and decoding are left out\n";
+  text += remarks(result);
+  for (const std::string& source : sources) text += "price: " + source + "\n";
+  std::fputs(fitted(text).c_str(), stdout);
+  print_interference(result);
+  print_clocks(result);
+  if (!priced)
+    std::fputs(
+        fitted("cost: no price is known for this machine; give --price cpu=USD_PER_HOUR (epochbench list prices)\n").c_str(),
+        stdout);
+  if (measured.written) std::printf("result: %s\n", measured.path.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace epochbench

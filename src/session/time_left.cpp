@@ -1,0 +1,188 @@
+#include "src/session/time_left.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "src/base/numbers.h"
+#include "src/machine/environment.h"
+#include "src/worker/stopping_rule.h"
+
+namespace epochbench {
+namespace {
+
+constexpr double kUsualPeakShare = 0.4;                                              // that a step reaches
+constexpr double kStepOverheadSeconds = 1e-4;                                        // of the smallest models
+constexpr double kSetUpSeconds = 1;                                                  // of a process: start, compile
+constexpr double kUsualShare = 0.25;                                                 // of the most that a stopping rule allows
+constexpr double kFlopsPerCore = 6e10, kFlopsOfGpu = 3e13, kFlopsOfReference = 5e8;  // per second, of usual devices
+
+double usual_peak(const CaseSpec& spec) {
+  switch (spec.device.kind) {
+    case DeviceKind::cuda:
+      return kFlopsOfGpu;
+    case DeviceKind::reference:
+      return kFlopsOfReference;
+    case DeviceKind::cpu:
+      break;
+  }
+  return kFlopsPerCore * spec.threads.value_or(default_threads());
+}
+
+// What decides how much earlier than at its most a rule stops.
+std::string rule_of(const StopSpec& stop) { return stop.until ? "until" : "noise"; }
+
+bool may_stop_early(const StopSpec& stop) { return stop.until || (!stop.steps && !stop.epochs && !stop.min_time_seconds); }
+
+}  // namespace
+
+void UsualSeconds::add(const std::string& name, double seconds) {
+  for (Sum* sum : {&by_name_[name], &all_}) {
+    sum->seconds += seconds;
+    ++sum->count;
+  }
+}
+
+std::optional<double> UsualSeconds::own(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) return std::nullopt;
+  return found->second.seconds / static_cast<double>(found->second.count);
+}
+
+std::optional<double> UsualSeconds::of(const std::string& name) const {
+  if (const auto mean = own(name)) return mean;
+  return all_.count > 0 ? std::optional(all_.seconds / static_cast<double>(all_.count)) : std::nullopt;
+}
+
+ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak) {
+  const CaseSpec& spec = planned.spec;
+  ExpectedCase one;
+  one.name = spec.name;
+  const std::string where = "/" + to_string(spec.device) + "/" + name(spec.precision);
+  one.kinds = {spec.model + where, family_name(spec.model) + where, where, to_string(spec.device)};
+  one.batch = spec.batch.value_or(1);
+  if (peak && spec.device.kind == DeviceKind::cpu)
+    *peak *= std::min(1.0, static_cast<double>(spec.threads.value_or(1)) / default_threads());
+  one.step_seconds = kStepOverheadSeconds + planned.flops_per_sample * static_cast<double>(one.batch) /
+                                                (kUsualPeakShare * peak.value_or(usual_peak(spec)));
+  one.steps_per_epoch = planned.workload.samples_per_epoch / std::max<std::int64_t>(1, one.batch);
+  one.warmup = spec.warmup;
+  one.stop = spec.stop;
+  one.latencies = spec.mode == Mode::forward;
+  one.skipped = planned.obstacle.has_value();
+  return one;
+}
+
+TimeLeft::TimeLeft(std::vector<ExpectedCase> cases, std::optional<double> budget_seconds, Clock clock)
+    : cases_(std::move(cases)), budget_seconds_(budget_seconds), clock_(std::move(clock)), start_(clock_()) {}
+
+void TimeLeft::begin(std::size_t index) {
+  index_ = index;
+  begun_ = index + 1;
+  runs_ = true;
+  began_ = clock_();
+  progress_ = {};
+  timing_began_.reset();
+  tail_began_.reset();
+}
+
+void TimeLeft::update(const Progress& progress) {
+  progress_ = progress;
+  if (progress.steps > 0 && !timing_began_) timing_began_ = clock_();
+  if (progress.phase == "latency" && !tail_began_) tail_began_ = clock_();
+  learn_step();
+}
+
+// Of the case that runs: how much longer its steps last than expected, for cases like it.
+void TimeLeft::learn_step() {
+  const ExpectedCase& one = cases_[index_];
+  if (progress_.samples_per_second <= 0 || one.step_seconds <= 0) return;
+  const double step = static_cast<double>(one.batch) / progress_.samples_per_second;
+  for (const std::string& kind : one.kinds) slower_[kind][one.name] = std::log(step / one.step_seconds);
+}
+
+void TimeLeft::end(bool ok) {
+  runs_ = false;
+  if (!ok) return;
+  const ExpectedCase& one = cases_[index_];
+  const double whole = clock_() - began_;
+  whole_.add(one.name, whole);
+  if (progress_.samples_per_second <= 0) return;
+  const double step = step_seconds(one);
+  const double timed = static_cast<double>(progress_.steps) * step;
+  set_up_.add(one.name, std::max(0.0, whole - timed - one.warmup * step - tail_seconds(one, step)));
+  if (may_stop_early(one.stop)) share_.add(rule_of(one.stop), std::min(1.0, timed / most_seconds(one, step)));
+}
+
+double TimeLeft::step_seconds(const ExpectedCase& one) const {
+  for (const std::string& kind : one.kinds) {
+    const auto found = slower_.find(kind);
+    if (found == slower_.end()) continue;
+    if (const auto own = found->second.find(one.name); own != found->second.end())
+      return one.step_seconds * std::exp(own->second);
+    double sum = 0;
+    for (const auto& [name, log] : found->second) sum += log;
+    return one.step_seconds * std::exp(sum / static_cast<double>(found->second.size()));
+  }
+  return one.step_seconds;
+}
+
+double TimeLeft::most_seconds(const ExpectedCase& one, double step_seconds) const {
+  const StoppingLimits limits;
+  if (one.stop.until) return static_cast<double>(one.stop.epochs.value_or(limits.epochs) * one.steps_per_epoch) * step_seconds;
+  return std::max(limits.most_seconds, static_cast<double>(limits.steps_past_time) * step_seconds);
+}
+
+double TimeLeft::timed_seconds(const ExpectedCase& one, double step_seconds) const {
+  if (may_stop_early(one.stop)) {
+    const StoppingLimits limits;
+    const double most = most_seconds(one, step_seconds), share = share_.own(rule_of(one.stop)).value_or(kUsualShare);
+    if (one.stop.until) return share * most;
+    const double least = std::max(limits.least_seconds, static_cast<double>(limits.least_steps) * step_seconds);
+    return std::clamp(share * most, std::min(least, most), most);
+  }
+  if (one.stop.steps) return static_cast<double>(*one.stop.steps) * step_seconds;
+  if (one.stop.epochs) return static_cast<double>(*one.stop.epochs * one.steps_per_epoch) * step_seconds;
+  return std::max(*one.stop.min_time_seconds, step_seconds);
+}
+
+double TimeLeft::tail_seconds(const ExpectedCase& one, double step_seconds) const {
+  const StoppingLimits limits;
+  if (!one.latencies) return 0;
+  return std::max(static_cast<double>(limits.steps_past_time) * step_seconds,
+                  std::min(limits.latency_seconds, static_cast<double>(limits.latency_steps) * step_seconds));
+}
+
+double TimeLeft::duration(std::size_t index) const {
+  const ExpectedCase& one = cases_[index];
+  if (one.skipped) return 0;
+  if (const auto before = whole_.own(one.name)) return *before;
+  const double step = step_seconds(one);
+  return set_up_.of(one.name).value_or(kSetUpSeconds) + one.warmup * step + timed_seconds(one, step) + tail_seconds(one, step);
+}
+
+double TimeLeft::of_case() const {
+  if (!runs_) return 0;
+  const ExpectedCase& one = cases_[index_];
+  const double elapsed = clock_() - began_;
+  if (!timing_began_ || (may_stop_early(one.stop) && whole_.own(one.name))) return std::max(0.0, duration(index_) - elapsed);
+  const double step = step_seconds(one);
+  if (tail_began_) return std::max(0.0, tail_seconds(one, step) - (clock_() - *tail_began_));
+  const double taken = static_cast<double>(progress_.steps) * step;
+  return std::max(0.0, timed_seconds(one, step) - taken) + tail_seconds(one, step);
+}
+
+double TimeLeft::of_all() const {
+  double seconds = of_case();
+  for (std::size_t i = begun_; i < cases_.size(); ++i) seconds += duration(i);
+  return budget_seconds_ ? std::min(seconds, std::max(0.0, *budget_seconds_ - (clock_() - start_))) : seconds;
+}
+
+std::string about_seconds(double seconds) {
+  if (seconds < 30) return std::to_string(std::max(5LL, 5 * std::llround(seconds / 5))) + " s";
+  if (seconds < 90) return std::to_string(10 * std::llround(seconds / 10)) + " s";
+  if (seconds < 5400) return std::to_string(std::llround(seconds / 60)) + " min";
+  return format_seconds(seconds);
+}
+
+}  // namespace epochbench

@@ -1,0 +1,86 @@
+// How long cases take, and how much of it is left: expected before they run, corrected by what has run. Knows a clock and no
+// display.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/session/planned_case.h"
+#include "src/worker/case_driver.h"
+
+namespace epochbench {
+
+// The mean duration of units that repeat, such as repetitions of a case: of its own, else of all. Empty before any.
+class UsualSeconds {
+ public:
+  void add(const std::string& name, double seconds);
+  std::optional<double> own(const std::string& name) const;
+  std::optional<double> of(const std::string& name) const;
+
+ private:
+  struct Sum {
+    double seconds = 0;
+    std::size_t count = 0;
+  };
+  std::map<std::string, Sum> by_name_;
+  Sum all_;
+};
+
+// A case as far as its duration depends on it.
+struct ExpectedCase {
+  std::string name;                // repetitions of one case share it
+  std::vector<std::string> kinds;  // whose steps last about as much longer than expected: the most specific first
+  double step_seconds = 0;         // expected before anything has run
+  std::int64_t batch = 1, steps_per_epoch = 0;
+  int warmup = 0;
+  StopSpec stop;
+  bool latencies = false;  // are measured after the timed steps
+  bool skipped = false;    // takes no time
+};
+
+// Of a step at a usual share of the device's peak in FLOP/s; without one, that of a usual device of its kind.
+ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak);
+
+class TimeLeft {
+ public:
+  // Begins now; no more is left than of `budget_seconds`.
+  explicit TimeLeft(std::vector<ExpectedCase> cases, std::optional<double> budget_seconds = {}, Clock clock = steady_seconds);
+
+  void begin(std::size_t index);  // every case that has begun before has ended
+  void update(const Progress& progress);
+  void end(bool ok);  // of the case that runs; only where it is ok it says something of others
+
+  double of_case() const;                    // of the case that runs
+  double of_all() const;                     // with the cases that have not begun
+  double duration(std::size_t index) const;  // of a whole case, by all that is known
+
+ private:
+  // How a case ends decides what its duration depends on.
+  double timed_seconds(const ExpectedCase& one, double step_seconds) const;
+  double most_seconds(const ExpectedCase& one, double step_seconds) const;  // where the rule may stop earlier
+  double step_seconds(const ExpectedCase& one) const;
+  double tail_seconds(const ExpectedCase& one, double step_seconds) const;
+  void learn_step();
+
+  std::vector<ExpectedCase> cases_;
+  std::optional<double> budget_seconds_;
+  Clock clock_;
+  double start_;
+  std::size_t index_ = 0, begun_ = 0;
+  bool runs_ = false;
+  double began_ = 0;
+  Progress progress_;
+  std::optional<double> timing_began_, tail_began_;
+  std::map<std::string, std::map<std::string, double>> slower_;  // by kind, by case: log of measured over expected step
+  UsualSeconds whole_, set_up_, share_;  // whole cases; before the first timed step; of the most that a rule allows
+};
+
+// "2 min" of "about 2 min left": rounded, since no estimate is right to the second.
+std::string about_seconds(double seconds);
+
+}  // namespace epochbench

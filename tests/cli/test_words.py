@@ -1,0 +1,148 @@
+"""The words of a call: hints at what was meant, help in groups, and output that fits the terminal."""
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import termios
+import unittest
+
+from support import BINARY, SCHEMAS, TIMEOUT_SECONDS, CliTest
+
+COMMANDS = ["run", "sweep", "compare", "speedup", "answers", "claims", "cost", "plan", "list", "info", "report", "export"]
+RESULTS = sorted(path for path in SCHEMAS.parent.glob("*.json") if not path.name.endswith("schema.json"))
+
+
+def in_terminal(columns, *arguments):
+    """What the program prints on a terminal that wide."""
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    process = subprocess.Popen([BINARY, *map(str, arguments)], stdout=child, stderr=subprocess.DEVNULL, env=environment)
+    os.close(child)
+    text = b""
+    while True:
+        try:
+            part = os.read(parent, 65536)
+        except OSError:  # the terminal has gone with the program
+            break
+        if not part:
+            break
+        text += part
+    os.close(parent)
+    process.wait(TIMEOUT_SECONDS)
+    return text.decode().replace("\r\n", "\n")
+
+
+class Hints(CliTest):
+    def test_names_that_are_near(self):
+        for arguments, hint in [
+            (["runn"], "did you mean run?"),
+            (["exprot"], "did you mean export?"),
+            (["help", "swep"], "did you mean sweep?"),
+            (["run", "--bacth", "3"], "did you mean --batch?"),
+            (["run", "--bacth=3"], "did you mean --batch?"),
+            (["run", "-model", "mlp"], "did you mean --model?"),
+            (["run", "--model", "resnet-50"], "did you mean resnet50?"),
+            (["run", "--model", "Bert"], "did you mean bert-tiny, bert-base or bert-large?"),
+            (["run", "--model", "lenet"], "did you mean lenet5?"),
+            (["run", "--model", "mlp", "--device", "gpu"], "did you mean cuda:0?"),
+            (["run", "--model", "mlp", "--device", "CUDA:1"], "did you mean cuda:1?"),
+            (["run", "--model", "mlp", "--precision", "FP32"], "did you mean fp32?"),
+            (["run", "--suite", "qiuck"], "did you mean quick?"),
+            (["run", "--model", "mlp", "--price", "cpu=g5.xlareg"], "did you mean g5.xlarge?"),
+            (["list", "model"], "did you mean models?"),
+            (["export", RESULTS[0], "--format", "markdwn"], "did you mean markdown?"),
+        ]:
+            with self.subTest(arguments=arguments):
+                self.assert_refused(self.call(*arguments), 2, hint)
+
+    def test_nothing_is_near(self):
+        for arguments in (["frobnicate"], ["run", "--zzz"], ["run", "--model", "vgg16"], ["run", "--suite", "x"]):
+            with self.subTest(arguments=arguments):
+                self.assertNotIn("did you mean", self.call(*arguments).stderr)
+
+    def test_the_first_wrong_argument_is_named(self):
+        call = self.call("run", "--foo", "1", "--bar", "2")
+        self.assert_refused(call, 2, "--foo")
+        self.assertNotIn("--bar", call.stderr)
+
+
+class Words(CliTest):
+    def test_model_without_its_option(self):
+        self.assertEqual(self.call("plan", "lenet5").stdout, self.call("plan", "--model", "lenet5").stdout)
+        self.assert_refused(self.call("plan", "lenet5", "--model", "mlp"), 2, "MODEL and --model exclude each other")
+        self.assert_refused(self.call("run", "lenet5", "mlp"), 2, "'mlp'")
+        call = self.call("run", "lenet5", "--batch", "16", "--steps", "12", "-q", "--out", self.out)
+        self.assertEqual((call.returncode, call.stdout), (0, ""), call.stderr)
+
+    def test_help_and_version(self):
+        self.assertEqual(self.call("help").stdout, self.call("--help").stdout)
+        for command in COMMANDS:
+            self.assertEqual(self.call("help", command).stdout, self.call(command, "--help").stdout)
+        self.assertEqual(self.call("-V").stdout, self.call("--version").stdout)
+        self.assert_refused(self.call("help", "run", "sweep"), 2, "sweep")
+
+    def test_every_command_is_in_the_help(self):
+        text = self.call("--help").stdout
+        for command in COMMANDS:
+            self.assertRegex(text, rf"(?m)^  {command} ")
+        for title in ("Measure", "Understand", "Share"):
+            self.assertIn(f"\n{title}:\n", text)
+
+    def test_groups_of_options(self):
+        for command in ("run", "sweep"):
+            text = self.call(command, "--help").stdout
+            for title in ("What to run", "How long", "Data and training", "Experiments", "Price", "Output"):
+                self.assertIn(f"\n{title}:\n", text)
+
+    def test_help_fits(self):
+        for command in [[], *([each] for each in COMMANDS)]:
+            with self.subTest(command=command):
+                self.assertLessEqual(max(map(len, self.call(*command, "--help").stdout.splitlines())), 100)
+                brief = in_terminal(80, *command, "-h").splitlines()
+                self.assertLessEqual(len(brief), 40)
+                self.assertLessEqual(max(map(len, brief)), 80)
+                if command:
+                    self.assertIn("--help", brief[-1])
+                    self.assertLessEqual(sum("  epochbench" in line for line in brief), 3)
+
+
+class Widths(CliTest):
+    def test_no_line_is_wider_than_the_terminal(self):
+        kinds = ("models", "suites", "datasets", "claims", "prices")
+        calls = [["list"], *(["list", kind] for kind in kinds), ["plan", "lenet5"], ["claims"], ["claims", *RESULTS],
+                 ["compare", RESULTS[-2], RESULTS[-1]], ["compare", "--history", RESULTS[0].parent]]
+        calls += [[command, path] for path in RESULTS for command in ("speedup", "answers")]
+        calls += [["cost", RESULTS[0], "--purchase", "900", "--power", "60", "--electricity", "0.3", "--cloud", "g5.xlarge"]]
+        calls += [["run", "--help"], ["sweep", "-h"], ["--help"]]
+        for arguments in calls:
+            for columns in (60, 80, 120, 200):
+                with self.subTest(arguments=arguments, columns=columns):
+                    lines = in_terminal(columns, *arguments).splitlines()
+                    self.assertLessEqual(max(map(len, lines), default=0), columns)
+
+    def test_output_that_is_not_a_terminal_keeps_all_columns(self):
+        self.assertIn("region", self.call("list", "prices").stdout.splitlines()[0])
+        self.assertNotIn("region", in_terminal(60, "list", "prices").splitlines()[0])
+
+
+class Lists(CliTest):
+    def test_index(self):
+        text = self.call("list").stdout
+        self.assertLess(len(text.splitlines()), 40)
+        for what, rows in json.loads(self.call("list", "--json").stdout).items():
+            self.assertRegex(text, rf"(?m)^{what} +{len(rows)} ")
+
+    def test_match(self):
+        rows = json.loads(self.call("list", "models", "--match", "BERT", "--json").stdout)["models"]
+        self.assertEqual([row["name"] for row in rows], ["bert-tiny", "bert-base", "bert-large"])
+        text = self.call("list", "models", "--match", "bert").stdout
+        self.assertIn("bert-tiny", text)
+        self.assertNotIn("resnet20", text)
+        self.assert_refused(self.call("list", "models", "--match", "zzz"), 2, "zzz")
+
+
+if __name__ == "__main__":
+    unittest.main()

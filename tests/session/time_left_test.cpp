@@ -1,0 +1,212 @@
+// The time that cases still take, in simulated suites by a fake clock.
+#include "src/session/time_left.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "src/worker/stopping_rule.h"
+
+namespace epochbench {
+namespace {
+
+// What a case really does; what is expected of it may be far off.
+struct Simulated {
+  std::string model;
+  double step_seconds;      // really
+  double expected_seconds;  // of a step, before anything ran
+  StopSpec stop;
+  double automatic_seconds = 0;  // that the automatic rule takes here
+};
+
+ExpectedCase expected(const Simulated& one) {
+  ExpectedCase expected;
+  expected.name = one.model;
+  expected.kinds = {one.model + "/cpu/fp32", "cpu/fp32", "cpu"};
+  expected.step_seconds = one.expected_seconds;
+  expected.batch = 8;
+  expected.steps_per_epoch = 100;
+  expected.warmup = 3;
+  expected.stop = one.stop;
+  return expected;
+}
+
+std::int64_t steps_of(const Simulated& one) {
+  if (one.stop.steps) return *one.stop.steps;
+  if (one.stop.epochs) return *one.stop.epochs * 100;
+  const double seconds = one.stop.min_time_seconds.value_or(one.automatic_seconds);
+  return std::max<std::int64_t>(3, static_cast<std::int64_t>(std::ceil(seconds / one.step_seconds)));
+}
+
+class Suite {
+ public:
+  Suite(std::vector<Simulated> cases, int repetitions) {
+    for (int i = 0; i < repetitions; ++i) cases_.insert(cases_.end(), cases.begin(), cases.end());
+  }
+
+  // Runs it, and keeps what was said at the end of each step.
+  void run() {
+    std::vector<ExpectedCase> all;
+    for (const Simulated& one : cases_) all.push_back(expected(one));
+    TimeLeft left(all, {}, [this] { return now_; });
+    first_ = left.of_all();
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      left.begin(i);
+      advance(left, kSetUp);
+      for (int step = 0; step < 3; ++step) advance(left, cases_[i].step_seconds);
+      Progress progress;
+      progress.phase = "measure";
+      for (std::int64_t step = 1; step <= steps_of(cases_[i]); ++step) {
+        now_ += cases_[i].step_seconds;
+        progress.steps = step;
+        progress.samples_per_second = 8 / cases_[i].step_seconds;
+        left.update(progress);
+        said_.push_back({now_, left.of_case(), left.of_all()});
+      }
+      left.end(true);
+      ends_.push_back(now_);
+    }
+  }
+
+  double total() const { return now_; }
+  double first() const { return first_; }
+
+  // The largest error of the whole duration that was said from a moment on, relative.
+  double worst_from(double seconds) const {
+    double worst = 0;
+    for (const Said& said : said_)
+      if (said.at >= seconds) worst = std::max(worst, std::fabs(said.at + said.all - now_) / now_);
+    return worst;
+  }
+  // Of what is left itself, as long as that is at least `least` seconds.
+  double worst_of_left_from(double seconds, double least) const {
+    double worst = 0;
+    for (const Said& said : said_)
+      if (said.at >= seconds && now_ - said.at >= least)
+        worst = std::max(worst, std::fabs(said.all - (now_ - said.at)) / (now_ - said.at));
+    return worst;
+  }
+
+ private:
+  static constexpr double kSetUp = 0.7;
+  struct Said {
+    double at, one, all;
+  };
+  void advance(TimeLeft& left, double seconds) {
+    now_ += seconds;
+    said_.push_back({now_, left.of_case(), left.of_all()});
+  }
+
+  std::vector<Simulated> cases_;
+  double now_ = 0, first_ = 0;
+  std::vector<Said> said_;
+  std::vector<double> ends_;
+};
+
+StopSpec steps(std::int64_t count) {
+  StopSpec stop;
+  stop.steps = count;
+  return stop;
+}
+
+StopSpec epochs(std::int64_t count) {
+  StopSpec stop;
+  stop.epochs = count;
+  return stop;
+}
+
+StopSpec at_least(double seconds) {
+  StopSpec stop;
+  stop.min_time_seconds = seconds;
+  return stop;
+}
+
+TEST(TimeLeft, OfFixedStepsIsRightOnceACaseRuns) {
+  // Steps last 3 times what their FLOPs say, more or less.
+  Suite suite({{"resnet50", 1.5, 0.5, steps(60)}, {"bert-base", 2.0, 0.6, steps(40)}, {"resnet20", 0.2, 0.08, steps(200)}}, 1);
+  suite.run();
+  EXPECT_LE(suite.worst_from(60), 0.3);
+  EXPECT_LE(suite.worst_of_left_from(60, 10), 0.3);
+}
+
+TEST(TimeLeft, OfRepetitionsIsThatOfTheFirst) {
+  // Expectations that are wrong in both directions.
+  Suite suite({{"a", 0.4, 2.0, steps(50)}, {"b", 0.9, 0.1, steps(40)}}, 6);
+  suite.run();
+  EXPECT_LE(suite.worst_from(60), 0.3);
+  EXPECT_LE(suite.worst_of_left_from(60, 10), 0.3);
+}
+
+TEST(TimeLeft, OfTheAutomaticRuleLearnsWhenItEnds) {
+  Suite suite({{"a", 0.02, 0.01, {}, 9}, {"b", 0.3, 0.1, {}, 12}, {"c", 0.05, 0.03, {}, 10}, {"d", 0.5, 0.2, {}, 8}}, 5);
+  suite.run();
+  EXPECT_GT(suite.first(), suite.total() / 4);
+  EXPECT_LE(suite.worst_from(60), 0.3);
+  EXPECT_LE(suite.worst_of_left_from(60, 20), 0.3);
+}
+
+TEST(TimeLeft, OfLongStepsIsThreeOfThem) {
+  Suite suite({{"large", 40, 30, {}, 30}, {"larger", 60, 45, {}, 30}}, 2);
+  suite.run();
+  EXPECT_LE(suite.worst_from(60), 0.3);
+}
+
+TEST(TimeLeft, OfAMinimumTimeAndOfEpochsIsTheirs) {
+  Suite suite({{"a", 0.1, 0.08, at_least(60)}, {"b", 0.3, 0.2, epochs(2)}}, 2);
+  suite.run();
+  EXPECT_LE(suite.worst_from(60), 0.3);
+  EXPECT_LE(suite.worst_of_left_from(60, 10), 0.3);
+}
+
+TEST(TimeLeft, SkippedCasesTakeNone) {
+  ExpectedCase one = expected({"a", 1, 1, steps(100)});
+  one.skipped = true;
+  EXPECT_EQ(TimeLeft({one, one}).of_all(), 0);
+}
+
+TEST(TimeLeft, ACaseThatFailedSaysNothingOfOthers) {
+  double now = 0;
+  const ExpectedCase one = expected({"a", 1, 1, steps(100)});
+  TimeLeft left({one, one}, {}, [&] { return now; });
+  const double before = left.duration(1);
+  left.begin(0);
+  now += 0.1;
+  left.end(false);
+  EXPECT_EQ(left.duration(1), before);
+  EXPECT_EQ(left.of_case(), 0);
+  EXPECT_EQ(left.of_all(), before);
+}
+
+TEST(TimeLeft, IsNoMoreThanTheBudget) {
+  double now = 0;
+  const TimeLeft left({expected({"a", 1, 1, steps(100)})}, 30, [&] { return now; });
+  EXPECT_EQ(left.of_all(), 30);
+  now += 20;
+  EXPECT_EQ(left.of_all(), 10);
+}
+
+TEST(UsualSeconds, AreOfTheirOwnNameElseOfAll) {
+  UsualSeconds usual;
+  EXPECT_FALSE(usual.of("a"));
+  usual.add("a", 2);
+  usual.add("a", 4);
+  usual.add("b", 9);
+  EXPECT_EQ(usual.of("a"), 3);
+  EXPECT_EQ(usual.of("c"), 5);
+  EXPECT_FALSE(usual.own("c"));
+}
+
+TEST(AboutSeconds, AreRounded) {
+  EXPECT_EQ(about_seconds(0), "5 s");
+  EXPECT_EQ(about_seconds(18), "20 s");
+  EXPECT_EQ(about_seconds(44), "40 s");
+  EXPECT_EQ(about_seconds(118), "2 min");
+  EXPECT_EQ(about_seconds(660), "11 min");
+  EXPECT_EQ(about_seconds(7200), "2.00 h");
+}
+
+}  // namespace
+}  // namespace epochbench

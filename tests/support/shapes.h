@@ -1,0 +1,33 @@
+// Shapes that several tests of kernels sweep over, and how messages name them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/shapes.h"
+
+namespace epochbench::test {
+
+struct Matrix {
+  std::int64_t rows, channels;
+  std::int64_t elements() const { return rows * channels; }
+};
+
+inline std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
+
+inline PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t window,
+                      std::int64_t stride, std::int64_t padding) {
+  const auto out = [=](std::int64_t extent) { return (extent + 2 * padding - window) / stride + 1; };
+  return {batch, height, width, channels, out(height), out(width), window, stride, padding};
+}
+
+inline std::string describe(const PoolShape& s) {
+  return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
+         std::to_string(s.channels) + " window=" + std::to_string(s.window) + " stride=" + std::to_string(s.stride) +
+         " padding=" + std::to_string(s.padding);
+}
+
+inline std::int64_t inputs(const PoolShape& s) { return s.batch * s.height * s.width * s.channels; }
+inline std::int64_t outputs(const PoolShape& s) { return s.batch * s.out_height * s.out_width * s.channels; }
+
+}  // namespace epochbench::test
