@@ -219,7 +219,7 @@ class GithubMarkdown(ExportTest):
                               input=self.text(self.write(runs), "markdown"), capture_output=True, text=True, check=True).stdout
         rows = [[cell for cell, _ in re.findall(r"<t[hd][^>]*>((.|\n)*?)</t[hd]>", row)] for row in html.split("<tr>")[1:]]
         self.assertEqual([len(row) for row in rows], [len(rows[0])] * 3)
-        self.assertEqual([unescape(re.sub("</?code>", "", row[0])) for row in rows[1:]], [name.replace("\n", " "), "<b>x</b>"])
+        self.assertEqual([unescape(re.sub("</?code>", "", row[0])) for row in rows[1:]], [name.replace("\n", "\\n"), "<b>x</b>"])
         self.assertEqual(set(re.findall(r"<(\w+)", html)), {"table", "thead", "tbody", "tr", "th", "td", "code", "ul", "li", "p"})
 
 
