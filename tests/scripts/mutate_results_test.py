@@ -1,0 +1,76 @@
+"""Tests scripts/mutate_results: it finds what a made-up epochbench does wrong, and nothing in the real one.
+
+EPOCHBENCH_BINARY names the real one.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "mutate_results"
+# What a made-up epochbench does -> what the script says of it.
+MISTAKES = {
+    "kill -SEGV $$": "ended by signal 11",
+    "exit 7": "exit code 7",
+    "exit 2": "a refusal of 0 lines",
+    "echo one >&2; echo two >&2; exit 2": "a refusal of 2 lines",
+    "echo ratio -nan": "'-nan' in standard output",
+    "echo +inf >&2": "'+inf' in standard error",
+    "printf '\\033[2J'": "control character '\\x1b' in standard output",
+    "printf '\\r' > exported": "control character '\\r' in exported",
+    "echo ::error::owned": "an annotation in standard output",
+    """echo '<script type="application/json">{"a": NaN}</script>' > page.html""": "the data of page.html is not JSON",
+}
+
+
+class MutateResults(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def call(self, binary, *arguments):
+        return subprocess.run([sys.executable, SCRIPT, *arguments, "--binary", binary, "--findings", self.folder / "findings"],
+                              capture_output=True, text=True)
+
+    def made_up(self, mistake):
+        """Takes the files that the script starts from, which come without a second one."""
+        binary = self.folder / "epochbench"
+        binary.write_text(f"#!/bin/sh\n[ -e second.json ] || exit 0\n{mistake}\n")
+        binary.chmod(0o755)
+        return binary
+
+    def test_finds_each_mistake(self):
+        for mistake, sentence in MISTAKES.items():
+            with self.subTest(mistake):
+                call = self.call(self.made_up(mistake), "5")
+                self.assertEqual(call.returncode, 1, call.stderr)
+                self.assertIn(sentence, call.stdout)
+                self.assertIn("5 executions with seed 1: 5 findings in ", call.stdout)
+
+    def test_repeats_one(self):
+        binary = self.made_up("exit 7")
+        call = self.call(binary, "3")
+        first = call.stdout.splitlines()[0]
+        again = self.call(binary, "--only", "0")
+        self.assertEqual(again.returncode, 1)
+        self.assertIn(first.split("epochbench ")[1].split(": exit")[0], again.stdout)
+        self.assertIn("exit code 7", again.stdout)
+        self.assertTrue((self.folder / "findings" / "0" / "first.json").is_file())
+
+    def test_a_missing_program_is_one_line(self):
+        call = self.call(self.folder / "nothing")
+        self.assertEqual((call.returncode, call.stdout), (2, ""))
+        self.assertRegex(call.stderr, r"\Ascripts/mutate_results: there is no .*; build it with scripts/run --version\n\Z")
+
+    def test_the_program_makes_no_mistake(self):
+        call = self.call(os.environ["EPOCHBENCH_BINARY"], "600")
+        self.assertEqual(call.returncode, 0, call.stdout + call.stderr)
+        self.assertIn("600 executions with seed 1: 0 findings", call.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
