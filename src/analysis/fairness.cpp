@@ -6,6 +6,7 @@
 
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
+#include "src/analysis/cost/cost.h"
 #include "src/analysis/parity.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
@@ -108,8 +109,7 @@ void add_threads(std::vector<Warning>& warnings, const Series& series) {
 
 void add_price(std::vector<Warning>& warnings, const Series& series) {
   const auto& cost = series.first().cost;
-  // As describe() of cost.h ends.
-  if (cost && cost->price_source && cost->price_source->find("not the machine that was measured") != std::string::npos)
+  if (cost && cost->price_source && is_of_other_machine(*cost->price_source))
     warnings.push_back({WarningCode::price_of_other_machine, series.first().name, 0, 0, *cost->price_source});
 }
 

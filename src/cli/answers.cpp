@@ -3,21 +3,25 @@
 #include "src/cli/commands.h"
 #include "src/report/answers/answers_page.h"
 #include "src/result/result_json.h"
+#include "src/session/prices.h"
 
 namespace epochbench {
 namespace {
 
 constexpr const char* kAnswersExamples = R"(Examples:
   epochbench answers hour.json
+  epochbench answers hour.json --price cpu=c7i.2xlarge --price-scaling per-vcpu   at the price of 2 of its 8 vCPUs, say
   epochbench answers hour.json --json)";
 
 struct AnswersOptions {
   std::string result;
+  PriceOptions prices;
   bool json = false;
 };
 
 int answers(const AnswersOptions& options) {
-  const NamedResult named{options.result, read_result(options.result)};
+  NamedResult named{options.result, read_result(options.result)};
+  reprice(named, options.prices);
   print(options.json ? print_json(answers_json(named)) : fitted(answers_page(named)));
   return kExitDone;
 }
@@ -28,6 +32,7 @@ void add_answers(Commands& commands) {
   auto [command, options] =
       commands.add("answers", "print one page of answers from a result, as `run --suite hour` does", kAnswersExamples, answers);
   command.add_option("result", options.result, "result file")->type_name("RESULT")->required();
+  add_price_options(command, options.prices);
   command.add_flag("--json", options.json, "as JSON");
 }
 

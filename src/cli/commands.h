@@ -1,6 +1,7 @@
 // The subcommands. Each file of this folder adds one: its options, the struct that they fill in, and what it does with them.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@
 namespace epochbench {
 
 struct MeasuringRequest;
+struct PriceOptions;
+enum class PriceScaling : std::uint8_t;
 
 class Commands {
  public:
@@ -68,7 +71,11 @@ CLI::Option* add_parsed(CLI::App& command, const std::string& flag, T& value, co
 // What --dry-run does: prints the cases that would run, with planned memory and expected time. Returns the exit code.
 int dry_run(const MeasuringRequest& request);
 
-// --price, --out, --overwrite, --allow-skipped, --dry-run, --resume, --anonymous and --quiet.
+// --price and --price-scaling; the latter alone.
+void add_price_options(CLI::App& command, PriceOptions& prices);
+void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling);
+
+// --price, --price-scaling, --out, --overwrite, --allow-skipped, --dry-run, --resume, --anonymous and --quiet.
 void add_options_of_measuring(CLI::App& command, MeasuringRequest& request);
 
 void print(const std::string& text);         // on stdout, as it is

@@ -11,12 +11,14 @@ namespace {
 
 constexpr const char* kCostExamples = R"(Examples:
   epochbench cost --purchase 2500 --lifetime 4 --power 350 --electricity 0.30 --cloud g5.xlarge
-  epochbench cost result.json --purchase 900 --lifetime 5 --power 120 --idle 40 --electricity 0.30 --cloud c7i.2xlarge
+  epochbench cost result.json --purchase 900 --lifetime 5 --power 120 --idle 40 --electricity 0.30 --cloud 0.357
+  epochbench cost result.json --cloud c7i.2xlarge --price-scaling per-vcpu --purchase 900 --lifetime 5 --power 120
   epochbench cost result.json --purchase 900 --lifetime 5 --electricity 0.30 --utilization 0.2 --cloud 0.34 --json
 
 With a result: cost per epoch of the measured machine, owned and rented; without one: cost of hours of work. Nothing is assumed
-for missing values: the answer says what is missing. A measured power draw is that of the metered parts (CPU package, GPU card),
-not that of the plug; --power replaces it.)";
+for missing values: the answer says what is missing. An instance is the price of its vCPUs and GPUs: where the result's machine
+has others, --price-scaling says what counts; with --cloud-speed that is the whole. A measured power draw is that of the
+metered parts (CPU package, GPU card), not that of the plug; --power replaces it.)";
 
 // Far above what a machine costs or draws, and small enough that no product of them overflows.
 constexpr double kMaxUsd = 1e9, kMaxYears = 100, kMaxWatts = 1e7, kMaxUsdPerKwh = 1000, kMaxSpeed = 1e6;
@@ -26,6 +28,7 @@ struct CostOptions {
   RentOrBuy question;
   std::optional<double> utilization;
   std::optional<AskedPrice> cloud;
+  std::optional<PriceScaling> scaling;  // of its price, or of the result's
   bool json = false;
 };
 
@@ -34,13 +37,20 @@ RentOrBuyAnswer answer_of(const CostOptions& options) {
   answer.question = options.question;
   answer.utilization_given = options.utilization.has_value();
   answer.question.utilization = options.utilization.value_or(1);
-  if (options.cloud) {
-    const auto [usd_per_hour, row] = *options.cloud;
-    answer.question.cloud.usd_per_hour = usd_per_hour;
-    answer.question.cloud_source = row ? describe(*row, true, today()) : "given";
+  const auto take = [&](const HourlyPrice& price) {
+    answer.question.cloud.usd_per_hour = price.usd_per_hour;
+    answer.question.cloud_source = price.source;
+  };
+  if (options.result.empty()) {
+    if (options.cloud) take(whole_price(*options.cloud));
+    return answer;
   }
-  if (options.result.empty()) return answer;
-  const Result result = read_result(options.result);
+  NamedResult named{options.result, read_result(options.result)};
+  const Result& result = named.result;
+  if (options.cloud)
+    located(options.result + ": --cloud", [&] { take(price_for(*options.cloud, result, options.scaling)); });
+  else
+    reprice(named, {"", options.scaling});
   answer.runs = rent_or_buy(result.runs, answer.question);
   if (answer.runs.empty())
     throw CallError(options.result +
@@ -83,6 +93,7 @@ void add_cost(Commands& commands) {
   add_parsed(command, "--cloud-speed", options.question.cloud.speed, above_0_up_to(kMaxSpeed),
              "its samples per second over those of the local machine (default 1)")
       ->type_name("RATIO");
+  add_price_scaling(command, options.scaling);
   command.add_flag("--json", options.json, "as JSON");
 }
 

@@ -11,6 +11,7 @@
 #include "src/cli/result_arguments.h"
 #include "src/report/text/text_parts.h"
 #include "src/result/result_json.h"
+#include "src/session/prices.h"
 
 namespace epochbench {
 namespace {
@@ -32,6 +33,7 @@ struct ExportOptions {
   std::string result, format;
   std::string out;  // a file or a folder; empty: stdout
   bool raw = false;
+  PriceOptions prices;  // a file is exported with the costs that it has where no price is given
 };
 
 const ExportFormat& format_named(const std::string& name) {
@@ -105,7 +107,9 @@ int export_result(const ExportOptions& options) {
   const ExportFormat& format = format_named(options.format);
   const ExportForm& form = form_of(format, options.raw);
   if (!options.out.empty()) refuse_to_replace(options.out, options.result);
-  Result result = read_result(options.result);
+  NamedResult named{options.result, read_result(options.result)};
+  if (!options.prices.price.empty()) reprice(named, options.prices);
+  Result& result = named.result;
   leave_out(format, form, options.result, result);
   try {
     write(format, form, result, options.out);
@@ -125,6 +129,7 @@ void add_export(Commands& commands) {
   command.add_flag("--raw", options.raw, "csv: one row per step");
   command.add_option("-o,--out", options.out, "file, or folder if the format supports one (default: stdout)")
       ->type_name("FILE|DIR");
+  add_price_options(command, options.prices);
 }
 
 }  // namespace epochbench

@@ -9,6 +9,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/html/html_page.h"
+#include "src/session/prices.h"
 
 namespace epochbench {
 namespace {
@@ -26,6 +27,7 @@ lines and the folder of a data set that was read from one (idx:DIR). Results mad
 struct ReportOptions {
   std::vector<std::string> results;  // files and folders
   std::string out;                   // the page
+  PriceOptions prices;
 };
 
 // A page is sent to others, whom this machine's folders do not concern: a file is known by its name, and where two have the
@@ -64,6 +66,7 @@ int report(const ReportOptions& options) {
   Measurements measured = read_measurement_arguments("report", options.results);
   for (const NamedResult& named : measured.results) refuse_to_replace(options.out, named.path);
   for (const NamedTurns& named : measured.turns) refuse_to_replace(options.out, named.path);
+  for (NamedResult& named : measured.results) reprice(named, options.prices);
   leave_out_folders(measured);
   const Json data = page_data(measured.results, measured.turns, embedded_claims());
   const std::string page = html_page(data, title_of(measured));
@@ -80,6 +83,7 @@ void add_report(Commands& commands) {
       commands.add("report", "write results as one HTML page, with tables and charts", kReportExamples, report);
   command.add_option("RESULT", options.results, "files of `run --out` or of `compare --interleave -o`, or folders of them");
   command.add_option("-o,--out", options.out, "the page; an existing file is replaced")->type_name("FILE.html");
+  add_price_options(command, options.prices);
 }
 
 }  // namespace epochbench

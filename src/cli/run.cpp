@@ -100,10 +100,23 @@ int run(const RunOptions& options) {
 
 }  // namespace
 
-void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
-  command.add_option("--price", request.price, "USD per hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
+void add_price_options(CLI::App& command, PriceOptions& prices) {
+  command.add_option("--price", prices.price, "USD per hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")
       ->type_name("DEVICE=PRICE")
       ->group("Price");
+  add_price_scaling(command, prices.scaling);
+}
+
+void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling) {
+  add_parsed(
+      command, "--price-scaling", scaling, [](const std::string& text) { return parse_choice<PriceScaling>(text); },
+      "what counts of an instance with more or fewer vCPUs or GPUs than are used: per-vcpu, per-gpu or whole")
+      ->type_name("SHARE")
+      ->group("Price");
+}
+
+void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
+  add_price_options(command, request.prices);
   command.add_option("-o,--out", request.out, "result file (default epochbench-<date>-<time>.json)")
       ->type_name("FILE")
       ->group("Output");

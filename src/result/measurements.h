@@ -144,11 +144,14 @@ struct Cost {
   std::optional<double> usd_per_hour, usd_per_epoch, usd_total;
   std::optional<std::string> price_source;
   std::optional<std::string> currency = {};  // of all amounts, where a file names one; USD otherwise
+  // Which share of an instance of another size is counted: per-vcpu | per-gpu | whole. Empty where the price is the machine's.
+  std::optional<std::string> price_scaling = {};
 };
 
 void fields(auto& visit, Is<Cost> auto& cost) {
   VISIT(cost, usd_per_hour, usd_per_epoch, usd_total, price_source);
   visit("currency", cost.currency, {.default_text = "USD"});
+  visit("price_scaling", cost.price_scaling);
 }
 
 // What the time of a step is spent on. A node's limit is the time that its FLOPs at the measured peak or its bytes at the

@@ -16,7 +16,6 @@
 #include "src/machine/environment.h"
 #include "src/report/text/result_text.h"
 #include "src/session/machine.h"
-#include "src/session/prices.h"
 #include "src/session/progress.h"
 #include "src/session/result_keeper.h"
 #include "src/session/resume.h"
@@ -205,7 +204,7 @@ std::string expected_text(const std::vector<PlannedCase>& cases, const TimeLeft&
 
 Measurement measure(const MeasuringRequest& request) {
   const Budget budget(request.budget_seconds);
-  const Prices prices(request.price);
+  const Prices prices(request.prices);
   ResultFile file = result_file(request);  // before a file is resumed, which another process may still write
   Resumed resumed = resume(request.resume, request.cases, request.anonymous);
   Result& result = resumed.result;

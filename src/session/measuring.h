@@ -13,6 +13,7 @@
 #include "src/base/numbers.h"
 #include "src/result/result.h"
 #include "src/session/planned_case.h"
+#include "src/session/prices.h"
 #include "src/session/time_left.h"
 
 namespace epochbench {
@@ -39,11 +40,11 @@ class Budget {
 
 struct MeasuringRequest {
   std::vector<PlannedCase> cases;  // in the order in which they run
-  std::string price;               // as --price: "cpu=0.34,cuda=g5.xlarge"
-  std::string out, resume;         // files; without `out` that of `resume`, without both epochbench-<date>-<time>.json
-  bool overwrite = false;          // an existing `out`, which is refused otherwise
-  CaseBlock call = {};             // options of cases that the call itself names, apart from a suite's
-  bool allow_skipped = false;      // a device or precision of `call` may be missing
+  PriceOptions prices = {};
+  std::string out, resume;     // files; without `out` that of `resume`, without both epochbench-<date>-<time>.json
+  bool overwrite = false;      // an existing `out`, which is refused otherwise
+  CaseBlock call = {};         // options of cases that the call itself names, apart from a suite's
+  bool allow_skipped = false;  // a device or precision of `call` may be missing
   bool anonymous = false, quiet = false;
   bool dry_run = false;                       // nothing is measured or written (src/cli/dry_run.cpp)
   std::optional<double> budget_seconds = {};  // from the call of measure on

@@ -11,6 +11,14 @@ namespace epochbench {
 namespace {
 
 constexpr double kMaxUsdPerHour = 1e6;
+constexpr const char* kOwnPrice = "user";
+
+int gpus_of(DeviceKind device) { return device == DeviceKind::cuda ? 1 : 0; }
+
+HourlyPrice shared(double usd_per_hour, const CatalogPrice& row, const PriceShare& share, bool measured_machine, Day today) {
+  return {usd_per_hour * share.factor, describe(row, share.text, measured_machine, today),
+          share.scaling ? std::optional<std::string>(name(*share.scaling)) : std::nullopt};
+}
 
 bool looks_like_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.+-eE") == std::string::npos;
@@ -36,11 +44,14 @@ const PriceCatalog& embedded_prices() {
   return catalog;
 }
 
-Prices::Prices(const std::string& option, Day today) {
-  const CatalogPrice* here = price_of_machine(embedded_prices().prices, system_vendor(), product_name());
-  if (here) by_device_[""] = {here->usd_per_hour, describe(*here, true, today)};
-  if (option.empty()) return;
-  for (const std::string& part : split_list(option)) {
+PricedMachine this_machine() {
+  return {default_threads(), price_of_machine(embedded_prices().prices, system_vendor(), product_name())};
+}
+
+Prices::Prices(const PriceOptions& options, const PricedMachine& machine, Day today)
+    : machine_(machine), scaling_(options.scaling), today_(today) {
+  if (options.price.empty()) return;
+  for (const std::string& part : split_list(options.price)) {
     const auto equals = part.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
       throw CallError("--price: '" + part +
@@ -49,17 +60,92 @@ Prices::Prices(const std::string& option, Day today) {
       std::string device = part.substr(0, equals);
       const DeviceId one = parse_device(device);
       if (device != name(DeviceKind::cuda)) device = to_string(one);
-      const auto [usd_per_hour, row] = parse_price(part.substr(equals + 1));
-      by_device_[device] = {usd_per_hour, row ? describe(*row, row == here, today) : "user"};
+      const AskedPrice asked = parse_price(part.substr(equals + 1));
+      hourly(asked, one.kind);  // refused before anything is measured
+      by_device_[device] = asked;
     });
   }
 }
 
+HourlyPrice Prices::hourly(const AskedPrice& asked, DeviceKind device) const {
+  if (!asked.row) return {asked.usd_per_hour, kOwnPrice};
+  const PriceShare share = share_of(*asked.row, {machine_.vcpus, gpus_of(device)}, scaling_);
+  return shared(asked.usd_per_hour, *asked.row, share, asked.row == machine_.instance, today_);
+}
+
 std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing) const {
-  for (const std::string& key : {to_string(device), std::string(name(device.kind)), std::string()})
+  for (const std::string& key : {to_string(device), std::string(name(device.kind))})
     if (const auto found = by_device_.find(key); found != by_device_.end())
-      return cost_of(timing, found->second.usd_per_hour, found->second.source);
-  return std::nullopt;
+      return cost_of(timing, hourly(found->second, device.kind));
+  if (!machine_.instance) return std::nullopt;
+  // Nobody asked for this price, so a part of the machine that is not used does not end the call; it is paid for.
+  const CatalogPrice& row = *machine_.instance;
+  const int gpus = std::min(gpus_of(device.kind), row.gpu_count);
+  const bool meaningless = scaling_ == PriceScaling::per_gpu && gpus == 0;
+  const PriceScaling scaling = meaningless ? PriceScaling::whole : scaling_.value_or(PriceScaling::whole);
+  return cost_of(timing, shared(row.usd_per_hour, row, share_of(row, {machine_.vcpus, gpus}, scaling), true, today_));
+}
+
+namespace {
+
+DeviceKind kind_of(const Run& run) { return run.device.backend == name(DeviceKind::cuda) ? DeviceKind::cuda : DeviceKind::cpu; }
+
+// A GPU other than the first is named by its setting, which a file may hold in any form.
+DeviceId device_of(const Run& run) {
+  constexpr int kManyGpus = 64;
+  const auto setting = run.settings.find("device");
+  const auto* text = setting == run.settings.end() ? nullptr : std::get_if<std::string>(&setting->second);
+  for (int index = 1; text && index < kManyGpus; ++index)
+    if (*text == to_string(cuda_device(index))) return cuda_device(index);
+  return {kind_of(run), 0};
+}
+
+int vcpus_of(const Result& result) { return std::max(1, result.context.cpu.threads_available); }
+
+// What the price that a run has becomes; empty: it stays.
+std::optional<HourlyPrice> shared_again(const Cost& cost, const UsedMachine& used, std::optional<PriceScaling> scaling,
+                                        Day day) {
+  const CatalogPrice* row = cost.price_source ? described_price(embedded_prices().prices, *cost.price_source) : nullptr;
+  const auto stored = cost.price_scaling ? from_name<PriceScaling>(*cost.price_scaling) : std::nullopt;
+  if (!row || !in_usd(cost) || (stored && !scaling)) return std::nullopt;
+  const PriceShare share = share_of(*row, used, scaling);
+  if (!share.scaling) return std::nullopt;
+  const double whole = cost.usd_per_hour.value_or(row->usd_per_hour) / (stored ? share_of(*row, used, stored).factor : 1);
+  return shared(whole, *row, share, !is_of_other_machine(*cost.price_source), day);
+}
+
+Day day_of(const Result& result) { return parse_day(result.context.date.substr(0, 10)).value_or(today()); }
+
+}  // namespace
+
+void reprice(NamedResult& named, const PriceOptions& options) {
+  Result& result = named.result;
+  const Day day = day_of(result);
+  located(named.path, [&] {
+    const Prices prices(options, {vcpus_of(result), nullptr}, day);
+    for (Run& run : result.runs) {
+      if (!run.timing) continue;
+      if (auto cost = prices.cost(device_of(run), *run.timing)) {
+        run.cost = std::move(cost);
+      } else if (run.cost) {
+        const UsedMachine used{vcpus_of(result), gpus_of(kind_of(run))};
+        if (const auto price = shared_again(*run.cost, used, options.scaling, day)) run.cost = cost_of(*run.timing, *price);
+      }
+    }
+  });
+}
+
+HourlyPrice whole_price(const AskedPrice& asked) {
+  if (!asked.row) return {asked.usd_per_hour, "given"};
+  return shared(asked.usd_per_hour, *asked.row, {}, true, today());
+}
+
+HourlyPrice price_for(const AskedPrice& asked, const Result& result, std::optional<PriceScaling> scaling) {
+  if (!asked.row) return whole_price(asked);
+  const bool on_gpu =
+      std::ranges::any_of(result.runs, [](const Run& run) { return run.timing && kind_of(run) == DeviceKind::cuda; });
+  const PriceShare share = share_of(*asked.row, {vcpus_of(result), on_gpu ? 1 : 0}, scaling);
+  return shared(asked.usd_per_hour, *asked.row, share, true, today());
 }
 
 }  // namespace epochbench

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/analysis/cost/price_share.h"
 #include "src/analysis/parity.h"
 #include "src/base/errors.h"
 #include "src/base/json.h"
@@ -27,7 +28,7 @@ Timing timing_of(double epoch_seconds, double wall_seconds) {
 }
 
 TEST(Cost, IsPriceTimesHours) {
-  const Cost cost = cost_of(timing_of(1800, 7200), 0.5, "user");
+  const Cost cost = cost_of(timing_of(1800, 7200), {0.5, "user"});
   EXPECT_DOUBLE_EQ(*cost.usd_per_epoch, 0.25);
   EXPECT_DOUBLE_EQ(*cost.usd_total, 1.0);
   EXPECT_DOUBLE_EQ(*cost.usd_per_hour, 0.5);
@@ -50,19 +51,20 @@ TEST(PriceAge, IsShownForPricesOlderThan180Days) {
   EXPECT_EQ(age_note(price, that_day + std::chrono::days(180)), "");
   EXPECT_EQ(age_note(price, that_day + std::chrono::days(181)), "181 days old");
   EXPECT_EQ(age_note(price, that_day - std::chrono::days(1)), "");
-  EXPECT_EQ(describe(price, true, that_day + std::chrono::days(200)),
-            "catalog: aws p5 us-east-1 2026-01-19, whole instance of 8 GPUs, 200 days old");
+  EXPECT_EQ(describe(price, "price for 8 GPUs, 1 used", true, that_day + std::chrono::days(200)),
+            "catalog: aws p5 us-east-1 2026-01-19, price for 8 GPUs, 1 used, 200 days old");
 }
 
 TEST(PriceAge, StandsInTheSourceOfARunsPrice) {
   const CatalogPrice& row = embedded_prices().prices.at(0);
   const Day that_day = *parse_day(row.as_of);
   const auto source = [&](int days) {
-    return *Prices("cpu=" + row.instance, that_day + std::chrono::days(days)).cost({}, timing_of(1, 1))->price_source;
+    const Prices prices({"cpu=" + row.instance, {}}, {row.vcpus}, that_day + std::chrono::days(days));
+    return *prices.cost({}, timing_of(1, 1))->price_source;
   };
   EXPECT_THAT(source(180), testing::Not(HasSubstr("days old")));
   EXPECT_THAT(source(365), HasSubstr(row.as_of + ", 365 days old"));
-  EXPECT_EQ(Prices("cpu=0.5", that_day + std::chrono::days(365)).cost({}, timing_of(1, 1))->price_source, "user");
+  EXPECT_EQ(Prices({"cpu=0.5", {}}, {2}, that_day + std::chrono::days(365)).cost({}, timing_of(1, 1))->price_source, "user");
 }
 
 TEST(TimesToQuality, AreMeansOfWhatReachedIt) {
@@ -94,8 +96,8 @@ TEST(TimesToQuality, AreMeansOfWhatReachedIt) {
 }
 
 TEST(Prices, OfTheUserAndOfTheCatalog) {
-  const CatalogPrice& row = embedded_prices().prices.at(0);
-  const Prices prices("cpu=0.34,cuda:1=" + row.provider + "/" + row.instance + ",cuda=2");
+  const CatalogPrice& row = *find_price(embedded_prices().prices, "g5.xlarge");
+  const Prices prices({"cpu=0.34,cuda:1=" + row.provider + "/" + row.instance + ",cuda=2", {}}, {row.vcpus});
   EXPECT_DOUBLE_EQ(*prices.cost({}, timing_of(3600, 0))->usd_per_epoch, 0.34);
   EXPECT_DOUBLE_EQ(*prices.cost(cuda_device(0), timing_of(3600, 0))->usd_per_epoch, 2);
   const Cost other = *prices.cost(cuda_device(1), timing_of(3600, 0));
@@ -105,10 +107,116 @@ TEST(Prices, OfTheUserAndOfTheCatalog) {
                              HasSubstr("not the machine that was measured")));
 }
 
+const CatalogPrice kEightCpus{"aws", "c8", "us-east-1", 0.8, 8, "", 0, "s", "2026-01-19"};
+const CatalogPrice kEightGpus{"aws", "p5", "us-east-1", 56, 192, "H100", 8, "s", "2026-01-19"};
+
+TEST(PriceShare, IsAllOfTheMachineItself) {
+  for (const std::optional<PriceScaling> scaling : {std::optional<PriceScaling>(), std::optional(PriceScaling::per_vcpu)}) {
+    const PriceShare share = share_of(kEightCpus, {8, 0}, scaling);
+    EXPECT_EQ(share.factor, 1);
+    EXPECT_EQ(share.text, "");
+    EXPECT_FALSE(share.scaling);
+  }
+}
+
+TEST(PriceShare, IsStatedForAMachineOfAnotherSize) {
+  const PriceShare by_cpu = share_of(kEightCpus, {2, 0}, PriceScaling::per_vcpu);
+  EXPECT_DOUBLE_EQ(by_cpu.factor, 0.25);
+  EXPECT_EQ(by_cpu.text, "price for 8 vCPUs, 2 used");
+  const PriceShare by_gpu = share_of(kEightGpus, {192, 1}, PriceScaling::per_gpu);
+  EXPECT_DOUBLE_EQ(by_gpu.factor, 0.125);
+  EXPECT_EQ(by_gpu.text, "price for 8 GPUs, 1 used");
+  const PriceShare whole = share_of(kEightGpus, {16, 1}, PriceScaling::whole);
+  EXPECT_EQ(whole.factor, 1);
+  EXPECT_EQ(whole.text, "whole price for 192 vCPUs and 8 GPUs, 16 and 1 used");
+}
+
+TEST(PriceShare, IsRefusedWithoutAWord) {
+  const auto failure = [](const CatalogPrice& price, UsedMachine used, std::optional<PriceScaling> scaling) -> std::string {
+    try {
+      share_of(price, used, scaling);
+    } catch (const CallError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(failure(kEightCpus, {2, 0}, {}),
+              testing::AllOf(HasSubstr("c8 has 8 vCPUs, and 2 vCPUs are used"), HasSubstr("--price-scaling per-vcpu")));
+  EXPECT_THAT(failure(kEightCpus, {16, 0}, {}), HasSubstr("16 vCPUs are used"));
+  EXPECT_THAT(failure(kEightGpus, {192, 1}, {}), HasSubstr("--price-scaling per-gpu"));
+  EXPECT_THAT(failure(kEightGpus, {192, 0}, {}), HasSubstr("--price-scaling per-vcpu")) << "a CPU that has GPUs beside it";
+  EXPECT_THAT(failure(kEightCpus, {2, 0}, PriceScaling::per_gpu), HasSubstr("no meaning"));
+  EXPECT_THAT(failure(kEightCpus, {8, 1}, PriceScaling::whole), HasSubstr("has no GPU"));
+}
+
+TEST(Prices, OfAnInstanceAreThoseOfItsSize) {
+  EXPECT_THROW(Prices({"cpu=c7i.2xlarge", {}}, {2}), CallError);
+  EXPECT_NO_THROW(Prices({"cpu=c7i.2xlarge", {}}, {8}));
+  const Cost cost = *Prices({"cpu=c7i.2xlarge", PriceScaling::per_vcpu}, {2}).cost({}, timing_of(3600, 7200));
+  EXPECT_DOUBLE_EQ(*cost.usd_per_epoch, 0.357 / 4);
+  EXPECT_DOUBLE_EQ(*cost.usd_total, 0.357 / 2);
+  EXPECT_EQ(cost.price_scaling, "per-vcpu");
+  EXPECT_THAT(*cost.price_source, HasSubstr("price for 8 vCPUs, 2 used"));
+}
+
+// A machine that its firmware names is paid for as a whole, however much of it this program may use.
+TEST(Prices, OfTheMachineItselfNeedNoScaling) {
+  const Prices prices({"", {}}, {2, find_price(embedded_prices().prices, "p5.48xlarge")});
+  const Cost cost = *prices.cost(cuda_device(0), timing_of(3600, 3600));
+  EXPECT_DOUBLE_EQ(*cost.usd_per_epoch, 55.04);
+  EXPECT_THAT(*cost.price_source, HasSubstr("whole price for 192 vCPUs and 8 GPUs, 2 and 1 used"));
+}
+
+NamedResult priced(const std::string& source, std::optional<std::string> scaling, const char* backend = "cpu") {
+  NamedResult named{"r.json", {}};
+  named.result.context.date = "2026-01-20T00:00:00Z";
+  named.result.context.cpu.threads_available = 2;
+  Run& run = named.result.runs.emplace_back();
+  run.device.backend = backend;
+  run.timing = timing_of(3600, 7200);
+  run.cost = Cost{0.357, 0.357, 0.714, source, {}, std::move(scaling)};
+  return named;
+}
+
+TEST(Reprice, HoldsStoredPricesToTheSameRule) {
+  const std::string source = "catalog: aws c7i.2xlarge us-east-1 2026-01-19, not the machine that was measured";
+  NamedResult whole = priced(source, {});
+  EXPECT_THROW(reprice(whole, {}), CallError);
+  EXPECT_EQ(whole.result.runs[0].cost->usd_per_epoch, 0.357) << "left as it was";
+  reprice(whole, {"", PriceScaling::per_vcpu});
+  EXPECT_DOUBLE_EQ(*whole.result.runs[0].cost->usd_per_epoch, 0.357 / 4);
+  EXPECT_EQ(whole.result.runs[0].cost->price_source,
+            "catalog: aws c7i.2xlarge us-east-1 2026-01-19, price for 8 vCPUs, 2 used, not the machine that was measured");
+  reprice(whole, {});
+  EXPECT_DOUBLE_EQ(*whole.result.runs[0].cost->usd_per_epoch, 0.357 / 4) << "its share is stated";
+  reprice(whole, {"", PriceScaling::whole});
+  EXPECT_DOUBLE_EQ(*whole.result.runs[0].cost->usd_per_epoch, 0.357) << "the share of the share is undone";
+
+  NamedResult nonsense = priced(source, "half");
+  EXPECT_THROW(reprice(nonsense, {}), CallError);
+  for (const char* other : {"user", "catalog: aws c99 us-east-1 2026-01-19", "catalog: "}) {
+    NamedResult kept = priced(other, {});
+    EXPECT_NO_THROW(reprice(kept, {})) << other;
+    EXPECT_EQ(kept.result.runs[0].cost->usd_per_epoch, 0.357) << other;
+  }
+}
+
+TEST(Reprice, TakesAnotherPrice) {
+  NamedResult named = priced("user", {}, "cuda");
+  named.result.runs[0].settings["device"] = std::string("cuda:1");
+  reprice(named, {"cpu=1,cuda=2,cuda:1=3", {}});
+  EXPECT_DOUBLE_EQ(*named.result.runs[0].cost->usd_per_epoch, 3);
+  named.result.runs[0].settings["device"] = std::string("cuda:what");
+  reprice(named, {"cuda=2", {}});
+  EXPECT_DOUBLE_EQ(*named.result.runs[0].cost->usd_per_epoch, 2);
+  reprice(named, {"cpu=1", {}});
+  EXPECT_DOUBLE_EQ(*named.result.runs[0].cost->usd_per_epoch, 2) << "of the CPU alone";
+}
+
 TEST(Prices, RefusesWhatIsNoPrice) {
   for (const char* text :
        {"cpu", "cpu=", "=1", "cpu=0", "cpu=-1", "cpu=nan", "cpu=1e9", "cpu=cheap", "tpu=1", "cpu=1,", "cpu=1,,cuda=2", "0.34"})
-    EXPECT_THROW(Prices{text}, CallError) << text;
+    EXPECT_THROW(Prices({text, {}}), CallError) << text;
 }
 
 TEST(PriceCatalog, NamesItsSourcesAndDates) {
@@ -157,7 +265,7 @@ TEST(PriceOfMachine, OnlyWhereTheFirmwareNamesTheInstance) {
   EXPECT_EQ(price_of_machine(catalog, "Amazon EC2", "c7i.8xlarge"), nullptr);
   EXPECT_EQ(price_of_machine(catalog, "Google", "Google Compute Engine"), nullptr);
   EXPECT_EQ(price_of_machine(catalog, "", ""), nullptr);
-  EXPECT_EQ(describe(catalog[0], true, *parse_day("2026-01-01")), "catalog: aws c7i.4xlarge us-east-1 2026-01-01");
+  EXPECT_EQ(describe(catalog[0], "", true, *parse_day("2026-01-01")), "catalog: aws c7i.4xlarge us-east-1 2026-01-01");
 }
 
 Run training(const std::string& name, std::vector<double> losses, const std::string& backend = "cpu",

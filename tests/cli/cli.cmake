@@ -28,6 +28,7 @@ epochbench_cli_test(test_results.Results unit COST 60)  # the longest single-cor
 epochbench_cli_test(test_hostile.Hostile unit)
 epochbench_cli_test(test_schema.Schema unit)
 epochbench_cli_test(test_cost.Cost unit)
+epochbench_cli_test(test_cost.PriceOfAMachine unit)
 epochbench_cli_test(test_meters.Meters unit COST 30)
 epochbench_cli_test(test_sweep.Sweep unit)
 epochbench_cli_test(test_claims.Claims unit COST 30)

@@ -3,9 +3,10 @@ import copy
 import json
 import os
 import pathlib
+import subprocess
 import unittest
 
-from support import CliTest, load, reject_constant
+from support import BINARY, QUICK, CliTest, load, reject_constant
 
 MEASURED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent / "zen4-2cores-quick.json"
 GIVEN = ["--purchase", "876", "--lifetime", "2", "--power", "500", "--idle", "100", "--electricity", "0.2"]
@@ -36,7 +37,8 @@ class Cost(CliTest):
             self.assertIn(part, text)
 
     def test_epochs_of_a_result(self):
-        answer = self.answer(MEASURED, *GIVEN, "--cloud", "c7i.2xlarge", "--cloud-speed", "2", "--utilisation", "0.5")
+        answer = self.answer(MEASURED, *GIVEN, "--cloud", "c7i.2xlarge", "--cloud-speed", "2", "--utilisation", "0.5",
+                             "--price-scaling", "whole")
         names = [run["name"] for run in answer["runs"]]
         self.assertIn("resnet50/cpu/fp32/b16", names)
         hour = (36.5 + 0.1 * 365 + 0.02 * 365) / 365
@@ -107,6 +109,86 @@ class Cost(CliTest):
         document["runs"] = []
         nothing_ran.write_text(json.dumps(document))
         self.assert_refused(self.call("cost", nothing_ran), 2, "none.json", "ok")
+
+
+class PriceOfAMachine(CliTest):
+    """The price of an instance holds for a machine of its size; for another one the call says what counts."""
+    # One of these has another number of vCPUs than the machine of the test.
+    INSTANCE, VCPUS = ("c7i.2xlarge", 8) if len(os.sched_getaffinity(0)) != 8 else ("c7i.4xlarge", 16)
+
+    def finished(self, **cost):
+        """A result of 2 CPUs with a list price."""
+        document = load(MEASURED.read_text())
+        for run in document["runs"]:
+            epoch = run["timing"]["epoch_seconds"] / 3600
+            run["cost"] = {"usd_per_hour": 0.357, "usd_per_epoch": 0.357 * epoch, "usd_total": 1.0, "currency": "USD",
+                           "price_source": "catalog: aws c7i.2xlarge us-east-1 2026-01-19", **cost}
+        self.out.write_text(json.dumps(document))
+        return self.out
+
+    def test_run_and_sweep_check_it_before_the_first_case(self):
+        for command in (["run", *QUICK], ["run", *QUICK, "--dry-run"],
+                        ["sweep", "--model", "mlp", "--over", "batch", "--values", "1,2", "--steps", "2"]):
+            with self.subTest(command):
+                call = self.call(*command, "--price", f"cpu={self.INSTANCE}")
+                self.assert_refused(call, 2, f"{self.VCPUS} vCPUs", "--price-scaling per-vcpu")
+                self.assertEqual(list(self.folder.iterdir()), [], "nothing ran")
+
+    def test_the_cost_of_a_run_states_the_share(self):
+        call = self.call("run", *QUICK, "--price", f"cpu={self.INSTANCE}", "--price-scaling", "per-vcpu", "-o", self.out)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        used = len(os.sched_getaffinity(0))
+        share = f"price for {self.VCPUS} vCPUs, {used} used"
+        self.assertIn(share, " ".join(call.stdout.split()))
+        cost = self.result()["runs"][0]["cost"]
+        self.assertIn(share, cost["price_source"])
+        self.assertEqual(cost["price_scaling"], "per-vcpu")
+        self.assertAlmostEqual(cost["usd_per_hour"] * self.VCPUS / used, 0.357 * self.VCPUS / 8)
+
+    def test_a_plain_number_is_the_price_of_the_machine(self):
+        call = self.call("run", *QUICK, "--price", "cpu=0.357", "-o", self.out)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        self.assertEqual(self.result()["runs"][0]["cost"]["price_source"], "user")
+
+    def test_a_finished_result_is_held_to_it(self):
+        page = self.folder / "page.html"
+        page.write_text("as it was")
+        for source in (["--price", "cpu=c7i.2xlarge"], []):
+            before = self.finished().read_bytes() if not source else MEASURED.read_bytes()
+            path = MEASURED if source else self.out
+            cost = ["--cloud", "c7i.2xlarge"] if source else []
+            for command in (["answers", path, *source], ["report", path, "-o", page, *source], ["cost", path, *GIVEN, *cost]):
+                with self.subTest(command):
+                    self.assert_refused(self.call(*command), 2, path.name, "8 vCPUs, and 2 vCPUs are used", "--price-scaling")
+                    self.assertEqual(page.read_text(), "as it was")
+                    self.assertEqual(path.read_bytes(), before)
+                    self.assertEqual(self.call(*command, "--price-scaling", "per-gpu").returncode, 2)
+                    done = self.call(*command, "--price-scaling", "per-vcpu")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    text = page.read_text() if command[0] == "report" else " ".join(done.stdout.split())
+                    self.assertIn("price for 8 vCPUs, 2 used", text)
+                    self.assertEqual(path.read_bytes(), before)
+                    page.write_text("as it was")
+
+    def test_a_stored_share_needs_no_word(self):
+        stated = self.finished(price_scaling="per-vcpu", usd_per_hour=0.08925)
+        self.assertEqual(self.call("answers", stated).returncode, 0)
+        call = self.call("cost", stated, *GIVEN, "--json", "--price-scaling", "whole")
+        self.assertAlmostEqual(json.loads(call.stdout)["runs"][0]["cloud_usd_per_hour"], 0.357)
+
+    def test_recorded_costs_are_those_of_the_script(self):
+        recorded = MEASURED.with_name("zen4-2cores-hour.json")
+        self.out.write_bytes(recorded.read_bytes())
+        script = [MEASURED.parents[1] / "scripts/reprice", self.out, "--binary", BINARY]
+        subprocess.run([*script, "cpu=1"], check=True)
+        self.assertNotEqual(self.out.read_bytes(), recorded.read_bytes())
+        load(self.out.read_text())
+        subprocess.run([*script, "cpu=c7i.2xlarge", "--price-scaling", "per-vcpu"], check=True)
+        self.assertEqual(self.out.read_bytes(), recorded.read_bytes())
+        refused = subprocess.run([*script, "cpu=c7i.2xlarge"], capture_output=True, text=True)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--price-scaling", refused.stderr)
+        self.assertEqual(self.out.read_bytes(), recorded.read_bytes())
 
 
 class Answers(CliTest):

@@ -55,7 +55,7 @@ class Results(CliTest):
         self.assertIsNone(self.run_ok(*QUICK)[1]["runs"][0]["cost"])
 
     def test_price_of_another_machine_is_marked(self):
-        source = self.run_ok(*QUICK, "--price", "cpu=c7i.4xlarge")[1]["runs"][0]["cost"]["price_source"]
+        source = self.run_ok(*QUICK, "--price", "cpu=c7i.4xlarge", "--price-scaling", "whole")[1]["runs"][0]["cost"]["price_source"]
         self.assertIn("catalog: aws c7i.4xlarge us-east-1 20", source)
         self.assertIn("not the machine that was measured", source)
 

@@ -9,6 +9,8 @@
 namespace epochbench {
 namespace {
 
+constexpr std::string_view kCatalog = "catalog: ", kOtherMachine = "not the machine that was measured";
+
 bool is_timed(const Run& run) { return run.status == RunStatus::ok && run.timing; }
 
 bool has_reached_quality(const Run& run) {
@@ -67,12 +69,22 @@ std::string age_note(const CatalogPrice& price, Day today) {
   return days > kOldPriceDays ? std::to_string(days) + " days old" : "";
 }
 
-std::string describe(const CatalogPrice& price, bool measured_machine, Day today) {
-  std::string text = "catalog: " + price.provider + " " + price.instance + " " + price.region + " " + price.as_of;
-  if (price.gpu_count > 1) text += ", whole instance of " + std::to_string(price.gpu_count) + " GPUs";
-  if (const std::string age = age_note(price, today); !age.empty()) text += ", " + age;
-  return text + (measured_machine ? "" : ", not the machine that was measured");
+std::string describe(const CatalogPrice& price, const std::string& share, bool measured_machine, Day today) {
+  std::string text = std::string(kCatalog) + price.provider + " " + price.instance + " " + price.region + " " + price.as_of;
+  for (const std::string& note : {share, age_note(price, today), std::string(measured_machine ? "" : kOtherMachine)})
+    if (!note.empty()) text += ", " + note;
+  return text;
 }
+
+const CatalogPrice* described_price(std::span<const CatalogPrice> catalog, std::string_view source) {
+  if (!source.starts_with(kCatalog)) return nullptr;
+  source.remove_prefix(kCatalog.size());
+  for (const CatalogPrice& price : catalog)
+    if (source.starts_with(price.provider + " " + price.instance + " ")) return &price;
+  return nullptr;
+}
+
+bool is_of_other_machine(std::string_view source) { return source.find(kOtherMachine) != std::string_view::npos; }
 
 std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs) {
   std::vector<TimeToQuality> times;
@@ -104,10 +116,14 @@ std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs) {
 
 bool in_usd(const Cost& cost) { return cost.currency.value_or("USD") == "USD"; }
 
-Cost cost_of(const Timing& timing, double usd_per_hour, std::string price_source) {
-  constexpr double kSecondsPerHour = 3600;
-  return {usd_per_hour, usd_per_hour * timing.epoch_seconds / kSecondsPerHour,
-          usd_per_hour * timing.wall_seconds / kSecondsPerHour, std::move(price_source)};
+Cost cost_of(const Timing& timing, const HourlyPrice& price) {
+  const auto for_seconds = [&](double seconds) -> std::optional<double> {
+    constexpr double kSecondsPerHour = 3600;
+    const double usd = price.usd_per_hour * seconds / kSecondsPerHour;
+    return std::isfinite(usd) ? std::optional(usd) : std::nullopt;
+  };
+  return {price.usd_per_hour, for_seconds(timing.epoch_seconds), for_seconds(timing.wall_seconds), price.source, {},
+          price.scaling};
 }
 
 }  // namespace epochbench

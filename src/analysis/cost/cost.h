@@ -42,9 +42,13 @@ const CatalogPrice* price_of_machine(std::span<const CatalogPrice> catalog, std:
 // "312 days old" of a price that is older than kOldPriceDays today; empty for a younger one.
 std::string age_note(const CatalogPrice& price, Day today);
 
-// "catalog: aws c7i.4xlarge us-east-1 2026-05-01", then what a reader must know: ", whole instance of 8 GPUs",
+// "catalog: aws c7i.4xlarge us-east-1 2026-05-01", then what a reader must know: the share (src/analysis/cost/price_share.h),
 // ", 312 days old", and for another machine ", not the machine that was measured".
-std::string describe(const CatalogPrice& price, bool measured_machine, Day today);
+std::string describe(const CatalogPrice& price, const std::string& share, bool measured_machine, Day today);
+
+// The row that such a text names, and whether it says that the machine is another one.
+const CatalogPrice* described_price(std::span<const CatalogPrice> catalog, std::string_view source);
+bool is_of_other_machine(std::string_view source);
 
 // What a training to a quality (--until) took, with everything: set-up, warm-up, evaluation. Means of the repetitions
 // that reached it, so too low a time where others stopped short of it.
@@ -61,7 +65,13 @@ std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs);
 // Whether the amounts are what their names say; a file of another origin may name another currency, which is never mixed in.
 bool in_usd(const Cost& cost);
 
-// usd_per_epoch from the epoch's seconds, usd_total from all the wall time.
-Cost cost_of(const Timing& timing, double usd_per_hour, std::string price_source);
+struct HourlyPrice {
+  double usd_per_hour = 0;
+  std::string source;                       // "user", or as describe() has it
+  std::optional<std::string> scaling = {};  // as Cost has it
+};
+
+// usd_per_epoch from the epoch's seconds, usd_total from all the wall time; empty where a number is too large.
+Cost cost_of(const Timing& timing, const HourlyPrice& price);
 
 }  // namespace epochbench
