@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <tuple>
 
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
@@ -28,9 +30,10 @@ bool comparable(const Run& run) {
          !run.quality->dropout_masks;
 }
 
-bool same_workload(const Run& a, const Run& b) {
-  return a.repetition == b.repetition && same_work(a.workload, b.workload) &&
-         a.workload.samples_per_epoch == b.workload.samples_per_epoch && settings_of_losses(a) == settings_of_losses(b);
+// What runs share whose losses differ by rounding alone.
+using LossesKey = std::tuple<int, WorkKey, std::int64_t, Settings>;
+LossesKey losses_key(const Run& run) {
+  return {run.repetition, work_key(run.workload), run.workload.samples_per_epoch, settings_of_losses(run)};
 }
 
 // The steps of epoch 0 where the timed steps are of later epochs; empty where all are of epoch 0.
@@ -39,15 +42,15 @@ std::optional<std::size_t> steps_of_epoch_0(const Run& run) {
   return whole_epochs ? std::optional(static_cast<std::size_t>(std::max(run.timing->warmup_steps, 0))) : std::nullopt;
 }
 
-const Run* reference_of(const Run& run, const std::vector<Run>& runs) {
-  const Run* found = nullptr;
-  for (const Run& other : runs) {
-    if (!comparable(other) || other.device.backend != "cpu" || other.precision != name(Precision::fp32) ||
-        !same_workload(run, other))
-      continue;
-    if (!found || count_of_others(other) < count_of_others(*found)) found = &other;
+// Of each key the CPU's run in fp32 with the fewest other settings, and of several of them the first.
+std::map<LossesKey, const Run*> references_of(const std::vector<Run>& runs) {
+  std::map<LossesKey, const Run*> references;
+  for (const Run& run : runs) {
+    if (!comparable(run) || run.device.backend != "cpu" || run.precision != name(Precision::fp32)) continue;
+    const Run*& reference = references[losses_key(run)];
+    if (!reference || count_of_others(run) < count_of_others(*reference)) reference = &run;
   }
-  return found == &run ? nullptr : found;
+  return references;
 }
 
 }  // namespace
@@ -81,14 +84,16 @@ double parity_bound(const std::string& precision) {
 }
 
 void fill_parity(std::vector<Run>& runs) {
+  const std::map<LossesKey, const Run*> references = references_of(runs);
   for (Run& run : runs) {
     if (!run.quality) continue;
     run.quality->parity_with.reset();
     run.quality->parity_max_relative_difference.reset();
-    const Run* reference = comparable(run) ? reference_of(run, runs) : nullptr;
-    const std::optional<double> apart = reference ? losses_apart(run, *reference) : std::nullopt;
+    const auto reference = comparable(run) ? references.find(losses_key(run)) : references.end();
+    if (reference == references.end() || reference->second == &run) continue;
+    const std::optional<double> apart = losses_apart(run, *reference->second);
     if (!apart) continue;
-    run.quality->parity_with = reference->name;
+    run.quality->parity_with = reference->second->name;
     run.quality->parity_max_relative_difference = apart;
   }
 }

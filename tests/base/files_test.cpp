@@ -1,10 +1,14 @@
 #include "src/base/files.h"
 
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace epochbench {
@@ -88,6 +92,39 @@ TEST_F(Files, FreeNamesAreClaimedBeforeAnythingIsWritten) {
   const ResultFile second = ResultFile::with_free_name(place("result"), ".json");
   EXPECT_EQ(first.path(), place("result.json"));
   EXPECT_EQ(second.path(), place("result-2.json"));
+}
+
+TEST_F(Files, OfTwoHundredProcessesThatBeginTogetherAreAllKept) {
+  constexpr int kProcesses = 200;
+  std::array<int, 2> start = {};
+  ASSERT_EQ(::pipe(start.data()), 0);
+  std::vector<pid_t> children;
+  for (int number = 0; number < kProcesses; ++number) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::close(start[1]);
+      char none = 0;
+      const bool begun = ::read(start[0], &none, 1) == 0;  // once the parent closes its end
+      try {
+        ResultFile::with_free_name(place("result"), ".json").write(std::to_string(number));
+      } catch (const FileError&) {
+        ::_exit(1);
+      }
+      ::_exit(begun ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  ::close(start[0]);
+  ::close(start[1]);
+  for (const pid_t child : children) {
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  std::set<std::string> texts;
+  for (const auto& entry : fs::directory_iterator(folder_)) texts.insert(read_text_file(entry.path().string()));
+  EXPECT_EQ(texts.size(), kProcesses);
 }
 
 TEST_F(Files, ThroughALinkToNothingAppearWhereItPoints) {

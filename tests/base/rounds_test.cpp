@@ -58,7 +58,9 @@ TEST(RoundOrder, OfTwoIsTheLowestBitOfAWord) {
   for (std::uint32_t round = 0; round < 64; ++round) {
     const auto block = philox(7, {round, 3, name_hash("mlp/cpu/fp32/b64"), static_cast<std::uint32_t>(RandomStream::turns)});
     EXPECT_EQ(order.order_of_round(round, 2)[0], block[0] & 1);
-    if (round == 0) EXPECT_EQ(order.order_of_starts(2)[0], block[1] & 1);
+    if (round == 0) {
+      EXPECT_EQ(order.order_of_starts(2)[0], block[1] & 1);
+    }
   }
 }
 

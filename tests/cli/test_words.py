@@ -109,6 +109,11 @@ class Words(CliTest):
                     self.assertLessEqual(sum("  epochbench" in line for line in brief), 3)
 
 
+def distinct_words(text):
+    """Paths and names of runs may be broken after a slash; "3 more" counts what a narrow list leaves out."""
+    return {word for word in text.replace("/", "/ ").split() if not word.isdigit()}
+
+
 class Widths(CliTest):
     def test_no_line_is_wider_than_the_terminal(self):
         kinds = ("models", "suites", "datasets", "claims", "prices")
@@ -122,6 +127,14 @@ class Widths(CliTest):
                 with self.subTest(arguments=arguments, columns=columns):
                     lines = in_terminal(columns, *arguments).splitlines()
                     self.assertLessEqual(max(map(len, lines), default=0), columns)
+
+    def test_no_word_is_cut(self):
+        for arguments in (["list", "claims"], ["claims", RESULTS[0]], ["answers", RESULTS[0]], ["run", "--help"], ["--help"],
+                          ["run", "--suite", "hour", "--dry-run"], ["plan", "resnet50"]):
+            wide = distinct_words(in_terminal(200, *arguments))
+            for columns in (60, 80, 120):
+                with self.subTest(arguments=arguments, columns=columns):
+                    self.assertEqual(distinct_words(in_terminal(columns, *arguments)) - wide, set())
 
     def test_output_that_is_not_a_terminal_keeps_all_columns(self):
         self.assertIn("region", self.call("list", "prices").stdout.splitlines()[0])
