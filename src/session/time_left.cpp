@@ -11,11 +11,11 @@
 namespace epochbench {
 namespace {
 
-constexpr double kUsualPeakShare = 0.4;                                              // that a step reaches
-constexpr double kStepOverheadSeconds = 1e-4;                                        // of the smallest models
-constexpr double kSetUpSeconds = 1;                                                  // of a process: start, compile
-constexpr double kUsualShare = 0.25;                                                 // of the most that a stopping rule allows
-constexpr double kFlopsPerCore = 6e10, kFlopsOfGpu = 3e13, kFlopsOfReference = 5e8;  // per second, of usual devices
+constexpr double kUsualPeakShare = 0.6;        // that a step reaches
+constexpr double kStepOverheadSeconds = 1e-4;  // of the smallest models
+constexpr double kSetUpSeconds = 1;            // of a process: start, compile
+constexpr double kUsualShare = 0.25;           // of the most that a stopping rule allows
+constexpr double kFlopsPerCore = 1.2e11, kFlopsOfGpu = 3e13, kFlopsOfReference = 5e8;  // per second, of usual devices
 
 double usual_peak(const CaseSpec& spec) {
   switch (spec.device.kind) {
