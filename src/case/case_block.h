@@ -25,6 +25,7 @@ CaseBlock merged(CaseBlock block, const CaseBlock& over);
 
 // More cases than anybody measures, and few enough to hold them all in memory.
 inline constexpr std::size_t kMaxCases = 10'000;
+inline constexpr std::int64_t kMaxBatch = std::int64_t{1} << 20;
 
 // Every combination of the values; what is left to the model and the machine stays empty. Errors: CallError with the place,
 // also for more than kMaxCases of them.

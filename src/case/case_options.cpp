@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "epochbench/model.h"
+#include "src/case/case_block.h"
 #include "src/case/option_row.h"
 
 namespace epochbench {
@@ -10,7 +11,6 @@ namespace {
 using Class = SettingClass;
 
 // Above any batch that fits into memory, and small enough that no size computed from it overflows.
-constexpr std::int64_t kMaxBatch = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxSteps = 1'000'000'000;
 constexpr std::int64_t kMaxSamples = 1'000'000'000'000;
 constexpr int kMaxThreads = 1024;

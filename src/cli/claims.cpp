@@ -2,7 +2,10 @@
 #include "src/analysis/claims/claims.h"
 
 #include <algorithm>
+#include <set>
 
+#include "src/analysis/claims/own_claim.h"
+#include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
@@ -16,21 +19,57 @@ constexpr const char* kClaimsExamples = R"(Examples:
   epochbench claims claims.json                          a verdict on each claim, or why there is none
   epochbench claims cpu.json gpu.json --strict --json
   epochbench claims                                      the claims, their origins and their experiments
+  epochbench claims claims.json --id gap-widens --id days-to-hours
+  epochbench claims mine.json --claim 'cuda/cpu >= 4' --claim 'bf16/fp32 of resnet50 > 1.5'   claims of your own
 
 A verdict compares the measured 95 % interval with the claimed one: reproduced (inside), exceeded, not reproduced, undecided
 (across a bound, or no interval), or not testable here. A claim of several parts is as good as the worst of those that could
 be tested; the others are named.
+A claim of your own: [MEASURE] SIDE[/SIDE] [of MODEL] OPERATOR NUMBER. MEASURE is speed (samples per second, the default),
+per-dollar or per-joule (epochs), memory (MiB) or accuracy (%). SIDE is cpu, cuda, a precision, or both as in cuda-bf16; a device
+alone is in fp32. OPERATOR is >=, >, <=, < or =, which stands for 0.8 to 1.25 times the number. Without a model it is about
+each model of the results.
 Exit codes: 0 done, whatever the verdicts; 1 with --strict, a claim is not reproduced; 2 the call or a file is wrong.)";
 
 struct ClaimsOptions {
-  std::vector<std::string> results;  // files or folders; empty: the claims alone
+  std::vector<std::string> results;   // files or folders; empty: the claims alone
+  std::vector<std::string> ids, own;  // both empty: all of the catalog
   bool strict = false, json = false;
 };
 
+std::vector<std::string> models_of(const std::vector<NamedResult>& results) {
+  std::set<std::string> models;
+  for (const NamedResult& named : results)
+    for (const Run& run : named.result.runs)
+      if (run.status == RunStatus::ok) models.insert(run.workload.model);
+  return {models.begin(), models.end()};
+}
+
+// The claims that the call is about, with the conflicts among them.
+ClaimCatalog chosen(const ClaimsOptions& options, const std::vector<NamedResult>& results) {
+  const ClaimCatalog& all = embedded_claims();
+  if (options.ids.empty() && options.own.empty()) return all;
+  std::vector<std::string> known;
+  for (const Claim& claim : all.claims) known.push_back(claim.id);
+  ClaimCatalog catalog;
+  catalog.note = options.own.empty() ? all.note : "= p stands for 0.8 p to 1.25 p.";
+  for (const std::string& id : options.ids) {
+    const auto found = std::ranges::find(all.claims, id, &Claim::id);
+    if (found == all.claims.end())
+      throw CallError("--id: '" + id + "' is unknown; see epochbench list claims" + did_you_mean(id, known));
+    if (std::ranges::find(catalog.claims, id, &Claim::id) == catalog.claims.end()) catalog.claims.push_back(*found);
+  }
+  for (const ClaimConflict& conflict : all.conflicts)
+    if (std::ranges::all_of(conflict.claims, [&](const std::string& id) { return contains(options.ids, id); }))
+      catalog.conflicts.push_back(conflict);
+  for (const std::string& text : options.own) catalog.claims.push_back(parse_own_claim(text, models_of(results)));
+  return catalog;
+}
+
 int claims(const ClaimsOptions& options) {
-  const ClaimCatalog& catalog = embedded_claims();
   std::vector<NamedResult> results;
   if (!options.results.empty()) results = read_result_arguments("claims", options.results);
+  const ClaimCatalog catalog = chosen(options, results);
   const std::vector<ClaimAnswer> answers = judge(catalog.claims, results);
   print(options.json      ? print_json(claims_json(catalog, answers))
         : results.empty() ? fitted(claims_list_text(catalog))
@@ -46,6 +85,12 @@ void add_claims(Commands& commands) {
       commands.add("claims", "list what articles claim, or judge each claim by results", kClaimsExamples, claims);
   command.add_option("result", options.results, "result files, or folders of them (default: list the claims)")
       ->type_name("RESULT...");
+  command.add_option("--id", options.ids, "one of these claims alone; may be given several times")
+      ->type_name("ID")
+      ->allow_extra_args(false);
+  command.add_option("--claim", options.own, "a claim of your own, such as 'cuda/cpu >= 4'; may be given several times")
+      ->type_name("CLAIM")
+      ->allow_extra_args(false);
   command.add_flag("--strict", options.strict, "exit with 1 if a claim is not reproduced");
   command.add_flag("--json", options.json, "as JSON");
 }

@@ -1,14 +1,18 @@
 // epochbench plan: what a model needs, without running it.
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
 #include "epochbench/program.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/machine/environment.h"
+#include "src/report/text/text_parts.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {
@@ -17,10 +21,16 @@ namespace {
 constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan resnet20
   epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json
-  epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward)";
+  epochbench plan --model resnet50,bert-base --precision fp32,bf16 --batch 8,16    a table
+  epochbench plan --model resnet50,bert-base --batch max --memory 24GiB            the largest batch that fits
+  epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward
+
+Lists multiply out. With --batch max each model and precision has the largest batch whose planned memory is at most --memory, or
+what is free on the device: the CPU, if --device does not name another one.)";
 
 struct PlanOptions {
-  CaseBlock cases;  // model, batch, precision, mode, device
+  CaseBlock cases;                           // model, batch, precision, mode, device
+  std::optional<std::int64_t> memory_bytes;  // that --batch max may take
   bool json = false;
 };
 
@@ -36,36 +46,104 @@ struct Plan {
   Counts counts;
   ProgramMemory memory;  // on the first of the devices, or on a GPU where there is none
   std::vector<DeviceMemory> devices;
+  std::optional<std::int64_t> limit_bytes = {};  // of --batch max
+  bool fits = true;                              // batch 1 into it
 };
 
 ProgramMemory memory_on(const Backend& backend, const Plan& plan) {
   return memory(make_program(plan.workload, backend, entries_of_mode(plan.spec.mode), plan.spec.precision));
 }
 
-// On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
-void plan_memory_of(Plan& plan, std::optional<DeviceKind> device) {
-  const auto cpu = make_backend({}, default_threads());
-  const auto reason = unsupported(plan.workload, *cpu, entries_of_mode(plan.spec.mode), plan.spec.precision);
+// The CPU, unless the call names GPUs or the CPU lacks the precision. Errors: CallError where it is named and lacks it.
+bool is_on_cpu(const Plan& plan, std::optional<DeviceKind> device) {
+  if (device == DeviceKind::cuda) return false;
+  const auto reason =
+      unsupported(plan.workload, *make_backend({}, default_threads()), entries_of_mode(plan.spec.mode), plan.spec.precision);
   if (device == DeviceKind::cpu && reason)
     throw CallError(std::string("--precision ") + name(plan.spec.precision) + ": " + *reason +
                     "; leave out --device cpu to plan for a GPU");
-  const bool on_cpu = !reason && device != DeviceKind::cuda;
+  return !reason;
+}
+
+std::unique_ptr<Backend> planner(bool on_cpu) { return on_cpu ? make_backend({}, default_threads()) : make_cuda_planner(); }
+
+// On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
+void plan_memory_of(Plan& plan, std::optional<DeviceKind> device) {
+  const bool on_cpu = is_on_cpu(plan, device);
   if (on_cpu) {
-    plan.memory = memory_on(*cpu, plan);
+    plan.memory = memory_on(*planner(true), plan);
     plan.devices.push_back(
         {name(DeviceKind::cpu), cpu_info().memory_bytes.value_or(0), plan.memory.total() <= available_memory_bytes()});
   }
   const std::vector<GpuInfo> gpus = list_gpus();
   if (on_cpu && gpus.empty()) return;
-  const ProgramMemory on_gpu = memory_on(*make_cuda_planner(), plan);
+  const ProgramMemory on_gpu = memory_on(*planner(false), plan);
   if (!on_cpu) plan.memory = on_gpu;
   for (std::size_t i = 0; i < gpus.size(); ++i)
     plan.devices.push_back(
         {to_string(cuda_device(static_cast<int>(i))), gpus[i].memory_bytes, on_gpu.total() <= gpus[i].memory_bytes});
 }
 
+Plan with_batch(const CaseSpec& spec, std::int64_t batch) {
+  CaseSpec with = spec;
+  with.batch = batch;
+  return {with, workload_spec(with), {}, {}, {}};
+}
+
+std::int64_t memory_limit(const PlanOptions& options, bool on_cpu) {
+  if (options.memory_bytes) return *options.memory_bytes;
+  if (on_cpu) return available_memory_bytes();
+  const std::vector<GpuInfo> gpus = list_gpus();
+  if (gpus.empty()) throw CallError("--batch max: there is no GPU here; give its memory, such as --memory 24GiB");
+  return gpus.front().memory_bytes;
+}
+
+// The plan of the largest batch whose memory is within the limit; of batch 1 where that is not.
+Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optional<DeviceKind> device) {
+  Plan largest = with_batch(spec, 1);
+  const bool on_cpu = is_on_cpu(largest, device);
+  const std::int64_t limit = memory_limit(options, on_cpu);
+  const auto backend = planner(on_cpu);
+  const auto fits = [&](std::int64_t batch) { return memory_on(*backend, with_batch(spec, batch)).total() <= limit; };
+  std::int64_t fitting = 0, beyond = 1;
+  while (beyond <= kMaxBatch && fits(beyond)) fitting = std::exchange(beyond, 2 * beyond);
+  beyond = std::min(beyond, kMaxBatch + 1);
+  while (beyond - fitting > 1) {
+    const std::int64_t middle = fitting + (beyond - fitting) / 2;
+    (fits(middle) ? fitting : beyond) = middle;
+  }
+  largest = with_batch(spec, std::max<std::int64_t>(fitting, 1));
+  largest.limit_bytes = limit;
+  largest.fits = fitting > 0;
+  return largest;
+}
+
+std::vector<Plan> plans_of(const PlanOptions& options) {
+  CaseBlock cases = options.cases;
+  const auto batch = cases.find("batch");
+  const bool largest = batch != cases.end() && contains(batch->second.values, "max");
+  if (largest && batch->second.values.size() > 1) throw CallError("--batch: max stands alone; leave out the other batches");
+  if (options.memory_bytes && !largest) throw CallError("--memory: holds for --batch max; add it");
+  if (largest) cases.erase(batch);
+  std::vector<Plan> plans;
+  for (const CaseSpec& spec : expand(cases)) {
+    const auto device = cases.contains("device") ? std::optional(spec.device.kind) : std::nullopt;
+    Plan plan = largest ? largest_plan(options, spec, device) : Plan{spec, workload_spec(spec), {}, {}, {}};
+    plan.counts = count(plan.workload);
+    plan_memory_of(plan, device);
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+std::string bytes(std::int64_t value) { return format_bytes(static_cast<double>(value)); }
+
+std::string limit_text(const Plan& plan) {
+  return plan.fits ? "the largest batch within " + bytes(*plan.limit_bytes)
+                   : "not even batch 1 is within " + bytes(*plan.limit_bytes);
+}
+
 void print_plan(const Plan& plan) {
-  const auto bytes = [](std::int64_t value) { return format_bytes(static_cast<double>(value)); };
   std::string text;
   const auto row = [&text](std::string title, const std::string& value) {
     title.resize(std::max<std::size_t>(title.size(), 13), ' ');
@@ -80,6 +158,7 @@ void print_plan(const Plan& plan) {
                     bytes(plan.memory.gradients) + " (activations reuse it), optimizer " + bytes(plan.memory.optimizer) +
                     ", further activations " + bytes(plan.memory.activations) + ", workspace " + bytes(plan.memory.workspace));
   row("fingerprint", plan.counts.fingerprint);
+  if (plan.limit_bytes) row("limit", limit_text(plan));
   for (const DeviceMemory& device : plan.devices)
     row(device.name,
         bytes(device.bytes) + " of memory, " + (device.fits ? "fits into what is free" : "does not fit into what is free"));
@@ -87,42 +166,87 @@ void print_plan(const Plan& plan) {
   print_fitted(text);
 }
 
+// One row per plan, with what is free on each device.
+void print_plans(const std::vector<Plan>& plans) {
+  std::vector<std::string> titles{"model", "precision", "-mode", ">batch", ">parameters", "->FLOPs/sample", ">memory"};
+  for (const DeviceMemory& device : plans.front().devices) titles.push_back("fits " + device.name);
+  Table table(titles);
+  std::string notes;
+  for (const Plan& plan : plans) {
+    const double flops =
+        plan.spec.mode == Mode::train ? plan.counts.train_flops_per_sample : plan.counts.forward_flops_per_sample;
+    std::vector<std::string> cells{plan.workload.model.name,
+                                   name(plan.spec.precision),
+                                   name(plan.spec.mode),
+                                   plan.fits ? format_count(plan.workload.config.batch) : "none",
+                                   format_count(plan.counts.parameters),
+                                   format_si(flops, "FLOP"),
+                                   bytes(plan.memory.total())};
+    for (std::size_t i = 7; i < titles.size(); ++i) {
+      const auto device = std::ranges::find(plan.devices, plans.front().devices[i - 7].name, &DeviceMemory::name);
+      cells.emplace_back(device == plan.devices.end() ? "no such kernels" : device->fits ? "yes" : "no");
+    }
+    table.add(cells);
+    if (plan.limit_bytes && plan.fits) notes = limit_text(plan) + "\n";
+    if (!plan.fits)
+      notes += plan.workload.model.name + ": " + limit_text(plan) + "; it needs " + bytes(plan.memory.total()) + "\n";
+  }
+  print_fitted(table.to_string() + notes);
+}
+
+Json plan_json(const Plan& plan) {
+  const Json memory = {{"parameters", plan.memory.parameters}, {"gradients", plan.memory.gradients},
+                       {"optimizer", plan.memory.optimizer},   {"activations", plan.memory.activations},
+                       {"workspace", plan.memory.workspace},   {"total", plan.memory.total()}};
+  Json devices = Json::array();
+  for (const DeviceMemory& device : plan.devices)
+    devices.push_back({{"name", device.name}, {"memory_bytes", device.bytes}, {"fits", device.fits}});
+  const Model& model = plan.workload.model;
+  const SampleSpec sample = model.family->sample(plan.workload.config);
+  Json document = {{"model", model.name},
+                   {"batch", plan.workload.config.batch},
+                   {"precision", name(plan.spec.precision)},
+                   {"mode", name(plan.spec.mode)},
+                   {"parameters", plan.counts.parameters},
+                   {"forward_flops_per_sample", plan.counts.forward_flops_per_sample},
+                   {"train_flops_per_sample", plan.counts.train_flops_per_sample},
+                   {"tokens_per_sample", sample.text() ? Json(sample.sequence) : Json(nullptr)},
+                   {"fingerprint", plan.counts.fingerprint},
+                   {"optimizer", plan.workload.optimizer.to_string()},
+                   {"options", model.options},
+                   {"nominal_samples_per_epoch", model.family->nominal_samples_per_epoch},
+                   {"memory_bytes", memory},
+                   {"devices", devices}};
+  if (plan.limit_bytes) {
+    document["memory_limit_bytes"] = *plan.limit_bytes;
+    document["fits"] = plan.fits;
+  }
+  return document;
+}
+
 int plan(const PlanOptions& options) {
   if (!options.cases.contains("model"))
     throw CallError("plan: --model is missing; give one, such as `epochbench plan resnet20`");
-  const std::vector<CaseSpec> specs = expand(options.cases);
-  if (specs.size() != 1) throw CallError("plan: takes one model, one batch, one precision, one mode and one device");
-  Plan answer{specs[0], workload_spec(specs[0]), {}, {}, {}};
-  answer.counts = count(answer.workload);
-  plan_memory_of(answer, options.cases.contains("device") ? std::optional(specs[0].device.kind) : std::nullopt);
-  if (!options.json) {
-    print_plan(answer);
-    return kExitDone;
-  }
-  const Json memory = {{"parameters", answer.memory.parameters}, {"gradients", answer.memory.gradients},
-                       {"optimizer", answer.memory.optimizer},   {"activations", answer.memory.activations},
-                       {"workspace", answer.memory.workspace},   {"total", answer.memory.total()}};
-  Json devices = Json::array();
-  for (const DeviceMemory& device : answer.devices)
-    devices.push_back({{"name", device.name}, {"memory_bytes", device.bytes}, {"fits", device.fits}});
-  const Model& model = answer.workload.model;
-  const SampleSpec sample = model.family->sample(answer.workload.config);
-  const Json document = {{"model", model.name},
-                         {"batch", answer.workload.config.batch},
-                         {"precision", name(answer.spec.precision)},
-                         {"mode", name(answer.spec.mode)},
-                         {"parameters", answer.counts.parameters},
-                         {"forward_flops_per_sample", answer.counts.forward_flops_per_sample},
-                         {"train_flops_per_sample", answer.counts.train_flops_per_sample},
-                         {"tokens_per_sample", sample.text() ? Json(sample.sequence) : Json(nullptr)},
-                         {"fingerprint", answer.counts.fingerprint},
-                         {"optimizer", answer.workload.optimizer.to_string()},
-                         {"options", model.options},
-                         {"nominal_samples_per_epoch", model.family->nominal_samples_per_epoch},
-                         {"memory_bytes", memory},
-                         {"devices", devices}};
-  print(print_json(document));
+  const std::vector<Plan> plans = plans_of(options);
+  if (options.json)
+    print(print_json(plans.size() == 1 ? plan_json(plans.front()) : json_list(plans, plan_json)));
+  else if (plans.size() == 1)
+    print_plan(plans.front());
+  else
+    print_plans(plans);
   return kExitDone;
+}
+
+// "24GiB", "500 MiB", "80GB". Errors: CallError.
+std::int64_t parse_memory(const std::string& text) {
+  constexpr std::pair<const char*, double> kUnits[] = {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"GB", 1e9}, {"MB", 1e6}};
+  constexpr double kMost = 1e6;
+  for (const auto& [unit, size] : kUnits)
+    if (text.ends_with(unit)) {
+      const std::string number = std::string(trimmed(std::string_view(text).substr(0, text.size() - std::string(unit).size())));
+      return static_cast<std::int64_t>(parse_real(number, {0, kMost, false, true}) * size);
+    }
+  throw CallError("'" + text + "' has no unit; give a number in GiB, MiB, GB or MB, such as 24GiB");
 }
 
 }  // namespace
@@ -132,6 +256,9 @@ void add_plan(Commands& commands) {
       commands.add("plan", "show parameters, FLOPs and memory of a model; runs nothing", kPlanExamples, plan);
   commands.add_case_options(command, options.cases, OfferedTo::calls, {"model", "batch", "precision", "mode", "device"});
   commands.add_model_argument(command, options.cases);
+  add_parsed(command, "--memory", options.memory_bytes, parse_memory,
+             "memory that --batch max may take (default: the device's)")
+      ->type_name("BYTES");
   command.add_flag("--json", options.json, "as JSON");
 }
 

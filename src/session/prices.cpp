@@ -45,7 +45,7 @@ const PriceCatalog& embedded_prices() {
 }
 
 PricedMachine this_machine() {
-  return {default_threads(), price_of_machine(embedded_prices().prices, system_vendor(), product_name())};
+  return {logical_cpus_allowed(), price_of_machine(embedded_prices().prices, system_vendor(), product_name())};
 }
 
 Prices::Prices(const PriceOptions& options, const PricedMachine& machine, Day today)

@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from support import QUICK, CliTest
+from support import QUICK, SCHEMAS, CliTest
 
 VERDICTS = {"reproduced", "exceeded", "not_reproduced", "undecided", "not_testable"}
 KEYS = {"id", "verdict", "claimed", "measured", "measured_ci95", "conditions", "reason"}
@@ -55,6 +55,37 @@ class Claims(CliTest):
         self.assertEqual(text.returncode, 0)
         self.assertRegex(text.stdout, "(?m)^memory-model-size: not reproduced")
         self.assertLessEqual(max(map(len, text.stdout.splitlines())), 100)
+
+    def test_of_some_ids_alone(self):
+        claims = self.claims("--id", "gap-widens", "--id", "memory-7b")
+        self.assertEqual(list(claims), ["gap-widens", "memory-7b"])
+        call = self.call("claims", "--id", "cnn-transformer-4-8x", "--id", "days-to-hours", "--json")
+        self.assertEqual(len(json.loads(call.stdout)["conflicts"]), 1, "the one between these two")
+        self.assertNotIn("cannot hold together", self.call("claims", "--id", "memory-7b").stdout)
+        self.assert_refused(self.call("claims", "--id", "gap-widen"), 2, "--id", "did you mean gap-widens?")
+
+    def test_of_ones_own(self):
+        recorded = SCHEMAS.parent / "zen4-2cores-hour.json"
+        def verdict(text, code=0):
+            return self.claims(recorded, "--claim", text, "--strict", code=code)[text]
+        holds = verdict("bf16/fp32 of resnet50 > 1.2")
+        self.assertEqual(holds["verdict"], "reproduced")
+        self.assertEqual(holds["unit"], "x")
+        self.assertLess(holds["measured_ci95"][0], holds["measured"])
+        self.assertEqual(verdict("bf16/fp32 of resnet50 >= 4", code=1)["verdict"], "not_reproduced")
+        self.assertEqual(verdict("bf16/fp32 of resnet50 <= 1.2", code=1)["verdict"], "not_reproduced")
+        self.assertEqual(verdict("cuda/cpu >= 4")["verdict"], "not_testable")
+        value = verdict("memory cpu of resnet50 < 16000")
+        self.assertEqual((value["verdict"], value["unit"]), ("reproduced", "MiB"))
+        self.assertGreater(value["measured"], 1000)
+        text = self.call("claims", recorded, "--claim", "bf16/fp32 of resnet50 > 1.2", "--id", "memory-7b").stdout
+        self.assertIn("2 claims", text)
+        self.assertRegex(text, "(?m)^bf16/fp32 of resnet50 > 1.2: reproduced")
+        self.assertEqual(self.claims("--claim", "cuda/cpu >= 4")["cuda/cpu >= 4"]["verdict"], "not_testable")
+        for wrong in ("", "cuda/cpu", "cuda/cpu >= much", "gpu/cpu >= 4", "cuda/cpu => 4 5", "price cuda/cpu > 1", "> 4", "a/b/c > 1"):
+            with self.subTest(wrong):
+                self.assert_refused(self.call("claims", "--claim", wrong), 2, "--claim")
+        self.assert_refused(self.call("claims", "--claim", "gpu/cpu >= 4"), 2, "'gpu' is not", "such as 'cuda/cpu >= 4'")
 
     def test_refuse_what_is_no_result(self):
         self.out.write_text("no result")

@@ -3,12 +3,15 @@
 #include <cmath>
 
 #include "src/base/json_fields.h"
+#include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/report/text/answer_text.h"
 #include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
+
+constexpr const char* kConflicts = "\nclaims that cannot hold together\n";
 
 std::string paragraph(const std::string& label, const std::string& text) {
   if (text.empty()) return "";
@@ -96,7 +99,7 @@ std::string counts(std::span<const ClaimAnswer> answers) {
   const auto counted_text = [&](Verdict verdict) {
     return std::to_string(std::ranges::count(answers, verdict, &ClaimAnswer::verdict)) + " " + spaced(name(verdict));
   };
-  return std::to_string(answers.size()) + " claims: " + joined(kInOrder, counted_text) + " here\n";
+  return counted(answers.size(), "claim", "claims") + ": " + joined(kInOrder, counted_text) + " here\n";
 }
 
 std::string conflict_text(const ClaimConflict& conflict, std::span<const ClaimAnswer> answers) {
@@ -137,7 +140,7 @@ std::string claims_list_text(const ClaimCatalog& catalog) {
     for (const ClaimQuantity& quantity : claim.quantities)
       text += paragraph("claimed: ", claimed_cell(quantity.claimed, quantity.unit) + "; " + quantity.quantity);
   }
-  text += "\nclaims that cannot hold together\n";
+  if (!catalog.conflicts.empty()) text += kConflicts;
   for (const ClaimConflict& conflict : catalog.conflicts)
     text += wrapped("  ", "  ", joined(conflict.claims)) + paragraph("", conflict.why);
   return text + "\n" + wrapped("", "", catalog.note);
@@ -147,7 +150,8 @@ std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer
   std::string text = counts(answers) + "\n";
   Notes notes;
   for (std::size_t i = 0; i < catalog.claims.size(); ++i) text += answer_text(catalog.claims[i], answers[i], notes);
-  text += notes.to_string() + "\nclaims that cannot hold together\n";
+  text += notes.to_string();
+  if (!catalog.conflicts.empty()) text += kConflicts;
   for (const ClaimConflict& conflict : catalog.conflicts) text += conflict_text(conflict, answers);
   return text + "\n" + wrapped("", "", "in brackets the 95 % interval of repetitions or seeds; " + catalog.note);
 }

@@ -1,0 +1,132 @@
+#include "src/analysis/claims/own_claim.h"
+
+#include <algorithm>
+
+#include "epochbench/precision.h"
+#include "src/base/errors.h"
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+#include "src/case/choices.h"
+#include "src/case/device_id.h"
+
+namespace epochbench {
+namespace {
+
+struct Measure {
+  const char* word;
+  const char* metric;  // of claim_kinds.h
+  const char* about;
+  const char* unit;  // of a value; a ratio is in x
+  double scale = 1;
+};
+constexpr Measure kMeasures[] = {{"speed", "samples_per_second", "samples/s", "samples/s"},
+                                 {"per-dollar", "epochs_per_usd", "epochs per USD", "epochs/USD"},
+                                 {"per-joule", "epochs_per_joule", "epochs per joule", "epochs/J"},
+                                 {"memory", "peak_bytes", "peak memory", "MiB", 1 << 20},
+                                 {"accuracy", "eval_percent", "test accuracy", "%"}};
+
+[[noreturn]] void refuse(const std::string& text, const std::string& why) {
+  throw CallError("--claim: '" + text + "': " + why + "; write " + kOwnClaimGrammar);
+}
+
+RunChoice side(const std::string& text, const std::string& word) {
+  RunChoice choice;
+  choice.backends = {name(DeviceKind::cuda), name(DeviceKind::cpu)};
+  choice.precisions = {name(Precision::fp32)};
+  const std::vector<std::string> parts = split(word, '-');
+  std::size_t used = 0;
+  if (parts[0] == choice.backends[0] || parts[0] == choice.backends[1]) {
+    choice.backends = {parts[0]};
+    ++used;
+  }
+  if (used < parts.size() && from_name<Precision>(parts[used])) choice.precisions = {parts[used++]};
+  if (used == 0 || used < parts.size()) refuse(text, "'" + word + "' is not cpu, cuda, a precision, or both as in cuda-bf16");
+  return choice;
+}
+
+ClaimedRange range_of(const std::string& text, const std::string& operation, const std::string& number) {
+  constexpr double kLow = 0.8, kHigh = 1.25, kMost = 1e18;
+  double value = 0;
+  try {
+    value = parse_real(number, {-kMost, kMost});
+  } catch (const CallError&) {
+    refuse(text, "'" + number + "' is not a number");
+  }
+  if (operation.starts_with(">")) return {value, {}, false};
+  if (operation.starts_with("<")) return {{}, value, true};
+  return {std::min(kLow * value, kHigh * value), std::max(kLow * value, kHigh * value), false};
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words = split(text, ' ');
+  std::erase(words, "");
+  return words;
+}
+
+// "a / b" as "a/b".
+std::string closed(std::string text) {
+  replace_all(text, " /", "/");
+  replace_all(text, "/ ", "/");
+  return text;
+}
+
+}  // namespace
+
+Claim parse_own_claim(const std::string& text, const std::vector<std::string>& models) {
+  const std::string operators = "<>=";
+  const std::size_t last = text.find_last_of(operators);  // a model's options have = too
+  if (last == std::string::npos) refuse(text, "there is no operator");
+  const std::size_t first =
+      last > 0 && text[last] == '=' && operators.find(text[last - 1]) != std::string::npos ? last - 1 : last;
+  const std::string operation = text.substr(first, last - first + 1);
+  std::vector<std::string> words = words_of(closed(text.substr(0, first))), number = words_of(text.substr(last + 1));
+  if (operation == "==") refuse(text, "'==' is not an operator");
+  if (number.size() != 1) refuse(text, number.empty() ? "there is no number" : "there is more than a number at its end");
+
+  ClaimQuantity quantity;
+  quantity.models = models;
+  if (words.size() >= 2 && words[words.size() - 2] == "of") {
+    quantity.models = {words.back()};
+    words.resize(words.size() - 2);
+  }
+  const Measure* measure = &kMeasures[0];
+  if (words.size() == 2) {
+    measure = std::ranges::find(kMeasures, words.front(), &Measure::word);
+    if (measure == std::end(kMeasures))
+      refuse(text, "'" + words.front() + "' is not a measure; choose from " + joined(kMeasures, &Measure::word));
+    words.erase(words.begin());
+  }
+  if (words.size() != 1) refuse(text, words.empty() ? "there is no quantity" : "'" + words[1] + "' is too much");
+  const std::vector<std::string> sides = split(words.front(), '/');
+  if (sides.size() > 2) refuse(text, "a ratio has two sides");
+
+  quantity.of = side(text, sides[0]);
+  quantity.measure = measure->metric;
+  quantity.quantity = std::string(measure->about) + ", " + sides[0];
+  quantity.claimed = range_of(text, operation, number.front());
+  if (sides.size() == 2) {
+    quantity.kind = QuantityKind::ratio;
+    quantity.to = side(text, sides[1]);
+    quantity.quantity += " over " + sides[1];
+    quantity.unit = "x";
+  } else {
+    quantity.kind = QuantityKind::value;
+    quantity.unit = measure->unit;
+    quantity.scale = measure->scale;
+  }
+  if (quantity.models.empty()) {
+    quantity.kind = QuantityKind::missing;
+    quantity.reason = "no run is ok here, so there is no model to judge it by";
+  }
+  return {text,
+          "",
+          "none given",
+          "the call",
+          "runs of both sides with the same work, five repetitions each",
+          "the 95 % interval beside the claimed range; the worst of the models",
+          false,
+          {quantity}};
+}
+
+}  // namespace epochbench
