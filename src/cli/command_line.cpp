@@ -1,12 +1,15 @@
 // From argc and argv to a subcommand, and from what it throws to an exit code.
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 
 #include <poll.h>
+#include <pthread.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "epochbench/backend.h"
@@ -118,6 +121,22 @@ void require_output_written() {
   throw FileError("cannot write the output: " + why + "; send stdout elsewhere");
 }
 
+// Some systems give small stacks. This thread's grows up to the limit; other threads and cases get theirs by it.
+void require_stack() {
+  constexpr rlim_t kNeeded = 1 << 20, kUsual = 8 << 20;
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= kNeeded) return;
+  stack.rlim_cur = std::min(kUsual, stack.rlim_max);
+  if (stack.rlim_cur < kNeeded || setrlimit(RLIMIT_STACK, &stack) != 0)
+    throw CallError("the limit of the stack is " + std::to_string(stack.rlim_max >> 10) +
+                    " KiB, and epochbench needs 1024; raise it with ulimit -s 8192");
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, stack.rlim_cur);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+}
+
 template <class... Errors>
 bool is_any_of(const std::exception& error) {
   return (... || dynamic_cast<const Errors*>(&error));
@@ -205,5 +224,22 @@ int Commands::run() try {
 void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 void print_fitted(const std::string& text) { print(fitted(text)); }
+
+void add_all(Commands& commands) {
+  for (const auto add : {add_run, add_sweep, add_list, add_info, add_system, add_plan, add_cost, add_speedup, add_claims,
+                         add_export, add_compare, add_answers, add_report, add_interleave, add_case})
+    add(commands);
+}
+
+int command_line(int argc, char** argv) try {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write
+  require_stack();
+  Commands commands(argc, argv);
+  add_all(commands);
+  return commands.run();
+} catch (const CallError& error) {
+  print_error(error.what());
+  return error.code();
+}
 
 }  // namespace epochbench

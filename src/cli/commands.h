@@ -71,6 +71,9 @@ CLI::Option* add_parsed(CLI::App& command, const std::string& flag, T& value, co
 // What --dry-run does: prints the cases that would run, with planned memory and expected time. Returns the exit code.
 int dry_run(const MeasuringRequest& request);
 
+// On stderr, one line of what disturbs measurements on this machine; nothing where nothing does.
+void print_disturbances();
+
 // --price and --price-scaling; the latter alone.
 void add_price_options(CLI::App& command, PriceOptions& prices);
 void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling);
@@ -95,6 +98,7 @@ void add_report(Commands& commands);
 void add_run(Commands& commands);
 void add_speedup(Commands& commands);
 void add_sweep(Commands& commands);
+void add_system(Commands& commands);
 
 void add_all(Commands& commands);  // in the order of the help
 int command_line(int argc, char** argv);

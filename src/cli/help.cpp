@@ -17,7 +17,7 @@ struct CommandGroup {
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
       {"Measure", {"run", "sweep", "compare"}},
-      {"Understand", {"speedup", "answers", "claims", "cost", "plan", "list", "info"}},
+      {"Understand", {"speedup", "answers", "claims", "cost", "plan", "list", "info", "system"}},
       {"Share", {"report", "export"}},
   };
   return groups;

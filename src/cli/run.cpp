@@ -91,6 +91,7 @@ int run(const RunOptions& options) {
   for (PlannedCase& planned : request.cases) planned.spec.profile = options.profile;
   if (!request.budget_seconds && suite) request.budget_seconds = suite->budget_seconds;
   if (request.dry_run) return dry_run(request);
+  if (suite && !request.quiet) print_disturbances();
   const Measurement measurement = measure(request);
   if (!request.quiet && !measurement.result.runs.empty()) print_run(measurement);
   if (suite && suite->answers && !request.quiet) print_fitted("\n" + answers_page({measurement.path, measurement.result}));

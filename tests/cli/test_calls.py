@@ -1,11 +1,24 @@
 """Calls that are wrong: exit code, one line, and nothing touched."""
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
+import sys
 import unittest
 
 from support import BINARY, CliTest, QUICK, TIMEOUT_SECONDS
+
+
+@contextlib.contextmanager
+def busy_cpus():
+    """Another process that computes all the time."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 class BadInput(CliTest):
@@ -202,6 +215,32 @@ class OtherCommands(CliTest):
         for what in document:
             self.assertEqual(list(json.loads(self.call("list", what, "--json").stdout)), [what])
             self.assertTrue(self.call("list", what).stdout.strip())
+
+    def test_system_says_what_disturbs_and_what_helps(self):
+        names = ["governor", "turbo", "SMT siblings", "huge pages", "CPU quota", "foreign load", "container", "NUMA", "thermal state"]
+        checks = json.loads(self.call("system", "--json").stdout)["checks"]
+        self.assertEqual([check["name"] for check in checks], names)
+        for check in checks:
+            with self.subTest(check):
+                self.assertIn(check["state"], ("ok", "disturbs", "not known"))
+                self.assertTrue(check["found"])
+                self.assertEqual(bool(check["fix"]), check["state"] == "disturbs")
+                self.assertEqual(bool(check["why"]), check["state"] == "disturbs")
+        call = self.call("system")
+        self.assertEqual(call.returncode, 0, call.stderr)
+        for name in names:
+            self.assertRegex(call.stdout, rf"(?m)^{name} +(ok|disturbs|not known) ")
+
+    def test_a_suite_begins_with_what_disturbs(self):
+        suite = self.folder / "suite.json"
+        suite.write_text('{"cases": [{"model": "mlp", "steps": 2}]}')
+        with busy_cpus():
+            loud = self.call("run", "--suite", suite, "-o", self.out)
+            self.assertRegex(loud.stderr, "(?m)^system: .*foreign load.* disturbs? measurements here: epochbench system$")
+            quiet = self.call("run", "--suite", suite, "-o", self.out, "--overwrite", "--quiet")
+            self.assertEqual(quiet.stderr, "")
+            alone = self.call("run", *QUICK, "-o", self.out, "--overwrite")
+            self.assertNotIn("system: ", alone.stderr)
 
     def test_plan_of_lists_is_a_table(self):
         arguments = ["plan", "--model", "mlp,lenet5", "--precision", "fp32", "--batch", "8,16"]

@@ -10,7 +10,7 @@ import unittest
 
 from support import BINARY, SCHEMAS, TIMEOUT_SECONDS, CliTest
 
-COMMANDS = ["run", "sweep", "compare", "speedup", "answers", "claims", "cost", "plan", "list", "info", "report", "export"]
+COMMANDS = ["run", "sweep", "compare", "speedup", "answers", "claims", "cost", "plan", "list", "info", "system", "report", "export"]
 RESULTS = sorted(path for path in SCHEMAS.parent.glob("*.json") if not path.name.endswith("schema.json"))
 
 

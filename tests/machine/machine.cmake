@@ -1,6 +1,7 @@
 # Tests of src/machine.
 epochbench_tests(machine_tests LABEL unit LIBRARIES epochbench_worker TESTS
-  machine/energy_meter_test machine/environment_test machine/gpu_state_test machine/metered_test machine/rapl_test)
+  machine/energy_meter_test machine/environment_test machine/gpu_state_test machine/metered_test machine/rapl_test
+  machine/system_state_test)
 foreach(test peaks_test amx_peak_test)
   epochbench_test(machine/${test} LABEL unit LIBRARIES epochbench_worker)
 endforeach()

@@ -45,7 +45,7 @@ def calls(path):
                 lexer.whitespace_split, lexer.commenters = True, "#"
                 arguments = []
                 for token in lexer:
-                    if set(token) & set("|>&;"):
+                    if not set(token) - set("|>&;"):  # a quoted text may contain them
                         break
                     arguments.append(token)
                 yield call[0], arguments
