@@ -46,6 +46,11 @@ Settings case_settings(const TurnsCase& turns) {
   return complete(turns.settings, turns.model, turns.batch, turns.precision, turns.device.substr(0, turns.device.find(':')));
 }
 
+Settings speed_settings(const Run& run) {
+  return of_classes(case_settings(run), {SettingClass::workload, SettingClass::placement, SettingClass::rounding,
+                                         SettingClass::ablation, SettingClass::input, SettingClass::measurement});
+}
+
 Settings further_settings(Settings settings) {
   const std::string device = device_text(settings);
   const bool is_another_gpu = device.starts_with("cuda:") && device != "cuda:0";

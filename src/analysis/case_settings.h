@@ -19,6 +19,8 @@ using ModelOptions = std::map<std::string, std::int64_t>;
 // and without the rule that stops it. `device` is the backend where that is not CUDA. Repetitions of a case have the same.
 Settings case_settings(const Run& run);
 Settings case_settings(const TurnsCase& turns);
+// The same without the seed: for speed, runs that differ in nothing else are repetitions.
+Settings speed_settings(const Run& run);
 
 // What stands in a label beside model, device, precision and batch.
 Settings further_settings(Settings settings);

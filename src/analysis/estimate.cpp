@@ -95,8 +95,8 @@ Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fe
 GroupEstimate estimate_of_groups(const std::vector<double>& values) {
   if (values.size() == 1) return {values[0], {values[0], values[0]}, Spread::none};
   const Estimate estimate = geometric_mean_estimate(values);
-  if (estimate.ci95) return {estimate.value, *estimate.ci95, Spread::ci95};
-  return {estimate.value, range_of(values), Spread::range};
+  if (estimate.ci95) return {estimate.value, *estimate.ci95, Spread::ci95, values.size()};
+  return {estimate.value, range_of(values), Spread::range, values.size()};
 }
 
 GroupEstimate estimate_of_rounds(const std::vector<std::vector<double>>& rounds) {

@@ -48,14 +48,20 @@ enum class Spread : std::uint8_t {
   ci95    // Student's, on the logarithms of at least kFewestRepetitions groups
 };
 
-// A ratio of interleaved groups of processes. Rounds of one group share its processes, so they support a range, no interval.
+// A positive quantity of processes that were measured again and again: repetitions of a case, or interleaved groups of several.
+// Rounds of one group share its processes, so they support a range, no interval.
 struct GroupEstimate {
   double value = 0;
   std::pair<double, double> interval;  // of the kind that `spread` says
   Spread spread = Spread::none;
+  std::size_t count = 1;  // of repetitions or groups
+
+  std::optional<std::pair<double, double>> ends(Spread wanted) const {
+    return spread == wanted ? std::optional(interval) : std::nullopt;
+  }
 };
 
-// The geometric mean of one positive number per group; of one group without a spread. Precondition: at least one.
+// The geometric mean of one positive number per repetition or group; of one without a spread. Precondition: at least one.
 GroupEstimate estimate_of_groups(const std::vector<double>& values);
 
 // rounds[group][round], all positive: a group's number is the median of its rounds. Errors: std::invalid_argument without any.

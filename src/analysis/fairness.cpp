@@ -6,6 +6,7 @@
 
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
+#include "src/analysis/case_summary.h"
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/parity.h"
 #include "src/base/lookup.h"
@@ -29,12 +30,6 @@ std::optional<double> worst_of(const Series& series, const Get& get) {
   return values.empty() ? std::nullopt : std::optional(std::ranges::max(values));
 }
 
-std::optional<double> step_noise(const Run* run) {
-  if (!run->timing || !run->timing->step_seconds_ci95 || !(run->timing->step_seconds_median > 0)) return std::nullopt;
-  const auto [low, high] = *run->timing->step_seconds_ci95;
-  return (high - low) / 2 / run->timing->step_seconds_median;
-}
-
 // The relative standard deviation of the repetitions' throughput; empty of fewer than two.
 std::optional<double> repetition_noise(const Series& series) {
   std::vector<double> rates = series.samples_per_second();
@@ -50,20 +45,27 @@ bool is_reference(const Series& series) {
   return series.first().device.backend == "cpu" && series.first().precision == name(Precision::fp32);
 }
 
+bool has_own_losses(const Run& run) { return run.quality && !run.quality->loss.empty() && !run.quality->dropout_masks; }
+
+// Of the first two trainings with one seed: others begin with other weights.
+std::optional<double> losses_apart_by_seed(const Series& series, const Series& partner) {
+  for (const Run* ours : series.runs)
+    for (const Run* theirs : partner.runs)
+      if (ours->workload.seed == theirs->workload.seed && has_own_losses(*ours) && has_own_losses(*theirs))
+        return losses_apart(*ours, *theirs);
+  return std::nullopt;
+}
+
 // How far its losses are from the CPU's in fp32, as the result recorded it for each repetition. Files that were measured apart
 // could not record it, so there the pair's own losses are compared, but not PyTorch's, which begins with other weights. Empty:
 // not known.
 std::optional<double> loss_difference(const Series& series, const Series& partner) {
   const auto recorded = [](const Run* run) { return member_of(run->quality, &Quality::parity_max_relative_difference); };
   if (known_values(series.runs, recorded).size() == series.runs.size()) return worst_of(series, recorded);
-  const auto& ours = series.first().quality;
-  const auto& theirs = partner.first().quality;
   const bool peers = series.first().device.backend == "pytorch" || partner.first().device.backend == "pytorch";
-  const bool comparable = !peers && series.file != partner.file && ours && theirs && !ours->loss.empty() &&
-                          !theirs->loss.empty() && !ours->dropout_masks && !theirs->dropout_masks &&
-                          series.conditions == partner.conditions &&
+  const bool comparable = !peers && series.file != partner.file && series.conditions == partner.conditions &&
                           series.first().workload.fingerprint == partner.first().workload.fingerprint;
-  return comparable ? losses_apart(series.first(), partner.first()) : std::nullopt;
+  return comparable ? losses_apart_by_seed(series, partner) : std::nullopt;
 }
 
 // The CPU's fp32 run is what others are compared with; of two such runs the contender is. Forward runs have no losses.
@@ -73,9 +75,9 @@ void add_parity(std::vector<Warning>& warnings, const Series& series, const Seri
   const std::optional<double> difference = loss_difference(series, partner);
   const double limit = std::max(parity_bound(series.first().precision), parity_bound(partner.first().precision));
   if (!difference)
-    warnings.push_back({WarningCode::parity_unverified, series.first().name});
+    warnings.push_back({WarningCode::parity_unverified, series.name()});
   else if (*difference > limit)
-    warnings.push_back({WarningCode::parity_apart, series.first().name, *difference, limit});
+    warnings.push_back({WarningCode::parity_apart, series.name(), *difference, limit});
 }
 
 bool has(const CpuInfo& cpu, std::initializer_list<const char*> instructions) {
@@ -95,34 +97,33 @@ void add_kernels(std::vector<Warning>& warnings, const Series& series) {
   if (device.backend != "cpu" || !device.isa) return;
   const std::string best = best_instructions(context_of(series).cpu, series.first().precision);
   if (device.isa->find("portable") != std::string::npos)
-    warnings.push_back({WarningCode::portable_kernel, series.first().name, 0, 0, *device.isa});
+    warnings.push_back({WarningCode::portable_kernel, series.name(), 0, 0, *device.isa});
   else if (!best.empty() && device.isa->find(best) == std::string::npos)
-    warnings.push_back({WarningCode::unused_instruction, series.first().name, 0, 0, *device.isa, best});
+    warnings.push_back({WarningCode::unused_instruction, series.name(), 0, 0, *device.isa, best});
 }
 
 void add_threads(std::vector<Warning>& warnings, const Series& series) {
   const auto threads = series.first().device.threads, cores = context_of(series).cpu.cores;
   if (!series.on_gpu() && threads && cores && *threads < *cores)
-    warnings.push_back(
-        {WarningCode::fewer_threads, series.first().name, static_cast<double>(*threads), static_cast<double>(*cores)});
+    warnings.push_back({WarningCode::fewer_threads, series.name(), static_cast<double>(*threads), static_cast<double>(*cores)});
 }
 
 void add_price(std::vector<Warning>& warnings, const Series& series) {
   const auto& cost = series.first().cost;
   if (cost && cost->price_source && is_of_other_machine(*cost->price_source))
-    warnings.push_back({WarningCode::price_of_other_machine, series.first().name, 0, 0, *cost->price_source});
+    warnings.push_back({WarningCode::price_of_other_machine, series.name(), 0, 0, *cost->price_source});
 }
 
 void add_energy(std::vector<Warning>& warnings, const Series& series) {
   const auto& energy = series.first().energy;
   if (!series.on_gpu() || !energy || !energy->joules_per_epoch) return;
   if (energy->source == "nvml" || energy->source == "rapl")
-    warnings.push_back({WarningCode::energy_in_part, series.first().name, 0, 0, energy->source});
+    warnings.push_back({WarningCode::energy_in_part, series.name(), 0, 0, energy->source});
 }
 
 // What either side may have alone.
 void add_of_side(std::vector<Warning>& warnings, const Series& series) {
-  const std::string& name = series.first().name;
+  const std::string name = series.name();
   const auto above = [&](WarningCode code, const std::optional<double>& value, double limit) {
     if (value && *value > limit) warnings.push_back({code, name, *value, limit});
   };
@@ -134,7 +135,8 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   add_price(warnings, series);
   above(WarningCode::foreign_load, worst_of(series, foreign_cores), kQuietForeignCores);
   add_kernels(warnings, series);
-  above(WarningCode::noisy_sample, worst_of(series, step_noise), kFairStepNoise);
+  above(WarningCode::noisy_sample, worst_of(series, [](const Run* run) { return relative_spread_within_run(*run); }),
+        kFairStepNoise);
   above(WarningCode::noisy_repetitions, repetition_noise(series), kFairRepetitionNoise);
   above(WarningCode::throttled, worst_of(series, throttled_steps), 0);
   add_energy(warnings, series);
@@ -244,9 +246,9 @@ std::vector<Warning> fairness_warnings(const Series& baseline, const Series& con
   std::vector<Warning> warnings;
   const auto peak_fraction = [](const Run* run) { return member_of(run->efficiency, &Efficiency::peak_fraction); };
   if (const auto fraction = mean_of(baseline, peak_fraction); fraction && *fraction < kFairPeakFraction)
-    warnings.push_back({WarningCode::baseline_below_half_peak, baseline.first().name, *fraction, kFairPeakFraction});
+    warnings.push_back({WarningCode::baseline_below_half_peak, baseline.name(), *fraction, kFairPeakFraction});
   if (const std::string what = handicap_of(baseline); !what.empty())
-    warnings.push_back({WarningCode::handicap, baseline.first().name, 0, 0, what});
+    warnings.push_back({WarningCode::handicap, baseline.name(), 0, 0, what});
   add_of_side(warnings, baseline);
   add_of_side(warnings, contender);
   add_parity(warnings, baseline, contender, false);

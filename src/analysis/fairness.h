@@ -27,7 +27,7 @@ enum class WarningCode : std::uint8_t {
   portable_kernel,           // first: the kernels' instruction set
   unused_instruction,        // first: what was used; second: what the CPU has
   handicap,                  // the baseline, and the contender shares it; first: the handicap
-  noisy_sample,              // value: half of the 95 % interval of the median step, relative
+  noisy_sample,              // value: how far the median step of one run may be off by its own steps, relative
   noisy_repetitions,         // value: their relative standard deviation
   throttled,                 // value: steps
   energy_in_part,            // first: what is metered

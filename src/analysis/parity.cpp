@@ -31,9 +31,9 @@ bool comparable(const Run& run) {
 }
 
 // What runs share whose losses differ by rounding alone.
-using LossesKey = std::tuple<int, WorkKey, std::int64_t, Settings>;
+using LossesKey = std::tuple<int, std::uint64_t, WorkKey, std::int64_t, Settings>;
 LossesKey losses_key(const Run& run) {
-  return {run.repetition, work_key(run.workload), run.workload.samples_per_epoch, settings_of_losses(run)};
+  return {run.repetition, run.workload.seed, work_key(run.workload), run.workload.samples_per_epoch, settings_of_losses(run)};
 }
 
 // The steps of epoch 0 where the timed steps are of later epochs; empty where all are of epoch 0.

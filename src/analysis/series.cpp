@@ -30,19 +30,41 @@ std::string why_useless(const Run& run) {
 }
 
 bool same_measurement(const Run& a, const Run& b) {
-  return a.repetition == b.repetition && a.timing && b.timing && !a.timing->step_seconds.empty() &&
-         a.timing->step_seconds == b.timing->step_seconds && a.timing->wall_seconds == b.timing->wall_seconds;
+  return a.repetition == b.repetition && a.workload.seed == b.workload.seed && a.timing && b.timing &&
+         !a.timing->step_seconds.empty() && a.timing->step_seconds == b.timing->step_seconds &&
+         a.timing->wall_seconds == b.timing->wall_seconds;
 }
 
-using SeriesKey = std::tuple<std::string, Settings, std::string, WorkKey>;  // origin, settings, device, work
+using CaseKey = std::tuple<Settings, std::string, WorkKey>;  // settings but for the seed, device, work
+CaseKey case_key(const Run& run) { return {speed_settings(run), run.device.name, work_key(run.workload)}; }
+
+struct KeyedGroup {
+  CaseKey key;
+  std::vector<const Run*> runs;
+};
 
 }  // namespace
+
+std::vector<RunGroup> runs_by_case(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted) {
+  ListByKey<&KeyedGroup::key> groups;
+  for (const Run& run : runs)
+    if (!wanted || wanted(run)) groups[case_key(run)].runs.push_back(&run);
+  std::vector<RunGroup> list;
+  for (KeyedGroup& group : groups) list.push_back({name_of(group.runs), std::move(group.runs)});
+  return list;
+}
 
 std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted) {
   ListByKey<&RunGroup::name> groups;
   for (const Run& run : runs)
     if (!wanted || wanted(run)) groups[run.name].runs.push_back(&run);
   return groups.take();
+}
+
+std::string name_of(const std::vector<const Run*>& repetitions) {
+  const Run& first = *repetitions.front();
+  const bool one_name = std::ranges::all_of(repetitions, [&](const Run* run) { return run->name == first.name; });
+  return one_name ? first.name : label_of(speed_settings(first));
 }
 
 std::vector<double> Series::samples_per_second() const {
@@ -59,7 +81,7 @@ bool Series::on_gpu() const {
 
 AllSeries series_of(const std::vector<NamedResult>& results) {
   AllSeries all;
-  std::map<SeriesKey, std::size_t> places;
+  std::map<std::pair<std::string, CaseKey>, std::size_t> places;  // by origin and case
   for (std::size_t file = 0; file < results.size(); ++file) {
     const NamedResult& source = results[file];
     const std::string origin = origin_of(source);
@@ -68,13 +90,17 @@ AllSeries series_of(const std::vector<NamedResult>& results) {
         all.left_out.push_back({&run, &source, reason});
         continue;
       }
-      Settings settings = case_settings(run);
-      const auto [place, is_new] =
-          places.try_emplace({origin, settings, run.device.name, work_key(run.workload)}, all.series.size());
+      const auto [place, is_new] = places.try_emplace({origin, case_key(run)}, all.series.size());
       if (is_new) {
         const bool machine_is_known = source.result.context.host_name.has_value();
-        all.series.push_back(
-            {{&run}, &source, file, machine_is_known, machine_of(source), origin, std::move(settings), conditions_of(run)});
+        all.series.push_back({{&run},
+                              &source,
+                              file,
+                              machine_is_known,
+                              machine_of(source),
+                              origin,
+                              std::get<Settings>(place->first.second),
+                              conditions_of(run)});
         continue;
       }
       Series& series = all.series[place->second];

@@ -14,18 +14,25 @@
 
 namespace epochbench {
 
-// The runs of one result that have one name: a case and its repetitions.
+// Work is the same where fingerprint, mode and data set are. Seeds choose other numbers for the same work, so for speed they
+// are repetitions; what compares losses or quality matches them itself.
+using WorkKey = std::tuple<std::string, std::string, std::string>;
+inline WorkKey work_key(const Workload& work) { return {work.fingerprint, work.mode, work.dataset}; }
+inline bool same_work(const Workload& a, const Workload& b) { return work_key(a) == work_key(b); }
+
+// A case and its repetitions, out of one result.
 struct RunGroup {
   std::string name;
   std::vector<const Run*> runs;  // at least one
 };
-// In the order of the first run of each name. Points to `runs`. Across results names say nothing; see case_settings.h.
+// Repetitions have the same settings but for the seed, and the same device and work. In the order of their first runs; points
+// to `runs`.
+std::vector<RunGroup> runs_by_case(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted = {});
+// The same, each seed for itself: for qualities, which a seed changes.
 std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted = {});
 
-// Work is the same where fingerprint, mode, data set and seed are.
-using WorkKey = std::tuple<std::string, std::string, std::string, std::uint64_t>;
-inline WorkKey work_key(const Workload& work) { return {work.fingerprint, work.mode, work.dataset, work.seed}; }
-inline bool same_work(const Workload& a, const Workload& b) { return work_key(a) == work_key(b); }
+// Their name, where they have one; of several seeds the name without them.
+std::string name_of(const std::vector<const Run*>& repetitions);
 
 struct Series {
   std::vector<const Run*> runs;         // ok, with a throughput above 0, one per repetition; at least one
@@ -34,10 +41,11 @@ struct Series {
   bool machine_is_known = false;        // the result has a host name
   std::string machine;  // the same for runs of one machine: its host name and CPU; without a host name, the file
   std::string origin;   // the same for runs of one machine and build
-  Settings settings;    // of its case, as case_settings() has them
+  Settings settings;    // of its case, as case_settings() has them, but for the seed
   Settings conditions;  // of its work, beside what Workload has: {"order": "sequential"}
 
   const Run& first() const { return *runs.front(); }
+  std::string name() const { return name_of(runs); }
   std::vector<double> samples_per_second() const;  // one per repetition
   double rate() const;                             // their geometric mean
   bool on_gpu() const;                             // of the runs of PyTorch those without threads
@@ -54,8 +62,8 @@ struct AllSeries {
   std::vector<LeftOut> left_out;  // runs that are not ok, have no throughput, or stand in two files
 };
 
-// Repetitions belong together when machine, build, case settings, device, fingerprint, data set and seed are the same, also
-// out of several files. A run that stands in two files, as after --resume, counts once.
+// Repetitions belong together when machine, build, case settings but for the seed, device, fingerprint and data set are the
+// same, also out of several files. A run that stands in two files, as after --resume, counts once.
 AllSeries series_of(const std::vector<NamedResult>& results);
 
 }  // namespace epochbench

@@ -113,6 +113,25 @@ TEST(CompareResults, TellGpuDriversApart) {
   EXPECT_THAT(only(compare(baseline, contender)).decision.note, HasSubstr("different GPU drivers: 550.1 and 560.2"));
 }
 
+// For speed seeds are repetitions; losses are compared with those of the same seed alone.
+TEST(CompareResults, PoolSeedsForSpeedAndPairThemForLosses) {
+  const auto seeded = [](const std::string& path, std::uint64_t first, double loss) {
+    return changed(side(path), [&](auto& run) {
+      run.workload.seed = first + static_cast<std::uint64_t>(run.repetition);
+      rename(run, run.name + "/seed=" + std::to_string(run.workload.seed));
+      run.repetition = 0;
+      run.quality->loss = {loss + static_cast<double>(run.workload.seed), 1, 1};
+    });
+  };
+  const ComparedCase same = only(compare(seeded("a.json", 1, 7), seeded("b.json", 1, 7)));
+  EXPECT_EQ(same.name, "resnet50/cpu/fp32/b16");
+  EXPECT_EQ(same.processes, (std::array<std::size_t, 2>{5, 5}));
+  EXPECT_EQ(same.decision.finding, Finding::no_change);
+  EXPECT_THAT(same.issues, IsEmpty());
+  EXPECT_THAT(only(compare(seeded("a.json", 1, 7), seeded("b.json", 11, 70))).issues, IsEmpty()) << "no seed in common";
+  EXPECT_THAT(only(compare(seeded("a.json", 1, 7), seeded("b.json", 5, 70))).issues, SizeIs(1)) << "seed 5 in common";
+}
+
 TEST(CompareResults, NeverCompareAChangedWorkload) {
   const auto reason = [](const Change& change) {
     const Comparison comparison = compare(side("a.json"), changed(side("b.json", 50), change));
@@ -122,7 +141,6 @@ TEST(CompareResults, NeverCompareAChangedWorkload) {
   };
   EXPECT_EQ(reason([](auto& run) { run.workload.fingerprint = "other"; }), "fingerprint resnet50 of  and other");
   EXPECT_EQ(reason([](auto& run) { run.workload.dataset = "digits"; }), "data set synthetic and digits");
-  EXPECT_EQ(reason([](auto& run) { run.workload.seed = 3; }), "seed 0 and 3");
   EXPECT_EQ(reason([](auto& run) { run.workload.mode = "forward"; }), "mode train and forward");
   EXPECT_EQ(reason([](auto& run) {
               run.workload.fingerprint = "other";

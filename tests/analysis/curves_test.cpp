@@ -62,10 +62,10 @@ TEST(Curves, OverThreadsKnowTheDefaultToo) {
   result.runs.push_back(made_point("cpu", "fp32", 8, 10, "/threads=1"));
   add(result, made_batch("cuda", "fp32", 8, {100}));
   const std::vector<Curve> curves = curves_of(result, Axis::threads);
-  ASSERT_EQ(curves.size(), 2u) << "a GPU has no threads";
+  ASSERT_EQ(curves.size(), 1u) << "a GPU has no threads";
   EXPECT_EQ(curves[0].name, "m/cpu/fp32/b8");
-  EXPECT_EQ(curves[0].points.size(), 2u);
-  EXPECT_EQ(curves[1].name, "m/cpu/fp32/b8/seed=1");
+  ASSERT_EQ(curves[0].points.size(), 2u);
+  EXPECT_EQ(curves[0].points[0].rates.size(), 2u) << "another seed is a repetition";
 }
 
 TEST(Curves, OverWidthCountFlops) {

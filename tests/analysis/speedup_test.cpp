@@ -80,7 +80,6 @@ TEST(Speedup, RefusesWorkThatIsNotTheSame) {
   refused(of_gpu([](auto& run) { run.workload.fingerprint = "other"; }), "fingerprint");
   refused(of_gpu([](auto& run) { run.workload.mode = "forward"; }), "mode");
   refused(of_gpu([](auto& run) { run.workload.dataset = "digits"; }), "data set (synthetic)");
-  refused(of_gpu([](auto& run) { run.workload.seed = 3; }), "seed (0)");
   refused(of_gpu([](auto& run) {
             run.workload.batch = 32;
             run.workload.fingerprint = "other";
@@ -91,6 +90,21 @@ TEST(Speedup, RefusesWorkThatIsNotTheSame) {
             run.workload.fingerprint = "other";
           }),
           "no run of this workload on a CPU");
+}
+
+TEST(Speedup, PoolsSeedsAsRepetitions) {
+  NamedResult result = made_result("a.json", "host", kCleanPair);
+  for (epochbench::Run& run : result.result.runs) {
+    run.workload.seed = static_cast<std::uint64_t>(run.repetition);
+    if (run.repetition > 0) rename(run, run.name + "/seed=" + std::to_string(run.repetition));
+    run.repetition = 0;
+  }
+  const epochbench::Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+  ASSERT_EQ(speedup.pairs.size(), 1u);
+  EXPECT_EQ(speedup.pairs[0].baseline.name, "resnet50/cpu/fp32/b16");
+  EXPECT_EQ(speedup.pairs[0].contender.samples_per_second.size(), 5u);
+  EXPECT_TRUE(speedup.pairs[0].ratio.ci95);
+  EXPECT_THAT(speedup.unpaired, IsEmpty());
 }
 
 TEST(Speedup, LeavesOutRunsThatSayNothing) {
@@ -272,7 +286,7 @@ TEST(Speedup, SurvivesAbsurdNumbers) {
 TEST(SpeedupJson, HasTheContractsKeys) {
   const Json json = speedup_json(speedup_of_runs({{"cpu", "fp32", 100}, {"cuda", "fp32", 800}, {"cpu", "fp32", 9, 64}}));
   const Json& pair = json["pairs"][0];
-  EXPECT_EQ(pair["workload"], "resnet50, train, synthetic, batch 16, seed 0");
+  EXPECT_EQ(pair["workload"], "resnet50, train, synthetic, batch 16");
   EXPECT_EQ(pair["baseline"], "resnet50/cpu/fp32/b16");
   EXPECT_DOUBLE_EQ(pair["ratio"].get<double>(), 8);
   EXPECT_EQ(pair["ratio_ci95"].size(), 2u);

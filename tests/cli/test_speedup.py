@@ -114,10 +114,21 @@ class Speedup(CliTest):
         alone = self.write("cpu.json", document([run("cpu", 10.0, 0)]))
         self.assert_refused(self.call("speedup", alone), 2, "no two runs can be paired", "resnet50/cpu/fp32/b16", "GPU")
         self.assert_refused(self.call("speedup", self.write("none.json", document([]))), 2, "no run")
-        other_seed = both()
-        for each in other_seed["runs"]:
-            each["workload"]["seed"] = int(each["device"]["backend"] == "cuda")
-        self.assert_refused(self.call("speedup", self.write("seeds.json", other_seed)), 2, "seed (1)")
+        other_mode = both()
+        for each in other_mode["runs"]:
+            each["workload"]["mode"] = "forward" if each["device"]["backend"] == "cuda" else "train"
+        self.assert_refused(self.call("speedup", self.write("modes.json", other_mode)), 2, "mode (forward)")
+
+    def test_seeds_are_repetitions(self):
+        seeded = both()
+        for each in seeded["runs"]:
+            each["workload"]["seed"] = each["repetition"]
+            each["name"] += f"/seed={each['repetition']}" if each["repetition"] else ""
+            each["repetition"] = 0
+        pair, = self.answer(self.write("seeds.json", seeded))["pairs"]
+        self.assertEqual(pair["baseline"], "resnet50/cpu/fp32/b16")
+        self.assertEqual(pair["baseline_repetitions"], 5)
+        self.assertIsNotNone(pair["ratio_ci95"])
 
     def test_wrong_arguments(self):
         self.assert_refused(self.call("speedup"), 2, "no RESULT", "--out")

@@ -89,6 +89,41 @@ TEST(PageData, BringsRepetitionsTogether) {
   EXPECT_EQ(data["speedup"]["pairs"][0]["ratio"], 10);
 }
 
+// Cost and energy follow from the samples per second that are shown: a page with three means of one case contradicts itself.
+TEST(PageData, HasOneEstimatorForSpeedEpochCostAndEnergy) {
+  NamedResult named = made_result("r.json", "box", {});
+  for (const double rate : {50.0, 200.0, 100.0}) {
+    MadeRun made;
+    made.rate = rate;
+    named.result.runs.push_back(made_run(made, static_cast<int>(named.result.runs.size())));
+    epochbench::Run& run = named.result.runs.back();
+    run.workload.seed = named.result.runs.size();  // seeds are repetitions
+    run.quality->eval_metric = "accuracy";
+    run.quality->eval_value = rate / 1000;
+  }
+  const Json data = page_of({named});
+  ASSERT_EQ(data["rows"].size(), 1u);
+  EXPECT_EQ(cell(data, 0, "samples_per_second"), 100);
+  EXPECT_TRUE(cell(data, 0, "samples_per_second_ci95").is_null());
+  EXPECT_EQ(cell(data, 0, "samples_per_second_range"), Json({50, 200}));
+  EXPECT_EQ(cell(data, 0, "epoch_seconds"), 128);
+  EXPECT_EQ(cell(data, 0, "epoch_seconds_range"), Json({64, 256}));
+  EXPECT_NEAR(cell(data, 0, "cost_per_epoch").get<double>(), 128.0 / 3600, 1e-7);
+  EXPECT_EQ(cell(data, 0, "joules_per_epoch"), 128 * 300);
+  EXPECT_EQ(cell(data, 0, "joules_per_epoch_range"), Json({64 * 300, 256 * 300}));
+  EXPECT_EQ(cell(data, 0, "eval_range"), Json({0.05, 0.2}));
+}
+
+TEST(PageData, CallsTheSpreadOfStepsThatOfOneRun) {
+  NamedResult named = both_devices(1);
+  named.result.runs[1].timing->step_seconds.resize(9);
+  const Json data = page_of({named});
+  EXPECT_EQ(cell(data, 0, "spread_within_run"), 0);
+  EXPECT_TRUE(cell(data, 1, "spread_within_run").is_null()) << "of fewer than ten steps";
+  EXPECT_EQ(data["steps"][0]["within_run"].size(), 2u);
+  EXPECT_TRUE(data["steps"][1]["within_run"].is_null());
+}
+
 TEST(PageData, NumbersTheRunsOfARowAcrossItsFiles) {
   NamedResult first = both_devices(2), second = both_devices(2);
   second.path = "second.json";
@@ -211,7 +246,8 @@ TEST(PageData, KeepsTheEndsOfADownsampledLoss) {
 
 TEST(PageData, CountsWhatItHasNoRoomFor) {
   std::vector<MadeRun> runs;
-  for (int seed = 0; seed < 210; ++seed) runs.push_back({"cpu", "fp32", 100, 16, "/seed=" + std::to_string(seed), "m", 1});
+  for (int rate = 1; rate <= 210; ++rate)
+    runs.push_back({"cpu", "fp32", 100, 16, "/learning-rate=" + std::to_string(rate), "m", 1});
   NamedResult first = made_result("a.json", "box", runs), second = made_result("b.json", "box", runs);
   second.result.context.date = "2026-03-02T03:04:05Z";
   for (epochbench::Run& run : first.result.runs) run.profile.emplace().classes.emplace_back();
@@ -233,7 +269,7 @@ TEST(PageData, TakesTimesOfWhichAPartIsNotKnown) {
   const Json data = page_of({named});
   EXPECT_EQ(cell(data, 0, "step_seconds"), 0.16) << "of the third repetition";
   EXPECT_TRUE(data["steps"][0]["median"].is_null());
-  EXPECT_TRUE(data["steps"][0]["ci95"].is_null()) << "half an interval is none";
+  EXPECT_TRUE(data["steps"][0]["within_run"].is_null()) << "half an interval is none";
 }
 
 TEST(PageData, HasACurveOfThreeValuesWithItsCrossing) {

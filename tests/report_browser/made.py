@@ -122,7 +122,7 @@ def history(dates=24, slower_from=14):
 def many(runs=10_000):
     """Five repetitions of 2,000 runs, of twenty workloads."""
     return document([run(f"model-{number % 20:02d}", "cpu", "fp32" if number % 2 else "bf16", 50 + number % 97, 16, repetition,
-                         steps=100, settings=f"/seed={number // 20}", seed=number)
+                         steps=100, settings=f"/learning-rate={number // 20 + 1}", seed=number)
                      for repetition in range(5) for number in range(runs // 5)])
 
 
@@ -150,7 +150,7 @@ def steps_without_median():
 
 def crowded(date="2026-01-02T03:04:05Z", longer_seconds=0.0):
     """More curves, profiles and workloads over time than a page draws, one commit per day; runs of equal times would be copies."""
-    made = document([run("mlp", batch=batch, settings=f"/seed={seed}", steps=5, seed=seed, profile=profile(1.0))
+    made = document([run("mlp", batch=batch, settings=f"/learning-rate={seed + 1}", steps=5, seed=seed, profile=profile(1.0))
                      for seed in range(70) for batch in (1, 2, 4)], date=date)
     made["context"]["git_sha"] = f"{date[:10].replace('-', '')}"
     for one in made["runs"]:

@@ -182,8 +182,7 @@ Answers answer_cores(const ClaimQuantity& quantity, const Evidence& evidence) {
   if (!obstacle.empty()) return {unanswered(quantity, obstacle)};
   std::vector<CoresRate> points;
   for (const auto& [threads, rates] : sweep.rates) points.push_back({static_cast<double>(threads), geometric_mean(rates)});
-  const CoresNeeded needed =
-      cores_needed(points, ScalingLaw::usl, sweep.gpu->first().name, metrics(*sweep.gpu, quantity.measure));
+  const CoresNeeded needed = cores_needed(points, ScalingLaw::usl, sweep.gpu->name(), metrics(*sweep.gpu, quantity.measure));
   Estimate estimate;
   if (needed.cores) estimate.value = *needed.cores;
   if (needed.cores && needed.cores_ci95.first)

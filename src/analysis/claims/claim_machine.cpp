@@ -55,7 +55,7 @@ std::optional<ClaimAnswer> memory_answer(const ClaimQuantity& quantity, const Ev
   constexpr double kWeightBytes = 4;  // fp32, in which every precision keeps its master weights
   std::vector<double> values = metrics(series, quantity.measure);
   const auto parameters = static_cast<double>(series.first().workload.parameters);
-  if (values.empty() || parameters <= 0) return unanswered(quantity, series.first().name + " has no " + quantity.measure);
+  if (values.empty() || parameters <= 0) return unanswered(quantity, series.name() + " has no " + quantity.measure);
   for (double& value : values)
     value *= quantity.parameters > 0 ? quantity.parameters / parameters : 1 / (kWeightBytes * parameters);
   const bool planned = quantity.measure == "planned_bytes";

@@ -17,7 +17,7 @@ std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity
   for (const RunChoice& side : {to_gpu ? *quantity.to : quantity.of, to_gpu ? quantity.of : *quantity.to})
     if (matching(evidence, side, model, "").empty()) return why_missing(evidence, side, model);
   if (quantity.least_cores) return "needs a CPU with at least " + std::to_string(*quantity.least_cores) + " cores";
-  return "the runs of " + model + " on both sides differ in batch, data, seed, epochs or machine";
+  return "the runs of " + model + " on both sides differ in batch, data, epochs or machine";
 }
 
 std::string count_of(std::size_t count, const char* what) { return std::to_string(count) + " " + what; }
@@ -50,11 +50,12 @@ const Run* reference_of(const Evidence& evidence, const Run& run) {
 std::vector<double> errors_by_seed(const Evidence& evidence, const ClaimQuantity& quantity, const RunChoice& choice) {
   std::map<std::uint64_t, double> errors;
   for (const std::string& model : quantity.models)
-    for (const Series* series : matching(evidence, choice, model, "")) {
-      const Run* reference = reference_of(evidence, series->first());
-      const auto error = reference ? error_beside(series->first(), *reference) : std::nullopt;
-      if (error) errors.emplace(series->first().workload.seed, *error);
-    }
+    for (const Series* series : matching(evidence, choice, model, ""))
+      for (const Run* run : series->runs) {
+        const Run* reference = errors.contains(run->workload.seed) ? nullptr : reference_of(evidence, *run);
+        if (const auto error = reference ? error_beside(*run, *reference) : std::nullopt)
+          errors.emplace(run->workload.seed, *error);
+      }
   std::vector<double> values;
   for (const auto& [seed, error] : errors) values.push_back(error);
   return values;

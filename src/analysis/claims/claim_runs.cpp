@@ -15,9 +15,7 @@ namespace epochbench {
 namespace {
 
 // Work that a pair must share: all of it, or with `best` all but the batch. The model is the same already.
-WorkKey key_of_pair(const Workload& work, bool best) {
-  return {best ? "" : work.fingerprint, work.mode, work.dataset, work.seed};
-}
+WorkKey key_of_pair(const Workload& work, bool best) { return {best ? "" : work.fingerprint, work.mode, work.dataset}; }
 
 bool enough_cores(const Series& series, const std::optional<int>& least_cores) {
   const CpuInfo& cpu = series.source->result.context.cpu;

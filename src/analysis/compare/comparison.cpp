@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/analysis/case_settings.h"
+#include "src/analysis/series.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
 
@@ -37,11 +38,10 @@ std::string difference(std::initializer_list<TwoTexts> texts) {
 }
 
 // Why two runs of one case say nothing about a change of the code between them: one difference as text, or "".
-// What makes it other work: mode, data set, seed, and what the fingerprint stands for.
+// What makes it other work: mode, data set, and what the fingerprint stands for.
 std::string workload_difference(const RecordedRun& x, const RecordedRun& y) {
   const Workload &a = x.run->workload, &b = y.run->workload;
-  const std::string other = difference(
-      {{"mode", a.mode, b.mode}, {"data set", a.dataset, b.dataset}, {"seed", std::to_string(a.seed), std::to_string(b.seed)}});
+  const std::string other = difference({{"mode", a.mode, b.mode}, {"data set", a.dataset, b.dataset}});
   if (!other.empty() || a.fingerprint == b.fingerprint) return other;
   const std::string setting = difference({{"batch", std::to_string(a.batch), std::to_string(b.batch)},
                                           {"parameters", std::to_string(a.parameters), std::to_string(b.parameters)},
@@ -100,15 +100,21 @@ std::string batches_difference(const RecordedRun& a, const RecordedRun& b) {
 
 using Runs = std::vector<RecordedRun>;  // of one case, at least one
 
-// Cases of two sides match by their settings, except for the measurement's. Where these are all that distinguishes cases of
-// one side, they count too.
+std::string name_of(const Runs& runs) {
+  std::vector<const Run*> repetitions;
+  for (const RecordedRun& each : runs) repetitions.push_back(each.run);
+  return name_of(repetitions);
+}
+
+// Cases of two sides match by their settings, except for the seed and the measurement's. Where the latter are all that
+// distinguishes cases of one side, they count too.
 class Matching {
  public:
   Matching(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender) {
     for (const auto* side : {&baseline, &contender}) {
       std::map<std::string, std::set<std::string>> cases;  // of the side, by what matches
       for (const NamedResult& source : *side)
-        for (const Run& run : source.result.runs) cases[without_measurement(run)].insert(label_of(case_settings(run)));
+        for (const Run& run : source.result.runs) cases[without_measurement(run)].insert(label_of(speed_settings(run)));
       for (const auto& [key, labels] : cases)
         if (labels.size() > 1) ambiguous_.insert(key);
     }
@@ -116,13 +122,13 @@ class Matching {
 
   std::string key_of(const Run& run) const {
     const std::string key = without_measurement(run);
-    return ambiguous_.contains(key) ? label_of(case_settings(run)) : key;
+    return ambiguous_.contains(key) ? label_of(speed_settings(run)) : key;
   }
 
  private:
   static std::string without_measurement(const Run& run) {
     Settings settings = of_classes(case_settings(run), {SettingClass::workload, SettingClass::placement, SettingClass::rounding,
-                                                        SettingClass::sample, SettingClass::ablation, SettingClass::input});
+                                                        SettingClass::ablation, SettingClass::input});
     if (!run.settings.contains("batch")) settings.erase("batch");  // another default on the other side is a changed workload
     return label_of(settings);
   }
@@ -183,12 +189,21 @@ std::vector<Repetition> repetitions_of(const Runs& ok) {
   return repetitions;
 }
 
-// Another version of a library may draw other dropout masks, so such losses are not compared.
-std::vector<std::vector<double>> losses(const Runs& ok) {
-  std::vector<std::vector<double>> all;
+// By seed. Another version of a library may draw other dropout masks, so such losses are not compared.
+std::map<std::uint64_t, std::vector<std::vector<double>>> losses(const Runs& ok) {
+  std::map<std::uint64_t, std::vector<std::vector<double>>> all;
   for (const RecordedRun& each : ok)
-    if (each.run->quality && !each.run->quality->dropout_masks) all.push_back(each.run->quality->loss);
+    if (each.run->quality && !each.run->quality->dropout_masks) all[each.run->workload.seed].push_back(each.run->quality->loss);
   return all;
+}
+
+// Of the first seed whose losses differ; trainings of different seeds are not compared.
+std::optional<Issue> loss_issue_of(const Runs& before, const Runs& after) {
+  const auto ours = losses(before), theirs = losses(after);
+  for (const auto& [seed, of_seed] : ours)
+    if (const auto twin = theirs.find(seed); twin != theirs.end())
+      if (auto issue = final_loss_issue(of_seed, twin->second, before.front().run->precision)) return issue;
+  return std::nullopt;
 }
 
 std::optional<Issue> not_ok_issue(const Runs& baseline, const Runs& contender) {
@@ -228,7 +243,7 @@ class Comparing {
 
  private:
   void sort_in(const Runs& before, const Runs& after) {
-    const std::string& name = before.front().run->name;
+    const std::string name = name_of(before);
     const Runs ok_before = ok_ones(before), ok_after = ok_ones(after);
     if (ok_before.empty()) {
       const std::string reason = "in the baseline: " + status_text(*before.front().run);
@@ -247,7 +262,7 @@ class Comparing {
   }
 
   void sort_in_new(const Runs& after) {
-    const std::string& name = after.front().run->name;
+    const std::string name = name_of(after);
     if (ok_ones(after).empty())
       answer_.not_measured.push_back({name, "on the new side: " + status_text(*after.front().run)});
     else
@@ -272,8 +287,7 @@ class Comparing {
     compared.foreign_cores = most_foreign_cores(before, after);
     if (first_difference(before, after, memory_difference).empty())
       keep(peak_memory_issue(known_values(before, peak_bytes), known_values(after, peak_bytes)));
-    if (first_difference(before, after, batches_difference).empty())
-      keep(final_loss_issue(losses(before), losses(after), before.front().run->precision));
+    if (first_difference(before, after, batches_difference).empty()) keep(loss_issue_of(before, after));
     if (recorded.undecidable.empty())
       keep(compile_time_issue(known_values(before, compile_seconds), known_values(after, compile_seconds)));
   }

@@ -56,9 +56,10 @@ bool is_debug_build(const std::string& build_type);
 // Whether it is ok, with a median step above 0.
 bool has_median_step(const Run& run);
 
-// Cases are matched by their settings, except those of the measurement; their workload is the same where fingerprint, mode,
-// data set and seed are. Repetitions count that are ok and have a median step above 0, out of all files of a side. A case is
-// not decided where machine, compiler, build type, device or threads are not the same for all of them.
+// Cases are matched by their settings, except for the seed and the measurement's; their workload is the same where fingerprint,
+// mode and data set are. Losses are compared by seed. Repetitions count that are ok and have a median step above 0, out of all
+// files of a side. A case is not decided where machine, compiler, build type, device or threads are not the same for all of
+// them.
 Comparison compare_results(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender,
                            double threshold = kDefaultThreshold);
 

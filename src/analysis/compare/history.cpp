@@ -9,6 +9,7 @@
 #include "src/analysis/case_settings.h"
 #include "src/analysis/compare/comparison.h"
 #include "src/analysis/compare/decision.h"
+#include "src/analysis/series.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
@@ -40,8 +41,8 @@ std::string setting_of(const TurnsDocument& document, const TurnsCase& turns) {
 
 std::string key_of(const Context& context, const Run& run) {
   const Workload& workload = run.workload;
-  return label_of(case_settings(run)) + "\n" + workload.fingerprint + "\n" + workload.mode + "\n" + workload.dataset + "\n" +
-         std::to_string(workload.seed) + "\n" + setting_of(context, run);
+  return label_of(speed_settings(run)) + "\n" + workload.fingerprint + "\n" + workload.mode + "\n" + workload.dataset + "\n" +
+         setting_of(context, run);
 }
 
 // Settings say all of the workload but what a default stands for, and the fingerprint says that.
@@ -97,13 +98,13 @@ class Building {
         medians.push_back(run->timing->step_seconds_median);
     const Run& first = *runs.front();
     if (medians.empty()) {
-      history_.left_out.push_back({first.name, source.path,
+      history_.left_out.push_back({name_of(runs), source.path,
                                    "other processes took " + short_number(kQuietForeignCores, 2) +
                                        " cores or more in every repetition; measure again on a quiet machine, or interleave"});
       return;
     }
     const Context& context = source.result.context;
-    add_point(key, first.name, HistoryOf::step_seconds, setting_of(context, first),
+    add_point(key, name_of(runs), HistoryOf::step_seconds, setting_of(context, first),
               {context.date, context.git_sha, context.git_dirty, source.path, median(medians), medians.size()});
   }
 

@@ -12,10 +12,10 @@
 namespace epochbench {
 namespace {
 
-// What runs of a group share: all settings but those of the input, of the measurement, and prefetching.
+// What runs of a group share: all settings but those of the input, of the measurement, the seed, and prefetching.
 Settings shared_settings(const Run& run) {
-  Settings settings = of_classes(case_settings(run), {SettingClass::workload, SettingClass::placement, SettingClass::rounding,
-                                                      SettingClass::sample, SettingClass::ablation});
+  Settings settings = of_classes(
+      case_settings(run), {SettingClass::workload, SettingClass::placement, SettingClass::rounding, SettingClass::ablation});
   std::vector<std::string> without = left_out_parts(settings);
   std::erase(without, "prefetch");
   settings.erase("without");
@@ -44,7 +44,7 @@ std::optional<double> utilization(const Run* run) {
 }
 
 InputRow row_of(const std::vector<const Run*>& repetitions) {
-  InputRow row{repetitions.front()->name, *repetitions.front()->input, {}, {}, {}, {}, {}, {}, any_loaded(repetitions)};
+  InputRow row{name_of(repetitions), *repetitions.front()->input, {}, {}, {}, {}, {}, {}, any_loaded(repetitions)};
   for (const Run* run : repetitions) row.samples_per_second.push_back(run->throughput->samples_per_second);
   const auto waits = known_values(repetitions, [](const Run* run) { return run->efficiency->data_wait_fraction; });
   if (waits.size() == repetitions.size()) row.data_wait_fraction = mean(waits);
@@ -85,7 +85,7 @@ InputGroup group_of(const std::vector<const Run*>& runs) {
   group.decode_cost_seconds = first.input->decode_cost_seconds;
   using RowRuns = KeyedRuns<Settings>;
   ListByKey<&RowRuns::key> rows;
-  for (const Run* run : runs) rows[case_settings(*run)].runs.push_back(run);
+  for (const Run* run : runs) rows[speed_settings(*run)].runs.push_back(run);
   for (const auto& [settings, repetitions] : rows) group.rows.push_back(row_of(repetitions));
   compare(group);
   return group;

@@ -27,7 +27,7 @@ std::string optimizer_of(const Series& series) {
 std::string workload_key(const Series& series, SpeedupOf what) {
   const Workload& w = series.first().workload;
   const std::string work = what == SpeedupOf::same_batch ? w.fingerprint : w.model + "\n" + optimizer_of(series);
-  return work + "\n" + w.mode + "\n" + w.dataset + "\n" + std::to_string(w.seed);
+  return work + "\n" + w.mode + "\n" + w.dataset;
 }
 
 std::string differences(const Run& run, const Run& other) {
@@ -39,7 +39,6 @@ std::string differences(const Run& run, const Run& other) {
   add("batch", std::to_string(a.batch), std::to_string(b.batch));
   add("mode", a.mode, b.mode);
   add("data set", a.dataset, b.dataset);
-  add("seed", std::to_string(a.seed), std::to_string(b.seed));
   if (text.empty()) add("optimizer", a.optimizer, b.optimizer);
   if (text.empty()) add("fingerprint", a.fingerprint.substr(0, 8), b.fingerprint.substr(0, 8));
   return text;
@@ -54,8 +53,7 @@ class Pairing {
       for (const Series* baseline : baselines_of(*contender)) pair(*baseline, *contender);
     add_left_out();
     for (const Series& series : all_.series)
-      if (!paired_.contains(&series))
-        answer_.unpaired.push_back({series.first().name, series.source->path, {}, why_alone(series)});
+      if (!paired_.contains(&series)) answer_.unpaired.push_back({series.name(), series.source->path, {}, why_alone(series)});
     return std::move(answer_);
   }
 
@@ -185,7 +183,7 @@ class Pairing {
 
   static SpeedupSide side_of(const Series& series) {
     const Run& run = series.first();
-    return {run.name,        series.source->path,         run.workload, run.device, run.precision, series.settings,
+    return {series.name(),   series.source->path,         run.workload, run.device, run.precision, series.settings,
             series.on_gpu(), series.samples_per_second(), series.rate()};
   }
 
@@ -250,9 +248,9 @@ class Pairing {
 
   std::string why_alone(const Series& series) const {
     if (const auto slower = slower_than_.find(&series); slower != slower_than_.end()) {
-      const std::string& best = slower->second->first().name;
-      return best == series.first().name ? "slower than the same run on another card of its kind"
-                                         : "slower than " + best + ", the fastest of its device";
+      const std::string best = slower->second->name();
+      return best == series.name() ? "slower than the same run on another card of its kind"
+                                   : "slower than " + best + ", the fastest of its device";
     }
     const std::string& model = series.first().workload.model;
     if (const Series* other = first_other(of_model_and_work_, {model, keys_.at(&series)}, series))
@@ -261,12 +259,12 @@ class Pairing {
     if (!near) near = first_other(of_model_and_device_, {model, series.on_gpu()}, series);
     const std::string reason = series.on_gpu() ? "no run of this workload on a CPU"
                                                : "no run of this workload on a GPU, another machine or in 16 bits";
-    return near ? reason + "; " + near->first().name + " has another " + differences(series.first(), near->first()) : reason;
+    return near ? reason + "; " + near->name() + " has another " + differences(series.first(), near->first()) : reason;
   }
 
   static std::string why_not_with(const Series& series, const Series& other) {
     const bool same_device = other.origin == series.origin && other.first().device.name == series.first().device.name;
-    const std::string& name = other.first().name;
+    const std::string name = other.name();
     const std::string own = handicap_of(series, other), theirs = handicap_of(other, series);
     if (!theirs.empty() && (series.on_gpu() || own.empty()))
       return name + " was restricted on purpose (" + theirs + "), so it is not a baseline for this run";

@@ -43,9 +43,9 @@ struct Speedup {
 
 enum class SpeedupOf : std::uint8_t { same_batch, best_batch };
 
-// same_batch pairs runs of one fingerprint, mode, data set and seed; best_batch those of one model with options, mode,
-// optimizer (but for a default learning rate, which follows the batch), data set and seed, each device at its fastest batch. Of
-// several thread counts the fastest stands for its device. The contenders, and their baselines:
+// same_batch pairs runs of one fingerprint, mode and data set; best_batch those of one model with options, mode, optimizer (but
+// for a default learning rate, which follows the batch) and data set, each device at its fastest batch. Of several thread
+// counts the fastest stands for its device. The contenders, and their baselines:
 //
 //   a GPU                  the CPU in its precision, and the CPU in fp32; of each machine, where their names are known
 //   in 16 bits             also fp32 and tf32 of the same device

@@ -24,9 +24,9 @@ const AxisRow& row_of(Axis axis) { return kAxes[static_cast<std::size_t>(axis)];
 
 bool positive(double value) { return std::isfinite(value) && value > 0; }
 
-// All settings but the one that the axis varies: what a curve's runs share.
+// All settings but the seed and the one that the axis varies: what a curve's runs share.
 Settings settings_of_curve(const Run& run, Axis axis) {
-  Settings settings = case_settings(run);
+  Settings settings = speed_settings(run);
   settings.erase(row_of(axis).setting);
   const auto options = axis == Axis::width ? settings.find("model_options") : settings.end();
   auto* values = options == settings.end() ? nullptr : std::get_if<ModelOptions>(&options->second);

@@ -205,14 +205,16 @@ ScalingAnswer scaling_of(const Curve& threads, const Result& result) {
   }
   for (const ScalingLaw law : {ScalingLaw::amdahl, ScalingLaw::usl}) answer.fits.push_back(fit_scaling(points, law));
   const Workload& work = threads.points.front().runs.front()->workload;
-  std::map<std::string, std::vector<double>> contenders;
-  for (const Run& run : result.runs)
-    if (run.status == RunStatus::ok && run.device.backend == "cuda" && run.throughput && same_work(run.workload, work) &&
-        std::isfinite(run.throughput->samples_per_second) && run.throughput->samples_per_second > 0)
-      contenders[run.name].push_back(run.throughput->samples_per_second);
-  for (const auto& [name, rates] : contenders)
+  const std::vector<RunGroup> contenders = runs_by_case(result.runs, [&](const Run& run) {
+    return run.status == RunStatus::ok && run.device.backend == "cuda" && run.throughput && same_work(run.workload, work) &&
+           std::isfinite(run.throughput->samples_per_second) && run.throughput->samples_per_second > 0;
+  });
+  for (const RunGroup& contender : contenders) {
+    std::vector<double> rates;
+    for (const Run* run : contender.runs) rates.push_back(run->throughput->samples_per_second);
     for (const ScalingLaw law : {ScalingLaw::amdahl, ScalingLaw::usl})
-      answer.extrapolations.push_back(cores_needed(points, law, name, rates));
+      answer.extrapolations.push_back(cores_needed(points, law, contender.name, rates));
+  }
   if (contenders.empty()) answer.reason = "no GPU did the same work in this result, so there is none to equal";
   return answer;
 }

@@ -4,9 +4,9 @@
 #include <tuple>
 
 #include "src/analysis/case_settings.h"
+#include "src/analysis/case_summary.h"
 #include "src/analysis/cost/cost.h"
 #include "src/base/json_fields.h"
-#include "src/base/statistics.h"
 #include "src/report/html/page_parts.h"
 #include "src/report/text/text_parts.h"
 
@@ -17,26 +17,39 @@ constexpr std::size_t kMostSingleRates = 20;  // repetitions that are drawn one 
 
 struct Row {
   const Series& series;
-  Estimate rate, epoch;
+  const CaseSummary summary;
   const Run& first;
 };
 
-// A figure of each repetition; empty where one does not know it.
-template <auto kGroup, auto kMember>
-std::vector<double> figures_of(const Row& row) {
-  std::vector<double> values = known_values(row.series.runs, [](const Run* run) { return figure<kGroup, kMember>(*run); });
-  return values.size() == row.series.runs.size() ? values : std::vector<double>();
-}
-
 template <auto kGroup, auto kMember>
 Json mean_of(const Row& row) {
-  return finite_or_null(mean(figures_of<kGroup, kMember>(row)));
+  return json_of(mean_over(row.series.runs, figure<kGroup, kMember>));
 }
 
 template <auto kGroup, auto kMember>
 Json greatest_of(const Row& row) {
-  const std::vector<double> values = figures_of<kGroup, kMember>(row);
-  return values.empty() ? Json(nullptr) : Json(std::ranges::max(values));
+  return json_of(greatest_over(row.series.runs, figure<kGroup, kMember>));
+}
+
+using Quantity = std::optional<GroupEstimate> CaseSummary::*;
+
+template <Quantity kQuantity>
+Json value_of(const Row& row) {
+  return json_of(member_of(row.summary.*kQuantity, &GroupEstimate::value));
+}
+
+// Of five repetitions or more.
+template <Quantity kQuantity>
+Json interval_of(const Row& row) {
+  const auto& quantity = row.summary.*kQuantity;
+  return quantity ? page_interval(quantity->ends(Spread::ci95)) : Json(nullptr);
+}
+
+// Of two to four.
+template <Quantity kQuantity>
+Json range_of(const Row& row) {
+  const auto& quantity = row.summary.*kQuantity;
+  return quantity ? page_interval(quantity->ends(Spread::range)) : Json(nullptr);
 }
 
 // A text of the first repetition.
@@ -54,24 +67,34 @@ Json single_rates(const Row& row) {
   return row.series.runs.size() > kMostSingleRates ? Json(nullptr) : Json(row.series.samples_per_second());
 }
 
-Json median_step(const Row& row) {
-  return json_of(median_if_any(
-      known_values(row.series.runs, [](const Run* run) { return figure<&Run::timing, &Timing::step_seconds_median>(*run); })));
-}
-
 // Of an epoch: all parts of the device together; where one is not known, the other alone, which `part` then names.
 struct Joules {
-  Json value = nullptr, part = nullptr;
+  const std::optional<GroupEstimate>& value;
+  const char* part;  // null: all
 };
 Joules joules_of(const Row& row) {
-  if (Json all = mean_of<&Run::energy, &Energy::joules_per_epoch>(row); !all.is_null()) return {all, nullptr};
-  if (Json gpu = mean_of<&Run::energy, &Energy::gpu_joules_per_epoch>(row); !gpu.is_null()) return {gpu, "GPU"};
-  if (Json cpu = mean_of<&Run::energy, &Energy::cpu_joules_per_epoch>(row); !cpu.is_null()) return {cpu, "CPU"};
-  return {};
+  const CaseSummary& summary = row.summary;
+  if (summary.joules_per_epoch) return {summary.joules_per_epoch, nullptr};
+  if (summary.gpu_joules_per_epoch) return {summary.gpu_joules_per_epoch, "GPU"};
+  return {summary.cpu_joules_per_epoch, summary.cpu_joules_per_epoch ? "CPU" : nullptr};
+}
+
+Json joules_ends(const Row& row, Spread spread) {
+  const auto& value = joules_of(row).value;
+  return value ? page_interval(value->ends(spread)) : Json(nullptr);
 }
 
 std::optional<std::string> other_currency(const Run& run) {
   return run.cost && !in_usd(*run.cost) ? run.cost->currency : std::nullopt;
+}
+
+// Of repetitions that reached different qualities, as those of several seeds do.
+Json eval_range(const Row& row) {
+  const std::vector<double> values =
+      known_values(row.series.runs, [](const Run* run) { return figure<&Run::quality, &Quality::eval_value>(*run); });
+  if (values.empty()) return nullptr;
+  const auto [least, greatest] = std::ranges::minmax(values);
+  return least < greatest ? Json({least, greatest}) : Json(nullptr);
 }
 
 struct RowColumn {
@@ -80,7 +103,7 @@ struct RowColumn {
 };
 
 constexpr RowColumn kRowColumns[] = {
-    {"name", [](const Row& r) -> Json { return r.first.name; }},
+    {"name", [](const Row& r) -> Json { return r.summary.name; }},
     {"file", [](const Row& r) -> Json { return r.series.file; }},
     {"workload", [](const Row& r) -> Json { return workload_label(r.first.workload); }},
     {"settings", [](const Row& r) -> Json { return settings_text(further_settings(r.series.settings)); }},
@@ -89,21 +112,28 @@ constexpr RowColumn kRowColumns[] = {
     {"device", [](const Row& r) -> Json { return r.first.device.name; }},
     {"precision", [](const Row& r) -> Json { return r.first.precision; }},
     {"repetitions", [](const Row& r) -> Json { return r.series.runs.size(); }},
-    {"samples_per_second", [](const Row& r) { return finite_or_null(r.rate.value); }},
-    {"samples_per_second_ci95", [](const Row& r) { return page_interval(r.rate.ci95); }},
+    {"samples_per_second", value_of<&CaseSummary::samples_per_second>},
+    {"samples_per_second_ci95", interval_of<&CaseSummary::samples_per_second>},
+    {"samples_per_second_range", range_of<&CaseSummary::samples_per_second>},
     {"samples_per_second_each", single_rates},
     {"tokens_per_second", mean_of<&Run::throughput, &Throughput::tokens_per_second>},
-    {"step_seconds", median_step},
-    {"epoch_seconds", [](const Row& r) { return finite_or_null(r.epoch.value); }},
-    {"epoch_seconds_ci95", [](const Row& r) { return page_interval(r.epoch.ci95); }},
+    {"step_seconds", value_of<&CaseSummary::step_seconds>},
+    {"spread_within_run", [](const Row& r) { return json_of(mean_over(r.series.runs, relative_spread_within_run)); }},
+    {"epoch_seconds", value_of<&CaseSummary::epoch_seconds>},
+    {"epoch_seconds_ci95", interval_of<&CaseSummary::epoch_seconds>},
+    {"epoch_seconds_range", range_of<&CaseSummary::epoch_seconds>},
     {"epoch_kind", text_of<&Run::timing, &Timing::epoch_kind>},
-    {"cost_per_epoch", mean_of<&Run::cost, &Cost::usd_per_epoch>},
+    {"cost_per_epoch", value_of<&CaseSummary::cost_per_epoch>},
+    {"cost_per_epoch_ci95", interval_of<&CaseSummary::cost_per_epoch>},
+    {"cost_per_epoch_range", range_of<&CaseSummary::cost_per_epoch>},
     {"currency", [](const Row& r) { return json_of(other_currency(r.first)); }},  // null: USD
     {"price_source", text_of<&Run::cost, &Cost::price_source>},
-    {"joules_per_epoch", [](const Row& r) { return joules_of(r).value; }},
-    {"joules_part", [](const Row& r) { return joules_of(r).part; }},
+    {"joules_per_epoch", [](const Row& r) { return json_of(member_of(joules_of(r).value, &GroupEstimate::value)); }},
+    {"joules_per_epoch_ci95", [](const Row& r) { return joules_ends(r, Spread::ci95); }},
+    {"joules_per_epoch_range", [](const Row& r) { return joules_ends(r, Spread::range); }},
+    {"joules_part", [](const Row& r) -> Json { return joules_of(r).part ? Json(joules_of(r).part) : Json(nullptr); }},
     {"energy_reason", text_of<&Run::energy, &Energy::reason>},
-    {"peak_fraction", mean_of<&Run::efficiency, &Efficiency::peak_fraction>},
+    {"peak_fraction", value_of<&CaseSummary::peak_fraction>},
     {"data_wait_fraction", mean_of<&Run::efficiency, &Efficiency::data_wait_fraction>},
     {"planned_bytes", greatest_of<&Run::memory, &Memory::planned_bytes>},
     {"peak_bytes", greatest_of<&Run::memory, &Memory::peak_bytes>},
@@ -111,15 +141,14 @@ constexpr RowColumn kRowColumns[] = {
     {"loaded", [](const Row& r) -> Json { return any_loaded(r.series.runs); }},
     {"eval_metric", text_of<&Run::quality, &Quality::eval_metric>},
     {"eval_value", mean_of<&Run::quality, &Quality::eval_value>},
+    {"eval_range", eval_range},
     {"final_loss", mean_of<&Run::quality, &Quality::final_loss>},
     {"latency_p50_seconds", mean_of<&Run::latency, &Latency::p50_seconds>},
     {"latency_p99_seconds", mean_of<&Run::latency, &Latency::p99_seconds>},
 };
 
 Json row_json(const Series& series) {
-  std::vector<double> epochs;
-  for (const Run* run : series.runs) epochs.push_back(run->timing ? run->timing->epoch_seconds : 0);
-  const Row row{series, geometric_mean_estimate(series.samples_per_second()), geometric_mean_estimate(epochs), series.first()};
+  const Row row{series, summary_of_case(series), series.first()};
   return json_list(kRowColumns, [&](const RowColumn& column) { return column.of(row); });
 }
 

@@ -21,13 +21,20 @@ constexpr std::size_t kFewestPoints = 3;  // fewer show no curve
 constexpr std::size_t kMostCurves = 50;
 
 Json page_point(const CurvePoint& point) {
-  const Estimate rate = geometric_mean_estimate(point.rates);
-  return {{"value", point.value},
-          {"rate", finite_or_null(rate.value)},
-          {"ci95", page_interval(rate.ci95)},
-          {"repetitions", point.rates.size()},
-          {"cost", point.usd.empty() ? Json(nullptr) : Json(geometric_mean(point.usd))},
-          {"status", point.rates.empty() ? Json(name(point.runs.front()->status)) : Json(nullptr)}};
+  Json json = {{"value", point.value},
+               {"rate", nullptr},
+               {"ci95", nullptr},
+               {"range", nullptr},
+               {"repetitions", point.rates.size()},
+               {"cost", point.usd.empty() ? Json(nullptr) : Json(geometric_mean(point.usd))},
+               {"loaded", any_loaded(point.runs)},
+               {"status", point.rates.empty() ? Json(name(point.runs.front()->status)) : Json(nullptr)}};
+  if (point.rates.empty()) return json;
+  const GroupEstimate rate = estimate_of_groups(point.rates);
+  json["rate"] = finite_or_null(rate.value);
+  json["ci95"] = page_interval(rate.ends(Spread::ci95));
+  json["range"] = page_interval(rate.ends(Spread::range));
+  return json;
 }
 
 Json curve_json(const Curve& curve) {
@@ -86,7 +93,7 @@ Json steps_json(const Run& run, std::size_t row, std::size_t number, std::size_t
           {"at", places(kept)},
           {"seconds", picked(timing.step_seconds, kept)},
           {"median", timing.step_seconds_median},
-          {"ci95", page_interval(timing.step_seconds_ci95)},
+          {"within_run", page_interval(spread_within_run(run))},  // ends of its median; no interval over runs
           {"throttled", throttled ? json_of(*throttled) : Json::array()}};
 }
 

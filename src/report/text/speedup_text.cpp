@@ -52,12 +52,11 @@ void put(Json& object, const std::string& key, const Estimate& estimate) {
   object[key + "_reason"] = text_or_null(estimate.reason);
 }
 
-// "resnet20, train, synthetic, batch 128, seed 0"
+// "resnet20, train, synthetic, batch 128"
 std::string workload_text(const SpeedupPair& pair) {
   const Workload& w = pair.contender.workload;
   return w.model + ", " + w.mode + ", " + w.dataset + ", " +
-         (pair.best_batch ? "each device at its best batch" : "batch " + std::to_string(w.batch)) + ", seed " +
-         std::to_string(w.seed);
+         (pair.best_batch ? "each device at its best batch" : "batch " + std::to_string(w.batch));
 }
 
 }  // namespace

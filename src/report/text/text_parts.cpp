@@ -62,7 +62,7 @@ std::string sentence(const Warning& w) {
     case WarningCode::handicap:
       return w.run + " was restricted on purpose (" + w.first + "), and could be faster; the contender was too";
     case WarningCode::noisy_sample:
-      return "in one repetition the median step of " + w.run + " is known within " + format_percent(w.value) + " only";
+      return "within one run of " + w.run + " steps vary so much that their median may be off by " + format_percent(w.value);
     case WarningCode::noisy_repetitions:
       return "repetitions of " + w.run + " differ, with a standard deviation of " + format_percent(w.value);
     case WarningCode::throttled:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/analysis/case_summary.h"
 #include "src/analysis/estimate.h"
 #include "src/analysis/fairness.h"
 #include "src/analysis/sweep/curves.h"
@@ -18,14 +19,6 @@
 #include "src/result/result.h"
 
 namespace epochbench {
-
-// A figure of a run: figure<&Run::timing, &Timing::epoch_seconds>(run). Empty where its group or itself is not known.
-template <auto kGroup, auto kMember>
-std::optional<double> figure(const Run& run) {
-  const auto member = member_of(run.*kGroup, kMember);
-  if (!member || !std::isfinite(static_cast<double>(*member))) return std::nullopt;
-  return static_cast<double>(*member);
-}
 
 // A list of what `json_of_one`, a function or a member, makes of each element.
 template <class Elements, class JsonOfOne>

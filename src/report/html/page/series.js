@@ -65,8 +65,8 @@ function stepsChart(row, repetitions) {
       hint: `#${one.repetition}, step ${at[index]}: ${format.seconds(seconds)}`}));
     lines.push({classes: `thin ${looks(row.precision, false, row.backend)}`, points, size: 20, dots: points.length <= 150});
     lines.push({classes: "law", dots: false, points: [first, last].map((x) => ({x, y: scaled(one.median, factor)}))});
-    if (one.ci95)
-      bands.push({left: first, right: last, low: one.ci95[0] * factor, high: one.ci95[1] * factor,
+    if (one.within_run)
+      bands.push({left: first, right: last, low: one.within_run[0] * factor, high: one.within_run[1] * factor,
                   text: `#${one.repetition}: median ${format.seconds(one.median)}`});
     for (const [from, to] of one.throttled)
       bands.push({from: first + from - 0.5, to: first + to + 0.5, text: "the GPU was throttled"});
@@ -81,7 +81,7 @@ function stepsChart(row, repetitions) {
 function stepRows(data) {
   return data.steps.map((one) => [`${rowName(data, data.rows[one.row])} #${one.repetition}`, format.count(one.n),
     format.count(one.warmup), format.seconds(d3.min(one.seconds)), format.seconds(one.median),
-    format.interval(one.ci95, format.seconds) || UNKNOWN, format.seconds(d3.max(one.seconds)),
+    format.interval(one.within_run, format.seconds) || UNKNOWN, format.seconds(d3.max(one.seconds)),
     one.throttled.length ? plural(one.throttled.length, "stretch", "stretches") : "none known"]);
 }
 
@@ -91,11 +91,11 @@ function stepsSection(data) {
   const [choice, place] = choiceOf("Run ", runs.map(nameOf), element("div", {class: "grid wide"}),
     (index) => curvesPanel(nameOf(runs[index]), stepsChart(data.rows[runs[index][0]], runs[index][1])));
   return figure("Every timed step as it was measured, in order; repetitions, each a process of its own, follow each other. " +
-    "Dashed line: the median, with its 95 % interval within that process. Single spikes are interruptions; a slope at the " +
+    "Dashed line: the median, with how far it may be off within that run. Single spikes are interruptions; a slope at the " +
     "beginning is warm-up that lasted longer than the untimed steps; a rise that stays is another load or a lower clock. " +
     "Shaded over the whole height: the GPU was throttled. The axis of time does not begin at 0." + downsampledText(data.steps),
     choice, place,
-    numbersBelow("Steps", ["run", "steps", "warm-up before", "minimum", "median", "95 % interval", "maximum", "throttled"],
+    numbersBelow("Steps", ["run", "steps", "warm-up before", "minimum", "median", "within this run", "maximum", "throttled"],
                  () => stepRows(data)));
 }
 
