@@ -147,14 +147,15 @@ bool TemporaryFile::write(std::string_view bytes) {
   return true;
 }
 
-bool TemporaryFile::move_to_place() {
+bool TemporaryFile::move_to_place(Sync sync) {
   if (error_ != 0) return false;
-  if (::fsync(fd_) != 0) return fail();
+  if (sync == Sync::disk && ::fsync(fd_) != 0) return fail();
   // close() before rename(): a network file system may report a failed write only here. The copy keeps the lock.
   const int lock = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
   const bool closed = ::close(std::exchange(fd_, lock)) == 0;
   if (!closed || ::rename(path_.c_str(), place_.c_str()) != 0) return fail();
   path_.clear();
+  if (sync == Sync::none) return true;
   // The rename itself must reach the disk. Some file systems cannot sync a folder; the new file is whole there all the same.
   const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
@@ -162,6 +163,11 @@ bool TemporaryFile::move_to_place() {
     ::close(folder);
   }
   return true;
+}
+
+void write_text_file(const std::string& path, std::string_view text, Sync sync) {
+  TemporaryFile file(path);
+  if (!file.write(text) || !file.move_to_place(sync)) throw failure(path, std::strerror(file.error()));
 }
 
 ResultFile::Lock::Lock(std::string path) : path_(std::move(path)) {
@@ -214,9 +220,6 @@ ResultFile ResultFile::with_free_name(const std::string& base, const std::string
     }
 }
 
-void ResultFile::write(std::string_view text) const {
-  TemporaryFile file(path_);
-  if (!file.write(text) || !file.move_to_place()) throw failure(path_, std::strerror(file.error()));
-}
+void ResultFile::write(std::string_view text) const { write_text_file(path_, text); }
 
 }  // namespace epochbench

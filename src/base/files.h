@@ -23,6 +23,11 @@ void require_at_most(std::size_t max_bytes, std::uint64_t bytes, const std::stri
 // A small file of /proc or /sys; empty where it cannot be read.
 std::optional<std::string> read_system_file(const std::string& path);
 
+enum class Sync {
+  disk,  // the file, then the name that it got in its folder, reach the disk: after a power cut they are there
+  none   // the system decides when: for many files that can be made again
+};
+
 // A file that is written beside its place and then renamed, so that no reader ever sees a part of it. It has a name of its own
 // that nobody can predict, and is locked (flock) until it is renamed or removed: one without a lock was left by a process that
 // died. Errors: error() is the errno of the step that failed.
@@ -35,7 +40,7 @@ class TemporaryFile {
 
   int error() const { return error_; }  // 0: none so far
   bool write(std::string_view bytes);
-  bool move_to_place();  // after fsync; then syncs the folder too
+  bool move_to_place(Sync sync = Sync::disk);
 
  private:
   bool fail();
@@ -43,6 +48,9 @@ class TemporaryFile {
   std::string place_, folder_, path_;
   int fd_ = -1, error_ = 0;
 };
+
+// The whole text by a TemporaryFile. Errors: FileError; the old file is as it was.
+void write_text_file(const std::string& path, std::string_view text, Sync sync = Sync::disk);
 
 enum class Existing { replaced, refused };
 
@@ -62,7 +70,7 @@ class ResultFile {
   // The first of "BASE.SUFFIX", "BASE-2.SUFFIX", ... that is not taken.
   static ResultFile with_free_name(const std::string& base, const std::string& suffix);
 
-  // Temporary file in the same folder, write, fsync, rename, fsync of the folder. On a FileError the old file is as it was.
+  // As write_text_file().
   void write(std::string_view text) const;
 
   const std::string& path() const { return path_; }

@@ -161,7 +161,7 @@ void write_export_folder(const std::string& root, const std::vector<ExportFile>&
     if (file.keep && fs::exists(path, unknown)) continue;
     make_folder(path.parent_path());  // of "a/b/", that is "a/b"
     if (file.path.back() == '/') continue;
-    ResultFile(path.string()).write(file.text);
+    write_text_file(path.string(), file.text, Sync::none);
   }
 }
 
