@@ -192,8 +192,9 @@ void add_rates(Run& run, const PlannedCase& planned, std::optional<double> peak)
 
 TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<double> budget_seconds, const Context* context) {
   std::vector<ExpectedCase> expected;
+  const int threads = default_threads();
   for (const PlannedCase& planned : cases)
-    expected.push_back(expected_case(planned, context ? limits_of(*context, planned).flops_per_second : std::nullopt));
+    expected.push_back(expected_case(planned, context ? limits_of(*context, planned).flops_per_second : std::nullopt, threads));
   return TimeLeft(std::move(expected), budget_seconds);
 }
 

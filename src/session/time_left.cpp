@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "src/base/numbers.h"
-#include "src/machine/environment.h"
 #include "src/worker/stopping_rule.h"
 
 namespace epochbench {
@@ -17,7 +16,7 @@ constexpr double kSetUpSeconds = 1;            // of a process: start, compile
 constexpr double kUsualShare = 0.25;           // of the most that a stopping rule allows
 constexpr double kFlopsPerCore = 1.2e11, kFlopsOfGpu = 3e13, kFlopsOfReference = 5e8;  // per second, of usual devices
 
-double usual_peak(const CaseSpec& spec) {
+double usual_peak(const CaseSpec& spec, int machine_threads) {
   switch (spec.device.kind) {
     case DeviceKind::cuda:
       return kFlopsOfGpu;
@@ -26,7 +25,7 @@ double usual_peak(const CaseSpec& spec) {
     case DeviceKind::cpu:
       break;
   }
-  return kFlopsPerCore * spec.threads.value_or(default_threads());
+  return kFlopsPerCore * spec.threads.value_or(machine_threads);
 }
 
 // What decides how much earlier than at its most a rule stops.
@@ -54,7 +53,7 @@ std::optional<double> UsualSeconds::of(const std::string& name) const {
   return all_.count > 0 ? std::optional(all_.seconds / static_cast<double>(all_.count)) : std::nullopt;
 }
 
-ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak) {
+ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak, int machine_threads) {
   const CaseSpec& spec = planned.spec;
   ExpectedCase one;
   one.name = spec.name;
@@ -62,9 +61,9 @@ ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> pea
   one.kinds = {spec.model + where, family_name(spec.model) + where, where, to_string(spec.device)};
   one.batch = spec.batch.value_or(1);
   if (peak && spec.device.kind == DeviceKind::cpu)
-    *peak *= std::min(1.0, static_cast<double>(spec.threads.value_or(1)) / default_threads());
+    *peak *= std::min(1.0, static_cast<double>(spec.threads.value_or(1)) / machine_threads);
   one.step_seconds = kStepOverheadSeconds + planned.flops_per_sample * static_cast<double>(one.batch) /
-                                                (kUsualPeakShare * peak.value_or(usual_peak(spec)));
+                                                (kUsualPeakShare * peak.value_or(usual_peak(spec, machine_threads)));
   one.steps_per_epoch = planned.workload.samples_per_epoch / std::max<std::int64_t>(1, one.batch);
   one.warmup = spec.warmup;
   one.stop = spec.stop;

@@ -43,8 +43,9 @@ struct ExpectedCase {
   bool skipped = false;    // takes no time
 };
 
-// Of a step at a usual share of the device's peak in FLOP/s; without one, that of a usual device of its kind.
-ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak);
+// Of a step at a usual share of the device's peak in FLOP/s, which on a CPU is that of `machine_threads`; without one, that of
+// a usual device of its kind.
+ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak, int machine_threads);
 
 class TimeLeft {
  public:
