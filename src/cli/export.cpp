@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "src/base/files.h"
@@ -10,7 +12,6 @@
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/text/text_parts.h"
-#include "src/result/result_json.h"
 #include "src/session/prices.h"
 
 namespace epochbench {
@@ -19,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kExportExamples = R"(Examples:
-  epochbench export result.json --format csv -o runs.csv
+  epochbench export result.json -o runs.csv             the suffix names the format: .csv, .md or .prom
+  epochbench export cpu-box.json gpu-box.json -o both.csv    the runs of all files; of two runs with one name, the file's too
   epochbench export result.json --format csv --raw > steps.csv
   epochbench export result.json --format markdown >> "$GITHUB_STEP_SUMMARY"
   epochbench export result.json --format openmetrics -o /var/lib/node_exporter/epochbench.prom
@@ -30,18 +32,24 @@ In csv a text that begins with = + - @, a tab or a carriage return gets a leadin
 Exit codes: 0 done; 2 the call or the file is wrong, or the format has no place for any of its runs.)";
 
 struct ExportOptions {
-  std::string result, format;
+  std::vector<std::string> results;  // files and folders
+  std::string format;
   std::string out;  // a file or a folder; empty: stdout
   bool raw = false;
   PriceOptions prices;  // a file is exported with the costs that it has where no price is given
 };
 
-const ExportFormat& format_named(const std::string& name) {
-  if (const ExportFormat* format = find_export_format(name)) return *format;
+const ExportFormat& format_of(const ExportOptions& options) {
+  if (options.format.empty()) {
+    if (const ExportFormat* format = export_format_of_suffix(options.out)) return *format;
+    throw CallError("--format is missing; choose from " + joined(export_formats(), &ExportFormat::name) +
+                    ", or end --out with .csv, .md or .prom (see epochbench export --help)");
+  }
+  if (const ExportFormat* format = find_export_format(options.format)) return *format;
   std::vector<std::string> known;
   for (const ExportFormat& format : export_formats()) known.emplace_back(format.name);
-  throw CallError("--format: unknown format '" + name + "'; choose from " + joined(export_formats(), &ExportFormat::name) +
-                  did_you_mean(name, known));
+  throw CallError("--format: unknown format '" + options.format + "'; choose from " +
+                  joined(export_formats(), &ExportFormat::name) + did_you_mean(options.format, known));
 }
 
 const ExportForm& form_of(const ExportFormat& format, bool raw) {
@@ -91,6 +99,52 @@ void write(const ExportFormat& format, const ExportForm& form, const Result& res
     ResultFile(out).write(text);
 }
 
+// Of runs whose name and repetition stand in several files, the name begins with that of the file.
+void name_files(std::vector<NamedResult>& results) {
+  std::map<std::pair<std::string, int>, std::set<const NamedResult*>> files;
+  for (const NamedResult& named : results)
+    for (const Run& run : named.result.runs) files[{run.name, run.repetition}].insert(&named);
+  for (NamedResult& named : results)
+    for (Run& run : named.result.runs)
+      if (files[{run.name, run.repetition}].size() > 1) run.name = fs::path(named.path).filename().string() + ": " + run.name;
+}
+
+// Where a row says on which machine a run was made, each file keeps its own; elsewhere the runs are one list.
+std::string joined_rows(const ExportForm& form, const std::vector<NamedResult>& results) {
+  std::string text;
+  for (const NamedResult& named : results) {
+    const std::string rows = form.text(named.result);
+    text += text.empty() ? rows : rows.substr(std::min(rows.find('\n'), rows.size() - 1) + 1);
+  }
+  return text;
+}
+
+bool is_of_one_machine(const std::vector<NamedResult>& results) {
+  const auto machine = [](const NamedResult& named) {
+    const Context& context = named.result.context;
+    std::string text = context.cpu.model + "\n" + std::to_string(context.cpu.threads_available);
+    for (const GpuInfo& gpu : context.gpus) text += "\n" + gpu.name;
+    return text;
+  };
+  return std::ranges::all_of(results, [&](const NamedResult& each) { return machine(each) == machine(results.front()); });
+}
+
+void export_all(const ExportFormat& format, const ExportForm& form, std::vector<NamedResult>& results, const std::string& out) {
+  if (results.size() == 1) return write(format, form, results.front().result, out);
+  name_files(results);
+  if (format.name == std::string("csv")) {
+    const std::string text = joined_rows(form, results);
+    return out.empty() ? print(text) : ResultFile(out).write(text);
+  }
+  if (format.name != std::string("markdown") && !is_of_one_machine(results))
+    throw CallError(std::string(format.name) +
+                    " describes one machine, and these files are of several; export each on its own, or use csv or markdown");
+  Result all = results.front().result;
+  for (std::size_t i = 1; i < results.size(); ++i)
+    all.runs.insert(all.runs.end(), results[i].result.runs.begin(), results[i].result.runs.end());
+  write(format, form, all, out);
+}
+
 std::string formats_help() {  // one line per format
   std::size_t widest = 0;
   for (const ExportFormat& format : export_formats()) widest = std::max(widest, std::string_view(format.name).size());
@@ -104,17 +158,18 @@ std::string formats_help() {  // one line per format
 }
 
 int export_result(const ExportOptions& options) {
-  const ExportFormat& format = format_named(options.format);
+  const ExportFormat& format = format_of(options);
   const ExportForm& form = form_of(format, options.raw);
-  if (!options.out.empty()) refuse_to_replace(options.out, options.result);
-  NamedResult named{options.result, read_result(options.result)};
-  if (!options.prices.price.empty()) reprice(named, options.prices);
-  Result& result = named.result;
-  leave_out(format, form, options.result, result);
+  std::vector<NamedResult> results = read_result_arguments("export", options.results);
+  for (NamedResult& named : results) {
+    if (!options.out.empty()) refuse_to_replace(options.out, named.path);
+    if (!options.prices.price.empty()) reprice(named, options.prices);
+    leave_out(format, form, named.path, named.result);
+  }
   try {
-    write(format, form, result, options.out);
+    export_all(format, form, results, options.out);
   } catch (const FormatError& error) {
-    throw CallError(options.result + ": " + error.what());
+    throw CallError(joined(results, &NamedResult::path) + ": " + error.what());
   }
   return kExitDone;
 }
@@ -122,10 +177,11 @@ int export_result(const ExportOptions& options) {
 }  // namespace
 
 void add_export(Commands& commands) {
-  auto [command, options] = commands.add("export", "convert a result to the formats of other tools",
+  auto [command, options] = commands.add("export", "convert results to the formats of other tools",
                                          "Formats:\n" + formats_help() + "\n" + kExportExamples, export_result);
-  command.add_option("result", options.result, "result file")->type_name("RESULT")->required();
-  command.add_option("--format", options.format, "one of the formats below")->type_name("FORMAT")->required();
+  command.add_option("result", options.results, "result files, or folders of them")->type_name("RESULT...")->required();
+  command.add_option("--format", options.format, "one of the formats below (default: by the suffix of --out)")
+      ->type_name("FORMAT");
   command.add_flag("--raw", options.raw, "csv: one row per step");
   command.add_option("-o,--out", options.out, "file, or folder if the format supports one (default: stdout)")
       ->type_name("FILE|DIR");

@@ -1,8 +1,10 @@
 // epochbench run: the parent of all cases.
+#include <cstdio>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "src/base/text.h"
 #include "src/case/suite.h"
 #include "src/cli/commands.h"
 #include "src/report/answers/answers_page.h"
@@ -22,6 +24,8 @@ constexpr const char* kRunExamples = R"(Examples:
   epochbench run --model resnet20 --without none,fusion,winograd   what each part is worth
   epochbench run --suite quick --repetitions 3 --price cpu=0.34 --out result.json
   epochbench run --suite quick --resume result.json     only what is missing
+  epochbench run lenet5 --out result.json --also result.csv --also result.md
+  epochbench run lenet5 --json | jq '.runs[].throughput'
   epochbench run --suite standard --dry-run             its cases with their memory and time; runs nothing
   epochbench run --suite hour --price cpu=0.34 --out hour.json   the main questions in an hour, and a page of answers
 
@@ -38,7 +42,7 @@ struct RunOptions {
   std::string suite;               // a name or a file; empty: none named
   CaseBlock cases;                 // options given on the command line
   std::optional<int> repetitions;  // empty: the suite's and its cases', or 1
-  bool profile = false;
+  bool profile = false, json = false;
   MeasuringRequest request;
 };
 
@@ -74,12 +78,12 @@ std::optional<Suite> suite_of(const RunOptions& options) {
   return std::nullopt;
 }
 
-void print_run(const Measurement& measured) {
+void print_run(const Measurement& measured, std::FILE* out) {
   std::string tables = summary(measured.result) + "\n";
   for (const Run& run : measured.result.runs)
     if (run.status == RunStatus::ok && run.profile) tables += profile_text(run) + "\n";
   if (const std::string input = input_text(measured.result); !input.empty()) tables += input + "\n";
-  print_tables(measured, tables);
+  print_tables(measured, tables, out);
 }
 
 int run(const RunOptions& options) {
@@ -92,9 +96,14 @@ int run(const RunOptions& options) {
   if (!request.budget_seconds && suite) request.budget_seconds = suite->budget_seconds;
   if (request.dry_run) return dry_run(request);
   if (suite && !request.quiet) print_disturbances();
+  if (options.json && request.out.empty() && request.resume.empty()) request.out = kStandardOutput;
+  const bool json = options.json || request.out == kStandardOutput;
+  std::FILE* const out = json ? stderr : stdout;
   const Measurement measurement = measure(request);
-  if (!request.quiet && !measurement.result.runs.empty()) print_run(measurement);
-  if (suite && suite->answers && !request.quiet) print_fitted("\n" + answers_page({measurement.path, measurement.result}));
+  if (!request.quiet && !measurement.result.runs.empty()) print_run(measurement, out);
+  if (suite && suite->answers && !request.quiet)
+    std::fputs(fitted("\n" + answers_page({measurement.path, measurement.result})).c_str(), out);
+  if (json) print_result(request, measurement);
   print_resume_command(request, measurement);
   return exit_code(request, measurement);
 }
@@ -118,8 +127,13 @@ void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling) 
 
 void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
   add_price_options(command, request.prices);
-  command.add_option("-o,--out", request.out, "result file (default epochbench-<date>-<time>.json)")
+  command
+      .add_option("-o,--out", request.out, "result file (default epochbench-<date>-<time>.json); -: stdout, tables on stderr")
+      ->type_name("FILE.json")
+      ->group("Output");
+  command.add_option("--also", request.also, "the result as CSV or Markdown too, by the suffix; may be given several times")
       ->type_name("FILE")
+      ->allow_extra_args(false)
       ->group("Output");
   command.add_flag("--overwrite", request.overwrite, "replace a result file that exists")->group("Output");
   command.add_flag("--allow-skipped", request.allow_skipped, "exit code 0 also where a named device or precision is not here")
@@ -152,6 +166,7 @@ void add_run(Commands& commands) {
       ->type_name("SECONDS")
       ->group("How long");
   add_options_of_measuring(command, request);
+  command.add_flag("--json", options.json, "print the result as JSON; without --out it is in no file")->group("Output");
   command.add_flag("--profile", options.profile, "time a step node by node afterwards, in a separate pass")->group("Output");
 }
 

@@ -3,8 +3,6 @@
 #include "src/case/suite.h"
 #include "src/cli/commands.h"
 #include "src/report/text/result_text.h"
-#include "src/result/anonymous.h"
-#include "src/result/result_json.h"
 #include "src/session/measuring.h"
 #include "src/session/sweep_plan.h"
 
@@ -50,11 +48,12 @@ int sweep(const SweepOptions& options) {
   if (request.dry_run) return dry_run(request);
   const Measurement measurement = measure(request);
   const Result& result = measurement.result;
-  if (options.json)
-    print(result_to_text(request.anonymous ? anonymous(result) : result));
-  else if (!request.quiet && result.answers)
+  const bool on_stdout = request.out == kStandardOutput;
+  if (!request.quiet && result.answers && (on_stdout || !options.json))
     print_tables(measurement,
-                 sweep_text(result) + "\norder: each repetition measured its points in a random order of its own\n");
+                 sweep_text(result) + "\norder: each repetition measured its points in a random order of its own\n",
+                 on_stdout ? stderr : stdout);
+  if (options.json || on_stdout) print_result(request, measurement);
   print_resume_command(request, measurement);
   return exit_code(request, measurement, {RunStatus::out_of_memory});
 }

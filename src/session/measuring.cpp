@@ -15,6 +15,8 @@
 #include "src/base/numbers.h"
 #include "src/machine/environment.h"
 #include "src/report/text/result_text.h"
+#include "src/result/anonymous.h"
+#include "src/result/result_json.h"
 #include "src/session/machine.h"
 #include "src/session/progress.h"
 #include "src/session/result_keeper.h"
@@ -28,13 +30,20 @@ ResultFile result_file(const MeasuringRequest& request) {
   const bool resumed =
       !request.resume.empty() && (request.out.empty() || std::filesystem::equivalent(request.out, request.resume, unknown));
   if (resumed) return ResultFile(request.resume);
-  if (!request.out.empty()) return ResultFile(request.out, request.overwrite ? Existing::replaced : Existing::refused);
+  const std::string suffix = std::filesystem::path(request.out).extension().string();
+  if (!suffix.empty() && suffix != ".json")
+    throw CallError("--out: a result is JSON, and '" + request.out + "' ends with " + suffix +
+                    "; name FILE.json, and add --also for FILE.csv or FILE.md");
+  if (!request.out.empty() && request.out != kStandardOutput)
+    return ResultFile(request.out, request.overwrite ? Existing::replaced : Existing::refused);
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-  return ResultFile::with_free_name(std::string("epochbench-") + stamp, ".json");
+  std::string folder;
+  if (request.out == kStandardOutput) folder = std::filesystem::temp_directory_path().string() + "/";
+  return ResultFile::with_free_name(folder + "epochbench-" + stamp, ".json");
 }
 
 std::set<int> gpus_of(const std::vector<PlannedCase>& cases) {
@@ -206,6 +215,7 @@ std::string expected_text(const std::vector<PlannedCase>& cases, const TimeLeft&
 Measurement measure(const MeasuringRequest& request) {
   const Budget budget(request.budget_seconds);
   const Prices prices(request.prices);
+  const AlsoFiles also(request.also, request.overwrite || !request.resume.empty() ? Existing::replaced : Existing::refused);
   ResultFile file = result_file(request);  // before a file is resumed, which another process may still write
   Resumed resumed = resume(request.resume, request.cases, request.anonymous);
   Result& result = resumed.result;
@@ -249,19 +259,26 @@ Measurement measure(const MeasuringRequest& request) {
     keeper.save(result);
   }
   const bool written = keeper.finish(result);
+  const bool also_written = also.write(request.anonymous ? anonymous(result) : result);
   display.clear();
-  return {std::move(result), keeper.path(), written};
+  return {std::move(result), keeper.path(), written, also_written};
+}
+
+void print_result(const MeasuringRequest& request, const Measurement& measurement) {
+  std::fputs(result_to_text(request.anonymous ? anonymous(measurement.result) : measurement.result).c_str(), stdout);
+  std::error_code gone;
+  if (request.out == kStandardOutput) std::filesystem::remove(measurement.path, gone);
 }
 
 void print_resume_command(const MeasuringRequest& request, const Measurement& measurement) {
-  if (!interrupted() || !measurement.written || request.quiet) return;
+  if (!interrupted() || !measurement.written || request.quiet || request.out == kStandardOutput) return;
   std::fprintf(stderr, "to go on:\n  %s\n", resume_command(request.command_line, measurement.path).c_str());
 }
 
 int exit_code(const MeasuringRequest& request, const Measurement& measurement, const std::vector<RunStatus>& accepted) {
   if (interrupted()) return kExitInterrupted;
   const int lacking = request.allow_skipped ? kExitDone : code_of_lacking(request.cases, request.call);
-  if (!measurement.written || lacking == kExitCallIsWrong) return kExitCallIsWrong;
+  if (!measurement.written || !measurement.also_written || lacking == kExitCallIsWrong) return kExitCallIsWrong;
   for (const PlannedCase& planned : request.cases)
     for (const Run& run : measurement.result.runs) {
       if (run.name != planned.spec.name || run.repetition != planned.spec.repetition) continue;

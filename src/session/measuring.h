@@ -3,6 +3,7 @@
 // What `run` and `sweep` share. It decides neither which cases there are nor in which order, and prints no table.
 #pragma once
 
+#include <cstdio>
 #include <functional>
 #include <optional>
 #include <string>
@@ -41,10 +42,11 @@ class Budget {
 struct MeasuringRequest {
   std::vector<PlannedCase> cases;  // in the order in which they run
   PriceOptions prices = {};
-  std::string out, resume;     // files; without `out` that of `resume`, without both epochbench-<date>-<time>.json
-  bool overwrite = false;      // an existing `out`, which is refused otherwise
-  CaseBlock call = {};         // options of cases that the call itself names, apart from a suite's
-  bool allow_skipped = false;  // a device or precision of `call` may be missing
+  std::string out, resume;             // files; without `out` that of `resume`, without both epochbench-<date>-<time>.json
+  std::vector<std::string> also = {};  // further files, whose suffixes name their formats
+  bool overwrite = false;              // an existing `out`, which is refused otherwise
+  CaseBlock call = {};                 // options of cases that the call itself names, apart from a suite's
+  bool allow_skipped = false;          // a device or precision of `call` may be missing
   bool anonymous = false, quiet = false;
   bool dry_run = false;                       // nothing is measured or written (src/cli/dry_run.cpp)
   std::optional<double> budget_seconds = {};  // from the call of measure on
@@ -57,7 +59,13 @@ struct Measurement {
   Result result;
   std::string path;      // of the file asked for
   bool written = false;  // whether all of the result is in it
+  bool also_written = true;
 };
+
+inline constexpr const char* kStandardOutput = "-";  // as `out`: the result is printed at the end, and in no file
+
+// The result as JSON on stdout, and nothing left of the file that kept it meanwhile.
+void print_result(const MeasuringRequest& request, const Measurement& measurement);
 
 struct DeviceLimits {  // measured; empty: not known
   std::optional<double> flops_per_second, bytes_per_second;
@@ -89,9 +97,9 @@ void print_resume_command(const MeasuringRequest& request, const Measurement& me
 // kExitDeviceMissing where a device that the call names is not usable here.
 int exit_code(const MeasuringRequest& request, const Measurement& measurement, const std::vector<RunStatus>& accepted = {});
 
-// The tables of `run` or `sweep` on standard output: above them the CPU and the GPUs that were measured with their measured
+// The tables of `run` or `sweep` on `out`: above them the CPU and the GPUs that were measured with their measured
 // limits, one line per device; below them projected epochs, what the tables' remarks say, prices, disturbed runs, and where the
 // result is.
-void print_tables(const Measurement& measured, const std::string& tables);
+void print_tables(const Measurement& measured, const std::string& tables, std::FILE* out);
 
 }  // namespace epochbench

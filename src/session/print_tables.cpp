@@ -11,7 +11,7 @@ namespace epochbench {
 namespace {
 
 // How many runs other processes disturbed, and which most.
-void print_interference(const Result& result) {
+void print_interference(const Result& result, std::FILE* out) {
   double most = 0;
   int count = 0;
   const Run* disturbed = nullptr;
@@ -23,19 +23,19 @@ void print_interference(const Result& result) {
     disturbed = &run;
   }
   if (disturbed)
-    std::printf(
-        "interference: other processes took CPU time during %d run%s, %s cores during %s; measure again on a quiet "
-        "machine\n",
-        count, count == 1 ? "" : "s", significant(most, 2).c_str(), disturbed->name.c_str());
+    std::fprintf(out,
+                 "interference: other processes took CPU time during %d run%s, %s cores during %s; measure again on a quiet "
+                 "machine\n",
+                 count, count == 1 ? "" : "s", significant(most, 2).c_str(), disturbed->name.c_str());
 }
 
 // The clock that times a GPU's steps against the host's.
-void print_clocks(const Result& result) {
+void print_clocks(const Result& result, std::FILE* out) {
   constexpr double kNoticeable = 0.01;
   for (const Run& run : result.runs)
     if (run.timing && run.timing->clock_disagreement.value_or(0) > kNoticeable)
-      std::printf("clocks: the steps of %s by the device's clock and the same window by the host's differ by %s\n",
-                  run.name.c_str(), format_percent(*run.timing->clock_disagreement).c_str());
+      std::fprintf(out, "clocks: the steps of %s by the device's clock and the same window by the host's differ by %s\n",
+                   run.name.c_str(), format_percent(*run.timing->clock_disagreement).c_str());
 }
 
 template <typename DeviceDescription>
@@ -56,9 +56,9 @@ std::string machine_text(const Context& context) {
 
 }  // namespace
 
-void print_tables(const Measurement& measured, const std::string& tables) {
+void print_tables(const Measurement& measured, const std::string& tables, std::FILE* out) {
   const Result& result = measured.result;
-  std::fputs(fitted("\n" + machine_text(result.context) + "\n" + tables).c_str(), stdout);
+  std::fputs(fitted("\n" + machine_text(result.context) + "\n" + tables).c_str(), out);
   bool projected = false, priced = false;
   std::string text;
   std::set<std::string> sources;
@@ -70,15 +70,15 @@ void print_tables(const Measurement& measured, const std::string& tables) {
   if (projected) text = "projected: from the measured steps; of synthetic data, so reading and decoding are left out\n";
   text += remarks(result);
   for (const std::string& source : sources) text += "price: " + source + "\n";
-  std::fputs(fitted(text).c_str(), stdout);
-  print_interference(result);
-  print_clocks(result);
+  std::fputs(fitted(text).c_str(), out);
+  print_interference(result, out);
+  print_clocks(result, out);
   if (!priced)
     std::fputs(
         fitted("cost: no price is known for this machine; give --price cpu=USD_PER_HOUR (epochbench list prices)\n").c_str(),
-        stdout);
-  if (measured.written) std::printf("result: %s\n", measured.path.c_str());
-  std::fflush(stdout);
+        out);
+  if (measured.written && out == stdout) std::fprintf(out, "result: %s\n", measured.path.c_str());
+  std::fflush(out);
 }
 
 }  // namespace epochbench

@@ -42,4 +42,29 @@ bool ResultKeeper::finish(const Result& result) {
   return false;
 }
 
+AlsoFiles::AlsoFiles(const std::vector<std::string>& paths, Existing existing) {
+  for (const std::string& path : paths) {
+    const ExportFormat* format = export_format_of_suffix(path);
+    if (!format)
+      throw CallError("--also: '" + path +
+                      "' has the suffix of no format; name FILE.csv, FILE.md or FILE.prom, or use epochbench export");
+    files_.emplace_back(ResultFile(path, existing), format);
+  }
+}
+
+bool AlsoFiles::write(const Result& result) const {
+  bool all = true;
+  for (const auto& [file, format] : files_) {
+    Result kept = result;
+    std::erase_if(kept.runs, [&, &form = format->whole](const Run& run) { return !form.left_out(run).empty(); });
+    try {
+      file.write(format->whole.text(kept));
+    } catch (const std::runtime_error& error) {  // FileError, FormatError
+      print_error("--also: " + std::string(error.what()));
+      all = false;
+    }
+  }
+  return all;
+}
+
 }  // namespace epochbench

@@ -3,8 +3,10 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "src/base/files.h"
+#include "src/report/export/export.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -27,6 +29,19 @@ class ResultKeeper {
 
   ResultFile file_;
   bool anonymous_, failing_ = false, failure_printed_ = false;
+};
+
+// The files of --also: a result in other formats, by the suffixes of their names.
+class AlsoFiles {
+ public:
+  // Checks that they can be written. Errors: CallError for a suffix of no format, FileError.
+  AlsoFiles(const std::vector<std::string>& paths, Existing existing);
+
+  // Returns whether all are written; prints why not.
+  bool write(const Result& result) const;
+
+ private:
+  std::vector<std::pair<ResultFile, const ExportFormat*>> files_;
 };
 
 }  // namespace epochbench

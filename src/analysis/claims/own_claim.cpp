@@ -58,10 +58,10 @@ ClaimedRange range_of(const std::string& text, const std::string& operation, con
   return {std::min(kLow * value, kHigh * value), std::max(kLow * value, kHigh * value), false};
 }
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words = split(text, ' ');
-  std::erase(words, "");
-  return words;
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts = split(text, ' ');
+  std::erase(parts, "");
+  return parts;
 }
 
 // "a / b" as "a/b".
@@ -80,25 +80,25 @@ Claim parse_own_claim(const std::string& text, const std::vector<std::string>& m
   const std::size_t first =
       last > 0 && text[last] == '=' && operators.find(text[last - 1]) != std::string::npos ? last - 1 : last;
   const std::string operation = text.substr(first, last - first + 1);
-  std::vector<std::string> words = words_of(closed(text.substr(0, first))), number = words_of(text.substr(last + 1));
+  std::vector<std::string> parts = parts_of(closed(text.substr(0, first))), number = parts_of(text.substr(last + 1));
   if (operation == "==") refuse(text, "'==' is not an operator");
   if (number.size() != 1) refuse(text, number.empty() ? "there is no number" : "there is more than a number at its end");
 
   ClaimQuantity quantity;
   quantity.models = models;
-  if (words.size() >= 2 && words[words.size() - 2] == "of") {
-    quantity.models = {words.back()};
-    words.resize(words.size() - 2);
+  if (parts.size() >= 2 && parts[parts.size() - 2] == "of") {
+    quantity.models = {parts.back()};
+    parts.resize(parts.size() - 2);
   }
   const Measure* measure = &kMeasures[0];
-  if (words.size() == 2) {
-    measure = std::ranges::find(kMeasures, words.front(), &Measure::word);
+  if (parts.size() == 2) {
+    measure = std::ranges::find(kMeasures, parts.front(), &Measure::word);
     if (measure == std::end(kMeasures))
-      refuse(text, "'" + words.front() + "' is not a measure; choose from " + joined(kMeasures, &Measure::word));
-    words.erase(words.begin());
+      refuse(text, "'" + parts.front() + "' is not a measure; choose from " + joined(kMeasures, &Measure::word));
+    parts.erase(parts.begin());
   }
-  if (words.size() != 1) refuse(text, words.empty() ? "there is no quantity" : "'" + words[1] + "' is too much");
-  const std::vector<std::string> sides = split(words.front(), '/');
+  if (parts.size() != 1) refuse(text, parts.empty() ? "there is no quantity" : "'" + parts[1] + "' is too much");
+  const std::vector<std::string> sides = split(parts.front(), '/');
   if (sides.size() > 2) refuse(text, "a ratio has two sides");
 
   quantity.of = side(text, sides[0]);

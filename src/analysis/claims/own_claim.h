@@ -1,4 +1,4 @@
-// A claim of one's own as a call words it: "cuda/cpu of resnet50 >= 4".
+// A claim that a call words itself: "cuda/cpu of resnet50 >= 4".
 #pragma once
 
 #include <string>

@@ -77,6 +77,15 @@ const ExportFormat* find_export_format(std::string_view name) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
+const ExportFormat* export_format_of_suffix(const std::string& path) {
+  constexpr std::pair<const char*, const char*> kSuffixes[] = {
+      {".csv", "csv"}, {".md", "markdown"}, {".markdown", "markdown"}, {".prom", "openmetrics"}};
+  const std::string extension = fs::path(path).extension().string();
+  for (const auto& [suffix, format] : kSuffixes)
+    if (extension == suffix) return find_export_format(format);
+  return nullptr;
+}
+
 std::string nothing_left_out(const Run&) { return ""; }
 
 std::string without_measured_figures(const Run& run) {

@@ -39,6 +39,8 @@ struct ExportFormat {
 
 std::span<const ExportFormat> export_formats();
 const ExportFormat* find_export_format(std::string_view name);  // nullptr: there is none
+// The one that a file's suffix names: .csv, .md and .markdown, .prom; nullptr: none.
+const ExportFormat* export_format_of_suffix(const std::string& path);
 
 // For files that are read as one set. Errors: FileError where the folder has a file that `of_the_set` takes for one of them,
 // and that is none: it would be read along with them.
