@@ -93,6 +93,7 @@ void add_export(Commands& commands);
 void add_info(Commands& commands);
 void add_interleave(Commands& commands);  // hidden: what scripts/peers/take_turns calls
 void add_list(Commands& commands);
+void add_options_listing(Commands& commands);  // hidden: what scripts/make_completion calls
 void add_plan(Commands& commands);
 void add_report(Commands& commands);
 void add_run(Commands& commands);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "src/base/json_fields.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
+#include "src/cli/commands.h"
 
 namespace epochbench {
 namespace {
@@ -172,6 +174,44 @@ std::vector<std::string> shown_commands(const CLI::App& program) {
   for (const CLI::App* command : program.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
     names.push_back(command->get_name());
   return names;
+}
+
+namespace {
+
+struct OptionsListing {
+  const CLI::App* program = nullptr;
+};
+
+Json option_json(const CLI::Option& option) {
+  const auto first = [](const std::vector<std::string>& names) { return names.empty() ? "" : names.front(); };
+  return {{"long", first(option.get_lnames())},
+          {"short", first(option.get_snames())},
+          {"argument", option.get_positional() ? option.get_name(true) : ""},
+          {"value", option.get_type_size() > 0 ? option.get_type_name() : ""},
+          {"help", option.get_description()}};
+}
+
+int list_options(const OptionsListing& listing) {
+  Json commands = Json::array();
+  for (const std::string& name : shown_commands(*listing.program)) {
+    const CLI::App& command = *listing.program->get_subcommand(name);
+    Json options = Json::array();
+    for (const CLI::Option* option : command.get_options())
+      if (!option->get_group().empty()) options.push_back(option_json(*option));
+    commands.push_back(
+        {{"name", name}, {"about", command.get_description()}, {"options", options}, {"footer", command.get_footer()}});
+  }
+  print(print_json(
+      {{"about", listing.program->get_description()}, {"footer", listing.program->get_footer()}, {"commands", commands}}));
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_options_listing(Commands& commands) {
+  auto [command, listing] = commands.add("options", "all commands with their options, as JSON", "", list_options);
+  command.group("");
+  listing.program = command.get_parent();
 }
 
 }  // namespace epochbench

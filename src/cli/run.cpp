@@ -127,8 +127,7 @@ void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling) 
 
 void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
   add_price_options(command, request.prices);
-  command
-      .add_option("-o,--out", request.out, "result file (default epochbench-<date>-<time>.json); -: stdout, tables on stderr")
+  command.add_option("-o,--out", request.out, "result file; - is stdout (default: a new name)")
       ->type_name("FILE.json")
       ->group("Output");
   command.add_option("--also", request.also, "the result as CSV or Markdown too, by the suffix; may be given several times")

@@ -7,6 +7,8 @@ add_test(NAME Language.SelfTest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOU
 add_test(NAME Docs COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/docs_test.py)
 set_tests_properties(Docs PROPERTIES LABELS unit
   ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_PARSE_CALL=$<TARGET_FILE:parse_call>")
+add_test(NAME Completion COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/completion_test.py)
+set_tests_properties(Completion PROPERTIES LABELS unit ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>")
 add_test(NAME Scripts.SetUp COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/setup_test.py)
 add_test(NAME Scripts.CheckGpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_test.py)
 add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_pytorch_test.py)
