@@ -242,6 +242,16 @@ std::string handicap_of(const Series& baseline, const Series& contender) {
   return beyond(handicaps_of(baseline), handicaps_of(contender));
 }
 
+std::vector<Warning> doubts_of(const Series& series) {
+  std::vector<Warning> warnings;
+  add_of_side(warnings, series);
+  std::erase_if(warnings, [](const Warning& warning) {
+    return warning.code != WarningCode::foreign_load && warning.code != WarningCode::noisy_repetitions &&
+           warning.code != WarningCode::throttled;
+  });
+  return warnings;
+}
+
 std::vector<Warning> fairness_warnings(const Series& baseline, const Series& contender) {
   std::vector<Warning> warnings;
   const auto peak_fraction = [](const Run* run) { return member_of(run->efficiency, &Efficiency::peak_fraction); };

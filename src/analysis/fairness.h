@@ -56,6 +56,9 @@ inline constexpr double kFairRepetitionNoise = 0.05;
 // what should not happen at all.
 std::vector<Warning> fairness_warnings(const Series& baseline, const Series& contender);
 
+// Those that put a series' own times in doubt, whatever it is compared with: foreign_load, noisy_repetitions, throttled.
+std::vector<Warning> doubts_of(const Series& series);
+
 // What a run does without on purpose, which beside a run that has it would be a baseline that anything beats: parts left out,
 // portable kernels, a slowed input. As text, "without fusion, portable kernels"; "" where there is nothing of the kind.
 std::string handicap_of(const Series& series);

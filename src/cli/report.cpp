@@ -9,6 +9,8 @@
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/html/html_page.h"
+#include "src/session/page/chart_files.h"
+#include "src/session/page/outside_program.h"
 #include "src/session/prices.h"
 
 namespace epochbench {
@@ -17,17 +19,21 @@ namespace {
 constexpr const char* kReportExamples = R"(Examples:
   epochbench report result.json -o result.html
   epochbench report cpu-box.json gpu-box.json -o both.html   two machines on one page
+  epochbench report result.json -o result.html --open --charts charts/
   epochbench report nightly/ -o nightly.html                 many dated results, with their history
   epochbench report turns.json -o turns.html                 what `compare --interleave -o turns.json` measured
 
-The page is one file that opens from disk and fetches nothing: tables that sort, charts with their intervals, claims with their
-verdicts. It contains the names of the result files without their folders, and what the results contain: host name, command
+The page is one file that opens from disk and fetches nothing: the answers first, then tables that sort and charts with
+their intervals. It contains the names of the result files without their folders, and what the results contain: host name, command
 lines and the folder of a data set that was read from one (idx:DIR). Results made with --anonymous have none of these.)";
 
 struct ReportOptions {
   std::vector<std::string> results;  // files and folders
   std::string out;                   // the page
   PriceOptions prices;
+  PageOptions page;
+  std::string charts;  // a folder; empty: none
+  bool open = false;
 };
 
 // A page is sent to others, whom this machine's folders do not concern: a file is known by its name, and where two have the
@@ -44,12 +50,6 @@ void leave_out_folders(Measurements& measured) {
 
 std::size_t files_of(const Measurements& measured) { return measured.results.size() + measured.turns.size(); }
 
-std::string title_of(const Measurements& measured) {
-  const std::string rest = files_of(measured) > 1 ? " and " + std::to_string(files_of(measured) - 1) + " more" : "";
-  return "epochbench report: " + (measured.results.empty() ? measured.turns.front().path : measured.results.front().path) +
-         rest;
-}
-
 // "6 runs", "3 cases by turns", or both.
 std::string content_of(const Measurements& measured) {
   std::size_t runs = 0, cases = 0;
@@ -62,17 +62,27 @@ std::string content_of(const Measurements& measured) {
 
 int report(const ReportOptions& options) {
   if (options.out.empty()) throw CallError("report: no page to write; name it with -o FILE.html");
+  const std::string browser = options.charts.empty() ? "" : chart_browser();
   const ResultFile file(options.out);
   Measurements measured = read_measurement_arguments("report", options.results);
   for (const NamedResult& named : measured.results) refuse_to_replace(options.out, named.path);
   for (const NamedTurns& named : measured.turns) refuse_to_replace(options.out, named.path);
   for (NamedResult& named : measured.results) reprice(named, options.prices);
   leave_out_folders(measured);
-  const Json data = page_data(measured.results, measured.turns, embedded_claims());
-  const std::string page = html_page(data, title_of(measured));
+  const Json data = page_data(measured.results, measured.turns, embedded_claims(), options.page);
+  const auto title = data["head"]["title"].get<std::string>();
+  const std::string page = html_page(data, title);
   file.write(page);
   std::printf("%s: %s of %s, %s\n", options.out.c_str(), content_of(measured).c_str(),
               counted(files_of(measured), "file", "files").c_str(), format_bytes(static_cast<double>(page.size())).c_str());
+  if (options.open)
+    if (const std::string why_not = open_in_browser(options.out); !why_not.empty())
+      std::printf("open it yourself, as %s: %s\n", why_not.c_str(),
+                  std::filesystem::absolute(options.out).lexically_normal().c_str());
+  if (!options.charts.empty()) {
+    const std::size_t charts = write_charts(options.charts, browser, data, title).size();
+    std::printf("%s: %s as SVG and as PNG\n", options.charts.c_str(), counted(charts, "chart", "charts").c_str());
+  }
   return kExitDone;
 }
 
@@ -84,6 +94,11 @@ void add_report(Commands& commands) {
   command.add_option("RESULT", options.results, "files of `run --out` or of `compare --interleave -o`, or folders of them");
   command.add_option("-o,--out", options.out, "the page; an existing file is replaced")->type_name("FILE.html");
   add_price_options(command, options.prices);
+  command.add_option("--title", options.page.title, "of the page (default: what was measured, and on what)");
+  command.add_flag("--open", options.open, "show the page in the browser");
+  command.add_option("--charts", options.charts, "each chart as SVG and PNG too; takes Chromium")->type_name("DIR");
+  command.add_flag("--claims", options.page.claims,
+                   "with the verdicts on claims of articles, which a result of the suite `claims` has anyway");
 }
 
 }  // namespace epochbench

@@ -41,6 +41,43 @@ class Report(CliTest):
         self.assertEqual([file["file"] for file in data["files"]], ["result.json", "result.json (2)"])
         self.assertNotIn("private", (self.folder / "page.html").read_text())
 
+    def test_claims_stand_on_the_page_only_on_request(self):
+        self.assertIsNone(self.data_of(MEASURED)["claims"])
+        self.assertTrue(self.data_of(MEASURED, "--claims")["claims"]["claims"])
+        result = json.loads(MEASURED.read_text())
+        result["context"]["command_line"] = ["epochbench", "run", "--suite=claims"]
+        (self.folder / "claims.json").write_text(json.dumps(result))
+        self.assertTrue(self.data_of("claims.json")["claims"]["claims"], "it was made for them")
+
+    def test_opens_the_page_or_says_where_it_is(self):
+        programs = self.folder / "bin"
+        programs.mkdir()
+        call = self.call("report", MEASURED, "-o", "page.html", "--open", env={"PATH": str(programs)})
+        self.assertEqual(call.returncode, 0, call.stderr)
+        self.assertEqual(call.stdout.splitlines()[1],
+                         f"open it yourself, as neither xdg-open nor open is installed here: {self.folder / 'page.html'}")
+        opener = programs / "xdg-open"
+        opener.write_text("#!/bin/sh\necho \"$1\" >opened\nexit ${CODE:-0}\n")
+        opener.chmod(0o755)
+        call = self.call("report", MEASURED, "-o", "page.html", "--open", env={"PATH": str(programs)})
+        self.assertEqual(len(call.stdout.splitlines()), 1)
+        self.assertEqual((self.folder / "opened").read_text(), "page.html\n")
+        call = self.call("report", MEASURED, "-o", "page.html", "--open", env={"PATH": str(programs), "CODE": "3"})
+        self.assertEqual(call.returncode, 0)
+        self.assertIn("exited with 3", call.stdout)
+
+    def test_charts_take_a_browser(self):
+        call = self.call("report", MEASURED, "-o", "page.html", "--charts", "charts", env={"PATH": str(self.folder)})
+        self.assert_refused(call, 2, "--charts", "Chromium", "apt install chromium")
+        self.assertEqual(list(self.folder.iterdir()), [])
+        browser = self.folder / "chromium"
+        browser.write_text("#!/bin/sh\nexit 1\n")
+        browser.chmod(0o755)
+        call = self.call("report", MEASURED, "-o", "page.html", "--charts", "charts", env={"PATH": str(self.folder)})
+        self.assertEqual(call.returncode, 2)
+        self.assertRegex(call.stderr, "^epochbench: .*charts are not drawn: .*exited with 1\n$")
+        self.assertEqual(list((self.folder / "charts").iterdir()), [])
+
     def test_reads_no_file_that_it_would_replace(self):
         self.out.write_bytes(MEASURED.read_bytes())
         self.assert_refused(self.call("report", self.out, "-o", self.out), 2, "result.json", "would be lost")

@@ -12,6 +12,7 @@
 #include "src/report/html/html_page.h"
 #include "support/made_curves.h"
 #include "support/made_results.h"
+#include "support/made_turns_page.h"
 
 namespace epochbench {
 namespace {
@@ -83,7 +84,7 @@ TEST(PageData, BringsRepetitionsTogether) {
   EXPECT_NEAR(cell(data, 1, "cost_per_epoch").get<double>(), 12.8 / 3600 * 4, 1e-7);
   EXPECT_NEAR(cell(data, 1, "joules_per_epoch").get<double>(), 12.8 * 700, 1e-2);
   EXPECT_EQ(data["steps"].size(), 10u);
-  EXPECT_EQ(data["losses"].size(), 2u) << "of the first repetition";
+  EXPECT_THAT(data["losses"], IsEmpty()) << "three of synthetic data";
   ASSERT_FALSE(data["speedup"].is_null());
   EXPECT_EQ(data["speedup"]["pairs"][0]["contender_side"]["on_gpu"], true);
   EXPECT_EQ(data["speedup"]["pairs"][0]["ratio"], 10);
@@ -182,10 +183,14 @@ TEST(PageData, CountsWhatDidNotEndWellByReason) {
       run = failed(run, RunStatus::skipped);
       run.message = "no GPU is usable here";
     }
+  epochbench::Run other = named.result.runs.back();
+  rename(other, "bert-base/cuda/fp32/b8");
+  named.result.runs.push_back(other);
   const Json data = page_of({named});
   EXPECT_EQ(data["rows"].size(), 1u);
-  ASSERT_EQ(data["left_out"].size(), 1u);
-  EXPECT_EQ(data["left_out"][0]["runs"], 3);
+  ASSERT_EQ(data["left_out"].size(), 1u) << "one reason";
+  EXPECT_EQ(data["left_out"][0]["runs"], 4);
+  EXPECT_EQ(data["left_out"][0]["names"], Json({"resnet50/cuda/bf16/b16", "bert-base/cuda/fp32/b8"}));
   EXPECT_THAT(data["left_out"][0]["reason"].get<std::string>(), HasSubstr("no GPU is usable here"));
 }
 
@@ -207,12 +212,47 @@ TEST(PageData, KnowsMachinesByNameAndKeepsGpuIdentifiersToItself) {
 TEST(PageData, TellsTheTimeOfALossFromTheFirstTimedStep) {
   NamedResult named = made_result("r.json", "box", {{"cpu", "fp32", 16, 16, "", "m", 1}});  // steps of a second
   epochbench::Run& run = named.result.runs[0];
+  run.workload.dataset = "digits";
   run.timing->warmup_steps = 2;
   run.timing->step_seconds = {1, 2, 3};
   run.quality->loss = {9, 8, 7, 6, 5};
   EXPECT_EQ(page_of({named})["losses"][0]["seconds"], Json({nullptr, nullptr, 1, 3, 6}));
   run.quality->loss.push_back(4);
   EXPECT_TRUE(page_of({named})["losses"][0]["seconds"].is_null()) << "not the losses of these steps";
+}
+
+TEST(PageData, TheSpreadOfStepsTakesTen) {
+  NamedResult named = both_devices(1);
+  named.result.runs[0].timing->step_seconds.resize(9);
+  named.result.runs[1].timing->step_seconds.resize(10);
+  const Json steps = page_of({named})["steps"];
+  EXPECT_TRUE(steps[0]["within_run"].is_null());
+  EXPECT_FALSE(steps[1]["within_run"].is_null());
+}
+
+TEST(PageData, ShowsNoLossesOfAFewSyntheticSteps) {
+  NamedResult named = both_devices(1);
+  named.result.runs[0].workload.dataset = "digits";
+  EXPECT_EQ(page_of({named})["losses"].size(), 1u);
+  named.result.runs[1].quality->loss.assign(200, 1.0);
+  EXPECT_EQ(page_of({named})["losses"].size(), 2u);
+}
+
+TEST(PageData, MarksEveryTableByTheLoad) {
+  NamedResult named = both_devices(5);
+  for (epochbench::Run& run : named.result.runs)
+    if (run.device.backend == "cpu") run.interference->foreign_cpu_cores = 0.5;
+  const Json data = page_of({named});
+  EXPECT_EQ(cell(data, 0, "doubts"), Json({"other processes took 0.50 cores"}));
+  EXPECT_THAT(cell(data, 1, "doubts"), IsEmpty());
+  EXPECT_EQ(data["speedup"]["pairs"][0]["doubts"], Json({"other processes took 0.50 cores"}));
+  const Json turns = page_data({}, {by_turns("turns.json", 1.05, "2026-01-02T03:04:05Z")}, embedded_claims())["turns"];
+  EXPECT_EQ(turns[0]["cases"][0]["loaded"], true);
+  NamedResult sweep = made_result("sweep.json", "box", {});
+  for (const int batch : {8, 16, 32}) add(sweep.result, made_batch("cpu", "fp32", batch, std::vector<double>(5, 80.0)));
+  sweep.result.runs[0].interference = Interference{0.5};
+  EXPECT_EQ(page_of({sweep})["sweeps"][0]["curves"][0]["points"][0]["loaded"], true);
+  EXPECT_EQ(page_of({sweep})["sweeps"][0]["curves"][0]["points"][1]["loaded"], false);
 }
 
 TEST(PageData, ThinsLongSeriesToAShare) {
@@ -321,44 +361,17 @@ TEST(PageData, HasTheHistoryOfWhatSeveralDatesHaveWithItsChange) {
 
 TEST(PageData, SaysWhatResultsSayOfClaims) {
   NamedResult named = made_result("claims.json", "box", {{"cpu", "fp32", 10}, {"cuda", "fp32", 1000}, {"cuda", "bf16", 3000}});
-  const Json data = page_of({named});
+  EXPECT_TRUE(page_of({named})["claims"].is_null()) << "nobody asked";
+  const Json data = page_data({named}, {}, embedded_claims(), {.claims = true});
   ASSERT_FALSE(data["claims"].is_null());
+  named.result.context.command_line = {"epochbench", "run", "--suite", "claims"};
+  EXPECT_EQ(page_of({named})["claims"], data["claims"]) << "it was made for them";
   std::set<std::string> verdicts;
   for (const Json& claim : data["claims"]["claims"]) {
     EXPECT_TRUE(claim.contains("conditions") && claim.contains("text")) << claim.dump();
     verdicts.insert(claim["verdict"].get<std::string>());
   }
   EXPECT_GT(verdicts.size(), 1u);
-}
-
-// Ten pairs in which the new side takes about `ratio` times as long.
-NamedTurns by_turns(const std::string& path, double ratio, const std::string& date) {
-  NamedTurns named{path, {}};
-  TurnsDocument& document = named.document;
-  document.context.date = date;
-  document.context.host_name = "box";
-  document.suite = "private/gate.json";
-  document.binaries = {"private/old", "private/new"};
-  document.builds[kBaseline] = document.builds[kNew] = {"0.1.0", "1234567890abcdef", false, "Release", "gcc 12.2.0"};
-  TurnsCase& turns = document.cases.emplace_back();
-  turns.name = "mlp/cpu/fp32/b64";
-  turns.device = "cpu";
-  turns.precision = "fp32";
-  turns.threads = 2;
-  for (int i = 0; i < 10; ++i) {
-    TurnsPair& pair = turns.pairs.emplace_back();
-    pair.log_ratio = std::log(ratio) + 1e-4 * (i % 3);
-    pair.foreign_cpu_cores = 0.25;
-    for (const Side side : kSides) {
-      pair.sides[side].fingerprint = "1111";
-      pair.sides[side].step_seconds_median = side == kNew ? 0.01 * ratio : 0.01;
-    }
-  }
-  TurnsCase& skipped = document.cases.emplace_back();
-  skipped.name = "mlp/cuda/fp32/b64";
-  skipped.device = "cuda:0";
-  skipped.skipped = "no GPU";
-  return named;
 }
 
 TEST(PageData, ShowsWhatTwoBinariesThatTookTurnsSay) {

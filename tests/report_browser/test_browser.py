@@ -3,74 +3,18 @@
 EPOCHBENCH_BINARY, EPOCHBENCH_SCHEMA as in tests/cli. EPOCHBENCH_SCREENSHOTS: a folder for pictures of the pages.
 """
 import json
-import os
 import pathlib
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+import made
+from pages import BROKEN, MEASURED, PICTURES, TOO_WIDE, UNDRAWN, PageTest
+from support import VALIDATOR
 
-import made  # noqa: E402
-from devtools import Browser, find_chromium  # noqa: E402
-from support import CliTest, TURNS_VALIDATOR, VALIDATOR  # noqa: E402
-
-MEASURED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent / "zen4-2cores-quick.json"
-PICTURES = os.environ.get("EPOCHBENCH_SCREENSHOTS")
 MEBIBYTE = 1 << 20
-# Panels that are not drawn or hold no marks.
-UNDRAWN = """[...document.querySelectorAll('.panel')].filter((panel) =>
-  panel.clientWidth > 0 && (panel.dataset.drawn !== 'true' || !panel.querySelector('svg .bar, svg .dot, svg .line'))).length"""
-# Pixels by which the page is wider than the window; tables scroll within themselves.
-TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-BROKEN = """[...document.querySelectorAll('svg [d], svg [x], svg [width]')].filter((node) =>
-  /NaN|undefined|Infinity/.test(node.outerHTML)).length"""
 
 
-class Report(CliTest):
-    @classmethod
-    def setUpClass(cls):
-        program = find_chromium()
-        if not program:
-            raise unittest.SkipTest("Chromium is not installed")
-        cls.browser = Browser(program)
-        cls.addClassCleanup(cls.browser.close)
-
-    def write(self, name, document, valid=True):
-        self.assertEqual(VALIDATOR.is_valid(document), valid)
-        path = self.folder / name
-        path.write_text(json.dumps(document))
-        return path
-
-    def page_of(self, *results):
-        page = self.folder / "page.html"
-        call = self.call("report", *results, "-o", page)
-        self.assertEqual(call.returncode, 0, call.stderr)
-        return page
-
-    def open(self, page, **view):
-        seconds = self.browser.open(page, **view)
-        self.browser.settle()
-        self.assertEqual(self.browser.errors, [])
-        self.assertEqual([url for url in self.browser.requests if url != page.as_uri()], [])
-        self.assertTrue(self.browser.evaluate("document.documentElement.dataset.ready"))
-        self.assertEqual(self.browser.evaluate(UNDRAWN), 0)
-        self.assertEqual(self.browser.evaluate(BROKEN), 0)
-        return seconds
-
-    def sections(self):
-        return self.browser.evaluate("[...document.querySelectorAll('main > section')].map((section) => section.id)")
-
-    def texts(self, selector):
-        return self.browser.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.textContent)")
-
-    def column(self, title, section="runs"):
-        """The cells of a column of a section's first table, from top to bottom."""
-        return self.browser.evaluate(f"""(() => {{
-          const table = document.querySelector('#{section} table');
-          const titles = [...table.querySelectorAll('thead th')].map((cell) => cell.textContent);
-          const at = titles.findIndex((text) => text.startsWith({json.dumps(title)}));
-          return [...table.querySelectorAll('tbody tr')].map((row) => row.children[at].textContent); }})()""")
-
+class Report(PageTest):
     def picture(self, name, page):
         """Screenshots at two widths, light and dark, and a PDF; nothing may overflow at any width."""
         for width, dark in ((1600, False), (400, False), (1600, True), (400, True)):
@@ -84,7 +28,7 @@ class Report(CliTest):
     def test_a_measured_result(self):
         page = self.page_of(MEASURED)
         self.picture("measured", page)
-        self.assertEqual(self.sections(), ["places", "runs", "throughput", "epoch", "losses", "steps", "memory", "claims"])
+        self.assertEqual(self.sections(), ["runs", "epoch", "memory", "steps", "losses", "places"])
         self.assertEqual(len(self.column("run")), 6)
         self.assertIn("cost/epoch", self.browser.evaluate("document.querySelector('#runs').textContent"))
 
@@ -94,19 +38,19 @@ class Report(CliTest):
     def test_both_devices(self):
         page = self.page_of(self.write("both.json", made.both_devices()))
         self.picture("both", page)
-        self.assertEqual(self.sections(), ["places", "runs", "throughput", "epoch", "speedup", "cost", "energy", "losses",
-                                           "steps", "memory", "profiles", "claims", "left-out"])
+        self.assertEqual(self.sections(), ["runs", "throughput", "epoch", "cost", "energy", "memory", "steps", "speedup",
+                                           "profiles", "left-out", "places"])
         self.assertGreater(self.browser.evaluate("document.querySelectorAll('#throughput .whisker').length"), 0)
-        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#speedup .whisker').length"), 0)
+        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#lead .whisker').length"), 0)
         self.assertIn("412 GiB", self.browser.evaluate("document.querySelector('#left-out').textContent"))
 
     def test_a_sweep(self):
         self.picture("sweep", self.page_of(self.write("sweep.json", made.sweep())))
-        text = self.browser.evaluate("document.querySelector('#sweeps').textContent")
+        text = self.browser.evaluate("document.querySelector('#lead').textContent")
         self.assertIn("crossover   in time", text)
         self.assertIn("flat from", text)
-        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#sweeps .mark').length"), 2)
-        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#sweeps .missing').length"), 1)
+        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#lead .mark').length"), 2)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#lead .missing').length"), 1)
 
     def test_a_history(self):
         nightly = self.folder / "nightly"
@@ -119,22 +63,16 @@ class Report(CliTest):
         self.assertIn("14c0ffee0014", text)
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#history .mark').length"), 1)
 
-    def write_turns(self, name, **changes):
-        document = made.turns(**changes)
-        TURNS_VALIDATOR.validate(document)
-        path = self.folder / name
-        path.write_text(json.dumps(document))
-        return path
-
     def test_two_interleaved_binaries(self):
         page = self.page_of(self.write_turns("turns.json"))
         self.picture("turns", page)
-        self.assertEqual(self.sections(), ["places", "turns"])
-        self.assertEqual(self.column("verdict", "turns"), ["✗ regression", "✓ no change", "not compared"])
-        self.assertEqual(self.column("pairs", "turns"), ["10", "10", ""])
-        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#turns .panel .dot').length"), 20)
-        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#turns .panel .band').length"), 2)
-        self.assertIn("2 cases of two interleaved binaries, of 1 machine", self.texts("header p")[0])
+        self.assertEqual(self.sections(), ["places"])
+        self.assertEqual(self.column("verdict", "lead"), ["✗ regression", "✓ no change", "not compared"])
+        self.assertEqual(self.column("pairs", "lead"), ["10", "10", ""])
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#lead .panel .dot').length"), 20)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#lead .panel .band').length"), 2)
+        self.assertIn("2 cases of two interleaved binaries", self.texts("header p")[0])
+        self.assertEqual(self.texts(".answers h2"), ["Verdict", "Largest change"])
 
     def test_nights_of_turns_beside_a_result(self):
         nights = [self.write_turns(f"night-{day}.json", date=f"2026-01-{day}T02:00:00Z", slower=0.0 if day < 20 else 0.05)
@@ -146,7 +84,7 @@ class Report(CliTest):
         self.assertIn("+5.0 %", self.browser.evaluate("document.querySelector('#history').textContent"))
         self.assertIn("night-29.json", self.browser.evaluate("document.querySelector('#turns option:checked').textContent"))
         choose = "(() => { const box = document.querySelector('#turns select'); box.value = 19; " \
-            "box.dispatchEvent(new Event('change')); return document.querySelector('#turns dd .verdict').textContent; })()"
+            "box.dispatchEvent(new Event('change')); return document.querySelector('#turns .verdict').textContent; })()"
         self.assertEqual(self.browser.evaluate(choose), "✓ no change")
         self.browser.settle()
         self.assertEqual(self.browser.evaluate(UNDRAWN), 0)
@@ -164,7 +102,7 @@ class Report(CliTest):
         self.assertEqual(number, sorted(number))
         self.assertEqual(self.browser.evaluate(button + ".closest('th').getAttribute('aria-sort')"), "ascending")
         self.browser.press("Tab")
-        self.assertEqual(self.browser.evaluate("document.activeElement.textContent").rstrip("↕↑↓"), "95 % interval")
+        self.assertEqual(self.browser.evaluate("document.activeElement.textContent").rstrip("↕↑↓"), "median step")
         names = self.column("run")
         self.browser.evaluate("[...document.querySelectorAll('#runs thead button')][0].click()")
         self.assertEqual(self.column("run"), sorted(names))
@@ -198,7 +136,7 @@ class Report(CliTest):
         self.open(self.page_of(self.write("both.json", made.both_devices())))
         labels = self.browser.evaluate("""[...document.querySelectorAll('svg.chart')].map((svg) =>
           svg.getAttribute('aria-label'))""")
-        self.assertGreater(len(labels), 20)
+        self.assertGreater(len(labels), 12)
         self.assertTrue(all(labels))
         self.browser.evaluate("document.querySelectorAll('details.numbers').forEach((details) => { details.open = true; })")
         self.browser.settle()
@@ -211,7 +149,7 @@ class Report(CliTest):
         text = made.hostile()["runs"][1]["message"]
         page = self.page_of(self.write("hostile.json", made.hostile()), self.write_turns("turns.json", text=text))
         self.open(page)
-        self.assertEqual(self.browser.evaluate("document.title"), "epochbench report: hostile.json and 1 more")
+        self.assertIn("<script>", self.browser.evaluate("document.title"))
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('main img, main script').length"), 0)
         for section in ("runs", "turns"):
             self.assertIn("<script>", self.browser.evaluate(f"document.querySelector('#{section}').textContent"))
@@ -235,15 +173,15 @@ class Report(CliTest):
         self.assertTrue(self.browser.evaluate("document.documentElement.dataset.ready"))
         self.assertEqual(self.browser.evaluate(BROKEN), 0)
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('.trouble').length"), 0)
-        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#sweeps .dot').length"), 4)
-        self.assertIn("No point can be drawn", self.browser.evaluate("document.querySelector('#sweeps').textContent"))
+        self.assertGreater(self.browser.evaluate("document.querySelectorAll('#lead .dot').length"), 4)
+        self.assertIn("No point can be drawn", self.browser.evaluate("document.querySelector('#lead').textContent"))
 
     def test_steps_without_their_median(self):
         self.open(self.page_of(self.write("steps.json", made.steps_without_median(), valid=False)))
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('#steps .band').length"), 0)
         ticks = self.texts("#steps .axis:first-of-type text")
         self.assertNotIn("0", ticks, "the axis begins near the steps")
-        self.assertIn("CPU PyTorch fp32", self.browser.evaluate("document.querySelector('#throughput').textContent"))
+        self.assertIn("CPU PyTorch fp32", self.browser.evaluate("document.querySelector('#lead').textContent"))
 
     def test_omitted_curves_are_counted_and_files_are_distinguished(self):
         page = self.page_of(self.write("a.json", made.crowded()), self.write("b.json", made.crowded("2026-02-03T03:04:05Z", 1.0)))
@@ -274,14 +212,14 @@ class Report(CliTest):
         self.assertIn("200 of 210 rows", self.browser.evaluate("document.querySelector('#runs .status').textContent"))
 
     def test_every_table_has_a_caption(self):
-        self.open(self.page_of(MEASURED))
+        self.open(self.page_of(MEASURED, "--claims"))
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('table:not(:has(caption))').length"), 0)
         self.assertGreater(self.browser.evaluate("document.querySelectorAll('.claims caption').length"), 0)
 
     def test_a_failure_to_draw_is_reported_and_the_rest_is_shown(self):
         page = self.page_of(self.write("both.json", made.both_devices()))
         text = page.read_text()
-        for one, other in (('"Throughput", throughputSection', '"Throughput", () => { throw Error("a section") }'),
+        for one, other in (('"Throughput", throughputSection', '"Throughput", () => { throw Error("a section"); }'),
                            ("function drawCurves(box, width, chart) {", "function drawCurves() { throw Error('a chart');")):
             self.assertTrue(one in text, one)
             text = text.replace(one, other)
@@ -291,7 +229,7 @@ class Report(CliTest):
         self.assertTrue(self.browser.errors, "errors are reported in the console")
         troubles = self.texts(".trouble")
         self.assertEqual(troubles.count("This section could not be drawn: a section"), 1)
-        self.assertGreater(troubles.count("This chart could not be drawn: a chart"), 1)
+        self.assertGreater(troubles.count("This chart could not be drawn: a chart"), 0)
         self.assertGreater(self.browser.evaluate("document.querySelectorAll('#epoch .dot').length"), 4)
 
     def test_ten_thousand_runs(self):

@@ -320,7 +320,8 @@ ComparedSide side_of(const std::vector<NamedResult>& results) {
   return side;
 }
 
-// After --suite in the call that measured it, where a result still has the call.
+}  // namespace
+
 std::string suite_of(const std::vector<NamedResult>& results) {
   constexpr std::string_view kOption = "--suite";
   for (const auto& [path, result] : results) {
@@ -332,8 +333,6 @@ std::string suite_of(const std::vector<NamedResult>& results) {
   }
   return "";
 }
-
-}  // namespace
 
 Finding verdict_of(const Comparison& comparison) {
   const bool fails_beside_time = std::ranges::any_of(comparison.cases, [](const ComparedCase& each) {

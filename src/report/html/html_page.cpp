@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kPage = "src/report/html/page/";
 constexpr std::string_view kLibrary = "libraries/d3.min.js";
-constexpr const char* kScripts[] = {"format.js", "table.js", "charts.js",  "places.js", "bars.js", "sweeps.js",
-                                    "series.js", "turns.js", "history.js", "claims.js", "main.js"};
+constexpr const char* kScripts[] = {"format.js", "table.js", "charts.js",  "places.js", "bars.js", "pairs.js", "sweeps.js",
+                                    "series.js", "turns.js", "history.js", "claims.js", "head.js", "main.js"};
 
 std::string_view embedded(const std::string& path) {
   const auto text = embedded_file(path);
@@ -53,10 +53,12 @@ std::string json_for_html(const Json& data) {
   return escaped;
 }
 
-std::string html_page(const Json& data, const std::string& title) {
+std::string html_page(const Json& data, const std::string& title, PageUse use) {
   std::string script;
   for (const char* name : kScripts) script += page_file(name);
+  if (use == PageUse::chart_files) script += page_file("export.js");
   return filled(embedded(std::string(kPage) + "page.html"), {{"title", html_text(title)},
+                                                             {"images", use == PageUse::chart_files ? "; img-src data:" : ""},
                                                              {"style", page_file("page.css")},
                                                              {"license", html_text(page_file("d3-license.txt"))},
                                                              {"library", std::string(embedded(std::string(kLibrary)))},

@@ -5,6 +5,7 @@
 // begin markup; the page's script inserts it as text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,23 @@ namespace epochbench {
 // What the page shows, as one JSON document: measurements, and what src/analysis says of them, laid out for drawing. Nothing is
 // drawn or judged here: the page's own JavaScript draws, and src/analysis judges.
 //
-// precisions[], machines[], files[], columns[], rows[], left_out[], speedup, sweeps[], turns[], history[], steps[], losses[],
+// head, machines[], files[], columns[], rows[], left_out[], speedup, sweeps[], turns[], history[], steps[], losses[],
 // profiles[], claims; a part that the measurements do not cover is empty or null. At most some 15 MB of 10,000 runs: long
 // series are downsampled (`every`).
-Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog);
+struct PageOptions {
+  std::string title = {};  // empty: by what was measured
+  bool claims = false;     // also where the results were not made to judge claims
+};
+Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog,
+               const PageOptions& options = {});
+
+enum class PageUse : std::uint8_t {
+  reading,
+  chart_files  // a browser leaves the page's charts in it, as JSON in a script element with the ID "charts" (export.js)
+};
 
 // `data`: of page_data(). `title`: of the window, any text.
-std::string html_page(const Json& data, const std::string& title);
+std::string html_page(const Json& data, const std::string& title, PageUse use = PageUse::reading);
 
 // "&lt;b&gt;" for "<b>": text between tags or within a quoted attribute.
 std::string html_text(std::string text);

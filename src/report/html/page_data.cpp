@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
 #include "src/analysis/compare/comparison.h"
 #include "src/analysis/compare/history.h"
@@ -16,6 +15,7 @@
 #include "src/base/text.h"
 #include "src/report/compare/compare_report.h"
 #include "src/report/html/html_page.h"
+#include "src/report/html/page_head.h"
 #include "src/report/html/page_parts.h"
 #include "src/report/text/answer_text.h"
 #include "src/report/text/text_parts.h"
@@ -93,8 +93,7 @@ Json side_json(const SpeedupSide& side) {
 }
 
 // null without a pair.
-Json speedup_part(const std::vector<NamedResult>& results) {
-  Speedup speedup = speedup_of(results, SpeedupOf::same_batch);
+Json speedup_part(Speedup speedup) {
   if (speedup.pairs.empty()) return nullptr;
   const std::size_t pairs = speedup.pairs.size();
   if (pairs > kMostPairs) speedup.pairs.resize(kMostPairs);
@@ -103,6 +102,7 @@ Json speedup_part(const std::vector<NamedResult>& results) {
   for (std::size_t i = 0; i < speedup.pairs.size(); ++i) {
     json["pairs"][i]["baseline_side"] = side_json(speedup.pairs[i].baseline);
     json["pairs"][i]["contender_side"] = side_json(speedup.pairs[i].contender);
+    json["pairs"][i]["doubts"] = doubt_texts(speedup.pairs[i].warnings);
   }
   json["all_pairs"] = pairs;
   return json;
@@ -123,6 +123,7 @@ Json turns_part(const TurnsDocument& document) {
     Json& one = json["cases"][i];
     one["precision"] = turns->precision;
     one["notes"] = text_or_null(notes_text(compared));
+    one["loaded"] = is_loaded(compared.foreign_cores);
     one["pairs"] = Json::array();
     for (const TurnsPair& pair : turns->pairs)
       one["pairs"].push_back({{"ratio", pair.log_ratio ? Json(std::exp(*pair.log_ratio)) : Json(nullptr)},
@@ -139,6 +140,9 @@ void add_history(Json& data, const std::vector<NamedResult>& results, const std:
   data["history"] = history_json(history)["series"];
   data["history_left_out"] = dated - history.series.size();
 }
+
+// What articles claim matters to who asks for it, and to who measured for it.
+constexpr const char* kClaimsSuite = "claims";
 
 std::size_t count_measured(const std::vector<ClaimAnswer>& answers) {
   std::size_t count = 0;
@@ -175,19 +179,21 @@ Json page_interval(const std::optional<std::pair<double, double>>& ends) {
   return known ? Json(*ends) : Json(nullptr);
 }
 
-Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog) {
+Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog,
+               const PageOptions& options) {
   const AllSeries all = series_of(results);
-  Json data = {{"precisions", json_list(kPrecisions, [](Precision precision) { return name(precision); })}};
-  data["load_note"] = load_note();
+  Json data = Json::object();
   add_places(data, results, turns);
   add_rows(data, all);
-  data["speedup"] = speedup_part(results);
+  const Speedup speedup = speedup_of(results, SpeedupOf::same_batch);
+  data["speedup"] = speedup_part(speedup);
   add_sweeps(data, results);
   for (std::size_t i = 0; i < turns.size(); ++i) data["turns"][i].update(turns_part(turns[i].document));
   add_history(data, results, turns);
   add_steps(data, all);
   add_profiles(data, all);
-  data["claims"] = claims_part(results, catalog);
+  data["claims"] = options.claims || suite_of(results) == kClaimsSuite ? claims_part(results, catalog) : Json(nullptr);
+  add_head(data, all, speedup, turns, options.title);
   round_numbers(data);
   return data;
 }

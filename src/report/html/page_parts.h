@@ -13,7 +13,7 @@ namespace epochbench {
 // null where an end is not known: half an interval is none.
 Json page_interval(const std::optional<std::pair<double, double>>& ends);
 
-// What was measured: columns[] and rows[], one row per series, in the order of `all`; left_out[], what is in no row, and why.
+// What was measured: columns[] and rows[], one row per series, in the order of `all`; left_out[], what is in no row, by reason.
 void add_rows(Json& data, const AllSeries& all);
 
 // Step by step: steps[], a run each, and losses[], the first repetition of each series; `row` is its number in rows[].

@@ -1,12 +1,15 @@
 // The page's table, which the bar charts are drawn from as well: one row per series, its repetitions brought together.
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <set>
+#include <utility>
 
 #include "src/analysis/case_settings.h"
 #include "src/analysis/case_summary.h"
 #include "src/analysis/cost/cost.h"
+#include "src/analysis/fairness.h"
 #include "src/base/json_fields.h"
+#include "src/report/html/page_head.h"
 #include "src/report/html/page_parts.h"
 #include "src/report/text/text_parts.h"
 
@@ -63,6 +66,9 @@ std::string workload_label(const Workload& w) {
   return w.model + (w.mode == "train" ? "" : ", " + w.mode) + ", batch " + std::to_string(w.batch) + ", " + w.dataset;
 }
 
+// The same without the batch, over which charts share an axis.
+std::string work_label(const Workload& w) { return w.model + (w.mode == "train" ? "" : ", " + w.mode) + ", " + w.dataset; }
+
 Json single_rates(const Row& row) {
   return row.series.runs.size() > kMostSingleRates ? Json(nullptr) : Json(row.series.samples_per_second());
 }
@@ -106,6 +112,8 @@ constexpr RowColumn kRowColumns[] = {
     {"name", [](const Row& r) -> Json { return r.summary.name; }},
     {"file", [](const Row& r) -> Json { return r.series.file; }},
     {"workload", [](const Row& r) -> Json { return workload_label(r.first.workload); }},
+    {"work", [](const Row& r) -> Json { return work_label(r.first.workload); }},
+    {"batch", [](const Row& r) -> Json { return r.first.workload.batch; }},
     {"settings", [](const Row& r) -> Json { return settings_text(further_settings(r.series.settings)); }},
     {"backend", [](const Row& r) -> Json { return r.first.device.backend; }},
     {"on_gpu", [](const Row& r) -> Json { return r.series.on_gpu(); }},
@@ -127,6 +135,7 @@ constexpr RowColumn kRowColumns[] = {
     {"cost_per_epoch_ci95", interval_of<&CaseSummary::cost_per_epoch>},
     {"cost_per_epoch_range", range_of<&CaseSummary::cost_per_epoch>},
     {"currency", [](const Row& r) { return json_of(other_currency(r.first)); }},  // null: USD
+    {"usd_per_hour", mean_of<&Run::cost, &Cost::usd_per_hour>},
     {"price_source", text_of<&Run::cost, &Cost::price_source>},
     {"joules_per_epoch", [](const Row& r) { return json_of(member_of(joules_of(r).value, &GroupEstimate::value)); }},
     {"joules_per_epoch_ci95", [](const Row& r) { return joules_ends(r, Spread::ci95); }},
@@ -139,6 +148,8 @@ constexpr RowColumn kRowColumns[] = {
     {"peak_bytes", greatest_of<&Run::memory, &Memory::peak_bytes>},
     {"foreign_cpu_cores", greatest_of<&Run::interference, &Interference::foreign_cpu_cores>},
     {"loaded", [](const Row& r) -> Json { return any_loaded(r.series.runs); }},
+    {"restricted", [](const Row& r) -> Json { return !handicap_of(r.series).empty(); }},
+    {"doubts", [](const Row& r) -> Json { return doubt_texts(r.series); }},
     {"eval_metric", text_of<&Run::quality, &Quality::eval_metric>},
     {"eval_value", mean_of<&Run::quality, &Quality::eval_value>},
     {"eval_range", eval_range},
@@ -152,20 +163,34 @@ Json row_json(const Series& series) {
   return json_list(kRowColumns, [&](const RowColumn& column) { return column.of(row); });
 }
 
+struct LeftOutReason {
+  std::string text;
+  std::size_t runs = 0;
+  std::vector<std::string> names;  // of its cases
+  std::set<std::pair<std::size_t, Settings>> cases;
+};
+
+// One for each reason. A case is known by its settings and its file, as a name is a label.
+Json left_out_by_reason(const AllSeries& all) {
+  ListByKey<&LeftOutReason::text> reasons;
+  std::map<const NamedResult*, std::size_t> files;
+  for (const LeftOut& left : all.left_out) {
+    LeftOutReason& reason = reasons[left.reason];
+    const std::size_t file = files.emplace(left.source, files.size()).first->second;
+    ++reason.runs;
+    if (reason.cases.emplace(file, case_settings(*left.run)).second) reason.names.push_back(left.run->name);
+  }
+  return json_list(reasons, [](const LeftOutReason& reason) {
+    return Json{{"reason", reason.text}, {"runs", reason.runs}, {"names", reason.names}};
+  });
+}
+
 }  // namespace
 
 void add_rows(Json& data, const AllSeries& all) {
   data["columns"] = json_list(kRowColumns, &RowColumn::key);
   data["rows"] = json_list(all.series, row_json);
-  data["left_out"] = Json::array();
-  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;  // by name, file and reason
-  for (const LeftOut& left : all.left_out) {
-    const auto [place, fresh] = places.emplace(std::tuple(left.run->name, left.source->path, left.reason), places.size());
-    if (fresh)
-      data["left_out"].push_back({{"name", left.run->name}, {"file", left.source->path}, {"reason", left.reason}, {"runs", 0}});
-    Json& runs = data["left_out"][place->second]["runs"];
-    runs = runs.get<int>() + 1;
-  }
+  data["left_out"] = left_out_by_reason(all);
 }
 
 }  // namespace epochbench

@@ -67,6 +67,8 @@ constexpr std::size_t kAllSteps = 400'000, kAllLosses = 150'000;
 // One run: more than a chart has columns of pixels are not seen; with fewer a course is not.
 constexpr std::size_t kMostOfARun = 2'000, kLeastOfARun = 20;
 constexpr std::size_t kMostProfiles = 100;
+// Losses of synthetic data show that a computation is right, and over fewer steps not even that.
+constexpr std::size_t kFewestSyntheticLosses = 200;
 
 std::size_t share(std::size_t all, std::size_t runs) {
   const std::size_t of_each = std::clamp(all / std::max<std::size_t>(runs, 1), kLeastOfARun, kMostOfARun);
@@ -123,6 +125,11 @@ Json losses_json(const Run& run, std::size_t row, std::size_t most) {
           {"seconds", times.empty() ? Json(nullptr) : picked(times, kept)}};
 }
 
+bool shows_losses(const Run& run) {
+  const std::size_t fewest = run.workload.dataset == "synthetic" ? kFewestSyntheticLosses : 2;
+  return run.quality->loss.size() >= fewest;
+}
+
 }  // namespace
 
 void add_sweeps(Json& data, const std::vector<NamedResult>& results) {
@@ -143,7 +150,7 @@ void add_steps(Json& data, const AllSeries& all) {
         data["steps"].push_back(steps_json(run, row, number, share(kAllSteps, runs)));
     }
     const Run& first = all.series[row].first();
-    if (first.timing && first.quality && first.quality->loss.size() > 1)
+    if (first.timing && first.quality && shows_losses(first))
       data["losses"].push_back(losses_json(first, row, share(kAllLosses, all.series.size())));
   }
 }

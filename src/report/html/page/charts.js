@@ -3,25 +3,35 @@
 // A panel holds one chart and draws it again when its width changes, so that text keeps its size on a phone.
 "use strict";
 
-let precisions = [];  // those with a color of their own, in the order of legends
+// What has a color of its own, by device and precision; the last color is for all others.
+const INKS = ["CPU fp32", "CPU bf16", "GPU fp32", "GPU bf16", "GPU tf32", "GPU fp16", "PyTorch fp32", "PyTorch bf16"];
 const SYMBOLS = {cpu: "circle", cuda: "triangle-up", pytorch: "diamond"};
 
-// Takes the precisions of the data, and makes a pattern for each: its color, hatched.
-function preparePrecisions(names) {
-  precisions = names;
-  const pattern = d3.select(".patterns defs").selectAll("pattern").data([...names, "other"]).enter().append("pattern")
-    .attr({id: (name) => `hatch-${name}`, class: (name) => `p-${name}`, width: 6, height: 6, patternUnits: "userSpaceOnUse",
-           patternTransform: "rotate(45)"});
+// Makes a pattern for each color: hatched.
+function preparePatterns() {
+  const pattern = d3.select(".patterns defs").selectAll("pattern").data([...INKS, "other"]).enter().append("pattern")
+    .attr({id: (_, index) => `hatch-${index}`, class: (_, index) => `ink-${index}`, width: 6, height: 6,
+           patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)"});
   pattern.append("rect").attr({width: 6, height: 6});
   pattern.append("path").attr("d", "M0 0V6");
 }
 
-// Classes that give a mark its color (precision), and its hatching or dash (device).
+// "GPU bf16": what has one color.
+const inkName = (precision, onGpu, backend) => `${backend === "pytorch" ? "PyTorch" : onGpu ? "GPU" : "CPU"} ${precision}`;
+
+// Classes that give a mark its color, and its hatching or dash (device).
 function looks(precision, onGpu, backend) {
   const device = onGpu ? "on-gpu" : backend === "cpu" ? "on-cpu" : "on-other";
-  return `p-${precisions.includes(precision) ? precision : "other"} ${device}`;
+  const ink = INKS.indexOf(inkName(precision, onGpu, backend));
+  return `ink-${ink < 0 ? INKS.length : ink} ${device}`;
 }
-const hatching = (classes) => `url(#hatch-${/p-(\w+)/.exec(classes)[1]})`;
+
+// Lines that would share a color get one each.
+function distinct(lines) {
+  if (new Set(lines.map((line) => line.classes)).size === lines.length) return lines;
+  return lines.map((line, at) => ({...line, classes: line.classes.replace(/ink-\d/, `ink-${at % (INKS.length + 1)}`)}));
+}
+const hatching = (classes) => `url(#hatch-${/ink-(\d)/.exec(classes)[1]})`;
 const symbolOf = (backend) => SYMBOLS[backend] || "square";
 const shapeOf = (symbol, size = 64) => d3.svg.symbol().type(symbol).size(size)();
 
@@ -39,7 +49,7 @@ const watcher = new ResizeObserver((entries) => entries.forEach((entry) => entry
 
 // draw(box, width) appends one svg of newChart() to the box.
 function panel(title, draw, ...notes) {
-  const box = element("div", {class: "panel"}, title ? element("h4", {}, title) : null, ...notes);
+  const box = element("div", {class: "panel"}, title ? element("h3", {}, title) : null, ...notes);
   let drawn = 0;
   box.redraw = () => {
     const width = Math.floor(box.clientWidth);
@@ -139,34 +149,64 @@ function logScale([low, high], below, above = below) {
   return d3.scale.log().domain(ends).clamp(true);
 }
 
+const NARROW = 480;  // pixels, in which labels beside the bars leave no room for these
+
 const reachOf = (bar) => [bar.value, bar.tick, ...(bar.ends || []), ...(bar.each || [])].filter(isKnown);
 
-// bars: {label, value, text, classes, hatched}; may have: ends (an interval), each (single values), tick (a vertical line),
-// hint, symbol (on a logarithmic axis). axis: {unit, factor (to that unit), label, log}; may have: line, a value to mark.
+// bars: {label, value, text, classes, hatched}; may have: group (a heading above those that share it), ends (an interval or a
+// range), each (single values), tick (a vertical line), hint, symbol (on a logarithmic axis). axis: {unit, factor (to that
+// unit), label, log}; may have: line, a value to mark; marks, the ticks of a logarithmic axis [value, text].
 function drawBars(box, width, bars, axis) {
-  const longest = d3.max(bars, (bar) => textWidth(bar.label)), above = longest > width * 0.36;  // then on lines of their own
-  const left = above ? 2 : longest + 6, plot = Math.max(width - left - d3.max(bars, (bar) => textWidth(bar.text)) - 12, 40);
-  const heads = bars.map((bar) => above ? linesOf(bar.label, width - left) : [bar.label]);
-  const head = above ? 5 + 14 * d3.max(heads, (lines) => lines.length) : 6, step = head + (above ? 19 : 20);
-  const foot = bars.length * step, line = isKnown(axis.line) ? [axis.line] : [];
+  const above = width < NARROW, longest = d3.max(bars, (bar) => textWidth(bar.label));  // above: labels on lines of their own
+  const left = above ? 14 : Math.min(longest, width * 0.4) + 6, right = d3.max(bars, (bar) => textWidth(bar.text)) + 12;
+  const plot = Math.max(width - left - right, 40);
+  const heads = bars.map((bar) => linesOf(bar.label, above ? width - left : left));
+  const {tops, titles, foot} = barPlaces(bars, heads, above), line = isKnown(axis.line) ? [axis.line] : [];
   const reach = [...bars.flatMap(reachOf).map((value) => value * axis.factor), ...line].filter((value) => isOn(axis, value));
   const scale = axis.log ? logScale(reach.length ? d3.extent(reach) : [1, 1], 1.5, 1.2)
     : d3.scale.linear().domain([0, d3.max(reach) || 1]);
   scale.range([0, plot]);
-  const values = bars.map((bar) => `${bar.label}: ${bar.text}`).join("; ");
+  const values = bars.map((bar) => `${bar.group ? `${bar.group}, ` : ""}${bar.label}: ${bar.text}`).join("; ");
   const area = newChart(box, width, foot + 34, `${axis.label}. ${values}`).append("g").attr("transform", `translate(${left},0)`);
-  drawAxis(area, scale, "bottom", foot, {size: -foot, room: plot, log: axis.log});
+  drawAxis(area, scale, "bottom", foot, {size: -foot, room: plot, log: axis.log, ...marksOn(axis, scale.domain(), plot)});
   area.append("text").attr({class: "quiet", x: 0, y: foot + 31}).text(axis.log ? `${axis.unit}, logarithmic` : axis.unit);
+  for (const {text, y} of titles) area.append("text").attr({class: "group", x: -left, y}).text(text);
   const at = (value) => scale(value * axis.factor);
-  bars.forEach((bar, index) => drawBar(area, {...bar, lines: heads[index]}, index * step + head, above, axis, at));
   for (const place of axis.log ? line.map(scale) : [0.5]) area.append("path").attr({class: "base", d: `M${place},0V${foot}`});
+  bars.forEach((bar, index) => drawBar(area, {...bar, lines: heads[index]}, tops[index], above, axis, at));
+}
+
+// The marks within the domain, as many as there is room for.
+function marksOn({log, marks}, [low, high], room) {
+  const within = log && marks ? marks.filter(([value]) => value >= low && value <= high) : [];
+  const every = Math.ceil(within.length / Math.max(2, Math.floor(room / 70)));
+  const kept = new Map(within.filter((_, index) => index % every === 0));
+  return kept.size < 2 ? {} : {ticks: [...kept.keys()], text: (value) => kept.get(value) || short(value)};
+}
+
+// Where each bar begins, and where the heading of each group stands. heads: the lines of each label.
+function barPlaces(bars, heads, above) {
+  const tops = [], titles = [];
+  let foot = 0, group = null;
+  bars.forEach((bar, index) => {
+    if (bar.group && bar.group !== group) {
+      foot += group === null ? 18 : 26;
+      titles.push({text: bar.group, y: foot - 3});
+      group = bar.group;
+    }
+    const lines = heads[index].length, head = above ? 5 + 14 * lines : 6 + 7 * (lines - 1);
+    tops.push(foot + head);
+    foot += head + (above ? 19 : 16 + 7 * (lines - 1));
+  });
+  return {tops, titles, foot};
 }
 
 function drawBar(area, bar, top, above, axis, at) {
-  const thick = 14, middle = top + thick / 2, row = area.append("g").attr("class", bar.classes);
+  const thick = above ? 14 : 12, middle = top + thick / 2, row = area.append("g").attr("class", bar.classes);
   row.append("title").text(bar.hint || `${bar.label}: ${bar.text}`);
   bar.lines.forEach((line, number) => row.append("text").text(line)
-    .attr(above ? {x: 0, y: top - 5 - 14 * (bar.lines.length - 1 - number)} : {x: -6, y: middle + 4, "text-anchor": "end"}));
+    .attr(above ? {x: -14, y: top - 5 - 14 * (bar.lines.length - 1 - number)}
+      : {x: -6, y: middle + 4 + 14 * (number - (bar.lines.length - 1) / 2), "text-anchor": "end"}));
   if (axis.log && isOn(axis, bar.value))
     placeMark(row, bar.symbol || (bar.hatched ? "triangle-up" : "circle"), 90, at(bar.value), middle);
   if (!axis.log)

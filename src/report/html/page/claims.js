@@ -35,7 +35,7 @@ function rangeStrip(answer) {
   strip.append("line").attr({class: "base", x1: 0, x2: width, y1: 12.5, y2: 12.5});
   strip.append("rect").attr({class: "band", x: from, y: 2, width: Math.max(to - from, 2), height: 20});
   if (ends) whisker(strip, scale(ends[0]), scale(ends[1]), 12);
-  placeMark(strip.append("g").attr("class", "p-bf16"), "circle", 60, scale(measured), 12);
+  placeMark(strip.append("g").attr("class", "ink-1"), "circle", 60, scale(measured), 12);
   return box;
 }
 
@@ -48,9 +48,11 @@ function conditionsCell(answer) {
 
 function answersTable(claim, answers) {
   const head = ["of", "verdict", "claimed and measured", "measured", "claimed", "quantity", "under which conditions"];
-  const rows = answers.map((answer) => element("tr", {}, element("th", {scope: "row"}, breakable(answer.id)),
+  const rows = answers.map((answer) => element("tr", {role: "row"},
+    element("th", {scope: "row", role: "rowheader"}, breakable(answer.id)),
     [verdictMark(answer), rangeStrip(answer), measuredText(answer), claimedText(answer), answer.quantity]
-      .map((cell) => element("td", {}, cell)), element("td", {class: "prose"}, conditionsCell(answer))));
+      .map((cell, at) => element("td", {role: "cell", "data-label": head[at + 1]}, cell)),
+    element("td", {class: "prose", role: "cell", "data-label": head[6]}, conditionsCell(answer))));
   return scrollableTable(`Answers to ${claim.id}`, head, element("tbody", {}, rows));
 }
 

@@ -54,6 +54,13 @@ const format = {
   interval: (ends, one) => ends ? `${one(ends[0])} to ${one(ends[1])}` : "",
 };
 
+// Ticks of logarithmic axes of times and of bytes: [in the base unit, text].
+const TIME_TICKS = [[1e-6, "1 µs"], [1e-5, "10 µs"], [1e-4, "100 µs"], [1e-3, "1 ms"], [0.01, "10 ms"], [0.1, "100 ms"],
+                    [1, "1 s"], [10, "10 s"], [60, "1 min"], [600, "10 min"], [3600, "1 h"], [36000, "10 h"], [86400, "1 d"],
+                    [864000, "10 d"], [8640000, "100 d"]];
+const BYTE_TICKS = d3.range(1, 5).flatMap((power) => [1, 10, 100].map((times) =>
+  [times * 1024 ** power, inUnit(times * 1024 ** power, bytesUnit(times * 1024 ** power))]));
+
 // A tick of an axis: "0.02", "40", "12k".
 function short(value) {
   const size = Math.abs(value);

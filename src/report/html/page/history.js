@@ -28,7 +28,7 @@ function historyPanel(series) {
   const {points, changes} = series, [place, label] = historyAxis(series);
   const marks = changes.map((change) => ({x: change.begin.index, text: `${changeSize(change)}, ` +
     changeBegin(change, shortSha(change.begin) || dayOf(change.begin))}));
-  const line = {classes: "p-fp32 on-cpu", points: points.map((point, x) => ({x, y: place(point.value),
+  const line = {classes: "ink-0 on-cpu", points: points.map((point, x) => ({x, y: place(point.value),
     hint: `${point.date}, ${commitOf(point)}, ${point.file}: ${valueText(series, point.value)}, ` +
       plural(point.processes, "process", "processes")}))};
   const day = (x) => Number.isInteger(x) && points[x] ? dayOf(points[x]).slice(5) : "";
@@ -46,9 +46,9 @@ function historySection(data) {
   const changes = data.history.flatMap((series) => series.changes.map((change) => element("li", {},
     `${series.name}: a step takes ${changeSize(change)}, ` +
     changeBegin(change, `${commitOf(change.begin)} of ${dayOf(change.begin)} on`))));
-  return figure("The median step of each dated result, of one workload on one machine; of two interleaved binaries the time of " +
-    "the new one over that of its reference. Dashed lines: where its level changed permanently, by E-divisive means with a t-test. Advisory: " +
-    "it finds what deserves a look and proves nothing. Dated results during which other processes computed are left out.",
+  return figure("The median step of each dated result on one machine; of two interleaved binaries their ratio. Dashed lines: " +
+    "where the level changed permanently (E-divisive means with a t-test). Advisory: it finds what deserves a look and proves " +
+    "nothing. Results measured beside other processes are left out.",
     panels(data.history, historyPanel, {what: "workloads"}),
     changes.length ? element("ul", {class: "sentences"}, changes)
       : element("p", {}, "No change of level was found where one was looked for."),

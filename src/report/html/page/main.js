@@ -1,24 +1,29 @@
 // Builds the page: the sections that have data, and the contents above them.
 "use strict";
 
-const SECTIONS = [  // [id, in the contents, heading, what makes it]
-  ["places", "Where", "What was measured where", placesSection],
+// [id, in the contents, heading, what makes it, its width]: half of the page, or half where another half is alone ("fill").
+const SECTIONS = [
   ["runs", "Runs", "Runs", runsSection],
-  ["throughput", "Throughput", "Throughput", throughputSection],
-  ["epoch", "Epoch", "Time of an epoch", epochSection],
-  ["speedup", "Speedup", "Speedup", speedupSection],
-  ["cost", "Cost", "Cost of an epoch", costSection],
-  ["energy", "Energy", "Energy of an epoch", energySection],
-  ["sweeps", "Sweeps", "Rate against size", sweepsSection],
   ["turns", "Interleaved", "Two interleaved binaries", turnsSection],
   ["history", "History", "History", historySection],
+  ["throughput", "Throughput", "Throughput", throughputSection, "half"],
+  ["epoch", "Epoch", "Time of an epoch", epochSection, "half"],
+  ["cost", "Cost", "Cost of an epoch", costSection, "half"],
+  ["energy", "Energy", "Energy of an epoch", energySection, "half"],
+  ["memory", "Memory", "Memory", memorySection, "half"],
+  ["steps", "Steps", "Step by step", stepsSection, "fill"],
+  ["sweeps", "Sweeps", "Rate against size", sweepsSection],
+  ["speedup", "Speedup", "Speedup", speedupSection],
   ["losses", "Loss", "Loss", lossSection],
-  ["steps", "Steps", "Step by step", stepsSection],
-  ["memory", "Memory", "Memory", memorySection],
   ["profiles", "Profile", "Where a step's time goes", profilesSection],
   ["claims", "Claims", "What articles claim", claimsSection],
   ["left-out", "Left out", "What no chart shows", leftOutSection],
+  ["places", "Where", "What was measured where", placesSection],
 ];
+
+// The section whose chart the first screen shows, with its heading there.
+const LEADS = {throughput: ["How fast", fastestSection], speedup: ["GPU against CPU", acrossSection],
+               sweeps: ["Rate against size", sweepsSection], turns: ["Two interleaved binaries", turnsSection]};
 
 function readData() {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -26,30 +31,31 @@ function readData() {
   return data;
 }
 
-function drawHead(data) {
-  const dates = [...data.files, ...data.turns].map(({date}) => format.day(date)).sort();
-  const runs = d3.sum(data.files, (file) => file.runs), cases = d3.sum(data.turns, (turns) => turns.cases.length);
-  const content = [data.files.length ? `${plural(runs, "run")} in ${plural(data.files.length, "result file")}` : null,
-                   data.turns.length ? `${plural(cases, "case")} of two interleaved binaries` : null].filter(Boolean);
-  const days = dates[0] === dates[dates.length - 1] ? dates[0] : `${dates[0]} to ${dates[dates.length - 1]}`;
-  document.getElementById("head").append(element("h1", {}, "epochbench report"),
-    element("p", {class: "muted"}, `${content.join(" and ")}, of ` +
-      `${plural(data.machines.length, "machine")}, ${days}`));
+// Draws a section unless it is empty, and says whether it did.
+function drawSection(place, id, title, kind, build) {
+  const section = element("section", {id, class: kind, "aria-labelledby": `${id}-title`},
+                          element("h2", {id: `${id}-title`}, title));
+  orTrouble("This section", section, () => section.append(...[build()].flat().filter(isSomething)));
+  if (section.childElementCount === 1) return false;
+  place.append(section);
+  return true;
 }
 
 function drawPage() {
-  const data = readData();
-  preparePrecisions(data.precisions);
+  const data = readData(), [leadTitle, leadChart] = LEADS[data.head.lead] || [];
+  preparePatterns();
   drawHead(data);
-  const contents = element("ul");
-  for (const [id, brief, title, build] of SECTIONS) {
-    const section = element("section", {id, "aria-labelledby": `${id}-title`}, element("h2", {id: `${id}-title`}, title));
-    orTrouble("This section", section, () => section.append(...[build(data)].flat().filter(isSomething)));
-    if (section.childElementCount === 1) continue;
-    document.getElementById("page").append(section);
+  if (leadChart) drawSection(document.getElementById("head"), "lead", leadTitle, "lead", () => leadChart(data));
+  const contents = element("ul"), page = document.getElementById("page");
+  let halves = 0;
+  for (const [id, brief, title, build, width] of SECTIONS) {
+    const half = width === "half" || (width === "fill" && halves % 2 === 1) ? "half" : null;
+    if (build === leadChart || !drawSection(page, id, title, half, () => build(data))) continue;
+    halves += half ? 1 : 0;
     contents.append(element("li", {}, element("a", {href: `#${id}`}, brief)));
   }
   document.getElementById("contents").append(contents);
+  document.getElementById("contents").hidden = contents.childElementCount < 2;
   for (const box of document.querySelectorAll(".panel")) box.redraw();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }

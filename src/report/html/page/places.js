@@ -1,4 +1,4 @@
-// The sections of text and tables: what was measured where, all runs, and what is in no chart.
+// The sections of text and tables: all runs, what is in no chart, and where it was measured.
 "use strict";
 
 const dirtyMark = (dirty) => dirty ? ", with changes not committed" : "";
@@ -78,8 +78,9 @@ function placesSection(data) {
     {title: "command", value: (file) => file.command || UNKNOWN, prose: true,
      node: (file) => file.command ? element("code", {}, file.command) : UNKNOWN},
   ].filter(Boolean);
-  return [element("div", {class: "cards"}, data.machines.flatMap((machine, index) => machineCards(machine, index, data))),
-          data.files.length ? sortableTable("Result files", columns, data.files) : null];
+  return folded("Machines, result files and builds",
+    element("div", {class: "cards"}, data.machines.flatMap((machine, index) => machineCards(machine, index, data))),
+    data.files.length ? sortableTable("Result files", columns, data.files) : null);
 }
 
 function qualityText(row) {
@@ -90,25 +91,31 @@ function qualityText(row) {
 
 const partText = (row) => row.joules_part ? ` (${row.joules_part} alone)` : "";
 
+// "11.7 to 14.6, n=5"; of two to four repetitions their range.
+function rateSpread(row) {
+  const {samples_per_second_ci95: ends, samples_per_second_range: range, repetitions: n} = row;
+  return [format.interval(ends, format.rate) || (range ? `range ${format.interval(range, format.rate)}` : null), `n=${n}`]
+    .filter(Boolean).join(", ");
+}
+
 function runColumns(data) {
   const number = (title, key, text) => numberColumn(title, (row) => row[key], text);
+  const gray = (row) => row.doubts.length > 0;
   return [
-    nameColumn("run", (row) => row.name + (row.loaded ? " †" : "")),
-    data.files.length > 1 ? {title: "file", value: (row) => fileOf(data, row).file} : null,
-    number("samples/s", "samples_per_second", format.rate),
-    intervalColumn((row) => row.samples_per_second_ci95, format.rate),
-    number("processes", "repetitions", format.count),
-    number("others' load", "foreign_cpu_cores", format.cores),
+    {...nameColumn("run", (row) => row.name + (row.doubts.length ? " †" : "")),
+     small: (row) => [data.files.length > 1 ? fileOf(data, row).file : null, ...row.doubts].filter(Boolean).join("; ")},
+    {...number("samples/s", "samples_per_second", format.rate), small: rateSpread},
     number("median step", "step_seconds", format.seconds),
-    number("epoch", "epoch_seconds", (value, row) => `${format.seconds(value)} ${row.epoch_kind || ""}`),
-    number("cost/epoch", "cost_per_epoch", (value, row) => format.money(value, row.currency)),
+    {...number("epoch", "epoch_seconds", format.seconds), small: (row) => row.epoch_kind, gray},
+    {...number("cost/epoch", "cost_per_epoch", (value, row) => format.money(value, row.currency)), gray},
     number("energy/epoch", "joules_per_epoch", (value, row) => format.joules(value) + partText(row)),
     {title: "quality", value: qualityText},
     number("of peak", "peak_fraction", format.percent),
-    number("waits for data", "data_wait_fraction", format.percent),
+    number("data wait", "data_wait_fraction", format.percent),
     number("peak memory", "peak_bytes", format.bytes),
-    number("latency p50", "latency_p50_seconds", format.seconds),
-    number("latency p99", "latency_p99_seconds", format.seconds),
+    {...number("latency", "latency_p50_seconds", format.seconds),
+     small: (row) => isKnown(row.latency_p99_seconds) ? `p99 ${format.seconds(row.latency_p99_seconds)}` : null},
+    number("others' load", "foreign_cpu_cores", format.cores),
   ].filter(Boolean);
 }
 
@@ -118,25 +125,26 @@ function runsSection(data) {
   if (!data.rows.length) return [element("p", {}, "No run ended well; the last section says why.")];
   const columns = runColumns(data);
   const empty = columns.filter((column) => !data.rows.some((row) => isSomething(column.value(row))));
-  const missing = empty.map((column) => column.title).filter((title) => !title.startsWith("latency"));
+  const missing = empty.map((column) => column.title).filter((title) => title !== "latency");
+  const unknown = missing.length ? ` Not known of any run: ${missing.join(", ")}.` : "";
   const reasons = new Set(data.rows.map((row) => row.energy_reason).filter(Boolean));
   const why = missing.includes("energy/epoch") && reasons.size ? ` Energy: ${[...reasons].slice(0, 3).join("; ")}.` : "";
   return [
-    element("p", {}, "A row is a workload on a device, its repetitions brought together: samples per second are their " +
-      "geometric mean, with its interval over the repetitions, each a process of its own; an interval takes five. What is " +
-      "not known is left empty."),
-    missing.length ? element("p", {}, `Not known of any run: ${missing.join(", ")}.${why}`) : null,
-    data.rows.some((row) => row.loaded) ? element("p", {}, data.load_note) : null,
-    sortableTable("Runs", columns.filter((column) => !empty.includes(column)), data.rows)];
+    element("p", {class: "muted"}, "Samples per second: the geometric mean of n processes, with its 95 % interval (from five on) or " +
+      "range. Epoch, cost and energy follow from it." + unknown + why),
+    loadBanner(data.rows),
+    sortableTable("Runs", columns.filter((column) => !empty.includes(column)), inGroups(data.rows))];
 }
+
+const MOST_NAMES = 4;
 
 function leftOutSection(data) {
   if (!data.left_out.length) return null;
-  return [element("p", {}, "Runs that did not end well, were skipped, or stand here already."),
-          sortableTable("Left out", [
-            nameColumn("run", (entry) => entry.name),
-            {title: "file", value: (entry) => entry.file},
-            numberColumn("runs", (entry) => entry.runs, format.count),
-            {title: "reason", value: (entry) => entry.reason, prose: true},
-          ], data.left_out)];
+  const names = ({names: all}) => all.slice(0, MOST_NAMES).join(", ") +
+    (all.length > MOST_NAMES ? ` and ${all.length - MOST_NAMES} more` : "");
+  return sortableTable("Runs that did not end well, were skipped, or stand here already, by reason", [
+    {title: "reason", value: (entry) => entry.reason, head: true},
+    numberColumn("runs", (entry) => entry.runs, format.count),
+    {title: "which", value: names, prose: true},
+  ], data.left_out);
 }

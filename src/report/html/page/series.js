@@ -18,26 +18,26 @@ function lossLine(data, loss, xs) {
           points: loss.loss.map((y, at) => ({x: xs[at], y}))};
 }
 
-// Of many lines the first: a longer legend says nothing more.
-function shortLegend(lines) {
-  const rest = lines.length > 12 ? [{label: `and ${lines.length - 12} more`, line: false}] : [];
-  return legend([...lines.slice(0, 12).map((line) => ({...line, symbol: null})), ...rest]);
+const hasTimes = ({loss, seconds}) => seconds && seconds.some((end, at) => isKnown(end) && isKnown(loss[at]));
+
+// One chart per workload; over steps, or over the time of training.
+function lossPanel(data, workload, all, overTime) {
+  const losses = all.slice(0, MOST_BARS).filter((loss) => !overTime || hasTimes(loss));
+  const ends = losses.map((loss) => d3.max(loss.seconds || [])), log = overTime && d3.max(ends) > FAR_APART * d3.min(ends);
+  const [factor, unit] = log || !overTime ? [1, "s"] : secondsUnit(d3.max(ends) || 1);
+  const lines = distinct(losses.map((loss) =>
+    lossLine(data, loss, overTime ? loss.seconds.map((end) => scaled(end, factor)) : placesOf(loss, loss.loss))));
+  const x = overTime ? {label: `time of training, ${unit}`, log} : {label: "step, warm-up first"};
+  const chart = {label: `Loss of ${workload}`, height: 220, x, y: {label: "training loss"},
+                 lines: lines.map((line) => ({...line, classes: `thin ${line.classes}`}))};
+  return curvesPanel(workload, chart,
+                     lines.length ? shortLegend(lines) : element("p", {class: "muted"}, "Not known over time."));
 }
 
-function lossCharts(data, workload, all) {
-  const losses = all.slice(0, MOST_BARS);
-  const chart = (title, x, lines) =>
-    curvesPanel(title, {label: `Loss of ${workload} ${title}`, height: 230, lines, x, y: {label: "training loss"}});
-  const bySteps = losses.map((loss) => lossLine(data, loss, placesOf(loss, loss.loss)));
-  const timed = losses.filter(({loss, seconds}) => seconds && seconds.some((end, at) => isKnown(end) && isKnown(loss[at])));
-  const ends = timed.map((loss) => d3.max(loss.seconds)), log = d3.max(ends) > FAR_APART * d3.min(ends);
-  const [factor, unit] = log ? [1, "s"] : secondsUnit(d3.max(ends) || 1), time = {label: `time of training, ${unit}`, log};
-  const byTime = timed.map((loss) => lossLine(data, loss, loss.seconds.map((end) => scaled(end, factor))));
-  return element("div", {}, element("h3", {}, workload), shortLegend(bySteps), element("div", {class: "grid"},
-    chart("over steps", {label: "step, warm-up first"}, bySteps),
-    timed.length ? chart("over time", time, byTime)
-      : element("p", {class: "muted"}, "Over time: not known, as these losses are not those of the timed steps.")),
-    restText(all.length, "runs"));
+// Of many lines the first: a longer legend says nothing more.
+function shortLegend(lines) {
+  const rest = lines.length > 8 ? [{label: `and ${lines.length - 8} more`, line: false}] : [];
+  return legend([...lines.slice(0, 8).map((line) => ({...line, symbol: null})), ...rest]);
 }
 
 function lossSection(data) {
@@ -45,11 +45,13 @@ function lossSection(data) {
   if (!losses.length) return null;
   const rows = () => losses.map(({row, n, loss, first, last}) => [rowName(data, data.rows[row]), format.count(n),
     significant(first), significant(d3.min(loss)), significant(last)]);
-  return figure("Loss of each training step, of the first repetition of a run. Runs of one workload begin with the same " +
-    "weights and see the same batches. Time counts from the first timed step: warm-up steps train too, but are not timed." +
+  const groups = groupBy(losses, (loss) => data.rows[loss.row].workload);
+  const [choice, place] = choiceOf("Over ", ["steps", "time"].slice(0, losses.some(hasTimes) ? 2 : 1), element("div"),
+    (over) => panels(groups, ([workload, own]) => lossPanel(data, workload, own, over === 1), {first: 6, what: "workloads"}));
+  return figure("Training loss of the first repetition of each run on real data, or of at least 200 synthetic steps. Runs of " +
+    "one workload begin with the same weights and see the same batches; time counts from the first timed step." +
     downsampledText(losses),
-    panels(groupBy(losses, (loss) => data.rows[loss.row].workload),
-           ([workload, own]) => lossCharts(data, workload, own), {wide: true, first: 4, what: "workloads"}),
+    choice, place,
     numbersBelow("Losses", ["run", "steps", "first", "minimum", "last"], rows));
 }
 
@@ -67,13 +69,13 @@ function stepsChart(row, repetitions) {
     lines.push({classes: "law", dots: false, points: [first, last].map((x) => ({x, y: scaled(one.median, factor)}))});
     if (one.within_run)
       bands.push({left: first, right: last, low: one.within_run[0] * factor, high: one.within_run[1] * factor,
-                  text: `#${one.repetition}: median ${format.seconds(one.median)}`});
+                  text: `#${one.repetition}: median ${format.seconds(one.median)}, spread within this run`});
     for (const [from, to] of one.throttled)
       bands.push({from: first + from - 0.5, to: first + to + 0.5, text: "the GPU was throttled"});
     begin += one.n + Math.ceil(one.n * 0.03);
   }
   const medians = repetitions.map((one) => `#${one.repetition}: median ${format.seconds(one.median)} of ${one.n}`);
-  return {label: `Step times of ${row.name}. ${medians.join("; ")}`, lines, bands, height: 320,
+  return {label: `Step times of ${row.name}. ${medians.join("; ")}`, lines, bands, height: 250,
           x: {label: repetitions.length > 1 ? "step, one repetition after the other" : "step"},
           y: {label: `time of a step, ${unit}`}};
 }
@@ -90,10 +92,9 @@ function stepsSection(data) {
   const runs = groupBy(data.steps, (one) => one.row), nameOf = ([row]) => rowName(data, data.rows[row]);
   const [choice, place] = choiceOf("Run ", runs.map(nameOf), element("div", {class: "grid wide"}),
     (index) => curvesPanel(nameOf(runs[index]), stepsChart(data.rows[runs[index][0]], runs[index][1])));
-  return figure("Every timed step as it was measured, in order; repetitions, each a process of its own, follow each other. " +
-    "Dashed line: the median, with how far it may be off within that run. Single spikes are interruptions; a slope at the " +
-    "beginning is warm-up that lasted longer than the untimed steps; a rise that stays is another load or a lower clock. " +
-    "Shaded over the whole height: the GPU was throttled. The axis of time does not begin at 0." + downsampledText(data.steps),
+  return figure("Every timed step in order, one repetition after the other. Dashed: the median; its shade, from ten steps on: " +
+    "how well it is known within this run, which says nothing of the next one. Shaded over the whole height: the GPU was " +
+    "throttled. The axis of time does not begin at 0." + downsampledText(data.steps),
     choice, place,
     numbersBelow("Steps", ["run", "steps", "warm-up before", "minimum", "median", "within this run", "maximum", "throttled"],
                  () => stepRows(data)));
@@ -115,9 +116,8 @@ function profilesSection(data) {
     [`${rowName(data, data.rows[profile.row])}: ${one.op}`, format.count(one.nodes), format.seconds(one.seconds),
      format.percent(one.share), format.percent(one.limit_fraction), format.si(one.flops_per_second, "FLOP/s"),
      format.si(one.bytes_per_second, "B/s")]));
-  return figure("Where the time of one step goes, by operation, timed node by node in passes of their own, apart from the " +
-    "timed steps. Vertical line: the least time that the machine's measured peak or bandwidth allows. Right of a bar: its " +
-    "share of the step, and how much of that limit it reaches, which caches may lift above 100 %.",
+  return figure("Time of one step by operation, timed in passes of their own. Vertical line: the least that the machine's " +
+    "measured peak or bandwidth allows. Right of a bar: its share of the step, and how much of that limit it reaches.",
     panels(data.profiles, (profile) => profilePanel(data, profile), {first: 6, what: "profiles"}),
     moreText(data.profiles_left_out, "profile", "the result files have"),
     numbersBelow("Profiles", ["operation", "nodes", "time", "share", "of the limit", "FLOP/s", "bytes/s"], rows));

@@ -18,8 +18,8 @@ function curveLine(curve, best) {
   const backend = curve.device.split(":")[0];
   const points = curve.points.map((point) => ({
     x: point.value, y: point.rate, ends: point.ci95, ring: best !== undefined && best.value === point.value,
-    hint: `${curve.name}, ${point.value}: ${format.rate(point.rate)}`}));
-  return {label: `${curve.device} ${curve.precision}`, points, symbol: symbolOf(backend),
+    hint: `${curve.name}, ${point.value}: ${format.rate(point.rate)}${point.loaded ? " †" : ""}`}));
+  return {label: curveLabel(curve) + (curve.points.some((point) => point.loaded) ? " †" : ""), points, symbol: symbolOf(backend),
           classes: looks(curve.precision, backend === "cuda", backend)};
 }
 
@@ -47,7 +47,8 @@ function curveMarks(sweep) {
 }
 
 function sweepPanel(sweep, data) {
-  const lines = sweep.curves.map((curve) => curveLine(curve, sweep.answers.best.find((best) => best.curve === curve.name)));
+  const bestOf = (curve) => sweep.answers.best.find((best) => best.curve === curve.name);
+  const lines = distinct(sweep.curves.map((curve) => curveLine(curve, bestOf(curve))));
   const laws = sweep.answers.scaling.flatMap(lawLines);
   const missing = sweep.curves.flatMap((curve) => curve.points.filter((point) => point.status)
     .map((point) => ({x: point.value, text: `${curve.name}, ${point.value}: ${inWords(point.status)}`})));
@@ -65,7 +66,7 @@ const fileText = (sweep, data) => data.files.length > 1 ? ` (${sweep.file})` : "
 
 function pointRows(data) {
   return data.sweeps.flatMap((sweep) => sweep.curves.flatMap((curve) => curve.points.map((point) =>
-    [`${curve.name}, ${AXIS_LABELS[sweep.answers.over]} ${point.value}${fileText(sweep, data)}`,
+    [`${curve.name}, ${AXIS_LABELS[sweep.answers.over]} ${point.value}${fileText(sweep, data)}${point.loaded ? " †" : ""}`,
      point.status ? inWords(point.status) : format.rate(point.rate),
      format.interval(point.ci95, format.rate) || UNKNOWN, format.money(point.cost), String(point.repetitions)])));
 }
@@ -79,10 +80,11 @@ function sweepsSection(data) {
   if (!data.sweeps.length) return null;
   const sentences = new Set(data.sweeps.flatMap((sweep) =>
     sweep.sentences.map((sentence) => sentence + fileText(sweep, data))));
-  return figure("Rate against size, both axes logarithmic. Whiskers: 95 % interval over repetitions. Ring: the best value of " +
-    "a curve. Dashed lines: from where a curve is flat (the smallest value within 5 % of the best), and where two curves " +
-    "cross, between measured values alone; shaded, where these may lie at 95 %. A cross at the bottom is a point that " +
-    "failed, or whose rate is 0.",
+  const points = data.sweeps.flatMap((sweep) => sweep.curves.flatMap((curve) => curve.points));
+  return figure("Both axes logarithmic. Whiskers: 95 % interval over repetitions. Ring: the best value of a curve. Dashed: " +
+    "where a curve gets flat (within 5 % of its best) and where two cross; shaded, where these may lie at 95 %. A cross at " +
+    "the bottom is a point that failed, or whose rate is 0.",
+    loadBanner(points),
     panels(data.sweeps, (sweep) => sweepPanel(sweep, data), {what: "sweeps"}),
     moreText(curvesLeftOut(data.sweeps), "curve", "the result files have"),
     element("ul", {class: "sentences"}, [...sentences].map((sentence) => element("li", {}, sentence))),

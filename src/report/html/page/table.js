@@ -3,19 +3,27 @@
 
 const FIRST_ROWS = 200;  // of a long table; the others are a button away, and sorting and filtering see all of them
 
+// Above a table whose rows may be marked; rows: with doubts or a load.
+function loadBanner(rows) {
+  const marked = rows.filter((row) => row.loaded || (row.doubts && row.doubts.length)).length;
+  return marked ? element("p", {class: "banner"}, `† ${plural(marked, "row")} of ${format.count(rows.length)} in doubt: ` +
+    "measured beside other processes, throttled, or with repetitions that differ widely.") : null;
+}
+
 // Columns that many tables have: a number; an interval, sorted by its lower end; a run's name at the head of its row.
 const numberColumn = (title, value, text) => ({title, value, text, number: true});
 const intervalColumn = (ends, text) => ({title: "95 % interval", number: true, value: (row) => ends(row) && ends(row)[0],
                                          text: (_, row) => format.interval(ends(row), text)});
 const nameColumn = (title, value) => ({title, value, head: true, node: (row) => breakable(value(row))});
 
-// columns: {title, value(row)}; may have: text(value, row) or node(row), what is shown; number, head, prose, the cell's kind.
-// The value is what sorts; null comes last either way.
+// columns: {title, value(row)}; may have: text(value, row) or node(row), what is shown; small(row), a line below it; gray(row),
+// whether it is in doubt; number, head, prose, the cell's kind. The value is what sorts; null comes last either way.
 function sortableTable(caption, columns, rows) {
   const head = columns.map((column, index) => {
     const button = element("button", {type: "button", onclick: () => sortBy(index)}, column.title,
                            element("span", {class: "arrow", "aria-hidden": "true"}, "↕"));
-    return element("th", {scope: "col", class: column.number ? "number" : null, "aria-sort": "none"}, button);
+    const kind = column.number ? "number" : null;
+    return element("th", {scope: "col", role: "columnheader", class: kind, "aria-sort": "none"}, button);
   });
   const body = element("tbody");
   const status = element("p", {class: "status", role: "status"});
@@ -51,8 +59,13 @@ function sortableTable(caption, columns, rows) {
 
   const filter = rows.length < 8 ? null : element("label", {}, "Only rows with ",
     element("input", {type: "search", oninput: (event) => search(event.target.value)}));
+  const sorter = element("label", {class: "sort"}, "Sort by ", element("select", {onchange: (event) => {
+    sorted = -1;
+    sortBy(Number(event.target.value));
+  }}, columns.map((column, index) => element("option", {value: index}, column.title))));
   fill();
-  return element("div", {}, element("div", {class: "controls"}, filter, status), scrollableTable(caption, head, body), more);
+  return element("div", {}, element("div", {class: "controls"}, filter, rows.length < 8 ? null : sorter, status),
+                 scrollableTable(caption, head, body), more);
 }
 
 function compare(a, b, ascending) {
@@ -68,28 +81,38 @@ function cellText(column, row) {
   return column.text ? column.text(value, row) : String(value);
 }
 
-function tableRow(columns, row) {
-  return element("tr", {}, columns.map((column) => {
-    const content = column.node ? column.node(row) : cellText(column, row);
-    if (column.head) return element("th", {scope: "row"}, content);
-    return element("td", {class: column.number ? "number" : column.prose ? "prose" : null}, content);
-  }));
+// On a narrow screen a row is a card, in which each cell is labeled with its column's title and empty cells are left out. The
+// roles keep what such a table is for readers who do not see it.
+function tableCell(column, row) {
+  const content = column.node ? column.node(row) : cellText(column, row), small = column.small && column.small(row);
+  const below = isSomething(small) ? element("small", {}, small) : null;
+  if (column.head) return element("th", {scope: "row", role: "rowheader"}, content, below);
+  const kinds = [column.number ? "number" : null, column.prose ? "prose" : null, content === "" ? "empty" : null,
+                 column.gray && column.gray(row) ? "gray" : null];
+  const classes = kinds.filter(Boolean).join(" ") || null;
+  return element("td", {class: classes, role: "cell", "data-label": column.title}, content, below);
 }
 
-// Wide tables scroll within themselves; the keyboard reaches them too. head: texts or cells.
+const tableRow = (columns, row) => element("tr", {role: "row"}, columns.map((column) => tableCell(column, row)));
+
+// What is wider than the page scrolls within itself; the keyboard reaches it too. head: texts or cells.
 function scrollableTable(caption, head, body) {
-  const cells = head.map((title) => typeof title === "string" ? element("th", {scope: "col"}, title) : title);
-  return element("div", {class: "scroll", role: "region", tabindex: "0", "aria-label": caption}, element("table", {},
-    element("caption", {}, caption), element("thead", {}, element("tr", {}, cells)), body));
+  const cells = head.map((title) => typeof title === "string"
+    ? element("th", {scope: "col", role: "columnheader"}, title) : title);
+  body.setAttribute("role", "rowgroup");
+  return element("div", {class: "scroll", role: "group", tabindex: "0", "aria-label": caption}, element("table", {role: "table"},
+    element("caption", {}, caption),
+    element("thead", {role: "rowgroup"}, element("tr", {role: "row"}, cells)), body));
 }
 
 // The numbers of a chart, made when they are first asked for. rows: arrays of text, the first the row's head.
 function numbersBelow(caption, titles, makeRows) {
   const details = element("details", {class: "numbers"}, element("summary", {}, "The numbers as a table"));
-  const cell = (text, at) => at === 0 ? element("th", {scope: "row"}, text) : element("td", {}, text);
+  const cell = (text, at) => at === 0 ? element("th", {scope: "row", role: "rowheader"}, text)
+    : element("td", {role: "cell", "data-label": titles[at]}, text);
   details.addEventListener("toggle", () => {
     if (details.querySelector("table")) return;
-    const rows = makeRows().map((row) => element("tr", {}, row.map(cell)));
+    const rows = makeRows().map((row) => element("tr", {role: "row"}, row.map(cell)));
     details.append(scrollableTable(caption, titles, element("tbody", {}, rows)));
   });
   return details;

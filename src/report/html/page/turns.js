@@ -29,10 +29,10 @@ function turnsOf(data, turns) {
   const rows = () => turns.cases.flatMap((one) => one.pairs.map(({ratio, foreign_cpu_cores: others}, at) =>
     [`${one.name}, pair ${at + 1}`, ratioText(ratio), isKnown(others) ? significant(others, 2) : UNKNOWN]));
   return [
-    definitions([["file", `${turns.file}, ${format.moment(turns.date)}`],
-                 ["verdict", findingMark(turns.verdict)], ["because", turns.reason], ["baseline", turns.baseline || UNKNOWN],
-                 ["new", turns.new || UNKNOWN], ["suite", turns.suite || UNKNOWN], ["threshold", format.percent(turns.threshold)],
-                 ["machine", data.machines.length > 1 ? machineName(turns.machine) : null]]),
+    element("p", {}, findingMark(turns.verdict), `: ${turns.reason}`),
+    element("p", {class: "muted"}, [`${turns.file}, ${format.moment(turns.date)}`, `baseline ${turns.baseline || UNKNOWN}`,
+      `new ${turns.new || UNKNOWN}`, turns.suite && `suite ${turns.suite}`, `threshold ${format.percent(turns.threshold)}`,
+      data.machines.length > 1 && `machine ${machineName(turns.machine)}`].filter(Boolean).join(" · ")),
     panels(turns.cases.filter((one) => one.pairs.length), (one) => turnsPanel(one, turns.threshold), {what: "cases"}),
     numbersBelow("Pairs", ["pair", "new time over the baseline's", "cores that others took"], rows)];
 }
@@ -44,20 +44,19 @@ function turnsTable(data) {
   const cases = data.turns.flatMap((turns) => [
     ...turns.cases.map((one) => ({turns, one})),
     ...leftOut(turns).map((name) => ({turns, one: {name, notes: turns.reasons[name]}}))]);
-  return sortableTable("Binaries that took turns", [
-    nameColumn("case", ({one}) => one.name),
+  return element("div", {}, loadBanner(cases.map(({one}) => one)), sortableTable("Binaries that took turns", [
+    nameColumn("case", ({one}) => one.name + (one.loaded ? " †" : "")),
     several ? {title: "file", value: ({turns}) => turns.file} : null,
     several ? {title: "date", value: ({turns}) => format.day(turns.date)} : null,
     {title: "verdict", value: ({one}) => one.verdict, text: (verdict) => FINDINGS[verdict],
      node: ({one}) => one.verdict ? findingMark(one.verdict) : "not compared"},
     cases.some(({one}) => one.notes) ? {title: "notes", value: ({one}) => one.notes, prose: true} : null,
-    number("ratio", "ratio", ratioText),
-    intervalColumn(({one}) => one.ratio_ci95, ratioText),
+    {...number("ratio", "ratio", ratioText), small: ({one}) => format.interval(one.ratio_ci95, ratioText)},
     numberColumn("pairs", ({one}) => one.pairs && one.pairs.length, format.count),
     number("baseline's step", "baseline_step_seconds", format.seconds),
     number("new step", "new_step_seconds", format.seconds),
     number("others' load", "foreign_cpu_cores", format.cores),
-  ].filter(Boolean), cases);
+  ].filter(Boolean), cases));
 }
 
 function turnsSection(data) {
@@ -65,9 +64,8 @@ function turnsSection(data) {
   const newest = [...data.turns].sort((a, b) => compare(a.date, b.date, false));
   const [choice, place] = choiceOf("File ", newest.map(({file, date}) => `${file}, ${format.day(date)}`), element("div"),
                                    (index) => turnsOf(data, newest[index]));
-  return [figure("Two binaries took turns step by step in interleaved processes, so that other jobs affect both alike (epochbench " +
-    "compare --interleave). A dot is a pair of processes: the median of the new binary's time over the baseline's. Line and " +
-    "shade: the estimate of the case with its 95 % interval. Dashed: no difference, and the threshold on either side.",
-    newest.length > 1 ? choice : null, place),
-  turnsTable(data)];
+  return figure("Two binaries took turns step by step, so that other jobs affect both alike. A dot is a pair of processes: the " +
+    "median of the new binary's time over the baseline's. Line and shade: the estimate with its 95 % interval. Dashed: no " +
+    "difference, and the threshold on either side.",
+    newest.length > 1 ? choice : null, place, turnsTable(data));
 }

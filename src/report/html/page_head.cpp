@@ -1,0 +1,241 @@
+// The first screen of the page: a title by subject, cards with the answers, and how far they can be trusted.
+#include "src/report/html/page_head.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "src/analysis/case_settings.h"
+#include "src/analysis/case_summary.h"
+#include "src/analysis/compare/comparison.h"
+#include "src/analysis/cost/cost.h"
+#include "src/analysis/fairness.h"
+#include "src/analysis/precision_quality.h"
+#include "src/base/json_fields.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+#include "src/report/compare/compare_report.h"
+#include "src/report/text/text_parts.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kMostSubjects = 2;  // models that a card speaks of; more is a table
+
+struct Headline {  // of one model: the fastest case that nothing was left out of
+  const Series* series;
+  double weight = 0;  // FLOPs of an epoch, so that the largest model comes first
+};
+
+double weight_of(const Workload& work) {
+  return work.train_flops_per_sample * static_cast<double>(std::max<std::int64_t>(work.samples_per_epoch, 1));
+}
+
+// The largest model first. Training goes before a forward pass, and a case as it is before one that was restricted on purpose.
+std::vector<Headline> headlines_of(const AllSeries& all) {
+  const auto rank = [](const Series& series) {
+    return std::tuple(handicap_of(series).empty(), series.first().workload.mode == "train", series.rate());
+  };
+  std::vector<Headline> list;
+  std::map<std::string, std::size_t> places;  // by model
+  for (const Series& series : all.series) {
+    const double weight = weight_of(series.first().workload);
+    const auto [place, fresh] = places.emplace(model_family(series.first()), list.size());
+    if (fresh) list.push_back({&series, weight});
+    Headline& headline = list[place->second];
+    if (rank(series) > rank(*headline.series)) headline.series = &series;
+    headline.weight = std::max(headline.weight, weight);
+  }
+  std::ranges::stable_sort(list, std::ranges::greater(), &Headline::weight);
+  return list;
+}
+
+// What a card says: a value of one subject with its spread. `ends`: of the kind that `spread` says; `unit`: what there are `n`
+// of.
+Json entry(const std::string& subject, double value, Spread spread, const std::pair<double, double>& ends, std::size_t n,
+           const char* unit = "processes") {
+  return {{"subject", subject},
+          {"value", finite_or_null(value)},
+          {"spread", spread == Spread::none    ? "none"
+                     : spread == Spread::range ? "range"
+                                               : "ci95"},
+          {"ends", spread == Spread::none ? Json(nullptr) : page_interval(ends)},
+          {"n", n},
+          {"unit", unit},
+          {"doubts", Json::array()}};
+}
+
+Json entry(const std::string& subject, const Estimate& estimate, std::size_t n, const char* unit) {
+  return entry(subject, estimate.value, estimate.ci95 ? Spread::ci95 : Spread::none, estimate.ci95.value_or(std::pair(0., 0.)),
+               n, unit);
+}
+
+std::string device_word(bool on_gpu, const std::string& backend) {
+  return on_gpu ? "GPU" : backend == "pytorch" ? "PyTorch on the CPU" : backend == "cpu" ? "CPU" : backend;
+}
+
+std::string subject_of(const Series& series) {
+  const Run& run = series.first();
+  return model_title(run.workload.model) + ", " + device_word(series.on_gpu(), run.device.backend) + " " + run.precision +
+         ", batch " + std::to_string(run.workload.batch) + (run.workload.mode == "train" ? "" : ", " + run.workload.mode);
+}
+
+// null where the quantity is not known.
+Json entry_of(const CaseSummary& summary, const Series& series, const std::optional<GroupEstimate>& quantity) {
+  if (!quantity) return nullptr;
+  Json json = entry(subject_of(series), quantity->value, quantity->spread, quantity->interval, summary.runs.size());
+  json["doubts"] = doubt_texts(series);
+  return json;
+}
+
+Json card(const char* id, Json entries) { return {{"id", id}, {"entries", std::move(entries)}}; }
+
+void add_speed(Json& cards, const std::vector<Headline>& headlines) {
+  Json speeds = Json::array(), epochs = Json::array(), costs = Json::array();
+  for (std::size_t i = 0; i < std::min(headlines.size(), kMostSubjects); ++i) {
+    const Series& series = *headlines[i].series;
+    const CaseSummary summary = summary_of_case(series);
+    const Run& first = series.first();
+    const auto add = [&](Json& list, const std::optional<GroupEstimate>& quantity, const Json& more) {
+      Json one = entry_of(summary, series, quantity);
+      if (one.is_null()) return;
+      one.update(more);
+      list.push_back(std::move(one));
+    };
+    add(speeds, summary.samples_per_second, Json::object());
+    add(epochs, summary.epoch_seconds, {{"kind", first.timing ? Json(first.timing->epoch_kind) : Json(nullptr)}});
+    if (first.cost)
+      add(costs, summary.cost_per_epoch,
+          {{"currency", in_usd(*first.cost) ? Json(nullptr) : json_of(first.cost->currency)},
+           {"source", json_of(first.cost->price_source)}});
+  }
+  if (!speeds.empty()) cards.push_back(card("speed", speeds));
+  if (!epochs.empty()) cards.push_back(card("epoch", epochs));
+  if (!speeds.empty()) cards.push_back(card("cost", costs));  // without a price the card says how to give one
+}
+
+// Of each model the pair of a GPU and a CPU, else of two precisions, with the largest ratio.
+void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Speedup& speedup) {
+  Json entries = Json::array();
+  for (const Headline& headline : headlines) {
+    const SpeedupPair* best = nullptr;
+    const auto rank = [](const SpeedupPair& pair) {
+      return std::pair(pair.contender.on_gpu != pair.baseline.on_gpu, pair.ratio.value);
+    };
+    for (const SpeedupPair& pair : speedup.pairs) {
+      const bool fits = pair.contender.workload.model == headline.series->first().workload.model &&
+                        std::isfinite(pair.ratio.value) &&
+                        std::ranges::none_of(pair.warnings, [](const Warning& w) { return w.code == WarningCode::handicap; });
+      if (fits && (!best || rank(pair) > rank(*best))) best = &pair;
+    }
+    if (!best) continue;
+    const auto side = [](const SpeedupSide& one) { return device_word(one.on_gpu, one.device.backend) + " " + one.precision; };
+    const std::size_t n = std::min(best->baseline.samples_per_second.size(), best->contender.samples_per_second.size());
+    Json one = entry(model_title(best->contender.workload.model) + ", " + side(best->contender) + " over " +
+                         side(best->baseline) + ", batch " + std::to_string(best->contender.workload.batch),
+                     best->ratio, n, "processes per side");
+    one["doubts"] = doubt_texts(best->warnings);
+    entries.push_back(std::move(one));
+    if (entries.size() == kMostSubjects) break;
+  }
+  if (!entries.empty()) cards.push_back(card("speedup", entries));
+}
+
+struct Trained {  // in one way, with several seeds
+  const Run* first;
+  std::map<std::uint64_t, std::vector<double>> values;  // of each seed
+};
+
+// Of the training with most seeds the mean over these; then what other precisions of it differ by.
+void add_quality(Json& cards, const AllSeries& all) {
+  std::map<std::string, Trained> trained;
+  std::vector<const Run*> runs;
+  for (const Series& series : all.series)
+    for (const Run* run : series.runs) {
+      runs.push_back(run);
+      if (!run->quality || !run->quality->eval_value || !run->quality->eval_metric) continue;
+      Settings settings = series.settings;
+      settings.erase("seed");
+      Trained& one = trained.try_emplace(series.origin + "\n" + label_of(settings), Trained{run, {}}).first->second;
+      one.values[run->workload.seed].push_back(*run->quality->eval_value);
+    }
+  if (trained.empty()) return;
+  const auto rank = [](const auto& one) {
+    return std::tuple(one.second.values.size(), one.second.first->precision == "fp32", weight_of(one.second.first->workload));
+  };
+  const auto best = std::ranges::max_element(trained, {}, rank);
+  const Run& run = *best->second.first;
+  std::vector<double> means;
+  for (const auto& [seed, values] : best->second.values) means.push_back(mean(values));
+  Estimate estimate = arithmetic_mean_estimate(means, kFewestRepetitions, "seeds");
+  Json one = entry(model_title(run.workload.model) + " on " + run.workload.dataset + ", " + run.precision + ", batch " +
+                       std::to_string(run.workload.batch),
+                   estimate, means.size(), means.size() == 1 ? "seed" : "seeds");
+  one["metric"] = *run.quality->eval_metric;
+  Json entries = Json::array({std::move(one)});
+  for (const QualityDifference& other : precision_quality(runs)) {
+    if (entries.size() == kMostSubjects || !std::isfinite(other.difference.value)) break;
+    Json difference = entry(other.precision + " less fp32, " + other.workload, other.difference,
+                            static_cast<std::size_t>(other.seeds), "seeds");
+    difference["metric"] = other.metric;
+    difference["difference"] = true;
+    entries.push_back(std::move(difference));
+  }
+  cards.push_back(card("quality", entries));
+}
+
+// Of the latest document: the verdict, and the case that changed most.
+void add_turns(Json& cards, const std::vector<NamedTurns>& turns) {
+  if (turns.empty()) return;
+  const auto latest = std::ranges::max_element(turns, {}, [](const NamedTurns& named) { return named.document.context.date; });
+  const Comparison comparison = compare_turns(latest->document, rule_of(latest->document));
+  Json verdict = entry(reason_text(comparison), std::nan(""), Spread::none, {}, comparison.cases.size(), "cases");
+  verdict["verdict"] = name(verdict_of(comparison));
+  cards.push_back(card("regression", Json::array({verdict})));
+  const ComparedCase* most = nullptr;
+  const auto change = [](const ComparedCase& one) { return std::fabs(std::log(one.decision.ratio.value_or(1))); };
+  for (const ComparedCase& one : comparison.cases)
+    if (one.decision.ratio && (!most || change(one) > change(*most))) most = &one;
+  if (!most) return;
+  Json largest =
+      entry(most->name, Estimate{*most->decision.ratio, most->decision.ratio_ci95, {}}, most->processes[kNew], "pairs");
+  if (is_loaded(most->foreign_cores)) largest["doubts"] = {load_doubt(*most->foreign_cores)};
+  cards.push_back(card("change", Json::array({largest})));
+}
+
+// Whether all rows lie on the curves of one kind of work.
+bool is_a_sweep(const Json& data, const AllSeries& all) {
+  std::size_t points = 0;
+  for (const Json& sweep : data["sweeps"])
+    for (const Json& curve : sweep["curves"]) points += curve["points"].size();
+  return points > 0 && points >= all.series.size();
+}
+
+const char* lead_of(const Json& data, const AllSeries& all, const Speedup& speedup) {
+  if (all.series.empty()) return data["turns"].empty() ? "none" : "turns";
+  if (is_a_sweep(data, all)) return "sweeps";
+  const bool across = std::ranges::any_of(speedup.pairs, [](const SpeedupPair& pair) {
+    return pair.contender.on_gpu != pair.baseline.on_gpu && std::isfinite(pair.ratio.value);
+  });
+  return across ? "speedup" : "throughput";
+}
+
+}  // namespace
+
+void add_head(Json& data, const AllSeries& all, const Speedup& speedup, const std::vector<NamedTurns>& turns,
+              const std::string& title) {
+  const std::vector<Headline> headlines = headlines_of(all);
+  Json cards = Json::array();
+  add_speed(cards, headlines);
+  add_speedup(cards, headlines, speedup);
+  add_quality(cards, all);
+  add_turns(cards, turns);
+  std::vector<std::string> families;
+  for (const Headline& headline : headlines) families.push_back(model_family(headline.series->first()));
+  const std::string subject = title.empty() ? page_title(families, all, turns) : title;
+  data["head"] = {{"title", subject}, {"cards", cards}, {"lead", lead_of(data, all, speedup)}, {"trust", page_trust(all)}};
+}
+
+}  // namespace epochbench

@@ -1,0 +1,85 @@
+// The page's title, by its subject: "ResNet-50 and BERT-base on an AMD EPYC, 2 cores".
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+#include "src/report/html/page_head.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kMostNamed = 3;  // models; of more the largest two
+constexpr std::size_t kMostDevices = 3;
+
+std::string listed(const std::vector<std::string>& parts) {
+  if (parts.size() < 2) return joined(parts);
+  return joined(std::vector(parts.begin(), parts.end() - 1)) + " and " + parts.back();
+}
+
+std::string models_text(const std::vector<std::string>& families) {
+  std::vector<std::string> names;
+  const std::size_t named = families.size() > kMostNamed ? kMostNamed - 1 : families.size();
+  for (std::size_t i = 0; i < named; ++i) names.push_back(model_title(families[i]));
+  if (families.size() > named) names.push_back(std::to_string(families.size() - named) + " smaller models");
+  return listed(names);
+}
+
+// "AMD EPYC 9654" of "AMD EPYC 9654 96-Core Processor", "Intel Xeon Platinum 8375C" of "Intel(R) Xeon(R) Platinum 8375C CPU @
+// …".
+std::string cpu_title(std::string model) {
+  for (const char* mark : {"(R)", "(TM)", "(r)", "(tm)"}) replace_all(model, mark, "");
+  model = model.substr(0, model.find(" CPU @"));
+  const std::size_t cores = model.find("-Core Processor");
+  if (cores != std::string::npos) model = model.substr(0, model.rfind(' ', cores));
+  return std::string(trimmed(model));
+}
+
+std::string with_article(const std::string& name) {
+  const bool vowel = name.starts_with("AMD") || name.starts_with("Intel") || name.starts_with("NVIDIA") ||
+                     name.starts_with("Arm") || name.starts_with("Ampere") || name.starts_with("unknown");
+  return (vowel ? "an " : "a ") + name;
+}
+
+std::string cpu_text(const Context& context) {
+  const std::string model = context.cpu.model.empty() ? "CPU" : cpu_title(context.cpu.model);
+  if (!context.cpu.cores) return model;
+  return model + ", " + counted(static_cast<std::size_t>(std::max(*context.cpu.cores, 0)), "core", "cores");
+}
+
+// "an NVIDIA H100 and an AMD EPYC, 8 cores": what ran, each once, GPUs first.
+std::string devices_text(const AllSeries& all, const std::vector<NamedTurns>& turns) {
+  std::vector<std::string> gpus, cpus;
+  const auto add = [](std::vector<std::string>& list, const std::string& name) {
+    if (!contains(list, name)) list.push_back(name);
+  };
+  for (const Series& series : all.series)
+    if (series.on_gpu())
+      add(gpus, with_article(series.first().device.name));
+    else
+      add(cpus, with_article(cpu_text(series.source->result.context)));
+  if (all.series.empty())
+    for (const NamedTurns& named : turns) add(cpus, with_article(cpu_text(named.document.context)));
+  gpus.insert(gpus.end(), cpus.begin(), cpus.end());
+  return gpus.size() > kMostDevices ? std::to_string(gpus.size()) + " devices" : listed(gpus);
+}
+
+}  // namespace
+
+std::string model_title(const std::string& family) {
+  constexpr std::pair<std::string_view, std::string_view> kStyles[] = {
+      {"resnet", "ResNet-"}, {"bert-", "BERT-"}, {"lenet", "LeNet-"}, {"mlp", "MLP"}};
+  for (const auto& [plain, style] : kStyles)
+    if (family.starts_with(plain)) return std::string(style) + family.substr(plain.size());
+  return family;
+}
+
+std::string page_title(const std::vector<std::string>& families, const AllSeries& all, const std::vector<NamedTurns>& turns) {
+  if (all.series.empty() && turns.empty()) return "No run ended well";
+  const std::string subject = all.series.empty() ? "Two builds of epochbench" : models_text(families);
+  return subject + " on " + devices_text(all, turns);
+}
+
+}  // namespace epochbench

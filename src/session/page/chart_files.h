@@ -1,0 +1,20 @@
+// The charts of a page as files of their own, drawn by a browser without a window.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/base/json.h"
+
+namespace epochbench {
+
+// The browser that draws. Errors: CallError where none is installed.
+std::string chart_browser();
+
+// Writes each chart of the page as FOLDER/NAME.svg and FOLDER/NAME.png, and returns the names, in the page's order. The folder
+// is made where it is missing; files of these names are replaced. `data`, `title`: as of html_page(). Errors:
+// std::runtime_error where the browser fails; FileError.
+std::vector<std::string> write_charts(const std::string& folder, const std::string& browser, const Json& data,
+                                      const std::string& title);
+
+}  // namespace epochbench

@@ -1,0 +1,121 @@
+#include "src/session/page/outside_program.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+
+extern char** environ;
+
+namespace epochbench {
+namespace {
+
+constexpr double kOpenSeconds = 10;
+
+// A process in a group of its own, whose stdout is read.
+class Started {
+ public:
+  explicit Started(const std::vector<std::string>& command) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    std::vector<char*> arguments;
+    for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
+    error_ = posix_spawn(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    output_ = ends[0];
+  }
+  ~Started() {
+    if (output_ >= 0) close(output_);
+  }
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+
+  int error() const { return error_; }
+
+  // Until it closes its stdout; false: it did not in time.
+  bool read_until(double deadline, std::string& text) const {
+    while (true) {
+      const double left = deadline - steady_seconds();
+      pollfd waiting{output_, POLLIN, 0};
+      if (left <= 0 || poll(&waiting, 1, static_cast<int>(left * 1000) + 1) == 0) return false;
+      char bytes[65536];
+      const ssize_t size = read(output_, bytes, sizeof bytes);
+      if (size > 0) text.append(bytes, static_cast<std::size_t>(size));
+      if (size == 0 || (size < 0 && errno != EINTR)) return true;
+    }
+  }
+
+  void kill_group() const { ::kill(-pid_, SIGKILL); }
+
+  int wait() const {
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+  }
+
+ private:
+  int error_ = EAGAIN, output_ = -1;
+  pid_t pid_ = -1;
+};
+
+}  // namespace
+
+std::optional<std::string> program_in_path(std::initializer_list<const char*> names) {
+  const char* path = std::getenv("PATH");
+  for (const char* name : names)
+    for (const std::string& folder : split(path ? path : "/usr/bin:/bin", ':'))
+      if (const std::string file = folder + "/" + name; !folder.empty() && access(file.c_str(), X_OK) == 0) return file;
+  return std::nullopt;
+}
+
+ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds) {
+  ProgramEnd end;
+  const Started program(command);
+  if (program.error() != 0) {
+    end.reason = std::string("cannot be started: ") + std::strerror(program.error());
+    return end;
+  }
+  const bool in_time = program.read_until(steady_seconds() + most_seconds, end.output);
+  if (!in_time) program.kill_group();
+  const int status = program.wait();
+  end.done = in_time && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (!in_time)
+    end.reason = "took more than " + format_seconds(most_seconds);
+  else if (!end.done)
+    end.reason = WIFEXITED(status) ? "exited with " + std::to_string(WEXITSTATUS(status))
+                                   : "was ended by signal " + std::to_string(WTERMSIG(status));
+  return end;
+}
+
+std::string open_in_browser(const std::string& path) {
+  const auto opener = program_in_path({"xdg-open", "open"});
+  if (!opener) return "neither xdg-open nor open is installed here";
+  const ProgramEnd end = run_program({*opener, path}, kOpenSeconds);
+  return end.done ? "" : *opener + " " + end.reason;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,26 @@
+// Programs of the machine that a page is handed to: found in PATH, started without a shell, silent.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace epochbench {
+
+// The path of the first of these that PATH has; empty: none.
+std::optional<std::string> program_in_path(std::initializer_list<const char*> names);
+
+// What it wrote to stdout, or why it failed.
+struct ProgramEnd {
+  bool done = false;  // it exited with 0 in time
+  std::string output;
+  std::string reason;  // "exited with 3", "took more than 60 s"
+};
+// Standard input and error lead nowhere. One that takes longer is killed with all that it started.
+ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds);
+
+// Opens a file in the program that this machine opens it with. Returns why not; empty: it was handed over.
+std::string open_in_browser(const std::string& path);
+
+}  // namespace epochbench

@@ -1,0 +1,167 @@
+// The first screen of the page: its title, its cards with their spread and doubts, and which chart it shows.
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/analysis/claims/claims.h"
+#include "src/report/html/html_page.h"
+#include "support/made_curves.h"
+#include "support/made_results.h"
+#include "support/made_turns_page.h"
+
+namespace epochbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Json head_of(const std::vector<NamedResult>& results, const PageOptions& options = {}) {
+  return page_data(results, {}, embedded_claims(), options)["head"];
+}
+
+Json card(const Json& head, const std::string& id) {
+  for (const Json& one : head["cards"])
+    if (one["id"] == id) return one["entries"];
+  return nullptr;
+}
+
+std::vector<std::string> ids(const Json& head) {
+  std::vector<std::string> list;
+  for (const Json& one : head["cards"]) list.push_back(one["id"]);
+  return list;
+}
+
+NamedResult on_the_cpu(int repetitions) {
+  return made_result("r.json", "box", {{"cpu", "fp32", 100, 16, "", "resnet50", repetitions}});
+}
+
+TEST(PageHead, HasATitleByModelsAndDevices) {
+  EXPECT_EQ(head_of({on_the_cpu(1)})["title"], "ResNet-50 on a Some CPU, 8 cores");
+  NamedResult named =
+      made_result("r.json", "box", {{"cpu", "fp32", 100, 16, "", "resnet50"}, {"cuda", "bf16", 9, 8, "", "bert-base"}});
+  named.result.context.cpu.model = "AMD EPYC 9654 96-Core Processor";
+  for (epochbench::Run& run : named.result.runs)
+    if (run.device.backend == "cuda") run.device.name = "NVIDIA H100", run.workload.train_flops_per_sample = 1e12;
+  EXPECT_EQ(head_of({named})["title"], "BERT-base and ResNet-50 on an NVIDIA H100 and an AMD EPYC 9654, 8 cores")
+      << "by weight";
+  named.result.context.cpu.model = "Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz";
+  EXPECT_THAT(head_of({named})["title"].get<std::string>(), HasSubstr("an Intel Xeon Platinum 8375C, 8 cores"));
+  EXPECT_EQ(head_of({named}, {.title = "Spring <2026>"})["title"], "Spring <2026>");
+  EXPECT_EQ(head_of({made_result("r.json", "box", {})})["title"], "No run ended well");
+}
+
+TEST(PageHead, NamesTheLargestModelsOfMany) {
+  NamedResult named = made_result("r.json", "box",
+                                  {{"cpu", "fp32", 100, 16, "", "resnet50", 1},
+                                   {"cpu", "fp32", 100, 16, "", "lenet5", 1},
+                                   {"cpu", "fp32", 100, 16, "", "mlp", 1},
+                                   {"cpu", "fp32", 100, 16, "", "bert-large", 1}});
+  named.result.runs[3].workload.train_flops_per_sample = 1e12;
+  EXPECT_EQ(head_of({named})["title"], "BERT-large, ResNet-50 and 2 smaller models on a Some CPU, 8 cores");
+}
+
+TEST(PageHead, ShowsSpeedEpochAndCostWithTheirInterval) {
+  const Json head = head_of({on_the_cpu(5)});
+  EXPECT_THAT(ids(head), ElementsAre("speed", "epoch", "cost"));
+  const Json speed = card(head, "speed")[0];
+  EXPECT_EQ(speed["subject"], "ResNet-50, CPU fp32, batch 16");
+  EXPECT_EQ(speed["value"], 100);
+  EXPECT_EQ(speed["spread"], "ci95");
+  EXPECT_EQ(speed["ends"], Json({100, 100}));
+  EXPECT_EQ(speed["n"], 5);
+  EXPECT_THAT(speed["doubts"], IsEmpty());
+  EXPECT_EQ(card(head, "epoch")[0]["kind"], "projected");
+  EXPECT_NEAR(card(head, "cost")[0]["value"].get<double>(), 128.0 / 3600, 1e-6);
+  EXPECT_EQ(head["trust"]["sure"], true);
+  EXPECT_EQ(head["lead"], "throughput");
+}
+
+TEST(PageHead, HasARangeOfFewAndNeitherOfOne) {
+  const Json few = card(head_of({on_the_cpu(3)}), "speed")[0], one = card(head_of({on_the_cpu(1)}), "speed")[0];
+  EXPECT_EQ(few["spread"], "range");
+  EXPECT_EQ(few["ends"], Json({100, 100}));
+  EXPECT_EQ(one["spread"], "none");
+  EXPECT_TRUE(one["ends"].is_null());
+  EXPECT_EQ(head_of({on_the_cpu(1)})["trust"]["sure"], false);
+  EXPECT_THAT(head_of({on_the_cpu(1)})["trust"]["lines"].dump(), HasSubstr("One run per case"));
+}
+
+TEST(PageHead, MarksWhatIsInDoubtWithItsReason) {
+  NamedResult named = on_the_cpu(5);
+  named.result.runs[2].interference->foreign_cpu_cores = 1.8;
+  const Json data = page_data({named}, {}, embedded_claims());
+  EXPECT_EQ(card(data["head"], "speed")[0]["doubts"], Json({"other processes took 1.8 cores"}));
+  EXPECT_EQ(card(data["head"], "cost")[0]["doubts"], Json({"other processes took 1.8 cores"}));
+  EXPECT_EQ(data["head"]["trust"]["sure"], false);
+  EXPECT_THAT(data["head"]["trust"]["lines"].dump(),
+              HasSubstr("1 of 1 case in doubt: other processes took 0.15 cores or more (1)"));
+  named = on_the_cpu(5);
+  for (std::size_t i = 0; i < 5; ++i)
+    named.result.runs[i].throughput->samples_per_second = 100.0 + 10.0 * static_cast<double>(i);
+  EXPECT_THAT(card(head_of({named}), "speed")[0]["doubts"].dump(), HasSubstr("repetitions vary by"));
+}
+
+TEST(PageHead, SaysThatNoPriceIsKnown) {
+  NamedResult named = on_the_cpu(1);
+  named.result.runs[0].cost.reset();
+  const Json cost = card(head_of({named}), "cost");
+  EXPECT_TRUE(cost.is_array() && cost.empty());
+}
+
+TEST(PageHead, ComparesAGpuWithTheCpuAndLeadsWithThat) {
+  const Json head =
+      head_of({made_result("r.json", "box", {{"cpu", "fp32", 100}, {"cpu", "bf16", 150}, {"cuda", "bf16", 1000}})});
+  const Json speedup = card(head, "speedup")[0];
+  EXPECT_EQ(speedup["value"], 10);
+  EXPECT_EQ(speedup["subject"], "ResNet-50, GPU bf16 over CPU fp32, batch 16");
+  EXPECT_EQ(speedup["spread"], "ci95");
+  EXPECT_EQ(head["lead"], "speedup");
+  EXPECT_EQ(card(head, "speed")[0]["subject"], "ResNet-50, GPU bf16, batch 16") << "the fastest";
+}
+
+TEST(PageHead, LeavesOutWhatWasRestrictedOnPurpose) {
+  const Json head =
+      head_of({made_result("r.json", "box", {{"cpu", "fp32", 100}, {"cpu", "fp32", 120, 16, "/without=fusion"}})});
+  EXPECT_EQ(card(head, "speed")[0]["value"], 100);
+}
+
+TEST(PageHead, QualityIsAMeanOverSeeds) {
+  NamedResult named = on_the_cpu(1);
+  const epochbench::Run first = named.result.runs[0];
+  named.result.runs.clear();
+  for (int seed = 0; seed < 5; ++seed) {
+    epochbench::Run run = first;
+    rename(run, "resnet50/cpu/fp32/b16" + (seed ? "/seed=" + std::to_string(seed) : ""));
+    run.workload.seed = static_cast<std::uint64_t>(seed);
+    run.workload.dataset = "digits";
+    run.quality->eval_metric = "accuracy";
+    run.quality->eval_value = 0.90 + 0.01 * seed;
+    named.result.runs.push_back(run);
+  }
+  const Json quality = card(head_of({named}), "quality")[0];
+  EXPECT_NEAR(quality["value"].get<double>(), 0.92, 1e-9);
+  EXPECT_EQ(quality["n"], 5);
+  EXPECT_EQ(quality["unit"], "seeds");
+  EXPECT_EQ(quality["spread"], "ci95");
+}
+
+TEST(PageHead, SweepsLeadWhereNothingElseWasMeasured) {
+  NamedResult named = made_result("sweep.json", "box", {});
+  for (const int batch : {8, 16, 32}) add(named.result, made_batch("cpu", "fp32", batch, std::vector<double>(5, 80.0 + batch)));
+  EXPECT_EQ(head_of({named})["lead"], "sweeps");
+}
+
+TEST(PageHead, OfTwoBinariesTheVerdictComesFirst) {
+  const Json head = page_data({}, {by_turns("turns.json", 1.05, "2026-01-02T03:04:05Z")}, embedded_claims())["head"];
+  EXPECT_EQ(head["title"], "Two builds of epochbench on a CPU");
+  EXPECT_EQ(head["lead"], "turns");
+  EXPECT_THAT(ids(head), ElementsAre("regression", "change"));
+  EXPECT_EQ(card(head, "regression")[0]["verdict"], "regression");
+  EXPECT_EQ(card(head, "change")[0]["subject"], "mlp/cpu/fp32/b64");
+  EXPECT_EQ(card(head, "change")[0]["doubts"], Json({"other processes took 0.25 cores"}));
+}
+
+}  // namespace
+}  // namespace epochbench
