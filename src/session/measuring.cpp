@@ -148,6 +148,11 @@ void derive(Run& run, const PlannedCase& planned, const Context& context, const 
   run.cost = prices.cost(planned.spec.device, *run.timing);
 }
 
+std::size_t count_to_run(const std::vector<PlannedCase>& cases) {
+  const auto runs = std::count_if(cases.begin(), cases.end(), [](const PlannedCase& planned) { return !planned.obstacle; });
+  return static_cast<std::size_t>(runs);
+}
+
 }  // namespace
 
 void complete_profile(Profile& profile, const DeviceLimits& limits) {
@@ -208,8 +213,7 @@ TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<dou
 }
 
 std::string expected_text(const std::vector<PlannedCase>& cases, const TimeLeft& left) {
-  const auto runs = std::count_if(cases.begin(), cases.end(), [](const PlannedCase& planned) { return !planned.obstacle; });
-  return counted(static_cast<std::size_t>(runs), "run", "runs") + ", expected to take about " + about_seconds(left.of_all());
+  return counted(count_to_run(cases), "run", "runs") + ", expected to take about " + about_seconds(left.of_all());
 }
 
 Measurement measure(const MeasuringRequest& request) {
@@ -227,7 +231,7 @@ Measurement measure(const MeasuringRequest& request) {
 
   catch_interrupts();
   print_obstacles(remaining);
-  ProgressDisplay display(remaining.size(), request.quiet);
+  ProgressDisplay display(count_to_run(remaining), request.quiet);
   const Context earlier = std::exchange(result.context, describe_context(request.command_line));
   result.context.gpus = list_gpus();
   MachineMeters meters(meter_sources(), result.context.gpus);
@@ -242,13 +246,13 @@ Measurement measure(const MeasuringRequest& request) {
   if (!remaining.empty()) display.line(expected_text(remaining, left));
   for (std::size_t i = 0; i < remaining.size() && !interrupted(); ++i) {
     const PlannedCase& planned = remaining[i];
-    display.begin(planned.spec.name);
+    if (!planned.obstacle) display.begin(planned.spec.name);  // print_obstacles() has shown the others
     left.begin(i);
     Run run = measured(planned, worker, budget, meters, display, left);
     left.end(run.status == RunStatus::ok);
     identify(run, planned);
     derive(run, planned, result.context, prices);
-    display.end(run);
+    if (!planned.obstacle) display.end(run);
     if (run.status != RunStatus::ok && run.status != RunStatus::skipped && request.quiet) print_error(one_line(run));
     put(result, std::move(run), planned, request.anonymous);
     conclude();

@@ -39,17 +39,25 @@ std::string cut(const std::string& text, std::size_t columns) {
   return text.substr(0, at);
 }
 
-std::string describe(const Progress& progress) {
+// What is known, the most important first: a narrow terminal leaves out the last.
+std::vector<std::string> parts_of(const Progress& progress) {
   std::vector<std::string> parts{progress.phase};
   if (progress.steps > 0)
     parts.push_back("step " + format_count(progress.steps) +
                     (progress.steps_planned ? "/" + format_count(*progress.steps_planned) : ""));
   if (progress.samples_per_second > 0) parts.push_back(significant(progress.samples_per_second, 3) + " samples/s");
-  if (progress.relative_noise) parts.push_back("±" + format_percent(*progress.relative_noise));
   if (progress.loss) parts.push_back("loss " + significant(*progress.loss, 3));
   if (progress.eval_value) parts.push_back("test " + significant(*progress.eval_value, 3));
   if (progress.elapsed_seconds >= 1) parts.push_back(format_seconds(progress.elapsed_seconds));
-  return joined(parts, "  ");
+  if (progress.relative_noise) parts.push_back("±" + format_percent(*progress.relative_noise) + " within this run");
+  return parts;
+}
+
+// The head and as many parts as fit.
+std::string fitting(const std::string& head, std::vector<std::string> parts, std::size_t columns) {
+  const auto text = [&] { return head + "  " + joined(parts, "  "); };
+  while (parts.size() > 1 && display_width(text()) > columns) parts.pop_back();
+  return cut(text(), columns);
 }
 
 }  // namespace
@@ -99,10 +107,12 @@ void ProgressDisplay::update(const Progress& progress, const std::string& left) 
   const auto now = std::chrono::steady_clock::now();
   if (quiet_ || now - last_shown_ < (in_place_ ? kFrame : kLine)) return;
   last_shown_ = now;
-  const std::string text = head() + "  " + describe(progress), tail = left.empty() ? "" : "  " + left;
-  if (!in_place_) return log(text + tail);
+  const std::vector<std::string> parts = parts_of(progress);
+  const std::string tail = left.empty() ? "" : "  " + left;
+  if (!in_place_) return log(head() + "  " + joined(parts, "  ") + tail);
   const std::size_t columns = terminal_columns() - 1, taken = display_width(tail);
-  draw(columns > 2 * taken ? cut(text, columns - taken) + tail : text);
+  const bool both = columns > 2 * taken;
+  draw(fitting(head(), parts, both ? columns - taken : columns) + (both ? tail : ""));
 }
 
 void ProgressDisplay::end(const Run& run) {
@@ -110,9 +120,7 @@ void ProgressDisplay::end(const Run& run) {
   clear();
   const bool ok = run.status == RunStatus::ok;
   const char* mark = !color_ ? "" : ok ? "\033[32m" : "\033[31m";
-  // Why cases are skipped was printed before the first one.
-  const std::string line = run.status == RunStatus::skipped ? run.name + ": skipped" : one_line(run);
-  std::fprintf(stderr, "%s[%zu/%zu]%s %s\n", mark, index_, cases_, color_ ? "\033[0m" : "", line.c_str());
+  std::fprintf(stderr, "%s[%zu/%zu]%s %s\n", mark, index_, cases_, color_ ? "\033[0m" : "", one_line(run).c_str());
 }
 
 }  // namespace epochbench

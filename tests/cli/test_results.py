@@ -104,6 +104,8 @@ class Results(CliTest):
                                   "lenet5/cuda/fp32/b16": "skipped", "lenet5/cuda/tf32/b16": "skipped"})
         self.assertEqual(sum("cuda" in line and "skipped: " in line and line.startswith("epochbench: ")
                              for line in call.stderr.splitlines()), 1)
+        finished = [line for line in call.stderr.splitlines() if line.startswith("[")]
+        self.assertRegex("\n".join(finished), r"\A\[1/1\] lenet5/cpu/fp32/b16: ", "what does not run is not counted")
 
     def test_a_named_device_or_precision_that_is_not_here_is_not_done(self):
         for options, code in ((["--device", "cpu,cuda:77"], 3), (["--precision", "fp32,tf32"], 2),
