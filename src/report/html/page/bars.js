@@ -36,7 +36,7 @@ function inGroups(rows) {
 }
 
 // quantity: {label, key, text(row), unitOf(greatest)}; may have: ends, each, tick (keys), only(row), suffix(row), alone
-// (without headings of groups), marks and base (ticks of a logarithmic axis, and its name).
+// (without headings of groups), certain (whatever else ran), marks and base (ticks of a logarithmic axis, and its name).
 function bar(row, quantity, label, unit) {
   const ends = quantity.ends ? row[quantity.ends] : null;
   const interval = ends ? `, 95 % interval ${intervalText(ends, unit)}` : "";
@@ -89,14 +89,15 @@ function barFigure(data, quantity, caption) {
   if (!rows.length) return null;
   const alone = new Set(rows.map((row) => row.work)).size === rows.length;  // then headings would only take room
   const labelOf = (row) => (alone ? `${shortWork(row)}: ` : "") + label(row) + (quantity.suffix ? quantity.suffix(row) : "") +
-    (row.doubts.length ? " †" : "");
+    (row.doubts.length && !quantity.certain ? "\u00a0†" : "");
   const notes = [rows.some((row) => row.on_gpu) ? " Hatched, or a triangle: a GPU." : "",
                  rows.length < known.length ? " Of several dates the latest; the others are in the history." : "",
                  farApart(rows, quantity) ? " Dots on a logarithmic axis, as values lie far apart." : ""];
-  const numbers = () => rows.map((row) => [rowName(data, row), quantity.text(row),
-    quantity.ends && row[quantity.ends] ? intervalText(row[quantity.ends], quantity.unitOf(row[quantity.key])) : UNKNOWN]);
+  const spread = (row) => format.spread(row[`${quantity.key}_ci95`], row[`${quantity.key}_range`],
+                                        (value) => quantity.text({...row, [quantity.key]: value}));
+  const numbers = () => rows.map((row) => [rowName(data, row), quantity.text(row), spread(row) || UNKNOWN]);
   return figure(caption + notes.join(""), inkLegend(rows), barPanel(rows, {...quantity, alone}, labelOf),
-    numbersBelow(quantity.label, ["run", quantity.label, "95 % interval"], numbers));
+    numbersBelow(quantity.label, ["run", quantity.label, "95 % interval, or range"], numbers));
 }
 
 const THROUGHPUT = {
@@ -123,7 +124,7 @@ const MOST_FASTEST = 16;  // more do not fit the first screen
 function fastestSection(data) {
   const rows = inGroups(fastest(data)).slice(0, MOST_FASTEST), label = labelsOf(data, rows);
   if (!rows.length) return null;
-  const labelOf = (row) => `${shortWork(row)}: ${label(row)}${row.doubts.length ? " †" : ""}`;
+  const labelOf = (row) => `${shortWork(row)}: ${label(row)}${row.doubts.length ? "\u00a0†" : ""}`;
   return figure(`Samples per second, each at its fastest batch. ${SPREAD}`, inkLegend(rows),
     barPanel(rows, {...THROUGHPUT, alone: true}, labelOf));
 }
@@ -160,7 +161,7 @@ const energySection = (data) => barFigure(data, {
 }, "Average power over the timed steps, idle draw included, times the time of an epoch. Where only a part is known it is named.");
 
 const memorySection = (data) => barFigure(data, {
-  label: "Peak memory", key: "peak_bytes", unitOf: bytesUnit, tick: "planned_bytes", marks: BYTE_TICKS,
+  label: "Peak memory", key: "peak_bytes", unitOf: bytesUnit, tick: "planned_bytes", certain: true, marks: BYTE_TICKS,
   base: "memory",
   text: (row) => format.bytes(row.peak_bytes),
 }, "Growth of resident memory on a CPU, the driver's count on a GPU. Vertical line: what was planned.");

@@ -160,7 +160,8 @@ function drawBars(box, width, bars, axis) {
   const above = width < NARROW, longest = d3.max(bars, (bar) => textWidth(bar.label));  // above: labels on lines of their own
   const left = above ? 14 : Math.min(longest, width * 0.4) + 6, right = d3.max(bars, (bar) => textWidth(bar.text)) + 12;
   const plot = Math.max(width - left - right, 40);
-  const heads = bars.map((bar) => linesOf(bar.label, above ? width - left : left));
+  const room = above ? width - left : left;
+  const heads = bars.map((bar) => textWidth(bar.label) <= room ? [bar.label] : linesOf(bar.label, room));
   const {tops, titles, foot} = barPlaces(bars, heads, above), line = isKnown(axis.line) ? [axis.line] : [];
   const reach = [...bars.flatMap(reachOf).map((value) => value * axis.factor), ...line].filter((value) => isOn(axis, value));
   const scale = axis.log ? logScale(reach.length ? d3.extent(reach) : [1, 1], 1.5, 1.2)

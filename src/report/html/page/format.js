@@ -17,7 +17,7 @@ function significant(value, digits = 3) {
   return nearest.toFixed(Math.max(0, digits - before));
 }
 
-// [factor, unit] by which a value of this size reads best.
+// [factor, unit] by which a value of this size reads best on an axis.
 function secondsUnit(size) {
   if (size < 1e-3) return [1e6, "µs"];
   if (size < 1) return [1e3, "ms"];
@@ -37,7 +37,13 @@ function inUnit(value, [factor, unit]) { return `${significant(value * factor)} 
 const format = {
   count: (value) => isKnown(value) ? Math.round(value).toLocaleString("en-US") : UNKNOWN,
   rate: (value) => isKnown(value) && value >= 1000 ? format.count(value) : significant(value),
-  seconds: (value) => isKnown(value) ? inUnit(value, secondsUnit(value)) : UNKNOWN,
+  seconds(value) {
+    if (!isKnown(value)) return UNKNOWN;
+    if (value < 60) return inUnit(value, secondsUnit(value));
+    const whole = Math.round(value);
+    if (value < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+    return value < 86400 ? `${significant(value / 3600)} h` : `${significant(value / 86400)} d`;
+  },
   bytes: (value) => isKnown(value) ? inUnit(value, bytesUnit(value)) : UNKNOWN,
   si: (value, unit) => isKnown(value) ? inUnit(value, siUnit(value, unit)) : UNKNOWN,
   joules: (value) => format.si(value, "J"),
@@ -46,20 +52,28 @@ const format = {
   money(amount, currency) {
     if (!isKnown(amount)) return UNKNOWN;
     if (currency) return `${significant(amount)} ${currency}`;
+    if (amount > 0 && amount < 0.01) return "< $0.01";
     return "$" + (Math.abs(amount) >= 1 ? amount.toFixed(2) : significant(amount));
   },
   cores: (value) => isKnown(value) ? `${significant(value, 2)} cores` : UNKNOWN,
   moment: (date) => date.replace("T", " ").replace("Z", " UTC"),
   day: (date) => date.slice(0, 10),
-  interval: (ends, one) => ends ? `${one(ends[0])} to ${one(ends[1])}` : "",
+  // "24.4 to 30.5 h": a unit that both ends have stands once.
+  interval(ends, one) {
+    if (!ends) return "";
+    const [low, high] = ends.map((end) => one(end)), unit = / \S+$/.exec(high);
+    return `${unit && low.endsWith(unit[0]) ? low.slice(0, -unit[0].length) : low} to ${high}`;
+  },
+  // Of two to four repetitions the range.
+  spread: (ends, range, one) => ends ? format.interval(ends, one) : range ? `range ${format.interval(range, one)}` : "",
 };
 
 // Ticks of logarithmic axes of times and of bytes: [in the base unit, text].
 const TIME_TICKS = [[1e-6, "1 µs"], [1e-5, "10 µs"], [1e-4, "100 µs"], [1e-3, "1 ms"], [0.01, "10 ms"], [0.1, "100 ms"],
                     [1, "1 s"], [10, "10 s"], [60, "1 min"], [600, "10 min"], [3600, "1 h"], [36000, "10 h"], [86400, "1 d"],
                     [864000, "10 d"], [8640000, "100 d"]];
-const BYTE_TICKS = d3.range(1, 5).flatMap((power) => [1, 10, 100].map((times) =>
-  [times * 1024 ** power, inUnit(times * 1024 ** power, bytesUnit(times * 1024 ** power))]));
+const BYTE_TICKS = ["KiB", "MiB", "GiB", "TiB"].flatMap((unit, power) =>
+  [1, 10, 100].map((times) => [times * 1024 ** (power + 1), `${times} ${unit}`]));
 
 // A tick of an axis: "0.02", "40", "12k".
 function short(value) {

@@ -8,12 +8,13 @@ function pairLabel(pair) {
 }
 
 function ratioPanel(pairs) {
-  const ordered = groupBy(pairs, (pair) => pair.workload).flatMap(([, own]) => own);
+  const groups = groupBy(pairs, (pair) => pair.workload), alone = groups.length === pairs.length;
+  const ordered = groups.flatMap(([, own]) => own);
   const bars = ordered.slice(0, MOST_BARS).map((pair) => ({
-    label: pairLabel(pair) + (pair.doubts.length ? " †" : ""), group: pair.workload, value: pair.ratio,
-    ends: pair.ratio_ci95, text: format.times(pair.ratio), symbol: symbolOf(pair.contender_side.backend),
+    label: (alone ? `${pair.workload}: ` : "") + pairLabel(pair) + (pair.doubts.length ? "\u00a0†" : ""),
+    group: alone ? null : pair.workload, value: pair.ratio, ends: pair.ratio_ci95, text: format.times(pair.ratio),
     classes: looks(pair.contender_side.precision, pair.contender_side.on_gpu, pair.contender_side.backend),
-    hint: `${pair.contender} over ${pair.baseline}: ${format.times(pair.ratio)}`}));
+    symbol: symbolOf(pair.contender_side.backend), hint: `${pair.contender} over ${pair.baseline}: ${format.times(pair.ratio)}`}));
   const axis = {factor: 1, unit: "times the samples/s", log: true, line: 1, label: "Speedup"};
   return barsPanel(null, bars, axis, restText(pairs.length, "pairs"));
 }
@@ -25,14 +26,14 @@ function pairsTable(pairs) {
   const notesOf = (pair) => [pair.ratio_ci95 ? null : `no interval: ${pair.ratio_reason}`, ...pair.warnings].filter(Boolean);
   const cells = new Map(pairs.map((pair) => [pair, notesOf(pair).map((note) => `[${numberOf(note)}]`).join(" ")]));
   const number = (title, key) => numberColumn(title, (pair) => pair[key], format.times);
-  const table = sortableTable("Pairs of runs: how many times as fast, as cheap and as frugal the contender is", [
+  const table = sortableTable("Pairs of runs: how many times as fast, as cheap and as efficient the contender is", [
     nameColumn("contender", (pair) => pair.contender + (pair.doubts.length ? " †" : "")),
     {title: "baseline", value: (pair) => pair.baseline, node: (pair) => breakable(pair.baseline)},
     {...number("speedup", "ratio"), small: (pair) => format.interval(pair.ratio_ci95, format.times)},
     {...number("cost", "cost_ratio"), gray: (pair) => pair.doubts.length},
     {...number("energy", "energy_ratio"), gray: (pair) => pair.doubts.length},
     {title: "notes", value: (pair) => cells.get(pair) || null},
-  ], pairs);
+  ].filter((column) => pairs.some((pair) => isSomething(column.value(pair)))), pairs);
   const list = element("ol", {class: "notes"}, [...notes.keys()].map((note) => element("li", {}, note)));
   const below = element("details", {},
     element("summary", {}, "Notes: what to know of these pairs"), list);

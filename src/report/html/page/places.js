@@ -94,8 +94,7 @@ const partText = (row) => row.joules_part ? ` (${row.joules_part} alone)` : "";
 // "11.7 to 14.6, n=5"; of two to four repetitions their range.
 function rateSpread(row) {
   const {samples_per_second_ci95: ends, samples_per_second_range: range, repetitions: n} = row;
-  return [format.interval(ends, format.rate) || (range ? `range ${format.interval(range, format.rate)}` : null), `n=${n}`]
-    .filter(Boolean).join(", ");
+  return [format.spread(ends, range, format.rate), `n=${n}`].filter(Boolean).join(", ");
 }
 
 function runColumns(data) {

@@ -68,7 +68,7 @@ function pointRows(data) {
   return data.sweeps.flatMap((sweep) => sweep.curves.flatMap((curve) => curve.points.map((point) =>
     [`${curve.name}, ${AXIS_LABELS[sweep.answers.over]} ${point.value}${fileText(sweep, data)}${point.loaded ? " †" : ""}`,
      point.status ? inWords(point.status) : format.rate(point.rate),
-     format.interval(point.ci95, format.rate) || UNKNOWN, format.money(point.cost), String(point.repetitions)])));
+     format.spread(point.ci95, point.range, format.rate) || UNKNOWN, format.money(point.cost), String(point.repetitions)])));
 }
 
 // All sweeps of one file and axis have the number of the same curves.
@@ -88,5 +88,5 @@ function sweepsSection(data) {
     panels(data.sweeps, (sweep) => sweepPanel(sweep, data), {what: "sweeps"}),
     moreText(curvesLeftOut(data.sweeps), "curve", "the result files have"),
     element("ul", {class: "sentences"}, [...sentences].map((sentence) => element("li", {}, sentence))),
-    numbersBelow("Points of the sweeps", ["point", "rate", "95 % interval", "cost", "repetitions"], () => pointRows(data)));
+    numbersBelow("Points of the sweeps", ["point", "rate", "95 % interval, or range", "cost", "repetitions"], () => pointRows(data)));
 }

@@ -10,10 +10,8 @@ function loadBanner(rows) {
     "measured beside other processes, throttled, or with repetitions that differ widely.") : null;
 }
 
-// Columns that many tables have: a number; an interval, sorted by its lower end; a run's name at the head of its row.
+// Columns that many tables have: a number; a run's name at the head of its row.
 const numberColumn = (title, value, text) => ({title, value, text, number: true});
-const intervalColumn = (ends, text) => ({title: "95 % interval", number: true, value: (row) => ends(row) && ends(row)[0],
-                                         text: (_, row) => format.interval(ends(row), text)});
 const nameColumn = (title, value) => ({title, value, head: true, node: (row) => breakable(value(row))});
 
 // columns: {title, value(row)}; may have: text(value, row) or node(row), what is shown; small(row), a line below it; gray(row),
