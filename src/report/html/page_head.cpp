@@ -30,7 +30,8 @@ struct Headline {  // of one model: the fastest case that nothing was left out o
 };
 
 double weight_of(const Workload& work) {
-  return work.train_flops_per_sample * static_cast<double>(std::max<std::int64_t>(work.samples_per_epoch, 1));
+  const double flops = work.train_flops_per_sample * static_cast<double>(std::max<std::int64_t>(work.samples_per_epoch, 1));
+  return std::isfinite(flops) ? flops : 0;
 }
 
 // The largest model first. Training goes before a forward pass, and a case as it is before one that was restricted on purpose.

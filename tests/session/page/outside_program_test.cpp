@@ -1,0 +1,54 @@
+// Programs that a page is handed to: what they say, how they end, and that none outlives its time.
+#include "src/session/page/outside_program.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/clock.h"
+
+namespace epochbench {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(OutsideProgram, ItsOutputIsRead) {
+  const ProgramEnd end = run_program({"/bin/sh", "-c", "echo one; echo two; echo error >&2"}, 10);
+  EXPECT_TRUE(end.done) << end.reason;
+  EXPECT_EQ(end.output, "one\ntwo\n");
+}
+
+TEST(OutsideProgram, MuchOutputIsReadWhole) {
+  EXPECT_EQ(run_program({"/bin/sh", "-c", "head -c 3000000 /dev/zero"}, 10).output.size(), 3'000'000u);
+}
+
+TEST(OutsideProgram, SaysHowItFailed) {
+  EXPECT_EQ(run_program({"/bin/sh", "-c", "exit 3"}, 10).reason, "exited with 3");
+  EXPECT_EQ(run_program({"/bin/sh", "-c", "kill -9 $$"}, 10).reason, "was ended by signal 9");
+  EXPECT_THAT(run_program({"/nowhere/program"}, 10).reason, HasSubstr("cannot be started: No such file"));
+}
+
+TEST(OutsideProgram, EndsInTimeWithAllThatItStarted) {
+  const double begin = steady_seconds();
+  const ProgramEnd end = run_program({"/bin/sh", "-c", "sleep 60 & echo $!; wait"}, 0.5);
+  EXPECT_FALSE(end.done);
+  EXPECT_THAT(end.reason, HasSubstr("took more than 500 ms"));
+  EXPECT_LT(steady_seconds() - begin, 20);
+  // Init may take a moment to reap it, so what counts is that it gets no further: a killed process is a zombie or gone.
+  const std::string stat = run_program({"/bin/sh", "-c", "ps -o stat= -p " + end.output}, 10).output;
+  EXPECT_TRUE(stat.empty() || stat[0] == 'Z') << stat;
+}
+
+TEST(OutsideProgram, IsLookedForInPath) {
+  const std::string before = std::getenv("PATH") ? std::getenv("PATH") : "";
+  setenv("PATH", "/nowhere:/bin", 1);
+  EXPECT_EQ(program_in_path({"no-such-program", "sh"}), "/bin/sh");
+  EXPECT_EQ(program_in_path({"no-such-program"}), std::nullopt);
+  setenv("PATH", before.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace epochbench
