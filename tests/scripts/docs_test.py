@@ -52,12 +52,13 @@ def calls(path):
 
 
 def tests_in_the_sources():
-    """Every Suite.Test of GoogleTest and Class.test of unittest."""
-    found = set()
+    """Every Suite.Test of GoogleTest, Class.test of unittest, and test that CMake names."""
+    found = {name for path in (ROOT / "tests").rglob("*.cmake")
+             for name in re.findall(r"add_test\(NAME (\w+\.\w+)", path.read_text(encoding="utf-8"))}
     for path in (ROOT / "tests").rglob("*_test.cpp"):
         for suite, test in re.findall(r"^TEST(?:_[FP])?\((\w+), (\w+)\)", path.read_text(encoding="utf-8"), re.MULTILINE):
             found.add(f"{suite}.{test}")
-    for path in (ROOT / "tests/cli").glob("test_*.py"):
+    for path in (ROOT / "tests").rglob("test_*.py"):
         suite = None
         for kind, name in re.findall(r"^(class|    def) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
             if kind == "class":
