@@ -117,6 +117,8 @@ _epochbench() {
     'report --out'|'report -o') choices="" ;;
     'report --price') choices="" ;;
     'report --price-scaling') choices="per-vcpu per-gpu whole" ;;
+    'report --title') choices="" ;;
+    'report --charts') choices="" ;;
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
@@ -132,7 +134,7 @@ _epochbench() {
       export) options="-h --help --format --raw --out -o --price --price-scaling" ;;
       compare) options="-h --help --history --threshold --allow-missing --force --github --json --interleave --suite --max-pairs --order-seed --out -o --overwrite --quiet -q" ;;
       answers) options="-h --help --price --price-scaling --json" ;;
-      report) options="-h --help --out -o --price --price-scaling" ;;
+      report) options="-h --help --out -o --price --price-scaling --title --open --charts --claims" ;;
     help) options="" ;;
     esac
     COMPREPLY=($(compgen -W "$options" -- "$cur"))

@@ -181,3 +181,7 @@ complete -c epochbench -n '__fish_seen_subcommand_from report' -l help -d 'all o
 complete -c epochbench -n '__fish_seen_subcommand_from report' -l out -s o -r -d 'the page; an existing file is replaced'
 complete -c epochbench -n '__fish_seen_subcommand_from report' -l price -x -d 'USD per hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge'
 complete -c epochbench -n '__fish_seen_subcommand_from report' -l price-scaling -x -a 'per-vcpu per-gpu whole' -d 'what counts of an instance with more or fewer vCPUs or GPUs than are used: per-vcpu, per-gpu or whole'
+complete -c epochbench -n '__fish_seen_subcommand_from report' -l title -x -d 'of the page (default: what was measured, and on what)'
+complete -c epochbench -n '__fish_seen_subcommand_from report' -l open -d 'show the page in the browser'
+complete -c epochbench -n '__fish_seen_subcommand_from report' -l charts -r -d 'each chart as SVG and PNG too; takes Chromium'
+complete -c epochbench -n '__fish_seen_subcommand_from report' -l claims -d 'with the verdicts on claims of articles, which a result of the suite `claims` has anyway'

@@ -120,7 +120,10 @@ class Widths(CliTest):
         calls = [["list"], *(["list", kind] for kind in kinds), ["plan", "lenet5"], ["claims"], ["claims", *RESULTS],
                  ["compare", RESULTS[-2], RESULTS[-1]], ["compare", "--history", RESULTS[0].parent]]
         calls += [[command, path] for path in RESULTS for command in ("speedup", "answers")]
-        calls += [["cost", RESULTS[0], "--purchase", "900", "--power", "60", "--electricity", "0.3", "--cloud", "g5.xlarge"]]
+        calls += [["cost", RESULTS[0], "--purchase", "900", "--power", "60", "--electricity", "0.3", "--cloud", "g5.xlarge",
+                   "--price-scaling", "whole"]]
+        calls += [["system"], ["plan", "resnet50,bert-base", "--precision", "fp32,bf16", "--batch", "8,16"],
+                  ["claims", RESULTS[0], "--claim", "bf16/fp32 of resnet50 > 1.5"]]
         calls += [["run", "--help"], ["sweep", "-h"], ["--help"]]
         for arguments in calls:
             for columns in (60, 80, 120, 200):

@@ -97,6 +97,11 @@ Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
       return unanswered(quantity, why_no_metric(of.empty() ? *pair.of : *pair.to, quantity.measure));
     ClaimAnswer answer = answered(quantity, ratio_estimate(to, of), describe(pair));
     answer.warnings = warnings_of(pair);
+    // A price says nothing of a ratio without money in it.
+    if (quantity.measure != "epochs_per_usd")
+      std::erase_if(answer.warnings, [](const Warning& warning) {
+        return warning.code == WarningCode::price_of_other_machine || warning.code == WarningCode::currency_differs;
+      });
     return answer;
   });
 }
