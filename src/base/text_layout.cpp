@@ -187,6 +187,11 @@ std::string Table::to_string(std::size_t limit) const {
   };
   line([&](std::size_t i) { return columns[i].title; });
   for (const auto& row : rows_) line([&](std::size_t i) { return row[i]; });
+  std::vector<std::string> hidden;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (columns[i].width > 0 && !columns[i].title.empty() && std::ranges::find(shown, i) == shown.end())
+      hidden.push_back(columns[i].title);
+  if (!hidden.empty()) text += wrapped("", "  ", "hidden, too narrow: " + joined(hidden), limit);
   return text;
 }
 

@@ -93,9 +93,9 @@ TEST(Text, TablesFitTheirColumns) {
   Table table({"run", ">rate", "-note", "--->more"});
   table.add({"mlp/cpu/fp32", "12", "slow", "7"});
   EXPECT_EQ(table.to_string(kUnlimitedColumns), "run           rate  note  more\nmlp/cpu/fp32    12  slow     7\n");
-  EXPECT_EQ(table.to_string(24), "run           rate  note\nmlp/cpu/fp32    12  slow\n");
-  EXPECT_EQ(table.to_string(18), "run           rate\nmlp/cpu/fp32    12\n");
-  EXPECT_EQ(table.to_string(14), "run       rate\nmlp/cpu/    12\nfp32\n");
+  EXPECT_EQ(table.to_string(24), "run           rate  note\nmlp/cpu/fp32    12  slow\nhidden, too narrow: more\n");
+  EXPECT_EQ(table.to_string(18), "run           rate\nmlp/cpu/fp32    12\nhidden, too\n  narrow: note,\n  more\n");
+  EXPECT_EQ(table.to_string(14), "run       rate\nmlp/cpu/    12\nfp32\nhidden, too\n  narrow:\n  note, more\n");
 }
 
 }  // namespace

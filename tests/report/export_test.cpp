@@ -318,7 +318,7 @@ TEST_F(ExportFolderTest, SaysWhereAndWhyItCannotWrite) {
     write_export_folder(root, {{"folder", "text"}});
     ADD_FAILURE() << "a folder took a file's place";
   } catch (const FileError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("folder: it is a folder"));
+    EXPECT_THAT(error.what(), HasSubstr("folder: Is a directory"));
   }
 }
 

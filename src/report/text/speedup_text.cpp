@@ -11,9 +11,23 @@ namespace {
 
 std::string ratio_cell(const Estimate& estimate) { return std::isfinite(estimate.value) ? format_times(estimate.value) : ""; }
 
+// What holds of both sides alike is said once: prices and meters are a machine's.
+std::vector<Warning> joined_sides(const std::vector<Warning>& warnings) {
+  std::vector<Warning> list;
+  for (const Warning& warning : warnings) {
+    const bool of_machine = warning.code == WarningCode::price_of_other_machine || warning.code == WarningCode::energy_in_part;
+    const bool again = of_machine && !list.empty() && list.back().code == warning.code && list.back().first == warning.first;
+    if (again)
+      list.back().run = "both sides";
+    else
+      list.push_back(warning);
+  }
+  return list;
+}
+
 std::string note_cell(const SpeedupPair& pair, Notes& notes) {
   std::string text = pair.ratio.ci95 ? "" : notes.mark("no interval: " + pair.ratio.reason);
-  for (const Warning& warning : pair.warnings) text += notes.mark(to_string(warning));
+  for (const Warning& warning : joined_sides(pair.warnings)) text += notes.mark(to_string(warning));
   return text;
 }
 
