@@ -45,6 +45,10 @@ Estimate with_log_interval(double value, double half) {
   return with_interval(value, value / factor, value * factor, value / factor > 0);
 }
 
+std::string how_many(std::size_t fewest, const char* unit) {
+  return "an interval takes " + std::to_string(fewest) + " " + unit + " (--repetitions " + std::to_string(fewest) + ")";
+}
+
 std::pair<double, double> range_of(const std::vector<double>& values) {
   const auto [low, high] = std::ranges::minmax_element(values);
   return {*low, *high};
@@ -60,9 +64,8 @@ Estimate ratio_estimate(std::span<const double> baseline, std::span<const double
   if (!std::isfinite(ratio) || ratio == 0) return {.reason = "the ratio is beyond the range of numbers"};
   if (std::min(baseline.size(), contender.size()) < kFewestRepetitions)
     return {ratio, std::nullopt,
-            "an interval takes " + std::to_string(kFewestRepetitions) + " repetitions per side, and there are " +
-                std::to_string(baseline.size()) + " of the baseline and " + std::to_string(contender.size()) +
-                " of the contender"};
+            how_many(kFewestRepetitions, "repetitions per side") + "; the baseline has " + std::to_string(baseline.size()) +
+                ", the contender " + std::to_string(contender.size())};
   return with_log_interval(ratio, half_width(below, above));
 }
 
@@ -74,8 +77,8 @@ Estimate geometric_mean_estimate(std::span<const double> values) {
   if (!std::isfinite(center) || center == 0) return {.reason = "the mean is beyond the range of numbers"};
   if (values.size() < kFewestRepetitions)
     return {center, std::nullopt,
-            "an interval takes " + std::to_string(kFewestRepetitions) + " repetitions, and there " +
-                (values.size() == 1 ? "is 1" : "are " + std::to_string(values.size()))};
+            how_many(kFewestRepetitions, "repetitions") + (values.size() == 1 ? "; there is " : "; there are ") +
+                std::to_string(values.size())};
   return with_log_interval(center, student_t_975(moments.degrees) * std::sqrt(moments.variance_of_mean));
 }
 
@@ -86,7 +89,8 @@ Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fe
   const std::size_t needed = std::max<std::size_t>(fewest, 2);
   if (values.size() < needed)
     return {center, std::nullopt,
-            "an interval takes " + std::to_string(needed) + " " + unit + ", and there are " + std::to_string(values.size())};
+            "an interval takes " + std::to_string(needed) + " " + unit +
+                (values.size() == 1 ? ", and there is " : ", and there are ") + std::to_string(values.size())};
   const auto n = static_cast<double>(values.size());
   const double half = student_t_975(n - 1) * std::sqrt(variance(values) / n);
   return with_interval(center, center - half, center + half, true);

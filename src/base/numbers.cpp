@@ -112,7 +112,7 @@ std::string significant(double value, int digits) {
 
 std::string format_seconds(double seconds) {
   if (!std::isfinite(seconds)) return "-";
-  if (seconds < 1e-3) return significant(seconds * 1e6, 3) + " us";
+  if (seconds < 1e-3) return significant(seconds * 1e6, 3) + " µs";
   if (seconds < 1) return significant(seconds * 1e3, 3) + " ms";
   if (seconds < 60) return significant(seconds, 3) + " s";
   const auto whole = std::llround(seconds);
@@ -136,7 +136,11 @@ std::string format_percent(double fraction) {
   return fixed(fraction * 100, std::fabs(fraction) < 0.1 ? 2 : 1) + " %";
 }
 
-std::string format_usd(double usd) { return "$" + (std::fabs(usd) >= 1 ? fixed(usd, 2) : rounded(usd, 3)); }
+std::string format_usd(double usd) {
+  constexpr double kLeast = 0.01;
+  if (usd > 0 && usd < kLeast) return "< $0.01";
+  return "$" + (std::fabs(usd) >= 1 ? fixed(usd, 2) : rounded(usd, 3));
+}
 
 std::string format_count(std::int64_t count) {
   std::string digits = std::to_string(count);

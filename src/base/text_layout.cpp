@@ -11,9 +11,25 @@
 
 namespace epochbench {
 
+namespace {
+
+// Bytes of a color's escape sequence at this place, which takes no column; 0: there is none.
+std::size_t color_bytes(std::string_view text, std::size_t at) {
+  if (text.substr(at, 2) != "\033[") return 0;
+  const std::size_t end = text.find('m', at);
+  return end == std::string_view::npos ? 0 : end + 1 - at;
+}
+
+}  // namespace
+
 std::size_t display_width(std::string_view utf8) {
-  return static_cast<std::size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  std::size_t columns = 0;
+  for (std::size_t at = 0; at < utf8.size(); ++at)
+    if (const std::size_t color = color_bytes(utf8, at))
+      at += color - 1;
+    else
+      columns += (static_cast<unsigned char>(utf8[at]) & 0xC0) != 0x80;
+  return columns;
 }
 
 std::size_t output_columns() {
@@ -65,8 +81,11 @@ namespace {
 std::size_t bytes_of_columns(std::string_view text, std::size_t columns) {
   std::size_t at = 0;
   for (; at < text.size(); ++at)
-    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80 && columns-- == 0) break;
-  return at;
+    if (const std::size_t color = color_bytes(text, at))
+      at += color - 1;
+    else if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80 && columns-- == 0)
+      break;
+  return std::min(at, text.size());
 }
 
 // The first piece of `rest` of at most `columns`, which it loses: up to the last blank, '/' or ',' in it.

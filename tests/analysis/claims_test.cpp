@@ -268,7 +268,7 @@ TEST(Claims, PeaksNeedSeveralResultsForAnInterval) {
   EXPECT_EQ(part_of(one, "cpu-fp32").verdict, Verdict::undecided);
   EXPECT_DOUBLE_EQ(*part_of(one, "cpu-fp32").measured, 1);
   EXPECT_EQ(part_of(one, "cpu-fp32").reason,
-            "an interval takes 5 results of this machine, each with its peaks measured once, and there are 1");
+            "an interval takes 5 results of this machine, each with its peaks measured once, and there is 1");
   EXPECT_EQ(part_of(one, "cpu-bandwidth-bytes").verdict, Verdict::undecided) << "it might reach more";
   EXPECT_EQ(part_of(one, "cpu-bandwidth-bits").verdict, Verdict::exceeded) << "it reached more";
   EXPECT_EQ(part_of(one, "gpu-fp32").verdict, Verdict::not_testable);

@@ -60,7 +60,7 @@ TEST(RatioEstimate, HasNoIntervalOfFewerThanFiveASide) {
   EXPECT_EQ(estimate.value, 3);
   EXPECT_FALSE(estimate.ci95);
   EXPECT_THAT(estimate.reason, HasSubstr("5 repetitions per side"));
-  EXPECT_THAT(estimate.reason, HasSubstr("1 of the baseline and 9 of the contender"));
+  EXPECT_THAT(estimate.reason, HasSubstr("the baseline has 1, the contender 9"));
   EXPECT_FALSE(ratio_estimate(std::vector<double>(5, 6), std::vector<double>(4, 6)).ci95);
 }
 
@@ -205,7 +205,8 @@ TEST(MeanEstimate, IsStudentsIntervalOfTheLogarithms) {
 
 TEST(MeanEstimate, SaysWhyItHasNoIntervalOrNoValue) {
   EXPECT_EQ(geometric_mean_estimate(std::vector<double>(4, 3.0)).value, 3);
-  EXPECT_THAT(geometric_mean_estimate(std::vector<double>(4, 3.0)).reason, HasSubstr("5 repetitions, and there are 4"));
+  EXPECT_THAT(geometric_mean_estimate(std::vector<double>(4, 3.0)).reason,
+              HasSubstr("5 repetitions (--repetitions 5); there are 4"));
   EXPECT_THAT(geometric_mean_estimate(std::vector<double>{3}).reason, HasSubstr("there is 1"));
   for (const std::vector<double>& none : {std::vector<double>{}, {1, 0}, {1, -1}, {1, std::nan("")}}) {
     EXPECT_FALSE(std::isfinite(geometric_mean_estimate(none).value));

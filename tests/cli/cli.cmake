@@ -24,6 +24,7 @@ epochbench_cli_test(test_words.Hints unit)
 epochbench_cli_test(test_words.Words unit)
 epochbench_cli_test(test_words.Widths unit)
 epochbench_cli_test(test_words.Lists unit)
+epochbench_cli_test(test_numbers.Numbers unit COST 30)
 epochbench_cli_test(test_results.Results unit COST 60)  # the longest single-core test first
 epochbench_cli_test(test_hostile.Hostile unit)
 epochbench_cli_test(test_schema.Schema unit)

@@ -148,20 +148,20 @@ TEST(AnswerSections, SayWhatACardDrewWhoseHostHasNoMeter) {
   EXPECT_THAT(section.answers, Contains("power not known of 10 runs: CPU: the counters cannot be read"));
 }
 
-// A repetition that another process disturbed changes neither rate nor cost.
-TEST(AnswerSections, SpeakOfTheMedianRepetition) {
+// Samples per second, epoch, cost and share of the peak are of one estimator.
+TEST(AnswerSections, SpeakOfTheGeometricMeanWithItsSpread) {
   std::vector<epochbench::Run> runs;
-  for (const double rate : {1.0, 10.0, 10.2, 9.8, 10.1}) {
+  for (const double rate : {5.0, 20.0, 10.0}) {
     runs.push_back(run_of("cpu", "fp32", 32, rate, static_cast<int>(runs.size())));
     runs.back().cost = Cost{1.0, runs.back().timing->epoch_seconds / 3600, {}, "user"};
     runs.back().efficiency->peak_fraction = rate / 20;
   }
   const auto sections = answer_sections(named_result(runs));
-  EXPECT_THAT(sections[kSpeed].answers, Contains("resnet50/cpu/fp32/b32: 10.0 samples/s, an epoch in 6 min 0 s (projected, "
-                                                 "median of 5 repetitions)"));
+  EXPECT_THAT(sections[kSpeed].answers, Contains("resnet50/cpu/fp32/b32: 10.0 samples/s (range 5.00 to 20.0, 3 runs), an epoch "
+                                                 "in 6 min 0 s (projected)"));
   EXPECT_THAT(sections[kUtilization].answers, Contains("resnet50/cpu/fp32/b32: 50.0 % of the measured peak"));
   EXPECT_THAT(sections[kCost].answers,
-              Contains("resnet50/cpu/fp32/b32: $0.100 per epoch (projected, median of 5 repetitions)"));
+              Contains("resnet50/cpu/fp32/b32: $0.100 per epoch (range $0.0500 to $0.200, 3 runs), projected"));
 }
 
 TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {

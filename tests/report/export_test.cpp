@@ -143,20 +143,21 @@ TEST(ExportCsv, RawSaysWhichRunsHaveNoSteps) {
   EXPECT_THAT(csv_raw_left_out(run), HasSubstr("not in the file"));
 }
 
-TEST(ExportMarkdown, IsATableOfMedians) {
+TEST(ExportMarkdown, IsATableOfGeometricMeans) {
   Result result = result_of({{.rate = 128, .repetitions = 3}});
-  result.runs[0].timing->step_seconds_median = 0.120;
-  result.runs[2].timing->step_seconds_median = 0.130;
+  result.runs[0].throughput->samples_per_second = 64;
+  result.runs[2].throughput->samples_per_second = 256;
   result.runs.push_back(failed_run());
   EXPECT_THAT(
       lines_of(markdown_text(result)),
-      ElementsAre("| run | repetitions | step | samples/s | epoch | cost/epoch | energy/epoch | of peak |",
-                  "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-                  "| `resnet50/cpu/fp32/b16` | 3 | 125 ms ±4.0% | 128 | 1 min 40 s projected | $0.0278 | 30.0 kJ | 80.0 % |",
+      ElementsAre("| run | repetitions | step | samples/s | 95 % interval | epoch | cost/epoch | energy/epoch | of peak |",
+                  "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+                  "| `resnet50/cpu/fp32/b16` | 3 | 125 ms | 128 | 64.0 to 256 (range) | 1 min 40 s projected | $0.0278 | "
+                  "30.0 kJ | 80.0 % |",
                   "", "- `mlp/cpu/fp32/b16`: failed: `killed by signal 9`", "",
                   "`Some CPU`, 8 cores; epochbench `0.1.0` at `abc`, `Release`, `gcc 12`; `2026-01-02T03:04:05Z`", "",
-                  "Medians of the repetitions, each a process of its own; ± is half of their range, or of the 95 % "
-                  "interval of one. Step: the median step; samples/s and epoch: of all steps together."));
+                  "Geometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five, "
+                  "two to four have a range. Step: the median step; samples/s and epoch: of all steps together."));
 }
 
 TEST(ExportMarkdown, TellsOfOtherJobsWhereThereWereAny) {
@@ -176,7 +177,8 @@ TEST(ExportMarkdown, SaysWhichEpochsAreProjected) {
 TEST(ExportMarkdown, TakesARepetitionWithoutTimes) {
   Result result = result_of({{.rate = 128, .repetitions = 2}});
   result.runs[0].timing.reset();
-  EXPECT_THAT(markdown_text(result), HasSubstr("| `resnet50/cpu/fp32/b16` | 2 | 125 ms | 128 | 1 min 40 s projected |"));
+  EXPECT_THAT(markdown_text(result),
+              HasSubstr("| `resnet50/cpu/fp32/b16` | 2 | 125 ms | 128 | 128 to 128 (range) | 1 min 40 s projected |"));
 }
 
 TEST(ExportMarkdown, NoNameCanLeaveItsCell) {
@@ -214,20 +216,28 @@ TEST(ExportTimes, WhatDatesItsEventsNeedsADate) {
 
 TEST(ExportMetrics, SumUpRepetitions) {
   Result result = result_of({{.rate = 128, .repetitions = 4}});
-  for (int i = 0; i < 4; ++i) result.runs[static_cast<std::size_t>(i)].timing->epoch_seconds = i < 3 ? 4 - i : kNaN;
-  const ExportMetric& step = export_metrics()[0];
+  for (int i = 0; i < 4; ++i) result.runs[static_cast<std::size_t>(i)].timing->epoch_seconds = i < 3 ? 1 << i : kNaN;
   const ExportMetric& epoch = export_metrics()[1];
-  auto summary = summary_of(runs_by_name(result.runs)[0], epoch);
-  EXPECT_EQ(summary->value, 3);
-  EXPECT_EQ(summary->repetitions, 3u) << "the fourth is not known";
-  EXPECT_EQ(summary->range, std::pair(2.0, 4.0));
-  result.runs.resize(2);
-  EXPECT_EQ(summary_of(runs_by_name(result.runs)[0], epoch)->value, 3.5);
+  const auto summary = summary_of(runs_by_case(result.runs)[0], epoch);
+  EXPECT_DOUBLE_EQ(summary->value, 2);
+  EXPECT_EQ(summary->count, 3u) << "the fourth is not known";
+  EXPECT_EQ(summary->ends(Spread::range), std::pair(1.0, 4.0));
   result.runs.resize(1);
-  EXPECT_EQ(summary_of(runs_by_name(result.runs)[0], epoch)->range, std::nullopt);
-  EXPECT_EQ(summary_of(runs_by_name(result.runs)[0], step)->range, std::pair(0.125, 0.125)) << "its own interval";
-  result.runs[0].timing->step_seconds.resize(5);
-  EXPECT_EQ(summary_of(runs_by_name(result.runs)[0], step)->range, std::nullopt) << "five steps hold no interval of 95 %";
+  for (const ExportMetric& metric : export_metrics())
+    if (const auto single = summary_of(runs_by_case(result.runs)[0], metric))
+      EXPECT_EQ(single->spread, Spread::none) << metric.key;
+}
+
+// A tool that watches speed gets one number of all seeds, and of a quality one of each.
+TEST(ExportMetrics, PoolSeedsForSpeedAlone) {
+  Result result = result_of({{.rate = 128, .repetitions = 2}});
+  rename(result.runs[1], result.runs[1].name + "/seed=1");
+  for (epochbench::Run& run : result.runs) run.quality->final_loss = 2;
+  const Json json = parse_json(bmf_text(result), "bmf");
+  EXPECT_TRUE(json["resnet50/cpu/fp32/b16"].contains("throughput"));
+  EXPECT_TRUE(json["resnet50/cpu/fp32/b16"].contains("final-loss"));
+  EXPECT_TRUE(json["resnet50/cpu/fp32/b16/seed=1"].contains("final-loss"));
+  EXPECT_FALSE(json["resnet50/cpu/fp32/b16/seed=1"].contains("throughput"));
 }
 
 TEST(ExportMetrics, AmountsOfAnotherCurrencyAreNotDollars) {

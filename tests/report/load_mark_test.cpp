@@ -48,7 +48,10 @@ TEST(LoadMark, IsFromTheThresholdOn) {
 }
 
 TEST(LoadMark, IsInTheTableOfRuns) {
-  const std::string text = summary(partly_loaded(0.2).result);
+  const std::string cases = summary(partly_loaded(0.2).result);
+  EXPECT_THAT(line_with(cases, "/b32"), HasSubstr("b32 †"));
+  EXPECT_THAT(line_with(cases, "/b16"), Not(HasSubstr("†")));
+  const std::string text = summary(partly_loaded(0.2).result, TableRows::runs);
   EXPECT_THAT(text, StartsWith(load_note() + "\n"));
   EXPECT_THAT(line_with(text, "b32 #2"), HasSubstr("b32 #2 †"));
   EXPECT_THAT(line_with(text, "b32 #1"), Not(HasSubstr("†")));

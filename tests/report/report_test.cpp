@@ -19,12 +19,13 @@
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
 #include "src/result/anonymous.h"
-#include "support/made_settings.h"
+#include "support/made_results.h"
 
 namespace epochbench {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -148,7 +149,7 @@ TEST(Anonymous, LeavesOutWhoAndWhere) {
 }
 
 TEST(Units, ThreeDigitsAndAUnit) {
-  EXPECT_EQ(format_seconds(1.234e-5), "12.3 us");
+  EXPECT_EQ(format_seconds(1.234e-5), "12.3 µs");
   EXPECT_EQ(format_seconds(0.0999951), "100 ms");
   EXPECT_EQ(format_seconds(12.34), "12.3 s");
   EXPECT_EQ(format_seconds(125), "2 min 5 s");
@@ -164,9 +165,10 @@ TEST(Units, ThreeDigitsAndAUnit) {
   EXPECT_EQ(significant(0, 3), "0");
   EXPECT_EQ(format_percent(1e308), "-");
   EXPECT_EQ(significant(std::nan(""), 3), "-");
-  EXPECT_EQ(format_usd(0.0000123), "$0.0000123");
+  EXPECT_EQ(format_usd(0.0099), "< $0.01");
+  EXPECT_EQ(format_usd(0.357), "$0.357");
   EXPECT_EQ(format_usd(12.3), "$12.30");
-  EXPECT_EQ(format_usd(5e-324), "$4.94e-324");  // a result file may say so
+  EXPECT_EQ(format_usd(5e-324), "< $0.01");  // a result file may say so
   EXPECT_EQ(format_count(1281167), "1,281,167");
   EXPECT_EQ(format_count(-1281167), "-1,281,167");
   EXPECT_EQ(format_count(128), "128");
@@ -184,7 +186,7 @@ TEST(Summary, ShowsWhatRanAndWhyTheRestDidNot) {
   Result result;
   epochbench::Run ok = run_of("mlp/cpu/fp32/b64", "digits"), bad = run_of("lenet5/cpu/fp32/b64", "digits");
   ok.timing = Timing{};
-  ok.timing->step_seconds.assign(6, 0.01);
+  ok.timing->step_seconds.assign(10, 0.01);
   ok.timing->step_seconds_median = 0.01;
   ok.timing->step_seconds_ci95 = {0.0099, 0.0101};
   ok.timing->epoch_seconds = 90;
@@ -196,12 +198,74 @@ TEST(Summary, ShowsWhatRanAndWhyTheRestDidNot) {
   bad.message = "needs 5 GB";
   result.runs = {ok, bad};
   const std::string text = summary(result);
-  for (const char* part : {"10.0 ms ±1.0%", "6,400", "1 min 30 s", "projected", "accuracy 97.5 %",
+  for (const char* part : {"10.0 ms ±1.0 %", "6,400", "1 min 30 s", "projected", "accuracy 97.5 %",
                            "lenet5/cpu/fp32/b64: out of memory: needs 5 GB"})
     EXPECT_THAT(text, HasSubstr(part));
   EXPECT_THAT(text, Not(HasSubstr("cost/epoch"))) << "no price, no column";
-  result.runs[0].timing->step_seconds.resize(5);
-  EXPECT_THAT(summary(result), Not(HasSubstr("±"))) << "five steps hold no interval of 95 %";
+  EXPECT_THAT(text, HasSubstr("±: within this run; five repetitions give a 95 % interval (--repetitions 5)\n"));
+  result.runs[0].timing->step_seconds.resize(9);
+  EXPECT_THAT(summary(result), Not(HasSubstr("±"))) << "nine steps have no spread";
+  EXPECT_THAT(summary(result), HasSubstr("single runs have no interval; five repetitions give a 95 % interval"));
+}
+
+// Rates of 100 and 400 of the repetitions of one case on each precision.
+Result repeated_result(int repetitions) {
+  Result result;
+  for (const char* precision : {"fp32", "bf16"})
+    for (int repetition = 0; repetition < repetitions; ++repetition) {
+      MadeRun made;
+      made.precision = precision;
+      made.rate = (repetition % 2 ? 400.0 : 100.0) * (made.precision == "bf16" ? 2 : 1);
+      result.runs.push_back(made_run(made, repetition));
+      result.runs.back().quality->eval_metric = "accuracy";
+      result.runs.back().quality->eval_value = repetition % 2 ? 0.9 : 0.8;
+    }
+  return result;
+}
+
+std::string row_with(const std::string& text, const std::string& part) {
+  const std::size_t at = text.find(part), begin = text.rfind('\n', at) + 1;
+  return at == std::string::npos ? "" : text.substr(begin, text.find('\n', at) - begin);
+}
+
+TEST(Summary, HasOneRowForTheRepetitionsOfACase) {
+  const std::string text = summary(repeated_result(2));
+  EXPECT_THAT(row_with(text, "case"), AllOf(HasSubstr(" n "), HasSubstr("range"), Not(HasSubstr("95 %"))));
+  EXPECT_THAT(row_with(text, "resnet50/cpu/fp32/b16"), AllOf(HasSubstr("  2  "), HasSubstr("  200  "), HasSubstr("100 to 400"),
+                                                             HasSubstr("1 min 4 s"), HasSubstr("accuracy 80.0 % to 90.0 %")));
+  EXPECT_THAT(text, HasSubstr("range: from the slowest to the fastest repetition; five repetitions give"));
+  EXPECT_THAT(text, Not(HasSubstr("±"))) << "the spread of steps is not that of repetitions";
+  const std::string five = summary(repeated_result(5));
+  EXPECT_THAT(row_with(five, "case"), HasSubstr("95 % interval"));
+  EXPECT_THAT(five, Not(HasSubstr("--repetitions")));
+  const std::string each = summary(repeated_result(2), TableRows::runs);
+  EXPECT_THAT(row_with(each, "fp32/b16 #0"), HasSubstr("  100  "));
+  EXPECT_THAT(row_with(each, "fp32/b16 #1"), HasSubstr("  400  "));
+}
+
+TEST(Summary, SaysWhichRowsHaveARangeWhereOthersHaveAnInterval) {
+  Result result = repeated_result(5);
+  std::erase_if(result.runs, [](const epochbench::Run& run) { return run.precision == "bf16" && run.repetition > 1; });
+  const std::string text = summary(result);
+  EXPECT_THAT(row_with(text, "case"), HasSubstr("95 % interval or range"));
+  EXPECT_THAT(row_with(text, "bf16"), HasSubstr("range 200 to 800"));
+  EXPECT_THAT(row_with(text, "fp32"), HasSubstr("95 % "));
+}
+
+TEST(Ratios, SayHowDevicesAndPrecisionsCompare) {
+  EXPECT_EQ(ratios_text(repeated_result(1)), "ratios of samples/s:\n  resnet50 b16 cpu: bf16 is 2.00x fp32\n");
+  EXPECT_THAT(ratios_text(repeated_result(5)), HasSubstr("bf16 is 2.00x fp32 (95 % interval 0."));
+  Result result;
+  result.runs = {made_run({"cpu", "fp32", 10}, 0), made_run({"cuda", "fp32", 120}, 0)};
+  EXPECT_EQ(ratios_text(result), "ratios of samples/s:\n  resnet50 b16: cuda fp32 is 12.0x cpu fp32\n");
+  result.runs.pop_back();
+  EXPECT_EQ(ratios_text(result), "");
+}
+
+TEST(OneLine, CallsTheSpreadOfStepsThatOfOneRun) {
+  epochbench::Run run = made_run({"cpu", "fp32", 160}, 0);
+  run.timing->step_seconds_ci95 = {0.099, 0.101};
+  EXPECT_EQ(one_line(run), "resnet50/cpu/fp32/b16: 100 ms per step (±1.0 % within this run), 160 samples/s");
 }
 
 TEST(Summary, ShowsTheLatenciesThatAreKnown) {

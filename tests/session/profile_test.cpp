@@ -118,7 +118,7 @@ TEST(ProfileText, TimeBeyondTheLimitDecidesTheOrder) {
   EXPECT_LT(text.find("sum "), text.find("product "));
   EXPECT_LT(text.find("cast "), text.find("all "));
   EXPECT_THAT(text, testing::ContainsRegex("all +3 +14.0 s +100.0 % +900 FLOP +31.0 B +12.0 s +85.7 % +2.00 s\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("cast .* 200.0 % +0.00 us\n|cast .* 200.0 % +0 us\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("cast .* 200.0 % +0.00 µs\n|cast .* 200.0 % +0 µs\n"));
 }
 
 TEST(ProfileText, StatesBothTotals) {

@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "src/analysis/case_summary.h"
 #include "src/analysis/series.h"
-#include "src/base/statistics.h"
 #include "src/base/text.h"
 #include "src/result/load.h"
 
@@ -65,25 +65,26 @@ Figure for_seconds(const Figure& usd_per_hour, const Figure& seconds) {
   const double usd_per_second = *usd_per_hour.value / kSecondsAnHour;
   Figure cost = figure(usd_per_second * *seconds.value);
   if (cost.value == 0 && *usd_per_hour.value > 0) return {std::nullopt, "the numbers are too small to be computed with"};
-  if (seconds.ci95 && std::isfinite(usd_per_second * seconds.ci95->second))
-    cost.ci95 = {usd_per_second * seconds.ci95->first, usd_per_second * seconds.ci95->second};
+  for (const auto ends : {&Figure::ci95, &Figure::range})
+    if (const auto& of_seconds = seconds.*ends; of_seconds && std::isfinite(usd_per_second * of_seconds->second))
+      cost.*ends = {usd_per_second * of_seconds->first, usd_per_second * of_seconds->second};
   return cost;
 }
 
-// The power that was given, or the mean of what the runs' meters measured.
+// The power that was given, or what the runs' meters measured.
 void fill_watts(std::optional<double>& watts, std::string& source, const std::vector<const Run*>& runs,
                 std::optional<double> Energy::*member) {
   if (watts) {
     source = "given";
     return;
   }
-  std::vector<double> values;
-  for (const Run* run : runs) {
-    if (!run->energy || !above_zero((*run->energy).*member)) continue;
-    values.push_back(*((*run->energy).*member));
-    source = "measured: " + run->energy->source;
-  }
-  if (!values.empty()) watts = figure(mean(values)).value;
+  for (const Run* run : runs)
+    if (run->energy && above_zero((*run->energy).*member)) source = "measured: " + run->energy->source;
+  const auto measured = estimate_over(runs, [&](const Run& run) {
+    const auto value = member_of(run.energy, member);
+    return above_zero(value) ? value : std::nullopt;
+  });
+  if (measured) watts = figure(measured->value).value;
 }
 
 void fill_cloud(RunCost& cost, const std::vector<const Run*>& runs) {
@@ -104,25 +105,25 @@ Figure explained(Figure figure, const RunCost& cost, const std::vector<const Run
   return figure;
 }
 
-// Seconds are above 0, and so is an interval of theirs.
 void fill_epoch(RunCost& cost, const std::vector<const Run*>& runs) {
   std::vector<double> epochs;
   for (const Run* run : runs)
     if (above_zero(run->timing->epoch_seconds)) epochs.push_back(run->timing->epoch_seconds);
-  cost.epoch_seconds = epochs.empty() ? Figure{std::nullopt, "the result has no time of an epoch"} : figure(mean(epochs));
-  const Estimate estimate = arithmetic_mean_estimate(epochs, kFewestRepetitions, "repetitions");
+  const Estimate estimate = geometric_mean_estimate(epochs);
   cost.interval_reason = estimate.reason;
-  if (!cost.epoch_seconds.value || !estimate.ci95) return;
-  if (estimate.ci95->first > 0)
-    cost.epoch_seconds.ci95 = estimate.ci95;
-  else
-    cost.interval_reason = "the repetitions differ by more than their mean, so an interval would reach below 0";
+  if (epochs.empty() || !std::isfinite(estimate.value)) {
+    cost.epoch_seconds = {std::nullopt, epochs.empty() ? "the result has no time of an epoch" : estimate.reason};
+    return;
+  }
+  cost.epoch_seconds = figure(estimate.value);
+  cost.epoch_seconds.ci95 = estimate.ci95;
+  cost.epoch_seconds.range = estimate_of_groups(epochs).ends(Spread::range);
 }
 
 // `time`: that the runs took to a quality; nullptr where they did not train to one.
 RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* time, const RentOrBuy& question) {
   RunCost cost;
-  cost.name = runs.front()->name;
+  cost.name = name_of(runs);
   cost.repetitions = static_cast<int>(runs.size());
   cost.loaded = any_loaded(runs);
   cost.epoch_kind = runs.front()->timing->epoch_kind;
@@ -188,8 +189,8 @@ std::vector<RunCost> rent_or_buy(std::span<const Run> runs, const RentOrBuy& que
   for (const TimeToQuality& time : times) time_of.emplace(time.name, &time);
   std::vector<RunCost> costs;
   const auto counts = [](const Run& run) { return run.status == RunStatus::ok && run.timing; };
-  for (const RunGroup& group : runs_by_name(runs, counts)) {
-    const auto time = time_of.find(group.name);
+  for (const RunGroup& group : runs_by_case(runs, counts)) {
+    const auto time = time_of.find(group.runs.front()->name);
     costs.push_back(cost_of_group(group.runs, time == time_of.end() ? nullptr : time->second, question));
   }
   return costs;

@@ -29,7 +29,8 @@ inline constexpr double kHoursAMonth = 730;
 struct Figure {  // a number, or why there is none
   std::optional<double> value;
   std::string reason;
-  std::optional<std::pair<double, double>> ci95 = {};  // of a number that repetitions gave
+  std::optional<std::pair<double, double>> ci95 = {};   // of a number that repetitions gave
+  std::optional<std::pair<double, double>> range = {};  // likewise, where they are too few for an interval
 };
 
 struct LocalMachine {  // empty: not known
@@ -68,8 +69,8 @@ struct RunCost {
   std::string name;
   int repetitions = 0;
   bool loaded = false;  // any of them, by other processes (src/result/load.h)
-  // The mean of the repetitions: what an epoch is expected to take. The costs of an epoch have its interval, with prices and
-  // power as they are; there is none of fewer than kFewestRepetitions.
+  // The geometric mean of the repetitions, as in every output (src/analysis/case_summary.h). The costs of an epoch have its
+  // interval or range, with prices and power as they are.
   Figure epoch_seconds;
   std::string interval_reason;  // why there is none; empty where there is one
   std::string epoch_kind;       // measured | projected
@@ -81,7 +82,7 @@ struct RunCost {
   std::optional<QualityCost> quality;  // where the runs trained to one
 };
 
-// One entry a run's name, in the order in which the runs stand, of those that are ok. Without any the answer is empty.
+// One entry per case, in the order of their first runs, of those that are ok. Without any the answer is empty.
 std::vector<RunCost> rent_or_buy(std::span<const Run> runs, const RentOrBuy& question);
 
 }  // namespace epochbench

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "epochbench/precision.h"
+#include "src/analysis/case_summary.h"
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/precision_quality.h"
 #include "src/base/text.h"
@@ -24,18 +25,10 @@ bool usable(const Run& run) {
 
 bool on_gpu(const Run& run) { return run.device.backend == "cuda"; }
 
-struct Repeated : RunGroup {  // in order of throughput
-  const Run& median() const { return *runs[(runs.size() - 1) / 2]; }
-};
-
-std::vector<Repeated> repeated(const std::vector<Run>& runs, const std::function<bool(const Run&)>& wanted) {
-  std::vector<Repeated> list;
-  for (const RunGroup& group : runs_by_name(runs, [&](const Run& run) { return usable(run) && wanted(run); }))
-    list.push_back({{group.name + load_mark(any_loaded(group.runs)), group.runs}});
-  for (Repeated& work : list)
-    std::stable_sort(work.runs.begin(), work.runs.end(), [](const Run* a, const Run* b) {
-      return a->throughput->samples_per_second < b->throughput->samples_per_second;
-    });
+// With the mark of a case that other processes disturbed.
+std::vector<CaseSummary> marked_cases(const std::vector<Run>& runs, const std::function<bool(const Run&)>& wanted) {
+  std::vector<CaseSummary> list = case_summaries(runs, [&](const Run& run) { return usable(run) && wanted(run); });
+  for (CaseSummary& work : list) work.name += load_mark(any_loaded(work.runs));
   return list;
 }
 
@@ -45,14 +38,9 @@ std::string workload_text(const Workload& workload) { return workload.model + " 
 // "cuda bf16"
 std::string side_text(const SpeedupSide& side) { return side.device.backend + " " + side.precision; }
 
-// ", median of 5 repetitions"; "" of one
-std::string repetitions_text(std::size_t repetitions) {
-  return repetitions > 1 ? ", median of " + std::to_string(repetitions) + " repetitions" : "";
-}
-
 // The workloads that ran in more than one precision or on more than one device are those that the speed is asked of; where
 // there are none, all that trained on synthetic data.
-std::vector<Repeated> compared_workloads(const std::vector<Run>& runs) {
+std::vector<CaseSummary> compared_workloads(const std::vector<Run>& runs) {
   std::map<std::string, std::set<std::string>> sides;
   for (const Run& run : runs)
     if (usable(run) && run.workload.dataset == "synthetic")
@@ -61,17 +49,8 @@ std::vector<Repeated> compared_workloads(const std::vector<Run>& runs) {
     const auto found = sides.find(run.workload.fingerprint);
     return run.workload.dataset == "synthetic" && found != sides.end() && found->second.size() > 1;
   };
-  std::vector<Repeated> list = repeated(runs, compared);
-  return list.empty() ? repeated(runs, [](const Run& run) { return run.workload.dataset == "synthetic"; }) : list;
-}
-
-// Of the repetitions that know it, so that a disturbed one does not speak for all; empty where none does.
-std::optional<double> median_over(const Repeated& work, const std::function<std::optional<double>(const Run&)>& of) {
-  std::vector<double> values = known_values(work.runs, [&](const Run* run) { return of(*run); });
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::vector<CaseSummary> list = marked_cases(runs, compared);
+  return list.empty() ? marked_cases(runs, [](const Run& run) { return run.workload.dataset == "synthetic"; }) : list;
 }
 
 // Whether the baseline has a handicap: such a pair does not say how fast a device is.
@@ -118,18 +97,16 @@ std::string no_gpu_text(const std::vector<Run>& runs) {
   return "no run on a GPU was requested";
 }
 
-std::string epoch_text(const Repeated& work) {
-  const Run& run = work.median();
-  return work.name + ": " + three_digits(run.throughput->samples_per_second) + " samples/s, an epoch in " +
-         format_seconds(run.timing->epoch_seconds) + " (" + run.timing->epoch_kind + repetitions_text(work.runs.size()) + ")";
+std::string epoch_text(const CaseSummary& work) {
+  if (!work.samples_per_second) return work.name + ": samples/s not known";
+  return work.name + ": " + format_rate(work.samples_per_second->value) + " samples/s" +
+         spread_text(*work.samples_per_second, format_rate) +
+         (work.epoch_seconds
+              ? ", an epoch in " + format_seconds(work.epoch_seconds->value) + " (" + work.first().timing->epoch_kind + ")"
+              : "");
 }
 
-template <auto kFigure>
-std::optional<double> energy_over(const Repeated& work) {
-  return median_over(work, figure<&Run::energy, kFigure>);
-}
-
-std::string source_of(const Repeated& work) {
+std::string source_of(const CaseSummary& work) {
   for (const Run* run : work.runs)
     if (run->energy && run->energy->source != "unavailable") return run->energy->source;
   return "unknown source";
@@ -137,25 +114,26 @@ std::string source_of(const Repeated& work) {
 
 // ", 900 W (CPU 200 W, GPU 700 W; rapl+nvml), 9.80 kJ per epoch"; of a card whose host has no meter ", GPU alone 700 W (nvml),
 // 7.60 kJ per epoch". "" where no part is known.
-std::string power_text(const Repeated& work) {
-  const auto watts = energy_over<&Energy::average_watts>(work), cpu = energy_over<&Energy::cpu_average_watts>(work),
-             gpu = energy_over<&Energy::gpu_average_watts>(work);
-  const auto text = [&](const std::string& whose, double value, const std::string& parts, std::optional<double> epoch) {
-    return ", " + whose + three_digits(value) + " W (" + parts + source_of(work) + ")" +
-           (epoch ? ", " + format_si(*epoch, "J") + " per epoch" : "");
+std::string power_text(const CaseSummary& work) {
+  const auto text = [&](const std::string& whose, const GroupEstimate& value, const std::string& parts,
+                        const std::optional<GroupEstimate>& epoch) {
+    return ", " + whose + three_digits(value.value) + " W (" + parts + source_of(work) + ")" +
+           (epoch ? ", " + format_si(epoch->value, "J") + " per epoch" : "");
   };
-  if (watts) {
-    const std::string parts = cpu && gpu ? "CPU " + three_digits(*cpu) + " W, GPU " + three_digits(*gpu) + " W; " : "";
-    return text("", *watts, parts, energy_over<&Energy::joules_per_epoch>(work));
+  const auto &cpu = work.cpu_average_watts, &gpu = work.gpu_average_watts;
+  if (work.average_watts) {
+    const std::string parts =
+        cpu && gpu ? "CPU " + three_digits(cpu->value) + " W, GPU " + three_digits(gpu->value) + " W; " : "";
+    return text("", *work.average_watts, parts, work.joules_per_epoch);
   }
-  if (gpu) return text("GPU alone ", *gpu, "", energy_over<&Energy::gpu_joules_per_epoch>(work));
-  return cpu ? text("CPU alone ", *cpu, "", energy_over<&Energy::cpu_joules_per_epoch>(work)) : "";
+  if (gpu) return text("GPU alone ", *gpu, "", work.gpu_joules_per_epoch);
+  return cpu ? text("CPU alone ", *cpu, "", work.cpu_joules_per_epoch) : "";
 }
 
 // Why a part of the power is not known, each reason once, with how many runs it is of.
-std::vector<std::string> power_gaps(const std::vector<Repeated>& works) {
+std::vector<std::string> power_gaps(const std::vector<CaseSummary>& works) {
   Reasons gaps;
-  for (const Repeated& work : works)
+  for (const CaseSummary& work : works)
     for (const Run* run : work.runs)
       if (!run->energy || !run->energy->average_watts)
         add_reason(gaps,
@@ -194,12 +172,11 @@ std::vector<std::string> narrow_over(const Speedup& speedup, Precision baseline)
 
 std::vector<std::string> epoch_costs(const std::vector<Run>& runs) {
   std::vector<std::string> lines;
-  for (const Repeated& work : compared_workloads(runs)) {
-    const auto usd = median_over(
-        work, [](const Run& run) { return run.cost && in_usd(*run.cost) ? run.cost->usd_per_epoch : std::nullopt; });
-    if (usd)
-      lines.push_back(work.name + ": " + format_usd(*usd) + " per epoch (" + work.median().timing->epoch_kind +
-                      repetitions_text(work.runs.size()) + ")");
+  for (const CaseSummary& work : compared_workloads(runs)) {
+    const auto& cost = work.cost_per_epoch;
+    if (cost && in_usd(*work.first().cost))
+      lines.push_back(work.name + ": " + format_usd(cost->value) + " per epoch" +
+                      (cost->value < 0.01 ? "" : spread_text(*cost, format_usd)) + ", " + work.first().timing->epoch_kind);
   }
   return lines;
 }
@@ -216,19 +193,19 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
   if (!section.answers.empty()) return section;
   section.answers.push_back(any_on_gpu(runs) ? "no run on a GPU has a partner on the CPU (epochbench speedup says why)"
                                              : no_gpu_text(runs));
-  for (const Repeated& work : compared_workloads(runs)) section.answers.push_back(epoch_text(work));
+  for (const CaseSummary& work : compared_workloads(runs)) section.answers.push_back(epoch_text(work));
   section.read = "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be";
   return section;
 }
 
 AnswerSection utilization_section(const std::vector<Run>& runs) {
   AnswerSection section{"How busy was each device, and what did it draw?", {}, ""};
-  const std::vector<Repeated> works = compared_workloads(runs);
-  for (const Repeated& work : works) {
-    const auto peak = median_over(work, figure<&Run::efficiency, &Efficiency::peak_fraction>);
-    const auto busy = median_over(work, figure<&Run::efficiency, &Efficiency::gpu_busy_fraction>);
+  const std::vector<CaseSummary> works = compared_workloads(runs);
+  for (const CaseSummary& work : works) {
+    const auto& peak = work.peak_fraction;
+    const auto busy = mean_over(work.runs, figure<&Run::efficiency, &Efficiency::gpu_busy_fraction>);
     section.answers.push_back(work.name + ":" +
-                              (peak ? " " + format_percent(*peak) + " of the measured peak" : " peak not known") +
+                              (peak ? " " + format_percent(peak->value) + " of the measured peak" : " peak not known") +
                               (busy ? ", busy " + format_percent(*busy) + " of the time" : "") + power_text(work));
   }
   for (std::string& gap : power_gaps(works)) section.answers.push_back(std::move(gap));

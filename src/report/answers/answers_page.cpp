@@ -104,7 +104,7 @@ AnswerSection batch_section(const Result& result) {
     const bool loaded = std::ranges::any_of(curve.points, [](const CurvePoint& point) { return any_loaded(point.runs); });
     std::string line = curve.name + load_mark(loaded) + ": ";
     line += best.value && best.rate
-                ? "best at batch " + std::to_string(*best.value) + " with " + three_digits(*best.rate) + " samples/s"
+                ? "best at batch " + std::to_string(*best.value) + " with " + format_rate(*best.rate) + " samples/s"
                 : "no best (" + best.reason.value_or("not known") + ")";
     if (flat.value) line += ", flat from batch " + std::to_string(*flat.value);
     if (flat.range) line += " (" + std::to_string(flat.range->first) + " to " + std::to_string(flat.range->second) + ")";

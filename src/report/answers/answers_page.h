@@ -29,7 +29,8 @@ AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& spe
 AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup);
 
 // At most 60 lines of 100 columns, whatever the result holds (a word that is longer than a line stands in one of its own): a
-// section that has more to say names the command that says all of it. Of repetitions the median speaks.
+// section that has more to say names the command that says all of it. Numbers of a case are those of
+// src/analysis/case_summary.h.
 std::string answers_page(const NamedResult& result);
 
 Json answers_json(const NamedResult& result);  // machine, date, sections[]{question, answers[], read}, not_measured[]

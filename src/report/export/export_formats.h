@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/series.h"
+#include "src/analysis/case_summary.h"
 #include "src/report/export/export.h"
 #include "src/result/result.h"
 
@@ -60,6 +60,14 @@ std::string one_line_of(const std::string& text, std::size_t longest_bytes);
 // numbers. It is a choice: csv and the result file hold everything.
 enum class Better : std::uint8_t { smaller, bigger, neither };
 
+// What one number stands for the repetitions of a case (src/analysis/case_summary.h).
+enum class Pooling : std::uint8_t {
+  geometric_mean,
+  mean,      // of what may be 0
+  greatest,  // of what does not depend on chance, and of what should not happen at all
+  by_seed    // of a quality: the mean of the repetitions with one seed; seeds stay apart
+};
+
 struct ExportMetric {
   const char* key;                          // "step_seconds_median", as in the result where it stands there
   const char* family;                       // OpenMetrics' name after "epochbench_"; ends with the unit, if it has one
@@ -69,17 +77,12 @@ struct ExportMetric {
   double shown_scale;                       // the value times this
   Better better;                            // what a tool that alerts must know
   std::optional<double> (*of)(const Run&);  // in `unit`; empty: not known
-  std::optional<std::pair<double, double>> (*interval)(const Run&) = nullptr;  // of 95 %, within the run
+  Pooling pooling = Pooling::geometric_mean;
 };
 std::span<const ExportMetric> export_metrics();
 
-struct MetricSummary {
-  double value = 0;  // median of the repetitions
-  // Lowest and highest repetition; of a single one its own 95 % interval, where the metric has one.
-  std::optional<std::pair<double, double>> range;
-  std::size_t repetitions = 0;  // those in which it is known
-};
-std::optional<MetricSummary> summary_of(const RunGroup& group, const ExportMetric& metric);
+// Of the repetitions that know it. Only a geometric mean has a spread.
+std::optional<GroupEstimate> summary_of(const RunGroup& group, const ExportMetric& metric);
 
 // Runs as MLflow has them, for requests (export_mlflow.cpp) and for a folder (export_mlflow_store.cpp): parameters and tags,
 // which are texts, and metrics, which are numbers with a time and a step.

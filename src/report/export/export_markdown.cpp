@@ -1,4 +1,4 @@
-// A table for a pull request, in GitHub's Markdown: one row per name, of the medians of its repetitions.
+// A table for a pull request, in GitHub's Markdown: one row per case.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -41,19 +41,24 @@ const ExportMetric& metric(std::string_view key) {
   return *std::find_if(metrics.begin(), metrics.end(), [&](const ExportMetric& other) { return other.key == key; });
 }
 
-// A column of one metric, by how its median is written; ± is half of its range.
-Column column(const char* title, const char* key, std::string (*format)(double), bool with_range = false) {
-  return {title, "---:", [key, format, with_range](const RunGroup& group) -> std::string {
-            const auto summary = summary_of(group, metric(key));
-            if (!summary) return "";
-            std::string cell = format(summary->value);
-            if (with_range && summary->range && summary->value > 0)
-              cell += " ±" + significant((summary->range->second - summary->range->first) / 2 / summary->value * 100, 2) + "%";
-            return cell;
-          }};
+// A column of one metric.
+Column column(const char* title, const char* key, std::string (*format)(double)) {
+  return {title, "---:", [key, format](const RunGroup& group) { return cell(summary_of(group, metric(key)), format); }};
+}
+
+// A column of a quality: of seeds that reached others, from the least to the greatest.
+Column quality_column(const char* title, const char* key, std::string (*format)(double)) {
+  return {title,
+          "---:", [key, format](const RunGroup& group) { return least_to_greatest(group.runs, metric(key).of, format); }};
 }
 
 std::string joules(double value) { return format_si(value, "J"); }
+
+std::string spread(const RunGroup& group) {
+  const auto summary = summary_of(group, metric("samples_per_second"));
+  if (!summary || summary->spread == Spread::none) return "";
+  return range_text(summary->interval, format_rate) + (summary->spread == Spread::range ? " (range)" : "");
+}
 
 std::string epoch(const RunGroup& group) {
   const auto summary = summary_of(group, metric("epoch_seconds"));
@@ -73,17 +78,18 @@ std::string most_foreign_load(const RunGroup& group) {
 std::vector<Column> columns() {
   return {{"run", "---", [](const RunGroup& group) { return code(group.name) + load_mark(any_loaded(group.runs)); }},
           {"repetitions", "---:", [](const RunGroup& group) { return std::to_string(group.runs.size()); }},
-          column("step", "step_seconds_median", format_seconds, true),
+          column("step", "step_seconds_median", format_seconds),
           column("samples/s", "samples_per_second", format_rate),
+          {"95 % interval", "---:", spread},
           {"epoch", "---:", epoch},
           column("latency p50", "latency_p50_seconds", format_seconds),
           column("latency p99", "latency_p99_seconds", format_seconds),
           column("cost/epoch", "usd_per_epoch", format_usd),
           column("energy/epoch", "joules_per_epoch", joules),
           column("peak memory", "peak_bytes", format_bytes),
-          column("accuracy", "eval_accuracy", format_percent),
-          column("test loss", "eval_loss", three_digits),
-          column("loss", "final_loss", three_digits),
+          quality_column("accuracy", "eval_accuracy", format_percent),
+          quality_column("test loss", "eval_loss", three_digits),
+          quality_column("loss", "final_loss", three_digits),
           column("of peak", "peak_fraction", format_percent),
           {"others' load", "---:", most_foreign_load}};
 }
@@ -134,12 +140,13 @@ std::string machine(const Context& context) {
 std::string markdown_text(const Result& result) {
   Result ok = result;
   std::erase_if(ok.runs, [](const Run& run) { return run.status != RunStatus::ok; });
-  std::string text = ok.runs.empty() ? "" : table(runs_by_name(ok.runs));
+  std::string text = ok.runs.empty() ? "" : table(runs_by_case(ok.runs));
   text += not_ok(result) + machine(result.context);
   if (!ok.runs.empty())
     text +=
-        "\nMedians of the repetitions, each a process of its own; ± is half of their range, or of the 95 % interval of one. "
-        "Step: the median step; samples/s and epoch: of all steps together.\n";
+        "\nGeometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five, two to "
+        "four "
+        "have a range. Step: the median step; samples/s and epoch: of all steps together.\n";
   return text;
 }
 

@@ -1,12 +1,9 @@
 // The quantities of a run for tools that take single numbers.
-#include <algorithm>
 #include <cmath>
 
 #include "src/analysis/cost/cost.h"
 #include "src/base/lookup.h"
-#include "src/base/statistics.h"
 #include "src/report/export/export_formats.h"
-#include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
 
 namespace epochbench {
@@ -17,13 +14,6 @@ std::optional<double> eval(const Run& run, const char* metric) {
   return run.quality && run.quality->eval_metric == metric ? figure<&Run::quality, &Quality::eval_value>(run) : std::nullopt;
 }
 
-std::optional<std::pair<double, double>> step_interval(const Run& run) {
-  const auto ends = member_of(run.timing, &Timing::step_seconds_ci95);
-  const bool known = ends && run.timing->step_seconds.size() >= kFewestStepsOfInterval && std::isfinite(ends->first) &&
-                     std::isfinite(ends->second);
-  return known ? ends : std::nullopt;
-}
-
 constexpr double kMebibyte = 1 << 20;
 
 // What a tool alerts of must say the same of the same program. So `neither` are wall time, power and other processes' time,
@@ -31,11 +21,11 @@ constexpr double kMebibyte = 1 << 20;
 // nothing near zero.
 constexpr ExportMetric kMetrics[] = {
     {"step_seconds_median", "step_seconds", "seconds", "step time, median", "ms", 1e3, Better::smaller,
-     figure<&Run::timing, &Timing::step_seconds_median>, step_interval},
+     figure<&Run::timing, &Timing::step_seconds_median>},
     {"epoch_seconds", "epoch_seconds", "seconds", "epoch time", "s", 1, Better::smaller,
      figure<&Run::timing, &Timing::epoch_seconds>},
     {"compile_seconds", "compile_seconds", "seconds", "compile time", "s", 1, Better::smaller,
-     figure<&Run::timing, &Timing::compile_seconds>},
+     figure<&Run::timing, &Timing::compile_seconds>, Pooling::mean},
     {"wall_seconds", "wall_seconds", "seconds", "wall time with set-up and evaluation", "s", 1, Better::neither,
      figure<&Run::timing, &Timing::wall_seconds>},
     {"latency_p50_seconds", "latency_p50_seconds", "seconds", "latency, median", "ms", 1e3, Better::smaller,
@@ -51,18 +41,19 @@ constexpr ExportMetric kMetrics[] = {
     {"peak_fraction", "peak_ratio", "ratio", "part of the measured peak", "%", 100, Better::bigger,
      figure<&Run::efficiency, &Efficiency::peak_fraction>},
     {"data_wait_fraction", "data_wait_ratio", "ratio", "part of the time that waits for data", "%", 100, Better::neither,
-     figure<&Run::efficiency, &Efficiency::data_wait_fraction>},
+     figure<&Run::efficiency, &Efficiency::data_wait_fraction>, Pooling::mean},
     {"peak_bytes", "peak_memory_bytes", "bytes", "peak memory", "MiB", 1 / kMebibyte, Better::smaller,
-     figure<&Run::memory, &Memory::peak_bytes>},
+     figure<&Run::memory, &Memory::peak_bytes>, Pooling::greatest},
     {"foreign_cpu_cores", "foreign_cpu_cores", "cores", "CPU time of other processes", "cores", 1, Better::neither,
-     figure<&Run::interference, &Interference::foreign_cpu_cores>},
+     figure<&Run::interference, &Interference::foreign_cpu_cores>, Pooling::greatest},
     {"gpu_utilization", "gpu_utilization_ratio", "ratio", "GPU utilization", "%", 100, Better::neither,
-     figure<&Run::gpu, &GpuState::utilization>},
-    {"final_loss", "final_loss", "", "training loss, last", "", 1, Better::neither,
-     figure<&Run::quality, &Quality::final_loss>},
-    {"eval_loss", "eval_loss", "", "test loss", "", 1, Better::smaller, [](const Run& r) { return eval(r, "loss"); }},
+     figure<&Run::gpu, &GpuState::utilization>, Pooling::mean},
+    {"final_loss", "final_loss", "", "training loss, last", "", 1, Better::neither, figure<&Run::quality, &Quality::final_loss>,
+     Pooling::by_seed},
+    {"eval_loss", "eval_loss", "", "test loss", "", 1, Better::smaller, [](const Run& r) { return eval(r, "loss"); },
+     Pooling::by_seed},
     {"eval_accuracy", "eval_accuracy_ratio", "ratio", "test accuracy", "%", 100, Better::bigger,
-     [](const Run& r) { return eval(r, "accuracy"); }},
+     [](const Run& r) { return eval(r, "accuracy"); }, Pooling::by_seed},
     {"joules_per_epoch", "epoch_energy_joules", "joules", "energy an epoch", "J", 1, Better::smaller,
      figure<&Run::energy, &Energy::joules_per_epoch>},
     {"average_watts", "average_power_watts", "watts", "power, average", "W", 1, Better::neither,
@@ -75,15 +66,13 @@ constexpr ExportMetric kMetrics[] = {
 
 std::span<const ExportMetric> export_metrics() { return kMetrics; }
 
-std::optional<MetricSummary> summary_of(const RunGroup& group, const ExportMetric& metric) {
-  const std::vector<double> values = known_values(group.runs, [&](const Run* run) { return metric.of(*run); });
-  if (values.empty()) return std::nullopt;
-  MetricSummary summary{median(values), std::nullopt, values.size()};
-  if (values.size() > 1)
-    summary.range = {std::ranges::min(values), std::ranges::max(values)};
-  else if (metric.interval && group.runs.size() == 1)
-    summary.range = metric.interval(*group.runs.front());
-  return summary;
+std::optional<GroupEstimate> summary_of(const RunGroup& group, const ExportMetric& metric) {
+  if (metric.pooling == Pooling::geometric_mean) return estimate_over(group.runs, metric.of);
+  const auto value =
+      metric.pooling == Pooling::greatest ? greatest_over(group.runs, metric.of) : mean_over(group.runs, metric.of);
+  if (!value) return std::nullopt;
+  const std::size_t known = known_values(group.runs, [&](const Run* run) { return metric.of(*run); }).size();
+  return GroupEstimate{*value, {*value, *value}, Spread::none, known};
 }
 
 }  // namespace epochbench

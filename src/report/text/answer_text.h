@@ -45,7 +45,8 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer);
 
 // assumptions{…}, runs[]{name, repetitions, epoch_seconds, …}, months[]{hours, local_usd, cloud_usd} and
 // break_even_hours_per_month (both of hours alone, so null where runs bring power of their own); each figure that is null has
-// its reason beside it as <key>_reason. Of an epoch: <key>_ci95, or null and interval_reason.
+// its reason beside it as <key>_reason. Of an epoch: <key>_ci95, or null, interval_reason and
+// <key>_range.
 Json rent_or_buy_json(const RentOrBuyAnswer& answer);
 
 // The table of scripts/peers/take_turns.

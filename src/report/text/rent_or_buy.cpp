@@ -14,11 +14,15 @@ namespace {
 // Familiar hours of work per month: an hour per day, a working week, half of all hours, all of them.
 constexpr std::array kHours{30.0, 80.0, 160.0, 365.0, kHoursAMonth};
 
-// "$0.357 (0.350 to 0.364)"; "-" where it is not known.
+// "$0.357 (0.350 to 0.364)", "$0.357 (range 0.33 to 0.37)"; "-" where it is not known.
 std::string usd(const Figure& figure) {
   if (!figure.value) return "-";
-  return format_usd(*figure.value) + (figure.ci95 ? " (" + range_text(*figure.ci95) + ")" : "");
+  return format_usd(*figure.value) + (figure.ci95    ? " (" + range_text(*figure.ci95) + ")"
+                                      : figure.range ? " (range " + range_text(*figure.range) + ")"
+                                                     : "");
 }
+// A price, which may be small, and is what the call said.
+std::string price(double usd) { return usd < 0.01 ? "$" + three_digits(usd) : format_usd(usd); }
 std::string hours(double value) { return three_digits(value) + " h"; }
 std::string watts(double value) { return three_digits(value) + " W"; }
 
@@ -37,10 +41,11 @@ std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
   Table table({"run", "->epoch", "-", ">local/epoch", ">cloud/epoch", ">break-even per month"});
   for (const RunCost& run : runs) {
     const Figure& even = run.break_even_hours_per_month;
-    table.add(
-        {(run.repetitions > 1 ? run.name + ", mean of " + std::to_string(run.repetitions) : run.name) + load_mark(run.loaded),
-         run.epoch_seconds.value ? format_seconds(*run.epoch_seconds.value) : "-", run.epoch_kind, usd(run.local_usd_per_epoch),
-         usd(run.cloud_usd_per_epoch), even.value ? hours(*even.value) : "-"});
+    table.add({(run.repetitions > 1 ? run.name + ", " + std::to_string(run.repetitions) + " repetitions" : run.name) +
+                   load_mark(run.loaded),
+               in_doubt(run.loaded, run.epoch_seconds.value ? format_seconds(*run.epoch_seconds.value) : "-"), run.epoch_kind,
+               in_doubt(run.loaded, usd(run.local_usd_per_epoch)), in_doubt(run.loaded, usd(run.cloud_usd_per_epoch)),
+               even.value ? hours(*even.value) : "-"});
     add_gap(gaps, "epoch", run.epoch_seconds);
     add_gap(gaps, "local/epoch", run.local_usd_per_epoch);
     add_gap(gaps, "cloud/epoch", run.cloud_usd_per_epoch);
@@ -87,13 +92,13 @@ std::string local_text(const LocalMachine& local, const std::string& power_sourc
   if (local.power_watts) append(text, sourced(watts(*local.power_watts) + " at work", power_source));
   append(text, local.idle_watts ? sourced(watts(*local.idle_watts) + " idle", idle_source)
                                 : "idle hours without electricity (--idle; not known, so local costs at least that)");
-  if (local.usd_per_kwh) append(text, format_usd(*local.usd_per_kwh) + " per kWh");
+  if (local.usd_per_kwh) append(text, price(*local.usd_per_kwh) + " per kWh");
   return "local: " + text + "\n";
 }
 
 std::string cloud_text(const CloudMachine& cloud, const std::string& source) {
   if (!cloud.usd_per_hour) return "";
-  return "cloud: " + sourced(format_usd(*cloud.usd_per_hour) + " per hour", source) + ", " +
+  return "cloud: " + sourced(price(*cloud.usd_per_hour) + " per hour", source) + ", " +
          (cloud.speed == 1 ? std::string("taken to be as fast as the local machine (--cloud-speed)")
                            : significant(cloud.speed, 3) + " times as fast as the local machine") +
          ", paid for while it works\n";
@@ -121,6 +126,7 @@ void put(Json& object, const std::string& key, const Figure& figure) {
 void put_with_interval(Json& object, const std::string& key, const Figure& figure) {
   put(object, key, figure);
   object[key + "_ci95"] = json_of(figure.ci95);
+  object[key + "_range"] = json_of(figure.range);
 }
 
 Json run_json(const RunCost& run) {
@@ -155,7 +161,8 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer) {
   text += answer.runs.empty() ? months_text(answer.question, gaps) : runs_text(answer.runs, gaps);
   return text + gaps_text(std::move(gaps)) + "\n" + assumptions_text(answer) +
          "read: with fewer hours of work per month than break-even, renting is cheaper; with more, owning; storage, traffic,\n"
-         "discounts, cooling, space and labor are on neither side; in brackets the 95 % interval over repetitions\n";
+         "discounts, cooling, space and labor are on neither side; in brackets the 95 % interval over\n"
+         "repetitions, or their range\n";
 }
 
 Json rent_or_buy_json(const RentOrBuyAnswer& answer) {

@@ -2,7 +2,7 @@
 // with a line break, unless it is empty or a part of a line.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "src/analysis/cost/cost.h"
@@ -10,11 +10,13 @@
 
 namespace epochbench {
 
-// Of fewer steps the whole range holds the median with less than 95 %, so none of it is an interval of 95 %.
-inline constexpr std::size_t kFewestStepsOfInterval = 6;
+// Of the runs that are ok one row per case, its repetitions brought together, or one row per run; a line on how to get an
+// interval where a row has none; then one line for each run that is not ok, and what was skipped by reason.
+enum class TableRows : std::uint8_t { cases, runs };
+std::string summary(const Result& result, TableRows rows = TableRows::cases);
 
-// One row per run that is ok, then one line for each that is not, with its status and message, and what was skipped by reason.
-std::string summary(const Result& result);
+// How the devices and precisions of a result compare, one line per pair; empty where there is no pair.
+std::string ratios_text(const Result& result);
 
 // What a reader of the table should know beside it, one line each; empty where there is nothing.
 std::string remarks(const Result& result);
@@ -22,11 +24,8 @@ std::string remarks(const Result& result);
 // "lenet5/cpu/fp32/b64 reached accuracy 97.2 % in 0.26 s, set-up and evaluation included", and the number of repetitions.
 std::string time_to_quality(const TimeToQuality& time);
 
-// "resnet20/cpu/fp32/b128  54.3 ms ± 0.4 %  2,360 samples/s", or the status: one line for a log.
+// "resnet20/cpu/fp32/b128: 54.3 ms per step (±0.4 % within this run), 2,360 samples/s", or the status: one line for a log.
 std::string one_line(const Run& run);
-
-// "1.23 kJ" per epoch; "GPU 1.23 kJ" where the CPU's part is not known; empty where nothing is.
-std::string energy_cell(const Run& run);
 
 // Why energy is not known, what it holds beside the run, the idle draw, throttled steps.
 std::string energy_remarks(const Result& result);

@@ -34,11 +34,8 @@ std::optional<double> mean_of(const CurvePoint& point, std::optional<double> (*q
   return mean(values);
 }
 
-// Half of what the repetitions span, relative to their mean.
-std::string spread(const CurvePoint& point) {
-  if (point.rates.size() < 2) return "";
-  const auto [low, high] = std::minmax_element(point.rates.begin(), point.rates.end());
-  return " ±" + significant((*high - *low) / 2 / geometric_mean(point.rates) * 100, 2) + "%";
+std::optional<GroupEstimate> rate_of(const CurvePoint& point) {
+  return point.rates.empty() ? std::nullopt : std::optional(estimate_of_groups(point.rates));
 }
 
 // "out of memory", "2 of 5 failed".
@@ -55,22 +52,25 @@ std::string failures(const CurvePoint& point) {
 }
 
 std::string table(const std::vector<Curve>& curves, std::size_t prefix, Axis axis) {
-  Table table({"curve", std::string(">") + name(axis), std::string(">") + rate_title(axis), "->step", "--->in all",
-               "--->memory", "-->of peak", "--->GPU busy", axis == Axis::samples ? "-->cost" : "-->cost/epoch", "-"});
+  SpreadColumn spread;
+  for (const Curve& curve : curves)
+    for (const CurvePoint& point : curve.points) spread.add(rate_of(point));
+  const auto number = [axis](double rate) { return rate_text(axis, rate); };
+  Table table({"curve", std::string(">") + name(axis), std::string(">") + rate_title(axis), ">" + spread.title(), "->step",
+               "--->in all", "--->memory", "-->of peak", "--->GPU busy", axis == Axis::samples ? "-->cost" : "-->cost/epoch",
+               "-"});
   for (const Curve& curve : curves)
     for (const CurvePoint& point : curve.points)
       table.add({curve.name.substr(prefix) + load_mark(any_loaded(point.runs)), format_count(point.value),
-                 point.rates.empty() ? "" : rate_text(axis, geometric_mean(point.rates)) + spread(point),
+                 cell(rate_of(point), number), spread.cell(rate_of(point), number),
                  cell(mean_of(point, figure<&Run::timing, &Timing::step_seconds_median>), format_seconds),
                  axis == Axis::samples ? cell(mean_of(point, figure<&Run::timing, &Timing::wall_seconds>), format_seconds) : "",
                  cell(mean_of(point, figure<&Run::memory, &Memory::peak_bytes>), format_bytes),
                  cell(mean_of(point, figure<&Run::efficiency, &Efficiency::peak_fraction>), format_percent),
                  cell(mean_of(point, figure<&Run::efficiency, &Efficiency::gpu_busy_fraction>), format_percent),
-                 point.usd.empty() ? "" : format_usd(geometric_mean(point.usd)), failures(point)});
-  const bool repeated = std::any_of(curves.begin(), curves.end(), [](const Curve& curve) {
-    return std::any_of(curve.points.begin(), curve.points.end(), [](const CurvePoint& p) { return p.rates.size() > 1; });
-  });
-  return below_load_note(table.to_string()) + (repeated ? "±: half of what the repetitions span\n" : "");
+                 in_doubt(any_loaded(point.runs), point.usd.empty() ? "" : format_usd(geometric_mean(point.usd))),
+                 failures(point)});
+  return below_load_note(table.to_string());
 }
 
 std::string plot(const std::vector<Curve>& curves, std::size_t prefix, Axis axis) {

@@ -1,9 +1,13 @@
 #include "src/report/text/text_parts.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
+#include <unistd.h>
+
 #include "epochbench/precision.h"
+#include "src/analysis/cost/cost.h"
 #include "src/base/text.h"
 
 namespace epochbench {
@@ -83,6 +87,57 @@ std::string sentence(const Warning& w) {
 }
 
 }  // namespace
+
+std::string spread_text(const GroupEstimate& estimate, const NumberText& number) {
+  if (estimate.spread == Spread::none) return "";
+  return std::string(estimate.spread == Spread::ci95 ? " (95 % interval " : " (range ") +
+         range_text(estimate.interval, number) + ", " + counted(estimate.count, "run", "runs") + ")";
+}
+
+void SpreadColumn::add(const std::optional<GroupEstimate>& estimate) {
+  if (estimate) kinds_[static_cast<std::size_t>(estimate->spread)] = true;
+}
+
+std::string SpreadColumn::title() const {
+  if (!has(Spread::range)) return "95 % interval";
+  return has(Spread::ci95) ? "95 % interval or range" : "range";
+}
+
+std::string SpreadColumn::cell(const std::optional<GroupEstimate>& estimate, const NumberText& number) const {
+  if (!estimate || estimate->spread == Spread::none) return "";
+  const bool both = has(Spread::range) && has(Spread::ci95);
+  return (!both ? "" : estimate->spread == Spread::range ? "range " : "95 % ") + range_text(estimate->interval, number);
+}
+
+std::string in_doubt(bool doubted, const std::string& text) {
+  const auto is_set = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return value && *value;
+  };
+  const char* terminal = std::getenv("TERM");
+  const bool colored = ::isatty(STDOUT_FILENO) != 0 && !is_set("NO_COLOR") && !(terminal && std::string(terminal) == "dumb");
+  return !doubted || !colored || text.empty() ? text : "\033[90m" + text + "\033[0m";
+}
+
+std::string measure_text(const std::string& metric, double value) {
+  return metric == "accuracy" ? format_percent(value) : three_digits(value);
+}
+
+std::string measure_title(const std::string& metric) { return metric == "accuracy" ? "accuracy " : "test loss "; }
+
+std::string money_text(double amount, const std::optional<Cost>& cost) {
+  return !cost || in_usd(*cost) ? format_usd(amount) : three_digits(amount) + " " + *cost->currency;
+}
+
+std::string least_to_greatest(const Repetitions& runs, const FigureOf& figure, const NumberText& number) {
+  const std::vector<double> values = known_values(runs, [&](const Run* run) { return figure(*run); });
+  if (values.empty()) return "";
+  const auto [least, greatest] = std::ranges::minmax(values);
+  const std::string low = number(least), high = number(greatest);
+  return low == high ? low : low + " to " + high;
+}
+
+std::string cases_text(std::vector<std::string> names_of_runs) { return some_of(without_repeats(std::move(names_of_runs)), 8); }
 
 std::string load_note() {
   return std::string(kLoadMark).substr(1) + ": other processes took " + short_number(kQuietForeignCores) +

@@ -54,6 +54,40 @@ std::string below_load_note(const std::string& text);  // with the line where a 
 
 // "" where the value is not known.
 inline std::string cell(const std::optional<double>& value, const NumberText& number) { return value ? number(*value) : ""; }
+inline std::string cell(const std::optional<GroupEstimate>& value, const NumberText& number) {
+  return value ? number(value->value) : "";
+}
+
+// " (95 % interval 6.5 to 7.2, 5 runs)", " (range 6.1 to 7.4, 3 runs)"; "" of one.
+std::string spread_text(const GroupEstimate& estimate, const NumberText& number = three_digits);
+
+// A table's column of what repetitions span. Where only some rows have an interval each cell says what it is.
+class SpreadColumn {
+ public:
+  void add(const std::optional<GroupEstimate>& estimate);  // of each row, before the others are asked for
+  std::string title() const;                               // "95 % interval", "range" or "95 % interval or range"
+  std::string cell(const std::optional<GroupEstimate>& estimate, const NumberText& number) const;
+  bool has(Spread spread) const { return kinds_[static_cast<std::size_t>(spread)]; }
+
+ private:
+  bool kinds_[3] = {};
+};
+
+// Gray where standard output shows colors, for figures of a run that other processes disturbed.
+std::string in_doubt(bool doubted, const std::string& text);
+
+// "97.2 %" of an accuracy, "3.12" of a loss, and what stands before it: "accuracy ", "test loss ".
+std::string measure_text(const std::string& metric, double value);
+std::string measure_title(const std::string& metric);
+
+// "$1.23"; "1.23 EUR" of a file that has another currency.
+std::string money_text(double amount, const std::optional<Cost>& cost);
+
+// "2.30", of repetitions that differ "2.28 to 2.31": a seed changes a quality, so it has no mean here. "" where none knows it.
+std::string least_to_greatest(const Repetitions& runs, const FigureOf& figure, const NumberText& number);
+
+// Repetitions have one name; a suite may skip hundreds of runs for one reason.
+std::string cases_text(std::vector<std::string> names_of_runs);
 
 // Something with what it is about, in the order in which it first came: reasons with the runs that have them.
 struct Reason {

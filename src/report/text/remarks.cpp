@@ -1,4 +1,4 @@
-// The result table that a person reads after a run, and what to know beside it.
+// What to know beside the table of a run: steps, peaks, qualities, energy, memory.
 #include <algorithm>
 #include <cmath>
 
@@ -56,46 +56,8 @@ std::string throttling(const Result& result) {
 constexpr double kPlannedWithin = 0.1, kPlannedWithinBytes = 32e6;  // of a run's memory: what `plan` promises
 constexpr double kNoticeable = 1.05;                                // mean over median: most of a step's noise is less
 
-std::string half_width(const Timing& timing) {
-  if (timing.step_seconds.size() < kFewestStepsOfInterval || !timing.step_seconds_ci95 || timing.step_seconds_median <= 0)
-    return "";
-  const auto [low, high] = *timing.step_seconds_ci95;
-  return " ±" + significant((high - low) / 2 / timing.step_seconds_median * 100, 2) + "%";
-}
-
-// Repetitions have one name; a suite may skip hundreds of runs for one reason.
-std::string cases_text(std::vector<std::string> names_of_runs) { return some_of(without_repeats(std::move(names_of_runs)), 8); }
-
-std::string step_cell(const Timing& timing) { return format_seconds(timing.step_seconds_median) + half_width(timing); }
-
-std::string measure(const std::string& metric, double value) {
-  return metric == "accuracy" ? "accuracy " + format_percent(value) : "test loss " + three_digits(value);
-}
-
-std::string latency_cell(const Latency& latency) {
-  std::string text;
-  if (latency.p50_seconds) text += "p50 " + format_seconds(*latency.p50_seconds) + ", ";
-  if (latency.p99_seconds) text += "p99 " + format_seconds(*latency.p99_seconds) + ", ";
-  return "latency " + text + "worst " + format_seconds(latency.worst_seconds);
-}
-
-// A resumed result may name another currency.
-std::string cost_cell(const Run& run) {
-  if (!run.cost || !run.cost->usd_per_epoch) return "";
-  const double amount = *run.cost->usd_per_epoch;
-  return in_usd(*run.cost) ? format_usd(amount) : three_digits(amount) + " " + *run.cost->currency;
-}
-
-std::string quality_cell(const Run& run) {
-  if (run.latency) return latency_cell(*run.latency);
-  if (!run.quality) return "";
-  const Quality& quality = *run.quality;
-  if (quality.eval_metric && quality.eval_value) return measure(*quality.eval_metric, *quality.eval_value);
-  return quality.final_loss ? "loss " + three_digits(*quality.final_loss) : "";
-}
-
 std::optional<double> mean_over_median(const Run& run) {
-  if (!run.timing || run.timing->step_seconds.size() < kFewestStepsOfInterval || run.timing->step_seconds_median <= 0)
+  if (!run.timing || run.timing->step_seconds.size() < kFewestStepsOfSpread || run.timing->step_seconds_median <= 0)
     return std::nullopt;
   const double mean = run.timing->steps_total_seconds / static_cast<double>(run.timing->step_seconds.size());
   return mean / run.timing->step_seconds_median;
@@ -119,14 +81,6 @@ std::string memory_remark(const Result& result) {
 
 }  // namespace
 
-std::string energy_cell(const Run& run) {
-  if (!run.energy) return "";
-  const Energy& energy = *run.energy;
-  if (energy.joules_per_epoch) return format_si(*energy.joules_per_epoch, "J");
-  if (energy.gpu_joules_per_epoch) return "GPU " + format_si(*energy.gpu_joules_per_epoch, "J");
-  return energy.cpu_joules_per_epoch ? "CPU " + format_si(*energy.cpu_joules_per_epoch, "J") : "";
-}
-
 std::string energy_remarks(const Result& result) {
   Reasons unknown, remarks, idle;
   std::size_t runs = 0;
@@ -141,32 +95,6 @@ std::string energy_remarks(const Result& result) {
   }
   return energy_lines(unknown.list(), runs) + energy_lines(remarks.list(), runs) + energy_lines(idle.list(), runs) +
          throttling(result);
-}
-
-std::string summary(const Result& result) {
-  Table table(
-      {"run", ">step", ">samples/s", "->epoch", "--", "-->cost/epoch", "--->energy/epoch", "---result", "---->of peak"});
-  std::string others;
-  Reasons skipped;
-  bool any = false;
-  const bool repeats = std::ranges::any_of(result.runs, [](const Run& run) { return run.repetition > 0; });
-  for (const Run& run : result.runs) {
-    if (run.status == RunStatus::skipped) {
-      add_reason(skipped, run.message.value_or("no reason is known"), run.name);
-      continue;
-    }
-    if (run.status != RunStatus::ok || !run.timing || !run.throughput) {
-      others += one_line(run) + "\n";
-      continue;
-    }
-    any = true;
-    table.add({(repeats ? run.name + " #" + std::to_string(run.repetition) : run.name) + load_mark(is_loaded(run)),
-               step_cell(*run.timing), format_rate(run.throughput->samples_per_second),
-               format_seconds(run.timing->epoch_seconds), run.timing->epoch_kind, cost_cell(run), energy_cell(run),
-               quality_cell(run), cell(figure<&Run::efficiency, &Efficiency::peak_fraction>(run), format_percent)});
-  }
-  for (const auto& [reason, names] : skipped) others += "skipped: " + cases_text(names) + "\n  " + reason + "\n";
-  return (any ? below_load_note(table.to_string()) : std::string()) + others;
 }
 
 std::string remarks(const Result& result) {
@@ -192,20 +120,11 @@ std::string remarks(const Result& result) {
 std::string time_to_quality(const TimeToQuality& time) {
   const std::string count = std::to_string(time.repetitions);
   const std::string of_all = count + " of " + std::to_string(time.repetitions + time.not_reached);
-  return time.name + " reached " + measure(time.metric, time.reached) + " in " + format_seconds(time.seconds) +
-         ", set-up and evaluation included" +
+  return time.name + " reached " + measure_title(time.metric) + measure_text(time.metric, time.reached) + " in " +
+         format_seconds(time.seconds) + ", set-up and evaluation included" +
          (time.not_reached > 0   ? ", mean of the " + of_all + " repetitions that reached it"
           : time.repetitions > 1 ? ", mean of " + count
                                  : std::string());
-}
-
-std::string one_line(const Run& run) {
-  if (run.status == RunStatus::ok && run.timing && run.throughput) {
-    const std::string quality = quality_cell(run);
-    return run.name + ": " + step_cell(*run.timing) + " per step, " + format_rate(run.throughput->samples_per_second) +
-           " samples/s" + (quality.empty() ? "" : ", " + quality);
-  }
-  return run.name + ": " + describe(run.status, run.message);
 }
 
 }  // namespace epochbench

@@ -1,0 +1,160 @@
+// The table that a person reads after a run, a row per case or per run, and how the devices and precisions in it compare.
+#include <algorithm>
+#include <cmath>
+
+#include "src/analysis/case_settings.h"
+#include "src/analysis/case_summary.h"
+#include "src/analysis/speedup/speedup.h"
+#include "src/base/text.h"
+#include "src/report/text/result_text.h"
+#include "src/report/text/text_parts.h"
+
+namespace epochbench {
+namespace {
+
+std::string latency_cell(const Repetitions& runs) {
+  std::string text;
+  const auto add = [&](const char* title, const std::optional<double>& seconds) {
+    if (seconds) append(text, title + format_seconds(*seconds));
+  };
+  const auto typical = [&](const FigureOf& figure) {
+    const auto estimate = estimate_over(runs, figure);
+    return estimate ? std::optional(estimate->value) : std::nullopt;
+  };
+  add("p50 ", typical(figure<&Run::latency, &Latency::p50_seconds>));
+  add("p99 ", typical(figure<&Run::latency, &Latency::p99_seconds>));
+  add("worst ", greatest_over(runs, figure<&Run::latency, &Latency::worst_seconds>));
+  return "latency " + text;
+}
+
+std::string quality_cell(const CaseSummary& summary) {
+  if (summary.first().latency) return latency_cell(summary.runs);
+  if (!summary.first().quality) return "";
+  const std::string metric = summary.first().quality->eval_metric.value_or("");
+  const std::string value = metric.empty() ? ""
+                                           : least_to_greatest(summary.runs, figure<&Run::quality, &Quality::eval_value>,
+                                                               [&](double value) { return measure_text(metric, value); });
+  if (!value.empty()) return measure_title(metric) + value;
+  const std::string loss = least_to_greatest(summary.runs, figure<&Run::quality, &Quality::final_loss>, three_digits);
+  return loss.empty() ? "" : "loss " + loss;
+}
+
+// "±0.35 %"; "" of few steps.
+std::string within_run(const Run& run) {
+  const auto spread = relative_spread_within_run(run);
+  return spread ? "±" + significant(*spread * 100, 2) + " %" : "";
+}
+
+std::string step_cell(const CaseSummary& summary) {
+  std::string text = cell(summary.step_seconds, format_seconds);
+  if (summary.runs.size() == 1) append(text, within_run(summary.first()), " ");
+  return text;
+}
+
+std::string energy_cell(const CaseSummary& summary) {
+  const auto joules = [](double value) { return format_si(value, "J"); };
+  if (summary.joules_per_epoch) return cell(summary.joules_per_epoch, joules);
+  if (summary.gpu_joules_per_epoch) return "GPU " + cell(summary.gpu_joules_per_epoch, joules);
+  return summary.cpu_joules_per_epoch ? "CPU " + cell(summary.cpu_joules_per_epoch, joules) : "";
+}
+
+using Summaries = std::vector<CaseSummary>;
+
+// Where to get an interval, once for the table; "" where every row has one.
+std::string advice(const SpreadColumn& spread, const std::string& table) {
+  const std::string advice = "five repetitions give a 95 % interval (--repetitions 5)\n";
+  if (spread.has(Spread::none))
+    return (table.find("±") != std::string::npos ? "±: within this run; " : "single runs have no interval; ") + advice;
+  return spread.has(Spread::range) ? "range: from the slowest to the fastest repetition; " + advice : "";
+}
+
+std::string table_of(const Summaries& rows) {
+  if (rows.empty()) return "";
+  const bool repeat = std::ranges::any_of(rows, [](const CaseSummary& row) { return row.runs.size() > 1; });
+  SpreadColumn spread;
+  for (const CaseSummary& row : rows) spread.add(row.samples_per_second);
+  Table table({repeat ? "case" : "run", ">n", repeat ? "--->step" : ">step", ">samples/s", ">" + spread.title(), "->epoch",
+               "--", "-->cost/epoch", "--->energy/epoch", "---result", "---->of peak"});
+  for (const CaseSummary& row : rows) {
+    const bool loaded = any_loaded(row.runs);
+    table.add({row.name + load_mark(loaded), repeat ? std::to_string(row.runs.size()) : "", step_cell(row),
+               cell(row.samples_per_second, format_rate), spread.cell(row.samples_per_second, format_rate),
+               in_doubt(loaded, cell(row.epoch_seconds, format_seconds)), row.first().timing->epoch_kind,
+               in_doubt(loaded, cell(row.cost_per_epoch, [&](double amount) { return money_text(amount, row.first().cost); })),
+               energy_cell(row), quality_cell(row), cell(row.peak_fraction, format_percent)});
+  }
+  const std::string text = below_load_note(table.to_string());
+  return text + advice(spread, text);
+}
+
+bool is_shown(const Run& run) { return run.status == RunStatus::ok && run.timing && run.throughput; }
+
+Summaries rows_of(const Result& result, TableRows rows) {
+  if (rows == TableRows::cases) return case_summaries(result.runs);
+  Summaries list;
+  const bool repeat = std::ranges::any_of(result.runs, [](const Run& run) { return run.repetition > 0; });
+  for (const Run& run : result.runs)
+    if (is_shown(run))
+      list.push_back(summary_of_case(repeat ? run.name + " #" + std::to_string(run.repetition) : run.name, {&run}));
+  return list;
+}
+
+std::string side_text(const SpeedupSide& side, bool with_device) {
+  return (with_device ? side.device.backend + " " : "") + side.precision;
+}
+
+// "resnet20 b32 cpu: bf16 is 1.90x fp32 (95 % interval 1.85 to 1.95)".
+std::string ratio_line(const SpeedupPair& pair) {
+  const SpeedupSide &a = pair.baseline, &b = pair.contender;
+  const bool devices = a.device.backend != b.device.backend;
+  std::string text = b.workload.model + " b" + std::to_string(b.workload.batch);
+  if (!devices) text += " " + b.device.backend;
+  append(text, settings_text(further_settings(b.settings)), " ");
+  text += ": " + side_text(b, devices) + " is " + format_times(pair.ratio.value) + " " + side_text(a, devices);
+  if (pair.ratio.ci95) text += " (95 % interval " + range_text(*pair.ratio.ci95) + ")";
+  const bool loaded =
+      std::ranges::any_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::foreign_load; });
+  return text + load_mark(loaded) + "\n";
+}
+
+}  // namespace
+
+std::string summary(const Result& result, TableRows rows) {
+  std::string others;
+  Reasons skipped;
+  for (const Run& run : result.runs)
+    if (run.status == RunStatus::skipped)
+      add_reason(skipped, run.message.value_or("no reason is known"), run.name);
+    else if (!is_shown(run))
+      others += one_line(run) + "\n";
+  for (const auto& [reason, names] : skipped) others += "skipped: " + cases_text(names) + "\n  " + reason + "\n";
+  return table_of(rows_of(result, rows)) + others;
+}
+
+std::string ratios_text(const Result& result) {
+  constexpr std::size_t kMostRatios = 8;
+  const Speedup speedup = speedup_of({NamedResult{"", result}}, SpeedupOf::same_batch);
+  std::vector<std::string> lines;
+  for (const SpeedupPair& pair : speedup.pairs) {
+    const bool plain =
+        std::ranges::none_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::handicap; });
+    if (plain && std::isfinite(pair.ratio.value)) lines.push_back(ratio_line(pair));
+  }
+  if (lines.empty()) return "";
+  std::string text = "ratios of samples/s:\n";
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostRatios); ++i) text += "  " + lines[i];
+  if (lines.size() > kMostRatios)
+    text += "  and " + std::to_string(lines.size() - kMostRatios) + " more (epochbench speedup RESULT)\n";
+  return text;
+}
+
+std::string one_line(const Run& run) {
+  if (!is_shown(run)) return run.name + ": " + describe(run.status, run.message);
+  const CaseSummary summary = summary_of_case(run.name, {&run});
+  const std::string quality = quality_cell(summary), spread = within_run(run);
+  return run.name + ": " + format_seconds(run.timing->step_seconds_median) + " per step" +
+         (spread.empty() ? "" : " (" + spread + " within this run)") + ", " + format_rate(run.throughput->samples_per_second) +
+         " samples/s" + (quality.empty() ? "" : ", " + quality);
+}
+
+}  // namespace epochbench

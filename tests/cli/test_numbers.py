@@ -1,0 +1,85 @@
+"""One estimator: what commands say of a case agrees to the last digit, for every published result."""
+import json
+import math
+import os
+import pathlib
+import re
+
+from support import CliTest
+
+RESULTS = sorted(path for path in pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent.glob("*.json")
+                 if not path.name.endswith("schema.json"))
+
+
+def significant(value, digits=3):
+    nearest = float(f"{value:.{digits - 1}e}")
+    return f"{nearest:.{max(0, digits - 1 - math.floor(math.log10(abs(nearest))))}f}"
+
+
+def rate(value):
+    return f"{math.floor(value + 0.5):,}" if value >= 1000 else significant(value)
+
+
+def seconds(value):
+    if value < 60:
+        return next(f"{significant(value * factor)} {unit}" for factor, unit, most in
+                    ((1e6, "µs", 1e-3), (1e3, "ms", 1), (1, "s", 60)) if value < most)
+    if value < 3600:
+        return f"{round(value) // 60} min {round(value) % 60} s"
+    return significant(value / 3600) + " h" if value < 86400 else significant(value / 86400) + " d"
+
+
+class Numbers(CliTest):
+    def json_of(self, *arguments):
+        call = self.call(*arguments, "--json")
+        self.assertEqual(call.returncode, 0, call.stderr)
+        return json.loads(call.stdout)
+
+    def rows_of_page(self, path):
+        self.assertEqual(self.call("report", path, "-o", "page.html").returncode, 0)
+        text = (self.folder / "page.html").read_text().split('id="data">', 1)[1].split("</script", 1)[0]
+        data = json.loads(text)
+        return [dict(zip(data["columns"], row)) for row in data["rows"]]
+
+    def test_the_page_and_the_commands_agree(self):
+        compared = {"markdown": 0, "answers": 0, "cost": 0, "speedup": 0}
+        for path in RESULTS:
+            rows = self.rows_of_page(path)
+            names = [row["name"] for row in rows]
+            shown = {row["name"]: (rate(row["samples_per_second"]), seconds(row["epoch_seconds"]))
+                     for row in rows if names.count(row["name"]) == 1}
+            markdown = self.call("export", path, "--format", "markdown").stdout
+            for line in markdown.splitlines():
+                name = re.match(r"\| `([^`]+)`", line)
+                if name and name[1] in shown:
+                    compared["markdown"] += 1
+                    for number in shown[name[1]]:
+                        self.assertIn(f"| {number} ", line)
+            for section in self.json_of("answers", path)["sections"]:
+                for answer in section["answers"]:
+                    found = re.match(r"(\S+)(?: †)?: (\S+) samples/s.*an epoch in (.*?) \(", answer)
+                    if found and found[1] in shown:
+                        compared["answers"] += 1
+                        self.assertEqual((found[2], found[3]), shown[found[1]], found[1])
+            for run in self.json_of("cost", path, "--purchase", "1000", "--lifetime", "3")["runs"]:
+                if run["name"] in shown:
+                    compared["cost"] += 1
+                    self.assertEqual(seconds(run["epoch_seconds"]), shown[run["name"]][1], run["name"])
+            speedup = self.call("speedup", path, "--json")
+            for pair in json.loads(speedup.stdout)["pairs"] if speedup.returncode == 0 else []:
+                for side in ("baseline", "contender"):
+                    if pair[side] in shown:
+                        compared["speedup"] += 1
+                        self.assertEqual(rate(pair[f"{side}_samples_per_second"]), shown[pair[side]][0], pair[side])
+        for command, count in compared.items():
+            self.assertGreater(count, 5, command)
+
+    def test_a_table_after_repetitions_has_a_row_per_case(self):
+        call = self.call("run", "--model", "mlp", "--batch", "16", "--steps", "12", "--repetitions", "5", "--verbose",
+                         "--precision", "fp32", "--out", self.out)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        lines = call.stdout.splitlines()
+        head = next(line for line in lines if line.startswith("case "))
+        self.assertIn("95 % interval", head)
+        self.assertEqual(len([line for line in lines if re.match(r"mlp/cpu/fp32/b16( †)?  +5 ", line)]), 1, call.stdout)
+        self.assertEqual(len([line for line in lines if re.match(r"mlp/cpu/fp32/b16 #\d", line)]), 5, "--verbose")
