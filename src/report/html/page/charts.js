@@ -171,9 +171,9 @@ function drawBars(box, width, bars, axis) {
   const area = newChart(box, width, foot + 34, `${axis.label}. ${values}`).append("g").attr("transform", `translate(${left},0)`);
   drawAxis(area, scale, "bottom", foot, {size: -foot, room: plot, log: axis.log, ...marksOn(axis, scale.domain(), plot)});
   area.append("text").attr({class: "quiet", x: 0, y: foot + 31}).text(axis.log ? `${axis.unit}, logarithmic` : axis.unit);
-  for (const {text, y} of titles) area.append("text").attr({class: "group", x: -left, y}).text(text);
   const at = (value) => scale(value * axis.factor);
   for (const place of axis.log ? line.map(scale) : [0.5]) area.append("path").attr({class: "base", d: `M${place},0V${foot}`});
+  for (const {text, y} of titles) area.append("text").attr({class: "group", x: -left, y}).text(text);
   bars.forEach((bar, index) => drawBar(area, {...bar, lines: heads[index]}, tops[index], above, axis, at));
 }
 

@@ -2,7 +2,7 @@
 "use strict";
 
 const KEPT_STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "font-family", "font-size",
-                     "font-weight", "text-anchor", "opacity", "display"];
+                     "font-weight", "text-anchor", "paint-order", "opacity", "display"];
 const CHART_HEAD = 34, CHART_MARGIN = 16, PNG_SCALE = 2;
 
 function withStyles(node) {

@@ -61,8 +61,9 @@ const format = {
   // "24.4 to 30.5 h": a unit that both ends have stands once.
   interval(ends, one) {
     if (!ends) return "";
-    const [low, high] = ends.map((end) => one(end)), unit = / \S+$/.exec(high);
-    return `${unit && low.endsWith(unit[0]) ? low.slice(0, -unit[0].length) : low} to ${high}`;
+    const [low, high] = ends.map((end) => one(end)), [first, second] = [low, high].map((text) => text.split(" "));
+    const shared = first.length === 2 && second.length === 2 && first[1] === second[1] && /\d/.test(first[0]);
+    return `${shared ? first[0] : low} to ${high}`;
   },
   // Of two to four repetitions the range.
   spread: (ends, range, one) => ends ? format.interval(ends, one) : range ? `range ${format.interval(range, one)}` : "",

@@ -16,7 +16,7 @@ function qualityValue(value, {metric, difference}) {
 const CARDS = {
   speed: {title: "Speed", text: perSample},
   epoch: {title: "Time of an epoch", text: format.seconds, note: ({kind}) => kind},
-  cost: {title: "Cost of an epoch", text: asMoney, foot: ({source}) => source && `price: ${source}`,
+  cost: {title: "Cost of an epoch", text: asMoney, foot: ({source}) => source && `price: ${source === "user" ? "as given" : source}`,
          none: ["not known", "No price was given: ", element("code", {}, "--price cpu=USD_PER_HOUR")]},
   speedup: {title: "Speedup", text: format.times},
   quality: {title: "Quality", text: qualityValue, note: ({metric, difference}) => difference ? null : `test ${metric}`},
