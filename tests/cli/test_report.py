@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import signal
+import time
 import unittest
 
 from support import CliTest
@@ -65,6 +67,18 @@ class Report(CliTest):
         call = self.call("report", MEASURED, "-o", "page.html", "--open", env={"PATH": str(programs), "CODE": "3"})
         self.assertEqual(call.returncode, 0)
         self.assertIn("exited with 3", call.stdout)
+
+    def test_leaves_a_browser_alone_that_it_opened(self):
+        programs = self.folder / "bin"
+        programs.mkdir()
+        opener = programs / "xdg-open"
+        opener.write_text("#!/bin/sh\necho $$ >pid\nexec /bin/sleep 60\n")
+        opener.chmod(0o755)
+        begin = time.monotonic()
+        call = self.call("report", MEASURED, "-o", "page.html", "--open", env={"PATH": str(programs)})
+        self.assertLess(time.monotonic() - begin, 30)
+        self.assertEqual((call.returncode, len(call.stdout.splitlines())), (0, 1))
+        os.kill(int((self.folder / "pid").read_text()), signal.SIGTERM)  # fails where it is gone
 
     def test_charts_take_a_browser(self):
         call = self.call("report", MEASURED, "-o", "page.html", "--charts", "charts", env={"PATH": str(self.folder)})

@@ -21,19 +21,24 @@ extern char** environ;
 namespace epochbench {
 namespace {
 
-constexpr double kOpenSeconds = 10;
+constexpr double kOpenSeconds = 3;  // in which a program says that it cannot
 
-// A process in a group of its own, whose stdout is read.
+enum class Stdout { read, dropped };
+
+// A process in a group of its own.
 class Started {
  public:
-  explicit Started(const std::vector<std::string>& command) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return;
+  Started(const std::vector<std::string>& command, Stdout output) {
+    int ends[2] = {-1, -1};
+    if (output == Stdout::read && pipe2(ends, O_CLOEXEC) != 0) return;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    if (output == Stdout::read)
+      posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    else
+      posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -44,7 +49,7 @@ class Started {
     error_ = posix_spawn(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
+    if (ends[1] >= 0) close(ends[1]);
     output_ = ends[0];
   }
   ~Started() {
@@ -77,10 +82,27 @@ class Started {
     return status;
   }
 
+  std::optional<int> wait_until(double deadline) const {  // empty: it still runs
+    int status = 0;
+    while (waitpid(pid_, &status, WNOHANG) == 0) {
+      if (steady_seconds() >= deadline) return std::nullopt;
+      poll(nullptr, 0, 20);
+    }
+    return status;
+  }
+
  private:
   int error_ = EAGAIN, output_ = -1;
   pid_t pid_ = -1;
 };
+
+std::string not_started(int error) { return std::string("cannot be started: ") + std::strerror(error); }
+
+// Empty of one that exited with 0.
+std::string failure_of(int status) {
+  if (WIFSIGNALED(status)) return "was ended by signal " + std::to_string(WTERMSIG(status));
+  return WEXITSTATUS(status) == 0 ? "" : "exited with " + std::to_string(WEXITSTATUS(status));
+}
 
 }  // namespace
 
@@ -94,28 +116,28 @@ std::optional<std::string> program_in_path(std::initializer_list<const char*> na
 
 ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds) {
   ProgramEnd end;
-  const Started program(command);
+  const Started program(command, Stdout::read);
   if (program.error() != 0) {
-    end.reason = std::string("cannot be started: ") + std::strerror(program.error());
+    end.reason = not_started(program.error());
     return end;
   }
   const bool in_time = program.read_until(steady_seconds() + most_seconds, end.output);
   if (!in_time) program.kill_group();
-  const int status = program.wait();
-  end.done = in_time && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  if (!in_time)
-    end.reason = "took more than " + format_seconds(most_seconds);
-  else if (!end.done)
-    end.reason = WIFEXITED(status) ? "exited with " + std::to_string(WEXITSTATUS(status))
-                                   : "was ended by signal " + std::to_string(WTERMSIG(status));
+  const std::string failure = failure_of(program.wait());
+  end.reason = in_time ? failure : "took more than " + format_seconds(most_seconds);
+  end.done = end.reason.empty();
   return end;
 }
 
 std::string open_in_browser(const std::string& path) {
   const auto opener = program_in_path({"xdg-open", "open"});
   if (!opener) return "neither xdg-open nor open is installed here";
-  const ProgramEnd end = run_program({*opener, path}, kOpenSeconds);
-  return end.done ? "" : *opener + " " + end.reason;
+  const Started program({*opener, path}, Stdout::dropped);
+  if (program.error() != 0) return *opener + " " + not_started(program.error());
+  // Some of them run as long as the browser does, which is then left alone.
+  const std::optional<int> status = program.wait_until(steady_seconds() + kOpenSeconds);
+  const std::string failure = status ? failure_of(*status) : "";
+  return failure.empty() ? "" : *opener + " " + failure;
 }
 
 }  // namespace epochbench
