@@ -6,8 +6,8 @@ install(FILES ${PROJECT_SOURCE_DIR}/results/schema.json DESTINATION ${CMAKE_INST
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/suites DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench FILES_MATCHING PATTERN "*.json")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/completion/epochbench.bash
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/epochbench.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME epochbench)
-install(FILES ${PROJECT_SOURCE_DIR}/completion/_epochbench DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${PROJECT_SOURCE_DIR}/completion/epochbench.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
-install(FILES ${PROJECT_SOURCE_DIR}/completion/epochbench.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/_epochbench DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/epochbench.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/epochbench.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -82,7 +82,8 @@ class Table {
   explicit Table(const std::vector<std::string>& titles);
   void add(std::vector<std::string> cells);  // as many as there are columns
   // Columns without any text are left out. UTF-8: a code point counts as one column. Where the table is too wide without the
-  // columns that may be left out, cells of text go on in lines of their own. Ends with a line break.
+  // columns that may be left out, cells of text go on in lines of their own. Left-out columns are named below. Ends with a line
+  // break.
   std::string to_string(std::size_t columns = output_columns()) const;
 
  private:

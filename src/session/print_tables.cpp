@@ -23,10 +23,12 @@ void print_interference(const Result& result, std::FILE* out) {
     disturbed = &run;
   }
   if (disturbed)
-    std::fprintf(out,
-                 "interference: other processes took CPU time during %d run%s, %s cores during %s; measure again on a quiet "
-                 "machine\n",
-                 count, count == 1 ? "" : "s", significant(most, 2).c_str(), disturbed->name.c_str());
+    std::fputs(wrapped("", "  ",
+                       "interference: other processes took CPU time during " +
+                           counted(static_cast<std::size_t>(count), "run", "runs") + ", " + significant(most, 2) +
+                           " cores during " + disturbed->name + "; measure again on a quiet machine")
+                   .c_str(),
+               out);
 }
 
 // The clock that times a GPU's steps against the host's.
@@ -34,8 +36,12 @@ void print_clocks(const Result& result, std::FILE* out) {
   constexpr double kNoticeable = 0.01;
   for (const Run& run : result.runs)
     if (run.timing && run.timing->clock_disagreement.value_or(0) > kNoticeable)
-      std::fprintf(out, "clocks: the steps of %s by the device's clock and the same window by the host's differ by %s\n",
-                   run.name.c_str(), format_percent(*run.timing->clock_disagreement).c_str());
+      std::fputs(
+          wrapped("", "  ",
+                  "clocks: the steps of " + run.name + " by the device's clock and the same window by the host's differ by " +
+                      format_percent(*run.timing->clock_disagreement))
+              .c_str(),
+          out);
 }
 
 template <typename DeviceDescription>

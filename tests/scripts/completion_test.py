@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "completion"
+FOLDER = ROOT / "scripts" / "completion"
 
 
 def run(*command, **options):
