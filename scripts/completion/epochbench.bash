@@ -122,7 +122,7 @@ _epochbench() {
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
-      run) options="-h --help --suite --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --weight-decay --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --profile" ;;
+      run) options="-h --help --suite --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --weight-decay --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
       sweep) options="-h --help --over --values --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --weight-decay --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
       list) options="-h --help --match --json" ;;
       info) options="-h --help --json" ;;

@@ -59,6 +59,7 @@ complete -c epochbench -n '__fish_seen_subcommand_from run' -l resume -r -d 'run
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l anonymous -d 'leave out host name, paths and command line'
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l quiet -s q -d 'print no progress and no table, only errors'
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l json -d 'print the result as JSON; without --out it is in no file'
+complete -c epochbench -n '__fish_seen_subcommand_from run' -l verbose -s v -d 'print each run besides its case'
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l profile -d 'time a step node by node afterwards, in a separate pass'
 complete -c epochbench -n '__fish_seen_subcommand_from sweep' -s h -d ''
 complete -c epochbench -n '__fish_seen_subcommand_from sweep' -l help -d 'all options and examples'
