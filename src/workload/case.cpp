@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "src/base/numbers.h"
 #include "src/data/byte_source.h"
 #include "src/data/loader.h"
 #include "src/data/prepared_dataset.h"
@@ -27,8 +28,6 @@ std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& wor
                       spec.seed);
 }
 
-std::string megabytes(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
-
 // What the loader reads: the data, at the cost that was asked for, decoded beforehand where that was.
 std::unique_ptr<Dataset> open_input(const CaseSpec& spec, const WorkloadSpec& workload) {
   std::unique_ptr<Dataset> dataset = open_data(spec, workload);
@@ -40,15 +39,16 @@ std::unique_ptr<Dataset> open_input(const CaseSpec& spec, const WorkloadSpec& wo
   const SampleSpec sample = workload.model.family->sample(workload.config);
   const std::int64_t needed = CachedDataset::bytes(*dataset, sample), available = available_memory_bytes();
   if (needed > available)
-    throw OutOfMemory(spec.name + ": " + dataset->name() + " needs " + megabytes(needed) + " when it is decoded, and " +
-                      megabytes(available) + " are available; leave out --cache decoded");
+    throw OutOfMemory(spec.name + ": " + dataset->name() + " needs " + format_bytes(static_cast<double>(needed)) +
+                      " when it is decoded, and " + format_bytes(static_cast<double>(available)) +
+                      " are available; leave out --cache decoded");
   return std::make_unique<CachedDataset>(std::move(dataset), sample);
 }
 
 void check_memory(const CaseSpec& spec, std::int64_t planned, std::int64_t available) {
   if (planned > available)
-    throw OutOfMemory(spec.name + " needs " + megabytes(planned) + ", and " + megabytes(available) +
-                      " are available; try a smaller batch");
+    throw OutOfMemory(spec.name + " needs " + format_bytes(static_cast<double>(planned)) + ", and " +
+                      format_bytes(static_cast<double>(available)) + " are available; try a smaller batch");
 }
 
 constexpr const char* kSkippedSteps = "skipped_steps";  // the variable that loss scaling counts them in

@@ -174,6 +174,20 @@ TEST(Claims, BothBaselinesOfMixedPrecision) {
   EXPECT_NEAR(*part_of(answer, "fp16-over-tf32/bert-base").measured, 8.0 / 3, 1e-9);
 }
 
+// Memory does not depend on chance, so one run of each side is enough.
+TEST(Claims, MemoryNeedsNoRepetitions) {
+  std::vector<std::vector<epochbench::Run>> runs;
+  for (const char* model : {"resnet50", "bert-base"})
+    for (const auto& [precision, bytes] : {std::pair{"fp32", 1000}, {"fp16", 600}}) {
+      runs.push_back(runs_of(model, "cuda", precision, 16, 100));
+      runs.back().resize(1);
+      runs.back().front().memory = Memory{bytes, bytes, {}, {}};
+    }
+  const ClaimAnswer memory = part_of(answer_to("fp16-memory", runs), "memory/resnet50");
+  EXPECT_EQ(memory.verdict, Verdict::reproduced) << memory.reason;
+  EXPECT_NEAR(*memory.measured, 0.6, 1e-12);
+}
+
 TEST(Claims, LessMemoryIsReproducedBelowOne) {
   const auto answer = [](std::int64_t fp16_bytes) {
     std::vector<std::vector<epochbench::Run>> runs;

@@ -113,6 +113,16 @@ TEST(CompareResults, TellGpuDriversApart) {
   EXPECT_THAT(only(compare(baseline, contender)).decision.note, HasSubstr("different GPU drivers: 550.1 and 560.2"));
 }
 
+// Memory does not depend on chance, so one run per side is judged, though its time is not.
+TEST(CompareResults, JudgeMemoryOfSingleRuns) {
+  NamedResult heavier = side("b.json", 100, 1);
+  heavier.result.runs[0].memory->peak_bytes = 200 << 20;
+  const Comparison comparison = compare(side("a.json", 100, 1), heavier);
+  EXPECT_EQ(only(comparison).decision.finding, Finding::inconclusive);
+  EXPECT_THAT(codes(only(comparison)), ElementsAre(IssueCode::peak_memory));
+  EXPECT_EQ(verdict_of(comparison), Finding::regression);
+}
+
 // For speed seeds are repetitions; losses are compared with those of the same seed alone.
 TEST(CompareResults, PoolSeedsForSpeedAndPairThemForLosses) {
   const auto seeded = [](const std::string& path, std::uint64_t first, double loss) {

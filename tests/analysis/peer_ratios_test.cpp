@@ -94,6 +94,15 @@ TEST(PeerRows, RunsWithoutTurnsAreNotTheirs) {
   EXPECT_THAT(peer_rows({alone}), SizeIs(0));
 }
 
+TEST(PeerTable, MarksTheRowsThatOtherProcessesDisturbed) {
+  MeasuredRun disturbed = made_run("PyTorch eager", 0, {1, 1});
+  disturbed.interference = Interference{0.2};
+  const std::string text = peer_table(peer_rows({made_run("epochbench", 0, {1, 1}), disturbed}));
+  EXPECT_THAT(text, HasSubstr("PyTorch eager †"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("epochbench †")));
+  EXPECT_THAT(text, testing::StartsWith("†: other processes took"));
+}
+
 TEST(PeerTable, NamesThePeakOfEachPrecision) {
   MeasuredRun bf16 = made_run("epochbench", 0, {1, 1}, 300e9);
   bf16.precision = "bf16";

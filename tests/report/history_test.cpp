@@ -126,6 +126,14 @@ NamedTurns turns(int i, double log_ratio, const std::string& reference) {
   return named;
 }
 
+TEST(History, MarksTurnsThatOtherProcessesDisturbed) {
+  NamedTurns loaded = turns(0, 0, "abc"), quiet = loaded;
+  for (TurnsPair& pair : quiet.document.cases[0].pairs) pair.foreign_cpu_cores = 0.1;
+  EXPECT_THAT(history_text(history_of({}, {loaded})),
+              testing::AllOf(HasSubstr("mlp/cpu/fp32/b64 †"), HasSubstr("†: other processes")));
+  EXPECT_THAT(history_text(history_of({}, {quiet})), testing::Not(HasSubstr("†")));
+}
+
 TEST(History, OfTurnsIsOfRatiosToOneReference) {
   std::vector<NamedTurns> all;
   for (int i = 0; i < 20; ++i) all.push_back(turns(i, i < 12 ? 0 : 0.02, "pinned"));

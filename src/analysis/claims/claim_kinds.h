@@ -31,6 +31,11 @@ std::optional<double> metric(const Run& run, const std::string& name);
 // Of each repetition that has it.
 std::vector<double> metrics(const Series& series, const std::string& name);
 
+// The mean of repetitions with its interval, or the quotient of two sides; of memory, which does not depend on chance, what the
+// repetitions reached, from the least to the greatest, however many there are.
+Estimate estimate_of(const std::vector<double>& values, const std::string& measure);
+Estimate estimate_of_ratio(const std::vector<double>& to, const std::vector<double>& of, const std::string& measure);
+
 // Why none has it: "resnet50/cpu/fp32/b16 has no epochs_per_usd: its cost is in EUR".
 std::string why_no_metric(const Series& series, const std::string& name);
 

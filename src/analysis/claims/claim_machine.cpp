@@ -59,8 +59,7 @@ std::optional<ClaimAnswer> memory_answer(const ClaimQuantity& quantity, const Ev
   for (double& value : values)
     value *= quantity.parameters > 0 ? quantity.parameters / parameters : 1 / (kWeightBytes * parameters);
   const bool planned = quantity.measure == "planned_bytes";
-  const Estimate estimate =
-      planned ? exact(values.front()) : arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions");
+  const Estimate estimate = estimate_of(values, quantity.measure);
   std::string conditions = series.first().workload.model + " " + describe(series);
   conditions += planned ? "; by the plan" : "; " + std::to_string(values.size()) + " repetitions";
   return answered(quantity, estimate, conditions);

@@ -95,7 +95,7 @@ Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
     const std::vector<double> of = metrics(*pair.of, quantity.measure), to = metrics(*pair.to, quantity.measure);
     if (of.empty() || to.empty())
       return unanswered(quantity, why_no_metric(of.empty() ? *pair.of : *pair.to, quantity.measure));
-    ClaimAnswer answer = answered(quantity, ratio_estimate(to, of), describe(pair));
+    ClaimAnswer answer = answered(quantity, estimate_of_ratio(to, of, quantity.measure), describe(pair));
     answer.warnings = warnings_of(pair);
     // A price says nothing of a ratio without money in it.
     if (quantity.measure != "epochs_per_usd")
@@ -113,7 +113,7 @@ Answers answer_value(const ClaimQuantity& quantity, const Evidence& evidence) {
     const Series& series = *found.front();
     const std::vector<double> values = metrics(series, quantity.measure);
     if (values.empty()) return unanswered(quantity, why_no_metric(series, quantity.measure));
-    return answered(quantity, arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions"),
+    return answered(quantity, estimate_of(values, quantity.measure),
                     describe(series) + "; " + count_of(values.size(), "repetitions"));
   });
 }

@@ -1,5 +1,6 @@
 // The runs that a claim is judged by. Nothing is judged here.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <tuple>
@@ -9,6 +10,7 @@
 #include "src/analysis/cost/cost.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
+#include "src/base/statistics.h"
 #include "src/base/text.h"
 
 namespace epochbench {
@@ -32,6 +34,7 @@ struct Metric {
 };
 
 constexpr const char* kMayBeZero = "eval_percent";
+constexpr std::array kWithoutChance{std::string_view("peak_bytes"), std::string_view("planned_bytes")};
 
 constexpr Metric kMetrics[] = {
     {"samples_per_second", [](const Run& run) { return member_of(run.throughput, &Throughput::samples_per_second); }},
@@ -78,6 +81,19 @@ std::optional<double> metric(const Run& run, const std::string& name) {
 
 std::vector<double> metrics(const Series& series, const std::string& name) {
   return known_values(series.runs, [&](const Run* run) { return metric(*run, name); });
+}
+
+Estimate estimate_of(const std::vector<double>& values, const std::string& measure) {
+  if (!contains(kWithoutChance, measure)) return arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions");
+  const auto [least, greatest] = std::ranges::minmax(values);
+  return {mean(values), {{least, greatest}}, ""};
+}
+
+Estimate estimate_of_ratio(const std::vector<double>& to, const std::vector<double>& of, const std::string& measure) {
+  if (!contains(kWithoutChance, measure)) return ratio_estimate(to, of);
+  const auto [least_to, greatest_to] = std::ranges::minmax(to);
+  const auto [least_of, greatest_of] = std::ranges::minmax(of);
+  return {geometric_mean(of) / geometric_mean(to), {{least_of / greatest_to, greatest_of / least_to}}, ""};
 }
 
 std::string why_no_metric(const Series& series, const std::string& name) {

@@ -14,6 +14,7 @@
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
+#include "src/result/load.h"
 
 namespace epochbench {
 namespace {
@@ -78,7 +79,8 @@ class Building {
       }
       const BuildInfo& build = source.document.builds[kNew];
       add_point(key_of(source.document, turns), turns.name, HistoryOf::ratio, setting_of(source.document, turns),
-                {source.document.context.date, build.git_sha, build.git_dirty, source.path, ratio, log_ratios.size()});
+                {source.document.context.date, build.git_sha, build.git_dirty, source.path, ratio, log_ratios.size(),
+                 std::ranges::any_of(turns.pairs, [](const TurnsPair& pair) { return is_loaded(pair.foreign_cpu_cores); })});
     }
   }
 

@@ -24,6 +24,7 @@ struct HistoryPoint {
   std::string path;
   double value = 0;           // seconds, or new time / reference time; above 0
   std::size_t processes = 0;  // repetitions, or pairs
+  bool loaded = false;        // other processes disturbed one of the pairs (src/result/load.h)
 };
 
 struct HistorySeries {

@@ -6,6 +6,7 @@
 
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
+#include "src/result/load.h"
 
 namespace epochbench {
 namespace {
@@ -94,6 +95,7 @@ PeerRow row_of(const WorkerRuns& worker, const WorkerRuns* ours) {
   row.threads = first.device.threads;
   const std::vector<const Run*> good = good_ones(&worker);
   row.groups = std::ssize(good);
+  row.loaded = any_loaded(good);
   if (good.empty()) {
     row.message = std::string(name(first.status)) + (first.message ? ": " + *first.message : "");
     return row;

@@ -22,6 +22,7 @@ struct PeerRow {
   std::optional<double> peak_fraction;                 // by the time of all steps
   std::optional<double> peak_fraction_of_median_step;  // by the median of turns, which other jobs disturb less
   std::optional<GroupEstimate> ratio;                  // the worker's time per step over epochbench's in the same round
+  bool loaded = false;                                 // other processes disturbed one of its runs (src/result/load.h)
   std::string message;                                 // why there are no numbers; empty: there are
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "src/base/json_fields.h"
@@ -64,10 +65,11 @@ Json change_json(const HistorySeries& series, const LevelChange& change) {
 std::string history_text(const History& history) {
   Table table({"case", "-->points", "->first", "->last", ">changes"});
   for (const HistorySeries& series : history.series)
-    table.add({one_line(series.name), std::to_string(series.points.size()), value_text(series, series.points.front().value),
+    table.add({one_line(series.name) + load_mark(std::ranges::any_of(series.points, &HistoryPoint::loaded)),
+               std::to_string(series.points.size()), value_text(series, series.points.front().value),
                value_text(series, series.points.back().value),
                series.changes.empty() && !series.reason.empty() ? "-" : std::to_string(series.changes.size())});
-  std::string text = table.to_string() + "\n";
+  std::string text = below_load_note(table.to_string()) + "\n";
   for (const HistorySeries& series : history.series) {
     text += one_line(series.name) + ", " + one_line(series.setting) + "\n";
     for (const LevelChange& change : series.changes) text += change_line(series, change);

@@ -6,6 +6,7 @@
 #include "src/base/json_fields.h"
 #include "src/base/text.h"
 #include "src/report/text/answer_text.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -48,14 +49,14 @@ std::string peer_table(const std::vector<PeerRow>& rows) {
   std::string messages;
   for (const PeerRow& row : rows) {
     const bool fast = row.samples_per_second.value_or(0) >= 1000;
-    table.add({row.model, std::to_string(row.batch), row.precision, row.worker,
+    table.add({row.model, std::to_string(row.batch), row.precision, row.worker + load_mark(row.loaded),
                shown(row.samples_per_second, fast ? "%.0f" : "%.4g"), shown(row.peak_fraction, "%.1f %%", 100),
                shown(row.peak_fraction_of_median_step, "%.1f %%", 100), row.ratio ? shown(row.ratio->value, "%.3f") : "-",
                spread_text(row, Spread::ci95), spread_text(row, Spread::range), std::to_string(row.groups),
                std::to_string(row.rounds)});
     if (!row.message.empty()) messages += row.model + ", " + row.precision + ", " + row.worker + ": " + row.message + "\n";
   }
-  return table.to_string() +
+  return below_load_note(table.to_string()) +
          "of the peak: by the time of all steps, and by the median of turns, which other jobs on this machine disturb less\n"
          "ratio: a worker's time per step over epochbench's in the same round: the median of the rounds of each group of\n"
          "processes, and the geometric mean of groups; an interval takes 5 groups, below that it is a range\n" +
