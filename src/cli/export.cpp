@@ -84,6 +84,13 @@ void leave_out(const ExportFormat& format, const ExportForm& form, const std::st
   }
 }
 
+void put(const std::string& text, const std::string& out) {
+  if (out.empty())
+    print(text);
+  else
+    ResultFile(out).write(text);
+}
+
 void write(const ExportFormat& format, const ExportForm& form, const Result& result, const std::string& out) {
   if (names_folder(format, out)) {
     const std::string root = fs::absolute(out).lexically_normal().string();
@@ -92,11 +99,7 @@ void write(const ExportFormat& format, const ExportForm& form, const Result& res
     write_export_folder(out, files);
     return;
   }
-  const std::string text = form.text(result);
-  if (out.empty())
-    print(text);
-  else
-    ResultFile(out).write(text);
+  put(form.text(result), out);
 }
 
 // Of runs whose name and repetition stand in several files, the name begins with that of the file.
@@ -119,6 +122,17 @@ std::string joined_rows(const ExportForm& form, const std::vector<NamedResult>& 
   return text;
 }
 
+// A table per file, since a row of one does not say on which machine it was made.
+std::string joined_tables(const ExportForm& form, const std::vector<NamedResult>& results) {
+  std::string text;
+  for (const NamedResult& named : results) {
+    std::string title = visible(fs::path(named.path).filename().string());
+    std::ranges::replace(title, '`', '\'');
+    text += (text.empty() ? "### `" : "\n### `") + title + "`\n\n" + form.text(named.result);
+  }
+  return text;
+}
+
 bool is_of_one_machine(const std::vector<NamedResult>& results) {
   const auto machine = [](const NamedResult& named) {
     const Context& context = named.result.context;
@@ -131,13 +145,12 @@ bool is_of_one_machine(const std::vector<NamedResult>& results) {
 
 void export_all(const ExportFormat& format, const ExportForm& form, std::vector<NamedResult>& results, const std::string& out) {
   if (results.size() == 1) return write(format, form, results.front().result, out);
+  const std::string name = format.name;
+  if (name == "markdown") return put(joined_tables(form, results), out);
   name_files(results);
-  if (format.name == std::string("csv")) {
-    const std::string text = joined_rows(form, results);
-    return out.empty() ? print(text) : ResultFile(out).write(text);
-  }
-  if (format.name != std::string("markdown") && !is_of_one_machine(results))
-    throw CallError(std::string(format.name) +
+  if (name == "csv") return put(joined_rows(form, results), out);
+  if (!is_of_one_machine(results))
+    throw CallError(name +
                     " describes one machine, and these files are of several; export each on its own, or use csv or markdown");
   Result all = results.front().result;
   for (std::size_t i = 1; i < results.size(); ++i)

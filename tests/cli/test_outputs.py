@@ -90,8 +90,8 @@ class ExportOfSeveral(CliTest):
                 self.assertEqual(row["name"], f"{path.name}: {run['name']}" if twice else run["name"])
                 self.assertEqual(row["context_git_sha"], document["context"]["git_sha"], "of its own file")
         text = self.call("export", *self.QUICKS, "--format", "markdown").stdout
-        self.assertIn("zen4-2cores-quick.json: lenet5", text)
-        self.assertIn("zen5-2cores-quick.json: lenet5", text)
+        alone = [self.call("export", path, "--format", "markdown").stdout for path in self.QUICKS]
+        self.assertEqual(text, "\n".join(f"### `{path.name}`\n\n{table}" for path, table in zip(self.QUICKS, alone)))
 
     def test_of_one_machine_in_every_format(self):
         both = [self.QUICKS[0], RECORDED / "zen4-2cores-hour.json"]

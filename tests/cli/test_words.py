@@ -3,6 +3,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
@@ -32,7 +33,7 @@ def in_terminal(columns, *arguments):
         text += part
     os.close(parent)
     process.wait(TIMEOUT_SECONDS)
-    return text.decode().replace("\r\n", "\n")
+    return re.sub("\x1b\\[[0-9;]*m", "", text.decode().replace("\r\n", "\n"))  # colors take no room
 
 
 class Hints(CliTest):

@@ -40,15 +40,14 @@ std::vector<std::string> unknowns(const CloudMachine& machine) {
   return list;
 }
 
-// Of a machine without unknowns, in USD: a month's fixed part, idle hours included, and what an hour of work adds to it.
-struct Line {
-  double fixed, per_hour;
+// Of a machine without unknowns, in USD: what it costs per month to own it, and per hour of work and of rest.
+struct Rates {
+  double owning, work, idle;
 };
-Line line_of(const LocalMachine& machine) {
-  const double owning = *machine.purchase_usd / (kMonthsAYear * *machine.lifetime_years);
-  const double idle = usable(machine.idle_watts) ? *machine.idle_watts : 0;
+Rates rates_of(const LocalMachine& machine) {
   const double usd_per_watt_hour = *machine.usd_per_kwh / kWattsAKilowatt;
-  return {owning + usd_per_watt_hour * idle * kHoursAMonth, usd_per_watt_hour * (*machine.power_watts - idle)};
+  return {*machine.purchase_usd / (kMonthsAYear * *machine.lifetime_years), usd_per_watt_hour * *machine.power_watts,
+          usd_per_watt_hour * (usable(machine.idle_watts) ? *machine.idle_watts : 0)};
 }
 
 // Without a reason where there is a cost of so many hours.
@@ -150,8 +149,8 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
 
 Figure local_usd_per_month(const LocalMachine& machine, double hours) {
   if (const Figure none = why_no_month(machine, hours); !none.reason.empty()) return none;
-  const Line line = line_of(machine);
-  return figure(line.fixed + line.per_hour * hours);
+  const Rates rates = rates_of(machine);
+  return figure(rates.owning + rates.work * hours + rates.idle * (kHoursAMonth - hours));
 }
 
 Figure cloud_usd_per_month(const CloudMachine& machine, double hours) {
@@ -170,15 +169,16 @@ Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud) {
   std::vector<std::string> list = unknowns(local);
   for (std::string& what : unknowns(cloud)) list.push_back(std::move(what));
   if (!list.empty()) return missing(list);
-  const Line line = line_of(local);
-  const double saved_an_hour = *cloud.usd_per_hour / cloud.speed - line.per_hour;
-  if (!std::isfinite(saved_an_hour) || !std::isfinite(line.fixed)) return figure(saved_an_hour + line.fixed);
-  if (line.fixed <= 0)
+  const Rates rates = rates_of(local);
+  const double fixed = rates.owning + rates.idle * kHoursAMonth;  // without any work
+  const double saved_an_hour = *cloud.usd_per_hour / cloud.speed - (rates.work - rates.idle);
+  if (!std::isfinite(saved_an_hour) || !std::isfinite(fixed)) return figure(saved_an_hour + fixed);
+  if (fixed <= 0)
     return saved_an_hour > 0 ? Figure{std::nullopt, "no break-even: without a purchase price local is cheaper at any hours"}
                              : Figure{std::nullopt, "no break-even: electricity alone costs what the cloud does, or more"};
   if (saved_an_hour <= 0)
     return {std::nullopt, "no break-even: the cloud is always cheaper, an hour of it costs no more than the electricity"};
-  const double hours = line.fixed / saved_an_hour;
+  const double hours = fixed / saved_an_hour;
   if (hours > kHoursAMonth) return {std::nullopt, "no break-even: the cloud is always cheaper, even at 730 h per month"};
   return figure(hours);
 }
