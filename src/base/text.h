@@ -69,9 +69,8 @@ std::vector<std::string> wrapped_lines(const std::string& head, const std::strin
 std::string wrapped(const std::string& head, const std::string& indent, const std::string& text,
                     std::size_t columns = output_columns());
 
-// A text whose lines are at most that wide: a longer one goes on below, indented by two blanks more. It ends after a blank, '/'
-// or
-// ',', or where the columns do.
+// A text whose lines are at most that wide: a longer one goes on below, indented by two blanks more. It breaks after a blank, a
+// slash or a comma, or where the columns end.
 std::string fitted(const std::string& text, std::size_t columns = output_columns());
 
 // A table in aligned columns: Table table({"run", ">samples/s", "--notes"}).

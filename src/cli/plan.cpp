@@ -94,7 +94,7 @@ std::int64_t memory_limit(const PlanOptions& options, bool on_cpu) {
   if (options.memory_bytes) return *options.memory_bytes;
   if (on_cpu) return available_memory_bytes();
   const std::vector<GpuInfo> gpus = list_gpus();
-  if (gpus.empty()) throw CallError("--batch max: there is no GPU here; give its memory, such as --memory 24GiB");
+  if (gpus.empty()) throw CallError("--batch max: this machine has no GPU; give the memory of one, such as --memory 24GiB");
   return gpus.front().memory_bytes;
 }
 

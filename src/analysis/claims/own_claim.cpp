@@ -76,13 +76,13 @@ std::string closed(std::string text) {
 Claim parse_own_claim(const std::string& text, const std::vector<std::string>& models) {
   const std::string operators = "<>=";
   const std::size_t last = text.find_last_of(operators);  // a model's options have = too
-  if (last == std::string::npos) refuse(text, "there is no operator");
+  if (last == std::string::npos) refuse(text, "the operator is missing");
   const std::size_t first =
       last > 0 && text[last] == '=' && operators.find(text[last - 1]) != std::string::npos ? last - 1 : last;
   const std::string operation = text.substr(first, last - first + 1);
   std::vector<std::string> parts = parts_of(closed(text.substr(0, first))), number = parts_of(text.substr(last + 1));
   if (operation == "==") refuse(text, "'==' is not an operator");
-  if (number.size() != 1) refuse(text, number.empty() ? "there is no number" : "there is more than a number at its end");
+  if (number.size() != 1) refuse(text, number.empty() ? "the number is missing" : "only a number may follow the operator");
 
   ClaimQuantity quantity;
   quantity.models = models;
@@ -97,7 +97,7 @@ Claim parse_own_claim(const std::string& text, const std::vector<std::string>& m
       refuse(text, "'" + parts.front() + "' is not a measure; choose from " + joined(kMeasures, &Measure::word));
     parts.erase(parts.begin());
   }
-  if (parts.size() != 1) refuse(text, parts.empty() ? "there is no quantity" : "'" + parts[1] + "' is too much");
+  if (parts.size() != 1) refuse(text, parts.empty() ? "the quantity is missing" : "'" + parts[1] + "' is not expected");
   const std::vector<std::string> sides = split(parts.front(), '/');
   if (sides.size() > 2) refuse(text, "a ratio has two sides");
 
@@ -117,7 +117,7 @@ Claim parse_own_claim(const std::string& text, const std::vector<std::string>& m
   }
   if (quantity.models.empty()) {
     quantity.kind = QuantityKind::missing;
-    quantity.reason = "no run is ok here, so there is no model to judge it by";
+    quantity.reason = "no run succeeded, so no model can be judged";
   }
   return {text,
           "",

@@ -36,7 +36,7 @@ SystemCheck governor(const std::vector<int>& cpus, const std::string& root) {
   std::map<std::string, std::size_t> found;
   for (const int cpu : cpus)
     if (const auto text = read_line(cpu_folder(root, cpu) + "/cpufreq/scaling_governor")) ++found[*text];
-  if (found.empty()) return unknown("governor", "there is no cpufreq here; a hypervisor may set the clock");
+  if (found.empty()) return unknown("governor", "cpufreq is missing; a hypervisor may set the clock");
   const std::size_t performance = found["performance"];
   found.erase("performance");
   if (found.empty()) return quiet("governor", "performance on " + of_cpus(performance, cpus.size()));
