@@ -127,7 +127,7 @@ _epochbench() {
       list) options="-h --help --match --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;
-      plan) options="-h --help --model --device --precision --mode --batch --memory --json" ;;
+      plan) options="-h --help --model --device --precision --mode --batch --memory --by-op --json" ;;
       cost) options="-h --help --purchase --lifetime --power --idle --electricity --utilization --cloud --cloud-speed --price-scaling --json" ;;
       speedup) options="-h --help --best --json" ;;
       claims) options="-h --help --id --claim --strict --json" ;;

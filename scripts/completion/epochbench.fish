@@ -127,6 +127,7 @@ complete -c epochbench -n '__fish_seen_subcommand_from plan' -l mode -x -a 'trai
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l batch -x -d 'samples per step (default: the model'\''s)'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -f -a 'mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l memory -x -d 'memory that --batch max may take (default: the device'\''s)'
+complete -c epochbench -n '__fish_seen_subcommand_from plan' -l by-op -d 'add bytes, launches and FLOPs of a step by op'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l json -d 'as JSON'
 complete -c epochbench -n '__fish_seen_subcommand_from cost' -s h -d ''
 complete -c epochbench -n '__fish_seen_subcommand_from cost' -l help -d 'all options and examples'

@@ -13,6 +13,7 @@
 #include "src/cli/commands.h"
 #include "src/machine/environment.h"
 #include "src/report/text/text_parts.h"
+#include "src/workload/traffic.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {
@@ -23,14 +24,17 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json
   epochbench plan --model resnet50,bert-base --precision fp32,bf16 --batch 8,16    a table
   epochbench plan --model resnet50,bert-base --batch max --memory 24GiB            the largest batch that fits
+  epochbench plan --model bert-base --precision bf16 --device cuda:0 --by-op       bytes and launches of a step
   epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward
 
 Lists multiply out. With --batch max each model and precision has the largest batch whose planned memory is at most --memory, or
-what is free on the device: the CPU, if --device does not name another one.)";
+what is free on the device: the CPU, if --device does not name another one. With --by-op every operand of a node counts once in
+bytes, and every plan of a library is one launch.)";
 
 struct PlanOptions {
   CaseBlock cases;                           // model, batch, precision, mode, device
   std::optional<std::int64_t> memory_bytes;  // that --batch max may take
+  bool by_op = false;
   bool json = false;
 };
 
@@ -48,6 +52,7 @@ struct Plan {
   std::vector<DeviceMemory> devices;
   std::optional<std::int64_t> limit_bytes = {};  // of --batch max
   bool fits = true;                              // batch 1 into it
+  std::vector<OpTraffic> ops = {};               // of a step, if they are asked for
 };
 
 ProgramMemory memory_on(const Backend& backend, const Plan& plan) {
@@ -82,6 +87,13 @@ void plan_memory_of(Plan& plan, std::optional<DeviceKind> device) {
   for (std::size_t i = 0; i < gpus.size(); ++i)
     plan.devices.push_back(
         {to_string(cuda_device(static_cast<int>(i))), gpus[i].memory_bytes, on_gpu.total() <= gpus[i].memory_bytes});
+}
+
+void plan_ops_of(Plan& plan, std::optional<DeviceKind> device) {
+  const auto backend = planner(is_on_cpu(plan, device));
+  const Entry entry = entries_of_mode(plan.spec.mode).front();
+  const Program program = make_program(plan.workload, *backend, {entry}, plan.spec.precision);
+  plan.ops = traffic_by_op(program.entry(entry)->graph, *backend);
 }
 
 Plan with_batch(const CaseSpec& spec, std::int64_t batch) {
@@ -131,6 +143,7 @@ std::vector<Plan> plans_of(const PlanOptions& options) {
     Plan plan = largest ? largest_plan(options, spec, device) : Plan{spec, workload_spec(spec), {}, {}, {}};
     plan.counts = count(plan.workload);
     plan_memory_of(plan, device);
+    if (options.by_op) plan_ops_of(plan, device);
     plans.push_back(std::move(plan));
   }
   return plans;
@@ -141,6 +154,19 @@ std::string bytes(std::int64_t value) { return format_bytes(static_cast<double>(
 std::string limit_text(const Plan& plan) {
   return plan.fits ? "the largest batch within " + bytes(*plan.limit_bytes)
                    : "not even batch 1 is within " + bytes(*plan.limit_bytes);
+}
+
+// One row per op, most bytes first, then the sums.
+std::string ops_text(const std::vector<OpTraffic>& ops) {
+  Table table({"op", "->nodes", ">launches", ">bytes per step", "-->FLOPs per step"});
+  const auto row = [&table](const std::string& title, const OpTraffic& op) {
+    table.add({title, format_count(op.nodes), format_count(op.launches), format_bytes(op.bytes),
+               op.flops > 0 ? format_si(op.flops, "FLOP") : ""});
+  };
+  for (const OpTraffic& op : ops) row(name(op.op), op);
+  row("ops with FLOPs", traffic_of(ops, true));
+  row("all others", traffic_of(ops, false));
+  return table.to_string();
 }
 
 void print_plan(const Plan& plan) {
@@ -163,6 +189,7 @@ void print_plan(const Plan& plan) {
     row(device.name,
         bytes(device.bytes) + " of memory, " + (device.fits ? "fits into what is free" : "does not fit into what is free"));
   if (plan.devices.empty()) row("GPUs", "none here; the memory is what a GPU would need");
+  if (!plan.ops.empty()) text += "\n" + ops_text(plan.ops);
   print_fitted(text);
 }
 
@@ -221,6 +248,9 @@ Json plan_json(const Plan& plan) {
     document["memory_limit_bytes"] = *plan.limit_bytes;
     document["fits"] = plan.fits;
   }
+  for (const OpTraffic& op : plan.ops)
+    document["ops"].push_back(
+        {{"op", name(op.op)}, {"nodes", op.nodes}, {"launches", op.launches}, {"flops", op.flops}, {"bytes", op.bytes}});
   return document;
 }
 
@@ -228,6 +258,8 @@ int plan(const PlanOptions& options) {
   if (!options.cases.contains("model"))
     throw CallError("plan: --model is missing; give one, such as `epochbench plan resnet20`");
   const std::vector<Plan> plans = plans_of(options);
+  if (options.by_op && !options.json && plans.size() > 1)
+    throw CallError("--by-op: shows one plan; give one model, precision and batch, or add --json");
   if (options.json)
     print(print_json(plans.size() == 1 ? plan_json(plans.front()) : json_list(plans, plan_json)));
   else if (plans.size() == 1)
@@ -259,6 +291,7 @@ void add_plan(Commands& commands) {
   add_parsed(command, "--memory", options.memory_bytes, parse_memory,
              "memory that --batch max may take (default: the device's)")
       ->type_name("BYTES");
+  command.add_flag("--by-op", options.by_op, "add bytes, launches and FLOPs of a step by op");
   command.add_flag("--json", options.json, "as JSON");
 }
 

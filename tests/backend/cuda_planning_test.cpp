@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "src/backend/cuda/cuda_backend.h"
+#include "src/workload/traffic.h"
 #include "src/workload/workload.h"
 #include "tests/support/cuda_fake_device.h"
 #include "tests/support/cuda_fake_libraries.h"
@@ -76,6 +77,28 @@ TEST(CudaPlanning, RefusesWhatTheComputeCapabilityLacks) {
   }
   for (Precision precision : {Precision::fp32, Precision::fp16})
     EXPECT_NO_THROW(make_program(workload("mlp:width=8", 2), *backend, {Entry::train}, precision));
+}
+
+// What the fake device ran in a step, less the one kernel that records the loss.
+void expect_counted_launches(const char* model, Precision precision) {
+  for (Entry entry : {Entry::train, Entry::evaluate, Entry::forward}) {
+    const auto device = std::make_shared<FakeDevice>();
+    const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
+    const Program program = make_program(workload(model, 1), *backend, {entry}, precision);
+    const auto executable = backend->compile(program);
+    const std::int64_t before = device->counts().work;
+    executable->run(entry);
+    executable->synchronize();
+    const auto ops = traffic_by_op(program.entry(entry)->graph, *backend);
+    EXPECT_EQ(traffic_of(ops, true).launches + traffic_of(ops, false).launches, device->counts().work - before - 1)
+        << model << " " << name(precision) << " " << name(entry);
+  }
+}
+
+TEST(CudaPlanning, CountsTheLaunchesOfAStep) {
+  for (Precision precision : {Precision::fp32, Precision::bf16}) expect_counted_launches("bert-tiny:sequence=16", precision);
+  expect_counted_launches("lenet5", Precision::fp16);
+  expect_counted_launches("resnet20", Precision::bf16);
 }
 
 TEST(CudaPlanning, TakesNothingOfTheDeviceBeforeItCompiles) {

@@ -296,6 +296,21 @@ class OtherCommands(CliTest):
         large = json.loads(self.call("plan", "--model", "resnet20", "--batch", 2**20, "--json").stdout)
         self.assertEqual(large["devices"][0]["fits"], large["memory_bytes"]["total"] < large["devices"][0]["memory_bytes"])
 
+    def test_plan_by_op(self):
+        plan = json.loads(self.call("plan", "lenet5", "--batch", "8", "--by-op", "--json").stdout)
+        ops = {op["op"]: op for op in plan["ops"]}
+        self.assertEqual([op["bytes"] for op in plan["ops"]], sorted((op["bytes"] for op in plan["ops"]), reverse=True))
+        self.assertEqual(sum(op["flops"] for op in plan["ops"]), 8 * plan["train_flops_per_sample"])
+        # Weight, gradient and two moments are read, all but the gradient written; learning rate and step.
+        self.assertEqual(ops["adamw"], {"op": "adamw", "nodes": 1, "launches": 1, "flops": 0, "bytes": 7 * 4 * 61706 + 8})
+        self.assertEqual((ops["reshape"]["launches"], ops["reshape"]["bytes"]), (0, 0))
+        forward = json.loads(self.call("plan", "lenet5", "--by-op", "--mode", "forward", "--json").stdout)
+        self.assertNotIn("adamw", [op["op"] for op in forward["ops"]])
+        lines = self.call("plan", "lenet5", "--batch", "8", "--by-op").stdout.splitlines()
+        self.assertIn("launches", lines[-len(ops) - 3])
+        self.assertTrue(lines[-1].startswith("all others"), lines)
+        self.assert_refused(self.call("plan", "--model", "mlp,lenet5", "--by-op"), 2, "--by-op", "--json")
+
     def test_info(self):
         info = json.loads(self.call("info", "--json").stdout)
         self.assertGreater(info["cpu"]["peak_flops_per_second"]["fp32"], 1e8)

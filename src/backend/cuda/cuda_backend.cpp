@@ -28,6 +28,8 @@ class CudaBackend final : public Backend {
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override { return cuda_workspace_bytes(graph, node); }
 
+  int launches(const Graph& graph, const Node& node) const override { return cuda_launches(graph, node); }
+
   std::string algorithm(const Graph& graph, const Node& node) const override {
     return cuda_algorithm(graph, node, properties_.compute_capability);
   }

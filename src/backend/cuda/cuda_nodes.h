@@ -17,6 +17,9 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
 // Scratch that is enough for every way to compile the node: it is planned before the libraries are asked for plans.
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node);
 
+// Backend::launches of a node, if the libraries have a plan for all that they are asked for.
+int cuda_launches(const Graph& graph, const Node& node);
+
 // Backend::algorithm of a node on such a device: the algorithm that cuDNN may choose.
 std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_capability);
 

@@ -26,6 +26,35 @@ std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_cap
   return s.kernel_height == 3 && s.kernel_width == 3 && s.stride == 1 ? "winograd" : "";
 }
 
+int cuda_launches(const Graph& graph, const Node& node) {
+  const bool is_float = graph.desc(node.inputs[0]).dtype == DType::f32;
+  switch (node.op) {
+    case Op::reshape:
+      return 0;
+    case Op::attention:  // three heads split, scores, softmax, weighted sum, one merged; or a seed and the library's
+      return is_float ? 7 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
+    case Op::attention_grad:  // four heads split, two products, softmax, three products, three merged
+      return is_float ? 13 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
+    case Op::embedding_grad:  // a float base is overwritten, without a copy
+      return node.inputs.size() > 2 && graph.desc(node.inputs[2]).dtype == DType::f32 ? 1 : 2;
+    case Op::batch_norm:
+    case Op::batch_norm_relu:
+    case Op::batch_norm_grad:
+    case Op::batch_norm_relu_grad:
+      return 3;  // partial sums, their sum, the result
+    case Op::bias_add_grad:
+    case Op::layer_norm_grad:
+    case Op::add_rows_grad:
+    case Op::cross_entropy:
+    case Op::cross_entropy_grad:
+    case Op::count_correct:
+    case Op::all_finite:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
   const auto [rows, channels] = rows_channels(graph.desc(node.inputs[0]));
   switch (node.op) {
