@@ -35,6 +35,7 @@ std::string workload_of(const Run& run) {
 
 struct SeededTrainings {  // of one workload in one precision
   TrainingKey key;
+  const Run* first = nullptr;
   std::map<std::uint64_t, std::vector<double>> by_seed;  // one value per repetition
 };
 
@@ -45,7 +46,9 @@ ListByKey<&SeededTrainings::key> trainings_of(const std::vector<const Run*>& run
     if (!quality) continue;
     const TrainingKey key{workload_of(*run), run->device.backend, run->precision, *run->quality->eval_metric,
                           static_cast<int>(run->quality->eval_history.size())};
-    all[key].by_seed[run->workload.seed].push_back(*quality);
+    SeededTrainings& trainings = all[key];
+    if (!trainings.first) trainings.first = run;
+    trainings.by_seed[run->workload.seed].push_back(*quality);
   }
   return all;
 }
@@ -70,7 +73,7 @@ std::vector<QualityDifference> precision_quality(std::span<const Run> runs) {
 std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& runs) {
   const ListByKey<& SeededTrainings::key> all = trainings_of(runs);
   std::vector<QualityDifference> list;
-  for (const auto& [key, by_seed] : all) {
+  for (const auto& [key, first, by_seed] : all) {
     TrainingKey base_key = key;
     base_key.precision = name(Precision::fp32);
     const SeededTrainings* base = all.find(base_key);
@@ -84,7 +87,7 @@ std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& 
       differences.push_back(reached.back() - fp32.back());
     }
     if (differences.empty()) continue;
-    list.push_back({key, static_cast<int>(differences.size()), mean(fp32), mean(reached), mean_difference(differences)});
+    list.push_back({key, first, static_cast<int>(differences.size()), mean(fp32), mean(reached), mean_difference(differences)});
   }
   return list;
 }

@@ -21,16 +21,17 @@ struct TrainingKey {
 };
 
 struct QualityDifference : TrainingKey {
+  const Run* first = nullptr;  // of its runs, in the other precision
   int seeds = 0;
   double fp32 = 0, other = 0;  // means over the seeds, in the metric's unit
   Estimate difference;         // other - fp32, likewise
 };
 
-// Every precision other than fp32 that has seeds in common with fp32 on its device, in the order of the runs. A training's
-// quality is the mean of its last five evaluations (of all, where there are fewer), since single ones jump; repetitions of a
-// seed are averaged. The interval is Student's of the differences, one per seed; it is empty under five seeds, and where all
-// differences are the same, which says nothing about their spread. Trainings without an evaluation, and those that stopped at a
-// quality (--until), are left out.
+// Every precision other than fp32 that has seeds in common with fp32 on its device, in the order of the runs, which must
+// outlive the list. A training's quality is the mean of its last five evaluations (of all, where there are fewer), since single
+// ones jump; repetitions of a seed are averaged. The interval is Student's of the differences, one per seed; it is empty under
+// five seeds, and where all differences are the same, which says nothing about their spread. Trainings without an evaluation,
+// and those that stopped at a quality (--until), are left out.
 std::vector<QualityDifference> precision_quality(std::span<const Run> runs);
 std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& runs);
 

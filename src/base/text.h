@@ -56,9 +56,16 @@ std::size_t display_width(std::string_view utf8);  // in columns of a terminal: 
 inline constexpr std::size_t kTextColumns = 100;
 inline constexpr std::size_t kUnlimitedColumns = static_cast<std::size_t>(-1);
 
-// Columns of what stdout leads to: the terminal's, or COLUMNS where that is set, or 80 of a terminal that does not say. Without
-// limit where stdout is not one, so files and pipes get all of a table. At least 20.
-std::size_t output_columns();
+enum class Stream : unsigned char { out = 1, error = 2 };  // a descriptor of the process
+
+// Columns of what it leads to: the terminal's, or COLUMNS where that is set, or 80 of a terminal that does not say. Without
+// limit where it is not a terminal, so files and pipes get all of a table. At least 20.
+std::size_t output_columns(Stream stream = Stream::out);
+
+// Whether it leads to a terminal that obeys control sequences (TERM is not "dumb"), and whether one that shall show colors
+// (NO_COLOR is not set).
+bool obeys_controls(Stream stream);
+bool shows_colors(Stream stream);
 
 // The words of `text` in lines of at most `columns` and kTextColumns; the first line begins with `head`, the others with
 // `indent`. A word longer than a line has a line of its own; a percent sign stays with its number.

@@ -32,17 +32,28 @@ std::size_t display_width(std::string_view utf8) {
   return columns;
 }
 
-std::size_t output_columns() {
+std::size_t output_columns(Stream stream) {
   constexpr std::size_t kFewest = 20, kUsual = 80;
-  if (::isatty(STDOUT_FILENO) == 0) return kUnlimitedColumns;
+  const int descriptor = static_cast<int>(stream);
+  if (::isatty(descriptor) == 0) return kUnlimitedColumns;
   std::size_t columns = 0;
   if (const char* given = std::getenv("COLUMNS")) {
     const std::string_view text = given;
     if (std::from_chars(text.data(), text.data() + text.size(), columns).ec != std::errc()) columns = 0;
   }
   winsize size{};
-  if (columns == 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  if (columns == 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
   return columns == 0 ? kUsual : std::max(columns, kFewest);
+}
+
+bool obeys_controls(Stream stream) {
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(static_cast<int>(stream)) != 0 && !(terminal && std::string_view(terminal) == "dumb");
+}
+
+bool shows_colors(Stream stream) {
+  const char* refused = std::getenv("NO_COLOR");
+  return obeys_controls(stream) && !(refused && *refused);
 }
 
 std::vector<std::string> wrapped_lines(const std::string& head, const std::string& indent, const std::string& text,

@@ -124,7 +124,11 @@ namespace {
 Suite load_suite(const std::string& name_or_path) {
   if (name_or_path.empty()) throw CallError("--suite: an empty name; give a name or a file, such as quick");
   const std::string name = name_or_path == "feeding" ? "input-pipeline" : name_or_path;  // its earlier name
-  if (const auto text = embedded_file(std::string(kFolder) + name + std::string(kExtension))) return parse_suite(*text, name);
+  if (const auto text = embedded_file(std::string(kFolder) + name + std::string(kExtension))) {
+    Suite suite = parse_suite(*text, name);
+    suite.own = true;
+    return suite;
+  }
   std::error_code error;
   if (!std::filesystem::exists(name_or_path, error)) refuse_suite(name_or_path);
   return parse_suite(read_text_file(name_or_path, kMaxSuiteBytes), name_or_path);

@@ -19,6 +19,7 @@ namespace epochbench {
 
 struct Suite {
   std::string name, description;
+  bool own = false;                      // the program brings it
   int repetitions = 1;                   // unless --repetitions says otherwise
   std::optional<double> budget_seconds;  // unless --budget says otherwise; empty: none
   bool answers = false;

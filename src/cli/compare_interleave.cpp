@@ -28,7 +28,7 @@ void refuse_beside_interleave(const CompareOptions& options) {
 }
 
 // Each case once: pairs take the place of repetitions. What a case leaves behind, both sides would leave at one place.
-std::vector<PlannedCase> cases_of(const std::string& name) {
+std::vector<PlannedCase> planned_cases(const std::string& name) {
   const Suite suite = load_suite(name);
   std::vector<CaseSpec> cases;
   for (const CaseBlock& block : suite.cases)
@@ -41,16 +41,16 @@ std::vector<PlannedCase> cases_of(const std::string& name) {
   return plan_cases(cases, 1);
 }
 
-TurnsCase described(const PlannedCase& planned) {
+TurnsCase described(const PairedCase& one) {
   TurnsCase turns;
-  turns.name = planned.spec.name;
-  turns.model = planned.spec.model;
-  turns.device = to_string(planned.spec.device);
-  turns.precision = name(planned.spec.precision);
-  turns.batch = *planned.spec.batch;
-  turns.settings = planned.settings;
-  if (planned.spec.device.kind == DeviceKind::cpu) turns.threads = planned.spec.threads;
-  if (planned.obstacle) turns.skipped = planned.obstacle->reason;
+  turns.name = one.spec.name;
+  turns.model = one.spec.model;
+  turns.device = to_string(one.spec.device);
+  turns.precision = name(one.spec.precision);
+  turns.batch = *one.spec.batch;
+  turns.settings = one.settings;
+  if (one.spec.device.kind == DeviceKind::cpu) turns.threads = one.spec.threads;
+  if (one.obstacle) turns.skipped = one.obstacle->reason;
   return turns;
 }
 
@@ -67,7 +67,8 @@ BuildInfo identified(const WorkerCommand& binary, const CompareOptions& options)
 int compare_interleave(const CompareOptions& options) {
   refuse_beside_interleave(options);
   const PairedRule rule = rule_of(options);
-  const std::vector<PlannedCase> cases = cases_of(options.suite);
+  const std::vector<PlannedCase> planned = planned_cases(options.suite);
+  const std::vector<PairedCase> cases = pool_seeds(planned);
   std::optional<ResultFile> file;
   if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::replaced : Existing::refused);
   const std::array<WorkerCommand, 2> binaries{options.interleave.at(0), options.interleave.at(1)};
@@ -81,8 +82,8 @@ int compare_interleave(const CompareOptions& options) {
   document.suite = options.suite;
   document.threshold = rule.threshold;
   document.max_pairs = static_cast<std::int64_t>(rule.max_pairs);
-  for (const PlannedCase& planned : cases) document.cases.push_back(described(planned));
-  print_obstacles(cases);
+  for (const PairedCase& one : cases) document.cases.push_back(described(one));
+  print_obstacles(planned);
   const bool kept = measure_pairs(cases, rule, binaries, std::move(file), options.quiet, document);
   const int code = present(compare_turns(document, rule), options);
   return interrupted() ? kExitInterrupted : kept ? code : kExitCallIsWrong;

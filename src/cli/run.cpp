@@ -97,6 +97,7 @@ int run(const RunOptions& options) {
                              options.repetitions.value_or(suite ? suite->repetitions : 1));
   for (PlannedCase& planned : request.cases) planned.spec.profile = options.profile;
   if (!request.budget_seconds && suite) request.budget_seconds = suite->budget_seconds;
+  if (suite && suite->own) request.suite = suite->name;
   if (request.dry_run) return dry_run(request);
   if (suite && !request.quiet) print_disturbances();
   if (options.json && request.out.empty() && request.resume.empty()) request.out = kStandardOutput;

@@ -154,7 +154,8 @@ BuildInfo build_info() {
 }
 
 Context describe_context(const std::vector<std::string>& command_line) {
-  Context context{build_info()};
+  Context context;
+  static_cast<BuildInfo&>(context) = build_info();
   context.date = now_rfc3339();
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) == 0 && host[0]) context.host_name = host;

@@ -89,6 +89,7 @@ struct Context : BuildInfo {  // of the binary that measured
   std::optional<std::string> host_name;
   std::optional<std::string> os = {}, kernel = {};  // "Debian GNU/Linux 12 (bookworm)", "Linux 6.1.0-18-amd64"
   std::optional<std::vector<std::string>> command_line;
+  std::optional<std::string> suite;  // of the program's own, whose cases were measured
   std::vector<double> load_average;
   CpuInfo cpu;
   std::vector<GpuInfo> gpus;
@@ -97,7 +98,9 @@ struct Context : BuildInfo {  // of the binary that measured
 void fields(auto& visit, Is<Context> auto& context) {
   VISIT(context, date, host_name);
   build_fields(visit, context, "epochbench_version");
-  VISIT(context, os, kernel, command_line, load_average, cpu, gpus);
+  VISIT(context, os, kernel, command_line);
+  visit("suite", context.suite, {.addition = true});
+  VISIT(context, load_average, cpu, gpus);
 }
 
 }  // namespace epochbench

@@ -54,6 +54,7 @@ void fields(auto& visit, Is<TurnsSide> auto& side) {
 // A pair of processes that were alive at the same time and took turns.
 struct TurnsPair {
   std::array<TurnsSide, 2> sides;
+  std::optional<std::uint64_t> seed;  // of both sides; a case pools its seeds, and its settings have none
   Side started_first = kBaseline;
   std::int64_t steps_per_turn = 1;
   std::int64_t dropped_rounds = 0;  // before the timed ones; their steps are not in step_seconds
@@ -66,6 +67,7 @@ struct TurnsPair {
 
 void fields(auto& visit, Is<TurnsPair> auto& pair) {
   VISIT(pair, log_ratio, foreign_cpu_cores, steps_per_turn, dropped_rounds, started_first);
+  visit("seed", pair.seed, {.addition = true});
   visit("first_by_round", pair.first);
   for (const Side side : kSides) visit(name(side), pair.sides[side]);
 }

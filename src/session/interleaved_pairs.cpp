@@ -14,6 +14,7 @@
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
+#include "src/case/run_name.h"
 #include "src/result/result_json.h"
 #include "src/session/progress.h"
 #include "src/session/time_left.h"
@@ -33,15 +34,14 @@ std::string so_far(const TurnsCase& turns) {
 
 class InterleavedPairs {
  public:
-  InterleavedPairs(const std::vector<PlannedCase>& planned, const PairedRule& rule,
-                   const std::array<WorkerCommand, 2>& binaries, std::optional<ResultFile> file, bool quiet,
-                   TurnsDocument& document)
-      : planned_(planned),
+  InterleavedPairs(const std::vector<PairedCase>& cases, const PairedRule& rule, const std::array<WorkerCommand, 2>& binaries,
+                   std::optional<ResultFile> file, bool quiet, TurnsDocument& document)
+      : cases_(cases),
         rule_(rule),
         binaries_(binaries),
         document_(document),
         file_(std::move(file)),
-        display_(planned.size(), quiet) {}
+        display_(cases.size(), quiet) {}
 
   bool run() {
     while (!interrupted() && round_of_pairs(pairs_wanted(document_, rule_))) display_.log(summary());
@@ -53,7 +53,7 @@ class InterleavedPairs {
  private:
   bool round_of_pairs(const std::vector<std::size_t>& wanted) {
     bool any = false;
-    for (std::size_t i = 0; i < planned_.size(); ++i) {
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
       if (document_.cases[i].pairs.size() >= wanted[i]) continue;
       if (interrupted()) return false;
       take_pair(i, wanted);
@@ -68,17 +68,21 @@ class InterleavedPairs {
     settings.order_seed = document_.order_seed;
     settings.pair = static_cast<std::uint32_t>(turns.pairs.size());
     if (!turns.pairs.empty()) settings.steps_per_turn = turns.pairs.front().steps_per_turn;
+    const std::vector<std::uint64_t>& seeds = cases_[index].seeds;
+    CaseSpec spec = cases_[index].spec;
+    spec.seed = seeds[turns.pairs.size() % seeds.size()];
     const std::string line = progress(index, wanted);
     display_.note(line);
     const double begin = steady_seconds();
     TurnsPair pair = interleave_pair(
-        planned_[index].spec, binaries_, settings,
+        spec, binaries_, settings,
         [&](std::int64_t done) {
           const std::int64_t rounds = settings.dropped_rounds + settings.rounds;
           display_.note(line + "; round " + std::to_string(done) + "/" + std::to_string(rounds));
         },
         interrupted);
     if (interrupted()) return;
+    pair.seed = spec.seed;
     usual_.add(turns.name, steady_seconds() - begin);
     turns.pairs.push_back(std::move(pair));
     save();
@@ -100,7 +104,7 @@ class InterleavedPairs {
   // "[2/3] lenet5/cpu/fp32/b64: pair 4/10; +0.3 % so far; about 80 s left".
   std::string progress(std::size_t index, const std::vector<std::size_t>& wanted) const {
     const TurnsCase& turns = document_.cases[index];
-    std::string text = "[" + std::to_string(index + 1) + "/" + std::to_string(planned_.size()) + "] " + turns.name + ": pair " +
+    std::string text = "[" + std::to_string(index + 1) + "/" + std::to_string(cases_.size()) + "] " + turns.name + ": pair " +
                        std::to_string(turns.pairs.size() + 1) + "/" + std::to_string(wanted[index]);
     if (const std::string estimate = so_far(turns); !estimate.empty()) text += "; " + estimate + " so far";
     if (const auto left = seconds_left(wanted)) text += "; about " + about_seconds(*left) + " left";
@@ -112,7 +116,7 @@ class InterleavedPairs {
     const std::vector<std::size_t> wanted = pairs_wanted(document_, rule_);
     std::size_t pairs = 0, most = 0;
     std::string cases;
-    for (std::size_t i = 0; i < planned_.size(); ++i) {
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
       const TurnsCase& turns = document_.cases[i];
       pairs = std::max(pairs, turns.pairs.size());
       most = std::max({most, wanted[i], turns.pairs.size()});
@@ -126,7 +130,7 @@ class InterleavedPairs {
   // Of the pairs that are wanted so far; empty before the first one of any case has ended.
   std::optional<double> seconds_left(const std::vector<std::size_t>& wanted) const {
     double left = 0;
-    for (std::size_t i = 0; i < planned_.size(); ++i) {
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
       const TurnsCase& turns = document_.cases[i];
       const auto pair_seconds = usual_.of(turns.name);
       if (!pair_seconds) return std::nullopt;
@@ -135,7 +139,7 @@ class InterleavedPairs {
     return left;
   }
 
-  const std::vector<PlannedCase>& planned_;
+  const std::vector<PairedCase>& cases_;
   const PairedRule& rule_;
   const std::array<WorkerCommand, 2>& binaries_;
   TurnsDocument& document_;
@@ -147,10 +151,24 @@ class InterleavedPairs {
 
 }  // namespace
 
-bool measure_pairs(const std::vector<PlannedCase>& planned, const PairedRule& rule,
-                   const std::array<WorkerCommand, 2>& binaries, std::optional<ResultFile> file, bool quiet,
-                   TurnsDocument& document) {
-  return InterleavedPairs(planned, rule, binaries, std::move(file), quiet, document).run();
+std::vector<PairedCase> pool_seeds(const std::vector<PlannedCase>& planned) {
+  ListByKey<&PairedCase::settings> pooled;
+  for (const PlannedCase& each : planned) {
+    Settings settings = each.settings;
+    settings.erase("seed");
+    PairedCase& one = pooled[settings];
+    one.seeds.push_back(each.spec.seed);
+    if (one.seeds.size() > 1) continue;
+    one.spec = each.spec;
+    one.spec.name = run_name(settings);
+    one.obstacle = each.obstacle;
+  }
+  return pooled.take();
+}
+
+bool measure_pairs(const std::vector<PairedCase>& cases, const PairedRule& rule, const std::array<WorkerCommand, 2>& binaries,
+                   std::optional<ResultFile> file, bool quiet, TurnsDocument& document) {
+  return InterleavedPairs(cases, rule, binaries, std::move(file), quiet, document).run();
 }
 
 }  // namespace epochbench

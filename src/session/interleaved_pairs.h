@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -14,11 +15,21 @@
 
 namespace epochbench {
 
-// `document` has a case for each planned one, in their order; the pairs are added to it. One pair of every case, then again, so
+// Seeds are repetitions for speed: cases that differ in nothing else are one, whose pairs take the seeds in turn.
+struct PairedCase {
+  Settings settings;  // without the seed
+  CaseSpec spec;      // of the first seed; its name has none
+  std::optional<Obstacle> obstacle;
+  std::vector<std::uint64_t> seeds;  // at least one
+};
+
+// In the order of the first seeds.
+std::vector<PairedCase> pool_seeds(const std::vector<PlannedCase>& planned);
+
+// `document` has a case for each of `cases`, in their order; the pairs are added to it. One pair of every case, then again, so
 // that the evidence of all is of the same time. Ends when all are decided or have all their pairs, or with an interrupt, which
 // discards the pair that it stops. `file` keeps the document; it may be empty. Returns whether all is in the file.
-bool measure_pairs(const std::vector<PlannedCase>& planned, const PairedRule& rule,
-                   const std::array<WorkerCommand, 2>& binaries, std::optional<ResultFile> file, bool quiet,
-                   TurnsDocument& document);
+bool measure_pairs(const std::vector<PairedCase>& cases, const PairedRule& rule, const std::array<WorkerCommand, 2>& binaries,
+                   std::optional<ResultFile> file, bool quiet, TurnsDocument& document);
 
 }  // namespace epochbench

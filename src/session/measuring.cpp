@@ -233,6 +233,7 @@ Measurement measure(const MeasuringRequest& request) {
   print_obstacles(remaining);
   ProgressDisplay display(count_to_run(remaining), request.quiet);
   const Context earlier = std::exchange(result.context, describe_context(request.command_line));
+  result.context.suite = request.suite;
   result.context.gpus = list_gpus();
   MachineMeters meters(meter_sources(), result.context.gpus);
   display.note("measuring the idle draw");

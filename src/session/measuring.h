@@ -51,6 +51,7 @@ struct MeasuringRequest {
   bool dry_run = false;                       // nothing is measured or written (src/cli/dry_run.cpp)
   std::optional<double> budget_seconds = {};  // from the call of measure on
   std::vector<std::string> command_line;
+  std::optional<std::string> suite = {};       // as Context has it
   std::vector<std::string> worker = {};        // the command of a peer's worker (scripts/peers); empty: this program
   std::function<void(Result&)> conclude = {};  // what follows from all runs so far, before each save; may be empty
 };

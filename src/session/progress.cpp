@@ -1,12 +1,7 @@
 #include "src/session/progress.h"
 
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
 #include <vector>
-
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "src/base/numbers.h"
 #include "src/base/text.h"
@@ -14,21 +9,6 @@
 
 namespace epochbench {
 namespace {
-
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value && *value;
-}
-
-bool terminal() {
-  const char* term = std::getenv("TERM");
-  return ::isatty(STDERR_FILENO) != 0 && !(term && std::string_view(term) == "dumb");
-}
-
-std::size_t terminal_columns() {
-  winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
 
 // The first `columns` code points.
 std::string cut(const std::string& text, std::size_t columns) {
@@ -63,7 +43,10 @@ std::string fitting(const std::string& head, std::vector<std::string> parts, std
 }  // namespace
 
 ProgressDisplay::ProgressDisplay(std::size_t cases, bool quiet)
-    : cases_(cases), quiet_(quiet), in_place_(!quiet && terminal()), color_(in_place_ && !is_set("NO_COLOR")) {}
+    : cases_(cases),
+      quiet_(quiet),
+      in_place_(!quiet && obeys_controls(Stream::error)),
+      color_(in_place_ && shows_colors(Stream::error)) {}
 
 ProgressDisplay::~ProgressDisplay() { clear(); }
 
@@ -73,7 +56,7 @@ void ProgressDisplay::clear() {
 }
 
 void ProgressDisplay::draw(const std::string& text) {
-  std::fprintf(stderr, "\r\033[K%s", cut(text, terminal_columns() - 1).c_str());
+  std::fprintf(stderr, "\r\033[K%s", cut(text, output_columns(Stream::error) - 1).c_str());
   std::fflush(stderr);
   drawn_ = true;
 }
@@ -110,7 +93,7 @@ void ProgressDisplay::update(const Progress& progress, const std::string& left) 
   const std::vector<std::string> parts = parts_of(progress);
   const std::string tail = left.empty() ? "" : "  " + left;
   if (!in_place_) return log(head() + "  " + joined(parts, "  ") + tail);
-  const std::size_t columns = terminal_columns() - 1, taken = display_width(tail);
+  const std::size_t columns = output_columns(Stream::error) - 1, taken = display_width(tail);
   const bool both = columns > 2 * taken;
   draw(fitting(head(), parts, both ? columns - taken : columns) + (both ? tail : ""));
 }

@@ -180,6 +180,10 @@ double TimeLeft::of_all() const {
 std::string about_seconds(double seconds) {
   if (seconds < 30) return std::to_string(std::max(5LL, 5 * std::llround(seconds / 5))) + " s";
   if (seconds < 90) return std::to_string(10 * std::llround(seconds / 10)) + " s";
+  if (seconds < 300) {  // a whole minute would be a third of it
+    const long long halves = std::llround(seconds / 30);
+    return std::to_string(halves / 2) + (halves % 2 != 0 ? ".5" : "") + " min";
+  }
   if (seconds < 5400) return std::to_string(std::llround(seconds / 60)) + " min";
   return format_seconds(seconds);
 }

@@ -209,6 +209,21 @@ TEST(CompareTurns, MemoryLossAndCompilationAreComparedToo) {
   EXPECT_EQ(verdict_of(comparison), Finding::regression) << "of memory";
 }
 
+TEST(CompareTurns, SeedsArePooledForSpeedAndPairedForLosses) {
+  TurnsCase turns = case_of("a", 10, 1);
+  for (std::size_t i = 0; i < turns.pairs.size(); ++i) {
+    turns.pairs[i].seed = i % 2;
+    for (TurnsSide& side : turns.pairs[i].sides) side.first_losses = {2.5 + static_cast<double>(i % 2), 2.25, 2};
+  }
+  const auto compared = [](const TurnsCase& each) { return compare_turns(document_of({each}), {}).cases.at(0); };
+  EXPECT_EQ(compared(turns).decision.finding, Finding::no_change);
+  EXPECT_EQ(compared(turns).decision.used, 10u);
+  EXPECT_THAT(compared(turns).issues, IsEmpty());
+  for (TurnsPair& pair : turns.pairs)  // as much as the seeds differ by, which hides it where they are mixed
+    if (pair.seed == 1) pair.sides[kNew].first_losses[0] += 0.5;
+  EXPECT_TRUE(issue_of(compared(turns), IssueCode::final_loss));
+}
+
 TEST(CompareTurns, LossesOfTheFirstStepsCountAndThoseOfOtherTrainingsDoNot) {
   TurnsCase turns = case_of("a", 10, 1);
   for (TurnsPair& pair : turns.pairs) pair.sides[kNew].first_losses[1] = 2.26;

@@ -52,6 +52,18 @@ class Interleave(Turns):
         self.assertEqual(len({pair["steps_per_turn"] for pair in pairs}), 1)
         self.assertNotEqual(pairs[0]["first_by_round"], pairs[1]["first_by_round"])
 
+    def test_seeds_are_one_case_whose_pairs_take_them_in_turn(self):
+        seeded = {"cases": [{**TINY["cases"][0], "seed": [7, 8]}]}
+        call = self.interleave(BINARY, BINARY, "--max-pairs", 3, "-o", self.out, suite=seeded)
+        self.assertEqual(call.returncode, 4, call.stderr)
+        case, = self.kept()["cases"]
+        self.assertNotIn("seed", case["name"])
+        self.assertNotIn("seed", case["settings"])
+        self.assertEqual([pair["seed"] for pair in case["pairs"]], [7, 8, 7])
+        first = [pair["new"]["first_losses"] for pair in case["pairs"]]
+        self.assertEqual(first[0], first[2])
+        self.assertNotEqual(first[0], first[1])
+
     def test_a_slower_binary_is_a_regression(self):
         call = self.interleave(BINARY, DELAYED, "--max-pairs", 7, env={**os.environ, "EPOCHBENCH_TEST_DELAY": "0.5"})
         self.assertEqual(call.returncode, 1, call.stdout + call.stderr)

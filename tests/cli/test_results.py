@@ -245,6 +245,11 @@ class Results(CliTest):
         self.assertIsNone(context["command_line"])
         self.assertNotIn(str(self.folder), text)
         self.assertNotIn(f'"{os.uname().nodename}"', text)
+        self.assertIsNone(context["suite"])
+
+    def test_the_programs_own_suite_is_named_without_the_call(self):
+        self.run_ok("--suite", "gate", "--steps", 1, "--warmup", 0, "--repetitions", 1, "--anonymous")
+        self.assertEqual(self.result()["context"]["suite"], "gate")
 
     def test_quiet_says_nothing_but_errors(self):
         call, _ = self.run_ok(*QUICK, "--quiet")

@@ -15,11 +15,14 @@ COMMANDS = ["run", "sweep", "compare", "speedup", "answers", "claims", "cost", "
 RESULTS = sorted(path for path in SCHEMAS.parent.glob("*.json") if not path.name.endswith("schema.json"))
 
 
-def in_terminal(columns, *arguments):
-    """What the program prints on a terminal that wide."""
+GRAY = re.compile("\x1b\\[90m([^\x1b]*)\x1b\\[0m")
+
+
+def in_terminal(columns, *arguments, colors=False, **variables):
+    """What the program prints on a terminal that wide, with its colors or without."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR", "TERM")} | variables
     process = subprocess.Popen([BINARY, *map(str, arguments)], stdout=child, stderr=subprocess.DEVNULL, env=environment)
     os.close(child)
     text = b""
@@ -33,7 +36,8 @@ def in_terminal(columns, *arguments):
         text += part
     os.close(parent)
     process.wait(TIMEOUT_SECONDS)
-    return re.sub("\x1b\\[[0-9;]*m", "", text.decode().replace("\r\n", "\n"))  # colors take no room
+    text = text.decode().replace("\r\n", "\n")
+    return text if colors else re.sub("\x1b\\[[0-9;]*m", "", text)
 
 
 class Hints(CliTest):
@@ -68,6 +72,34 @@ class Hints(CliTest):
         call = self.call("run", "--foo", "1", "--bar", "2")
         self.assert_refused(call, 2, "--foo")
         self.assertNotIn("--bar", call.stderr)
+
+
+class Colors(CliTest):
+    def loaded(self):
+        """A result of two cases, with another load beside the first one."""
+        document = json.loads(next(path for path in RESULTS if "quick" in path.name).read_text())
+        names = list(dict.fromkeys(run["name"] for run in document["runs"] if run["status"] == "ok"))[:2]
+        document["runs"] = [run for run in document["runs"] if run["name"] in names]
+        for run in document["runs"]:
+            run["interference"] = {"foreign_cpu_cores": 1.8 if run["name"] == names[0] else 0.01}
+            run["cost"] = None
+        self.out.write_text(json.dumps(document))
+        return names
+
+    def test_epoch_and_cost_beside_other_load_are_gray(self):
+        names = self.loaded()
+        call = ["cost", self.out, "--cloud", "0.5"]
+        text = in_terminal(200, *call, colors=True, TERM="xterm")
+        rows = {name: line for line in text.splitlines() for name in names if line.startswith(name + " ")}
+        self.assertEqual(set(rows), set(names), text)
+        gray = [GRAY.findall(rows[name]) for name in names]
+        self.assertEqual(len(gray[0]), 2, text)  # the time of an epoch and its cost
+        self.assertTrue(gray[0][1].startswith(("$", "< $")), gray)
+        self.assertEqual(gray[1], [], text)
+        plain = in_terminal(200, *call, TERM="xterm")
+        self.assertEqual(plain, in_terminal(200, *call, colors=True, TERM="xterm", NO_COLOR="1"))
+        self.assertEqual(plain, in_terminal(200, *call, colors=True, TERM="dumb"))
+        self.assertNotIn("\x1b", self.call(*call).stdout)
 
 
 class Words(CliTest):

@@ -10,6 +10,7 @@
 #include "src/analysis/claims/claims.h"
 #include "src/base/statistics.h"
 #include "src/report/html/html_page.h"
+#include "src/result/anonymous.h"
 #include "support/made_curves.h"
 #include "support/made_results.h"
 #include "support/made_turns_page.h"
@@ -366,6 +367,8 @@ TEST(PageData, SaysWhatResultsSayOfClaims) {
   ASSERT_FALSE(data["claims"].is_null());
   named.result.context.command_line = {"epochbench", "run", "--suite", "claims"};
   EXPECT_EQ(page_of({named})["claims"], data["claims"]) << "it was made for them";
+  named.result.context.suite = "claims";
+  EXPECT_EQ(page_of({{named.path, anonymous(named.result)}})["claims"].size(), data["claims"].size()) << "without the call";
   std::set<std::string> verdicts;
   for (const Json& claim : data["claims"]["claims"]) {
     EXPECT_TRUE(claim.contains("conditions") && claim.contains("text")) << claim.dump();

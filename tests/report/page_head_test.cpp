@@ -96,7 +96,7 @@ TEST(PageHead, MarksWhatIsInDoubtWithItsReason) {
   EXPECT_EQ(card(data["head"], "cost")[0]["doubts"], Json({"other processes took 1.8 cores"}));
   EXPECT_EQ(data["head"]["trust"]["sure"], false);
   EXPECT_THAT(data["head"]["trust"]["lines"].dump(),
-              HasSubstr("1 of 1 case in doubt: other processes took 0.15 cores or more (1)"));
+              HasSubstr("1 of 1 case in doubt: other processes took 0.15 cores or more in 1 case."));
   named = on_the_cpu(5);
   for (std::size_t i = 0; i < 5; ++i)
     named.result.runs[i].throughput->samples_per_second = 100.0 + 10.0 * static_cast<double>(i);

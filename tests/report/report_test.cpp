@@ -253,6 +253,9 @@ TEST(Summary, SaysWhichRowsHaveARangeWhereOthersHaveAnInterval) {
 }
 
 TEST(Ratios, SayHowDevicesAndPrecisionsCompare) {
+  const NamedResult parts = made_result("a.json", "box", {{.rate = 128}, {.rate = 100, .settings = "/without=winograd"}});
+  EXPECT_THAT(ratios_text(parts.result),
+              HasSubstr("  resnet50/cpu/fp32/b16: complete is 1.28x without winograd (95 % interval"));
   EXPECT_EQ(ratios_text(repeated_result(1)), "ratios of samples/s:\n  resnet50 b16 cpu: bf16 is 2.00x fp32\n");
   EXPECT_THAT(ratios_text(repeated_result(5)), HasSubstr("bf16 is 2.00x fp32 (95 % interval 0."));
   Result result;

@@ -203,7 +203,9 @@ TEST(AboutSeconds, AreRounded) {
   EXPECT_EQ(about_seconds(0), "5 s");
   EXPECT_EQ(about_seconds(18), "20 s");
   EXPECT_EQ(about_seconds(44), "40 s");
+  EXPECT_EQ(about_seconds(92), "1.5 min");
   EXPECT_EQ(about_seconds(118), "2 min");
+  EXPECT_EQ(about_seconds(299), "5 min");
   EXPECT_EQ(about_seconds(660), "11 min");
   EXPECT_EQ(about_seconds(7200), "2.00 h");
 }

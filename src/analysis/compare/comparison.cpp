@@ -325,6 +325,7 @@ ComparedSide side_of(const std::vector<NamedResult>& results) {
 std::string suite_of(const std::vector<NamedResult>& results) {
   constexpr std::string_view kOption = "--suite";
   for (const auto& [path, result] : results) {
+    if (result.context.suite) return *result.context.suite;
     const std::vector<std::string> arguments = result.context.command_line.value_or(std::vector<std::string>{});
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       if (arguments[i] == kOption && i + 1 < arguments.size()) return arguments[i + 1];

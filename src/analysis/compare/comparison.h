@@ -63,7 +63,7 @@ bool has_median_step(const Run& run);
 Comparison compare_results(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender,
                            double threshold = kDefaultThreshold);
 
-// After --suite in the call that measured one of them, where a result still has the call; else empty.
+// That measured one of them: one of the program's own, or what stands after --suite in its call. Empty: not known.
 std::string suite_of(const std::vector<NamedResult>& results);
 
 // That by which the document's pairs were measured; the default's parts where it does not say.

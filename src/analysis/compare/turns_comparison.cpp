@@ -72,22 +72,22 @@ std::optional<double> foreign_cores_of(const TurnsCase& turns) {
   return cores.empty() || cores.size() < turns.pairs.size() ? std::nullopt : std::optional(std::ranges::max(cores));
 }
 
-// Both trained the same batches from the same weights, so their losses may differ by rounding alone.
-std::optional<Issue> loss_issue_of(const TurnsCase& turns) {
+// Of pairs of one seed: both sides trained the same batches from the same weights, so their losses may differ by rounding
+// alone.
+std::optional<Issue> loss_issue_of(const std::vector<const TurnsPair*>& pairs, const std::string& precision) {
   std::array<std::vector<std::vector<double>>, 2> first;
   std::array<std::vector<double>, 2> last;
-  const std::int64_t steps =
-      turns.pairs.back().sides[kBaseline].steps;  // that the losses are of; of other pairs if it is theirs
-  for (const TurnsPair& pair : turns.pairs) {
+  const std::int64_t steps = pairs.back()->sides[kBaseline].steps;  // that the losses are of; of other pairs if it is theirs
+  for (const TurnsPair* pair : pairs) {
     const bool comparable = std::ranges::all_of(
-        pair.sides, [&](const TurnsSide& each) { return each.steps == steps && !each.library_dropout_masks; });
+        pair->sides, [&](const TurnsSide& each) { return each.steps == steps && !each.library_dropout_masks; });
     if (!comparable) continue;
     for (const Side side : kSides) {
-      first[side].push_back(pair.sides[side].first_losses);
-      if (pair.sides[side].final_loss) last[side].push_back(*pair.sides[side].final_loss);
+      first[side].push_back(pair->sides[side].first_losses);
+      if (pair->sides[side].final_loss) last[side].push_back(*pair->sides[side].final_loss);
     }
   }
-  if (auto issue = final_loss_issue(first[kBaseline], first[kNew], turns.precision)) return issue;
+  if (auto issue = final_loss_issue(first[kBaseline], first[kNew], precision)) return issue;
   if (last[kBaseline].empty() || last[kNew].empty()) return std::nullopt;
   double scale = 0, spread = 0;  // what processes of one binary differ by is no more than rounding
   for (const Side side : kSides) {
@@ -97,8 +97,21 @@ std::optional<Issue> loss_issue_of(const TurnsCase& turns) {
       for (const double loss : losses) scale = std::max(scale, std::fabs(loss));
   }
   const double before = median(last[kBaseline]), after = median(last[kNew]);
-  const auto issue = loss_issue(before, after, static_cast<std::size_t>(steps), scale, turns.precision);
+  const auto issue = loss_issue(before, after, static_cast<std::size_t>(steps), scale, precision);
   return issue && !(std::fabs(after - before) <= 2 * spread) ? issue : std::nullopt;
+}
+
+// Of the first seed whose losses differ.
+std::optional<Issue> loss_issue_of(const TurnsCase& turns) {
+  struct OfSeed {
+    std::optional<std::uint64_t> seed;
+    std::vector<const TurnsPair*> pairs;
+  };
+  ListByKey<&OfSeed::seed> seeds;
+  for (const TurnsPair& pair : turns.pairs) seeds[pair.seed].pairs.push_back(&pair);
+  for (const OfSeed& each : seeds)
+    if (auto issue = loss_issue_of(each.pairs, turns.precision)) return issue;
+  return std::nullopt;
 }
 
 std::vector<Issue> issues_of(const TurnsCase& turns) {

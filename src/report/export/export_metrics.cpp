@@ -54,11 +54,11 @@ constexpr ExportMetric kMetrics[] = {
      Pooling::by_seed},
     {"eval_accuracy", "eval_accuracy_ratio", "ratio", "test accuracy", "%", 100, Better::bigger,
      [](const Run& r) { return eval(r, "accuracy"); }, Pooling::by_seed},
-    {"joules_per_epoch", "epoch_energy_joules", "joules", "energy an epoch", "J", 1, Better::smaller,
+    {"joules_per_epoch", "epoch_energy_joules", "joules", "energy per epoch", "J", 1, Better::smaller,
      figure<&Run::energy, &Energy::joules_per_epoch>},
     {"average_watts", "average_power_watts", "watts", "power, average", "W", 1, Better::neither,
      figure<&Run::energy, &Energy::average_watts>},
-    {"usd_per_epoch", "epoch_cost_usd", "usd", "cost an epoch", "USD", 1, Better::smaller,
+    {"usd_per_epoch", "epoch_cost_usd", "usd", "cost per epoch", "USD", 1, Better::smaller,
      [](const Run& r) { return r.cost && in_usd(*r.cost) ? figure<&Run::cost, &Cost::usd_per_epoch>(r) : std::nullopt; }},
 };
 

@@ -171,14 +171,14 @@ void add_quality(Json& cards, const AllSeries& all) {
   std::vector<double> means;
   for (const auto& [seed, values] : best->second.values) means.push_back(mean(values));
   Estimate estimate = arithmetic_mean_estimate(means, kFewestRepetitions, "seeds");
-  Json one = entry(model_title(run.workload.model) + " on " + run.workload.dataset + ", " + run.precision + ", batch " +
-                       std::to_string(run.workload.batch),
-                   estimate, means.size(), means.size() == 1 ? "seed" : "seeds");
+  const auto training_of = [](const Workload& work) { return model_title(work.model) + " on " + work.dataset; };
+  Json one = entry(training_of(run.workload) + ", " + run.precision + ", batch " + std::to_string(run.workload.batch), estimate,
+                   means.size(), means.size() == 1 ? "seed" : "seeds");
   one["metric"] = *run.quality->eval_metric;
   Json entries = Json::array({std::move(one)});
   for (const QualityDifference& other : precision_quality(runs)) {
     if (entries.size() == kMostSubjects || !std::isfinite(other.difference.value)) break;
-    Json difference = entry(other.precision + " less fp32, " + other.workload, other.difference,
+    Json difference = entry(other.precision + " less fp32, " + training_of(other.first->workload), other.difference,
                             static_cast<std::size_t>(other.seeds), "seeds");
     difference["metric"] = other.metric;
     difference["difference"] = true;

@@ -72,7 +72,7 @@ Json page_trust(const AllSeries& all) {
                     " processes" + (fewest < kFewestRepetitions ? "; a 95 % interval takes 5." : "."));
   if (doubtful == 0 && most > 0) lines.push_back("No other load, throttling or unsteady repetitions were seen.");
   std::vector<std::string> reasons;
-  for (const auto& [code, count] : counts) reasons.push_back(doubt_kind(code) + " (" + std::to_string(count) + ")");
+  for (const auto& [code, count] : counts) reasons.push_back(doubt_kind(code) + " in " + counted(count, "case", "cases"));
   if (doubtful > 0)
     lines.push_back("† " + std::to_string(doubtful) + " of " + counted(all.series.size(), "case", "cases") +
                     " in doubt: " + joined(reasons, "; ") + ".");

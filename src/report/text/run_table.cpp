@@ -4,6 +4,8 @@
 
 #include "src/analysis/case_settings.h"
 #include "src/analysis/case_summary.h"
+#include "src/analysis/fairness.h"
+#include "src/analysis/speedup/ablation_ratios.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
@@ -103,6 +105,12 @@ std::string side_text(const SpeedupSide& side, bool with_device) {
   return (with_device ? side.device.backend + " " : "") + side.precision;
 }
 
+// "1.90x fp32 (95 % interval 1.85 to 1.95)".
+std::string times_text(const Estimate& ratio, const std::string& baseline, bool loaded) {
+  return format_times(ratio.value) + " " + baseline + (ratio.ci95 ? " (95 % interval " + range_text(*ratio.ci95) + ")" : "") +
+         load_mark(loaded) + "\n";
+}
+
 // "resnet20 b32 cpu: bf16 is 1.90x fp32 (95 % interval 1.85 to 1.95)".
 std::string ratio_line(const SpeedupPair& pair) {
   const SpeedupSide &a = pair.baseline, &b = pair.contender;
@@ -110,11 +118,15 @@ std::string ratio_line(const SpeedupPair& pair) {
   std::string text = b.workload.model + " b" + std::to_string(b.workload.batch);
   if (!devices) text += " " + b.device.backend;
   append(text, settings_text(further_settings(b.settings)), " ");
-  text += ": " + side_text(b, devices) + " is " + format_times(pair.ratio.value) + " " + side_text(a, devices);
-  if (pair.ratio.ci95) text += " (95 % interval " + range_text(*pair.ratio.ci95) + ")";
   const bool loaded =
       std::ranges::any_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::foreign_load; });
-  return text + load_mark(loaded) + "\n";
+  return text + ": " + side_text(b, devices) + " is " + times_text(pair.ratio, side_text(a, devices), loaded);
+}
+
+// "resnet20/cpu/fp32/b128: complete is 1.28x without winograd".
+std::string ratio_line(const AblationRatio& part) {
+  return part.complete->name() + ": complete is " +
+         times_text(part.ratio, part.without, any_loaded(part.complete->runs) || any_loaded(part.ablated->runs));
 }
 
 }  // namespace
@@ -133,19 +145,22 @@ std::string summary(const Result& result, TableRows rows) {
 
 std::string ratios_text(const Result& result) {
   constexpr std::size_t kMostRatios = 8;
-  const Speedup speedup = speedup_of({NamedResult{"", result}}, SpeedupOf::same_batch);
+  const std::vector<NamedResult> results{{"", result}};
+  const Speedup speedup = speedup_of(results, SpeedupOf::same_batch);
   std::vector<std::string> lines;
   for (const SpeedupPair& pair : speedup.pairs) {
     const bool plain =
         std::ranges::none_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::handicap; });
     if (plain && std::isfinite(pair.ratio.value)) lines.push_back(ratio_line(pair));
   }
-  if (lines.empty()) return "";
-  std::string text = "ratios of samples/s:\n";
+  std::string text;
   for (std::size_t i = 0; i < std::min(lines.size(), kMostRatios); ++i) text += "  " + lines[i];
   if (lines.size() > kMostRatios)
     text += "  and " + std::to_string(lines.size() - kMostRatios) + " more (epochbench speedup RESULT)\n";
-  return text;
+  const AllSeries all = series_of(results);
+  for (const AblationRatio& part : ablation_ratios(all))
+    if (std::isfinite(part.ratio.value)) text += "  " + ratio_line(part);
+  return text.empty() ? "" : "ratios of samples/s:\n" + text;
 }
 
 std::string one_line(const Run& run) {

@@ -1,10 +1,7 @@
 #include "src/report/text/text_parts.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
-
-#include <unistd.h>
 
 #include "epochbench/precision.h"
 #include "src/analysis/cost/cost.h"
@@ -110,13 +107,7 @@ std::string SpreadColumn::cell(const std::optional<GroupEstimate>& estimate, con
 }
 
 std::string in_doubt(bool doubted, const std::string& text) {
-  const auto is_set = [](const char* variable) {
-    const char* value = std::getenv(variable);
-    return value && *value;
-  };
-  const char* terminal = std::getenv("TERM");
-  const bool colored = ::isatty(STDOUT_FILENO) != 0 && !is_set("NO_COLOR") && !(terminal && std::string(terminal) == "dumb");
-  return !doubted || !colored || text.empty() ? text : "\033[90m" + text + "\033[0m";
+  return !doubted || !shows_colors(Stream::out) || text.empty() ? text : "\033[90m" + text + "\033[0m";
 }
 
 std::string measure_text(const std::string& metric, double value) {

@@ -35,6 +35,8 @@ function inGroups(rows) {
   return groupBy(rows, (row) => row.work).flatMap(([, own]) => [...own].sort((a, b) => a.batch - b.batch));
 }
 
+const eachOf = (row, {each}) => each && row.repetitions > 1 ? row[each] : null;
+
 // quantity: {label, key, text(row), unitOf(greatest)}; may have: ends, each, tick (keys), only(row), suffix(row), alone
 // (without headings of groups), certain (whatever else ran), marks and base (ticks of a logarithmic axis, and its name).
 function bar(row, quantity, label, unit) {
@@ -43,7 +45,7 @@ function bar(row, quantity, label, unit) {
   const doubts = row.doubts.map((doubt) => `; ${doubt}`).join("");
   return {label, group: quantity.alone ? null : row.work, value: row[quantity.key], ends,
           tick: quantity.tick ? row[quantity.tick] : null,
-          each: quantity.each && row.repetitions > 1 ? row[quantity.each] : null, text: quantity.text(row),
+          each: eachOf(row, quantity), text: quantity.text(row),
           classes: looks(row.precision, row.on_gpu, row.backend), hatched: row.on_gpu,
           hint: `${row.name}, ${row.device}: ${quantity.text(row)}${interval}${doubts}`};
 }
@@ -82,6 +84,12 @@ function labelsOf(data, rows) {
 // "lenet5, digits"; synthetic data go without saying.
 const shortWork = (row) => row.work.replace(/, synthetic$/, "");
 
+// What the marks of these rows mean, as far as they have any.
+function spreadKey(rows, quantity) {
+  return (rows.some((row) => row[quantity.ends]) ? " Whiskers: the 95 % interval over repetitions." : "") +
+    (rows.some((row) => eachOf(row, quantity)) ? " Circles: each of two to four repetitions." : "");
+}
+
 // null where no row has the quantity.
 function barFigure(data, quantity, caption) {
   const known = data.rows.filter((row) => row[quantity.key] > 0 && (!quantity.only || quantity.only(row)));
@@ -96,7 +104,7 @@ function barFigure(data, quantity, caption) {
   const spread = (row) => format.spread(row[`${quantity.key}_ci95`], row[`${quantity.key}_range`],
                                         (value) => quantity.text({...row, [quantity.key]: value}));
   const numbers = () => rows.map((row) => [rowName(data, row), quantity.text(row), spread(row) || UNKNOWN]);
-  return figure(caption + notes.join(""), inkLegend(rows), barPanel(rows, {...quantity, alone}, labelOf),
+  return figure(caption + spreadKey(rows, quantity) + notes.join(""), inkLegend(rows), barPanel(rows, {...quantity, alone}, labelOf),
     numbersBelow(quantity.label, ["run", quantity.label, "95 % interval, or range"], numbers));
 }
 
@@ -105,8 +113,6 @@ const THROUGHPUT = {
   text: (row) => `${format.rate(row.samples_per_second)}/s`,
   unitOf: (greatest) => greatest < 1e5 ? [1, "samples/s"] : [1e-3, "thousand samples/s"],
 };
-
-const SPREAD = "Whiskers: the 95 % interval over repetitions. Circles: each of two to four repetitions.";
 
 // Of each work, device and precision the row with the fastest batch.
 function fastest(data) {
@@ -125,14 +131,14 @@ function fastestSection(data) {
   const rows = inGroups(fastest(data)).slice(0, MOST_FASTEST), label = labelsOf(data, rows);
   if (!rows.length) return null;
   const labelOf = (row) => `${shortWork(row)}: ${label(row)}${row.doubts.length ? "\u00a0†" : ""}`;
-  return figure(`Samples per second, each at its fastest batch. ${SPREAD}`, inkLegend(rows),
+  return figure(`Samples per second, each at its fastest batch.${spreadKey(rows, THROUGHPUT)}`, inkLegend(rows),
     barPanel(rows, {...THROUGHPUT, alone: true}, labelOf));
 }
 
 // null where the first screen has it all.
 function throughputSection(data) {
   if (data.head.lead === "throughput" && latest(data.rows, data).length === fastest(data).length) return null;
-  return barFigure(data, THROUGHPUT, `The geometric mean of the repetitions, waits for data included. ${SPREAD}`);
+  return barFigure(data, THROUGHPUT, "The geometric mean of the repetitions, waits for data included.");
 }
 
 const isUsd = (row) => isKnown(row.cost_per_epoch) && row.currency === null;
@@ -143,7 +149,7 @@ const epochSection = (data) => barFigure(data, {
   base: "time",
   text: (row) => format.seconds(row.epoch_seconds) + (isUsd(row) ? `, ${format.money(row.cost_per_epoch)}` : ""),
   suffix: (row) => row.epoch_kind === "measured" ? " (measured)" : "",
-}, `Projected from the measured steps, unless measured${data.rows.some(isUsd) ? "; with its cost" : ""}. ${SPREAD}`);
+}, `Projected from the measured steps, unless measured${data.rows.some(isUsd) ? "; with its cost" : ""}.`);
 
 // null of one price: then the cost is that price times the time.
 function costSection(data) {

@@ -34,11 +34,22 @@ function spreadText(one, text) {
 
 const doubtMark = (doubts) => doubts.length ? element("abbr", {class: "doubt-mark", title: doubts.join("; ")}, "†") : null;
 
-function answerOf({text, note, alone}, one) {
+function subjectOf(note, one) {
   const aside = note ? note(one) : null;
+  return aside ? `${one.subject} (${aside})` : one.subject;
+}
+
+// A line for all, where they share their reasons; else one per model.
+function doubtLines(entries) {
+  const texts = entries.map(({doubts}) => doubts.join("; "));
+  if (new Set(texts).size === 1) return texts[0] ? [`† ${texts[0]}`] : [];
+  return entries.flatMap(({subject}, index) => texts[index] ? [`† ${subject.split(",")[0]}: ${texts[index]}`] : []);
+}
+
+function answerOf({text, note, alone}, one) {
   const classes = alone ? `answer verdict v-${one.verdict}` : "answer";
   return [element("p", {class: classes}, text(one.value, one), doubtMark(one.doubts)),
-          element("p", {class: "subject"}, one.subject, aside ? ` (${aside})` : null),
+          element("p", {class: "subject"}, subjectOf(note, one)),
           alone ? null : element("p", {class: "spread"}, spreadText(one, text))];
 }
 
@@ -48,8 +59,8 @@ function answerCard({id, entries}) {
     first ? answerOf(kind, first)
       : [element("p", {class: "answer muted"}, kind.none[0]), element("p", {class: "subject"}, kind.none.slice(1))],
     others.map((one) => element("p", {class: "other"}, element("strong", {}, kind.text(one.value, one), doubtMark(one.doubts)),
-      ` ${one.subject}`, element("span", {class: "spread"}, spreadText(one, kind.text)))),
-    first && first.doubts.length ? element("p", {class: "doubts"}, `† ${first.doubts.join("; ")}`) : null,
+      ` ${subjectOf(kind.note, one)}`, element("span", {class: "spread"}, spreadText(one, kind.text)))),
+    doubtLines(entries).map((line) => element("p", {class: "doubts"}, line)),
     first && kind.foot ? element("p", {class: "foot"}, kind.foot(first)) : null);
 }
 

@@ -46,7 +46,7 @@ function drawPage() {
   preparePatterns();
   drawHead(data);
   if (leadChart) drawSection(document.getElementById("head"), "lead", leadTitle, "lead", () => leadChart(data));
-  const contents = element("ul"), page = document.getElementById("page");
+  const contents = element("ul", {}, element("li", {class: "muted"}, "On this page:")), page = document.getElementById("page");
   let halves = 0;
   for (const [id, brief, title, build, width] of SECTIONS) {
     const half = width === "half" || (width === "fill" && halves % 2 === 1) ? "half" : null;
@@ -54,8 +54,8 @@ function drawPage() {
     halves += half ? 1 : 0;
     contents.append(element("li", {}, element("a", {href: `#${id}`}, brief)));
   }
-  document.getElementById("contents").append(contents);
-  document.getElementById("contents").hidden = contents.childElementCount < 2;
+  document.getElementById("contents").append(element("span", {class: "muted"}, "On this page:"), contents);
+  document.getElementById("contents").hidden = contents.childElementCount < 3;  // one section needs no list
   for (const box of document.querySelectorAll(".panel")) box.redraw();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
