@@ -1,10 +1,16 @@
 # Finds D3 3.5, which draws the charts of `epochbench report`. The file is embedded in the binary and in every page, so neither
 # needs it later.
 #
-# EPOCHBENCH_D3  the file d3.min.js; by default from the package libjs-d3 (Debian, Ubuntu) or EPOCHBENCH_PACKAGES
+# EPOCHBENCH_D3  the file d3.min.js; by default from the package libjs-d3 (Debian, Ubuntu) or EPOCHBENCH_PACKAGES. OFF: a program
+#                that measures, and whose `report` says that it draws no pages
 #
 # Why D3: it draws SVG, which prints sharply, uses the page's style and has titles for screen readers, and it leaves the drawing
 # of intervals to us. Why 3.5: every supported system has it as one file in one package.
+if(EPOCHBENCH_D3 STREQUAL "OFF")
+  message(STATUS "Pages of `epochbench report`: off (EPOCHBENCH_D3)")
+  set(chart_library "")
+  return()
+endif()
 find_file(EPOCHBENCH_D3 NAMES d3.min.js
           PATHS /usr/share/javascript /usr/local/share/javascript ${EPOCHBENCH_PACKAGES} ${EPOCHBENCH_PACKAGES}/share/javascript
           PATH_SUFFIXES d3 NO_DEFAULT_PATH DOC "D3 3.5 (d3.min.js)")
@@ -17,3 +23,4 @@ if(NOT d3_text MATCHES "version:\"3\\.5\\.")
   message(FATAL_ERROR "${EPOCHBENCH_D3} is not D3 3.5 (it does not contain version:\"3.5.*\"): pass another file as "
                       "-DEPOCHBENCH_D3=FILE")
 endif()
+set(chart_library ELSEWHERE libraries/d3.min.js=${EPOCHBENCH_D3})

@@ -6,6 +6,8 @@
 # CUDA_HOME (environment)        the toolkit's folder; without it PATH and /usr/local/cuda are searched
 # EPOCHBENCH_PACKAGES            folder of packages from the Python index (scripts/lib/cuda.sh fetches them), also searched
 #                                for cuDNN and cudnn_frontend; may be an environment variable
+# EPOCHBENCH_PYTHON              a Python; what its packages have of CUDA's libraries, as PyTorch's wheels bring them, is searched
+#                                last. Without one that in PATH
 #
 # cuBLASLt and cuDNN are not linked: they are loaded when the first CUDA device is used, because linking them costs a CPU run
 # 150 MB of memory (kernels/cuda/libraries/loaded_libraries.cpp). Sanitizer builds exclude CUDA.
@@ -20,55 +22,7 @@ set(EPOCHBENCH_PACKAGES "${default_packages}" CACHE PATH "Folder with packages f
 set(EPOCHBENCH_HAS_CUDA FALSE)
 
 include(EpochbenchCudaArchitectures)
-
-# Folder with the unpacked wheels of cuDNN and cudnn_frontend, or with include/ and lib/.
-set(cuda_package_folders ${EPOCHBENCH_PACKAGES} ${EPOCHBENCH_PACKAGES}/nvidia/cudnn)
-
-# Sets ${missing} to what is missing, or to nothing.
-macro(epochbench_find_cuda missing)
-  set(${missing} "")
-  if(DEFINED ENV{CUDA_HOME})
-    find_program(EPOCHBENCH_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin NO_DEFAULT_PATH)
-  else()
-    find_program(EPOCHBENCH_NVCC nvcc PATHS /usr/local/cuda/bin)
-  endif()
-  mark_as_advanced(EPOCHBENCH_NVCC)
-  if(NOT EPOCHBENCH_NVCC)
-    set(${missing} "there is no CUDA toolkit (nvcc)")
-  else()
-    get_filename_component(CUDAToolkit_ROOT ${EPOCHBENCH_NVCC}/../.. REALPATH)
-    find_package(CUDAToolkit QUIET)
-    if(NOT CUDAToolkit_FOUND)
-      set(${missing} "the headers and libraries of ${EPOCHBENCH_NVCC} are missing")
-    elseif(CUDAToolkit_VERSION VERSION_LESS 12.4)
-      set(${missing} "the CUDA toolkit ${CUDAToolkit_VERSION} is too old: 12.4 or later is needed")
-    endif()
-  endif()
-  if(NOT ${missing})
-    find_path(CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-    find_path(CUDNN_INCLUDE_DIR cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATHS ${cuda_package_folders}
-              PATH_SUFFIXES include)
-    find_path(CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATHS ${cuda_package_folders}
-              PATH_SUFFIXES include)
-    find_library(CUBLASLT_LIBRARY NAMES cublasLt libcublasLt.so.${CUDAToolkit_VERSION_MAJOR}
-                 HINTS ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib lib64)
-    find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDAToolkit_LIBRARY_DIR} PATHS ${cuda_package_folders}
-                 PATH_SUFFIXES lib lib64)
-    mark_as_advanced(CUBLASLT_INCLUDE_DIR CUDNN_INCLUDE_DIR CUDNN_FRONTEND_INCLUDE_DIR CUBLASLT_LIBRARY CUDNN_LIBRARY)
-    if(NOT CUBLASLT_INCLUDE_DIR OR NOT CUBLASLT_LIBRARY)
-      set(${missing} "the toolkit of ${EPOCHBENCH_NVCC} has no cuBLASLt")
-    elseif(NOT CUDNN_INCLUDE_DIR OR NOT CUDNN_LIBRARY)
-      set(${missing} "cuDNN 9 is missing (cudnn.h and libcudnn.so.9)")
-    elseif(NOT CUDNN_FRONTEND_INCLUDE_DIR)
-      set(${missing} "cudnn_frontend is missing (cudnn_frontend.h; on the Python index: nvidia-cudnn-frontend)")
-    else()
-      file(STRINGS ${CUDNN_INCLUDE_DIR}/cudnn_version.h major REGEX "^#define CUDNN_MAJOR ")
-      if(NOT major MATCHES " 9$")
-        set(${missing} "${CUDNN_INCLUDE_DIR} has a cuDNN of another version than 9")
-      endif()
-    endif()
-  endif()
-endmacro()
+include(EpochbenchFindCuda)
 
 if(EPOCHBENCH_CUDA STREQUAL "OFF")
   message(STATUS "CUDA backend: off (EPOCHBENCH_CUDA)")
@@ -94,10 +48,6 @@ else()
     endif()
     set(EPOCHBENCH_HAS_CUDA TRUE)
     set(EPOCHBENCH_CUDA_MISSING "" CACHE INTERNAL "Why there is no CUDA backend")
-    get_filename_component(cublas_folder ${CUBLASLT_LIBRARY} DIRECTORY)
-    get_filename_component(cudnn_folder ${CUDNN_LIBRARY} DIRECTORY)
-    set(EPOCHBENCH_CUDA_LIBRARY_FOLDERS ${cublas_folder} ${cudnn_folder} ${CUDAToolkit_LIBRARY_DIR})
-    list(REMOVE_DUPLICATES EPOCHBENCH_CUDA_LIBRARY_FOLDERS)
     epochbench_lowest_architecture(EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE "${CMAKE_CUDA_ARCHITECTURES}")
     message(STATUS "CUDA backend: CUDA ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
   elseif(EPOCHBENCH_CUDA STREQUAL "AUTO")

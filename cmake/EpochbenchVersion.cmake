@@ -1,10 +1,11 @@
 # epochbench_version_header(TARGET): TARGET's sources may include "epochbench_version.h". Each build updates it, but
-# writes it only if the commit or the state of the work tree changed. Without git the sha is empty.
+# writes it only if the commit or the state of the work tree changed. Without git the sha is EPOCHBENCH_GIT_SHA, which the
+# copier of sources without a repository passes, or empty.
 #
 # Run as a script (cmake -DSOURCE=... -DOUTPUT=... -DVERSION=... -P) it writes that header.
 if(CMAKE_SCRIPT_MODE_FILE)
   cmake_policy(VERSION 3.22)
-  set(sha "")
+  set(sha "${SHA}")
   set(dirty 0)
   find_program(GIT git)
   if(GIT AND EXISTS "${SOURCE}/.git")
@@ -29,7 +30,7 @@ function(epochbench_version_header target)
   set(folder "${PROJECT_BINARY_DIR}/generated")
   add_custom_target(${target}_version
     COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${folder}/epochbench_version.h
-            -DVERSION=${PROJECT_VERSION} -P ${EPOCHBENCH_VERSION_SCRIPT}
+            -DVERSION=${PROJECT_VERSION} "-DSHA=${EPOCHBENCH_GIT_SHA}" -P ${EPOCHBENCH_VERSION_SCRIPT}
     BYPRODUCTS ${folder}/epochbench_version.h
     COMMENT "")
   add_dependencies(${target} ${target}_version)

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 #
 # The CUDA part of scripts/lib/setup.sh, which sources it. If there is a CUDA toolkit, it fetches cudnn_frontend and cuDNN from
-# the Python index unless their headers are present. It warns if the build cannot use this machine's GPU, but never fails:
+# the Python index unless their headers are present; cuDNN may also be a package of this Python, as it is beside PyTorch. It warns if the build cannot use this machine's GPU, but never fails:
 # without CUDA the build supports only the CPU.
 #
 # Environment: CUDA_HOME, the toolkit's folder; without it PATH and /usr/local/cuda are searched. EPOCHBENCH_CUDA=OFF disables
@@ -20,9 +20,20 @@ find_nvcc() {
   return 1
 }
 
+# Folders with headers in the packages of this Python, such as those that come with PyTorch.
+python_cuda_includes() {
+  python3 -c "import importlib.util, pathlib
+found = importlib.util.find_spec('nvidia')
+for place in found.submodule_search_locations if found else []:
+    print(*sorted(pathlib.Path(place).glob('*/include')), sep='\n')" 2>/dev/null || true
+}
+
 have_cuda_header() { # NAME TOOLKIT
   for folder in "$2/include" "$packages/include" "$packages/nvidia/cudnn/include" \
     /usr/include /usr/local/include "/usr/include/$(uname -m)-linux-gnu"; do
+    if [ -e "$folder/$1" ]; then return 0; fi
+  done
+  for folder in $(python_cuda_includes); do
     if [ -e "$folder/$1" ]; then return 0; fi
   done
   return 1

@@ -1,5 +1,5 @@
-"""What scripts/check_gpu reads from results and logs: parity, sanitizers' verdicts, the best batch, and
-the table of the benchmark of record. Every check returns a list of complaints, empty if the check passed."""
+"""What scripts/check_gpu reads from results and logs: parity, sanitizers' verdicts, and the table of the record. Every check
+returns a list of complaints, empty if the check passed."""
 
 import json
 import math
@@ -45,7 +45,7 @@ def gpu_seen(path):
     return [] if info["gpus"] else [f"epochbench sees no GPU: {info.get('gpus_reason')}"]
 
 
-def parity(paths):
+def parity(paths, steps):
     complaints, compared = [], 0
     for path in paths:
         runs = runs_of(path)
@@ -58,38 +58,60 @@ def parity(paths):
                 complaints.append(f"{run['name']}: {run['status']}, no losses to compare ({run['message'] or 'no reason given'})")
                 continue
             compared += 1
-            complaints += losses_apart(run, partner)
+            complaints += losses_apart(run, partner, steps)
     return complaints if compared else complaints + ["nothing was compared"]
 
 
-def losses_apart(run, partner):
-    ours, theirs = run["quality"]["loss"][:PARITY_STEPS], partner["quality"]["loss"][:PARITY_STEPS]
+def losses_apart(run, partner, steps=PARITY_STEPS):
+    ours, theirs = run["quality"]["loss"][:steps], partner["quality"]["loss"][:steps]
     # A result stores a loss that is not a number as null.
     differences = [math.inf if a is None or math.isnan(a) else abs(a - b) / abs(b) for a, b in zip(ours, theirs)]
     first, all_steps = BOUNDS[run["precision"]]
     skipped = (run["gpu"] or {}).get("skipped_steps") or 0
-    if len(differences) < PARITY_STEPS:
-        return [f"{run['name']}: only {len(differences)} losses of {PARITY_STEPS}"]
+    if len(differences) < steps:
+        return [f"{run['name']}: only {len(differences)} losses of {steps}"]
     if skipped > MAX_SKIPPED_STEPS:
-        return [f"{run['name']}: {skipped} of {PARITY_STEPS} steps skipped by loss scaling"]
+        return [f"{run['name']}: {skipped} of {steps} steps skipped by loss scaling"]
     apart = [("first loss", differences[0], first)] + ([] if skipped else [("losses", max(differences), all_steps)])
     return [f"{run['name']}: {what} {difference:.1e} from the CPU's, rounding explains at most {bound:.1e}"
             for what, difference, bound in apart if difference > bound]
 
 
 def sanitizer(logs):
-    """Complaints from compute-sanitizer's logs, one log per process; each must end with a summary without errors."""
-    complaints = []
-    if not logs:
-        complaints.append("compute-sanitizer left no log")
+    """Complaints from compute-sanitizer's logs, one per process. A report counts unless it is about a kernel of a library; each
+    log must end with a summary, and show every report that the summary counts."""
+    complaints = [] if logs else ["compute-sanitizer left no log"]
     for log in logs:
-        text = log.read_text(errors="replace")
-        counts = [int(count) for count in re.findall(r"SUMMARY: (\d+) (?:errors?|hazards?)", text)]
+        reports, counts = sanitizer_reports(log.read_text(errors="replace"))
+        ours = [report for report in reports if OUR_KERNEL.search(report) or not ANY_KERNEL.search(report)]
         if not counts:
-            complaints.append(f"{log}: no summary")
-        elif any(counts):
-            complaints.append(f"{log}: {sum(counts)} errors")
+            complaints.append(f"{log.name}: no summary")
+        elif sum(counts) > len(reports):
+            complaints.append(f"{log.name}: {sum(counts)} reports, but only {len(reports)} are shown")
+        if ours:
+            complaints.append(f"{log.name}: {len(ours)} reports, the first: {ours[0].splitlines()[0]}")
     return complaints
+
+
+ANY_KERNEL = re.compile(r"^ +(?:at|in) \S", re.MULTILINE)  # the line that names the kernel of a report
+OUR_KERNEL = re.compile(r"^ +(?:at|in) .*epochbench", re.MULTILINE)
+
+
+def sanitizer_reports(text):
+    """([report], [count of each summary]): a report begins with a line that is not indented, and its details are."""
+    reports, counts = [], []
+    for line in text.splitlines():
+        if not line.startswith("========= "):
+            continue
+        line = line[len("========= "):]
+        found = re.search(r"SUMMARY: (\d+) (?:errors?|hazards?)", line)
+        if found:
+            counts.append(int(found[1]))
+        elif line.startswith(" "):
+            reports[-1:] = [reports[-1] + "\n" + line] if reports else []
+        elif not re.match(r"COMPUTE-SANITIZER|LEAK SUMMARY|Target application returned|$", line):
+            reports.append(line)
+    return reports, counts
 
 
 def skipped_tests(log):
@@ -98,39 +120,45 @@ def skipped_tests(log):
             for name in re.findall(r"^\s*\d+ - (\S+) \((?:Skipped|Not Run)\)", log.read_text(errors="replace"), re.MULTILINE)]
 
 
-def best_batch(path, model):
-    """The smallest batch within 2 % of the best throughput; None without a run."""
-    runs = good(runs_of(path), model=model)
-    if not runs:
-        return None
-    best = best_rate(runs)
-    return min(run["workload"]["batch"] for run in runs if rate(run) >= 0.98 * best)
+def kinds_of_machine(folder):
+    """The suffixes of result files, one per kind of machine: only runs of one machine are compared."""
+    return sorted({path.stem[len("record"):] for path in folder.glob("record*.json")})
 
 
 def table(folder, models):
-    """Lines: throughput of each model and precision, and that of PyTorch and the CPU with the same batch."""
-    lines = [f"{'model, samples/s':24} {'epochbench':>11} {'of peak':>8} {'eager':>9} {'compiled':>9} {'ratio':>6} {'CPU':>9} {'ratio':>6}"]
-    for model in models:
-        ours = good(runs_of(folder / f"record-{model}.json"), model=model, backend="cuda")
-        peers = runs_of(folder / f"peers-{model}.json")
-        hosts = good(runs_of(folder / f"record-cpu-{model}.json"), model=model, backend="cpu")
-        for run in sorted(ours, key=lambda run: PRECISIONS.index(run["precision"])):
-            batch, precision = run["workload"]["batch"], run["precision"]
+    """Rows: throughput of each model and precision, that of PyTorch and of the CPU with the same batch, and what it costs."""
+    rows = []
+    for suffix in kinds_of_machine(folder):
+        ours, peers = runs_of(folder / f"record{suffix}.json"), runs_of(folder / f"peers{suffix}.json")
+        for run in [run for model in models for precision in PRECISIONS
+                    for run in good(ours, model=model, precision=precision, backend="cuda")]:
+            model, batch, precision = run["workload"]["model"], run["workload"]["batch"], run["precision"]
             same = good(peers, model=model, batch=batch, precision=precision, backend="pytorch")
-            eager = best_rate(peer for peer in same if "/compile=" not in peer["name"])
             compiled = best_rate(peer for peer in same if "/compile=" in peer["name"])
-            cpu = best_rate(host for host in hosts if host["workload"]["batch"] == batch)
+            eager = best_rate(peer for peer in same if "/compile=" not in peer["name"])
+            cpu = best_rate(good(ours, model=model, batch=batch, backend="cpu"))
             better = best_rate(same)
-            fraction = run["efficiency"]["peak_fraction"]
-            lines.append(f"{model + ' ' + precision + ' b' + str(batch):24} {rate(run):11,.0f} {cell(fraction, '8.1%')} "
-                         f"{cell(eager, '9,.0f')} {cell(compiled, '9,.0f')} {cell(better and rate(run) / better, '6.2f')} "
-                         f"{cell(cpu, '9,.1f')} {cell(cpu and rate(run) / cpu, '6.0f')}")
-        own = good(runs_of(folder / f"peers-batches-{model}.json"), model=model)
-        if own:
-            best = max(own, key=rate)
-            lines.append(f"  PyTorch's best of these batches: {rate(best):,.0f} samples/s ({best['name']})")
-    return lines
+            rows.append({"model": model, "precision": precision, "batch": batch, "samples/s": rate(run),
+                         "of peak": run["efficiency"]["peak_fraction"], "eager": eager, "compiled": compiled,
+                         "to the better": better and rate(run) / better, "CPU fp32": cpu, "to the CPU": cpu and rate(run) / cpu,
+                         "J/sample": per_sample(run, "energy", "joules_per_epoch", 1),
+                         "USD/million": per_sample(run, "cost", "usd_per_epoch", 1e6)})
+    return rows
 
 
-def cell(value, form):
-    return format("-", ">" + re.match(r"\d+", form)[0]) if value is None else format(value, form)
+def per_sample(run, group, key, count):
+    total = (run.get(group) or {}).get(key)
+    return total * count / run["workload"]["samples_per_epoch"] if total is not None else None
+
+
+FORMS = {"batch": "d", "samples/s": ",.0f", "of peak": ".1%", "eager": ",.0f", "compiled": ",.0f", "to the better": ".2f",
+         "CPU fp32": ",.1f", "to the CPU": ",.0f", "J/sample": ".3g", "USD/million": ".3g"}
+
+
+def markdown(rows):
+    """A table in Markdown, in columns of one width; `-` is what is unknown."""
+    names = list(rows[0])
+    cells = [names] + [["-" if row[name] is None else format(row[name], FORMS.get(name, "")) for name in names] for row in rows]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(names))]
+    lines = ["| " + " | ".join(cell.rjust(width) for cell, width in zip(line, widths)) + " |" for line in cells]
+    return [lines[0], "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", *lines[1:]]

@@ -12,6 +12,8 @@ epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
   report/history_test report/html_page_test report/load_mark_test report/report_test result/result_json_test result/schema_test
   result/turns_json_test)
 target_compile_definitions(report_tests PRIVATE EPOCHBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+epochbench_test(report/html_page_without_charts_test LABEL unit LIBRARIES epochbench_analysis)
+target_sources(html_page_without_charts_test PRIVATE ${PROJECT_SOURCE_DIR}/src/report/html/html_page.cpp)
 epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   analysis/claim_catalog_test analysis/claim_trends_test analysis/claims_test analysis/cost_test case/options_test
   case/settings_test case/suite_test report/many_names_test report/names_are_labels_test report/one_estimator_test

@@ -1,10 +1,11 @@
-"""scripts/check_gpu on a machine that is made up: nvidia-smi, cmake, ctest, compute-sanitizer, epochbench and PyTorch's peer
-are stand-ins, so that stages, stamps, the budget and the verdicts are tested without a GPU. Nothing is measured here."""
+"""scripts/check_gpu on a machine that is made up: nvidia-smi, nvcc, cmake, ctest, compute-sanitizer, epochbench and PyTorch's
+peer are stand-ins, so that calls, stamps, the state and the verdicts are tested without a GPU. Nothing is measured here."""
 
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,83 +15,125 @@ import unittest
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
-import gpu_results  # noqa: E402
-from gpu_stages import Command, Runner, Stage  # noqa: E402
+import gpu_pack  # noqa: E402
 
-# Each stand-in tells the file CALLS what it was called for; FAULT says what goes wrong.
+# Each stand-in adds its call to the file CALLS. FAULT, "WHAT@TEXT", happens to calls that contain TEXT.
 HEAD = f"""#!{sys.executable} -SE
-import json, os, pathlib, sys, time
-args, fault = sys.argv[1:], os.environ.get("FAULT", "")
-print(pathlib.Path(sys.argv[0]).name, *args, file=open(os.environ["CALLS"], "a"))
+import json, os, pathlib, signal, sys, time
+args = sys.argv[1:]
+call = " ".join([pathlib.Path(sys.argv[0]).name, *args])
+print(call, file=open(os.environ["CALLS"], "a"))
+fault, _, text = os.environ.get("FAULT", "").partition("@")
+fault = fault if text and text in call else ""
+if fault == "hangs":
+    time.sleep(60)
+if fault == "fails":
+    sys.exit("error: no such thing")
+if fault == "kills":
+    os.kill(os.getppid(), signal.SIGKILL)
 def value(name, default=""):
     return args[args.index(name) + 1] if name in args else default
 """
-NVIDIA_SMI = 'print("9.0, Some Card, 600.1")\n'
+NVIDIA_SMI = """
+card = os.environ.get("CARD", "9.0, NVIDIA H100 80GB HBM3, 600.1, 81559 MiB")
+print(card if args else "| NVIDIA-SMI 600.1   Driver Version: 600.1   CUDA Version: 12.8 |")
+"""
+NVCC = 'print("Cuda compilation tools, release " + os.environ.get("TOOLKIT", "12.8") + ", V12.8.20")\n'
 # The build leaves the stand-in of epochbench behind.
 CMAKE = """
 if args[0] == "--build":
-    if fault == "build":
-        sys.exit("error: no such thing")
-    import shutil
-    shutil.copy2(os.environ["EPOCHBENCH_STAND_IN"], pathlib.Path(args[1]) / "epochbench")
+    if "epochbench" in args:
+        import shutil
+        shutil.copy2(os.environ["EPOCHBENCH_STAND_IN"], pathlib.Path(args[1]) / "epochbench")
 else:
-    pathlib.Path(value("-B")).mkdir(exist_ok=True)
+    pathlib.Path(value("-B")).mkdir(parents=True, exist_ok=True)
 """
 CTEST = """
-if "--show-only=json-v1" in args:
-    print(json.dumps({"tests": [{"command": ["/no/gpu_test"]}, {"command": ["true"]}]}))
-elif fault == "skipped test":
+if fault == "skips":
     print("The following tests did not run:\\n\\t  3 - Gpu.Parity (Skipped)")
-elif fault == "hangs":
-    time.sleep(60)
 """
 SANITIZER = """
 log = pathlib.Path(value("--log-file").replace("%p", str(os.getpid())))
-kind = "RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)" if fault == "race" and value("--tool") == "racecheck" else \\
-    "ERROR SUMMARY: 0 errors"
-log.write_text("========= COMPUTE-SANITIZER\\n========= " + kind + "\\n")
+log.write_text("========= COMPUTE-SANITIZER\\n" + ("========= Invalid read\\n=========     at epochbench::sum()\\n" if fault else "") +
+               f"========= ERROR SUMMARY: {1 if fault else 0} errors\\n")
 """
-# Runs of every case asked for. The GPU's losses differ from the CPU's by 1e-6; throughput grows with the batch up to 128.
+# Runs of every case asked for. The GPU's losses differ from the CPU's by 1e-6.
 EPOCHBENCH = """
+if "--version" in args:
+    sys.exit()
 if args[0] == "info":
-    print(json.dumps({"gpus": [] if fault == "no backend" else [{"name": "Some Card"}], "gpus_reason": "none built"}))
+    print(json.dumps({"gpus": [] if fault == "sees none" else [{"name": "H100", "cuda": "12.8", "cublas": "12.8.4", "cudnn": "9.19.0"}],
+                      "gpus_reason": "none built"}))
     sys.exit()
 out = pathlib.Path(value("--out") or value("--resume"))
-runs = json.loads(out.read_text())["runs"] if out.exists() else []
-for batch in value("--batch", "64").split(","):
-  for model in value("--model").split(","):
-    for device in value("--device", "cpu").split(","):
-      for precision in value("--precision", "fp32").split(","):
-        backend = device.split(":")[0]
+runs = [run for run in json.loads(out.read_text())["runs"] if run["status"] == "ok"] if out.exists() else []
+for model in value("--model", "resnet50").split(","):
+  for device in value("--device", "cpu").split(","):
+    for precision in value("--precision", "fp32").split(","):
+        backend, batch = device.split(":")[0], value("--batch", "64")
         name = f"{model}/{backend}/{precision}/b{batch}"
         if backend == "cpu" and precision != "fp32" or any(run["name"] == name for run in runs):
             continue  # not supported, or done before
-        shift = 0 if backend == "cpu" else 1e-6
-        if fault == "wrong loss" and precision == "bf16":
-            shift = 0.1
-        worse = 0.02 if fault == "learns less" and precision == "fp16" else 0
+        cut = fault == "ends early" and not out.exists()
+        shift = 0 if backend == "cpu" else 0.1 if fault == "is wrong" and precision == "bf16" else 1e-6
         runs.append({
-            "name": name, "status": "ok", "message": None, "precision": precision,
-            "workload": {"model": model, "dataset": "digits", "batch": int(batch), "seed": int(value("--seed", "0"))},
-            "device": {"backend": backend},
-            "throughput": {"samples_per_second": 1000.0 * min(int(batch), 128) if backend == "cuda" else 500.0},
+            "name": name, "status": "skipped" if cut else "ok", "precision": precision,
+            "message": "the budget of 240 s was over before this case began" if cut else None,
+            "workload": {"model": model, "batch": int(batch), "samples_per_epoch": 1000}, "device": {"backend": backend},
+            "throughput": {"samples_per_second": 1000.0 if backend == "cuda" else 5.0},
             "efficiency": {"peak_fraction": 0.5 if backend == "cuda" else None},
             "gpu": {"skipped_steps": 0} if backend == "cuda" else None,
-            "quality": {"loss": [2.0 * (1 + shift)] * 10, "eval_metric": "accuracy", "eval_history": [0.1] + [0.9 - worse] * 5,
+            "energy": {"joules_per_epoch": 700.0}, "cost": {"usd_per_epoch": 0.002, "price_source": value("--price")},
+            "quality": {"loss": [2.0 * (1 + shift)] * int(value("--steps", "10")),
                         "parity_with": f"{model}/cpu/fp32/b{batch}" if backend == "cuda" else None}})
 out.write_text(json.dumps({"runs": runs}))
 """
 PEER = """
 out = pathlib.Path(value("--out") or value("--resume"))
 runs = json.loads(out.read_text())["runs"] if out.exists() else []
-for batch in value("--batch").split(","):
-    for precision in value("--precision").split(","):
-        compiled = value("--compile") != "eager"
-        runs.append({"name": "p/compile=" + value("--compile") if compiled else "p", "status": "ok", "precision": precision,
-                     "workload": {"model": value("--model"), "batch": int(batch)}, "device": {"backend": "pytorch"},
-                     "throughput": {"samples_per_second": 80000.0 if compiled else 64000.0}})
+compiled = value("--compile") != "eager"
+runs.append({"name": "p/compile=" + value("--compile") if compiled else "p", "status": "ok", "precision": value("--precision"),
+             "workload": {"model": value("--model"), "batch": int(value("--batch"))}, "device": {"backend": "pytorch"},
+             "throughput": {"samples_per_second": 800.0 if compiled else 640.0}})
 out.write_text(json.dumps({"runs": runs}))
 """
+TORCH = "Metadata-Version: 2.1\nName: torch\nVersion: 2.11.0\n"
+
+
+class Bare:
+    """A bare machine: a copy of the sources, stand-ins as the whole PATH, nothing built."""
+
+    def __init__(self, folder, pytorch=True):
+        self.folder, self.root, self.bin = folder, folder / "clone", folder / "bin"
+        self.calls_file, self.site = folder / "calls", folder / "site"
+        self.bin.mkdir(parents=True)
+        for part in ("scripts", "bench/suites"):
+            shutil.copytree(REPOSITORY / part, self.root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy2(REPOSITORY / "bench/prices.json", self.root / "bench")
+        (self.root / "tests").mkdir()
+        (self.root / "tests" / "one.cmake").write_text("epochbench_cuda_kernel_test(cuda_attention_test)\n")
+        (self.root / "src").mkdir()
+        (self.root / "src" / "main.cpp").write_text("int main() {}\n")
+        for name, body in (("nvidia-smi", NVIDIA_SMI), ("nvcc", NVCC), ("cmake", CMAKE), ("ctest", CTEST), ("stand_in", EPOCHBENCH),
+                           ("compute-sanitizer", SANITIZER), ("../clone/scripts/peers/train_pytorch", PEER)):
+            (self.bin / name).write_text(HEAD + body)
+            (self.bin / name).chmod(0o755)
+        for name in ("torch", "torchvision") if pytorch else ():
+            (self.site / name).mkdir(parents=True)
+            (self.site / name / "__init__.py").touch()
+        if pytorch:
+            (self.site / "torch-2.11.0.dist-info").mkdir()
+            (self.site / "torch-2.11.0.dist-info" / "METADATA").write_text(TORCH)
+
+    def call(self, *arguments, **environment):
+        self.calls_file.write_text("")
+        variables = {"PATH": str(self.bin), "CALLS": str(self.calls_file), "HOME": str(self.folder), "PYTHONPATH": str(self.site),
+                     "EPOCHBENCH_STAND_IN": str(self.bin / "stand_in"), "LANG": "C.UTF-8", **environment}
+        return subprocess.run([sys.executable, "-S", self.root / "scripts" / "check_gpu", *map(str, arguments)], env=variables,
+                              capture_output=True, text=True, timeout=120)
+
+    def calls(self, text=""):
+        return [line for line in self.calls_file.read_text().splitlines() if text in line and not line.startswith("nv")]
 
 
 class CheckGpu(unittest.TestCase):
@@ -98,171 +141,221 @@ class CheckGpu(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name).resolve()
-        self.root, self.bin, self.out = self.folder / "clone", self.folder / "bin", self.folder / "out"
-        self.calls_file = self.folder / "calls"
-        self.bin.mkdir()
-        shutil.copytree(REPOSITORY / "scripts", self.root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-        (self.root / "src").mkdir()
-        (self.root / "src" / "main.cpp").write_text("int main() {}\n")
-        for name, body in (("nvidia-smi", NVIDIA_SMI), ("cmake", CMAKE), ("ctest", CTEST), ("compute-sanitizer", SANITIZER),
-                           ("stand_in", EPOCHBENCH)):
-            self.command(self.bin / name, body)
-        self.command(self.root / "scripts" / "peers" / "train_pytorch", PEER)
-        (self.bin / "true").symlink_to(shutil.which("true"))
+        self.machines = 0
 
-    def command(self, path, body):
-        path.write_text(HEAD + body)
-        path.chmod(0o755)
-
-    def call(self, *arguments, fault="", out=True):
-        self.calls_file.write_text("")
-        environment = {"PATH": str(self.bin), "CALLS": str(self.calls_file), "FAULT": fault, "HOME": str(self.folder),
-                       "EPOCHBENCH_STAND_IN": str(self.bin / "stand_in"), "CUDA_HOME": str(self.folder)}
-        return subprocess.run([sys.executable, self.root / "scripts" / "check_gpu", *([self.out] if out else []),
-                               *map(str, arguments)], env=environment, capture_output=True, text=True, timeout=120)
-
-    def calls(self, program):
-        return [line for line in self.calls_file.read_text().splitlines() if line.split()[0] == program]
+    def bare(self, **options):
+        self.machines += 1
+        return Bare(self.folder / f"machine-{self.machines}", **options)
 
     def assert_ends(self, done, code, *texts):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertNotIn("Traceback", done.stderr)
         for text in texts:
-            self.assertIn(text, done.stderr)
+            self.assertIn(text, done.stdout + done.stderr)
 
-    def test_no_gpu_is_one_line_and_exit_3(self):
-        (self.bin / "nvidia-smi").unlink()
-        done = self.call()
-        self.assert_ends(done, 3, "no GPU here")
-        self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("", 1))
-        self.command(self.bin / "nvidia-smi", "sys.exit('No devices\\nwere found')\n")
-        done = self.call()
-        self.assert_ends(done, 3, "No devices were found")
-        self.assertEqual(len(done.stderr.splitlines()), 1)
-        self.assertFalse(self.out.exists())
+    def assert_refused(self, done, code, text):
+        self.assert_ends(done, code, text)
+        self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("", 1), done.stdout + done.stderr)
 
-    def test_dry_run_prints_every_stage_and_does_nothing(self):
-        (self.bin / "nvidia-smi").unlink()
-        done = self.call("--dry-run")
-        self.assert_ends(done, 0)
-        for texts in ("cmake -S", "-DEPOCHBENCH_TESTS=GPU", "ctest", "--tool memcheck", "--tool racecheck", "--tool initcheck",
-                      "--tool synccheck", "--model resnet50 --batch 256", "--compile max-autotune", "--compile eager"):
-            self.assertIn(texts, done.stdout)
-        self.assertFalse(self.out.exists() or self.calls("cmake") or self.calls("ctest"))
+    def test_bad_input_is_one_line_and_its_exit_code(self):
+        machine = self.bare()
+        self.assert_refused(machine.call("--only", "polish"), 2, "no command begins with polish")
+        self.assert_refused(machine.call(CARD="7.0, Tesla V100-SXM2-16GB, 600.1, 16160 MiB"), 3,
+                            "Tesla V100-SXM2-16GB has compute capability 7.0, and epochbench needs 7.5")
+        self.assert_refused(machine.call(TOOLKIT="13.0"), 3, "driver 600.1 is too old: it runs CUDA 12.8")
+        self.assert_refused(machine.call(FAULT="fails@nvidia-smi"), 3, "error: no such thing")
+        self.assert_refused(machine.call("--page", "--state", self.folder / "new"), 2, "contains no state of check_gpu")
+        bad = self.folder / "bad"
+        bad.write_text("text")
+        self.assert_refused(machine.call("--packages", bad), 2, "is not a pack of check_gpu")
+        self.assert_refused(machine.call("--packages", self.folder / "missing"), 2, "is not a pack of check_gpu")
+        self.assert_refused(machine.call("--state", bad), 2, "cannot be used as --state")
+        (machine.bin / "nvidia-smi").unlink()
+        self.assert_refused(machine.call(), 3, "nvidia-smi failed")
+        self.assertEqual(machine.calls(), [])
+
+    def test_a_damaged_state_and_one_of_other_sources_or_cards_are_refused(self):
+        state = self.folder / "state"
+        self.assert_ends(self.bare().call("--state", state, "--only", "info"), 0)
+        machine = self.bare()
+        self.assert_refused(machine.call("--state", state, CARD="9.0, NVIDIA H200, 600.1, 143771 MiB"), 2,
+                            "contains results of NVIDIA H100 80GB HBM3, and this machine has NVIDIA H200")
+        (machine.root / "src" / "main.cpp").write_text("int main() { return 1; }\n")
+        self.assert_refused(machine.call("--state", state), 2, "contains results of other sources")
+        records = next(state.glob("records-*"))
+        records.write_bytes(records.read_bytes()[:-1])
+        self.assert_refused(machine.call("--state", state), 2, "is damaged: copy it again")
+        (machine.root / "large").write_bytes(b"\0" * 61 * 2 ** 20)
+        self.assert_refused(machine.call("--state", self.folder / "other"), 2, "sources, pack and state have 6")
+
+    def test_dry_run_prints_the_commands_in_the_order_of_evidence(self):
+        machine = self.bare()
+        (machine.bin / "nvidia-smi").unlink()
+        done = machine.call("--dry-run")
+        self.assert_ends(done, 0, "-DEPOCHBENCH_TESTS=OFF", "-DEPOCHBENCH_D3=OFF", "--target epochbench\n")
+        order = [line.split(":")[0][2:] for line in done.stdout.splitlines() if line.startswith("# ")]
+        expected = ["build", "info", "smoke-lenet5", "record-resnet50-bf16", "eager-bert-base-bf16", "compiled-resnet50-bf16", "cpu-resnet50",
+                    "record-resnet50-fp32", "record-resnet50-tf32", "record-resnet50-fp16", "profile-resnet50", "compiled-resnet50-fp32",
+                    "hour", "claims", "tests", "parity-0", "sanitizer-memcheck-models", "sanitizer-racecheck-cuda_attention_test_gpu"]
+        self.assertEqual([name for name in order if name in expected], expected)
+        self.assertEqual(machine.calls(), [])
+        self.assertFalse((machine.root / "build-gpu").exists())
         models = " ".join(line for line in done.stdout.splitlines() if "parity" in line)
-        for model in ("mlp", "lenet5", "resnet20", "bert-tiny", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
-                      "bert-base", "bert-large"):
+        for model in ("mlp", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "bert-base", "bert-large"):
             self.assertIn(model, models)
 
-    def test_all_is_well_and_the_table_compares_with_the_better_peer(self):
-        done = self.call()
-        self.assert_ends(done, 0, "Some Card")
-        self.assertIn("-DEPOCHBENCH_CUDA_ARCHITECTURES=90", self.calls("cmake")[0])
-        rows = {tuple(line.split()[:3]): line.split()[3:] for line in done.stdout.splitlines()}
-        self.assertEqual(rows["resnet50", "bf16", "b256"], ["128,000", "50.0%", "64,000", "80,000", "1.60", "500.0", "256"])
-        self.assertEqual(rows["bert-base", "fp32", "b128"][0], "128,000")  # 256 is no faster than 128
-        self.assertEqual(len([key for key in rows if key[0] in ("resnet50", "bert-base")]), 8)
+    def test_all_is_well_and_nothing_runs_twice(self):
+        machine = self.bare()
+        done = machine.call()
+        self.assert_ends(done, 0, "PyTorch: 2.11.0", "GPU: NVIDIA H100 80GB HBM3, compute capability 9.0, driver 600.1, CUDA 12.8",
+                         "Prices: cuda=p5.48xlarge.")
+        rows = {tuple(cell.strip() for cell in line.split("|")[1:4]): [cell.strip() for cell in line.split("|")[4:-1]]
+                for line in done.stdout.splitlines() if line.startswith("|")}
+        self.assertEqual(rows["resnet50", "bf16", "256"],
+                         ["1,000", "50.0%", "640", "800", "1.25", "5.0", "200", "0.7", "2"])
+        self.assertEqual(len(rows), 2 + 8)
+        self.assertNotIn("not run", done.stdout)
+        self.assertEqual({path.name for path in (machine.root / "results").iterdir()},
+                         {f"h100-80gb-hbm3-{name}" for name in ("record.json", "peers.json", "profile.json", "hour.json", "claims.json",
+                                                                "page.md")})
+        calls = machine.calls()
+        self.assertEqual(len(calls), len(set(calls)), "nothing runs twice")
+        self.assertIn("-DEPOCHBENCH_CUDA_ARCHITECTURES=90", machine.calls("cmake -S")[0])
+        self.assert_ends(machine.call(), 0)
+        self.assertEqual(machine.calls(), [])
 
-        done = self.call()  # only builds
+    def test_a_second_bare_machine_goes_on_from_the_state(self):
+        state, first, second = self.folder / "state", self.bare(), self.bare()
+        self.assert_ends(first.call("--state", state, "--only", "info,smoke,record,eager"), 0)
+        self.assertLessEqual(len(list(state.glob("*-*"))), 3)
+        done = second.call("--state", state)
         self.assert_ends(done, 0)
-        self.assertEqual(len(self.calls("cmake")), 2)
-        self.assertEqual(self.calls("epochbench") + self.calls("ctest") + self.calls("train_pytorch"), [])
-        self.assertIn("resnet50 bf16 b256", done.stdout)
+        self.assertEqual(second.calls("--target epochbench") + second.calls("smoke-") + second.calls("--compile eager"), [])
+        measured = [call for machine in (first, second) for call in machine.calls() if call.startswith(("epochbench", "train"))]
+        self.assertEqual(len([call for call in measured if "--version" not in call]), len(set(measured)) - 1)
+        self.assertEqual(json.loads((second.root / "results/h100-80gb-hbm3-record.json").read_text())["runs"][0]["precision"], "bf16")
 
-    def test_a_call_ends_in_its_budget_and_the_next_goes_on(self):
-        begin = time.monotonic()
-        done = self.call("--budget", 10, "--only", "build,info,tests,batches", fault="hangs")
-        self.assertLess(time.monotonic() - begin, 40)
-        self.assert_ends(done, 4, "tests: stopped", "left for another call: tests, batches")
-        self.assert_ends(self.call("--only", "build,info,tests,batches"), 0)
-        self.assertNotIn("info", " ".join(self.calls("epochbench")))
-        self.assertEqual(len([call for call in self.calls("ctest") if "output-on-failure" in call]), 1)
+        home = self.bare()  # the page needs no GPU
+        (home.bin / "nvidia-smi").unlink()
+        self.assertEqual(home.call("--page", "--state", state).stdout, (state / "page.md").read_text())
+        self.assertTrue((home.root / "results/h100-80gb-hbm3-peers.json").exists())
 
-    def test_a_stage_that_fails_is_reported_and_tried_again(self):
-        for fault, stage, texts in (("skipped test", "tests", "Gpu.Parity: skipped"),
-                                    ("wrong loss", "parity", "lenet5/cuda/bf16/b32: losses 1.0e-01"),
-                                    ("race", "sanitizers-racecheck", "1 errors"), ("no backend", "info", "none built"),
-                                    ("learns less", "quality", "lenet5, digits, batch 64, 6 epochs, cuda: accuracy fp32 0.9000, fp16 0.8800")):
-            shutil.rmtree(self.out, ignore_errors=True)
-            done = self.call("--only", f"build,{stage}", fault=fault)
-            self.assert_ends(done, 1, texts, f"failed: {stage}\n")
-            self.assert_ends(self.call("--only", f"build,{stage}"), 0 if stage not in ("parity", "quality") else 1)
+    def test_a_call_that_is_killed_is_gone_on_with_elsewhere_and_its_command_comes_last(self):
+        state, first, second = self.folder / "state", self.bare(), self.bare()
+        names = "info,smoke,record-resnet50"
+        done = first.call("--state", state, "--only", names, FAULT="kills@--precision bf16")
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        self.assert_ends(second.call("--state", state, "--only", names), 0)
+        order = [call.split("--precision ")[1].split()[0] for call in second.calls("epochbench run")]
+        self.assertEqual(order, ["fp32", "tf32", "fp16", "bf16"])
 
-    def test_a_failed_build_ends_the_call(self):
-        done = self.call(fault="build")
-        self.assert_ends(done, 1, "build: FAILED", "left for another call: info")
-        self.assertEqual(self.calls("ctest"), [])
+    def test_a_signal_leaves_a_stamp_and_a_state(self):
+        state, machine = self.folder / "state", self.bare()
+        machine.calls_file.write_text("")
+        process = subprocess.Popen(
+            [sys.executable, "-S", machine.root / "scripts/check_gpu", "--state", state], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            env={"PATH": str(machine.bin), "CALLS": str(machine.calls_file), "HOME": str(self.folder), "FAULT": "hangs@info",
+                 "EPOCHBENCH_STAND_IN": str(machine.bin / "stand_in")})
+        for _ in range(200):
+            if machine.calls("info --json"):
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20), 143)
+        done = self.bare().call("--page", "--state", state)
+        self.assert_ends(done, 0, "- stopped: info: interrupted by a signal", "- proven by configure, build\n")
 
-    def test_results_of_other_sources_are_not_mixed_in(self):
-        self.assert_ends(self.call("--only", "build,info"), 0)
-        (self.root / "src" / "main.cpp").write_text("int main() { return 1; }\n")
-        self.assert_ends(self.call("--only", "build,info"), 2, "other sources")
-        self.assert_ends(self.call("--only", "build,info", out=False), 0)
+    def test_a_hanging_command_ends_with_the_call(self):
+        machine, begin = self.bare(), time.monotonic()
+        self.assert_ends(machine.call("--only", "build"), 0)
+        done = machine.call("--budget", 3, FAULT="hangs@info --json")
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assert_ends(done, 4, "info: stopped", "left for another call: info, smoke-lenet5",
+                         "- stopped: info: had ", "- not run: smoke-lenet5, smoke-bert-tiny: no time was left")
 
-    def test_an_unknown_stage(self):
-        done = self.call("--only", "polish")
-        self.assert_ends(done, 2, "polish", "parity")
-        self.assertEqual(len(done.stderr.splitlines()), 1)
+    def test_failures_are_stamped_and_tried_again_once_per_call(self):
+        for fault, name, text in (("skips@ctest", "tests", "Gpu.Parity: skipped"),
+                                  ("is wrong@smoke", "smoke-lenet5", "lenet5/cuda/bf16/b32: first loss 1.0e-01"),
+                                  ("hit@racecheck", "sanitizer-racecheck-models", "1 reports, the first: Invalid read"),
+                                  ("sees none@info", "info", "none built"), ("fails@train_pytorch", "eager-resnet50-bf16", "exit code 1")):
+            with self.subTest(name):
+                machine = self.bare()
+                done = machine.call("--only", name, FAULT=fault)
+                self.assert_ends(done, 1, text, f"FAILED: {name}, 2 attempts: ", f"failed: {name}\n")
+        self.assert_ends(machine.call("--only", name), 0)
 
-    def test_carried_packages_are_named_to_cmake(self):
-        os.environ["EPOCHBENCH_PACKAGES"] = str(self.folder)
-        self.addCleanup(os.environ.pop, "EPOCHBENCH_PACKAGES")
-        done = subprocess.run([sys.executable, self.root / "scripts" / "check_gpu", "--dry-run", "--only", "build"],
-                              capture_output=True, text=True)
-        self.assertIn(f"-DCMAKE_PREFIX_PATH={self.folder} -DEPOCHBENCH_PACKAGES={self.folder}", done.stdout)
+    def test_a_suite_goes_on_where_its_budget_ended_it(self):
+        machine = self.bare()
+        done = machine.call("--only", "hour", FAULT="ends early@hour")
+        self.assert_ends(done, 0, "hour: partial", "1 of 1 runs are left")
+        self.assertEqual([("--out" in call, "--resume" in call) for call in machine.calls("--suite hour")], [(True, False), (False, True)])
+
+    def test_results_that_cannot_be_read_are_a_line_of_the_page(self):
+        machine = self.bare()
+        self.assert_ends(machine.call(self.folder / "out", "--only", "record-resnet50-bf16"), 0)
+        (self.folder / "out" / "record.json").write_text("{")
+        self.assert_ends(machine.call(self.folder / "out", "--page"), 0, "The record cannot be read: ", "- proven by record-resnet50-bf16")
+
+    def test_a_failed_build_leaves_everything_for_later(self):
+        machine = self.bare()
+        done = machine.call(FAULT="fails@--target epochbench")
+        self.assert_ends(done, 4, "not run: info, smoke-lenet5, smoke-bert-tiny: needs build, which did not pass")
+        self.assertEqual(machine.calls("epochbench run"), [])
+
+    def test_without_pytorch_its_side_is_left_out_and_the_rest_goes_on(self):
+        machine = self.bare(pytorch=False)
+        done = machine.call("--only", "eager,record-resnet50-bf16")
+        self.assert_ends(done, 0, "PyTorch's side is left out", "has no torch and no torchvision", "PyTorch: none was found")
+        self.assertEqual(machine.calls("train_pytorch"), [])
+        self.assertEqual(len(machine.calls("epochbench run")), 1)
 
 
-class Limits(unittest.TestCase):
+class Pack(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.runner = Runner(folder.name, 60, dict(os.environ), lambda *texts: None)
+        self.folder = pathlib.Path(folder.name).resolve()
+        self.system, self.packages = self.folder / "usr", self.folder / "packages"
+        import platform
+        for paths in gpu_pack.PARTS.values():
+            for path in paths:
+                path = self.system / path.format(multiarch=f"{platform.machine()}-linux-gnu")
+                target = path if "." in path.name else path / "file"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text("content")
+        (self.system / "src/googletest/googletest/test").mkdir(parents=True)
+        (self.system / "src/googletest/googletest/test/large.cc").touch()
+        (self.packages / "include/cudnn_frontend").mkdir(parents=True)
+        (self.packages / "include/cudnn_frontend.h").touch()
 
-    def run_stage(self, limit, *seconds):
-        self.runner.run(Stage("stage", limit, lambda: [Command("sleep", each) for each in seconds]))
-        return self.runner.state["stage"]
+    def test_what_is_packed_arrives(self):
+        file = self.folder / "pack.tar.xz"
+        gpu_pack.write_pack(file, REPOSITORY, "sources", [self.packages], self.system)
+        self.assertEqual(gpu_pack.open_pack(file, self.folder / "into")["sources"], "sources")
+        for path in ("include/nlohmann/file", "share/cmake/CLI11/file", "include/xxhash.h", "lib/libz.a", "include/cudnn_frontend.h",
+                     "src/googletest/file"):
+            self.assertTrue((self.folder / "into" / path).exists(), path)
+        self.assertFalse((self.folder / "into/src/googletest/googletest/test").exists())
 
-    def test_commands_that_are_together_longer_than_the_limit_are_done(self):
-        self.assertEqual(self.run_stage(2, 1.2, 1.2), "done")
+    def test_what_is_missing_is_named_with_its_package(self):
+        (self.system / "include/xxhash.h").unlink()
+        with self.assertRaisesRegex(gpu_pack.PackError, "include/xxhash.h is missing: install libxxhash-dev"):
+            gpu_pack.write_pack(self.folder / "pack", REPOSITORY, "", [self.packages], self.system)
 
-    def test_one_that_is_longer_fails_and_the_others_are_run(self):
-        complaints = self.run_stage(1, 30, 0, 30)
-        self.assertEqual([complaint.split(" (")[0] for complaint in complaints], ["longer than 1 s: sleep 30"] * 2)
+    def test_a_pack_that_is_too_large_is_refused(self):
+        (self.system / "include/nlohmann/file").write_bytes(os.urandom(26 * 10 ** 6))
+        with self.assertRaisesRegex(gpu_pack.PackError, "more than 25"):
+            gpu_pack.write_pack(self.folder / "pack", REPOSITORY, "", [self.packages], self.system)
 
-
-class Verdicts(unittest.TestCase):
-    def judge(self, ours, precision="fp32", skipped=0):
-        run = {"name": "run", "precision": precision, "quality": {"loss": ours}, "gpu": {"skipped_steps": skipped}}
-        return gpu_results.losses_apart(run, {"quality": {"loss": [2.0] * 10}})
-
-    def test_parity_bounds_the_first_loss_and_all_ten(self):
-        self.assertEqual(self.judge([2.0 * (1 + 9e-6)] + [2.0 * (1 + 9e-5)] * 9), [])
-        self.assertEqual(len(self.judge([2.0 * (1 + 2e-5)] + [2.0] * 9)), 1)
-        self.assertEqual(len(self.judge([2.0] * 9 + [2.0 * (1 + 2e-4)])), 1)
-        self.assertEqual(len(self.judge([2.0] * 9 + [None])), 1)
-        self.assertEqual(len(self.judge([None] + [2.0] * 9)), 2)
-        self.assertEqual(len(self.judge([2.0] * 9 + [float("nan")])), 1)
-        self.assertEqual(len(self.judge([2.0] * 9)), 1)
-
-    def test_sixteen_bits_may_differ_by_their_roundoff(self):
-        self.assertEqual(self.judge([2.0] + [2.0 * (1 + 3.9 / 256)] * 9, "bf16"), [])
-        self.assertEqual(len(self.judge([2.0] + [2.0 * (1 + 4.1 / 256)] * 9, "bf16")), 1)
-        self.assertEqual(len(self.judge([2.0] + [2.0 * (1 + 3.9 / 256)] * 9, "fp16")), 1)
-
-    def test_skipped_steps_excuse_later_losses_alone(self):
-        later = [2.0] + [2.5] * 9
-        self.assertEqual(self.judge(later, "fp16", skipped=1), [])
-        self.assertEqual(len(self.judge([2.5] * 10, "fp16", skipped=1)), 1)
-        self.assertEqual(len(self.judge([2.0] * 10, "fp16", skipped=5)), 1)
-
-    def test_every_sanitized_process_must_have_a_clean_summary(self):
-        with tempfile.TemporaryDirectory() as folder:
-            log = pathlib.Path(folder) / "log"
-            self.assertEqual(len(gpu_results.sanitizer([])), 1)
-            for text, complaints in (("ERROR SUMMARY: 0 errors", 0), ("ERROR SUMMARY: 1 error", 1), ("killed", 1),
-                                     ("RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)", 0)):
-                log.write_text("========= " + text)
-                self.assertEqual(len(gpu_results.sanitizer([log])), complaints, text)
+    def test_a_pack_for_another_processor_is_refused(self):
+        import unittest.mock
+        with unittest.mock.patch("platform.machine", return_value="riscv"):
+            with self.assertRaises(gpu_pack.PackError):
+                gpu_pack.write_pack(self.folder / "pack", REPOSITORY, "", [self.packages], self.system)  # no libz.a there
+        gpu_pack.write_pack(self.folder / "pack", REPOSITORY, "", [self.packages], self.system)
+        with unittest.mock.patch("platform.machine", return_value="riscv"):
+            with self.assertRaisesRegex(gpu_pack.PackError, "and this machine is riscv"):
+                gpu_pack.open_pack(self.folder / "pack", self.folder / "into")
 
 
 if __name__ == "__main__":

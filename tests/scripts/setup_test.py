@@ -214,6 +214,16 @@ class SetUp(unittest.TestCase):
         (package,) = machine.calls("nvidia-")
         self.assertTrue(package.startswith("nvidia-cudnn-cu12=="), package)
 
+    def test_cudnn_beside_pytorch_is_not_fetched(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn_frontend.h")
+        folder = self.folder / "site/nvidia/cudnn/include"
+        folder.mkdir(parents=True)
+        (folder / "cudnn.h").touch()
+        machine.command("python3", f"case $1 in -c) echo {folder} ;; esac\n" + PYTHON)
+        self.assertNotIn("WARNING", machine.run("info").stderr)
+        self.assertEqual(machine.calls("nvidia-"), [])
+
     def test_without_a_network_the_cpu_is_measured_and_the_reason_is_given(self):
         machine = Machine(self.folder)
         machine.toolkit("cudnn.h")

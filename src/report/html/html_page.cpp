@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "epochbench/embedded.h"
+#include "src/base/errors.h"
 #include "src/base/text.h"
 
 namespace epochbench {
@@ -18,6 +19,12 @@ constexpr const char* kScripts[] = {"format.js", "table.js", "charts.js",  "plac
 std::string_view embedded(const std::string& path) {
   const auto text = embedded_file(path);
   if (!text) throw std::logic_error(path + " was not embedded in this build");
+  return *text;
+}
+
+std::string_view chart_library() {
+  const auto text = embedded_file(kLibrary);
+  if (!text) throw CallError("this build draws no pages, since it was made without D3: build it with -DEPOCHBENCH_D3=FILE");
   return *text;
 }
 
@@ -61,7 +68,7 @@ std::string html_page(const Json& data, const std::string& title, PageUse use) {
                                                              {"images", use == PageUse::chart_files ? "; img-src data:" : ""},
                                                              {"style", page_file("page.css")},
                                                              {"license", html_text(page_file("d3-license.txt"))},
-                                                             {"library", std::string(embedded(std::string(kLibrary)))},
+                                                             {"library", std::string(chart_library())},
                                                              {"data", json_for_html(data)},
                                                              {"script", script}});
 }

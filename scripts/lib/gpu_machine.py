@@ -1,0 +1,73 @@
+"""What scripts/check_gpu asks the machine: its GPU, driver, toolkit and CPU."""
+
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+
+LOWEST_CAPABILITY = (7, 5)
+
+
+class NoGpu(Exception):
+    """One line: why no GPU of this machine can be used, and what to do."""
+
+
+def output_of(*command):
+    """Exit code and output; raises NoGpu if the program cannot be run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoGpu(f"{command[0]} failed ({error})") from error
+    return done.returncode, done.stdout + done.stderr
+
+
+def find_gpu():
+    """The first GPU: name, compute capability, driver and memory."""
+    code, text = output_of("nvidia-smi", "--query-gpu=compute_cap,name,driver_version,memory.total", "--format=csv,noheader")
+    lines = text.strip().splitlines()
+    if code != 0 or not lines:
+        reason = " ".join(text.split()) or f"exit code {code}"
+        raise NoGpu(f"nvidia-smi lists no GPU ({reason[:200]})")
+    fields = [field.strip() for field in lines[0].split(",")]
+    if len(fields) != 4 or not re.fullmatch(r"\d+\.\d+", fields[0]):
+        raise NoGpu(f"nvidia-smi describes the GPU in another way than expected: {lines[0][:200]}")
+    capability, name, driver, memory = fields
+    if tuple(map(int, capability.split("."))) < LOWEST_CAPABILITY:
+        raise NoGpu(f"{name} has compute capability {capability}, and epochbench needs 7.5 or later")
+    check_driver(driver)
+    mib = re.match(r"\d+", memory)
+    return {"name": name, "capability": capability, "driver": driver, "memory_bytes": int(mib[0]) * 2 ** 20 if mib else 0}
+
+
+def check_driver(driver):
+    """A driver runs the CUDA versions up to its own; within one major version also later ones."""
+    found = re.search(r"CUDA (?:\w+ )?Version\s*:\s*(\d+)\.(\d+)", output_of("nvidia-smi")[1])
+    nvcc = find_nvcc()
+    toolkit = re.search(r"release (\d+)\.(\d+)", output_of(nvcc, "--version")[1]) if nvcc else None
+    if found and toolkit and int(found[1]) < int(toolkit[1]):
+        raise NoGpu(f"driver {driver} is too old: it runs CUDA {found[1]}.{found[2]}, and {nvcc} is of CUDA {toolkit[1]}.{toolkit[2]}; "
+                    "update the driver, or name an older toolkit as CUDA_HOME")
+
+
+def find_nvcc():
+    if os.environ.get("CUDA_HOME"):
+        return shutil.which("nvcc", path=str(pathlib.Path(os.environ["CUDA_HOME"]) / "bin"))
+    return shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+
+
+def cpu_name():
+    try:
+        text = pathlib.Path("/proc/cpuinfo").read_text()
+    except OSError:
+        text = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else platform.machine()
+
+
+def runs(program, environment):
+    try:
+        return subprocess.run([program, "--version"], capture_output=True, env=environment, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False

@@ -1,0 +1,101 @@
+"""The page of scripts/check_gpu in Markdown: what was proven, how fast it is, what failed and what was not run."""
+
+import json
+import re
+
+import gpu_results as results
+from gpu_commands import Stamps
+from gpu_plan import RECORD
+
+QUESTIONS = (("Does it work?", ("configure", "build", "info", "smoke-")),
+             ("Is it correct?", ("smoke-", "tests", "parity-", "sanitizer-")),
+             ("How fast is it beside PyTorch and the CPU?", ("record-", "eager-", "compiled-", "cpu-")),
+             ("Where does the time go, and what do the suites answer?", ("profile-", "hour", "claims")))
+PUBLISHED = ("record", "peers", "profile", "hour", "claims")
+
+
+def page(folder, facts, commands, left_out):
+    """left_out: why commands did not run in this call, by name."""
+    stamps = {command.name: Stamps(folder / "stamps").read(command.name) for command in commands}
+    measured = [command for command in commands if not command.here]
+    passed = [command.name for command in measured if is_passed(stamps[command.name])]
+    core = [command.name for command in measured if command.core]
+    lines = [f"# epochbench on {facts['gpu']['name']}", "",
+             f"{len(passed)} of {len(measured)} commands passed; of the core, {len(set(core) & set(passed))} of {len(core)}.", "",
+             *machine_lines(folder, facts)]
+    for question, names in QUESTIONS:
+        asked = [command for command in commands if command.name.startswith(names)]
+        lines += ["", f"## {question}", "", *answer(asked, stamps, left_out)]
+        if "PyTorch" in question:
+            try:
+                rows = results.table(folder, RECORD)
+                lines += ["", *(results.markdown(rows) if rows else ["No run of the record is there."])]
+            except (ValueError, LookupError, TypeError) as error:
+                lines += ["", f"The record cannot be read: {error}."]
+                continue
+            lines += ["", "Samples per second; the medians of one process each, so small differences mean nothing. " + costs(folder)]
+    seconds = sum(stamp["seconds"] for stamp in stamps.values() if stamp)
+    lines += ["", f"All commands together took {seconds:.0f} s."]
+    return "\n".join(lines) + "\n"
+
+
+def machine_lines(folder, facts):
+    gpu = facts["gpu"]
+    libraries = ""
+    info = folder / "info.json"
+    if info.exists():
+        try:
+            known = json.loads(info.read_text())["gpus"][0]
+            libraries = f", CUDA {known['cuda']}, cuBLAS {known['cublas']}, cuDNN {known['cudnn']}"
+        except (ValueError, LookupError, TypeError):
+            libraries = ""  # info has failed, and its stamp says so
+    return [f"- GPU: {gpu['name']}, compute capability {gpu['capability']}, driver {gpu['driver']}{libraries}",
+            f"- CPU: {'; '.join(facts['machines'])}",
+            f"- PyTorch: {facts['pytorch'] or 'none was found'}",
+            f"- sources: {'commit ' + facts['commit'] + ', ' if facts['commit'] else ''}digest {facts['sources'][:16]}"]
+
+
+def answer(commands, stamps, left_out):
+    """Lines: what passed, what failed and why, and what was not run and why."""
+    lines = []
+    passed = [command.name for command in commands if is_passed(stamps[command.name])]
+    if passed:
+        lines.append(f"- proven by {listed(passed)}")
+    not_run = {}
+    for command in commands:
+        stamp = stamps[command.name]
+        if stamp and stamp["status"] != "passed":
+            what = {"failed": "FAILED", "partial": "in part", "stopped": "stopped", "begun": "interrupted"}[stamp["status"]]
+            times = f", {stamp['attempts']} attempts" if stamp["attempts"] > 1 else ""
+            lines += [f"- {what}: {command.name}{times}: {complaint}" for complaint in stamp["complaints"] or ["the call ended"]]
+        elif not stamp and not command.here:
+            reason = command.absent or left_out.get(command.name, "left for another call")
+            not_run.setdefault(re.sub(r"needs about .*", "no time was left", reason), []).append(command.name)
+    return lines + [f"- not run: {listed(names)}: {reason}" for reason, names in not_run.items()]
+
+
+def is_passed(stamp):
+    return stamp is not None and stamp["status"] == "passed"
+
+
+def listed(names, most=4):
+    """Names in their order; more than a few of one kind are counted."""
+    kinds = {}
+    for name in names:
+        kinds.setdefault(name.split("-")[0], []).append(name)
+    return ", ".join(", ".join(group) if len(group) <= most else f"{kind}-* ({len(group)} commands)" for kind, group in kinds.items())
+
+
+def costs(folder):
+    """Where the prices come from."""
+    sources = {run["cost"]["price_source"] for suffix in results.kinds_of_machine(folder)
+               for run in results.good(results.runs_of(folder / f"record{suffix}.json")) if run.get("cost")}
+    return "Prices: " + "; ".join(sorted(filter(None, sources))) + "." if sources else "No price of this card is known: --price states one."
+
+
+def results_of(folder, gpu_name):
+    """(file, its name in results/): the result files, named after the card."""
+    card = re.sub(r"[^a-z0-9]+", "-", re.sub(r"^nvidia ", "", gpu_name.lower())).strip("-")
+    return [(file, f"{card}-{file.name}") for group in PUBLISHED for file in sorted(folder.glob(f"{group}*.json"))
+            if re.fullmatch(rf"{group}(-\d+)?\.json", file.name)] + \
+        ([(folder / "page.md", f"{card}-page.md")] if (folder / "page.md").exists() else [])

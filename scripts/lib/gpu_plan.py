@@ -1,0 +1,232 @@
+"""The commands of scripts/check_gpu in their order: what proves most comes first.
+
+build and smoke test; the record (bf16 first) beside PyTorch and the CPU; profile; other precisions compiled by PyTorch; the suites
+hour and claims; then tests, parity of the other models and compute-sanitizer. The commands before `compiled` of the other
+precisions are the core, which fits into two calls of ten minutes by its expected times.
+"""
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sys
+
+import gpu_results as results
+from gpu_commands import Command, Partial
+
+GPU = "cuda:0"
+ALL = ",".join(results.PRECISIONS)
+RECORD = ("resnet50", "bert-base")
+RECORD_PRECISIONS = ("bf16", "fp32", "tf32", "fp16")  # the most requested first, then by their meaning
+LARGE_CARD_BYTES = 40 * 2 ** 30  # holds resnet50 and bert-base at batch 256 in fp32
+SUITES = {"hour": 240, "claims": 150}  # seconds in one call; later calls go on
+# Comparisons with the CPU, one command per entry: models, batch, precisions and further options. The first two use data sets
+# and loaders. Dropout is off, because cuDNN generates its own masks; the last entry has it on where the masks are ours.
+PARITY = (("mlp,lenet5,resnet20", 32, ALL, []),
+          ("bert-tiny", 8, ALL, ["--dropout", "0"]),
+          *((model, 8, ALL, []) for model in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")),
+          *((model, 4, ALL, ["--dropout", "0"]) for model in ("bert-base", "bert-large")),
+          ("bert-tiny", 8, "fp32,tf32", []))
+# Options per tool. All but initcheck look at our kernels only. Initcheck must see every kernel, because it treats memory written
+# by a kernel it did not see as uninitialized; its reports on the libraries' kernels are left out when they are judged.
+OURS = ["--kernel-name", "kns=epochbench"]
+SANITIZERS = {"memcheck": OURS, "racecheck": OURS, "initcheck": [], "synccheck": OURS}
+
+
+class Plan:
+    """capability: such as 9.0. price: options of `epochbench run`. pytorch: None, or why there is no PyTorch here.
+    suffix: of result files, "" on the first kind of machine, "-2" on a second one."""
+
+    def __init__(self, root, build, folder, capability, memory_bytes, packages, price, pytorch, suffix, digest, commit):
+        self.root, self.build, self.folder, self.binary = root, build, folder, build / "epochbench"
+        self.capability, self.packages, self.price, self.pytorch = capability, packages, price, pytorch
+        self.suffix, self.digest, self.commit = suffix, digest, commit
+        self.memory_bytes = memory_bytes
+        self.batch = 256 if memory_bytes >= LARGE_CARD_BYTES else 64
+
+    def file(self, name):
+        return self.folder / f"{name}{self.suffix}.json"
+
+    def commands(self):
+        yield from self.builds()
+        yield self.measuring("info", [self.binary, "info", "--json"], 60, 10, core=True, out=self.folder / "info.json",
+                             judge=lambda log: results.gpu_seen(self.folder / "info.json"))
+        for model, batch, options in (("lenet5", 32, []), ("bert-tiny", 8, ["--dropout", "0"])):
+            yield self.compared(f"smoke-{model}", model, batch, ALL, 1, options, 60, 20, core=True)
+        yield from self.record()
+        for model in RECORD:
+            yield self.run(f"profile-{model}", "profile", ["--model", model, "--device", GPU, "--precision", "bf16", "--data",
+                           "synthetic", "--batch", self.batch, "--steps", 20, "--profile"], 90, 30, core=True)
+        for precision in RECORD_PRECISIONS[1:]:
+            for model in RECORD:
+                yield self.peer(model, precision, "max-autotune", 300, 90)
+        for suite, seconds in SUITES.items():
+            yield self.suite(suite, seconds)
+        yield self.measuring("tests", ["ctest", "--test-dir", self.build, "-L", "gpu", "--parallel", self.parallel_tests(),
+                                       "--output-on-failure", "--no-tests=error"], 400, 120, judge=results.skipped_tests, needs=("build-tests",))
+        for number, (models, batch, precisions, options) in enumerate(PARITY):
+            yield self.compared(f"parity-{number}", models, batch, precisions, results.PARITY_STEPS, options, 240, 60)
+        yield from self.sanitizers()
+
+    def parallel_tests(self):
+        """Each process of a test takes half a gigabyte of the card and more."""
+        return max(1, min(cores(), self.memory_bytes >> 32))
+
+    def run(self, name, group, options, limit, expected, judge=None, core=False):
+        """`epochbench run` into the group's result file; what it has is kept."""
+        return self.measuring(name, lambda left: [self.binary, "run", *options, *self.price, "--anonymous", "--quiet",
+                                                  *into(self.file(group))], limit, expected, judge, core=core)
+
+    def measuring(self, name, argv, limit, expected, judge=None, needs=("build",), **others):
+        return Command(name, argv, limit, expected, judge, needs=needs, **others)
+
+    # Programs of this machine; a state may bring the first one along.
+    def builds(self):
+        yield Command("configure", lambda left: self.configure("OFF"), 120, 15, lambda log: self.mark("configured", "OFF"),
+                      core=True, here=lambda: self.is_marked("configured"))
+        yield Command("build", self.compile(["epochbench"]), 500, 150, lambda log: self.mark("program"), core=True,
+                      needs=("configure",), here=lambda: self.is_marked("program") and self.binary.exists())
+        googletest = self.packages / "src/googletest" if self.packages else None
+        needs = ("build",)
+        if googletest and googletest.exists():
+            needs, folder = ("build", "googletest"), self.build / "googletest"
+            yield Command("configure-googletest", ["cmake", "-S", googletest, "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
+                          f"-DCMAKE_INSTALL_PREFIX={self.packages}"], 60, 10, here=(folder / "CMakeCache.txt").exists)
+            yield Command("googletest", ["cmake", "--build", folder, "--target", "install", "--parallel", cores()], 120, 20,
+                          needs=("configure-googletest",), here=(folder / "install_manifest.txt").exists)
+        yield Command("configure-tests", lambda left: self.configure("GPU"), 120, 15, lambda log: self.mark("configured", "GPU"),
+                      needs=needs, here=lambda: self.is_marked("configured", "GPU"))
+        yield Command("build-tests", self.compile(["gpu_test", *gpu_test_programs(self.root)]), 500, 120,
+                      lambda log: self.mark("tests"), needs=("build", "configure-tests"), here=lambda: self.is_marked("tests"))
+
+    def configure(self, tests):
+        """D3 draws pages, which are drawn elsewhere, and other compilers may have other warnings."""
+        options = ["-DCMAKE_BUILD_TYPE=Release", "-DEPOCHBENCH_CUDA=ON", f"-DEPOCHBENCH_TESTS={tests}", "-DEPOCHBENCH_D3=OFF",
+                   "-DEPOCHBENCH_WERROR=OFF", f"-DEPOCHBENCH_CUDA_ARCHITECTURES={self.capability.replace('.', '')}",
+                   f"-DEPOCHBENCH_PYTHON={sys.executable}"]
+        if self.packages:
+            options += [f"-DCMAKE_PREFIX_PATH={self.packages}", f"-DEPOCHBENCH_PACKAGES={self.packages}"]
+        if self.commit and not (self.root / ".git").exists():
+            options.append(f"-DEPOCHBENCH_GIT_SHA={self.commit}")
+        generator = ["-G", "Ninja"] if shutil.which("ninja") and not (self.build / "CMakeCache.txt").exists() else []
+        return ["cmake", "-S", self.root, "-B", self.build, *generator, *options]
+
+    def compile(self, targets):
+        return ["cmake", "--build", self.build, "--parallel", os.environ.get("EPOCHBENCH_JOBS", cores()), "--target", *targets]
+
+    # The build folder serves one version of the sources after another; these files say which one it is at.
+    def mark(self, what, detail=""):
+        (self.build / f"{what}.mark").write_text(f"{self.digest} {self.capability} {self.packages} {detail}")
+        return []
+
+    def is_marked(self, what, detail=""):
+        mark = self.build / f"{what}.mark"
+        return mark.exists() and mark.read_text().startswith(f"{self.digest} {self.capability} {self.packages} {detail}")
+
+    def record(self):
+        yield from self.ours_and_eager("bf16")
+        for model in RECORD:
+            yield self.peer(model, "bf16", "max-autotune", 300, 90, core=True)
+        for model in RECORD:  # at the GPU's batch a step takes seconds, so there are only a few
+            yield self.run(f"cpu-{model}", "record", ["--model", model, "--device", "cpu", "--data", "synthetic", "--batch",
+                           self.batch, "--warmup", 1, "--steps", 2], 300, 60, core=True)
+        for precision in RECORD_PRECISIONS[1:]:
+            yield from self.ours_and_eager(precision)
+
+    def ours_and_eager(self, precision):
+        for model in RECORD:
+            yield self.run(f"record-{model}-{precision}", "record", ["--model", model, "--device", GPU, "--precision", precision,
+                           "--data", "synthetic", "--batch", self.batch, "--min-time", 5], 120, 30, core=True)
+        for model in RECORD:
+            yield self.peer(model, precision, "eager", 120, 25, core=True)
+
+    def peer(self, model, precision, mode, limit, expected, core=False):
+        options = ["--binary", self.binary, "--model", model, "--batch", self.batch, "--precision", precision, "--device", GPU,
+                   "--compile", mode, "--min-time", 5, *self.price, "--anonymous", "--quiet"]
+        name = "eager" if mode == "eager" else "compiled"
+        return self.measuring(f"{name}-{model}-{precision}", lambda left: [
+            sys.executable, self.root / "scripts/peers/train_pytorch", *options, *into(self.file("peers"))],
+            limit, expected, absent=self.pytorch, core=core)
+
+    def suite(self, suite, seconds):
+        file = self.file(suite)
+        return self.measuring(suite, lambda left: [
+            self.binary, "run", "--suite", suite, "--budget", max(10, min(seconds, int(left) - 30)), *self.price, "--allow-skipped",
+            "--anonymous", "--quiet", *into(file)], seconds + 60, 60, lambda log: judge_suite(file))
+
+    def compared(self, name, models, batch, precisions, steps, options, limit, expected, core=False):
+        file = self.file(name)
+        return self.run(name, name, ["--model", models, "--batch", batch, "--device", f"cpu,{GPU}", "--precision", precisions,
+                        "--steps", steps, "--warmup", 0, *options], limit, expected,
+                        lambda log: results.parity([file], steps), core=core)
+
+    def sanitizers(self):
+        models = ["--model", "lenet5,resnet20,bert-tiny:sequence=32", "--batch", 4, "--device", GPU, "--precision",
+                  "fp32,bf16,fp16", "--warmup", 1, "--steps", 2, "--quiet", "--overwrite"]
+        for tool in SANITIZERS:
+            yield self.sanitizer(tool, "models", [self.binary, "run", *models, "--out", self.folder / "logs" / f"{tool}.json"],
+                                 ("build",))
+        for program in gpu_test_programs(self.root):
+            for tool in SANITIZERS:
+                yield self.sanitizer(tool, program, [self.build / "tests" / program], ("build-tests",))
+
+    def sanitizer(self, tool, name, command, needs):
+        logs, stem = self.folder / "logs", f"sanitizer-{tool}-{name}"
+
+        def argv(left):
+            for old in logs.glob(f"{stem}.*.txt"):
+                old.unlink()
+            return ["compute-sanitizer", "--tool", tool, *SANITIZERS[tool], "--target-processes", "all", "--print-limit", 10000,
+                    "--log-file", logs / f"{stem}.%p.txt", *command]
+        return Command(stem, argv, 300, 90, lambda log: results.sanitizer(sorted(logs.glob(f"{stem}.*.txt"))), needs=needs)
+
+
+def into(file):
+    return ["--resume", file] if file.exists() else ["--out", file]
+
+
+def cores():
+    return len(os.sched_getaffinity(0))
+
+
+def judge_suite(file):
+    """A suite that its budget has ended is a part; what cannot run on this machine is not a complaint."""
+    runs = results.runs_of(file)
+    left = [run["name"] for run in runs if run["status"] == "skipped" and "the budget of" in (run["message"] or "")]
+    if left:
+        raise Partial(f"{len(left)} of {len(runs)} runs are left, {left[0]} first")
+    return [] if any(run["status"] == "ok" for run in runs) else ["no run is ok"]
+
+
+def gpu_test_programs(root):
+    """Programs whose tests have the label gpu, except the one that trains whole models; named as the .cmake files do."""
+    names = set()
+    for file in sorted((root / "tests").rglob("*.cmake")):
+        text = file.read_text()
+        names |= {f"{name}_gpu" for name in re.findall(r"^epochbench_cuda_kernel_test\((\w+)\)", text, re.MULTILINE)}
+        names |= set(re.findall(r"^gtest_discover_tests\((\w+) TEST_PREFIX gpu\.", text, re.MULTILINE))
+    return sorted(names)
+
+
+def price_options(root, gpu_name, given):
+    """`given`, or the list price of an instance with this card; nothing where none is known."""
+    if given:
+        return ["--price", given]
+    prices = json.loads((root / "bench/prices.json").read_text())["prices"]
+    fitting = [price for price in prices if price["gpus"] and gpu_name.startswith(price["gpus"]["model"])]
+    return ["--price", f"cuda={fitting[0]['instance']}", "--price-scaling", "per-gpu"] if fitting else []
+
+
+def missing_pytorch():
+    """None, or why this Python cannot run PyTorch's side."""
+    missing = [name for name in ("torch", "torchvision") if importlib.util.find_spec(name) is None]
+    return f"{sys.executable} has no {' and no '.join(missing)}" if missing else None
+
+
+def version_of_pytorch():
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return None

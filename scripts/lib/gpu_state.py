@@ -1,0 +1,162 @@
+"""The state of a check as a few files that travel from one bare machine to another: records-GENERATION-DIGEST.tar.gz (stamps,
+results, logs, tuning choices) and, where there is room, program-DIGEST-NofM.xz. A name carries the digest of its file, so a
+copy that was cut off is found, and the files of the last save are complete when those of the one before are removed.
+"""
+
+import hashlib
+import io
+import lzma
+import pathlib
+import re
+import shutil
+import tarfile
+
+PART_BYTES = 16 * 2 ** 20 - 1  # of each file
+PROGRAM_PARTS = 2
+TRAVELING_BYTES = 60 * 2 ** 20  # sources, pack and state together
+LOG_BYTES = 256 * 2 ** 10  # of each log, its end
+RECORDS = re.compile(r"records-(\d+)-([0-9a-f]{16})\.tar\.gz")
+PROGRAM = re.compile(r"program-([0-9a-f]{16})-([0-9a-f]{16})-(\d)of(\d)\.xz")
+
+
+class StateError(Exception):
+    """One line: what is wrong, where, and how to fix it."""
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def write(path, data):
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(data)
+    new.replace(path)
+
+
+def checked(path, expected):
+    data = path.read_bytes()
+    if digest(data) != expected:
+        raise StateError(f"{path} is damaged: copy it again, or name another --state to begin again")
+    return data
+
+
+def bytes_of_sources(root):
+    """Of the files that a copy of the work tree takes along: no build folder, no repository, no cache."""
+    skipped = re.compile(r"build($|-)|\.git$|\.cache$")
+    return sum(path.stat().st_size for top in root.iterdir() if not skipped.match(top.name)
+               for path in ([top] if top.is_file() else top.rglob("*")) if path.is_file() and not path.is_symlink()
+               and "__pycache__" not in path.parts)
+
+
+class State:
+    """folder: of these files. others: bytes of sources and pack, which travel beside them."""
+
+    def __init__(self, folder, others, say):
+        self.folder, self.others, self.say = pathlib.Path(folder), others, say
+        self.reported = set()
+        self.program_saved = None  # size and time of the program that the folder has
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StateError(f"{self.folder} cannot be used as --state ({error.strerror})") from error
+        if self.bytes() + others > TRAVELING_BYTES:
+            raise StateError(f"sources, pack and state have {(self.bytes() + others) / 2 ** 20:.0f} MiB, more than "
+                             f"{TRAVELING_BYTES >> 20}: make the pack smaller, or name another --state")
+
+    def files(self, pattern):
+        """[(match of the name, path)]"""
+        return sorted(((match, path) for path in self.folder.iterdir() if (match := pattern.fullmatch(path.name))),
+                      key=lambda found: found[1].name)
+
+    def bytes(self):
+        return sum(path.stat().st_size for pattern in (RECORDS, PROGRAM) for _, path in self.files(pattern))
+
+    def load(self, into, program):
+        """Unpacks the records into a folder in place of what it has, and the program if there is one. False: nothing is there."""
+        found = self.files(RECORDS)
+        if not found:
+            return False
+        match, path = max(found, key=lambda each: int(each[0][1]))
+        try:
+            with tarfile.open(fileobj=io.BytesIO(checked(path, match[2]))) as archive:
+                members = [(member, archive.extractfile(member).read()) for member in archive if member.isreg()]
+        except (tarfile.TarError, EOFError, OSError) as error:
+            reason = str(error).splitlines()[0].rstrip(":")
+            raise StateError(f"{path} is not a state of check_gpu ({reason}): copy it again, or name another --state") from error
+        shutil.rmtree(into / "stamps", ignore_errors=True)
+        for member, data in members:
+            name = pathlib.PurePosixPath(member.name)
+            if name.is_absolute() or ".." in name.parts:
+                raise StateError(f"{path} contains the path {member.name}, which leaves its folder: it is not a state of check_gpu")
+            target = into / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        self.load_program(program)
+        return True
+
+    def load_program(self, program):
+        parts = self.files(PROGRAM)
+        if not parts:
+            return
+        if len(parts) != int(parts[0][0][4]):
+            raise StateError(f"{parts[0][1]} has only {len(parts)} of {parts[0][0][4]} parts beside it: copy all of them, or none")
+        data = lzma.decompress(b"".join(checked(path, match[2]) for match, path in parts))
+        program.parent.mkdir(parents=True, exist_ok=True)
+        write(program, data)
+        program.chmod(0o755)
+        self.program_saved = key_of(program)
+
+    def save(self, source, program):
+        """source: the folder with the records. program: its path; it may be missing."""
+        if program.exists() and key_of(program) != self.program_saved:
+            self.save_program(program)
+        generation = 1 + max((int(match[1]) for match, _ in self.files(RECORDS)), default=0)
+        data = archive_of(source, with_logs=True)
+        if len(data) > PART_BYTES:
+            self.report("the logs are left out of the state, which would have more than 16 MiB with them")
+            data = archive_of(source, with_logs=False)
+        if len(data) > PART_BYTES:
+            return self.report("the results have more than 16 MiB: the state is not saved")
+        write(self.folder / f"records-{generation:06d}-{digest(data)}.tar.gz", data)
+        for match, path in self.files(RECORDS):
+            if int(match[1]) < generation:
+                path.unlink()
+
+    def save_program(self, program):
+        self.program_saved = key_of(program)
+        for _, path in self.files(PROGRAM):
+            path.unlink()
+        data = lzma.compress(program.read_bytes(), preset=1)
+        room = min(PROGRAM_PARTS * PART_BYTES, TRAVELING_BYTES - self.others - PART_BYTES)
+        if len(data) > room:
+            self.report(f"the program, {len(data) / 2 ** 20:.0f} MiB, is left out of the state: there is room for "
+                        f"{max(0, room) / 2 ** 20:.0f} MiB, and the next machine builds it again")
+            return
+        parts = [data[begin:begin + PART_BYTES] for begin in range(0, len(data), PART_BYTES)]
+        for number, part in enumerate(parts, 1):
+            write(self.folder / f"program-{digest(data)}-{digest(part)}-{number}of{len(parts)}.xz", part)
+
+    def report(self, message):
+        if message not in self.reported:
+            self.reported.add(message)
+            self.say(message)
+
+
+def key_of(program):
+    return program.stat().st_size, program.stat().st_mtime_ns
+
+
+def archive_of(source, with_logs):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=6) as archive:
+        for path in sorted(source.rglob("*")):
+            name = path.relative_to(source)
+            is_log = name.parts[0] == "logs"
+            if not path.is_file() or path.is_symlink() or (is_log and not with_logs):
+                continue
+            data = path.read_bytes()
+            data = data[-LOG_BYTES:] if is_log else data
+            member = tarfile.TarInfo(name.as_posix())
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return out.getvalue()

@@ -1,0 +1,374 @@
+"""The parts of scripts/check_gpu: the runner of commands on a made-up machine with a made-up clock, where each command may fail,
+hang or take its call down; the state; and the verdicts."""
+
+import pathlib
+import random
+import re
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
+
+import gpu_plan  # noqa: E402
+import gpu_results  # noqa: E402
+import gpu_state  # noqa: E402
+from gpu_commands import Command, Runner, Stamps  # noqa: E402
+
+BUDGET = 540
+
+
+class Killed(BaseException):
+    """The end of a call without a chance to write anything more."""
+
+
+class Machine:
+    """A bare machine: a folder for records, the programs that were built on it, and a clock."""
+
+    def __init__(self, folder):
+        self.records, self.build = folder / "records", folder / "build"
+        self.now, self.alive, self.finished = 0.0, True, []
+        self.build.mkdir(parents=True)
+
+    def plan(self):
+        commands = list(gpu_plan.Plan(REPOSITORY, self.build, self.records, "9.0", 80 * 2 ** 30, None, [], None, "", "sources",
+                                      None).commands())
+        commands = [command for command in commands if not re.match(r"sanitizer-.*_gpu$", command.name)]  # many of a kind
+        for command in commands:
+            command.judge = None  # of numbers, which nobody measures here
+            if command.here:
+                command.here = lambda name=command.name: name in self.built()
+        return commands
+
+    def built(self):
+        return {path.name for path in self.build.iterdir()} | ({"configure", "build"} if (self.build / "epochbench").exists() else set())
+
+
+class MadeUpRunner(Runner):
+    """faults: name -> what happens to its next attempts: fail, hang, interrupt (Control-C) or kill (the whole call)."""
+
+    def __init__(self, machine, state, faults):
+        self.machine, self.faults, self.order = machine, faults, []
+        super().__init__(machine.records, BUDGET, {}, lambda *texts: None, self.save_state, lambda: machine.now)
+        self.state = state
+
+    def save_state(self):
+        if self.machine.alive:
+            self.state.save(self.machine.records, self.machine.build / "epochbench")
+
+    def attempt(self, command):
+        self.current = command
+        return super().attempt(command)
+
+    def execute(self, argv, log, out, seconds):
+        command = self.current
+        self.order.append(command.name)
+        fault = self.faults[command.name].pop(0) if self.faults.get(command.name) else None
+        if fault == "hang" or command.expected > seconds:
+            self.machine.now += seconds
+            return None
+        self.machine.now += 0.3 * command.expected if fault else command.expected
+        if fault == "kill":
+            self.machine.alive = False
+            raise Killed
+        if fault == "interrupt":
+            raise KeyboardInterrupt
+        if fault == "fail":
+            return 1
+        self.machine.finished.append(command.name)
+        if command.here:
+            (self.machine.build / command.name).touch()
+        if command.name == "build":
+            (self.machine.build / "epochbench").write_text("program")
+        return 0
+
+
+class AnyOrderOfFaults(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.archive = self.folder / "state"
+        self.calls, self.attempts_before = 0, {}
+
+    def call(self, faults):
+        """One call on a bare machine, which has only the archived state."""
+        self.calls += 1
+        machine = Machine(self.folder / f"machine-{self.calls}")
+        state = gpu_state.State(self.archive, 0, lambda *texts: self.fail(texts))
+        state.load(machine.records, machine.build / "epochbench")
+        runner = MadeUpRunner(machine, state, faults)
+        commands = machine.plan()
+        picked = [command for command in commands if not command.here]
+        try:
+            runner.run(picked, commands)
+        except (KeyboardInterrupt, Killed):
+            pass
+        self.assertLessEqual(machine.now, BUDGET)
+        return machine, runner, picked
+
+    def stamps(self):
+        folder = self.folder / f"look-{self.calls}"
+        gpu_state.State(self.archive, 0, print).load(folder, folder / "epochbench")
+        return Stamps(folder / "stamps")
+
+    def until_done(self, faults, most_calls):
+        finished, names = [], []
+        for _ in range(most_calls):
+            machine, runner, picked = self.call(faults)
+            stamps, names = self.stamps(), [command.name for command in picked]
+            finished += [name for name in machine.finished if name in names]
+            for name in runner.order:
+                self.assertIsNotNone(stamps.read(name), f"{name} ran and left no stamp")
+            self.assert_retried_last(runner, picked)
+            if all(stamps.status(name) == "passed" for name in names):
+                break
+        else:
+            self.fail(f"not done after {most_calls} calls")
+        self.assertEqual(sorted(finished), sorted(names), "each runs to its end once")
+
+    def assert_retried_last(self, runner, picked):
+        measured = [name for name in runner.order if name in {command.name for command in picked}]
+        again = [name for name in measured if self.attempts_before.get(name) or measured.count(name) > 1]
+        if again:
+            first = min(max(i for i, each in enumerate(measured) if each == name) for name in again)
+            self.assertLessEqual(set(measured[first:]), set(again), f"{measured} tries {again} again too early")
+        for name in measured:
+            self.attempts_before[name] = self.attempts_before.get(name, 0) + 1
+
+    def test_without_faults_the_core_fits_into_two_calls(self):
+        self.call({})
+        machine, _, picked = self.call({})
+        stamps = self.stamps()
+        self.assertEqual([c.name for c in machine.plan() if c.core and stamps.status(c.name) != "passed"], [])
+        self.assertNotIn("build", machine.finished)  # the program came with the state
+
+    def test_everything_passes_once_without_faults(self):
+        self.until_done({}, 40)
+
+    def test_every_command_fails_once(self):
+        self.until_done({command.name: ["fail"] for command in Machine(self.folder / "plan").plan()}, 60)
+
+    def test_a_build_that_fails_once_holds_nothing_up_for_long(self):
+        machine, runner, _ = self.call({"build": ["fail"], "build-tests": ["hang"]})
+        self.assertEqual(runner.order[:4], ["configure", "build", "build", "info"])
+        self.assertIn("compiled-resnet50-bf16", machine.finished)
+
+    def test_faults_in_any_order(self):
+        for seed in range(5):
+            with self.subTest(seed=seed):
+                self.setUp()
+                draw = random.Random(seed)
+                names = [command.name for command in Machine(self.folder / "plan").plan()]
+                faults = {name: draw.choices(["fail", "hang", "interrupt", "kill"], k=draw.randint(1, 2))
+                          for name in draw.sample(names, 14)}
+                self.until_done(faults, 200)
+
+    def test_a_command_that_never_works_does_not_stop_the_others(self):
+        for _ in range(12):
+            machine, _, picked = self.call({"smoke-lenet5": ["hang"] * 9, "eager-bert-base-bf16": ["fail"] * 9})
+        stamps = self.stamps()
+        self.assertEqual({command.name for command in picked if stamps.status(command.name) != "passed"},
+                         {"smoke-lenet5", "eager-bert-base-bf16"})
+
+
+class RealCommands(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_commands(self, *commands, budget=60):
+        runner = Runner(self.folder, budget, None, lambda *texts: None)
+        runner.run(list(commands), list(commands))
+        return runner.stamps
+
+    def test_one_that_hangs_is_ended_and_stamped(self):
+        stamps = self.run_commands(Command("hangs", ["sleep", "30"], 0.5, 0), Command("next", ["true"], 9, 0))
+        self.assertEqual((stamps.status("hangs"), stamps.read("hangs")["attempts"], stamps.status("next")), ("failed", 2, "passed"))
+        self.assertIn("longer than 0.5 s: sleep 30", stamps.read("hangs")["complaints"][0])
+
+    def test_the_end_of_the_call_stops_one_and_the_next_call_gives_it_twice_the_time(self):
+        command = Command("long", ["sleep", "30"], 20, 0)
+        stamps = self.run_commands(command, budget=1)
+        self.assertEqual(stamps.status("long"), "stopped")
+        runner = Runner(self.folder, 1.5, None, lambda *texts: None)
+        runner.began = True
+        self.assertFalse(runner.fits(command, stamps.read("long")))
+        self.assertIn("needs about 2 s", runner.left_out["long"])
+
+    def test_a_missing_program_and_a_judge_that_breaks_are_failures(self):
+        def broken(log):
+            raise KeyError("runs")
+        stamps = self.run_commands(Command("missing", ["/no/such/program"], 9, 0), Command("broken", ["true"], 9, 0, broken),
+                                   Command("unknown", lambda left: {}["batch"], 9, 0))
+        self.assertIn("exit code 127", stamps.read("missing")["complaints"][0])
+        self.assertEqual(stamps.read("broken")["complaints"], ["KeyError: 'runs'"])
+        self.assertEqual(stamps.status("unknown"), "failed")
+
+    def test_descendants_end_too(self):
+        marker = self.folder / "alive"
+        self.run_commands(Command("parent", ["sh", "-c", f"(trap '' INT; sleep 7; touch {marker}) & sleep 30"], 0.3, 0))
+        import time
+        time.sleep(8)
+        self.assertFalse(marker.exists())
+
+
+class StateFiles(unittest.TestCase):
+    """With parts of 64 KiB, since compression takes its time."""
+
+    def setUp(self):
+        for name, value in (("PART_BYTES", 2 ** 16 - 1), ("TRAVELING_BYTES", 60 * 2 ** 12), ("LOG_BYTES", 2 ** 10)):
+            patched = unittest.mock.patch.object(gpu_state, name, value)
+            patched.start()
+            self.addCleanup(patched.stop)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.source, self.program, self.archive = (self.folder / name for name in ("source", "program", "state"))
+        (self.source / "logs").mkdir(parents=True)
+        (self.source / "record.json").write_text("{}")
+        (self.source / "logs" / "a.log").write_text("text")
+        self.said = []
+
+    def state(self, others=0):
+        return gpu_state.State(self.archive, others, self.said.append)
+
+    def loaded(self):
+        into = self.folder / "into"
+        return self.state().load(into, self.folder / "loaded"), into
+
+    def test_records_and_program_come_back_and_one_generation_is_kept(self):
+        data = random.Random(0).randbytes(80 * 2 ** 10)  # does not compress: two parts
+        self.program.write_bytes(data)
+        state = self.state()
+        for _ in range(3):
+            state.save(self.source, self.program)
+        sizes = [path.stat().st_size for path in self.archive.iterdir()]
+        self.assertEqual(len(sizes), 3)
+        self.assertLess(max(sizes), 2 ** 16)
+        found, into = self.loaded()
+        self.assertTrue(found)
+        self.assertEqual(((into / "record.json").read_text(), (into / "logs" / "a.log").read_text()), ("{}", "text"))
+        self.assertEqual((self.folder / "loaded").read_bytes(), data)
+
+    def test_a_program_without_room_stays_behind_and_that_is_said(self):
+        self.program.write_bytes(random.Random(0).randbytes(80 * 2 ** 10))
+        self.state(others=30 * 2 ** 12).save(self.source, self.program)
+        self.assertEqual(len(list(self.archive.iterdir())), 1)
+        self.assertIn("is left out of the state", self.said[0])
+
+    def test_large_logs_stay_behind(self):
+        for number in range(80):
+            (self.source / "logs" / f"{number}.log").write_bytes(random.Random(number).randbytes(2 ** 11))
+        self.state().save(self.source, self.program)
+        self.assertLess(sum(path.stat().st_size for path in self.archive.iterdir()), 2 ** 10)
+        self.assertIn("logs are left out", self.said[0])
+        self.assertFalse((self.loaded()[1] / "logs").exists())
+
+    def test_sources_pack_and_state_have_a_limit(self):
+        with self.assertRaisesRegex(gpu_state.StateError, "more than"):
+            self.state(others=61 * 2 ** 12)
+
+    def test_every_kind_of_damage_is_found(self):
+        self.program.write_bytes(random.Random(0).randbytes(80 * 2 ** 10))
+        for damage in ("cut", "changed", "part missing", "no archive", "outside"):
+            with self.subTest(damage):
+                for old in self.archive.glob("*"):
+                    old.unlink()
+                self.state().save(self.source, self.program)
+                records, parts = next(self.archive.glob("records-*")), sorted(self.archive.glob("program-*"))
+                data = records.read_bytes()
+                if damage == "cut":
+                    records.write_bytes(data[:-100])
+                elif damage == "changed":
+                    parts[0].write_bytes(b"x" + parts[0].read_bytes()[1:])
+                elif damage == "part missing":
+                    parts[1].unlink()
+                else:
+                    import io
+                    import tarfile
+                    out = io.BytesIO()
+                    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+                        archive.addfile(tarfile.TarInfo("../outside"))
+                    other = b"not an archive" if damage == "no archive" else out.getvalue()
+                    records.unlink()
+                    (self.archive / f"records-000009-{gpu_state.digest(other)}.tar.gz").write_bytes(other)
+                with self.assertRaises(gpu_state.StateError) as caught:
+                    self.loaded()
+                self.assertEqual(len(str(caught.exception).splitlines()), 1)
+                self.assertFalse((self.folder / "outside").exists())
+
+
+class Verdicts(unittest.TestCase):
+    def judge(self, ours, precision="fp32", skipped=0):
+        run = {"name": "run", "precision": precision, "quality": {"loss": ours}, "gpu": {"skipped_steps": skipped}}
+        return gpu_results.losses_apart(run, {"quality": {"loss": [2.0] * 10}})
+
+    def test_parity_bounds_the_first_loss_and_all_ten(self):
+        self.assertEqual(self.judge([2.0 * (1 + 9e-6)] + [2.0 * (1 + 9e-5)] * 9), [])
+        self.assertEqual(len(self.judge([2.0 * (1 + 2e-5)] + [2.0] * 9)), 1)
+        self.assertEqual(len(self.judge([2.0] * 9 + [2.0 * (1 + 2e-4)])), 1)
+        self.assertEqual(len(self.judge([2.0] * 9 + [None])), 1)
+        self.assertEqual(len(self.judge([None] + [2.0] * 9)), 2)
+        self.assertEqual(len(self.judge([2.0] * 9 + [float("nan")])), 1)
+        self.assertEqual(len(self.judge([2.0] * 9)), 1)
+
+    def test_sixteen_bits_may_differ_by_their_roundoff(self):
+        self.assertEqual(self.judge([2.0] + [2.0 * (1 + 3.9 / 256)] * 9, "bf16"), [])
+        self.assertEqual(len(self.judge([2.0] + [2.0 * (1 + 4.1 / 256)] * 9, "bf16")), 1)
+        self.assertEqual(len(self.judge([2.0] + [2.0 * (1 + 3.9 / 256)] * 9, "fp16")), 1)
+
+    def test_skipped_steps_excuse_later_losses_alone(self):
+        later = [2.0] + [2.5] * 9
+        self.assertEqual(self.judge(later, "fp16", skipped=1), [])
+        self.assertEqual(len(self.judge([2.5] * 10, "fp16", skipped=1)), 1)
+        self.assertEqual(len(self.judge([2.0] * 10, "fp16", skipped=5)), 1)
+
+    def test_a_suite_that_its_budget_ended_is_a_part(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "hour.json"
+            for message, ends in (("the budget of 240 s was over before this case began", "1 of 2 runs are left, b first"), ("no AMX", None)):
+                file.write_text('{"runs": [{"name": "a", "status": "ok", "message": null}, '
+                                f'{{"name": "b", "status": "skipped", "message": "{message}"}}]}}')
+                if ends:
+                    with self.assertRaisesRegex(gpu_plan.Partial, ends):
+                        gpu_plan.judge_suite(file)
+                else:
+                    self.assertEqual(gpu_plan.judge_suite(file), [])
+
+
+SANITIZED = {  # what a log says below its first line -> complaints
+    "ERROR SUMMARY: 0 errors": 0,
+    "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)": 0,
+    "killed": 2,  # no summary, and a line that no kernel explains
+    "Uninitialized __global__ memory read of size 4 bytes\n=========     at void epochbench::cuda::sum<float>(float*)+0x70\n"
+    "=========     by thread (1,0,0) in block (0,0,0)\n========= ERROR SUMMARY: 1 error": 1,
+    "Uninitialized __global__ memory read of size 4 bytes\n=========     at void cutlass::Kernel<x>(int)+0x70\n"
+    "=========     by thread (1,0,0) in block (0,0,0)\n========= ERROR SUMMARY: 1 error": 0,
+    "Error: Race reported between Write access at epochbench::sum+0x10 and Read access\n"
+    "========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)": 1,
+    "ERROR SUMMARY: 3 errors": 1,  # reports that are not shown
+}
+
+
+class Sanitizer(unittest.TestCase):
+    def test_reports_on_our_kernels_count_and_each_process_must_end_with_a_summary(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder) / "log"
+            self.assertEqual(len(gpu_results.sanitizer([])), 1)
+            for text, complaints in SANITIZED.items():
+                log.write_text(f"========= COMPUTE-SANITIZER\n========= {text}\n")
+                self.assertEqual(len(gpu_results.sanitizer([log])), complaints, text)
+
+    def test_the_programs_are_those_that_the_builds_name(self):
+        programs = gpu_plan.gpu_test_programs(REPOSITORY)
+        self.assertIn("cuda_attention_test_gpu", programs)
+        self.assertIn("cublas_product_test_gpu", programs)
+        self.assertNotIn("cuda_race_test_gpu", programs)
+
+
+if __name__ == "__main__":
+    unittest.main()
