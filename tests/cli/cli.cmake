@@ -20,6 +20,7 @@ function(epochbench_cli_test class label)  # more test properties may follow
 endfunction()
 epochbench_cli_test(test_calls.BadInput unit)
 epochbench_cli_test(test_calls.OtherCommands unit)
+epochbench_cli_test(test_words.Colors unit)
 epochbench_cli_test(test_words.Hints unit)
 epochbench_cli_test(test_words.Words unit)
 epochbench_cli_test(test_words.Widths unit)
