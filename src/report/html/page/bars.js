@@ -35,7 +35,8 @@ function inGroups(rows) {
   return groupBy(rows, (row) => row.work).flatMap(([, own]) => [...own].sort((a, b) => a.batch - b.batch));
 }
 
-const eachOf = (row, {each}) => each && row.repetitions > 1 ? row[each] : null;
+// The single repetitions, where they have no interval.
+const eachOf = (row, {each, ends}) => each && row.repetitions > 1 && !row[ends] ? row[each] : null;
 
 // quantity: {label, key, text(row), unitOf(greatest)}; may have: ends, each, tick (keys), only(row), suffix(row), alone
 // (without headings of groups), certain (whatever else ran), marks and base (ticks of a logarithmic axis, and its name).

@@ -54,7 +54,7 @@ function drawPage() {
     halves += half ? 1 : 0;
     contents.append(element("li", {}, element("a", {href: `#${id}`}, brief)));
   }
-  document.getElementById("contents").append(element("span", {class: "muted"}, "On this page:"), contents);
+  document.getElementById("contents").append(contents);
   document.getElementById("contents").hidden = contents.childElementCount < 3;  // one section needs no list
   for (const box of document.querySelectorAll(".panel")) box.redraw();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
