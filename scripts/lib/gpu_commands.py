@@ -153,7 +153,7 @@ class Runner:
             if code is None:
                 return "failed", [f"longer than {command.limit} s: {' '.join(argv)} (see {log.name})"]
             if code != 0:
-                return "failed", [f"exit code {code}: {' '.join(argv)} (see {log.name})"]
+                return "failed", [f"exit code {code}: {last_line(log) or ' '.join(argv)} (see {log.name})"]
             complaints = command.judge(log) if command.judge else []
         except Partial as rest:
             return "partial", [str(rest)]
@@ -179,6 +179,13 @@ class Runner:
             return None
         finally:
             end_group(process)
+
+
+def last_line(log):
+    """What the command said last, which is mostly its reason; empty if it said nothing."""
+    lines = log.read_text(errors="replace").splitlines()
+    said = [line.strip() for line in lines[-50:] if line.strip()]
+    return said[-1][:300] if said and not said[-1].startswith("$ ") else ""
 
 
 def end_group(process):

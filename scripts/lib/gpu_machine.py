@@ -24,8 +24,12 @@ def output_of(*command):
 
 
 def find_gpu():
-    """The first GPU: name, compute capability, driver and memory."""
-    code, text = output_of("nvidia-smi", "--query-gpu=compute_cap,name,driver_version,memory.total", "--format=csv,noheader")
+    """The GPU that is cuda:0: name, compute capability, driver and memory; 0 bytes of a MIG slice, whose part is not stated."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
+    if not visible:
+        raise NoGpu("CUDA_VISIBLE_DEVICES is empty, which hides every GPU: unset it")
+    sliced = visible.startswith("MIG-")
+    code, text = output_of("nvidia-smi", *([] if sliced else [f"--id={visible}"]), "--query-gpu=compute_cap,name,driver_version,memory.total", "--format=csv,noheader")
     lines = text.strip().splitlines()
     if code != 0 or not lines:
         reason = " ".join(text.split()) or f"exit code {code}"
@@ -37,7 +41,7 @@ def find_gpu():
     if tuple(map(int, capability.split("."))) < LOWEST_CAPABILITY:
         raise NoGpu(f"{name} has compute capability {capability}, and epochbench needs 7.5 or later")
     check_driver(driver)
-    mib = re.match(r"\d+", memory)
+    mib = None if sliced else re.match(r"\d+", memory)
     return {"name": name, "capability": capability, "driver": driver, "memory_bytes": int(mib[0]) * 2 ** 20 if mib else 0}
 
 

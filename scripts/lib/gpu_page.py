@@ -29,7 +29,10 @@ def page(folder, facts, commands, left_out):
         if "PyTorch" in question:
             try:
                 rows = results.table(folder, RECORD)
-                lines += ["", *(results.markdown(rows) if rows else ["No run of the record is there."])]
+                if not rows:
+                    lines += ["", "No run of the record is there."]
+                    continue
+                lines += ["", *results.markdown(rows)]
             except (ValueError, LookupError, TypeError) as error:
                 lines += ["", f"The record cannot be read: {error}."]
                 continue

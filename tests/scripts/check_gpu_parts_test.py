@@ -1,9 +1,11 @@
 """The parts of scripts/check_gpu: the runner of commands on a made-up machine with a made-up clock, where each command may fail,
 hang or take its call down; the state; and the verdicts."""
 
+import os
 import pathlib
 import random
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -174,6 +176,26 @@ class AnyOrderOfFaults(unittest.TestCase):
                          {"smoke-lenet5", "eager-bert-base-bf16"})
 
 
+@unittest.skipUnless("EPOCHBENCH_PARSE_CALL" in os.environ, "EPOCHBENCH_PARSE_CALL names no program")
+class Calls(unittest.TestCase):
+    def call_of_epochbench(self, argv):
+        """The arguments of epochbench in a command; None if it calls something else."""
+        if argv[1].endswith("train_pytorch"):  # which adds these, and takes --binary away
+            at = argv.index("--binary")
+            return ["run", "--framework", "pytorch", *argv[2:at], *argv[at + 2:], "--worker", "python3", "pytorch_case"]
+        at = [index for index, part in enumerate(argv) if part.endswith("/epochbench")]
+        return argv[at[0] + 1:] if at else None
+
+    def test_the_program_takes_every_call(self):
+        with tempfile.TemporaryDirectory() as folder:
+            commands = [command for command in Machine(pathlib.Path(folder)).plan() if not command.here]
+        calls = list(filter(None, (self.call_of_epochbench(command.arguments(BUDGET)) for command in commands)))
+        self.assertGreater(len(calls), 40)
+        for call in calls:
+            done = subprocess.run([os.environ["EPOCHBENCH_PARSE_CALL"], *call], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, f"{' '.join(call)}: {done.stderr}")
+
+
 class RealCommands(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -204,9 +226,15 @@ class RealCommands(unittest.TestCase):
             raise KeyError("runs")
         stamps = self.run_commands(Command("missing", ["/no/such/program"], 9, 0), Command("broken", ["true"], 9, 0, broken),
                                    Command("unknown", lambda left: {}["batch"], 9, 0))
-        self.assertIn("exit code 127", stamps.read("missing")["complaints"][0])
+        self.assertIn("exit code 127: [Errno 2] No such file or directory", stamps.read("missing")["complaints"][0])
         self.assertEqual(stamps.read("broken")["complaints"], ["KeyError: 'runs'"])
         self.assertEqual(stamps.status("unknown"), "failed")
+
+    def test_a_failure_is_reported_by_what_was_said_last(self):
+        stamps = self.run_commands(Command("fails", ["sh", "-c", "echo begin; echo 'no device' >&2; exit 3"], 9, 0),
+                                   Command("silent", ["false"], 9, 0))
+        self.assertEqual(stamps.read("fails")["complaints"], ["exit code 3: no device (see fails.log)"])
+        self.assertEqual(stamps.read("silent")["complaints"], ["exit code 1: false (see silent.log)"])
 
     def test_descendants_end_too(self):
         marker = self.folder / "alive"

@@ -174,6 +174,16 @@ class CheckGpu(unittest.TestCase):
         self.assert_refused(machine.call(), 3, "nvidia-smi failed")
         self.assertEqual(machine.calls(), [])
 
+    def test_the_card_asked_about_is_the_one_that_is_used(self):
+        machine = self.bare()
+        self.assert_refused(machine.call(CUDA_VISIBLE_DEVICES=""), 3, "CUDA_VISIBLE_DEVICES is empty, which hides every GPU")
+        for visible, asked in (("1,0", "--id=1"), ("GPU-1a2b", "--id=GPU-1a2b")):
+            self.assert_ends(machine.call("--only", "build", CUDA_VISIBLE_DEVICES=visible), 0)
+            self.assertIn(f"nvidia-smi {asked} --query-gpu", machine.calls_file.read_text())
+        for visible, batch in (("MIG-1a2b", 64), ("0", 256)):
+            self.assert_ends(machine.call("--only", "cpu-resnet50", self.folder / visible, CUDA_VISIBLE_DEVICES=visible), 0)
+            self.assertIn(f"--batch {batch}", machine.calls("epochbench run")[0])
+
     def test_a_damaged_state_and_one_of_other_sources_or_cards_are_refused(self):
         state = self.folder / "state"
         self.assert_ends(self.bare().call("--state", state, "--only", "info"), 0)

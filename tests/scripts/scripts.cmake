@@ -12,6 +12,7 @@ set_tests_properties(Completion PROPERTIES LABELS unit ENVIRONMENT "EPOCHBENCH_B
 add_test(NAME Scripts.SetUp COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/setup_test.py)
 add_test(NAME Scripts.CheckGpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_test.py)
 add_test(NAME Scripts.CheckGpuParts COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_parts_test.py)
+set_tests_properties(Scripts.CheckGpuParts PROPERTIES ENVIRONMENT "EPOCHBENCH_PARSE_CALL=$<TARGET_FILE:parse_call>")
 add_test(NAME Scripts.BareImage COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/bare_image_test.py)
 add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_pytorch_test.py)
 add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/compare_quality_test.py)
