@@ -125,6 +125,12 @@ class BareImage(unittest.TestCase):
         self.assertNotIn("GTest_DIR", cache)
         self.assertNotIn("-Werror", (self.folder / "build/compile_commands.json").read_text())
 
+    def test_sources_without_a_repository_have_the_commit_that_is_passed(self):
+        header = self.folder / "version.h"
+        subprocess.run(["cmake", f"-DSOURCE={self.folder}", f"-DOUTPUT={header}", "-DVERSION=1", "-DSHA=abc123", "-P",
+                        REPOSITORY / "cmake/EpochbenchVersion.cmake"], check=True)
+        self.assertIn('#define EPOCHBENCH_GIT_SHA "abc123"', header.read_text())
+
     def test_the_network_is_off(self):
         if not may_unshare():
             self.skipTest("unshare --net is not permitted here: the tests above ran with the network on")
