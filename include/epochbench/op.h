@@ -50,6 +50,11 @@ struct AddRowsAttributes {
 struct LayerNormAttributes {
   double epsilon = 1e-12;
 };
+struct AddLayerNormAttributes {
+  LayerNormAttributes layer_norm = {};
+  double dropout = 0;  // probability, of x; 0: there is none, and no step
+  bool sum = false;    // is an output
+};
 struct DropoutAttributes {
   double probability = 0;  // of becoming zero; the rest is divided by 1 - probability
 };
@@ -97,11 +102,11 @@ struct BatchNormReluGradAttributes {
   bool second = false;  // there is dy2
 };
 
-using Attributes =
-    std::variant<std::monostate, MatmulAttributes, ReshapeAttributes, Conv2dAttributes, BatchNormAttributes, PoolAttributes,
-                 CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes, Conv2dBiasAttributes,
-                 AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes,
-                 CastAttributes, LossScaleAttributes, BatchNormReluAttributes, BatchNormReluGradAttributes>;
+using Attributes = std::variant<std::monostate, MatmulAttributes, ReshapeAttributes, Conv2dAttributes, BatchNormAttributes,
+                                PoolAttributes, CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes,
+                                Conv2dBiasAttributes, AddRowsAttributes, LayerNormAttributes, DropoutAttributes,
+                                AttentionAttributes, GatherRowsAttributes, CastAttributes, LossScaleAttributes,
+                                BatchNormReluAttributes, BatchNormReluGradAttributes, AddLayerNormAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
 bool is_tf32(const Attributes& attributes);

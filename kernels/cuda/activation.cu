@@ -86,13 +86,8 @@ struct DropOut {
   template <int kCount>
   __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount],
                              std::int64_t first) const {
-    for (int i = 0; i < kCount; i += 4) {
-      const DropoutWords random = dropout_words(dropout, *step, (first + i) / 4);
-      if constexpr (kCount == 1)
-        out[0] = dropped_out(x[0], random.word[first % 4], dropout);
-      else
-        for (int j = 0; j < 4; ++j) out[i + j] = dropped_out(x[i + j], random.word[j], dropout);
-    }
+    for (int i = 0; i < kCount; ++i) out[i] = x[i];
+    drop_out(out, first, *step, dropout);
   }
 };
 

@@ -82,6 +82,15 @@ void layer_norm_grad(void* dx, float* dscale, float* dbias, const void* dy, cons
                      const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels, Element element,
                      void* workspace, Stream stream);
 
+// add_layer_norm.cu: layer_norm of sum = dropout(x) + shortcut. step is null without dropout (threshold 0), sum may be null.
+void add_layer_norm(void* y, float* mean, float* inv_std, void* sum, const void* x, const void* shortcut, const float* scale,
+                    const float* bias, const std::int32_t* step, const Dropout& dropout, std::int64_t rows,
+                    std::int64_t channels, double epsilon, Element element, Stream stream);
+// dsum: the gradient of the sum, thus of the shortcut; dx: dsum with dropout's mask. Either may be null; dx may be dy or sum.
+void add_layer_norm_grad(void* dx, float* dscale, float* dbias, void* dsum, const void* dy, const void* sum, const float* scale,
+                         const float* mean, const float* inv_std, const std::int32_t* step, const Dropout& dropout,
+                         std::int64_t rows, std::int64_t channels, Element element, void* workspace, Stream stream);
+
 // cross_entropy.cu. `workspace`: cross_entropy_workspace_bytes(rows).
 std::size_t cross_entropy_workspace_bytes(std::int64_t rows);
 void cross_entropy(float* loss, float* log_sum_exp, const void* logits, const std::int32_t* labels, std::int64_t rows,

@@ -32,4 +32,17 @@ __device__ inline float dropped_out(float value, std::uint32_t word, const Dropo
   return word >= dropout.threshold ? value * dropout.scale : 0;
 }
 
+// Drops out the elements first + i of a tensor; `first` is a multiple of kCount, or kCount is 1.
+template <int kCount>
+__device__ inline void drop_out(float (&values)[kCount], std::int64_t first, std::int32_t step, const Dropout& dropout) {
+  static_assert(kCount == 1 || kCount % 4 == 0);
+  for (int i = 0; i < kCount; i += 4) {
+    const DropoutWords random = dropout_words(dropout, step, (first + i) / 4);
+    if constexpr (kCount == 1)
+      values[0] = dropped_out(values[0], random.word[first % 4], dropout);
+    else
+      for (int j = 0; j < 4; ++j) values[i + j] = dropped_out(values[i + j], random.word[j], dropout);
+  }
+}
+
 }  // namespace epochbench::cuda

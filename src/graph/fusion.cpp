@@ -23,6 +23,22 @@ class Fuser {
   }
 
   void run() {
+    fuse_patterns();
+    remove_parts();
+  }
+
+  // After all that moves nodes, so that what is read last stays so.
+  void run_sums() {
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
+      if (!gone_[static_cast<std::size_t>(i)] && node(i).op == Op::matmul) fuse_sum(i);
+    remove_parts();
+  }
+
+ private:
+  static constexpr int kGraphOutput = -1;
+  static constexpr int kNone = -1;
+
+  void fuse_patterns() {
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       if (gone_[static_cast<std::size_t>(i)]) continue;
       switch (node(i).op) {
@@ -40,19 +56,24 @@ class Fuser {
         case Op::relu_grad:
           fuse_batch_norm_grad(i);
           break;
+        case Op::layer_norm:
+          fuse_layer_norm(i);
+          break;
+        case Op::layer_norm_grad:
+          fuse_layer_norm_grad(i);
+          break;
         default:
           break;  // starts no pattern
       }
     }
+  }
+
+  void remove_parts() {
     std::vector<Node> kept;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       if (!gone_[i]) kept.push_back(std::move(graph_.nodes[i]));
     graph_.nodes = std::move(kept);
   }
-
- private:
-  static constexpr int kGraphOutput = -1;
-  static constexpr int kNone = -1;
 
   Node& node(int index) { return graph_.nodes[static_cast<std::size_t>(index)]; }
 
@@ -96,6 +117,27 @@ class Fuser {
     };
     if (relu >= 0 && replace(relu, {product, bias, relu}, composite(true))) return;
     replace(bias, {product, bias}, composite(false));
+  }
+
+  // matmul, add: the product is added to the other operand in its memory, so that must be an intermediate whose last other
+  // reader comes before. The composite takes matmul's place.
+  void fuse_sum(int product) {
+    const ValueId y = node(product).outputs[0];
+    const int add = only_user(y, Op::add);
+    if (add == kNone) return;
+    const auto& operands = node(add).inputs;
+    const ValueId sum = operands[0] == y ? operands[1] : operands[0];
+    const int producer = producer_[static_cast<std::size_t>(sum)];
+    if (producer == kNone || producer > product || rule(node(producer).op).view) return;
+    for (int user : users_[static_cast<std::size_t>(sum)])
+      if (user != add && (user == kGraphOutput || user >= product || rule(node(user).op).view)) return;
+    Node fused;
+    fused.op = Op::matmul_add;
+    fused.attributes = node(product).attributes;
+    fused.inputs = {node(product).inputs[0], node(product).inputs[1], sum};
+    fused.outputs = node(add).outputs;
+    const ValueId total = fused.outputs[0];
+    if (replace(product, {product, add}, std::move(fused))) producer_[static_cast<std::size_t>(total)] = product;
   }
 
   // batch_norm [, add], relu. The composite takes relu's place, where the shortcut has been computed.
@@ -172,6 +214,58 @@ class Fuser {
       }
   }
 
+  // [dropout,] add, layer_norm. The composite takes layer_norm's place; the sum stays a value if others read it, later.
+  void fuse_layer_norm(int norm) {
+    const ValueId sum = node(norm).inputs[0];
+    const int add = producer_of(sum, Op::add);
+    if (add == kNone) return;
+    const auto& users = users_[static_cast<std::size_t>(sum)];
+    if (std::any_of(users.begin(), users.end(), [&](int user) { return user != kGraphOutput && user < norm; })) return;
+    AddLayerNormAttributes attributes{std::get<LayerNormAttributes>(node(norm).attributes), 0, users.size() > 1};
+    std::vector<ValueId> operands = node(add).inputs;
+    std::vector<int> parts{add, norm};
+    std::vector<ValueId> step;
+    for (std::size_t i = 0; i < operands.size() && step.empty(); ++i) {
+      const int dropout = producer_of(operands[i], Op::dropout);
+      if (dropout == kNone || only_user(operands[i], Op::add) != add) continue;
+      attributes.dropout = std::get<DropoutAttributes>(node(dropout).attributes).probability;
+      step = {node(dropout).inputs[1]};
+      operands = {node(dropout).inputs[0], operands[1 - i]};
+      parts.insert(parts.begin(), dropout);
+    }
+    Node fused;
+    fused.op = Op::add_layer_norm;
+    fused.attributes = attributes;
+    fused.inputs = {operands[0], operands[1], node(norm).inputs[1], node(norm).inputs[2]};
+    fused.inputs.insert(fused.inputs.end(), step.begin(), step.end());
+    fused.outputs = node(norm).outputs;
+    if (attributes.sum) fused.outputs.push_back(sum);
+    replace(norm, parts, std::move(fused));
+  }
+
+  // layer_norm_grad, and the dropout that reads its dx: the gradient of a forward dropout, whose mask is that of its ordinal.
+  void fuse_layer_norm_grad(int norm_grad) {
+    const ValueId dsum = node(norm_grad).outputs[0];
+    for (int dropout : users_[static_cast<std::size_t>(dsum)]) {
+      if (dropout == kGraphOutput || gone_[static_cast<std::size_t>(dropout)] || node(dropout).op != Op::dropout) continue;
+      Node fused;
+      fused.op = Op::add_layer_norm_grad;
+      fused.attributes = node(dropout).attributes;
+      fused.inputs = node(norm_grad).inputs;
+      fused.inputs.push_back(node(dropout).inputs[1]);
+      fused.outputs = node(norm_grad).outputs;
+      fused.outputs[0] = node(dropout).outputs[0];
+      fused.outputs.push_back(dsum);
+      if (replace(norm_grad, {dropout, norm_grad}, std::move(fused))) return;
+    }
+  }
+
+  // The node with this op that computes `value`, or kNone.
+  int producer_of(ValueId value, Op op) {
+    const int producer = producer_[static_cast<std::size_t>(value)];
+    return producer != kNone && !gone_[static_cast<std::size_t>(producer)] && node(producer).op == op ? producer : kNone;
+  }
+
   // The add that computes `dy` only for node `reader`, or kNone.
   int sum_for(ValueId dy, int reader) {
     const int add = producer_[static_cast<std::size_t>(dy)];
@@ -204,6 +298,9 @@ class Fuser {
 
 }  // namespace
 
-void fuse(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has) { Fuser(graph, has).run(); }
+void fuse(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has) {
+  Fuser(graph, has).run();
+  Fuser(graph, has).run_sums();
+}
 
 }  // namespace epochbench

@@ -65,6 +65,9 @@ struct Writer {
     return "period=" + number(a.period) + " table_rows=" + number(a.table_rows);
   }
   std::string operator()(const LayerNormAttributes& a) const { return "epsilon=" + number(a.epsilon); }
+  std::string operator()(const AddLayerNormAttributes& a) const {
+    return (*this)(a.layer_norm) + " dropout=" + number(a.dropout) + if_set("sum", a.sum);
+  }
   std::string operator()(const DropoutAttributes& a) const { return "probability=" + number(a.probability); }
   std::string operator()(const AttentionAttributes& a) const {
     return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout) + if_tf32(a.tf32);

@@ -115,6 +115,30 @@ TEST(Fusion, MakesOneNodeOfTheGradientsOfWeightAndBias) {
   }
 }
 
+// Two layers with two sublayers each; what is left are the dropout behind the embeddings and the norms there and in the head.
+TEST(Fusion, MakesOneNodePerDirectionOfASublayersEnd) {
+  const Program program = make_program(test::made_workload("bert-tiny", 4), EveryComposite(), test::kAllEntries);
+  const Graph& train = program.entry(Entry::train)->graph;
+  const auto ops = count_ops(train);
+  EXPECT_EQ(ops.at(Op::add_layer_norm), 4);
+  EXPECT_EQ(ops.at(Op::add_layer_norm_grad), 4);
+  EXPECT_EQ(ops.at(Op::layer_norm), 2);
+  EXPECT_EQ(ops.at(Op::layer_norm_grad), 2);
+  EXPECT_EQ(ops.at(Op::dropout), 2);
+  EXPECT_EQ(count_where(train, &AddLayerNormAttributes::sum), 4);
+  std::multiset<int> masks;
+  for (const Node& node : train.nodes)
+    if (node.op == Op::add_layer_norm || node.op == Op::add_layer_norm_grad) masks.insert(node.ordinal);
+  for (int ordinal : masks) EXPECT_EQ(masks.count(ordinal), 2u) << ordinal;  // the gradient has the mask of its forward node
+
+  const Graph& evaluate = program.entry(Entry::evaluate)->graph;  // without dropout and without a gradient that reads the sum
+  EXPECT_EQ(count_ops(evaluate).at(Op::add_layer_norm), 4);
+  EXPECT_EQ(count_ops(evaluate).count(Op::add), 0u);
+  EXPECT_EQ(count_where(evaluate, &AddLayerNormAttributes::sum), 0);
+  for (const Node& node : evaluate.nodes)
+    if (node.op == Op::add_layer_norm) EXPECT_EQ(node.inputs.size(), 4u) << node.name;
+}
+
 TEST(Fusion, TakesOnlyWhatTheBackendHas) {
   const Program program = make_program(test::made_workload("lenet5", 4), *make_reference_backend(), test::kAllEntries);
   for (const Node& node : program.entry(Entry::train)->graph.nodes) EXPECT_FALSE(is_composite(node.op)) << node.name;
@@ -176,6 +200,88 @@ TEST(Fusion, ASumOfGradientsThatOthersReadIsNotTakenIn) {
   EXPECT_EQ(count_ops(graph)[Op::batch_norm_relu_grad], 2);
   EXPECT_EQ(count_where(graph, &BatchNormReluGradAttributes::second), 0);
   EXPECT_EQ(count_where(graph, &BatchNormReluGradAttributes::mask), 2);
+}
+
+// The gradient of a sublayer's input: the shortcut's, to which the products of query, key and value, or of the first linear
+// layer, are added in place.
+TEST(Fusion, AddsProductsToTheGradientOfTheShortcutInItsMemory) {
+  for (Precision precision : kPrecisions) {
+    const Program program = make_program(test::made_workload("bert-tiny", 4), EveryComposite(), {Entry::train}, precision);
+    const auto& [graph, plan] = *program.entry(Entry::train);
+    EXPECT_EQ(count_ops(graph)[Op::matmul_add], 2 * (3 + 1)) << name(precision);
+    EXPECT_EQ(count_ops(graph)[Op::add], 0) << name(precision);
+    for (const Node& node : graph.nodes)
+      if (node.op == Op::matmul_add)
+        EXPECT_EQ(plan.offset[static_cast<std::size_t>(node.inputs[2])], plan.offset[static_cast<std::size_t>(node.outputs[0])])
+            << node.name;
+  }
+}
+
+// How many sums remain of x W + addend, whose addend is made of x and has the given readers after the product.
+int sums_kept(ValueId (*addend)(Graph&, ValueId), void (*reader)(Graph&, ValueId)) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {{6, 6}, DType::f32}), weight = new_parameter(graph, "weight", {6, 6});
+  const ValueId added = addend(graph, x);
+  const ValueId product = graph.add_node(Op::matmul, MatmulAttributes{}, {x, weight}, "product")[0];
+  reader(graph, added);
+  graph.add_output("y", graph.add_node(Op::add, {}, {product, added}, "sum")[0]);
+  fuse(graph, [](const Graph&, const Node&) { return true; });
+  return count_ops(graph)[Op::add];
+}
+
+// The product would overwrite what belongs to the caller, what others read, or what another value is a view of.
+TEST(Fusion, AProductIsAddedOnlyToWhatNothingElseNeeds) {
+  const auto gelu = [](Graph& graph, ValueId x) { return graph.add_node(Op::gelu, {}, {x}, "gelu")[0]; };
+  const auto nothing = [](Graph&, ValueId) {};
+  EXPECT_EQ(sums_kept(gelu, nothing), 0);
+  EXPECT_EQ(sums_kept([](Graph&, ValueId x) { return x; }, nothing), 1);
+  EXPECT_EQ(sums_kept(
+                [](Graph& graph, ValueId x) {
+                  return graph.add_node(Op::reshape, ReshapeAttributes{{6, 6}}, {x}, "view")[0];
+                },
+                nothing),
+            1);
+  EXPECT_EQ(sums_kept(gelu, [](Graph& graph, ValueId added) { graph.add_output("added", added); }), 1);
+  EXPECT_EQ(
+      sums_kept(gelu, [](Graph& graph,
+                         ValueId added) { graph.add_output("later", graph.add_node(Op::relu, {}, {added}, "later")[0]); }),
+      1);
+}
+
+// A graph: the layer norm of dropout(x) + shortcut, where `read_sum` adds a reader of the sum before the norm.
+Graph sum_and_norm(bool read_sum) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {{6, 5}, DType::f32}), shortcut = graph.add_input("shortcut", {{6, 5}, DType::f32});
+  const ValueId step = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
+  const ValueId dropped = graph.add_node(Op::dropout, DropoutAttributes{0.5}, {x, step}, "dropout")[0];
+  const ValueId sum = graph.add_node(Op::add, {}, {shortcut, dropped}, "add")[0];
+  const ValueId other = read_sum ? graph.add_node(Op::gelu, {}, {sum}, "gelu")[0] : kNoValue;
+  const ValueId y = graph.add_node(Op::layer_norm, LayerNormAttributes{},
+                                   {sum, new_parameter(graph, "scale", {5}), new_parameter(graph, "bias", {5})}, "norm")[0];
+  graph.add_output("y", y);
+  graph.add_output("sum", sum);
+  if (read_sum) graph.add_output("other", other);
+  return graph;
+}
+
+TEST(Fusion, TheDroppedOperandOfASumComesFirst) {
+  Graph graph = sum_and_norm(false);
+  fuse(graph, [](const Graph&, const Node&) { return true; });
+  ASSERT_EQ(graph.nodes.size(), 1u);
+  const Node& node = graph.nodes[0];
+  EXPECT_EQ(node.op, Op::add_layer_norm);
+  EXPECT_EQ(node.parts.size(), 3u);
+  EXPECT_EQ(graph.value(node.inputs[0]).name, "x");
+  EXPECT_EQ(graph.value(node.inputs[1]).name, "shortcut");
+  EXPECT_EQ(node.outputs.back(), graph.output("sum"));
+}
+
+// The composite stands where the norm stood, so what reads the sum before would read it too early.
+TEST(Fusion, ASumThatIsReadBeforeItsNormStays) {
+  Graph graph = sum_and_norm(true);
+  fuse(graph, [](const Graph&, const Node&) { return true; });
+  EXPECT_EQ(count_ops(graph)[Op::add_layer_norm], 0);
+  EXPECT_EQ(graph.nodes.size(), 4u);
 }
 
 }  // namespace

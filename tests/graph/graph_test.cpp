@@ -108,6 +108,7 @@ TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
   const auto matrix = [&] { return v(t, {4, 6}); };
   const auto channels = [&](DType dtype) { return v(dtype, {3}); };
   EXPECT_EQ(v.types(Op::matmul, MatmulAttributes{.transpose_b = true}, {matrix(), matrix()}), x);
+  EXPECT_EQ(v.types(Op::matmul_add, MatmulAttributes{.transpose_b = true}, {matrix(), matrix(), v(t, {4, 4})}), x);
   EXPECT_EQ(v.types(Op::bias_add, {}, {map(), channels(t)}), x);
   EXPECT_EQ(v.types(Op::relu, {}, {map()}), x);
   EXPECT_EQ(v.types(Op::add, {}, {map(), map()}), x);
@@ -125,6 +126,10 @@ TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
   EXPECT_EQ(v.types(Op::add_rows, AddRowsAttributes{.period = 2}, {matrix(), matrix()}), x);
   EXPECT_EQ(v.types(Op::layer_norm, LayerNormAttributes{}, {matrix(), v(f, {6}), v(f, {6})}), x + " f32 f32");
   EXPECT_EQ(v.types(Op::gelu, {}, {matrix()}), x);
+  EXPECT_EQ(v.types(Op::add_layer_norm, AddLayerNormAttributes{}, {matrix(), matrix(), v(f, {6}), v(f, {6})}), x + " f32 f32");
+  EXPECT_EQ(v.types(Op::add_layer_norm, AddLayerNormAttributes{.dropout = 0.5, .sum = true},
+                    {matrix(), matrix(), v(f, {6}), v(f, {6}), v(i, {1})}),
+            x + " f32 f32 " + x);
   EXPECT_EQ(v.types(Op::dropout, DropoutAttributes{0.5}, {matrix(), v(i, {1})}), x);
   const AttentionAttributes heads{.heads = 2, .sequence = 2};
   EXPECT_EQ(v.types(Op::attention, heads, {matrix(), matrix(), matrix(), v(i, {1})}), x + " f32");
@@ -150,6 +155,9 @@ TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
     EXPECT_EQ(v.types(Op::embedding_grad, ReshapeAttributes{{9, 6}}, {matrix(), v(i, {4}), v(base, {9, 6})}), "f32");
   EXPECT_EQ(v.types(Op::add_rows_grad, AddRowsAttributes{.period = 2, .table_rows = 3}, {matrix()}), "f32");
   EXPECT_EQ(v.types(Op::layer_norm_grad, {}, {matrix(), matrix(), v(f, {6}), v(f, {4}), v(f, {4})}), x + " f32 f32");
+  EXPECT_EQ(v.types(Op::add_layer_norm_grad, DropoutAttributes{0.5},
+                    {matrix(), matrix(), v(f, {6}), v(f, {4}), v(f, {4}), v(i, {1})}),
+            x + " f32 f32 " + x);
   EXPECT_EQ(v.types(Op::gelu_grad, {}, {matrix(), matrix()}), x);
   EXPECT_EQ(v.types(Op::attention_grad, heads, {matrix(), matrix(), matrix(), matrix(), matrix(), v(f, {2, 2, 2}), v(i, {1})}),
             x + " " + x + " " + x);
@@ -167,6 +175,7 @@ TEST(Types, OfOperandsThatDifferAreRefused) {
   Typed v;
   EXPECT_EQ(v.types(Op::matmul, MatmulAttributes{}, {v(h, {2, 2}), v(f, {2, 2})}), "-");
   EXPECT_EQ(v.types(Op::matmul, MatmulAttributes{}, {v(i, {2, 2}), v(i, {2, 2})}), "-");
+  EXPECT_EQ(v.types(Op::matmul_add, MatmulAttributes{}, {v(h, {2, 2}), v(h, {2, 2}), v(f, {2, 2})}), "-");
   EXPECT_EQ(v.types(Op::bias_add, {}, {v(b, {2, 2}), v(f, {2})}), "-");
   EXPECT_EQ(v.types(Op::add, {}, {v(b, {2}), v(h, {2})}), "-");
   EXPECT_EQ(v.types(Op::conv2d, Conv2dAttributes{}, {v(h, {1, 2, 2, 1}), v(b, {1, 1, 1, 1})}), "-");
@@ -177,6 +186,7 @@ TEST(Types, OfOperandsThatDifferAreRefused) {
       v.types(Op::batch_norm_inference, BatchNormAttributes{}, {v(h, {4, 3}), v(h, {3}), v(f, {3}), v(f, {3}), v(f, {3})}),
       "-");
   EXPECT_EQ(v.types(Op::layer_norm, LayerNormAttributes{}, {v(h, {4, 3}), v(f, {3}), v(h, {3})}), "-");
+  EXPECT_EQ(v.types(Op::add_layer_norm, AddLayerNormAttributes{}, {v(h, {4, 3}), v(b, {4, 3}), v(f, {3}), v(f, {3})}), "-");
   EXPECT_EQ(v.types(Op::relu_grad, {}, {v(h, {4}), v(f, {4})}), "-");
   EXPECT_EQ(v.types(Op::attention, AttentionAttributes{}, {v(h, {2, 2}), v(h, {2, 2}), v(b, {2, 2}), v(i, {1})}), "-");
   EXPECT_EQ(v.types(Op::add_rows, AddRowsAttributes{}, {v(h, {2, 2}), v(f, {2, 2})}), "-");

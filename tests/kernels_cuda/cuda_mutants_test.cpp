@@ -20,11 +20,16 @@ EPOCHBENCH_MUTANT(no_barrier_in_moments, batch_norm)
 EPOCHBENCH_MUTANT(no_barrier_in_gradient_sums, batch_norm_grad)
 EPOCHBENCH_MUTANT(no_barrier_before_reuse, layer_norm)
 EPOCHBENCH_MUTANT(no_barrier_before_reading, layer_norm)
+EPOCHBENCH_MUTANT(no_barrier_between_warps, add_layer_norm_grad)
+EPOCHBENCH_MUTANT(no_barrier_before_partials, add_layer_norm_grad)
 EPOCHBENCH_MUTANT(divergent_barrier, layer_norm)
 EPOCHBENCH_MUTANT(half_a_warp_summed, layer_norm)
 EPOCHBENCH_MUTANT(half_a_warp_named, layer_norm)
 EPOCHBENCH_MUTANT(shuffle_of_half_width, batch_norm)
 #endif
+EPOCHBENCH_MUTANT(mask_of_the_next_elements, add_layer_norm)
+EPOCHBENCH_MUTANT(sum_of_the_next_elements, add_layer_norm)
+EPOCHBENCH_MUTANT(no_mask_in_the_gradient, add_layer_norm_grad)
 EPOCHBENCH_MUTANT(store_beyond_the_end, relu)
 EPOCHBENCH_MUTANT(load_beyond_the_end, relu)
 EPOCHBENCH_MUTANT(shared_array_too_small, bias_add_grad)
@@ -140,6 +145,54 @@ void try_layer_norm(decltype(cuda::layer_norm) function, ThreadOrder order) {
   }
 }
 
+constexpr Dropout kHalf = {1, 2, 1u << 31, 2};
+DeviceBuffer<std::int32_t> device_step(std::int32_t step) { return on_device<std::int32_t>({&step, 1}); }
+
+// Rows of a warp, in packs, and of a block, one by one.
+constexpr std::pair<std::int64_t, std::int64_t> kAddedRows[] = {{5, 100}, {2, 1025}};
+
+void try_add_layer_norm(decltype(cuda::add_layer_norm) function, ThreadOrder order) {
+  const std::int32_t step = 3;
+  const DeviceBuffer<std::int32_t> there = device_step(step);
+  for (const auto& [rows, channels] : kAddedRows) {
+    const std::int64_t n = rows * channels;
+    const DeviceBuffer<float> x = random_device_floats(n, 1), shortcut = random_device_floats(n, 2),
+                              scale = random_device_floats(channels, 3), bias = random_device_floats(channels, 4);
+    GuardedBuffer<float> y(n), sum(n), mean(rows), inv_std(rows);
+    reference::dropout(y.data(), x.data(), &step, kHalf, n);
+    reference::add(sum.data(), y.data(), shortcut.data(), n);
+    reference::layer_norm(y.data(), mean.data(), inv_std.data(), sum.data(), scale.data(), bias.data(), rows, channels, 1e-5);
+    DeviceBuffer<float> device_y(n), device_sum(n), device_mean(rows), device_inv_std(rows);
+    test::set_thread_order(order);
+    function(device_y.data(), device_mean.data(), device_inv_std.data(), device_sum.data(), x.data(), shortcut.data(),
+             scale.data(), bias.data(), there.data(), kHalf, rows, channels, 1e-5, Element::f32, kNoStream);
+    compare({{device_sum, sum}, {device_mean, mean}, {device_inv_std, inv_std}, {device_y, y}});
+  }
+}
+
+void try_add_layer_norm_grad(decltype(cuda::add_layer_norm_grad) function, ThreadOrder order) {
+  const std::int32_t step = 3;
+  const DeviceBuffer<std::int32_t> there = device_step(step);
+  for (const auto& [rows, channels] : kAddedRows) {
+    const std::int64_t n = rows * channels;
+    const DeviceBuffer<float> dy = random_device_floats(n, 1, 0.5, 1.5), sum = random_device_floats(n, 2),
+                              scale = random_device_floats(channels, 3, 0.5, 1);
+    DeviceBuffer<float> mean(rows), inv_std(rows);
+    GuardedBuffer<float> y(n), dsum(n), dscale(channels), dbias(channels);
+    reference::layer_norm(y.data(), mean.data(), inv_std.data(), sum.data(), scale.data(), scale.data(), rows, channels, 1e-5);
+    reference::layer_norm_grad(dsum.data(), dscale.data(), dbias.data(), dy.data(), sum.data(), scale.data(), mean.data(),
+                               inv_std.data(), rows, channels);
+    reference::dropout(y.data(), dsum.data(), &step, kHalf, n);
+    DeviceBuffer<float> device_dx(n), device_dsum(n), device_dscale(channels), device_dbias(channels),
+        workspace = test::scratch(cuda::reduction_workspace_bytes(rows, channels));
+    test::set_thread_order(order);
+    function(device_dx.data(), device_dscale.data(), device_dbias.data(), device_dsum.data(), dy.data(), sum.data(),
+             scale.data(), mean.data(), inv_std.data(), there.data(), kHalf, rows, channels, Element::f32, workspace.data(),
+             kNoStream);
+    compare({{device_dsum, dsum}, {device_dx, y}, {device_dscale, dscale}, {device_dbias, dbias}});
+  }
+}
+
 void try_relu(decltype(cuda::relu) function, ThreadOrder order) {
   for (std::int64_t n : {4, 5, 2051}) {
     const DeviceBuffer<float> x = random_device_floats(n, 1);
@@ -171,6 +224,8 @@ TEST(CudaMutants, TheOriginalsAreRight) {
   EXPECT_NOTHING_FOUND(try_batch_norm, cuda::batch_norm);
   EXPECT_NOTHING_FOUND(try_batch_norm_grad, cuda::batch_norm_grad);
   EXPECT_NOTHING_FOUND(try_layer_norm, cuda::layer_norm);
+  EXPECT_NOTHING_FOUND(try_add_layer_norm, cuda::add_layer_norm);
+  EXPECT_NOTHING_FOUND(try_add_layer_norm_grad, cuda::add_layer_norm_grad);
   EXPECT_NOTHING_FOUND(try_relu, cuda::relu);
 }
 
@@ -182,6 +237,8 @@ TEST(CudaMutants, RemovedBarriersGiveWrongNumbers) {
   EXPECT_FOUND(try_batch_norm_grad, no_barrier_in_gradient_sums::batch_norm_grad, kWrongNumbers);
   EXPECT_FOUND(try_layer_norm, no_barrier_before_reading::layer_norm, kWrongNumbers);
   EXPECT_FOUND(try_layer_norm, no_barrier_before_reuse::layer_norm, kWrongNumbers);
+  EXPECT_FOUND(try_add_layer_norm_grad, no_barrier_between_warps::add_layer_norm_grad, kWrongNumbers);
+  EXPECT_FOUND(try_add_layer_norm_grad, no_barrier_before_partials::add_layer_norm_grad, kWrongNumbers);
 }
 
 // In reverse order thread 0 runs last, so everything it reads has been written even without a barrier.
@@ -203,6 +260,13 @@ TEST(CudaMutants, WrongShufflesAreFound) {
 }
 
 #endif  // not under the address sanitizer
+
+TEST(CudaMutants, WrongMasksAndSumsAreFound) {
+  EXPECT_FOUND(try_add_layer_norm, mask_of_the_next_elements::add_layer_norm, "wrong numbers");
+  EXPECT_FOUND(try_add_layer_norm, sum_of_the_next_elements::add_layer_norm,
+               kFindsOverruns ? "AddressSanitizer" : "touched band");
+  EXPECT_FOUND(try_add_layer_norm_grad, no_mask_in_the_gradient::add_layer_norm_grad, "wrong numbers");
+}
 
 TEST(CudaMutants, StoresBeyondTheEndAreFound) {
   EXPECT_FOUND(try_relu, store_beyond_the_end::relu, kFindsOverruns ? "AddressSanitizer" : "touched band");

@@ -137,6 +137,26 @@ TEST_F(CudaRaces, LayerNorm) {
   }
 }
 
+TEST_F(CudaRaces, AddLayerNorm) {
+  for (const auto& [rows, channels] : {std::pair<std::int64_t, std::int64_t>{9, 40}, {1, 1028}}) {
+    const std::int64_t n = rows * channels;
+    const Tensor x = random_tensor(n, Element::f32, 1), shortcut = random_tensor(n, Element::f32, 2),
+                 dy = random_tensor(n, Element::f32, 3);
+    Tensor y(n, Element::f32), sum(n, Element::f32), dx(n, Element::f32), dsum(n, Element::f32);
+    const DeviceBuffer<float> scale = random_device_floats(channels, 4), bias = random_device_floats(channels, 5);
+    const std::int32_t zero = 0;
+    const DeviceBuffer<std::int32_t> step = on_device<std::int32_t>({&zero, 1});
+    const Dropout dropout{3, 2, 1u << 31, 2};
+    DeviceBuffer<float> mean(rows), inv_std(rows), dscale(channels), dbias(channels),
+        workspace = scratch(cuda::reduction_workspace_bytes(rows, channels));
+    cuda::add_layer_norm(y.data(), mean.data(), inv_std.data(), sum.data(), x.data(), shortcut.data(), scale.data(),
+                         bias.data(), step.data(), dropout, rows, channels, 1e-5, Element::f32, kNoStream);
+    cuda::add_layer_norm_grad(dx.data(), dscale.data(), dbias.data(), dsum.data(), dy.data(), sum.data(), scale.data(),
+                              mean.data(), inv_std.data(), step.data(), dropout, rows, channels, Element::f32, workspace.data(),
+                              kNoStream);
+  }
+}
+
 TEST_F(CudaRaces, CrossEntropy) {
   for (std::int64_t classes : {10, 600}) {
     const Tensor logits = random_tensor(3 * classes, Element::f32, 1);

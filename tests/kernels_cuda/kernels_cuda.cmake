@@ -67,6 +67,7 @@ target_link_libraries(cuda_on_cpu_ucontext_test PRIVATE
 gtest_discover_tests(cuda_on_cpu_ucontext_test TEST_PREFIX ucontext. PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
 
 epochbench_cuda_kernel_test(cuda_activation_test)
+epochbench_cuda_kernel_test(cuda_add_layer_norm_test)
 epochbench_cuda_kernel_test(cuda_attention_test)
 epochbench_cuda_kernel_test(cuda_batch_norm_test)
 epochbench_cuda_kernel_test(cuda_cross_entropy_test)

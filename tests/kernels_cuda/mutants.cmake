@@ -39,6 +39,9 @@ if(NOT EPOCHBENCH_SANITIZE MATCHES address)  # which leaves out mutants that nee
   epochbench_cuda_mutant(no_barrier_in_gradient_sums batch_norm_grad.cu 1 "__syncthreads()" ${no_barrier})
   epochbench_cuda_mutant(no_barrier_before_reuse device_code.cuh 1 "__syncthreads()" ${no_barrier} layer_norm.cu)
   epochbench_cuda_mutant(no_barrier_before_reading device_code.cuh 2 "__syncthreads()" ${no_barrier} layer_norm.cu)
+  epochbench_cuda_mutant(no_barrier_between_warps layer_norm.cuh 1 "if (turn > 0) __syncthreads()" ${no_barrier}
+                         add_layer_norm.cu)
+  epochbench_cuda_mutant(no_barrier_before_partials layer_norm.cuh 2 "__syncthreads()" ${no_barrier} add_layer_norm.cu)
   epochbench_cuda_mutant(divergent_barrier device_code.cuh 1 "__syncthreads()" "if (threadIdx.x != 7) __syncthreads()"
                          layer_norm.cu)
 
@@ -48,6 +51,9 @@ if(NOT EPOCHBENCH_SANITIZE MATCHES address)  # which leaves out mutants that nee
                          "static_cast<unsigned>(offset), 16)")
 endif()
 
+epochbench_cuda_mutant(mask_of_the_next_elements philox.cuh 1 "(first + i) / 4" "(first + i) / 4 + 1" add_layer_norm.cu)
+epochbench_cuda_mutant(sum_of_the_next_elements add_layer_norm.cu 1 "store_registers(sum + i" "store_registers(sum + i + kSize")
+epochbench_cuda_mutant(no_mask_in_the_gradient add_layer_norm.cu 2 "dropout.threshold > 0" "false")
 epochbench_cuda_mutant(store_beyond_the_end activation.cu 1 "last < n" "last <= n")
 epochbench_cuda_mutant(load_beyond_the_end activation.cu 1 "at >= packs" "at > packs")
 epochbench_cuda_mutant(shared_array_too_small activation.cu 1 "kStripThreads*(kSize + 1)" "kStripThreads * (kSize + 1) - 2")

@@ -49,7 +49,10 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
   switch (node.op) {
     case Op::all_finite:
     case Op::update_loss_scale:
+    case Op::matmul_add:
     case Op::linear_grad_weight:
+    case Op::add_layer_norm:
+    case Op::add_layer_norm_grad:
       return "the CPU backend has no kernel for " + name;
     case Op::cast:
       if (attributes<CastAttributes>(node).to != kReal ||

@@ -120,6 +120,8 @@ struct CommonKernels {  // those that common_step() runs
   static constexpr auto count_correct = cuda::count_correct;
   static constexpr auto layer_norm = cuda::layer_norm;
   static constexpr auto layer_norm_grad = cuda::layer_norm_grad;
+  static constexpr auto add_layer_norm = cuda::add_layer_norm;
+  static constexpr auto add_layer_norm_grad = cuda::add_layer_norm_grad;
   static constexpr auto embedding = cuda::embedding;
   static constexpr auto add_rows = cuda::add_rows;
   static constexpr auto add_rows_grad = cuda::add_rows_grad;
@@ -189,6 +191,7 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
       return cast(source);
     case Op::matmul:
     case Op::linear:
+    case Op::matmul_add:
     case Op::linear_grad_weight:
       return cuda_product(source);
     case Op::conv2d:

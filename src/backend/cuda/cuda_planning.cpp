@@ -44,6 +44,7 @@ int cuda_launches(const Graph& graph, const Node& node) {
       return 3;  // partial sums, their sum, the result
     case Op::bias_add_grad:
     case Op::layer_norm_grad:
+    case Op::add_layer_norm_grad:
     case Op::add_rows_grad:
     case Op::cross_entropy:
     case Op::cross_entropy_grad:
@@ -60,6 +61,7 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
   switch (node.op) {
     case Op::matmul:
     case Op::linear:
+    case Op::matmul_add:
     case Op::linear_grad_weight:
       return cuda_product_workspace_bytes(graph, node);
     case Op::conv2d:
@@ -76,6 +78,7 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
     case Op::batch_norm_grad:
     case Op::batch_norm_relu_grad:
     case Op::layer_norm_grad:
+    case Op::add_layer_norm_grad:
       return cuda::reduction_workspace_bytes(rows, channels);
     case Op::add_rows_grad:
       return cuda::reduction_workspace_bytes(rows, std::get<AddRowsAttributes>(node.attributes).period * channels);

@@ -56,7 +56,7 @@ struct CudaChunks {
 };
 CudaChunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& elements);  // of tensors with so many elements
 
-// matmul, linear, linear_grad_weight
+// matmul, linear, matmul_add, linear_grad_weight
 std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_product(const CudaNodeSource& source);
 

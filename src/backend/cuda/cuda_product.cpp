@@ -1,5 +1,6 @@
 // Matrix products on a CUDA device.
 #include <algorithm>
+#include <stdexcept>
 
 #include "src/backend/cuda/cuda_plans.h"
 
@@ -20,6 +21,9 @@ CudaNode cuda_product(const CudaNodeSource& source) {
   spec.out = source.element(o.out[0]);
   spec.math = source.math();
   spec.bias = source.node.op == Op::linear;
+  spec.accumulate = source.node.op == Op::matmul_add;
+  if (spec.accumulate && o.x(2) != o.y(0))
+    throw std::logic_error(source.node.name + ": the memory plan keeps what the product is added to");
   spec.relu = spec.bias && attributes<LinearAttributes>(source.node).relu;
   spec.bias_gradient = source.node.op == Op::linear_grad_weight;
   const auto bias = [o, read = spec.bias, written = spec.bias_gradient] { return written ? o.y(1) : o.x_if(read, 2); };

@@ -38,9 +38,18 @@ AttentionShape attention_shape(const Graph& graph, const Node& node) {
   return {q[0] / a.sequence, a.sequence, a.heads, q[1] / a.heads};
 }
 
+namespace {
+
+double dropout_probability(const Node& node) {
+  if (const auto* attention = std::get_if<AttentionAttributes>(&node.attributes)) return attention->dropout;
+  if (const auto* norm = std::get_if<AddLayerNormAttributes>(&node.attributes)) return norm->dropout;
+  return attributes<DropoutAttributes>(node).probability;
+}
+
+}  // namespace
+
 Dropout dropout_of(const Node& node, std::uint64_t seed) {
-  const double probability =
-      node.op == Op::dropout ? attributes<DropoutAttributes>(node).probability : attributes<AttentionAttributes>(node).dropout;
+  const double probability = dropout_probability(node);
   return {seed, static_cast<std::uint32_t>(node.ordinal), static_cast<std::uint32_t>(std::lround(probability * 0x1p32)),
           static_cast<float>(1 / (1 - probability))};
 }

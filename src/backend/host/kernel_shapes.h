@@ -15,11 +15,11 @@ const AttributesType& attributes(const Node& node) {
   return std::get<AttributesType>(node.attributes);
 }
 
-GemmShape gemm_shape(const Graph& graph, const Node& node);            // matmul, linear, linear_grad_weight
+GemmShape gemm_shape(const Graph& graph, const Node& node);            // matmul, linear, matmul_add, linear_grad_weight
 Conv2dShape conv2d_shape(const Graph& graph, const Node& node);        // conv2d, conv2d_bias and the gradients
 PoolShape pool_shape(const Graph& graph, const Node& node);            // max_pool and its gradient
 AttentionShape attention_shape(const Graph& graph, const Node& node);  // attention and its gradient
-// The mask of a dropout or attention node, and of its gradient, which has the same ordinal.
+// The mask of dropout, attention, add_layer_norm, and of their gradients, which have the same ordinal.
 Dropout dropout_of(const Node& node, std::uint64_t seed);
 
 struct RowsChannels {

@@ -97,6 +97,21 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
       return make(k.layer_norm_grad, [=](auto run) {
         run(o.y(0), o.y32(1), o.y32(2), o.x(0), o.x(1), o.x32(2), o.x32(3), o.x32(4), rows, channels);
       });
+    case Op::add_layer_norm:
+      if constexpr (requires { k.add_layer_norm; })
+        return make(k.add_layer_norm,
+                    [=, a = attributes<AddLayerNormAttributes>(node), dropout = dropout_of(node, seed)](auto run) {
+                      run(o.y(0), o.y32(1), o.y32(2), a.sum ? o.y(3) : nullptr, o.x(0), o.x(1), o.x32(2), o.x32(3),
+                          a.dropout > 0 ? o.integers(4) : nullptr, dropout, rows, channels, a.layer_norm.epsilon);
+                    });
+      break;
+    case Op::add_layer_norm_grad:
+      if constexpr (requires { k.add_layer_norm_grad; })
+        return make(k.add_layer_norm_grad, [=, dropout = dropout_of(node, seed)](auto run) {
+          run(o.y(0), o.y32(1), o.y32(2), o.y(3), o.x(0), o.x(1), o.x32(2), o.x32(3), o.x32(4), o.integers(5), dropout, rows,
+              channels);
+        });
+      break;
     case Op::embedding:
       return make(k.embedding, [=, ids = graph.desc(node.inputs[1]).elements()](auto run) {
         run(o.y(0), o.x(0), o.integers(1), ids, channels);
@@ -116,6 +131,7 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
                       auto run) { run(o.y(0), o.x(0), o.integers(1), p[0], sequence, p[1], channels); });
     case Op::matmul:
     case Op::linear:
+    case Op::matmul_add:
     case Op::linear_grad_weight:
     case Op::conv2d:
     case Op::conv2d_bias:

@@ -1,5 +1,5 @@
-// matmul with optional transposes; its gradients are matmuls too. Its composite linear with bias and relu, and
-// linear_grad_weight, the gradient of weight and bias in one pass over dy.
+// matmul with optional transposes; its gradients are matmuls too. Its composites: linear with bias and relu, matmul_add to a
+// value that nothing reads later, and linear_grad_weight, the gradient of weight and bias in one pass over dy.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -35,6 +35,12 @@ std::vector<TensorDesc> infer_linear(const Graph& graph, const Node& node) {
   return outputs;
 }
 
+std::vector<TensorDesc> infer_add(const Graph& graph, const Node& node) {
+  auto outputs = infer_product(graph, node, std::get<MatmulAttributes>(node.attributes));
+  require(input(graph, node, 2) == outputs[0], "what is added must have the product's shape and type");
+  return outputs;
+}
+
 std::vector<TensorDesc> infer_grad_weight(const Graph& graph, const Node& node) {
   const auto& a = std::get<MatmulAttributes>(node.attributes);
   require(a.transpose_a && !a.transpose_b, "the product must be that of dy transposed and x");
@@ -64,6 +70,7 @@ void gradient(GradientBuilder& builder, const Node& node) {
 
 const OpRule kMatmulRule{.infer = infer, .gradient = gradient, .flops = flops_of};
 const OpRule kLinearRule{.infer = infer_linear};
+const OpRule kMatmulAddRule{.infer = infer_add, .in_place_inputs = {2}};
 const OpRule kLinearGradWeightRule{.infer = infer_grad_weight};
 
 }  // namespace epochbench
