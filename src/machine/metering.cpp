@@ -101,7 +101,7 @@ void Metering::fill(Run& run) {
   run.energy = energy_of(metered, run, cpu_info().cores);
   if (gpu_index_ < 0) return;
   if (!run.gpu) run.gpu.emplace();
-  fill_state(*run.gpu, samples_, blocks_, run.timing->step_seconds);
+  fill_state(*run.gpu, samples_, blocks_, run.timing->step_seconds, card_ && card_->has_usual_power_limit());
   const std::string reason = card_ ? joined(card_->obstacles(), "; ") : gpu_.obstacle;
   if (!reason.empty()) run.gpu->reason = reason;
   // What the device's own events tell of each step is finer than samples.

@@ -29,6 +29,8 @@ struct NvmlFunctions {
   int (*device_by_bus_id)(const char*, void**);
   int (*total_energy)(void*, unsigned long long*);  // millijoules
   int (*power)(void*, unsigned*);                   // milliwatts
+  int (*power_limit)(void*, unsigned*);             // the one in force
+  int (*default_power_limit)(void*, unsigned*);
   int (*utilization)(void*, Utilization*);
   int (*clock)(void*, int, unsigned*);  // megahertz
   int (*temperature)(void*, int, unsigned*);
@@ -54,6 +56,8 @@ NvmlFunctions functions_of(void* library) {
   find(library, all.device_by_bus_id, "nvmlDeviceGetHandleByPciBusId_v2");
   find(library, all.total_energy, "nvmlDeviceGetTotalEnergyConsumption");
   find(library, all.power, "nvmlDeviceGetPowerUsage");
+  find(library, all.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+  find(library, all.default_power_limit, "nvmlDeviceGetPowerManagementDefaultLimit");
   find(library, all.utilization, "nvmlDeviceGetUtilizationRates");
   find(library, all.clock, "nvmlDeviceGetClockInfo");
   find(library, all.temperature, "nvmlDeviceGetTemperature");
@@ -184,6 +188,11 @@ NvmlCard::NvmlCard(std::shared_ptr<const NvmlLibrary> library, const std::string
     energy_source_ = EnergySource::power;
   else
     obstacles_.push_back("energy: " + *problem);
+  const auto compare_power_limits = [&] {
+    usual_power_limit_ = ask<unsigned>(*library_, &NvmlFunctions::power_limit, device_) >=
+                         ask<unsigned>(*library_, &NvmlFunctions::default_power_limit, device_);
+  };
+  if (const auto problem = problem_of(compare_power_limits)) obstacles_.push_back("power limit: " + *problem);
   GpuSample sample;
   for (const auto& [what, fill] : kQueries)
     if (const auto problem = problem_of([&, fill = fill] { fill(sample, *library_, device_); }))

@@ -62,6 +62,9 @@ class NvmlCard {
 
   enum class EnergySource : std::uint8_t { none, power, counter };
   EnergySource energy_source() const { return energy_source_; }
+  // Its power limit is the one that it has by default, so a clock held down by it is the card's usual one under load. False
+  // also where the card does not tell.
+  bool has_usual_power_limit() const { return usual_power_limit_; }
   bool is_divided() const { return divided_; }                              // into instances (MIG); a run has one of them
   const std::vector<std::string>& obstacles() const { return obstacles_; }  // "temperature: Not Supported"
 
@@ -74,7 +77,7 @@ class NvmlCard {
   std::shared_ptr<const NvmlLibrary> library_;
   void* device_ = nullptr;
   EnergySource energy_source_ = EnergySource::none;
-  bool divided_ = false;
+  bool usual_power_limit_ = false, divided_ = false;
   std::vector<std::string> obstacles_;
 };
 

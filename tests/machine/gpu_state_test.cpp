@@ -29,18 +29,31 @@ std::vector<GpuSample> samples(int count, const std::vector<int>& throttled) {
 }
 
 GpuState state_of(const std::vector<GpuSample>& samples, const std::vector<TimedBlock>& blocks,
-                  const std::vector<double>& step_seconds) {
+                  const std::vector<double>& step_seconds, bool usual_power_limit = false) {
   GpuState state;
-  fill_state(state, samples, blocks, step_seconds);
+  fill_state(state, samples, blocks, step_seconds, usual_power_limit);
   return state;
 }
 
 TEST(ThrottleReasons, AreThoseOfNvidiaSmi) {
-  EXPECT_THAT(throttle_reasons(~std::uint64_t{0}),
+  EXPECT_THAT(throttle_reasons(~std::uint64_t{0}, false),
               ElementsAre("sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal_slowdown", "hw_thermal_slowdown",
                           "hw_power_brake_slowdown"));
-  EXPECT_THAT(throttle_reasons(clock_reason::kIdle | clock_reason::kApplicationSetting | clock_reason::kDisplaySetting),
+  EXPECT_THAT(throttle_reasons(clock_reason::kIdle | clock_reason::kApplicationSetting | clock_reason::kDisplaySetting, false),
               IsEmpty());
+}
+
+TEST(ThrottleReasons, AreNotThePowerCapOfACardWithItsUsualLimit) {
+  EXPECT_THAT(throttle_reasons(clock_reason::kPowerCap, true), IsEmpty());
+  EXPECT_THAT(throttle_reasons(clock_reason::kPowerCap | clock_reason::kSoftwareThermal, true),
+              ElementsAre("sw_thermal_slowdown"));
+  EXPECT_THAT(throttle_reasons(clock_reason::kPowerCap, false), ElementsAre("sw_power_cap"));
+}
+
+TEST(GpuState, MarksNoStepForTheUsualPowerCap) {
+  const std::vector<GpuSample> all = samples(11, {2});
+  EXPECT_THAT(state_of(all, {{0, 1, 25}}, std::vector<double>(25, 0.04), true).throttled_steps, Optional(0));
+  EXPECT_THAT(state_of(all, {{0, 1, 25}}, std::vector<double>(25, 0.04), false).throttled_steps, Optional(6));
 }
 
 TEST(GpuState, HasMeansAndTheHighest) {

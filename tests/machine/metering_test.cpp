@@ -215,8 +215,18 @@ CaseSpec fake_case() {
   return spec;
 }
 
+TEST_F(MetersTest, AClockAtTheUsualPowerLimitIsNotThrottled) {
+  nvml->cards[0].clock_reasons = clock_reason::kPowerCap;
+  const MachineMeters all = meters();
+  const epochbench::Run run = run_case(fake_case(), FAKE_CASE_BINARY, nullptr, nullptr, {.meters = &all});
+  ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
+  EXPECT_THAT(run.gpu->throttled_steps, Optional(0));
+  EXPECT_THAT(run.gpu->throttle_reasons, IsEmpty());
+}
+
 TEST_F(MetersTest, ACaseIsMeteredDuringItsTimedSteps) {
   nvml->cards[0].clock_reasons = clock_reason::kPowerCap;
+  nvml->cards[0].power_limit_milliwatts = 500'000;
   const MachineMeters all = meters();
   const epochbench::Run run = run_case(fake_case(), FAKE_CASE_BINARY, nullptr, nullptr, {.meters = &all});
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");

@@ -75,6 +75,17 @@ TEST_F(Nvml, ReadsAllInBasicUnits) {
   EXPECT_FALSE(card.is_divided());
 }
 
+TEST_F(Nvml, KnowsAPowerLimitThatSomebodyLowered) {
+  EXPECT_TRUE(card().has_usual_power_limit());
+  fake->cards[0].power_limit_milliwatts = 699'000;
+  EXPECT_FALSE(card().has_usual_power_limit());
+  fake->cards[0].power_limit_milliwatts = 750'000;
+  EXPECT_TRUE(card().has_usual_power_limit());
+  fake->cards[0].power_limit_code = test::kNotSupported;
+  EXPECT_FALSE(card().has_usual_power_limit()) << "not known";
+  EXPECT_THAT(card().obstacles(), ElementsAre("power limit: Not Supported"));
+}
+
 TEST_F(Nvml, IsStartedOnceAndStopped) {
   card();
   EXPECT_EQ(fake->started, 1);

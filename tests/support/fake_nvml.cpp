@@ -61,6 +61,13 @@ int nvmlDeviceGetPowerUsage(FakeCard* card, unsigned* milliwatts) {
   return answer(card, milliwatts, [](FakeCard& c) { return std::pair(c.power_code, c.power_milliwatts); });
 }
 
+int nvmlDeviceGetEnforcedPowerLimit(FakeCard* card, unsigned* milliwatts) {
+  return answer(card, milliwatts, [](FakeCard& c) { return std::pair(c.power_limit_code, c.power_limit_milliwatts); });
+}
+int nvmlDeviceGetPowerManagementDefaultLimit(FakeCard* card, unsigned* milliwatts) {
+  return answer(card, milliwatts, [](FakeCard& c) { return std::pair(c.power_limit_code, c.default_power_limit_milliwatts); });
+}
+
 struct FakeUtilization {
   unsigned gpu, memory;
 };

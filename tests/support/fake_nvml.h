@@ -10,13 +10,14 @@ inline constexpr int kNotSupported = 3, kNoPermission = 4, kNotFound = 6, kLost 
 struct FakeCard {
   const char* bus_id = "";
   unsigned long long energy_millijoules = 0, energy_step_millijoules = 0;  // the latter is added at each reading
-  unsigned power_milliwatts = 0, utilization_percent = 0, clock_megahertz = 0, temperature_celsius = 0;
+  unsigned power_milliwatts = 0, power_limit_milliwatts = 700'000, default_power_limit_milliwatts = 700'000,
+           utilization_percent = 0, clock_megahertz = 0, temperature_celsius = 0;
   unsigned long long clock_reasons = 0, memory_used_bytes = 0;
   bool divided = false;
   int utilization_reads = 0;
   // What each query answers with, 0 for success.
-  int energy_code = 0, power_code = 0, utilization_code = 0, clock_code = 0, temperature_code = 0, reasons_code = 0,
-      memory_code = 0;
+  int energy_code = 0, power_code = 0, power_limit_code = 0, utilization_code = 0, clock_code = 0, temperature_code = 0,
+      reasons_code = 0, memory_code = 0;
 };
 
 struct FakeNvml {
