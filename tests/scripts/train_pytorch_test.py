@@ -168,5 +168,50 @@ class Worker(unittest.TestCase):
         self.assertEqual(self.answers(), (1, []))
 
 
+class Cuda:
+    """As much of torch.cuda as counts memory."""
+
+    def __init__(self, in_use, reserved):
+        self.in_use, self.reserved = in_use, reserved
+
+    def mem_get_info(self):
+        return 1000 - self.in_use, 1000
+
+    def memory_reserved(self):
+        return self.reserved
+
+
+class DeviceMemory(unittest.TestCase):
+    """PyTorch's peak on a GPU is the driver's count, as epochbench's is."""
+
+    def setUp(self):
+        sys.path.insert(0, str(PEERS))
+        self.addCleanup(sys.path.remove, str(PEERS))
+
+    def memory(self, cuda):
+        import device_memory
+        return device_memory.DeviceMemory(cuda)
+
+    def test_what_the_driver_counts_since_before_the_model(self):
+        cuda = Cuda(in_use=100, reserved=0)
+        memory = self.memory(cuda)
+        cuda.in_use = 400
+        memory.note_compiled()
+        self.assertEqual(memory.peak_bytes(), 300)
+        cuda.in_use = 450
+        self.assertEqual(memory.peak_bytes(), 350)
+        cuda.in_use = 350  # a cache that was given back was taken all the same
+        self.assertEqual(memory.peak_bytes(), 300)
+
+    def test_memory_that_the_allocator_holds_by_then_is_the_runs(self):
+        self.assertEqual(self.memory(Cuda(in_use=100, reserved=34)).peak_bytes(), 34)
+
+    def test_another_process_that_ends_makes_no_negative_number(self):
+        cuda = Cuda(in_use=100, reserved=0)
+        memory = self.memory(cuda)
+        cuda.in_use = 20
+        self.assertEqual(memory.peak_bytes(), 0)
+
+
 if __name__ == "__main__":
     unittest.main()
