@@ -67,7 +67,7 @@ class Executable {  // one set of variables, several entry points
   virtual int under_way() const { return 0; }                // steps enqueued and not yet finished
   virtual void await(int /*steps*/) {}                       // waits until at most this many are running
   virtual void drain(std::vector<StepRecord>& records) = 0;  // appends the finished steps' records, oldest first
-  virtual void synchronize() = 0;
+  virtual void synchronize() = 0;                            // waits for all steps, and for batches on their way
   // Values in the variable's own layout. Errors: std::invalid_argument for an unknown name or another size.
   virtual void write(std::string_view variable, std::span<const float> values) = 0;
   virtual void read(std::string_view variable, std::span<float> values) const = 0;

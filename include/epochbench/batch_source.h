@@ -20,6 +20,7 @@ class BatchSource {
   virtual std::int64_t steps_per_epoch() const = 0;      // whole batches of the training split
   virtual void begin_training(std::uint64_t epoch) = 0;  // next() returns the batches of this epoch, then of the following ones
   virtual void begin_evaluation() = 0;                   // next() returns the whole test split once
+  virtual bool resident() const { return false; }        // each slot holds its batch from the start, and keeps it
 };
 
 }  // namespace epochbench

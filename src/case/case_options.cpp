@@ -76,6 +76,21 @@ bool may_have_dropout(const CaseSpec& spec) {
   return !family || family->dropout;
 }
 
+// The usual number says nothing.
+std::optional<SettingValue> unusual_warm_up(const CaseSpec& spec) {
+  return spec.warmup == usual_warm_up_steps(spec) ? std::nullopt : to_setting(spec.warmup);
+}
+
+// Processes of older builds, which take no part in the warm-up, know it as a number only.
+CaseOption warm_up_option() {
+  CaseOption option =
+      row("warmup", "N",
+          "steps before the timed ones (default 3; on a GPU 2 s or more, unless a number of steps or epochs is asked for)",
+          Class::measurement, &CaseSpec::warmup, whole<int>(0, 1'000'000), {.value = unusual_warm_up});
+  option.to_protocol = [](const CaseSpec& spec) { return Json(spec.warmup.value_or(kUsualWarmUpSteps)); };
+  return option;
+}
+
 // The model is one text for people and the protocol, and two settings: its family and its options.
 std::optional<SettingValue> family_of(const CaseSpec& spec) { return to_setting(family_name(spec.model)); }
 std::optional<SettingValue> options_of_model(const CaseSpec& spec) {
@@ -143,7 +158,7 @@ Rows length_options() {
           real({0, kMaxSeconds, false, true}), {.stops = true, .old_key = "min_time_seconds"}),
       row("until", "METRIC=VALUE", "train whole epochs until accuracy=0.97 or loss=0.1 on the test split", Class::measurement,
           stop(&StopSpec::until), parse_until, {.stops = true}),
-      row("warmup", "N", "steps before the timed ones", Class::measurement, &CaseSpec::warmup, whole<int>(0, 1'000'000)),
+      warm_up_option(),
       row("repetitions", "N", "all cases once, then all again", std::nullopt, &CaseSpec::repetitions,
           whole<int>(1, kMaxRepetitions), {.protocol_key = "-"}),
   };

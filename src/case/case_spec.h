@@ -27,6 +27,8 @@ struct StopSpec {
   bool operator==(const StopSpec&) const = default;
 };
 
+inline constexpr int kUsualWarmUpSteps = 3;
+
 struct CaseSpec {
   std::string name;  // a label of the run, from its settings: "lenet5/cpu/fp32/b64"
   int repetition = 0;
@@ -44,7 +46,7 @@ struct CaseSpec {
   Kernels kernels = Kernels::best;  // of the CPU
   bool meters = true;               // energy and the GPU's state are read meanwhile
   StopSpec stop;
-  int warmup = 3;
+  std::optional<int> warmup;  // empty: usual_warm_up_steps
   std::optional<std::int64_t> epoch_samples;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, weight_decay, dropout;  // empty: the model's
@@ -63,6 +65,10 @@ struct CaseSpec {
   std::optional<int> repetitions, least_cores;
   std::optional<DeviceId> beside_device;
 };
+
+// Steps before the timed ones where their number is not asked for. Empty: a GPU's clocks change under load, so it warms up by
+// time, unless the number of timed steps or epochs is asked for.
+std::optional<int> usual_warm_up_steps(const CaseSpec& spec);
 
 std::string family_name(const std::string& model);                            // "mlp" of "mlp:width=4096"
 const ModelFamily* find_family(const std::string& model);                     // null: not known

@@ -30,7 +30,7 @@ Files need 5 or more repetitions per side, of one machine, compiler, build type 
 that took less than 0.15 cores. Otherwise the answer is inconclusive, with the reason and with what would decide.
 With --interleave both binaries are alive at once and take turns, step by step, in a random order, so other jobs affect both
 alike: 10 pairs of processes per case, and up to --max-pairs if those do not decide. A pair takes 20 timed rounds of one step
-each, or of as many as fill 50 ms; the stopping options of a suite's cases have no effect.
+each, or of as many as fill 50 ms, on a GPU 1 s; the stopping options of a suite's cases have no effect.
 Exit codes: 0 no change or faster; 1 slower, missing, no longer ok, or clearly more memory; 2 the call, a file or a
 binary is wrong; 3 the device is not usable here; 4 inconclusive; 130 interrupted.)";
 

@@ -30,8 +30,8 @@ constexpr const char* kRunExamples = R"(Examples:
   epochbench run --suite hour --price cpu=0.34 --out hour.json   the main questions in an hour, and a page of answers
 
 Without a stopping option (--steps, --epochs, --min-time, --until) a case runs until the interval of the median step is within
-1 % or the noise has stopped falling: at least 10 steps, at most 30 s or 3 steps, whichever is longer. One of --steps, --epochs
-and --min-time may be given; --until trains whole epochs, at most --epochs of them.
+1 % or the noise has stopped falling: at least 10 steps and on a GPU 3 s, at most 30 s or 3 steps, whichever is longer. One of
+--steps, --epochs and --min-time may be given; --until trains whole epochs, at most --epochs of them.
 Exit codes: 0 done; 1 a case failed; 2 the call, a file or the data is wrong, or nothing can run in a precision that the call
 names; 3 a device that the call names is not usable here: the others are measured and kept; 130 interrupted. Of several the
 first of 130, 2, 1, 3. Devices that only a suite lists are skipped.)";

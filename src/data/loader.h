@@ -54,6 +54,7 @@ class Loader final : public BatchSource {
   std::int64_t steps_per_epoch() const override { return train_steps_; }
   void begin_training(std::uint64_t epoch) override;
   void begin_evaluation() override;
+  bool resident() const override { return dataset_.synthetic(); }
 
   bool prefetches() const { return options_.prefetch && options_.threads > 0; }
 

@@ -1,7 +1,9 @@
 // What is measured of a run, group by group. Units are SI base units and stand in the names; fractions are 0 to 1.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +12,11 @@
 #include "src/base/fields.h"
 
 namespace epochbench {
+
+// A series of a run has one entry per step, for the first so many steps. How many more there were is beside it; totals, medians
+// and intervals are of all steps.
+inline constexpr std::size_t kKeptSeriesSteps = 100'000;
+inline constexpr Form kLeftOut{.omitted_if_empty = true, .minimum = 1, .maximum = 1'000'000'000'000};
 
 struct Timing {
   int warmup_steps = 0;
@@ -24,11 +31,18 @@ struct Timing {
   std::optional<double> harness_seconds_per_step;  // in the timed loop, outside the step and the wait for data
   // Of a GPU, timed by its own clock: how far the sum of the steps is from what the host's clock says, as a fraction of it.
   std::optional<double> clock_disagreement;
+  std::optional<std::int64_t> step_seconds_left_out = {};
+  // Of a warm-up by time: whether steps lasted as long as those just before, at its end.
+  std::optional<bool> warmup_settled = {};
+
+  std::int64_t steps() const { return std::ssize(step_seconds) + step_seconds_left_out.value_or(0); }
 };
 
 void fields(auto& visit, Is<Timing> auto& timing) {
   visit("warmup_steps", timing.warmup_steps);
+  visit("warmup_settled", timing.warmup_settled, {.omitted_if_empty = true});
   visit("step_seconds", timing.step_seconds, {.positive = true});
+  visit("step_seconds_left_out", timing.step_seconds_left_out, kLeftOut);
   VISIT(timing, step_seconds_median, step_seconds_ci95, steps_total_seconds, epoch_seconds, epoch_kind, compile_seconds,
         wall_seconds, stopped_by, harness_seconds_per_step, clock_disagreement);
 }
@@ -47,11 +61,13 @@ struct Latency {
   std::optional<double> p50_seconds, p90_seconds, p99_seconds;
   double worst_seconds = 0;
   std::vector<double> step_seconds;  // raw
+  std::optional<std::int64_t> step_seconds_left_out = {};
 };
 
 void fields(auto& visit, Is<Latency> auto& latency) {
   VISIT(latency, samples, p50_seconds, p90_seconds, p99_seconds, worst_seconds);
   visit("step_seconds", latency.step_seconds, {.addition = true, .positive = true});
+  visit("step_seconds_left_out", latency.step_seconds_left_out, kLeftOut);
 }
 
 struct Efficiency {
@@ -104,10 +120,13 @@ struct Quality {
   std::optional<std::string> parity_with;
   std::optional<double> parity_max_relative_difference;
   std::optional<std::string> dropout_masks;  // library: drawn by one, not those of the other devices
+  std::optional<std::int64_t> loss_left_out = {};
 };
 
 void fields(auto& visit, Is<Quality> auto& quality) {
-  VISIT(quality, loss, final_loss, eval_metric, eval_value);
+  VISIT(quality, loss);
+  visit("loss_left_out", quality.loss_left_out, kLeftOut);
+  VISIT(quality, final_loss, eval_metric, eval_value);
   visit("eval_history", quality.eval_history, {.addition = true});
   VISIT(quality, parity_with, parity_max_relative_difference, dropout_masks);
 }

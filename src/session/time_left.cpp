@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "src/base/numbers.h"
-#include "src/worker/stopping_rule.h"
+#include "src/worker/warm_up_rule.h"
 
 namespace epochbench {
 namespace {
@@ -65,8 +65,9 @@ ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> pea
   one.step_seconds = kStepOverheadSeconds + planned.flops_per_sample * static_cast<double>(one.batch) /
                                                 (kUsualPeakShare * peak.value_or(usual_peak(spec, machine_threads)));
   one.steps_per_epoch = planned.workload.samples_per_epoch / std::max<std::int64_t>(1, one.batch);
-  one.warmup = spec.warmup;
+  one.warmup = spec.warmup ? spec.warmup : usual_warm_up_steps(spec);
   one.stop = spec.stop;
+  one.queues = spec.device.kind == DeviceKind::cuda;
   one.latencies = spec.mode == Mode::forward;
   one.skipped = planned.obstacle.has_value();
   return one;
@@ -109,7 +110,7 @@ void TimeLeft::end(bool ok) {
   if (progress_.samples_per_second <= 0) return;
   const double step = step_seconds(one);
   const double timed = static_cast<double>(progress_.steps) * step;
-  set_up_.add(one.name, std::max(0.0, whole - timed - one.warmup * step - tail_seconds(one, step)));
+  set_up_.add(one.name, std::max(0.0, whole - timed - warm_up_seconds(one, step) - tail_seconds(one, step)));
   if (may_stop_early(one.stop)) share_.add(rule_of(one.stop), std::min(1.0, timed / most_seconds(one, step)));
 }
 
@@ -137,12 +138,18 @@ double TimeLeft::timed_seconds(const ExpectedCase& one, double step_seconds) con
     const StoppingLimits limits;
     const double most = most_seconds(one, step_seconds), share = share_.own(rule_of(one.stop)).value_or(kUsualShare);
     if (one.stop.until) return share * most;
-    const double least = std::max(limits.least_seconds, static_cast<double>(limits.least_steps) * step_seconds);
+    const double least_seconds = one.queues ? limits.queue.least_seconds : limits.least_seconds;
+    const double least = std::max(least_seconds, static_cast<double>(limits.least_steps) * step_seconds);
     return std::clamp(share * most, std::min(least, most), most);
   }
   if (one.stop.steps) return static_cast<double>(*one.stop.steps) * step_seconds;
   if (one.stop.epochs) return static_cast<double>(*one.stop.epochs * one.steps_per_epoch) * step_seconds;
-  return std::max(*one.stop.min_time_seconds, step_seconds);
+  const double least = one.queues ? StoppingLimits{}.queue.least_seconds : step_seconds;
+  return std::max({*one.stop.min_time_seconds, step_seconds, least});
+}
+
+double TimeLeft::warm_up_seconds(const ExpectedCase& one, double step_seconds) const {
+  return one.warmup ? *one.warmup * step_seconds : std::max(WarmUpLimits{}.least_seconds, kUsualWarmUpSteps * step_seconds);
 }
 
 double TimeLeft::tail_seconds(const ExpectedCase& one, double step_seconds) const {
@@ -157,7 +164,8 @@ double TimeLeft::duration(std::size_t index) const {
   if (one.skipped) return 0;
   if (const auto before = whole_.own(one.name)) return *before;
   const double step = step_seconds(one);
-  return set_up_.of(one.name).value_or(kSetUpSeconds) + one.warmup * step + timed_seconds(one, step) + tail_seconds(one, step);
+  return set_up_.of(one.name).value_or(kSetUpSeconds) + warm_up_seconds(one, step) + timed_seconds(one, step) +
+         tail_seconds(one, step);
 }
 
 double TimeLeft::of_case() const {

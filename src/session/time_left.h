@@ -37,8 +37,9 @@ struct ExpectedCase {
   std::vector<std::string> kinds;  // whose steps last about as much longer than expected: the most specific first
   double step_seconds = 0;         // expected before anything has run
   std::int64_t batch = 1, steps_per_epoch = 0;
-  int warmup = 0;
+  std::optional<int> warmup;  // steps; empty: by time
   StopSpec stop;
+  bool queues = false;     // the device queues steps
   bool latencies = false;  // are measured after the timed steps
   bool skipped = false;    // takes no time
 };
@@ -66,6 +67,7 @@ class TimeLeft {
   double most_seconds(const ExpectedCase& one, double step_seconds) const;  // where the rule may stop earlier
   double step_seconds(const ExpectedCase& one) const;
   double tail_seconds(const ExpectedCase& one, double step_seconds) const;
+  double warm_up_seconds(const ExpectedCase& one, double step_seconds) const;
   void learn_step();
 
   std::vector<ExpectedCase> cases_;

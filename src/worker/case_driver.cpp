@@ -15,9 +15,13 @@
 #include "src/worker/conversation.h"
 #include "src/worker/protocol.h"
 #include "src/worker/run_totals.h"
+#include "src/worker/warm_up_rule.h"
 
 namespace epochbench {
 namespace {
+
+static_assert(QueueLimits{}.block_steps == kQueuedBlockSteps && WarmUpLimits{}.block_steps == kQueuedBlockSteps &&
+              StoppingLimits{}.block_steps == kBlockSteps);
 
 Energy not_metered() {
   Energy energy;
@@ -25,18 +29,28 @@ Energy not_metered() {
   return energy;
 }
 
+WarmUpRule warm_up_of(const CaseSpec& spec) {
+  const auto steps = spec.warmup ? spec.warmup : usual_warm_up_steps(spec);
+  return steps ? WarmUpRule::of_steps(*steps) : WarmUpRule::by_time();
+}
+
 class Driver {
  public:
   Driver(const CaseSpec& spec, const std::function<void(const Progress&)>& progress, const DriverOptions& options,
          Conversation& conversation, Run& run)
-      : spec_(spec), report_(progress), rule_(spec.stop, options.stopping), talk_(conversation), run_(run) {
+      : spec_(spec),
+        report_(progress),
+        rule_(spec.stop, options.stopping),
+        warm_up_(warm_up_of(spec)),
+        talk_(conversation),
+        run_(run) {
     workload_ = options.workload;
     if (options.meters && spec.meters) metering_.emplace(*options.meters, spec.device);
   }
 
   void drive() {
     prepare();
-    if (!rule_.whole_epochs() || spec_.warmup > 0) begin_epoch(0);
+    if (!rule_.whole_epochs() || spec_.warmup != 0) begin_epoch(0);
     warm_up();
     if (rule_.whole_epochs())
       measure_epochs();
@@ -55,6 +69,7 @@ class Driver {
     else
       run_.energy = not_metered();
     run_.profile = totals_.result.profile;
+    shorten_series(run_);
   }
 
  private:
@@ -64,6 +79,7 @@ class Driver {
     const Ready& ready = totals_.ready = talk_.prepare(spec_, workload_);
     run_.device = ready.device;
     run_.input = ready.input;
+    if (ready.asynchronous) rule_.set_queues();
     metric_ = spec_.stop.until ? spec_.stop.until->metric : ready.metric;
     if (spec_.stop.until && !ready.evaluates)
       throw CaseEnded{RunStatus::failed, "--until needs a test split, which this data set or mode does not have"};
@@ -84,10 +100,10 @@ class Driver {
   void warm_up() {
     progress_.phase = "warm up";
     show();
-    for (std::int64_t left = spec_.warmup; left > 0;) {
-      const std::int64_t steps = std::min(left, rule_.next_block(0, one_step_seconds_));
-      totals_.add_warm_up(block("warm_up", steps));
-      left -= steps;
+    while (const std::int64_t steps = warm_up_.next_block(rule_, one_step_seconds_)) {
+      const StepBlock warm = block("warm_up", steps);
+      totals_.add_warm_up(warm);
+      warm_up_.after_block(warm.step_seconds);
     }
   }
 
@@ -122,7 +138,7 @@ class Driver {
       progress_.phase = "measure";
       begin_epoch(++epoch);
       for (std::int64_t left = totals_.ready.steps_per_epoch; left > 0;) {
-        const std::int64_t steps = std::min(left, rule_.next_block(taken(), one_step_seconds_));
+        const std::int64_t steps = rule_.block_of(left, one_step_seconds_);
         timed_block(steps);
         left -= steps;
         show();
@@ -179,7 +195,8 @@ class Driver {
 
   void fill_run() {
     totals_.fill(run_, epochs_);
-    run_.timing->warmup_steps = spec_.warmup;
+    run_.timing->warmup_steps = static_cast<int>(warm_up_.taken());
+    run_.timing->warmup_settled = warm_up_.settled();
     run_.timing->stopped_by = stopped_by_;
     if (!eval_history_.empty()) {
       run_.quality->eval_metric = metric_;
@@ -199,6 +216,7 @@ class Driver {
   std::optional<Workload> workload_;
   const std::function<void(const Progress&)>& report_;
   StoppingRule rule_;
+  WarmUpRule warm_up_;
   Conversation& talk_;
   Run& run_;
   std::optional<Metering> metering_;

@@ -72,7 +72,7 @@ class Pair {
 
   // Whether a side lacks memory is found without the other one, over as many steps as it may have taken beside it.
   void try_alone() {
-    std::int64_t steps = std::max(1, spec_.warmup);
+    std::int64_t steps = std::max(1, spec_.warmup.value_or(kUsualWarmUpSteps));
     for (const Participant& side : interleaver_.participants())
       steps = std::max(steps, side.totals.steps() + side.steps_per_turn);
     for (Participant& side : interleaver_.participants()) side.end(RunStatus::skipped, "");

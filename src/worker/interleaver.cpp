@@ -9,6 +9,7 @@
 #include "src/machine/cgroup.h"
 #include "src/machine/topology.h"
 #include "src/worker/protocol.h"
+#include "src/worker/stopping_rule.h"
 
 namespace epochbench {
 namespace {
@@ -89,9 +90,17 @@ void Interleaver::start(std::size_t index) {
 
 // Steps of each in turn, as in the rounds to come.
 void Interleaver::warm_up(const std::function<bool()>& ends) {
-  for (std::int64_t step = 0; step < std::max(1, workers_.front().spec.warmup) && !ends(); ++step)
+  for (std::int64_t step = 0; step < std::max(1, workers_.front().spec.warmup.value_or(kUsualWarmUpSteps)) && !ends(); ++step)
     for (const std::size_t index : starts_) participants_[index].take_steps(1, false);
   fix_turn_lengths();
+}
+
+// On a device that queues, a turn is a block that begins with an empty queue.
+std::int64_t Interleaver::steps_per_turn(bool queues, double step_seconds) const {
+  if (!queues) return calls_per_turn(settings_.turn_seconds, step_seconds, kBlockSteps);
+  const QueueLimits queue;
+  const double turn_seconds = std::max(settings_.turn_seconds, queue.block_seconds);
+  return std::max(queue.least_block_steps, calls_per_turn(turn_seconds, step_seconds, kBlockSteps));
 }
 
 // By the fastest step so far, since other jobs make any of them longer.
@@ -104,7 +113,7 @@ void Interleaver::fix_turn_lengths() {
     if (settings_.steps_per_turn)
       participant.steps_per_turn = *settings_.steps_per_turn;
     else if (step)
-      participant.steps_per_turn = calls_per_turn(settings_.turn_seconds, *step, kBlockSteps);
+      participant.steps_per_turn = steps_per_turn(participant.totals.ready.asynchronous, *step);
   }
 }
 

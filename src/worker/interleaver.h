@@ -35,7 +35,8 @@ struct Burst {
 struct InterleaverSettings {
   RoundOrder order;
   std::int64_t dropped_rounds = 2;  // for what only turns cause: caches that the others have filled
-  // A turn is one step, or as many as fill this: long beside refilling the caches, short beside interference.
+  // A turn is one step, or as many as fill this: long beside refilling the caches, short beside interference. On a device that
+  // queues steps it is at least as long as a block of a run (QueueLimits).
   double turn_seconds = 0.05;
   std::optional<std::int64_t> steps_per_turn = {};  // of all, as an earlier group found it; else found before the timed rounds
   bool equal_steps = true;  // all take as many per turn as fill the turn of the fastest; else each as many as fill its own
@@ -105,6 +106,7 @@ class Interleaver {
 
  private:
   void fix_turn_lengths();
+  std::int64_t steps_per_turn(bool queues, double step_seconds) const;
   void take_burst(bool timed);
 
   std::vector<InterleavedWorker> workers_;

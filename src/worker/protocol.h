@@ -131,7 +131,7 @@ Json answer_of(const char* event, const T& value) {
 // Cuts a stream of bytes into lines.
 class LineBuffer {
  public:
-  static constexpr std::size_t kLongestLine = std::size_t{1} << 22;  // a block of steps at its fullest needs 200 KB
+  static constexpr std::size_t kLongestLine = std::size_t{1} << 22;  // a block of steps at its fullest needs 3 MB
   void append(const char* data, std::size_t size);                   // ProtocolError beyond the longest line
   std::optional<std::string> pop();
 

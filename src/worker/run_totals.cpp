@@ -14,6 +14,14 @@ namespace {
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
+std::optional<std::int64_t> shorten(std::vector<double>& series, std::size_t most) {
+  if (series.size() <= most) return std::nullopt;
+  const auto left_out = static_cast<std::int64_t>(series.size() - most);
+  series.resize(most);
+  series.shrink_to_fit();
+  return left_out;
+}
+
 }  // namespace
 
 void RunTotals::add_warm_up(const StepBlock& block) {
@@ -80,6 +88,16 @@ void RunTotals::fill(Run& run, std::int64_t epochs) {
   run.quality->loss = losses_;
   if (!losses_.empty()) run.quality->final_loss = losses_.back();
   if (ready.library_dropout_masks) run.quality->dropout_masks = "library";
+}
+
+void shorten_series(Run& run, std::size_t most) {
+  if (run.timing) run.timing->step_seconds_left_out = shorten(run.timing->step_seconds, most);
+  if (run.quality) run.quality->loss_left_out = shorten(run.quality->loss, most);
+  if (run.latency) run.latency->step_seconds_left_out = shorten(run.latency->step_seconds, most);
+  if (!run.gpu || !run.gpu->throttled_step_ranges) return;
+  const auto end = static_cast<std::int64_t>(most);  // they are of the steps that are kept
+  std::erase_if(*run.gpu->throttled_step_ranges, [&](const auto& range) { return range.first >= end; });
+  for (auto& range : *run.gpu->throttled_step_ranges) range.second = std::min(range.second, end - 1);
 }
 
 std::optional<double> foreign_cores(std::optional<double> foreign_cpu_seconds, double wall_seconds) {

@@ -40,6 +40,10 @@ class RunTotals {
   bool foreign_known_ = true;
 };
 
+// Shortens the series of a run to their first `most` steps, and writes down how many it left out. Last, as what else is filled
+// in needs them whole.
+void shorten_series(Run& run, std::size_t most = kKeptSeriesSteps);
+
 // CPU cores that other processes kept busy; empty where that is not known, or the wall time is too short to say.
 std::optional<double> foreign_cores(std::optional<double> foreign_cpu_seconds, double wall_seconds);
 

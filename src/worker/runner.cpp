@@ -78,15 +78,16 @@ Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock 
       meter_(std::move(meter)),
       observer_(std::move(observer)) {
   // Written once here, so that no page of them is new in a timed loop.
-  block_.step_seconds.resize(static_cast<std::size_t>(kBlockSteps));
-  block_.loss.resize(static_cast<std::size_t>(kBlockSteps));
-  records_.resize(static_cast<std::size_t>(kBlockSteps));
-  wait_seconds_.resize(static_cast<std::size_t>(kBlockSteps));
+  const auto most = static_cast<std::size_t>(most_steps());
+  block_.step_seconds.resize(most);
+  block_.loss.resize(most);
+  records_.resize(most);
+  wait_seconds_.resize(most);
 }
 
 void Runner::clear_block(std::int64_t count) {
-  if (count < 1 || count > kBlockSteps)
-    throw std::invalid_argument("a block of " + std::to_string(count) + " steps; 1 to " + std::to_string(kBlockSteps) +
+  if (count < 1 || count > most_steps())
+    throw std::invalid_argument("a block of " + std::to_string(count) + " steps; 1 to " + std::to_string(most_steps()) +
                                 " are possible");
   block_.step_seconds.clear();
   block_.loss.clear();
@@ -96,8 +97,17 @@ void Runner::clear_block(std::int64_t count) {
   wait_seconds_.clear();
 }
 
+// So that no copy, which later steps do not have, falls into a timed step.
+void Runner::fill_slots() {
+  if (filled_ || !executable_.asynchronous() || !batches_.resident()) return;
+  for (InputSlot slot = 0; slot < kInputSlots; ++slot) executable_.submit(slot);
+  executable_.synchronize();
+  filled_ = true;
+}
+
 const StepBlock& Runner::steps(std::int64_t count) {
   clear_block(count);
+  fill_slots();
   const Usage before = meter_();
   const double begin = clock_();
   double observed = 0;
@@ -156,21 +166,22 @@ double Runner::take_one_by_one(std::int64_t count) {
 
 // The device is never left without work while a batch is there. A slot is given back once its step is done.
 void Runner::take_queued(std::int64_t count) {
-  std::array<InputSlot, kQueuedSteps> queued{};
+  const int depth = batches_.resident() ? kQueuedResidentSteps : kQueuedSteps;
+  std::array<InputSlot, kQueuedResidentSteps> queued{};
+  const auto slot_of = [&](std::int64_t step) -> InputSlot& { return queued[static_cast<std::size_t>(step % depth)]; };
   for (std::int64_t i = 0; i < count; ++i) {
     const double start = clock_();
     const BatchSource::Batch batch = batches_.next();
     wait_seconds_.push_back(clock_() - start);
     submit(batch);
     executable_.run(entry_);
-    queued[static_cast<std::size_t>(i % kQueuedSteps)] = batch.slot;
+    slot_of(i) = batch.slot;
     block_.samples += batch.samples;
-    executable_.await(kQueuedSteps - 1);
-    if (i >= kQueuedSteps - 1) batches_.release(queued[static_cast<std::size_t>((i + 1) % kQueuedSteps)]);
+    executable_.await(depth - 1);
+    if (i >= depth - 1) batches_.release(slot_of(i - (depth - 1)));
   }
   executable_.synchronize();
-  for (std::int64_t i = std::max<std::int64_t>(0, count - (kQueuedSteps - 1)); i < count; ++i)
-    batches_.release(queued[static_cast<std::size_t>(i % kQueuedSteps)]);
+  for (std::int64_t i = std::max<std::int64_t>(0, count - (depth - 1)); i < count; ++i) batches_.release(slot_of(i));
 }
 
 // Steps by the device's clock. Before the first one it was idle, and the host's wait for data adds to it; later it waited for
@@ -191,7 +202,7 @@ void Runner::account_for_device() {
 }
 
 void Runner::submit(const BatchSource::Batch& batch) {
-  if (batch.fresh)
+  if (batch.fresh && !filled_)
     executable_.submit(batch.slot);
   else
     executable_.resubmit(batch.slot);

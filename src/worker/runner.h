@@ -23,8 +23,11 @@ class Diverged : public std::runtime_error {  // the loss is not a number, or ha
 
 // A loss this many times the first one (or 1, if that was less) is divergence: no useful training comes back from there.
 inline constexpr double kDivergedRatio = 1000;
-inline constexpr std::int64_t kBlockSteps = 4096;  // the most in one block
-inline constexpr int kQueuedSteps = 2;             // under way at once on an asynchronous device: one runs, one waits its turn
+inline constexpr std::int64_t kBlockSteps = 4096;         // the most in one block
+inline constexpr std::int64_t kQueuedBlockSteps = 65536;  // on an asynchronous device: a second of steps of 15 us
+// Under way at once on an asynchronous device: one runs, one waits its turn. Batches that lie on the device already need no
+// slot of their own, so more of their steps wait: a step may be shorter than the host takes to wake up after the one before.
+inline constexpr int kQueuedSteps = 2, kQueuedResidentSteps = 8;
 
 // What this process and the machine have used so far; differences of two readings mean something.
 struct Usage {
@@ -68,10 +71,11 @@ class Runner {
          StepObserver observer = nullptr);
 
   void begin_epoch(std::uint64_t epoch) { batches_.begin_training(epoch); }
-  // Takes 1 to kBlockSteps steps. The block is valid until the next call. Errors: Diverged with the step's number, counted
-  // from the first that this runner took; whatever executable and batches throw.
+  // Takes 1 to kBlockSteps steps, on an asynchronous device 1 to kQueuedBlockSteps. The block is valid until the next call.
+  // Before the first one, batches that stay in their slots travel to an asynchronous device. Errors: Diverged with the step's
+  // number, counted from the first that this runner took; whatever executable and batches throw.
   const StepBlock& steps(std::int64_t count);
-  // Takes 1 to kBlockSteps steps one at a time: each begins when the one before is complete, and its batch travels to the
+  // Takes as many steps one at a time: each begins when the one before is complete, and its batch travels to the
   // device whether it has done so before or not. Seconds from submitting a batch to the end of its step, by the host's clock;
   // valid until the next call. Errors: as steps.
   const std::vector<double>& latencies(std::int64_t count);
@@ -82,7 +86,9 @@ class Runner {
   Profile profile();
 
  private:
+  std::int64_t most_steps() const { return executable_.asynchronous() ? kQueuedBlockSteps : kBlockSteps; }
   void clear_block(std::int64_t count);
+  void fill_slots();
   double take_one_by_one(std::int64_t count);  // returns the seconds that the observer took
   void take_queued(std::int64_t count);
   void submit(const BatchSource::Batch& batch);
@@ -98,6 +104,7 @@ class Runner {
   StepBlock block_;
   std::vector<StepRecord> records_;
   std::int64_t taken_ = 0;
+  bool filled_ = false;               // the device has all batches, which stay in their slots
   std::vector<double> wait_seconds_;  // by step of the block, for its batch; of an asynchronous device
   std::optional<double> first_loss_;
 };

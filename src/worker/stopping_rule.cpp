@@ -1,8 +1,10 @@
 #include "src/worker/stopping_rule.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
+#include "src/base/rounds.h"
 #include "src/base/statistics.h"
 
 namespace epochbench {
@@ -15,6 +17,10 @@ constexpr double kStableWindow = 0.25;
 constexpr double kStableRatio = 0.98;
 constexpr std::size_t kStableReadings = 8;
 constexpr double kStableAfter = 0.5;  // of most_seconds: a machine may calm down
+
+std::int64_t steps_within(double seconds, double step_seconds, std::int64_t most) {
+  return static_cast<std::int64_t>(std::min(seconds / step_seconds, static_cast<double>(most)));
+}
 
 // By the interval that a result states; dearer than the rule's own, and asked only once that one is narrow enough.
 double reported_noise(const std::vector<double>& step_seconds) {
@@ -36,7 +42,7 @@ std::optional<StopReason> StoppingRule::after_steps(const std::vector<double>& s
   if (spec_.steps) return taken >= *spec_.steps ? std::optional(StopReason::steps) : std::nullopt;
 
   const double total = std::accumulate(step_seconds.begin(), step_seconds.end(), 0.0);
-  const double floor = spec_.min_time_seconds.value_or(0);
+  const double floor = std::max(spec_.min_time_seconds.value_or(0), queues_ ? limits_.queue.least_seconds : 0);
   if (total < floor || taken == 0) return std::nullopt;
   if (noise_ && *noise_ <= limits_.noise && total >= limits_.least_seconds && reported_noise(step_seconds) <= limits_.noise)
     return StopReason::noise;
@@ -65,12 +71,21 @@ std::optional<StopReason> StoppingRule::after_epoch(std::int64_t epochs, std::op
 }
 
 std::int64_t StoppingRule::next_block(std::int64_t taken, std::optional<double> step_seconds) const {
-  std::int64_t steps = 1;
-  if (step_seconds && *step_seconds > 0)
-    steps =
-        static_cast<std::int64_t>(std::min(limits_.block_seconds / *step_seconds, static_cast<double>(limits_.block_steps)));
-  if (!whole_epochs() && spec_.steps) steps = std::min(steps, *spec_.steps - taken);
-  return std::max<std::int64_t>(steps, 1);
+  const bool counted = !whole_epochs() && spec_.steps;
+  return block_of(counted ? *spec_.steps - taken : std::numeric_limits<std::int64_t>::max(), step_seconds);
+}
+
+std::int64_t StoppingRule::block_of(std::int64_t left, std::optional<double> step_seconds) const {
+  const std::optional<double> known = step_seconds && *step_seconds > 0 ? step_seconds : std::nullopt;
+  std::int64_t steps = known && !queues_ ? steps_within(limits_.block_seconds, *known, limits_.block_steps) : 1;
+  if (queues_) {
+    const QueueLimits& queue = limits_.queue;
+    std::int64_t least = queue.least_block_steps;
+    if (known) least = std::max<std::int64_t>(steps_within(limits_.most_seconds, *known, least), 1);
+    steps = known ? std::max(least, calls_per_turn(queue.block_seconds, *known, queue.block_steps)) : least;
+    if (left - steps < least && left <= queue.block_steps) steps = left;  // a short block at the end would be biased
+  }
+  return std::max<std::int64_t>(std::min(steps, left), 1);
 }
 
 std::int64_t StoppingRule::next_latency_block(std::int64_t taken, double elapsed_seconds,
@@ -78,7 +93,8 @@ std::int64_t StoppingRule::next_latency_block(std::int64_t taken, double elapsed
   const std::int64_t wanted = spec_.steps.value_or(limits_.latency_steps);
   const bool out_of_time = elapsed_seconds >= limits_.latency_seconds && taken >= limits_.steps_past_time;
   if (taken >= wanted || (out_of_time && !spec_.steps)) return 0;
-  return std::min(next_block(taken, step_seconds), wanted - taken);
+  const double step = std::max(step_seconds.value_or(limits_.block_seconds), 1e-9);
+  return std::clamp<std::int64_t>(steps_within(limits_.block_seconds, step, limits_.block_steps), 1, wanted - taken);
 }
 
 }  // namespace epochbench

@@ -251,6 +251,13 @@ TEST(CompareResults, TellLossesAndCompileTimesWithoutFailing) {
   EXPECT_EQ(verdict_of(comparison), Finding::no_change);
   const auto whole_epochs = changed(odd, [](auto& run) { run.timing->epoch_kind = "measured"; });
   EXPECT_THAT(codes(only(compare(plain, whole_epochs))), ElementsAre(IssueCode::compile_time)) << "other batches";
+  const auto warmer = [](auto& run) { run.timing->warmup_steps = 800; };
+  EXPECT_THAT(codes(only(compare(plain, changed(odd, warmer)))), ElementsAre(IssueCode::final_loss, IssueCode::compile_time))
+      << "the same batches, and more of them are timed";
+  const auto epochs = [](auto& run) { run.timing->epoch_kind = "measured"; };
+  EXPECT_THAT(codes(only(compare(changed(plain, epochs), changed(changed(odd, epochs), warmer)))),
+              ElementsAre(IssueCode::compile_time))
+      << "other batches";
   const auto masked = changed(odd, [](auto& run) { run.quality->dropout_masks = "library"; });
   EXPECT_THAT(codes(only(compare(plain, masked))), ElementsAre(IssueCode::compile_time));
 }

@@ -16,6 +16,9 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
     epochbench_test(backend/${test} LABEL unit
       LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
   endforeach()
+  # Its device is one of its own.
+  epochbench_test(backend/timeline_test LABEL unit
+    LIBRARIES epochbench_cuda_logic epochbench_worker epochbench_kernels_cuda_on_cpu)
   epochbench_test(backend/cuda_backend_test LABEL parity
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
   epochbench_test(backend/cuda_planning_test LABEL unit

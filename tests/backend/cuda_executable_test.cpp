@@ -176,6 +176,32 @@ TEST(CudaExecutable, AResubmittedSlotIsNotCopiedAgain) {
   EXPECT_EQ(tiny.losses(), expected.losses);
 }
 
+TEST(CudaExecutable, SynchronizeWaitsForBatchesOnTheirWay) {
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Tiny tiny(seed);
+    for (InputSlot slot = 0; slot < kInputSlots; ++slot) {
+      tiny.stage(slot, static_cast<float>(slot), slot);
+      tiny.executable->submit(slot);
+    }
+    tiny.executable->synchronize();
+    EXPECT_FALSE(tiny.device->busy(kCopyStream));
+    Expected expected;
+    for (InputSlot slot = 0; slot < kInputSlots; ++slot) {
+      tiny.executable->resubmit(slot);
+      tiny.executable->run(Entry::train);
+      expected.step(static_cast<float>(slot), slot);
+    }
+    tiny.executable->synchronize();
+    std::vector<StepRecord> records;
+    tiny.executable->drain(records);
+    ASSERT_EQ(records.size(), expected.losses.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      EXPECT_EQ(records[i].loss, expected.losses[i]) << "seed " << seed;
+      EXPECT_EQ(records[i].arrival_seconds, 0);
+    }
+  }
+}
+
 TEST(CudaExecutable, TimesStepsFromThePreviousEndOrFromRunAfterIdleTime) {
   Tiny tiny;
   tiny.stage(0, 1, 0);

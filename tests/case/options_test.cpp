@@ -89,6 +89,30 @@ TEST(RunName, SaysWhatIsNotTheDefaultInAlphabeticalOrder) {
           "order=sequential/pin=none/seed=7/threads=1/warmup=0"));
 }
 
+TEST(RunName, LeavesOutTheUsualWarmUp) {
+  const auto warm = [](const char* device, const char* warmup, const char* stop = "min_time") {
+    return names(block_of({{"model", "lenet5"}, {"device", device}, {"warmup", warmup}, {stop, "5"}})).front();
+  };
+  EXPECT_EQ(warm("cpu", "3"), "lenet5/cpu/fp32/b64");
+  EXPECT_EQ(warm("cpu", "4"), "lenet5/cpu/fp32/b64/warmup=4");
+  EXPECT_EQ(warm("cuda", "3", "steps"), "lenet5/cuda/fp32/b64");
+  EXPECT_EQ(warm("cuda", "3"), "lenet5/cuda/fp32/b64/warmup=3") << "where a GPU would warm up by time";
+}
+
+TEST(CaseSpec, AGpuWarmsUpByTimeUnlessStepsOrEpochsAreAskedFor) {
+  CaseSpec spec;
+  EXPECT_EQ(usual_warm_up_steps(spec), 3);
+  spec.device = cuda_device(0);
+  EXPECT_FALSE(usual_warm_up_steps(spec));
+  spec.stop.min_time_seconds = 5;
+  EXPECT_FALSE(usual_warm_up_steps(spec));
+  CaseSpec steps = spec, epochs = spec, until = spec;
+  steps.stop.steps = 10;
+  epochs.stop.epochs = 1;
+  until.stop.until = Until{"loss", 1};
+  for (const CaseSpec& counted : {steps, epochs, until}) EXPECT_EQ(usual_warm_up_steps(counted), 3);
+}
+
 TEST(RunName, SaysHowSamplesReachTheSteps) {
   EXPECT_THAT(
       names(block_of({{"model", "lenet5"}, {"loader_threads", "0,1,2"}})),

@@ -195,6 +195,23 @@ TEST(ExportMarkdown, SaysWhyWhereNothingRan) {
   EXPECT_THAT(markdown_text(result), Not(HasSubstr("| run |")));
 }
 
+TEST(ExportMllog, HasTheEpochsWhoseStepsTheFileLeavesOut) {
+  Result result = one_run();
+  epochbench::Run& run = result.runs[0];
+  run.timing->epoch_kind = "measured";
+  run.workload.samples_per_epoch = 10 * run.workload.batch;
+  run.timing->step_seconds.assign(10, 0.1);
+  run.timing->step_seconds_left_out = 20;
+  run.quality.emplace();
+  run.quality->eval_metric = "accuracy";
+  run.quality->eval_value = 0.75;
+  run.quality->eval_history = {0.25, 0.5, 0.75};
+  const std::string text = mllog_text(result);
+  EXPECT_THAT(text, HasSubstr("\"epoch_num\":3"));
+  EXPECT_THAT(text, Not(HasSubstr("\"epoch_num\":4")));
+  EXPECT_THAT(text, HasSubstr("\"value\":" + std::to_string(30 * run.workload.batch) + ".0")) << "trained samples";
+}
+
 TEST(ExportTimes, ReadsRfc3339) {
   EXPECT_EQ(milliseconds_since_1970("2026-01-02T03:04:05Z"), kMadeMilliseconds);
   EXPECT_EQ(milliseconds_since_1970("2026-01-02T05:04:05.1239+02:00"), kMadeMilliseconds + 123);

@@ -114,8 +114,8 @@ TEST(ExportGithubBenchmark, HasWhatShouldBeSmallAndInAFolderBoth) {
   for (const Json& entry : json)
     EXPECT_TRUE(names.insert(entry["name"].get<std::string>()).second) << "a series is found by its name";
   EXPECT_EQ(names, (std::set<std::string>{"resnet50/cpu/fp32/b16: step time, median", "resnet50/cpu/fp32/b16: epoch time",
-                                          "resnet50/cpu/fp32/b16: compile time", "resnet50/cpu/fp32/b16: energy an epoch",
-                                          "resnet50/cpu/fp32/b16: cost an epoch"}))
+                                          "resnet50/cpu/fp32/b16: compile time", "resnet50/cpu/fp32/b16: energy per epoch",
+                                          "resnet50/cpu/fp32/b16: cost per epoch"}))
       << "what should be small, and is comparable";
   const auto files = github_benchmark_folder(result, "/x");
   ASSERT_EQ(files.size(), 2u);

@@ -285,6 +285,25 @@ TEST(PageData, KeepsTheEndsOfADownsampledLoss) {
   EXPECT_TRUE(page_of({named})["losses"][0]["last"].is_null());
 }
 
+TEST(PageData, KnowsStepsThatTheFileLeavesOut) {
+  NamedResult named = made_result("r.json", "box", {{"cpu", "fp32", 100, 16, "", "m", 1}});
+  epochbench::Run& run = named.result.runs[0];
+  run.workload.dataset = "digits";
+  run.timing->warmup_steps = 20;
+  run.timing->step_seconds.assign(100, 0.1);
+  run.timing->step_seconds_left_out = 900;
+  run.quality->loss.assign(100, 2);
+  run.quality->loss_left_out = 920;
+  run.quality->final_loss = 0.5;
+  const Json data = page_of({named});
+  EXPECT_EQ(data["steps"][0]["n"], 100);
+  EXPECT_EQ(data["steps"][0]["taken"], 1000);
+  EXPECT_EQ(data["losses"][0]["last"], 0.5);
+  EXPECT_FALSE(data["losses"][0]["seconds"].is_null());
+  run.quality->loss.assign(121, 2);  // more than warm-up and timed steps
+  EXPECT_TRUE(page_of({named})["losses"][0]["seconds"].is_null());
+}
+
 TEST(PageData, CountsWhatItHasNoRoomFor) {
   std::vector<MadeRun> runs;
   for (int rate = 1; rate <= 210; ++rate)

@@ -161,6 +161,14 @@ TEST(TimeLeft, OfAMinimumTimeAndOfEpochsIsTheirs) {
   EXPECT_LE(suite.worst_of_left_from(60, 10), 0.3);
 }
 
+TEST(TimeLeft, AGpuWarmsUpByTimeAndIsTimedForThreeSeconds) {
+  const ExpectedCase cpu = expected({"a", 0.001, 0.001, at_least(1)});  // 3 steps, then 1 s
+  ExpectedCase gpu = cpu;
+  gpu.warmup.reset();
+  gpu.queues = true;
+  EXPECT_NEAR(TimeLeft({gpu}).duration(0) - TimeLeft({cpu}).duration(0), 2 - 0.003 + 3 - 1, 1e-9);
+}
+
 TEST(TimeLeft, SkippedCasesTakeNone) {
   ExpectedCase one = expected({"a", 1, 1, steps(100)});
   one.skipped = true;

@@ -80,15 +80,15 @@ inline Run complete_run() {
   ok.precision = "fp32";
   ok.settings = {{"model", "mlp"}, {"model_options", std::map<std::string, std::int64_t>{{"depth", 3}}}};
   ok.input = Input{3, false, 0.002, "decoded"};
-  ok.timing =
-      Timing{3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003};
+  ok.timing = Timing{
+      3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003, 7, true};
   ok.throughput = Throughput{640, std::nullopt};
-  ok.latency = Latency{3, 0.25, std::nullopt, std::nullopt, 0.5, {0.25, 1.0 / 3, 0.5}};
+  ok.latency = Latency{3, 0.25, std::nullopt, std::nullopt, 0.5, {0.25, 1.0 / 3, 0.5}, 5};
   ok.efficiency = Efficiency{1e10, 0.25, 0.01, std::nullopt};
   ok.memory = Memory{100, 200, 0.5, 64};
   ok.interference = Interference{0.75};
   ok.gpu = GpuState{0.5, 1e9, 60, 3, 0, {"sw_power_cap"}, {{{0, 1}, {2, 2}}}, 12345, "memory: Not Supported"};
-  ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library"};
+  ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library", 8};
   ok.energy =
       Energy{"rapl", 1.0, 2.0, std::nullopt, 4.0, 5.0, 4.0, std::nullopt, 5.0, std::nullopt, 0.25, "GPU: no card", {"whole"}};
   ok.cost = Cost{0.34, 0.001, 0.002, "user", "EUR"};

@@ -78,6 +78,7 @@ class FakeWorker {
               {"without", nullptr}}},
             {"compile_seconds", 0.25},
             {"parameters", 1234},
+            {"asynchronous", name_ == "queues"},
             {"library_dropout_masks", false}};
   }
 

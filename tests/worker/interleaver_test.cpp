@@ -75,6 +75,15 @@ TEST_F(InterleaverTest, ATurnIsAsManyStepsAsFillItOfEach) {
   EXPECT_EQ(measured({worker("even"), worker("slower")}).participants()[1].steps_per_turn, 2);
 }
 
+TEST_F(InterleaverTest, ATurnOnADeviceThatQueuesIsABlockOfARun) {
+  Interleaver group = measured({worker("queues"), worker("even")}, 2);
+  EXPECT_GE(group.participants()[0].steps_per_turn, 100) << "a second of steps of 0.01 s";
+  EXPECT_LE(group.participants()[0].steps_per_turn, 115);
+  EXPECT_EQ(group.participants()[1].steps_per_turn, 5);
+  settings_.turn_seconds = 2;
+  EXPECT_EQ(measured({worker("queues")}, 1).participants()[0].steps_per_turn, 200);
+}
+
 TEST_F(InterleaverTest, ABurstIsOneMoreParticipant) {
   settings_.burst = Burst{worker("even").command, Precision::fp32, 1};
   Interleaver group = measured({worker("even"), worker("slower")});

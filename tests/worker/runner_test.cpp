@@ -313,7 +313,10 @@ class QueueingExecutable : public test::FakeExecutable {
 // Hands out slots in turn, each fresh once; sees that a slot comes back only when its step is done.
 class SlotBatches : public test::FakeBatches {
  public:
+  bool resident_batches = false;
+
   explicit SlotBatches(const QueueingExecutable& executable) : executable_(executable) {}
+  bool resident() const override { return resident_batches; }
   Batch next() override {
     wait();
     const InputSlot slot = static_cast<InputSlot>(handed_out_ % kInputSlots);
@@ -356,6 +359,27 @@ TEST_F(QueuedRunnerTest, SlotsWhoseContentsTheDeviceHasDoNotTravelAgain) {
   runner.steps(7);
   EXPECT_THAT(executable.submitted, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(executable.resubmitted, ElementsAre(0, 1, 2));
+}
+
+TEST_F(QueuedRunnerTest, ResidentBatchesTravelBeforeTheFirstStepAndAreQueuedDeeper) {
+  batches.resident_batches = true;
+  Runner runner = make();
+  const StepBlock& block = runner.steps(20);
+  EXPECT_GE(kQueuedResidentSteps, 8);
+  EXPECT_EQ(executable.most_under_way, kQueuedResidentSteps);
+  EXPECT_THAT(executable.submitted, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(executable.resubmitted, SizeIs(20));
+  EXPECT_EQ(executable.synchronizations, 2) << "once for the batches on their way";
+  EXPECT_EQ(batches.released, executable.finished);
+  EXPECT_THAT(block.step_seconds, SizeIs(20));
+  runner.steps(3);
+  EXPECT_THAT(executable.submitted, SizeIs(4)) << "they stay";
+}
+
+TEST_F(QueuedRunnerTest, BlocksAreBounded) {
+  Runner runner = make();
+  EXPECT_THAT(runner.steps(kBlockSteps + 1).step_seconds, SizeIs(kBlockSteps + 1));
+  EXPECT_THROW(runner.steps(kQueuedBlockSteps + 1), std::invalid_argument);
 }
 
 TEST_F(QueuedRunnerTest, StepsAreTimedByTheDeviceAndTheWindowByTheHost) {

@@ -128,6 +128,54 @@ TEST(StoppingRule, BlocksFillTheirTime) {
   EXPECT_EQ(rule.next_block(0, 1e-9), 4096);
 }
 
+StoppingRule queueing(const StopSpec& spec = {}, const StoppingLimits& limits = {}) {
+  StoppingRule rule(spec, limits);
+  rule.set_queues();
+  return rule;
+}
+
+TEST(QueueingRule, BlocksLastASecondAndSixteenSteps) {
+  for (const double step : {50e-6, 1e-3, 0.043}) {
+    const double seconds = static_cast<double>(queueing().next_block(0, step)) * step;
+    EXPECT_GT(seconds, 1.05);
+    EXPECT_LT(seconds, 1.15);
+  }
+  EXPECT_EQ(queueing().next_block(0, 0.3), 16);
+  EXPECT_EQ(queueing().next_block(0, std::nullopt), 16) << "not known yet";
+  EXPECT_EQ(queueing().next_block(0, 1e-9), 65536);
+}
+
+TEST(QueueingRule, ABlockLastsNoLongerThanARun) {
+  EXPECT_EQ(queueing().next_block(0, 10), 3);
+  EXPECT_EQ(queueing().next_block(0, 100), 1);
+}
+
+TEST(QueueingRule, LeavesNoShortBlockAtTheEnd) {
+  const StoppingRule rule = queueing();
+  EXPECT_EQ(rule.block_of(100, 0.043), 26);
+  EXPECT_EQ(rule.block_of(42, 0.043), 26) << "16 are left";
+  EXPECT_EQ(rule.block_of(41, 0.043), 41);
+  EXPECT_EQ(rule.block_of(5, 0.043), 5);
+  EXPECT_EQ(rule.block_of(5, std::nullopt), 5);
+  EXPECT_EQ(rule.block_of(65540, 1e-9), 65536) << "buffers are bounded";
+  StopSpec spec;
+  spec.steps = 30;
+  EXPECT_EQ(queueing(spec).next_block(0, 0.043), 30);
+  EXPECT_EQ(queueing(spec).next_block(28, 0.043), 2);
+}
+
+TEST(QueueingRule, MeasuresThreeSeconds) {
+  StoppingRule rule = queueing();
+  EXPECT_EQ(rule.after_steps(calm(299, 0.01), 2.99), std::nullopt);
+  EXPECT_THAT(rule.after_steps(calm(301, 0.01), 3.01), Optional(StopReason::noise));
+}
+
+TEST(QueueingRule, TakesTheNumberOfStepsThatIsAskedFor) {
+  StopSpec spec;
+  spec.steps = 12;
+  EXPECT_THAT(queueing(spec).after_steps(calm(12, 0.001), 0.012), Optional(StopReason::steps));
+}
+
 TEST(StoppingRule, WholeEpochsAreNeverCut) {
   StopSpec spec;
   spec.epochs = 3;

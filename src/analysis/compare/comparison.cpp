@@ -94,8 +94,9 @@ std::string setting_difference(const RecordedRun& a, const RecordedRun& b) {
 // projected.
 std::string batches_difference(const RecordedRun& a, const RecordedRun& b) {
   const Timing &x = *a.run->timing, &y = *b.run->timing;
-  return difference({{"epochs", x.epoch_kind, y.epoch_kind},
-                     {"warm-up steps", std::to_string(x.warmup_steps), std::to_string(y.warmup_steps)}});
+  const std::string epochs = difference({{"epochs", x.epoch_kind, y.epoch_kind}});
+  if (!epochs.empty() || x.epoch_kind != "measured") return epochs;
+  return difference({{"warm-up steps", std::to_string(x.warmup_steps), std::to_string(y.warmup_steps)}});
 }
 
 using Runs = std::vector<RecordedRun>;  // of one case, at least one

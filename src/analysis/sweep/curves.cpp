@@ -68,8 +68,7 @@ std::optional<double> rate_of(const Run& run, Axis axis) {
   double rate = run.throughput->samples_per_second;
   if (axis == Axis::width) rate = run.efficiency ? run.efficiency->flops_per_second : 0;
   if (axis == Axis::samples)
-    rate = static_cast<double>(run.timing->step_seconds.size()) * static_cast<double>(run.workload.batch) /
-           run.timing->wall_seconds;
+    rate = static_cast<double>(run.timing->steps()) * static_cast<double>(run.workload.batch) / run.timing->wall_seconds;
   return positive(rate) ? std::optional(rate) : std::nullopt;
 }
 

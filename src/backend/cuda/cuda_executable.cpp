@@ -191,6 +191,10 @@ void CudaExecutable::drain(std::vector<StepRecord>& records) {
 
 void CudaExecutable::synchronize() {
   device_->synchronize(compute());
+  if (std::any_of(unseen_.begin(), unseen_.end(), [](bool unseen) { return unseen; })) {
+    device_->synchronize(copy());
+    unseen_.fill(false);
+  }
   collect();
   idle_ = true;
 }

@@ -39,7 +39,7 @@ Json context_of(const Context& context) {
 
 Json entry(const RunGroup& group, std::size_t family, std::size_t repetition) {
   const Run& run = *group.runs[repetition];
-  const auto steps = static_cast<double>(run.timing->step_seconds.size());
+  const auto steps = static_cast<double>(run.timing->steps());
   const double microseconds = run.timing->steps_total_seconds / steps * 1e6;
   Json json = {{"name", group.name},
                {"family_index", family},
@@ -49,7 +49,7 @@ Json entry(const RunGroup& group, std::size_t family, std::size_t repetition) {
                {"repetitions", group.runs.size()},
                {"repetition_index", repetition},
                {"threads", run.device.threads.value_or(1)},
-               {"iterations", run.timing->step_seconds.size()},
+               {"iterations", run.timing->steps()},
                {"real_time", microseconds},
                {"cpu_time", microseconds},
                {"time_unit", "us"}};

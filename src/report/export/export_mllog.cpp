@@ -102,24 +102,30 @@ void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& lo
   const std::vector<double>& steps = run.timing->step_seconds;
   const std::size_t in_epoch =
       w.batch > 0 && w.samples_per_epoch >= w.batch ? static_cast<std::size_t>(w.samples_per_epoch / w.batch) : 0;
-  const std::size_t epochs = run.timing->epoch_kind == "measured" && in_epoch > 0 ? steps.size() / in_epoch : 0;
+  const std::size_t evaluations = run.quality ? run.quality->eval_history.size() : 0;
+  // A file keeps the first steps alone; of the epochs after them it has the evaluations.
+  std::size_t epochs = run.timing->epoch_kind == "measured" && in_epoch > 0 ? steps.size() / in_epoch : 0;
+  if (epochs > 0 && run.timing->step_seconds_left_out) epochs = std::max(epochs, evaluations);
   const std::string metric = run.quality ? run.quality->eval_metric.value_or("") : "";
   std::size_t evaluated = 0;
   double elapsed = 0;
   for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
     const Json number = {{"epoch_num", epoch + 1}};
     log.start("epoch_start", number);
-    for (std::size_t i = epoch * in_epoch; i < (epoch + 1) * in_epoch; ++i) elapsed += std::isfinite(steps[i]) ? steps[i] : 0;
+    if ((epoch + 1) * in_epoch > steps.size())
+      elapsed = static_cast<double>(epoch + 1) * run.timing->epoch_seconds;
+    else
+      for (std::size_t i = epoch * in_epoch; i < (epoch + 1) * in_epoch; ++i) elapsed += std::isfinite(steps[i]) ? steps[i] : 0;
     log.at(start + to_milliseconds(elapsed));
     log.stop("epoch_stop", number);
-    if (metric.empty() || epoch >= run.quality->eval_history.size()) continue;
+    if (metric.empty() || epoch >= evaluations) continue;
     add_eval(metric, run.quality->eval_history[epoch], number, log);
     ++evaluated;
   }
   log.at(stop);
   if (evaluated == 0 && !metric.empty() && run.quality->eval_value)
     add_eval(metric, *run.quality->eval_value, Json::object(), log);
-  log.point("trained_samples", static_cast<double>(steps.size()) * static_cast<double>(w.batch));
+  log.point("trained_samples", static_cast<double>(run.timing->steps()) * static_cast<double>(w.batch));
   if (run.throughput) log.point_if_known("samples_per_second", run.throughput->samples_per_second);
 }
 

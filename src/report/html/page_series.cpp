@@ -91,6 +91,7 @@ Json steps_json(const Run& run, std::size_t row, std::size_t number, std::size_t
           {"repetition", number},
           {"warmup", timing.warmup_steps},
           {"n", timing.step_seconds.size()},
+          {"taken", timing.steps()},
           {"every", kept.every},
           {"at", places(kept)},
           {"seconds", picked(timing.step_seconds, kept)},
@@ -104,7 +105,9 @@ Json steps_json(const Run& run, std::size_t row, std::size_t number, std::size_t
 std::vector<double> times_of_losses(const Run& run) {
   const Timing& timing = *run.timing;
   const auto warmup = static_cast<std::size_t>(std::max(timing.warmup_steps, 0));
-  if (run.quality->loss.size() != warmup + timing.step_seconds.size()) return {};
+  const std::size_t kept = warmup + timing.step_seconds.size();
+  const bool shortened = run.quality->loss_left_out && run.quality->loss.size() < kept;
+  if (run.quality->loss.size() != kept && !shortened) return {};
   std::vector<double> times(warmup, std::numeric_limits<double>::quiet_NaN());
   double now = 0;
   for (const double seconds : timing.step_seconds) times.push_back(now += seconds);
@@ -121,7 +124,7 @@ Json losses_json(const Run& run, std::size_t row, std::size_t most) {
           {"at", places(kept)},
           {"loss", picked(losses, kept)},
           {"first", losses.front()},  // thinning keeps neither end for sure
-          {"last", losses.back()},
+          {"last", run.quality->loss_left_out ? json_of(run.quality->final_loss) : json_of(losses.back())},
           {"seconds", times.empty() ? Json(nullptr) : picked(times, kept)}};
 }
 

@@ -42,7 +42,7 @@ Furthest furthest_above(double limit, const std::vector<Run>& runs, std::optiona
 
 std::optional<double> throttled_share(const Run& run) {
   if (run.status != RunStatus::ok || !run.gpu || !run.timing || run.timing->step_seconds.empty()) return std::nullopt;
-  return static_cast<double>(run.gpu->throttled_steps.value_or(0)) / static_cast<double>(run.timing->step_seconds.size());
+  return static_cast<double>(run.gpu->throttled_steps.value_or(0)) / static_cast<double>(run.timing->steps());
 }
 
 std::string throttling(const Result& result) {
@@ -59,7 +59,7 @@ constexpr double kNoticeable = 1.05;                                // mean over
 std::optional<double> mean_over_median(const Run& run) {
   if (!run.timing || run.timing->step_seconds.size() < kFewestStepsOfSpread || run.timing->step_seconds_median <= 0)
     return std::nullopt;
-  const double mean = run.timing->steps_total_seconds / static_cast<double>(run.timing->step_seconds.size());
+  const double mean = run.timing->steps_total_seconds / static_cast<double>(run.timing->steps());
   return mean / run.timing->step_seconds_median;
 }
 

@@ -74,14 +74,14 @@ function stepsChart(row, repetitions) {
       bands.push({from: first + from - 0.5, to: first + to + 0.5, text: "the GPU was throttled"});
     begin += one.n + Math.ceil(one.n * 0.03);
   }
-  const medians = repetitions.map((one) => `#${one.repetition}: median ${format.seconds(one.median)} of ${one.n}`);
+  const medians = repetitions.map((one) => `#${one.repetition}: median ${format.seconds(one.median)} of ${one.taken}`);
   return {label: `Step times of ${row.name}. ${medians.join("; ")}`, lines, bands, height: 250,
           x: {label: repetitions.length > 1 ? "step, one repetition after the other" : "step"},
           y: {label: `time of a step, ${unit}`}};
 }
 
 function stepRows(data) {
-  return data.steps.map((one) => [`${rowName(data, data.rows[one.row])} #${one.repetition}`, format.count(one.n),
+  return data.steps.map((one) => [`${rowName(data, data.rows[one.row])} #${one.repetition}`, format.count(one.taken),
     format.count(one.warmup), format.seconds(d3.min(one.seconds)), format.seconds(one.median),
     format.interval(one.within_run, format.seconds) || UNKNOWN, format.seconds(d3.max(one.seconds)),
     one.throttled.length ? plural(one.throttled.length, "stretch", "stretches") : "none known"]);
