@@ -72,17 +72,10 @@ void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
 }
 
 // Of the GPUs that cases run on, likewise.
-void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<GpuInfo>& earlier, const std::vector<PlannedCase>& cases) {
+void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<PlannedCase>& cases) {
   for (const int index : gpus_of(cases)) {
     const auto at = static_cast<std::size_t>(index);
-    if (at >= gpus.size()) continue;
-    if (at >= earlier.size() || gpus[at].name != earlier[at].name || !earlier[at].memory_bandwidth_bytes_per_second) {
-      measure_peaks_of(gpus, index);
-      continue;
-    }
-    gpus[at].peak_flops_per_second = earlier[at].peak_flops_per_second;
-    gpus[at].memory_bandwidth_bytes_per_second = earlier[at].memory_bandwidth_bytes_per_second;
-    gpus[at].host_to_device_bytes_per_second = earlier[at].host_to_device_bytes_per_second;
+    if (at < gpus.size() && !gpus[at].memory_bandwidth_bytes_per_second) measure_peaks_of(gpus, index);
   }
 }
 
@@ -234,13 +227,13 @@ Measurement measure(const MeasuringRequest& request) {
   ProgressDisplay display(count_to_run(remaining), request.quiet);
   const Context earlier = std::exchange(result.context, describe_context(request.command_line));
   result.context.suite = request.suite;
-  result.context.gpus = list_gpus();
+  result.context.gpus = with_known_gpus(list_gpus(), earlier.gpus, request.resume);
   MachineMeters meters(meter_sources(), result.context.gpus);
   display.note("measuring the idle draw");
   measure_idle_of(meters, remaining);
   display.note("measuring this machine's peaks");
   fill_peaks(result.context.cpu, earlier.cpu);
-  fill_peaks(result.context.gpus, earlier.gpus, remaining);
+  fill_peaks(result.context.gpus, remaining);
 
   const WorkerCommand worker = request.worker.empty() ? WorkerCommand::own() : WorkerCommand(request.worker);
   TimeLeft left = expected_times(remaining, request.budget_seconds, &result.context);

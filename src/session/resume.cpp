@@ -55,6 +55,23 @@ Resumed resume(const std::string& path, std::vector<PlannedCase> cases, bool ano
   return resumed;
 }
 
+std::vector<GpuInfo> with_known_gpus(std::vector<GpuInfo> visible, const std::vector<GpuInfo>& known, const std::string& path) {
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (i >= visible.size()) {
+      visible.push_back(known[i]);
+      continue;
+    }
+    if (visible[i].name != known[i].name)
+      throw CallError("--resume: in " + path + " cuda:" + std::to_string(i) + " is \"" + known[i].name +
+                      "\", and here it is \"" + visible[i].name +
+                      "\"; select the same GPU with CUDA_VISIBLE_DEVICES, or leave out --resume");
+    visible[i].peak_flops_per_second = known[i].peak_flops_per_second;
+    visible[i].memory_bandwidth_bytes_per_second = known[i].memory_bandwidth_bytes_per_second;
+    visible[i].host_to_device_bytes_per_second = known[i].host_to_device_bytes_per_second;
+  }
+  return visible;
+}
+
 std::string resume_command(const std::vector<std::string>& arguments, const std::string& path) {
   constexpr std::array kWithFile{"--out", "-o", "--resume"};
   std::vector<std::string> parts;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "epochbench/gpu.h"
 #include "src/result/result.h"
 #include "src/session/planned_case.h"
 
@@ -18,6 +19,10 @@ struct Resumed {
 // repetition; options that say when a case ends do not count. `anonymous`: settings there may lack paths.
 // Errors: CallError for a file that is missing or was measured on another machine, FormatError.
 Resumed resume(const std::string& path, std::vector<PlannedCase> cases, bool anonymous);
+
+// The GPUs of this machine together with what a resumed result knows of them: measured values, and GPUs that are no longer
+// visible but may have runs there. `path`: of that result. Errors: CallError where a visible one is another model now.
+std::vector<GpuInfo> with_known_gpus(std::vector<GpuInfo> visible, const std::vector<GpuInfo>& known, const std::string& path);
 
 // The command that goes on with the result at `path` after a call with these arguments, quoted for a shell: the same call
 // without --out, --overwrite and its own --resume.

@@ -18,6 +18,7 @@ epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   analysis/claim_catalog_test analysis/claim_trends_test analysis/claims_test analysis/cost_test case/options_test
   case/settings_test case/suite_test report/many_names_test report/names_are_labels_test report/one_estimator_test
   report/page_data_test
-  session/budget_test session/endings_test session/profile_test session/sweep_test session/time_left_test
+  session/budget_test session/endings_test session/profile_test session/resume_gpus_test session/sweep_test
+  session/time_left_test
   analysis/own_claim_test report/page_head_test session/page/outside_program_test)
 target_compile_definitions(cli_tests PRIVATE PUBLISHED_RESULTS="${PROJECT_SOURCE_DIR}/results")

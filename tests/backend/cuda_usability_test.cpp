@@ -76,9 +76,23 @@ TEST(CudaUsability, IndicesOfVisibleGpus) {
   EXPECT_TRUE(why_unusable(two, -1));
 }
 
+TEST(CudaUsability, TheVariableThatHidesGpusIsNamed) {
+  RuntimeState one{Status::ready, "", 13000, 13000, 1, "GPU-8f2a7c11-0000-0000-0000-000000000000"};
+  EXPECT_EQ(why_unusable(one, 1),
+            "there is no cuda:1: the one GPU that is visible is cuda:0; CUDA_VISIBLE_DEVICES is "
+            "\"GPU-8f2a7c11-0000-0000-0000-000000000000\"");
+  EXPECT_FALSE(why_unusable(one, 0));
+  one.visible_devices = "MIG-1,MIG-2";
+  EXPECT_EQ(
+      why_unusable(one, 1),
+      "there is no cuda:1: the one GPU that is visible is cuda:0; CUDA_VISIBLE_DEVICES is \"MIG-1,MIG-2\", and CUDA shows "
+      "a process only one instance (MIG): use one call for each");
+}
+
 TEST(CudaUsability, ComputeCapability) {
   EXPECT_EQ(why_unusable(DeviceProperties{"Tesla V100", 70, 0}, 0, 75),
-            "cuda:0 (Tesla V100, compute capability 7.0) is too old: compute capability 7.5 or later is needed");
+            "cuda:0 (Tesla V100, compute capability 7.0) is too old: compute capability 7.5 or later is needed, since CUDA 13 "
+            "and current versions of cuDNN support no older one");
   EXPECT_FALSE(why_unusable(DeviceProperties{"T4", 75, 0}, 0, 75));
   EXPECT_FALSE(why_unusable(DeviceProperties{"B200", 100, 0}, 0, 90));
   EXPECT_EQ(why_unusable(DeviceProperties{"A100", 80, 0}, 3, 90),

@@ -22,6 +22,7 @@ namespace {
 using cuda::AttentionSpec;
 using cuda::ConvolutionSpec;
 using test::described_a100;
+using test::described_gpus;
 using test::described_h200;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -105,16 +106,22 @@ TEST_P(EveryModel, PassesTheFrontendsChecks) {
   const bool half = precision == Precision::bf16 || precision == Precision::fp16;
   EXPECT_EQ(asked.convolutions.empty(), is_text_model(model));
   EXPECT_EQ(asked.attentions.empty(), !is_text_model(model) || !half);
-  for (const ConvolutionSpec& spec : asked.convolutions) EXPECT_NO_THROW(validate(spec, described_h200())) << describe(spec);
-  for (const AttentionSpec& spec : asked.attentions) EXPECT_NO_THROW(validate(spec, described_h200())) << describe(spec);
+  for (const cuda::DescribedDevice& device : described_gpus()) {
+    SCOPED_TRACE(device.json);
+    for (const ConvolutionSpec& spec : asked.convolutions) EXPECT_NO_THROW(validate(spec, device)) << describe(spec);
+    for (const AttentionSpec& spec : asked.attentions) EXPECT_NO_THROW(validate(spec, device)) << describe(spec);
+  }
 }
 
-TEST_P(EveryModel, HasAnEngineOnAnH200ForEachConvolution) {
+TEST_P(EveryModel, HasAnEngineOnEveryGpuForEachConvolution) {
   const auto [model, precision] = GetParam();
-  const std::vector<ConvolutionSpec> convolutions = asked_by(model, precision).convolutions;
   if (is_text_model(model)) return;
-  for (const ConvolutionSpec& spec : convolutions)
-    EXPECT_NO_THROW(EXPECT_GT(engines(spec, described_h200()).size(), 0u)) << describe(spec);
+  const std::vector<ConvolutionSpec> convolutions = asked_by(model, precision).convolutions;
+  for (const cuda::DescribedDevice& device : described_gpus()) {
+    SCOPED_TRACE(device.json);
+    for (const ConvolutionSpec& spec : convolutions)
+      EXPECT_NO_THROW(EXPECT_GT(engines(spec, device).size(), 0u)) << describe(spec);
+  }
 }
 
 // cuDNN compiles attention kernels when they are planned, which needs the driver's library: the toolkit's stub is
@@ -127,15 +134,17 @@ class CudnnAttention : public ::testing::Test {
   }
 };
 
-TEST_F(CudnnAttention, HasEnginesForBertOnAnH200InBothDirections) {
+TEST_F(CudnnAttention, HasEnginesForBertOnEveryGpuInBothDirections) {
   for (const char* model : {"bert-tiny", "bert-base", "bert-large"})
     for (const Precision precision : {Precision::bf16, Precision::fp16})
-      for (const AttentionSpec& spec : asked_by(model, precision).attentions) {
-        cuda::AttentionEngines offered;
-        ASSERT_NO_THROW(offered = engines(spec, described_h200())) << describe(spec);
-        EXPECT_GT(offered.forward.size(), 0u) << describe(spec);
-        EXPECT_GT(offered.backward.size(), 0u) << describe(spec);
-      }
+      for (const AttentionSpec& spec : asked_by(model, precision).attentions)
+        for (const cuda::DescribedDevice& device : described_gpus()) {
+          SCOPED_TRACE(device.json);
+          cuda::AttentionEngines offered;
+          ASSERT_NO_THROW(offered = engines(spec, device)) << describe(spec);
+          EXPECT_GT(offered.forward.size(), 0u) << describe(spec);
+          EXPECT_GT(offered.backward.size(), 0u) << describe(spec);
+        }
 }
 
 // The planned workspace includes what the graph of the gradient keeps there and leaves enough for the engines.

@@ -16,8 +16,10 @@ endforeach()
 target_compile_definitions(fake_nvml_before_volta PRIVATE FAKE_NVML_OLD)
 target_compile_definitions(fake_nvml_empty PRIVATE FAKE_NVML_EMPTY)
 
-foreach(test metering_test nvml_test)
-  epochbench_test(machine/${test} LABEL unit LIBRARIES epochbench_worker)
+epochbench_test(machine/metering_test LABEL unit LIBRARIES epochbench_worker)
+epochbench_test(machine/nvml_test LABEL unit LIBRARIES epochbench_worker)
+epochbench_test(backend/nvidia_management_test LABEL unit LIBRARIES epochbench_backend)
+foreach(test metering_test nvml_test nvidia_management_test)
   add_dependencies(${test} fake_nvml fake_nvml_before_volta fake_nvml_empty)
   target_compile_definitions(${test} PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>"
     FAKE_NVML_BEFORE_VOLTA="$<TARGET_FILE:fake_nvml_before_volta>" FAKE_NVML_EMPTY="$<TARGET_FILE:fake_nvml_empty>")

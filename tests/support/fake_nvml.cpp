@@ -57,6 +57,21 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
   return epochbench::test::kNotFound;
 }
 
+int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  const std::lock_guard lock(state.mutex);
+  for (int i = 0; i < state.nvml.card_count; ++i)
+    if (*uuid && std::strcmp(state.nvml.cards[i].instance_uuid, uuid) == 0) {
+      *device = &state.nvml.cards[i];
+      return 0;
+    }
+  return epochbench::test::kNotFound;
+}
+
+int nvmlSystemGetDriverVersion(char* text, unsigned length) {
+  std::strncpy(text, "580.65.06", length);
+  return 0;
+}
+
 int nvmlDeviceGetPowerUsage(FakeCard* card, unsigned* milliwatts) {
   return answer(card, milliwatts, [](FakeCard& c) { return std::pair(c.power_code, c.power_milliwatts); });
 }

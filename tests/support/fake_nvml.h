@@ -9,6 +9,7 @@ inline constexpr int kNotSupported = 3, kNoPermission = 4, kNotFound = 6, kLost 
 
 struct FakeCard {
   const char* bus_id = "";
+  const char* instance_uuid = "";                                          // "MIG-…", of its one instance where it is divided
   unsigned long long energy_millijoules = 0, energy_step_millijoules = 0;  // the latter is added at each reading
   unsigned power_milliwatts = 0, power_limit_milliwatts = 700'000, default_power_limit_milliwatts = 700'000,
            utilization_percent = 0, clock_megahertz = 0, temperature_celsius = 0;

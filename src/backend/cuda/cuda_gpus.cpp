@@ -1,9 +1,10 @@
 // The GPUs as a result describes them, and their measured peaks: the best of several bursts.
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <functional>
 
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
@@ -13,6 +14,7 @@
 #include "kernels/cuda/libraries/loaded_libraries.h"
 #include "src/backend/cuda/cuda_handles.h"
 #include "src/backend/cuda/cuda_usability.h"
+#include "src/backend/host/nvidia_management.h"
 
 namespace epochbench {
 namespace {
@@ -23,31 +25,11 @@ constexpr std::size_t kTransferBytes = std::size_t{1} << 28;  // pinned memory o
 constexpr double kBurstSeconds = 0.1;
 constexpr int kBursts = 5;
 
-// "580.65.06", from the management library of the driver; empty without it.
-std::string driver_version() {
-  void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-  if (!library) return "";
-  const auto start = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
-  const auto stop = reinterpret_cast<int (*)()>(dlsym(library, "nvmlShutdown"));
-  const auto version = reinterpret_cast<int (*)(char*, unsigned)>(dlsym(library, "nvmlSystemGetDriverVersion"));
-  char text[96] = "";
-  if (start && stop && version && start() == 0) {
-    if (version(text, sizeof text) != 0) text[0] = '\0';
-    stop();
-  }
-  dlclose(library);
-  return text;
-}
-
-std::string uuid_text(const cudaUUID_t& uuid) {  // "GPU-8f2a…", as nvidia-smi writes it
-  std::string text = "GPU";
-  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
-    char digits[4];
-    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
-    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits;
-  }
-  return text;
+std::array<unsigned char, 16> bytes_of(const cudaUUID_t& uuid) {
+  std::array<unsigned char, 16> bytes{};
+  static_assert(sizeof uuid.bytes == sizeof bytes);
+  std::memcpy(bytes.data(), uuid.bytes, sizeof bytes);
+  return bytes;
 }
 
 // "0000:65:00.0"; empty if the driver does not report it.
@@ -144,14 +126,15 @@ std::vector<GpuInfo> list_gpus() {
   std::vector<GpuInfo> gpus;
   int runtime = 0;
   cudaRuntimeGetVersion(&runtime);
-  const std::string driver = driver_version();
+  const NvidiaManagement management;
+  const std::string driver = management.driver_version();
   const cuda::LibraryVersions libraries = count > 0 ? versions() : cuda::LibraryVersions{};
   for (int index = 0; index < count; ++index) {
     cudaDeviceProp properties{};
     cuda::check(cudaGetDeviceProperties(&properties, index), "asking for a device's properties");
     GpuInfo& gpu = gpus.emplace_back();
     gpu.name = properties.name;
-    gpu.uuid = uuid_text(properties.uuid);
+    gpu.uuid = management.uuid_text(bytes_of(properties.uuid));
     gpu.pci_bus_id = bus_id_of(index);
     gpu.compute_capability = cuda::capability_text(properties.major * 10 + properties.minor);
     gpu.driver = driver;

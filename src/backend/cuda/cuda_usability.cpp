@@ -12,6 +12,20 @@ std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+namespace {
+
+// What CUDA_VISIBLE_DEVICES has to do with the number of visible devices.
+std::string of_variable(const RuntimeState& state) {
+  if (!state.visible_devices) return "";
+  const std::string& value = *state.visible_devices;
+  const std::size_t first = value.find("MIG-");
+  const bool several_instances = first != std::string::npos && value.find("MIG-", first + 1) != std::string::npos;
+  return "; CUDA_VISIBLE_DEVICES is \"" + value + "\"" +
+         (several_instances ? ", and CUDA shows a process only one instance (MIG): use one call for each" : "");
+}
+
+}  // namespace
+
 std::optional<std::string> why_unusable(const RuntimeState& state, int index) {
   using Status = RuntimeState::Status;
   if (state.status == Status::insufficient_driver && state.driver_version == 0) {
@@ -30,7 +44,8 @@ std::optional<std::string> why_unusable(const RuntimeState& state, int index) {
   if (index < 0 || index >= state.devices)
     return "there is no " + cuda_name(index) + ": " +
            (state.devices == 1 ? "the one GPU that is visible is cuda:0"
-                               : "the GPUs that are visible are cuda:0 to " + cuda_name(state.devices - 1));
+                               : "the GPUs that are visible are cuda:0 to " + cuda_name(state.devices - 1)) +
+           of_variable(state);
   return std::nullopt;
 }
 
@@ -38,7 +53,8 @@ std::optional<std::string> why_unusable(const DeviceProperties& device, int inde
   const std::string what =
       cuda_name(index) + " (" + device.name + ", compute capability " + capability_text(device.compute_capability) + ")";
   if (device.compute_capability < kLowestCapability)
-    return what + " is too old: compute capability " + capability_text(kLowestCapability) + " or later is needed";
+    return what + " is too old: compute capability " + capability_text(kLowestCapability) +
+           " or later is needed, since CUDA 13 and current versions of cuDNN support no older one";
   if (device.compute_capability < lowest_of_build)
     return what + " is older than what this build has code for, compute capability " + capability_text(lowest_of_build) +
            " and later: set EPOCHBENCH_CUDA_ARCHITECTURES and build again";
