@@ -49,11 +49,14 @@ void make_visible(Json& value) {
     auto& text = value.get_ref<std::string&>();
     text = visible(text);
   } else if (value.is_object()) {
-    Json members = Json::object();
+    bool renamed = false;
     for (auto& [key, member] : value.items()) {
       make_visible(member);
-      members[visible(key)] = std::move(member);
+      renamed = renamed || visible(key) != key;
     }
+    if (!renamed) return;
+    Json members = Json::object();
+    for (auto& [key, member] : value.items()) members[visible(key)] = std::move(member);
     value = std::move(members);
   } else if (value.is_array()) {
     for (Json& element : value) make_visible(element);

@@ -107,6 +107,7 @@ std::string shell_word(const std::string& text) {
 }
 
 std::string visible(std::string_view text) {
+  if (std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; })) return std::string(text);
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     const auto [value, bytes] = code_point_at(text, at);
