@@ -36,7 +36,7 @@ SANITIZERS = {"memcheck": OURS, "racecheck": OURS, "initcheck": [], "synccheck":
 
 
 class Plan:
-    """capability: such as 9.0. price: options of `epochbench run`. pytorch: None, or why there is no PyTorch here.
+    """capability: such as 9.0. price: options of `epochbench run`. pytorch: None, or what PyTorch's side lacks here.
     suffix: of result files, "" on the first kind of machine, "-2" on a second one."""
 
     def __init__(self, root, build, folder, capability, memory_bytes, packages, price, pytorch, suffix, digest, commit):

@@ -41,7 +41,7 @@ def may_unshare():
     return shutil.which("unshare") and subprocess.run([*WITHOUT_NETWORK, "true"], capture_output=True).returncode == 0
 
 
-@unittest.skipUnless(shutil.which("cmake") and shutil.which("ninja"), "there is no cmake or no ninja")
+@unittest.skipUnless(shutil.which("cmake") and shutil.which("ninja"), "cmake or ninja is missing")
 class BareImage(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -1,5 +1,6 @@
 // What NVIDIA's management library, which comes with the driver, says beyond CUDA: the driver's version, and whether a device
-// is a whole GPU or an instance of one (MIG). Loaded by name; without it there is no version, and every device counts as whole.
+// is a whole GPU or an instance of one (MIG). Loaded by name; without it the version is unknown, and every device counts as
+// whole.
 #pragma once
 
 #include <array>
