@@ -34,7 +34,7 @@ TEST(AmxModel, AddsProductsOfPairs) {
   float sums[2] = {10, 0};
   amx_model::load(0, sums, 4);
   amx_model::load(1, a, 8);
-  amx_model::load(2, b, 4);
+  amx_model::load_t1(2, b, 4);
   amx_model::multiply_add(0, 1, 2);
   float results[2][3] = {};
   amx_model::store(0, results, sizeof results[0]);
@@ -62,6 +62,7 @@ TEST(AmxModel, FaultsAsTheHardwareDoes) {
   configure();
   EXPECT_DEATH(amx_model::load(3, sums, 4), "no rows");
   EXPECT_DEATH(amx_model::load(8, sums, 4), "does not exist");
+  EXPECT_DEATH(amx_model::load_t1(3, sums, 4), "TILELOADDT1: the register has no rows");
   EXPECT_DEATH(amx_model::multiply_add(0, 2, 2), "same register");
   EXPECT_DEATH(amx_model::multiply_add(0, 2, 1), "depth");
   amx_model::load_config(config_of({{2, 4}, {1, 8}, {2, 4}, {2, 8}}).data());

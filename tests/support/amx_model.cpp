@@ -49,6 +49,14 @@ float real_at(const Tile& tile, int row, int index) {
   return flushed(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
 }
 
+void load_as(const char* instruction, int tile, const void* base, std::int64_t stride) {
+  Tile& to = usable(instruction, tile);
+  clear(to);
+  for (int row = 0; row < to.rows; ++row)
+    std::memcpy(to.data[static_cast<std::size_t>(row)].data(), static_cast<const char*>(base) + row * stride,
+                static_cast<std::size_t>(to.row_bytes));
+}
+
 }  // namespace
 
 void load_config(const void* config) {
@@ -72,13 +80,8 @@ void load_config(const void* config) {
   state.configured = true;
 }
 
-void load(int tile, const void* base, std::int64_t stride) {
-  Tile& to = usable("TILELOADD", tile);
-  clear(to);
-  for (int row = 0; row < to.rows; ++row)
-    std::memcpy(to.data[static_cast<std::size_t>(row)].data(), static_cast<const char*>(base) + row * stride,
-                static_cast<std::size_t>(to.row_bytes));
-}
+void load(int tile, const void* base, std::int64_t stride) { load_as("TILELOADD", tile, base, stride); }
+void load_t1(int tile, const void* base, std::int64_t stride) { load_as("TILELOADDT1", tile, base, stride); }
 
 void store(int tile, void* base, std::int64_t stride) {
   const Tile& from = usable("TILESTORED", tile);

@@ -8,6 +8,7 @@ namespace epochbench::amx_model {
 
 void load_config(const void* config);  // [64], in the layout that LDTILECFG reads
 void load(int tile, const void* base, std::int64_t stride);
+void load_t1(int tile, const void* base, std::int64_t stride);  // differs from `load` only in the caches
 void store(int tile, void* base, std::int64_t stride);
 void zero(int tile);
 void multiply_add(int sum, int a, int b);  // sum += a b, over pairs of Bf16

@@ -62,15 +62,15 @@ void copy_b(PaddedTail& tail, const Word* b, std::int64_t stride, int vectors, s
       store(tail.b[k] + v * kLanes, k < count ? load(b + k * stride + v * kLanes) : zero_word_vec());
 }
 
-// Multiplies 16 words of k. Strides in bytes.
+// Multiplies 16 words of k. Strides in bytes. B is larger than the L1 cache and A is not: TILELOADDT1 keeps B from evicting A.
 template <bool kHigh, int kVectors>
 inline __attribute__((always_inline)) void multiply_step(const Word* a, std::int64_t a_stride, const Word* b,
                                                          std::int64_t b_stride) {
-  EPOCHBENCH_TILE_LOAD(6, b, b_stride);
+  EPOCHBENCH_TILE_LOAD_T1(6, b, b_stride);
   EPOCHBENCH_TILE_LOAD(4, a, a_stride);
   EPOCHBENCH_TILE_MULTIPLY_ADD(0, 4, 6);
   if constexpr (kVectors > 1) {
-    EPOCHBENCH_TILE_LOAD(7, b + kLanes, b_stride);
+    EPOCHBENCH_TILE_LOAD_T1(7, b + kLanes, b_stride);
     EPOCHBENCH_TILE_MULTIPLY_ADD(1, 4, 7);
   }
   if constexpr (kHigh) {
@@ -118,8 +118,36 @@ void store_accumulators(float* accumulators, std::int64_t stride) {
   }
 }
 
+// The epilogue of whole rows of 32 columns: a row of Reals is one store.
+template <bool kAccumulate, bool kBias>
+void wide_epilogue(const float* accumulators, const Tile& tile, std::int64_t rows) {
+  const Vec floor = tile.relu ? zero_vector() : zero_vector() - __builtin_inff();
+  Vec bias[2] = {zero_vector(), zero_vector()};
+  if constexpr (kBias) {
+    bias[0] = load_reals(tile.bias);
+    bias[1] = load_reals(tile.bias + kLanes);
+  }
+  for (std::int64_t row = 0; row < rows; ++row, accumulators += kColumns) {
+    const float* const partial = tile.sum + row * tile.sum_stride;
+    Vec sums[2] = {load(accumulators), load(accumulators + kLanes)};
+    for (int v = 0; v < 2; ++v) {
+      if constexpr (kAccumulate) sums[v] = sums[v] + load(partial + v * kLanes);
+      if constexpr (kBias) sums[v] = sums[v] + bias[v];
+      sums[v] = maximum(floor, sums[v]);
+    }
+    _mm512_storeu_si512(tile.y + row * tile.y_stride, (__m512i)_mm512_cvtne2ps_pbh(sums[1], sums[0]));
+  }
+}
+
 // Applies the epilogue and stores row by row.
 void epilogue(const float* accumulators, const Tile& tile, std::int64_t rows) {
+  if (tile.y != nullptr && tile.columns == kColumns) {
+    const bool bias = tile.bias != nullptr;
+    (tile.accumulate ? bias ? wide_epilogue<true, true> : wide_epilogue<true, false>
+     : bias ? wide_epilogue<false, true>
+                     : wide_epilogue<false, false>)(accumulators, tile, rows);
+    return;
+  }
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t column = 0; column < tile.columns; column += kLanes) {
       const std::int64_t count = min_of(tile.columns - column, kLanes);

@@ -27,6 +27,7 @@ constexpr AccessA kPackedTransposedA = AccessA::rows;
 #include "kernels/cpu/gemm/amx_model.h"
 #define EPOCHBENCH_TILE_CONFIG(config) ::epochbench::amx_model::load_config(config)
 #define EPOCHBENCH_TILE_LOAD(tile, base, stride) ::epochbench::amx_model::load(tile, base, stride)
+#define EPOCHBENCH_TILE_LOAD_T1(tile, base, stride) ::epochbench::amx_model::load_t1(tile, base, stride)
 #define EPOCHBENCH_TILE_STORE(tile, base, stride) ::epochbench::amx_model::store(tile, base, stride)
 #define EPOCHBENCH_TILE_ZERO(tile) ::epochbench::amx_model::zero(tile)
 #define EPOCHBENCH_TILE_MULTIPLY_ADD(sum, a, b) ::epochbench::amx_model::multiply_add(sum, a, b)
@@ -42,6 +43,11 @@ constexpr AccessA kPackedTransposedA = AccessA::rows;
   (__extension__({                               \
     EPOCHBENCH_TILE_MEMORY();                    \
     _tile_loadd(tile, base, stride);             \
+  }))
+#define EPOCHBENCH_TILE_LOAD_T1(tile, base, stride) \
+  (__extension__({                                  \
+    EPOCHBENCH_TILE_MEMORY();                       \
+    _tile_stream_loadd(tile, base, stride);         \
   }))
 #define EPOCHBENCH_TILE_STORE(tile, base, stride) \
   (__extension__({                                \
