@@ -161,6 +161,14 @@ TEST(Conv2d, DeepProductsMatchReference) {
   check(make_shape(1, 14, 14, 20, 12, 9, 9, 1, 4), {1, 3});
 }
 
+// More channels of x than the weight gradient rearranges at once, and more images; and fewer channels than output channels.
+TEST(Conv2d, WideWeightGradientsMatchReference) {
+  check(make_shape(2, 22, 22, 420, 33, 1, 1, 1, 0), {1, 2});
+  check(make_shape(3, 20, 20, 300, 35, 3, 3, 2, 1), {1, 2});
+  check(make_shape(10, 7, 7, 40, 70, 3, 3, 1, 1), {1, 2});
+  check(make_shape(5, 6, 10, 40, 100, 1, 1, 1, 0), {1, 2});
+}
+
 TEST(Conv2d, EveryTeamMatchesReference) {
   const auto teams = {1, 2, 3, 5};
   check(make_shape(4, 16, 16, 16, 16, 3, 3, 1, 1), teams);

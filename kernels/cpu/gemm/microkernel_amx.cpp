@@ -209,6 +209,8 @@ constexpr KernelsByRows kKernels[2][kMaxVectors] = {
 
 }  // namespace
 
+void configure_whole_tiles() { configure(2 * kTileRows); }
+
 MicrokernelScope::MicrokernelScope() { configured_rows = 0; }
 MicrokernelScope::~MicrokernelScope() {
   if (configured_rows != 0) EPOCHBENCH_TILE_RELEASE();

@@ -19,6 +19,10 @@ constexpr std::int64_t kPrefetchStep = kTileDepth;
 // Nothing is broadcast: A is loaded by rows. With AccessA::columns it is transposed for each load.
 constexpr AccessA kPackedTransposedA = AccessA::rows;
 
+// Configures the tile registers of this thread for 32 x 32 accumulators in registers 0 to 3, A in 4 and 5, B in 6 and 7: 16
+// rows of 64 bytes each. Within a MicrokernelScope.
+void configure_whole_tiles();
+
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA
 
 // Macros, because the register number is part of the instruction. Before version 13, g++ assumes that the intrinsics do not
