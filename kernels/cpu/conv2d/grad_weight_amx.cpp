@@ -196,10 +196,10 @@ void multiply_tap(const Call& call, const Group& group, const Word* a, const Wor
     } else {
       load_sums(sum);
     }
-    const char* prefetch = reinterpret_cast<const char*>(sum + kTileFloats);
+    PrefetchLines lines{reinterpret_cast<const char*>(sum + kTileFloats), 64};
     for (std::int64_t i = 0; i < group.pairs; ++i)
       multiply_steps(reinterpret_cast<const char*>(a + i * plan.steps * kTransposedStep),
-                     reinterpret_cast<const char*>(b + i * pair_words), stride, steps, prefetch);
+                     reinterpret_cast<const char*>(b + i * pair_words), stride, steps, lines);
     if (group.last) {
       alignas(64) float result[kTileFloats];
       store_sums(result);

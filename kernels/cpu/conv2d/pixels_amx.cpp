@@ -10,12 +10,6 @@ alignas(64) constexpr Real kZeros[kChannels] = {};
 
 __m512i load_masked(const Real* p, __mmask32 mask) { return _mm512_maskz_loadu_epi16(mask, p); }
 
-// Lanes [begin, end) of 32; both may be outside.
-__mmask32 lanes_between(std::int64_t begin, std::int64_t end) {
-  const auto below = [](std::int64_t n) { return n <= 0 ? 0u : 0xffffffffu >> (kChannels - min_of(n, kChannels)); };
-  return below(end) & ~below(begin);
-}
-
 // The two images of a pair; `odd` is null if the pair has one.
 struct ImagePair {
   const Real *even, *odd;

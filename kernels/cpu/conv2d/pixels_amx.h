@@ -31,8 +31,8 @@ void interleave_pixels(Word* dst, std::int64_t stride, const PixelGrid& grid, co
                        std::int64_t panels);
 
 // Transposes the block, as A: dst[(step * 32 + channel) * 16 + word] for `steps` steps of 16 words of pixels and for each 32
-// channels from `first` on, whose words are `panel_stride` apart. A row has `width` words, and the block has the first `columns`
-// of them; the others, and those past the last row, are zero. `run` must be `channels`.
+// channels from `first` on, whose words are `panel_stride` apart. A row has `width` words, and the block has the first
+// `columns` of them; the others, and those past the last row, are zero. `run` must be `channels`.
 void transpose_pixels(Word* dst, std::int64_t panel_stride, const PixelGrid& grid, const PixelBlock& block, std::int64_t width,
                       std::int64_t steps, std::int64_t first, std::int64_t panels);
 

@@ -1,0 +1,77 @@
+// Convolution and its input gradient with AMX tiles: packs the weights, then multiplies strips of pixels (taps_amx.h). Windows
+// of single pixels are matrix products.
+#include <omp.h>
+
+#include "kernels/cpu/conv2d/taps_amx.h"
+#include "kernels/cpu/kernels.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads);
+void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const Epilogue<Real>& epilogue, void* workspace,
+          int threads);
+
+namespace {
+
+// A 1x1 convolution without stride and padding is a matrix product of all pixels.
+bool is_matrix_product(const Conv2dShape& s) {
+  return s.kernel_height == 1 && s.kernel_width == 1 && s.stride == 1 && s.padding == 0;
+}
+GemmShape product_of(const Conv2dShape& s, TapsOf of) {
+  const std::int64_t pixels = s.batch * s.height * s.width;
+  if (of == TapsOf::forward) return {pixels, s.out_channels, s.channels, false, true};
+  return {pixels, s.channels, s.out_channels, false, false};
+}
+
+std::size_t workspace_bytes(const Conv2dShape& shape, TapsOf of, int threads) {
+  if (is_matrix_product(shape)) return gemm_workspace_bytes(product_of(shape, of), threads);
+  const TapPlan plan = make_tap_plan(shape, of, threads);
+  return static_cast<std::size_t>(plan.weight_words) * sizeof(Word) +
+         static_cast<std::size_t>(plan.team * plan.images_at_once * plan.strip_reals) * sizeof(Real);
+}
+
+void convolve(Real* y, const Real* images, const Real* weight, const Conv2dShape& shape, TapsOf of,
+              const Epilogue<Real>& epilogue, void* workspace, int threads) {
+  if (is_matrix_product(shape)) {
+    gemm(y, images, weight, product_of(shape, of), epilogue, workspace, threads);
+    return;
+  }
+  const TapPlan plan = make_tap_plan(shape, of, threads);
+  Word* const packed = static_cast<Word*>(workspace);
+  Real* const strips = reinterpret_cast<Real*>(packed + plan.weight_words);
+#pragma omp parallel num_threads(plan.team) if (plan.team > 1)
+  {
+    // The runtime may grant fewer threads than there are parts.
+    const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
+    const MicrokernelScope scope;
+    for (std::int64_t i = 0; i < plan.phases; ++i) {
+      const Phase phase = make_phase(plan, i);
+      for (int part = thread; part < plan.team; part += granted)
+        pack_taps(plan, phase, weight, packed + phase.first_word, part);
+    }
+#pragma omp barrier
+    for (int part = thread; part < plan.team; part += granted)
+      multiply_taps(plan, y, images, packed, epilogue, strips + part * plan.images_at_once * plan.strip_reals, part);
+  }
+}
+
+}  // namespace
+
+std::size_t conv2d_workspace_bytes(const Conv2dShape& shape, int threads) {
+  return workspace_bytes(shape, TapsOf::forward, threads);
+}
+
+void conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape, const Epilogue<Real>& epilogue,
+            void* workspace, int threads) {
+  convolve(y, x, weight, shape, TapsOf::forward, epilogue, workspace, threads);
+}
+
+std::size_t conv2d_grad_input_workspace_bytes(const Conv2dShape& shape, int threads) {
+  return workspace_bytes(shape, TapsOf::grad_input, threads);
+}
+
+void conv2d_grad_input(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& shape, void* workspace, int threads) {
+  convolve(dx, dy, weight, shape, TapsOf::grad_input, {}, workspace, threads);
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
