@@ -24,44 +24,50 @@ Sizes sizes_of(const Problem& problem) {
   return sizes;
 }
 
+template <typename Real>
 struct Operands {
-  explicit Operands(const Sizes& sizes, const Options& options)
+  explicit Operands(const Sizes& sizes, const Options<Real>& options)
       : elements(sizes.shape.batch * sizes.shape.sequence * sizes.shape.heads * sizes.shape.width),
         log_sum_exp(sizes.shape.batch * sizes.shape.heads * sizes.shape.sequence),
         workspace(Floats::workspace(options.kernels->attention_workspace_bytes(sizes.shape, options.threads))) {
     forward(sizes, options);  // the gradient needs y and log_sum_exp
   }
-  void forward(const Sizes& sizes, const Options& options) {
+  void forward(const Sizes& sizes, const Options<Real>& options) {
     options.kernels->attention(y, log_sum_exp, q, k, v, &step, sizes.shape, sizes.dropout, workspace, options.threads);
   }
-  void grad(const Sizes& sizes, const Options& options) {
+  void grad(const Sizes& sizes, const Options<Real>& options) {
     options.kernels->attention_grad(dq, dk, dv, dy, q, k, v, y, log_sum_exp, &step, sizes.shape, sizes.dropout, workspace,
                                     options.threads);
   }
 
   std::int64_t elements;
   std::int32_t step = 0;
-  Floats q{elements, 1}, k{elements, 2}, v{elements, 3}, dy{elements, 4}, y{elements}, dq{elements}, dk{elements}, dv{elements};
+  Buffer<Real> q{elements, 1}, k{elements, 2}, v{elements, 3}, dy{elements, 4}, y{elements}, dq{elements}, dk{elements},
+      dv{elements};
   Floats log_sum_exp, workspace;
 };
 
 }  // namespace
 
-bool register_attention(const Problem& problem, const Options& options) {
+template <typename Real>
+bool register_attention(const Problem& problem, const Options<Real>& options) {
   if (problem.operation != "attention") return false;
   const Sizes sizes = sizes_of(problem);
   const AttentionShape& s = sizes.shape;
   const double product =
       2 * static_cast<double>(s.batch * s.heads) * static_cast<double>(s.sequence * s.sequence) * static_cast<double>(s.width);
-  const auto add = [&](const char* direction, void (Operands::*call)(const Sizes&, const Options&), double flops) {
-    register_timed(problem.text + direction, options, [=](benchmark::State& state) {
-      Operands operands(sizes, options);
-      time_beside_peak(state, options.threads, flops, 0, [&] { (operands.*call)(sizes, options); });
+  const auto add = [&](const char* direction, void (Operands<Real>::*call)(const Sizes&, const Options<Real>&), double flops) {
+    register_timed(problem.text + direction, options.kernels->isa, options.threads, [=](benchmark::State& state) {
+      Operands<Real> operands(sizes, options);
+      time_beside_peak(state, kPrecision<Real>, options.threads, flops, 0, [&] { (operands.*call)(sizes, options); });
     });
   };
-  add(" forward", &Operands::forward, 2 * product);
-  add(" grad", &Operands::grad, 4 * product);
+  add(" forward", &Operands<Real>::forward, 2 * product);
+  add(" grad", &Operands<Real>::grad, 4 * product);
   return true;
 }
+
+template bool register_attention(const Problem& problem, const Options<float>& options);
+template bool register_attention(const Problem& problem, const Options<Bf16>& options);
 
 }  // namespace epochbench::bench

@@ -21,12 +21,13 @@ constexpr int kTriadPasses = 4;
 
 }  // namespace
 
-void register_timed(const std::string& name, const Options& options, const std::function<void(benchmark::State&)>& run) {
-  const std::string full_name = std::string(options.kernels->isa) + "/" + std::to_string(options.threads) + "/" + name;
+void register_timed(const std::string& name, const char* isa, int threads, const std::function<void(benchmark::State&)>& run) {
+  const std::string full_name = std::string(isa) + "/" + std::to_string(threads) + "/" + name;
   benchmark::RegisterBenchmark(full_name.c_str(), run)->UseManualTime();
 }
 
-void time_beside_peak(benchmark::State& state, int threads, double flops, double bytes, const std::function<void()>& call) {
+void time_beside_peak(benchmark::State& state, Precision precision, int threads, double flops, double bytes,
+                      const std::function<void()>& call) {
   const bool memory_bound = flops <= 0 && bytes > 0;
   double seconds = 0, turn = kTurnSeconds, calls = 0, peaks = 0, bursts = 0;
   double bandwidth = memory_bound ? triad_burst(threads, kTriadBytes, kTriadPasses) : 0;
@@ -36,7 +37,7 @@ void time_beside_peak(benchmark::State& state, int threads, double flops, double
       turn = 0;
       if (flops > 0) {
         std::this_thread::sleep_for(kCalm);
-        peaks += peak_burst(Precision::fp32, threads, kBurstSeconds).value();
+        peaks += peak_burst(precision, threads, kBurstSeconds).value();
         bursts += 1;
       }
       call();  // brings operands and threads back

@@ -1,4 +1,5 @@
-// epochbench_bench [--shapes=FILE,...] [--isa=avx512|avx2|portable] [--threads=N] [Google Benchmark's own flags]
+// epochbench_bench [--shapes=FILE,...] [--isa=avx512|avx2|portable] [--precision=fp32|bf16] [--threads=N]
+//                  [Google Benchmark's own flags]
 // epochbench_bench --peers=[onednn,onednn-plain,openblas,mkl] [--scaling] [--spin] [--precision=fp32|bf16] [--rounds=N]
 //                  [--processes=N] [--seed=N] [--pages=small] [--shapes=...] [--isa=...] [--threads=N]
 //
@@ -79,10 +80,9 @@ Arguments parse(int argc, char** argv) {
   return arguments;
 }
 
+template <typename Real>
 void register_all(const Arguments& arguments) {
-  if (arguments.precision != name(Precision::fp32))
-    throw std::runtime_error("--precision=" + arguments.precision + " goes with --peers= alone");
-  const Options options{&kernels_of<float>(arguments.isa), arguments.threads};
+  const Options<Real> options{&kernels_of<Real>(arguments.isa), arguments.threads};
   for (const std::string& path : split(arguments.shapes))
     for (const Problem& problem : read_problems(path))
       if (!register_products(problem, options) && !register_attention(problem, options) &&
@@ -128,7 +128,10 @@ int main(int argc, char** argv) try {
     bench::compare_all(arguments, {argv + 1, argv + argc});
     return 0;
   }
-  bench::register_all(arguments);
+  if (arguments.precision == epochbench::name(epochbench::Precision::fp32))
+    bench::register_all<float>(arguments);
+  else
+    bench::register_all<epochbench::Bf16>(arguments);
   std::vector<char*> others{argv[0]};
   for (std::string& flag : arguments.others) others.push_back(flag.data());
   int count = static_cast<int>(others.size());

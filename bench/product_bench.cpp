@@ -4,16 +4,20 @@
 
 namespace epochbench::bench {
 
-bool register_products(const Problem& problem, const Options& options) {
+template <typename Real>
+bool register_products(const Problem& problem, const Options<Real>& options) {
   const std::vector<Work> works = works_of(problem);
   for (const Work& work : works)
-    register_timed(work.name, options, [=](benchmark::State& state) {
-      Operands<float> operands(work);
+    register_timed(work.name, options.kernels->isa, options.threads, [=](benchmark::State& state) {
+      Operands<Real> operands(work);
       Floats workspace = Floats::workspace(workspace_bytes(work, *options.kernels, options.threads));
-      time_beside_peak(state, options.threads, work.flops, 0,
+      time_beside_peak(state, kPrecision<Real>, options.threads, work.flops, 0,
                        [&] { run_ours(work, operands, *options.kernels, workspace.data(), options.threads); });
     });
   return !works.empty();
 }
+
+template bool register_products(const Problem& problem, const Options<float>& options);
+template bool register_products(const Problem& problem, const Options<Bf16>& options);
 
 }  // namespace epochbench::bench
