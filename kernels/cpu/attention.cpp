@@ -91,9 +91,9 @@ struct Call {
   Real* y;
   float* log_sum_exp;
   const Real *q, *k, *v;
-  std::int32_t step;
   AttentionShape shape;
   Dropout dropout;
+  PhiloxKeys philox;
 };
 
 // Turns scores into weights. Leaves each row's sum in `factors` and what was subtracted in log_sum_exp. finish() computes the
@@ -111,8 +111,7 @@ void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range 
     scratch.factors[i - queries.begin] = row_sum.sum;
     if (call.dropout.threshold != 0) {
       const Range keys{0, shape.sequence};
-      drop(scores, draw_mask(scratch.random, shape, pair, i, keys, call.step, call.dropout), call.dropout.threshold,
-           shape.sequence);
+      drop(scores, draw_mask(scratch.random, shape, pair, i, keys, call.philox), call.dropout.threshold, shape.sequence);
     }
     Real* const weights = reals(scratch.weights + (i - queries.begin) * weight_stride);
     narrow_all(weights, scores, shape.sequence);
@@ -168,7 +167,7 @@ std::size_t attention_workspace_bytes(const AttentionShape& shape, int threads) 
 
 void attention(Real* y, float* log_sum_exp, const Real* q, const Real* k, const Real* v, const std::int32_t* step,
                const AttentionShape& shape, const Dropout& dropout, void* workspace, int threads) {
-  const Call call{y, log_sum_exp, q, k, v, *step, shape, dropout};
+  const Call call{y, log_sum_exp, q, k, v, shape, dropout, PhiloxKeys(*step, dropout)};
   const Plan plan = make_plan(shape);
   const int team = team_size(flops_of(shape), threads);
 #pragma omp parallel num_threads(team) if (team > 1)

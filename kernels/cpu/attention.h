@@ -31,9 +31,9 @@ static inline std::int64_t block_rows(const AttentionShape& shape, std::int64_t 
 // Random words for a row of weights, beginning with key `first`: at most `keys`, preceded by the words of up to 3 earlier keys.
 static inline std::int64_t mask_words(std::int64_t keys) { return round_up(keys + 6 + 4 * kPhiloxBlocks, 16); }
 static inline const std::uint32_t* draw_mask(std::uint32_t* random, const AttentionShape& shape, std::int64_t pair,
-                                             std::int64_t row, Range keys, std::int32_t step, const Dropout& dropout) {
+                                             std::int64_t row, Range keys, const PhiloxKeys& philox) {
   const std::int64_t element = (pair * shape.sequence + row) * shape.sequence + keys.begin, skipped = element % 4;
-  philox_words(random, element / 4, divide_up(skipped + keys.end - keys.begin, 4), step, dropout);
+  philox_words(random, element / 4, divide_up(skipped + keys.end - keys.begin, 4), philox);
   return random + skipped;
 }
 

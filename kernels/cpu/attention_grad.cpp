@@ -82,9 +82,9 @@ struct Call {
   Real *dq, *dk, *dv;
   const Real *dy, *q, *k, *v, *y;
   const float* log_sum_exp;
-  std::int32_t step;
   AttentionShape shape;
   Dropout dropout;
+  PhiloxKeys philox;
 };
 
 struct Task {  // part of a pair
@@ -162,8 +162,8 @@ void compute_block_weights(const Call& call, const Scratch& scratch, const Task&
     if (call.dropout.threshold == 0) {
       compute_weights(qk, dyv, row, keys);
     } else {
-      compute_masked_weights(qk, dyv, row, draw_mask(scratch.random, shape, task.pair, i, task.keys, call.step, call.dropout),
-                             call.dropout, keys);
+      compute_masked_weights(qk, dyv, row, draw_mask(scratch.random, shape, task.pair, i, task.keys, call.philox), call.dropout,
+                             keys);
     }
     Real* const dscores = reals(scratch.dscores + (i - queries.begin) * weight_stride);
     narrow_all(reals(scratch.weights + (i - queries.begin) * weight_stride), qk, keys);
@@ -251,7 +251,7 @@ std::size_t attention_grad_workspace_bytes(const AttentionShape& shape, int thre
 void attention_grad(Real* dq, Real* dk, Real* dv, const Real* dy, const Real* q, const Real* k, const Real* v, const Real* y,
                     const float* log_sum_exp, const std::int32_t* step, const AttentionShape& shape, const Dropout& dropout,
                     void* workspace, int threads) {
-  const Call call{dq, dk, dv, dy, q, k, v, y, log_sum_exp, *step, shape, dropout};
+  const Call call{dq, dk, dv, dy, q, k, v, y, log_sum_exp, shape, dropout, PhiloxKeys(*step, dropout)};
   const Plan plan = make_plan(shape);
   const int team = team_size(flops_of(shape), threads);
   const std::int64_t shares = shares_of(shape, team);

@@ -5,8 +5,13 @@
 // sqrt(2)) would lose to cancellation. The coefficients are our minimax fits, computed with 30 digits by Lawson's algorithm:
 // mills is rational of degrees 4 and 5 on [0, 13.2], with relative error 4.9e-9; exp has degree 6 on |r| <= ln 2 / 2, with
 // relative error 3.1e-9. The coefficients of the fraction are positive, so nothing cancels.
+//
+// For Bf16, whose rounding has a relative error of 2^-8, Phi(-t) has one of 2^-12.5: mills is our minimax fit of degree 5 in
+// 1 / (1 + 0.375 t) (the form of Hastings, "Approximations for Digital Computers", 1955), with relative error 2^-15.2 and
+// 2^-14 of the reciprocal; the rest is exp2_for_bf16's.
 #include <omp.h>
 
+#include "kernels/cpu/exp.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/narrow.h"
 #include "kernels/cpu/rows.h"
@@ -17,6 +22,52 @@ namespace {
 
 constexpr float kLast =
     13;  // beyond it, t * Phi(-t) < 8e-38 approaches the smallest normal float; it counts as 0, and so does the slope
+
+constexpr float kDensity = 0.398942280f;  // 1 / sqrt(2 pi)
+
+#if EPOCHBENCH_BF16
+
+struct UpperTail {
+  Lanes decay, mills;
+};
+
+inline Lanes all(float x) { return _mm512_set1_ps(x); }
+
+// t >= 0, and as above.
+inline UpperTail upper_tail(Lanes t) {
+  const Lanes decay = exp2_for_bf16(t * all(-0.72134752f) * t);  // 2^(-t * t / 2 / ln 2)
+  const Lanes u = _mm512_maskz_rcp14_ps(0xffff, _mm512_fmadd_ps(t, all(0.375153568f), all(1)));
+  Lanes mills = all(-0.0913786210f);
+  mills = _mm512_fmadd_ps(mills, u, all(0.2016061674f));
+  mills = _mm512_fmadd_ps(mills, u, all(0.0825321127f));
+  mills = _mm512_fmadd_ps(mills, u, all(0.1581432333f));
+  mills = _mm512_fmadd_ps(mills, u, all(0.1490840459f));
+  return {decay, mills * u};
+}
+
+inline Lanes magnitude(Lanes x) { return _mm512_maskz_andnot_ps(0xffff, all(-0.0f), x); }
+inline Bits counts(Lanes t) { return _mm512_cmp_ps_mask(t, all(kLast), _CMP_NGT_UQ); }
+
+void gelu_part(Real* y, const Real* x, std::int64_t n) {
+  const auto function = [](Lanes value) {
+    const Lanes t = magnitude(value);
+    const UpperTail tail = upper_tail(t);
+    return relu_of(Whole{}, value) - where(counts(t), t * tail.mills * tail.decay);
+  };
+  map_registers(y, n, function, x);
+}
+
+void gelu_grad_part(Real* dx, const Real* dy, const Real* x, std::int64_t n) {
+  const auto function = [](Lanes upstream, Lanes value) {
+    const Lanes t = magnitude(value);
+    const UpperTail tail = upper_tail(t);
+    const Lanes left = where(counts(t), tail.decay * _mm512_fnmadd_ps(all(kDensity), t, tail.mills));  // the slope at -t
+    return upstream * _mm512_mask_sub_ps(left, positive(value), all(1), left);
+  };
+  map_registers(dx, n, function, dy, x);
+}
+
+#else
 
 // a * b + c, rounded once if the CPU can. The accuracy must not depend on what the compiler contracts.
 inline float multiply_add(float a, float b, float c) {
@@ -75,7 +126,6 @@ void gelu_part(Real* y, const Real* x, std::int64_t n) {
 }
 
 void gelu_grad_part(Real* dx, const Real* dy, const Real* x, std::int64_t n) {
-  constexpr float kDensity = 0.398942280f;  // 1 / sqrt(2 pi)
   narrow_each(dx, n, [=](std::int64_t i) {
     const float value = widen(x[i]), t = __builtin_fabsf(value);
     const UpperTail tail = upper_tail(t);
@@ -83,6 +133,8 @@ void gelu_grad_part(Real* dx, const Real* dy, const Real* x, std::int64_t n) {
     return widen(dy[i]) * (value > 0 ? 1 - left : left);
   });
 }
+
+#endif
 
 // An element costs about as much as eight simple ones.
 bool worth_a_team(std::int64_t n) { return n > kSerialElements / 8; }

@@ -2,11 +2,7 @@
 // many blocks at once as a vector has 64-bit lanes. kernels/shapes.h defines which word belongs to which element.
 #pragma once
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu/lanes.h"
 #include "kernels/shapes.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -15,10 +11,13 @@ constexpr std::uint32_t kDropoutStream = 4;  // RandomStream::dropout
 
 #if defined(__AVX512F__)
 constexpr int kPhiloxBlocks = 8;
+constexpr int kPhiloxStates = 4;  // that 32 registers hold
 #elif defined(__AVX2__)
 constexpr int kPhiloxBlocks = 4;
+constexpr int kPhiloxStates = 1;
 #else
 constexpr int kPhiloxBlocks = 2;
+constexpr int kPhiloxStates = 1;
 #endif
 typedef std::uint64_t PhiloxLanes __attribute__((vector_size(8 * kPhiloxBlocks)));
 
@@ -36,35 +35,105 @@ static inline PhiloxLanes multiply_low_halves(PhiloxLanes a, PhiloxLanes b) {
 #endif
 }
 
-// random [4 * count]: word i belongs to element 4 * first_block + i; count is `blocks` rounded up to a multiple of
-// kPhiloxBlocks.
-static inline void philox_words(std::uint32_t* random, std::int64_t first_block, std::int64_t blocks, std::int32_t step,
-                                const Dropout& dropout) {
-  constexpr std::uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
-  const PhiloxLanes zero{}, multiplier0 = zero + 0xD2511F53u, multiplier1 = zero + 0xCD9E8D57u;
-  const auto key0 = static_cast<std::uint32_t>(dropout.seed), key1 = static_cast<std::uint32_t>(dropout.seed >> 32);
-  PhiloxLanes lanes{}, first_half{}, second_half{};  // the last two interleave the lanes of a pair (a, b)
+// The four words of one block per lane. Only the low half of a lane counts; the high half never affects a low half.
+struct PhiloxState {
+  PhiloxLanes c0, c1, c2, c3;
+};
+
+// What all blocks of a call have in common. Of a counter only the first word differs between blocks, so half of the products
+// of the first two rounds are the same for all.
+struct PhiloxKeys {
+  static constexpr int kRounds = 10;
+  PhiloxLanes multiplier0, multiplier1;
+  PhiloxLanes first2, second0, second2, second3;  // of the words that rounds 0 and 1 leave
+  PhiloxLanes key0[kRounds], key1[kRounds];       // from round 2 on
+
+  PhiloxKeys(std::int32_t step, const Dropout& dropout) {
+    constexpr std::uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
+    constexpr std::uint64_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
+    const auto seed0 = static_cast<std::uint32_t>(dropout.seed), seed1 = static_cast<std::uint32_t>(dropout.seed >> 32);
+    const std::uint64_t product1 = kMultiplier1 * dropout.ordinal;
+    const std::uint32_t word0 = static_cast<std::uint32_t>(product1 >> 32) ^ static_cast<std::uint32_t>(step) ^ seed0;
+    const std::uint64_t product0 = kMultiplier0 * word0;
+    const PhiloxLanes zero{};
+    multiplier0 = zero + kMultiplier0;
+    multiplier1 = zero + kMultiplier1;
+    first2 = zero + (kDropoutStream ^ seed1);
+    second0 = zero + (static_cast<std::uint32_t>(product1) ^ (seed0 + kWeyl0));
+    second2 = zero + (static_cast<std::uint32_t>(product0 >> 32) ^ (seed1 + kWeyl1));
+    second3 = zero + (product0 & 0xffffffffu);
+    for (std::uint32_t round = 2; round < kRounds; ++round) {
+      key0[round] = zero + (seed0 + round * kWeyl0);
+      key1[round] = zero + (seed1 + round * kWeyl1);
+    }
+  }
+};
+
+// The state after two rounds of the blocks with these numbers.
+static inline PhiloxState philox_begin(PhiloxLanes blocks, const PhiloxKeys& keys) {
+  const PhiloxLanes p0 = multiply_low_halves(blocks, keys.multiplier0);
+  const PhiloxLanes p1 = multiply_low_halves((p0 >> 32) ^ keys.first2, keys.multiplier1);
+  return {(p1 >> 32) ^ keys.second0, p1, p0 ^ keys.second2, keys.second3};
+}
+
+static inline void philox_round(PhiloxState& state, PhiloxLanes key0, PhiloxLanes key1, const PhiloxKeys& keys) {
+  const PhiloxLanes p0 = multiply_low_halves(state.c0, keys.multiplier0), p1 = multiply_low_halves(state.c2, keys.multiplier1);
+  state = {(p1 >> 32) ^ state.c1 ^ key0, p1, (p0 >> 32) ^ state.c3 ^ key1, p0};
+}
+
+static inline void philox_store(std::uint32_t* random, const PhiloxState& state) {
+  PhiloxLanes first_half{}, second_half{};  // interleave the lanes of a pair (a, b)
   for (int i = 0; i < kPhiloxBlocks; ++i) {
-    lanes[i] = static_cast<std::uint64_t>(i);
     first_half[i] = static_cast<std::uint64_t>(i / 2 + i % 2 * kPhiloxBlocks);
     second_half[i] = first_half[i] + kPhiloxBlocks / 2;
   }
-  for (std::int64_t block = 0; block < blocks; block += kPhiloxBlocks, random += 4 * kPhiloxBlocks) {
-    // Only the low half of a lane counts; the high half never affects a low half.
-    PhiloxLanes c0 = lanes + static_cast<std::uint64_t>(first_block + block), c1 = zero + static_cast<std::uint32_t>(step),
-                c2 = zero + dropout.ordinal, c3 = zero + kDropoutStream;
-#pragma GCC unroll 10
-    for (std::uint32_t round = 0; round < 10; ++round) {
-      const PhiloxLanes p0 = multiply_low_halves(c0, multiplier0), p1 = multiply_low_halves(c2, multiplier1);
-      c0 = (p1 >> 32) ^ c1 ^ (zero + (key0 + round * kWeyl0));
-      c1 = p1;
-      c2 = (p0 >> 32) ^ c3 ^ (zero + (key1 + round * kWeyl1));
-      c3 = p0;
-    }
-    const PhiloxLanes low = (c0 & 0xffffffffu) | c1 << 32, high = (c2 & 0xffffffffu) | c3 << 32;
-    const PhiloxLanes out[2] = {__builtin_shuffle(low, high, first_half), __builtin_shuffle(low, high, second_half)};
-    __builtin_memcpy(random, out, sizeof out);
-  }
+  const PhiloxLanes low = (state.c0 & 0xffffffffu) | state.c1 << 32, high = (state.c2 & 0xffffffffu) | state.c3 << 32;
+  const PhiloxLanes out[2] = {__builtin_shuffle(low, high, first_half), __builtin_shuffle(low, high, second_half)};
+  __builtin_memcpy(random, out, sizeof out);
 }
+
+// The words of `kStates` times kPhiloxBlocks blocks. The rounds of several states alternate, because each waits for the one
+// before it, and the instructions of one state fill a scheduler.
+template <int kStates>
+static inline __attribute__((always_inline)) void philox_generate(std::uint32_t* random, PhiloxLanes first,
+                                                                  const PhiloxKeys& keys) {
+  PhiloxState states[kStates];
+#pragma GCC unroll 4
+  for (int s = 0; s < kStates; ++s) states[s] = philox_begin(first + static_cast<std::uint64_t>(s * kPhiloxBlocks), keys);
+#pragma GCC unroll 10
+  for (int round = 2; round < PhiloxKeys::kRounds; ++round) {
+#pragma GCC unroll 4
+    for (int s = 0; s < kStates; ++s) {
+      philox_round(states[s], keys.key0[round], keys.key1[round], keys);
+#if defined(__AVX512F__)
+      asm("" : "+v"(states[s].c0), "+v"(states[s].c2));  // keeps this order
+#endif
+    }
+  }
+#pragma GCC unroll 4
+  for (int s = 0; s < kStates; ++s) philox_store(random + 4 * kPhiloxBlocks * s, states[s]);
+}
+
+// random [4 * count]: word i belongs to element 4 * first_block + i; count is `blocks` rounded up to a multiple of
+// kPhiloxBlocks.
+static inline void philox_words(std::uint32_t* random, std::int64_t first_block, std::int64_t blocks, const PhiloxKeys& keys) {
+  PhiloxLanes lanes{};
+  for (int i = 0; i < kPhiloxBlocks; ++i) lanes[i] = static_cast<std::uint64_t>(i);
+  lanes += static_cast<std::uint64_t>(first_block);
+  std::int64_t block = 0;
+  constexpr std::int64_t kTogether = kPhiloxStates * kPhiloxBlocks;
+  if constexpr (kPhiloxStates > 1)
+    for (; block + kTogether <= blocks; block += kTogether)
+      philox_generate<kPhiloxStates>(random + 4 * block, lanes + static_cast<std::uint64_t>(block), keys);
+  for (; block < blocks; block += kPhiloxBlocks)
+    philox_generate<1>(random + 4 * block, lanes + static_cast<std::uint64_t>(block), keys);
+}
+
+#if defined(__AVX512F__)
+// Of the elements of a register that starts at random[0]: which ones are kept.
+static inline Bits kept(const std::uint32_t* random, std::uint32_t threshold) {
+  return _mm512_cmp_epu32_mask(_mm512_loadu_si512(random), _mm512_set1_epi32(static_cast<int>(threshold)), _MM_CMPINT_NLT);
+}
+#endif
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA
