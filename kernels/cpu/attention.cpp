@@ -4,17 +4,17 @@
 
 #include <omp.h>
 
-#include "kernels/cpu/exp.h"
+#include "kernels/cpu/attention_rows.h"
 #include "kernels/cpu/gemm/team.h"
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/narrow.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-// Scores of a block: 64 KiB, a quarter of the smallest common L2 cache. Half and twice as much are equally fast.
-constexpr std::int64_t kBlockFloats = 16384;
+// Scores of a block: 64 KiB, a quarter of the smallest common L2 cache. Half and twice as much are equally fast. AMX multiplies
+// so much faster that reading scores from L2 counts: 16 KiB stay in a 48 KiB L1 cache together with their weights.
+constexpr std::int64_t kBlockFloats = EPOCHBENCH_AMX ? 4096 : 16384;
 
 struct Plan {
   std::int64_t rows, blocks;  // maximum number of queries per block, number of blocks per pair
@@ -33,7 +33,7 @@ Plan make_plan(const AttentionShape& shape) {
   plan.weights = kWordDepth == 1 ? 0 : plan.rows * spread_stride(word_count(shape.sequence));
   plan.outputs = plan.rows * spread_stride(shape.width);
   plan.factors = round_up(plan.rows, 16);
-  plan.total_words = plan.keys + plan.values + plan.queries + plan.scores + plan.weights + plan.outputs + plan.factors +
+  plan.total_words = plan.keys + plan.values + plan.queries + plan.scores + plan.weights + plan.outputs + 2 * plan.factors +
                      mask_words(shape.sequence);
   return plan;
 }
@@ -45,6 +45,7 @@ struct Scratch {
   Word* weights;        // [rows,sequence] at spread_stride, unnormalized; for floats the same memory as the scores
   float* outputs;       // [rows,width] at spread_stride, unnormalized
   float* factors;       // [rows]: normalization factors
+  float* shifts;        // [rows]: subtracted from exponents
   std::uint32_t* random;
 };
 
@@ -53,38 +54,14 @@ Scratch make_scratch(float* base, const Plan& plan) {
   scratch.scores = base;
   scratch.outputs = scratch.scores + plan.scores;
   scratch.factors = scratch.outputs + plan.outputs;
-  scratch.keys = reinterpret_cast<Word*>(scratch.factors + plan.factors);
+  scratch.shifts = scratch.factors + plan.factors;
+  scratch.keys = reinterpret_cast<Word*>(scratch.shifts + plan.factors);
   scratch.values = scratch.keys + plan.keys;
   scratch.queries = scratch.values + plan.values;
   scratch.weights = scratch.queries + plan.queries;
   scratch.random = reinterpret_cast<std::uint32_t*>(scratch.weights + plan.weights);
   if (kWordDepth == 1) scratch.weights = reinterpret_cast<Word*>(scratch.scores);
   return scratch;
-}
-
-struct RowSum {
-  float shift, sum;  // of exp(score - shift)
-};
-
-// A row of scores becomes exp(score - largest).
-RowSum exponentials(float* row, float scale, std::int64_t n) {
-  float largest = row[0];
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t j = 0; j < n; ++j) largest = row[j] > largest ? row[j] : largest;
-  const float shift = scale * largest;
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t j = 0; j < n; ++j) {
-    const float value = exp_of_nonpositive(scale * row[j] - shift);
-    row[j] = value;
-    sum += value;
-  }
-  return {shift, sum};
-}
-
-void drop(float* row, const std::uint32_t* random, std::uint32_t threshold, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) row[j] = random[j] >= threshold ? row[j] : 0;
 }
 
 struct Call {
@@ -96,43 +73,40 @@ struct Call {
   PhiloxKeys philox;
 };
 
-// Turns scores into weights. Leaves each row's sum in `factors` and what was subtracted in log_sum_exp. finish() computes the
-// final values of both in a separate loop, so that no row waits for the logarithm of the previous row.
+// Turns scores into weights, in loops whose rows do not wait for each other. Leaves the factors that normalize outputs.
+template <bool kMasked>
 void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
   const AttentionShape& shape = call.shape;
   const float scale = score_scale(shape);
   const Real* const inputs[] = {call.q, call.k, call.v};
-  const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(word_count(shape.sequence));
-  for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    for (const Real* input : inputs) prefetch_next(input, shape, pair, i);
-    float* const scores = scratch.scores + (i - queries.begin) * score_stride;
-    const RowSum row_sum = exponentials(scores, scale, shape.sequence);
-    if (call.log_sum_exp != nullptr) call.log_sum_exp[pair * shape.sequence + i] = row_sum.shift;
-    scratch.factors[i - queries.begin] = row_sum.sum;
-    if (call.dropout.threshold != 0) {
-      const Range keys{0, shape.sequence};
-      drop(scores, draw_mask(scratch.random, shape, pair, i, keys, call.philox), call.dropout.threshold, shape.sequence);
-    }
-    Real* const weights = reals(scratch.weights + (i - queries.begin) * weight_stride);
-    narrow_all(weights, scores, shape.sequence);
-    finish_words(weights, shape.sequence);
+  const std::int64_t n = shape.sequence, rows = queries.end - queries.begin;
+  const std::int64_t score_stride = spread_stride(n), weight_stride = spread_stride(word_count(n));
+  for (std::int64_t i = 0; i < rows; ++i) scratch.shifts[i] = row_shift(scratch.scores + i * score_stride, scale, n);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (const Real* input : inputs) prefetch_next(input, shape, pair, queries.begin + i);
+    RowMask mask{};
+    if constexpr (kMasked) mask = row_mask(scratch.random, shape, pair, queries.begin + i, {0, n}, call.dropout, call.philox);
+    Real* const weights = reals(scratch.weights + i * weight_stride);
+    scratch.factors[i] = softmax_row<kMasked>(weights, scratch.scores + i * score_stride, scale, scratch.shifts[i], mask, n);
+    finish_words(weights, n);
   }
-}
-
-void finish(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
-  float* const log_sum_exp = call.log_sum_exp == nullptr ? nullptr : call.log_sum_exp + pair * call.shape.sequence;
-  for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    float& factor = scratch.factors[i - queries.begin];
-    const float sum = factor;
-    if (log_sum_exp != nullptr) log_sum_exp[i] = static_cast<float>(log_sum_exp[i] + __builtin_log(static_cast<double>(sum)));
-    factor = call.dropout.scale / sum;
+  if (call.log_sum_exp != nullptr) {
+    float* const log_sum_exp = call.log_sum_exp + pair * n + queries.begin;
+#pragma omp simd
+    for (std::int64_t i = 0; i < rows; ++i) log_sum_exp[i] = log_sum_exp_of(scratch.shifts[i], scratch.factors[i]);
   }
+#pragma omp simd
+  for (std::int64_t i = 0; i < rows; ++i) scratch.factors[i] = call.dropout.scale / scratch.factors[i];
 }
 
 // y = factor * output
 void normalize(Real* y, const float* output, float factor, std::int64_t n) {
+#if EPOCHBENCH_BF16
+  across_registers(n, [=](auto part, std::int64_t d) { store(part, y + d, load(part, output + d) * _mm512_set1_ps(factor)); });
+#else
 #pragma omp simd
   for (std::int64_t d = 0; d < n; ++d) y[d] = narrow(output[d] * factor);
+#endif
 }
 
 void attend(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
@@ -144,8 +118,10 @@ void attend(const Call& call, const Scratch& scratch, std::int64_t pair, Range q
   copy_rows(scratch.queries, query_stride, call.q + row_offset(shape, pair, queries.begin), stride, rows, shape.width);
   multiply_small({scratch.scores, score_stride, scratch.queries, query_stride, AccessA::rows, scratch.keys, rows,
                   shape.sequence, word_count(shape.width), false});
-  softmax(call, scratch, pair, queries);
-  finish(call, scratch, pair, queries);
+  if (call.dropout.threshold == 0)
+    softmax<false>(call, scratch, pair, queries);
+  else
+    softmax<true>(call, scratch, pair, queries);
   multiply_small({scratch.outputs, output_stride, scratch.weights, weight_stride, AccessA::rows, scratch.values, rows,
                   shape.width, word_count(shape.sequence), false});
   for (std::int64_t i = 0; i < rows; ++i)

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
+#include "kernels/cpu/attention_rows.h"
 #include "kernels/cpu/gemm/small.h"
-#include "kernels/cpu/philox.h"
 #include "kernels/shapes.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -28,13 +28,12 @@ static inline std::int64_t block_rows(const AttentionShape& shape, std::int64_t 
   return divide_up(shape.sequence, divide_up(shape.sequence, most));
 }
 
-// Random words for a row of weights, beginning with key `first`: at most `keys`, preceded by the words of up to 3 earlier keys.
-static inline std::int64_t mask_words(std::int64_t keys) { return round_up(keys + 6 + 4 * kPhiloxBlocks, 16); }
-static inline const std::uint32_t* draw_mask(std::uint32_t* random, const AttentionShape& shape, std::int64_t pair,
-                                             std::int64_t row, Range keys, const PhiloxKeys& philox) {
-  const std::int64_t element = (pair * shape.sequence + row) * shape.sequence + keys.begin, skipped = element % 4;
-  philox_words(random, element / 4, divide_up(skipped + keys.end - keys.begin, 4), philox);
-  return random + skipped;
+// Words that row_mask takes for `rows` rows, and the mask of a row of weights from key `keys.begin` on.
+static inline std::int64_t mask_words(std::int64_t keys) { return round_up(row_mask_words(keys), 16); }
+static inline RowMask row_mask(std::uint32_t* random, const AttentionShape& shape, std::int64_t pair, std::int64_t row,
+                               Range keys, const Dropout& dropout, const PhiloxKeys& philox) {
+  const std::int64_t first = (pair * shape.sequence + row) * shape.sequence + keys.begin;
+  return draw_row(random, first, keys.end - keys.begin, dropout, philox);
 }
 
 // Prefetches row `row` of the next pair, which the same thread most likely processes next. Rows of a pair are pages apart, so

@@ -6,10 +6,8 @@
 #include <omp.h>
 
 #include "kernels/cpu/attention.h"
-#include "kernels/cpu/exp.h"
 #include "kernels/cpu/gemm/team.h"
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/narrow.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
@@ -108,34 +106,6 @@ Task task_of(const AttentionShape& shape, std::int64_t shares, std::int64_t inde
   return {pair, part, all, true, false};
 }
 
-struct Row {
-  float scale, log_sum_exp, delta;
-};
-
-// weights: q k^T becomes p; dscores: dy v^T becomes scale p (dy v^T - delta).
-void compute_weights(float* weights, float* dscores, const Row& row, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) {
-    const float p = exp_of_nonpositive(row.scale * weights[j] - row.log_sum_exp);
-    weights[j] = p;
-    dscores[j] = row.scale * p * (dscores[j] - row.delta);
-  }
-}
-
-// The same with a dropout mask m: p m, and scale p (m dy v^T - delta).
-void compute_masked_weights(float* weights, float* dscores, const Row& row, const std::uint32_t* random, const Dropout& dropout,
-                            std::int64_t n) {
-  const std::uint32_t threshold = dropout.threshold;
-  const float kept = dropout.scale;
-#pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) {
-    const float p = exp_of_nonpositive(row.scale * weights[j] - row.log_sum_exp);
-    const float factor = random[j] >= threshold ? kept : 0;
-    weights[j] = p * factor;
-    dscores[j] = row.scale * p * (factor * dscores[j] - row.delta);
-  }
-}
-
 float dot(const Real* a, const Real* b, std::int64_t n) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -150,6 +120,7 @@ void fill_delta(const Call& call, const Scratch& scratch, std::int64_t offset, s
     scratch.delta[i] = dot(call.dy + offset + i * stride, call.y + offset + i * stride, call.shape.width);
 }
 
+template <bool kMasked>
 void compute_block_weights(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
   const AttentionShape& shape = call.shape;
   const std::int64_t keys = task.keys.end - task.keys.begin;
@@ -157,17 +128,13 @@ void compute_block_weights(const Call& call, const Scratch& scratch, const Task&
   const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(word_count(shape.sequence));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     for (const Real* input : inputs) prefetch_next(input, shape, task.pair, i);
-    const Row row{score_scale(shape), call.log_sum_exp[task.pair * shape.sequence + i], scratch.delta[i - queries.begin]};
-    float *qk = scratch.qk + (i - queries.begin) * score_stride, *dyv = scratch.dyv + (i - queries.begin) * score_stride;
-    if (call.dropout.threshold == 0) {
-      compute_weights(qk, dyv, row, keys);
-    } else {
-      compute_masked_weights(qk, dyv, row, draw_mask(scratch.random, shape, task.pair, i, task.keys, call.philox), call.dropout,
-                             keys);
-    }
+    const GradRow row{score_scale(shape), call.log_sum_exp[task.pair * shape.sequence + i], scratch.delta[i - queries.begin]};
+    const float *qk = scratch.qk + (i - queries.begin) * score_stride, *dyv = scratch.dyv + (i - queries.begin) * score_stride;
+    Real* const weights = reals(scratch.weights + (i - queries.begin) * weight_stride);
     Real* const dscores = reals(scratch.dscores + (i - queries.begin) * weight_stride);
-    narrow_all(reals(scratch.weights + (i - queries.begin) * weight_stride), qk, keys);
-    narrow_all(dscores, dyv, keys);
+    RowMask mask{};
+    if constexpr (kMasked) mask = row_mask(scratch.random, shape, task.pair, i, task.keys, call.dropout, call.philox);
+    grad_row<kMasked>(weights, dscores, qk, dyv, row, mask, keys);
     finish_words(dscores, keys);
   }
 }
@@ -213,7 +180,10 @@ void differentiate(const Call& call, const Scratch& scratch, const Task& task, R
   multiply_small({scratch.dyv, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows, keys,
                   word_count(width), false});
   fill_delta(call, scratch, offset, rows);
-  compute_block_weights(call, scratch, task, queries);
+  if (call.dropout.threshold == 0)
+    compute_block_weights<false>(call, scratch, task, queries);
+  else
+    compute_block_weights<true>(call, scratch, task, queries);
   if (task.needs_dq)
     multiply_small({nullptr, 0, scratch.dscores, spread_stride(word_count(shape.sequence)), AccessA::rows, scratch.k_panels,
                     rows, width, word_count(keys), false, call.dq + offset, stride});

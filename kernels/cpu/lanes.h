@@ -56,6 +56,26 @@ static inline Lanes load(First first, const Bf16* p) {
 static inline void store(Whole, float* p, Lanes x) { _mm512_storeu_ps(p, x); }
 static inline void store(First first, float* p, Lanes x) { _mm512_mask_storeu_ps(p, first.mask, x); }
 static inline void store_past_caches(Whole, float* p, Lanes x) { _mm512_stream_ps(p, x); }
+// x, and 0 for numbers beyond the first.
+static inline Lanes only(Whole, Lanes x) { return x; }
+static inline Lanes only(First first, Lanes x) { return _mm512_maskz_mov_ps(first.mask, x); }
+// The larger of x and y, or y where x is a NaN or beyond the first.
+static inline Lanes larger(Whole, Lanes x, Lanes y) { return _mm512_maskz_max_ps(0xffff, x, y); }
+static inline Lanes larger(First first, Lanes x, Lanes y) { return _mm512_mask_max_ps(y, first.mask, x, y); }
+// Of all numbers of a register.
+template <typename Combine>
+static inline float combined(Lanes x, Combine combine) {
+  x = combine(x, _mm512_maskz_shuffle_f32x4(0xffff, x, x, 0x4e));
+  x = combine(x, _mm512_maskz_shuffle_f32x4(0xffff, x, x, 0xb1));
+  x = combine(x, _mm512_maskz_permute_ps(0xffff, x, 0x4e));
+  return combine(x, _mm512_maskz_permute_ps(0xffff, x, 0xb1))[0];
+}
+static inline float largest_in(Lanes x) {
+  return combined(x, [](Lanes a, Lanes b) { return _mm512_maskz_max_ps(0xffff, a, b); });
+}
+static inline float sum_in(Lanes x) {
+  return combined(x, [](Lanes a, Lanes b) { return a + b; });
+}
 #if EPOCHBENCH_BF16
 static inline __m256i halves_of(Lanes x) { return reinterpret_cast<__m256i>(_mm512_maskz_cvtneps_pbh(0xffff, x)); }
 static inline void store(Whole, Bf16* p, Lanes x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), halves_of(x)); }

@@ -81,22 +81,28 @@ static inline void philox_round(PhiloxState& state, PhiloxLanes key0, PhiloxLane
   state = {(p1 >> 32) ^ state.c1 ^ key0, p1, (p0 >> 32) ^ state.c3 ^ key1, p0};
 }
 
-static inline void philox_store(std::uint32_t* random, const PhiloxState& state) {
+struct PhiloxWords {  // in order of elements: the two halves of the words of kPhiloxBlocks blocks
+  PhiloxLanes halves[2];
+};
+static inline PhiloxWords philox_words_of(const PhiloxState& state) {
   PhiloxLanes first_half{}, second_half{};  // interleave the lanes of a pair (a, b)
   for (int i = 0; i < kPhiloxBlocks; ++i) {
     first_half[i] = static_cast<std::uint64_t>(i / 2 + i % 2 * kPhiloxBlocks);
     second_half[i] = first_half[i] + kPhiloxBlocks / 2;
   }
   const PhiloxLanes low = (state.c0 & 0xffffffffu) | state.c1 << 32, high = (state.c2 & 0xffffffffu) | state.c3 << 32;
-  const PhiloxLanes out[2] = {__builtin_shuffle(low, high, first_half), __builtin_shuffle(low, high, second_half)};
-  __builtin_memcpy(random, out, sizeof out);
+  return {{__builtin_shuffle(low, high, first_half), __builtin_shuffle(low, high, second_half)}};
 }
 
-// The words of `kStates` times kPhiloxBlocks blocks. The rounds of several states alternate, because each waits for the one
-// before it, and the instructions of one state fill a scheduler.
-template <int kStates>
-static inline __attribute__((always_inline)) void philox_generate(std::uint32_t* random, PhiloxLanes first,
-                                                                  const PhiloxKeys& keys) {
+template <int kCount>
+struct States {
+  constexpr int operator()() const { return kCount; }
+};
+
+// sink(i, words) for each of `kStates` times kPhiloxBlocks blocks, where block i is the first one of `words`. The rounds of
+// several states alternate, because each waits for the one before it, and the instructions of one state fill a scheduler.
+template <int kStates, typename Sink>
+static inline __attribute__((always_inline)) void philox_generate(PhiloxLanes first, const PhiloxKeys& keys, Sink sink) {
   PhiloxState states[kStates];
 #pragma GCC unroll 4
   for (int s = 0; s < kStates; ++s) states[s] = philox_begin(first + static_cast<std::uint64_t>(s * kPhiloxBlocks), keys);
@@ -111,28 +117,55 @@ static inline __attribute__((always_inline)) void philox_generate(std::uint32_t*
     }
   }
 #pragma GCC unroll 4
-  for (int s = 0; s < kStates; ++s) philox_store(random + 4 * kPhiloxBlocks * s, states[s]);
+  for (int s = 0; s < kStates; ++s) sink(s * kPhiloxBlocks, philox_words_of(states[s]));
+}
+
+// sink(i, words) for `blocks` blocks, rounded up to a multiple of kPhiloxBlocks.
+template <typename Sink>
+static inline void for_each_philox(std::int64_t first_block, std::int64_t blocks, const PhiloxKeys& keys, Sink sink) {
+  PhiloxLanes lanes{};
+  for (int i = 0; i < kPhiloxBlocks; ++i) lanes[i] = static_cast<std::uint64_t>(i);
+  lanes += static_cast<std::uint64_t>(first_block);
+  std::int64_t block = 0;
+  const auto generate = [&](auto states) {
+    philox_generate<states()>(lanes + static_cast<std::uint64_t>(block), keys,
+                              [&](int i, const PhiloxWords& words) { sink(block + i, words); });
+    block += states() * kPhiloxBlocks;
+  };
+  if constexpr (kPhiloxStates > 1)
+    while (block + kPhiloxStates * kPhiloxBlocks <= blocks) generate(States<kPhiloxStates>{});
+  while (block < blocks) generate(States<1>{});
 }
 
 // random [4 * count]: word i belongs to element 4 * first_block + i; count is `blocks` rounded up to a multiple of
 // kPhiloxBlocks.
 static inline void philox_words(std::uint32_t* random, std::int64_t first_block, std::int64_t blocks, const PhiloxKeys& keys) {
-  PhiloxLanes lanes{};
-  for (int i = 0; i < kPhiloxBlocks; ++i) lanes[i] = static_cast<std::uint64_t>(i);
-  lanes += static_cast<std::uint64_t>(first_block);
-  std::int64_t block = 0;
-  constexpr std::int64_t kTogether = kPhiloxStates * kPhiloxBlocks;
-  if constexpr (kPhiloxStates > 1)
-    for (; block + kTogether <= blocks; block += kTogether)
-      philox_generate<kPhiloxStates>(random + 4 * block, lanes + static_cast<std::uint64_t>(block), keys);
-  for (; block < blocks; block += kPhiloxBlocks)
-    philox_generate<1>(random + 4 * block, lanes + static_cast<std::uint64_t>(block), keys);
+  for_each_philox(first_block, blocks, keys,
+                  [=](std::int64_t i, const PhiloxWords& words) { __builtin_memcpy(random + 4 * i, &words, sizeof words); });
 }
 
 #if defined(__AVX512F__)
+static inline Bits at_least(__m512i random, std::uint32_t threshold) {
+  return _mm512_cmp_epu32_mask(random, _mm512_set1_epi32(static_cast<int>(threshold)), _MM_CMPINT_NLT);
+}
 // Of the elements of a register that starts at random[0]: which ones are kept.
 static inline Bits kept(const std::uint32_t* random, std::uint32_t threshold) {
-  return _mm512_cmp_epu32_mask(_mm512_loadu_si512(random), _mm512_set1_epi32(static_cast<int>(threshold)), _MM_CMPINT_NLT);
+  return at_least(_mm512_loadu_si512(random), threshold);
+}
+
+// bits [count / 8]: bit i belongs to element 4 * first_block + i; count as above.
+static inline void philox_bits(std::uint32_t* bits, std::int64_t first_block, std::int64_t blocks, std::uint32_t threshold,
+                               const PhiloxKeys& keys) {
+  for_each_philox(first_block, blocks, keys, [=](std::int64_t i, const PhiloxWords& words) {
+    const Bits first = at_least((__m512i)words.halves[0], threshold), second = at_least((__m512i)words.halves[1], threshold);
+    bits[i / kPhiloxBlocks] = _mm512_kunpackw(second, first);
+  });
+}
+// Of the elements of a register that starts at bit `at`.
+static inline Bits kept_bits(const std::uint32_t* bits, std::int64_t at) {
+  std::uint32_t found;
+  __builtin_memcpy(&found, reinterpret_cast<const char*>(bits) + at / 8, sizeof found);
+  return static_cast<Bits>(found >> (at % 8));
 }
 #endif
 
