@@ -84,7 +84,7 @@ static inline void philox_round(PhiloxState& state, PhiloxLanes key0, PhiloxLane
 struct PhiloxWords {  // in order of elements: the two halves of the words of kPhiloxBlocks blocks
   PhiloxLanes halves[2];
 };
-static inline PhiloxWords philox_words_of(const PhiloxState& state) {
+static inline PhiloxWords philox_output(const PhiloxState& state) {
   PhiloxLanes first_half{}, second_half{};  // interleave the lanes of a pair (a, b)
   for (int i = 0; i < kPhiloxBlocks; ++i) {
     first_half[i] = static_cast<std::uint64_t>(i / 2 + i % 2 * kPhiloxBlocks);
@@ -99,7 +99,7 @@ struct States {
   constexpr int operator()() const { return kCount; }
 };
 
-// sink(i, words) for each of `kStates` times kPhiloxBlocks blocks, where block i is the first one of `words`. The rounds of
+// sink(i, drawn) for each of `kStates` times kPhiloxBlocks blocks, where block i is the first one of `drawn`. The rounds of
 // several states alternate, because each waits for the one before it, and the instructions of one state fill a scheduler.
 template <int kStates, typename Sink>
 static inline __attribute__((always_inline)) void philox_generate(PhiloxLanes first, const PhiloxKeys& keys, Sink sink) {
@@ -117,10 +117,10 @@ static inline __attribute__((always_inline)) void philox_generate(PhiloxLanes fi
     }
   }
 #pragma GCC unroll 4
-  for (int s = 0; s < kStates; ++s) sink(s * kPhiloxBlocks, philox_words_of(states[s]));
+  for (int s = 0; s < kStates; ++s) sink(s * kPhiloxBlocks, philox_output(states[s]));
 }
 
-// sink(i, words) for `blocks` blocks, rounded up to a multiple of kPhiloxBlocks.
+// sink(i, drawn) for `blocks` blocks, rounded up to a multiple of kPhiloxBlocks.
 template <typename Sink>
 static inline void for_each_philox(std::int64_t first_block, std::int64_t blocks, const PhiloxKeys& keys, Sink sink) {
   PhiloxLanes lanes{};
@@ -129,7 +129,7 @@ static inline void for_each_philox(std::int64_t first_block, std::int64_t blocks
   std::int64_t block = 0;
   const auto generate = [&](auto states) {
     philox_generate<states()>(lanes + static_cast<std::uint64_t>(block), keys,
-                              [&](int i, const PhiloxWords& words) { sink(block + i, words); });
+                              [&](int i, const PhiloxWords& drawn) { sink(block + i, drawn); });
     block += states() * kPhiloxBlocks;
   };
   if constexpr (kPhiloxStates > 1)
@@ -141,7 +141,7 @@ static inline void for_each_philox(std::int64_t first_block, std::int64_t blocks
 // kPhiloxBlocks.
 static inline void philox_words(std::uint32_t* random, std::int64_t first_block, std::int64_t blocks, const PhiloxKeys& keys) {
   for_each_philox(first_block, blocks, keys,
-                  [=](std::int64_t i, const PhiloxWords& words) { __builtin_memcpy(random + 4 * i, &words, sizeof words); });
+                  [=](std::int64_t i, const PhiloxWords& drawn) { __builtin_memcpy(random + 4 * i, &drawn, sizeof drawn); });
 }
 
 #if defined(__AVX512F__)
@@ -156,8 +156,8 @@ static inline Bits kept(const std::uint32_t* random, std::uint32_t threshold) {
 // bits [count / 8]: bit i belongs to element 4 * first_block + i; count as above.
 static inline void philox_bits(std::uint32_t* bits, std::int64_t first_block, std::int64_t blocks, std::uint32_t threshold,
                                const PhiloxKeys& keys) {
-  for_each_philox(first_block, blocks, keys, [=](std::int64_t i, const PhiloxWords& words) {
-    const Bits first = at_least((__m512i)words.halves[0], threshold), second = at_least((__m512i)words.halves[1], threshold);
+  for_each_philox(first_block, blocks, keys, [=](std::int64_t i, const PhiloxWords& drawn) {
+    const Bits first = at_least((__m512i)drawn.halves[0], threshold), second = at_least((__m512i)drawn.halves[1], threshold);
     bits[i / kPhiloxBlocks] = _mm512_kunpackw(second, first);
   });
 }
