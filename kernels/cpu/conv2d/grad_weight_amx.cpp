@@ -196,12 +196,12 @@ void multiply_tap(const Call& call, const Group& group, const Word* a, const Wor
     } else {
       load_sums(sum);
     }
-    PrefetchLines lines{reinterpret_cast<const char*>(sum + kTileFloats), 64};
+    alignas(64) float result[kTileFloats];
+    Progress progress{{reinterpret_cast<const char*>(sum + kTileFloats), 64, kTileFloats / 16}, result, kStoreSteps};
     for (std::int64_t i = 0; i < group.pairs; ++i)
-      multiply_steps(reinterpret_cast<const char*>(a + i * plan.steps * kTransposedStep),
-                     reinterpret_cast<const char*>(b + i * pair_words), stride, steps, lines);
+      multiply_deep<2, 4>(reinterpret_cast<const char*>(a + i * plan.steps * kTransposedStep),
+                          reinterpret_cast<const char*>(b + i * pair_words), stride, steps, progress);
     if (group.last) {
-      alignas(64) float result[kTileFloats];
       store_sums(result);
       write_weights(call.tiles, result, a_panel, tap, panel);
     } else {

@@ -19,18 +19,20 @@ void copy_edge(Real* to, const Real* row, std::int64_t offset, std::int64_t leng
 // One plane of a strip: rows [begin, end) of the plane.
 void copy_plane(const TapPlan& plan, Real* to, const Real* image, std::int64_t first_row, std::int64_t first_column,
                 Range rows) {
-  const std::int64_t length = plan.width * plan.channels, steps = plan.tap_steps;
+  const std::int64_t length = plan.width * plan.channels, whole = (plan.tap_steps - 1) * kStepReals;
+  const __mmask32 last = lanes_between(0, plan.run - whole);
   for (std::int64_t i = rows.begin; i < rows.end; ++i) {
     const std::int64_t row = first_row + i * plan.step;
     const bool inside = row >= 0 && row < plan.height;
-    const Real* const from = image + row * length;
+    const Real* const start = image + row * length;
     for (std::int64_t j = 0; j < plan.strip_width; ++j, to += plan.pixel_stride) {
       const std::int64_t offset = (first_column + j * plan.step) * plan.channels;
-      if (inside && plan.run % kStepReals == 0 && offset >= 0 && offset + plan.run <= length) {
-        for (std::int64_t step = 0; step < steps; ++step)
-          _mm512_storeu_si512(to + step * kStepReals, _mm512_loadu_si512(from + offset + step * kStepReals));
+      if (inside && offset >= 0 && offset + plan.run <= length) {
+        const Real* const from = start + offset;
+        for (std::int64_t c = 0; c < whole; c += kStepReals) _mm512_storeu_si512(to + c, _mm512_loadu_si512(from + c));
+        _mm512_storeu_si512(to + whole, _mm512_maskz_loadu_epi16(last, from + whole));
       } else {
-        copy_edge(to, from, offset, inside ? length : offset, plan.run);
+        copy_edge(to, start, offset, inside ? length : offset, plan.run);
       }
     }
   }
@@ -69,36 +71,47 @@ void store_rows(Real* y, std::int64_t stride, const float* sums, std::int64_t ro
   }
 }
 
-// 32 outputs, from output `first` of the strip on, counting those between two rows. y: the first row of the strip.
-template <int kVectors>
-void multiply_tile(const TapPlan& plan, const Phase& phase, const Panel& panel, Real* y, const Real* strip, std::int64_t first,
-                   std::int64_t rows) {
-  const std::int64_t pixel = plan.pixel_stride * 2, b_row = kVectors * 64;
-  const TileStrides stride{pixel, kTileRows * pixel, 64, b_row, kTileDepth * b_row};
-  const char* b = reinterpret_cast<const char*>(panel.weights);
-  std::int64_t i = first / plan.strip_width, j = first % plan.strip_width;
-  PrefetchLines lines{reinterpret_cast<const char*>(y + i * plan.row_stride + j * plan.column_stride), plan.column_stride * 2};
-  zero_sums<kVectors>();
-  for (std::int64_t r = 0; r < phase.kernel_height; ++r) {
-    for (std::int64_t s = 0; s < phase.kernel_width; ++s) {
-      const std::int64_t plane = r % plan.step * plan.planes_wide + s % plan.step;
-      const std::int64_t at = plane * plan.plane_pixels + r / plan.step * plan.strip_width + s / plan.step + first;
-      multiply_steps<kVectors>(reinterpret_cast<const char*>(strip + at * plan.pixel_stride), b, stride, plan.tap_steps, lines);
-      b += plan.tap_steps * stride.b_step;
-    }
-  }
-  alignas(64) float sums[kTileFloats];
-  store_sums<kVectors>(sums);
-  for (std::int64_t done = 0; done < kTilePair && i < rows;) {
+// Where the sums of a tile go: 32 outputs, from output `first` of the strip on, counting those between two rows.
+struct TileOutputs {
+  Real* y;                   // the first row of the strip
+  std::int64_t first, rows;  // rows of the strip
+};
+
+void store_tile(const TapPlan& plan, const Phase& phase, const Panel& panel, const TileOutputs& outputs, const float* sums) {
+  std::int64_t i = outputs.first / plan.strip_width, j = outputs.first % plan.strip_width;
+  for (std::int64_t done = 0; done < kTilePair && i < outputs.rows;) {
     if (j < phase.columns) {
       const std::int64_t count = min_of(kTilePair - done, phase.columns - j);
-      store_rows(y + i * plan.row_stride + j * plan.column_stride, plan.column_stride, sums + done * kTilePair, count, panel);
+      store_rows(outputs.y + i * plan.row_stride + j * plan.column_stride, plan.column_stride, sums + done * kTilePair, count,
+                 panel);
       done += count;
       j += count;
     }
     done += plan.strip_width - j;
     j = 0;
     ++i;
+  }
+}
+
+// Adds the taps of 32 outputs in the tile registers. sums [32, 32] is scratch.
+template <int kVectors>
+void multiply_tile(const TapPlan& plan, const Phase& phase, const Panel& panel, const TileOutputs& outputs, const Real* strip,
+                   float* sums) {
+  const std::int64_t pixel = plan.pixel_stride * 2, b_row = kVectors * 64;
+  const TileStrides stride{pixel, kTileRows * pixel, 64, b_row, kTileDepth * b_row};
+  const char* b = reinterpret_cast<const char*>(panel.weights);
+  const Real* const y =
+      outputs.y + outputs.first / plan.strip_width * plan.row_stride + outputs.first % plan.strip_width * plan.column_stride;
+  Progress progress{{reinterpret_cast<const char*>(y), plan.column_stride * 2, kTilePair}, sums, kStoreSteps};
+  zero_sums<kVectors>();
+  for (std::int64_t r = 0; r < phase.kernel_height; ++r) {
+    for (std::int64_t s = 0; s < phase.kernel_width; ++s) {
+      const std::int64_t plane = r % plan.step * plan.planes_wide + s % plan.step;
+      const std::int64_t at = plane * plan.plane_pixels + r / plan.step * plan.strip_width + s / plan.step + outputs.first;
+      multiply_deep<kVectors, 2>(reinterpret_cast<const char*>(strip + at * plan.pixel_stride), b, stride, plan.tap_steps,
+                                 progress);
+      b += plan.tap_steps * stride.b_step;
+    }
   }
 }
 
@@ -117,6 +130,21 @@ struct Block {
   Range images, rows;
 };
 
+template <int kVectors>
+void multiply_panel(const TapPlan& plan, const Phase& phase, const Block& block, const Panel& panel, Real* y, std::int64_t rows,
+                    const Real* strip) {
+  alignas(64) float sums[kTileFloats];
+  for (std::int64_t image = block.images.begin; image < block.images.end; ++image) {
+    const Real* const pixels = strip + (image - block.images.begin) * plan.strip_reals;
+    for (std::int64_t first = 0; first < rows * plan.strip_width; first += kTilePair) {
+      const TileOutputs outputs{y + image * plan.image_stride, first, rows};
+      multiply_tile<kVectors>(plan, phase, panel, outputs, pixels, sums);
+      store_sums<kVectors>(sums);
+      store_tile(plan, phase, panel, outputs, sums);
+    }
+  }
+}
+
 void multiply_phase(const TapPlan& plan, const Phase& phase, const Block& block, Real* y, const Word* weights,
                     const Epilogue<Real>& epilogue, const Real* strip) {
   const std::int64_t rows = min_of(block.rows.end, phase.rows) - block.rows.begin;
@@ -131,11 +159,10 @@ void multiply_phase(const TapPlan& plan, const Phase& phase, const Block& block,
     const Panel panel{weights + phase.first_word + channel * phase.depth,
                       epilogue.bias != nullptr ? epilogue.bias + channel : nullptr, epilogue.relu,
                       min_of(plan.out_channels - channel, kTilePair)};
-    const auto multiply = panel.columns > kLanes ? &multiply_tile<2> : &multiply_tile<1>;
-    for (std::int64_t image = block.images.begin; image < block.images.end; ++image) {
-      const Real* const pixels = strip + (image - block.images.begin) * plan.strip_reals;
-      for (std::int64_t first = 0; first < rows * plan.strip_width; first += kTilePair)
-        multiply(plan, phase, panel, y + image * plan.image_stride + channel, pixels, first, rows);
+    if (panel.columns > kLanes) {
+      multiply_panel<2>(plan, phase, block, panel, y + channel, rows, strip);
+    } else {
+      multiply_panel<1>(plan, phase, block, panel, y + channel, rows, strip);
     }
   }
 }

@@ -88,14 +88,20 @@ void multiply_segment(const Tile& tile, const Segment& segment, std::int64_t row
   const std::int64_t a_step = kAccess == AccessA::rows ? kTileDepth : kTileDepth * tile.a_stride;
   PaddedTail tail;
   std::int64_t left = tile.k;
-  for (; left >= kTileDepth; left -= kTileDepth, a += a_step, b += kTileDepth * tile.b_stride) {
-    if constexpr (kAccess == AccessA::rows) {
-      multiply_step<kHigh, kVectors>(a, tile.a_stride * kBytes, b, tile.b_stride * kBytes);
-    } else {
-      transpose_a(tail, a, tile.a_stride, rows, kTileDepth);
-      multiply_step<kHigh, kVectors>(tail.a[0], kRowBytes, b, tile.b_stride * kBytes);
+  while (left >= kTileDepth) {
+    for (std::int64_t steps = min_of(left / kTileDepth, kStoreSteps); steps > 0; --steps) {
+      if constexpr (kAccess == AccessA::rows) {
+        multiply_step<kHigh, kVectors>(a, tile.a_stride * kBytes, b, tile.b_stride * kBytes);
+      } else {
+        transpose_a(tail, a, tile.a_stride, rows, kTileDepth);
+        multiply_step<kHigh, kVectors>(tail.a[0], kRowBytes, b, tile.b_stride * kBytes);
+      }
+      if (tile.prefetcher != nullptr) tile.prefetcher->fetch();
+      left -= kTileDepth;
+      a += a_step;
+      b += kTileDepth * tile.b_stride;
     }
-    if (tile.prefetcher != nullptr) tile.prefetcher->fetch();
+    if (left >= kTileDepth) EPOCHBENCH_TILE_STORE(6, tail.b[0], kRowBytes);
   }
   if (left == 0) return;
   if constexpr (kAccess == AccessA::rows) {
