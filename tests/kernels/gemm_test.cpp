@@ -75,10 +75,19 @@ TEST(Gemm, BlockBoundariesMatchReference) {
   for (std::int64_t n : {2047, 2049, 4100}) check_transposes({{9, n, 400}});
 }
 
+// Blocks of AMX tiles: several along columns and k, with few rows and many; and packed A in several blocks of rows.
+TEST(Gemm, BlocksOfTilesMatchReference) {
+  check_of<Bf16>({{33, 700, 1300}});
+  check_of<Bf16>({{40, 290, 2433, true, true}, true, true});
+  check_of<Bf16>({{260, 270, 2400}});
+  check_of<Bf16>({{520, 3, 65600, true, false}});
+}
+
 // Row strides that are a large power of two, which the kernel handles separately.
 TEST(Gemm, CacheHostileStridesMatchReference) {
   check_transposes({{33, 20, 1024}});
   check_transposes({{64, 16, 512}});
+  check_transposes({{65, 16, 1088}});
 }
 
 TEST(Gemm, EpilogueMatchesReference) {

@@ -199,7 +199,7 @@ void multiply_tap(const Call& call, const Group& group, const Word* a, const Wor
     alignas(64) float result[kTileFloats];
     Progress progress{{reinterpret_cast<const char*>(sum + kTileFloats), 64, kTileFloats / 16}, result, kStoreSteps};
     for (std::int64_t i = 0; i < group.pairs; ++i)
-      multiply_deep<2, 1>(reinterpret_cast<const char*>(a + i * plan.steps * kTransposedStep),
+      multiply_deep<2, 4>(reinterpret_cast<const char*>(a + i * plan.steps * kTransposedStep),
                           reinterpret_cast<const char*>(b + i * pair_words), stride, steps, progress);
     if (group.last) {
       store_sums(result);

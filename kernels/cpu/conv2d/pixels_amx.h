@@ -2,7 +2,7 @@
 // every tap and stride. Only in builds with AMX tiles.
 #pragma once
 
-#include "kernels/cpu/conv2d/tiles_amx.h"
+#include "kernels/cpu/gemm/tiles_amx.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 

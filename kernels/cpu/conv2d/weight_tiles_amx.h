@@ -1,7 +1,7 @@
 // Tiles of sums of the weight gradient, rounded and put where they belong. Only in builds with AMX tiles.
 #pragma once
 
-#include "kernels/cpu/conv2d/tiles_amx.h"
+#include "kernels/cpu/gemm/tiles_amx.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 

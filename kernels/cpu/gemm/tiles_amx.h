@@ -1,5 +1,5 @@
-// 32 x 32 accumulators in four tile registers: the loops that convolutions share. Registers as configure_whole_tiles says. Only
-// in builds with AMX tiles.
+// 32 x 32 accumulators in four tile registers: the loops that products and convolutions share. Registers as
+// configure_whole_tiles says. Only in builds with AMX tiles.
 #pragma once
 
 #include "kernels/cpu/gemm/microkernel.h"
@@ -45,16 +45,15 @@ static inline __attribute__((always_inline)) void store_sums(float* sums) {
   EPOCHBENCH_TILE_STORE(3, sums + kTileRows * kTilePair + kLanes, kTileStride);
 }
 
-// Cache lines that are prefetched while tiles multiply: `count` of them, `stride` bytes apart, kPrefetchLines per step.
+// Cache lines that are prefetched for writing while tiles multiply: `count` of them, `stride` bytes apart.
 struct PrefetchLines {
   const char* at;
   std::int64_t stride, count;
 };
-constexpr int kPrefetchLines = 4;
 
-// Multiplies 16 words of k per step, with B one or two vectors wide, and prefetches to cache level kLevel. Without a branch in
-// the step, which would cost a fifth of the rate.
-template <int kVectors, int kLevel>
+// Multiplies 16 words of k per step, with B one or two vectors wide, and prefetches. Without a branch in the step, which would
+// cost a fifth of the rate.
+template <int kVectors, int kLinesPerStep>
 static inline __attribute__((always_inline)) void multiply_steps(const char* a, const char* b, const TileStrides& stride,
                                                                  std::int64_t steps, PrefetchLines& lines) {
   for (; steps > 0; --steps) {
@@ -69,13 +68,18 @@ static inline __attribute__((always_inline)) void multiply_steps(const char* a, 
     EPOCHBENCH_TILE_MULTIPLY_ADD(2, 5, 6);
     if constexpr (kVectors > 1) EPOCHBENCH_TILE_MULTIPLY_ADD(3, 5, 7);
 #pragma GCC unroll 4
-    for (int line = 0; line < kPrefetchLines; ++line) {
-      __builtin_prefetch(lines.at, 0, kLevel == 1 ? 3 : 2);
+    for (int line = 0; line < kLinesPerStep; ++line) {
+      __builtin_prefetch(lines.at, 1, 3);
       lines.at += lines.stride;
     }
     a += stride.a_step;
     b += stride.b_step;
   }
+}
+static inline __attribute__((always_inline)) void multiply_steps(const char* a, const char* b, const TileStrides& stride,
+                                                                 std::int64_t steps) {
+  PrefetchLines none{};
+  multiply_steps<2, 0>(a, b, stride, steps, none);
 }
 
 struct Progress {
@@ -85,12 +89,12 @@ struct Progress {
 };
 
 // Any number of steps, with stores every kStoreSteps.
-template <int kVectors, int kLevel>
+template <int kVectors, int kLinesPerStep>
 static inline void multiply_deep(const char* a, const char* b, const TileStrides& stride, std::int64_t steps,
                                  Progress& progress) {
   while (steps > 0) {
     const std::int64_t now = min_of(steps, progress.steps_left);
-    multiply_steps<kVectors, kLevel>(a, b, stride, now, progress.lines);
+    multiply_steps<kVectors, kLinesPerStep>(a, b, stride, now, progress.lines);
     a += now * stride.a_step;
     b += now * stride.b_step;
     steps -= now;
@@ -98,7 +102,7 @@ static inline void multiply_deep(const char* a, const char* b, const TileStrides
     if (progress.steps_left > 0) continue;
     EPOCHBENCH_TILE_STORE(6, progress.scratch, 64);
     progress.steps_left = kStoreSteps;
-    progress.lines.count -= kStoreSteps * kPrefetchLines;
+    progress.lines.count -= kStoreSteps * kLinesPerStep;
     if (progress.lines.count <= 0) progress.lines.stride = 0;
   }
 }

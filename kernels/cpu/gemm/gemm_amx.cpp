@@ -1,0 +1,272 @@
+// Matrix products on AMX tiles: tiles of C, 32 x 32, in four tile registers.
+//
+// The threads form a grid, and each owns a rectangle of C. It packs a block of B, half an L2 cache, in one go, and all of its
+// tiles of A pass by. A tile of A, 32 rows and up to 512 of k, comes from the matrix itself where its rows suit the L1 cache,
+// otherwise from a packed copy that the threads make together; it stays in the L1 cache while the panels of the block pass by.
+// Sums over several tiles along k stay in the L2 cache, those over several blocks of B pass through L3. C is rounded once, and
+// the rows of a tile are rounded while the next tile is multiplied.
+//
+// Only sums are prefetched by instructions: each of these takes one of the 16 fill buffers that loads of tiles from the L2
+// cache need too. So all loops run along rows, which the CPU prefetches.
+#include <omp.h>
+
+#include "kernels/cpu/gemm/plan_amx.h"
+#include "kernels/cpu/gemm/tiles_amx.h"
+#include "kernels/cpu/kernels.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+namespace {
+
+// Steps between the parts in which the previous tile is rounded, and between stores of tiles (kStoreSteps is the most).
+constexpr std::int64_t kStepsAtOnce = 4;
+static_assert(kStepsAtOnce <= kStoreSteps);
+
+struct Call {
+  Real* c;
+  const Real *a, *b;
+  GemmShape shape;
+  Epilogue<Real> epilogue;
+  GemmPlan plan;
+  Real* packed_a;  // [tiles of a block of rows, steps, 32, 32] or null
+};
+
+// What a thread has in the workspace.
+struct Buffers {
+  float* finished;    // [2, 32, 32]: sums that are rounded while the next ones arise
+  float* row_sums;    // [panels of a block, 32, 32]
+  float* block_sums;  // [tiles of the part, panels of a block, 32, 32]
+  Real* b;
+  Real* edge;  // [tile_steps, 32, 32]: a tile of A with fewer rows
+};
+constexpr std::int64_t kEdgeReals = kTileSteps * kStepReals;
+
+std::int64_t part_floats(const GemmPlan& plan) {
+  return 2 * kSumFloats + plan.row_sums + plan.block_sums + (plan.b_reals + kEdgeReals) / 2;
+}
+Buffers buffers_of(const GemmPlan& plan, float* memory) {
+  Buffers buffers{};
+  buffers.finished = memory;
+  buffers.row_sums = buffers.finished + 2 * kSumFloats;
+  buffers.block_sums = buffers.row_sums + plan.row_sums;
+  buffers.b = reinterpret_cast<Real*>(buffers.block_sums + plan.block_sums);
+  buffers.edge = buffers.b + plan.b_reals;
+  return buffers;
+}
+
+// A finished tile of C, rounded row by row.
+struct Rounding {
+  const float* sums;  // [32, 32]
+  Real* c;
+  std::int64_t stride, rows, columns, row;  // row: the next one
+  const Real* bias;                         // of the first column, or null
+  bool relu;
+};
+
+// Brings columns that alternate by four between two vectors into their order; blocks of four Reals.
+__m512i in_order(Vec low, Vec high) {
+  const __m512i blocks = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+  return _mm512_maskz_permutexvar_epi64(0xff, blocks, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+}
+
+void round_rows(Rounding& tile, std::int64_t end) {
+  end = min_of(end, tile.rows);
+  const std::int64_t stride = tile.stride;
+  const float* sums = tile.sums + tile.row * kTileSide;
+  Real* to = tile.c + tile.row * stride;
+  std::int64_t rows = end - tile.row;
+  if (rows <= 0) return;
+  tile.row = end;
+  const auto mask = static_cast<__mmask32>(0xffffffffu >> (kTileSide - min_of(tile.columns, kTileSide)));
+  if (mask == 0xffffffffu && tile.bias == nullptr && !tile.relu) {
+    for (; rows > 0; --rows, sums += kTileSide, to += stride)
+      _mm512_storeu_si512(to, in_order(load(sums), load(sums + kLanes)));
+    return;
+  }
+  Vec low = zero_vector(), high = zero_vector();
+  if (tile.bias != nullptr) {
+    const __m512i bias = _mm512_maskz_loadu_epi16(mask, tile.bias), zero = _mm512_setzero_si512();
+    low = (Vec)_mm512_unpacklo_epi16(zero, bias);
+    high = (Vec)_mm512_unpackhi_epi16(zero, bias);
+  }
+  const Vec floor = tile.relu ? zero_vector() : zero_vector() - __builtin_inff();
+  for (; rows > 0; --rows, sums += kTileSide, to += stride)
+    _mm512_mask_storeu_epi16(to, mask, in_order(maximum(floor, load(sums) + low), maximum(floor, load(sums + kLanes) + high)));
+}
+
+// A tile of A with up to tile_steps steps.
+struct TileA {
+  const Real* data;
+  TileStrides stride;  // of A and of a packed panel of B
+};
+
+// The k of a block, in Reals.
+Range k_of(const Call& call, std::int64_t k_block) {
+  const std::int64_t depth = call.plan.block_steps * kStepDepth;
+  return {k_block * depth, min_of((k_block + 1) * depth, call.shape.k)};
+}
+// A[row.., k] and B[k, column..].
+Operand operand_a(const Call& call, std::int64_t row, std::int64_t rows, Range k) {
+  const GemmShape& s = call.shape;
+  const Real* const data = call.a + (s.transpose_a ? k.begin * s.m + row : row * s.k + k.begin);
+  return {data, s.transpose_a ? s.m : s.k, k.end - k.begin, rows, s.transpose_a};
+}
+Operand operand_b(const Call& call, std::int64_t column, std::int64_t columns, Range k) {
+  const GemmShape& s = call.shape;
+  const Real* const data = call.b + (s.transpose_b ? column * s.k + k.begin : k.begin * s.n + column);
+  return {data, s.transpose_b ? s.k : s.n, k.end - k.begin, columns, s.transpose_b};
+}
+
+// Packs the part-th share of A for a block of rows.
+void pack_a(const Call& call, Range rows, int part) {
+  const Range tiles = part_of(divide_up(rows.end - rows.begin, kTileSide), part, call.plan.team, 1);
+  for (std::int64_t t = tiles.begin; t < tiles.end; ++t) {
+    const std::int64_t row = rows.begin + t * kTileSide;
+    pack_tile_a(call.packed_a + t * steps_of(call.shape.k) * kStepReals,
+                operand_a(call, row, min_of(rows.end - row, kTileSide), {0, call.shape.k}));
+  }
+}
+
+// What a thread multiplies at a time: its rows in a block of rows, a block of columns, a block of k.
+struct Unit {
+  Range rows, columns;
+  std::int64_t k_block;
+  std::int64_t first_tile;  // of the part, in the block of rows
+};
+
+// The tile of A that starts at `row` of the unit's rows, and at step `from` of the block of k.
+TileA tile_of(const Call& call, const Unit& unit, const Buffers& buffers, std::int64_t row, Range steps) {
+  const Range k = k_of(call, unit.k_block);
+  constexpr std::int64_t kRowBytes = kStepDepth * sizeof(Real), kPairBytes = 2 * kRowBytes;
+  const TileStrides packed{kRowBytes, kTileRows * kRowBytes, kStepBytes, kPairBytes, kStepBytes};
+  const std::int64_t rows = min_of(unit.rows.end - row, kTileSide);
+  if (call.packed_a != nullptr) {
+    const std::int64_t tile = unit.first_tile + (row - unit.rows.begin) / kTileSide;
+    const std::int64_t step = unit.k_block * call.plan.block_steps + steps.begin;
+    return {call.packed_a + (tile * steps_of(call.shape.k) + step) * kStepReals, packed};
+  }
+  const Operand a = operand_a(call, row, rows, {k.begin + steps.begin * kStepDepth, k.begin + steps.end * kStepDepth});
+  if (rows < kTileSide) {
+    pack_tile_a(buffers.edge, a);
+    return {buffers.edge, packed};
+  }
+  const std::int64_t stride = a.stride * static_cast<std::int64_t>(sizeof(Real));
+  return {a.data, {stride, kTileRows * stride, kRowBytes, kPairBytes, kStepBytes}};
+}
+
+// Multiplies `steps` steps, rounds the previous tile and prefetches kLines lines per step meanwhile.
+template <int kLines>
+void multiply_and_round(const TileA& a, const Real* b, std::int64_t steps, Rounding& previous, PrefetchLines lines) {
+  alignas(64) char scratch[1024];
+  const std::int64_t parts = max_of(steps / kStepsAtOnce, 1);
+  const char *tile = reinterpret_cast<const char*>(a.data), *panel = reinterpret_cast<const char*>(b);
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t count = part + 1 < parts ? kStepsAtOnce : steps - part * kStepsAtOnce;
+    multiply_steps<2, kLines>(tile, panel, a.stride, count, lines);
+    tile += count * a.stride.a_step;
+    panel += count * a.stride.b_step;
+    round_rows(previous, kTileSide * (part + 1) / parts);
+    if (part + 1 < parts) EPOCHBENCH_TILE_STORE(6, scratch, 64);
+  }
+}
+
+void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, Rounding& previous) {
+  const GemmPlan& plan = call.plan;
+  const Range k = k_of(call, unit.k_block);
+  constexpr int kSumLines = kSumFloats * sizeof(float) / 64 / kTileSteps;
+  const std::int64_t steps = steps_of(k.end - k.begin), panels = divide_up(unit.columns.end - unit.columns.begin, kTileSide);
+  for (std::int64_t row = unit.rows.begin; row < unit.rows.end; row += kTileSide) {
+    float* const block_sums = buffers.block_sums + (row - unit.rows.begin) / kTileSide * plan.panels * kSumFloats;
+    for (std::int64_t step = 0; step == 0 || step < steps; step += plan.tile_steps) {
+      const Range range{step, min_of(step + plan.tile_steps, steps)};
+      const TileA a = tile_of(call, unit, buffers, row, range);
+      const bool first = step == 0, last = range.end == steps;
+      const bool finished = last && unit.k_block + 1 == plan.k_blocks;
+      for (std::int64_t p = 0; p < panels; ++p) {
+        const float* const before = (first ? block_sums : buffers.row_sums) + p * kSumFloats;
+        if (first && unit.k_block == 0) {
+          zero_sums();
+        } else {
+          load_sums(before);
+        }
+        const Real* const panel = buffers.b + (p * steps + step) * kStepReals;
+        if (first && unit.k_block > 0) {
+          multiply_and_round<kSumLines>(a, panel, range.end - step, previous,
+                                        {reinterpret_cast<const char*>(before + kSumFloats), 64, 64});
+        } else {
+          multiply_and_round<0>(a, panel, range.end - step, previous, {});
+        }
+        if (!finished) {
+          store_sums((last ? block_sums : buffers.row_sums) + p * kSumFloats);
+          continue;
+        }
+        float* const sums = previous.sums == buffers.finished ? buffers.finished + kSumFloats : buffers.finished;
+        store_sums(sums);
+        const std::int64_t column = unit.columns.begin + p * kTileSide;
+        previous = {sums,
+                    call.c + row * call.shape.n + column,
+                    call.shape.n,
+                    min_of(unit.rows.end - row, kTileSide),
+                    unit.columns.end - column,
+                    0,
+                    call.epilogue.bias != nullptr ? call.epilogue.bias + column : nullptr,
+                    call.epilogue.relu};
+      }
+    }
+  }
+}
+
+// The part's share of a block of rows.
+void multiply_part(const Call& call, Range rows, const Buffers& buffers, int part) {
+  const GemmPlan& plan = call.plan;
+  Unit unit{};
+  const Range own = part_of(rows.end - rows.begin, part / plan.grid_n, plan.grid_m, kTileSide);
+  unit.rows = {rows.begin + own.begin, rows.begin + own.end};
+  unit.first_tile = own.begin / kTileSide;
+  if (own.begin == own.end) return;
+  const Range columns = part_of(call.shape.n, part % plan.grid_n, plan.grid_n, kTileSide);
+  Rounding previous{};
+  configure_whole_tiles();
+  for (std::int64_t column = columns.begin; column < columns.end; column += plan.panels * kTileSide) {
+    unit.columns = {column, min_of(column + plan.panels * kTileSide, columns.end)};
+    for (unit.k_block = 0; unit.k_block < plan.k_blocks; ++unit.k_block) {
+      pack_block_b(buffers.b, operand_b(call, column, unit.columns.end - column, k_of(call, unit.k_block)));
+      multiply_unit(call, unit, buffers, previous);
+    }
+  }
+  round_rows(previous, kTileSide);
+}
+
+}  // namespace
+
+std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads) {
+  const GemmPlan plan = make_gemm_plan(shape, threads);
+  return static_cast<std::size_t>(plan.a_reals) * sizeof(Real) +
+         static_cast<std::size_t>(plan.team * part_floats(plan)) * sizeof(float);
+}
+
+void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const Epilogue<Real>& epilogue, void* workspace,
+          int threads) {
+  const GemmPlan plan = make_gemm_plan(shape, threads);
+  float* const parts = static_cast<float*>(workspace) + plan.a_reals / 2;
+  const Call call{c, a, b, shape, epilogue, plan, plan.pack_a ? static_cast<Real*>(workspace) : nullptr};
+#pragma omp parallel num_threads(plan.team) if (plan.team > 1)
+  {
+    const MicrokernelScope scope;
+    // The runtime may grant fewer threads than there are parts.
+    const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
+    for (std::int64_t row = 0; row < shape.m; row += plan.row_block) {
+      const Range rows{row, min_of(row + plan.row_block, shape.m)};
+      if (plan.pack_a) {
+        for (int part = thread; part < plan.team; part += granted) pack_a(call, rows, part);
+#pragma omp barrier
+      }
+      for (int part = thread; part < plan.team; part += granted)
+        multiply_part(call, rows, buffers_of(plan, parts + part * part_floats(plan)), part);
+      if (plan.pack_a) {  // before others overwrite it
+#pragma omp barrier
+      }
+    }
+  }
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

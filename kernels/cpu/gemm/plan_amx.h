@@ -1,0 +1,91 @@
+// How a matrix product on AMX tiles is divided, for threads and for caches. gemm_amx.cpp describes the order. k counts steps of
+// 32, rows and columns count Reals.
+#pragma once
+
+#include "kernels/cpu/gemm/pack_tiles_amx.h"
+#include "kernels/cpu/gemm/team.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+// Panels of a block of B: every block of columns reads all of A once more, from L3. Fewer, down to kLeastPanels, if the block
+// then has all of k, because sums that pass through L3 cost more; up to kMostPanels if these are all.
+constexpr std::int64_t kLeastPanels = 8, kPanels = 16, kMostPanels = 20;
+// Size of a block of B: about half of an L2 cache of 2 MiB, which every CPU with AMX has. The rest is for A, sums and C that
+// pass by. With few rows it is smaller: a block is used a few times only, and most of its source can stay in the cache too.
+constexpr std::int64_t kBlockBytes = 1152 << 10, kFewRowsBlockBytes = 512 << 10;
+constexpr std::int64_t kFewRows = 256;
+// Steps of a tile of A that stays in an L1 cache of 48 KiB while the panels of a block pass by: 32 KiB.
+constexpr std::int64_t kTileSteps = 16;
+// Rows of a thread at a time if sums pass through L3, and Reals of packed A: they bound the workspace. B is packed once per
+// block of rows, so these are not few.
+constexpr std::int64_t kMostRows = 4096, kLeastRows = 512, kPackedReals = 1 << 25;
+
+struct GemmPlan {
+  int team, grid_m, grid_n;            // grid_m * grid_n == team
+  std::int64_t row_block;              // a multiple of 32
+  std::int64_t panels;                 // of a block of B
+  std::int64_t k_blocks, block_steps;  // along k
+  std::int64_t tile_steps;
+  bool pack_a;
+  std::int64_t a_reals;                        // packed A of a block of rows
+  std::int64_t row_sums, block_sums, b_reals;  // per thread; sums in floats
+};
+
+// Whether tiles of A can be loaded from the matrix: rows of whole steps, so that its rows start at cache lines if it does, and
+// few enough of the 32 rows in the same sets of an L1 cache of 64 sets and 12 ways.
+static inline bool tiles_in_place(const GemmShape& shape, std::int64_t tile_steps) {
+  if (shape.transpose_a || shape.k % kStepDepth != 0 || shape.k == 0) return false;
+  const std::int64_t lines = shape.k / kStepDepth, apart = min_of(64, lines & -lines);
+  const std::int64_t rows_in_set = divide_up(kTileSide * apart, 64), overlapping = divide_up(min_of(tile_steps, lines), apart);
+  return rows_in_set * overlapping <= 10;
+}
+
+// Time of a thread, in cycles per step of k: multiplying, packing its columns of B, and reading its rows of A once per block of
+// columns. Measured on a Xeon of the Granite Rapids class: 85 cycles per step of a tile, 12 per line of L3.
+static inline double cycles_of(std::int64_t rows, std::int64_t columns) {
+  const std::int64_t tiles = divide_up(rows, kTileSide), panels = divide_up(columns, kTileSide);
+  return 85.0 * static_cast<double>(tiles * panels) +
+         12.0 * kTileSide * static_cast<double>(panels + tiles * divide_up(panels, kPanels));
+}
+static inline void choose_grid(GemmPlan& plan, std::int64_t m, std::int64_t n) {
+  double best = -1;
+  for (int grid_m = 1; grid_m <= plan.team; ++grid_m) {
+    if (plan.team % grid_m != 0) continue;
+    const int grid_n = plan.team / grid_m;
+    const double cycles = cycles_of(divide_up(divide_up(m, kTileSide), grid_m) * kTileSide,
+                                    divide_up(divide_up(n, kTileSide), grid_n) * kTileSide);
+    if (best >= 0 && cycles >= best) continue;
+    best = cycles;
+    plan.grid_m = grid_m;
+    plan.grid_n = grid_n;
+  }
+}
+
+static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
+  GemmPlan plan{};
+  plan.team =
+      team_size(2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k), threads);
+  choose_grid(plan, shape.m, shape.n);
+  const std::int64_t panels = divide_up(divide_up(shape.n, kTileSide), plan.grid_n), steps = max_of(steps_of(shape.k), 1);
+  const std::int64_t bytes = divide_up(shape.m, plan.grid_m) <= kFewRows ? kFewRowsBlockBytes : kBlockBytes;
+  const std::int64_t deep_panels = bytes / (steps * kStepBytes);  // of a block with all of k
+  std::int64_t most = panels <= kMostPanels ? panels : kPanels;
+  if (deep_panels >= kLeastPanels) most = min_of(most, deep_panels);
+  plan.panels = divide_up(panels, divide_up(panels, most));
+  plan.k_blocks = divide_up(plan.panels * steps * kStepBytes, bytes);
+  plan.block_steps = divide_up(steps, plan.k_blocks);
+  plan.k_blocks = divide_up(steps, plan.block_steps);
+  plan.tile_steps = divide_up(plan.block_steps, divide_up(plan.block_steps, kTileSteps));
+  plan.pack_a = !tiles_in_place(shape, plan.tile_steps);
+  plan.row_block = round_up(shape.m, kTileSide);
+  if (plan.k_blocks > 1) plan.row_block = min_of(plan.row_block, kMostRows * plan.grid_m);
+  if (plan.pack_a)
+    plan.row_block = min_of(plan.row_block, max_of(kPackedReals / (steps * kStepReals) * kTileSide, kLeastRows * plan.grid_m));
+  plan.a_reals = plan.pack_a ? plan.row_block * steps * kStepDepth : 0;
+  plan.row_sums = plan.tile_steps < plan.block_steps ? plan.panels * kSumFloats : 0;
+  plan.block_sums = plan.k_blocks > 1 ? divide_up(plan.row_block / kTileSide, plan.grid_m) * plan.panels * kSumFloats : 0;
+  plan.b_reals = plan.panels * plan.block_steps * kStepReals;
+  return plan;
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
