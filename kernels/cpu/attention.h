@@ -22,9 +22,12 @@ static inline std::int64_t row_offset(const AttentionShape& shape, std::int64_t 
   return ((pair / shape.heads * shape.sequence + row) * shape.heads + pair % shape.heads) * shape.width;
 }
 
-// Queries per block: all of them, or as many as `floats` of scores allow, but at least as many rows as a register tile.
+// Queries per block: all of them, or as many as `floats` of scores allow, but at least as many rows as a register tile. With
+// AMX about that many, in whole tiles: others leave registers idle.
 static inline std::int64_t block_rows(const AttentionShape& shape, std::int64_t floats) {
-  const std::int64_t most = max_of(floats / spread_stride(shape.sequence), kMr[2]);
+  constexpr std::int64_t kTile = kMr[2];
+  const std::int64_t allowed = floats / spread_stride(shape.sequence);
+  const std::int64_t most = max_of(EPOCHBENCH_AMX ? (allowed + kTile / 2) / kTile * kTile : allowed, kTile);
   return divide_up(shape.sequence, divide_up(shape.sequence, most));
 }
 

@@ -106,12 +106,20 @@ Task task_of(const AttentionShape& shape, std::int64_t shares, std::int64_t inde
   return {pair, part, all, true, false};
 }
 
+#if EPOCHBENCH_BF16
+float dot(const Real* a, const Real* b, std::int64_t n) {
+  Lanes sum = _mm512_setzero_ps();
+  across_registers(n, [&](auto part, std::int64_t i) { sum = _mm512_fmadd_ps(load(part, a + i), load(part, b + i), sum); });
+  return sum_in(sum);
+}
+#else
 float dot(const Real* a, const Real* b, std::int64_t n) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < n; ++i) sum += widen(a[i]) * widen(b[i]);
   return sum;
 }
+#endif
 
 // A separate loop, so that the cache misses of many rows overlap: the rows are pages apart.
 void fill_delta(const Call& call, const Scratch& scratch, std::int64_t offset, std::int64_t rows) {
