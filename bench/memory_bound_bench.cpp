@@ -7,8 +7,11 @@
 namespace epochbench::bench {
 namespace {
 
+constexpr Dropout kMask{1, 2, 0x1999999A, 1 / 0.9f};  // drops a tenth
+
 struct Sizes {
-  std::int64_t rows = 1, channels = 1, n = 1, state = 1;  // state: elements of an optimizer's state
+  std::int64_t rows = 1, channels = 1, n = 1;
+  std::int64_t state = 1, sums = 1;  // elements of an optimizer's state, of the sum of a fused op
 };
 
 template <typename Real>
@@ -19,7 +22,7 @@ struct Operands : Sizes {
     k.cross_entropy(loss, log_sum_exp, x, labels.data(), rows, channels, true, threads);  // the gradient needs log_sum_exp
   }
 
-  Buffer<Real> y{n}, x{n, 1}, dy{n, 2};
+  Buffer<Real> y{n}, x{n, 1}, dy{n, 2}, sum{sums};
   Buffer<Real> real_bias{channels, 4}, real_dbias{channels};
   Floats weight{state, 1}, moment1{state, 2}, moment2{state, 3};
   Floats scale{channels, 3}, bias{channels, 4}, dscale{channels}, dbias{channels};
@@ -55,11 +58,7 @@ constexpr Kernel<Real> kKernels[] = {
     {"add", false, 3, [](O& o, const K& k, float*, int threads) { k.add(o.y, o.x, o.dy, o.n, threads); }},
     {"gelu", false, 2, [](O& o, const K& k, float*, int threads) { k.gelu(o.y, o.x, o.n, threads); }},
     {"gelu_grad", false, 3, [](O& o, const K& k, float*, int threads) { k.gelu_grad(o.y, o.dy, o.x, o.n, threads); }},
-    {"dropout", false, 2,
-     [](O& o, const K& k, float*, int threads) {
-       const Dropout mask{1, 2, 0x1999999A, 1 / 0.9f};  // drops a tenth
-       k.dropout(o.y, o.x, &o.step, mask, o.n, threads);
-     }},
+    {"dropout", false, 2, [](O& o, const K& k, float*, int threads) { k.dropout(o.y, o.x, &o.step, kMask, o.n, threads); }},
     {"sgd", false, 1,
      [](O& o, const K& k, float*, int threads) {
        const SgdTensor tensor = o.tensor(SgdTensor{o.weight, o.moment1, nullptr, o.n});
@@ -96,6 +95,16 @@ constexpr Kernel<Real> kKernels[] = {
      [](O& o, const K& k, float* workspace, int threads) {
        k.layer_norm_grad(o.y, o.dscale, o.dbias, o.dy, o.x, o.scale, o.mean, o.inv_std, o.rows, o.channels, workspace, threads);
      }},
+    {"add_layer_norm", true, 4,
+     [](O& o, const K& k, float*, int threads) {
+       k.add_layer_norm(o.y, o.mean, o.inv_std, o.sum, o.x, o.dy, o.scale, o.bias, &o.step, kMask, o.rows, o.channels, 1e-12,
+                        threads);
+     }},
+    {"add_layer_norm_grad", true, 4,
+     [](O& o, const K& k, float* workspace, int threads) {
+       k.add_layer_norm_grad(o.y, o.dscale, o.dbias, o.sum, o.dy, o.x, o.scale, o.mean, o.inv_std, &o.step, kMask, o.rows,
+                             o.channels, workspace, threads);
+     }},
     {"cross_entropy", true, 1,
      [](O& o, const K& k, float*, int threads) {
        k.cross_entropy(o.loss, o.log_sum_exp, o.x, o.labels.data(), o.rows, o.channels, true, threads);
@@ -124,6 +133,7 @@ bool register_memory_bound(const Problem& problem, const Options<Real>& options)
     expect_only(problem, {"rows", "channels"});
     sizes = {size_of(problem, "rows"), size_of(problem, "channels")};
     sizes.n = sizes.rows * sizes.channels;
+    if (problem.operation.rfind("add_layer_norm", 0) == 0) sizes.sums = sizes.n;
   } else {
     expect_only(problem, {"n"});
     sizes.n = size_of(problem, "n");

@@ -1,40 +1,10 @@
 // What attention and its gradient compute from a row of scores: plain loops for floats, one pass in registers for Bf16.
 #pragma once
 
+#include "kernels/cpu/dropout_rows.h"
 #include "kernels/cpu/exp.h"
-#include "kernels/cpu/lanes.h"
-#include "kernels/cpu/philox.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
-
-#if EPOCHBENCH_BF16
-// The dropout mask of a row: bit `skipped` + i of `bits` belongs to element i.
-struct RowMask {
-  const std::uint32_t* bits;
-  std::int64_t skipped;
-  float scale;  // of what is kept
-};
-static inline std::int64_t row_mask_words(std::int64_t n) { return (n + 3) / (4 * kPhiloxBlocks) + 2; }
-// For the elements [first, first + n).
-static inline RowMask draw_row(std::uint32_t* random, std::int64_t first, std::int64_t n, const Dropout& dropout,
-                               const PhiloxKeys& keys) {
-  philox_bits(random, first / 4, (first % 4 + n + 3) / 4, dropout.threshold, keys);
-  return {random, first % 4, dropout.scale};
-}
-#else
-// The same with words.
-struct RowMask {
-  const std::uint32_t* random;
-  std::uint32_t threshold;
-  float scale;
-};
-static inline std::int64_t row_mask_words(std::int64_t n) { return n + 6 + 4 * kPhiloxBlocks; }
-static inline RowMask draw_row(std::uint32_t* random, std::int64_t first, std::int64_t n, const Dropout& dropout,
-                               const PhiloxKeys& keys) {
-  philox_words(random, first / 4, (first % 4 + n + 3) / 4, keys);
-  return {random + first % 4, dropout.threshold, dropout.scale};
-}
-#endif
 
 struct GradRow {
   float scale, log_sum_exp, delta;  // delta: dy . y

@@ -194,6 +194,18 @@ static inline void across_registers(std::int64_t n, Body body) {
 }
 #endif
 #if EPOCHBENCH_BF16
+// body(0 or 1, Whole or First, register) for all numbers of x [n], in any order, alternately 0 and 1.
+template <typename Body>
+static inline void for_each_register(const Bf16* x, std::int64_t n, Body body) {
+  const std::int64_t pairs = n / (2 * kWhole) * (2 * kWhole);
+  for (std::int64_t i = 0; i < pairs; i += 2 * kWhole) {
+    const LanePair pair = load_pair(x + i);
+    body(0, Whole{}, pair.first);
+    body(1, Whole{}, pair.second);
+  }
+  across_registers(n - pairs, [&](auto part, std::int64_t i) { body(0, part, load(part, x + pairs + i)); });
+}
+
 // y [n] = function(x ...), of registers.
 template <typename Function, typename... Inputs>
 static inline void map_registers(Bf16* y, std::int64_t n, Function function, const Inputs*... x) {

@@ -148,11 +148,6 @@ static inline void philox_words(std::uint32_t* random, std::int64_t first_block,
 static inline Bits at_least(__m512i random, std::uint32_t threshold) {
   return _mm512_cmp_epu32_mask(random, _mm512_set1_epi32(static_cast<int>(threshold)), _MM_CMPINT_NLT);
 }
-// Of the elements of a register that starts at random[0]: which ones are kept.
-static inline Bits kept(const std::uint32_t* random, std::uint32_t threshold) {
-  return at_least(_mm512_loadu_si512(random), threshold);
-}
-
 // bits [count / 8]: bit i belongs to element 4 * first_block + i; count as above.
 static inline void philox_bits(std::uint32_t* bits, std::int64_t first_block, std::int64_t blocks, std::uint32_t threshold,
                                const PhiloxKeys& keys) {
@@ -161,12 +156,13 @@ static inline void philox_bits(std::uint32_t* bits, std::int64_t first_block, st
     bits[i / kPhiloxBlocks] = _mm512_kunpackw(second, first);
   });
 }
-// Of the elements of a register that starts at bit `at`.
-static inline Bits kept_bits(const std::uint32_t* bits, std::int64_t at) {
-  std::uint32_t found;
-  __builtin_memcpy(&found, reinterpret_cast<const char*>(bits) + at / 8, sizeof found);
-  return static_cast<Bits>(found >> (at % 8));
+// Of the elements of two registers, or of one, that start at bit `at`. Reads the words that were written, because a load that
+// spans several recent stores waits for them.
+static inline __mmask32 kept_pair(const std::uint32_t* bits, std::int64_t at) {
+  const std::uint64_t low = bits[at / 32], high = bits[at / 32 + 1];
+  return static_cast<__mmask32>((high << 32 | low) >> (at % 32));
 }
+static inline Bits kept_bits(const std::uint32_t* bits, std::int64_t at) { return static_cast<Bits>(kept_pair(bits, at)); }
 #endif
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -25,6 +25,7 @@ epochbench_test(kernels/pool_test LABEL parity LIBRARIES epochbench_kernels_cpu 
 epochbench_test(kernels/dropout_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/embedding_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/gelu_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_test(kernels/add_layer_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/layer_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/reference_test LABEL unit LIBRARIES epochbench_kernels_reference)
 epochbench_test(kernels/cast_test LABEL unit LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)

@@ -51,8 +51,6 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
     case Op::update_loss_scale:
     case Op::matmul_add:
     case Op::linear_grad_weight:
-    case Op::add_layer_norm:
-    case Op::add_layer_norm_grad:
       return "the CPU backend has no kernel for " + name;
     case Op::cast:
       if (attributes<CastAttributes>(node).to != kReal ||
@@ -93,6 +91,7 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
       return k_->conv2d_grad_weight_workspace_bytes(convolution(graph, node), threads_);
     case Op::bias_add_grad:
     case Op::layer_norm_grad:
+    case Op::add_layer_norm_grad:
     case Op::batch_norm:
     case Op::batch_norm_relu:
     case Op::batch_norm_inference:
