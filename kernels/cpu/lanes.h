@@ -206,12 +206,19 @@ static inline void for_each_register(const Bf16* x, std::int64_t n, Body body) {
   across_registers(n - pairs, [&](auto part, std::int64_t i) { body(0, part, load(part, x + pairs + i)); });
 }
 
+// 2 KiB, what arrives in the time of a miss. Hardware prefetches less far beside arithmetic, and stops at the end of a page; a
+// prefetch beyond the array does nothing.
+constexpr std::int64_t kPrefetchDistance = 1024;
+
 // y [n] = function(x ...), of registers.
 template <typename Function, typename... Inputs>
 static inline void map_registers(Bf16* y, std::int64_t n, Function function, const Inputs*... x) {
   const std::int64_t pairs = n / (2 * kWhole) * (2 * kWhole);
-  for (std::int64_t i = 0; i < pairs; i += 2 * kWhole)
+  for (std::int64_t i = 0; i < pairs; i += 2 * kWhole) {
+    (__builtin_prefetch(x + i + kPrefetchDistance), ...);
+    __builtin_prefetch(y + i + kPrefetchDistance, 1);
     store_pair(y + i, {function(load_pair(x + i).first...), function(load_pair(x + i).second...)});
+  }
   across_registers(n - pairs,
                    [=](auto part, std::int64_t i) { store(part, y + pairs + i, function(load(part, x + pairs + i)...)); });
 }
