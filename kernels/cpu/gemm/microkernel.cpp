@@ -38,47 +38,59 @@ inline __attribute__((always_inline)) void multiply_rows(Vec (&accumulators)[kRo
   }
 }
 
-// Calls multiply_some(depth) until all of k is done, with prefetches in between.
-template <typename MultiplySome>
-inline __attribute__((always_inline)) void multiply_in_steps(const Tile& tile, const MultiplySome& multiply_some) {
+// A number of words along k that is known at compile time.
+template <int kWords>
+struct Words {};
+
+// Calls multiply(Words<kPrefetchStep>) and then multiply(Words<1>) until all of k is done, with prefetches in between. The
+// words of a step are addressed by constant offsets: an integer instruction can take the port of a multiply-add, which uses two
+// ports in every cycle.
+template <typename Multiply>
+inline __attribute__((always_inline)) void multiply_in_steps(const Tile& tile, const Multiply& multiply) {
   Prefetcher* const prefetcher = tile.prefetcher;
   std::int64_t left = tile.k;
-  if (prefetcher != nullptr) {
-    for (; left > kPrefetchStep; left -= kPrefetchStep) {
-      multiply_some(kPrefetchStep);
-      prefetcher->fetch();
-    }
+  for (; left >= kPrefetchStep; left -= kPrefetchStep) {
+    multiply(Words<kPrefetchStep>{});
+    if (prefetcher != nullptr) prefetcher->fetch();
   }
-  multiply_some(left);
+  for (; left > 0; --left) multiply(Words<1>{});
 }
 
-template <int kRows, int kVectors>
+// Multiplies `left` words whose rows of B are b_stride apart; constant offsets if they are packed.
+template <int kLeft, bool kPacked, int kRows, int kVectors>
+inline __attribute__((always_inline)) void multiply_words(Vec (&accumulators)[kRows][kVectors], const Word* b,
+                                                          std::int64_t b_stride, const char* low, const char* high,
+                                                          const RowStrides& strides) {
+  WordVec panel[kVectors];
+#pragma GCC unroll 3
+  for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
+  multiply_rows<0>(accumulators, panel, low, high, strides);
+  if constexpr (kLeft > 1)
+    multiply_words<kLeft - 1, kPacked>(accumulators, b + (kPacked ? kVectors * kLanes : b_stride), b_stride, low + sizeof(Word),
+                                       high + sizeof(Word), strides);
+}
+
+template <bool kPacked, int kRows, int kVectors>
 inline __attribute__((always_inline)) void multiply_by_rows(Vec (&accumulators)[kRows][kVectors], const Tile& tile,
                                                             const Segment& segment, RowStrides& strides) {
   static_assert(kRows <= 16, "two base addresses of eight rows");
   const char* low = reinterpret_cast<const char*>(segment.a + tile.a_offset);
   const char* high = low + 8 * strides.one;
   const Word* b = segment.b + tile.b_offset;
-  const std::int64_t b_stride = tile.b_stride;
-  const auto multiply_some = [&](std::int64_t depth) __attribute__((always_inline)) {
-#pragma GCC unroll 4  // fewer and better predicted branches: a segment of a convolution is short
-    for (std::int64_t k = depth; k > 0; --k) {
-      opaque(low);
-      if constexpr (kRows > 8) opaque(high);
-      opaque(strides.one);
-      if constexpr (kRows > 3) opaque(strides.three);
-      if constexpr (kRows > 5) opaque(strides.five);
-      if constexpr (kRows > 7) opaque(strides.seven);
-      WordVec panel[kVectors];
-#pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
-      multiply_rows<0>(accumulators, panel, low, high, strides);
-      low += sizeof(Word);
-      high += sizeof(Word);
-      b += b_stride;
-    }
-  };
-  multiply_in_steps(tile, multiply_some);
+  const std::int64_t b_stride = kPacked ? kVectors * kLanes : tile.b_stride;
+  multiply_in_steps(
+      tile, [&]<int kWords>(Words<kWords>) __attribute__((always_inline)) {
+        opaque(low);
+        if constexpr (kRows > 8) opaque(high);
+        opaque(strides.one);
+        if constexpr (kRows > 3) opaque(strides.three);
+        if constexpr (kRows > 5) opaque(strides.five);
+        if constexpr (kRows > 7) opaque(strides.seven);
+        multiply_words<kWords, kPacked>(accumulators, b, b_stride, low, high, strides);
+        low += kWords * sizeof(Word);
+        high += kWords * sizeof(Word);
+        b += kWords * b_stride;
+      });
 }
 
 template <int kRows, int kVectors>
@@ -87,23 +99,23 @@ inline __attribute__((always_inline)) void multiply_by_columns(Vec (&accumulator
   const Word* a = segment.a + tile.a_offset;
   const Word* b = segment.b + tile.b_offset;
   const std::int64_t a_stride = tile.a_stride, b_stride = tile.b_stride;
-  const auto multiply_some = [&](std::int64_t depth) __attribute__((always_inline)) {
-#pragma GCC unroll 4  // as above
-    for (std::int64_t k = depth; k > 0; --k) {
-      WordVec panel[kVectors];
+  multiply_in_steps(
+      tile, [&]<int kWords>(Words<kWords>) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+        for (int word = 0; word < kWords; ++word) {
+          WordVec panel[kVectors];
 #pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
+          for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
 #pragma GCC unroll 16
-      for (int row = 0; row < kRows; ++row) {
-        const WordVec value = broadcast(a + row);
+          for (int row = 0; row < kRows; ++row) {
+            const WordVec value = broadcast(a + row);
 #pragma GCC unroll 3
-        for (int v = 0; v < kVectors; ++v) accumulators[row][v] = multiply_add(value, panel[v], accumulators[row][v]);
-      }
-      a += a_stride;
-      b += b_stride;
-    }
-  };
-  multiply_in_steps(tile, multiply_some);
+            for (int v = 0; v < kVectors; ++v) accumulators[row][v] = multiply_add(value, panel[v], accumulators[row][v]);
+          }
+          a += a_stride;
+          b += b_stride;
+        }
+      });
 }
 
 // The epilogue of the first `columns` columns of vector kVector: partial sums, bias, relu, store.
@@ -191,7 +203,11 @@ void compute_tile(const Tile& tile) {
   RowStrides strides{stride, 3 * stride, 5 * stride, 7 * stride};
   for (std::int64_t s = 0; s < tile.segment_count; ++s) {
     if constexpr (kAccess == AccessA::rows) {
-      multiply_by_rows(accumulators, tile, tile.segments[s], strides);
+      if (tile.b_stride == kVectors * kLanes) {
+        multiply_by_rows<true>(accumulators, tile, tile.segments[s], strides);
+      } else {
+        multiply_by_rows<false>(accumulators, tile, tile.segments[s], strides);
+      }
     } else {
       multiply_by_columns(accumulators, tile, tile.segments[s]);
     }

@@ -35,13 +35,14 @@ static inline PackPiece pack_piece(std::int64_t n, std::int64_t depth, std::int6
   return piece;
 }
 
-// Whether `rows` rows that are `stride` words apart share too few sets of an L1 cache with 64 sets of 8 lines of 16 words, the
-// minimum on current x86 cores.
-static inline bool rows_conflict(std::int64_t stride, std::int64_t rows) {
-  if (stride % 16 != 0) return false;
+// The number of `rows` rows, `stride` words apart, that start in the same of the 64 sets of an L1 cache with lines of 16 words.
+static inline std::int64_t rows_per_set(std::int64_t stride, std::int64_t rows) {
+  if (stride % 16 != 0) return 1;
   const std::int64_t lines = stride / 16, sets = 64 / min_of(64, lines & -lines);
-  return divide_up(rows, sets) > 4;
+  return divide_up(rows, sets);
 }
+// Whether they are too many for 8 ways, the minimum on current x86 cores.
+static inline bool rows_conflict(std::int64_t stride, std::int64_t rows) { return rows_per_set(stride, rows) > 4; }
 
 // Words between rows of an operand: an odd number of cache lines, so that rows are distributed over the cache sets.
 static inline std::int64_t spread_stride(std::int64_t columns) {

@@ -2,6 +2,7 @@
 // sizes are named as in BLIS (Van Zee and van de Geijn, 2015).
 #pragma once
 
+#include "kernels/cpu/gemm/blocking.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/team.h"
 
@@ -21,8 +22,6 @@ constexpr std::int64_t kBlockWords = kNc * kKc;
 // 256 KiB.
 constexpr std::int64_t kFewRows = 224;
 constexpr std::int64_t kStreamedWords = 65536;
-// Up to this many columns, a block has all columns and less of k; beyond, fewer columns.
-constexpr std::int64_t kStreamedColumns = 512;
 // Packing a copy of B costs a thread as much as about 6 rows; below this many rows B is read in place. Rows of B that start
 // within a cache line are always copied: reading them in place costs twice the loads.
 constexpr std::int64_t kRowsInPlace = 112;
@@ -42,6 +41,7 @@ struct GemmPlan {
   std::int64_t k_blocks_per_stage;  // blocks of k in one block of B
   std::int64_t mc;                  // a multiple of mr
   bool pack_a, b_in_place;
+  bool prefetch_a;                // whether rows of A are worth it; short ones are not
   std::int64_t a_stride;          // of packed A
   std::int64_t group_words;       // the panels of one grid column, for one block of k
   std::int64_t a_words, b_words;  // one thread's block of A, one of the two blocks of B
@@ -66,7 +66,7 @@ static inline void choose_grid(GemmPlan& plan, std::int64_t m, std::int64_t n) {
   }
 }
 
-static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
+static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const Blocking& blocking) {
   GemmPlan plan{};
   plan.team =
       team_size(2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k), threads);
@@ -76,7 +76,7 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
   std::int64_t max_k = kKc, max_n = kNc;
   if (rows <= kFewRows && plan.grid_m == 1) {
     const std::int64_t columns = round_up(divide_up(shape.n, plan.grid_n), kNr);
-    if (columns <= kStreamedColumns) {
+    if (columns <= blocking.streamed_columns) {
       max_k = min_of(kKc, max_of(kStreamedWords / columns, kLanes));
     } else {
       max_n = round_up(kStreamedWords / kKc, kNr) * plan.grid_n;
@@ -92,6 +92,9 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
   plan.mc = round_up(divide_up(rows, divide_up(rows, kMc)), plan.mr);
   plan.pack_a = shape.transpose_a || shape.k % kWordDepth != 0 || word_count(shape.k) >= kShortRow ||
                 shape.n / plan.grid_n >= kManyColumns;
+  plan.prefetch_a = plan.pack_a;
+  if (!shape.transpose_a && shape.k % kWordDepth == 0 && rows_per_set(shape.k / kWordDepth, plan.mr) <= blocking.rows_per_set)
+    plan.pack_a = false;
   if (shape.transpose_a && kPackedTransposedA == AccessA::columns) {
     plan.a_stride = round_up(plan.mr, kLanes);
     plan.a_words = divide_up(plan.mc, plan.mr) * plan.a_stride * plan.kc;
