@@ -11,9 +11,10 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 // then has all of k, because sums that pass through L3 cost more; up to kMostPanels if these are all.
 constexpr std::int64_t kLeastPanels = 8, kPanels = 16, kMostPanels = 20;
 // Size of a block of B: about half of an L2 cache of 2 MiB, which every CPU with AMX has. The rest is for A, sums and C that
-// pass by. With few rows it is smaller: a block is used a few times only, and most of its source can stay in the cache too.
+// pass by. With few rows it is smaller: a block is used a few times only, and most of its source can stay in the cache too. It
+// may be wider then, since sums are few.
 constexpr std::int64_t kBlockBytes = 1152 << 10, kFewRowsBlockBytes = 512 << 10;
-constexpr std::int64_t kFewRows = 256;
+constexpr std::int64_t kFewRows = 256, kPanelsOfFewRows = 32;
 // Steps of a tile of A that stays in an L1 cache of 48 KiB while the panels of a block pass by: 32 KiB.
 constexpr std::int64_t kTileSteps = 16;
 // Rows of a thread at a time if sums pass through L3, and Reals of packed A: they bound the workspace. B is packed once per
@@ -67,9 +68,10 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
       team_size(2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k), threads);
   choose_grid(plan, shape.m, shape.n);
   const std::int64_t panels = divide_up(divide_up(shape.n, kTileSide), plan.grid_n), steps = max_of(steps_of(shape.k), 1);
-  const std::int64_t bytes = divide_up(shape.m, plan.grid_m) <= kFewRows ? kFewRowsBlockBytes : kBlockBytes;
+  const bool few_rows = divide_up(shape.m, plan.grid_m) <= kFewRows;
+  const std::int64_t bytes = few_rows ? kFewRowsBlockBytes : kBlockBytes;
   const std::int64_t deep_panels = bytes / (steps * kStepBytes);  // of a block with all of k
-  std::int64_t most = panels <= kMostPanels ? panels : kPanels;
+  std::int64_t most = panels <= kMostPanels ? panels : few_rows ? kPanelsOfFewRows : kPanels;
   if (deep_panels >= kLeastPanels) most = min_of(most, deep_panels);
   plan.panels = divide_up(panels, divide_up(panels, most));
   plan.k_blocks = divide_up(plan.panels * steps * kStepBytes, bytes);
