@@ -16,24 +16,36 @@ void copy_edge(Real* to, const Real* row, std::int64_t offset, std::int64_t leng
   }
 }
 
+// Copies runs that are within a row: `count` of them, `step` Reals apart.
+void copy_runs(const TapPlan& plan, Real* to, const Real* from, std::int64_t step, std::int64_t count) {
+  const std::int64_t whole = (plan.tap_steps - 1) * kStepReals;
+  const __mmask32 last = lanes_between(0, plan.run - whole);
+  for (std::int64_t i = 0; i < count; ++i, to += plan.pixel_stride, from += step) {
+    for (std::int64_t c = 0; c < whole; c += kStepReals) _mm512_storeu_si512(to + c, _mm512_loadu_si512(from + c));
+    _mm512_storeu_si512(to + whole, _mm512_maskz_loadu_epi16(last, from + whole));
+  }
+}
+
 // One plane of a strip: rows [begin, end) of the plane.
 void copy_plane(const TapPlan& plan, Real* to, const Real* image, std::int64_t first_row, std::int64_t first_column,
                 Range rows) {
-  const std::int64_t length = plan.width * plan.channels, whole = (plan.tap_steps - 1) * kStepReals;
-  const __mmask32 last = lanes_between(0, plan.run - whole);
-  for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+  const std::int64_t length = plan.width * plan.channels, step = plan.step * plan.channels;
+  const std::int64_t first = first_column * plan.channels;
+  Range inside{0, plan.strip_width};  // runs that are within a row of the image
+  while (inside.begin < inside.end && first + inside.begin * step < 0) ++inside.begin;
+  while (inside.begin < inside.end && first + (inside.end - 1) * step + plan.run > length) --inside.end;
+  for (std::int64_t i = rows.begin; i < rows.end; ++i, to += plan.strip_width * plan.pixel_stride) {
     const std::int64_t row = first_row + i * plan.step;
-    const bool inside = row >= 0 && row < plan.height;
-    const Real* const start = image + row * length;
-    for (std::int64_t j = 0; j < plan.strip_width; ++j, to += plan.pixel_stride) {
-      const std::int64_t offset = (first_column + j * plan.step) * plan.channels;
-      if (inside && offset >= 0 && offset + plan.run <= length) {
-        const Real* const from = start + offset;
-        for (std::int64_t c = 0; c < whole; c += kStepReals) _mm512_storeu_si512(to + c, _mm512_loadu_si512(from + c));
-        _mm512_storeu_si512(to + whole, _mm512_maskz_loadu_epi16(last, from + whole));
-      } else {
-        copy_edge(to, start, offset, inside ? length : offset, plan.run);
+    const Real* const from = image + row * length;
+    const bool outside = row < 0 || row >= plan.height;
+    for (std::int64_t j = 0; j < plan.strip_width; ++j) {
+      if (!outside && j == inside.begin) {
+        copy_runs(plan, to + j * plan.pixel_stride, from + first + j * step, step, inside.end - inside.begin);
+        j = inside.end;
+        if (j == plan.strip_width) break;
       }
+      const std::int64_t offset = first + j * step;
+      copy_edge(to + j * plan.pixel_stride, from, offset, outside ? offset : length, plan.run);
     }
   }
 }
@@ -93,26 +105,28 @@ void store_tile(const TapPlan& plan, const Phase& phase, const Panel& panel, con
   }
 }
 
-// Adds the taps of 32 outputs in the tile registers. sums [32, 32] is scratch.
+// All taps of 32 outputs. Prefetches `lines` into the L2 cache meanwhile.
 template <int kVectors>
 void multiply_tile(const TapPlan& plan, const Phase& phase, const Panel& panel, const TileOutputs& outputs, const Real* strip,
-                   float* sums) {
+                   PrefetchLines& lines) {
+  alignas(64) float sums[kTileFloats];
   const std::int64_t pixel = plan.pixel_stride * 2, b_row = kVectors * 64;
   const TileStrides stride{pixel, kTileRows * pixel, 64, b_row, kTileDepth * b_row};
   const char* b = reinterpret_cast<const char*>(panel.weights);
-  const Real* const y =
-      outputs.y + outputs.first / plan.strip_width * plan.row_stride + outputs.first % plan.strip_width * plan.column_stride;
-  Progress progress{{reinterpret_cast<const char*>(y), plan.column_stride * 2, kTilePair}, sums, kStoreSteps};
+  Progress progress{lines, sums, kStoreSteps};
   zero_sums<kVectors>();
   for (std::int64_t r = 0; r < phase.kernel_height; ++r) {
     for (std::int64_t s = 0; s < phase.kernel_width; ++s) {
       const std::int64_t plane = r % plan.step * plan.planes_wide + s % plan.step;
       const std::int64_t at = plane * plan.plane_pixels + r / plan.step * plan.strip_width + s / plan.step + outputs.first;
-      multiply_deep<kVectors, 2>(reinterpret_cast<const char*>(strip + at * plan.pixel_stride), b, stride, plan.tap_steps,
-                                 progress);
+      multiply_deep<kVectors, 4, 2>(reinterpret_cast<const char*>(strip + at * plan.pixel_stride), b, stride, plan.tap_steps,
+                                    progress);
       b += plan.tap_steps * stride.b_step;
     }
   }
+  lines = progress.lines;
+  store_sums<kVectors>(sums);
+  store_tile(plan, phase, panel, outputs, sums);
 }
 
 void zero_outputs(const TapPlan& plan, const Phase& phase, Real* y, std::int64_t rows) {
@@ -129,40 +143,62 @@ void zero_outputs(const TapPlan& plan, const Phase& phase, Real* y, std::int64_t
 struct Block {
   Range images, rows;
 };
+Block block_of(const TapPlan& plan, std::int64_t index) {
+  const std::int64_t image = index / plan.blocks * plan.images_at_once, row = index % plan.blocks * plan.block_rows;
+  return {{image, min_of(image + plan.images_at_once, plan.shape.batch)}, {row, min_of(row + plan.block_rows, plan.rows)}};
+}
 
-template <int kVectors>
-void multiply_panel(const TapPlan& plan, const Phase& phase, const Block& block, const Panel& panel, Real* y, std::int64_t rows,
-                    const Real* strip) {
-  alignas(64) float sums[kTileFloats];
-  for (std::int64_t image = block.images.begin; image < block.images.end; ++image) {
-    const Real* const pixels = strip + (image - block.images.begin) * plan.strip_reals;
-    for (std::int64_t first = 0; first < rows * plan.strip_width; first += kTilePair) {
-      const TileOutputs outputs{y + image * plan.image_stride, first, rows};
-      multiply_tile<kVectors>(plan, phase, panel, outputs, pixels, sums);
-      store_sums<kVectors>(sums);
-      store_tile(plan, phase, panel, outputs, sums);
-    }
-  }
+const Real* image_of(const TapPlan& plan, const Real* images, std::int64_t index) {
+  return images + index * plan.height * plan.width * plan.channels;
+}
+
+// What copy_strip reads for the block, from its first row in the first image to its last row in the last; nothing if it skips
+// pixels.
+PrefetchLines source_of(const TapPlan& plan, const Real* images, const Block& block) {
+  const bool all_columns = plan.planes_wide == plan.step || plan.run > plan.channels;
+  if (plan.planes_high < plan.step || !all_columns) return {reinterpret_cast<const char*>(images), 0, 0};
+  const std::int64_t row = plan.width * plan.channels, first = max_of(plan.first_row + block.rows.begin * plan.step, 0);
+  const std::int64_t rows = min_of((block.rows.end - block.rows.begin) * plan.step, plan.height - first);
+  const std::int64_t reals = (block.images.end - block.images.begin - 1) * plan.height * row + max_of(rows, 0) * row;
+  return {reinterpret_cast<const char*>(image_of(plan, images, block.images.begin) + first * row), 64, reals / 32};
+}
+
+// Weights of the panels that share a tile of pixels: they stay in the L2 cache, beside a strip.
+constexpr std::int64_t kGroupBytes = 256 * 1024;
+
+Panel make_panel(const TapPlan& plan, const Phase& phase, const Word* weights, const Epilogue<Real>& epilogue,
+                 std::int64_t channel) {
+  return {weights + phase.first_word + channel * phase.depth, epilogue.bias != nullptr ? epilogue.bias + channel : nullptr,
+          epilogue.relu, min_of(plan.out_channels - channel, kTilePair)};
 }
 
 void multiply_phase(const TapPlan& plan, const Phase& phase, const Block& block, Real* y, const Word* weights,
-                    const Epilogue<Real>& epilogue, const Real* strip) {
+                    const Epilogue<Real>& epilogue, const Real* strip, PrefetchLines& lines) {
   const std::int64_t rows = min_of(block.rows.end, phase.rows) - block.rows.begin;
-  y += phase.y_offset + block.rows.begin * plan.row_stride;
+  const std::int64_t images = block.images.end - block.images.begin;
+  y += phase.y_offset + block.images.begin * plan.image_stride + block.rows.begin * plan.row_stride;
   if (phase.kernel_height == 0) {
-    for (std::int64_t image = block.images.begin; image < block.images.end; ++image)
-      zero_outputs(plan, phase, y + image * plan.image_stride, rows);
+    for (std::int64_t image = 0; image < images; ++image) zero_outputs(plan, phase, y + image * plan.image_stride, rows);
     return;
   }
   strip += ((phase.first_row - plan.first_row) * plan.strip_width + phase.first_column - plan.first_column) * plan.pixel_stride;
-  for (std::int64_t channel = 0; channel < plan.out_channels; channel += kTilePair) {
-    const Panel panel{weights + phase.first_word + channel * phase.depth,
-                      epilogue.bias != nullptr ? epilogue.bias + channel : nullptr, epilogue.relu,
-                      min_of(plan.out_channels - channel, kTilePair)};
-    if (panel.columns > kLanes) {
-      multiply_panel<2>(plan, phase, block, panel, y + channel, rows, strip);
-    } else {
-      multiply_panel<1>(plan, phase, block, panel, y + channel, rows, strip);
+  const std::int64_t group = max_of(kGroupBytes / (phase.depth * kTilePair * 4), 1) * kTilePair;
+  for (std::int64_t begin = 0; begin < plan.out_channels; begin += group) {
+    const Range channels{begin, min_of(begin + group, plan.out_channels)};
+    if (plan.far_weights) {
+      const std::int64_t next = channels.end < plan.out_channels ? channels.end : 0;
+      const std::int64_t size = phase.depth * min_of(group, plan.out_channels - next);
+      lines = {reinterpret_cast<const char*>(weights + phase.first_word + next * phase.depth), 64, size / 16};
+    }
+    for (std::int64_t image = 0; image < images; ++image) {
+      for (std::int64_t first = 0; first < rows * plan.strip_width; first += kTilePair) {
+        for (std::int64_t channel = channels.begin; channel < channels.end; channel += kTilePair) {
+          const Panel panel = make_panel(plan, phase, weights, epilogue, channel);
+          const TileOutputs outputs{y + image * plan.image_stride + channel, first, rows};
+          const auto multiply = panel.columns > kLanes ? &multiply_tile<2> : &multiply_tile<1>;
+          multiply(plan, phase, panel, outputs, strip + image * plan.strip_reals, lines);
+        }
+      }
     }
   }
 }
@@ -175,13 +211,13 @@ void multiply_taps(const TapPlan& plan, Real* y, const Real* images, const Word*
   const std::int64_t groups = divide_up(plan.shape.batch, plan.images_at_once);
   const Range blocks = part_of(groups * plan.blocks, part, plan.team, 1);
   for (std::int64_t index = blocks.begin; index < blocks.end; ++index) {
-    const std::int64_t image = index / plan.blocks * plan.images_at_once, row = index % plan.blocks * plan.block_rows;
-    const Block block{{image, min_of(image + plan.images_at_once, plan.shape.batch)},
-                      {row, min_of(row + plan.block_rows, plan.rows)}};
+    const Block block = block_of(plan, index);
     for (std::int64_t i = block.images.begin; i < block.images.end; ++i)
-      copy_strip(plan, strip + (i - image) * plan.strip_reals, images + i * plan.height * plan.width * plan.channels,
-                 block.rows);
-    for (std::int64_t i = 0; i < plan.phases; ++i) multiply_phase(plan, make_phase(plan, i), block, y, packed, epilogue, strip);
+      copy_strip(plan, strip + (i - block.images.begin) * plan.strip_reals, image_of(plan, images, i), block.rows);
+    PrefetchLines lines{reinterpret_cast<const char*>(images), 0, 0};
+    if (index + 1 < blocks.end) lines = source_of(plan, images, block_of(plan, index + 1));
+    for (std::int64_t i = 0; i < plan.phases; ++i)
+      multiply_phase(plan, make_phase(plan, i), block, y, packed, epilogue, strip, lines);
   }
 }
 

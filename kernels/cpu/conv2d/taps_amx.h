@@ -38,6 +38,7 @@ struct TapPlan {
   std::int64_t rows, block_rows, blocks, images_at_once;  // rows of outputs; per strip; strips per image; images per strip
   std::int64_t strip_width, plane_rows, plane_pixels, planes_high, planes_wide;
   std::int64_t pixel_stride, strip_reals;  // in Reals; of one image
+  bool far_weights;                        // too large for the L2 cache
   std::int64_t tap_steps;                  // steps of 16 words that a tap takes
 };
 

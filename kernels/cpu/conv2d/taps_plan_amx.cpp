@@ -99,7 +99,7 @@ void choose_extent(TapPlan& plan) {
 
 // Rows per strip, or images per strip: the fewest tiles.
 void choose_strips(TapPlan& plan) {
-  const std::int64_t bytes = plan.weight_words * 4 > kNearWeightBytes ? kLargeStripBytes : kStripBytes;
+  const std::int64_t bytes = plan.far_weights ? kLargeStripBytes : kStripBytes;
   const std::int64_t all_rows = plan.shape.batch * plan.rows;
   const std::int64_t most = plan.team > 1 ? max_of(all_rows / (kStripsPerPart * plan.team), 1) : all_rows;
   std::int64_t best = -1;
@@ -163,6 +163,7 @@ TapPlan make_tap_plan(const Conv2dShape& s, TapsOf of, int threads) {
   plan.pixel_stride = (plan.tap_steps | 1) * kStepReals;
   const Phase last = make_phase(plan, plan.phases - 1);
   plan.weight_words = last.first_word + last.weight_words;
+  plan.far_weights = plan.weight_words * 4 > kNearWeightBytes;
   choose_extent(plan);
   choose_strips(plan);
   return plan;

@@ -45,15 +45,15 @@ static inline __attribute__((always_inline)) void store_sums(float* sums) {
   EPOCHBENCH_TILE_STORE(3, sums + kTileRows * kTilePair + kLanes, kTileStride);
 }
 
-// Cache lines that are prefetched for writing while tiles multiply: `count` of them, `stride` bytes apart.
+// Cache lines that are prefetched while tiles multiply: `count` of them, `stride` bytes apart.
 struct PrefetchLines {
   const char* at;
   std::int64_t stride, count;
 };
 
-// Multiplies 16 words of k per step, with B one or two vectors wide, and prefetches. Without a branch in the step, which would
-// cost a fifth of the rate.
-template <int kVectors, int kLinesPerStep>
+// Multiplies 16 words of k per step, with B one or two vectors wide, and prefetches: for writing into the L1 cache, or
+// for reading into cache level 2. Without a branch in the step, which would cost a fifth of the rate.
+template <int kVectors, int kLinesPerStep, int kLevel = 1>
 static inline __attribute__((always_inline)) void multiply_steps(const char* a, const char* b, const TileStrides& stride,
                                                                  std::int64_t steps, PrefetchLines& lines) {
   for (; steps > 0; --steps) {
@@ -69,7 +69,8 @@ static inline __attribute__((always_inline)) void multiply_steps(const char* a, 
     if constexpr (kVectors > 1) EPOCHBENCH_TILE_MULTIPLY_ADD(3, 5, 7);
 #pragma GCC unroll 4
     for (int line = 0; line < kLinesPerStep; ++line) {
-      __builtin_prefetch(lines.at, 1, 3);
+      if constexpr (kLevel == 1) __builtin_prefetch(lines.at, 1, 3);
+      if constexpr (kLevel == 2) __builtin_prefetch(lines.at, 0, 2);
       lines.at += lines.stride;
     }
     a += stride.a_step;
@@ -89,12 +90,12 @@ struct Progress {
 };
 
 // Any number of steps, with stores every kStoreSteps.
-template <int kVectors, int kLinesPerStep>
+template <int kVectors, int kLinesPerStep, int kLevel = 1>
 static inline void multiply_deep(const char* a, const char* b, const TileStrides& stride, std::int64_t steps,
                                  Progress& progress) {
   while (steps > 0) {
     const std::int64_t now = min_of(steps, progress.steps_left);
-    multiply_steps<kVectors, kLinesPerStep>(a, b, stride, now, progress.lines);
+    multiply_steps<kVectors, kLinesPerStep, kLevel>(a, b, stride, now, progress.lines);
     a += now * stride.a_step;
     b += now * stride.b_step;
     steps -= now;
