@@ -26,7 +26,7 @@ struct PixelBlock {
 };
 
 // dst[(row * columns + column) * stride + channel] = the words of channels [first, first + 32 * panels) of the block, as B. The
-// channels of 32 are in the order of `interleaved_channel`; those past the run are zero.
+// channels of 32 are in the order of `interleaved_column`; those past the run are zero.
 void interleave_pixels(Word* dst, std::int64_t stride, const PixelGrid& grid, const PixelBlock& block, std::int64_t first,
                        std::int64_t panels);
 
@@ -35,10 +35,5 @@ void interleave_pixels(Word* dst, std::int64_t stride, const PixelGrid& grid, co
 // `columns` of them; the others, and those past the last row, are zero. `run` must be `channels`.
 void transpose_pixels(Word* dst, std::int64_t panel_stride, const PixelGrid& grid, const PixelBlock& block, std::int64_t width,
                       std::int64_t steps, std::int64_t first, std::int64_t panels);
-
-// Where 32 interleaved channels are: position p holds this channel of them.
-static constexpr std::int64_t interleaved_channel(std::int64_t position) {
-  return (position & 12) * 2 + (position >> 4) * 4 + (position & 3);
-}
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

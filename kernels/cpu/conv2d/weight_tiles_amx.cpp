@@ -13,7 +13,7 @@ struct alignas(64) Positions {
 };
 constexpr Positions make_positions() {
   Positions positions{};
-  for (std::int64_t p = 0; p < kTilePair; ++p) positions.of[interleaved_channel(p)] = static_cast<std::uint16_t>(p);
+  for (std::int64_t p = 0; p < kTilePair; ++p) positions.of[interleaved_column(p)] = static_cast<std::uint16_t>(p);
   return positions;
 }
 constexpr Positions kPositions = make_positions();
@@ -34,7 +34,7 @@ void write_columns(Real* to, std::int64_t stride, const float* sums, std::int64_
       for (int i = 0; i < kLanes; ++i) square[i] = load(reinterpret_cast<const Word*>(sums + (row + i) * kTilePair + position));
       transpose<kLanes / 2>(square);
       for (int i = 0; i < kLanes; ++i) {
-        const std::int64_t column = interleaved_channel(position + i);
+        const std::int64_t column = interleaved_column(position + i);
         if (column < columns) store_reals_partial(to + column * stride + row, (Vec)square[i], min_of(rows - row, kLanes));
       }
     }

@@ -12,7 +12,7 @@ struct WeightTiles {
   bool swapped;      // rows of tiles are channels and columns are output channels; there is one tap
 };
 
-// sums [32, 32]: row panel `rows`, column panel `columns` of this tap, columns in the order of `interleaved_channel`.
+// sums [32, 32]: row panel `rows`, column panel `columns` of this tap, columns in the order of `interleaved_column`.
 void write_weights(const WeightTiles& tiles, const float* sums, std::int64_t rows, std::int64_t tap, std::int64_t columns);
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -11,7 +11,6 @@
 #include <omp.h>
 
 #include "kernels/cpu/gemm/plan_amx.h"
-#include "kernels/cpu/gemm/tiles_amx.h"
 #include "kernels/cpu/kernels.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -41,12 +40,12 @@ struct Buffers {
 constexpr std::int64_t kEdgeReals = kTileSteps * kStepReals;
 
 std::int64_t part_floats(const GemmPlan& plan) {
-  return 2 * kSumFloats + plan.row_sums + plan.block_sums + (plan.b_reals + kEdgeReals) / 2;
+  return 2 * kTileFloats + plan.row_sums + plan.block_sums + (plan.b_reals + kEdgeReals) / 2;
 }
 Buffers buffers_of(const GemmPlan& plan, float* memory) {
   Buffers buffers{};
   buffers.finished = memory;
-  buffers.row_sums = buffers.finished + 2 * kSumFloats;
+  buffers.row_sums = buffers.finished + 2 * kTileFloats;
   buffers.block_sums = buffers.row_sums + plan.row_sums;
   buffers.b = reinterpret_cast<Real*>(buffers.block_sums + plan.block_sums);
   buffers.edge = buffers.b + plan.b_reals;
@@ -71,14 +70,14 @@ __m512i in_order(Vec low, Vec high) {
 void round_rows(Rounding& tile, std::int64_t end) {
   end = min_of(end, tile.rows);
   const std::int64_t stride = tile.stride;
-  const float* sums = tile.sums + tile.row * kTileSide;
+  const float* sums = tile.sums + tile.row * kTilePair;
   Real* to = tile.c + tile.row * stride;
   std::int64_t rows = end - tile.row;
   if (rows <= 0) return;
   tile.row = end;
-  const auto mask = static_cast<__mmask32>(0xffffffffu >> (kTileSide - min_of(tile.columns, kTileSide)));
+  const auto mask = static_cast<__mmask32>(0xffffffffu >> (kTilePair - min_of(tile.columns, kTilePair)));
   if (mask == 0xffffffffu && tile.bias == nullptr && !tile.relu) {
-    for (; rows > 0; --rows, sums += kTileSide, to += stride)
+    for (; rows > 0; --rows, sums += kTilePair, to += stride)
       _mm512_storeu_si512(to, in_order(load(sums), load(sums + kLanes)));
     return;
   }
@@ -89,7 +88,7 @@ void round_rows(Rounding& tile, std::int64_t end) {
     high = (Vec)_mm512_unpackhi_epi16(zero, bias);
   }
   const Vec floor = tile.relu ? zero_vector() : zero_vector() - __builtin_inff();
-  for (; rows > 0; --rows, sums += kTileSide, to += stride)
+  for (; rows > 0; --rows, sums += kTilePair, to += stride)
     _mm512_mask_storeu_epi16(to, mask, in_order(maximum(floor, load(sums) + low), maximum(floor, load(sums + kLanes) + high)));
 }
 
@@ -118,11 +117,11 @@ Operand operand_b(const Call& call, std::int64_t column, std::int64_t columns, R
 
 // Packs the part-th share of A for a block of rows.
 void pack_a(const Call& call, Range rows, int part) {
-  const Range tiles = part_of(divide_up(rows.end - rows.begin, kTileSide), part, call.plan.team, 1);
+  const Range tiles = part_of(divide_up(rows.end - rows.begin, kTilePair), part, call.plan.team, 1);
   for (std::int64_t t = tiles.begin; t < tiles.end; ++t) {
-    const std::int64_t row = rows.begin + t * kTileSide;
+    const std::int64_t row = rows.begin + t * kTilePair;
     pack_tile_a(call.packed_a + t * steps_of(call.shape.k) * kStepReals,
-                operand_a(call, row, min_of(rows.end - row, kTileSide), {0, call.shape.k}));
+                operand_a(call, row, min_of(rows.end - row, kTilePair), {0, call.shape.k}));
   }
 }
 
@@ -138,14 +137,14 @@ TileA tile_of(const Call& call, const Unit& unit, const Buffers& buffers, std::i
   const Range k = k_of(call, unit.k_block);
   constexpr std::int64_t kRowBytes = kStepDepth * sizeof(Real), kPairBytes = 2 * kRowBytes;
   const TileStrides packed{kRowBytes, kTileRows * kRowBytes, kStepBytes, kPairBytes, kStepBytes};
-  const std::int64_t rows = min_of(unit.rows.end - row, kTileSide);
+  const std::int64_t rows = min_of(unit.rows.end - row, kTilePair);
   if (call.packed_a != nullptr) {
-    const std::int64_t tile = unit.first_tile + (row - unit.rows.begin) / kTileSide;
+    const std::int64_t tile = unit.first_tile + (row - unit.rows.begin) / kTilePair;
     const std::int64_t step = unit.k_block * call.plan.block_steps + steps.begin;
     return {call.packed_a + (tile * steps_of(call.shape.k) + step) * kStepReals, packed};
   }
   const Operand a = operand_a(call, row, rows, {k.begin + steps.begin * kStepDepth, k.begin + steps.end * kStepDepth});
-  if (rows < kTileSide) {
+  if (rows < kTilePair) {
     pack_tile_a(buffers.edge, a);
     return {buffers.edge, packed};
   }
@@ -164,7 +163,7 @@ void multiply_and_round(const TileA& a, const Real* b, std::int64_t steps, Round
     multiply_steps<2, kLines>(tile, panel, a.stride, count, lines);
     tile += count * a.stride.a_step;
     panel += count * a.stride.b_step;
-    round_rows(previous, kTileSide * (part + 1) / parts);
+    round_rows(previous, kTilePair * (part + 1) / parts);
     if (part + 1 < parts) EPOCHBENCH_TILE_STORE(6, scratch, 64);
   }
 }
@@ -172,17 +171,17 @@ void multiply_and_round(const TileA& a, const Real* b, std::int64_t steps, Round
 void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, Rounding& previous) {
   const GemmPlan& plan = call.plan;
   const Range k = k_of(call, unit.k_block);
-  constexpr int kSumLines = kSumFloats * sizeof(float) / 64 / kTileSteps;
-  const std::int64_t steps = steps_of(k.end - k.begin), panels = divide_up(unit.columns.end - unit.columns.begin, kTileSide);
-  for (std::int64_t row = unit.rows.begin; row < unit.rows.end; row += kTileSide) {
-    float* const block_sums = buffers.block_sums + (row - unit.rows.begin) / kTileSide * plan.panels * kSumFloats;
+  constexpr int kSumLines = kTileFloats * sizeof(float) / 64 / kTileSteps;
+  const std::int64_t steps = steps_of(k.end - k.begin), panels = divide_up(unit.columns.end - unit.columns.begin, kTilePair);
+  for (std::int64_t row = unit.rows.begin; row < unit.rows.end; row += kTilePair) {
+    float* const block_sums = buffers.block_sums + (row - unit.rows.begin) / kTilePair * plan.panels * kTileFloats;
     for (std::int64_t step = 0; step == 0 || step < steps; step += plan.tile_steps) {
       const Range range{step, min_of(step + plan.tile_steps, steps)};
       const TileA a = tile_of(call, unit, buffers, row, range);
       const bool first = step == 0, last = range.end == steps;
       const bool finished = last && unit.k_block + 1 == plan.k_blocks;
       for (std::int64_t p = 0; p < panels; ++p) {
-        const float* const before = (first ? block_sums : buffers.row_sums) + p * kSumFloats;
+        const float* const before = (first ? block_sums : buffers.row_sums) + p * kTileFloats;
         if (first && unit.k_block == 0) {
           zero_sums();
         } else {
@@ -191,21 +190,21 @@ void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, R
         const Real* const panel = buffers.b + (p * steps + step) * kStepReals;
         if (first && unit.k_block > 0) {
           multiply_and_round<kSumLines>(a, panel, range.end - step, previous,
-                                        {reinterpret_cast<const char*>(before + kSumFloats), 64, 64});
+                                        {reinterpret_cast<const char*>(before + kTileFloats), 64, 64});
         } else {
           multiply_and_round<0>(a, panel, range.end - step, previous, {});
         }
         if (!finished) {
-          store_sums((last ? block_sums : buffers.row_sums) + p * kSumFloats);
+          store_sums((last ? block_sums : buffers.row_sums) + p * kTileFloats);
           continue;
         }
-        float* const sums = previous.sums == buffers.finished ? buffers.finished + kSumFloats : buffers.finished;
+        float* const sums = previous.sums == buffers.finished ? buffers.finished + kTileFloats : buffers.finished;
         store_sums(sums);
-        const std::int64_t column = unit.columns.begin + p * kTileSide;
+        const std::int64_t column = unit.columns.begin + p * kTilePair;
         previous = {sums,
                     call.c + row * call.shape.n + column,
                     call.shape.n,
-                    min_of(unit.rows.end - row, kTileSide),
+                    min_of(unit.rows.end - row, kTilePair),
                     unit.columns.end - column,
                     0,
                     call.epilogue.bias != nullptr ? call.epilogue.bias + column : nullptr,
@@ -219,21 +218,21 @@ void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, R
 void multiply_part(const Call& call, Range rows, const Buffers& buffers, int part) {
   const GemmPlan& plan = call.plan;
   Unit unit{};
-  const Range own = part_of(rows.end - rows.begin, part / plan.grid_n, plan.grid_m, kTileSide);
+  const Range own = part_of(rows.end - rows.begin, part / plan.grid_n, plan.grid_m, kTilePair);
   unit.rows = {rows.begin + own.begin, rows.begin + own.end};
-  unit.first_tile = own.begin / kTileSide;
+  unit.first_tile = own.begin / kTilePair;
   if (own.begin == own.end) return;
-  const Range columns = part_of(call.shape.n, part % plan.grid_n, plan.grid_n, kTileSide);
+  const Range columns = part_of(call.shape.n, part % plan.grid_n, plan.grid_n, kTilePair);
   Rounding previous{};
   configure_whole_tiles();
-  for (std::int64_t column = columns.begin; column < columns.end; column += plan.panels * kTileSide) {
-    unit.columns = {column, min_of(column + plan.panels * kTileSide, columns.end)};
+  for (std::int64_t column = columns.begin; column < columns.end; column += plan.panels * kTilePair) {
+    unit.columns = {column, min_of(column + plan.panels * kTilePair, columns.end)};
     for (unit.k_block = 0; unit.k_block < plan.k_blocks; ++unit.k_block) {
       pack_block_b(buffers.b, operand_b(call, column, unit.columns.end - column, k_of(call, unit.k_block)));
       multiply_unit(call, unit, buffers, previous);
     }
   }
-  round_rows(previous, kTileSide);
+  round_rows(previous, kTilePair);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The micro-kernel: one register tile of a matrix product, C [rows, columns] = (C +) sum over segments of A_s B_s, then bias
 // and relu.
 //
-// This is the only multiplying loop of matrix products and convolutions. A segment is a pair of panels with the same k; a plain
+// The only multiplying loop except tiles_amx.h, for AMX. A segment is a pair of panels with the same k; a plain
 // product has one, a convolution one per kernel tap, so nothing is rearranged to make the taps look like one long k (the
 // "batch-reduce GEMM" of Georganas et al., 2020). The rows of A are broadcast, from the matrix or from a packed block:
 //   AccessA::rows     a[row * a_stride + k]   activations, whose channels are contiguous

@@ -7,19 +7,13 @@
 #pragma once
 
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/gemm/tiles_amx.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-constexpr std::int64_t kTileSide = 2 * kTileRows;             // rows of A, columns of B
 constexpr std::int64_t kStepDepth = kTileDepth * kWordDepth;  // Reals of k
-constexpr std::int64_t kStepReals = kTileSide * kStepDepth;   // of a tile of A or a panel of B in one step
-constexpr std::int64_t kSumFloats = kTileSide * kTileSide;    // of one tile of C
+constexpr std::int64_t kStepReals = kTilePair * kStepDepth;   // of a tile of A or a panel of B in one step
 constexpr std::int64_t kStepBytes = kStepReals * sizeof(Real);
-
-// The column that is at `position` of a packed panel.
-constexpr std::int64_t interleaved_column(std::int64_t position) {
-  return position % kTileRows / 4 * 8 + position / kTileRows * 4 + position % 4;
-}
 
 // Part of an operand: `k` and `count` (rows of A, columns of B) Reals, at `data`. transposed: A[row, k] is data[k * stride +
 // row], B[k, column] is data[column * stride + k]; otherwise A[row, k] is data[row * stride + k], B[k, column] is data[k *

@@ -37,24 +37,24 @@ struct GemmPlan {
 static inline bool tiles_in_place(const GemmShape& shape, std::int64_t tile_steps) {
   if (shape.transpose_a || shape.k % kStepDepth != 0 || shape.k == 0) return false;
   const std::int64_t lines = shape.k / kStepDepth, apart = min_of(64, lines & -lines);
-  const std::int64_t rows_in_set = divide_up(kTileSide * apart, 64), overlapping = divide_up(min_of(tile_steps, lines), apart);
+  const std::int64_t rows_in_set = divide_up(kTilePair * apart, 64), overlapping = divide_up(min_of(tile_steps, lines), apart);
   return rows_in_set * overlapping <= 10;
 }
 
 // Time of a thread, in cycles per step of k: multiplying, packing its columns of B, and reading its rows of A once per block of
 // columns. Measured on a Xeon of the Granite Rapids class: 85 cycles per step of a tile, 12 per line of L3.
 static inline double cycles_of(std::int64_t rows, std::int64_t columns) {
-  const std::int64_t tiles = divide_up(rows, kTileSide), panels = divide_up(columns, kTileSide);
+  const std::int64_t tiles = divide_up(rows, kTilePair), panels = divide_up(columns, kTilePair);
   return 85.0 * static_cast<double>(tiles * panels) +
-         12.0 * kTileSide * static_cast<double>(panels + tiles * divide_up(panels, kPanels));
+         12.0 * kTilePair * static_cast<double>(panels + tiles * divide_up(panels, kPanels));
 }
 static inline void choose_grid(GemmPlan& plan, std::int64_t m, std::int64_t n) {
   double best = -1;
   for (int grid_m = 1; grid_m <= plan.team; ++grid_m) {
     if (plan.team % grid_m != 0) continue;
     const int grid_n = plan.team / grid_m;
-    const double cycles = cycles_of(divide_up(divide_up(m, kTileSide), grid_m) * kTileSide,
-                                    divide_up(divide_up(n, kTileSide), grid_n) * kTileSide);
+    const double cycles = cycles_of(divide_up(divide_up(m, kTilePair), grid_m) * kTilePair,
+                                    divide_up(divide_up(n, kTilePair), grid_n) * kTilePair);
     if (best >= 0 && cycles >= best) continue;
     best = cycles;
     plan.grid_m = grid_m;
@@ -67,7 +67,7 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
   plan.team =
       team_size(2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k), threads);
   choose_grid(plan, shape.m, shape.n);
-  const std::int64_t panels = divide_up(divide_up(shape.n, kTileSide), plan.grid_n), steps = max_of(steps_of(shape.k), 1);
+  const std::int64_t panels = divide_up(divide_up(shape.n, kTilePair), plan.grid_n), steps = max_of(steps_of(shape.k), 1);
   const bool few_rows = divide_up(shape.m, plan.grid_m) <= kFewRows;
   const std::int64_t bytes = few_rows ? kFewRowsBlockBytes : kBlockBytes;
   const std::int64_t deep_panels = bytes / (steps * kStepBytes);  // of a block with all of k
@@ -79,13 +79,13 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
   plan.k_blocks = divide_up(steps, plan.block_steps);
   plan.tile_steps = divide_up(plan.block_steps, divide_up(plan.block_steps, kTileSteps));
   plan.pack_a = !tiles_in_place(shape, plan.tile_steps);
-  plan.row_block = round_up(shape.m, kTileSide);
+  plan.row_block = round_up(shape.m, kTilePair);
   if (plan.k_blocks > 1) plan.row_block = min_of(plan.row_block, kMostRows * plan.grid_m);
   if (plan.pack_a)
-    plan.row_block = min_of(plan.row_block, max_of(kPackedReals / (steps * kStepReals) * kTileSide, kLeastRows * plan.grid_m));
+    plan.row_block = min_of(plan.row_block, max_of(kPackedReals / (steps * kStepReals) * kTilePair, kLeastRows * plan.grid_m));
   plan.a_reals = plan.pack_a ? plan.row_block * steps * kStepDepth : 0;
-  plan.row_sums = plan.tile_steps < plan.block_steps ? plan.panels * kSumFloats : 0;
-  plan.block_sums = plan.k_blocks > 1 ? divide_up(plan.row_block / kTileSide, plan.grid_m) * plan.panels * kSumFloats : 0;
+  plan.row_sums = plan.tile_steps < plan.block_steps ? plan.panels * kTileFloats : 0;
+  plan.block_sums = plan.k_blocks > 1 ? divide_up(plan.row_block / kTilePair, plan.grid_m) * plan.panels * kTileFloats : 0;
   plan.b_reals = plan.panels * plan.block_steps * kStepReals;
   return plan;
 }

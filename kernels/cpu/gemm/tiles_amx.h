@@ -10,6 +10,11 @@ constexpr std::int64_t kTilePair = 2 * kTileRows;  // rows or columns of the acc
 constexpr std::int64_t kTileFloats = kTilePair * kTilePair;
 constexpr std::int64_t kTileStride = kTilePair * 4;  // bytes between rows of accumulators in memory
 
+// The order of 32 columns of B that interleaving two rows in registers gives: position p holds this column.
+static constexpr std::int64_t interleaved_column(std::int64_t position) {
+  return (position & 12) * 2 + (position >> 4) * 4 + (position & 3);
+}
+
 // Lanes [begin, end) of a vector of 32 Reals; both may be outside.
 static inline __mmask32 lanes_between(std::int64_t begin, std::int64_t end) {
   const auto below = [](std::int64_t n) { return n <= 0 ? 0u : 0xffffffffu >> (kTilePair - min_of(n, kTilePair)); };
