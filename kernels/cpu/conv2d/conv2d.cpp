@@ -3,6 +3,8 @@
 // The input gradient is a convolution too. Pixel i of dx meets the taps r for which stride divides i + padding - r. So dx
 // splits into stride * stride phases of pixels that meet the same taps; each phase is a stride-1 convolution of dy with those
 // taps in descending order. No products with the zeros between strided pixels are computed.
+#include "kernels/cpu/conv2d/conv2d.h"
+
 #include <omp.h>
 
 #include "kernels/cpu/conv2d/windows.h"
@@ -12,22 +14,7 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads);
-void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const Epilogue<Real>& epilogue, void* workspace,
-          int threads);
-
 namespace {
-
-// A 1x1 convolution without stride and padding is a matrix product of all pixels.
-bool is_matrix_product(const Conv2dShape& s) {
-  return s.kernel_height == 1 && s.kernel_width == 1 && s.stride == 1 && s.padding == 0;
-}
-GemmShape forward_product(const Conv2dShape& s) {
-  return {s.batch * s.height * s.width, s.out_channels, s.channels, false, true};
-}
-GemmShape grad_input_product(const Conv2dShape& s) {
-  return {s.batch * s.height * s.width, s.channels, s.out_channels, false, false};
-}
 
 int team_of(const Conv2dShape& s, int threads) {
   return team_size(2.0 * static_cast<double>(s.batch * s.out_height * s.out_width) *
@@ -84,18 +71,6 @@ void pack_forward(const Conv2dShape& s, const ForwardPlan& plan, const Real* wei
 }
 
 // The pixels of dx at row phase_row + stride * i, column phase_column + stride * j, as windows over dy.
-struct Axis {
-  std::int64_t pixels, first_tap, taps, first;  // taps first_tap + stride * t; the window of pixel 0 begins at `first`
-};
-Axis make_axis(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t padding, std::int64_t phase) {
-  Axis axis{};
-  axis.pixels = phase < size ? (size - phase - 1) / stride + 1 : 0;
-  axis.first_tap = (phase + padding) % stride;
-  axis.taps = axis.first_tap < kernel ? (kernel - 1 - axis.first_tap) / stride + 1 : 0;
-  axis.first = (phase + padding - axis.first_tap) / stride - (axis.taps - 1);
-  return axis;
-}
-
 struct Phase {
   Axis rows, columns;
   Windows windows;

@@ -2,25 +2,16 @@
 // of single pixels are matrix products.
 #include <omp.h>
 
+#include "kernels/cpu/conv2d/conv2d.h"
 #include "kernels/cpu/conv2d/taps_amx.h"
 #include "kernels/cpu/kernels.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads);
-void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const Epilogue<Real>& epilogue, void* workspace,
-          int threads);
-
 namespace {
 
-// A 1x1 convolution without stride and padding is a matrix product of all pixels.
-bool is_matrix_product(const Conv2dShape& s) {
-  return s.kernel_height == 1 && s.kernel_width == 1 && s.stride == 1 && s.padding == 0;
-}
 GemmShape product_of(const Conv2dShape& s, TapsOf of) {
-  const std::int64_t pixels = s.batch * s.height * s.width;
-  if (of == TapsOf::forward) return {pixels, s.out_channels, s.channels, false, true};
-  return {pixels, s.channels, s.out_channels, false, false};
+  return of == TapsOf::forward ? forward_product(s) : grad_input_product(s);
 }
 
 std::size_t workspace_bytes(const Conv2dShape& shape, TapsOf of, int threads) {

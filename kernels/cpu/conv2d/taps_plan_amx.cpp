@@ -3,6 +3,7 @@
 // The input gradient is a convolution too. Pixel i of dx meets the taps r for which the stride divides i + padding - r. So dx
 // splits into stride * stride phases of pixels that meet the same taps; each phase is a stride-1 convolution of dy with those
 // taps in descending order. No products with the zeros between strided pixels are computed, and all phases read one strip.
+#include "kernels/cpu/conv2d/conv2d.h"
 #include "kernels/cpu/conv2d/taps_amx.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/team.h"
@@ -17,19 +18,6 @@ constexpr std::int64_t kStripBytes = 320 * 1024, kLargeStripBytes = 1024 * 1024;
 // Strips per thread, so that all threads finish at about the same time.
 constexpr std::int64_t kStripsPerPart = 2;
 
-// Outputs phase + stride * i along one axis.
-struct Axis {
-  std::int64_t outputs, first_tap, taps, first;  // taps first_tap + stride * t; the window of output 0 begins at `first`
-};
-Axis make_axis(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t padding, std::int64_t phase) {
-  Axis axis{};
-  axis.outputs = phase < size ? (size - phase - 1) / stride + 1 : 0;
-  axis.first_tap = (phase + padding) % stride;
-  axis.taps = axis.first_tap < kernel ? (kernel - 1 - axis.first_tap) / stride + 1 : 0;
-  axis.first = (phase + padding - axis.first_tap) / stride - (axis.taps - 1);
-  return axis;
-}
-
 Phase forward_phase(const TapPlan& plan) {
   const Conv2dShape& s = plan.shape;
   const bool joined = plan.run > plan.channels;
@@ -41,8 +29,8 @@ Phase grad_input_phase(const TapPlan& plan, std::int64_t index) {
   const Axis rows = make_axis(s.height, s.kernel_height, s.stride, s.padding, row);
   const Axis columns = make_axis(s.width, s.kernel_width, s.stride, s.padding, column);
   const bool taps = rows.taps > 0 && columns.taps > 0;
-  return {rows.outputs,
-          columns.outputs,
+  return {rows.pixels,
+          columns.pixels,
           taps ? rows.taps : 0,
           taps ? columns.taps : 0,
           rows.first,

@@ -82,11 +82,6 @@ static inline __attribute__((always_inline)) void multiply_steps(const char* a, 
     b += stride.b_step;
   }
 }
-static inline __attribute__((always_inline)) void multiply_steps(const char* a, const char* b, const TileStrides& stride,
-                                                                 std::int64_t steps) {
-  PrefetchLines none{};
-  multiply_steps<2, 0>(a, b, stride, steps, none);
-}
 
 struct Progress {
   PrefetchLines lines;
