@@ -35,6 +35,7 @@ __device__ inline std::uint32_t word_of(const Softmax& s, std::int64_t element) 
 // body(index of a lane's group of four, its first column) for each group that exists.
 template <int kFours, typename Body>
 __device__ inline void for_each_four(int sequence, Body body) {
+#pragma unroll  // otherwise a long body leaves the groups in memory
   for (int f = 0; f < kFours; ++f) {
     const int column = (f * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kFour;
     if (column < sequence) body(f, column);
@@ -221,7 +222,8 @@ __device__ inline std::uint64_t hashed(std::uint64_t x) {  // the finalizer of s
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;
   return x ^ x >> 31;
 }
-__global__ void seed_kernel(std::int64_t* seed_offset, const std::int32_t* step, std::uint64_t seed, std::uint32_t ordinal) {
+__global__ void __launch_bounds__(1)
+    seed_kernel(std::int64_t* seed_offset, const std::int32_t* step, std::uint64_t seed, std::uint32_t ordinal) {
   constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;
   const std::uint64_t place = std::uint64_t{ordinal} << 32 | static_cast<std::uint32_t>(*step);
   seed_offset[0] = static_cast<std::int64_t>(hashed(hashed(seed + kGolden) + (place + 1) * kGolden));

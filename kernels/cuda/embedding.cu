@@ -6,7 +6,8 @@ namespace epochbench::cuda {
 namespace {
 
 constexpr int kRowsPerBlock = 8;  // one per warp
-constexpr int kBatch = 4;         // packs in flight per thread
+constexpr int kRowThreads = kRowsPerBlock * kWarp;
+constexpr int kBatch = 4;  // packs in flight per thread
 
 // y [width] = make(column) of each pack of columns, computed by one warp.
 template <int kSize, typename T, typename Make>
@@ -27,11 +28,12 @@ template <typename... Parameters, typename... Arguments>
 void launch_rows(void (*kernel)(Parameters...), std::int64_t rows, Stream stream, Arguments... arguments) {
   if (rows == 0) return;
   const dim3 grid(static_cast<unsigned>(ceil_div(rows, kRowsPerBlock)));
-  launch(kernel, grid, dim3(kRowsPerBlock * kWarp), 0, stream, arguments...);
+  launch(kernel, grid, dim3(kRowThreads), 0, stream, arguments...);
 }
 
 template <typename T, int kSize>
-__global__ void embedding_kernel(T* y, const T* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width) {
+__global__ void __launch_bounds__(kRowThreads)
+    embedding_kernel(T* y, const T* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width) {
   const std::int64_t row = row_of_warp();
   if (row >= rows) return;
   const T* from = table + ids[row] * width;
@@ -39,7 +41,8 @@ __global__ void embedding_kernel(T* y, const T* table, const std::int32_t* ids, 
 }
 
 template <typename T, int kSize>
-__global__ void add_rows_kernel(T* y, const T* x, const T* table, std::int64_t rows, std::int64_t width, std::int64_t period) {
+__global__ void __launch_bounds__(kRowThreads)
+    add_rows_kernel(T* y, const T* x, const T* table, std::int64_t rows, std::int64_t width, std::int64_t period) {
   const std::int64_t row = row_of_warp();
   if (row >= rows) return;
   x += row * width;
@@ -53,8 +56,9 @@ __global__ void add_rows_kernel(T* y, const T* x, const T* table, std::int64_t r
 }
 
 template <typename T, int kSize>
-__global__ void gather_rows_kernel(T* y, const T* x, const std::int32_t* positions, std::int64_t rows, std::int64_t sequence,
-                                   std::int64_t count, std::int64_t width) {
+__global__ void __launch_bounds__(kRowThreads)
+    gather_rows_kernel(T* y, const T* x, const std::int32_t* positions, std::int64_t rows, std::int64_t sequence,
+                       std::int64_t count, std::int64_t width) {
   const std::int64_t row = row_of_warp();
   if (row >= rows) return;
   const T* from = x + (row / count * sequence + positions[row]) * width;
@@ -63,8 +67,9 @@ __global__ void gather_rows_kernel(T* y, const T* x, const std::int32_t* positio
 
 // Each row of dx searches the positions of its sequence, so that each row is written once and none is cleared first.
 template <typename T, int kSize>
-__global__ void gather_rows_grad_kernel(T* dx, const T* dy, const std::int32_t* positions, std::int64_t rows,
-                                        std::int64_t sequence, std::int64_t count, std::int64_t width) {
+__global__ void __launch_bounds__(kRowThreads)
+    gather_rows_grad_kernel(T* dx, const T* dy, const std::int32_t* positions, std::int64_t rows, std::int64_t sequence,
+                            std::int64_t count, std::int64_t width) {
   const std::int64_t row = row_of_warp();
   if (row >= rows) return;
   const std::int64_t batch = row / sequence;
@@ -87,7 +92,7 @@ __global__ void gather_rows_grad_kernel(T* dx, const T* dy, const std::int32_t* 
 // dtable = base, or 0 where it is null.
 constexpr int kFillThreads = 256;
 template <typename T, int kSize>
-__global__ void fill_kernel(float* dtable, const T* base, std::int64_t n) {
+__global__ void __launch_bounds__(kFillThreads) fill_kernel(float* dtable, const T* base, std::int64_t n) {
   constexpr int kStep = kFillThreads * kSize;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kBatch * kStep + threadIdx.x * kSize;
   Pack<float, kSize> packs[kBatch];
@@ -113,10 +118,12 @@ __device__ inline void add_atomically(float* address, const float (&values)[4]) 
 // Some ids occur very often ([MASK] is every eighth of BERT's), and atomic additions to one row wait for each other. So a block
 // takes kGradRows rows of dy, sorts them by id, and adds one sum for each distinct id. Threads divide the columns.
 constexpr int kGradRows = 64, kGradThreads = 64;  // equal, so that a thread sorts one row; 64 x 4 columns divide 768 and 1024
+constexpr int kGradBlocks = 12;                   // per multiprocessor: 48 KB of 16-bit elements in flight
 constexpr int kGradBatch = 8;                     // rows in flight per thread
 template <typename T, int kSize>
-__global__ void embedding_grad_kernel(float* dtable, const T* dy, const std::int32_t* ids, std::int64_t rows,
-                                      std::int64_t width, unsigned strips) {
+__global__ void __launch_bounds__(kGradThreads, kGradBlocks)
+    embedding_grad_kernel(float* dtable, const T* dy, const std::int32_t* ids, std::int64_t rows, std::int64_t width,
+                          unsigned strips) {
   SHARED_ARRAY(std::int32_t, id, kGradRows);         // in the order of the rows
   SHARED_ARRAY(std::int32_t, sorted_id, kGradRows);  // ascending
   SHARED_ARRAY(std::int32_t, sorted_row, kGradRows);
@@ -193,8 +200,9 @@ __global__ void __launch_bounds__(kStripThreads) add_rows_grad_kernel(float* par
 // dtable [table size] = the partial sums of its first `used` elements, plus the incomplete last period in its first `rest`
 // elements; 0 elsewhere.
 template <typename T>
-__global__ void add_rows_grad_end_kernel(float* dtable, const float* partial, const T* last_period, std::int64_t row_blocks,
-                                         std::int64_t table_size, std::int64_t used, std::int64_t rest) {
+__global__ void __launch_bounds__(kFillThreads)
+    add_rows_grad_end_kernel(float* dtable, const float* partial, const T* last_period, std::int64_t row_blocks,
+                             std::int64_t table_size, std::int64_t used, std::int64_t rest) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kFillThreads + threadIdx.x;
   if (i >= table_size) return;
   float total = 0;

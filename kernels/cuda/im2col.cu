@@ -10,7 +10,7 @@ constexpr int kMaxThreads = 256;
 // A block processes a row of output pixels. Threads along x keep their columns and iterate over the pixels along y, so that the
 // position in the window is computed once instead of once per pixel.
 template <typename T, int kSize>
-__global__ void im2col_kernel(T* columns, const T* x, Conv2dShape s) {
+__global__ void __launch_bounds__(kMaxThreads) im2col_kernel(T* columns, const T* x, Conv2dShape s) {
   const int packs = static_cast<int>(s.channels) / kSize, kernel_width = static_cast<int>(s.kernel_width);
   const int row_packs = static_cast<int>(s.kernel_height) * kernel_width * packs;
   const std::int64_t image = blockIdx.x / s.out_height, out_y = blockIdx.x - image * s.out_height;
@@ -34,7 +34,7 @@ __global__ void im2col_kernel(T* columns, const T* x, Conv2dShape s) {
 
 // A block processes a row of pixels of dx; each element gathers the windows that contain it, in ascending order.
 template <typename T, int kSize>
-__global__ void col2im_kernel(T* dx, const T* columns, Conv2dShape s) {
+__global__ void __launch_bounds__(kMaxThreads) col2im_kernel(T* dx, const T* columns, Conv2dShape s) {
   const int packs = static_cast<int>(s.channels) / kSize;
   const std::int64_t row_length = s.kernel_height * s.kernel_width * s.channels;
   const std::int64_t image = blockIdx.x / s.height, in_y = blockIdx.x - image * s.height;

@@ -17,6 +17,8 @@ inline constexpr int kWarpThreads = 128;   // of the kernels with one row per wa
 inline constexpr int kBlockThreads = 256;  // of the kernels with one row per block
 inline constexpr int kMaxLaneFloats = 32;  // of a row, per lane: 1024 channels
 inline constexpr int kWarps = kWarpThreads / kWarp;
+// Blocks per multiprocessor. Rows of 1024 channels in flight: 32 KB of 16-bit elements, more than hides the memory latency.
+inline constexpr int kWarpBlocks = 4, kBlockBlocks = 4;
 
 struct RowSums {
   float first, second;
@@ -46,7 +48,7 @@ __device__ inline void for_each_strip(int channels, Body body) {
 
 // Scale and bias stay in registers for all rows of a warp.
 template <typename T, int kSize, int kStrips, typename Source>
-__global__ void __launch_bounds__(kWarpThreads)
+__global__ void __launch_bounds__(kWarpThreads, kWarpBlocks)
     warp_kernel(T* y, float* mean, float* inv_std, Source source, const float* scale, const float* bias, std::int64_t rows,
                 int channels, float epsilon) {
   const float n = static_cast<float>(channels);
@@ -175,7 +177,7 @@ __device__ inline void for_each_strip_of_row(std::int64_t channels, Body body) {
 }
 
 template <typename T, int kSize, typename Source>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kBlockBlocks)
     block_kernel(T* y, float* mean, float* inv_std, Source source, const float* __restrict__ scale,
                  const float* __restrict__ bias, std::int64_t channels, float epsilon) {
   const std::int64_t row = blockIdx.x, at = row * channels;
@@ -216,7 +218,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 // Like warp_grad_kernel; a thread adds to its own columns of the block's partials.
 template <typename T, int kSize, typename Target>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kBlockBlocks)
     block_grad_kernel(Target dx, float* partials, const T* dy, const T* x, const float* __restrict__ scale,
                       const float* __restrict__ mean, const float* __restrict__ inv_std, std::int64_t rows,
                       std::int64_t channels) {

@@ -83,8 +83,8 @@ struct SgdUpdate {
   }
 };
 
-__global__ void sgd_kernel(const OptimizerTensor* tensors, const Chunk* chunks, const float* learning_rate, SgdNumbers numbers,
-                           LossScale loss_scale) {
+__global__ void __launch_bounds__(kThreads) sgd_kernel(const OptimizerTensor* tensors, const Chunk* chunks,
+                                                       const float* learning_rate, SgdNumbers numbers, LossScale loss_scale) {
   if (!counts(loss_scale)) return;
   const SgdUpdate update = {*learning_rate, static_cast<float>(numbers.momentum), static_cast<float>(numbers.weight_decay),
                             unscaling(loss_scale)};
@@ -105,8 +105,9 @@ struct AdamwUpdate {
   }
 };
 
-__global__ void adamw_kernel(const OptimizerTensor* tensors, const Chunk* chunks, const float* learning_rate,
-                             const std::int32_t* step, AdamwNumbers numbers, LossScale loss_scale) {
+__global__ void __launch_bounds__(kThreads)
+    adamw_kernel(const OptimizerTensor* tensors, const Chunk* chunks, const float* learning_rate, const std::int32_t* step,
+                 AdamwNumbers numbers, LossScale loss_scale) {
   SHARED_ARRAY(float, corrections, 2);  // step_size, unbias2
   if (!counts(loss_scale)) return;
   const double rate = *learning_rate;
@@ -164,16 +165,17 @@ __device__ float count_not_finite(const Part& part) {
   return 0;
 }
 
-__global__ void set_kernel(std::int32_t* value, std::int32_t to) { *value = to; }
+__global__ void __launch_bounds__(1) set_kernel(std::int32_t* value, std::int32_t to) { *value = to; }
 
 // Several blocks may find one.
-__global__ void all_finite_kernel(std::int32_t* finite, const OptimizerTensor* tensors, const Chunk* chunks) {
+__global__ void __launch_bounds__(kThreads)
+    all_finite_kernel(std::int32_t* finite, const OptimizerTensor* tensors, const Chunk* chunks) {
   const float count = block_sum<kThreads>(count_not_finite(part_of_block(tensors, chunks)));
   if (threadIdx.x == 0 && count > 0) atomicExch(finite, 0);
 }
 
-__global__ void update_loss_scale_kernel(float* scale, std::int32_t* finite_steps, std::int32_t* skipped,
-                                         const std::int32_t* finite, LossScaleNumbers numbers) {
+__global__ void __launch_bounds__(1) update_loss_scale_kernel(float* scale, std::int32_t* finite_steps, std::int32_t* skipped,
+                                                              const std::int32_t* finite, LossScaleNumbers numbers) {
   if (*finite == 0) {
     *scale = fmaxf(*scale * numbers.backoff, numbers.smallest);
     *finite_steps = 0;
@@ -184,10 +186,10 @@ __global__ void update_loss_scale_kernel(float* scale, std::int32_t* finite_step
   }
 }
 
-__global__ void increment_kernel(std::int32_t* counter) { ++*counter; }
+__global__ void __launch_bounds__(1) increment_kernel(std::int32_t* counter) { ++*counter; }
 
-__global__ void record_step_kernel(StepScalars* ring, std::uint32_t* cursor, std::uint32_t capacity, const float* loss,
-                                   const float* correct) {
+__global__ void __launch_bounds__(1) record_step_kernel(StepScalars* ring, std::uint32_t* cursor, std::uint32_t capacity,
+                                                        const float* loss, const float* correct) {
   ring[*cursor % capacity] = {loss == nullptr ? 0 : *loss, correct == nullptr ? 0 : *correct};
   ++*cursor;
 }

@@ -6,7 +6,7 @@
 namespace epochbench::cuda {
 namespace {
 
-constexpr int kMaxThreads = 256;
+constexpr int kMaxThreads = 256, kBlocks = 4;  // of the kernels over windows; blocks per multiprocessor
 
 // As many threads as a row of `packs` needs, in whole warps.
 unsigned threads_of(std::int64_t packs) {
@@ -17,7 +17,7 @@ unsigned threads_of(std::int64_t packs) {
 // that all loads of a window are in flight together. A NaN wins over every number; among equal maxima the first wins. kWindow:
 // the window if the compiler knows it; otherwise 0.
 template <typename T, int kSize, int kWindow>
-__global__ void max_pool_kernel(T* y, std::uint8_t* index, const T* x, PoolShape s) {
+__global__ void __launch_bounds__(kMaxThreads, kBlocks) max_pool_kernel(T* y, std::uint8_t* index, const T* x, PoolShape s) {
   const int window = kWindow > 0 ? kWindow : static_cast<int>(s.window);
   const int width = static_cast<int>(s.width), height = static_cast<int>(s.height), stride = static_cast<int>(s.stride);
   const int packs = static_cast<int>(s.channels) / kSize;
@@ -72,7 +72,8 @@ __device__ Cover cover(int pixel, int window, int stride, int padding, int out_e
 // kCover: the maximum number of windows along one axis that cover a pixel, if the compiler knows it; otherwise 0. Loads as in
 // max_pool.
 template <typename T, int kSize, int kCover>
-__global__ void max_pool_grad_kernel(T* dx, const T* dy, const std::uint8_t* index, PoolShape s) {
+__global__ void __launch_bounds__(kMaxThreads, kBlocks)
+    max_pool_grad_kernel(T* dx, const T* dy, const std::uint8_t* index, PoolShape s) {
   const int window = static_cast<int>(s.window), stride = static_cast<int>(s.stride), padding = static_cast<int>(s.padding);
   const int out_height = static_cast<int>(s.out_height), out_width = static_cast<int>(s.out_width);
   const int packs = static_cast<int>(s.channels) / kSize;
@@ -116,6 +117,8 @@ __global__ void max_pool_grad_kernel(T* dx, const T* dy, const std::uint8_t* ind
 
 // Mean over the whole image: a block processes kWarp packs of channels of one image, and its kGroups warps divide the pixels.
 constexpr int kGroups = 8, kPixelBatch = 8;  // pixels in flight per thread
+constexpr int kAverageThreads = kGroups * kWarp;
+constexpr int kAverageBlocks = 2;  // per multiprocessor: 64 KB in flight
 struct ImagePart {
   std::int64_t image, channel;
 };
@@ -128,7 +131,8 @@ __device__ ImagePart image_part(std::int64_t channels) {
 }
 
 template <typename T, int kSize>
-__global__ void global_average_pool_kernel(T* y, const T* x, std::int64_t pixels, std::int64_t channels) {
+__global__ void __launch_bounds__(kAverageThreads, kAverageBlocks)
+    global_average_pool_kernel(T* y, const T* x, std::int64_t pixels, std::int64_t channels) {
   constexpr int kSums = kGroups * kWarp * kSize;
   SHARED_ARRAY(float, sums, kSums);  // [group, element, lane], so that lanes access different banks
   const auto [image, channel] = image_part<kSize>(channels);
@@ -157,7 +161,8 @@ __global__ void global_average_pool_kernel(T* y, const T* x, std::int64_t pixels
 }
 
 template <typename T, int kSize>
-__global__ void global_average_pool_grad_kernel(T* dx, const T* dy, std::int64_t pixels, std::int64_t channels) {
+__global__ void __launch_bounds__(kAverageThreads)
+    global_average_pool_grad_kernel(T* dx, const T* dy, std::int64_t pixels, std::int64_t channels) {
   const auto [image, channel] = image_part<kSize>(channels);
   if (channel >= channels) return;
   Pack<T, kSize> pack = load_pack<kSize>(dy + image * channels + channel);
@@ -214,7 +219,7 @@ void global_average_pool(void* y, const void* x, std::int64_t batch, std::int64_
   with_pack(element, channels, [&](auto zero, auto size) {
     using T = decltype(zero);
     launch(global_average_pool_kernel<T, size()>, dim3(static_cast<unsigned>(batch * ceil_div(channels / size(), kWarp))),
-           dim3(kGroups * kWarp), 0, stream, static_cast<T*>(y), static_cast<const T*>(x), pixels, channels);
+           dim3(kAverageThreads), 0, stream, static_cast<T*>(y), static_cast<const T*>(x), pixels, channels);
   });
 }
 
@@ -224,7 +229,7 @@ void global_average_pool_grad(void* dx, const void* dy, std::int64_t batch, std:
   with_pack(element, channels, [&](auto zero, auto size) {
     using T = decltype(zero);
     launch(global_average_pool_grad_kernel<T, size()>, dim3(static_cast<unsigned>(batch * ceil_div(channels / size(), kWarp))),
-           dim3(kGroups * kWarp), 0, stream, static_cast<T*>(dx), static_cast<const T*>(dy), pixels, channels);
+           dim3(kAverageThreads), 0, stream, static_cast<T*>(dx), static_cast<const T*>(dy), pixels, channels);
   });
 }
 

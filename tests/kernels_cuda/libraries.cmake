@@ -40,3 +40,13 @@ if(NOT CMAKE_CUDA_ARCHITECTURES MATCHES "native|all")
            ${CMAKE_CUDA_ARCHITECTURES})
   set_tests_properties(CudaProgram.HoldsCodeOfEveryArchitecture PROPERTIES LABELS unit)
 endif()
+
+# What each kernel takes of a multiprocessor, by the files' names: CudaResources.layer_norm.
+add_test(NAME CudaResources.SelfTest COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/cuda_resources_test.py)
+set_tests_properties(CudaResources.SelfTest PROPERTIES LABELS unit)
+foreach(file IN LISTS cuda_kernel_sources)
+  get_filename_component(name ${file} NAME_WE)
+  add_test(NAME CudaResources.${name} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/cuda_resources.py
+           ${CMAKE_BINARY_DIR}/compile_commands.json ${file} ${supported_architectures})
+  set_tests_properties(CudaResources.${name} PROPERTIES LABELS slow)
+endforeach()
