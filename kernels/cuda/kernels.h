@@ -157,7 +157,7 @@ struct OptimizerTensor {  // one parameter
   const void* gradient;
   std::int64_t n;
   Element gradient_element;
-  double weight_decay;  // adamw only
+  float weight_decay;  // adamw only
 };
 // Dynamic loss scaling (Micikevicius et al. 2018): gradients are divided by *scale, and nothing changes if *finite is 0. AdamW
 // counts its updates as *step + 1 - *skipped. All are null without loss scaling.

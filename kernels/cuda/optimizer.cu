@@ -1,6 +1,7 @@
 // SGD with momentum and AdamW (Loshchilov and Hutter 2019) for all parameters in one launch, dynamic loss scaling, and the
 // scalars that a step reports. Nothing here waits for the host: the device decides whether a step counts.
 #include <cfloat>
+#include <cmath>
 
 #include "kernels/cuda/pack.cuh"
 
@@ -105,25 +106,28 @@ struct AdamwUpdate {
   }
 };
 
+// AdamwNumbers as the device uses them: GPUs compute in double at 1/2 to 1/64 of the speed of float.
+struct AdamwFloats {
+  float log_beta1, log_beta2, epsilon, part1, part2;
+};
+
+// 1 - beta^updates within 2^-22 of itself: the logarithm and its product with up to 2^24 updates round by 2^-24 each, which 1 -
+// exp(x) does not amplify for x < 0, and expm1f by 2^-23.
+__device__ inline float bias_correction(float log_beta, float updates) { return -expm1f(log_beta * updates); }
+
 __global__ void __launch_bounds__(kThreads)
     adamw_kernel(const OptimizerTensor* tensors, const Chunk* chunks, const float* learning_rate, const std::int32_t* step,
-                 AdamwNumbers numbers, LossScale loss_scale) {
-  SHARED_ARRAY(float, corrections, 2);  // step_size, unbias2
+                 AdamwFloats numbers, LossScale loss_scale) {
   if (!counts(loss_scale)) return;
-  const double rate = *learning_rate;
-  if (threadIdx.x == 0) {
-    const int now = *step + 1 - (loss_scale.skipped == nullptr ? 0 : *loss_scale.skipped);
-    corrections[0] = static_cast<float>(rate / (1 - pow(numbers.beta1, static_cast<double>(now))));
-    corrections[1] = static_cast<float>(1 / sqrt(1 - pow(numbers.beta2, static_cast<double>(now))));
-  }
-  __syncthreads();
+  const float rate = *learning_rate;
+  const auto updates = static_cast<float>(*step + 1 - (loss_scale.skipped == nullptr ? 0 : *loss_scale.skipped));
   const Part part = part_of_block(tensors, chunks);
-  const AdamwUpdate update = {static_cast<float>(rate * part.tensor.weight_decay),
-                              corrections[0],
-                              corrections[1],
-                              static_cast<float>(numbers.epsilon),
-                              static_cast<float>(1 - numbers.beta1),
-                              static_cast<float>(1 - numbers.beta2),
+  const AdamwUpdate update = {rate * part.tensor.weight_decay,
+                              rate / bias_correction(numbers.log_beta1, updates),
+                              1 / sqrtf(bias_correction(numbers.log_beta2, updates)),
+                              numbers.epsilon,
+                              numbers.part1,
+                              numbers.part2,
                               unscaling(loss_scale)};
   update_part(part, update);
 }
@@ -214,7 +218,10 @@ void sgd(const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk
 
 void adamw(const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count, const float* learning_rate,
            const std::int32_t* step, const AdamwNumbers& numbers, const LossScale& loss_scale, Stream stream) {
-  launch_parts(adamw_kernel, chunk_count, stream, tensors, chunks, learning_rate, step, numbers, loss_scale);
+  const AdamwFloats floats = {static_cast<float>(std::log(numbers.beta1)), static_cast<float>(std::log(numbers.beta2)),
+                              static_cast<float>(numbers.epsilon), static_cast<float>(1 - numbers.beta1),
+                              static_cast<float>(1 - numbers.beta2)};
+  launch_parts(adamw_kernel, chunk_count, stream, tensors, chunks, learning_rate, step, floats, loss_scale);
 }
 
 void all_finite(std::int32_t* finite, const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count,

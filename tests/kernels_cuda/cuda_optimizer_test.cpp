@@ -28,8 +28,8 @@ class Model {
     for (Parameter& p : parameters_) {
       for (std::int64_t first = 0; first < p.n(); first += cuda::kChunkElements)
         chunks.insert(chunks.begin(), {static_cast<std::int32_t>(tensors.size()), first});
-      tensors.push_back(
-          {p.weight.data(), p.state1.data(), p.state2.data(), p.gradient.data(), p.n(), p.gradient.element(), p.weight_decay});
+      tensors.push_back({p.weight.data(), p.state1.data(), p.state2.data(), p.gradient.data(), p.n(), p.gradient.element(),
+                         static_cast<float>(p.weight_decay)});
     }
     tensors_ = on_device<cuda::OptimizerTensor>(tensors);
     chunks_ = on_device<cuda::Chunk>(chunks);
@@ -152,6 +152,25 @@ TEST(CudaAdamw, ZeroGradientOnlyDecays) {
   cuda::adamw(model.tensors(), model.chunks(), model.chunk_count(), rate.data(), step.data(), {0.9, 0.999, 1e-8}, {},
               kNoStream);
   EXPECT_EQ(model[0].weight[0], 1.5f);
+}
+
+// Moments and a gradient of 1 stay 1, so with rate 1 a weight of 0 becomes -sqrt(1 - beta2^t) / (1 - beta1^t). Besides both
+// corrections (kernels/cuda/optimizer.cu: 4 * 2^-24, and half of that below the root), 6 operations round.
+TEST(CudaAdamw, BiasCorrectionsMatchDouble) {
+  constexpr double kRounding = 0x1p-24;
+  const DeviceBuffer<float> rate = scalar(1.0f);
+  struct Betas {
+    double beta1, beta2;
+  };
+  for (const Betas& b : {Betas{0.9, 0.999}, {0.999, 0.9}, {0, 0.999999}, {0.5, 0.95}})
+    for (double t = 1; t <= 1 << 24; t = t < 32 ? t + 1 : std::floor(t * 1.37)) {
+      const DeviceBuffer<std::int32_t> step = scalar(static_cast<std::int32_t>(t) - 1);
+      Model model = one(0, 1, 1, 1, 0);
+      cuda::adamw(model.tensors(), model.chunks(), model.chunk_count(), rate.data(), step.data(), {b.beta1, b.beta2, 0}, {},
+                  kNoStream);
+      const double expected = -std::sqrt(1 - std::pow(b.beta2, t)) / (1 - std::pow(b.beta1, t));
+      EXPECT_NEAR(model[0].weight[0] / expected, 1, 12 * kRounding) << b.beta1 << " " << b.beta2 << " at " << t;
+    }
 }
 
 constexpr int kSteps = 3;

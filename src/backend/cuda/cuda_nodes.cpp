@@ -56,7 +56,7 @@ OptimizerTable upload_optimizer(const CudaNodeSource& source, const OptimizerLay
     elements.push_back(source.graph.desc(weight).elements());
     tensors.push_back({v.get<float>(weight), v.get<float>(state[0]), adamw ? v.get<float>(state[1]) : nullptr, v.get(gradient),
                        elements.back(), source.element(gradient),
-                       adamw ? adamw->weight_decay[static_cast<std::size_t>(i)] : 0});
+                       adamw ? static_cast<float>(adamw->weight_decay[static_cast<std::size_t>(i)]) : 0});
   }
   return {source.context.tables.upload(tensors), upload_chunks(source.context.tables, elements)};
 }
