@@ -290,7 +290,7 @@ void bias_add_grad(void* dbias, const void* dy, std::int64_t rows, std::int64_t 
   auto* const partials = static_cast<float*>(workspace);
   with_pack(element, channels, [&](auto zero, auto size) {
     using T = decltype(zero);
-    const Strips strips = strips_of(rows, channels, size(), kRowsAtOnce, kReducingBlocks);
+    const Strips strips = strips_of(rows, channels, size(), kRowsAtOnce, reducing_blocks());
     launch(sum_rows_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partials, static_cast<const T*>(dy),
            strips);
     launch(sum_partials_kernel<T>, dim3(static_cast<unsigned>(ceil_div(channels, kFinalChannels))), dim3(kThreads), 0, stream,

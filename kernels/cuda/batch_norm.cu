@@ -237,7 +237,7 @@ void normalize(void* y, std::uint32_t* mask, const void* x, const Normalizer& by
     using T = decltype(zero);
     if constexpr (size() > 1) {
       if (mask == nullptr || channels % 8 == 0) {
-        const Strips strips = strips_of(rows, channels, size(), kRows, kWritingBlocks);
+        const Strips strips = strips_of(rows, channels, size(), kRows, writing_blocks());
         launch(normalize_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, static_cast<T*>(y),
                reinterpret_cast<std::uint8_t*>(mask), static_cast<const T*>(x), by, static_cast<const T*>(shortcut), relu,
                strips);
@@ -261,7 +261,7 @@ void batch_norm(void* y, std::uint32_t* mask, float* mean, float* inv_std, float
   const Statistics statistics = {mean, inv_std, running_mean, running_variance};
   with_pack(element, channels, [&](auto zero, auto size) {
     using T = decltype(zero);
-    const Strips strips = strips_of(rows, channels, size(), kRows, kReducingBlocks);
+    const Strips strips = strips_of(rows, channels, size(), kRows, reducing_blocks());
     launch(moments_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partials, static_cast<const T*>(x),
            strips);
     launch(finish_moments_kernel, dim3(static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp))), dim3(kFinalThreads),

@@ -164,14 +164,14 @@ void batch_norm_grad(void* dx, float* dscale, float* dbias, void* dz, const void
     const T* const from_x = static_cast<const T*>(x);
     Upstream<T> from = {static_cast<const T*>(dy), static_cast<const T*>(dy2), reinterpret_cast<const std::uint8_t*>(mask),
                         static_cast<const T*>(y)};
-    const Strips reduced = strips_of(rows, channels, size(), kReducedRows, kReducingBlocks);
+    const Strips reduced = strips_of(rows, channels, size(), kReducedRows, reducing_blocks());
     launch(gradient_sums_kernel<T, size()>, grid_of(reduced), dim3(kStripThreads), 0, stream, partials, static_cast<T*>(dz),
            from, from_x, mean, reduced);
     launch(finish_gradient_kernel, dim3(static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp))), dim3(kFinalThreads),
            0, stream, coefficients, dscale, dbias, partials, scale, mean, inv_std, reduced);
     if (dx == nullptr) return;
     if (dz != nullptr) from = {static_cast<const T*>(dz), nullptr, nullptr, nullptr};
-    const Strips written = strips_of(rows, channels, size(), kWrittenRows, kWritingBlocks);
+    const Strips written = strips_of(rows, channels, size(), kWrittenRows, writing_blocks());
     launch(gradient_kernel<T, size()>, grid_of(written), dim3(kStripThreads), 0, stream, static_cast<T*>(dx), from, from_x,
            coefficients, written);
   });

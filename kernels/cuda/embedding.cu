@@ -253,7 +253,7 @@ void add_rows_grad(float* dtable, const void* dy, std::int64_t rows, std::int64_
   auto* const partial = static_cast<float*>(workspace);
   with_pack(element, used, [&](auto zero, auto size) {
     using T = decltype(zero);
-    const Strips strips = strips_of(periods, used, size(), kPeriodsInFlight, kReducingBlocks);
+    const Strips strips = strips_of(periods, used, size(), kPeriodsInFlight, reducing_blocks());
     if (periods > 0)
       launch(add_rows_grad_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partial,
              static_cast<const T*>(dy), strips);

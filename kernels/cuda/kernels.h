@@ -5,8 +5,9 @@
 // Pointers are device memory, aligned to 64 bytes; `element` is the element type of all void* tensors; every sum, statistic and
 // transcendental function is computed in float at least. Each call enqueues on `stream` and returns; what it enqueues does not
 // depend on host memory, so it can be captured. Element-wise outputs may alias their inputs exactly. Equal arguments give
-// bit-equal results, except for embedding_grad, whose float sums use atomics. `workspace` is scratch of the size that the
-// *_workspace_bytes function returns. Throws cuda::Error if a launch fails.
+// bit-equal results on devices with equally many multiprocessors, except for embedding_grad, whose float sums use atomics.
+// `workspace` is scratch of the size that the *_workspace_bytes function returns, which is enough on every device. Throws
+// cuda::Error if a launch fails.
 //
 // This header includes no CUDA header, so that tests can build the backend with the kernels compiled for the CPU.
 #pragma once
@@ -28,6 +29,8 @@ class Error : public std::runtime_error {  // from CUDA, cuBLAS or cuDNN: what w
  public:
   using std::runtime_error::runtime_error;
 };
+
+int multiprocessors();  // of the current device, from which launches derive their blocks. Errors: Error
 
 // activation.cu
 void bias_add(void* y, const void* x, const void* bias, std::int64_t rows, std::int64_t channels, Element element,

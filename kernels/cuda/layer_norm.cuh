@@ -304,11 +304,11 @@ void normalize_rows(void* y, float* mean, float* inv_std, const MakeSource& make
     using T = decltype(zero);
     using Source = decltype(make_source(zero));
     T* const to = static_cast<T*>(y);
-    const std::int64_t warp_blocks = ceil_div(rows, kWarps);
+    const std::int64_t warp_blocks = ceil_div(rows, kWarps), most_blocks = writing_blocks();
     if constexpr (strips() > 0)
       launch(warp_kernel<T, size(), strips(), Source>,
-             dim3(static_cast<unsigned>(warp_blocks < kWritingBlocks ? warp_blocks : kWritingBlocks)), dim3(kWarpThreads), 0,
-             stream, to, mean, inv_std, make_source(zero), scale, bias, rows, channels, epsilon);
+             dim3(static_cast<unsigned>(warp_blocks < most_blocks ? warp_blocks : most_blocks)), dim3(kWarpThreads), 0, stream,
+             to, mean, inv_std, make_source(zero), scale, bias, rows, channels, epsilon);
     else
       launch(block_kernel<T, size(), Source>, dim3(static_cast<unsigned>(rows)), dim3(kBlockThreads), 0, stream, to, mean,
              inv_std, make_source(zero), scale, bias, channels, epsilon);
@@ -322,7 +322,7 @@ void normalized_rows_grad(const MakeTarget& make_target, float* dscale, float* d
                           Element element, void* workspace, Stream stream) {
   constexpr int kFinalThreads = 256;
   float* const partials = static_cast<float*>(workspace);
-  const std::int64_t blocks = whole_row_blocks(rows, channels);
+  const std::int64_t blocks = whole_row_blocks(rows, channels, reducing_blocks());
   with_strips(element, channels, [&](auto zero, auto size, auto strips) {
     using T = decltype(zero);
     using Target = decltype(make_target(zero));

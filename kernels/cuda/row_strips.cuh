@@ -10,9 +10,16 @@ namespace epochbench::cuda {
 inline constexpr int kStripThreads = 256;
 inline constexpr int kStripWidth = 16;  // adjacent strips: 256 bytes of a row, two cache lines
 inline constexpr int kStripBlocks = 3;  // per multiprocessor: 80 registers per thread hold strips of 8 channels
-// Blocks of a reduction: as many as 132 multiprocessors hold at once. A constant, because the order of sums must not depend on
-// the device. Launches that only write may have more blocks, which balances their end.
-inline constexpr std::int64_t kReducingBlocks = kStripBlocks * 132, kWritingBlocks = 4 * kReducingBlocks;
+// Scratch is planned before the device is known, so this is the largest number of multiprocessors that a reduction occupies.
+// The largest GPU has 192.
+inline constexpr int kMostMultiprocessors = 256;
+// Blocks of a reduction: as many as the device holds at once. So the order of sums depends on how many multiprocessors it has.
+// Launches that only write may have more blocks, which balances their end.
+inline std::int64_t reducing_blocks() {
+  const int count = multiprocessors();
+  return kStripBlocks * (count < kMostMultiprocessors ? count : kMostMultiprocessors);
+}
+inline std::int64_t writing_blocks() { return 4 * reducing_blocks(); }
 
 struct Strips {
   std::int64_t rows, channels;
@@ -44,20 +51,20 @@ __device__ inline std::int64_t rows_of_block(const Strips& strips, std::int64_t 
   return chunks * strips.chunk_rows - (last ? strips.chunks * strips.chunk_rows - strips.rows : 0);
 }
 
-// Number of blocks of a reduction over whole rows that store sums for every channel; few if rows are long.
-constexpr std::int64_t whole_row_blocks(std::int64_t rows, std::int64_t channels) {
+// Number of blocks of a reduction over whole rows that store sums for every channel: `reducing`, fewer if rows are long.
+constexpr std::int64_t whole_row_blocks(std::int64_t rows, std::int64_t channels, std::int64_t reducing) {
   constexpr std::int64_t kLongRow = 1024;
-  const std::int64_t blocks = channels <= kLongRow ? kReducingBlocks : kReducingBlocks * kLongRow / channels;
+  const std::int64_t blocks = channels <= kLongRow ? reducing : reducing * kLongRow / channels;
   return blocks < 1 ? 1 : blocks < rows ? blocks : rows;
 }
 
-// Floats of scratch that any reduction over rows needs: coefficients per channel, then partial sums.
+// Floats of scratch that any reduction over rows needs on any device: coefficients per channel, then partial sums.
 inline constexpr std::int64_t kCoefficients = 4;
 constexpr std::int64_t reduction_floats(std::int64_t rows, std::int64_t channels) {
-  constexpr std::int64_t kWidestTile = kStripWidth * 8;
-  const std::int64_t blocks = rows < kReducingBlocks ? rows : kReducingBlocks;
+  constexpr std::int64_t kWidestTile = kStripWidth * 8, kMostBlocks = kStripBlocks * kMostMultiprocessors;
+  const std::int64_t blocks = rows < kMostBlocks ? rows : kMostBlocks;
   const std::int64_t of_strips = 3 * (channels < kWidestTile ? blocks * channels : blocks * kWidestTile + channels);
-  const std::int64_t of_rows = 2 * whole_row_blocks(rows, channels) * channels;
+  const std::int64_t of_rows = 2 * whole_row_blocks(rows, channels, kMostBlocks) * channels;
   return kCoefficients * channels + (of_strips > of_rows ? of_strips : of_rows);
 }
 

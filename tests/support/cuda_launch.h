@@ -12,6 +12,10 @@ namespace epochbench::test {
 // The order of the threads of a block between barriers, and of the blocks of a grid. Correct kernels do not depend on it.
 enum class ThreadOrder : std::uint8_t { forward, reverse, random };
 
+// How many multiprocessors the device has, from which kernels derive their grids. Returns the previous number.
+inline constexpr int kMultiprocessors = 132;  // until set
+int set_multiprocessors(int count);
+
 void set_thread_order(ThreadOrder order, std::uint64_t seed = 1);  // for kernels that run from now on; the seed is for `random`
 
 // Receives every launch as a closure that holds the kernel's arguments by value and runs the grid when called. Without a hook

@@ -15,12 +15,16 @@ thread_local constinit Multiprocessor* running = nullptr;  // runs the calling k
 
 LaunchHook launch_hook;
 PointerCheck pointer_check = nullptr;
+int device_multiprocessors = kMultiprocessors;
 
 std::string describe(dim3 size) { return std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z); }
 
 }  // namespace
 
 LaunchHook set_launch_hook(LaunchHook hook) { return std::exchange(launch_hook, std::move(hook)); }
+
+int set_multiprocessors(int count) { return std::exchange(device_multiprocessors, count); }
+int multiprocessors() { return device_multiprocessors; }
 
 PointerCheck set_pointer_check(PointerCheck check) { return std::exchange(pointer_check, check); }
 

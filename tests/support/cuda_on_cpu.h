@@ -60,6 +60,7 @@ std::uint64_t warp_exchange(WarpOp op, unsigned mask, std::uint64_t value, unsig
 // The block's array for `key`, of exactly this size and full of NaN when the block starts.
 void* shared_array(const void* key, std::size_t bytes);
 void* dynamic_shared_array();
+int multiprocessors();
 
 // Errors: cuda::Error where a GPU would refuse the launch.
 void check_launch(dim3 grid, dim3 block, std::size_t shared_bytes);
@@ -97,6 +98,7 @@ T warp_shuffle(WarpOp op, unsigned mask, T value, unsigned argument, int width, 
 namespace epochbench::cuda {
 
 void check(cudaError_t status, const char* what);  // Errors: Error
+inline int multiprocessors() { return test::multiprocessors(); }
 
 // As in device_code.cuh.
 template <typename... Parameters, typename... Arguments>
