@@ -28,11 +28,13 @@ endif()
 set(EPOCHBENCH_VERSION_SCRIPT "${CMAKE_CURRENT_LIST_FILE}")
 function(epochbench_version_header target)
   set(folder "${PROJECT_BINARY_DIR}/generated")
-  add_custom_target(${target}_version
-    COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${folder}/epochbench_version.h
-            -DVERSION=${PROJECT_VERSION} "-DSHA=${EPOCHBENCH_GIT_SHA}" -P ${EPOCHBENCH_VERSION_SCRIPT}
-    BYPRODUCTS ${folder}/epochbench_version.h
-    COMMENT "")
-  add_dependencies(${target} ${target}_version)
+  if(NOT TARGET epochbench_version)
+    add_custom_target(epochbench_version
+      COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${folder}/epochbench_version.h
+              -DVERSION=${PROJECT_VERSION} "-DSHA=${EPOCHBENCH_GIT_SHA}" -P ${EPOCHBENCH_VERSION_SCRIPT}
+      BYPRODUCTS ${folder}/epochbench_version.h
+      COMMENT "")
+  endif()
+  add_dependencies(${target} epochbench_version)
   target_include_directories(${target} PRIVATE ${folder})
 endfunction()

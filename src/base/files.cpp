@@ -165,6 +165,16 @@ bool TemporaryFile::move_to_place(Sync sync) {
   return true;
 }
 
+FileLock::FileLock(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666)) {
+  constexpr int kTries = 100, kWaitMilliseconds = 10;
+  for (int tries = 1; fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && tries < kTries; ++tries)
+    ::poll(nullptr, 0, kWaitMilliseconds);
+}
+
+FileLock::~FileLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
 void write_text_file(const std::string& path, std::string_view text, Sync sync) {
   TemporaryFile file(path);
   if (!file.write(text) || !file.move_to_place(sync)) throw failure(path, std::strerror(file.error()));

@@ -49,6 +49,19 @@ class TemporaryFile {
   int fd_ = -1, error_ = 0;
 };
 
+// Holds a lock (flock) of the file at `path`, which is created and stays. Waits for other processes for a second, and for none
+// where the file or the lock cannot be had: for updates that may be lost, but not torn.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int fd_;
+};
+
 // The whole text by a TemporaryFile. Errors: FileError; the old file is as it was.
 void write_text_file(const std::string& path, std::string_view text, Sync sync = Sync::disk);
 

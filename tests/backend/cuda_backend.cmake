@@ -1,18 +1,15 @@
 # Tests of the CUDA backend's own logic, with the kernels that kernels_cuda.cmake compiles for the CPU, and those that need a GPU.
 epochbench_test(backend/cuda_usability_test LABEL unit LIBRARIES epochbench_cuda_logic)
-epochbench_test(kernels_cuda/cuda_tuner_test LABEL unit)
-target_sources(cuda_tuner_test PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda/libraries/tuner.cpp)
+epochbench_test(backend/tuning_time_test LABEL unit)
+epochbench_test(backend/choice_store_test LABEL unit LIBRARIES epochbench_cuda_logic)
 add_test(NAME CudaBuild.KnowsTheOldestSupportedGpu
          COMMAND ${CMAKE_COMMAND} -P ${CMAKE_CURRENT_SOURCE_DIR}/kernels_cuda/cuda_lowest_architecture.cmake)
 set_tests_properties(CudaBuild.KnowsTheOldestSupportedGpu PROPERTIES LABELS unit)
 
 if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU")
-  add_library(epochbench_cuda_fakes STATIC support/cuda_fake_device.cpp support/cuda_fake_libraries.cpp)
-  target_link_libraries(epochbench_cuda_fakes PUBLIC epochbench_cuda_kernel_sweep epochbench_kernels_reference)
-
   epochbench_test(backend/cuda_fake_device_test LABEL unit
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
-  foreach(test cuda_executable_test cuda_executable_state_test)
+  foreach(test choices_test cuda_executable_test cuda_executable_state_test)
     epochbench_test(backend/${test} LABEL unit
       LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
   endforeach()

@@ -1,10 +1,11 @@
-// Which algorithm a Product chooses, with a fake cuBLASLt.
+// Which algorithms of a fake cuBLASLt are offered for a product, and which one is chosen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/libraries/cublas_product.h"
+#include "src/backend/cuda/cuda_choices.h"
 #include "tests/support/cuda_fake_cublas.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_fake_device.h"
 
 namespace epochbench {
 namespace {
@@ -28,6 +29,8 @@ class CublasChoice : public ::testing::Test {
   CublasChoice() {
     fake_cublas() = {};
     products_ = std::make_unique<cuda::CublasProducts>();
+    choices_ = std::make_unique<Choices>(device_, cuda::LibraryVersions{}, ChoiceOptions{.seconds_per_program = 1e3});
+    choices_->begin_program({{"layer", 1}});
   }
   ~CublasChoice() override {
     products_.reset();
@@ -41,35 +44,45 @@ class CublasChoice : public ::testing::Test {
     return spec;
   }
   // `shift` bytes past an address aligned to 256.
-  cuda::Scratch scratch(std::size_t shift = 0) {
-    auto at = [&](std::size_t i) { return memory_ + i * kPiece + shift; };
-    return {at(0), at(1), at(2), at(3), at(4)};
-  }
-  std::string chosen(const ProductSpec& spec, std::size_t shift = 0) {
-    return products_->make(spec, scratch(shift), test::kNoStream)->implementation();
+  std::byte* at(std::size_t i, std::size_t shift = 0) const { return memory_.data() + i * kPiece + shift; }
+  cuda::ProductOperands operands(std::size_t shift = 0) const {
+    return {at(0, shift), at(1, shift), at(2, shift), at(3, shift)};
   }
 
+  std::shared_ptr<cuda::Product> choose(const ProductSpec& spec, std::size_t shift = 0) {
+    const cuda::ProductOperands memory = operands(shift);
+    const auto algorithms = products_->product(spec, memory);
+    const auto run = [&](cuda::Product& product, cuda::Stream stream) {
+      product.run(memory.c, memory.a, memory.b, memory.bias, at(4), stream);
+    };
+    return choices_->choose<cuda::Product>("layer", *algorithms, {run, {}, stream_.get()}).plan;
+  }
+  std::string chosen(const ProductSpec& spec, std::size_t shift = 0) { return choose(spec, shift)->implementation(); }
+
   static constexpr std::size_t kPiece = 1024;
-  alignas(256) std::byte memory_[5 * kPiece + 256];
+  std::shared_ptr<test::FakeDevice> device_ = std::make_shared<test::FakeDevice>();
+  cuda::Owned<cuda::Stream> stream_{*device_, device_->make_stream()};
+  cuda::DeviceMemory memory_{*device_, 5 * kPiece + 256};
   std::unique_ptr<cuda::CublasProducts> products_;
+  std::unique_ptr<Choices> choices_;
 };
 
 TEST_F(CublasChoice, TakesAndNamesTheFastest) {
   fake_cublas().algorithms = {kSlow, kFast};
   fake_cublas().algorithms[1].split_k = 3;
-  EXPECT_EQ(chosen(spec()), "cublasLt 128x64 stages 0 split-k 3 algorithm 7");
-  auto product = products_->make(spec(), scratch(), test::kNoStream);
-  product->run(memory_, memory_ + kPiece, memory_ + 2 * kPiece, nullptr, nullptr, test::kNoStream);
+  const auto product = choose(spec());
+  EXPECT_EQ(product->implementation(), "cublasLt 128x64 stages 0 split-k 3 algorithm 7");
+  product->run(at(0), at(1), at(2), nullptr, at(4), stream_.get());
   EXPECT_EQ(fake_cublas().last_algorithm, 7);
   EXPECT_EQ(fake_cublas().asked_workspace_bytes, cuda::kProductWorkspaceBytes);
+  device_->synchronize(stream_.get());
 }
 
 TEST_F(CublasChoice, StrictFp32UsesNoTensorCoresWhateverTheHeuristicsSay) {
   fake_cublas().algorithms = {kTensorCores, kSlow};
   for (const bool heeds_masks : {true, false}) {
     fake_cublas().heeds_masks = heeds_masks;
-    cuda::CublasProducts products;
-    EXPECT_THAT(products.make(spec(), scratch(), test::kNoStream)->implementation(), HasSubstr("algorithm 8"));
+    EXPECT_THAT(chosen(spec(), heeds_masks ? 0 : 64), HasSubstr("algorithm 8"));
     EXPECT_FALSE(fake_cublas().tensor_cores_allowed);
     EXPECT_FALSE(fake_cublas().tf32);
   }
@@ -89,15 +102,16 @@ TEST_F(CublasChoice, RoundsTo16BitOnceHoweverTheProductIsSplit) {
   fake_cublas().algorithms = {kInPlace, kInOutputType, kInFloat, kSlow};
   for (const bool heeds_masks : {true, false}) {
     fake_cublas().heeds_masks = heeds_masks;
-    cuda::CublasProducts products;
+    choices_ = std::make_unique<Choices>(device_, cuda::LibraryVersions{}, ChoiceOptions{.seconds_per_program = 1e3});
+    choices_->begin_program({{"layer", 1}});
     for (const Element element : {Element::bf16, Element::f16}) {
-      EXPECT_THAT(products.make(spec(element), scratch(), test::kNoStream)->implementation(), HasSubstr("algorithm 13"));
+      EXPECT_THAT(chosen(spec(element)), HasSubstr("algorithm 13"));
       EXPECT_EQ(fake_cublas().reduction_schemes_allowed, kInFloat.reduction_scheme);
     }
     ProductSpec to_float = spec(Element::bf16);
     to_float.out = Element::f32;
-    EXPECT_THAT(products.make(to_float, scratch(), test::kNoStream)->implementation(), HasSubstr("algorithm 12"));
-    EXPECT_THAT(products.make(spec(), scratch(), test::kNoStream)->implementation(), HasSubstr("algorithm 12"));
+    EXPECT_THAT(chosen(to_float), HasSubstr("algorithm 12"));
+    EXPECT_THAT(chosen(spec()), HasSubstr("algorithm 12"));
   }
 }
 
@@ -110,8 +124,8 @@ TEST_F(CublasChoice, PassesOnTheAlignmentOfTheOperands) {
 }
 
 TEST_F(CublasChoice, RefusesLessAlignedMemoryThanItWasChosenFor) {
-  auto product = products_->make(spec(), scratch(), test::kNoStream);
-  EXPECT_THAT([&] { product->run(memory_ + 4, memory_ + kPiece, memory_ + 2 * kPiece, nullptr, nullptr, test::kNoStream); },
+  const auto product = choose(spec());
+  EXPECT_THAT([&] { product->run(at(0) + 4, at(1), at(2), nullptr, at(4), stream_.get()); },
               ThrowsMessage<cuda::Error>(HasSubstr("less aligned")));
 }
 
@@ -138,6 +152,25 @@ TEST_F(CublasChoice, EqualProductsAreTimedOnce) {
   chosen(other);
   chosen(spec(), 4);
   EXPECT_EQ(fake_cublas().questions, 3);
+}
+
+TEST_F(CublasChoice, AnAlgorithmIsBuiltFromItsTagWithoutAsking) {
+  fake_cublas().algorithms = {kSlow, kFast};
+  const std::string tag = products_->product(spec(), operands())->offers().at(1).tag;
+  EXPECT_EQ(tag.size(), 128u);
+  const int questions = fake_cublas().questions;
+  const auto algorithms = products_->product(spec(), operands());
+  EXPECT_THAT(algorithms->build(tag)->implementation(), HasSubstr("algorithm 7"));
+  EXPECT_EQ(fake_cublas().questions, questions);
+
+  // What the library no longer accepts, what rounds otherwise than the precision, and what no library wrote.
+  fake_cublas().algorithms[1].checks = false;
+  EXPECT_THAT([&] { algorithms->build(tag); }, ThrowsMessage<cuda::Error>(HasSubstr("not supported")));
+  fake_cublas().algorithms[1] = kFast;
+  fake_cublas().algorithms[1].tensor_cores = true;
+  EXPECT_THAT([&] { algorithms->build(tag); }, ThrowsMessage<cuda::Error>(HasSubstr("rounds more")));
+  for (const std::string& foreign : {std::string(), tag.substr(2), "g" + tag.substr(1), tag + "00"})
+    EXPECT_THAT([&] { algorithms->build(foreign); }, ThrowsMessage<cuda::Error>(HasSubstr("is not an algorithm")));
 }
 
 }  // namespace

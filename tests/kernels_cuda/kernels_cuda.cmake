@@ -32,7 +32,7 @@ string(FIND "${EPOCHBENCH_SANITIZE}" thread at)
 set(cuda_on_cpu_definitions $<$<NOT:$<EQUAL:${at},-1>>:EPOCHBENCH_TSAN=1>)
 target_compile_definitions(epochbench_cuda_on_cpu PUBLIC ${cuda_on_cpu_definitions})
 
-add_library(epochbench_kernels_cuda_on_cpu STATIC ${cuda_kernel_sources})
+add_library(epochbench_kernels_cuda_on_cpu STATIC ${cuda_kernel_sources} ${PROJECT_SOURCE_DIR}/kernels/cuda/specs.cpp)
 target_link_libraries(epochbench_kernels_cuda_on_cpu PUBLIC epochbench_cuda_on_cpu)
 target_compile_options(epochbench_kernels_cuda_on_cpu PRIVATE ${epochbench_loop_options})
 set_target_properties(epochbench_kernels_cuda_on_cpu PROPERTIES EPOCHBENCH_ALIGNED ON)

@@ -1,5 +1,10 @@
 # Tests of the layer between our code and CUDA's libraries. None needs a device.
 
+if(TARGET epochbench_kernels_cuda_on_cpu)
+  add_library(epochbench_cuda_fakes STATIC support/cuda_fake_device.cpp support/cuda_fake_libraries.cpp)
+  target_link_libraries(epochbench_cuda_fakes PUBLIC epochbench_cuda_kernel_sweep epochbench_kernels_reference)
+endif()
+
 # Products with a fake cuBLASLt, wherever its headers are; where CUDA is built, also products_gpu with the real one.
 if(TARGET epochbench_cuda_kernel_sweep)
   find_path(EPOCHBENCH_CUBLASLT_HEADERS cublasLt.h HINTS ${EPOCHBENCH_CUDA_HEADERS})
@@ -7,14 +12,15 @@ if(TARGET epochbench_cuda_kernel_sweep)
 endif()
 if(EPOCHBENCH_CUBLASLT_HEADERS AND EPOCHBENCH_CUDNN_HEADERS)
   set(cuda ${PROJECT_SOURCE_DIR}/kernels/cuda)
-  add_library(epochbench_cuda_products STATIC support/cuda_fake_cublas.cpp ${cuda}/error.cpp ${cuda}/specs.cpp
-              ${cuda}/libraries/cublas_product.cpp ${cuda}/libraries/library_error.cpp ${cuda}/libraries/tuning.cpp)
+  add_library(epochbench_cuda_products STATIC support/cuda_fake_cublas.cpp ${cuda}/error.cpp
+              ${cuda}/libraries/cublas_product.cpp ${cuda}/libraries/library_error.cpp)
   target_include_directories(epochbench_cuda_products SYSTEM PUBLIC
     ${EPOCHBENCH_CUDA_HEADERS} ${EPOCHBENCH_CUBLASLT_HEADERS} ${EPOCHBENCH_CUDNN_HEADERS})
-  target_link_libraries(epochbench_cuda_products PUBLIC epochbench_cuda_kernel_sweep epochbench_cuda_on_cpu
-                        epochbench_kernels_reference)
+  target_link_libraries(epochbench_cuda_products PUBLIC epochbench_cuda_fakes epochbench_cuda_logic
+                        epochbench_kernels_cuda_on_cpu)
   epochbench_test(kernels_cuda/cublas_choice_test LABEL unit LIBRARIES epochbench_cuda_products)
   epochbench_test(kernels_cuda/cublas_product_test LABEL parity LIBRARIES epochbench_cuda_products)
+  epochbench_test(backend/cuda_choices_test LABEL parity LIBRARIES epochbench_cuda_products epochbench_workload)
 endif()
 
 if(NOT EPOCHBENCH_HAS_CUDA)

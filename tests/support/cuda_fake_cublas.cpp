@@ -11,12 +11,12 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
+#include "tests/support/cuda_fake_device.h"
+
 using epochbench::test::fake_cublas;
 using epochbench::test::FakeAlgorithm;
 
 namespace {
-
-double now_seconds = 0;
 
 struct Attributes {  // of a descriptor, layout or preference
   std::map<int, std::vector<unsigned char>> values;
@@ -75,12 +75,12 @@ void store(void* memory, cudaDataType type, std::int64_t i, double value) {
     static_cast<float*>(memory)[i] = number;
 }
 
-// Element (row, column) of matrix `batch`, transposed if requested.
-double at(const void* memory, const Layout& layout, bool transposed, std::int64_t batch, std::int64_t row,
-          std::int64_t column) {
-  if (transposed) std::swap(row, column);
-  const std::int64_t stride = layout.get<std::int64_t>(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 0);
-  return load(memory, layout.type, batch * stride + row + column * layout.leading);
+bool knows(int epilogue) {
+  const auto& fake = fake_cublas();
+  const bool bias = epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+  const bool relu = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+  return (!bias || fake.knows_bias) && (!relu || fake.knows_relu) &&
+         (epilogue != CUBLASLT_EPILOGUE_BGRADB || fake.knows_bias_gradient);
 }
 
 const FakeAlgorithm* find(const cublasLtMatmulAlgo_t* algorithm) {
@@ -92,6 +92,67 @@ const FakeAlgorithm* find(const cublasLtMatmulAlgo_t* algorithm) {
 bool fits(const FakeAlgorithm& algorithm, const void* operand) {
   return reinterpret_cast<std::uintptr_t>(operand) % algorithm.alignment == 0;
 }
+
+// What a call of cublasLtMatmul computes, later.
+struct Product {
+  Description description;
+  Layout a_layout, b_layout, c_layout, d_layout;
+  const void *a, *b, *c;
+  void* d;
+  float alpha, beta;
+
+  bool transposes_a() const { return description.get<int>(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_N) == CUBLAS_OP_T; }
+  bool transposes_b() const { return description.get<int>(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) == CUBLAS_OP_T; }
+  std::int64_t depth() const { return transposes_a() ? a_layout.rows : a_layout.columns; }
+  int epilogue() const { return description.get<int>(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT); }
+
+  bool matches() const {
+    return depth() == (transposes_b() ? b_layout.columns : b_layout.rows) &&
+           d_layout.rows == (transposes_a() ? a_layout.columns : a_layout.rows) &&
+           d_layout.columns == (transposes_b() ? b_layout.rows : b_layout.columns);
+  }
+
+  void operator()() const {
+    auto* bias = description.get<void*>(CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr);
+    const auto bias_type = static_cast<cudaDataType>(description.get<int>(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, d_layout.type));
+    const bool adds_bias = epilogue() == CUBLASLT_EPILOGUE_BIAS || epilogue() == CUBLASLT_EPILOGUE_RELU_BIAS;
+    const bool relu = epilogue() == CUBLASLT_EPILOGUE_RELU || epilogue() == CUBLASLT_EPILOGUE_RELU_BIAS;
+    const std::int64_t stride = d_layout.get<std::int64_t>(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 0);
+    for (std::int64_t batch = 0; batch < d_layout.get<std::int32_t>(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 1); ++batch) {
+      const std::vector<double> left = matrix(a, a_layout, transposes_a(), batch),
+                                right = matrix(b, b_layout, !transposes_b(), batch);
+      for (std::int64_t column = 0; column < d_layout.columns; ++column) {
+        for (std::int64_t row = 0; row < d_layout.rows; ++row) {
+          double sum = 0;
+          for (std::int64_t k = 0; k < depth(); ++k)
+            sum += left[static_cast<std::size_t>(row * depth() + k)] * right[static_cast<std::size_t>(column * depth() + k)];
+          sum *= alpha;
+          if (beta != 0) sum += beta * load(c, c_layout.type, batch * stride + row + column * c_layout.leading);
+          if (adds_bias) sum += load(bias, bias_type, row);
+          if (relu) sum = std::max(sum, 0.0);
+          store(d, d_layout.type, batch * stride + row + column * d_layout.leading, sum);
+        }
+        if (epilogue() != CUBLASLT_EPILOGUE_BGRADB) continue;
+        double sum = 0;
+        for (std::int64_t k = 0; k < depth(); ++k) sum += right[static_cast<std::size_t>(column * depth() + k)];
+        store(bias, bias_type, column, sum);
+      }
+    }
+  }
+
+  // Row-major, of the transposed matrix if requested.
+  static std::vector<double> matrix(const void* memory, const Layout& layout, bool transposed, std::int64_t batch) {
+    const std::int64_t rows = transposed ? layout.columns : layout.rows, columns = transposed ? layout.rows : layout.columns;
+    const std::int64_t first = batch * layout.get<std::int64_t>(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 0);
+    std::vector<double> values;
+    values.reserve(static_cast<std::size_t>(rows * columns));
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t column = 0; column < columns; ++column)
+        values.push_back(
+            load(memory, layout.type, first + (transposed ? column + row * layout.leading : row + column * layout.leading)));
+    return values;
+  }
+};
 
 }  // namespace
 
@@ -160,7 +221,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   ++fake.questions;
   *count = 0;
   const int epilogue = as<Description>(operation).get<int>(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
-  if (epilogue == CUBLASLT_EPILOGUE_BGRADB && !fake.knows_bias_gradient) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!knows(epilogue)) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (const FakeAlgorithm& algorithm : fake.algorithms) {
     const bool forbidden = (algorithm.tensor_cores && !fake.tensor_cores_allowed) ||
                            (algorithm.reduction_scheme & ~fake.reduction_schemes_allowed) != 0;
@@ -172,6 +233,17 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     result.state = CUBLAS_STATUS_SUCCESS;
   }
   return *count > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                       const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result) {
+  *result = {};
+  const FakeAlgorithm* const found = find(algorithm);
+  const int epilogue = as<Description>(operation).get<int>(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
+  if (!found || !found->checks || !knows(epilogue)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  result->algo = *algorithm;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulAlgoCapAttributes_t,
@@ -198,71 +270,34 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha, const void* a,
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout, const void* beta,
                               const void* c, cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t* algorithm, void*, std::size_t, cudaStream_t) {
+                              const cublasLtMatmulAlgo_t* algorithm, void*, std::size_t, cudaStream_t stream) {
   const FakeAlgorithm& chosen = *find(algorithm);
   if (!chosen.runs) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (const void* operand : {a, b, c, static_cast<const void*>(d)})
     if (!fits(chosen, operand)) return CUBLAS_STATUS_INVALID_VALUE;
-  const auto& description = as<Description>(operation);
-  const bool transpose_a = description.get<int>(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_N) == CUBLAS_OP_T;
-  const bool transpose_b = description.get<int>(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) == CUBLAS_OP_T;
-  const Layout &la = as<Layout>(a_layout), &lb = as<Layout>(b_layout), &lc = as<Layout>(c_layout), &ld = as<Layout>(d_layout);
-  const std::int64_t depth = transpose_a ? la.rows : la.columns;
-  if (depth != (transpose_b ? lb.columns : lb.rows) || ld.rows != (transpose_a ? la.columns : la.rows) ||
-      ld.columns != (transpose_b ? lb.rows : lb.columns))
-    return CUBLAS_STATUS_INVALID_VALUE;
-  const int epilogue = description.get<int>(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
-  auto* bias = description.get<void*>(CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr);
-  const auto bias_type = static_cast<cudaDataType>(description.get<int>(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, ld.type));
-  const bool adds_bias = epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
-  const bool relu = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
-  const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
-  for (std::int64_t batch = 0; batch < ld.get<std::int32_t>(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 1); ++batch)
-    for (std::int64_t column = 0; column < ld.columns; ++column) {
-      for (std::int64_t row = 0; row < ld.rows; ++row) {
-        double sum = 0;
-        for (std::int64_t k = 0; k < depth; ++k)
-          sum += at(a, la, transpose_a, batch, row, k) * at(b, lb, transpose_b, batch, k, column);
-        sum *= scale;
-        if (keep != 0) sum += keep * at(c, lc, false, batch, row, column);
-        if (adds_bias) sum += load(bias, bias_type, row);
-        if (relu) sum = std::max(sum, 0.0);
-        store(d, ld.type,
-              batch * ld.get<std::int64_t>(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 0) + row + column * ld.leading, sum);
-      }
-      if (epilogue != CUBLASLT_EPILOGUE_BGRADB) continue;
-      double sum = 0;
-      for (std::int64_t k = 0; k < depth; ++k) sum += at(b, lb, transpose_b, batch, k, column);
-      store(bias, bias_type, column, sum);
-    }
-  now_seconds += chosen.seconds;
+  const Product product{as<Description>(operation),
+                        as<Layout>(a_layout),
+                        as<Layout>(b_layout),
+                        as<Layout>(c_layout),
+                        as<Layout>(d_layout),
+                        a,
+                        b,
+                        c,
+                        d,
+                        *static_cast<const float*>(alpha),
+                        *static_cast<const float*>(beta)};
+  if (!product.matches()) return CUBLAS_STATUS_INVALID_VALUE;
+  ++fake_cublas().products;
   fake_cublas().last_algorithm = chosen.id;
+  const double seconds = chosen.seconds + (product.epilogue() == CUBLASLT_EPILOGUE_DEFAULT ? 0 : chosen.epilogue_seconds);
+  if (stream)
+    stream->device->enqueue(stream, product, seconds);
+  else
+    product();
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// The runtime: an event is the time at which it was recorded.
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  *event = reinterpret_cast<cudaEvent_t>(new double(0));
-  return cudaSuccess;
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete reinterpret_cast<double*>(event);
-  return cudaSuccess;
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  *reinterpret_cast<double*>(event) = now_seconds;
-  return cudaSuccess;
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  *milliseconds = static_cast<float>((*reinterpret_cast<double*>(end) - *reinterpret_cast<double*>(begin)) * 1e3);
-  return cudaSuccess;
-}
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
-  std::memcpy(to, from, bytes);
-  return cudaSuccess;
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+// The part of the runtime that errors need.
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorString(cudaError_t) { return "an error"; }
 const char* cudaGetErrorName(cudaError_t) { return "cudaError"; }

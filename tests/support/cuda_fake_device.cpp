@@ -124,12 +124,13 @@ void FakeDevice::no_capture(const char* what) const {
   if (capturing_) throw cuda::Error(std::string("fake device: ") + what + " within a capture");
 }
 
-void FakeDevice::enqueue(cuda::Stream stream, std::function<void()> work) {
+void FakeDevice::enqueue(cuda::Stream stream, std::function<void()> work, double seconds) {
   if (stream->device != this) die("a stream of another device");
+  FakeOperation operation{.work = std::move(work), .seconds = seconds};
   if (stream == capturing_)
-    captured_.push_back(std::move(work));
+    captured_.push_back(std::move(operation));
   else
-    stream->queue.push_back({.work = std::move(work)});
+    stream->queue.push_back(std::move(operation));
 }
 
 void FakeDevice::copy_to_device(void* to, const void* from, std::size_t bytes, cuda::Stream stream) {
@@ -151,6 +152,13 @@ void FakeDevice::copy_to_host(void* to, const void* from, std::size_t bytes, cud
   if (within(pinned_blocks_, to, bytes)) return;
   no_capture("a copy to memory that is not pinned");
   run_until([&] { return stream->queue.empty(); });
+}
+
+void FakeDevice::copy_on_device(void* to, const void* from, std::size_t bytes, cuda::Stream stream) {
+  check_device_memory(to, bytes, "copy_on_device");
+  check_device_memory(from, bytes, "copy_on_device");
+  ++counts_.copies;
+  enqueue(stream, [=] { std::memcpy(to, from, bytes); });
 }
 
 void FakeDevice::clear(void* memory, std::size_t bytes, cuda::Stream stream) {
@@ -213,11 +221,13 @@ cuda::GraphExec FakeDevice::end_capture(cuda::Stream stream) {
 void FakeDevice::launch(cuda::GraphExec graph, cuda::Stream stream) {
   no_capture("a graph");
   ++counts_.graph_launches;
-  stream->queue.push_back({.work =
-                               [graph] {
-                                 for (const auto& work : graph->work) work();
-                               },
-                           .pieces = static_cast<std::int64_t>(graph->work.size())});
+  FakeOperation step{.work =
+                         [graph] {
+                           for (const FakeOperation& operation : graph->work) operation.work();
+                         },
+                     .pieces = static_cast<std::int64_t>(graph->work.size())};
+  for (const FakeOperation& operation : graph->work) step.seconds += operation.seconds;
+  stream->queue.push_back(std::move(step));
 }
 
 void FakeDevice::destroy(cuda::GraphExec graph) noexcept {
@@ -277,7 +287,7 @@ void FakeDevice::run(FakeOperation operation) {
   switch (operation.kind) {
     case FakeOperation::Kind::work:
       counts_.work += operation.pieces;
-      seconds_ += kSecondsOfWork * static_cast<double>(operation.pieces);
+      seconds_ += operation.seconds;
       if (failing_work_ > 0 && counts_.work >= failing_work_) failed_ = true;
       if (!failed_) operation.work();
       break;

@@ -4,7 +4,7 @@
 //
 // Device memory is protected (a host access crashes) except while work runs, and each block is followed by a protected page.
 // Kernels compiled for the CPU arrive by their stream (launch hook of cuda_on_cpu.h). Not a model of speed: every work item
-// takes kSecondsOfWork of a clock that only work and pass() advance. One host thread.
+// takes kSecondsOfWork, unless who enqueues it says otherwise, of a clock that only work and pass() advance. One host thread.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,7 @@ struct FakeOperation {
   std::shared_ptr<CUevent_st::State> event = {};
   std::uint64_t version = 0;  // version of the event
   std::int64_t pieces = 1;    // work items
+  double seconds = 0;         // that it takes
 };
 
 }  // namespace epochbench::test
@@ -46,7 +47,7 @@ struct CUstream_st {
   std::deque<epochbench::test::FakeOperation> queue;
 };
 struct CUgraphExec_st {
-  std::vector<std::function<void()>> work;
+  std::vector<epochbench::test::FakeOperation> work;
 };
 
 namespace epochbench::test {
@@ -59,7 +60,7 @@ class FakeDevice final : public cuda::Device {
   ~FakeDevice() override;  // aborts if something was not released
 
   // Enqueues what a kernel or a library does; within a capture, puts it into the graph.
-  void enqueue(cuda::Stream stream, std::function<void()> work);
+  void enqueue(cuda::Stream stream, std::function<void()> work, double seconds = kSecondsOfWork);
 
   struct Counts {
     std::int64_t allocations = 0;    // device or pinned memory, streams, events
@@ -82,7 +83,7 @@ class FakeDevice final : public cuda::Device {
   void run_some();  // of any stream
   double seconds() const { return seconds_; }
 
-  cuda::DeviceProperties properties() const override { return {"fake device", compute_capability_, memory_bytes_}; }
+  cuda::DeviceProperties properties() const override { return {"fake device", compute_capability_, memory_bytes_, "1.0"}; }
   std::byte* allocate(std::size_t bytes) override;
   void free(std::byte* memory) noexcept override;
   std::int64_t bytes_in_use() const override;
@@ -94,6 +95,7 @@ class FakeDevice final : public cuda::Device {
   void destroy(cuda::Event event) noexcept override;
   void copy_to_device(void* to, const void* from, std::size_t bytes, cuda::Stream stream) override;
   void copy_to_host(void* to, const void* from, std::size_t bytes, cuda::Stream stream) override;
+  void copy_on_device(void* to, const void* from, std::size_t bytes, cuda::Stream stream) override;
   void clear(void* memory, std::size_t bytes, cuda::Stream stream) override;
   void record(cuda::Event event, cuda::Stream stream) override;
   void wait(cuda::Stream stream, cuda::Event event) override;
@@ -127,7 +129,7 @@ class FakeDevice final : public cuda::Device {
   Blocks device_blocks_, pinned_blocks_;
   std::vector<std::unique_ptr<CUstream_st>> streams_;
   cuda::Stream capturing_ = nullptr;
-  std::vector<std::function<void()>> captured_;
+  std::vector<FakeOperation> captured_;
   Counts counts_;
   std::int64_t held_ = 0;
   std::int64_t failing_allocation_ = 0, failing_work_ = 0, dropped_wait_ = 0;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/cuda/specs.h"
 #include "kernels/reference/kernels.h"
 #include "tests/support/cuda_kernel_sweep.h"
 
@@ -59,26 +60,15 @@ void use_workspace(void* workspace, std::size_t bytes) {
 struct Sizes {
   std::size_t out, a, b, bias;
 };
-void spoil(FakeDevice& device, const cuda::Scratch& scratch, const Sizes& sizes, std::size_t workspace_bytes,
-           cuda::Stream stream) {
-  device.enqueue(stream, [=] {
-    fill_with_nan(scratch.out, sizes.out);
-    fill_with_nan(scratch.a, sizes.a);
-    fill_with_nan(scratch.b, sizes.b);
-    if (sizes.bias > 0) fill_with_nan(scratch.bias, sizes.bias);
-    use_workspace(scratch.workspace, workspace_bytes);
-  });
-  device.synchronize(stream);
-}
-
 std::size_t bytes(std::size_t n, Element element) { return n * static_cast<std::size_t>(bytes_of(element)); }
 
 class FakeProduct final : public cuda::Product {
  public:
-  FakeProduct(FakeDevice& device, const cuda::ProductSpec& spec) : device_(device), spec_(spec) {}
+  FakeProduct(FakeDevice& device, const cuda::ProductSpec& spec, double seconds)
+      : device_(device), spec_(spec), seconds_(seconds) {}
 
   void run(void* c, const void* a, const void* b, void* bias, void* workspace, cuda::Stream stream) override {
-    device_.enqueue(stream, [=, spec = spec_] {
+    const auto compute = [=, spec = spec_] {
       use_workspace(workspace, cuda::kProductWorkspaceBytes);
       const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
       const std::size_t of_a = count({m, k}), of_b = count({k, n}), of_c = count({m, n});
@@ -101,13 +91,15 @@ class FakeProduct final : public cuda::Product {
       Floats sums(static_cast<std::size_t>(m));
       reference::bias_add_grad(sums.data(), load(a, of_a, spec.element).data(), k, m);
       store(bias, sums, spec.out);
-    });
+    };
+    device_.enqueue(stream, compute, seconds_);
   }
   std::string implementation() const override { return "fake product"; }
 
  private:
   FakeDevice& device_;
   cuda::ProductSpec spec_;
+  double seconds_;
 };
 
 Sizes convolution_sizes(const cuda::ConvolutionSpec& spec) {
@@ -128,11 +120,11 @@ Sizes convolution_sizes(const cuda::ConvolutionSpec& spec) {
 
 class FakeConvolution final : public cuda::Convolution {
  public:
-  FakeConvolution(FakeDevice& device, const cuda::ConvolutionSpec& spec, bool winograd)
-      : device_(device), spec_(spec), winograd_(winograd) {}
+  FakeConvolution(FakeDevice& device, const cuda::ConvolutionSpec& spec, bool winograd, double seconds)
+      : device_(device), spec_(spec), winograd_(winograd), seconds_(seconds) {}
 
   void run(void* out, const void* a, const void* b, const void* bias, void* workspace, cuda::Stream stream) override {
-    device_.enqueue(stream, [=, spec = spec_] {
+    const auto compute = [=, spec = spec_] {
       use_workspace(workspace, cuda::kConvolutionWorkspaceBytes);
       const Sizes sizes = convolution_sizes(spec);
       const bool tf32 = spec.math == cuda::Math::tf32;
@@ -155,7 +147,8 @@ class FakeConvolution final : public cuda::Convolution {
           break;
       }
       store(out, result, spec.element);
-    });
+    };
+    device_.enqueue(stream, compute, seconds_);
   }
   std::string implementation() const override { return "fake convolution"; }
   std::string algorithm() const override { return winograd_ ? "winograd" : ""; }
@@ -164,104 +157,134 @@ class FakeConvolution final : public cuda::Convolution {
   FakeDevice& device_;
   cuda::ConvolutionSpec spec_;
   bool winograd_;
+  double seconds_;
 };
 
-class FakeAttention final : public cuda::Attention {
- public:
-  FakeAttention(FakeDevice& device, const cuda::AttentionSpec& spec, std::set<std::int64_t>& seeds)
-      : device_(device),
-        seeds_(seeds),
-        spec_(spec),
-        n_(count({spec.shape.batch, spec.shape.sequence, spec.shape.heads, spec.shape.width})) {}
+// What the plans of both directions of a layer share.
+struct FakeAttention {
+  FakeDevice& device;
+  std::map<const void*, std::int64_t>& seed_of;  // of the last forward pass, by its q
+  std::set<std::int64_t>& seeds;
+  cuda::AttentionSpec spec;
+  double seconds;
 
-  void forward(const Forward& t, void* workspace, cuda::Stream stream) override {
-    device_.enqueue(stream, [=, this, spec = spec_, n = n_] {
-      use_workspace(workspace, cuda::attention_workspace_bytes(spec.shape, false));
-      const std::int32_t step = 0;
-      Floats y(n);
-      reference::attention(y.data(), t.log_sum_exp, load(t.q, n, spec.element).data(), load(t.k, n, spec.element).data(),
-                           load(t.v, n, spec.element).data(), &step, spec.shape, forward_dropout(t.seed_offset));
-      store(t.y, y, spec.element);
-    });
+  std::size_t elements() const { return count({spec.shape.batch, spec.shape.sequence, spec.shape.heads, spec.shape.width}); }
+  Floats load(const void* from) const { return test::load(from, elements(), spec.element); }
+  void store(void* to, const Floats& values) const { test::store(to, values, spec.element); }
+  // Its own masks, like those of a library: determined by the seed only.
+  Dropout dropout(const std::int64_t* seed_offset) const {
+    if (spec.dropout == 0) return {};
+    return {static_cast<std::uint64_t>(seed_offset[0]), 0, static_cast<std::uint32_t>(std::lround(spec.dropout * 0x1p32)),
+            static_cast<float>(1 / (1 - spec.dropout))};
   }
+};
 
-  void backward(const Backward& t, void* workspace, cuda::Stream stream) override {
-    device_.enqueue(stream, [=, this, spec = spec_, n = n_] {
-      use_workspace(workspace, cuda::attention_workspace_bytes(spec.shape, true));
+class FakeForward final : public cuda::AttentionForward {
+ public:
+  explicit FakeForward(const FakeAttention& layer) : layer_(layer) {}
+
+  void run(const Tensors& t, void* workspace, cuda::Stream stream) override {
+    const auto compute = [=, layer = layer_] {
+      use_workspace(workspace, cuda::attention_workspace_bytes(layer.spec.shape, false));
+      if (layer.spec.dropout > 0) layer.seeds.insert(layer.seed_of[t.q] = t.seed_offset[0]);
       const std::int32_t step = 0;
-      Floats dq(n), dk(n), dv(n);
-      reference::attention_grad(dq.data(), dk.data(), dv.data(), load(t.dy, n, spec.element).data(),
-                                load(t.q, n, spec.element).data(), load(t.k, n, spec.element).data(),
-                                load(t.v, n, spec.element).data(), load(t.y, n, spec.element).data(), t.log_sum_exp, &step,
-                                spec.shape, backward_dropout(t.seed_offset));
-      store(t.dq, dq, spec.element);
-      store(t.dk, dk, spec.element);
-      store(t.dv, dv, spec.element);
-    });
+      Floats y(layer.elements());
+      reference::attention(y.data(), t.log_sum_exp, layer.load(t.q).data(), layer.load(t.k).data(), layer.load(t.v).data(),
+                           &step, layer.spec.shape, layer.dropout(t.seed_offset));
+      layer.store(t.y, y);
+    };
+    layer_.device.enqueue(stream, compute, layer_.seconds);
   }
   std::string implementation() const override { return "fake attention"; }
 
  private:
-  // Its own masks, like those of a library: determined by the seed only.
-  Dropout dropout(std::int64_t seed) const {
-    if (spec_.dropout == 0) return {};
-    return {static_cast<std::uint64_t>(seed), 0, static_cast<std::uint32_t>(std::lround(spec_.dropout * 0x1p32)),
-            static_cast<float>(1 / (1 - spec_.dropout))};
-  }
-  Dropout forward_dropout(const std::int64_t* seed_offset) {
-    if (spec_.dropout == 0) return {};
-    seeds_.insert(seed_ = seed_offset[0]);
-    return dropout(seed_);
-  }
-  Dropout backward_dropout(const std::int64_t* seed_offset) const {
-    if (spec_.dropout == 0) return {};
-    if (seed_offset[0] != seed_) throw cuda::Error("fake attention: the forward pass had another seed");
-    return dropout(seed_);
-  }
+  FakeAttention layer_;
+};
 
-  FakeDevice& device_;
-  std::set<std::int64_t>& seeds_;
-  std::int64_t seed_ = 0;  // of the last forward pass
-  cuda::AttentionSpec spec_;
-  std::size_t n_;
+class FakeBackward final : public cuda::AttentionBackward {
+ public:
+  explicit FakeBackward(const FakeAttention& layer) : layer_(layer) {}
+
+  void run(const Tensors& t, void* workspace, cuda::Stream stream) override {
+    const auto compute = [=, layer = layer_] {
+      use_workspace(workspace, cuda::attention_workspace_bytes(layer.spec.shape, true));
+      if (layer.spec.dropout > 0 && t.seed_offset[0] != layer.seed_of.at(t.q))
+        throw cuda::Error("fake attention: the forward pass had another seed");
+      const std::int32_t step = 0;
+      Floats dq(layer.elements()), dk(dq), dv(dq);
+      reference::attention_grad(dq.data(), dk.data(), dv.data(), layer.load(t.dy).data(), layer.load(t.q).data(),
+                                layer.load(t.k).data(), layer.load(t.v).data(), layer.load(t.y).data(), t.log_sum_exp, &step,
+                                layer.spec.shape, layer.dropout(t.seed_offset));
+      layer.store(t.dq, dq);
+      layer.store(t.dk, dk);
+      layer.store(t.dv, dv);
+    };
+    layer_.device.enqueue(stream, compute, layer_.seconds);
+  }
+  std::string implementation() const override { return "fake attention"; }
+
+ private:
+  FakeAttention layer_;
 };
 
 }  // namespace
 
-std::unique_ptr<cuda::Product> FakeLibraries::product(const cuda::ProductSpec& spec, const cuda::Scratch& scratch,
-                                                      cuda::Stream stream) {
-  if (spec.bias_gradient && !options_.bias_gradient) throw cuda::Error("as the test requests");
-  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
-  spoil(device_, scratch,
-        {bytes(count({spec.batch, m, n}), spec.out), bytes(count({spec.batch, m, k}), spec.element),
-         bytes(count({spec.batch, k, n}), spec.element),
-         bytes(spec.bias            ? static_cast<std::size_t>(n)
-               : spec.bias_gradient ? static_cast<std::size_t>(m)
-                                    : 0,
-               spec.out)},
-        cuda::kProductWorkspaceBytes, stream);
-  ++plans_;
-  return std::make_unique<FakeProduct>(device_, spec);
+// make(seconds): a plan whose runs take so long.
+template <typename T, typename Make>
+std::unique_ptr<cuda::Alternatives<T>> FakeLibraries::offer(const std::string& problem, bool exists, Make make) {
+  class Plans final : public cuda::Alternatives<T> {
+   public:
+    Plans(FakeLibraries& libraries, std::string problem, bool exists, Make make)
+        : libraries_(libraries), problem_(std::move(problem)), exists_(exists), make_(std::move(make)) {}
+    std::string problem() const override { return problem_; }
+    std::vector<cuda::Offer> offers() override {
+      ++libraries_.questions_;
+      if (!exists_) throw cuda::Error("as the test requests");
+      std::vector<cuda::Offer> offers;
+      for (std::size_t i = 0; i < libraries_.options_.seconds.size(); ++i) offers.push_back({"fake " + std::to_string(i)});
+      return offers;
+    }
+    std::shared_ptr<T> build(const std::string& tag) override {
+      libraries_.device_.pass(libraries_.options_.build_seconds);
+      if (!exists_ || libraries_.options_.broken.contains(tag)) throw cuda::Error("as the test requests");
+      ++libraries_.plans_;
+      return make_(libraries_.options_.seconds.at(std::stoul(tag.substr(5))));
+    }
+
+   private:
+    FakeLibraries& libraries_;
+    std::string problem_;
+    bool exists_;
+    Make make_;
+  };
+  return std::make_unique<Plans>(*this, problem, exists, std::move(make));
 }
 
-std::unique_ptr<cuda::Convolution> FakeLibraries::convolution(const cuda::ConvolutionSpec& spec, const cuda::Scratch& scratch,
-                                                              cuda::Stream stream, std::string& reason) {
-  if (!options_.convolution || (spec.bias && !options_.convolution_bias)) {
-    reason = "as the test requests";
-    return nullptr;
-  }
-  spoil(device_, scratch, convolution_sizes(spec), cuda::kConvolutionWorkspaceBytes, stream);
-  ++plans_;
-  return std::make_unique<FakeConvolution>(device_, spec, options_.winograd && spec.shape.winograd);
+std::unique_ptr<cuda::Alternatives<cuda::Product>> FakeLibraries::product(const cuda::ProductSpec& spec,
+                                                                          const cuda::ProductOperands&) {
+  return offer<cuda::Product>(describe(spec), !spec.bias_gradient || options_.bias_gradient, [=, this](double seconds) {
+    return std::make_shared<FakeProduct>(device_, spec, seconds + (spec.bias_gradient ? options_.bias_gradient_seconds : 0));
+  });
 }
 
-std::unique_ptr<cuda::Attention> FakeLibraries::attention(const cuda::AttentionSpec& spec, cuda::Stream, std::string& reason) {
-  if (!options_.attention) {
-    reason = "as the test requests";
-    return nullptr;
-  }
-  ++plans_;
-  return std::make_unique<FakeAttention>(device_, spec, seeds_);
+std::unique_ptr<cuda::Alternatives<cuda::Convolution>> FakeLibraries::convolution(const cuda::ConvolutionSpec& spec) {
+  return offer<cuda::Convolution>(
+      describe(spec), options_.convolution && (!spec.bias || options_.convolution_bias), [=, this](double seconds) {
+        return std::make_shared<FakeConvolution>(device_, spec, options_.winograd && spec.shape.winograd, seconds);
+      });
+}
+
+std::unique_ptr<cuda::Alternatives<cuda::AttentionForward>> FakeLibraries::attention_forward(const cuda::AttentionSpec& spec) {
+  return offer<cuda::AttentionForward>(describe(spec) + " forward", options_.attention, [=, this](double seconds) {
+    return std::make_shared<FakeForward>(FakeAttention{device_, seed_of_, seeds_, spec, seconds});
+  });
+}
+
+std::unique_ptr<cuda::Alternatives<cuda::AttentionBackward>> FakeLibraries::attention_backward(
+    const cuda::AttentionSpec& spec) {
+  return offer<cuda::AttentionBackward>(describe(spec) + " backward", options_.attention, [=, this](double seconds) {
+    return std::make_shared<FakeBackward>(FakeAttention{device_, seed_of_, seeds_, spec, seconds});
+  });
 }
 
 }  // namespace epochbench::test

@@ -1,12 +1,15 @@
 // Fake cuBLASLt and cuDNN on the host: the reference kernels on the stored values, results rounded to the stored type, enqueued
-// on a fake device. Options make them lack plans. Tuning leaves NaN in its scratch memory; running leaves NaN at both ends of
-// the workspace that a plan may use.
+// on a fake device. Options make them lack plans, or offer several that compute the same in other times. Running leaves NaN at
+// both ends of the workspace that a plan may use.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kernels/cuda/libraries/libraries.h"
 #include "tests/support/cuda_fake_device.h"
@@ -16,26 +19,38 @@ namespace epochbench::test {
 struct FakeLibrariesOptions {
   bool convolution = true, convolution_bias = true, attention = true, bias_gradient = true;  // which plans exist
   bool winograd = false;  // whether convolutions use Winograd where allowed
+  // Of the plans that are offered for each problem, the first listed first: what one run takes, and building one.
+  std::vector<double> seconds = {FakeDevice::kSecondsOfWork};
+  double build_seconds = 0;
+  double bias_gradient_seconds = 0;   // that the sums in a product's epilogue take in addition
+  std::set<std::string> broken = {};  // tags of plans that can no longer be built: "fake 1"
+  std::string version = "1.0";
 };
 
 class FakeLibraries final : public cuda::Libraries {
  public:
-  explicit FakeLibraries(FakeDevice& device, FakeLibrariesOptions options = {}) : device_(device), options_(options) {}
+  explicit FakeLibraries(FakeDevice& device, FakeLibrariesOptions options = {})
+      : device_(device), options_(std::move(options)) {}
 
-  std::unique_ptr<cuda::Product> product(const cuda::ProductSpec& spec, const cuda::Scratch& scratch,
-                                         cuda::Stream stream) override;
-  std::unique_ptr<cuda::Convolution> convolution(const cuda::ConvolutionSpec& spec, const cuda::Scratch& scratch,
-                                                 cuda::Stream stream, std::string& reason) override;
-  std::unique_ptr<cuda::Attention> attention(const cuda::AttentionSpec& spec, cuda::Stream stream,
-                                             std::string& reason) override;
+  cuda::LibraryVersions versions() const override { return {options_.version, options_.version}; }
+  std::unique_ptr<cuda::Alternatives<cuda::Product>> product(const cuda::ProductSpec& spec,
+                                                             const cuda::ProductOperands& operands) override;
+  std::unique_ptr<cuda::Alternatives<cuda::Convolution>> convolution(const cuda::ConvolutionSpec& spec) override;
+  std::unique_ptr<cuda::Alternatives<cuda::AttentionForward>> attention_forward(const cuda::AttentionSpec& spec) override;
+  std::unique_ptr<cuda::Alternatives<cuda::AttentionBackward>> attention_backward(const cuda::AttentionSpec& spec) override;
 
-  std::int64_t plans() const { return plans_; }
+  std::int64_t plans() const { return plans_; }                   // built so far
+  std::int64_t questions() const { return questions_; }           // how often plans were listed
   const std::set<std::int64_t>& seeds() const { return seeds_; }  // seeds of the dropout masks of attention
 
  private:
+  template <typename T, typename Make>
+  std::unique_ptr<cuda::Alternatives<T>> offer(const std::string& problem, bool exists, Make make);
+
   FakeDevice& device_;
   FakeLibrariesOptions options_;
-  std::int64_t plans_ = 0;
+  std::int64_t plans_ = 0, questions_ = 0;
+  std::map<const void*, std::int64_t> seed_of_;  // of the last forward pass of attention, by its q
   std::set<std::int64_t> seeds_;
 };
 

@@ -57,6 +57,7 @@ class TimelineDevice final : public cuda::Device {
     launch_work(stream, speeds_.copy_seconds);
   }
   void copy_to_host(void*, const void*, std::size_t, cuda::Stream) override {}
+  void copy_on_device(void*, const void*, std::size_t, cuda::Stream) override {}
   void clear(void*, std::size_t, cuda::Stream) override {}
   void record(cuda::Event event, cuda::Stream stream) override { event->seconds = std::max(stream->free_at, now_); }
   void wait(cuda::Stream stream, cuda::Event event) override { stream->free_at = std::max(stream->free_at, event->seconds); }

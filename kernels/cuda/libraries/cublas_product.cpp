@@ -2,13 +2,13 @@
 // columns, and a bias along its rows is a bias along our columns.
 #include "kernels/cuda/libraries/cublas_product.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <limits>
+#include <vector>
 
 #include "kernels/cuda/libraries/library_error.h"
-#include "kernels/cuda/libraries/tuning.h"
 #include "kernels/cuda/specs.h"
 
 namespace epochbench::cuda {
@@ -30,6 +30,8 @@ cudaDataType_t type_of(Element element) {
   }
   return CUDA_R_32F;
 }
+
+using Alignments = std::array<std::uint32_t, 3>;  // c, a, b in bytes
 
 std::uint32_t alignment(const void* address) {
   const auto bits = reinterpret_cast<std::uintptr_t>(address) | kLargestAlignment;
@@ -99,7 +101,7 @@ struct Problem {
     describe_matrix(c, spec.out, m, n, spec.batch);
   }
 
-  void set_bias(void* bias) {
+  void set_bias(void* bias) const {
     if (spec.bias || spec.bias_gradient) set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   }
 
@@ -115,15 +117,17 @@ struct Problem {
   Layout a, b, c;
 };
 
+// What the library's heuristics list, the most promising first.
 std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle, const Problem& problem,
-                                                        const Scratch& scratch) {
+                                                        const Alignments& alignments) {
   Preference preference;
   check(cublasLtMatmulPreferenceCreate(&preference.value), "choosing an algorithm");
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kProductWorkspaceBytes});
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(scratch.b));
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(scratch.a));
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(scratch.out));
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(scratch.out));
+  const auto [of_c, of_a, of_b] = alignments;
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, of_b);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, of_a);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of_c);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of_c);
   // Strict fp32 uses no tensor cores, even if the library's defaults change.
   constexpr std::uint64_t kNoTensorCores = ~std::uint64_t{CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK};
   if (strict(problem.spec)) set(preference, CUBLASLT_MATMUL_PREF_IMPL_MASK, kNoTensorCores);
@@ -192,72 +196,94 @@ void check_spec(const ProductSpec& spec) {
     throw Error(describe(spec) + ": cuBLASLt does not support this batch");
 }
 
-}  // namespace
-
-struct CublasChoice {
-  cublasLtMatmulAlgo_t algorithm;
-  std::string name;
-};
-
-namespace {
-
-std::shared_ptr<const CublasChoice> fastest(cublasLtHandle_t handle, Problem& problem, const Scratch& scratch, Stream stream) {
-  const ProductSpec& spec = problem.spec;
-  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
-  const auto batch = static_cast<std::size_t>(spec.batch);
-  fill_random(scratch.a, batch * static_cast<std::size_t>(m * k) * bytes_of(spec.element), spec.element, stream);
-  fill_random(scratch.b, batch * static_cast<std::size_t>(k * n) * bytes_of(spec.element), spec.element, stream);
-  problem.set_bias(scratch.bias);
-
-  std::shared_ptr<CublasChoice> best;
-  double best_seconds = std::numeric_limits<double>::infinity();
-  Stopwatch stopwatch(stream);
-  std::string refusals;
-  for (const cublasLtMatmulHeuristicResult_t& candidate : candidates(handle, problem, scratch)) {
-    if (candidate.state != CUBLAS_STATUS_SUCCESS || candidate.workspaceSize > kProductWorkspaceBytes) continue;
-    if (!keeps_precision(candidate.algo, spec)) continue;
-    auto enqueue = [&] {
-      return problem.enqueue(handle, candidate.algo, scratch.out, scratch.a, scratch.b, scratch.workspace, stream);
-    };
-    if (const cublasStatus_t status = enqueue(); status != CUBLAS_STATUS_SUCCESS) {
-      refusals = std::string(": ") + cublasLtGetStatusString(status);
-      continue;
-    }
-    const double seconds = stopwatch.seconds([&] { check(enqueue(), "timing an algorithm"); }, best_seconds);
-    if (seconds >= best_seconds) continue;
-    best_seconds = seconds;
-    best = std::make_shared<CublasChoice>(CublasChoice{candidate.algo, {}});
+// An algorithm's description as text: opaque, and valid for this version of the library only.
+std::string tag_of(const cublasLtMatmulAlgo_t& algorithm) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::array<unsigned char, sizeof algorithm> bytes{};
+  std::memcpy(bytes.data(), &algorithm, sizeof algorithm);
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
   }
-  if (!best) throw Error("cuBLASLt has no algorithm for the " + describe(spec) + refusals);
-  best->name = algorithm_name(best->algorithm);
-  return best;
+  return text;
+}
+
+cublasLtMatmulAlgo_t algorithm_of(const std::string& tag) {
+  std::array<unsigned char, sizeof(cublasLtMatmulAlgo_t)> bytes{};
+  const bool is_hex = tag.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_hex || tag.size() != 2 * bytes.size()) throw Error("'" + tag + "' is not an algorithm of cuBLASLt");
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<unsigned char>(std::stoi(tag.substr(2 * i, 2), nullptr, 16));
+  cublasLtMatmulAlgo_t algorithm;
+  std::memcpy(&algorithm, bytes.data(), sizeof algorithm);
+  return algorithm;
 }
 
 class CublasProduct : public Product {
  public:
-  CublasProduct(cublasLtHandle_t handle, const ProductSpec& spec) : handle_(handle), problem_(spec) {}
-
-  void choose(std::shared_ptr<const CublasChoice>& choice, const Scratch& scratch, Stream stream) {
-    if (!choice) choice = fastest(handle_, problem_, scratch, stream);
-    choice_ = choice;
-    alignments_ = {alignment(scratch.out), alignment(scratch.a), alignment(scratch.b)};
-  }
+  CublasProduct(cublasLtHandle_t handle, std::shared_ptr<const Problem> problem, const Alignments& alignments,
+                const cublasLtMatmulAlgo_t& algorithm)
+      : handle_(handle), problem_(std::move(problem)), alignments_(alignments), algorithm_(algorithm) {}
 
   void run(void* c, const void* a, const void* b, void* bias, void* workspace, Stream stream) override {
     if (alignment(c) < alignments_[0] || alignment(a) < alignments_[1] || alignment(b) < alignments_[2])
-      throw Error(describe(problem_.spec) + ": memory is less aligned than its algorithm requires");
-    problem_.set_bias(bias);
-    const cublasStatus_t status = problem_.enqueue(handle_, choice_->algorithm, c, a, b, workspace, stream);
-    if (status != CUBLAS_STATUS_SUCCESS) check(status, describe(problem_.spec).c_str());
+      throw Error(describe(problem_->spec) + ": memory is less aligned than its algorithm requires");
+    problem_->set_bias(bias);
+    const cublasStatus_t status = problem_->enqueue(handle_, algorithm_, c, a, b, workspace, stream);
+    if (status != CUBLAS_STATUS_SUCCESS) check(status, describe(problem_->spec).c_str());
   }
 
-  std::string implementation() const override { return choice_->name; }
+  std::string implementation() const override { return algorithm_name(algorithm_); }
 
  private:
   cublasLtHandle_t handle_;
-  Problem problem_;
-  std::shared_ptr<const CublasChoice> choice_;
-  std::array<std::uint32_t, 3> alignments_{};
+  std::shared_ptr<const Problem> problem_;
+  Alignments alignments_;
+  cublasLtMatmulAlgo_t algorithm_;
+};
+
+class CublasAlgorithms final : public Alternatives<Product> {
+ public:
+  CublasAlgorithms(cublasLtHandle_t handle, const ProductSpec& spec, const ProductOperands& operands)
+      : handle_(handle),
+        problem_(std::make_shared<const Problem>(spec)),
+        alignments_{alignment(operands.c), alignment(operands.a), alignment(operands.b)},
+        text_(describe(spec) + " aligned") {
+    problem_->set_bias(operands.bias);
+    for (const std::uint32_t bytes : alignments_) text_ += " " + std::to_string(bytes);
+    if (operands.bias) text_ += " " + std::to_string(alignment(operands.bias));
+  }
+
+  std::string problem() const override { return text_; }
+
+  std::vector<Offer> offers() override {
+    std::vector<Offer> offers;
+    for (const cublasLtMatmulHeuristicResult_t& candidate : candidates(handle_, *problem_, alignments_))
+      if (candidate.state == CUBLAS_STATUS_SUCCESS && keeps_precision(candidate.algo, problem_->spec))
+        offers.push_back({tag_of(candidate.algo)});
+    if (offers.empty()) throw Error("cuBLASLt has no algorithm for the " + describe(problem_->spec));
+    return offers;
+  }
+
+  std::shared_ptr<Product> build(const std::string& tag) override {
+    const cublasLtMatmulAlgo_t algorithm = algorithm_of(tag);
+    const Problem& p = *problem_;
+    cublasLtMatmulHeuristicResult_t result{};
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoCheck(handle_, p.description.value, p.b.value, p.a.value, p.c.value, p.c.value, &algorithm, &result);
+    if (status != CUBLAS_STATUS_SUCCESS) check(status, describe(p.spec).c_str());
+    if (result.workspaceSize > kProductWorkspaceBytes)
+      throw Error(describe(p.spec) + ": the algorithm needs " + std::to_string(result.workspaceSize >> 20) + " MiB of scratch");
+    if (!keeps_precision(algorithm, p.spec)) throw Error(describe(p.spec) + ": the algorithm rounds more than its precision");
+    return std::make_shared<CublasProduct>(handle_, problem_, alignments_, algorithm);
+  }
+
+ private:
+  cublasLtHandle_t handle_;
+  std::shared_ptr<const Problem> problem_;
+  Alignments alignments_;
+  std::string text_;
 };
 
 }  // namespace
@@ -265,13 +291,9 @@ class CublasProduct : public Product {
 CublasProducts::CublasProducts() { check(cublasLtCreate(&handle_), "starting cuBLASLt"); }
 CublasProducts::~CublasProducts() { cublasLtDestroy(handle_); }
 
-std::unique_ptr<Product> CublasProducts::make(const ProductSpec& spec, const Scratch& scratch, Stream stream) {
+std::unique_ptr<Alternatives<Product>> CublasProducts::product(const ProductSpec& spec, const ProductOperands& operands) {
   check_spec(spec);
-  auto product = std::make_unique<CublasProduct>(handle_, spec);
-  std::string key = describe(spec);
-  for (void* operand : {scratch.out, scratch.a, scratch.b, scratch.bias}) key += " " + std::to_string(alignment(operand));
-  product->choose(choices_[key], scratch, stream);
-  return product;
+  return std::make_unique<CublasAlgorithms>(handle_, spec, operands);
 }
 
 }  // namespace epochbench::cuda

@@ -1,9 +1,7 @@
-// Matrix products by cuBLASLt, each with the fastest of several algorithms.
+// Matrix products by cuBLASLt.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <string>
 
 #include "kernels/cuda/libraries/libraries.h"
 
@@ -11,19 +9,17 @@ struct cublasLtContext;
 
 namespace epochbench::cuda {
 
-struct CublasChoice;  // an algorithm and its name
-
 class CublasProducts {
  public:
   CublasProducts();  // throws Error if cuBLASLt does not start
   ~CublasProducts();
   CublasProducts(const CublasProducts&) = delete;
   CublasProducts& operator=(const CublasProducts&) = delete;
-  std::unique_ptr<Product> make(const ProductSpec& spec, const Scratch& scratch, Stream stream);
+  // The algorithms that the heuristics list for these operands; a tag is the algorithm's description, byte by byte.
+  std::unique_ptr<Alternatives<Product>> product(const ProductSpec& spec, const ProductOperands& operands);
 
  private:
   cublasLtContext* handle_ = nullptr;
-  std::map<std::string, std::shared_ptr<const CublasChoice>> choices_;  // by product and alignment of its operands
 };
 
 }  // namespace epochbench::cuda

@@ -1,28 +1,24 @@
-// Plans the graphs of cudnn_layers.h: the library's heuristics list engines for the current device, and the fastest one that
-// fits the scratch is selected.
+// Plans the graphs of cudnn_layers.h: the library's heuristics list engines for the current device, and those that keep the
+// rules and fit the scratch are offered.
 //
 // The library may run a 16-bit or tf32 convolution with an engine whose sums depend on the order of atomic operations.
 #include "kernels/cuda/libraries/cudnn_graphs.h"
 
 #include <array>
+#include <functional>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "kernels/cuda/libraries/cudnn_layers.h"
 #include "kernels/cuda/libraries/library_error.h"
-#include "kernels/cuda/libraries/tuner.h"
-#include "kernels/cuda/libraries/tuning.h"
 #include "kernels/cuda/specs.h"
 
 namespace epochbench::cuda {
 namespace {
 
 using namespace layers;
-
-// ResNet-50 needs 68 plans in each precision, and some engines are compiled when planned, which takes a second or more. The
-// heuristics list their best guesses first: layers for which no time is left use the first one. scripts/check_gpu relies on
-// these limits.
-constexpr TuningLimits kTuning{.candidates = 10, .seconds_of_one = 0.5, .seconds_of_all = 20};
 
 struct Rules {                      // restrictions on an engine
   bool strict = false;              // fp32 without tensor cores
@@ -48,109 +44,65 @@ void find_engines(Graph& graph, cudnnHandle_t handle, const Rules& rules) {
   if (!rules.winograd) graph.deselect_numeric_notes(kWinograd);
 }
 
-struct Plan {
-  std::shared_ptr<Graph> graph;
-  std::int64_t index = 0;  // index among the engines found
-  std::string name;
+// Indices of the engines that were listed and keep the rules.
+std::vector<std::int64_t> supported(Graph& graph) {
+  std::vector<std::int64_t> indices;
+  for (std::int64_t index = 0; index < graph.get_execution_plan_count(); ++index)
+    if (graph.supports(index)) indices.push_back(index);
+  return indices;
+}
 
-  template <std::size_t kCount>
-  void run(cudnnHandle_t handle, std::array<void*, kCount> tensors, int count, void* workspace, Stream stream) const {
-    cuda::check(cudnnSetStream(handle, stream), "cuDNN's stream");
-    check(graph->execute_plan_at_index(handle, tensors.data(), count, workspace, index), name);
-  }
-};
-
-std::string plan_name(const Graph& graph, std::int64_t index) {
+std::string engine_name(const Graph& graph, std::int64_t index) {
   std::string engine;
   check(graph.get_plan_name_at_index(index, engine), "naming a plan");
-  return "cudnn " + engine + (graph.is_winograd(index) ? " winograd" : "");
+  return engine;
 }
+
+std::string plan_name(const Graph& graph, std::int64_t index) {
+  return "cudnn " + engine_name(graph, index) + (graph.is_winograd(index) ? " winograd" : "");
+}
+
+// An engine of a graph, built: it holds kernels on the device until it is destroyed, and must not be running then.
+class Plan {
+ public:
+  // Throws Error if the engine cannot be built or needs more scratch than there is.
+  Plan(cudnnHandle_t handle, std::shared_ptr<Graph> graph, std::int64_t index, std::size_t workspace_bytes)
+      : handle_(handle), graph_(std::move(graph)), index_(index), name_(plan_name(*graph_, index)) {
+    try {
+      check(graph_->build_plan_at_index(index), name_);
+      std::int64_t workspace = 0;  // including what the graph adds to the engine's
+      check(graph_->get_workspace_size_plan_at_index(index, workspace), name_);
+      if (workspace > static_cast<std::int64_t>(workspace_bytes))
+        throw Error(name_ + " needs " + std::to_string(workspace >> 20) + " MiB of scratch");
+    } catch (const Error&) {
+      graph_->release(index);
+      throw;
+    }
+  }
+  ~Plan() { graph_->release(index_); }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  template <std::size_t kCount>
+  void run(std::array<void*, kCount> tensors, int count, void* workspace, Stream stream) const {
+    cuda::check(cudnnSetStream(handle_, stream), "cuDNN's stream");
+    check(graph_->execute_plan_at_index(handle_, tensors.data(), count, workspace, index_), name_);
+  }
+  const std::string& name() const { return name_; }
+  bool is_winograd() const { return graph_->is_winograd(index_); }
+
+ private:
+  cudnnHandle_t handle_;
+  std::shared_ptr<Graph> graph_;
+  std::int64_t index_;  // among the engines found
+  std::string name_;
+};
 
 // Out, a, b and, if there is one, bias.
 std::array<void*, 4> tensors_of(void* out, const void* a, const void* b, const void* bias) {
   return {out, const_cast<void*>(a), const_cast<void*>(b), const_cast<void*>(bias)};
 }
 int tensor_count(const ConvolutionSpec& spec) { return spec.bias ? 4 : 3; }
-
-// Sizes of a layer's operands in bytes: a, b.
-std::array<std::size_t, 2> operand_bytes(const ConvolutionSpec& spec) {
-  const Conv2dShape& s = spec.shape;
-  const auto x = static_cast<std::size_t>(s.batch * s.height * s.width * s.channels) * bytes_of(spec.element);
-  const auto y = static_cast<std::size_t>(s.batch * s.out_height * s.out_width * s.out_channels) * bytes_of(spec.element);
-  const auto weight =
-      static_cast<std::size_t>(s.out_channels * s.kernel_height * s.kernel_width * s.channels) * bytes_of(spec.element);
-  switch (spec.pass) {
-    case ConvolutionPass::forward:
-      return {x, weight};
-    case ConvolutionPass::grad_input:
-      return {y, weight};
-    case ConvolutionPass::grad_weight:
-      return {y, x};
-  }
-  return {};
-}
-
-// Plans with the engine at this index. Throws Error if it cannot be built or needs more scratch than there is.
-void build(Graph& graph, std::int64_t index, std::size_t workspace_bytes) {
-  check(graph.build_plan_at_index(index), "engine " + std::to_string(index));
-  std::int64_t workspace = 0;  // including what the graph adds to the engine's
-  check(graph.get_workspace_size_plan_at_index(index, workspace), "engine " + std::to_string(index));
-  if (workspace > static_cast<std::int64_t>(workspace_bytes))
-    throw Error("engine " + std::to_string(index) + " needs " + std::to_string(workspace >> 20) + " MiB of scratch");
-}
-
-// The engines found for a convolution, timed on the scratch memory.
-class ConvolutionPlans final : public Candidates {
- public:
-  ConvolutionPlans(const ConvolutionSpec& spec, cudnnHandle_t handle, const Scratch& scratch, Stream stream)
-      : graph_(convolution_graph(spec)),
-        handle_(handle),
-        scratch_(scratch),
-        tensors_(tensors_of(scratch.out, scratch.a, scratch.b, scratch.bias)),
-        tensor_count_(tensor_count(spec)),
-        stream_(stream),
-        stopwatch_(stream) {
-    find_engines(*graph_, handle, rules_of(spec));
-    const auto [a_bytes, b_bytes] = operand_bytes(spec);
-    fill_random(scratch.a, a_bytes, spec.element, stream);
-    fill_random(scratch.b, b_bytes, spec.element, stream);
-  }
-
-  std::int64_t count() const override { return graph_->get_execution_plan_count(); }
-  void build(std::int64_t index) override { cuda::build(*graph_, index, kConvolutionWorkspaceBytes); }
-  double seconds(std::int64_t index, double to_beat) override {
-    const Plan candidate = plan(index);
-    return stopwatch_.seconds([&] { candidate.run(handle_, tensors_, tensor_count_, scratch_.workspace, stream_); }, to_beat);
-  }
-  void release(std::int64_t index) noexcept override { graph_->release(index); }
-
-  Plan plan(std::int64_t index) const { return {graph_, index, plan_name(*graph_, index)}; }
-
- private:
-  std::shared_ptr<Graph> graph_;
-  cudnnHandle_t handle_;
-  Scratch scratch_;
-  std::array<void*, 4> tensors_;
-  int tensor_count_;
-  Stream stream_;
-  Stopwatch stopwatch_;
-};
-
-// The first plan of the heuristics that can be built.
-Plan first(const std::shared_ptr<Graph>& graph, cudnnHandle_t handle, const Rules& rules) {
-  find_engines(*graph, handle, rules);
-  std::string refusals;
-  for (std::int64_t index = 0; index < graph->get_execution_plan_count(); ++index) {
-    try {
-      build(*graph, index, rules.workspace_bytes);
-      return {graph, index, plan_name(*graph, index)};
-    } catch (const Error& error) {
-      graph->release(index);
-      if (refusals.empty()) refusals = error.what();
-    }
-  }
-  throw Error("no cuDNN engine fits: " + (refusals.empty() ? "it offers none" : refusals));
-}
 
 std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, const Rules& rules) {
   auto properties = std::make_shared<fe::DeviceProperties>();
@@ -159,54 +111,61 @@ std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, co
   find_engines(graph, nullptr, rules);
   check(graph.check_support(), "no cuDNN engine fits");
   std::vector<std::string> names;
-  for (std::int64_t index = 0; index < graph.get_execution_plan_count(); ++index)
-    if (graph.supports(index)) names.push_back(plan_name(graph, index));
+  for (const std::int64_t index : supported(graph)) names.push_back(plan_name(graph, index));
   return names;
 }
 
 class PlannedConvolution : public Convolution {
  public:
-  PlannedConvolution(cudnnHandle_t handle, Plan plan, int count) : handle_(handle), plan_(std::move(plan)), count_(count) {}
+  PlannedConvolution(std::shared_ptr<const Plan> plan, int count) : plan_(std::move(plan)), count_(count) {}
   void run(void* out, const void* a, const void* b, const void* bias, void* workspace, Stream stream) override {
-    plan_.run(handle_, tensors_of(out, a, b, bias), count_, workspace, stream);
+    plan_->run(tensors_of(out, a, b, bias), count_, workspace, stream);
   }
-  std::string implementation() const override { return plan_.name; }
-  std::string algorithm() const override { return plan_.graph->is_winograd(plan_.index) ? "winograd" : ""; }
+  std::string implementation() const override { return plan_->name(); }
+  std::string algorithm() const override { return plan_->is_winograd() ? "winograd" : ""; }
 
  private:
-  cudnnHandle_t handle_;
-  Plan plan_;
+  std::shared_ptr<const Plan> plan_;
   int count_;
 };
 
-class PlannedAttention : public Attention {
+template <std::size_t kCount>
+void append_seed(std::array<void*, kCount>& tensors, int& count, const std::int64_t* seed_offset) {
+  auto* seed = const_cast<std::int64_t*>(seed_offset);
+  for (void* tensor : {seed, seed + 1}) tensors[static_cast<std::size_t>(count++)] = tensor;
+}
+
+class PlannedForward : public AttentionForward {
  public:
-  PlannedAttention(cudnnHandle_t handle, Plan forward, Plan backward, bool dropout)
-      : handle_(handle), forward_(std::move(forward)), backward_(std::move(backward)), dropout_(dropout) {}
-  void forward(const Forward& t, void* workspace, Stream stream) override {
+  PlannedForward(std::shared_ptr<const Plan> plan, bool dropout) : plan_(std::move(plan)), dropout_(dropout) {}
+  void run(const Tensors& t, void* workspace, Stream stream) override {
     std::array<void*, 7> tensors{t.y, t.log_sum_exp, const_cast<void*>(t.q), const_cast<void*>(t.k), const_cast<void*>(t.v)};
     int count = 5;
     if (dropout_) append_seed(tensors, count, t.seed_offset);
-    forward_.run(handle_, tensors, count, workspace, stream);
+    plan_->run(tensors, count, workspace, stream);
   }
-  void backward(const Backward& t, void* workspace, Stream stream) override {
+  std::string implementation() const override { return plan_->name(); }
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+  bool dropout_;
+};
+
+class PlannedBackward : public AttentionBackward {
+ public:
+  PlannedBackward(std::shared_ptr<const Plan> plan, bool dropout) : plan_(std::move(plan)), dropout_(dropout) {}
+  void run(const Tensors& t, void* workspace, Stream stream) override {
     std::array<void*, 11> tensors{const_cast<void*>(t.y), const_cast<float*>(t.log_sum_exp), const_cast<void*>(t.q),
                                   const_cast<void*>(t.k), const_cast<void*>(t.v)};
     int count = 5;
     if (dropout_) append_seed(tensors, count, t.seed_offset);
     for (void* tensor : {const_cast<void*>(t.dy), t.dq, t.dk, t.dv}) tensors[static_cast<std::size_t>(count++)] = tensor;
-    backward_.run(handle_, tensors, count, workspace, stream);
+    plan_->run(tensors, count, workspace, stream);
   }
-  std::string implementation() const override { return forward_.name + " / " + backward_.name; }
+  std::string implementation() const override { return plan_->name(); }
 
  private:
-  template <std::size_t kCount>
-  static void append_seed(std::array<void*, kCount>& tensors, int& count, const std::int64_t* seed_offset) {
-    auto* seed = const_cast<std::int64_t*>(seed_offset);
-    for (void* tensor : {seed, seed + 1}) tensors[static_cast<std::size_t>(count++)] = tensor;
-  }
-  cudnnHandle_t handle_;
-  Plan forward_, backward_;
+  std::shared_ptr<const Plan> plan_;
   bool dropout_;
 };
 
@@ -234,46 +193,88 @@ struct CudnnGraphs::State {
   ~State() { cudnnDestroy(handle); }
 
   cudnnHandle_t handle = nullptr;
-  Tuner tuner{kTuning};
-  // Keyed by description: equal layers share a plan.
-  std::map<std::string, Plan> convolutions;
-  std::map<std::string, std::pair<Plan, Plan>> attentions;  // forward, backward
+  std::map<std::string, std::weak_ptr<const Plan>> plans;  // by problem and engine: equal layers share a plan
 };
 
-CudnnGraphs::CudnnGraphs() : state_(std::make_unique<State>()) {}
+namespace {
+
+// The engines of a layer's graph, which is only built when one of them is asked for.
+template <typename T>
+class Engines final : public Alternatives<T> {
+ public:
+  using MakeGraph = std::function<std::shared_ptr<Graph>()>;
+  using MakeLayer = std::function<std::shared_ptr<T>(std::shared_ptr<const Plan>)>;
+
+  Engines(std::shared_ptr<CudnnGraphs::State> state, std::string problem, const Rules& rules, MakeGraph make_graph,
+          MakeLayer make_layer)
+      : state_(std::move(state)),
+        problem_(std::move(problem)),
+        rules_(rules),
+        make_graph_(std::move(make_graph)),
+        make_layer_(std::move(make_layer)) {}
+
+  std::string problem() const override { return problem_; }
+
+  std::vector<Offer> offers() override {
+    std::vector<Offer> offers;
+    std::set<std::string> names;  // both heuristics may list an engine
+    for (const std::int64_t index : supported(*graph()))
+      if (const std::string name = engine_name(*graph(), index); names.insert(name).second) offers.push_back({name});
+    if (offers.empty()) throw Error("no cuDNN engine fits");
+    return offers;
+  }
+
+  std::shared_ptr<T> build(const std::string& tag) override {
+    std::weak_ptr<const Plan>& known = state_->plans[problem_ + " " + tag];
+    std::shared_ptr<const Plan> plan = known.lock();
+    if (!plan) known = plan = std::make_shared<const Plan>(state_->handle, graph(), index_of(tag), rules_.workspace_bytes);
+    return make_layer_(std::move(plan));
+  }
+
+ private:
+  const std::shared_ptr<Graph>& graph() {
+    if (!graph_) {
+      std::shared_ptr<Graph> graph = make_graph_();
+      find_engines(*graph, state_->handle, rules_);
+      graph_ = std::move(graph);
+    }
+    return graph_;
+  }
+  std::int64_t index_of(const std::string& name) {
+    for (const std::int64_t index : supported(*graph()))
+      if (engine_name(*graph(), index) == name) return index;
+    throw Error("cuDNN offers no engine " + name);
+  }
+
+  std::shared_ptr<CudnnGraphs::State> state_;
+  std::string problem_;
+  Rules rules_;
+  MakeGraph make_graph_;
+  MakeLayer make_layer_;
+  std::shared_ptr<Graph> graph_;
+};
+
+}  // namespace
+
+CudnnGraphs::CudnnGraphs() : state_(std::make_shared<State>()) {}
 CudnnGraphs::~CudnnGraphs() = default;
 
-std::unique_ptr<Convolution> CudnnGraphs::convolution(const ConvolutionSpec& spec, const Scratch& scratch, Stream stream,
-                                                      std::string& reason) {
-  auto found = state_->convolutions.find(describe(spec));
-  if (found == state_->convolutions.end()) {
-    try {
-      ConvolutionPlans plans(spec, state_->handle, scratch, stream);
-      const auto best = state_->tuner.fastest(plans, reason);
-      if (!best) throw Error("no cuDNN engine fits: " + reason);
-      found = state_->convolutions.emplace(describe(spec), plans.plan(*best)).first;
-    } catch (const Error& error) {
-      reason = error.what();
-      return nullptr;
-    }
-  }
-  return std::make_unique<PlannedConvolution>(state_->handle, found->second, tensor_count(spec));
+std::unique_ptr<Alternatives<Convolution>> CudnnGraphs::convolution(const ConvolutionSpec& spec) {
+  return std::make_unique<Engines<Convolution>>(
+      state_, describe(spec), rules_of(spec), [spec] { return convolution_graph(spec); },
+      [spec](auto plan) { return std::make_shared<PlannedConvolution>(std::move(plan), tensor_count(spec)); });
 }
 
-std::unique_ptr<Attention> CudnnGraphs::attention(const AttentionSpec& spec, std::string& reason) {
-  auto found = state_->attentions.find(describe(spec));
-  if (found == state_->attentions.end()) {
-    try {
-      Plan forward = first(attention_graph(spec), state_->handle, rules_of(spec, false));
-      Plan backward = first(attention_gradient_graph(spec), state_->handle, rules_of(spec, true));
-      found = state_->attentions.emplace(describe(spec), std::pair(std::move(forward), std::move(backward))).first;
-    } catch (const Error& error) {
-      reason = error.what();
-      return nullptr;
-    }
-  }
-  const auto& [forward, backward] = found->second;
-  return std::make_unique<PlannedAttention>(state_->handle, forward, backward, spec.dropout > 0);
+std::unique_ptr<Alternatives<AttentionForward>> CudnnGraphs::attention_forward(const AttentionSpec& spec) {
+  return std::make_unique<Engines<AttentionForward>>(
+      state_, describe(spec) + " forward", rules_of(spec, false), [spec] { return attention_graph(spec); },
+      [spec](auto plan) { return std::make_shared<PlannedForward>(std::move(plan), spec.dropout > 0); });
+}
+
+std::unique_ptr<Alternatives<AttentionBackward>> CudnnGraphs::attention_backward(const AttentionSpec& spec) {
+  return std::make_unique<Engines<AttentionBackward>>(
+      state_, describe(spec) + " backward", rules_of(spec, true), [spec] { return attention_gradient_graph(spec); },
+      [spec](auto plan) { return std::make_shared<PlannedBackward>(std::move(plan), spec.dropout > 0); });
 }
 
 }  // namespace epochbench::cuda

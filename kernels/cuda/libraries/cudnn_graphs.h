@@ -2,7 +2,6 @@
 // header uses none of its names.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,17 +30,19 @@ AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& devic
 
 class CudnnGraphs {
  public:
+  struct State;  // the handle, and the plans that are in use
+
   CudnnGraphs();  // throws Error if cuDNN does not start
   ~CudnnGraphs();
   CudnnGraphs(const CudnnGraphs&) = delete;
   CudnnGraphs& operator=(const CudnnGraphs&) = delete;
-  std::unique_ptr<Convolution> convolution(const ConvolutionSpec& spec, const Scratch& scratch, Stream stream,
-                                           std::string& reason);
-  std::unique_ptr<Attention> attention(const AttentionSpec& spec, std::string& reason);
+  // The engines that fit the scratch, in the order of the heuristics; a tag is an engine with its knobs.
+  std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec);
+  std::unique_ptr<Alternatives<AttentionForward>> attention_forward(const AttentionSpec& spec);
+  std::unique_ptr<Alternatives<AttentionBackward>> attention_backward(const AttentionSpec& spec);
 
  private:
-  struct State;  // the handle, and the plans of earlier layers
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace epochbench::cuda

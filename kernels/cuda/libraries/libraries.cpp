@@ -10,18 +10,21 @@ namespace epochbench::cuda {
 namespace {
 
 // Each library starts at its first use, so that a model without convolutions loads no cuDNN engine.
-class LoadedLibraries : public Libraries {
+class RealLibraries : public Libraries {
  public:
-  std::unique_ptr<Product> product(const ProductSpec& spec, const Scratch& scratch, Stream stream) override {
+  LibraryVersions versions() const override { return library_versions(); }
+  std::unique_ptr<Alternatives<Product>> product(const ProductSpec& spec, const ProductOperands& operands) override {
     if (!products_) products_ = std::make_unique<CublasProducts>();
-    return products_->make(spec, scratch, stream);
+    return products_->product(spec, operands);
   }
-  std::unique_ptr<Convolution> convolution(const ConvolutionSpec& spec, const Scratch& scratch, Stream stream,
-                                           std::string& reason) override {
-    return graphs().convolution(spec, scratch, stream, reason);
+  std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec) override {
+    return graphs().convolution(spec);
   }
-  std::unique_ptr<Attention> attention(const AttentionSpec& spec, Stream, std::string& reason) override {
-    return graphs().attention(spec, reason);
+  std::unique_ptr<Alternatives<AttentionForward>> attention_forward(const AttentionSpec& spec) override {
+    return graphs().attention_forward(spec);
+  }
+  std::unique_ptr<Alternatives<AttentionBackward>> attention_backward(const AttentionSpec& spec) override {
+    return graphs().attention_backward(spec);
   }
 
  private:
@@ -41,7 +44,7 @@ std::unique_ptr<Libraries> make_libraries() {
                                "CUBLAS_EMULATION_STRATEGY", "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT"})
     unsetenv(variable);
   load_libraries();
-  return std::make_unique<LoadedLibraries>();
+  return std::make_unique<RealLibraries>();
 }
 
 }  // namespace epochbench::cuda

@@ -1,17 +1,36 @@
 // Matrix products (cuBLASLt), convolutions and fused attention (cuDNN) behind plain interfaces, so that the backend above can
-// be built and tested without these libraries. A plan is made and tuned once and then enqueues the same work repeatedly: run()
-// neither allocates nor waits, and can be captured.
+// be built and tested without these libraries. A library says how it can solve a problem; which of its plans is used is decided
+// above. A plan enqueues the same work repeatedly: run() neither allocates nor waits, and can be captured.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/cuda/kernels.h"
 #include "kernels/shapes.h"
 
 namespace epochbench::cuda {
+
+struct Offer {
+  std::string tag;           // names the way among those of its problem
+  bool last_resort = false;  // only if nothing before it works: it rounds more often, or takes memory that is not planned
+};
+
+// Ways to solve one problem; T is what one of them becomes. A tag means the same to the same version of the same library on the
+// same kind of device in every process, so it can be stored.
+template <typename T>
+class Alternatives {
+ public:
+  virtual ~Alternatives() = default;
+  // Equal text: the same ways, each as fast as the other's.
+  virtual std::string problem() const = 0;
+  virtual std::vector<Offer> offers() = 0;  // the most promising first. Throws Error with the reason if there is none
+  // Equal ways may share what they hold. Throws Error if it does not work here or needs more scratch than there is.
+  virtual std::shared_ptr<T> build(const std::string& tag) = 0;
+};
 
 // Scratch that every plan may use. Its size is fixed, because memory is planned before plans exist.
 inline constexpr std::size_t kProductWorkspaceBytes = std::size_t{64} << 20;
@@ -70,41 +89,52 @@ struct AttentionSpec {
   Element element = Element::bf16;
   double dropout = 0;
 };
-class Attention {  // both directions
+// The directions have plans of their own, of any combination: the masks of the gradient are those of the same seed.
+class AttentionForward {
  public:
-  struct Forward {
+  struct Tensors {
     void* y;
     float* log_sum_exp;  // [batch, heads, sequence]
     const void *q, *k, *v;
     const std::int64_t* seed_offset;  // as attention_seed writes it; null without dropout
   };
-  struct Backward {
+  virtual ~AttentionForward() = default;
+  virtual void run(const Tensors& tensors, void* workspace, Stream stream) = 0;
+  virtual std::string implementation() const = 0;
+};
+class AttentionBackward {
+ public:
+  struct Tensors {
     void *dq, *dk, *dv;
     const void *dy, *q, *k, *v, *y;
     const float* log_sum_exp;
     const std::int64_t* seed_offset;
   };
-  virtual ~Attention() = default;
-  virtual void forward(const Forward& tensors, void* workspace, Stream stream) = 0;
-  virtual void backward(const Backward& tensors, void* workspace, Stream stream) = 0;
+  virtual ~AttentionBackward() = default;
+  virtual void run(const Tensors& tensors, void* workspace, Stream stream) = 0;
   virtual std::string implementation() const = 0;
 };
 
-// Memory for timing candidates: at least as large and as aligned as what run() will receive. Its contents are overwritten.
-struct Scratch {
-  void *out, *a, *b, *bias;
-  void* workspace;
+struct ProductOperands {  // as Product::run() receives them first; later ones are at least as aligned
+  void* c;
+  const void *a, *b;
+  void* bias;
 };
 
+struct LibraryVersions {
+  std::string cublas, cudnn;  // "13.1.0", "9.19.0"
+};
+
+// The ways that the libraries offer must not outlive them. Throws Error if a library cannot be loaded, or for a contradictory
+// specification; whether there is a way is known only from the result.
 class Libraries {
  public:
   virtual ~Libraries() = default;
-  // Throws Error, also if no algorithm fits.
-  virtual std::unique_ptr<Product> product(const ProductSpec& spec, const Scratch& scratch, Stream stream) = 0;
-  // Null if cuDNN has no plan; `reason` then has its message.
-  virtual std::unique_ptr<Convolution> convolution(const ConvolutionSpec& spec, const Scratch& scratch, Stream stream,
-                                                   std::string& reason) = 0;
-  virtual std::unique_ptr<Attention> attention(const AttentionSpec& spec, Stream stream, std::string& reason) = 0;
+  virtual LibraryVersions versions() const = 0;
+  virtual std::unique_ptr<Alternatives<Product>> product(const ProductSpec& spec, const ProductOperands& operands) = 0;
+  virtual std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec) = 0;
+  virtual std::unique_ptr<Alternatives<AttentionForward>> attention_forward(const AttentionSpec& spec) = 0;
+  virtual std::unique_ptr<Alternatives<AttentionBackward>> attention_backward(const AttentionSpec& spec) = 0;
 };
 
 // The real libraries, on the current device. Clears NVIDIA_TF32_OVERRIDE and cuBLAS's emulation settings from the environment.

@@ -101,6 +101,11 @@ FUNCTION(cublas_lt, cublasStatus_t, cublasLtMatmulAlgoGetHeuristic,
           cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int wanted,
           cublasLtMatmulHeuristicResult_t found[], int* count),
          (handle, description, a, b, c, d, preference, wanted, found, count))
+FUNCTION(cublas_lt, cublasStatus_t, cublasLtMatmulAlgoCheck,
+         (cublasLtHandle_t handle, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+          cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algorithm,
+          cublasLtMatmulHeuristicResult_t* result),
+         (handle, description, a, b, c, d, algorithm, result))
 FUNCTION(cublas_lt, cublasStatus_t, cublasLtMatmulDescCreate,
          (cublasLtMatmulDesc_t * description, cublasComputeType_t compute, cudaDataType_t scale), (description, compute, scale))
 FUNCTION(cublas_lt, cublasStatus_t, cublasLtMatmulDescDestroy, (cublasLtMatmulDesc_t description), (description))

@@ -1,9 +1,7 @@
 // cuBLASLt and cuDNN, loaded when the first plan is made: linking them would cost every CPU run 150 MB and 70 ms.
 #pragma once
 
-#include <string>
-
-#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/libraries/libraries.h"
 
 namespace epochbench::cuda {
 
@@ -11,9 +9,6 @@ namespace epochbench::cuda {
 // throws it.
 void load_libraries();
 
-struct LibraryVersions {
-  std::string cublas, cudnn;  // "13.1.0", "9.19.0"
-};
 LibraryVersions library_versions();  // loads them; throws like load_libraries
 
 }  // namespace epochbench::cuda

@@ -2,11 +2,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <stdexcept>
 
+#include "kernels/cuda/specs.h"
 #include "src/backend/cuda/cuda_plans.h"
 
 namespace epochbench {
 namespace {
+
+// In 16 bits, products and our softmax are compared with the library's attention if they need no more than this, about twice
+// what a product has anyway: the scores of large batches take gigabytes.
+constexpr std::size_t kComparedBytes = 2 * cuda::kProductWorkspaceBytes;
 
 std::size_t heads(const AttentionShape& s) { return static_cast<std::size_t>(s.batch * s.heads); }
 std::size_t elements(const AttentionShape& s) { return heads(s) * static_cast<std::size_t>(s.sequence * s.width); }
@@ -62,24 +68,22 @@ UnfusedScratch unfused_scratch(const AttentionShape& s, Element element, bool gr
   return scratch;
 }
 
-using SharedProduct = std::shared_ptr<cuda::Product>;
-
 class ProductMaker {
  public:
   ProductMaker(const CudaNodeSource& source, const AttentionShape& shape, Element element, void* workspace)
       : source_(source), shape_(shape), element_(element), workspace_(workspace) {}
 
   // q k^T of each head, in float.
-  SharedProduct scores(float alpha, float* c, void* a, void* b) const {
+  ChosenProduct scores(float alpha, float* c, void* a, void* b) const {
     return make({shape_.sequence, shape_.sequence, shape_.width, false, true}, Element::f32, alpha, c, a, b);
   }
   // Scores (transposed or not) times a [sequence, width] tensor.
-  SharedProduct weighted(bool transposed, float alpha, void* c, void* a, void* b) const {
+  ChosenProduct weighted(bool transposed, float alpha, void* c, void* a, void* b) const {
     return make({shape_.sequence, shape_.width, shape_.sequence, transposed, false}, element_, alpha, c, a, b);
   }
 
  private:
-  SharedProduct make(const GemmShape& gemm, Element out, float alpha, void* c, void* a, void* b) const {
+  ChosenProduct make(const GemmShape& gemm, Element out, float alpha, void* c, void* a, void* b) const {
     cuda::ProductSpec spec;
     spec.shape = gemm;
     spec.element = element_;
@@ -87,7 +91,7 @@ class ProductMaker {
     spec.math = source_.math();
     spec.alpha = alpha;
     spec.batch = shape_.batch * shape_.heads;
-    return source_.libraries->product(spec, {c, a, b, nullptr, workspace_}, source_.context.stream);
+    return source_.product(spec, {c, a, b, nullptr}, workspace_);
   }
 
   const CudaNodeSource& source_;
@@ -96,17 +100,16 @@ class ProductMaker {
   void* workspace_;
 };
 
-std::string implementation_of(const SharedProduct& product, const std::string& reason) {
-  return "cuda attention_softmax + " + product->implementation() + (reason.empty() ? "" : " (cuDNN: " + reason + ")");
-}
+std::string implementation_of(const ChosenProduct& product) { return "cuda attention_softmax + " + product.implementation; }
 
-CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& shape, void* memory, const std::string& reason) {
+CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& shape, void* memory) {
   const NodeOperands<void> o = source.operands();
   const Element element = source.element(source.in()[0]);
   const UnfusedScratch t = unfused_scratch(shape, element, false, memory);
   const ProductMaker make(source, shape, element, t.workspace);
   const auto alpha = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.width)));
-  const SharedProduct scores = make.scores(alpha, t.scores, t.q, t.k), weighted = make.weighted(false, 1, t.y, t.weights, t.v);
+  const ChosenProduct first = make.scores(alpha, t.scores, t.q, t.k);
+  const auto scores = first.plan, weighted = make.weighted(false, 1, t.y, t.weights, t.v).plan;
   return {[=, dropout = dropout_of(source.node, source.seed), keep = source.libraries](cuda::Stream stream) {
             cuda::split_heads(t.q, o.x(0), shape, element, stream);
             cuda::split_heads(t.k, o.x(1), shape, element, stream);
@@ -118,20 +121,21 @@ CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& sha
             weighted->run(t.y, t.weights, t.v, nullptr, t.workspace, stream);
             cuda::merge_heads(o.y(0), t.y, shape, element, stream);
           },
-          implementation_of(scores, reason)};
+          implementation_of(first)};
 }
 
 // The scores are computed again. A gradient takes the memory of a tensor after its last use: dv that of v, dq that of dy, dk
 // that of k.
-CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape, void* memory, const std::string& reason) {
+CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape, void* memory) {
   const NodeOperands<void> o = source.operands();  // dy, q, k, v, y, log_sum_exp, step
   const Element element = source.element(source.in()[0]);
   const UnfusedScratch t = unfused_scratch(shape, element, true, memory);
   const ProductMaker make(source, shape, element, t.workspace);
   const auto alpha = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.width)));
-  const SharedProduct scores = make.scores(alpha, t.scores, t.q, t.k), dweights = make.scores(1, t.dweights, t.y, t.v);
-  const SharedProduct dv = make.weighted(true, 1, t.v, t.weights, t.y), dq = make.weighted(false, alpha, t.y, t.dscores, t.k),
-                      dk = make.weighted(true, alpha, t.k, t.dscores, t.q);
+  const ChosenProduct first = make.scores(alpha, t.scores, t.q, t.k);
+  const auto scores = first.plan, dweights = make.scores(1, t.dweights, t.y, t.v).plan;
+  const auto dv = make.weighted(true, 1, t.v, t.weights, t.y).plan, dq = make.weighted(false, alpha, t.y, t.dscores, t.k).plan,
+             dk = make.weighted(true, alpha, t.k, t.dscores, t.q).plan;
   return {[=, dropout = dropout_of(source.node, source.seed), keep = source.libraries](cuda::Stream stream) {
             cuda::split_heads(t.y, o.x(0), shape, element, stream);
             cuda::split_heads(t.q, o.x(1), shape, element, stream);
@@ -148,7 +152,7 @@ CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& sh
             for (std::size_t i = 0; i < 3; ++i)
               if (void* const to = o.y(i)) cuda::merge_heads(to, gradients[i], shape, element, stream);
           },
-          implementation_of(scores, reason)};
+          implementation_of(first)};
 }
 
 Element attention_element(const Graph& graph, const Node& node) { return element_of(graph.desc(node.inputs[0]).dtype); }
@@ -158,68 +162,131 @@ std::size_t unfused_bytes(const Graph& graph, const Node& node) {
       .bytes;
 }
 
-}  // namespace
-
-std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node) {
-  if (attention_element(graph, node) == Element::f32) return unfused_bytes(graph, node);
-  return fused_scratch(attention_shape(graph, node), node.op == Op::attention_grad, nullptr).bytes;
+// What the node reads of random numbers when it is timed: all but the step, and log_sum_exp in float.
+std::vector<Operand> inputs_of(const CudaNodeSource& source, const Node& node) {
+  std::vector<Operand> inputs;
+  for (ValueId id : node.inputs)
+    if (const TensorDesc desc = source.graph.desc(id); desc.dtype != DType::i32)
+      if (void* const memory = source.context.values.get(id)) inputs.push_back({memory, desc.bytes(), element_of(desc.dtype)});
+  return inputs;
 }
 
-// One for all nodes of the graph.
-void* CudaAttention::unfused_workspace(const CudaNodeSource& source) {
-  if (attention_element(source.graph, source.node) == Element::f32) return source.context.workspace;
+CudaNodeSource source_of(const CudaNodeSource& source, const Node& node) {
+  return {source.graph, node, source.context, source.libraries, source.choices, source.layer, source.seed, source.winograd};
+}
+
+const Node* other_direction(const Graph& graph, const Node& node) {
+  const Op other = node.op == Op::attention ? Op::attention_grad : Op::attention;
+  for (const Node& each : graph.nodes)
+    if (each.op == other && each.ordinal == node.ordinal) return &each;
+  return nullptr;
+}
+
+}  // namespace
+
+std::string cuda_attention_layer(const Graph& graph, const Node& node) {
+  const cuda::AttentionSpec spec{attention_shape(graph, node), attention_element(graph, node),
+                                 attributes<AttentionAttributes>(node).dropout};
+  const bool both = node.op == Op::attention_grad || other_direction(graph, node);
+  return describe(spec) + (is_tf32(node.attributes) ? " as tf32" : "") + (both ? ", both directions" : ", forward");
+}
+
+std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node) {
+  const std::size_t unfused = unfused_bytes(graph, node);
+  if (attention_element(graph, node) == Element::f32) return unfused;
+  const std::size_t fused = fused_scratch(attention_shape(graph, node), node.op == Op::attention_grad, nullptr).bytes;
+  return unfused <= kComparedBytes ? std::max(fused, unfused) : fused;
+}
+
+// In the planned workspace where it is large enough, otherwise one for all nodes of the graph.
+void* CudaAttention::unfused_workspace(const CudaNodeSource& source, const Node& node) {
+  if (unfused_bytes(source.graph, node) <= cuda_attention_workspace_bytes(source.graph, node)) return source.context.workspace;
   const auto [found, missing] = unplanned_.try_emplace(&source.graph);
   if (missing) {
     std::size_t most = 0;
-    for (const Node& node : source.graph.nodes)
-      if (node.op == Op::attention || node.op == Op::attention_grad) most = std::max(most, unfused_bytes(source.graph, node));
+    for (const Node& each : source.graph.nodes)
+      if (each.op == Op::attention || each.op == Op::attention_grad) most = std::max(most, unfused_bytes(source.graph, each));
     found->second = source.context.tables.allocate(most);
   }
   return found->second;
 }
 
-const CudaAttention::Plan& CudaAttention::plan(const CudaNodeSource& source, const AttentionShape& shape, double dropout) {
-  const auto [found, missing] = plans_.try_emplace({&source.graph, source.node.ordinal});
-  Plan& plan = found->second;
-  const Element element = attention_element(source.graph, source.node);
-  if (missing && element != Element::f32)
-    plan.attention = source.libraries->attention({shape, element, dropout}, source.context.stream, plan.reason);
-  return plan;
+CudaNode CudaAttention::unfused(const CudaNodeSource& source, const Node& node) {
+  const AttentionShape shape = attention_shape(source.graph, node);
+  void* const memory = unfused_workspace(source, node);
+  return (node.op == Op::attention_grad ? unfused_gradient : unfused_forward)(source_of(source, node), shape, memory);
 }
 
-CudaNode CudaAttention::compile(const CudaNodeSource& source) {
-  const bool gradient = source.node.op == Op::attention_grad;
-  const AttentionShape shape = attention_shape(source.graph, source.node);
-  const double dropout = attributes<AttentionAttributes>(source.node).dropout;
-  const Plan& shared = plan(source, shape, dropout);
-  if (!shared.attention)
-    return (gradient ? unfused_gradient : unfused_forward)(source, shape, unfused_workspace(source), shared.reason);
-
-  const NodeOperands<void> o = source.operands();
-  const FusedScratch t = fused_scratch(shape, gradient, source.context.workspace);
-  const std::shared_ptr<cuda::Attention> plan = shared.attention;
-  auto seed = [=, seed = source.seed, ordinal = static_cast<std::uint32_t>(source.node.ordinal)](
-                  const std::int32_t* step, cuda::Stream stream) -> const std::int64_t* {
+CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) const {
+  const bool gradient = node.op == Op::attention_grad;
+  const cuda::AttentionSpec spec{attention_shape(source.graph, node), attention_element(source.graph, node),
+                                 attributes<AttentionAttributes>(node).dropout};
+  const NodeOperands<void> o = source_of(source, node).operands();
+  const FusedScratch t = fused_scratch(spec.shape, gradient, source.context.workspace);
+  const auto seed = [t, dropout = spec.dropout, seed = source.seed, ordinal = static_cast<std::uint32_t>(node.ordinal)](
+                        const std::int32_t* step, cuda::Stream stream) -> const std::int64_t* {
     if (dropout == 0) return nullptr;
     cuda::attention_seed(t.seed_offset, step, seed, ordinal, stream);
     return t.seed_offset;
   };
-  CudaNode compiled{{}, plan->implementation()};
-  compiled.library_dropout = dropout > 0;
+  const auto compiled = [&]<typename Plan>(cuda::Alternatives<Plan>& engines, auto run) {
+    const auto chosen =
+        source.choices.choose<Plan>(source.layer, engines, {run, inputs_of(source, node), source.context.stream});
+    CudaNode result{[run, plan = chosen.plan, keep = source.libraries](cuda::Stream stream) { run(*plan, stream); },
+                    chosen.plan->implementation() + chosen.how};
+    result.library_dropout = spec.dropout > 0;
+    return result;
+  };
   if (gradient)
-    compiled.enqueue = [=, keep = source.libraries](cuda::Stream stream) {
+    return compiled(*source.libraries->attention_backward(spec), [=](cuda::AttentionBackward& plan, cuda::Stream stream) {
       const std::int64_t* const seed_offset = seed(o.integers(6), stream);
-      plan->backward({o.y(0), o.y(1), o.y(2), o.x(0), o.x(1), o.x(2), o.x(3), o.x(4), o.x32(5), seed_offset}, t.workspace,
-                     stream);
-    };
-  else
-    compiled.enqueue = [=, keep = source.libraries](cuda::Stream stream) {
-      float* const log_sum_exp = o.y32(1);
-      const std::int64_t* const seed_offset = seed(o.integers(3), stream);
-      plan->forward({o.y(0), log_sum_exp ? log_sum_exp : t.log_sum_exp, o.x(0), o.x(1), o.x(2), seed_offset}, t.workspace,
-                    stream);
-    };
-  return compiled;
+      plan.run({o.y(0), o.y(1), o.y(2), o.x(0), o.x(1), o.x(2), o.x(3), o.x(4), o.x32(5), seed_offset}, t.workspace, stream);
+    });
+  return compiled(*source.libraries->attention_forward(spec), [=](cuda::AttentionForward& plan, cuda::Stream stream) {
+    float* const log_sum_exp = o.y32(1);
+    const std::int64_t* const seed_offset = seed(o.integers(3), stream);
+    plan.run({o.y(0), log_sum_exp ? log_sum_exp : t.log_sum_exp, o.x(0), o.x(1), o.x(2), seed_offset}, t.workspace, stream);
+  });
+}
+
+// The directions in one way, as both draw the same dropout masks. gradient: null if the graph has none.
+CudaAttention::Both CudaAttention::choose(const CudaNodeSource& source, const Node& forward, const Node* gradient) {
+  const auto both = [&](const auto& make) {
+    Both made{make(forward), {}};
+    if (gradient) made.gradient = make(*gradient);
+    return std::make_shared<Both>(std::move(made));
+  };
+  const auto by_products = [&] { return both([&](const Node& node) { return unfused(source, node); }); };
+  if (attention_element(source.graph, forward) == Element::f32) return std::move(*by_products());
+
+  std::vector<Operand> inputs = inputs_of(source, forward);
+  bool fits = unfused_bytes(source.graph, forward) <= cuda_attention_workspace_bytes(source.graph, forward);
+  if (gradient) {
+    fits = fits && unfused_bytes(source.graph, *gradient) <= cuda_attention_workspace_bytes(source.graph, *gradient);
+    for (const Operand& input : inputs_of(source, *gradient)) inputs.push_back(input);
+  }
+  Listed<Both> ways("ways of " + source.layer,
+                    {{"cuDNN", [&] { return both([&](const Node& node) { return fused(source, node); }); }},
+                     {"products and kernels", by_products, !fits}});
+  const auto run = [](Both& compiled, cuda::Stream stream) {
+    compiled.forward.enqueue(stream);
+    if (compiled.gradient.enqueue) compiled.gradient.enqueue(stream);
+  };
+  auto chosen = source.choices.choose<Both>(source.layer, ways, {run, std::move(inputs), source.context.stream});
+  for (CudaNode* node : {&chosen.plan->forward, &chosen.plan->gradient})
+    node->implementation += chosen.how + (chosen.refused.empty() ? "" : " (" + chosen.refused + ")");
+  return std::move(*chosen.plan);
+}
+
+CudaNode CudaAttention::compile(const CudaNodeSource& source) {
+  const auto [found, missing] = chosen_.try_emplace({&source.graph, source.node.ordinal});
+  const bool gradient = source.node.op == Op::attention_grad;
+  if (missing) {
+    const Node* const other = other_direction(source.graph, source.node);
+    if (gradient && !other) throw std::logic_error(source.node.name + ": the gradient of no attention");
+    found->second = gradient ? choose(source, *other, &source.node) : choose(source, source.node, other);
+  }
+  return gradient ? found->second.gradient : found->second.forward;
 }
 
 }  // namespace epochbench

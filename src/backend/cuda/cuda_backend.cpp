@@ -13,11 +13,13 @@ const cuda::DeviceProperties kPlanned{"a GPU", 90, 0};  // what a backend withou
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries, const BackendOptions& options)
+  CudaBackend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries, const BackendOptions& options,
+              ChoiceOptions choices)
       : device_(std::move(device)),
         make_libraries_(std::move(make_libraries)),
         captures_(options.graph_capture),
         winograd_(options.winograd),
+        choice_options_(std::move(choices)),
         properties_(device_ ? device_->properties() : kPlanned) {}
 
   DeviceInfo device() const override { return {"cuda", properties_.name, 0, "", properties_.memory_bytes}; }
@@ -37,24 +39,35 @@ class CudaBackend final : public Backend {
   // The result holds the device and the libraries, and may outlive the backend.
   std::unique_ptr<Executable> compile(const Program& program) const override {
     if (!device_) throw DeviceError("a planner has no device, so it cannot compile: use make_cuda_backend()");
-    if (!libraries_) libraries_ = make_libraries_();
-    return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, program.seed, winograd_),
+    if (!libraries_) {
+      libraries_ = make_libraries_();
+      choices_ = std::make_shared<Choices>(device_, libraries_->versions(), choice_options_);
+    }
+    const StoredAtEnd stored{*choices_};
+    return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, choices_, program, winograd_),
                                             captures_);
   }
 
  private:
+  struct StoredAtEnd {  // also what was chosen before a program turned out to need too much memory
+    Choices& choices;
+    ~StoredAtEnd() { choices.store(); }
+  };
+
   std::shared_ptr<cuda::Device> device_;
   LibrariesMaker make_libraries_;
   bool captures_, winograd_;
+  ChoiceOptions choice_options_;
   cuda::DeviceProperties properties_;
   mutable std::shared_ptr<cuda::Libraries> libraries_;
+  mutable std::shared_ptr<Choices> choices_;
 };
 
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
-                                           const BackendOptions& options) {
-  return std::make_unique<CudaBackend>(std::move(device), std::move(make_libraries), options);
+                                           const BackendOptions& options, ChoiceOptions choices) {
+  return std::make_unique<CudaBackend>(std::move(device), std::move(make_libraries), options, std::move(choices));
 }
 
 }  // namespace epochbench

@@ -6,6 +6,7 @@
 
 #include "epochbench/backend.h"
 #include "kernels/cuda/libraries/libraries.h"
+#include "src/backend/cuda/cuda_choices.h"
 #include "src/backend/cuda/cuda_device.h"
 
 namespace epochbench {
@@ -13,8 +14,9 @@ namespace epochbench {
 // Called at the first compile(), as libraries take memory of the device.
 using LibrariesMaker = std::function<std::shared_ptr<cuda::Libraries>()>;
 
-// `device`: null for a backend that plans only, as make_cuda_planner().
+// `device`: null for a backend that plans only, as make_cuda_planner(). `choices`: how ways to run a node are chosen; by
+// default without timing them.
 std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
-                                           const BackendOptions& options = {});
+                                           const BackendOptions& options = {}, ChoiceOptions choices = {});
 
 }  // namespace epochbench

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <utility>
 
+#include "kernels/cuda/specs.h"
 #include "src/backend/cuda/cuda_plans.h"
 
 namespace epochbench {
@@ -86,22 +87,23 @@ class Im2col {
   Im2col(const CudaNodeSource& source, const Division& d, bool bias, bool relu)
       : d_(d), scratch_(lay_out(d, source.context.workspace)), libraries_(source.libraries) {
     const NodeOperands<void> o = source.operands();
-    auto product = [&](std::int64_t images, bool accumulate) -> std::shared_ptr<cuda::Product> {
+    auto product = [&](std::int64_t images, bool accumulate) -> ChosenProduct {
       cuda::ProductSpec spec = product_spec(d, images, source.math());
       spec.bias = bias;
       spec.relu = relu;
       spec.accumulate = accumulate;
-      cuda::Scratch at{o.y(0), scratch_.columns, o.x(1), o.x_if(bias, 2), scratch_.workspace};
-      if (d.pass == ConvolutionPass::grad_input) at = {scratch_.columns, o.x(0), o.x(1), nullptr, scratch_.workspace};
-      if (d.pass == ConvolutionPass::grad_weight)
-        at = {d.float_sum() ? scratch_.sum : at.out, o.x(0), scratch_.columns, nullptr, scratch_.workspace};
-      return libraries_->product(spec, at, source.context.stream);
+      cuda::ProductOperands at{o.y(0), scratch_.columns, o.x(1), o.x_if(bias, 2)};
+      if (d.pass == ConvolutionPass::grad_input) at = {scratch_.columns, o.x(0), o.x(1), nullptr};
+      if (d.pass == ConvolutionPass::grad_weight) at = {d.float_sum() ? scratch_.sum : at.c, o.x(0), scratch_.columns, nullptr};
+      return source.product(spec, at, scratch_.workspace);
     };
     const bool sums = d.pass == ConvolutionPass::grad_weight;
     const std::int64_t rest = d.shape.batch % d.images;
-    first_ = product(d.images, false);
-    next_ = sums && d.images < d.shape.batch ? product(d.images, true) : first_;
-    last_ = rest > 0 ? product(rest, sums) : next_;
+    const ChosenProduct first = product(d.images, false);
+    implementation_ = "im2col + " + first.implementation;
+    first_ = first.plan;
+    next_ = sums && d.images < d.shape.batch ? product(d.images, true).plan : first_;
+    last_ = rest > 0 ? product(rest, sums).plan : next_;
     if (d.float_sum()) {
       const cuda::CastTensor tensor{o.y(0), scratch_.sum, static_cast<std::int64_t>(d.weights()), d.element, Element::f32};
       tensor_ = source.context.tables.upload(std::vector{tensor});
@@ -136,18 +138,61 @@ class Im2col {
     if (d_.float_sum()) cuda::cast(tensor_, chunks_.chunks, chunks_.count, stream);
   }
 
-  std::string implementation() const { return "im2col + " + first_->implementation(); }
+  const std::string& implementation() const { return implementation_; }
 
  private:
   Division d_;
   Im2colScratch scratch_;
   std::shared_ptr<cuda::Libraries> libraries_;
   std::shared_ptr<cuda::Product> first_, next_, last_;
+  std::string implementation_;
   const cuda::CastTensor* tensor_ = nullptr;
   CudaChunks chunks_;
 };
 
+cuda::ConvolutionSpec spec_of(const Graph& graph, const Node& node, bool winograd) {
+  const bool with_bias = node.op == Op::conv2d_bias;
+  cuda::ConvolutionSpec spec{conv2d_shape(graph, node),
+                             pass_of(node.op),
+                             element_of_node(graph, node),
+                             math_of(node),
+                             with_bias,
+                             with_bias && attributes<Conv2dBiasAttributes>(node).relu};
+  spec.shape.winograd = winograd;
+  return spec;
+}
+
+// The first two inputs of the node: x or dy, and the weight or x.
+std::vector<Operand> inputs_of(const CudaNodeSource& source) {
+  const NodeOperands<void> o = source.operands();
+  std::vector<Operand> inputs;
+  for (std::size_t i = 0; i < 2; ++i)
+    inputs.push_back({o.x(i), source.graph.desc(source.in()[i]).bytes(), source.element(source.in()[i])});
+  return inputs;
+}
+
+// cuDNN's plan for this convolution, and what follows it.
+CudaNode planned(const CudaNodeSource& source, const cuda::ConvolutionSpec& spec, const char* then,
+                 const std::function<void(cuda::Stream)>& enqueue_then = {}) {
+  const NodeOperands<void> o = source.operands();
+  const auto engines = source.libraries->convolution(spec);
+  const auto run = [=, workspace = source.context.workspace, bias = spec.bias](cuda::Convolution& plan, cuda::Stream stream) {
+    plan.run(o.y(0), o.x(0), o.x(1), o.x_if(bias, 2), workspace, stream);
+  };
+  const auto chosen =
+      source.choices.choose<cuda::Convolution>(source.layer, *engines, {run, inputs_of(source), source.context.stream});
+  return {[=, plan = chosen.plan, keep = source.libraries](cuda::Stream stream) {
+            run(*plan, stream);
+            if (enqueue_then) enqueue_then(stream);
+          },
+          chosen.plan->implementation() + chosen.how + then, chosen.plan->algorithm()};
+}
+
 }  // namespace
+
+std::string cuda_convolution_layer(const Graph& graph, const Node& node, bool winograd) {
+  return describe(spec_of(graph, node, winograd));
+}
 
 std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& node) {
   return std::max(cuda::kConvolutionWorkspaceBytes, lay_out(divide(graph, node), nullptr).bytes);
@@ -155,40 +200,32 @@ std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& nod
 
 CudaNode cuda_convolution(const CudaNodeSource& source) {
   const NodeOperands<void> o = source.operands();
-  void* const workspace = source.context.workspace;
-  const bool with_bias = source.node.op == Op::conv2d_bias;
-  const bool relu = with_bias && attributes<Conv2dBiasAttributes>(source.node).relu;
-  const Division d = divide(source.graph, source.node);
-  cuda::ConvolutionSpec spec{d.shape, d.pass, d.element, source.math(), with_bias, relu};
-  spec.shape.winograd = source.winograd;
-  const cuda::Scratch scratch{o.y(0), o.x(0), o.x(1), o.x_if(with_bias, 2), workspace};
-  std::string reason;
-  if (std::shared_ptr<cuda::Convolution> plan = source.libraries->convolution(spec, scratch, source.context.stream, reason))
-    return {[=, keep = source.libraries](cuda::Stream stream) {
-              plan->run(o.y(0), o.x(0), o.x(1), o.x_if(with_bias, 2), workspace, stream);
-            },
-            plan->implementation(), plan->algorithm()};
-
-  if (with_bias) {  // bias and ReLU separately
-    spec.bias = spec.relu = false;
-    std::string plain_reason;
-    if (std::shared_ptr<cuda::Convolution> plan =
-            source.libraries->convolution(spec, scratch, source.context.stream, plain_reason)) {
-      const auto [rows, channels] = rows_channels(source.graph.desc(o.out[0]));
-      return {[=, rows = rows, channels = channels, keep = source.libraries](cuda::Stream stream) {
-                void* const y = o.y(0);
-                plan->run(y, o.x(0), o.x(1), nullptr, workspace, stream);
-                cuda::bias_add(y, y, o.x(2), rows, channels, d.element, stream);
-                if (relu) cuda::relu(y, y, rows * channels, d.element, stream);
-              },
-              plan->implementation() + " + cuda bias_add" + (relu ? " + cuda relu" : "") + " (cuDNN: " + reason + ")",
-              plan->algorithm()};
-    }
-  }
-
-  auto products = std::make_shared<const Im2col>(source, d, with_bias, relu);
-  return {[=](cuda::Stream stream) { products->run(o.y(0), o.x(0), o.x(1), o.x_if(with_bias, 2), stream); },
-          products->implementation() + " (cuDNN: " + reason + ")"};
+  const cuda::ConvolutionSpec spec = spec_of(source.graph, source.node, source.winograd);
+  const auto apart = [&] {
+    cuda::ConvolutionSpec plain = spec;
+    plain.bias = plain.relu = false;
+    const RowsChannels size = rows_channels(source.graph.desc(o.out[0]));
+    return std::make_shared<CudaNode>(
+        planned(source, plain, spec.relu ? " + cuda bias_add + cuda relu" : " + cuda bias_add", [=](cuda::Stream stream) {
+          void* const y = o.y(0);
+          cuda::bias_add(y, y, o.x(2), size.rows, size.channels, spec.element, stream);
+          if (spec.relu) cuda::relu(y, y, size.rows * size.channels, spec.element, stream);
+        }));
+  };
+  const auto by_product = [&] {
+    auto products = std::make_shared<const Im2col>(source, divide(source.graph, source.node), spec.bias, spec.relu);
+    const auto run = [=, bias = spec.bias](cuda::Stream stream) {
+      products->run(o.y(0), o.x(0), o.x(1), o.x_if(bias, 2), stream);
+    };
+    return std::make_shared<CudaNode>(CudaNode{run, products->implementation()});
+  };
+  const bool half = spec.element != Element::f32;
+  std::vector<Listed<CudaNode>::Way> ways{{"cuDNN", [&] { return std::make_shared<CudaNode>(planned(source, spec, "")); }}};
+  // In 16 bits, y is rounded before its bias is added, and columns of dx before their sums.
+  if (spec.bias) ways.push_back({"cuDNN and kernels", apart, half});
+  ways.push_back({"im2col and product", by_product, half && spec.pass == ConvolutionPass::grad_input});
+  Listed<CudaNode> listed("ways of " + source.layer, std::move(ways));
+  return source.choose(listed, inputs_of(source));
 }
 
 }  // namespace epochbench

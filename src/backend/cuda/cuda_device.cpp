@@ -10,6 +10,7 @@
 #include "kernels/cuda/error.h"
 #include "src/backend/cuda/cuda_usability.h"
 #include "src/backend/host/nvidia_device.h"
+#include "src/backend/host/nvidia_management.h"
 
 namespace epochbench::cuda {
 namespace {
@@ -44,7 +45,7 @@ DeviceProperties usable_device(int index) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "asking for a device's properties");
   const DeviceProperties device{properties.name, properties.major * 10 + properties.minor,
-                                static_cast<std::int64_t>(properties.totalGlobalMem)};
+                                static_cast<std::int64_t>(properties.totalGlobalMem), NvidiaManagement().driver_version()};
   if (const auto reason = why_unusable(device, index, EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE)) throw DeviceError(*reason);
   return device;
 }
@@ -119,6 +120,9 @@ class RuntimeDevice final : public Device {
   }
   void copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) override {
     run("copying to the host", cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToHost, stream);
+  }
+  void copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    run("copying on the device", cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToDevice, stream);
   }
   void clear(void* memory, std::size_t bytes, Stream stream) override {
     run("clearing device memory", cudaMemsetAsync, memory, 0, bytes, stream);

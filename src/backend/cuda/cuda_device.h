@@ -21,6 +21,7 @@ struct DeviceProperties {
   std::string name;            // "NVIDIA H200"
   int compute_capability = 0;  // 90
   std::int64_t memory_bytes = 0;
+  std::string driver = {};  // "580.65.06"; empty if unknown
 };
 
 class Device {
@@ -43,6 +44,7 @@ class Device {
   // Enqueued on the stream; asynchronous if the host memory is pinned.
   virtual void copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
   virtual void copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
+  virtual void copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
   virtual void clear(void* memory, std::size_t bytes, Stream stream) = 0;  // to zero
   virtual void record(Event event, Stream stream) = 0;
   virtual void wait(Stream stream, Event event) = 0;  // the stream waits, not the caller

@@ -12,6 +12,7 @@
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/libraries/libraries.h"
 #include "kernels/cuda/libraries/loaded_libraries.h"
+#include "src/backend/cuda/cuda_choices.h"
 #include "src/backend/cuda/cuda_handles.h"
 #include "src/backend/cuda/cuda_usability.h"
 #include "src/backend/host/nvidia_management.h"
@@ -59,20 +60,24 @@ class Ceilings {
     constexpr std::size_t kBytes = std::size_t{kProductSize} * kProductSize * sizeof(float);
     cuda::DeviceMemory a(*device_, kBytes), b(*device_, kBytes), c(*device_, kBytes);
     cuda::DeviceMemory workspace(*device_, cuda::kProductWorkspaceBytes);
+    for (const cuda::DeviceMemory* operand : {&a, &b})
+      fill_random(*device_, {operand->data(), operand->size(), spec.element}, stream_.get());
     if (!libraries_) libraries_ = cuda::make_libraries();
-    const auto product = libraries_->product(spec, {c.data(), a.data(), b.data(), nullptr, workspace.data()}, stream_.get());
-    const double seconds =
-        best_seconds([&] { product->run(c.data(), a.data(), b.data(), nullptr, workspace.data(), stream_.get()); });
+    const auto algorithms = libraries_->product(spec, {c.data(), a.data(), b.data(), nullptr});
+    Choices choices(device_, libraries_->versions(), {.seconds_per_program = kTuningSeconds});
+    choices.begin_program({{"peak", 1}});
+    const auto run = [&](cuda::Product& product, cuda::Stream stream) {
+      product.run(c.data(), a.data(), b.data(), nullptr, workspace.data(), stream);
+    };
+    const auto product = choices.choose<cuda::Product>("peak", *algorithms, {run, {}, stream_.get()}).plan;
+    const double seconds = best_seconds([&] { run(*product, stream_.get()); });
     return 2.0 * kProductSize * kProductSize * kProductSize / seconds;
   }
 
   double copy_bytes_per_second() {
     cuda::DeviceMemory from(*device_, kCopyBytes), to(*device_, kCopyBytes);
     device_->clear(from.data(), kCopyBytes, stream_.get());
-    const double seconds = best_seconds([&] {
-      cuda::check(cudaMemcpyAsync(to.data(), from.data(), kCopyBytes, cudaMemcpyDeviceToDevice, stream_.get()),
-                  "copying on the device");
-    });
+    const double seconds = best_seconds([&] { device_->copy_on_device(to.data(), from.data(), kCopyBytes, stream_.get()); });
     return 2.0 * kCopyBytes / seconds;  // read and written
   }
 

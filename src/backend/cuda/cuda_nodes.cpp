@@ -1,7 +1,9 @@
 // The switch from ops to CUDA kernels and library plans.
 #include "src/backend/cuda/cuda_nodes.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <type_traits>
 
 #include "src/backend/cuda/cuda_plans.h"
@@ -183,6 +185,19 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   }
 }
 
+// The layers of a program that have several ways, with what all of one kind cost: its time at least, in bytes.
+std::map<std::string, double> layer_costs(const Program& program, bool winograd) {
+  // What an H200 computes while it moves a byte: 14 FLOPs in fp32, 200 in bf16. Only the ratios of layers matter.
+  constexpr double kFlopsPerByte = 100;
+  std::map<std::string, double> costs;
+  for (const auto& entry : program.entries)
+    if (entry)
+      for (const Node& node : entry->graph.nodes)
+        if (const std::string layer = cuda_layer(entry->graph, node, winograd); !layer.empty())
+          costs[layer] += std::max(flops(entry->graph, node) / kFlopsPerByte, bytes(entry->graph, node));
+  return costs;
+}
+
 CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
   switch (source.node.op) {
     case Op::reshape:
@@ -209,10 +224,40 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
 
 }  // namespace
 
-CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::uint64_t seed, bool winograd) {
-  return [libraries = std::move(libraries), seed, winograd, attention = std::make_shared<CudaAttention>()](
-             const Graph& graph, const Node& node, const CudaNodeContext& context) {
-    return compile({graph, node, context, libraries, seed, winograd}, *attention);
+CudaNode CudaNodeSource::choose(Listed<CudaNode>& ways, std::vector<Operand> inputs) const {
+  const auto run = [](CudaNode& compiled, cuda::Stream stream) { compiled.enqueue(stream); };
+  auto chosen = choices.choose<CudaNode>(layer, ways, {run, std::move(inputs), context.stream});
+  chosen.plan->implementation += chosen.how + (chosen.refused.empty() ? "" : " (" + chosen.refused + ")");
+  return std::move(*chosen.plan);
+}
+
+std::string cuda_layer(const Graph& graph, const Node& node, bool winograd) {
+  switch (node.op) {
+    case Op::matmul:
+    case Op::linear:
+    case Op::matmul_add:
+    case Op::linear_grad_weight:
+      return cuda_product_layer(graph, node);
+    case Op::conv2d:
+    case Op::conv2d_bias:
+    case Op::conv2d_grad_input:
+    case Op::conv2d_grad_weight:
+      return cuda_convolution_layer(graph, node, winograd);
+    case Op::attention:
+    case Op::attention_grad:
+      return cuda_attention_layer(graph, node);
+    default:
+      return "";
+  }
+}
+
+CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shared_ptr<Choices> choices,
+                                    const Program& program, bool winograd) {
+  choices->begin_program(layer_costs(program, winograd));
+  return [libraries = std::move(libraries), choices = std::move(choices), seed = program.seed, winograd,
+          attention = std::make_shared<CudaAttention>()](const Graph& graph, const Node& node, const CudaNodeContext& context) {
+    const std::string layer = cuda_layer(graph, node, winograd);
+    return compile({graph, node, context, libraries, *choices, layer, seed, winograd}, *attention);
   };
 }
 

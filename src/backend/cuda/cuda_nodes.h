@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/cuda/libraries/libraries.h"
+#include "src/backend/cuda/cuda_choices.h"
 #include "src/backend/cuda/cuda_executable.h"
 
 namespace epochbench {
@@ -17,14 +18,19 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
 // Scratch that is enough for every way to compile the node: it is planned before the libraries are asked for plans.
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node);
 
-// Backend::launches of a node, if the libraries have a plan for all that they are asked for.
+// Backend::launches of a node in the first way that is listed for it.
 int cuda_launches(const Graph& graph, const Node& node);
 
 // Backend::algorithm of a node on such a device: the algorithm that cuDNN may choose.
 std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_capability);
 
-// Compiles the nodes of one program. `seed`: key of its random numbers. Compiled nodes keep `libraries` alive. `winograd`:
+// The kind of layer that a node with several ways belongs to: layers of equal text have the same ways and share what is chosen.
+// Empty for a node with one way.
+std::string cuda_layer(const Graph& graph, const Node& node, bool winograd);
+
+// Compiles the nodes of one program, each in the way that `choices` decides. Compiled nodes keep `libraries` alive. `winograd`:
 // whether convolutions may use Winograd transforms.
-CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::uint64_t seed, bool winograd);
+CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shared_ptr<Choices> choices,
+                                    const Program& program, bool winograd);
 
 }  // namespace epochbench

@@ -1,5 +1,5 @@
-// Nodes that are more than one launch of our own: products, convolutions and attention, with alternatives for libraries that
-// have no plan. Part of cuda_nodes; no other file includes this.
+// Nodes that are more than one launch of our own: products, convolutions and attention, each in one of several ways
+// (cuda_choices.h). Part of cuda_nodes; no other file includes this.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,26 @@
 #include <vector>
 
 #include "kernels/cuda/libraries/libraries.h"
+#include "src/backend/cuda/cuda_choices.h"
 #include "src/backend/cuda/cuda_executable.h"
 #include "src/backend/host/kernel_shapes.h"
 
 namespace epochbench {
+
+inline cuda::Math math_of(const Node& node) { return is_tf32(node.attributes) ? cuda::Math::tf32 : cuda::Math::exact; }
+
+struct ChosenProduct {
+  std::shared_ptr<cuda::Product> plan;
+  std::string implementation;
+};
 
 struct CudaNodeSource {
   const Graph& graph;
   const Node& node;
   const CudaNodeContext& context;
   const std::shared_ptr<cuda::Libraries>& libraries;
+  Choices& choices;
+  const std::string& layer;  // cuda_layer() of the node
   std::uint64_t seed;
   bool winograd;  // whether convolutions may use Winograd transforms
 
@@ -26,7 +36,12 @@ struct CudaNodeSource {
   const std::vector<ValueId>& out() const { return node.outputs; }
   NodeOperands<void> operands() const { return {&context.values, node.inputs, node.outputs}; }
   Element element(ValueId id) const { return element_of(graph.desc(id).dtype); }
-  cuda::Math math() const { return is_tf32(node.attributes) ? cuda::Math::tf32 : cuda::Math::exact; }
+  cuda::Math math() const { return math_of(node); }
+
+  // A product with the algorithm that was chosen for it. Its name has how. Errors: cuda::Error if there is none.
+  ChosenProduct product(const cuda::ProductSpec& spec, const cuda::ProductOperands& operands, void* workspace) const;
+  // One of several ways to run the node, timed on random `inputs`.
+  CudaNode choose(Listed<CudaNode>& ways, std::vector<Operand> inputs) const;
 };
 
 inline constexpr std::size_t kCudaAlignment = 256;
@@ -56,32 +71,39 @@ struct CudaChunks {
 };
 CudaChunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& elements);  // of tensors with so many elements
 
-// matmul, linear, matmul_add, linear_grad_weight
+// matmul, linear, matmul_add, linear_grad_weight. The sums of the last's bias are an epilogue of the product, or a kernel of
+// ours.
+std::string cuda_product_layer(const Graph& graph, const Node& node);
 std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_product(const CudaNodeSource& source);
 
-// conv2d, conv2d_bias and the gradients. If cuDNN has no plan: im2col and a product, some images at a time.
+// conv2d, conv2d_bias and the gradients: by cuDNN, with bias and ReLU or without, or im2col and a product, some images at a
+// time.
+std::string cuda_convolution_layer(const Graph& graph, const Node& node, bool winograd);
 std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_convolution(const CudaNodeSource& source);
 
-// attention and its gradient. 16-bit: the library's, with one plan for a forward node and its gradient. If it has none, and in
-// float: products and our own softmax, with our dropout masks. A program has one CudaAttention, as the two nodes share a plan.
-// The workspace planned for 16 bits is the library's; the scores of the alternative, far larger, are then allocated separately.
+// attention and its gradient. 16-bit: the library's, or products and our own softmax with our dropout masks, for both
+// directions alike. In float, and if the library has none: the latter. A program has one CudaAttention, as the two nodes are
+// chosen together. Where the scores of the latter are too large to be planned for 16 bits, they are allocated separately, and
+// only if the library has no plan.
 class CudaAttention {
  public:
   CudaNode compile(const CudaNodeSource& source);
 
  private:
-  struct Plan {
-    std::shared_ptr<cuda::Attention> attention;  // null: the library has none
-    std::string reason;
+  struct Both {
+    CudaNode forward, gradient;  // gradient: without `enqueue` if the graph has none
   };
-  const Plan& plan(const CudaNodeSource& source, const AttentionShape& shape, double dropout);
-  void* unfused_workspace(const CudaNodeSource& source);
+  CudaNode fused(const CudaNodeSource& source, const Node& node) const;
+  CudaNode unfused(const CudaNodeSource& source, const Node& node);
+  Both choose(const CudaNodeSource& source, const Node& forward, const Node* gradient);
+  void* unfused_workspace(const CudaNodeSource& source, const Node& node);
 
-  std::map<std::pair<const Graph*, int>, Plan> plans_;  // by graph and ordinal
-  std::map<const Graph*, void*> unplanned_;             // allocated by unfused_workspace()
+  std::map<std::pair<const Graph*, int>, Both> chosen_;  // by graph and ordinal
+  std::map<const Graph*, void*> unplanned_;              // allocated by unfused_workspace()
 };
+std::string cuda_attention_layer(const Graph& graph, const Node& node);
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node);
 
 }  // namespace epochbench

@@ -1,0 +1,125 @@
+#include "src/backend/cuda/cuda_choices.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "src/backend/cuda/cuda_usability.h"
+
+namespace epochbench {
+namespace {
+
+constexpr int kMostTimed = 16;  // of a problem; heuristics list the best ones first
+
+// Sets a value until its end.
+template <typename T>
+class Temporarily {
+ public:
+  Temporarily(T& variable, T value) : variable_(variable), before_(std::exchange(variable, std::move(value))) {}
+  ~Temporarily() { variable_ = before_; }
+  Temporarily(const Temporarily&) = delete;
+  Temporarily& operator=(const Temporarily&) = delete;
+
+ private:
+  T& variable_;
+  T before_;
+};
+
+ChoicePlace place_of(const cuda::DeviceProperties& device, const cuda::LibraryVersions& versions, const std::string& program) {
+  return {device.name, cuda::capability_text(device.compute_capability), device.driver, versions.cublas, versions.cudnn,
+          program};
+}
+
+}  // namespace
+
+Choices::Choices(std::shared_ptr<cuda::Device> device, const cuda::LibraryVersions& versions, ChoiceOptions options)
+    : device_(std::move(device)),
+      options_(std::move(options)),
+      store_(options_.file, place_of(device_->properties(), versions, options_.program)) {}
+
+// The plan of a known choice; null if it does not work.
+std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const Ways& ways) {
+  try {
+    std::shared_ptr<void> plan = ways.build(choice.chosen);
+    if (!choice.here) {
+      ways.enqueue(plan.get());
+      device_->synchronize(ways.stream);
+      ++counts_.restored;
+    }
+    return plan;
+  } catch (const cuda::Error&) {  // the library changed without another version; after a device error all other ways fail too
+    return nullptr;
+  }
+}
+
+Choices::Decision Choices::decide(const std::string& layer, const Ways& ways) {
+  const bool outermost = !end_;
+  if (const StoredChoice* const known = store_.find(ways.problem))
+    if (std::shared_ptr<void> plan = restore(*known, ways)) {
+      if (outermost) time_.decided(layer, 0);
+      return {std::move(plan), how_chosen(*known), known->refused};
+    }
+
+  const double begin = options_.clock();
+  StoredChoice choice;
+  choice.problem = ways.problem;
+  std::shared_ptr<void> plan = fastest(choice, ways, outermost ? begin + time_.share(layer) : *end_);
+  if (outermost) time_.decided(layer, options_.clock() - begin);
+  if (!plan) throw cuda::Error(choice.refused.empty() ? ways.problem + ": there is no way" : choice.refused);
+  ++counts_.decided;
+  store_.keep(choice);
+  return {std::move(plan), how_chosen(*store_.find(choice.problem)), choice.refused};
+}
+
+// Fills in the choice. Null if no way works: `refused` is then the error of the first.
+std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const Ways& ways, double end) {
+  std::shared_ptr<void> best;
+  double best_seconds = std::numeric_limits<double>::infinity();
+  int filled_at = -1;
+  std::vector<cuda::Offer> offers;
+  try {
+    offers = ways.offers();
+  } catch (const cuda::Error& error) {
+    choice.refused = error.what();
+  }
+  const auto regular = std::count_if(offers.begin(), offers.end(), [](const cuda::Offer& offer) { return !offer.last_resort; });
+  choice.offered = static_cast<std::int64_t>(offers.size());
+  for (const cuda::Offer& offer : offers) {
+    const double now = options_.clock();
+    if (best && (offer.last_resort || now >= end || choice.timed == kMostTimed)) continue;
+    try {
+      std::shared_ptr<void> plan;
+      {
+        const bool last = &offer == &offers.back();
+        const Temporarily part(end_, std::optional(last ? end : now + std::max(0.0, end - now) / 2));
+        plan = ways.build(offer.tag);
+      }
+      if (!best && (regular < 2 || options_.clock() >= end)) {  // nothing to compare it with, or no time
+        ways.enqueue(plan.get());
+        device_->synchronize(ways.stream);
+        best = std::move(plan);
+        choice.chosen = offer.tag;
+        continue;
+      }
+      const double seconds = this->seconds(ways, plan.get(), best_seconds, filled_at);
+      ++choice.timed;
+      if (seconds >= best_seconds) continue;
+      best = std::move(plan);
+      best_seconds = seconds;
+      choice.chosen = offer.tag;
+    } catch (const cuda::Error& error) {  // of this way only
+      if (choice.refused.empty()) choice.refused = error.what();
+    }
+  }
+  return best;
+}
+
+// filled_at: how many ways had been timed when the inputs were filled; choices within a way overwrite them.
+double Choices::seconds(const Ways& ways, void* plan, double to_beat, int& filled_at) {
+  if (filled_at != counts_.timed)
+    for (const Operand& input : ways.inputs) fill_random(*device_, input, ways.stream);
+  const double seconds = Stopwatch(*device_, ways.stream).seconds([&] { ways.enqueue(plan); }, to_beat);
+  filled_at = ++counts_.timed;
+  return seconds;
+}
+
+}  // namespace epochbench

@@ -1,0 +1,144 @@
+// Decides how a problem is solved that has several ways: an algorithm of cuBLASLt, an engine of cuDNN, a library's epilogue or
+// a kernel of our own after a plain product, a library's convolution or im2col and a product. All timing of ways is done here,
+// while a program is compiled; a step never chooses.
+//
+// The ways of a problem are timed on the device in the order in which they are listed, as long as the layer's part of the
+// program's time lasts (tuning_time.h); equal problems are decided once. Without time, the first way that works is taken. A
+// choice is stored (choice_store.h), so that another process times nothing; where a stored one does not work it is made again.
+//
+// Building a way may itself choose, as the product within im2col does. Each way may then take half of the time that is left,
+// and the last one all of it, so the most promising one gets the most.
+//
+// To add a way to a node: one more entry in the list of ways that its compiler passes to choose(), with a tag of its own, and
+// its scratch in cuda_workspace_bytes(). To give a node a choice that had none: the same, with a list of its own, and a name
+// for its layer in cuda_layer().
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/libraries/libraries.h"
+#include "src/backend/cuda/choice_store.h"
+#include "src/backend/cuda/cuda_stopwatch.h"
+#include "src/backend/cuda/tuning_time.h"
+
+namespace epochbench {
+
+// What epochbench spends on one program. ResNet-50 has 68 kinds of convolutions in each precision, and cuDNN compiles some
+// engines for a second or more.
+inline constexpr double kTuningSeconds = 20;
+
+struct ChoiceOptions {
+  std::string file = {};                // of stored choices; empty: they end with the process
+  std::string program = {};             // the version of epochbench
+  double seconds_per_program = 0;       // for timing
+  std::function<double()> clock = [] {  // in seconds
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+};
+
+// Ways that a node compiler lists. Build: std::shared_ptr<T>(); throws cuda::Error.
+template <typename T>
+class Listed final : public cuda::Alternatives<T> {
+ public:
+  struct Way {
+    std::string tag;
+    std::function<std::shared_ptr<T>()> build;
+    bool last_resort = false;
+  };
+  Listed(std::string problem, std::vector<Way> ways) : problem_(std::move(problem)), ways_(std::move(ways)) {}
+
+  std::string problem() const override { return problem_; }
+  std::vector<cuda::Offer> offers() override {
+    std::vector<cuda::Offer> offers;
+    for (const Way& way : ways_) offers.push_back({way.tag, way.last_resort});
+    return offers;
+  }
+  std::shared_ptr<T> build(const std::string& tag) override {
+    for (const Way& way : ways_)
+      if (way.tag == tag) try {
+          return way.build();
+        } catch (const cuda::Error& error) {
+          throw cuda::Error(tag + ": " + error.what());
+        }
+    throw cuda::Error(problem_ + ": no way is called " + tag);
+  }
+
+ private:
+  std::string problem_;
+  std::vector<Way> ways_;
+};
+
+template <typename T>
+struct Chosen {
+  std::shared_ptr<T> plan;
+  std::string how;      // for results, appended to the name of an implementation: " [fastest of 9]"
+  std::string refused;  // why the first way that does not work does not: "cuDNN: it offers no engine"
+};
+
+// What ways of a problem are timed on.
+template <typename T>
+struct Trial {
+  std::function<void(T&, cuda::Stream)> enqueue;
+  std::vector<Operand> inputs;  // what it reads; overwritten with random numbers
+  cuda::Stream stream;
+};
+
+class Choices {
+ public:
+  Choices(std::shared_ptr<cuda::Device> device, const cuda::LibraryVersions& versions, ChoiceOptions options);
+
+  // costs: of the program's layers (cuda_layer()).
+  void begin_program(std::map<std::string, double> costs) { time_ = {options_.seconds_per_program, std::move(costs)}; }
+  void store() { store_.save(); }
+
+  // Errors: cuda::Error with the reason of the first way if none works.
+  template <typename T>
+  Chosen<T> choose(const std::string& layer, cuda::Alternatives<T>& ways, const Trial<T>& trial) {
+    Decision decision =
+        decide(layer, {ways.problem(), [&] { return ways.offers(); }, [&](const std::string& tag) { return ways.build(tag); },
+                       [&](void* plan) { trial.enqueue(*static_cast<T*>(plan), trial.stream); }, trial.inputs, trial.stream});
+    return {std::static_pointer_cast<T>(decision.plan), std::move(decision.how), std::move(decision.refused)};
+  }
+
+  struct Counts {
+    int timed = 0;     // ways
+    int decided = 0;   // problems, by this process
+    int restored = 0;  // stored choices that were used
+    bool operator==(const Counts&) const = default;
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  struct Ways {  // of any type
+    std::string problem;
+    std::function<std::vector<cuda::Offer>()> offers;
+    std::function<std::shared_ptr<void>(const std::string& tag)> build;
+    std::function<void(void* plan)> enqueue;
+    const std::vector<Operand>& inputs;
+    cuda::Stream stream;
+  };
+  struct Decision {
+    std::shared_ptr<void> plan;
+    std::string how, refused;
+  };
+  Decision decide(const std::string& layer, const Ways& ways);
+  std::shared_ptr<void> restore(const StoredChoice& choice, const Ways& ways);
+  std::shared_ptr<void> fastest(StoredChoice& choice, const Ways& ways, double end);
+  double seconds(const Ways& ways, void* plan, double to_beat, int& filled_at);
+
+  std::shared_ptr<cuda::Device> device_;
+  ChoiceOptions options_;
+  ChoiceStore store_;
+  TuningTime time_;
+  std::optional<double> end_;  // of the way that is being built; empty outside
+  Counts counts_;
+};
+
+}  // namespace epochbench

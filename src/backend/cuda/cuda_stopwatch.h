@@ -1,0 +1,38 @@
+// Times work on a device: random operands, and a stopwatch by the device's own clock.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "kernels/shapes.h"
+#include "src/backend/cuda/cuda_handles.h"
+
+namespace epochbench {
+
+struct Operand {
+  void* memory;
+  std::size_t bytes;
+  Element element;
+};
+
+// Random numbers of either sign, from 1/16 to 1: products of zeros draw less power than products of data and so run faster.
+void fill_random(cuda::Device& device, const Operand& operand, cuda::Stream stream);
+
+class Stopwatch {
+ public:
+  Stopwatch(cuda::Device& device, cuda::Stream stream)
+      : device_(device), stream_(stream), begin_(device, device.make_event()), end_(device, device.make_event()) {}
+
+  // The time of one call of `enqueue` on an otherwise idle stream, after a warm-up: the minimum of several averages. If it is
+  // clearly slower than `to_beat`, the first measurement is returned. Errors: Error of the device or of `enqueue`.
+  double seconds(const std::function<void()>& enqueue, double to_beat);
+
+ private:
+  double average(const std::function<void()>& enqueue, int calls);
+
+  cuda::Device& device_;
+  cuda::Stream stream_;
+  cuda::Owned<cuda::Event> begin_, end_;
+};
+
+}  // namespace epochbench

@@ -1,0 +1,298 @@
+// Which way of a problem is chosen, and what choosing costs, on a fake device whose clock is the only one.
+#include <algorithm>
+#include <cstdio>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/backend/cuda/cuda_choices.h"
+#include "src/backend/cuda/cuda_handles.h"
+#include "tests/support/cuda_fake_device.h"
+
+namespace epochbench {
+namespace {
+
+using cuda::Error;
+using test::FakeDevice;
+using ::testing::ElementsAre;
+using ::testing::ThrowsMessage;
+
+struct Way {
+  double seconds = 1e-3;     // of a run
+  double build_seconds = 0;  // together with timing it, nearly
+  bool builds = true, runs = true, last_resort = false;
+};
+
+struct Plan {
+  std::string tag;
+  double seconds;
+  bool runs;
+  int* held;  // plans that exist
+  Plan(std::string name, const Way& way, int& count)
+      : tag(std::move(name)), seconds(way.seconds), runs(way.runs), held(&count) {
+    ++*held;
+  }
+  ~Plan() { --*held; }
+};
+
+class FakeWays final : public cuda::Alternatives<Plan> {
+ public:
+  FakeWays(FakeDevice& device, std::string problem, std::vector<Way> ways)
+      : device_(device), problem_(std::move(problem)), ways_(std::move(ways)) {}
+
+  std::string problem() const override { return problem_; }
+  std::vector<cuda::Offer> offers() override {
+    std::vector<cuda::Offer> offers;
+    for (std::size_t i = 0; i < ways_.size(); ++i) offers.push_back({std::to_string(i), ways_[i].last_resort});
+    return offers;
+  }
+  std::shared_ptr<Plan> build(const std::string& tag) override {
+    const Way& way = ways_.at(std::stoul(tag));
+    device_.pass(way.build_seconds);
+    built.push_back(tag);
+    if (!way.builds) throw Error("way " + tag + " is not for this device");
+    auto plan = std::make_shared<Plan>(tag, way, held);
+    most_held = std::max(most_held, held);
+    return plan;
+  }
+
+  int held = 0, most_held = 0;
+  std::vector<std::string> built;
+
+ private:
+  FakeDevice& device_;
+  std::string problem_;
+  std::vector<Way> ways_;
+};
+
+class ChoosesWays : public ::testing::Test {
+ protected:
+  ~ChoosesWays() override { device_->synchronize(stream_.get()); }
+
+  Choices choices(double seconds, const std::string& file = "", const std::string& program = "1",
+                  const std::string& library = "1") {
+    Choices made(device_, {library, library}, {file, program, seconds, [this] { return device_->seconds(); }});
+    made.begin_program({{"layer", 1}});
+    return made;
+  }
+  Trial<Plan> trial() {
+    const auto run = [this](Plan& plan, cuda::Stream stream) {
+      if (!plan.runs) throw Error("way " + plan.tag + " does not run");
+      ++runs_;
+      device_->enqueue(
+          stream, [] {}, plan.seconds);
+    };
+    return {run, {}, stream_.get()};
+  }
+  Chosen<Plan> choose(Choices& choices, FakeWays& ways, const std::string& layer = "layer") {
+    return choices.choose<Plan>(layer, ways, trial());
+  }
+  std::string file(const std::string& name) {
+    const std::string path = ::testing::TempDir() + "choices_test-" + std::to_string(getpid()) + "/" + name;
+    std::remove(path.c_str());
+    return path;
+  }
+
+  std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
+  cuda::Owned<cuda::Stream> stream_{*device_, device_->make_stream()};
+  int runs_ = 0;
+};
+
+constexpr double kEnough = 1e3;
+
+TEST_F(ChoosesWays, KeepsOnlyTheFastest) {
+  Choices made = choices(kEnough);
+  FakeWays ways(*device_, "problem", {{3e-3}, {1e-3}, {2e-3}, {1e-3}});
+  const Chosen<Plan> chosen = choose(made, ways);
+  EXPECT_EQ(chosen.plan->tag, "1");
+  EXPECT_EQ(chosen.how, " [fastest of 4]");
+  EXPECT_EQ(ways.held, 1);
+  EXPECT_EQ(ways.most_held, 2);
+  EXPECT_EQ(made.counts(), (Choices::Counts{.timed = 4, .decided = 1, .restored = 0}));
+}
+
+TEST_F(ChoosesWays, SkipsAndReleasesWhatCannotBeBuiltOrRun) {
+  Choices made = choices(kEnough);
+  FakeWays ways(*device_, "problem", {{.seconds = 1e-9, .builds = false}, {.seconds = 1e-9, .runs = false}, {2e-3}, {3e-3}});
+  const Chosen<Plan> chosen = choose(made, ways);
+  EXPECT_EQ(chosen.plan->tag, "2");
+  EXPECT_EQ(chosen.how, " [fastest of 2, 4 offered]");
+  EXPECT_EQ(chosen.refused, "way 0 is not for this device");
+  EXPECT_EQ(ways.held, 1);
+  for (const double seconds : {0.0, kEnough}) {
+    Choices others = choices(seconds);
+    FakeWays none(*device_, "problem", {{.seconds = 1, .runs = false}, {.seconds = 1, .builds = false}});
+    EXPECT_THAT([&] { choose(others, none); }, ThrowsMessage<Error>("way 0 does not run"));
+    EXPECT_EQ(none.held, 0);
+    FakeWays empty(*device_, "problem", {});
+    EXPECT_THAT([&] { choose(others, empty); }, ThrowsMessage<Error>("problem: there is no way"));
+  }
+}
+
+TEST_F(ChoosesWays, WithoutTimeTakesTheFirstThatWorks) {
+  Choices made = choices(0);
+  FakeWays ways(*device_, "problem", {{.builds = false}, {.seconds = 2e-3, .runs = false}, {3e-3}, {1e-3}});
+  const Chosen<Plan> chosen = choose(made, ways);
+  EXPECT_EQ(chosen.plan->tag, "2");
+  EXPECT_EQ(chosen.how, " [first of 4]");
+  EXPECT_EQ(made.counts().timed, 0);
+  EXPECT_EQ(runs_, 1);
+}
+
+TEST_F(ChoosesWays, ALastResortIsTakenOnlyIfNothingElseWorks) {
+  Choices made = choices(kEnough);
+  FakeWays unneeded(*device_, "unneeded", {{2e-3}, {.seconds = 1e-3, .last_resort = true}});
+  EXPECT_EQ(choose(made, unneeded).plan->tag, "0");
+  EXPECT_THAT(unneeded.built, ElementsAre("0"));
+  EXPECT_EQ(made.counts().timed, 0);  // nothing to compare
+  FakeWays needed(*device_, "needed", {{.builds = false}, {.seconds = 1e-3, .last_resort = true}});
+  EXPECT_EQ(choose(made, needed).plan->tag, "1");
+}
+
+// Each way takes 1 s to build: one is begun as long as there is time.
+TEST_F(ChoosesWays, LayersGetTheTimeThatTheyCost) {
+  const std::vector<Way> ways(20, {.seconds = 1e-3, .build_seconds = 1});
+  Choices made = choices(10);
+  made.begin_program({{"expensive", 60}, {"cheap", 20}});
+  FakeWays expensive(*device_, "expensive problem", ways), cheap(*device_, "cheap problem", ways);
+  EXPECT_EQ(choose(made, expensive, "expensive").how, " [fastest of 8, 20 offered]");
+  EXPECT_EQ(choose(made, cheap, "cheap").how, " [fastest of 2, 20 offered]");
+  FakeWays unknown(*device_, "another problem", ways);
+  EXPECT_EQ(choose(made, unknown, "unknown").how, " [first of 20]");
+}
+
+TEST_F(ChoosesWays, EqualWorkIsChosenAlikeWheneverTheClockIsAlike) {
+  std::vector<std::string> chosen[2];
+  for (std::vector<std::string>& tags : chosen) {
+    Choices made = choices(5);
+    made.begin_program({{"a", 3}, {"b", 2}, {"c", 5}});
+    for (const char* layer : {"a", "b", "c"}) {
+      FakeWays ways(*device_, layer, {{4e-3, 0.3}, {3e-3, 0.5}, {2e-3, 0.7}, {1e-3, 0.2}});
+      tags.push_back(choose(made, ways, layer).plan->tag);
+    }
+  }
+  EXPECT_EQ(chosen[0], chosen[1]);
+  EXPECT_THAT(chosen[0], ElementsAre("2", "2", "3"));
+}
+
+TEST_F(ChoosesWays, AtMost16WaysOfAProblemAreTimed) {
+  Choices made = choices(kEnough);
+  FakeWays many(*device_, "problem", std::vector<Way>(30));
+  EXPECT_EQ(choose(made, many).how, " [fastest of 16, 30 offered]");
+}
+
+TEST_F(ChoosesWays, EqualProblemsAreDecidedOnce) {
+  Choices made = choices(kEnough);
+  FakeWays first(*device_, "problem", {{2e-3}, {1e-3}}), again(*device_, "problem", {{2e-3}, {1e-3}});
+  choose(made, first);
+  const Choices::Counts counts = made.counts();
+  runs_ = 0;
+  const Chosen<Plan> chosen = choose(made, again);
+  EXPECT_EQ(chosen.plan->tag, "1");
+  EXPECT_EQ(chosen.how, " [fastest of 2]");
+  EXPECT_THAT(again.built, ElementsAre("1"));
+  EXPECT_EQ(made.counts(), counts);
+  EXPECT_EQ(runs_, 0);
+}
+
+// The way itself chooses: the first of two gets half of the time, the last what is left.
+TEST_F(ChoosesWays, AWayThatChoosesTakesHalfOfTheTimeThatIsLeft) {
+  Choices made = choices(8);
+  const std::vector<Way> slow(20, {.seconds = 1e-3, .build_seconds = 1});
+  FakeWays library(*device_, "library", slow), own(*device_, "own", {{.seconds = 9e-4, .build_seconds = 1}, {8e-4, 1}});
+  std::vector<std::string> how;
+  const auto nested = [&](FakeWays& ways) {
+    Chosen<Plan> chosen = choose(made, ways);
+    how.push_back(chosen.how);
+    return chosen.plan;
+  };
+  Listed<Plan> ways("both", {{"library", [&] { return nested(library); }}, {"own", [&] { return nested(own); }}});
+  const Chosen<Plan> chosen = made.choose<Plan>("layer", ways, trial());
+  EXPECT_EQ(chosen.plan->seconds, 8e-4);
+  EXPECT_THAT(how, ElementsAre(" [fastest of 4, 20 offered]", " [fastest of 2]"));
+  EXPECT_EQ(chosen.how, " [fastest of 2]");
+  EXPECT_EQ(made.counts().decided, 3);
+}
+
+TEST_F(ChoosesWays, InputsAreRandomNumbersNotZeros) {
+  Choices made = choices(kEnough);
+  cuda::DeviceMemory memory(*device_, 3 << 20);
+  for (const Element element : {Element::f32, Element::bf16, Element::f16}) {
+    Trial<Plan> on_input = trial();
+    on_input.inputs = {{memory.data(), memory.size(), element}};
+    FakeWays ways(*device_, "problem " + std::to_string(static_cast<int>(element)), {{2e-3}, {1e-3}});
+    device_->clear(memory.data(), memory.size(), stream_.get());
+    made.choose<Plan>("layer", ways, on_input);
+    std::vector<std::uint16_t> halves(memory.size() / 2);
+    device_->copy_to_host(halves.data(), memory.data(), memory.size(), stream_.get());
+    // Exponents of 1/16 to 1, in the upper half of a float or in each number.
+    for (std::size_t i = 1; i < halves.size(); i += 2) {
+      const int exponent = element == Element::f16 ? (halves[i] >> 10 & 31) - 15 : (halves[i] >> 7 & 255) - 127;
+      ASSERT_TRUE(exponent >= -4 && exponent <= -1) << i << " of element " << static_cast<int>(element);
+    }
+    EXPECT_NEAR(static_cast<double>(std::count_if(halves.begin(), halves.end(), [](auto half) { return half >> 15; })),
+                halves.size() / 2, halves.size() / 50);
+  }
+}
+
+TEST_F(ChoosesWays, AnotherProcessTimesNothing) {
+  const std::string path = file("process.json");
+  const pid_t child = fork();
+  ASSERT_NE(child, -1);
+  if (child == 0) {
+    Choices made = choices(kEnough, path);
+    FakeWays ways(*device_, "problem", {{.builds = false}, {2e-3}, {1e-3}});
+    choose(made, ways);
+    made.store();
+    _exit(made.counts().timed == 2 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+
+  Choices made = choices(kEnough, path);
+  FakeWays ways(*device_, "problem", {{.builds = false}, {2e-3}, {1e-3}});
+  const Chosen<Plan> chosen = choose(made, ways);
+  EXPECT_EQ(chosen.plan->tag, "2");
+  EXPECT_EQ(chosen.how, " [stored: fastest of 2, 3 offered]");
+  EXPECT_EQ(chosen.refused, "way 0 is not for this device");
+  EXPECT_THAT(ways.built, ElementsAre("2"));
+  EXPECT_EQ(made.counts(), (Choices::Counts{.timed = 0, .decided = 0, .restored = 1}));
+}
+
+TEST_F(ChoosesWays, AStoredChoiceThatDoesNotWorkIsMadeAgain) {
+  const std::string path = file("again.json");
+  {
+    Choices made = choices(kEnough, path);
+    FakeWays ways(*device_, "problem", {{2e-3}, {1e-3}});
+    choose(made, ways);
+    made.store();
+  }
+  for (const Way& broken : {Way{.seconds = 1e-3, .builds = false}, Way{.seconds = 1e-3, .runs = false}}) {
+    Choices made = choices(kEnough, path);
+    FakeWays ways(*device_, "problem", {{2e-3}, broken, {3e-3}});
+    EXPECT_EQ(choose(made, ways).plan->tag, "0");
+    EXPECT_EQ(made.counts(), (Choices::Counts{.timed = 2, .decided = 1, .restored = 0}));
+  }
+}
+
+TEST_F(ChoosesWays, OtherVersionsDoNotShareChoices) {
+  const std::string path = file("versions.json");
+  const auto timed = [&](const std::string& program, const std::string& library) {
+    Choices made = choices(kEnough, path, program, library);
+    FakeWays ways(*device_, "problem", {{2e-3}, {1e-3}});
+    choose(made, ways);
+    made.store();
+    return made.counts().timed;
+  };
+  EXPECT_EQ(timed("1", "1"), 2);
+  EXPECT_EQ(timed("2", "1"), 2);
+  EXPECT_EQ(timed("1", "2"), 2);
+  EXPECT_EQ(timed("1", "1"), 0);
+  EXPECT_EQ(timed("2", "1"), 0);
+}
+
+}  // namespace
+}  // namespace epochbench

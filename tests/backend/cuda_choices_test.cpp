@@ -1,0 +1,237 @@
+// Whole models in every way that their nodes can run: with a fake cuBLASLt that has epilogues or refuses them, and with ways
+// that are the fastest or not, on a fake device.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "kernels/cuda/libraries/cublas_product.h"
+#include "src/backend/cuda/cuda_backend.h"
+#include "src/workload/workload.h"
+#include "tests/support/cuda_fake_cublas.h"
+#include "tests/support/cuda_fake_device.h"
+#include "tests/support/cuda_fake_libraries.h"
+#include "tests/support/print.h"
+#include "tests/support/trainer.h"
+
+namespace epochbench {
+namespace {
+
+using test::fake_cublas;
+using test::FakeAlgorithm;
+using test::FakeDevice;
+using test::FakeLibraries;
+using test::FakeLibrariesOptions;
+using test::Trainer;
+using test::Training;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Products by cuBLASLt's own code over the fake cuBLASLt; the rest as FakeLibraries.
+class FakeCublasLibraries final : public cuda::Libraries {
+ public:
+  explicit FakeCublasLibraries(FakeDevice& device, FakeLibrariesOptions options) : others_(device, std::move(options)) {}
+  cuda::LibraryVersions versions() const override { return others_.versions(); }
+  std::unique_ptr<cuda::Alternatives<cuda::Product>> product(const cuda::ProductSpec& spec,
+                                                             const cuda::ProductOperands& operands) override {
+    return products_.product(spec, operands);
+  }
+  std::unique_ptr<cuda::Alternatives<cuda::Convolution>> convolution(const cuda::ConvolutionSpec& spec) override {
+    return others_.convolution(spec);
+  }
+  std::unique_ptr<cuda::Alternatives<cuda::AttentionForward>> attention_forward(const cuda::AttentionSpec& spec) override {
+    return others_.attention_forward(spec);
+  }
+  std::unique_ptr<cuda::Alternatives<cuda::AttentionBackward>> attention_backward(const cuda::AttentionSpec& spec) override {
+    return others_.attention_backward(spec);
+  }
+
+ private:
+  cuda::CublasProducts products_;
+  FakeLibraries others_;
+};
+
+struct Fakes {
+  explicit Fakes(ChoiceOptions choices = {}, FakeLibrariesOptions options = {}, BackendOptions of_backend = {}) {
+    choices.clock = [device = device] { return device->seconds(); };
+    backend = make_cuda_backend(
+        device, [device = device, options] { return std::make_shared<FakeCublasLibraries>(*device, options); }, of_backend,
+        std::move(choices));
+  }
+  std::shared_ptr<FakeDevice> device = std::make_shared<FakeDevice>();
+  std::unique_ptr<Backend> backend;
+};
+
+bool is_bert(const Training& training) { return training.model.starts_with("bert"); }
+
+// A step of BERT takes a second here, nearly all of it AdamW of its parameters.
+int steps_of(const Training& training) { return is_bert(training) ? 2 : 3; }
+Entry shown(const Training& training) { return is_bert(training) ? Entry::evaluate : Entry::train; }
+
+constexpr double kEnough = 1e6;  // seconds for timing
+
+class CudaWays : public ::testing::Test {
+ protected:
+  CudaWays() { fake_cublas() = {}; }
+  ~CudaWays() override {
+    if (!file_.empty()) std::remove(file_.c_str());
+    EXPECT_EQ(fake_cublas().handles, 0);
+  }
+
+  std::vector<double> losses(const Training& training, const ChoiceOptions& choices = {},
+                             const FakeLibrariesOptions& options = {}) {
+    Fakes fakes(choices, options);
+    Trainer trainer(training, *fakes.backend);
+    std::vector<double> losses = trainer.losses(steps_of(training));
+    implementations_.clear();
+    for (const NodeTime& node : trainer.executable().profile(shown(training), 1)) implementations_.insert(node.implementation);
+    return losses;
+  }
+
+  std::set<std::string> implementations_;  // of the last losses()
+  std::string file_;
+};
+
+std::vector<Training> trainings() {
+  std::vector<Training> all;
+  for (const Precision precision : kPrecisions)
+    for (const char* model : {"mlp:width=24", "lenet5"}) all.push_back({model, 8, "synthetic", precision});
+  all.push_back({"bert-tiny:sequence=8", 1, "synthetic", Precision::bf16, 0});  // a library's masks would be others
+  return all;
+}
+
+// The same operands, and sums in double: what differs is where a sum is rounded, if at all. What follows of that for later
+// steps is derived in cuda_backend_test.cpp.
+void expect_same_losses(const std::vector<double>& actual, const std::vector<double>& expected, double eps = 0) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(actual[i] / expected[i], 1, 1e-5 + (i == 0 ? eps : std::sqrt(eps) / 4)) << "step " << i;
+}
+
+double eps_of(Precision precision) {  // of what is stored; 0 for float
+  return precision == Precision::bf16 ? 0x1p-8 : precision == Precision::fp16 ? 0x1p-11 : 0;
+}
+
+TEST_F(CudaWays, ACublasWithoutEpiloguesTrainsAlike) {
+  for (const Training& training : trainings()) {
+    SCOPED_TRACE(training.model + " " + name(training.precision));
+    fake_cublas() = {};
+    const std::vector<double> with = losses(training);
+    EXPECT_THAT(implementations_, Each(Not(HasSubstr("+ cuda bias_add"))));
+
+    fake_cublas().knows_bias_gradient = false;
+    const std::vector<double> without_gradient = losses(training);
+    if (!is_bert(training))
+      EXPECT_THAT(implementations_, Contains(AllOf(HasSubstr("cublasLt"), HasSubstr("+ cuda bias_add_grad [first of 2]"),
+                                                   HasSubstr("(cublasLt epilogue: cuBLASLt has no algorithm for"))));
+    expect_same_losses(without_gradient, with, eps_of(training.precision) / 16);
+
+    fake_cublas().knows_bias = fake_cublas().knows_relu = false;
+    const std::vector<double> without_any = losses(training);
+    EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda bias_add [first of 2]")));
+    if (training.model == "lenet5") EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda bias_add + cuda relu")));
+    expect_same_losses(without_any, with, eps_of(training.precision));  // in 16 bits a bias is added to a rounded sum
+  }
+}
+
+TEST_F(CudaWays, TheFasterWayToSumABiasGradientIsTaken) {
+  const Training training{"mlp:width=24", 6};
+  ChoiceOptions choices{.seconds_per_program = kEnough};
+  fake_cublas().algorithms = {FakeAlgorithm{.id = 1, .seconds = 2e-3}, FakeAlgorithm{.id = 2, .seconds = 1e-3}};
+  const std::vector<double> by_epilogue = losses(training, choices);
+  EXPECT_THAT(implementations_, Contains("cublasLt 128x64 stages 0 algorithm 2 [fastest of 2] [fastest of 2]"));
+  EXPECT_THAT(implementations_, Each(Not(HasSubstr("+ cuda bias_add"))));
+
+  for (FakeAlgorithm& algorithm : fake_cublas().algorithms) algorithm.epilogue_seconds = 1;
+  const std::vector<double> by_kernels = losses(training, choices);
+  EXPECT_THAT(implementations_,
+              Contains("cublasLt 128x64 stages 0 algorithm 2 [fastest of 2] + cuda bias_add_grad [fastest of 2]"));
+  EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda bias_add + cuda relu [fastest of 2]")));
+  expect_same_losses(by_kernels, by_epilogue);
+}
+
+// In 16 bits another rounding is not a matter of speed.
+TEST_F(CudaWays, AWayThatRoundsMoreIsNotTakenForItsSpeed) {
+  for (FakeAlgorithm& algorithm : fake_cublas().algorithms) algorithm.epilogue_seconds = 1;
+  losses({"mlp:width=24", 6, "synthetic", Precision::bf16}, {.seconds_per_program = kEnough});
+  EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda bias_add_grad [fastest of 2]")));
+  EXPECT_THAT(implementations_, Each(Not(HasSubstr("cuda bias_add "))));
+}
+
+TEST_F(CudaWays, ConvolutionsAndAttentionAreComparedWithOurOwn) {
+  const ChoiceOptions choices{.seconds_per_program = kEnough};
+  for (const Training& training :
+       {Training{"lenet5", 2}, Training{"bert-tiny:sequence=8", 1, "synthetic", Precision::bf16, 0}}) {
+    SCOPED_TRACE(training.model);
+    const bool text = is_bert(training);
+    const std::string library = text ? "fake attention" : "fake convolution", own = text ? "attention_softmax + " : "im2col + ";
+    const std::vector<double> by_library = losses(training, choices, {.seconds = {4e-3, 1e-5}});
+    EXPECT_THAT(implementations_, Contains(AllOf(HasSubstr(library), HasSubstr("[fastest of 2]"))));
+    EXPECT_THAT(implementations_, Each(Not(HasSubstr(own))));
+    const std::vector<double> by_own = losses(training, choices, {.seconds = {0.4, 0.5}});
+    EXPECT_THAT(implementations_, Contains(HasSubstr(own)));
+    EXPECT_THAT(implementations_, Each(Not(HasSubstr(library))));
+    expect_same_losses(by_own, by_library, text ? 0x1p-8 : 0);
+  }
+}
+
+TEST_F(CudaWays, AnotherRunTimesNothingAndTrainsAlike) {
+  file_ = ::testing::TempDir() + "cuda_choices_test-" + std::to_string(getpid()) + ".json";
+  const ChoiceOptions choices{.file = file_, .seconds_per_program = kEnough};
+  fake_cublas().algorithms = {FakeAlgorithm{.id = 1, .seconds = 2e-3}, FakeAlgorithm{.id = 2, .seconds = 1e-3}};
+  for (const Training& training : {Training{"lenet5", 2, "synthetic", Precision::bf16},
+                                   Training{"bert-tiny:sequence=8", 1, "synthetic", Precision::bf16, 0}}) {
+    SCOPED_TRACE(training.model);
+    const FakeLibrariesOptions options{.seconds = {4e-3, 1e-3}};
+    const std::vector<double> first = losses(training, choices, options);
+    EXPECT_THAT(implementations_, Contains(HasSubstr(" [fastest of 2]")));
+    const int questions = fake_cublas().questions;
+    const std::vector<double> second = losses(training, choices, options);
+    EXPECT_EQ(fake_cublas().questions, questions);  // neither timed nor searched
+    EXPECT_EQ(second, first);
+    EXPECT_THAT(implementations_, Contains(HasSubstr(" [stored: fastest of 2]")));
+    EXPECT_THAT(implementations_, Each(Not(HasSubstr(" [fastest"))));
+  }
+}
+
+// As many runs as the device does on compiling without timing.
+TEST_F(CudaWays, AnotherCompilationRunsEachNodeOnlyOnTrial) {
+  file_ = ::testing::TempDir() + "cuda_choices_test-" + std::to_string(getpid()) + ".json";
+  const Training training{"lenet5", 2};
+  const auto compile = [&](const ChoiceOptions& choices) {
+    Fakes fakes(choices);
+    Trainer trainer(training, *fakes.backend);
+    return fakes.device->counts().work;
+  };
+  const std::int64_t untimed = compile({}), timed = compile({.file = file_, .seconds_per_program = kEnough});
+  EXPECT_GT(timed, 3 * untimed);
+  // Each node is tried once, and once more where equal problems are not.
+  EXPECT_LE(compile({.file = file_, .seconds_per_program = kEnough}), 2 * untimed);
+}
+
+TEST_F(CudaWays, AStepAllocatesNothingAndChoosesNothing) {
+  Fakes fakes({.seconds_per_program = kEnough}, {.seconds = {2e-3, 1e-3}});
+  Trainer trainer({"lenet5", 2, "synthetic", Precision::fp16}, *fakes.backend);
+  trainer.losses(1);
+  const FakeDevice::Counts before = fakes.device->counts();
+  const int questions = fake_cublas().questions, products = fake_cublas().products;
+  for (int i = 0; i < 10; ++i) trainer.executable().run(Entry::train);
+  EXPECT_EQ(fakes.device->counts().allocations, before.allocations);
+  EXPECT_EQ(fakes.device->counts().waits_of_host, before.waits_of_host);
+  EXPECT_EQ(fake_cublas().questions, questions);
+  EXPECT_EQ(fake_cublas().products, products);  // captured
+  trainer.executable().synchronize();
+}
+
+}  // namespace
+}  // namespace epochbench
