@@ -91,6 +91,8 @@ class Backend {
   virtual DeviceInfo device() const = 0;
   virtual std::optional<std::string> unsupported(const Graph& graph, const Node& node) const = 0;  // the reason
   virtual std::size_t workspace_bytes(const Graph& graph, const Node& node) const = 0;
+  // Memory of an intermediate value: at least its elements, more if the backend aligns its rows.
+  virtual std::size_t value_bytes(const Graph& graph, ValueId value) const { return graph.desc(value).bytes(); }
   // How many kernels a step starts for the node; a plan of a library counts as one, and a view starts none.
   virtual int launches(const Graph& /*graph*/, const Node& node) const { return node.op == Op::reshape ? 0 : 1; }
   // The algorithm of a node if it has fewer multiplications than the FLOPs that are counted: "winograd"; otherwise "". If a

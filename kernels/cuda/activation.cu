@@ -95,21 +95,22 @@ template <typename T>
 struct BiasAdd {
   static constexpr int kInputs = 1;
   const T* bias;  // [channels]
-  std::int64_t channels;
+  std::int64_t channels, row_elements;
   template <int kCount>
   __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount],
                              std::int64_t first) const {
     // A 64-bit remainder costs more than the memory traffic; few tensors need it.
-    std::int64_t c = ((first | channels) >> 32) == 0 ? static_cast<std::uint32_t>(first) % static_cast<std::uint32_t>(channels)
-                                                     : first % channels;
-    if (channels % kCount == 0) {
+    std::int64_t c = ((first | row_elements) >> 32) == 0
+                         ? static_cast<std::uint32_t>(first) % static_cast<std::uint32_t>(row_elements)
+                         : first % row_elements;
+    if (row_elements % kCount == 0 && c + kCount <= channels) {
       const RegisterPack<T, kCount> of_pack = load_registers<kCount>(bias + c);
       for (int i = 0; i < kCount; ++i) out[i] = x[i] + element(of_pack, i);
       return;
     }
     for (int i = 0; i < kCount; ++i) {
-      out[i] = x[i] + to_float(bias[c]);
-      if (++c == channels) c = 0;
+      out[i] = c < channels ? x[i] + to_float(bias[c]) : 0;
+      if (++c == row_elements) c = 0;
     }
   }
 };
@@ -188,13 +189,13 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks) sum_rows_kernel(f
 // Several lanes per channel sum the partial sums of the row blocks, each every kLanes-th.
 constexpr int kFinalChannels = 32, kFinalLanes = kThreads / kFinalChannels;
 template <typename T>
-__global__ void __launch_bounds__(kThreads)
-    sum_partials_kernel(T* sums, const float* partials, std::int64_t channels, std::int64_t row_blocks) {
+__global__ void __launch_bounds__(kThreads) sum_partials_kernel(T* sums, const float* partials, std::int64_t channels,
+                                                                std::int64_t row_elements, std::int64_t row_blocks) {
   const int column = static_cast<int>(threadIdx.x) % kFinalChannels, lane = static_cast<int>(threadIdx.x) / kFinalChannels;
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kFinalChannels + column;
   float sum = 0;
   if (channel < channels)
-    for (std::int64_t block = lane; block < row_blocks; block += kFinalLanes) sum += partials[block * channels + channel];
+    for (std::int64_t block = lane; block < row_blocks; block += kFinalLanes) sum += partials[block * row_elements + channel];
   SHARED_ARRAY(float, of_lanes, kThreads);
   of_lanes[threadIdx.x] = sum;
   __syncthreads();
@@ -273,11 +274,12 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const CastTensor* tensor
 
 }  // namespace
 
-void bias_add(void* y, const void* x, const void* bias, std::int64_t rows, std::int64_t channels, Element element,
-              Stream stream) {
+void bias_add(void* y, const void* x, const void* bias, std::int64_t rows, std::int64_t channels, std::int64_t row_elements,
+              Element element, Stream stream) {
   with_type(element, [&](auto zero) {
     using T = decltype(zero);
-    elementwise<T>(y, x, nullptr, rows * channels, BiasAdd<T>{static_cast<const T*>(bias), channels}, stream);
+    const BiasAdd<T> of{static_cast<const T*>(bias), channels, row_elements};
+    elementwise<T>(y, x, nullptr, rows * row_elements, of, stream);
   });
 }
 
@@ -285,16 +287,17 @@ std::size_t reduction_workspace_bytes(std::int64_t rows, std::int64_t channels) 
   return sizeof(float) * static_cast<std::size_t>(reduction_floats(rows, channels));
 }
 
-void bias_add_grad(void* dbias, const void* dy, std::int64_t rows, std::int64_t channels, Element element, void* workspace,
-                   Stream stream) {
+// What lies between the rows is summed like channels, so that all strips are whole, and left out at the end.
+void bias_add_grad(void* dbias, const void* dy, std::int64_t rows, std::int64_t channels, std::int64_t row_elements,
+                   Element element, void* workspace, Stream stream) {
   auto* const partials = static_cast<float*>(workspace);
-  with_pack(element, channels, [&](auto zero, auto size) {
+  with_pack(element, row_elements, [&](auto zero, auto size) {
     using T = decltype(zero);
-    const Strips strips = strips_of(rows, channels, size(), kRowsAtOnce, reducing_blocks());
+    const Strips strips = strips_of(rows, row_elements, size(), kRowsAtOnce, reducing_blocks());
     launch(sum_rows_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partials, static_cast<const T*>(dy),
            strips);
     launch(sum_partials_kernel<T>, dim3(static_cast<unsigned>(ceil_div(channels, kFinalChannels))), dim3(kThreads), 0, stream,
-           static_cast<T*>(dbias), partials, channels, strips.row_blocks);
+           static_cast<T*>(dbias), partials, channels, row_elements, strips.row_blocks);
   });
 }
 

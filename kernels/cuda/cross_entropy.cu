@@ -1,6 +1,7 @@
 // Softmax cross entropy of rows of logits, its gradient, and the number of correctly classified rows. A block reads a row once
 // from memory; a final launch of one block adds the results of the rows in a fixed order. Rows need no alignment: a row's
-// vectors start at the first multiple of 16 bytes (a vocabulary of 30522 has rows of 61044 bytes).
+// vectors start at the first multiple of 16 bytes. What lies between the last class of a row and the next row is neither read
+// nor written.
 #include <cfloat>
 
 #include "kernels/cuda/exponential.cuh"
@@ -61,11 +62,11 @@ __device__ inline LogSum log_sum_of_block(LogSum mine) {
 
 // losses [rows]: 0 for a row whose label is ignored.
 template <typename T, int kThreads>
-__global__ void __launch_bounds__(kThreads)
-    rows_kernel(float* losses, float* log_sum_exp, const T* logits, const std::int32_t* labels, int classes) {
+__global__ void __launch_bounds__(kThreads) rows_kernel(float* losses, float* log_sum_exp, const T* logits,
+                                                        const std::int32_t* labels, int classes, std::int64_t row_elements) {
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t r = blockIdx.x;
-  const T* row = logits + r * classes;
+  const T* row = logits + r * row_elements;
   LogSum mine;
   for_each_class<kThreads>(
       row, classes,
@@ -130,12 +131,13 @@ __global__ void __launch_bounds__(kFinalThreads)
 }
 
 template <typename T, int kThreads>
-__global__ void __launch_bounds__(kThreads) grad_kernel(T* dlogits, const T* logits, const std::int32_t* labels,
-                                                        const float* log_sum_exp, const float* weight, int classes) {
+__global__ void __launch_bounds__(kThreads)
+    grad_kernel(T* dlogits, const T* logits, const std::int32_t* labels, const float* log_sum_exp, const float* weight,
+                int classes, std::int64_t row_elements) {
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t r = blockIdx.x;
-  const T* row = logits + r * classes;
-  T* to = dlogits + r * classes;
+  const T* row = logits + r * row_elements;
+  T* to = dlogits + r * row_elements;
   const std::int32_t label = labels[r];
   const float log_sum = log_sum_exp[r], factor = *weight;
   const auto gradient = [&](float logit, int c) {
@@ -159,10 +161,10 @@ __global__ void __launch_bounds__(kThreads) grad_kernel(T* dlogits, const T* log
 // correct [rows]: 1 if the label's logit is the first of the largest. Every comparison with a NaN is false.
 template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads)
-    correct_kernel(float* correct, const T* logits, const std::int32_t* labels, int classes) {
+    correct_kernel(float* correct, const T* logits, const std::int32_t* labels, int classes, std::int64_t row_elements) {
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t r = blockIdx.x;
-  const T* row = logits + r * classes;
+  const T* row = logits + r * row_elements;
   const std::int32_t label = labels[r];
   if (label < 0) {
     if (threadIdx.x == 0) correct[r] = 0;
@@ -202,35 +204,36 @@ dim3 one_block_of(int threads) { return dim3(static_cast<unsigned>(threads)); }
 std::size_t cross_entropy_workspace_bytes(std::int64_t rows) { return static_cast<std::size_t>(rows) * sizeof(float); }
 
 void cross_entropy(float* loss, float* log_sum_exp, const void* logits, const std::int32_t* labels, std::int64_t rows,
-                   std::int64_t classes, bool mean, Element element, void* workspace, Stream stream) {
+                   std::int64_t classes, bool mean, std::int64_t row_elements, Element element, void* workspace,
+                   Stream stream) {
   float* const losses = static_cast<float*>(workspace);
   with_row(element, classes, [&](auto zero, auto threads) {
     using T = decltype(zero);
     launch(rows_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream, losses,
-           log_sum_exp, static_cast<const T*>(logits), labels, classes);
+           log_sum_exp, static_cast<const T*>(logits), labels, classes, row_elements);
   });
   launch(finish_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, loss, losses, labels, rows, mean);
 }
 
 void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* labels, const float* log_sum_exp,
-                        const float* loss_scale, std::int64_t rows, std::int64_t classes, bool mean, Element element,
-                        void* workspace, Stream stream) {
+                        const float* loss_scale, std::int64_t rows, std::int64_t classes, bool mean, std::int64_t row_elements,
+                        Element element, void* workspace, Stream stream) {
   float* const weight = static_cast<float*>(workspace);
   launch(weight_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, weight, labels, loss_scale, rows, mean);
   with_row(element, classes, [&](auto zero, auto threads) {
     using T = decltype(zero);
     launch(grad_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream,
-           static_cast<T*>(dlogits), static_cast<const T*>(logits), labels, log_sum_exp, weight, classes);
+           static_cast<T*>(dlogits), static_cast<const T*>(logits), labels, log_sum_exp, weight, classes, row_elements);
   });
 }
 
 void count_correct(float* count, const void* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
-                   Element element, void* workspace, Stream stream) {
+                   std::int64_t row_elements, Element element, void* workspace, Stream stream) {
   float* const correct = static_cast<float*>(workspace);
   with_row(element, classes, [&](auto zero, auto threads) {
     using T = decltype(zero);
     launch(correct_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream, correct,
-           static_cast<const T*>(logits), labels, classes);
+           static_cast<const T*>(logits), labels, classes, row_elements);
   });
   launch(finish_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, count, correct, labels, rows, false);
 }

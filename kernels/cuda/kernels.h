@@ -6,8 +6,9 @@
 // transcendental function is computed in float at least. Each call enqueues on `stream` and returns; what it enqueues does not
 // depend on host memory, so it can be captured. Element-wise outputs may alias their inputs exactly. Equal arguments give
 // bit-equal results on devices with equally many multiprocessors, except for embedding_grad, whose float sums use atomics.
-// `workspace` is scratch of the size that the *_workspace_bytes function returns, which is enough on every device. Throws
-// cuda::Error if a launch fails.
+// `workspace` is scratch of the size that the *_workspace_bytes function returns, which is enough on every device.
+// `row_elements`: from the beginning of a row of a matrix to that of the next, at least its columns. Throws cuda::Error if a
+// launch fails.
 //
 // This header includes no CUDA header, so that tests can build the backend with the kernels compiled for the CPU.
 #pragma once
@@ -33,11 +34,12 @@ class Error : public std::runtime_error {  // from CUDA, cuBLAS or cuDNN: what w
 int multiprocessors();  // of the current device, from which launches derive their blocks. Errors: Error
 
 // activation.cu
-void bias_add(void* y, const void* x, const void* bias, std::int64_t rows, std::int64_t channels, Element element,
-              Stream stream);
+void bias_add(void* y, const void* x, const void* bias, std::int64_t rows, std::int64_t channels, std::int64_t row_elements,
+              Element element, Stream stream);
 std::size_t reduction_workspace_bytes(std::int64_t rows, std::int64_t channels);  // for every reduction over rows
-void bias_add_grad(void* dbias, const void* dy, std::int64_t rows, std::int64_t channels, Element element, void* workspace,
-                   Stream stream);
+// workspace: reduction_workspace_bytes(rows, row_elements)
+void bias_add_grad(void* dbias, const void* dy, std::int64_t rows, std::int64_t channels, std::int64_t row_elements,
+                   Element element, void* workspace, Stream stream);
 void relu(void* y, const void* x, std::int64_t n, Element element, Stream stream);
 void relu_grad(void* dx, const void* dy, const void* y, std::int64_t n, Element element, Stream stream);
 void add(void* y, const void* a, const void* b, std::int64_t n, Element element, Stream stream);
@@ -97,13 +99,13 @@ void add_layer_norm_grad(void* dx, float* dscale, float* dbias, void* dsum, cons
 // cross_entropy.cu. `workspace`: cross_entropy_workspace_bytes(rows).
 std::size_t cross_entropy_workspace_bytes(std::int64_t rows);
 void cross_entropy(float* loss, float* log_sum_exp, const void* logits, const std::int32_t* labels, std::int64_t rows,
-                   std::int64_t classes, bool mean, Element element, void* workspace, Stream stream);
+                   std::int64_t classes, bool mean, std::int64_t row_elements, Element element, void* workspace, Stream stream);
 // loss_scale (or null: 1) multiplies the gradient.
 void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* labels, const float* log_sum_exp,
-                        const float* loss_scale, std::int64_t rows, std::int64_t classes, bool mean, Element element,
-                        void* workspace, Stream stream);
+                        const float* loss_scale, std::int64_t rows, std::int64_t classes, bool mean, std::int64_t row_elements,
+                        Element element, void* workspace, Stream stream);
 void count_correct(float* count, const void* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
-                   Element element, void* workspace, Stream stream);
+                   std::int64_t row_elements, Element element, void* workspace, Stream stream);
 
 // pool.cu
 void max_pool(void* y, std::uint8_t* index, const void* x, const PoolShape& shape, Element element, Stream stream);

@@ -27,6 +27,9 @@ std::string describe(const ProductSpec& spec) {
   std::string text = "product " + matrix(m, k, transpose_a) + " " + matrix(k, n, transpose_b) + " of " + name(spec.element);
   if (spec.element == Element::f32) text += spec.math == Math::tf32 ? " as tf32" : " strictly";
   if (spec.out != spec.element) text += std::string(" to ") + name(spec.out);
+  if (spec.a_row > 0) text += ", rows of a every " + std::to_string(spec.a_row);
+  if (spec.b_row > 0) text += ", rows of b every " + std::to_string(spec.b_row);
+  if (spec.c_row > 0) text += ", rows of c every " + std::to_string(spec.c_row);
   if (spec.batch > 1) text += ", batch " + std::to_string(spec.batch);
   if (spec.alpha != 1) text += ", scaled";
   if (spec.accumulate) text += ", accumulated";

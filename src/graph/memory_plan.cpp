@@ -26,8 +26,9 @@ struct Block {
 
 class Planner {
  public:
-  explicit Planner(const Graph& graph)
+  Planner(const Graph& graph, const std::function<std::size_t(ValueId)>& value_bytes)
       : graph_(graph),
+        value_bytes_(value_bytes),
         root_(graph.value_count()),
         last_use_(graph.value_count(), kUnused),
         block_of_(graph.value_count(), kUnused) {
@@ -65,7 +66,7 @@ class Planner {
         int block = k == 0 ? block_to_overwrite(node, i) : kUnused;
         if (block == kUnused) {
           block = static_cast<int>(blocks_.size());
-          blocks_.push_back({aligned(graph_.desc(out).bytes()), 0, i, i});
+          blocks_.push_back({aligned(value_bytes_(out)), 0, i, i});
         }
         blocks_[static_cast<std::size_t>(block)].end = last_use_[at(out)];
         block_of_[at(out)] = block;
@@ -79,7 +80,7 @@ class Planner {
       if (static_cast<std::size_t>(index) >= node.inputs.size()) continue;  // optional, and not given
       const ValueId operand = root_[at(node.inputs[static_cast<std::size_t>(index)])];
       if (graph_.value(operand).kind == ValueKind::intermediate && last_use_[at(operand)] == i &&
-          graph_.desc(operand).bytes() == graph_.desc(node.outputs[0]).bytes())
+          value_bytes_(operand) == value_bytes_(node.outputs[0]))
         return block_of_[at(operand)];
     }
     return kUnused;
@@ -122,11 +123,19 @@ class Planner {
   }
 
   const Graph& graph_;
+  const std::function<std::size_t(ValueId)>& value_bytes_;
   std::vector<ValueId> root_;
   std::vector<int> last_use_;  // by root
   std::vector<int> block_of_;  // by root
   std::vector<Block> blocks_;
 };
+
+MemoryPlan plan(const Graph& graph, const std::function<std::size_t(ValueId)>& value_bytes,
+                const std::function<std::size_t(const Node&)>& workspace_bytes) {
+  MemoryPlan plan = Planner(graph, value_bytes).run();
+  for (const Node& node : graph.nodes) plan.workspace_bytes = std::max(plan.workspace_bytes, aligned(workspace_bytes(node)));
+  return plan;
+}
 
 }  // namespace
 
@@ -142,11 +151,16 @@ const char* name(Entry entry) {
   return "?";
 }
 
+MemoryPlan plan_memory(const Graph& graph, const Backend& backend) {
+  return plan(
+      graph, [&](ValueId value) { return backend.value_bytes(graph, value); },
+      [&](const Node& node) { return backend.workspace_bytes(graph, node); });
+}
+
 MemoryPlan plan_memory(const Graph& graph, const std::function<std::size_t(const Graph&, const Node&)>& workspace_bytes) {
-  MemoryPlan plan = Planner(graph).run();
-  for (const Node& node : graph.nodes)
-    plan.workspace_bytes = std::max(plan.workspace_bytes, aligned(workspace_bytes(graph, node)));
-  return plan;
+  return plan(
+      graph, [&](ValueId value) { return graph.desc(value).bytes(); },
+      [&](const Node& node) { return workspace_bytes(graph, node); });
 }
 
 ProgramMemory memory(const Program& program) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "epochbench/backend.h"
 #include "epochbench/model.h"
 #include "epochbench/precision.h"
 #include "epochbench/program.h"
@@ -35,7 +36,9 @@ void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::v
 void fuse(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
 
 // Assigns arena offsets by liveness: views share memory, element-wise results overwrite operands after their last use, and the
-// rest is placed largest first at the lowest free offset ("greedy by size", Pisarchyk and Lee 2020).
+// rest is placed largest first at the lowest free offset ("greedy by size", Pisarchyk and Lee 2020). The second form is for
+// values without padding.
+MemoryPlan plan_memory(const Graph& graph, const Backend& backend);
 MemoryPlan plan_memory(const Graph& graph, const std::function<std::size_t(const Graph&, const Node&)>& workspace_bytes);
 
 }  // namespace epochbench

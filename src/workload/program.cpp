@@ -81,8 +81,7 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
     for (const Node& node : graph.nodes)
       if (const auto reason = backend.unsupported(graph, node))
         throw GraphError(workload.model.name + ": " + node.name + ": " + *reason);
-    MemoryPlan plan =
-        plan_memory(graph, [&](const Graph& whole, const Node& node) { return backend.workspace_bytes(whole, node); });
+    MemoryPlan plan = plan_memory(graph, backend);
     for (const Variable& variable : graph.variables)
       if (std::none_of(program.variables.begin(), program.variables.end(),
                        [&](const Variable& known) { return known.name == variable.name; }))

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "src/backend/cuda/cuda_backend.h"
+#include "src/backend/cuda/cuda_nodes.h"
 #include "src/workload/traffic.h"
 #include "src/workload/workload.h"
 #include "tests/support/cuda_fake_device.h"
@@ -114,6 +115,7 @@ class Lacking final : public Backend {
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {
     return backend_.workspace_bytes(graph, node);
   }
+  std::size_t value_bytes(const Graph& graph, ValueId value) const override { return backend_.value_bytes(graph, value); }
   int launches(const Graph& graph, const Node& node) const override { return backend_.launches(graph, node); }
   std::unique_ptr<Executable> compile(const Program& program) const override { return backend_.compile(program); }
 
@@ -140,6 +142,52 @@ TEST(CudaPlanning, FusionSavesBertAFifthOfItsLaunchesAndAQuarterOfItsTraffic) {
   const Sums parts = sums(before), fused = sums(*backend);
   EXPECT_LE(fused.launches, 0.8 * parts.launches) << parts.launches;
   EXPECT_LE(fused.bytes, 0.75 * parts.bytes) << parts.bytes;
+}
+
+// Elements from row to row of what the cross entropy reads and of its gradient; 0: there is none.
+std::pair<std::int64_t, std::int64_t> row_elements(const char* model, Entry entry, Precision precision, bool fusion = true) {
+  const auto device = std::make_shared<FakeDevice>();
+  const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
+  const Program program = make_program(workload(model, 2), *backend, {entry}, precision, fusion);
+  const Graph& graph = program.entry(entry)->graph;
+  std::pair<std::int64_t, std::int64_t> result = {0, 0};
+  for (const Node& node : graph.nodes) {
+    if (node.op == Op::cross_entropy) result.first = cuda_row_elements(graph, node.inputs[0]);
+    if (node.op == Op::cross_entropy_grad) result.second = cuda_row_elements(graph, node.outputs[0]);
+    for (ValueId id : node.outputs) {
+      const Shape& shape = graph.desc(id).shape;
+      EXPECT_EQ(backend->value_bytes(graph, id),
+                shape.size() == 2
+                    ? static_cast<std::size_t>(shape[0] * cuda_row_elements(graph, id)) * size_bytes(graph.desc(id).dtype)
+                    : graph.desc(id).bytes());
+    }
+  }
+  return result;
+}
+
+// 30,522 words, and 10 classes: rows of multiples of 16 bytes where a product makes the logits, which their gradient
+// overwrites.
+TEST(CudaPlanning, LogitsOfProductsHaveAlignedRows) {
+  using Pair = std::pair<std::int64_t, std::int64_t>;
+  const char* bert = "bert-tiny:sequence=16";
+  for (Precision precision : {Precision::bf16, Precision::fp16}) {
+    EXPECT_EQ(row_elements(bert, Entry::train, precision), Pair(30528, 30528));
+    EXPECT_EQ(row_elements(bert, Entry::evaluate, precision), Pair(30528, 0));
+    EXPECT_EQ(row_elements("resnet20", Entry::train, precision), Pair(16, 16));
+  }
+  EXPECT_EQ(row_elements(bert, Entry::train, Precision::tf32), Pair(30524, 30524));
+  EXPECT_EQ(row_elements("mlp", Entry::train, Precision::fp32), Pair(12, 12));
+  // 1000 classes are aligned, and the sum with a bias that is a node of its own is dense.
+  EXPECT_EQ(row_elements("resnet50:height=64,width=64", Entry::train, Precision::bf16), Pair(1000, 1000));
+  EXPECT_EQ(row_elements(bert, Entry::train, Precision::bf16, false), Pair(30522, 30522));
+}
+
+// What a caller reads is dense.
+TEST(CudaPlanning, OutputsAreDense) {
+  const auto backend = make_cuda_backend(std::make_shared<FakeDevice>(), {});
+  const Program program = make_program(workload("bert-tiny:sequence=16", 2), *backend, {Entry::forward}, Precision::bf16);
+  const Graph& graph = program.entry(Entry::forward)->graph;
+  EXPECT_EQ(cuda_row_elements(graph, graph.output("logits")), 30522);
 }
 
 TEST(CudaPlanning, TakesNothingOfTheDeviceBeforeItCompiles) {

@@ -72,7 +72,7 @@ class OneNode {
     Program program;
     program.variables = graph_.variables;
     const auto backend = make_reference_backend();
-    auto plan = plan_memory(graph_, [&](const Graph&, const Node&) { return std::size_t{0}; });
+    auto plan = plan_memory(graph_, *backend);
     program.entries[0] = EntryGraph{graph_, std::move(plan)};
     const auto executable = backend->compile(program);
     for (const auto& [name, values] : values_) executable->write(name, values);

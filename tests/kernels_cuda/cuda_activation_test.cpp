@@ -122,7 +122,7 @@ TEST(CudaBiasAdd, MatchesReference) {
       GuardedBuffer<float> expected(m.rows * m.channels);
       reference::bias_add(expected.data(), x.floats().data(), bias.floats().data(), m.rows, m.channels);
       expect_of_one(x, expected, stored(element, kExact), [&](void* y, const void* from) {
-        cuda::bias_add(y, from, bias.data(), m.rows, m.channels, element, kNoStream);
+        cuda::bias_add(y, from, bias.data(), m.rows, m.channels, m.channels, element, kNoStream);
       });
     });
 }
@@ -137,12 +137,63 @@ TEST(CudaBiasAddGrad, MatchesReferenceAndIsBitEqualInEveryOrder) {
       for_each_order("", [&] {
         Tensor dbias(m.channels, element);
         DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(m.rows, m.channels));
-        cuda::bias_add_grad(dbias.data(), dy.data(), m.rows, m.channels, element, workspace.data(), kNoStream);
+        cuda::bias_add_grad(dbias.data(), dy.data(), m.rows, m.channels, m.channels, element, workspace.data(), kNoStream);
         expect_close(dbias.floats(), expected, stored(element, test::sum_tolerance(static_cast<double>(m.rows), 1)));
         EXPECT_TRUE(dbias.guards_intact());
         EXPECT_TRUE(workspace.guards_intact());
         results.push_back(dbias.floats());
         EXPECT_TRUE(bit_equal(results.front(), results.back()));
+      });
+    });
+}
+
+// Rows of more elements than channels, whatever lies between; in packs, in packs with channels and others, one by one.
+struct LongRows {
+  std::int64_t rows, channels, row_elements;
+};
+constexpr LongRows kLongRows[] = {{90, 10, 16}, {41, 1001, 1008}, {70, 7, 9}, {3, 1, 128}, {5, 16, 24}};
+std::string describe(const LongRows& p) { return std::to_string(p.channels) + " of " + std::to_string(p.row_elements); }
+
+GuardedBuffer<float> with_gaps(const GuardedBuffer<float>& dense, const LongRows& p) {
+  GuardedBuffer<float> rows(p.rows * p.row_elements);
+  for (std::int64_t i = 0; i < p.rows * p.row_elements; ++i)
+    rows[i] = i % p.row_elements < p.channels ? dense[i / p.row_elements * p.channels + i % p.row_elements] : NAN;
+  return rows;
+}
+
+TEST(CudaBiasAdd, AddsToChannelsOfLongerRows) {
+  for (const LongRows& p : kLongRows)
+    for_each_element(describe(p), [&](Element element) {
+      const GuardedBuffer<float> dense = random_tensor(p.rows * p.channels, element, 9).floats();
+      const Tensor bias = random_tensor(p.channels, element, 10);
+      GuardedBuffer<float> expected(p.rows * p.channels), result(p.rows * p.channels);
+      reference::bias_add(expected.data(), dense.data(), bias.floats().data(), p.rows, p.channels);
+      const Tensor x(with_gaps(dense, p), element);
+      for_each_order("", [&] {
+        Tensor y(p.rows * p.row_elements, element);
+        cuda::bias_add(y.data(), x.data(), bias.data(), p.rows, p.channels, p.row_elements, element, kNoStream);
+        const GuardedBuffer<float> rows = y.floats();
+        for (std::int64_t i = 0; i < p.rows * p.channels; ++i)
+          result[i] = rows[i / p.channels * p.row_elements + i % p.channels];
+        expect_close(result, expected, stored(element, kExact));
+        EXPECT_TRUE(y.guards_intact());
+      });
+    });
+}
+
+TEST(CudaBiasAddGrad, SumsChannelsOfLongerRows) {
+  for (const LongRows& p : kLongRows)
+    for_each_element(describe(p), [&](Element element) {
+      const GuardedBuffer<float> dense = random_tensor(p.rows * p.channels, element, 11).floats();
+      GuardedBuffer<float> expected(p.channels);
+      reference::bias_add_grad(expected.data(), dense.data(), p.rows, p.channels);
+      const Tensor dy(with_gaps(dense, p), element);
+      for_each_order("", [&] {
+        Tensor dbias(p.channels, element);
+        DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(p.rows, p.row_elements));
+        cuda::bias_add_grad(dbias.data(), dy.data(), p.rows, p.channels, p.row_elements, element, workspace.data(), kNoStream);
+        expect_close(dbias.floats(), expected, stored(element, test::sum_tolerance(static_cast<double>(p.rows), 1)));
+        EXPECT_TRUE(dbias.guards_intact() && workspace.guards_intact());
       });
     });
 }
@@ -155,7 +206,7 @@ TEST(CudaBiasAddGrad, ManyRowsKeepPrecision) {
   const Tensor dy(tenths, Element::f32);
   Tensor dbias(1, Element::f32);
   DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(kRows, 1));
-  cuda::bias_add_grad(dbias.data(), dy.data(), kRows, 1, Element::f32, workspace.data(), kNoStream);
+  cuda::bias_add_grad(dbias.data(), dy.data(), kRows, 1, 1, Element::f32, workspace.data(), kNoStream);
   // A thread adds a few dozen values, lanes are added in pairs, then every eighth of a few hundred blocks.
   EXPECT_NEAR(dbias.floats()[0] / (static_cast<double>(0.1f) * kRows), 1, 64 * kEps);
 }

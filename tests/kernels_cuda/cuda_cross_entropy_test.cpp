@@ -46,12 +46,12 @@ void check(const Matrix& m, const Tensor& logits, Ignored ignored, bool mean) {
     DeviceBuffer<float> got_loss(1), again(1), got_log_sum_exp(m.rows), workspace = workspace_of(m);
     Tensor got(m.elements(), element), in_place = logits;
     cuda::cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, mean,
-                        element, workspace.data(), kNoStream);
+                        m.channels, element, workspace.data(), kNoStream);
     EXPECT_TRUE(workspace.guards_intact());
     expect_close(got_log_sum_exp, log_sum_exp, {kEps, kLogError});
     expect_close(got_loss, loss, loss_tolerance);
     workspace.poison();
-    cuda::cross_entropy(again.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, mean, element,
+    cuda::cross_entropy(again.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, mean, m.channels, element,
                         workspace.data(), kNoStream);
     EXPECT_TRUE(bit_equal(again, got_loss));
 
@@ -59,7 +59,7 @@ void check(const Matrix& m, const Tensor& logits, Ignored ignored, bool mean) {
       workspace.poison();
       const Tensor& from = to == &got ? logits : in_place;
       cuda::cross_entropy_grad(to->data(), from.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.channels, mean,
-                               element, workspace.data(), kNoStream);
+                               m.channels, element, workspace.data(), kNoStream);
     }
     expect_close(got.floats(), dlogits, gradient_tolerance(element, mean ? 1 / rows : 1));
     EXPECT_TRUE(bit_equal(got.floats(), in_place.floats()));
@@ -88,10 +88,10 @@ TEST(CudaCrossEntropy, IgnoredLabelsMatchReference) {
         reference::cross_entropy_grad(expected.data(), values.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels,
                                       mean);
         Tensor dlogits(m.elements(), element);
-        cuda::cross_entropy(got.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, mean, element,
+        cuda::cross_entropy(got.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, mean, m.channels, element,
                             workspace.data(), kNoStream);
         cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.channels,
-                                 mean, element, workspace.data(), kNoStream);
+                                 mean, m.channels, element, workspace.data(), kNoStream);
         expect_close(got, loss, {2 * kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
         const GuardedBuffer<float> result = dlogits.floats();
         expect_close(result, expected, gradient_tolerance(element, mean ? 1.5 / static_cast<double>(m.rows) : 1));
@@ -110,10 +110,10 @@ TEST(CudaCrossEntropy, IsZeroWhereAllLabelsAreIgnored) {
       const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::all);
       DeviceBuffer<float> loss(1), log_sum_exp(m.rows), workspace = workspace_of(m);
       Tensor dlogits(m.elements(), element);
-      cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, mean, element,
-                          workspace.data(), kNoStream);
+      cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, mean, m.channels,
+                          element, workspace.data(), kNoStream);
       cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.channels,
-                               mean, element, workspace.data(), kNoStream);
+                               mean, m.channels, element, workspace.data(), kNoStream);
       EXPECT_EQ(loss[0], 0);
       for (float value : dlogits.floats()) ASSERT_EQ(value, 0);
       for (float value : log_sum_exp) EXPECT_TRUE(std::isfinite(value));
@@ -148,10 +148,10 @@ TEST(CudaCrossEntropy, MaskedLogitHasNoProbability) {
                                true);
       DeviceBuffer<float> loss(1), log_sum_exp(m.rows), workspace = workspace_of(m);
       Tensor dlogits(m.elements(), element);
-      cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, true, element,
-                          workspace.data(), kNoStream);
+      cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, true, m.channels,
+                          element, workspace.data(), kNoStream);
       cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.channels,
-                               true, element, workspace.data(), kNoStream);
+                               true, m.channels, element, workspace.data(), kNoStream);
       expect_close(loss, expected, {kEps, kLogError});
       const GuardedBuffer<float> result = dlogits.floats();
       for (std::int64_t i = 0; i < m.elements(); ++i) ASSERT_EQ(result[i] == 0, masked(i)) << i;
@@ -168,10 +168,59 @@ TEST(CudaCrossEntropy, NanAndInfinityMakeTheLossNan) {
           const Tensor logits(values, element);
           const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::none);
           DeviceBuffer<float> loss(1), workspace = workspace_of(m);
-          cuda::cross_entropy(loss.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, true, element,
+          cuda::cross_entropy(loss.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, true, m.channels, element,
                               workspace.data(), kNoStream);
           EXPECT_TRUE(std::isnan(loss[0]));
         });
+}
+
+// Rows of more elements than classes, aligned and not, per warp and per block: the numbers of dense rows, whatever lies
+// between, which stays.
+TEST(CudaCrossEntropy, LongerRowsMatchReference) {
+  struct Padded {
+    Matrix m;
+    std::int64_t row_elements;
+  };
+  for (const auto& [m, row_elements] :
+       {Padded{{5, 10}, 16}, Padded{{4, 7}, 9}, Padded{{3, 1001}, 1008}, Padded{{2, 30522}, 30528}})
+    for_each_element(describe(m, true) + " of " + std::to_string(row_elements), [&](Element element) {
+      const GuardedBuffer<float> dense = random_tensor(m.elements(), element, 9, -6, 6).floats();
+      GuardedBuffer<float> padded(m.rows * row_elements);
+      const auto among = [&](std::int64_t i) { return i % row_elements < m.channels; };
+      const auto index = [&](std::int64_t i) { return i / row_elements * m.channels + i % row_elements; };
+      for (std::int64_t i = 0; i < m.rows * row_elements; ++i) padded[i] = among(i) ? dense[index(i)] : INFINITY;
+      const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
+      GuardedBuffer<float> loss(1), log_sum_exp(m.rows), gradient(m.elements()), correct(1);
+      reference::cross_entropy(loss.data(), log_sum_exp.data(), dense.data(), labels.data(), m.rows, m.channels, true);
+      reference::cross_entropy_grad(gradient.data(), dense.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, true);
+      reference::count_correct(correct.data(), dense.data(), labels.data(), m.rows, m.channels);
+      for_each_order("", [&] {
+        const Tensor logits(padded, element);
+        Tensor dlogits(padded, element), in_place(padded, element);
+        DeviceBuffer<float> of_loss(1), of_log_sum_exp(m.rows), of_correct(1), workspace = workspace_of(m);
+        cuda::cross_entropy(of_loss.data(), of_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, true,
+                            row_elements, element, workspace.data(), kNoStream);
+        for (Tensor* to : {&dlogits, &in_place})
+          cuda::cross_entropy_grad(to->data(), to == &dlogits ? logits.data() : in_place.data(), labels.data(),
+                                   of_log_sum_exp.data(), nullptr, m.rows, m.channels, true, row_elements, element,
+                                   workspace.data(), kNoStream);
+        cuda::count_correct(of_correct.data(), logits.data(), labels.data(), m.rows, m.channels, row_elements, element,
+                            workspace.data(), kNoStream);
+        expect_close(of_loss, loss, {kEps, kLogError});
+        expect_close(of_log_sum_exp, log_sum_exp, {kEps, kLogError});
+        EXPECT_EQ(of_correct[0], correct[0]);
+        const GuardedBuffer<float> result = dlogits.floats();
+        EXPECT_TRUE(bit_equal(in_place.floats(), result));
+        GuardedBuffer<float> classes(m.elements());
+        for (std::int64_t i = 0; i < m.rows * row_elements; ++i)
+          if (among(i))
+            classes[index(i)] = result[i];
+          else
+            ASSERT_EQ(result[i], INFINITY) << i;
+        expect_close(classes, gradient, gradient_tolerance(element, 1.5 / static_cast<double>(m.rows)));
+        EXPECT_TRUE(dlogits.guards_intact() && in_place.guards_intact() && workspace.guards_intact());
+      });
+    });
 }
 
 // With a log_sum_exp of 0 and the sum as loss, the gradient is the kernel's exponential.
@@ -188,7 +237,7 @@ TEST(CudaCrossEntropyGrad, ExponentialIsAccurate) {
     log_sum_exp[0] = 0;
     Tensor dlogits(kClasses, element);
     cuda::cross_entropy_grad(dlogits.data(), Tensor(values, element).data(), label.data(), log_sum_exp.data(), nullptr, 1,
-                             kClasses, false, element, workspace.data(), kNoStream);
+                             kClasses, false, kClasses, element, workspace.data(), kNoStream);
     // The fast exponential: 2 + 1.2 * 87 units.
     expect_close(dlogits.floats(), expected, stored(element, {(element == Element::f32 ? 2 : 107) * kEps, 0}));
   });
@@ -201,15 +250,15 @@ TEST(CudaCrossEntropyGrad, LossScaleMultiplies) {
     const DeviceBuffer<std::int32_t> labels = labels_of(m, Ignored::every_third);
     DeviceBuffer<float> loss(1), log_sum_exp(m.rows), workspace = workspace_of(m), scale(1);
     scale[0] = 1024;  // a power of two, so float results are exact multiples
-    cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, true, element,
-                        workspace.data(), kNoStream);
+    cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, true, m.channels,
+                        element, workspace.data(), kNoStream);
     GuardedBuffer<float> expected(m.elements());
     reference::cross_entropy_grad(expected.data(), logits.floats().data(), labels.data(), log_sum_exp.data(), m.rows,
                                   m.channels, true);
     for (float& value : expected) value *= 1024;
     Tensor scaled(m.elements(), element);
     cuda::cross_entropy_grad(scaled.data(), logits.data(), labels.data(), log_sum_exp.data(), scale.data(), m.rows, m.channels,
-                             true, element, workspace.data(), kNoStream);
+                             true, m.channels, element, workspace.data(), kNoStream);
     expect_close(scaled.floats(), expected, gradient_tolerance(element, 1024.0 / 6));
   });
 }
@@ -232,8 +281,8 @@ TEST(CudaCountCorrect, MatchesReference) {
         const Tensor stored_logits(logits, element);
         for_each_order("", [&] {
           DeviceBuffer<float> count(1), workspace = workspace_of(m);
-          cuda::count_correct(count.data(), stored_logits.data(), labels.data(), m.rows, m.channels, element, workspace.data(),
-                              kNoStream);
+          cuda::count_correct(count.data(), stored_logits.data(), labels.data(), m.rows, m.channels, m.channels, element,
+                              workspace.data(), kNoStream);
           EXPECT_EQ(count[0], expected[0]);
           EXPECT_TRUE(count.guards_intact() && workspace.guards_intact());
         });

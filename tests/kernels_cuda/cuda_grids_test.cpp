@@ -46,7 +46,7 @@ TEST_F(CudaGrids, ReductionsHaveThreeBlocksPerMultiprocessor) {
     test::set_multiprocessors(count);
     Tensor dbias(kChannels, Element::f32);
     DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(kRows, kChannels));
-    cuda::bias_add_grad(dbias.data(), dy.data(), kRows, kChannels, Element::f32, workspace.data(), kNoStream);
+    cuda::bias_add_grad(dbias.data(), dy.data(), kRows, kChannels, kChannels, Element::f32, workspace.data(), kNoStream);
     EXPECT_EQ(written(workspace), std::min(3 * count, 300) * kChannels) << count;
   }
 }
@@ -76,7 +76,7 @@ TEST_F(CudaGrids, BiasGradientMatchesReference) {
       on_each_device("", [&] {
         Tensor dbias(m.channels, element);
         DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(m.rows, m.channels));
-        cuda::bias_add_grad(dbias.data(), dy.data(), m.rows, m.channels, element, workspace.data(), kNoStream);
+        cuda::bias_add_grad(dbias.data(), dy.data(), m.rows, m.channels, m.channels, element, workspace.data(), kNoStream);
         expect_close(dbias.floats(), expected, stored(element, test::sum_tolerance(static_cast<double>(m.rows), 1)));
         EXPECT_TRUE(workspace.guards_intact());
         return std::vector{dbias.floats()};

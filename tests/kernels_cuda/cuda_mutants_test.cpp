@@ -91,7 +91,7 @@ void try_bias_add_grad(decltype(cuda::bias_add_grad) function, ThreadOrder order
   reference::bias_add_grad(expected.data(), dy.data(), kRows, kChannels);
   DeviceBuffer<float> dbias(kChannels), workspace = test::scratch(cuda::reduction_workspace_bytes(kRows, kChannels));
   test::set_thread_order(order);
-  function(dbias.data(), dy.data(), kRows, kChannels, Element::f32, workspace.data(), kNoStream);
+  function(dbias.data(), dy.data(), kRows, kChannels, kChannels, Element::f32, workspace.data(), kNoStream);
   compare({{dbias, expected}});
 }
 

@@ -91,14 +91,14 @@ TEST_F(CudaRaces, ElementWise) {
   Tensor y(kCount, Element::bf16);
   cuda::gelu(y.data(), x.data(), kCount, Element::bf16, kNoStream);
   const Tensor bias = random_tensor(41, Element::bf16, 2);
-  cuda::bias_add(y.data(), x.data(), bias.data(), 100, 41, Element::bf16, kNoStream);
+  cuda::bias_add(y.data(), x.data(), bias.data(), 100, 41, 41, Element::bf16, kNoStream);
 }
 
 TEST_F(CudaRaces, BiasAddGrad) {
   const Tensor dy = random_tensor(90 * 36, Element::f32, 1);
   Tensor dbias(36, Element::f32);
   DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(90, 36));
-  cuda::bias_add_grad(dbias.data(), dy.data(), 90, 36, Element::f32, workspace.data(), kNoStream);
+  cuda::bias_add_grad(dbias.data(), dy.data(), 90, 36, 36, Element::f32, workspace.data(), kNoStream);
 }
 
 TEST_F(CudaRaces, BatchNorm) {
@@ -164,11 +164,12 @@ TEST_F(CudaRaces, CrossEntropy) {
     const std::int32_t values[] = {1, -1, 9};
     const DeviceBuffer<std::int32_t> labels = on_device<std::int32_t>(values);
     DeviceBuffer<float> loss(1), count(1), log_sum_exp(3), workspace = scratch(cuda::cross_entropy_workspace_bytes(3));
-    cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), 3, classes, true, Element::f32,
+    cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), 3, classes, true, classes, Element::f32,
                         workspace.data(), kNoStream);
     cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, 3, classes, true,
-                             Element::f32, workspace.data(), kNoStream);
-    cuda::count_correct(count.data(), logits.data(), labels.data(), 3, classes, Element::f32, workspace.data(), kNoStream);
+                             classes, Element::f32, workspace.data(), kNoStream);
+    cuda::count_correct(count.data(), logits.data(), labels.data(), 3, classes, classes, Element::f32, workspace.data(),
+                        kNoStream);
   }
 }
 

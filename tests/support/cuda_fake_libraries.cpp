@@ -48,6 +48,30 @@ void store(void* to, const Floats& values, Element element) {
                    [=](float value) { return to_bits(value, element); });
 }
 
+// A row-major matrix whose rows have row_elements in memory; 0: as many as columns.
+Floats load_rows(const void* from, std::size_t rows, std::size_t columns, std::int64_t row_elements, Element element,
+                 bool tf32 = false) {
+  if (row_elements == 0) return load(from, rows * columns, element, tf32);
+  Floats values;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t first = row * static_cast<std::size_t>(row_elements);
+    const Floats one =
+        load(static_cast<const std::byte*>(from) + first * static_cast<std::size_t>(bytes_of(element)), columns, element, tf32);
+    values.insert(values.end(), one.begin(), one.end());
+  }
+  return values;
+}
+
+void store_rows(void* to, const Floats& values, std::size_t columns, std::int64_t row_elements, Element element) {
+  if (row_elements == 0) return store(to, values, element);
+  for (std::size_t row = 0; row * columns < values.size(); ++row) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * columns);
+    store(static_cast<std::byte*>(to) +
+              row * static_cast<std::size_t>(row_elements) * static_cast<std::size_t>(bytes_of(element)),
+          Floats(begin, begin + static_cast<std::ptrdiff_t>(columns)), element);
+  }
+}
+
 void fill_with_nan(void* memory, std::size_t bytes) { std::memset(memory, 0xff, bytes); }
 
 void use_workspace(void* workspace, std::size_t bytes) {
@@ -74,11 +98,16 @@ class FakeProduct final : public cuda::Product {
       const std::size_t of_a = count({m, k}), of_b = count({k, n}), of_c = count({m, n});
       const auto batch = static_cast<std::size_t>(spec.batch);
       const bool tf32 = spec.math == cuda::Math::tf32;
-      const Floats left = load(a, batch * of_a, spec.element, tf32), right = load(b, batch * of_b, spec.element, tf32);
+      const auto a_columns = static_cast<std::size_t>(transpose_a ? m : k),
+                 b_columns = static_cast<std::size_t>(transpose_b ? k : n);
+      const Floats left = load_rows(a, batch * of_a / a_columns, a_columns, spec.a_row, spec.element, tf32),
+                   right = load_rows(b, batch * of_b / b_columns, b_columns, spec.b_row, spec.element, tf32);
       Floats result(batch * of_c);
       for (std::size_t i = 0; i < batch; ++i)
         reference::gemm(&result[i * of_c], &left[i * of_a], &right[i * of_b], spec.shape, {});
-      const Floats before = spec.accumulate ? load(c, result.size(), spec.out) : Floats{};
+      const auto c_columns = static_cast<std::size_t>(n);
+      const Floats before =
+          spec.accumulate ? load_rows(c, result.size() / c_columns, c_columns, spec.c_row, spec.out) : Floats{};
       const Floats added = spec.bias ? load(bias, static_cast<std::size_t>(n), spec.out) : Floats{};
       for (std::size_t i = 0; i < result.size(); ++i) {
         result[i] *= spec.alpha;
@@ -86,10 +115,10 @@ class FakeProduct final : public cuda::Product {
         if (spec.bias) result[i] += added[i % static_cast<std::size_t>(n)];
         if (spec.relu) result[i] = std::max(result[i], 0.0f);
       }
-      store(c, result, spec.out);
+      store_rows(c, result, c_columns, spec.c_row, spec.out);
       if (!spec.bias_gradient) return;
       Floats sums(static_cast<std::size_t>(m));
-      reference::bias_add_grad(sums.data(), load(a, of_a, spec.element).data(), k, m);
+      reference::bias_add_grad(sums.data(), load_rows(a, of_a / a_columns, a_columns, spec.a_row, spec.element).data(), k, m);
       store(bias, sums, spec.out);
     };
     device_.enqueue(stream, compute, seconds_);

@@ -78,7 +78,7 @@ class Step {
     fuse(graph, [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); });
     Program program;
     program.variables = graph.variables;
-    auto plan = plan_memory(graph, [&](const Graph& whole, const Node& node) { return backend.workspace_bytes(whole, node); });
+    auto plan = plan_memory(graph, backend);
     program.entries[0] = EntryGraph{std::move(graph), std::move(plan)};
     executable_ = backend.compile(program);
     executable_->write("learning_rate", std::vector<float>{1});

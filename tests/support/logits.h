@@ -43,7 +43,7 @@ inline std::vector<float> logits(const std::string& model, std::int64_t batch, c
   };
   const ValueId rate = control("read.rate", {{1}, DType::f32}), weight = control("read.weight", desc);
   graph.add_node(Op::sgd, SgdAttributes{.momentum = 0}, {rate, weight, result, control("read.logits", desc)}, "read");
-  MemoryPlan plan = plan_memory(graph, [&](const Graph& g, const Node& node) { return backend.workspace_bytes(g, node); });
+  MemoryPlan plan = plan_memory(graph, backend);
   program.variables = graph.variables;
   program.entries[static_cast<std::size_t>(Entry::forward)] = EntryGraph{std::move(graph), std::move(plan)};
 

@@ -20,6 +20,7 @@ class PartsOnly final : public Backend {
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {
     return backend_->workspace_bytes(graph, node);
   }
+  std::size_t value_bytes(const Graph& graph, ValueId value) const override { return backend_->value_bytes(graph, value); }
   std::unique_ptr<Executable> compile(const Program& program) const override { return backend_->compile(program); }
 
  private:

@@ -69,10 +69,11 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attr
   check(cublasLtMatmulPreferenceSetAttribute(preference.value, attribute, &value, sizeof value), "choosing an algorithm");
 }
 
-// `batch` contiguous row-major [rows, columns] matrices.
-void describe_matrix(Layout& layout, Element element, std::int64_t rows, std::int64_t columns, std::int64_t batch) {
+// `batch` contiguous row-major [rows, columns] matrices, or one whose rows have row_elements in memory.
+void describe_matrix(Layout& layout, Element element, std::int64_t rows, std::int64_t columns, std::int64_t row_elements,
+                     std::int64_t batch) {
   check(cublasLtMatrixLayoutCreate(&layout.value, type_of(element), static_cast<std::uint64_t>(columns),
-                                   static_cast<std::uint64_t>(rows), columns),
+                                   static_cast<std::uint64_t>(rows), row_elements > 0 ? row_elements : columns),
         "describing a matrix");
   if (batch == 1) return;
   set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
@@ -96,9 +97,9 @@ struct Problem {
     set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(spec));
     if (spec.bias || spec.bias_gradient) set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(spec.out));
     const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
-    describe_matrix(a, spec.element, transpose_a ? k : m, transpose_a ? m : k, spec.batch);
-    describe_matrix(b, spec.element, transpose_b ? n : k, transpose_b ? k : n, spec.batch);
-    describe_matrix(c, spec.out, m, n, spec.batch);
+    describe_matrix(a, spec.element, transpose_a ? k : m, transpose_a ? m : k, spec.a_row, spec.batch);
+    describe_matrix(b, spec.element, transpose_b ? n : k, transpose_b ? k : n, spec.b_row, spec.batch);
+    describe_matrix(c, spec.out, m, n, spec.c_row, spec.batch);
   }
 
   void set_bias(void* bias) const {
@@ -192,6 +193,7 @@ void check_spec(const ProductSpec& spec) {
   if (spec.bias && spec.bias_gradient) throw Error(describe(spec) + ": a bias and a bias gradient cannot be combined");
   if (spec.bias_gradient && (spec.relu || spec.batch != 1))
     throw Error(describe(spec) + ": a bias gradient cannot be combined with ReLU or a batch");
+  if (spec.batch != 1 && spec.a_row + spec.b_row + spec.c_row > 0) throw Error(describe(spec) + ": a batch is packed densely");
   if (spec.batch < 1 || spec.batch > std::numeric_limits<std::int32_t>::max())
     throw Error(describe(spec) + ": cuBLASLt does not support this batch");
 }

@@ -57,6 +57,8 @@ struct ProductSpec {  // c = alpha a b [+ c] [+ bias] [relu], float accumulation
   bool bias = false, relu = false;
   bool bias_gradient = false;  // also dbias [m] = the sums of a's rows over k, of type out (a [m,k] is dy transposed)
   std::int64_t batch = 1;      // independent products: a, b, c each densely packed
+  // Elements from the beginning of a matrix's row in memory to that of the next; 0: as many as its columns. Only with batch 1.
+  std::int64_t a_row = 0, b_row = 0, c_row = 0;
 };
 class Product {
  public:

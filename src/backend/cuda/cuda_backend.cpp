@@ -30,6 +30,8 @@ class CudaBackend final : public Backend {
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override { return cuda_workspace_bytes(graph, node); }
 
+  std::size_t value_bytes(const Graph& graph, ValueId value) const override { return cuda_value_bytes(graph, value); }
+
   int launches(const Graph& graph, const Node& node) const override { return cuda_launches(graph, node); }
 
   std::string algorithm(const Graph& graph, const Node& node) const override {

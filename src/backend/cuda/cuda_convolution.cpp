@@ -208,7 +208,7 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
     return std::make_shared<CudaNode>(
         planned(source, plain, spec.relu ? " + cuda bias_add + cuda relu" : " + cuda bias_add", [=](cuda::Stream stream) {
           void* const y = o.y(0);
-          cuda::bias_add(y, y, o.x(2), size.rows, size.channels, spec.element, stream);
+          cuda::bias_add(y, y, o.x(2), size.rows, size.channels, size.channels, spec.element, stream);
           if (spec.relu) cuda::relu(y, y, size.rows * size.channels, spec.element, stream);
         }));
   };

@@ -140,12 +140,17 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   const TensorDesc first = graph.desc(o.in[0]);
   const RowsChannels size = rows_channels(first);
   const Element element = first.dtype == DType::i32 ? Element::f32 : element_of(first.dtype);
+  const std::int64_t row_elements = cuda_row_elements(graph, o.in[0]);
   // Adds what the kernels here take besides.
   const auto make = [=](auto kernel, auto call) -> std::function<void(Stream)> {
     return [=](Stream stream) {
       call([&](const auto&... arguments) {
-        if constexpr (std::is_invocable_v<decltype(kernel), decltype(arguments)..., Element, void*, Stream>)
+        if constexpr (std::is_invocable_v<decltype(kernel), decltype(arguments)..., std::int64_t, Element, void*, Stream>)
+          kernel(arguments..., row_elements, element, workspace, stream);
+        else if constexpr (std::is_invocable_v<decltype(kernel), decltype(arguments)..., Element, void*, Stream>)
           kernel(arguments..., element, workspace, stream);
+        else if constexpr (std::is_invocable_v<decltype(kernel), decltype(arguments)..., std::int64_t, Element, Stream>)
+          kernel(arguments..., row_elements, element, stream);
         else
           kernel(arguments..., element, stream);
       });

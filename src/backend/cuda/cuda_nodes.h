@@ -18,6 +18,12 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
 // Scratch that is enough for every way to compile the node: it is planned before the libraries are asked for plans.
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node);
 
+// The number of elements from the beginning of a row of the value in memory to that of the next. Products and our kernels lose
+// their vectors where rows do not start at multiples of 16 bytes, so the rows of logits that a product makes for the cross
+// entropy only, and of their gradient for products, have a gap where they need one. Any other value is dense.
+std::int64_t cuda_row_elements(const Graph& graph, ValueId value);
+std::size_t cuda_value_bytes(const Graph& graph, ValueId value);
+
 // Backend::launches of a node in the first way that is listed for it.
 int cuda_launches(const Graph& graph, const Node& node);
 

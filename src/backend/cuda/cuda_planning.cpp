@@ -1,4 +1,6 @@
 // What is known about a node before compilation: whether a device can run it, the algorithm that it may use, and its scratch.
+#include <algorithm>
+
 #include "epochbench/precision.h"
 #include "src/backend/cuda/cuda_nodes.h"
 #include "src/backend/cuda/cuda_plans.h"
@@ -24,6 +26,56 @@ std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_cap
   if (!transformable || compute_capability >= kHopper || graph.desc(node.inputs[0]).dtype != DType::f32) return "";
   const Conv2dShape s = conv2d_shape(graph, node);
   return s.kernel_height == 3 && s.kernel_width == 3 && s.stride == 1 ? "winograd" : "";
+}
+
+namespace {
+
+// Whether all nodes that read the value are of these ops, and there is one.
+bool only_read_by(const Graph& graph, ValueId value, std::initializer_list<Op> ops) {
+  for (const Output& output : graph.outputs)
+    if (output.value == value) return false;
+  bool read = false;
+  for (const Node& node : graph.nodes) {
+    if (std::find(node.inputs.begin(), node.inputs.end(), value) == node.inputs.end()) continue;
+    if (std::find(ops.begin(), ops.end(), node.op) == ops.end()) return false;
+    read = true;
+  }
+  return read;
+}
+
+const Node* producer_of(const Graph& graph, ValueId value) {
+  for (const Node& node : graph.nodes)
+    if (std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end()) return &node;
+  return nullptr;
+}
+
+// Logits and their gradient have the same rows, as one may overwrite the other.
+bool has_aligned_rows(const Graph& graph, ValueId value) {
+  const Node* producer = producer_of(graph, value);
+  const ValueId logits = producer && producer->op == Op::cross_entropy_grad ? producer->inputs[0] : value;
+  producer = producer_of(graph, logits);
+  if (!producer || (producer->op != Op::matmul && producer->op != Op::linear)) return false;
+  if (!only_read_by(graph, logits, {Op::cross_entropy, Op::cross_entropy_grad, Op::count_correct})) return false;
+  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    return node.op != Op::cross_entropy_grad || node.inputs[0] != logits ||
+           only_read_by(graph, node.outputs[0], {Op::matmul, Op::linear_grad_weight, Op::bias_add_grad});
+  });
+}
+
+}  // namespace
+
+std::int64_t cuda_row_elements(const Graph& graph, ValueId value) {
+  const TensorDesc& desc = graph.desc(value);
+  const std::int64_t columns = desc.shape.empty() ? 1 : desc.shape.back();
+  const auto vector = static_cast<std::int64_t>(16 / size_bytes(desc.dtype));
+  if (desc.shape.size() != 2 || columns % vector == 0 || !has_aligned_rows(graph, value)) return columns;
+  return (columns + vector - 1) / vector * vector;
+}
+
+std::size_t cuda_value_bytes(const Graph& graph, ValueId value) {
+  const TensorDesc& desc = graph.desc(value);
+  if (desc.shape.size() != 2) return desc.bytes();
+  return static_cast<std::size_t>(desc.shape[0] * cuda_row_elements(graph, value)) * size_bytes(desc.dtype);
 }
 
 int cuda_launches(const Graph& graph, const Node& node) {
@@ -73,6 +125,7 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
     case Op::attention_grad:
       return cuda_attention_workspace_bytes(graph, node);
     case Op::bias_add_grad:
+      return cuda::reduction_workspace_bytes(rows, cuda_row_elements(graph, node.inputs[0]));
     case Op::batch_norm:
     case Op::batch_norm_relu:
     case Op::batch_norm_grad:

@@ -3,10 +3,17 @@
 #include <stdexcept>
 
 #include "kernels/cuda/specs.h"
+#include "src/backend/cuda/cuda_nodes.h"
 #include "src/backend/cuda/cuda_plans.h"
 
 namespace epochbench {
 namespace {
+
+// For ProductSpec: 0 if the rows in memory are as long as those of the matrix.
+std::int64_t long_rows(const Graph& graph, ValueId matrix) {
+  const std::int64_t elements = cuda_row_elements(graph, matrix);
+  return elements > graph.desc(matrix).shape[1] ? elements : 0;
+}
 
 cuda::ProductSpec spec_of(const Graph& graph, const Node& node) {
   cuda::ProductSpec spec;
@@ -18,15 +25,19 @@ cuda::ProductSpec spec_of(const Graph& graph, const Node& node) {
   spec.relu = spec.bias && attributes<LinearAttributes>(node).relu;
   spec.accumulate = node.op == Op::matmul_add;
   spec.bias_gradient = node.op == Op::linear_grad_weight;
+  spec.a_row = long_rows(graph, node.inputs[0]);
+  spec.b_row = long_rows(graph, node.inputs[1]);
+  spec.c_row = long_rows(graph, node.outputs[0]);
   return spec;
 }
 
 std::vector<Operand> inputs_of(const cuda::ProductSpec& spec, const cuda::ProductOperands& operands) {
-  const auto bytes = [&](std::int64_t rows, std::int64_t columns) {
-    return static_cast<std::size_t>(spec.batch * rows * columns) * element_bytes(spec.element);
+  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  const auto bytes = [&](std::int64_t rows, std::int64_t columns, std::int64_t row_elements) {
+    return static_cast<std::size_t>(spec.batch * rows * std::max(columns, row_elements)) * element_bytes(spec.element);
   };
-  return {{const_cast<void*>(operands.a), bytes(spec.shape.m, spec.shape.k), spec.element},
-          {const_cast<void*>(operands.b), bytes(spec.shape.k, spec.shape.n), spec.element}};
+  return {{const_cast<void*>(operands.a), bytes(transpose_a ? k : m, transpose_a ? m : k, spec.a_row), spec.element},
+          {const_cast<void*>(operands.b), bytes(transpose_b ? n : k, transpose_b ? k : n, spec.b_row), spec.element}};
 }
 
 }  // namespace
@@ -45,8 +56,9 @@ std::string cuda_product_layer(const Graph& graph, const Node& node) { return de
 
 std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node) {
   if (node.op != Op::linear_grad_weight) return cuda::kProductWorkspaceBytes;
-  const auto [rows, channels] = rows_channels(graph.desc(node.inputs[0]));
-  return std::max(cuda::kProductWorkspaceBytes, cuda::reduction_workspace_bytes(rows, channels));
+  const std::int64_t rows = graph.desc(node.inputs[0]).shape[0];
+  return std::max(cuda::kProductWorkspaceBytes,
+                  cuda::reduction_workspace_bytes(rows, cuda_row_elements(graph, node.inputs[0])));
 }
 
 namespace {
@@ -71,12 +83,14 @@ CudaNode by_kernels(const CudaNodeSource& source, const cuda::ProductSpec& spec)
   plain.bias = plain.relu = plain.bias_gradient = false;
   const ChosenProduct product = source.product(plain, {o.y(0), o.x(0), o.x(1), nullptr}, workspace);
   const ValueId read = spec.bias_gradient ? o.in[0] : o.out[0];
+  const std::int64_t row_elements = cuda_row_elements(source.graph, read);
   return {
       [=, size = rows_channels(source.graph.desc(read)), plan = product.plan, keep = source.libraries](cuda::Stream stream) {
         plan->run(o.y(0), o.x(0), o.x(1), nullptr, workspace, stream);
-        if (spec.bias_gradient) cuda::bias_add_grad(o.y(1), o.x(0), size.rows, size.channels, spec.element, workspace, stream);
-        if (spec.bias) cuda::bias_add(o.y(0), o.y(0), o.x(2), size.rows, size.channels, spec.out, stream);
-        if (spec.relu) cuda::relu(o.y(0), o.y(0), size.rows * size.channels, spec.out, stream);
+        if (spec.bias_gradient)
+          cuda::bias_add_grad(o.y(1), o.x(0), size.rows, size.channels, row_elements, spec.element, workspace, stream);
+        if (spec.bias) cuda::bias_add(o.y(0), o.y(0), o.x(2), size.rows, size.channels, row_elements, spec.out, stream);
+        if (spec.relu) cuda::relu(o.y(0), o.y(0), size.rows * row_elements, spec.out, stream);
       },
       product.implementation + (spec.bias_gradient ? " + cuda bias_add_grad" : " + cuda bias_add") +
           (spec.relu ? " + cuda relu" : "")};
