@@ -26,12 +26,12 @@ struct MemberPointer<Type Part::*> {
 
 // Elements in the order in which their keys first came, each found by its key in logarithmic time:
 // ListByKey<&RunGroup::name> groups; groups[run.name].runs.push_back(&run);
-template <auto kKey>
+// Only kKey is given. Element and Key are parameters because GCC takes a class's linkage from types, not from kKey: otherwise
+// lists of two files whose local types have the same name would share their functions.
+template <auto kKey, class Element = typename MemberPointer<decltype(kKey)>::Class,
+          class Key = typename MemberPointer<decltype(kKey)>::Member>
 class ListByKey {
  public:
-  using Element = typename MemberPointer<decltype(kKey)>::Class;
-  using Key = typename MemberPointer<decltype(kKey)>::Member;
-
   // The element that has this key. Where there is none, one is added at the end.
   Element& operator[](const Key& key) {
     const auto [place, is_new] = places_.try_emplace(key, list_.size());
