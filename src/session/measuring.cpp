@@ -99,12 +99,20 @@ Run skipped(const PlannedCase& planned, const std::string& reason) {
   return run;
 }
 
+// As the result names it; empty where it does not, and for a worker of another framework, which has names of its own.
+std::string gpu_of(const PlannedCase& planned, const std::vector<GpuInfo>& gpus) {
+  const CaseSpec& spec = planned.spec;
+  const auto index = static_cast<std::size_t>(spec.device.index);
+  const bool known = spec.device.kind == DeviceKind::cuda && spec.framework == Framework::epochbench && index < gpus.size();
+  return known ? gpus[index].name : "";
+}
+
 // A case that the end of the budget ends has measured something, but not what it was asked for.
 Run measured(const PlannedCase& planned, const WorkerCommand& worker, const Budget& budget, const MachineMeters& meters,
-             ProgressDisplay& display, TimeLeft& left) {
+             const std::vector<GpuInfo>& gpus, ProgressDisplay& display, TimeLeft& left) {
   if (planned.obstacle) return skipped(planned, planned.obstacle->reason);
   if (budget.over()) return skipped(planned, budget.reason(false));
-  DriverOptions options{.meters = &meters};
+  DriverOptions options{.meters = &meters, .gpu = gpu_of(planned, gpus)};
   if (planned.spec.framework != Framework::epochbench) options.workload = planned.workload;
   Run run = run_case(
       planned.spec, worker,
@@ -222,12 +230,13 @@ Measurement measure(const MeasuringRequest& request) {
     if (request.conclude) request.conclude(result);
   };
 
+  std::vector<GpuInfo> gpus = with_known_gpus(list_gpus(), result.context.gpus, request.resume);
   catch_interrupts();
   print_obstacles(remaining);
   ProgressDisplay display(count_to_run(remaining), request.quiet);
   const Context earlier = std::exchange(result.context, describe_context(request.command_line));
   result.context.suite = request.suite;
-  result.context.gpus = with_known_gpus(list_gpus(), earlier.gpus, request.resume);
+  result.context.gpus = std::move(gpus);
   MachineMeters meters(meter_sources(), result.context.gpus);
   display.note("measuring the idle draw");
   measure_idle_of(meters, remaining);
@@ -237,12 +246,12 @@ Measurement measure(const MeasuringRequest& request) {
 
   const WorkerCommand worker = request.worker.empty() ? WorkerCommand::own() : WorkerCommand(request.worker);
   TimeLeft left = expected_times(remaining, request.budget_seconds, &result.context);
-  if (!remaining.empty()) display.line(expected_text(remaining, left));
+  if (count_to_run(remaining) > 0) display.line(expected_text(remaining, left));
   for (std::size_t i = 0; i < remaining.size() && !interrupted(); ++i) {
     const PlannedCase& planned = remaining[i];
     if (!planned.obstacle) display.begin(planned.spec.name);  // print_obstacles() has shown the others
     left.begin(i);
-    Run run = measured(planned, worker, budget, meters, display, left);
+    Run run = measured(planned, worker, budget, meters, result.context.gpus, display, left);
     left.end(run.status == RunStatus::ok);
     identify(run, planned);
     derive(run, planned, result.context, prices);

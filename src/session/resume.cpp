@@ -89,6 +89,9 @@ std::string resume_command(const std::vector<std::string>& arguments, const std:
 }
 
 void put(Result& result, Run run, const PlannedCase& planned, bool anonymous) {
+  const bool tells_more = std::ranges::any_of(
+      result.runs, [&](const Run& old) { return old.status != RunStatus::skipped && same_run(old, planned, anonymous); });
+  if (run.status == RunStatus::skipped && tells_more) return;
   std::erase_if(result.runs, [&](const Run& old) { return same_run(old, planned, anonymous); });
   result.runs.push_back(std::move(run));
   fill_parity(result.runs);

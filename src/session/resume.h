@@ -28,7 +28,8 @@ std::vector<GpuInfo> with_known_gpus(std::vector<GpuInfo> visible, const std::ve
 // without --out, --overwrite and its own --resume.
 std::string resume_command(const std::vector<std::string>& arguments, const std::string& path);
 
-// Adds the run in place of an older one of the same case, and compares the losses again.
+// Adds the run in place of an older one of the same case, and compares the losses again. A case that was skipped leaves an
+// older run that was not, as what failed before is not undone where its device is missing.
 void put(Result& result, Run run, const PlannedCase& planned, bool anonymous);
 
 }  // namespace epochbench

@@ -45,6 +45,7 @@ class Driver {
         talk_(conversation),
         run_(run) {
     workload_ = options.workload;
+    gpu_ = options.gpu;
     if (options.meters && spec.meters) metering_.emplace(*options.meters, spec.device);
   }
 
@@ -77,6 +78,10 @@ class Driver {
     progress_.phase = "compile";
     show();
     const Ready& ready = totals_.ready = talk_.prepare(spec_, workload_);
+    // When a GPU disappears, those after it may take its place.
+    if (!gpu_.empty() && ready.device.name != gpu_)
+      throw CaseEnded{RunStatus::failed, to_string(spec_.device) + " was \"" + gpu_ + "\" when this call began, and is \"" +
+                                             ready.device.name + "\" here: GPUs have disappeared or changed their order"};
     run_.device = ready.device;
     run_.input = ready.input;
     if (ready.asynchronous) rule_.set_queues();
@@ -214,6 +219,7 @@ class Driver {
 
   const CaseSpec& spec_;
   std::optional<Workload> workload_;
+  std::string gpu_;
   const std::function<void(const Progress&)>& report_;
   StoppingRule rule_;
   WarmUpRule warm_up_;

@@ -29,6 +29,7 @@ struct DriverOptions {
   StoppingLimits stopping = {};
   const MachineMeters* meters = nullptr;  // src/machine/meters.h; null: nothing is metered
   std::optional<Workload> workload = {};  // of a worker that is not epochbench (Conversation::prepare)
+  std::string gpu = {};                   // the device's name, which must be the case's; empty: it is not known
 };
 
 Device planned_device(const CaseSpec& spec);  // as far as it is known before the process of the case says what it is

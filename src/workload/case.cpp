@@ -45,10 +45,28 @@ std::unique_ptr<Dataset> open_input(const CaseSpec& spec, const WorkloadSpec& wo
   return std::make_unique<CachedDataset>(std::move(dataset), sample);
 }
 
+// What helps where a case needs more memory than its device has.
+std::string memory_advice(const CaseSpec& spec) {
+  const bool on_gpu = spec.device.kind == DeviceKind::cuda;
+  const std::string less = *spec.batch > 1 ? "use a smaller --batch"
+                                           : std::string("its batch is 1 already: use a smaller model or a ") +
+                                                 (on_gpu ? "GPU" : "machine") + " with more memory";
+  return less + (on_gpu ? ", or end what else uses the GPU (nvidia-smi lists it)" : "");
+}
+
 void check_memory(const CaseSpec& spec, std::int64_t planned, std::int64_t available) {
   if (planned > available)
     throw OutOfMemory(spec.name + " needs " + format_bytes(static_cast<double>(planned)) + ", and " +
-                      format_bytes(static_cast<double>(available)) + " are available; try a smaller batch");
+                      format_bytes(static_cast<double>(available)) + " are available; " + memory_advice(spec));
+}
+
+// A GPU may have less memory free than the whole that the plan was checked against, and libraries need some beside the plan.
+std::unique_ptr<Executable> compile(const CaseSpec& spec, const Backend& backend, const Program& program) {
+  try {
+    return backend.compile(program);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(std::string(error.what()) + "; " + memory_advice(spec));
+  }
 }
 
 constexpr const char* kSkippedSteps = "skipped_steps";  // the variable that loss scaling counts them in
@@ -181,7 +199,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.planned_bytes = memory(program).total();
   check_memory(spec, prepared.planned_bytes, device.backend == "cuda" ? device.memory_bytes : available_memory_bytes());
   prepared.resident_before_bytes = resident_bytes();
-  prepared.executable = backend->compile(program);
+  prepared.executable = compile(spec, *backend, program);
   if (const std::string algorithms = prepared.executable->algorithms(); !algorithms.empty())
     prepared.device.algorithms = algorithms;
   initialize(*prepared.executable, program, spec.seed);

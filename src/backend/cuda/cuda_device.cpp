@@ -57,7 +57,7 @@ class RuntimeDevice final : public Device {
   DeviceProperties properties() const override { return properties_; }
 
   std::byte* allocate(std::size_t bytes) override {
-    use();
+    use("allocating device memory");
     void* memory = nullptr;
     const cudaError_t status = cudaMalloc(&memory, bytes);
     if (status == cudaErrorMemoryAllocation) {
@@ -67,7 +67,7 @@ class RuntimeDevice final : public Device {
       throw OutOfMemory(cuda_name(index_) + " (" + properties_.name + ") has too little memory: " + gibibytes(bytes) +
                         " needed, " + gibibytes(free) + " free of " + gibibytes(total));
     }
-    check(status, "allocating device memory");
+    require(status, "allocating device memory");
     return static_cast<std::byte*>(memory);
   }
   void free(std::byte* memory) noexcept override {
@@ -80,14 +80,14 @@ class RuntimeDevice final : public Device {
     return static_cast<std::int64_t>(total - free);
   }
   std::byte* allocate_pinned(std::size_t bytes) override {
-    use();
+    use("allocating pinned memory");
     void* memory = nullptr;
     const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocMapped);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       throw OutOfMemory("the host has no " + gibibytes(bytes) + " of memory that " + cuda_name(index_) + " can reach");
     }
-    check(status, "allocating pinned memory");
+    require(status, "allocating pinned memory");
     return static_cast<std::byte*>(memory);
   }
   void free_pinned(std::byte* memory) noexcept override {
@@ -133,13 +133,13 @@ class RuntimeDevice final : public Device {
   void synchronize(Stream stream) override { run("waiting for the device", cudaStreamSynchronize, stream); }
   void synchronize(Event event) override { run("waiting for the device", cudaEventSynchronize, event); }
   bool done(Event event) const override {
-    use();
+    use("asking for an event");
     const cudaError_t status = cudaEventQuery(event);
     if (status == cudaErrorNotReady) {
       cudaGetLastError();
       return false;
     }
-    check(status, "asking for an event");
+    require(status, "asking for an event");
     return true;
   }
   double seconds_between(Event begin, Event end) const override {
@@ -157,10 +157,10 @@ class RuntimeDevice final : public Device {
     GraphExec executable = nullptr;
     const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
     cudaGraphDestroy(graph);
-    check(status, "instantiating a captured step");
+    require(status, "instantiating a captured step");
     const cudaError_t uploaded = cudaGraphUpload(executable, stream);  // so that the first launch is like the others
     if (uploaded != cudaSuccess) cudaGraphExecDestroy(executable);
-    check(uploaded, "uploading a captured step");
+    require(uploaded, "uploading a captured step");
     return executable;
   }
   void launch(GraphExec graph, Stream stream) override { run("launching a captured step", cudaGraphLaunch, graph, stream); }
@@ -170,14 +170,26 @@ class RuntimeDevice final : public Device {
   }
 
  private:
-  // Kernels and libraries that are called next use the current device of this thread.
-  void use() const { check(cudaSetDevice(index_), cuda_name(index_).c_str()); }
+  // Errors: Error with the device, `what` and CUDA's words, and where to look if the device has failed for good.
+  void require(cudaError_t status, const char* what) const {
+    if (status == cudaSuccess) return;
+    cudaGetLastError();  // an error of this call only is reported once; that of a failed device stays
+    const bool failed = cudaDeviceSynchronize() != cudaSuccess;
+    throw Error(
+        cuda_name(index_) + " (" + properties_.name + "): " + what + ": " + cudaGetErrorString(status) + " (" +
+        cudaGetErrorName(status) + ")" +
+        (failed ? "; the GPU runs nothing more in this process: the kernel's log (dmesg, lines with Xid) says why" : ""));
+  }
 
-  // A call of the runtime on this device. Errors: Error that begins with `what`.
+  // Kernels and libraries that are called next use the current device of this thread. The call may also return what failed on
+  // the device before.
+  void use(const char* what) const { require(cudaSetDevice(index_), what); }
+
+  // A call of the runtime on this device. Errors: as require.
   template <typename... Parameters, typename... Arguments>
   void run(const char* what, cudaError_t (*call)(Parameters...), Arguments... arguments) const {
-    use();
-    check(call(arguments...), what);
+    use(what);
+    require(call(arguments...), what);
   }
 
   int index_;

@@ -18,8 +18,7 @@ HostMemory::HostMemory(std::size_t bytes) {
   if (bytes == 0) return;
   const std::size_t size = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED)
-    throw OutOfMemory("the system has no " + std::to_string(bytes) + " bytes of memory; use a smaller batch or model");
+  if (address == MAP_FAILED) throw OutOfMemory("the system has no " + std::to_string(bytes) + " bytes of memory");
   data_ = {static_cast<std::byte*>(address), Unmap{size}};
   madvise(address, size, MADV_HUGEPAGE);  // fewer TLB misses in strided reads; optional
 }
