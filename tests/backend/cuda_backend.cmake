@@ -7,6 +7,17 @@ add_test(NAME CudaBuild.KnowsTheOldestSupportedGpu
 set_tests_properties(CudaBuild.KnowsTheOldestSupportedGpu PROPERTIES LABELS unit)
 
 if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU")
+  # Whole commands with GPUs that the CPU emulates, for tests/cli/test_gpus.py. It is never installed, and its results say so.
+  add_executable(epochbench_emulated_gpu ${PROJECT_SOURCE_DIR}/src/main.cpp
+    support/cuda_emulated/libraries.cpp support/cuda_emulated/machine.cpp support/cuda_emulated/runtime.cpp
+    support/cuda_emulated/streams.cpp ${PROJECT_SOURCE_DIR}/kernels/cuda/error.cpp
+    ${PROJECT_SOURCE_DIR}/src/backend/cuda/cuda_backend_main.cpp ${PROJECT_SOURCE_DIR}/src/backend/cuda/cuda_device.cpp
+    ${PROJECT_SOURCE_DIR}/src/backend/cuda/cuda_gpus.cpp)
+  epochbench_version_header(epochbench_emulated_gpu)
+  target_compile_definitions(epochbench_emulated_gpu PRIVATE EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE=75)
+  target_link_libraries(epochbench_emulated_gpu PRIVATE
+    epochbench_cuda_logic epochbench_kernels_cuda_on_cpu epochbench_cuda_kernel_sweep epochbench_kernels_reference epochbench_cli)
+
   epochbench_test(backend/cuda_fake_device_test LABEL unit
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
   foreach(test choices_test cuda_executable_test cuda_executable_state_test)

@@ -55,6 +55,13 @@ if(EPOCHBENCH_HAS_CUDA)
   epochbench_cli_test(test_cuda.Drivers unit)
   epochbench_cli_test(test_cuda.NoDriver unit ${may_skip})
 endif()
+if(TARGET epochbench_emulated_gpu)
+  foreach(class Usable Unusable OutOfMemory Disappears SeveralCards)
+    epochbench_cli_test(test_gpus.${class} unit COST 40)
+    set_property(TEST cli.test_gpus.${class} APPEND PROPERTY
+      ENVIRONMENT EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench_emulated_gpu>)
+  endforeach()
+endif()
 # Readers of exports, where Python has them.
 foreach(reader GithubMarkdown Prometheus MlperfLogging GoogleBenchmark)
   epochbench_cli_test(test_export.${reader} unit ${may_skip})

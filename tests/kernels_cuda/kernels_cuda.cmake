@@ -20,6 +20,7 @@ set_source_files_properties(${cuda_kernel_sources} PROPERTIES LANGUAGE CXX COMPI
 set(cuda_on_cpu_sources
   support/cuda_on_cpu.cpp
   support/cuda_on_cpu_block.cpp
+  support/cuda_on_cpu_check.cpp
   support/cuda_on_cpu_fiber.cpp
   support/cuda_on_cpu_warp.cpp)
 set_source_files_properties(${cuda_on_cpu_sources} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread)

@@ -71,11 +71,3 @@ void* dynamic_shared_array() {
 }
 
 }  // namespace epochbench::test
-
-namespace epochbench::cuda {
-
-void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) throw Error(std::string(what) + ": error " + std::to_string(static_cast<int>(status)));
-}
-
-}  // namespace epochbench::cuda

@@ -1,0 +1,277 @@
+"""Whole commands where a GPU is missing, too old, full, divided, another one than before, or disappears meanwhile.
+
+The program is epochbench with GPUs that the CPU emulates (tests/support/cuda_emulated), as machine.h describes them: everything
+above the CUDA runtime is the product's. What a driver that is not there answers is in test_cuda.py.
+"""
+import json
+import os
+import subprocess
+import unittest
+
+from support import CliTest
+
+TINY = ["--batch", "16", "--steps", "5", "--warmup", "1", "--meters", "off"]
+ONE_STEP = ["--batch", "1", "--steps", "1", "--warmup", "1", "--meters", "off"]
+A100, T4, V100 = ({"name": name, "capability": capability} for name, capability in (("A100", 80), ("T4", 75), ("V100", 70)))
+LOST_IN_SECOND_CASE = {**A100, "lost_after_steps": 40}  # of a process: the first case has fewer
+TOO_LARGE = "mlp:width=8192,depth=3"  # 2.2 GiB
+FULL = {**A100, "memory_bytes": 3 << 30, "held_bytes": 5 << 29}
+
+
+class GpuTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.description = self.folder / "gpus"
+        self.environment = {**os.environ, "EPOCHBENCH_EMULATED_GPUS": str(self.description), "XDG_CACHE_HOME": str(self.folder / "cache")}
+        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
+
+    def machine(self, *cards, **machine):
+        self.description.write_text(json.dumps({"cards": cards, **machine}))
+
+    def repaired(self, *cards):
+        for mark in self.folder.glob("gpus.lost.*"):
+            mark.unlink()
+        self.machine(*cards)
+
+    def suite(self, *cases, **defaults):
+        path = self.folder / "suite.json"
+        path.write_text(json.dumps({"defaults": {"batch": 16, "steps": 5, "warmup": 1, "meters": "off", **defaults}, "cases": cases}))
+        return ["--suite", path]
+
+    def run_it(self, *arguments, out=("--out",), **environment):
+        return self.call("run", *arguments, *out, self.out, "--quiet", env={**self.environment, **environment})
+
+    def resume(self, *arguments, **environment):
+        return self.run_it(*arguments, out=("--resume",), **environment)
+
+    def runs(self):
+        """The result's runs by model, device and precision: mlp:width=32/cuda:1/fp32."""
+        runs = {}
+        for run in self.result()["runs"]:
+            model, device, precision, *others = run["name"].split("/")
+            others = [other.removeprefix("device=") for other in others if other.startswith("device=")]
+            runs["/".join([model, *(others or [device]), precision])] = run
+        return runs
+
+    def statuses(self):
+        return {name: run["status"] for name, run in self.runs().items()}
+
+    def assert_lines(self, call, code, *lines):
+        """The exit code, and as many lines as given here, each with all of its parts."""
+        self.assertEqual(call.returncode, code, call.stderr)
+        found = call.stderr.strip().splitlines()
+        self.assertEqual(len(found), len(lines), call.stderr)
+        for line, parts in zip(found, lines):
+            self.assertTrue(line.startswith("epochbench: "), line)
+            self.assertLess(len(line), 400)
+            for part in parts:
+                self.assertIn(part, line)
+
+
+class Usable(GpuTest):
+    def test_results_say_that_nothing_was_measured_on_a_gpu(self):
+        self.machine(A100)
+        self.assert_lines(self.run_it("--model", "mlp:width=32,lenet5", "--device", "cpu,cuda", *TINY), 0)
+        result = self.result()
+        self.assertEqual([gpu["name"] for gpu in result["context"]["gpus"]], ["emulated A100"])
+        self.assertEqual(result["context"]["gpus"][0]["cudnn"], "emulated")
+        losses = {}
+        for run in result["runs"]:
+            self.assertEqual(run["status"], "ok")
+            if run["device"]["backend"] == "cuda":
+                self.assertTrue(run["device"]["name"].startswith("emulated "))
+            losses.setdefault(run["workload"]["model"], []).append(run["quality"]["loss"])
+        for on_cpu, on_gpu in losses.values():  # the same training, through our own kernels
+            for a, b in zip(on_cpu, on_gpu, strict=True):
+                self.assertAlmostEqual(a, b, delta=1e-4)
+
+
+class Unusable(GpuTest):
+    """Devices that no case can begin on: named by the call, and listed by a suite."""
+
+    def refused(self, *parts, device="cuda", **environment):
+        out = self.folder / "none.json"
+        call = self.call("run", "--model", "mlp:width=32", *TINY, "--device", device, "--out", out,
+                         env={**self.environment, **environment})
+        self.assert_refused(call, 3, *parts)
+        self.assertFalse(out.exists())
+
+    def left_out(self, *parts):
+        """A suite's CPU cases are measured, its GPU cases skipped for this one reason; and the same where --device names them."""
+        suite = self.suite({"model": "mlp:width=32", "device": ["cpu", "cuda:0"]}, {"model": "mlp:width=64", "device": "cuda:0"})
+        self.assert_lines(self.run_it(*suite), 0, parts)
+        expected = {"mlp:width=32/cpu/fp32": "ok", "mlp:width=32/cuda/fp32": "skipped", "mlp:width=64/cuda/fp32": "skipped"}
+        self.assertEqual(self.statuses(), expected)
+        self.assert_lines(self.resume(*suite, "--device", "cpu,cuda"), 3, parts)
+        self.assertEqual(self.statuses(), expected)
+
+    def test_no_gpu(self):
+        self.machine()
+        self.refused("cuda:0", "the NVIDIA driver finds no GPU")
+        self.left_out("cuda:0", "the NVIDIA driver finds no GPU")
+
+    def test_a_driver_that_is_too_old(self):
+        self.machine(A100, driver=11080)
+        self.refused("cuda:0", "driver is too old", "CUDA 11.8", "update the driver")
+        self.left_out("cuda:0", "driver is too old")
+
+    def test_a_card_that_is_too_old(self):
+        self.machine(V100)
+        self.refused("cuda:0 (emulated V100, compute capability 7.0) is too old", "7.5 or later")
+        self.left_out("V100", "7.5 or later")
+
+    def test_gpus_that_are_hidden_or_not_there(self):
+        self.machine(A100, A100)
+        self.refused('CUDA_VISIBLE_DEVICES is ""', CUDA_VISIBLE_DEVICES="")
+        self.refused("there is no cuda:2", "cuda:0 to cuda:1", device="cuda:2")
+        self.refused("there is no cuda:1", 'CUDA_VISIBLE_DEVICES is "1"', device="cuda:1", CUDA_VISIBLE_DEVICES="1")
+
+
+class OutOfMemory(GpuTest):
+    PEAKS = ("cuda:0: the peaks of this machine were not measured", "too little memory", "stay unknown")
+
+    def test_at_batch_1(self):
+        self.machine(FULL)
+        call = self.run_it("--model", TOO_LARGE, *ONE_STEP, "--device", "cuda")
+        self.assert_lines(call, 1, self.PEAKS, (
+            "mlp:depth=3,width=8192/cuda/fp32/b1", "out of memory", "cuda:0 (emulated A100) has too little memory", "free of 3.00 GiB",
+            "batch is 1 already: use a smaller model", "nvidia-smi"))
+        self.assertEqual(self.result()["runs"][0]["status"], "out_of_memory")
+
+    def test_more_than_the_whole_card(self):
+        self.machine({**A100, "memory_bytes": 1 << 30})
+        call = self.run_it("--model", TOO_LARGE, *TINY, "--device", "cuda")
+        self.assert_lines(call, 1, self.PEAKS, ("b16", "out of memory", "1.00 GiB are available", "smaller --batch"))
+
+    def test_of_one_case_leaves_the_others(self):
+        self.machine(FULL)
+        models = ["mlp:width=32", TOO_LARGE, "mlp:width=64"]
+        cases = self.suite({"model": models, "device": "cuda:0"}, {"model": "mlp:width=32"})
+        self.assert_lines(self.run_it(*cases), 1, self.PEAKS, ("width=8192", "out of memory"))
+        self.assertEqual(sorted(self.statuses().values()), ["ok", "ok", "ok", "out_of_memory"])
+        finished = {name: run for name, run in self.runs().items() if run["status"] == "ok"}
+        self.machine({**A100, "memory_bytes": 2 << 30})  # nothing else uses it, but it is smaller
+        self.assert_lines(self.resume(*cases), 1, ("width=8192", "needs 2.16 GiB, and 2.00 GiB are available"))
+        self.assertLessEqual(finished.items(), self.runs().items())
+
+    def test_of_a_point_is_an_answer_of_a_sweep(self):
+        self.machine({**A100, "memory_bytes": 1 << 30})
+        call = self.call("sweep", "--model", "mlp", "--over", "width", "--values", "64,16384", "--steps", "2", "--batch", "16",
+                         "--meters", "off", "--device", "cuda", "--out", self.out, "--quiet", env=self.environment)
+        self.assert_lines(call, 0, self.PEAKS, ("width=16384", "out of memory", "smaller --batch"))
+        self.assertEqual([run["status"] for run in self.result()["runs"]], ["out_of_memory", "ok"], "the largest first")
+
+
+class Disappears(GpuTest):
+    GONE = ("cuda:0 (emulated A100)", "unknown error (cudaErrorUnknown)", "dmesg, lines with Xid")
+
+    def cases(self, *devices):
+        return self.suite({"model": "mlp:width=32", "device": ["cpu", *devices]},
+                          {"model": "mlp:width=64", "device": devices, "steps": 60},
+                          {"model": "mlp:width=48", "device": [*devices, "cpu"]})
+
+    def test_during_a_case_of_a_suite(self):
+        self.machine(LOST_IN_SECOND_CASE)
+        suite = self.cases("cuda:0")
+        self.assert_lines(self.run_it(*suite), 1, ("width=64/cuda", "failed", *self.GONE),
+                          ("width=48/cuda", "failed", "the NVIDIA driver finds no GPU"))
+        finished = {"mlp:width=32/cpu/fp32": "ok", "mlp:width=32/cuda/fp32": "ok", "mlp:width=48/cpu/fp32": "ok"}
+        failed = {"mlp:width=64/cuda/fp32": "failed", "mlp:width=48/cuda/fp32": "failed"}
+        self.assertEqual(self.statuses(), {**finished, **failed})
+        kept = self.runs()
+
+        # Still gone: what failed stays on record, with its reason.
+        self.assert_lines(self.resume(*suite), 1, ("cuda:0", "finds no GPU"))
+        self.assertEqual(self.runs(), kept)
+        self.assertEqual([gpu["name"] for gpu in self.result()["context"]["gpus"]], ["emulated A100"])
+
+        # Another card in its place is refused, before anything is measured.
+        self.repaired(T4)
+        before = self.out.read_bytes()
+        self.assert_lines(self.resume(*suite), 2, ("--resume", 'cuda:0 is "emulated A100"', 'here it is "emulated T4"',
+                                                   "CUDA_VISIBLE_DEVICES"))
+        self.assertEqual(self.out.read_bytes(), before)
+
+        self.repaired(A100)
+        self.assert_lines(self.resume(*suite), 0)
+        self.assertEqual(set(self.statuses().values()), {"ok"})
+        self.assertEqual({name: run for name, run in self.runs().items() if name in finished},
+                         {name: kept[name] for name in finished})
+
+    def test_for_other_reasons(self):
+        for error, text in ((214, "uncorrectable ECC error"), (719, "unspecified launch failure")):
+            with self.subTest(text):
+                self.repaired({**LOST_IN_SECOND_CASE, "error": error})
+                call = self.run_it("--model", "mlp:width=64", "--batch", "16", "--steps", "60", "--device", "cuda", "--overwrite")
+                self.assert_lines(call, 1, ("failed", "cuda:0 (emulated A100)", text))
+
+    def test_in_the_first_step(self):
+        self.machine({**A100, "lost_after_steps": 1})  # the first step of each process
+        call = self.run_it("--model", "mlp:width=32,mlp:width=64", *TINY, "--repetitions", "2", "--device", "cuda,cpu")
+        self.assertEqual(call.returncode, 1, call.stderr)
+        self.assertEqual(sorted(run["status"] for run in self.result()["runs"]), ["failed"] * 4 + ["ok"] * 4)
+
+    def test_and_the_next_card_does_not_take_its_place(self):
+        self.machine(LOST_IN_SECOND_CASE, T4)
+        suite = self.cases("cuda:0", "cuda:1")
+        self.assert_lines(
+            self.run_it(*suite), 1, ("width=64/cuda", *self.GONE), ("width=64/cuda", "there is no cuda:1"),
+            ("width=48/cuda", 'cuda:0 was "emulated A100" when this call began, and is "emulated T4" here'),
+            ("width=48/cuda", "there is no cuda:1"))
+        for name, run in self.runs().items():
+            if run["status"] == "ok" and "/cuda" in name:
+                self.assertEqual(run["device"]["name"], "emulated T4" if "cuda:1" in name else "emulated A100")
+        self.assertEqual(sorted(self.statuses().values()), ["failed"] * 4 + ["ok"] * 4)
+        self.assert_lines(self.resume(*suite), 2, ('cuda:0 is "emulated A100"', "CUDA_VISIBLE_DEVICES"))
+
+
+class SeveralCards(GpuTest):
+    def test_of_different_kinds(self):
+        self.machine(A100, T4, V100)
+        call = self.run_it("--model", "mlp:width=32", *TINY, "--device", "cuda:0,cuda:1,cuda:2", "--precision", "fp32,bf16")
+        self.assert_lines(call, 3, ("bf16 on cuda:1", "compute capability 8.0", "this one has 7.5"), ("cuda:2 (emulated V100", "too old"))
+        self.assertEqual({name: (run["status"], run["device"]["name"]) for name, run in self.runs().items()}, {
+            "mlp:width=32/cuda/fp32": ("ok", "emulated A100"),
+            "mlp:width=32/cuda/bf16": ("ok", "emulated A100"),
+            "mlp:width=32/cuda:1/fp32": ("ok", "emulated T4"),
+            "mlp:width=32/cuda:1/bf16": ("skipped", "cuda:1"),
+            "mlp:width=32/cuda:2/fp32": ("skipped", "cuda:2"),
+            "mlp:width=32/cuda:2/bf16": ("skipped", "cuda:2")})
+        self.assertEqual([gpu["name"] for gpu in self.result()["context"]["gpus"]], ["emulated A100", "emulated T4", "emulated V100"])
+        self.assert_lines(self.resume("--model", "mlp:width=64", *TINY, "--device", "cuda:0", CUDA_VISIBLE_DEVICES="1,0"), 2,
+                          ("--resume", 'cuda:0 is "emulated A100"', '"emulated T4"'))
+
+    # What nvidia-smi's management library says of uuids, as far as the program asks when there is no other meter.
+    MANAGEMENT = r"""
+    #include <string.h>
+    int nvmlInit_v2(void) { return 0; }
+    int nvmlShutdown(void) { return 0; }
+    int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) { return strncmp(uuid, "MIG-", 4) ? 6 : 0; }
+    """
+
+    def test_slices_of_one(self):
+        source = self.folder / "management.c"
+        source.write_text(self.MANAGEMENT)
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", self.folder / "libnvidia-ml.so.1", source], check=True)
+        self.environment["LD_LIBRARY_PATH"] = str(self.folder)
+        first, second = "10" * 16, "20" * 16
+        self.machine({**A100, "memory_bytes": 4 << 30, "instances": [first, second]})
+
+        def slice_of(uuid):
+            return f"MIG-{uuid[:8]}-{uuid[8:12]}-{uuid[12:16]}-{uuid[16:20]}-{uuid[20:]}"
+
+        both = f"{slice_of(first)},{slice_of(second)}"
+        call = self.run_it("--model", "mlp:width=32", *TINY, "--device", "cuda:0,cuda:1", CUDA_VISIBLE_DEVICES=both)
+        self.assert_lines(call, 3, ("there is no cuda:1", both, "CUDA shows a process only one instance (MIG): use one call for each"))
+        gpu, = self.result()["context"]["gpus"]
+        self.assertEqual((gpu["name"], gpu["uuid"], gpu["memory_bytes"]), ("emulated A100 MIG", slice_of(first), 2 << 30))
+        self.assertEqual(self.statuses(), {"mlp:width=32/cuda/fp32": "ok", "mlp:width=32/cuda:1/fp32": "skipped"})
+        # The other slice goes on where the first one was; the whole card does not.
+        more = ["--model", "mlp:width=64", *TINY, "--device", "cuda:0"]
+        self.assert_lines(self.resume(*more, CUDA_VISIBLE_DEVICES=slice_of(second)), 0)
+        self.machine(A100)
+        self.assert_lines(self.resume(*more), 2, ('cuda:0 is "emulated A100 MIG"', 'here it is "emulated A100"'))
+
+
+if __name__ == "__main__":
+    unittest.main()

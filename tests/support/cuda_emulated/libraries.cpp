@@ -1,0 +1,125 @@
+// The libraries of the emulated GPUs: products by the reference kernel. They have no convolution and no attention, so that the
+// backend's own kernels run in their place.
+#include "kernels/cuda/libraries/libraries.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/libraries/loaded_libraries.h"
+#include "kernels/cuda/specs.h"
+#include "kernels/reference/kernels.h"
+#include "tests/support/cuda_emulated/runtime.h"
+#include "tests/support/cuda_kernel_sweep.h"
+
+namespace epochbench::cuda {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats load(const void* from, std::int64_t n, Element element) {
+  if (element == Element::f32) return {static_cast<const float*>(from), static_cast<const float*>(from) + n};
+  Floats values(static_cast<std::size_t>(n));
+  std::transform(static_cast<const std::uint16_t*>(from), static_cast<const std::uint16_t*>(from) + n, values.begin(),
+                 [=](std::uint16_t bits) { return test::from_bits(bits, element); });
+  return values;
+}
+
+void store(void* to, const Floats& values, Element element) {
+  if (element == Element::f32)
+    std::copy(values.begin(), values.end(), static_cast<float*>(to));
+  else
+    std::transform(values.begin(), values.end(), static_cast<std::uint16_t*>(to),
+                   [=](float value) { return test::to_bits(value, element); });
+}
+
+void multiply(const ProductSpec& spec, void* c, const void* a, const void* b, const void* bias) {
+  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  const Floats left = load(a, spec.batch * m * k, spec.element), right = load(b, spec.batch * k * n, spec.element);
+  const Floats before = spec.accumulate ? load(c, spec.batch * m * n, spec.out) : Floats{};
+  const Floats added = spec.bias ? load(bias, n, spec.out) : Floats{};
+  Floats result(static_cast<std::size_t>(spec.batch * m * n));
+  for (std::int64_t i = 0; i < spec.batch; ++i)
+    reference::gemm(result.data() + i * m * n, left.data() + i * m * k, right.data() + i * k * n, spec.shape, {});
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    result[i] *= spec.alpha;
+    if (spec.accumulate) result[i] += before[i];
+    if (spec.bias) result[i] += added[i % static_cast<std::size_t>(n)];
+    if (spec.relu) result[i] = std::max(result[i], 0.0f);
+  }
+  store(c, result, spec.out);
+}
+
+class EmulatedProduct final : public Product {
+ public:
+  explicit EmulatedProduct(const ProductSpec& spec) : spec_(spec) {}
+
+  void run(void* c, const void* a, const void* b, void* bias, void*, Stream stream) override {
+    test::perform(stream, [=, spec = spec_] {
+      const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+      const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+      if (flops > test::kHugeFlops) return test::pass_seconds(test::kSecondsOfHugeWork);
+      multiply(spec, c, a, b, bias);
+    });
+  }
+  std::string implementation() const override { return "emulated product"; }
+
+ private:
+  ProductSpec spec_;
+};
+
+// The one way of a product.
+class EmulatedWay final : public Alternatives<Product> {
+ public:
+  explicit EmulatedWay(const ProductSpec& spec) : spec_(spec) {}
+  std::string problem() const override { return describe(spec_); }
+  std::vector<Offer> offers() override {
+    if (spec_.bias_gradient) throw Error("the emulated library has no product with sums of rows");
+    if (spec_.a_row != 0 || spec_.b_row != 0 || spec_.c_row != 0)
+      throw Error("the emulated library has no product of rows with gaps");
+    return {{"emulated"}};
+  }
+  std::shared_ptr<Product> build(const std::string&) override { return std::make_shared<EmulatedProduct>(spec_); }
+
+ private:
+  ProductSpec spec_;
+};
+
+template <typename T>
+class NoWay final : public Alternatives<T> {
+ public:
+  explicit NoWay(std::string problem) : problem_(std::move(problem)) {}
+  std::string problem() const override { return problem_; }
+  std::vector<Offer> offers() override { throw Error("the emulated library only has products"); }
+  std::shared_ptr<T> build(const std::string&) override { throw Error("the emulated library only has products"); }
+
+ private:
+  std::string problem_;
+};
+
+class EmulatedLibraries final : public Libraries {
+ public:
+  LibraryVersions versions() const override { return library_versions(); }
+  std::unique_ptr<Alternatives<Product>> product(const ProductSpec& spec, const ProductOperands&) override {
+    return std::make_unique<EmulatedWay>(spec);
+  }
+  std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec) override {
+    return std::make_unique<NoWay<Convolution>>(describe(spec));
+  }
+  std::unique_ptr<Alternatives<AttentionForward>> attention_forward(const AttentionSpec& spec) override {
+    return std::make_unique<NoWay<AttentionForward>>(describe(spec) + " forward");
+  }
+  std::unique_ptr<Alternatives<AttentionBackward>> attention_backward(const AttentionSpec& spec) override {
+    return std::make_unique<NoWay<AttentionBackward>>(describe(spec) + " backward");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Libraries> make_libraries() { return std::make_unique<EmulatedLibraries>(); }
+
+LibraryVersions library_versions() { return {"emulated", "emulated"}; }
+
+}  // namespace epochbench::cuda
