@@ -1,5 +1,6 @@
-// attention batch= sequence= heads= width= [dropout=PERCENT]: width is that of one head; two benchmarks, forward and grad.
-// FLOPs follow from the definition, two products forward and four backward; recomputed scores do not count.
+// attention batch= sequence= heads= width= [dropout=PERCENT] [joint=1]: width is that of one head; rows of joint tensors are
+// three rows apart. Two benchmarks, forward and grad. FLOPs follow from the definition, two products forward and four backward;
+// recomputed scores do not count.
 #include <cmath>
 
 #include "bench/kernel_bench.h"
@@ -13,9 +14,10 @@ struct Sizes {
 };
 
 Sizes sizes_of(const Problem& problem) {
-  expect_only(problem, {"batch", "sequence", "heads", "width", "dropout"});
+  expect_only(problem, {"batch", "sequence", "heads", "width", "dropout", "joint"});
   Sizes sizes;
-  sizes.shape = {size_of(problem, "batch"), size_of(problem, "sequence"), size_of(problem, "heads"), size_of(problem, "width")};
+  sizes.shape = {size_of(problem, "batch"), size_of(problem, "sequence"), size_of(problem, "heads"), size_of(problem, "width"),
+                 size_of(problem, "joint", 0, 0) != 0};
   const std::int64_t percent = size_of(problem, "dropout", 0, 0);
   if (percent > 99) throw std::runtime_error(problem.where + ": dropout is a percentage below 100");
   const double probability = static_cast<double>(percent) / 100;
@@ -27,7 +29,8 @@ Sizes sizes_of(const Problem& problem) {
 template <typename Real>
 struct Operands {
   explicit Operands(const Sizes& sizes, const Options<Real>& options)
-      : elements(sizes.shape.batch * sizes.shape.sequence * sizes.shape.heads * sizes.shape.width),
+      : elements(sizes.shape.batch * sizes.shape.sequence * row_stride(sizes.shape)),
+        inputs(sizes.shape.batch * sizes.shape.sequence * input_stride(sizes.shape)),
         log_sum_exp(sizes.shape.batch * sizes.shape.heads * sizes.shape.sequence),
         workspace(Floats::workspace(options.kernels->attention_workspace_bytes(sizes.shape, options.threads))) {
     forward(sizes, options);  // the gradient needs y and log_sum_exp
@@ -40,10 +43,9 @@ struct Operands {
                                     options.threads);
   }
 
-  std::int64_t elements;
+  std::int64_t elements, inputs;  // inputs: with what lies between the rows
   std::int32_t step = 0;
-  Buffer<Real> q{elements, 1}, k{elements, 2}, v{elements, 3}, dy{elements, 4}, y{elements}, dq{elements}, dk{elements},
-      dv{elements};
+  Buffer<Real> q{inputs, 1}, k{inputs, 2}, v{inputs, 3}, dy{elements, 4}, y{elements}, dq{inputs}, dk{inputs}, dv{inputs};
   Floats log_sum_exp, workspace;
 };
 

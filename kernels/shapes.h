@@ -38,7 +38,12 @@ struct Epilogue {              // y = relu(y + bias), each part optional
 
 struct AttentionShape {  // q, k, v, y [batch,sequence,heads,width], log_sum_exp [batch,heads,sequence]
   std::int64_t batch = 0, sequence = 0, heads = 0, width = 0;  // width of one head; scores are divided by its square root
+  bool joint = false;  // q, k and v, and their gradients too, are the parts of one tensor [batch,sequence,3,heads,width]
 };
+// Elements from a row, the heads of a position, to the next: of y, and of q, k, v and their gradients. Static, as the CPU's
+// kernels are compiled for several instruction sets (kernels/cpu/isa.h).
+static constexpr std::int64_t row_stride(const AttentionShape& s) { return s.heads * s.width; }
+static constexpr std::int64_t input_stride(const AttentionShape& s) { return (s.joint ? 3 : 1) * row_stride(s); }
 
 // Element i of a tensor with dropout is kept if word i % 4 of philox(seed, {i / 4, step, ordinal, stream}) is at least
 // `threshold`, and then multiplied by `scale`; stream is RandomStream::dropout. i counts the elements in logical order (for

@@ -56,7 +56,9 @@ struct Value {
   std::string name;
   TensorDesc desc;
   ValueKind kind = ValueKind::intermediate;
-  int index = -1;  // into Graph::inputs or Graph::variables
+  int index = -1;                     // into Graph::inputs or Graph::variables
+  std::vector<ValueId> members = {};  // of a joint value (Graph::add_joint)
+  ValueId joint = kNoValue;           // the joint value that this one is a member of
 };
 
 struct Node {
@@ -81,6 +83,11 @@ class Graph {
   // Infers the output shapes with the op's rule, appends the node, and returns its outputs.
   std::vector<ValueId> add_node(Op op, Attributes attributes, std::vector<ValueId> inputs, std::string name, int ordinal = -1);
   ValueId add_value(std::string name, TensorDesc desc);  // for a pass whose node computes it
+  // A joint value: its members lie side by side in memory, stacked along the first extent in this order, so that a node that
+  // reads or writes it reads or writes them. They must be distinct, all variables or all intermediates, of one type, with the
+  // same other extents, in no other joint value, and multiples of kTensorAlignment bytes. Errors: GraphError if they are not.
+  bool may_join(const std::vector<ValueId>& members) const;
+  ValueId add_joint(std::string name, const std::vector<ValueId>& members);
   void add_output(std::string name, ValueId value);
 
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }

@@ -17,11 +17,13 @@ const char* name(Entry entry);
 // The position of each intermediate value in the arena; entries run one at a time and share it.
 struct MemoryPlan {
   static constexpr std::int64_t kNone = -1;  // not in the arena: input, variable, a view of one, or never read
-  std::vector<std::int64_t> offset;          // by ValueId, in bytes, 64-byte aligned
-  std::vector<ValueId> root;                 // by ValueId: the value that a view refers to; otherwise the value itself
-  std::int64_t arena_bytes = 0;              // intermediates only
-  std::int64_t gradient_bytes = 0;           // the part of arena_bytes for the gradients of parameters
-  std::int64_t workspace_bytes = 0;          // the largest of any node; placed after the arena
+  std::vector<std::int64_t> offset;          // by ValueId, in bytes, a multiple of kTensorAlignment
+  // By ValueId: the value whose memory it is in. A view's is what it refers to, an intermediate member's its joint value; a
+  // joint value of variables has that of its first member; any other value is its own.
+  std::vector<ValueId> root;
+  std::int64_t arena_bytes = 0;      // intermediates only
+  std::int64_t gradient_bytes = 0;   // the part of arena_bytes for the gradients of parameters
+  std::int64_t workspace_bytes = 0;  // the largest of any node; placed after the arena
 };
 
 struct EntryGraph {

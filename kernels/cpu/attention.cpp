@@ -83,7 +83,7 @@ void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range 
   const std::int64_t score_stride = spread_stride(n), weight_stride = spread_stride(word_count(n));
   for (std::int64_t i = 0; i < rows; ++i) scratch.shifts[i] = row_shift(scratch.scores + i * score_stride, scale, n);
   for (std::int64_t i = 0; i < rows; ++i) {
-    for (const Real* input : inputs) prefetch_next(input, shape, pair, queries.begin + i);
+    for (const Real* input : inputs) prefetch_next(input, shape, pair, queries.begin + i, input_stride(shape));
     RowMask mask{};
     if constexpr (kMasked) mask = row_mask(scratch.random, shape, pair, queries.begin + i, {0, n}, call.dropout, call.philox);
     Real* const weights = reals(scratch.weights + i * weight_stride);
@@ -111,11 +111,12 @@ void normalize(Real* y, const float* output, float factor, std::int64_t n) {
 
 void attend(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
   const AttentionShape& shape = call.shape;
-  const std::int64_t rows = queries.end - queries.begin, stride = row_stride(shape);
+  const std::int64_t rows = queries.end - queries.begin, stride = row_stride(shape), stride_q = input_stride(shape);
   const std::int64_t query_stride = spread_stride(word_count(shape.width)), score_stride = spread_stride(shape.sequence);
   const std::int64_t weight_stride = spread_stride(word_count(shape.sequence)), output_stride = spread_stride(shape.width);
-  Real* const y = call.y + row_offset(shape, pair, queries.begin);
-  copy_rows(scratch.queries, query_stride, call.q + row_offset(shape, pair, queries.begin), stride, rows, shape.width);
+  Real* const y = call.y + row_offset(shape, pair, queries.begin, stride);
+  copy_rows(scratch.queries, query_stride, call.q + row_offset(shape, pair, queries.begin, stride_q), stride_q, rows,
+            shape.width);
   multiply_small({scratch.scores, score_stride, scratch.queries, query_stride, AccessA::rows, scratch.keys, rows,
                   shape.sequence, word_count(shape.width), false});
   if (call.dropout.threshold == 0)
@@ -154,10 +155,10 @@ void attention(Real* y, float* log_sum_exp, const Real* q, const Real* k, const 
     const Range items = part_of(pair_count(shape) * plan.blocks, thread, omp_get_num_threads(), 1);
     std::int64_t packed = -1;
     for (std::int64_t item = items.begin; item < items.end; ++item) {
-      const std::int64_t pair = item / plan.blocks, first = row_offset(shape, pair, 0);
+      const std::int64_t pair = item / plan.blocks, stride = input_stride(shape), first = row_offset(shape, pair, 0, stride);
       if (pair != packed) {
-        pack_panels_transposed(scratch.keys, k + first, row_stride(shape), shape.width, shape.sequence);
-        pack_panels(scratch.values, v + first, row_stride(shape), shape.sequence, shape.width);
+        pack_panels_transposed(scratch.keys, k + first, stride, shape.width, shape.sequence);
+        pack_panels(scratch.values, v + first, stride, shape.sequence, shape.width);
         packed = pair;
       }
       attend(call, scratch, pair, cut_into(shape.sequence, plan.blocks)[item % plan.blocks]);

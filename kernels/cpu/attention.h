@@ -16,10 +16,9 @@ static inline float score_scale(const AttentionShape& shape) {
 }
 
 static inline std::int64_t pair_count(const AttentionShape& shape) { return shape.batch * shape.heads; }
-static inline std::int64_t row_stride(const AttentionShape& shape) { return shape.heads * shape.width; }
-// Offset of a row of the pair in q, k, v and y.
-static inline std::int64_t row_offset(const AttentionShape& shape, std::int64_t pair, std::int64_t row) {
-  return ((pair / shape.heads * shape.sequence + row) * shape.heads + pair % shape.heads) * shape.width;
+// Offset of a row of the pair in a tensor with this stride from row to row.
+static inline std::int64_t row_offset(const AttentionShape& shape, std::int64_t pair, std::int64_t row, std::int64_t stride) {
+  return (pair / shape.heads * shape.sequence + row) * stride + pair % shape.heads * shape.width;
 }
 
 // Queries per block: all of them, or as many as `floats` of scores allow, but at least as many rows as a register tile. With
@@ -41,9 +40,10 @@ static inline RowMask row_mask(std::uint32_t* random, const AttentionShape& shap
 
 // Prefetches row `row` of the next pair, which the same thread most likely processes next. Rows of a pair are pages apart, so
 // the hardware prefetcher does not find them.
-static inline void prefetch_next(const Real* x, const AttentionShape& shape, std::int64_t pair, std::int64_t row) {
+static inline void prefetch_next(const Real* x, const AttentionShape& shape, std::int64_t pair, std::int64_t row,
+                                 std::int64_t stride) {
   if (pair + 1 >= pair_count(shape)) return;
-  const Real* const next = x + row_offset(shape, pair + 1, row);
+  const Real* const next = x + row_offset(shape, pair + 1, row, stride);
   constexpr std::int64_t kLine = 64 / sizeof(Real);
   for (std::int64_t i = 0; i < shape.width; i += kLine) __builtin_prefetch(next + i, 0, 2);
 }

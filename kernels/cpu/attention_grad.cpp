@@ -122,8 +122,9 @@ float dot(const Real* a, const Real* b, std::int64_t n) {
 #endif
 
 // A separate loop, so that the cache misses of many rows overlap: the rows are pages apart.
-void fill_delta(const Call& call, const Scratch& scratch, std::int64_t offset, std::int64_t rows) {
-  const std::int64_t stride = row_stride(call.shape);
+void fill_delta(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
+  const std::int64_t stride = row_stride(call.shape), offset = row_offset(call.shape, pair, queries.begin, stride);
+  const std::int64_t rows = queries.end - queries.begin;
   for (std::int64_t i = 0; i < rows; ++i)
     scratch.delta[i] = dot(call.dy + offset + i * stride, call.y + offset + i * stride, call.shape.width);
 }
@@ -132,10 +133,11 @@ template <bool kMasked>
 void compute_block_weights(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
   const AttentionShape& shape = call.shape;
   const std::int64_t keys = task.keys.end - task.keys.begin;
-  const Real* const inputs[] = {call.dy, call.q, call.k, call.v, call.y};
+  const Real *const inputs[] = {call.q, call.k, call.v}, *const outputs[] = {call.dy, call.y};
   const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(word_count(shape.sequence));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    for (const Real* input : inputs) prefetch_next(input, shape, task.pair, i);
+    for (const Real* input : inputs) prefetch_next(input, shape, task.pair, i, input_stride(shape));
+    for (const Real* output : outputs) prefetch_next(output, shape, task.pair, i, row_stride(shape));
     const GradRow row{score_scale(shape), call.log_sum_exp[task.pair * shape.sequence + i], scratch.delta[i - queries.begin]};
     const float *qk = scratch.qk + (i - queries.begin) * score_stride, *dyv = scratch.dyv + (i - queries.begin) * score_stride;
     Real* const weights = reals(scratch.weights + (i - queries.begin) * weight_stride);
@@ -170,7 +172,7 @@ void add_block(Real* y, float* sum, const Word* a, const Word* b, const Call& ca
   }
   if (queries.end == task.queries.end) {
     product.y = y;
-    product.y_stride = row_stride(call.shape);
+    product.y_stride = input_stride(call.shape);
   }
   multiply_small(product);
 }
@@ -178,16 +180,17 @@ void add_block(Real* y, float* sum, const Word* a, const Word* b, const Call& ca
 void differentiate(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
   const AttentionShape& shape = call.shape;
   const std::int64_t rows = queries.end - queries.begin, keys = task.keys.end - task.keys.begin;
-  const std::int64_t stride = row_stride(shape), width = shape.width;
+  const std::int64_t stride = input_stride(shape), stride_y = row_stride(shape), width = shape.width;
   const std::int64_t packed_stride = spread_stride(word_count(width)), score_stride = spread_stride(shape.sequence);
-  const std::int64_t offset = row_offset(shape, task.pair, queries.begin);
+  const std::int64_t offset = row_offset(shape, task.pair, queries.begin, stride);
   copy_rows(scratch.q_rows, packed_stride, call.q + offset, stride, rows, width);
-  copy_rows(scratch.dy_rows, packed_stride, call.dy + offset, stride, rows, width);
+  copy_rows(scratch.dy_rows, packed_stride, call.dy + row_offset(shape, task.pair, queries.begin, stride_y), stride_y, rows,
+            width);
   multiply_small({scratch.qk, score_stride, scratch.q_rows, packed_stride, AccessA::rows, scratch.k_transposed, rows, keys,
                   word_count(width), false});
   multiply_small({scratch.dyv, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows, keys,
                   word_count(width), false});
-  fill_delta(call, scratch, offset, rows);
+  fill_delta(call, scratch, task.pair, queries);
   if (call.dropout.threshold == 0)
     compute_block_weights<false>(call, scratch, task, queries);
   else
@@ -196,7 +199,7 @@ void differentiate(const Call& call, const Scratch& scratch, const Task& task, R
     multiply_small({nullptr, 0, scratch.dscores, spread_stride(word_count(shape.sequence)), AccessA::rows, scratch.k_panels,
                     rows, width, word_count(keys), false, call.dq + offset, stride});
   if (!task.needs_dkv) return;
-  const std::int64_t key_offset = row_offset(shape, task.pair, task.keys.begin);
+  const std::int64_t key_offset = row_offset(shape, task.pair, task.keys.begin, stride);
   pack_panels(scratch.q_panels, reals(scratch.q_rows), kWordDepth * packed_stride, rows, width);
   pack_panels(scratch.dy_panels, reals(scratch.dy_rows), kWordDepth * packed_stride, rows, width);
   add_block(call.dv + key_offset, scratch.dv, scratch.weights, scratch.dy_panels, call, scratch, task, queries);
@@ -205,8 +208,8 @@ void differentiate(const Call& call, const Scratch& scratch, const Task& task, R
 
 void perform(const Call& call, const Scratch& scratch, const Task& task, std::int64_t block_rows) {
   const AttentionShape& shape = call.shape;
-  const std::int64_t stride = row_stride(shape), keys = task.keys.end - task.keys.begin;
-  const std::int64_t offset = row_offset(shape, task.pair, task.keys.begin);
+  const std::int64_t stride = input_stride(shape), keys = task.keys.end - task.keys.begin;
+  const std::int64_t offset = row_offset(shape, task.pair, task.keys.begin, stride);
   pack_panels_transposed(scratch.k_transposed, call.k + offset, stride, shape.width, keys);
   pack_panels_transposed(scratch.v_transposed, call.v + offset, stride, shape.width, keys);
   if (task.needs_dq) pack_panels(scratch.k_panels, call.k + offset, stride, keys, shape.width);

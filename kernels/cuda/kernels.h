@@ -133,6 +133,10 @@ void gather_rows_grad(void* dx, const void* dy, const std::int32_t* positions, s
 // attention.cu: the parts of unfused attention other than matrix products. Separated heads: [batch, heads, sequence, width].
 void split_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream);
 void merge_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream);  // the inverse
+// The same for q, k and v, which qkv [batch, sequence, 3, heads, width] holds if the shape is joint, in one kernel.
+void split_joint_heads(void* q, void* k, void* v, const void* qkv, const AttentionShape& shape, Element element, Stream stream);
+void merge_joint_heads(void* qkv, const void* q, const void* k, const void* v, const AttentionShape& shape, Element element,
+                       Stream stream);
 // weights = dropout(softmax(scores)) of rows [batch*heads*sequence, sequence]. scores, already scaled, are float; weights are
 // of `element` and may be scores if that is float. log_sum_exp [rows].
 void attention_softmax(void* weights, float* log_sum_exp, const float* scores, const std::int32_t* step,

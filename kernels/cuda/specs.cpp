@@ -56,7 +56,7 @@ std::string describe(const ConvolutionSpec& spec) {
 std::string describe(const AttentionSpec& spec) {
   const AttentionShape& s = spec.shape;
   return "attention batch " + std::to_string(s.batch) + " sequence " + std::to_string(s.sequence) + " heads " +
-         std::to_string(s.heads) + " width " + std::to_string(s.width) + " " + name(spec.element) +
+         std::to_string(s.heads) + " width " + std::to_string(s.width) + " " + name(spec.element) + (s.joint ? " joint" : "") +
          (spec.dropout > 0 ? " dropout " + std::to_string(spec.dropout) : "");
 }
 

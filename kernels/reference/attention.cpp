@@ -12,8 +12,10 @@ namespace {
 struct Head {
   const AttentionShape& shape;
   std::int64_t batch, head;
-  std::int64_t at(std::int64_t row) const {  // of q, k, v and y
-    return ((batch * shape.sequence + row) * shape.heads + head) * shape.width;
+  std::int64_t at(std::int64_t row) const { return offset(row, input_stride(shape)); }  // of q, k, v
+  std::int64_t at_y(std::int64_t row) const { return offset(row, row_stride(shape)); }
+  std::int64_t offset(std::int64_t row, std::int64_t stride) const {
+    return (batch * shape.sequence + row) * stride + head * shape.width;
   }
   std::int64_t row_index(std::int64_t row) const { return (batch * shape.heads + head) * shape.sequence + row; }
 };
@@ -51,7 +53,7 @@ void attention(float* y, float* log_sum_exp, const float* q, const float* k, con
                               dropout_factor(dropout, *step, head.row_index(i) * shape.sequence + j);
         for (std::int64_t d = 0; d < shape.width; ++d) row[static_cast<std::size_t>(d)] += weight * v[head.at(j) + d];
       }
-      std::copy(row.begin(), row.end(), y + head.at(i));
+      std::copy(row.begin(), row.end(), y + head.at_y(i));
       if (log_sum_exp != nullptr) log_sum_exp[head.row_index(i)] = static_cast<float>(largest + std::log(sum));
     }
   });
@@ -68,8 +70,8 @@ void attention_grad(float* dq, float* dk, float* dv, const float* dy, const floa
     sum_v.assign(static_cast<std::size_t>(shape.sequence * shape.width), 0);
     for (std::int64_t i = 0; i < shape.sequence; ++i) {
       std::fill(sum_q.begin(), sum_q.end(), 0);
-      const float* dy_row = dy + head.at(i);
-      const double delta = dot(dy_row, y + head.at(i), shape.width);
+      const float* dy_row = dy + head.at_y(i);
+      const double delta = dot(dy_row, y + head.at_y(i), shape.width);
       for (std::int64_t j = 0; j < shape.sequence; ++j) {
         const double p = std::exp(score(head, q, k, i, j) - log_sum_exp[head.row_index(i)]);
         const double factor = dropout_factor(dropout, *step, head.row_index(i) * shape.sequence + j);

@@ -1,4 +1,4 @@
-// The fusion pass: small patterns over producers and their only consumers.
+// The fusion pass: small patterns over producers and their only consumers. The larger one of attention has its own file.
 #include <algorithm>
 #include <stdexcept>
 
@@ -299,6 +299,7 @@ class Fuser {
 }  // namespace
 
 void fuse(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has) {
+  join_attention(graph, has);
   Fuser(graph, has).run();
   Fuser(graph, has).run_sums();
 }

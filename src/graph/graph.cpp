@@ -1,6 +1,10 @@
 // Building a graph, with shapes inferred and checked at every node.
 #include "epochbench/graph.h"
 
+#include <algorithm>
+#include <set>
+#include <utility>
+
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -56,6 +60,34 @@ std::vector<ValueId> Graph::add_node(Op op, Attributes attributes, std::vector<V
 ValueId Graph::add_value(std::string name, TensorDesc desc) {
   values_.push_back({std::move(name), std::move(desc), ValueKind::intermediate, -1});
   return static_cast<ValueId>(values_.size() - 1);
+}
+
+bool Graph::may_join(const std::vector<ValueId>& members) const {
+  const auto rest = [&](ValueId id) {
+    TensorDesc desc = this->desc(id);
+    if (!desc.shape.empty()) desc.shape[0] = 1;
+    return desc;
+  };
+  const Value& first = value(members.at(0));
+  return !first.desc.shape.empty() && std::set(members.begin(), members.end()).size() == members.size() &&
+         std::ranges::all_of(members, [&](ValueId id) {
+           const Value& one = value(id);
+           return one.kind == first.kind && one.kind != ValueKind::input && rest(id) == rest(members[0]) &&
+                  one.joint == kNoValue && one.members.empty() && one.desc.bytes() % kTensorAlignment == 0;
+         });
+}
+
+ValueId Graph::add_joint(std::string name, const std::vector<ValueId>& members) {
+  if (!may_join(members)) throw GraphError(name + ": these values cannot lie side by side");
+  const auto id = static_cast<ValueId>(values_.size());
+  Value joint{std::move(name), desc(members[0]), value(members[0]).kind, value(members[0]).index, members};
+  joint.desc.shape[0] = 0;
+  for (ValueId member : members) {
+    joint.desc.shape[0] += desc(member).shape[0];
+    values_[static_cast<std::size_t>(member)].joint = id;
+  }
+  values_.push_back(std::move(joint));
+  return id;
 }
 
 void Graph::add_output(std::string name, ValueId value) { outputs.push_back({std::move(name), value}); }

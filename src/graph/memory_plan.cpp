@@ -10,12 +10,11 @@
 namespace epochbench {
 namespace {
 
-constexpr std::int64_t kAlignment = 64;  // a cache line
 constexpr int kUnused = -1;
 
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id); }
 std::int64_t aligned(std::size_t bytes) {
-  return (static_cast<std::int64_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  return static_cast<std::int64_t>((bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment);
 }
 
 // A piece of the arena: one value, or several that overwrite each other in place. Times are node indices.
@@ -30,11 +29,16 @@ class Planner {
       : graph_(graph),
         value_bytes_(value_bytes),
         root_(graph.value_count()),
+        within_root_(graph.value_count()),
         last_use_(graph.value_count(), kUnused),
         block_of_(graph.value_count(), kUnused) {
     std::iota(root_.begin(), root_.end(), 0);
-    for (const Node& node : graph.nodes)
-      if (rule(node.op).view) root_[at(node.outputs[0])] = root_[at(node.inputs[0])];
+    for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id) find_root_of_members(id);
+    for (const Node& node : graph.nodes) {
+      if (!rule(node.op).view) continue;
+      root_[at(node.outputs[0])] = root_[at(node.inputs[0])];
+      within_root_[at(node.outputs[0])] = within_root_[at(node.inputs[0])];
+    }
     for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
       for (ValueId id : graph.nodes[static_cast<std::size_t>(i)].inputs) last_use_[at(root_[at(id)])] = i;
     for (const Output& output : graph.outputs) last_use_[at(root_[at(output.value)])] = std::numeric_limits<int>::max();
@@ -49,20 +53,32 @@ class Planner {
     plan.offset.assign(graph_.value_count(), MemoryPlan::kNone);
     for (std::size_t id = 0; id < plan.offset.size(); ++id) {
       const int block = block_of_[at(root_[id])];
-      if (block != kUnused) plan.offset[id] = blocks_[static_cast<std::size_t>(block)].offset;
+      if (block != kUnused) plan.offset[id] = blocks_[static_cast<std::size_t>(block)].offset + within_root_[id];
     }
     return plan;
   }
 
  private:
-  bool in_arena(ValueId id) const { return graph_.value(id).kind == ValueKind::intermediate && root_[at(id)] == id; }
+  void find_root_of_members(ValueId joint) {
+    const Value& value = graph_.value(joint);
+    if (value.members.empty()) return;
+    if (value.kind == ValueKind::variable) root_[at(joint)] = value.members[0];
+    if (value.kind != ValueKind::intermediate) return;
+    std::int64_t offset = 0;
+    for (ValueId member : value.members) {
+      root_[at(member)] = joint;
+      within_root_[at(member)] = offset;
+      offset += static_cast<std::int64_t>(graph_.desc(member).bytes());
+    }
+  }
 
   void make_blocks() {
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
       for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-        const ValueId out = node.outputs[k];
-        if (!in_arena(out) || last_use_[at(out)] == kUnused) continue;
+        const ValueId out = root_[at(node.outputs[k])];
+        if (rule(node.op).view || graph_.value(out).kind != ValueKind::intermediate || last_use_[at(out)] == kUnused) continue;
+        if (block_of_[at(out)] != kUnused) continue;  // another member came before
         int block = k == 0 ? block_to_overwrite(node, i) : kUnused;
         if (block == kUnused) {
           block = static_cast<int>(blocks_.size());
@@ -74,13 +90,16 @@ class Planner {
     }
   }
 
-  // The block of an operand that is last read by node `i` and that output 0 may overwrite by the rule.
+  // The block of an operand that is last read by node `i` and that output 0 may overwrite by the rule. The block of a joint
+  // value is of no operand alone.
   int block_to_overwrite(const Node& node, int i) const {
+    const ValueId out = root_[at(node.outputs[0])];
+    if (!graph_.value(out).members.empty()) return kUnused;
     for (int index : rule(node.op).in_place_inputs) {
       if (static_cast<std::size_t>(index) >= node.inputs.size()) continue;  // optional, and not given
       const ValueId operand = root_[at(node.inputs[static_cast<std::size_t>(index)])];
-      if (graph_.value(operand).kind == ValueKind::intermediate && last_use_[at(operand)] == i &&
-          value_bytes_(operand) == value_bytes_(node.outputs[0]))
+      if (graph_.value(operand).kind == ValueKind::intermediate && graph_.value(operand).members.empty() &&
+          last_use_[at(operand)] == i && value_bytes_(operand) == value_bytes_(out))
         return block_of_[at(operand)];
     }
     return kUnused;
@@ -125,8 +144,9 @@ class Planner {
   const Graph& graph_;
   const std::function<std::size_t(ValueId)>& value_bytes_;
   std::vector<ValueId> root_;
-  std::vector<int> last_use_;  // by root
-  std::vector<int> block_of_;  // by root
+  std::vector<std::int64_t> within_root_;  // bytes from the begin of the root
+  std::vector<int> last_use_;              // by root
+  std::vector<int> block_of_;              // by root
   std::vector<Block> blocks_;
 };
 

@@ -31,6 +31,10 @@ std::vector<ValueId> append_gradient(Graph& graph, ValueId loss, ValueId loss_sc
 void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::vector<ValueId>& gradients,
                       ValueId loss_scale = kNoValue);
 
+// Where the backend has attention over joint operands: the products of query, key and value become one, forward and in their
+// gradients. The first step of fuse(), before a product and its bias are one node.
+void join_attention(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
+
 // Replaces groups of nodes by the composites that `has` accepts. Values keep their ids; values that were only passed between
 // the parts of a composite are no longer computed.
 void fuse(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);

@@ -124,11 +124,11 @@ class Lacking final : public Backend {
   std::set<Op> ops_;
 };
 
-// Against the same step whose sublayers' ends and sums of gradients are nodes of their own.
-TEST(CudaPlanning, FusionSavesBertAFifthOfItsLaunchesAndAQuarterOfItsTraffic) {
+// Against the same step whose sublayers' ends, sums of gradients, and products of query, key and value are nodes of their own.
+TEST(CudaPlanning, FusionSavesBertAThirdOfItsLaunchesAndAQuarterOfItsTraffic) {
   const auto device = std::make_shared<FakeDevice>();
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
-  const Lacking before(*backend, {Op::add_layer_norm, Op::add_layer_norm_grad, Op::matmul_add});
+  const Lacking before(*backend, {Op::add_layer_norm, Op::add_layer_norm_grad, Op::matmul_add, Op::joint_attention});
   struct Sums {
     int launches;
     double bytes;  // outside products
@@ -140,7 +140,7 @@ TEST(CudaPlanning, FusionSavesBertAFifthOfItsLaunchesAndAQuarterOfItsTraffic) {
     return Sums{traffic_of(ops, true).launches + others.launches, others.bytes};
   };
   const Sums parts = sums(before), fused = sums(*backend);
-  EXPECT_LE(fused.launches, 0.8 * parts.launches) << parts.launches;
+  EXPECT_LE(fused.launches, 2 * parts.launches / 3) << parts.launches;
   EXPECT_LE(fused.bytes, 0.75 * parts.bytes) << parts.bytes;
 }
 

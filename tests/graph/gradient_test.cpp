@@ -245,6 +245,28 @@ TEST_P(AttentionGradient, MatchesFiniteDifferenceOnOneValue) {
     return node(graph, Op::attention, attributes, {x, x, x, control(graph, "step", {1})});
   });
 }
+// Linear layers of one input for query, key and value, then attention, with or without a shortcut.
+ValueId attention_layer(Graph& graph, ValueId x, const AttentionAttributes& attributes, bool shortcut) {
+  std::vector<ValueId> inputs;
+  for (const std::string part : {"q", "k", "v"}) {
+    const ValueId weight = parameter(graph, "w" + part, {16, 16}), bias = parameter(graph, "b" + part, {16});
+    const ValueId product = node(graph, Op::matmul, MatmulAttributes{.transpose_b = true}, {x, weight});
+    inputs.push_back(node(graph, Op::bias_add, {}, {product, bias}));
+  }
+  inputs.push_back(control(graph, "step", {1}));
+  const ValueId y = node(graph, Op::attention, attributes, inputs);
+  return shortcut ? node(graph, Op::add, {}, {y, x}) : y;
+}
+
+// The CPU's graph has one product of query, key and value. The bias of the keys moves all scores of a row alike, which softmax
+// does not see.
+TEST_P(AttentionGradient, MatchesFiniteDifferenceOfALayer) {
+  const AttentionAttributes attributes{.heads = 2, .sequence = 3, .dropout = GetParam()};
+  for (bool shortcut : {false, true}) {
+    const auto layer = [=](Graph& graph, ValueId x) { return attention_layer(graph, x, attributes, shortcut); };
+    expect_gradient_matches({2 * 3, 16}, layer, {.vanishing = "bk"});
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Dropout, AttentionGradient, testing::Values(0.0, 0.3));
 
 TEST(GradientPass, NamesAParameterThatTheLossDoesNotReach) {

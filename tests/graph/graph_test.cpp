@@ -133,6 +133,8 @@ TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
   EXPECT_EQ(v.types(Op::dropout, DropoutAttributes{0.5}, {matrix(), v(i, {1})}), x);
   const AttentionAttributes heads{.heads = 2, .sequence = 2};
   EXPECT_EQ(v.types(Op::attention, heads, {matrix(), matrix(), matrix(), v(i, {1})}), x + " f32");
+  EXPECT_EQ(v.types(Op::joint_attention, heads, {v(t, {4, 18}), v(i, {1})}), x + " f32");
+  EXPECT_EQ(v.types(Op::joint_attention, heads, {v(t, {4, 16}), v(i, {1})}), "-");
   EXPECT_EQ(v.types(Op::gather_rows, GatherRowsAttributes{2}, {matrix(), v(i, {2, 1})}), x);
   EXPECT_EQ(v.types(Op::count_correct, {}, {matrix(), v(i, {4})}), "f32");
   EXPECT_EQ(v.types(Op::cast, CastAttributes{DType::f16}, {matrix(), v(f, {2}), v(DType::bf16, {2})}), "f16 f16 f16");
@@ -161,6 +163,8 @@ TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
   EXPECT_EQ(v.types(Op::gelu_grad, {}, {matrix(), matrix()}), x);
   EXPECT_EQ(v.types(Op::attention_grad, heads, {matrix(), matrix(), matrix(), matrix(), matrix(), v(f, {2, 2, 2}), v(i, {1})}),
             x + " " + x + " " + x);
+  EXPECT_EQ(v.types(Op::joint_attention_grad, heads, {matrix(), v(t, {4, 18}), matrix(), v(f, {2, 2, 2}), v(i, {1})}), x);
+  EXPECT_EQ(v.types(Op::joint_attention_grad, heads, {matrix(), v(t, {4, 24}), matrix(), v(f, {2, 2, 2}), v(i, {1})}), "-");
   EXPECT_EQ(v.types(Op::gather_rows_grad, GatherRowsAttributes{2}, {v(t, {2, 6}), v(i, {2, 1})}), x);
   EXPECT_EQ(v.types(Op::all_finite, {}, {matrix(), v(f, {2})}), "i32");
   const auto weight = [&] { return v.variable(f, {4, 6}); };

@@ -52,7 +52,14 @@ TEST_P(Passes, EveryValueIsComputedBeforeItIsRead) {
         if (graph.value(id).kind != ValueKind::intermediate) ready.insert(id);
       for (const Node& node : graph.nodes) {
         for (ValueId id : node.inputs) EXPECT_TRUE(ready.count(id)) << node.name << " reads " << graph.value(id).name;
-        ready.insert(node.outputs.begin(), node.outputs.end());
+        for (ValueId id : node.outputs) {
+          ready.insert(id);
+          const Value& value = graph.value(id);
+          ready.insert(value.members.begin(), value.members.end());
+          if (value.joint != kNoValue &&
+              std::ranges::all_of(graph.value(value.joint).members, [&](ValueId member) { return ready.count(member) > 0; }))
+            ready.insert(value.joint);
+        }
       }
       for (const Output& output : graph.outputs) EXPECT_TRUE(ready.count(output.value)) << output.name;
     }
@@ -88,6 +95,13 @@ TEST_P(Passes, CompositesReadAndWriteWhatTheirPartsDo) {
             outside.erase(node.parts[0].inputs[1]);
           }
         }
+        if (node.op == Op::joint_attention || node.op == Op::joint_attention_grad) {  // one value in place of q, k and v
+          const bool gradient = node.op == Op::joint_attention_grad;
+          const Node& part = node.parts[0];
+          for (std::size_t i = 0; i < 3; ++i) outside.erase(part.inputs[i + gradient]);
+          inputs.erase(node.inputs[gradient]);
+          if (gradient) outputs.erase(node.outputs[0]);
+        }
         EXPECT_EQ(inputs, outside) << node.name;
         for (ValueId id : outputs) EXPECT_TRUE(inside.count(id)) << node.name << " writes " << graph.value(id).name;
       }
@@ -119,25 +133,34 @@ TEST_P(Passes, MemoryPlanNeverOverwritesWhatIsStillNeeded) {
         for (auto it = owner.begin(); it != owner.end();)
           it = it->first < end && begin < it->second.first ? owner.erase(it) : std::next(it);
       };
+      // What lies in the memory of a value: the members of a joint one, of a view what it shows.
+      auto parts = [&](ValueId id) {
+        const Value& value = graph.value(id);
+        if (!value.members.empty()) return value.members;
+        return std::vector{value.joint != kNoValue ? id : plan.root[static_cast<std::size_t>(id)]};
+      };
       auto expect_intact = [&](ValueId id, const std::string& reader) {
-        const ValueId root = plan.root[static_cast<std::size_t>(id)];
-        if (graph.value(root).kind != ValueKind::intermediate) return;
-        const auto found = owner.find(plan.offset[static_cast<std::size_t>(root)]);
-        ASSERT_TRUE(found != owner.end() && found->second.second == root)
-            << reader << " reads " << graph.value(root).name << ", which was overwritten";
+        for (ValueId part : parts(id)) {
+          if (graph.value(part).kind != ValueKind::intermediate) continue;
+          const auto found = owner.find(plan.offset[static_cast<std::size_t>(part)]);
+          ASSERT_TRUE(found != owner.end() && found->second.second == part)
+              << reader << " reads " << graph.value(part).name << ", which was overwritten";
+        }
       };
       for (const Node& node : graph.nodes) {
         for (ValueId id : node.inputs) expect_intact(id, node.name);
-        for (ValueId id : node.outputs) {
+        std::vector<ValueId> written;
+        for (ValueId output : node.outputs)
+          for (ValueId part : parts(output))
+            if (node.op != Op::reshape) written.push_back(part);
+        for (ValueId id : written) {
           const std::int64_t offset = plan.offset[static_cast<std::size_t>(id)];
-          if (graph.value(id).kind != ValueKind::intermediate || plan.root[static_cast<std::size_t>(id)] != id ||
-              offset == MemoryPlan::kNone)
-            continue;
+          if (graph.value(id).kind != ValueKind::intermediate || offset == MemoryPlan::kNone) continue;
           const auto size = static_cast<std::int64_t>(graph.desc(id).bytes());
           EXPECT_EQ(offset % 64, 0);
           EXPECT_LE(offset + size, plan.arena_bytes);
           // A node's outputs must not overlap each other; operands may be overwritten where the rule allows it.
-          for (ValueId other : node.outputs) {
+          for (ValueId other : written) {
             const auto found = owner.find(plan.offset[static_cast<std::size_t>(other)]);
             if (other < id && found != owner.end() && found->second.second == other) {
               EXPECT_TRUE(found->second.first <= offset || offset + size <= found->first) << node.name;

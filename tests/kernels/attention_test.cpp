@@ -20,6 +20,12 @@ std::string describe(const AttentionShape& s, const Dropout& dropout, std::int32
          " width=" + std::to_string(s.width) + (dropout.threshold != 0 ? " dropout step=" + std::to_string(step) : "");
 }
 
+// The third of a joint tensor.
+template <typename Real>
+Real* part(GuardedBuffer<Real>& joint, const AttentionShape& shape, int index) {
+  return joint.data() + index * row_stride(shape);
+}
+
 // In floats; converted to Real when a kernel is called.
 struct Tensors {
   explicit Tensors(const AttentionShape& s)
@@ -180,6 +186,72 @@ TYPED_TEST(Attention, BatchesMatchReference) {
 TYPED_TEST(Attention, FewPairsMatchReference) {
   check<TypeParam>({1, 200, 1, 33}, kNone);
   check<TypeParam>({2, 120, 1, 64}, dropout_of(0.1), 2);
+}
+
+// q, k and v as the parts of one tensor, and their gradients too: the same bits as apart.
+template <typename Real>
+GuardedBuffer<Real> join(const AttentionShape& s, const GuardedBuffer<Real>& q, const GuardedBuffer<Real>& k,
+                         const GuardedBuffer<Real>& v) {
+  const std::int64_t row = row_stride(s);
+  GuardedBuffer<Real> joint(3 * s.batch * s.sequence * row);
+  for (std::int64_t i = 0; i < s.batch * s.sequence; ++i)
+    for (std::int64_t d = 0; d < row; ++d) {
+      joint[3 * i * row + d] = q[i * row + d];
+      joint[(3 * i + 1) * row + d] = k[i * row + d];
+      joint[(3 * i + 2) * row + d] = v[i * row + d];
+    }
+  return joint;
+}
+
+// Several blocks, shares of pairs, tiles that are not full, one element.
+const AttentionShape kJointShapes[] = {{1, 1, 1, 1},    {2, 5, 3, 7},    {3, 17, 2, 16},
+                                       {1, 130, 3, 20}, {2, 33, 12, 64}, {1, 520, 1, 8}};
+
+TYPED_TEST(Attention, OfJointTensorsIsThatOfSeparateOnes) {
+  using Real = TypeParam;
+  const std::int32_t step = 5;
+  for (const AttentionShape& apart : kJointShapes)
+    for (const Dropout& dropout : {kNone, dropout_of(0.2)}) {
+      AttentionShape shape = apart;
+      shape.joint = true;
+      const Tensors t = by_reference<Real>(apart, dropout, step);
+      GuardedBuffer<Real> qkv = join(apart, reals<Real>(t.q), reals<Real>(t.k), reals<Real>(t.v));
+      const GuardedBuffer<Real> dy = reals<Real>(t.dy), given_y = reals<Real>(t.y);
+      for_each_kernels_of<Real>("joint " + describe(apart, dropout, step), [&](const cpu::Kernels<Real>& kernels, int threads) {
+        const Tensors expected = by_kernels(kernels, t, dropout, step, threads);
+        GuardedBuffer<Real> y(t.elements()), dqkv(3 * t.elements());
+        GuardedBuffer<float> log_sum_exp(t.rows()), workspace = workspace_of(kernels, shape, threads);
+        kernels.attention(y.data(), log_sum_exp.data(), part(qkv, apart, 0), part(qkv, apart, 1), part(qkv, apart, 2), &step,
+                          shape, dropout, workspace.data(), threads);
+        workspace.poison();
+        kernels.attention_grad(part(dqkv, apart, 0), part(dqkv, apart, 1), part(dqkv, apart, 2), dy.data(), part(qkv, apart, 0),
+                               part(qkv, apart, 1), part(qkv, apart, 2), given_y.data(), t.log_sum_exp.data(), &step, shape,
+                               dropout, workspace.data(), threads);
+        EXPECT_TRUE(bit_equal(floats(y), expected.y));
+        EXPECT_TRUE(bit_equal(log_sum_exp, expected.log_sum_exp));
+        EXPECT_TRUE(bit_equal(floats(dqkv), join(apart, expected.dq, expected.dk, expected.dv)));
+        EXPECT_TRUE(y.guards_intact() && dqkv.guards_intact() && workspace.guards_intact() && log_sum_exp.guards_intact());
+      });
+    }
+}
+
+TEST(AttentionReference, OfJointTensorsIsThatOfSeparateOnes) {
+  const std::int32_t step = 5;
+  for (const AttentionShape& apart : kJointShapes) {
+    AttentionShape shape = apart;
+    shape.joint = true;
+    const Dropout dropout = dropout_of(0.2);
+    const Tensors t = by_reference<float>(apart, dropout, step);
+    GuardedBuffer<float> qkv = join(apart, t.q, t.k, t.v), y(t.elements()), log_sum_exp(t.rows()), dqkv(3 * t.elements());
+    reference::attention(y.data(), log_sum_exp.data(), part(qkv, apart, 0), part(qkv, apart, 1), part(qkv, apart, 2), &step,
+                         shape, dropout);
+    reference::attention_grad(part(dqkv, apart, 0), part(dqkv, apart, 1), part(dqkv, apart, 2), t.dy.data(),
+                              part(qkv, apart, 0), part(qkv, apart, 1), part(qkv, apart, 2), t.y.data(), t.log_sum_exp.data(),
+                              &step, shape, dropout);
+    EXPECT_TRUE(bit_equal(y, t.y));
+    EXPECT_TRUE(bit_equal(dqkv, join(apart, t.dq, t.dk, t.dv)));
+    EXPECT_TRUE(y.guards_intact() && dqkv.guards_intact());
+  }
 }
 
 TYPED_TEST(Attention, LargeScoresMatchReference) {

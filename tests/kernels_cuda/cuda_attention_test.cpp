@@ -164,6 +164,32 @@ TEST(CudaHeads, SplitAndMergeAreCopies) {
     });
 }
 
+TEST(CudaHeads, JointSplitAndMergeAreThoseOfThreeTensors) {
+  for (AttentionShape s : {AttentionShape{1, 1, 1, 1}, AttentionShape{2, 5, 3, 8}, AttentionShape{3, 7, 2, 5},
+                           AttentionShape{1, 128, 2, 64}, AttentionShape{2, 17, 12, 4}})
+    for_each_element(describe(s, kNone) + " joint", [&](Element element) {
+      const std::int64_t row = row_stride(s), n = s.batch * s.sequence * row;
+      const Tensor qkv = random_tensor(3 * n, element, 4);
+      const GuardedBuffer<float> values = qkv.floats();
+      s.joint = true;
+      for_each_order("", [&] {
+        Tensor split[3] = {Tensor(n, element), Tensor(n, element), Tensor(n, element)}, together(3 * n, element);
+        cuda::split_joint_heads(split[0].data(), split[1].data(), split[2].data(), qkv.data(), s, element, kNoStream);
+        cuda::merge_joint_heads(together.data(), split[0].data(), split[1].data(), split[2].data(), s, element, kNoStream);
+        EXPECT_TRUE(bit_equal(together.floats(), values) && together.guards_intact());
+        for (int part = 0; part < 3; ++part) {
+          GuardedBuffer<float> dense(n);
+          for (std::int64_t i = 0; i < n; ++i) dense[i] = values[i / row * 3 * row + part * row + i % row];
+          const Tensor one(std::span<const float>(dense.data(), static_cast<std::size_t>(n)), element);
+          Tensor expected(n, element);
+          cuda::split_heads(expected.data(), one.data(), s, element, kNoStream);
+          EXPECT_TRUE(bit_equal(split[part].floats(), expected.floats())) << part;
+          EXPECT_TRUE(split[part].guards_intact());
+        }
+      });
+    });
+}
+
 // product per head, with the reference: c [rows, columns] of each head.
 void products(DeviceBuffer<float>& c, const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, std::int64_t heads,
               const GemmShape& shape) {

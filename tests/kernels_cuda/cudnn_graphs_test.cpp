@@ -67,7 +67,7 @@ Asked asked_by(const std::string& model, Precision precision) {
           asked.may_be_winograd.push_back(!cuda_algorithm(graph, node, 80).empty());
         }
       }
-      if (node.op != Op::attention) continue;
+      if (node.op != Op::attention && node.op != Op::joint_attention) continue;
       const AttentionSpec attention{attention_shape(graph, node), element_of(graph.desc(node.inputs[0]).dtype),
                                     std::get<AttentionAttributes>(node.attributes).dropout};
       if (attention.element != Element::f32 && known.insert(describe(attention)).second) asked.attentions.push_back(attention);
@@ -151,7 +151,8 @@ TEST_F(CudnnAttention, HasEnginesForBertOnEveryGpuInBothDirections) {
 TEST_F(CudnnAttention, HasEnginesWithinThePlannedWorkspace) {
   for (const cuda::DescribedDevice& device : {described_h200(), described_a100()})
     for (const AttentionShape& shape :
-         {AttentionShape{512, 512, 12, 64}, AttentionShape{1024, 128, 16, 64}, AttentionShape{3, 40, 5, 32}}) {
+         {AttentionShape{512, 512, 12, 64}, AttentionShape{512, 512, 12, 64, true}, AttentionShape{1024, 128, 16, 64},
+          AttentionShape{3, 40, 5, 32}, AttentionShape{3, 40, 5, 32, true}}) {
       const AttentionSpec spec{shape, Element::bf16, 0.1};
       cuda::AttentionEngines offered;
       ASSERT_NO_THROW(offered = engines(spec, device)) << describe(spec);

@@ -199,7 +199,35 @@ struct FakeAttention {
 
   std::size_t elements() const { return count({spec.shape.batch, spec.shape.sequence, spec.shape.heads, spec.shape.width}); }
   Floats load(const void* from) const { return test::load(from, elements(), spec.element); }
+  // Rows of q, k, v or their gradients, which may be parts of wider rows.
+  Floats load_rows(const void* from) const {
+    Floats values;
+    for_each_row([&](std::size_t offset, std::size_t, std::size_t row) {
+      const Floats one = test::load(static_cast<const std::byte*>(from) + offset, row, spec.element);
+      values.insert(values.end(), one.begin(), one.end());
+    });
+    return values;
+  }
   void store(void* to, const Floats& values) const { test::store(to, values, spec.element); }
+  void store_rows(void* to, const Floats& values) const {
+    for_each_row([&](std::size_t offset, std::size_t first, std::size_t row) {
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
+      test::store(static_cast<std::byte*>(to) + offset, Floats(begin, begin + static_cast<std::ptrdiff_t>(row)), spec.element);
+    });
+  }
+  // Calls function(offset in bytes, index of its first element, elements).
+  template <typename Function>
+  void for_each_row(Function function) const {
+    const auto row = static_cast<std::size_t>(row_stride(spec.shape)),
+               stride = static_cast<std::size_t>(input_stride(spec.shape));
+    for (std::size_t first = 0, i = 0; first < elements(); first += row, ++i)
+      function(bytes(i * stride, spec.element), first, row);
+  }
+  AttentionShape separate() const {
+    AttentionShape shape = spec.shape;
+    shape.joint = false;
+    return shape;
+  }
   // Its own masks, like those of a library: determined by the seed only.
   Dropout dropout(const std::int64_t* seed_offset) const {
     if (spec.dropout == 0) return {};
@@ -218,8 +246,8 @@ class FakeForward final : public cuda::AttentionForward {
       if (layer.spec.dropout > 0) layer.seeds.insert(layer.seed_of[t.q] = t.seed_offset[0]);
       const std::int32_t step = 0;
       Floats y(layer.elements());
-      reference::attention(y.data(), t.log_sum_exp, layer.load(t.q).data(), layer.load(t.k).data(), layer.load(t.v).data(),
-                           &step, layer.spec.shape, layer.dropout(t.seed_offset));
+      reference::attention(y.data(), t.log_sum_exp, layer.load_rows(t.q).data(), layer.load_rows(t.k).data(),
+                           layer.load_rows(t.v).data(), &step, layer.separate(), layer.dropout(t.seed_offset));
       layer.store(t.y, y);
     };
     layer_.device.enqueue(stream, compute, layer_.seconds);
@@ -241,12 +269,12 @@ class FakeBackward final : public cuda::AttentionBackward {
         throw cuda::Error("fake attention: the forward pass had another seed");
       const std::int32_t step = 0;
       Floats dq(layer.elements()), dk(dq), dv(dq);
-      reference::attention_grad(dq.data(), dk.data(), dv.data(), layer.load(t.dy).data(), layer.load(t.q).data(),
-                                layer.load(t.k).data(), layer.load(t.v).data(), layer.load(t.y).data(), t.log_sum_exp, &step,
-                                layer.spec.shape, layer.dropout(t.seed_offset));
-      layer.store(t.dq, dq);
-      layer.store(t.dk, dk);
-      layer.store(t.dv, dv);
+      reference::attention_grad(dq.data(), dk.data(), dv.data(), layer.load(t.dy).data(), layer.load_rows(t.q).data(),
+                                layer.load_rows(t.k).data(), layer.load_rows(t.v).data(), layer.load(t.y).data(), t.log_sum_exp,
+                                &step, layer.separate(), layer.dropout(t.seed_offset));
+      layer.store_rows(t.dq, dq);
+      layer.store_rows(t.dk, dk);
+      layer.store_rows(t.dv, dv);
     };
     layer_.device.enqueue(stream, compute, layer_.seconds);
   }

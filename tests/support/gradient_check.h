@@ -20,6 +20,7 @@ struct GradientCheck {
   double tolerance = 2e-3;  // relative to the largest gradient of the parameter, and to 1e-2 times the largest of all
   double spacing = 0;       // > 0: all values of x are multiples of this, distinct and not 0, for ops with kinks
   std::map<std::string, std::vector<float>> controls = {};  // values of other variables: ids, positions
+  std::string vanishing = "";  // a parameter whose gradient is 0 but for rounding, which is relative to the largest of all
 };
 
 // The function is the cross-entropy of fixed random projections of the value, so that every element has a different weight. The

@@ -87,7 +87,7 @@ class Convolution {
 };
 
 struct AttentionSpec {
-  AttentionShape shape;  // q, k, v, y [batch, sequence, heads, width], 16-bit
+  AttentionShape shape;  // tensors are 16-bit
   Element element = Element::bf16;
   double dropout = 0;
 };

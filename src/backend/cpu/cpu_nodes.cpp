@@ -101,6 +101,8 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
       return k_->reduction_workspace_bytes(rows_channels(graph.desc(node.inputs[0])).channels, threads_);
     case Op::attention:
     case Op::attention_grad:
+    case Op::joint_attention:
+    case Op::joint_attention_grad:
       return k_->attention_workspace_bytes(attention_shape(graph, node), threads_);
     default:
       return 0;  // most kernels need no scratch memory

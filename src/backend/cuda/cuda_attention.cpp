@@ -102,6 +102,15 @@ class ProductMaker {
 
 std::string implementation_of(const ChosenProduct& product) { return "cuda attention_softmax + " + product.implementation; }
 
+// q, k and v in the order of the library's products.
+void split(const UnfusedScratch& t, const void* q, const void* k, const void* v, const AttentionShape& shape, Element element,
+           cuda::Stream stream) {
+  if (shape.joint) return cuda::split_joint_heads(t.q, t.k, t.v, q, shape, element, stream);
+  cuda::split_heads(t.q, q, shape, element, stream);
+  cuda::split_heads(t.k, k, shape, element, stream);
+  cuda::split_heads(t.v, v, shape, element, stream);
+}
+
 CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& shape, void* memory) {
   const NodeOperands<void> o = source.operands();
   const Element element = source.element(source.in()[0]);
@@ -111,13 +120,11 @@ CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& sha
   const ChosenProduct first = make.scores(alpha, t.scores, t.q, t.k);
   const auto scores = first.plan, weighted = make.weighted(false, 1, t.y, t.weights, t.v).plan;
   return {[=, dropout = dropout_of(source.node, source.seed), keep = source.libraries](cuda::Stream stream) {
-            cuda::split_heads(t.q, o.x(0), shape, element, stream);
-            cuda::split_heads(t.k, o.x(1), shape, element, stream);
-            cuda::split_heads(t.v, o.x(2), shape, element, stream);
+            const auto given = attention_tensors(o, shape, element_bytes(element));
+            split(t, given.q, given.k, given.v, shape, element, stream);
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
-            float* const log_sum_exp = o.y32(1);
-            cuda::attention_softmax(t.weights, log_sum_exp ? log_sum_exp : t.log_sum_exp, t.scores, o.integers(3), shape,
-                                    dropout, element, stream);
+            cuda::attention_softmax(t.weights, given.log_sum_exp ? given.log_sum_exp : t.log_sum_exp, t.scores, given.step,
+                                    shape, dropout, element, stream);
             weighted->run(t.y, t.weights, t.v, nullptr, t.workspace, stream);
             cuda::merge_heads(o.y(0), t.y, shape, element, stream);
           },
@@ -127,7 +134,7 @@ CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& sha
 // The scores are computed again. A gradient takes the memory of a tensor after its last use: dv that of v, dq that of dy, dk
 // that of k.
 CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape, void* memory) {
-  const NodeOperands<void> o = source.operands();  // dy, q, k, v, y, log_sum_exp, step
+  const NodeOperands<void> o = source.operands();
   const Element element = source.element(source.in()[0]);
   const UnfusedScratch t = unfused_scratch(shape, element, true, memory);
   const ProductMaker make(source, shape, element, t.workspace);
@@ -137,20 +144,19 @@ CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& sh
   const auto dv = make.weighted(true, 1, t.v, t.weights, t.y).plan, dq = make.weighted(false, alpha, t.y, t.dscores, t.k).plan,
              dk = make.weighted(true, alpha, t.k, t.dscores, t.q).plan;
   return {[=, dropout = dropout_of(source.node, source.seed), keep = source.libraries](cuda::Stream stream) {
-            cuda::split_heads(t.y, o.x(0), shape, element, stream);
-            cuda::split_heads(t.q, o.x(1), shape, element, stream);
-            cuda::split_heads(t.k, o.x(2), shape, element, stream);
-            cuda::split_heads(t.v, o.x(3), shape, element, stream);
+            const auto given = attention_grad_tensors(o, shape, element_bytes(element));
+            cuda::split_heads(t.y, given.dy, shape, element, stream);
+            split(t, given.q, given.k, given.v, shape, element, stream);
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
             dweights->run(t.dweights, t.y, t.v, nullptr, t.workspace, stream);
-            cuda::attention_softmax_grad(t.weights, t.dscores, t.scores, t.dweights, o.x32(5), o.integers(6), shape, dropout,
-                                         element, stream);
+            cuda::attention_softmax_grad(t.weights, t.dscores, t.scores, t.dweights, given.log_sum_exp, given.step, shape,
+                                         dropout, element, stream);
             dv->run(t.v, t.weights, t.y, nullptr, t.workspace, stream);
             dq->run(t.y, t.dscores, t.k, nullptr, t.workspace, stream);
             dk->run(t.k, t.dscores, t.q, nullptr, t.workspace, stream);
-            const void* const gradients[] = {t.y, t.k, t.v};
-            for (std::size_t i = 0; i < 3; ++i)
-              if (void* const to = o.y(i)) cuda::merge_heads(to, gradients[i], shape, element, stream);
+            if (shape.joint) return cuda::merge_joint_heads(given.dq, t.y, t.k, t.v, shape, element, stream);
+            for (const auto& [to, gradient] : {std::pair{given.dq, t.y}, {given.dk, t.k}, {given.dv, t.v}})
+              if (to) cuda::merge_heads(to, gradient, shape, element, stream);
           },
           implementation_of(first)};
 }
@@ -158,7 +164,7 @@ CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& sh
 Element attention_element(const Graph& graph, const Node& node) { return element_of(graph.desc(node.inputs[0]).dtype); }
 
 std::size_t unfused_bytes(const Graph& graph, const Node& node) {
-  return unfused_scratch(attention_shape(graph, node), attention_element(graph, node), node.op == Op::attention_grad, nullptr)
+  return unfused_scratch(attention_shape(graph, node), attention_element(graph, node), is_attention_gradient(node), nullptr)
       .bytes;
 }
 
@@ -176,9 +182,10 @@ CudaNodeSource source_of(const CudaNodeSource& source, const Node& node) {
 }
 
 const Node* other_direction(const Graph& graph, const Node& node) {
-  const Op other = node.op == Op::attention ? Op::attention_grad : Op::attention;
   for (const Node& each : graph.nodes)
-    if (each.op == other && each.ordinal == node.ordinal) return &each;
+    if (std::holds_alternative<AttentionAttributes>(each.attributes) && each.ordinal == node.ordinal &&
+        is_attention_gradient(each) != is_attention_gradient(node))
+      return &each;
   return nullptr;
 }
 
@@ -187,14 +194,14 @@ const Node* other_direction(const Graph& graph, const Node& node) {
 std::string cuda_attention_layer(const Graph& graph, const Node& node) {
   const cuda::AttentionSpec spec{attention_shape(graph, node), attention_element(graph, node),
                                  attributes<AttentionAttributes>(node).dropout};
-  const bool both = node.op == Op::attention_grad || other_direction(graph, node);
+  const bool both = is_attention_gradient(node) || other_direction(graph, node);
   return describe(spec) + (is_tf32(node.attributes) ? " as tf32" : "") + (both ? ", both directions" : ", forward");
 }
 
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node) {
   const std::size_t unfused = unfused_bytes(graph, node);
   if (attention_element(graph, node) == Element::f32) return unfused;
-  const std::size_t fused = fused_scratch(attention_shape(graph, node), node.op == Op::attention_grad, nullptr).bytes;
+  const std::size_t fused = fused_scratch(attention_shape(graph, node), is_attention_gradient(node), nullptr).bytes;
   return unfused <= kComparedBytes ? std::max(fused, unfused) : fused;
 }
 
@@ -205,7 +212,8 @@ void* CudaAttention::unfused_workspace(const CudaNodeSource& source, const Node&
   if (missing) {
     std::size_t most = 0;
     for (const Node& each : source.graph.nodes)
-      if (each.op == Op::attention || each.op == Op::attention_grad) most = std::max(most, unfused_bytes(source.graph, each));
+      if (std::holds_alternative<AttentionAttributes>(each.attributes))
+        most = std::max(most, unfused_bytes(source.graph, each));
     found->second = source.context.tables.allocate(most);
   }
   return found->second;
@@ -214,11 +222,11 @@ void* CudaAttention::unfused_workspace(const CudaNodeSource& source, const Node&
 CudaNode CudaAttention::unfused(const CudaNodeSource& source, const Node& node) {
   const AttentionShape shape = attention_shape(source.graph, node);
   void* const memory = unfused_workspace(source, node);
-  return (node.op == Op::attention_grad ? unfused_gradient : unfused_forward)(source_of(source, node), shape, memory);
+  return (is_attention_gradient(node) ? unfused_gradient : unfused_forward)(source_of(source, node), shape, memory);
 }
 
 CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) const {
-  const bool gradient = node.op == Op::attention_grad;
+  const bool gradient = is_attention_gradient(node);
   const cuda::AttentionSpec spec{attention_shape(source.graph, node), attention_element(source.graph, node),
                                  attributes<AttentionAttributes>(node).dropout};
   const NodeOperands<void> o = source_of(source, node).operands();
@@ -239,13 +247,16 @@ CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) co
   };
   if (gradient)
     return compiled(*source.libraries->attention_backward(spec), [=](cuda::AttentionBackward& plan, cuda::Stream stream) {
-      const std::int64_t* const seed_offset = seed(o.integers(6), stream);
-      plan.run({o.y(0), o.y(1), o.y(2), o.x(0), o.x(1), o.x(2), o.x(3), o.x(4), o.x32(5), seed_offset}, t.workspace, stream);
+      const auto given = attention_grad_tensors(o, spec.shape, element_bytes(spec.element));
+      plan.run({given.dq, given.dk, given.dv, given.dy, given.q, given.k, given.v, given.y, given.log_sum_exp,
+                seed(given.step, stream)},
+               t.workspace, stream);
     });
   return compiled(*source.libraries->attention_forward(spec), [=](cuda::AttentionForward& plan, cuda::Stream stream) {
-    float* const log_sum_exp = o.y32(1);
-    const std::int64_t* const seed_offset = seed(o.integers(3), stream);
-    plan.run({o.y(0), log_sum_exp ? log_sum_exp : t.log_sum_exp, o.x(0), o.x(1), o.x(2), seed_offset}, t.workspace, stream);
+    const auto given = attention_tensors(o, spec.shape, element_bytes(spec.element));
+    plan.run(
+        {given.y, given.log_sum_exp ? given.log_sum_exp : t.log_sum_exp, given.q, given.k, given.v, seed(given.step, stream)},
+        t.workspace, stream);
   });
 }
 
@@ -280,7 +291,7 @@ CudaAttention::Both CudaAttention::choose(const CudaNodeSource& source, const No
 
 CudaNode CudaAttention::compile(const CudaNodeSource& source) {
   const auto [found, missing] = chosen_.try_emplace({&source.graph, source.node.ordinal});
-  const bool gradient = source.node.op == Op::attention_grad;
+  const bool gradient = is_attention_gradient(source.node);
   if (missing) {
     const Node* const other = other_direction(source.graph, source.node);
     if (gradient && !other) throw std::logic_error(source.node.name + ": the gradient of no attention");

@@ -221,6 +221,8 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
       return cuda_convolution(source);
     case Op::attention:
     case Op::attention_grad:
+    case Op::joint_attention:
+    case Op::joint_attention_grad:
       return attention.compile(source);
     default:  // kernel() has them all
       return {kernel(source), std::string("cuda ") + name(source.node.op)};
@@ -250,6 +252,8 @@ std::string cuda_layer(const Graph& graph, const Node& node, bool winograd) {
       return cuda_convolution_layer(graph, node, winograd);
     case Op::attention:
     case Op::attention_grad:
+    case Op::joint_attention:
+    case Op::joint_attention_grad:
       return cuda_attention_layer(graph, node);
     default:
       return "";

@@ -87,6 +87,10 @@ int cuda_launches(const Graph& graph, const Node& node) {
       return is_float ? 7 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
     case Op::attention_grad:  // four heads split, two products, softmax, three products, three merged
       return is_float ? 13 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
+    case Op::joint_attention:  // q, k and v are split at once
+      return is_float ? 5 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
+    case Op::joint_attention_grad:  // and their gradients merged at once
+      return is_float ? 9 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
     case Op::embedding_grad:  // a float base is overwritten, without a copy
       return node.inputs.size() > 2 && graph.desc(node.inputs[2]).dtype == DType::f32 ? 1 : 2;
     case Op::batch_norm:
@@ -123,6 +127,8 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
       return cuda_convolution_workspace_bytes(graph, node);
     case Op::attention:
     case Op::attention_grad:
+    case Op::joint_attention:
+    case Op::joint_attention_grad:
       return cuda_attention_workspace_bytes(graph, node);
     case Op::bias_add_grad:
       return cuda::reduction_workspace_bytes(rows, cuda_row_elements(graph, node.inputs[0]));

@@ -62,7 +62,7 @@ void HostExecutable::compile_entry(Entry which, const EntryGraph& entry, int thr
   for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id) {
     const auto index = static_cast<std::size_t>(id);
     if (entry.plan.offset[index] != MemoryPlan::kNone)
-      touch_first(compiled.memory.get<std::byte>(id), graph.desc(entry.plan.root[index]).bytes(), threads);
+      touch_first(compiled.memory.get<std::byte>(id), graph.desc(id).bytes(), threads);
   }
   compiled.compile(graph, [&](const Node& node) {
     return compile_node(graph, node, compiled.memory, arena_.data() + layout_.arena_bytes());

@@ -32,10 +32,13 @@ PoolShape pool_shape(const Graph& graph, const Node& node) {
   return {x[0], x[1], x[2], x[3], y[1], y[2], a.window, a.stride, a.padding};
 }
 
+bool is_attention_gradient(const Node& node) { return node.op == Op::attention_grad || node.op == Op::joint_attention_grad; }
+
 AttentionShape attention_shape(const Graph& graph, const Node& node) {
   const auto& a = attributes<AttentionAttributes>(node);
-  const Shape& q = graph.desc(node.inputs[node.op == Op::attention ? 0 : 1]).shape;
-  return {q[0] / a.sequence, a.sequence, a.heads, q[1] / a.heads};
+  const bool joint = node.op == Op::joint_attention || node.op == Op::joint_attention_grad;
+  const Shape& q = graph.desc(node.inputs[is_attention_gradient(node) ? 1 : 0]).shape;
+  return {q[0] / a.sequence, a.sequence, a.heads, q[1] / (joint ? 3 : 1) / a.heads, joint};
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // What the backends' switches over the ops share: a node's attributes, its sizes for kernels, and its tensors by position.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,7 +19,8 @@ const AttributesType& attributes(const Node& node) {
 GemmShape gemm_shape(const Graph& graph, const Node& node);            // matmul, linear, matmul_add, linear_grad_weight
 Conv2dShape conv2d_shape(const Graph& graph, const Node& node);        // conv2d, conv2d_bias and the gradients
 PoolShape pool_shape(const Graph& graph, const Node& node);            // max_pool and its gradient
-AttentionShape attention_shape(const Graph& graph, const Node& node);  // attention and its gradient
+bool is_attention_gradient(const Node& node);                          // in either form
+AttentionShape attention_shape(const Graph& graph, const Node& node);  // attention, its gradient, and their joint forms
 // The mask of dropout, attention, add_layer_norm, and of their gradients, which have the same ordinal.
 Dropout dropout_of(const Node& node, std::uint64_t seed);
 
@@ -50,5 +52,45 @@ struct NodeOperands {
   std::uint32_t* y_mask(std::size_t i) const { return memory->template get<std::uint32_t>(out[i]); }
   std::uint8_t* y_index(std::size_t i) const { return memory->template get<std::uint8_t>(out[i]); }
 };
+
+// The tensors of attention and its gradient. In a joint form q, k and v, or their gradients, follow each other in every row of
+// one value.
+template <typename Real>
+struct AttentionTensors {
+  Real *y, *q, *k, *v;
+  float* log_sum_exp;
+  std::int32_t* step;
+};
+template <typename Real>
+struct AttentionGradTensors {
+  Real *dq, *dk, *dv, *dy, *q, *k, *v, *y;
+  float* log_sum_exp;
+  std::int32_t* step;
+};
+
+// The `index`-th of q, k and v in a joint tensor whose elements have so many bytes.
+template <typename Real>
+Real* part_of_joint(Real* first, int index, const AttentionShape& shape, std::size_t element_bytes) {
+  if (first == nullptr) return nullptr;
+  const auto elements = static_cast<std::size_t>(index * row_stride(shape));
+  return reinterpret_cast<Real*>(reinterpret_cast<std::byte*>(first) + elements * element_bytes);
+}
+
+template <typename Real, typename Memory>
+AttentionTensors<Real> attention_tensors(const NodeOperands<Real, Memory>& o, const AttentionShape& s,
+                                         std::size_t element_bytes) {
+  if (!s.joint) return {o.y(0), o.x(0), o.x(1), o.x(2), o.y32(1), o.integers(3)};
+  const auto input = [&](int index) { return part_of_joint(o.x(0), index, s, element_bytes); };
+  return {o.y(0), input(0), input(1), input(2), o.y32(1), o.integers(1)};
+}
+
+template <typename Real, typename Memory>
+AttentionGradTensors<Real> attention_grad_tensors(const NodeOperands<Real, Memory>& o, const AttentionShape& s,
+                                                  std::size_t element_bytes) {
+  if (!s.joint) return {o.y(0), o.y(1), o.y(2), o.x(0), o.x(1), o.x(2), o.x(3), o.x(4), o.x32(5), o.integers(6)};
+  const auto output = [&](int index) { return part_of_joint(o.y(0), index, s, element_bytes); };
+  const auto input = [&](int index) { return part_of_joint(o.x(1), index, s, element_bytes); };
+  return {output(0), output(1), output(2), o.x(0), input(0), input(1), input(2), o.x(2), o.x32(3), o.integers(4)};
+}
 
 }  // namespace epochbench

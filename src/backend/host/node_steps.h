@@ -141,6 +141,8 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::embedding_grad:
     case Op::attention:
     case Op::attention_grad:
+    case Op::joint_attention:
+    case Op::joint_attention_grad:
     case Op::reshape:
     case Op::cast:
     case Op::all_finite:
@@ -180,12 +182,16 @@ HostStep host_step(const Graph& graph, const Node& node, std::uint64_t seed, boo
         run(o.y32(0), o.x(0), o.integers(1), o.x_if(base, 2), rows, table[0], table[1]);
       });
     case Op::attention:
+    case Op::joint_attention:
       return make(k.attention, [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)](auto run) {
-        run(o.y(0), o.y32(1), o.x(0), o.x(1), o.x(2), o.integers(3), s, dropout);
+        const auto t = attention_tensors(o, s, sizeof(typename Operands::Type));
+        run(t.y, t.log_sum_exp, t.q, t.k, t.v, t.step, s, dropout);
       });
     case Op::attention_grad:
+    case Op::joint_attention_grad:
       return make(k.attention_grad, [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)](auto run) {
-        run(o.y(0), o.y(1), o.y(2), o.x(0), o.x(1), o.x(2), o.x(3), o.x(4), o.x32(5), o.integers(6), s, dropout);
+        const auto t = attention_grad_tensors(o, s, sizeof(typename Operands::Type));
+        run(t.dq, t.dk, t.dv, t.dy, t.q, t.k, t.v, t.y, t.log_sum_exp, t.step, s, dropout);
       });
     default:
       return common_step(graph, node, seed, k, o, make);

@@ -7,17 +7,44 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kAlignment = 64;        // as the memory plan's
 constexpr std::size_t kBlockAlignment = 256;  // of the workspace after the arena, as libraries prefer it
 
-std::size_t aligned(std::size_t bytes, std::size_t to = kAlignment) { return (bytes + to - 1) / to * to; }
+std::size_t aligned(std::size_t bytes, std::size_t to = kTensorAlignment) { return (bytes + to - 1) / to * to; }
+
+// The variables in the order of their places: the members of a joint value one after another, where the first of them stands.
+std::vector<const epochbench::Variable*> in_order(const Program& program) {
+  std::map<std::string_view, std::vector<std::string_view>> joint_of;  // by member: all members in their order
+  for (const auto& entry : program.entries) {
+    if (!entry) continue;
+    for (ValueId id = 0; id < static_cast<ValueId>(entry->graph.value_count()); ++id) {
+      const Value& joint = entry->graph.value(id);
+      if (joint.members.empty() || joint.kind != ValueKind::variable) continue;
+      std::vector<std::string_view> names;
+      for (ValueId member : joint.members) names.push_back(entry->graph.value(member).name);
+      for (std::string_view name : names)
+        if (const auto [known, added] = joint_of.emplace(name, names); !added && known->second != names)
+          throw std::logic_error(std::string(name) + " lies beside other variables in another entry");
+    }
+  }
+  std::map<std::string_view, const epochbench::Variable*> left;
+  for (const epochbench::Variable& variable : program.variables) left[variable.name] = &variable;
+  std::vector<const epochbench::Variable*> order;
+  const auto place = [&](std::string_view name) {
+    if (const auto found = left.extract(name)) order.push_back(found.mapped());
+  };
+  for (const epochbench::Variable& variable : program.variables) {
+    if (const auto joint = joint_of.find(variable.name); joint != joint_of.end()) std::ranges::for_each(joint->second, place);
+    place(variable.name);
+  }
+  return order;
+}
 
 }  // namespace
 
 ProgramLayout::ProgramLayout(const Program& program) {
-  for (const epochbench::Variable& variable : program.variables) {
-    variables_[variable.name] = {variable.desc, variable_bytes_};
-    variable_bytes_ += aligned(variable.desc.bytes());
+  for (const epochbench::Variable* variable : in_order(program)) {
+    variables_[variable->name] = {variable->desc, variable_bytes_};
+    variable_bytes_ += aligned(variable->desc.bytes());
   }
   for (const auto& entry : program.entries) {
     if (!entry) continue;

@@ -9,12 +9,8 @@ struct Sizes {
   std::int64_t batch, width;
 };
 
-// `first` is q's position.
-Sizes check_operands(const Graph& graph, const Node& node, int first) {
+Sizes check_sizes(const Node& node, const TensorDesc& q) {
   const auto& a = std::get<AttentionAttributes>(node.attributes);
-  const TensorDesc& q = input(graph, node, first);
-  require(q.shape.size() == 2 && q == input(graph, node, first + 1) && q == input(graph, node, first + 2),
-          "q, k and v must have one type and shape [batch*sequence, heads*d]");
   require_float(q);
   require(a.heads >= 1 && q.shape[1] % a.heads == 0, "the width is not a multiple of the heads");
   require(a.sequence >= 1 && q.shape[0] % a.sequence == 0, "the rows are not a multiple of the sequence");
@@ -22,11 +18,35 @@ Sizes check_operands(const Graph& graph, const Node& node, int first) {
   return {q.shape[0] / a.sequence, q.shape[1]};
 }
 
-std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
+// `first` is q's position.
+Sizes check_operands(const Graph& graph, const Node& node, int first) {
+  const TensorDesc& q = input(graph, node, first);
+  require(q.shape.size() == 2 && q == input(graph, node, first + 1) && q == input(graph, node, first + 2),
+          "q, k and v must have one type and shape [batch*sequence, heads*d]");
+  return check_sizes(node, q);
+}
+
+// The description of q, k and v, which are the thirds of the columns of input `index`.
+TensorDesc third(const Graph& graph, const Node& node, int index) {
+  TensorDesc desc = input(graph, node, index);
+  require(desc.shape.size() == 2 && desc.shape[1] % 3 == 0, "qkv must be [batch*sequence, 3*heads*d]");
+  desc.shape[1] /= 3;
+  return desc;
+}
+
+std::vector<TensorDesc> infer_outputs(const Graph& graph, const Node& node, const TensorDesc& q, int step) {
   const auto& a = std::get<AttentionAttributes>(node.attributes);
-  const Sizes s = check_operands(graph, node, 0);
-  require(input(graph, node, 3) == TensorDesc{{1}, DType::i32}, "the step must be i32 [1]");
-  return {input(graph, node, 0), {{s.batch, a.heads, a.sequence}, DType::f32}};
+  const Sizes s = check_sizes(node, q);
+  require(input(graph, node, step) == TensorDesc{{1}, DType::i32}, "the step must be i32 [1]");
+  return {q, {{s.batch, a.heads, a.sequence}, DType::f32}};
+}
+
+std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
+  check_operands(graph, node, 0);
+  return infer_outputs(graph, node, input(graph, node, 0), 3);
+}
+std::vector<TensorDesc> infer_joint(const Graph& graph, const Node& node) {
+  return infer_outputs(graph, node, third(graph, node, 0), 1);
 }
 
 std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
@@ -34,6 +54,13 @@ std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   const TensorDesc& q = input(graph, node, 1);
   require(input(graph, node, 0) == q && input(graph, node, 4) == q, "dy and y must have q's shape and type");
   return {q, q, q};
+}
+
+std::vector<TensorDesc> infer_joint_grad(const Graph& graph, const Node& node) {
+  const TensorDesc q = third(graph, node, 1);
+  check_sizes(node, q);
+  require(input(graph, node, 0) == q && input(graph, node, 2) == q, "dy and y must have q's shape and type");
+  return {input(graph, node, 1)};
 }
 
 // Forward: scores and weighted sum. Gradient: four products. Recomputed scores do not count.
@@ -58,5 +85,7 @@ void gradient(GradientBuilder& builder, const Node& node) {
 
 const OpRule kAttentionRule{.infer = infer, .gradient = gradient, .flops = flops_forward};
 const OpRule kAttentionGradRule{.infer = infer_grad, .flops = flops_grad};
+const OpRule kJointAttentionRule{.infer = infer_joint};
+const OpRule kJointAttentionGradRule{.infer = infer_joint_grad};
 
 }  // namespace epochbench
