@@ -19,27 +19,39 @@ namespace {
 
 using Floats = std::vector<float>;
 
-Floats load(const void* from, std::int64_t n, Element element) {
-  if (element == Element::f32) return {static_cast<const float*>(from), static_cast<const float*>(from) + n};
-  Floats values(static_cast<std::size_t>(n));
-  std::transform(static_cast<const std::uint16_t*>(from), static_cast<const std::uint16_t*>(from) + n, values.begin(),
-                 [=](std::uint16_t bits) { return test::from_bits(bits, element); });
+// A row-major matrix with `gap` elements between the end of a row and the next.
+Floats load(const void* from, std::int64_t rows, std::int64_t columns, std::int64_t gap, Element element) {
+  Floats values;
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const std::int64_t at = i * (columns + gap) + j;
+      values.push_back(element == Element::f32 ? static_cast<const float*>(from)[at]
+                                               : test::from_bits(static_cast<const std::uint16_t*>(from)[at], element));
+    }
   return values;
 }
 
-void store(void* to, const Floats& values, Element element) {
-  if (element == Element::f32)
-    std::copy(values.begin(), values.end(), static_cast<float*>(to));
-  else
-    std::transform(values.begin(), values.end(), static_cast<std::uint16_t*>(to),
-                   [=](float value) { return test::to_bits(value, element); });
+void store(void* to, const Floats& values, std::int64_t columns, std::int64_t gap, Element element) {
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(values.size()); ++i) {
+    const std::int64_t at = i + i / columns * gap;
+    const float value = values[static_cast<std::size_t>(i)];
+    if (element == Element::f32)
+      static_cast<float*>(to)[at] = value;
+    else
+      static_cast<std::uint16_t*>(to)[at] = test::to_bits(value, element);
+  }
 }
+
+// With `row` 0 there is none.
+std::int64_t gap_of(std::int64_t row, std::int64_t columns) { return row == 0 ? 0 : row - columns; }
 
 void multiply(const ProductSpec& spec, void* c, const void* a, const void* b, const void* bias) {
   const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
-  const Floats left = load(a, spec.batch * m * k, spec.element), right = load(b, spec.batch * k * n, spec.element);
-  const Floats before = spec.accumulate ? load(c, spec.batch * m * n, spec.out) : Floats{};
-  const Floats added = spec.bias ? load(bias, n, spec.out) : Floats{};
+  const std::int64_t a_columns = transpose_a ? m : k, b_columns = transpose_b ? k : n, c_gap = gap_of(spec.c_row, n);
+  const Floats left = load(a, spec.batch * m * k / a_columns, a_columns, gap_of(spec.a_row, a_columns), spec.element);
+  const Floats right = load(b, spec.batch * k * n / b_columns, b_columns, gap_of(spec.b_row, b_columns), spec.element);
+  const Floats before = spec.accumulate ? load(c, spec.batch * m, n, c_gap, spec.out) : Floats{};
+  const Floats added = spec.bias ? load(bias, 1, n, 0, spec.out) : Floats{};
   Floats result(static_cast<std::size_t>(spec.batch * m * n));
   for (std::int64_t i = 0; i < spec.batch; ++i)
     reference::gemm(result.data() + i * m * n, left.data() + i * m * k, right.data() + i * k * n, spec.shape, {});
@@ -49,7 +61,7 @@ void multiply(const ProductSpec& spec, void* c, const void* a, const void* b, co
     if (spec.bias) result[i] += added[i % static_cast<std::size_t>(n)];
     if (spec.relu) result[i] = std::max(result[i], 0.0f);
   }
-  store(c, result, spec.out);
+  store(c, result, n, c_gap, spec.out);
 }
 
 class EmulatedProduct final : public Product {
@@ -77,8 +89,6 @@ class EmulatedWay final : public Alternatives<Product> {
   std::string problem() const override { return describe(spec_); }
   std::vector<Offer> offers() override {
     if (spec_.bias_gradient) throw Error("the emulated library has no product with sums of rows");
-    if (spec_.a_row != 0 || spec_.b_row != 0 || spec_.c_row != 0)
-      throw Error("the emulated library has no product of rows with gaps");
     return {{"emulated"}};
   }
   std::shared_ptr<Product> build(const std::string&) override { return std::make_shared<EmulatedProduct>(spec_); }
