@@ -109,17 +109,23 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks) moments_kernel(fl
   out[2 * strips.channels] = total.deviations;
 }
 
+// What a convolution summed while it wrote x: x - pivot and its square [2, channels]. Squares about a pivot other than the mean
+// lose accuracy as 1 + (mean - pivot)^2 / variance grows; the running mean is near.
+struct Sums {
+  const float *sums, *pivot;
+  __device__ Moments moments(std::int64_t c, std::int64_t channels, float rows) const {
+    const float offset = sums[c] / rows, spread = sums[channels + c] - sums[c] * offset;
+    return {pivot[c], offset, spread < 0 ? 0 : spread};
+  }
+};
+
 struct Statistics {  // what a training step stores; each may be null
   float *mean, *inv_std, *running_mean, *running_variance;
 };
 
-// coefficients [3, channels]: y = (x - center) * slope + offset. One warp per channel.
-__global__ void __launch_bounds__(kFinalThreads)
-    finish_moments_kernel(float* coefficients, Statistics to, const float* partials, const float* scale, const float* bias,
-                          double epsilon, double momentum, Strips strips) {
+// The moments of all rows, in lane 0 of a warp.
+__device__ inline Moments merged(const float* partials, std::int64_t c, const Strips& strips) {
   const std::int64_t channels = strips.channels;
-  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kFinalThreads / kWarp) + threadIdx.x / kWarp;
-  if (c >= channels) return;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   Moments moments;
   float n = 0;
@@ -139,7 +145,20 @@ __global__ void __launch_bounds__(kFinalThreads)
     merge(moments, n, below, n_below);
     n += n_below;
   }
-  if (lane != 0) return;
+  return moments;
+}
+
+// coefficients [3, channels]: y = (x - center) * slope + offset. One warp per channel. partials: null if there are sums.
+__global__ void __launch_bounds__(kFinalThreads)
+    finish_moments_kernel(float* coefficients, Statistics to, const float* partials, Sums from, const float* scale,
+                          const float* bias, double epsilon, double momentum, Strips strips) {
+  const std::int64_t channels = strips.channels;
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kFinalThreads / kWarp) + threadIdx.x / kWarp;
+  if (c >= channels) return;
+  Moments moments;
+  if (partials != nullptr) moments = merged(partials, c, strips);
+  if (threadIdx.x % kWarp != 0) return;
+  if (partials == nullptr) moments = from.moments(c, channels, static_cast<float>(strips.rows));
   const double rows = static_cast<double>(strips.rows), mean = static_cast<double>(moments.pivot) + moments.offset;
   const double inverse = 1 / sqrt(moments.deviations / rows + epsilon), slope = inverse * scale[c];
   const float center = static_cast<float>(mean);
@@ -252,23 +271,46 @@ void normalize(void* y, std::uint32_t* mask, const void* x, const Normalizer& by
 
 }  // namespace
 
+namespace {
+
+// The last two launches. coefficients: scratch.
+void finish(void* y, std::uint32_t* mask, const Statistics& statistics, float* coefficients, const float* partials,
+            const Sums& sums, const void* x, const float* scale, const float* bias, const void* shortcut, const Strips& strips,
+            double epsilon, double momentum, bool relu, Element element, Stream stream) {
+  const std::int64_t channels = strips.channels;
+  launch(finish_moments_kernel, dim3(static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp))), dim3(kFinalThreads), 0,
+         stream, coefficients, statistics, partials, sums, scale, bias, epsilon, momentum, strips);
+  const Normalizer by = {coefficients, coefficients + channels, coefficients + 2 * channels, nullptr, 0};
+  normalize(y, mask, x, by, shortcut, strips.rows, channels, relu, element, stream);
+}
+
+}  // namespace
+
 void batch_norm(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
                 const void* x, const float* scale, const float* bias, const void* shortcut, std::int64_t rows,
                 std::int64_t channels, double epsilon, double momentum, bool relu, Element element, void* workspace,
                 Stream stream) {
   float* const coefficients = static_cast<float*>(workspace);
   float* const partials = coefficients + kCoefficients * channels;
-  const Statistics statistics = {mean, inv_std, running_mean, running_variance};
   with_pack(element, channels, [&](auto zero, auto size) {
     using T = decltype(zero);
     const Strips strips = strips_of(rows, channels, size(), kRows, reducing_blocks());
     launch(moments_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partials, static_cast<const T*>(x),
            strips);
-    launch(finish_moments_kernel, dim3(static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp))), dim3(kFinalThreads),
-           0, stream, coefficients, statistics, partials, scale, bias, epsilon, momentum, strips);
+    finish(y, mask, {mean, inv_std, running_mean, running_variance}, coefficients, partials, {}, x, scale, bias, shortcut,
+           strips, epsilon, momentum, relu, element, stream);
   });
-  const Normalizer by = {coefficients, coefficients + channels, coefficients + 2 * channels, nullptr, 0};
-  normalize(y, mask, x, by, shortcut, rows, channels, relu, element, stream);
+}
+
+void batch_norm_of_sums(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
+                        const void* x, const float* sums, const float* scale, const float* bias, const void* shortcut,
+                        std::int64_t rows, std::int64_t channels, double epsilon, double momentum, bool relu, Element element,
+                        void* workspace, Stream stream) {
+  Strips strips{};
+  strips.rows = rows;
+  strips.channels = channels;
+  finish(y, mask, {mean, inv_std, running_mean, running_variance}, static_cast<float*>(workspace), nullptr,
+         {sums, running_mean}, x, scale, bias, shortcut, strips, epsilon, momentum, relu, element, stream);
 }
 
 void batch_norm_inference(void* y, const void* x, const float* scale, const float* bias, const float* running_mean,

@@ -151,6 +151,20 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
   });
 }
 
+// The last two launches; without dx only the first. partials [row_blocks, 2, channels]; coefficients: scratch.
+template <typename T, int kSize>
+void finish(T* dx, float* dscale, float* dbias, const Upstream<T>& from, const T* x, const float* partials,
+            std::int64_t row_blocks, const float* scale, const float* mean, const float* inv_std, std::int64_t rows,
+            std::int64_t channels, float* coefficients, Stream stream) {
+  const Strips strips = strips_of(rows, channels, kSize, kWrittenRows, writing_blocks());
+  Strips summed = strips;
+  summed.row_blocks = row_blocks;
+  launch(finish_gradient_kernel, dim3(static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp))), dim3(kFinalThreads), 0,
+         stream, coefficients, dscale, dbias, partials, scale, mean, inv_std, summed);
+  if (dx == nullptr) return;
+  launch(gradient_kernel<T, kSize>, grid_of(strips), dim3(kStripThreads), 0, stream, dx, from, x, coefficients, strips);
+}
+
 }  // namespace
 
 void batch_norm_grad(void* dx, float* dscale, float* dbias, void* dz, const void* dy, const void* dy2,
@@ -167,13 +181,20 @@ void batch_norm_grad(void* dx, float* dscale, float* dbias, void* dz, const void
     const Strips reduced = strips_of(rows, channels, size(), kReducedRows, reducing_blocks());
     launch(gradient_sums_kernel<T, size()>, grid_of(reduced), dim3(kStripThreads), 0, stream, partials, static_cast<T*>(dz),
            from, from_x, mean, reduced);
-    launch(finish_gradient_kernel, dim3(static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp))), dim3(kFinalThreads),
-           0, stream, coefficients, dscale, dbias, partials, scale, mean, inv_std, reduced);
-    if (dx == nullptr) return;
     if (dz != nullptr) from = {static_cast<const T*>(dz), nullptr, nullptr, nullptr};
-    const Strips written = strips_of(rows, channels, size(), kWrittenRows, writing_blocks());
-    launch(gradient_kernel<T, size()>, grid_of(written), dim3(kStripThreads), 0, stream, static_cast<T*>(dx), from, from_x,
-           coefficients, written);
+    finish<T, size()>(static_cast<T*>(dx), dscale, dbias, from, from_x, partials, reduced.row_blocks, scale, mean, inv_std,
+                      rows, channels, coefficients, stream);
+  });
+}
+
+void batch_norm_grad_of_sums(void* dx, float* dscale, float* dbias, const void* dz, const void* x, const float* sums,
+                             const float* scale, const float* mean, const float* inv_std, std::int64_t rows,
+                             std::int64_t channels, Element element, void* workspace, Stream stream) {
+  with_pack(element, channels, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    finish<T, size()>(static_cast<T*>(dx), dscale, dbias, {static_cast<const T*>(dz), nullptr, nullptr, nullptr},
+                      static_cast<const T*>(x), sums, 1, scale, mean, inv_std, rows, channels, static_cast<float*>(workspace),
+                      stream);
   });
 }
 

@@ -79,6 +79,15 @@ void batch_norm_grad(void* dx, float* dscale, float* dbias, void* dz, const void
                      const std::uint32_t* mask, const void* y, const void* x, const float* scale, const float* mean,
                      const float* inv_std, std::int64_t rows, std::int64_t channels, Element element, void* workspace,
                      Stream stream);
+// The same after a convolution that summed [2, channels] while it wrote x or dz. sums of batch_norm: of x - running_mean and of
+// its square; of the gradient: of dz and of dz * (x - mean), where dz is the incoming gradient. dx may be dz.
+void batch_norm_of_sums(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
+                        const void* x, const float* sums, const float* scale, const float* bias, const void* shortcut,
+                        std::int64_t rows, std::int64_t channels, double epsilon, double momentum, bool relu, Element element,
+                        void* workspace, Stream stream);
+void batch_norm_grad_of_sums(void* dx, float* dscale, float* dbias, const void* dz, const void* x, const float* sums,
+                             const float* scale, const float* mean, const float* inv_std, std::int64_t rows,
+                             std::int64_t channels, Element element, void* workspace, Stream stream);
 
 // layer_norm.cu
 void layer_norm(void* y, float* mean, float* inv_std, const void* x, const float* scale, const float* bias, std::int64_t rows,

@@ -50,7 +50,7 @@ std::string describe(const ConvolutionSpec& spec) {
          extents(s.out_channels, s.kernel_height, s.kernel_width, s.channels) + " stride " + std::to_string(s.stride) +
          " padding " + std::to_string(s.padding) + " " +
          (spec.element == Element::f32 && spec.math == Math::tf32 ? "tf32" : name(spec.element)) + (spec.bias ? " bias" : "") +
-         (spec.relu ? " relu" : "") + (s.winograd ? "" : " without winograd");
+         (spec.relu ? " relu" : "") + (spec.sums ? " sums" : "") + (s.winograd ? "" : " without winograd");
 }
 
 std::string describe(const AttentionSpec& spec) {

@@ -2,25 +2,16 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "src/graph/composer.h"
 #include "src/graph/op_rule.h"
 #include "src/graph/passes.h"
 
 namespace epochbench {
 namespace {
 
-class Fuser {
+class Fuser : private Composer {
  public:
-  Fuser(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has) : graph_(graph), has_(has) {
-    users_.resize(graph.value_count());
-    producer_.assign(graph.value_count(), kNone);
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      for (ValueId id : graph.nodes[i].inputs) users_[static_cast<std::size_t>(id)].push_back(static_cast<int>(i));
-      for (ValueId id : graph.nodes[i].outputs)
-        if (graph.value(id).kind == ValueKind::intermediate) producer_[static_cast<std::size_t>(id)] = static_cast<int>(i);
-    }
-    for (const Output& output : graph.outputs) users_[static_cast<std::size_t>(output.value)].push_back(kGraphOutput);
-    gone_.resize(graph.nodes.size());
-  }
+  using Composer::Composer;
 
   void run() {
     fuse_patterns();
@@ -30,17 +21,14 @@ class Fuser {
   // After all that moves nodes, so that what is read last stays so.
   void run_sums() {
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
-      if (!gone_[static_cast<std::size_t>(i)] && node(i).op == Op::matmul) fuse_sum(i);
+      if (!is_gone(i) && node(i).op == Op::matmul) fuse_sum(i);
     remove_parts();
   }
 
  private:
-  static constexpr int kGraphOutput = -1;
-  static constexpr int kNone = -1;
-
   void fuse_patterns() {
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
-      if (gone_[static_cast<std::size_t>(i)]) continue;
+      if (is_gone(i)) continue;
       switch (node(i).op) {
         case Op::matmul:
         case Op::conv2d:
@@ -66,34 +54,6 @@ class Fuser {
           break;  // starts no pattern
       }
     }
-  }
-
-  void remove_parts() {
-    std::vector<Node> kept;
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-      if (!gone_[i]) kept.push_back(std::move(graph_.nodes[i]));
-    graph_.nodes = std::move(kept);
-  }
-
-  Node& node(int index) { return graph_.nodes[static_cast<std::size_t>(index)]; }
-
-  // The only reader of `value`, if it has this op and reads the value once; otherwise kNone.
-  int only_user(ValueId value, Op op) {
-    const auto& users = users_[static_cast<std::size_t>(value)];
-    return users.size() == 1 && users[0] != kGraphOutput && node(users[0]).op == op ? users[0] : kNone;
-  }
-
-  // Replaces node `at` by `composite` if the backend supports it, and removes the other parts. Its name is the first part's.
-  bool replace(int at, const std::vector<int>& parts, Node composite) {
-    composite.ordinal = node(parts.front()).ordinal;
-    composite.name = node(parts.front()).name;
-    for (int part : parts) composite.parts.push_back(node(part));
-    std::size_t created = rule(composite.op).infer(graph_, composite).size();
-    if (created > composite.outputs.size()) throw GraphError("composite with too few outputs: " + composite.name);
-    if (!has_(graph_, composite)) return false;
-    for (int part : parts) gone_[static_cast<std::size_t>(part)] = part != at;
-    node(at) = std::move(composite);
-    return true;
   }
 
   // matmul or conv2d, bias_add [, relu].
@@ -127,9 +87,9 @@ class Fuser {
     if (add == kNone) return;
     const auto& operands = node(add).inputs;
     const ValueId sum = operands[0] == y ? operands[1] : operands[0];
-    const int producer = producer_[static_cast<std::size_t>(sum)];
-    if (producer == kNone || producer > product || rule(node(producer).op).view) return;
-    for (int user : users_[static_cast<std::size_t>(sum)])
+    const int from = producer(sum);
+    if (from == kNone || from > product || rule(node(from).op).view) return;
+    for (int user : users(sum))
       if (user != add && (user == kGraphOutput || user >= product || rule(node(user).op).view)) return;
     Node fused;
     fused.op = Op::matmul_add;
@@ -137,7 +97,7 @@ class Fuser {
     fused.inputs = {node(product).inputs[0], node(product).inputs[1], sum};
     fused.outputs = node(add).outputs;
     const ValueId total = fused.outputs[0];
-    if (replace(product, {product, add}, std::move(fused))) producer_[static_cast<std::size_t>(total)] = product;
+    if (replace(product, {product, add}, std::move(fused))) set_producer(total, product);
   }
 
   // batch_norm [, add], relu. The composite takes relu's place, where the shortcut has been computed.
@@ -167,12 +127,12 @@ class Fuser {
   // bias_add_grad, and the product of the same dy, transposed, with a value that has been computed before it.
   void fuse_linear_gradient(int bias_grad) {
     const ValueId dy = node(bias_grad).inputs[0];
-    for (int user : users_[static_cast<std::size_t>(dy)]) {
-      if (user == kGraphOutput || gone_[static_cast<std::size_t>(user)] || node(user).op != Op::matmul) continue;
+    for (int user : users(dy)) {
+      if (user == kGraphOutput || is_gone(user) || node(user).op != Op::matmul) continue;
       const Node& product = node(user);
       const auto& a = std::get<MatmulAttributes>(product.attributes);
       if (product.inputs[0] != dy || !a.transpose_a || a.transpose_b) continue;
-      if (producer_[static_cast<std::size_t>(product.inputs[1])] > bias_grad) continue;
+      if (producer(product.inputs[1]) > bias_grad) continue;
       Node fused;
       fused.op = Op::linear_grad_weight;
       fused.attributes = a;
@@ -186,11 +146,11 @@ class Fuser {
   // place: the forward values exist, and other readers of dz (the shortcut) come later.
   void fuse_batch_norm_grad(int relu_grad) {
     const ValueId dz = node(relu_grad).outputs[0];
-    const auto& users = users_[static_cast<std::size_t>(dz)];
-    const auto found = std::find_if(users.begin(), users.end(), [&](int user) {
+    const auto& readers = users(dz);
+    const auto found = std::find_if(readers.begin(), readers.end(), [&](int user) {
       return user != kGraphOutput && node(user).op == Op::batch_norm_grad && node(user).inputs[0] == dz;
     });
-    if (found == users.end()) return;
+    if (found == readers.end()) return;
     const ValueId dy = node(relu_grad).inputs[0], y = node(relu_grad).inputs[1];
     const int add = sum_for(dy, relu_grad);
     const ValueId mask = mask_of(y);
@@ -219,9 +179,9 @@ class Fuser {
     const ValueId sum = node(norm).inputs[0];
     const int add = producer_of(sum, Op::add);
     if (add == kNone) return;
-    const auto& users = users_[static_cast<std::size_t>(sum)];
-    if (std::any_of(users.begin(), users.end(), [&](int user) { return user != kGraphOutput && user < norm; })) return;
-    AddLayerNormAttributes attributes{std::get<LayerNormAttributes>(node(norm).attributes), 0, users.size() > 1};
+    const auto& readers = users(sum);
+    if (std::any_of(readers.begin(), readers.end(), [&](int user) { return user != kGraphOutput && user < norm; })) return;
+    AddLayerNormAttributes attributes{std::get<LayerNormAttributes>(node(norm).attributes), 0, readers.size() > 1};
     std::vector<ValueId> operands = node(add).inputs;
     std::vector<int> parts{add, norm};
     std::vector<ValueId> step;
@@ -246,8 +206,8 @@ class Fuser {
   // layer_norm_grad, and the dropout that reads its dx: the gradient of a forward dropout, whose mask is that of its ordinal.
   void fuse_layer_norm_grad(int norm_grad) {
     const ValueId dsum = node(norm_grad).outputs[0];
-    for (int dropout : users_[static_cast<std::size_t>(dsum)]) {
-      if (dropout == kGraphOutput || gone_[static_cast<std::size_t>(dropout)] || node(dropout).op != Op::dropout) continue;
+    for (int dropout : users(dsum)) {
+      if (dropout == kGraphOutput || is_gone(dropout) || node(dropout).op != Op::dropout) continue;
       Node fused;
       fused.op = Op::add_layer_norm_grad;
       fused.attributes = node(dropout).attributes;
@@ -260,40 +220,28 @@ class Fuser {
     }
   }
 
-  // The node with this op that computes `value`, or kNone.
-  int producer_of(ValueId value, Op op) {
-    const int producer = producer_[static_cast<std::size_t>(value)];
-    return producer != kNone && !gone_[static_cast<std::size_t>(producer)] && node(producer).op == op ? producer : kNone;
-  }
-
   // The add that computes `dy` only for node `reader`, or kNone.
   int sum_for(ValueId dy, int reader) {
-    const int add = producer_[static_cast<std::size_t>(dy)];
-    const auto& users = users_[static_cast<std::size_t>(dy)];
-    return add != kNone && node(add).op == Op::add && users.size() == 1 && users[0] == reader ? add : kNone;
+    const int add = producer(dy);
+    const auto& readers = users(dy);
+    return add != kNone && node(add).op == Op::add && readers.size() == 1 && readers[0] == reader ? add : kNone;
   }
 
   // A value for the mask of `y`, if `y` is the output of a batch_norm_relu that can write one; otherwise kNoValue.
   ValueId mask_of(ValueId y) {
-    const int producer = producer_[static_cast<std::size_t>(y)];
-    if (producer == kNone || node(producer).op != Op::batch_norm_relu) return kNoValue;
-    Node masked = node(producer);
+    const int norm = producer(y);
+    if (norm == kNone || node(norm).op != Op::batch_norm_relu) return kNoValue;
+    Node masked = node(norm);
     std::get<BatchNormReluAttributes>(masked.attributes).mask = true;
     if (!has_(graph_, masked)) return kNoValue;
     return graph_.add_value(masked.name + ".mask", rule(masked.op).infer(graph_, masked).back());
   }
 
   void write_mask(ValueId y, ValueId mask) {
-    Node& norm = node(producer_[static_cast<std::size_t>(y)]);
+    Node& norm = node(producer(y));
     std::get<BatchNormReluAttributes>(norm.attributes).mask = true;
     norm.outputs.push_back(mask);
   }
-
-  Graph& graph_;
-  const std::function<bool(const Graph&, const Node&)>& has_;
-  std::vector<std::vector<int>> users_;  // by value: indices of the nodes that read it
-  std::vector<int> producer_;            // by value: index of the node that computes it
-  std::vector<bool> gone_;
 };
 
 }  // namespace
@@ -301,6 +249,7 @@ class Fuser {
 void fuse(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has) {
   join_attention(graph, has);
   Fuser(graph, has).run();
+  fuse_convolutions(graph, has);
   Fuser(graph, has).run_sums();
 }
 

@@ -39,6 +39,10 @@ void join_attention(Graph& graph, const std::function<bool(const Graph&, const N
 // the parts of a composite are no longer computed.
 void fuse(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
 
+// A second pass of the kind, over what the first has made: convolutions with the batch norm that reads their outputs, or whose
+// gradient reads theirs. Part of fuse().
+void fuse_convolutions(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
+
 // Assigns arena offsets by liveness: views share memory, element-wise results overwrite operands after their last use, and the
 // rest is placed largest first at the lowest free offset ("greedy by size", Pisarchyk and Lee 2020). The second form is for
 // values without padding.

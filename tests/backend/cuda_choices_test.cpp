@@ -185,6 +185,22 @@ TEST_F(CudaWays, ConvolutionsAndAttentionAreComparedWithOurOwn) {
   }
 }
 
+// The sums are of numbers that are not rounded yet.
+TEST_F(CudaWays, AConvolutionSumsForItsNormWhereThatIsFaster) {
+  const ChoiceOptions choices{.seconds_per_program = 1e4};
+  const Training training{"resnet20", 1, "synthetic", Precision::bf16};
+  const std::vector<double> summed = losses(training, choices);
+  EXPECT_THAT(implementations_, Contains(HasSubstr("with sums + cuda batch_norm_relu of its sums [fastest of 2]")));
+  EXPECT_THAT(implementations_, Contains(HasSubstr("with sums + cuda batch_norm_relu_grad of its sums [fastest of 2]")));
+  const std::vector<double> apart = losses(training, choices, {.sums_seconds = 1});
+  EXPECT_THAT(implementations_, Contains(HasSubstr("fake convolution [fastest of 2] + cuda batch_norm_relu [fastest of 2]")));
+  EXPECT_THAT(implementations_, Each(Not(HasSubstr("with sums"))));
+  const std::vector<double> refused = losses(training, choices, {.convolution_sums = false});
+  EXPECT_THAT(implementations_, Contains(HasSubstr("(cuDNN with sums: as the test requests)")));
+  expect_same_losses(summed, apart, 0x1p-8);
+  EXPECT_EQ(refused, apart);
+}
+
 TEST_F(CudaWays, AnotherRunTimesNothingAndTrainsAlike) {
   file_ = ::testing::TempDir() + "cuda_choices_test-" + std::to_string(getpid()) + ".json";
   const ChoiceOptions choices{.file = file_, .seconds_per_program = kEnough};

@@ -17,6 +17,10 @@ namespace {
 using test::count_ops;
 using test::EveryComposite;
 
+bool joins_convolution_and_norm(const Node& node) {
+  return node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad;
+}
+
 TEST(Fusion, FindsEveryCompositeOfResnet20) {
   const Program program = make_program(test::made_workload("resnet20", 4), *make_cpu_backend(2), test::kAllEntries);
   const auto train = count_ops(program.entry(Entry::train)->graph);
@@ -41,8 +45,8 @@ int count_where(const Graph& graph, bool AttributesType::*flag) {
 }
 
 TEST(Fusion, WritesMasksAndAddsTheShortcutsGradientWhereTheBackendCan) {
-  const Program program =
-      make_program(test::made_workload("resnet20", 4), EveryComposite(), test::kAllEntries, Precision::bf16);
+  const Program program = make_program(test::made_workload("resnet20", 4), EveryComposite(joins_convolution_and_norm),
+                                       test::kAllEntries, Precision::bf16);
   const Graph& train = program.entry(Entry::train)->graph;
   const auto ops = count_ops(train);
   EXPECT_EQ(ops.at(Op::batch_norm_relu), 19);
@@ -75,6 +79,7 @@ TEST(Fusion, OfTheCpuHasMasksWhereItHasVectors) {
 TEST(Fusion, TakesTheMostSpecificCompositeThatTheBackendHas) {
   const auto lacks = [](bool mask_forward, bool mask_backward, bool second) {
     return EveryComposite([=](const Node& node) {
+      if (joins_convolution_and_norm(node)) return true;
       if (node.op == Op::batch_norm_relu) return mask_forward && std::get<BatchNormReluAttributes>(node.attributes).mask;
       if (node.op != Op::batch_norm_relu_grad) return false;
       const auto& a = std::get<BatchNormReluGradAttributes>(node.attributes);
@@ -95,6 +100,31 @@ TEST(Fusion, TakesTheMostSpecificCompositeThatTheBackendHas) {
     EXPECT_EQ(count_where(train, &BatchNormReluGradAttributes::second), c.seconds);
     EXPECT_EQ(count_ops(train).at(Op::batch_norm_relu_grad), 19);
   }
+}
+
+// Every convolution of resnet20 is followed by a norm. The gradients of the second convolutions of its 9 blocks end in that of
+// a norm with ReLU; before the others there is a shortcut or none of them.
+TEST(Fusion, JoinsConvolutionsWithTheirNorms) {
+  const Program program =
+      make_program(test::made_workload("resnet20", 4), EveryComposite(), test::kAllEntries, Precision::bf16);
+  const Graph& train = program.entry(Entry::train)->graph;
+  const auto ops = count_ops(train);
+  EXPECT_EQ(ops.at(Op::conv2d_batch_norm), 21);
+  EXPECT_EQ(ops.count(Op::conv2d) + ops.count(Op::batch_norm) + ops.count(Op::batch_norm_relu), 0u);
+  EXPECT_EQ(ops.at(Op::conv2d_batch_norm_grad), 9);
+  EXPECT_EQ(ops.at(Op::batch_norm_relu_grad), 10);
+  for (const Node& node : train.nodes) {
+    if (node.op == Op::conv2d_batch_norm) {  // the last output is the convolution's, which gradients read
+      EXPECT_EQ(node.outputs.back(), node.parts[1].inputs[0]) << node.name;
+      EXPECT_EQ(train.desc(node.outputs.back()), train.desc(node.outputs[0])) << node.name;
+    }
+    if (node.op == Op::conv2d_batch_norm_grad) {
+      const std::string norm = train.value(node.inputs[4]).name;  // "layer1.0.bn1.weight"
+      EXPECT_EQ(train.value(node.inputs[7]).name, norm.substr(0, norm.rfind('.')) + ".bias");
+      EXPECT_EQ(train.desc(node.outputs[0]), train.desc(node.inputs[3])) << node.name;
+    }
+  }
+  EXPECT_FALSE(count_ops(program.entry(Entry::evaluate)->graph).contains(Op::conv2d_batch_norm));
 }
 
 TEST(Fusion, MakesOneNodeOfTheGradientsOfWeightAndBias) {

@@ -49,24 +49,27 @@ Asked asked_by(const std::string& model, Precision precision) {
       make_program(workload, *make_cuda_planner(), {Entry::train, Entry::evaluate, Entry::forward}, precision);
   Asked asked;
   std::set<std::string> known;
+  const auto ask = [&](const Graph& graph, const Node& node, bool sums) {
+    ConvolutionSpec convolution;
+    convolution.shape = conv2d_shape(graph, node);
+    convolution.pass = *pass_of(node.op);
+    convolution.element = element_of(graph.desc(node.inputs[0]).dtype);
+    convolution.math = is_tf32(node.attributes) ? cuda::Math::tf32 : cuda::Math::exact;
+    convolution.sums = sums;
+    if (const auto* bias = std::get_if<Conv2dBiasAttributes>(&node.attributes)) {
+      convolution.bias = true;
+      convolution.relu = bias->relu;
+    }
+    if (!known.insert(describe(convolution)).second) return;
+    asked.convolutions.push_back(convolution);
+    asked.may_be_winograd.push_back(!cuda_algorithm(graph, node, 80).empty());
+  };
   for (const auto& entry : program.entries) {
     const Graph& graph = entry->graph;
     for (const Node& node : graph.nodes) {
-      if (const auto pass = pass_of(node.op)) {
-        ConvolutionSpec convolution;
-        convolution.shape = conv2d_shape(graph, node);
-        convolution.pass = *pass;
-        convolution.element = element_of(graph.desc(node.inputs[0]).dtype);
-        convolution.math = is_tf32(node.attributes) ? cuda::Math::tf32 : cuda::Math::exact;
-        if (const auto* bias = std::get_if<Conv2dBiasAttributes>(&node.attributes)) {
-          convolution.bias = true;
-          convolution.relu = bias->relu;
-        }
-        if (known.insert(describe(convolution)).second) {
-          asked.convolutions.push_back(convolution);
-          asked.may_be_winograd.push_back(!cuda_algorithm(graph, node, 80).empty());
-        }
-      }
+      if (pass_of(node.op)) ask(graph, node, false);
+      if (node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad)
+        for (const bool sums : {false, true}) ask(graph, node.parts[0], sums);
       if (node.op != Op::attention && node.op != Op::joint_attention) continue;
       const AttentionSpec attention{attention_shape(graph, node), element_of(graph.desc(node.inputs[0]).dtype),
                                     std::get<AttentionAttributes>(node.attributes).dropout};

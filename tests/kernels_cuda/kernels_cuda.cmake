@@ -70,6 +70,7 @@ gtest_discover_tests(cuda_on_cpu_ucontext_test TEST_PREFIX ucontext. PROPERTIES 
 epochbench_cuda_kernel_test(cuda_activation_test)
 epochbench_cuda_kernel_test(cuda_add_layer_norm_test)
 epochbench_cuda_kernel_test(cuda_attention_test)
+epochbench_cuda_kernel_test(cuda_batch_norm_sums_test)
 epochbench_cuda_kernel_test(cuda_batch_norm_test)
 epochbench_cuda_kernel_test(cuda_cross_entropy_test)
 epochbench_cuda_kernel_test(cuda_embedding_test)

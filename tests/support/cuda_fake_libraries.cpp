@@ -152,18 +152,18 @@ class FakeConvolution final : public cuda::Convolution {
   FakeConvolution(FakeDevice& device, const cuda::ConvolutionSpec& spec, bool winograd, double seconds)
       : device_(device), spec_(spec), winograd_(winograd), seconds_(seconds) {}
 
-  void run(void* out, const void* a, const void* b, const void* bias, void* workspace, cuda::Stream stream) override {
+  void run(const Tensors& t, void* workspace, cuda::Stream stream) override {
     const auto compute = [=, spec = spec_] {
       use_workspace(workspace, cuda::kConvolutionWorkspaceBytes);
       const Sizes sizes = convolution_sizes(spec);
       const bool tf32 = spec.math == cuda::Math::tf32;
       auto elements = [&](std::size_t size) { return size / bytes(1, spec.element); };
-      const Floats left = load(a, elements(sizes.a), spec.element, tf32),
-                   right = load(b, elements(sizes.b), spec.element, tf32);
+      const Floats left = load(t.a, elements(sizes.a), spec.element, tf32),
+                   right = load(t.b, elements(sizes.b), spec.element, tf32);
       Floats result(elements(sizes.out));
       switch (spec.pass) {
         case cuda::ConvolutionPass::forward: {
-          const Floats added = spec.bias ? load(bias, elements(sizes.bias), spec.element) : Floats{};
+          const Floats added = spec.bias ? load(t.bias, elements(sizes.bias), spec.element) : Floats{};
           reference::conv2d(result.data(), left.data(), right.data(), spec.shape,
                             {spec.bias ? added.data() : nullptr, spec.relu});
           break;
@@ -175,14 +175,34 @@ class FakeConvolution final : public cuda::Convolution {
           reference::conv2d_grad_weight(result.data(), left.data(), right.data(), spec.shape);
           break;
       }
-      store(out, result, spec.element);
+      if (spec.sums) sum(result, t.norm, spec);
+      store(t.out, result, spec.element);
     };
     device_.enqueue(stream, compute, seconds_);
   }
-  std::string implementation() const override { return "fake convolution"; }
+  std::string implementation() const override { return spec_.sums ? "fake convolution with sums" : "fake convolution"; }
   std::string algorithm() const override { return winograd_ ? "winograd" : ""; }
 
  private:
+  // What a convolution does for the batch norm next to it.
+  static void sum(Floats& out, const NormTensors& norm, const cuda::ConvolutionSpec& spec) {
+    const bool forward = spec.pass == cuda::ConvolutionPass::forward;
+    const auto channels = static_cast<std::size_t>(forward ? spec.shape.out_channels : spec.shape.channels);
+    const Floats x = forward ? out : load(norm.x, out.size(), spec.element);
+    for (std::size_t c = 0; c < channels; ++c) {
+      double first = 0, second = 0;
+      for (std::size_t i = c; i < out.size(); i += channels) {
+        const float deviation = x[i] - norm.mean[c];
+        if (!forward && deviation * norm.inv_std[c] * norm.scale[c] + norm.bias[c] <= 0) out[i] = 0;
+        const double summed = forward ? deviation : out[i];
+        first += summed;
+        second += summed * deviation;
+      }
+      norm.sums[c] = static_cast<float>(first);
+      norm.sums[channels + c] = static_cast<float>(second);
+    }
+  }
+
   FakeDevice& device_;
   cuda::ConvolutionSpec spec_;
   bool winograd_;
@@ -326,8 +346,11 @@ std::unique_ptr<cuda::Alternatives<cuda::Product>> FakeLibraries::product(const 
 
 std::unique_ptr<cuda::Alternatives<cuda::Convolution>> FakeLibraries::convolution(const cuda::ConvolutionSpec& spec) {
   return offer<cuda::Convolution>(
-      describe(spec), options_.convolution && (!spec.bias || options_.convolution_bias), [=, this](double seconds) {
-        return std::make_shared<FakeConvolution>(device_, spec, options_.winograd && spec.shape.winograd, seconds);
+      describe(spec),
+      options_.convolution && (!spec.bias || options_.convolution_bias) && (!spec.sums || options_.convolution_sums),
+      [=, this](double seconds) {
+        return std::make_shared<FakeConvolution>(device_, spec, options_.winograd && spec.shape.winograd,
+                                                 seconds + (spec.sums ? options_.sums_seconds : 0));
       });
 }
 

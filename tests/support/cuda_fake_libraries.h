@@ -17,12 +17,14 @@
 namespace epochbench::test {
 
 struct FakeLibrariesOptions {
-  bool convolution = true, convolution_bias = true, attention = true, bias_gradient = true;  // which plans exist
+  // Which plans exist.
+  bool convolution = true, convolution_bias = true, convolution_sums = true, attention = true, bias_gradient = true;
   bool winograd = false;  // whether convolutions use Winograd where allowed
   // Of the plans that are offered for each problem, the first listed first: what one run takes, and building one.
   std::vector<double> seconds = {FakeDevice::kSecondsOfWork};
   double build_seconds = 0;
   double bias_gradient_seconds = 0;   // that the sums in a product's epilogue take in addition
+  double sums_seconds = 0;            // that the sums for a batch norm take in addition
   std::set<std::string> broken = {};  // tags of plans that can no longer be built: "fake 1"
   std::string version = "1.0";
 };

@@ -98,12 +98,6 @@ class Plan {
   std::string name_;
 };
 
-// Out, a, b and, if there is one, bias.
-std::array<void*, 4> tensors_of(void* out, const void* a, const void* b, const void* bias) {
-  return {out, const_cast<void*>(a), const_cast<void*>(b), const_cast<void*>(bias)};
-}
-int tensor_count(const ConvolutionSpec& spec) { return spec.bias ? 4 : 3; }
-
 std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, const Rules& rules) {
   auto properties = std::make_shared<fe::DeviceProperties>();
   check(properties->deserialize({device.json.begin(), device.json.end()}), "a device's description");
@@ -117,16 +111,34 @@ std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, co
 
 class PlannedConvolution : public Convolution {
  public:
-  PlannedConvolution(std::shared_ptr<const Plan> plan, int count) : plan_(std::move(plan)), count_(count) {}
-  void run(void* out, const void* a, const void* b, const void* bias, void* workspace, Stream stream) override {
-    plan_->run(tensors_of(out, a, b, bias), count_, workspace, stream);
+  PlannedConvolution(std::shared_ptr<const Plan> plan, const ConvolutionSpec& spec) : plan_(std::move(plan)), spec_(spec) {}
+  void run(const Tensors& t, void* workspace, Stream stream) override {
+    std::array<void*, kNormBias> tensors{t.out, const_cast<void*>(t.a), const_cast<void*>(t.b)};
+    int count = 3;
+    const auto append = [&](const void* tensor) { tensors[static_cast<std::size_t>(count++)] = const_cast<void*>(tensor); };
+    if (spec_.bias) append(t.bias);
+    if (spec_.sums) {
+      const bool forward = spec_.pass == ConvolutionPass::forward;
+      const std::int64_t channels = forward ? spec_.shape.out_channels : spec_.shape.channels;
+      const auto bytes = 2 * static_cast<std::size_t>(channels) * sizeof(float);
+      // Whether an engine's atomic sums begin at 0 is not documented.
+      cuda::check(cudaMemsetAsync(t.norm.sums, 0, bytes, stream), "clearing sums");
+      for (const void* tensor : {static_cast<const void*>(t.norm.sums), static_cast<const void*>(t.norm.sums + channels),
+                                 static_cast<const void*>(t.norm.mean)})
+        append(tensor);
+      if (!forward)
+        for (const void* tensor : {t.norm.x, static_cast<const void*>(t.norm.inv_std), static_cast<const void*>(t.norm.scale),
+                                   static_cast<const void*>(t.norm.bias)})
+          append(tensor);
+    }
+    plan_->run(tensors, count, workspace, stream);
   }
   std::string implementation() const override { return plan_->name(); }
   std::string algorithm() const override { return plan_->is_winograd() ? "winograd" : ""; }
 
  private:
   std::shared_ptr<const Plan> plan_;
-  int count_;
+  ConvolutionSpec spec_;
 };
 
 template <std::size_t kCount>
@@ -262,7 +274,7 @@ CudnnGraphs::~CudnnGraphs() = default;
 std::unique_ptr<Alternatives<Convolution>> CudnnGraphs::convolution(const ConvolutionSpec& spec) {
   return std::make_unique<Engines<Convolution>>(
       state_, describe(spec), rules_of(spec), [spec] { return convolution_graph(spec); },
-      [spec](auto plan) { return std::make_shared<PlannedConvolution>(std::move(plan), tensor_count(spec)); });
+      [spec](auto plan) { return std::make_shared<PlannedConvolution>(std::move(plan), spec); });
 }
 
 std::unique_ptr<Alternatives<AttentionForward>> CudnnGraphs::attention_forward(const AttentionSpec& spec) {

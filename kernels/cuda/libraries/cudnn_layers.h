@@ -23,7 +23,7 @@ using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 using Shape = std::vector<std::int64_t>;
 
 // Tensors are identified by numbers and passed in this order. For a convolution:
-enum : std::int64_t { kOut = 1, kA, kB, kBias };
+enum : std::int64_t { kOut = 1, kA, kB, kBias, kSum, kSecondSum, kMean, kNormX, kInvStd, kNormScale, kNormBias };
 // For attention; forward and backward are separate graphs.
 enum : std::int64_t { kY = 1, kLogSumExp, kQ, kK, kV, kSeed, kOffset, kDy, kDq, kDk, kDv };
 
@@ -93,6 +93,53 @@ class Graph : public fe::graph::Graph {
 // A channels-last tensor; weights are [out_channels, height, width, channels].
 inline Shape nhwc(std::int64_t c, std::int64_t h, std::int64_t w) { return {h * w * c, 1, w * c, c}; }
 
+// Values per channel in float.
+class PerChannel {
+ public:
+  PerChannel(Graph& graph, std::int64_t channels)
+      : graph_(graph), shape_{1, channels, 1, 1}, strides_{channels, 1, channels, channels} {}
+  Tensor input(const char* name, std::int64_t number) {
+    const Tensor tensor = graph_.input(name, number, shape_, strides_);
+    tensor->set_data_type(fe::DataType_t::FLOAT);
+    return tensor;
+  }
+  void output_sum(const Tensor& of, std::int64_t number) {
+    const Tensor sum = graph_.reduction(of, fe::graph::Reduction_attributes().set_mode(fe::ReductionMode_t::ADD));
+    graph_.output(sum, number, shape_, strides_);
+    sum->set_data_type(fe::DataType_t::FLOAT);
+  }
+
+ private:
+  Graph& graph_;
+  Shape shape_, strides_;
+};
+
+inline Tensor pointwise(Graph& graph, fe::PointwiseMode_t mode, const Tensor& a, const Tensor& b) {
+  return graph.pointwise(a, b, fe::graph::Pointwise_attributes().set_mode(mode));
+}
+
+// The sums of ConvolutionSpec::sums. Deviations are from the running mean, since sums of squares in float would lose what a
+// large mean leaves of the variance.
+inline void sum_forward(Graph& graph, const Tensor& y, std::int64_t channels) {
+  PerChannel per_channel(graph, channels);
+  const Tensor deviation = pointwise(graph, fe::PointwiseMode_t::SUB, y, per_channel.input("mean", kMean));
+  per_channel.output_sum(deviation, kSum);
+  per_channel.output_sum(pointwise(graph, fe::PointwiseMode_t::MUL, deviation, deviation), kSecondSum);
+}
+// dx where the norm's output was above 0.
+inline Tensor sum_gradient(Graph& graph, const Tensor& dx, const Shape& x, const Shape& strides) {
+  PerChannel per_channel(graph, x[1]);
+  const Tensor deviation =
+      pointwise(graph, fe::PointwiseMode_t::SUB, graph.input("norm_x", kNormX, x, strides), per_channel.input("mean", kMean));
+  Tensor y = pointwise(graph, fe::PointwiseMode_t::MUL, deviation, per_channel.input("inv_std", kInvStd));
+  y = pointwise(graph, fe::PointwiseMode_t::MUL, y, per_channel.input("norm_scale", kNormScale));
+  y = pointwise(graph, fe::PointwiseMode_t::ADD, y, per_channel.input("norm_bias", kNormBias));
+  const Tensor dz = pointwise(graph, fe::PointwiseMode_t::RELU_BWD, dx, y);
+  per_channel.output_sum(dz, kSum);
+  per_channel.output_sum(pointwise(graph, fe::PointwiseMode_t::MUL, dz, deviation), kSecondSum);
+  return dz;
+}
+
 inline std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, const DescribedDevice* device = nullptr) {
   const Conv2dShape& s = spec.shape;
   const Shape x{s.batch, s.channels, s.height, s.width}, x_strides = nhwc(s.channels, s.height, s.width);
@@ -115,13 +162,19 @@ inline std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, con
             fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
       if (spec.relu) out = graph->pointwise(out, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
       graph->output(out, kOut, y, y_strides);
+      if (spec.sums) sum_forward(*graph, out, s.out_channels);
       break;
     }
-    case ConvolutionPass::grad_input:
-      graph->output(graph->conv_dgrad(graph->input("dy", kA, y, y_strides), graph->input("weight", kB, weight, weight_strides),
-                                      set(fe::graph::Conv_dgrad_attributes())),
-                    kOut, x, x_strides);
+    case ConvolutionPass::grad_input: {
+      Tensor out = graph->conv_dgrad(graph->input("dy", kA, y, y_strides), graph->input("weight", kB, weight, weight_strides),
+                                     set(fe::graph::Conv_dgrad_attributes()));
+      if (spec.sums) {
+        out->set_dim(x).set_stride(x_strides);
+        out = sum_gradient(*graph, out, x, x_strides);
+      }
+      graph->output(out, kOut, x, x_strides);
       break;
+    }
     case ConvolutionPass::grad_weight:
       graph->output(graph->conv_wgrad(graph->input("dy", kA, y, y_strides), graph->input("x", kB, x, x_strides),
                                       set(fe::graph::Conv_wgrad_attributes())),

@@ -75,12 +75,26 @@ struct ConvolutionSpec {
   Element element = Element::f32;
   Math math = Math::exact;
   bool bias = false, relu = false;  // only forward; bias of `element`
+  bool sums = false;                // for the batch norm next to it, forward and grad_input: Convolution::NormTensors
 };
 class Convolution {
  public:
+  // Of the batch norm next to a convolution with sums [2, channels of out]; all per channel but x. Forward, whose norm reads y:
+  // the sums of y - mean and of its square over all pixels. grad_input, whose norm's relu wrote what the convolution read: dx
+  // is zeroed where (x - mean) * inv_std * scale + bias <= 0; the sums of dx and of dx * (x - mean).
+  struct NormTensors {
+    float* sums = nullptr;
+    const float* mean = nullptr;
+    const void* x = nullptr;  // this and all below: grad_input only
+    const float *inv_std = nullptr, *scale = nullptr, *bias = nullptr;
+  };
+  struct Tensors {  // forward: y, x, weight, bias; grad_input: dx, dy, weight; grad_weight: dweight, dy, x
+    void* out;
+    const void *a, *b, *bias;
+    NormTensors norm = {};
+  };
   virtual ~Convolution() = default;
-  // forward: y, x, weight, bias; grad_input: dx, dy, weight; grad_weight: dweight, dy, x.
-  virtual void run(void* out, const void* a, const void* b, const void* bias, void* workspace, Stream stream) = 0;
+  virtual void run(const Tensors& tensors, void* workspace, Stream stream) = 0;
   virtual std::string implementation() const = 0;  // "cudnn eng47 ..."
   // "winograd" if it multiplies less than a direct sum, otherwise "".
   virtual std::string algorithm() const { return ""; }

@@ -51,6 +51,8 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
     case Op::update_loss_scale:
     case Op::matmul_add:
     case Op::linear_grad_weight:
+    case Op::conv2d_batch_norm:
+    case Op::conv2d_batch_norm_grad:
       return "the CPU backend has no kernel for " + name;
     case Op::cast:
       if (attributes<CastAttributes>(node).to != kReal ||

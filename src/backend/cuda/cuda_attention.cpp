@@ -168,15 +168,6 @@ std::size_t unfused_bytes(const Graph& graph, const Node& node) {
       .bytes;
 }
 
-// What the node reads of random numbers when it is timed: all but the step, and log_sum_exp in float.
-std::vector<Operand> inputs_of(const CudaNodeSource& source, const Node& node) {
-  std::vector<Operand> inputs;
-  for (ValueId id : node.inputs)
-    if (const TensorDesc desc = source.graph.desc(id); desc.dtype != DType::i32)
-      if (void* const memory = source.context.values.get(id)) inputs.push_back({memory, desc.bytes(), element_of(desc.dtype)});
-  return inputs;
-}
-
 CudaNodeSource source_of(const CudaNodeSource& source, const Node& node) {
   return {source.graph, node, source.context, source.libraries, source.choices, source.layer, source.seed, source.winograd};
 }
@@ -238,8 +229,8 @@ CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) co
     return t.seed_offset;
   };
   const auto compiled = [&]<typename Plan>(cuda::Alternatives<Plan>& engines, auto run) {
-    const auto chosen =
-        source.choices.choose<Plan>(source.layer, engines, {run, inputs_of(source, node), source.context.stream});
+    const auto chosen = source.choices.choose<Plan>(source.layer, engines,
+                                                    {run, source_of(source, node).float_inputs(), source.context.stream});
     CudaNode result{[run, plan = chosen.plan, keep = source.libraries](cuda::Stream stream) { run(*plan, stream); },
                     chosen.plan->implementation() + chosen.how};
     result.library_dropout = spec.dropout > 0;
@@ -270,11 +261,11 @@ CudaAttention::Both CudaAttention::choose(const CudaNodeSource& source, const No
   const auto by_products = [&] { return both([&](const Node& node) { return unfused(source, node); }); };
   if (attention_element(source.graph, forward) == Element::f32) return std::move(*by_products());
 
-  std::vector<Operand> inputs = inputs_of(source, forward);
+  std::vector<Operand> inputs = source_of(source, forward).float_inputs();
   bool fits = unfused_bytes(source.graph, forward) <= cuda_attention_workspace_bytes(source.graph, forward);
   if (gradient) {
     fits = fits && unfused_bytes(source.graph, *gradient) <= cuda_attention_workspace_bytes(source.graph, *gradient);
-    for (const Operand& input : inputs_of(source, *gradient)) inputs.push_back(input);
+    for (const Operand& input : source_of(source, *gradient).float_inputs()) inputs.push_back(input);
   }
   Listed<Both> ways("ways of " + source.layer,
                     {{"cuDNN", [&] { return both([&](const Node& node) { return fused(source, node); }); }},

@@ -150,18 +150,6 @@ class Im2col {
   CudaChunks chunks_;
 };
 
-cuda::ConvolutionSpec spec_of(const Graph& graph, const Node& node, bool winograd) {
-  const bool with_bias = node.op == Op::conv2d_bias;
-  cuda::ConvolutionSpec spec{conv2d_shape(graph, node),
-                             pass_of(node.op),
-                             element_of_node(graph, node),
-                             math_of(node),
-                             with_bias,
-                             with_bias && attributes<Conv2dBiasAttributes>(node).relu};
-  spec.shape.winograd = winograd;
-  return spec;
-}
-
 // The first two inputs of the node: x or dy, and the weight or x.
 std::vector<Operand> inputs_of(const CudaNodeSource& source) {
   const NodeOperands<void> o = source.operands();
@@ -177,7 +165,7 @@ CudaNode planned(const CudaNodeSource& source, const cuda::ConvolutionSpec& spec
   const NodeOperands<void> o = source.operands();
   const auto engines = source.libraries->convolution(spec);
   const auto run = [=, workspace = source.context.workspace, bias = spec.bias](cuda::Convolution& plan, cuda::Stream stream) {
-    plan.run(o.y(0), o.x(0), o.x(1), o.x_if(bias, 2), workspace, stream);
+    plan.run({o.y(0), o.x(0), o.x(1), o.x_if(bias, 2)}, workspace, stream);
   };
   const auto chosen =
       source.choices.choose<cuda::Convolution>(source.layer, *engines, {run, inputs_of(source), source.context.stream});
@@ -190,8 +178,20 @@ CudaNode planned(const CudaNodeSource& source, const cuda::ConvolutionSpec& spec
 
 }  // namespace
 
+cuda::ConvolutionSpec cuda_convolution_spec(const Graph& graph, const Node& node, bool winograd) {
+  const bool with_bias = node.op == Op::conv2d_bias;
+  cuda::ConvolutionSpec spec{conv2d_shape(graph, node),
+                             pass_of(node.op),
+                             element_of_node(graph, node),
+                             math_of(node),
+                             with_bias,
+                             with_bias && attributes<Conv2dBiasAttributes>(node).relu};
+  spec.shape.winograd = winograd;
+  return spec;
+}
+
 std::string cuda_convolution_layer(const Graph& graph, const Node& node, bool winograd) {
-  return describe(spec_of(graph, node, winograd));
+  return describe(cuda_convolution_spec(graph, node, winograd));
 }
 
 std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& node) {
@@ -200,7 +200,7 @@ std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& nod
 
 CudaNode cuda_convolution(const CudaNodeSource& source) {
   const NodeOperands<void> o = source.operands();
-  const cuda::ConvolutionSpec spec = spec_of(source.graph, source.node, source.winograd);
+  const cuda::ConvolutionSpec spec = cuda_convolution_spec(source.graph, source.node, source.winograd);
   const auto apart = [&] {
     cuda::ConvolutionSpec plain = spec;
     plain.bias = plain.relu = false;

@@ -219,6 +219,14 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
     case Op::conv2d_grad_input:
     case Op::conv2d_grad_weight:
       return cuda_convolution(source);
+    case Op::conv2d_batch_norm:
+    case Op::conv2d_batch_norm_grad:
+      return cuda_convolution_norm(source, [&](const Node& node) {
+        const std::string layer = cuda_layer(source.graph, node, source.winograd);
+        return compile(
+            {source.graph, node, source.context, source.libraries, source.choices, layer, source.seed, source.winograd},
+            attention);
+      });
     case Op::attention:
     case Op::attention_grad:
     case Op::joint_attention:
@@ -230,6 +238,14 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
 }
 
 }  // namespace
+
+std::vector<Operand> CudaNodeSource::float_inputs() const {
+  std::vector<Operand> inputs;
+  for (ValueId id : in())
+    if (const TensorDesc desc = graph.desc(id); desc.dtype != DType::i32)
+      if (void* const memory = context.values.get(id)) inputs.push_back({memory, desc.bytes(), element_of(desc.dtype)});
+  return inputs;
+}
 
 CudaNode CudaNodeSource::choose(Listed<CudaNode>& ways, std::vector<Operand> inputs) const {
   const auto run = [](CudaNode& compiled, cuda::Stream stream) { compiled.enqueue(stream); };
@@ -250,6 +266,9 @@ std::string cuda_layer(const Graph& graph, const Node& node, bool winograd) {
     case Op::conv2d_grad_input:
     case Op::conv2d_grad_weight:
       return cuda_convolution_layer(graph, node, winograd);
+    case Op::conv2d_batch_norm:
+    case Op::conv2d_batch_norm_grad:
+      return cuda_convolution_norm_layer(graph, node, winograd);
     case Op::attention:
     case Op::attention_grad:
     case Op::joint_attention:

@@ -9,6 +9,11 @@
 namespace epochbench {
 std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node, int compute_capability) {
   constexpr int kAmpere = 80;  // the first with bf16 and tf32
+  // In float the sums would depend on the order of atomic additions, and cuDNN's Winograd engines have none.
+  if (node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad)
+    if (compute_capability < kAmpere || graph.desc(node.inputs[0]).dtype == DType::f32)
+      return std::string(name(node.op)) + " is run in parts, unless in 16 bits on a GPU of compute capability " +
+             cuda::capability_text(kAmpere) + " or higher";
   if (compute_capability >= kAmpere) return std::nullopt;
   const std::string has = " needs a GPU of compute capability " + cuda::capability_text(kAmpere) + " or higher; this one has " +
                           cuda::capability_text(compute_capability);
@@ -91,6 +96,9 @@ int cuda_launches(const Graph& graph, const Node& node) {
       return is_float ? 5 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
     case Op::joint_attention_grad:  // and their gradients merged at once
       return is_float ? 9 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
+    case Op::conv2d_batch_norm:  // sums cleared, the convolution, sums merged, the result
+    case Op::conv2d_batch_norm_grad:
+      return 4;
     case Op::embedding_grad:  // a float base is overwritten, without a copy
       return node.inputs.size() > 2 && graph.desc(node.inputs[2]).dtype == DType::f32 ? 1 : 2;
     case Op::batch_norm:
@@ -125,6 +133,9 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
     case Op::conv2d_grad_input:
     case Op::conv2d_grad_weight:
       return cuda_convolution_workspace_bytes(graph, node);
+    case Op::conv2d_batch_norm:
+    case Op::conv2d_batch_norm_grad:
+      return cuda_convolution_norm_workspace_bytes(graph, node);
     case Op::attention:
     case Op::attention_grad:
     case Op::joint_attention:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -38,6 +39,8 @@ struct CudaNodeSource {
   Element element(ValueId id) const { return element_of(graph.desc(id).dtype); }
   cuda::Math math() const { return math_of(node); }
 
+  // The inputs that are numbers and have memory.
+  std::vector<Operand> float_inputs() const;
   // A product with the algorithm that was chosen for it. Its name has how. Errors: cuda::Error if there is none.
   ChosenProduct product(const cuda::ProductSpec& spec, const cuda::ProductOperands& operands, void* workspace) const;
   // One of several ways to run the node, timed on random `inputs`.
@@ -82,6 +85,13 @@ CudaNode cuda_product(const CudaNodeSource& source);
 std::string cuda_convolution_layer(const Graph& graph, const Node& node, bool winograd);
 std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_convolution(const CudaNodeSource& source);
+cuda::ConvolutionSpec cuda_convolution_spec(const Graph& graph, const Node& node, bool winograd);
+
+// conv2d_batch_norm and its gradient: by cuDNN with the sums that the norm needs, or one after the other by `compile`.
+using CompileNode = std::function<CudaNode(const Node& node)>;
+std::string cuda_convolution_norm_layer(const Graph& graph, const Node& node, bool winograd);
+std::size_t cuda_convolution_norm_workspace_bytes(const Graph& graph, const Node& node);
+CudaNode cuda_convolution_norm(const CudaNodeSource& source, const CompileNode& compile);
 
 // attention and its gradient. 16-bit: the library's, or products and our own softmax with our dropout masks, for both
 // directions alike. In float, and if the library has none: the latter. A program has one CudaAttention, as the two nodes are

@@ -135,6 +135,8 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::linear_grad_weight:
     case Op::conv2d:
     case Op::conv2d_bias:
+    case Op::conv2d_batch_norm:
+    case Op::conv2d_batch_norm_grad:
     case Op::conv2d_grad_input:
     case Op::conv2d_grad_weight:
     case Op::cross_entropy_grad:

@@ -1,4 +1,5 @@
-// conv2d in NHWC with weights [out_channels, height, width, in_channels], its two gradients, and its composite with bias.
+// conv2d in NHWC with weights [out_channels, height, width, in_channels], its two gradients, and its composites with bias and
+// with the batch norm next to it.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -53,6 +54,24 @@ std::vector<TensorDesc> infer_grad_weight(const Graph& graph, const Node& node) 
   return {{{dy[3], a.height, a.width, x[3]}, input(graph, node, 0).dtype}};
 }
 
+std::vector<TensorDesc> infer_part(const Graph& graph, const Node& composite, std::size_t part) {
+  return rule(composite.parts.at(part).op).infer(graph, composite.parts[part]);
+}
+
+std::vector<TensorDesc> infer_batch_norm(const Graph& graph, const Node& node) {
+  auto outputs = infer_part(graph, node, 1);
+  outputs.push_back(infer_part(graph, node, 0)[0]);
+  return outputs;
+}
+std::vector<int> running_statistics(const Node&) { return {4, 5}; }
+
+// What the gradient of the norm's shortcut would be is not an output.
+std::vector<TensorDesc> infer_batch_norm_grad(const Graph& graph, const Node& node) {
+  auto outputs = infer_part(graph, node, 1);
+  outputs.pop_back();
+  return outputs;
+}
+
 // 2 * batch * out_height * out_width * |weight|, the same for the product and both of its gradients.
 double product_flops(const Shape& y, const Shape& weight) {
   return 2.0 * static_cast<double>(y[0] * y[1] * y[2]) * static_cast<double>(element_count(weight));
@@ -89,5 +108,7 @@ const OpRule kConv2dRule{.infer = infer, .gradient = gradient, .flops = flops_fo
 const OpRule kConv2dGradInputRule{.infer = infer_grad_input, .flops = flops_grad_input};
 const OpRule kConv2dGradWeightRule{.infer = infer_grad_weight, .flops = flops_grad_weight};
 const OpRule kConv2dBiasRule{.infer = infer_bias};
+const OpRule kConv2dBatchNormRule{.infer = infer_batch_norm, .updated_inputs = running_statistics};
+const OpRule kConv2dBatchNormGradRule{.infer = infer_batch_norm_grad};
 
 }  // namespace epochbench
