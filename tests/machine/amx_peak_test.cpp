@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ namespace {
 // Written by the handler.
 struct Seen {
   std::array<std::uint8_t, 64> configuration{};
-  std::array<std::uint16_t, 8> factor{};  // of a loaded tile, where all are equal; 0 where they are not
+  std::array<std::vector<std::uint16_t>, 8> factors;  // of a loaded tile
   std::array<bool, 8> zeroed{};
   std::vector<std::array<int, 3>> products;  // tiles of sum, first and second factor
   int configured = 0, released = 0, unknown = 0;
@@ -70,15 +71,11 @@ Operand operand_of(const std::uint8_t* code, const greg_t* registers) {
 }
 
 void note_load(int tile, const Operand& operand) {
-  std::uint16_t first = 0, value = 0;
-  bool equal = true;
-  for (int row = 0; row < 16; ++row)
-    for (int column = 0; column < 32; ++column) {
-      std::memcpy(&value, reinterpret_cast<const char*>(operand.base + row * operand.index) + 2 * column, 2);
-      if (row + column == 0) first = value;
-      equal = equal && value == first;
-    }
-  seen.factor[static_cast<std::size_t>(tile)] = equal ? first : 0;
+  constexpr std::size_t kColumns = 32;
+  std::vector<std::uint16_t>& factors = seen.factors[static_cast<std::size_t>(tile)];
+  for (std::size_t row = 0; row < 16; ++row)
+    std::memcpy(&factors[row * kColumns], reinterpret_cast<const char*>(operand.base) + static_cast<long long>(row) * operand.index,
+                kColumns * sizeof factors[0]);
 }
 
 void take_note(int, siginfo_t*, void* context) {
@@ -117,6 +114,7 @@ TEST(AmxPeak, BurstConfiguresLoadsAndMultipliesAsItCounts) {
   constexpr std::int64_t kRounds = 5;
   seen = {};
   seen.products.reserve(100);
+  for (std::vector<std::uint16_t>& factors : seen.factors) factors.resize(16 * 32);
   struct sigaction action {
   }, before{};
   action.sa_sigaction = take_note;
@@ -137,7 +135,14 @@ TEST(AmxPeak, BurstConfiguresLoadsAndMultipliesAsItCounts) {
   }
   EXPECT_EQ(seen.configuration, expected);
   for (std::size_t tile = 0; tile < 4; ++tile) EXPECT_TRUE(seen.zeroed[tile]) << tile;
-  for (std::size_t tile = 4; tile < 8; ++tile) EXPECT_EQ(seen.factor[tile], 0x3c00) << tile;
+  // Numbers of both signs from 2^-7 to 2, as different as data are.
+  for (std::size_t tile = 4; tile < 8; ++tile) {
+    const std::vector<std::uint16_t>& factors = seen.factors[tile];
+    EXPECT_THAT(factors, testing::Each(testing::Truly([](std::uint16_t bits) { return (bits & 0x7c00) == 0x3c00; }))) << tile;
+    EXPECT_THAT(factors, testing::Contains(testing::Lt(0x8000)).Times(testing::Gt(128))) << tile;
+    EXPECT_THAT(factors, testing::Contains(testing::Ge(0x8000)).Times(testing::Gt(128))) << tile;
+    EXPECT_GT(std::set<std::uint16_t>(factors.begin(), factors.end()).size(), 256u) << tile;
+  }
   ASSERT_EQ(seen.products.size(), 4u * kRounds);
   for (std::size_t i = 0; i < seen.products.size(); ++i) {
     const auto [sum, first, second] = seen.products[i];
