@@ -30,6 +30,7 @@ using ::testing::ThrowsMessage;
 struct Asked {  // each problem once
   std::vector<ConvolutionSpec> convolutions;
   std::vector<bool> may_be_winograd;      // of convolutions, on an A100
+  std::vector<ConvolutionSpec> sums;      // convolutions that sum for a batch norm
   std::vector<AttentionSpec> attentions;  // 16-bit only: for float the backend has its own
 };
 
@@ -61,6 +62,7 @@ Asked asked_by(const std::string& model, Precision precision) {
       convolution.relu = bias->relu;
     }
     if (!known.insert(describe(convolution)).second) return;
+    if (sums) return asked.sums.push_back(convolution);
     asked.convolutions.push_back(convolution);
     asked.may_be_winograd.push_back(!cuda_algorithm(graph, node, 80).empty());
   };
@@ -111,7 +113,8 @@ TEST_P(EveryModel, PassesTheFrontendsChecks) {
   EXPECT_EQ(asked.attentions.empty(), !is_text_model(model) || !half);
   for (const cuda::DescribedDevice& device : described_gpus()) {
     SCOPED_TRACE(device.json);
-    for (const ConvolutionSpec& spec : asked.convolutions) EXPECT_NO_THROW(validate(spec, device)) << describe(spec);
+    for (const auto* specs : {&asked.convolutions, &asked.sums})
+      for (const ConvolutionSpec& spec : *specs) EXPECT_NO_THROW(validate(spec, device)) << describe(spec);
     for (const AttentionSpec& spec : asked.attentions) EXPECT_NO_THROW(validate(spec, device)) << describe(spec);
   }
 }
@@ -127,15 +130,30 @@ TEST_P(EveryModel, HasAnEngineOnEveryGpuForEachConvolution) {
   }
 }
 
-// cuDNN compiles attention kernels when they are planned, which needs the driver's library: the toolkit's stub is
-// sufficient.
-class CudnnAttention : public ::testing::Test {
+// cuDNN compiles the kernels of attention and of sums when they are planned, which needs the driver's library: the toolkit's
+// stub is sufficient.
+class Compiled : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!dlopen("libcuda.so.1", RTLD_NOW) && !dlopen(EPOCHBENCH_CUDA_STUB, RTLD_NOW | RTLD_GLOBAL))
       GTEST_SKIP() << "neither libcuda.so.1 of a driver nor the stub of the toolkit is installed";
   }
 };
+class CudnnAttention : public Compiled {};
+class CudnnSums : public Compiled {};
+
+// Of the larger ResNets the convolutions are the same; asking takes half a minute.
+TEST_F(CudnnSums, HaveEnginesForEveryNormOfAResnetOnEveryGpu) {
+  for (const auto& [model, precision] :
+       {Case{"resnet18", Precision::bf16}, Case{"resnet18", Precision::fp16}, Case{"resnet50", Precision::bf16}}) {
+    const std::vector<ConvolutionSpec> sums = asked_by(model, precision).sums;
+    EXPECT_GT(sums.size(), 0u) << model;
+    for (const cuda::DescribedDevice& device : described_gpus()) {
+      SCOPED_TRACE(device.json);
+      for (const ConvolutionSpec& spec : sums) EXPECT_NO_THROW(EXPECT_GT(engines(spec, device).size(), 0u)) << describe(spec);
+    }
+  }
+}
 
 TEST_F(CudnnAttention, HasEnginesForBertOnEveryGpuInBothDirections) {
   for (const char* model : {"bert-tiny", "bert-base", "bert-large"})

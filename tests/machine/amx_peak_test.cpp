@@ -74,7 +74,8 @@ void note_load(int tile, const Operand& operand) {
   constexpr std::size_t kColumns = 32;
   std::vector<std::uint16_t>& factors = seen.factors[static_cast<std::size_t>(tile)];
   for (std::size_t row = 0; row < 16; ++row)
-    std::memcpy(&factors[row * kColumns], reinterpret_cast<const char*>(operand.base) + static_cast<long long>(row) * operand.index,
+    std::memcpy(&factors[row * kColumns],
+                reinterpret_cast<const char*>(operand.base) + static_cast<long long>(row) * operand.index,
                 kColumns * sizeof factors[0]);
 }
 
