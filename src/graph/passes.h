@@ -39,8 +39,8 @@ void join_attention(Graph& graph, const std::function<bool(const Graph&, const N
 // the parts of a composite are no longer computed.
 void fuse(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
 
-// A second pass of the kind, over what the first has made: convolutions with the batch norm that reads their outputs, or whose
-// gradient reads theirs. Part of fuse().
+// Joins convolutions with the batch norm that reads their outputs, and gradients of their inputs with that of the norm before.
+// The last step of fuse() but for sums, since it reads the composites of batch norm and ReLU.
 void fuse_convolutions(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
 
 // Assigns arena offsets by liveness: views share memory, element-wise results overwrite operands after their last use, and the

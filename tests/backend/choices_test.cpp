@@ -127,7 +127,7 @@ TEST_F(ChoosesWays, SkipsAndReleasesWhatCannotBeBuiltOrRun) {
     EXPECT_THAT([&] { choose(others, none); }, ThrowsMessage<Error>("way 0 does not run"));
     EXPECT_EQ(none.held, 0);
     FakeWays empty(*device_, "problem", {});
-    EXPECT_THAT([&] { choose(others, empty); }, ThrowsMessage<Error>("problem: there is no way"));
+    EXPECT_THAT([&] { choose(others, empty); }, ThrowsMessage<Error>("problem: no way is listed"));
   }
 }
 

@@ -54,7 +54,7 @@ std::string choices_file(const char* xdg_cache_home, const char* home) {
   return "";
 }
 
-// Nothing if there is no file, or if it is damaged.
+// Empty if the file is missing or damaged.
 ChoiceFile ChoiceStore::read() {
   if (std::error_code error; !std::filesystem::exists(file_, error)) return {};
   try {

@@ -64,7 +64,7 @@ Choices::Decision Choices::decide(const std::string& layer, const Ways& ways) {
   choice.problem = ways.problem;
   std::shared_ptr<void> plan = fastest(choice, ways, outermost ? begin + time_.share(layer) : *end_);
   if (outermost) time_.decided(layer, options_.clock() - begin);
-  if (!plan) throw cuda::Error(choice.refused.empty() ? ways.problem + ": there is no way" : choice.refused);
+  if (!plan) throw cuda::Error(choice.refused.empty() ? ways.problem + ": no way is listed" : choice.refused);
   ++counts_.decided;
   store_.keep(choice);
   return {std::move(plan), how_chosen(*store_.find(choice.problem)), choice.refused};
