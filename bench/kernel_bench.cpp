@@ -28,6 +28,12 @@ void register_timed(const std::string& name, const char* isa, int threads, const
 
 void time_beside_peak(benchmark::State& state, Precision precision, int threads, double flops, double bytes,
                       const std::function<void()>& call) {
+  const auto burst = [=](double seconds) { return peak_burst(precision, threads, seconds).value(); };
+  time_beside_peak(state, burst, threads, flops, bytes, call);
+}
+
+void time_beside_peak(benchmark::State& state, const Burst& burst, int threads, double flops, double bytes,
+                      const std::function<void()>& call) {
   const bool memory_bound = flops <= 0 && bytes > 0;
   double seconds = 0, turn = kTurnSeconds, calls = 0, peaks = 0, bursts = 0;
   double bandwidth = memory_bound ? triad_burst(threads, kTriadBytes, kTriadPasses) : 0;
@@ -37,7 +43,7 @@ void time_beside_peak(benchmark::State& state, Precision precision, int threads,
       turn = 0;
       if (flops > 0) {
         std::this_thread::sleep_for(kCalm);
-        peaks += peak_burst(precision, threads, kBurstSeconds).value();
+        peaks += burst(kBurstSeconds);
         bursts += 1;
       }
       call();  // brings operands and threads back

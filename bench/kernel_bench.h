@@ -13,6 +13,7 @@
 #include "bench/buffer.h"
 #include "bench/problem.h"
 #include "epochbench/precision.h"
+#include "kernels/cpu/int8_kernels.h"
 #include "kernels/cpu/kernels.h"
 
 namespace epochbench::bench {
@@ -33,6 +34,9 @@ inline constexpr Precision kPrecision = std::is_same_v<Real, float> ? Precision:
 // before and after.
 void time_beside_peak(benchmark::State& state, Precision precision, int threads, double flops, double bytes,
                       const std::function<void()>& call);
+using Burst = std::function<double(double seconds)>;  // FLOP/s
+void time_beside_peak(benchmark::State& state, const Burst& burst, int threads, double flops, double bytes,
+                      const std::function<void()>& call);
 
 // Registers a benchmark that calls time_beside_peak.
 void register_timed(const std::string& name, const char* isa, int threads, const std::function<void(benchmark::State&)>& run);
@@ -46,5 +50,7 @@ bool register_attention(const Problem& problem, const Options<Real>& options);
 template <typename Real>
 bool register_memory_bound(const Problem& problem, const Options<Real>& options);
 std::vector<std::string> memory_bound_operations();
+// Forward products alone; `kernels` outlives the benchmark.
+bool register_int8(const Problem& problem, const cpu::Int8Kernels& kernels, int threads);
 
 }  // namespace epochbench::bench

@@ -1,4 +1,4 @@
-// epochbench_bench [--shapes=FILE,...] [--isa=avx512|avx2|portable] [--precision=fp32|bf16] [--threads=N]
+// epochbench_bench [--shapes=FILE,...] [--isa=avx512|avx2|portable] [--precision=fp32|bf16|int8] [--threads=N]
 //                  [Google Benchmark's own flags]
 // epochbench_bench --peers=[onednn,onednn-plain,openblas,mkl] [--scaling] [--spin] [--precision=fp32|bf16] [--rounds=N]
 //                  [--processes=N] [--seed=N] [--pages=small] [--shapes=...] [--isa=...] [--threads=N]
@@ -8,7 +8,7 @@
 // (library_comparison.h), or with themselves on one thread (--scaling). --processes: so many processes measure one after the
 // other; from 5 on, ratios have an interval instead of a range. --spin: idle threads stay awake for some milliseconds, as in a
 // run, which is what counts for products of less than one. --pages=small: no huge pages, as memory of most programs' heaps.
-// Exits with 2 for a flag, file or problem that it does not understand.
+// int8: forward products alone, without peers. Exits with 2 for a flag, file or problem that it does not understand.
 #include <exception>
 #include <iostream>
 #include <stdexcept>
@@ -25,6 +25,8 @@
 
 namespace epochbench::bench {
 namespace {
+
+constexpr const char* kInt8 = "int8";
 
 struct Arguments {
   std::string shapes = EPOCHBENCH_SHAPES "/resnet20.txt";
@@ -66,7 +68,8 @@ Arguments parse(int argc, char** argv) {
   const auto* peers = app.add_option("--peers", arguments.peers)->expected(0, 1);
   app.add_flag("--scaling", arguments.scaling);
   app.add_flag("--spin", arguments.spin);
-  app.add_option("--precision", arguments.precision)->check(CLI::IsMember({name(Precision::fp32), name(Precision::bf16)}));
+  app.add_option("--precision", arguments.precision)
+      ->check(CLI::IsMember({name(Precision::fp32), name(Precision::bf16), kInt8}));
   app.add_option("--rounds", arguments.rounds)->check(CLI::Range(1, kMost));
   app.add_option("--processes", arguments.processes)->check(CLI::Range(1, kMost));
   app.add_option("--process", arguments.process)->check(CLI::Range(0, kMost));
@@ -89,6 +92,20 @@ void register_all(const Arguments& arguments) {
           !register_memory_bound(problem, options))
         throw std::runtime_error(problem.where + ": '" + problem.operation + "' is not one of gemm, conv2d, attention, " +
                                  joined(memory_bound_operations()));
+}
+
+const cpu::Int8Kernels& int8_kernels_of(const std::string& name) {
+  if (const cpu::Int8Kernels* best = cpu::best_int8_kernels(); name.empty() && best) return *best;
+  for (cpu::Isa isa : cpu::kInt8Isas)
+    if (cpu::available(isa) && cpu::int8_kernels(isa).isa == name) return cpu::int8_kernels(isa);
+  if (name.empty()) throw std::runtime_error("this CPU has no instruction that multiplies int8");
+  throw std::runtime_error("--isa=" + name + " is unknown or not available here for int8");
+}
+
+void register_all_int8(const Arguments& arguments) {
+  for (const std::string& path : split(arguments.shapes))
+    for (const Problem& problem : read_problems(path))
+      register_int8(problem, int8_kernels_of(arguments.isa), arguments.threads);
 }
 
 void compare_all(const Arguments& arguments, const std::vector<std::string>& flags) {
@@ -121,14 +138,18 @@ void compare_all(const Arguments& arguments, const std::vector<std::string>& fla
 int main(int argc, char** argv) try {
   namespace bench = epochbench::bench;
   bench::Arguments arguments = bench::parse(argc, argv);
+  const bool int8 = arguments.precision == bench::kInt8;
   if (arguments.compare) {
+    if (int8) throw std::runtime_error("--precision=int8 does not go with --peers=, --scaling and --spin");
     if (!arguments.others.empty())
       throw std::runtime_error(arguments.others.front() + " does not go with --peers=, --scaling and --spin");
     bench::choose_waiting(argv, arguments.spin);
     bench::compare_all(arguments, {argv + 1, argv + argc});
     return 0;
   }
-  if (arguments.precision == epochbench::name(epochbench::Precision::fp32))
+  if (int8)
+    bench::register_all_int8(arguments);
+  else if (arguments.precision == epochbench::name(epochbench::Precision::fp32))
     bench::register_all<float>(arguments);
   else
     bench::register_all<epochbench::Bf16>(arguments);

@@ -30,6 +30,14 @@ struct PoolShape {  // x [batch,height,width,channels], y [batch,out_height,out_
   std::int64_t window = 1, stride = 1, padding = 0;  // padding never wins the maximum; window * window <= 256
 };
 
+// What softmax of a row of logits is compared with: its label with 1 - smoothing, and every class with an equal share of
+// `smoothing` more (Szegedy et al. 2015). mean: over the rows with a label; else their sum.
+struct Targets {
+  bool mean = true;
+  float smoothing = 0;
+  constexpr Targets(bool mean_of_rows, float smoothed = 0) : mean(mean_of_rows), smoothing(smoothed) {}  // NOLINT: from a bool
+};
+
 template <typename Real>
 struct Epilogue {              // y = relu(y + bias), each part optional
   const Real* bias = nullptr;  // [n] or [out_channels]

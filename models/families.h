@@ -11,5 +11,13 @@ ModelFamily resnet20_family();
 std::vector<ModelFamily> resnet_families();  // 18, 34, 50, 101, 152
 
 std::vector<ModelFamily> bert_families();  // tiny, base, large
+std::vector<ModelFamily> vit_families();   // b-16, s-16
+
+inline constexpr std::int64_t kMostClasses = 1'000'000;  // of an option
+// The sample of families with the options height, width and classes: an image of three channels.
+SampleSpec sized_image(const ModelConfig& config);
+
+// Of families with these options: why attention cannot be divided so; empty: it can.
+std::string problem_of_heads(const std::map<std::string, std::int64_t>& options);
 
 }  // namespace epochbench

@@ -34,8 +34,30 @@ ValueId Layers::linear(ValueId x, const std::string& name, std::int64_t outputs,
     layout = {{outputs, image->second[1], image->second[2], image->second[3]}, shape};
   const ValueId matrix = variable(name + ".weight", shape, weight, VariableRole::parameter, std::move(layout));
   const ValueId offset = variable(name + ".bias", {outputs}, bias);
-  const ValueId product = graph_.add_node(Op::matmul, MatmulAttributes{.transpose_b = true}, {x, matrix}, name)[0];
-  return graph_.add_node(Op::bias_add, {}, {product, offset}, name + ".bias")[0];
+  return linear_node(x, name, matrix, offset);
+}
+
+ValueId Layers::linear_node(ValueId x, const std::string& name, ValueId weight, ValueId bias) {
+  const ValueId product = graph_.add_node(Op::matmul, MatmulAttributes{.transpose_b = true}, {x, weight}, name)[0];
+  return graph_.add_node(Op::bias_add, {}, {product, bias}, name + ".bias")[0];
+}
+
+std::vector<ValueId> Layers::linear_parts(ValueId x, const std::string& tensor, const std::vector<std::string>& names,
+                                          std::int64_t outputs, const Initializer& weight, const Initializer& bias) {
+  const std::int64_t inputs = graph_.desc(x).shape.back(), all = outputs * static_cast<std::int64_t>(names.size());
+  const auto parts = [&](const std::string& what, const Shape& shape, const Shape& whole, const Initializer& initializer) {
+    std::vector<ValueId> values;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      values.push_back(
+          variable(names[i] + "." + what, shape, initializer, VariableRole::parameter,
+                   {.shape = whole, .tensor = tensor + what, .first_row = static_cast<std::int64_t>(i) * outputs}));
+    return values;
+  };
+  const auto weights = parts("weight", {outputs, inputs}, {all, inputs}, weight);
+  const auto biases = parts("bias", {outputs}, {all}, bias);
+  std::vector<ValueId> results;
+  for (std::size_t i = 0; i < names.size(); ++i) results.push_back(linear_node(x, names[i], weights[i], biases[i]));
+  return results;
 }
 
 ValueId Layers::relu(ValueId x, const std::string& name) { return graph_.add_node(Op::relu, {}, {x}, name)[0]; }
@@ -63,9 +85,13 @@ ValueId Layers::convolution_node(ValueId x, const std::string& name, const Convo
 
 ValueId Layers::convolution_with_bias(ValueId x, const std::string& name, const Convolution& spec) {
   const Initializer initializer = uniform_fan_in(spec.kernel * spec.kernel * graph_.desc(x).shape[3]);
-  const ValueId y = convolution_node(x, name, spec, initializer);
-  const ValueId bias = variable(name + ".bias", {spec.channels}, initializer);
-  return graph_.add_node(Op::bias_add, {}, {y, bias}, name + ".bias")[0];
+  return convolution_with_bias(x, name, spec, initializer, initializer);
+}
+
+ValueId Layers::convolution_with_bias(ValueId x, const std::string& name, const Convolution& spec, const Initializer& weight,
+                                      const Initializer& bias) {
+  const ValueId y = convolution_node(x, name, spec, weight), offset = variable(name + ".bias", {spec.channels}, bias);
+  return graph_.add_node(Op::bias_add, {}, {y, offset}, name + ".bias")[0];
 }
 
 ValueId Layers::convolution(ValueId x, const std::string& name, const Convolution& spec) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "epochbench/model.h"
 
@@ -16,6 +17,9 @@ class Layers {
   ValueId images(std::int64_t batch, const SampleSpec& sample);              // [batch, height, width, channels]
   ValueId linear(ValueId x, const std::string& name, std::int64_t outputs);  // x [batch, inputs]; uniform +-1/sqrt(fan-in)
   ValueId linear(ValueId x, const std::string& name, std::int64_t outputs, Initializer weight, Initializer bias);
+  // Several layers of one input, whose weights and biases are the rows of the tensors tensor + "weight" and tensor + "bias".
+  std::vector<ValueId> linear_parts(ValueId x, const std::string& tensor, const std::vector<std::string>& names,
+                                    std::int64_t outputs, const Initializer& weight, const Initializer& bias);
   ValueId relu(ValueId x, const std::string& name);
   ValueId gelu(ValueId x, const std::string& name);
   ValueId add(ValueId a, ValueId b, const std::string& name);
@@ -27,6 +31,8 @@ class Layers {
   };
   // With bias; uniform +-1/sqrt(fan-in), PyTorch's default.
   ValueId convolution_with_bias(ValueId x, const std::string& name, const Convolution& spec);
+  ValueId convolution_with_bias(ValueId x, const std::string& name, const Convolution& spec, const Initializer& weight,
+                                const Initializer& bias);
   // Without bias; normal with standard deviation sqrt(2 / fan-out) (He et al. 2015).
   ValueId convolution(ValueId x, const std::string& name, const Convolution& spec);
   // Scale starts at `scale`, bias at 0; epsilon 1e-5, momentum 0.1; uses running statistics when not training.
@@ -45,6 +51,7 @@ class Layers {
  private:
   ValueId variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role = VariableRole::parameter,
                    FileLayout file_layout = {});
+  ValueId linear_node(ValueId x, const std::string& name, ValueId weight, ValueId bias);
   ValueId convolution_node(ValueId x, const std::string& name, const Convolution& spec, Initializer initializer);
 
   Graph& graph_;

@@ -40,11 +40,23 @@ std::int64_t parse_value(const std::string& family, const ModelOption& option, s
 const std::vector<ModelFamily>& model_registry() {
   static const std::vector<ModelFamily> families = [] {
     std::vector<ModelFamily> all{mlp_family(), lenet5_family(), resnet20_family()};
-    for (const auto& families_of : {resnet_families, bert_families})
+    for (const auto& families_of : {resnet_families, bert_families, vit_families})
       for (ModelFamily& family : families_of()) all.push_back(std::move(family));
     return all;
   }();
   return families;
+}
+
+SampleSpec sized_image(const ModelConfig& config) {
+  return {.height = config.options.at("height"),
+          .width = config.options.at("width"),
+          .channels = 3,
+          .classes = config.options.at("classes")};
+}
+
+std::string problem_of_heads(const std::map<std::string, std::int64_t>& options) {
+  const std::int64_t heads = options.at("heads"), units = options.at("units");
+  return units % heads == 0 ? "" : "heads=" + std::to_string(heads) + " must divide units=" + std::to_string(units);
 }
 
 Model find_model(std::string_view text) {
@@ -76,6 +88,8 @@ Model find_model(std::string_view text) {
 
   Model model{&*family, {}, family->name};
   for (const ModelOption& option : options) model.options[option.name] = option.value;
+  if (const std::string problem = family->problem ? family->problem(model.options) : ""; !problem.empty())
+    throw std::invalid_argument("model " + family->name + ": " + problem);
   std::string suffix;
   for (const auto& [name, value] : model.options) {
     const bool is_default = std::any_of(

@@ -9,10 +9,6 @@
 namespace epochbench {
 namespace {
 
-SampleSpec sample(const ModelConfig& config) {
-  return {.height = config.options.at("height"), .width = config.options.at("width"), .channels = 3, .classes = 1000};
-}
-
 // The paper's schedule, scaled linearly with the batch (Goyal et al. 2017).
 OptimizerSpec optimizer(const ModelConfig& config) {
   return {.kind = OptimizerSpec::Kind::sgd,
@@ -38,7 +34,7 @@ ValueId bottleneck(Layers& layers, ValueId x, const std::string& name, std::int6
 
 ValueId build(Graph& graph, const ModelConfig& config, const Depth& depth) {
   Layers layers(graph, config.training);
-  ValueId x = layers.images(config.batch, sample(config));
+  ValueId x = layers.images(config.batch, sized_image(config));
   x = layers.convolution(x, "conv1", {.channels = 64, .kernel = 7, .stride = 2, .padding = 3});
   x = layers.relu(layers.batch_norm(x, "bn1"), "relu");
   x = layers.max_pool(x, "maxpool", 3, 2, 1);
@@ -52,7 +48,7 @@ ValueId build(Graph& graph, const ModelConfig& config, const Depth& depth) {
       if (graph.desc(x).shape.back() != out_channels || stride != 1) x = layers.projection(x, name, out_channels, stride);
       x = layers.relu(layers.add(y, x, name + ".add"), name + ".relu");
     }
-  return layers.linear(layers.global_average_pool(x, "avgpool"), "fc", sample(config).classes);
+  return layers.linear(layers.global_average_pool(x, "avgpool"), "fc", sized_image(config).classes);
 }
 
 template <int kLayers>
@@ -72,11 +68,11 @@ template <int kLayers>
 ModelFamily family() {
   return {.name = "resnet" + std::to_string(kLayers),
           .description = "ResNet-" + std::to_string(kLayers) + " v1.5, 224x224, 1,000 classes (He et al. 2015)",
-          .options = {{"height", 224, 64, 8192}, {"width", 224, 64, 8192}},
+          .options = {{"height", 224, 64, 8192}, {"width", 224, 64, 8192}, {"classes", 1000, 2, kMostClasses}},
           .default_data = "synthetic",
           .default_batch = 16,
           .nominal_samples_per_epoch = 1281167,  // ImageNet's training split
-          .sample = sample,
+          .sample = sized_image,
           .optimizer = optimizer,
           .build = [](Graph& graph, const ModelConfig& config) { return build(graph, config, kDepth<kLayers>); }};
 }

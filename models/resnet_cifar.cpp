@@ -8,10 +8,6 @@ namespace {
 
 constexpr int kBlocksPerStage = 3;
 
-SampleSpec sample(const ModelConfig& config) {
-  return {.height = config.options.at("height"), .width = config.options.at("width"), .channels = 3, .classes = 10};
-}
-
 // The paper's schedule, scaled linearly with the batch (Goyal et al. 2017).
 OptimizerSpec optimizer(const ModelConfig& config) {
   return {.kind = OptimizerSpec::Kind::sgd,
@@ -22,7 +18,7 @@ OptimizerSpec optimizer(const ModelConfig& config) {
 
 ValueId build(Graph& graph, const ModelConfig& config) {
   Layers layers(graph, config.training);
-  ValueId x = layers.images(config.batch, sample(config));
+  ValueId x = layers.images(config.batch, sized_image(config));
   x = layers.convolution(x, "conv1", {.channels = 16, .kernel = 3, .padding = 1});
   x = layers.relu(layers.batch_norm(x, "bn1"), "relu");
   for (int stage = 0; stage < 3; ++stage)
@@ -34,7 +30,7 @@ ValueId build(Graph& graph, const ModelConfig& config) {
       if (narrows) x = layers.projection(x, name, channels, stride);
       x = layers.relu(layers.add(y, x, name + ".add"), name + ".relu");
     }
-  return layers.linear(layers.global_average_pool(x, "avgpool"), "fc", sample(config).classes);
+  return layers.linear(layers.global_average_pool(x, "avgpool"), "fc", sized_image(config).classes);
 }
 
 }  // namespace
@@ -42,11 +38,11 @@ ValueId build(Graph& graph, const ModelConfig& config) {
 ModelFamily resnet20_family() {
   return {.name = "resnet20",
           .description = "ResNet-20 for CIFAR-10 (He et al. 2015), projection shortcuts",
-          .options = {{"height", 32, 32, 8192}, {"width", 32, 32, 8192}},
+          .options = {{"height", 32, 32, 8192}, {"width", 32, 32, 8192}, {"classes", 10, 2, kMostClasses}},
           .default_data = "synthetic",
           .default_batch = 128,
           .nominal_samples_per_epoch = 50000,  // CIFAR-10's training split
-          .sample = sample,
+          .sample = sized_image,
           .optimizer = optimizer,
           .build = build};
 }

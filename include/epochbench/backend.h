@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@ struct DeviceInfo {
   std::string isa;      // of the kernels in use: "avx512"; "" if it does not apply
   std::int64_t memory_bytes = 0;
   std::string bf16_isa = {};  // of a CPU's kernels in bf16: "avx512_bf16"; "" if it has none
+  std::string int8_isa = {};  // of its kernels in int8: "avx512_vnni"
 };
 
 class DeviceError : public std::runtime_error {  // the device is not usable here: exit code 3
@@ -80,6 +82,8 @@ class Executable {  // one set of variables, several entry points
   virtual std::optional<std::int64_t> device_bytes() const { return std::nullopt; }
   // Algorithms of any node with fewer multiplications than the FLOPs that are counted: "winograd"; "" if there are none.
   virtual std::string algorithms() const { return ""; }
+  // How nodes run that can run in several ways, with the number of nodes: "conv2d: cudnn eng47 [fastest of 9]", 12.
+  virtual std::map<std::string, std::int64_t> ways() const { return {}; }
   // Runs `passes` steps on the batch submitted last and times each node; never mixed with step timing. The seconds of a node
   // are the median over the passes, so that their sum is comparable with the median of whole steps. The steps train as usual.
   virtual std::vector<NodeTime> profile(Entry entry, int passes) = 0;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "epochbench/model.h"
 
@@ -31,6 +32,14 @@ class Dataset {
   // are drawn again every epoch.
   virtual void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
                     std::span<const std::span<std::byte>> inputs) const = 0;
+  // What each byte of an image stands for, f32 [channels of the model,256], if fill_bytes() gives the images; empty if it does
+  // not.
+  virtual std::vector<float> pixel_values() const { return {}; }
+  // As fill, with images u8: fill writes pixel_values() of these. Errors: std::logic_error where the data set has no bytes.
+  virtual void fill_bytes(Split /*split*/, std::int64_t /*index*/, std::uint64_t /*epoch*/, std::int64_t /*row*/,
+                          std::span<const std::span<std::byte>> /*inputs*/) const {
+    throw std::logic_error("data " + name() + " do not give images as bytes");
+  }
 };
 
 // SPEC: synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE. Errors: DataError, one line that says what

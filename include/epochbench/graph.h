@@ -27,18 +27,25 @@ enum class VariableRole : std::uint8_t {
   statistic,  // running mean and variance
   optimizer,  // momentum, moments
   control,    // learning rate, step number
+  derived,    // made of others by a program: ranges of activations, packed weights
 };
 
 struct Initializer {
-  enum class Kind : std::uint8_t { constant, uniform, normal };
+  enum class Kind : std::uint8_t { constant, uniform, normal, values };
   Kind kind = Kind::constant;
-  double scale = 0;  // the constant, the bound of uniform(-scale, scale), or the deviation of normal(0, scale)
+  double scale = 0;                // the constant, the bound of uniform(-scale, scale), or the deviation of normal(0, scale)
+  std::vector<float> values = {};  // of kind `values`: all elements
 };
 
-// The layout of a variable in weight files, which store channels before height and width. Empty: the same layout.
+// The layout of a variable in weight files. Empty: the tensor has its name, shape and order.
 struct FileLayout {
-  Shape channels_last;  // [n, height, width, channels]: the layout of the variable
-  Shape shape;          // of the tensor in a file, with the elements in the order [n, channels, height, width]
+  // [n, height, width, channels], if the tensor's elements are in the order [n, channels, height, width].
+  Shape channels_last = {};
+  Shape shape = {};  // of the tensor, if it is another
+  // Of a part: the tensor, whose shape must be given too, and the part's first row. All parts of a tensor follow one another in
+  // the graph, in the order of their rows.
+  std::string tensor = {};
+  std::int64_t first_row = 0;
   bool operator==(const FileLayout&) const = default;
 };
 
@@ -79,7 +86,8 @@ class Graph {
  public:
   // Errors: GraphError with the op, the shapes and the node's name.
   ValueId add_input(std::string name, TensorDesc desc);
-  ValueId add_variable(Variable variable);  // an existing name returns that value; the descriptions must agree
+  void set_input_type(ValueId input, DType dtype);  // for a pass that gives its readers another value
+  ValueId add_variable(Variable variable);          // an existing name returns that value; the descriptions must agree
   // Infers the output shapes with the op's rule, appends the node, and returns its outputs.
   std::vector<ValueId> add_node(Op op, Attributes attributes, std::vector<ValueId> inputs, std::string name, int ordinal = -1);
   ValueId add_value(std::string name, TensorDesc desc);  // for a pass whose node computes it
@@ -112,6 +120,19 @@ struct OptimizerLayout {
   int parameters = 0;
 };
 OptimizerLayout optimizer_layout(const Node& node);
+
+// The positions of the operands of linear_int8 and conv2d_int8; 0: absent.
+struct Int8Operands {
+  static constexpr std::size_t kX = 0, kWeights = 1, kMultiplier = 2, kOffset = 3, kRangeOfX = 4;
+  std::size_t shortcut = 0, shortcut_range = 0, range = 0, count = 5;
+
+  explicit Int8Operands(const Int8ProductAttributes& a) {
+    if (a.shortcut) shortcut = count++;
+    if (a.shortcut_codes) shortcut_range = count++;
+    if (a.codes) range = count++;
+  }
+};
+TensorDesc int8_weights_desc(const Shape& weight);  // of the packed copy of a weight [k,c] or [k,r,s,c]
 
 double flops(const Graph& graph, const Node& node);  // a multiply-add is 2; matrix products and convolutions only
 double bytes(const Graph& graph, const Node& node);  // every operand once; of a table, the rows in use

@@ -52,6 +52,8 @@ struct ModelFamily {
   std::string name;
   std::string description;  // one line with the source
   std::vector<ModelOption> options;
+  // What is wrong with options that are each in their range: "heads=5 must divide units=768"; empty: nothing. May be null.
+  std::string (*problem)(const std::map<std::string, std::int64_t>& options) = nullptr;
   std::string default_data;
   std::int64_t default_batch;
   std::int64_t nominal_samples_per_epoch;  // of synthetic data

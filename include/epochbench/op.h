@@ -41,7 +41,8 @@ struct PoolAttributes {
   std::int64_t height = 0, width = 0;  // of the input, for the gradients
 };
 struct CrossEntropyAttributes {
-  bool mean = true;  // over the labels that are not ignored; false: sum
+  bool mean = true;      // over the labels that are not ignored; false: sum
+  double smoothing = 0;  // of the labels: the share that all classes get alike (Szegedy et al. 2015)
 };
 struct AddRowsAttributes {
   std::int64_t period = 1;      // rows of the table in use: the sequence length for positions, 1 for a single row
@@ -78,6 +79,18 @@ struct AdamwAttributes {
 struct CastAttributes {
   DType to = DType::f32;
 };
+struct Int8WeightsAttributes {
+  bool bias = false, batch_norm = false;  // are operands
+  double epsilon = 0;                     // of the batch norm
+};
+struct Int8ProductAttributes {
+  // stride and padding, and height and width of the kernel; of linear_int8: the default
+  Conv2dAttributes conv2d = {.height = 1, .width = 1};
+  bool relu = false, gelu = false;
+  bool shortcut = false;        // is an operand, added before relu or gelu,
+  bool shortcut_codes = false;  // as codes, with their range
+  bool codes = false;           // y is codes; their range is an operand
+};
 // After a step that is not finite: scale * backoff. After growth_interval finite steps in a row: scale * growth.
 struct LossScaleAttributes {
   double growth = 2, backoff = 0.5;
@@ -88,6 +101,10 @@ inline constexpr double kSmallestLossScale = 1, kLargestLossScale = 16777216;  /
 struct LinearAttributes {
   MatmulAttributes matmul;
   bool relu = false;
+};
+struct LinearGeluAttributes {
+  MatmulAttributes matmul;
+  bool x = false;  // what gelu reads is an output, too
 };
 struct Conv2dBiasAttributes {
   Conv2dAttributes conv2d;
@@ -102,11 +119,12 @@ struct BatchNormReluGradAttributes {
   bool second = false;  // there is dy2
 };
 
-using Attributes = std::variant<std::monostate, MatmulAttributes, ReshapeAttributes, Conv2dAttributes, BatchNormAttributes,
-                                PoolAttributes, CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes,
-                                Conv2dBiasAttributes, AddRowsAttributes, LayerNormAttributes, DropoutAttributes,
-                                AttentionAttributes, GatherRowsAttributes, CastAttributes, LossScaleAttributes,
-                                BatchNormReluAttributes, BatchNormReluGradAttributes, AddLayerNormAttributes>;
+using Attributes =
+    std::variant<std::monostate, MatmulAttributes, ReshapeAttributes, Conv2dAttributes, BatchNormAttributes, PoolAttributes,
+                 CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes, Conv2dBiasAttributes,
+                 AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes,
+                 CastAttributes, LossScaleAttributes, BatchNormReluAttributes, BatchNormReluGradAttributes,
+                 AddLayerNormAttributes, LinearGeluAttributes, Int8WeightsAttributes, Int8ProductAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
 bool is_tf32(const Attributes& attributes);

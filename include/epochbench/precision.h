@@ -1,4 +1,4 @@
-// Numeric formats of training.
+// Numeric formats of training and inference.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,10 @@ namespace epochbench {
 
 // fp32: strict. tf32: float tensors; products round their operands to 10 bits of mantissa. bf16, fp16: 16-bit
 // activations and copies of the weights, float accumulation, float master weights, statistics, losses and optimizer state;
-// fp16 with dynamic loss scaling.
-enum class Precision : std::uint8_t { fp32, tf32, bf16, fp16 };
+// fp16 with dynamic loss scaling. int8, forward only: products by weights multiply bytes and sum in int32 (kernels/int8.h);
+// the rest is float.
+enum class Precision : std::uint8_t { fp32, tf32, bf16, fp16, int8 };
+// Those of training.
 inline constexpr Precision kPrecisions[] = {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16};
 
 constexpr const char* name(Precision precision) {
@@ -23,6 +25,8 @@ constexpr const char* name(Precision precision) {
       return "bf16";
     case Precision::fp16:
       return "fp16";
+    case Precision::int8:
+      return "int8";
   }
   return "";
 }
@@ -30,7 +34,7 @@ constexpr const char* name(Precision precision) {
 constexpr std::optional<Precision> precision_from_name(std::string_view text) {
   for (Precision precision : kPrecisions)
     if (text == name(precision)) return precision;
-  return std::nullopt;
+  return text == name(Precision::int8) ? std::optional(Precision::int8) : std::nullopt;
 }
 
 // Of activations and weights; tf32 rounds operands of products alone.

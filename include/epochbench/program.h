@@ -10,8 +10,10 @@
 
 namespace epochbench {
 
-enum class Entry : std::uint8_t { train, evaluate, forward };
-inline constexpr std::size_t kEntryCount = 3;
+// Of int8: calibrate, forward in float, widens the ranges of activations; prepare packs the weights. They run before the
+// entries that measure or evaluate.
+enum class Entry : std::uint8_t { train, evaluate, forward, calibrate, prepare };
+inline constexpr std::size_t kEntryCount = 5;
 const char* name(Entry entry);
 
 // The position of each intermediate value in the arena; entries run one at a time and share it.
@@ -47,7 +49,8 @@ struct ProgramMemory {  // bytes
   std::int64_t activations = 0;  // of the arena beyond the gradients, which reuse memory of dead activations
   std::int64_t total() const { return parameters + gradients + optimizer + activations + workspace; }
 };
-// Statistics and control variables count as optimizer state, staged batches (kInputSlots of them) as activations.
+// Derived variables count as parameters, statistics and control variables as optimizer state, staged batches (kInputSlots of
+// them) as activations.
 ProgramMemory memory(const Program& program);
 
 }  // namespace epochbench

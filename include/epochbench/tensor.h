@@ -8,7 +8,7 @@
 
 namespace epochbench {
 
-enum class DType : std::uint8_t { f32, bf16, f16, i32, u8 };
+enum class DType : std::uint8_t { f32, bf16, f16, i32, u8, i8 };
 
 std::size_t size_bytes(DType dtype);
 const char* name(DType dtype);

@@ -5,6 +5,7 @@
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/narrow.h"
+#include "kernels/cpu/row_sum.h"
 #include "kernels/cpu/rows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -47,8 +48,9 @@ SumOfExp sum_of_exp(const Real* row, std::int64_t classes) {
   return result;
 }
 
-void softmax_times(Real* out, const Real* row, float log_sum, float weight, std::int64_t classes) {
-  narrow_each(out, classes, [=](std::int64_t c) { return weight * exp_of_nonpositive(widen(row[c]) - log_sum); });
+// weight * (softmax - share)
+void softmax_less(Real* out, const Real* row, float log_sum, float share, float weight, std::int64_t classes) {
+  narrow_each(out, classes, [=](std::int64_t c) { return weight * (exp_of_nonpositive(widen(row[c]) - log_sum) - share); });
 }
 
 void zero(Real* out, std::int64_t n) {
@@ -89,7 +91,7 @@ bool worth_a_team(std::int64_t rows, std::int64_t classes) { return rows * class
 }  // namespace
 
 void cross_entropy(float* loss, float* log_sum_exp, const Real* logits, const std::int32_t* labels, std::int64_t rows,
-                   std::int64_t classes, bool mean, int threads) {
+                   std::int64_t classes, const Targets& targets, int threads) {
   double partial[kMaxTeam] = {};  // one sum per thread, added in the order of the threads
 #pragma omp parallel num_threads(static_cast <int>(min_of(threads, kMaxTeam))) if (worth_a_team(rows, classes))
   {
@@ -101,18 +103,23 @@ void cross_entropy(float* loss, float* log_sum_exp, const Real* logits, const st
       const auto [shift, exponentials] = sum_of_exp(row, classes);
       const double log_sum = __builtin_log(exponentials);
       if (log_sum_exp != nullptr) log_sum_exp[r] = static_cast<float>(shift + log_sum);
-      if (labels[r] >= 0) total += log_sum + (static_cast<double>(shift) - widen(row[labels[r]]));
+      if (labels[r] < 0) continue;
+      const double label_logit = widen(row[labels[r]]);
+      total += log_sum + (shift - label_logit);
+      if (targets.smoothing > 0)
+        total += targets.smoothing * (label_logit - sum_of(row, classes) / static_cast<double>(classes));
     }
     partial[thread] = total;
   }
   double total = 0;
   for (double part : partial) total += part;
-  *loss = static_cast<float>(mean ? total / static_cast<double>(max_of(count_labels(labels, rows), 1)) : total);
+  *loss = static_cast<float>(targets.mean ? total / static_cast<double>(max_of(count_labels(labels, rows), 1)) : total);
 }
 
 void cross_entropy_grad(Real* dlogits, const Real* logits, const std::int32_t* labels, const float* log_sum_exp,
-                        std::int64_t rows, std::int64_t classes, bool mean, int threads) {
-  const float weight = weight_of_row(labels, rows, mean);
+                        std::int64_t rows, std::int64_t classes, const Targets& targets, int threads) {
+  const float weight = weight_of_row(labels, rows, targets.mean), share = targets.smoothing / static_cast<float>(classes),
+              of_label = 1 - targets.smoothing + share;
 #pragma omp parallel num_threads(threads) if (worth_a_team(rows, classes))
   {
     const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
@@ -124,8 +131,8 @@ void cross_entropy_grad(Real* dlogits, const Real* logits, const std::int32_t* l
       }
       const Real* row = logits + r * classes;
       const float label_logit = widen(row[labels[r]]);  // read it before it may be overwritten
-      softmax_times(out, row, log_sum_exp[r], weight, classes);
-      out[labels[r]] = narrow(weight * (exp_of_nonpositive(label_logit - log_sum_exp[r]) - 1));
+      softmax_less(out, row, log_sum_exp[r], share, weight, classes);
+      out[labels[r]] = narrow(weight * (exp_of_nonpositive(label_logit - log_sum_exp[r]) - of_label));
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #endif
 
+#include "kernels/cpu/int8_kernels.h"
 #include "kernels/cpu/kernels.h"
 
 namespace epochbench::cpu {
@@ -27,6 +28,12 @@ extern const Kernels<Bf16> table;
 namespace amx_bf16 {
 extern const Kernels<Bf16> table;
 }
+namespace avx512_vnni {
+extern const Int8Kernels table;
+}
+namespace amx_int8 {
+extern const Int8Kernels table;
+}
 
 namespace {
 
@@ -36,10 +43,11 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-// Bits 22 and 24 of edx in cpuid leaf 7: AMX-BF16 and AMX-TILE.
-bool has_amx_instructions() {
+// Bits of edx in cpuid leaf 7.
+constexpr unsigned kAmxBf16 = 22, kAmxTile = 24, kAmxInt8 = 25;
+bool has_amx_instructions(unsigned kind) {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx >> 22 & 1) != 0 && (edx >> 24 & 1) != 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx >> kind & 1) != 0 && (edx >> kAmxTile & 1) != 0;
 }
 
 // Linux saves the tile registers of a process only after the process requests it (Documentation/arch/x86/xstate.rst). The
@@ -62,8 +70,14 @@ bool available(Isa isa) {
     case Isa::avx512_bf16:
       return has_avx512() && __builtin_cpu_supports("avx512bf16");
     case Isa::amx_bf16: {
-      static const bool usable = has_amx_instructions() && may_use_tiles();
+      static const bool usable = has_amx_instructions(kAmxBf16) && may_use_tiles();
       return usable && available(Isa::avx512_bf16);
+    }
+    case Isa::avx512_vnni:
+      return has_avx512() && __builtin_cpu_supports("avx512vnni");
+    case Isa::amx_int8: {
+      static const bool usable = has_amx_instructions(kAmxInt8) && may_use_tiles();
+      return usable && available(Isa::avx512_vnni);
     }
   }
   return false;
@@ -88,6 +102,14 @@ const Kernels<Bf16>& kernels<Bf16>(Isa isa) {
   throw std::logic_error("no Bf16 kernels for this instruction set on this CPU");
 }
 
+const Int8Kernels& int8_kernels(Isa isa) {
+  if (available(isa)) {
+    if (isa == Isa::avx512_vnni) return avx512_vnni::table;
+    if (isa == Isa::amx_int8) return amx_int8::table;
+  }
+  throw std::logic_error("no int8 kernels for this instruction set on this CPU");
+}
+
 #else
 
 bool available(Isa isa) { return isa == Isa::portable; }
@@ -102,6 +124,8 @@ template <>
 const Kernels<Bf16>& kernels<Bf16>(Isa) {
   throw std::logic_error("no Bf16 kernels for this instruction set on this CPU");
 }
+
+const Int8Kernels& int8_kernels(Isa) { throw std::logic_error("no int8 kernels for this instruction set on this CPU"); }
 
 #endif
 

@@ -43,7 +43,7 @@ static inline float log_of_normal(float x) {
   return x != x ? x : value;
 }
 
-#if EPOCHBENCH_BF16
+#if defined(__AVX512F__)
 // 2^x for x <= 0, or slightly above, with relative error 2^-23.6 and a few roundings; 0 below -126. Our minimax fit of degree 5
 // on [0, 1), for the fraction of x. A NaN stays NaN.
 static inline Lanes exp2_of_nonpositive(Lanes x) {

@@ -39,7 +39,7 @@ struct Kernels {
 #undef EPOCHBENCH_LIST
 };
 
-enum class Isa : std::uint8_t { portable, avx2, avx512, avx512_bf16, amx_bf16 };
+enum class Isa : std::uint8_t { portable, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8 };
 // The instruction sets that have a table for Real, slowest first.
 template <typename Real>
 inline constexpr Isa kIsas[] = {Isa::portable, Isa::avx2, Isa::avx512};

@@ -1,36 +1,9 @@
 // What layer normalization and its gradient compute from one row.
 #pragma once
 
-#include "kernels/cpu/lanes.h"
-#include "kernels/cpu/narrow.h"
+#include "kernels/cpu/row_sum.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
-
-constexpr std::int64_t kChunk =
-    512;  // channels summed in float before the sum is added in double; a multiple of every vector width
-#if EPOCHBENCH_BF16
-static inline double sum_of(const Real* x, std::int64_t n) {
-  double total = 0;
-  for (std::int64_t begin = 0; begin < n; begin += kChunk) {
-    Lanes sums[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
-    for_each_register(x + begin, min_of(kChunk, n - begin), [&](int which, auto, Lanes value) { sums[which] += value; });
-    total += sum_in(sums[0] + sums[1]);
-  }
-  return total;
-}
-#else
-static inline double sum_of(const Real* x, std::int64_t n) {
-  double total = 0;
-  for (std::int64_t begin = 0; begin < n; begin += kChunk) {
-    const std::int64_t end = min_of(begin + kChunk, n);
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = begin; i < end; ++i) sum += widen(x[i]);
-    total += sum;
-  }
-  return total;
-}
-#endif
 
 struct Sums {
   double first, second;
@@ -41,9 +14,9 @@ struct Sums {
 static inline Sums deviations(const Real* x, float pivot, std::int64_t n) {
   Sums total{0, 0};
   const Lanes center = _mm512_set1_ps(pivot), zero = _mm512_setzero_ps();
-  for (std::int64_t begin = 0; begin < n; begin += kChunk) {
+  for (std::int64_t begin = 0; begin < n; begin += kSumChunk) {
     Lanes sums[2] = {zero, zero}, squares[2] = {zero, zero};
-    for_each_register(x + begin, min_of(kChunk, n - begin), [&](int which, auto part, Lanes value) {
+    for_each_register(x + begin, min_of(kSumChunk, n - begin), [&](int which, auto part, Lanes value) {
       const Lanes d = only(part, value - center);
       sums[which] += d;
       squares[which] = _mm512_fmadd_ps(d, d, squares[which]);
@@ -56,8 +29,8 @@ static inline Sums deviations(const Real* x, float pivot, std::int64_t n) {
 #else
 static inline Sums deviations(const Real* x, float pivot, std::int64_t n) {
   Sums total{0, 0};
-  for (std::int64_t begin = 0; begin < n; begin += kChunk) {
-    const std::int64_t end = min_of(begin + kChunk, n);
+  for (std::int64_t begin = 0; begin < n; begin += kSumChunk) {
+    const std::int64_t end = min_of(begin + kSumChunk, n);
     float sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum, squares)
     for (std::int64_t i = begin; i < end; ++i) {
@@ -94,8 +67,8 @@ static inline void normalize_row(Real* y, const Real* x, const float* scale, con
 static inline Sums sum_gradients(float* dscale, float* dbias, const Real* dy, const Real* x, const float* scale, float mean,
                                  float inv_std, std::int64_t n) {
   Sums total{0, 0};
-  for (std::int64_t begin = 0; begin < n; begin += kChunk) {
-    const std::int64_t end = min_of(begin + kChunk, n);
+  for (std::int64_t begin = 0; begin < n; begin += kSumChunk) {
+    const std::int64_t end = min_of(begin + kSumChunk, n);
     float sum = 0, product = 0;
 #pragma omp simd reduction(+ : sum, product)
     for (std::int64_t i = begin; i < end; ++i) {

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/pool_window.h"
 #include "kernels/cpu/rows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -10,16 +11,6 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
 constexpr std::int64_t kTile = 64;  // channels processed together: their state fits the registers or the L1 cache
-
-// The pixels of a window that are inside the image: its rows [first_row, last_row), and columns likewise.
-struct Window {
-  std::int64_t first_row, last_row, first_column, last_column;
-};
-
-Window clip(const PoolShape& s, std::int64_t oy, std::int64_t ox) {
-  const std::int64_t top = oy * s.stride - s.padding, left = ox * s.stride - s.padding;
-  return {max_of(0, -top), min_of(s.window, s.height - top), max_of(0, -left), min_of(s.window, s.width - left)};
-}
 
 // Number of consecutive output pixels in a row, from ox on and at most `most`, whose windows are inside the row.
 std::int64_t whole_windows(const PoolShape& s, std::int64_t ox, std::int64_t most) {

@@ -17,19 +17,19 @@ constexpr int kWarps = kWarpThreads / kWarp;
 constexpr int kFour = 4;  // adjacent scores per lane: a block of Philox
 constexpr int kMaxFours = 8;
 
-struct Softmax {  // tensors of one call; rows have [rows, sequence] elements
-  std::int64_t rows;
+struct Softmax {             // tensors of one call; rows have [rows, sequence] elements
+  std::int64_t rows, first;  // first: the index of their first element in the tensor whose mask is drawn
   int sequence;
   const std::int32_t* step;  // read only with dropout
   Dropout dropout;
 };
 
-// The random words of elements 4 * block and the next three; arbitrary without dropout.
-__device__ inline DropoutWords random_words(const Softmax& s, std::int64_t block) {
-  return s.dropout.threshold != 0 ? dropout_words(s.dropout, *s.step, block) : DropoutWords{};
+// The random words of the block of four that has this element; arbitrary without dropout.
+__device__ inline DropoutWords random_words(const Softmax& s, std::int64_t element) {
+  return s.dropout.threshold != 0 ? dropout_words(s.dropout, *s.step, (s.first + element) / kFour) : DropoutWords{};
 }
 __device__ inline std::uint32_t word_of(const Softmax& s, std::int64_t element) {
-  return random_words(s, element / kFour).word[element % kFour];
+  return random_words(s, element).word[(s.first + element) % kFour];
 }
 
 // ---- One row per warp: at most kFours * 128 scores, a multiple of 4 ----
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kWarpThreads)
   sum = warp_sum(sum);
   const float inverse = 1 / sum;
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    const DropoutWords random = random_words(s, (at + column) / kFour);
+    const DropoutWords random = random_words(s, at + column);
     for (int i = 0; i < kFour; ++i) values[f][i] = dropped_out(values[f][i] * inverse, random.word[i], s.dropout);
     store_registers(weights + at + column, to_registers<T>(values[f]));
   });
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kWarpThreads, 4)
   });
   float sum = 0;
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    const DropoutWords random = random_words(s, (at + column) / kFour);
+    const DropoutWords random = random_words(s, at + column);
     float kept[kFour];
     for (int i = 0; i < kFour; ++i) {
       p[f][i] = exponential<T>(p[f][i] - log_sum);
@@ -173,8 +173,9 @@ void launch_rows(void (*kernel)(Parameters...), bool row_per_warp, const Softmax
   launch(kernel, grid, dim3(row_per_warp ? kWarpThreads : kBlockThreads), 0, stream, arguments..., s);
 }
 
-Softmax softmax_of(const AttentionShape& shape, const std::int32_t* step, const Dropout& dropout) {
-  return {shape.batch * shape.heads * shape.sequence, static_cast<int>(shape.sequence), step, dropout};
+Softmax softmax_of(const AttentionShape& shape, std::int64_t first_row, const std::int32_t* step, const Dropout& dropout) {
+  return {shape.batch * shape.heads * shape.sequence, first_row * shape.sequence, static_cast<int>(shape.sequence), step,
+          dropout};
 }
 
 // ---- Heads ----
@@ -297,8 +298,9 @@ void merge_joint_heads(void* qkv, const void* q, const void* k, const void* v, c
 }
 
 void attention_softmax(void* weights, float* log_sum_exp, const float* scores, const std::int32_t* step,
-                       const AttentionShape& shape, const Dropout& dropout, Element element, Stream stream) {
-  const Softmax s = softmax_of(shape, step, dropout);
+                       const AttentionShape& shape, std::int64_t first_row, const Dropout& dropout, Element element,
+                       Stream stream) {
+  const Softmax s = softmax_of(shape, first_row, step, dropout);
   with_fours(element, shape.sequence, [&](auto zero, auto fours) {
     using T = decltype(zero);
     T* const to = static_cast<T*>(weights);
@@ -310,9 +312,9 @@ void attention_softmax(void* weights, float* log_sum_exp, const float* scores, c
 }
 
 void attention_softmax_grad(void* weights, void* dscores, const float* scores, const float* dweights, const float* log_sum_exp,
-                            const std::int32_t* step, const AttentionShape& shape, const Dropout& dropout, Element element,
-                            Stream stream) {
-  const Softmax s = softmax_of(shape, step, dropout);
+                            const std::int32_t* step, const AttentionShape& shape, std::int64_t first_row,
+                            const Dropout& dropout, Element element, Stream stream) {
+  const Softmax s = softmax_of(shape, first_row, step, dropout);
   with_fours(element, shape.sequence, [&](auto zero, auto fours) {
     using T = decltype(zero);
     T *const to = static_cast<T*>(weights), *const dto = static_cast<T*>(dscores);

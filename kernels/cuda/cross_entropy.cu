@@ -62,16 +62,19 @@ __device__ inline LogSum log_sum_of_block(LogSum mine) {
 
 // losses [rows]: 0 for a row whose label is ignored.
 template <typename T, int kThreads>
-__global__ void __launch_bounds__(kThreads) rows_kernel(float* losses, float* log_sum_exp, const T* logits,
-                                                        const std::int32_t* labels, int classes, std::int64_t row_elements) {
+__global__ void __launch_bounds__(kThreads)
+    rows_kernel(float* losses, float* log_sum_exp, const T* logits, const std::int32_t* labels, int classes, float smoothing,
+                std::int64_t row_elements) {
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t r = blockIdx.x;
   const T* row = logits + r * row_elements;
   LogSum mine;
+  float total = 0;
   for_each_class<kThreads>(
       row, classes,
       [&](int c) {
         mine = merged<T>(mine, {to_float(row[c]), 1});
+        total += to_float(row[c]);
       },
       [&](int c, int step, int count) {
         RegisterPack<T, kSize> registers[kVectors];
@@ -83,15 +86,23 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(float* losses, float* lo
           for (int i = 0; i < kSize; ++i) of_vector.largest = fmaxf(of_vector.largest, element(registers[v], i));
           of_vector.largest = fmaxf(of_vector.largest, mine.largest);
           for (int i = 0; i < kSize; ++i) of_vector.sum += exponential<T>(element(registers[v], i) - of_vector.largest);
+          for (int i = 0; i < kSize; ++i) total += element(registers[v], i);
           mine = {of_vector.largest, mine.sum * exponential<T>(mine.largest - of_vector.largest) + of_vector.sum};
         }
       });
   mine = log_sum_of_block<kThreads, T>(mine);
+  if (smoothing > 0) total = block_sum<kThreads>(total);
   if (threadIdx.x != 0) return;
   const float log_sum = logf(mine.sum);
   if (log_sum_exp != nullptr) log_sum_exp[r] = mine.largest + log_sum;
   // Subtracts the logits first: rounding a sum as large as the logits would cost a small loss its precision.
-  losses[r] = labels[r] < 0 ? 0 : mine.largest - to_float(row[labels[r]]) + log_sum;
+  float loss = 0;
+  if (labels[r] >= 0) {
+    const float label_logit = to_float(row[labels[r]]);
+    loss = mine.largest - label_logit + log_sum;
+    if (smoothing > 0) loss += smoothing * (label_logit - total / static_cast<float>(classes));
+  }
+  losses[r] = loss;
 }
 
 __device__ inline double double_block_sum(double value) {  // over kFinalThreads threads, in a fixed order
@@ -133,15 +144,16 @@ __global__ void __launch_bounds__(kFinalThreads)
 template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads)
     grad_kernel(T* dlogits, const T* logits, const std::int32_t* labels, const float* log_sum_exp, const float* weight,
-                int classes, std::int64_t row_elements) {
+                int classes, float smoothing, std::int64_t row_elements) {
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t r = blockIdx.x;
   const T* row = logits + r * row_elements;
   T* to = dlogits + r * row_elements;
   const std::int32_t label = labels[r];
   const float log_sum = log_sum_exp[r], factor = *weight;
+  const float share = smoothing / static_cast<float>(classes), of_label = 1 - smoothing + share;
   const auto gradient = [&](float logit, int c) {
-    return label < 0 ? 0 : factor * (exponential<T>(logit - log_sum) - (c == label ? 1.0f : 0.0f));
+    return label < 0 ? 0 : factor * (exponential<T>(logit - log_sum) - (c == label ? of_label : share));
   };
   for_each_class<kThreads>(
       row, classes, [&](int c) { to[c] = from_float<T>(gradient(to_float(row[c]), c)); },
@@ -204,26 +216,27 @@ dim3 one_block_of(int threads) { return dim3(static_cast<unsigned>(threads)); }
 std::size_t cross_entropy_workspace_bytes(std::int64_t rows) { return static_cast<std::size_t>(rows) * sizeof(float); }
 
 void cross_entropy(float* loss, float* log_sum_exp, const void* logits, const std::int32_t* labels, std::int64_t rows,
-                   std::int64_t classes, bool mean, std::int64_t row_elements, Element element, void* workspace,
+                   std::int64_t classes, const Targets& targets, std::int64_t row_elements, Element element, void* workspace,
                    Stream stream) {
   float* const losses = static_cast<float*>(workspace);
   with_row(element, classes, [&](auto zero, auto threads) {
     using T = decltype(zero);
     launch(rows_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream, losses,
-           log_sum_exp, static_cast<const T*>(logits), labels, classes, row_elements);
+           log_sum_exp, static_cast<const T*>(logits), labels, classes, targets.smoothing, row_elements);
   });
-  launch(finish_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, loss, losses, labels, rows, mean);
+  launch(finish_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, loss, losses, labels, rows, targets.mean);
 }
 
 void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* labels, const float* log_sum_exp,
-                        const float* loss_scale, std::int64_t rows, std::int64_t classes, bool mean, std::int64_t row_elements,
-                        Element element, void* workspace, Stream stream) {
+                        const float* loss_scale, std::int64_t rows, std::int64_t classes, const Targets& targets,
+                        std::int64_t row_elements, Element element, void* workspace, Stream stream) {
   float* const weight = static_cast<float*>(workspace);
-  launch(weight_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, weight, labels, loss_scale, rows, mean);
+  launch(weight_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, weight, labels, loss_scale, rows, targets.mean);
   with_row(element, classes, [&](auto zero, auto threads) {
     using T = decltype(zero);
     launch(grad_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream,
-           static_cast<T*>(dlogits), static_cast<const T*>(logits), labels, log_sum_exp, weight, classes, row_elements);
+           static_cast<T*>(dlogits), static_cast<const T*>(logits), labels, log_sum_exp, weight, classes, targets.smoothing,
+           row_elements);
   });
 }
 

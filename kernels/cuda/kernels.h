@@ -63,6 +63,10 @@ struct CastTensor {
 };
 void cast(const CastTensor* tensors, const Chunk* chunks, std::int64_t chunk_count, Stream stream);
 
+// decode_pixels.cu. y [pixels, channels] of `element` = table[channel][x], rounded to nearest even; table [channels, 256].
+void decode_pixels(void* y, const std::uint8_t* x, const float* table, std::int64_t pixels, std::int64_t channels,
+                   Element element, Stream stream);
+
 // batch_norm.cu and batch_norm_grad.cu. x, y, shortcut, dy, dx, dz [rows, channels] of `element`; all others are float.
 // mask (or null): bit i % 32 of word i / 32 states whether element i of y is above 0; requires relu.
 constexpr std::size_t mask_bytes(std::int64_t elements) { return static_cast<std::size_t>((elements + 31) / 32 * 4); }
@@ -108,11 +112,12 @@ void add_layer_norm_grad(void* dx, float* dscale, float* dbias, void* dsum, cons
 // cross_entropy.cu. `workspace`: cross_entropy_workspace_bytes(rows).
 std::size_t cross_entropy_workspace_bytes(std::int64_t rows);
 void cross_entropy(float* loss, float* log_sum_exp, const void* logits, const std::int32_t* labels, std::int64_t rows,
-                   std::int64_t classes, bool mean, std::int64_t row_elements, Element element, void* workspace, Stream stream);
+                   std::int64_t classes, const Targets& targets, std::int64_t row_elements, Element element, void* workspace,
+                   Stream stream);
 // loss_scale (or null: 1) multiplies the gradient.
 void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* labels, const float* log_sum_exp,
-                        const float* loss_scale, std::int64_t rows, std::int64_t classes, bool mean, std::int64_t row_elements,
-                        Element element, void* workspace, Stream stream);
+                        const float* loss_scale, std::int64_t rows, std::int64_t classes, const Targets& targets,
+                        std::int64_t row_elements, Element element, void* workspace, Stream stream);
 void count_correct(float* count, const void* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
                    std::int64_t row_elements, Element element, void* workspace, Stream stream);
 
@@ -147,15 +152,17 @@ void split_joint_heads(void* q, void* k, void* v, const void* qkv, const Attenti
 void merge_joint_heads(void* qkv, const void* q, const void* k, const void* v, const AttentionShape& shape, Element element,
                        Stream stream);
 // weights = dropout(softmax(scores)) of rows [batch*heads*sequence, sequence]. scores, already scaled, are float; weights are
-// of `element` and may be scores if that is float. log_sum_exp [rows].
+// of `element` and may be scores if that is float. log_sum_exp [rows]. The mask is that of the rows from first_row on in a
+// tensor of more samples.
 void attention_softmax(void* weights, float* log_sum_exp, const float* scores, const std::int32_t* step,
-                       const AttentionShape& shape, const Dropout& dropout, Element element, Stream stream);
+                       const AttentionShape& shape, std::int64_t first_row, const Dropout& dropout, Element element,
+                       Stream stream);
 // From scores, log_sum_exp and dweights (float, the gradient of the output of attention_softmax): weights as in forward, and
 // dscores = p (m dweights - rowsum(weights dweights)), with p the softmax and m the mask's factors. If `element` is float,
 // weights may be scores and dscores may be dweights.
 void attention_softmax_grad(void* weights, void* dscores, const float* scores, const float* dweights, const float* log_sum_exp,
-                            const std::int32_t* step, const AttentionShape& shape, const Dropout& dropout, Element element,
-                            Stream stream);
+                            const std::int32_t* step, const AttentionShape& shape, std::int64_t first_row,
+                            const Dropout& dropout, Element element, Stream stream);
 // seed_offset [2]: the dropout seed that cuDNN uses in this step (a hash of seed, ordinal and step), and 0.
 void attention_seed(std::int64_t* seed_offset, const std::int32_t* step, std::uint64_t seed, std::uint32_t ordinal,
                     Stream stream);

@@ -8,6 +8,10 @@ std::string matrix(std::int64_t rows, std::int64_t columns, bool transposed) {
          (transposed ? "^T" : "");
 }
 
+const char* precision(Element element, Math math) {
+  return element == Element::f32 && math == Math::tf32 ? "tf32" : name(element);
+}
+
 }  // namespace
 
 const char* name(Element element) {
@@ -39,6 +43,12 @@ std::string describe(const ProductSpec& spec) {
   return text;
 }
 
+std::string describe(const GeluProductSpec& spec) {
+  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  return "product " + matrix(m, k, transpose_a) + " " + matrix(k, n, transpose_b) + " in " +
+         precision(spec.element, spec.math) + (spec.gradient ? ", gradient of gelu" : ", bias, gelu") + (spec.x ? ", x" : "");
+}
+
 std::string describe(const ConvolutionSpec& spec) {
   const Conv2dShape& s = spec.shape;
   auto extents = [](std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
@@ -48,8 +58,7 @@ std::string describe(const ConvolutionSpec& spec) {
   return std::string("conv2d ") + kPasses[static_cast<int>(spec.pass)] + " x " +
          extents(s.batch, s.height, s.width, s.channels) + " weight " +
          extents(s.out_channels, s.kernel_height, s.kernel_width, s.channels) + " stride " + std::to_string(s.stride) +
-         " padding " + std::to_string(s.padding) + " " +
-         (spec.element == Element::f32 && spec.math == Math::tf32 ? "tf32" : name(spec.element)) + (spec.bias ? " bias" : "") +
+         " padding " + std::to_string(s.padding) + " " + precision(spec.element, spec.math) + (spec.bias ? " bias" : "") +
          (spec.relu ? " relu" : "") + (spec.sums ? " sums" : "") + (s.winograd ? "" : " without winograd");
 }
 

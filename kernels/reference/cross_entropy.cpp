@@ -14,7 +14,7 @@ std::int64_t counted(const std::int32_t* labels, std::int64_t rows) {
 }  // namespace
 
 void cross_entropy(float* loss, float* log_sum_exp, const float* logits, const std::int32_t* labels, std::int64_t rows,
-                   std::int64_t classes, bool mean) {
+                   std::int64_t classes, const Targets& targets) {
   double total = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
     const float* row = logits + r * classes;
@@ -23,20 +23,27 @@ void cross_entropy(float* loss, float* log_sum_exp, const float* logits, const s
     for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(row[c] - largest);
     const double log_sum = largest + std::log(sum);
     if (log_sum_exp != nullptr) log_sum_exp[r] = static_cast<float>(log_sum);
-    if (labels[r] >= 0) total += log_sum - row[labels[r]];
+    if (labels[r] < 0) continue;
+    total += log_sum - row[labels[r]];
+    if (targets.smoothing == 0) continue;  // a logit may be minus infinity
+    double sum_of_row = 0;
+    for (std::int64_t c = 0; c < classes; ++c) sum_of_row += row[c];
+    total += targets.smoothing * (row[labels[r]] - sum_of_row / static_cast<double>(classes));
   }
-  if (mean) total /= static_cast<double>(std::max<std::int64_t>(counted(labels, rows), 1));
+  if (targets.mean) total /= static_cast<double>(std::max<std::int64_t>(counted(labels, rows), 1));
   *loss = static_cast<float>(total);
 }
 
 void cross_entropy_grad(float* dlogits, const float* logits, const std::int32_t* labels, const float* log_sum_exp,
-                        std::int64_t rows, std::int64_t classes, bool mean) {
-  const double weight = mean ? 1 / static_cast<double>(std::max<std::int64_t>(counted(labels, rows), 1)) : 1;
+                        std::int64_t rows, std::int64_t classes, const Targets& targets) {
+  const double share = targets.smoothing / static_cast<double>(classes);
+  const double weight = targets.mean ? 1 / static_cast<double>(std::max<std::int64_t>(counted(labels, rows), 1)) : 1;
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < classes; ++c) {
       const std::int64_t i = r * classes + c;
       const double softmax = std::exp(static_cast<double>(logits[i]) - log_sum_exp[r]);
-      dlogits[i] = labels[r] < 0 ? 0 : static_cast<float>(weight * (softmax - (c == labels[r] ? 1 : 0)));
+      dlogits[i] =
+          labels[r] < 0 ? 0 : static_cast<float>(weight * (softmax - share - (c == labels[r] ? 1 - targets.smoothing : 0)));
     }
 }
 

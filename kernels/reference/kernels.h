@@ -1,10 +1,11 @@
 // The reference that every other kernel is tested against: naive loops, accumulation in double, one thread. Never timed.
 //
-// host_kernels.inc defines arguments and meaning. A null output is not written.
+// host_kernels.inc and int8_kernels.inc define arguments and meaning. A null output is not written.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/int8.h"
 #include "kernels/shapes.h"
 
 namespace epochbench::reference {
@@ -13,6 +14,8 @@ using Real = float;
 #define EPOCHBENCH_LIST(...) __VA_ARGS__
 #define KERNEL(name, arguments, further) void name(EPOCHBENCH_LIST arguments);
 #include "kernels/host_kernels.inc"
+#define KERNEL(name, arguments, further) void name(EPOCHBENCH_LIST arguments);
+#include "kernels/int8_kernels.inc"
 #undef EPOCHBENCH_LIST
 
 // mean, inv_std [channels]: of this batch (biased variance). running_mean, running_variance: updated (unbiased variance).
@@ -26,6 +29,8 @@ void batch_norm_grad(float* dx, float* dscale, float* dbias, float* dz, const fl
 
 // Converts n elements from one type to another, rounding to nearest even; values too large for fp16 become infinite.
 void cast(void* y, const void* x, Element to, Element from, std::int64_t n);
+// y [pixels,channels] = table[channel][x]; table [channels,256].
+void decode_pixels(float* y, const std::uint8_t* x, const float* table, std::int64_t pixels, std::int64_t channels);
 void round_to_tf32(float* y, const float* x, std::int64_t n);  // to 10 bits of mantissa, to nearest even; y may be x
 
 bool all_finite(const void* gradient, Element element, std::int64_t n);

@@ -9,10 +9,10 @@ _epochbench() {
     return
   fi
   case "$command $prev" in
-    'run --suite') choices="claims gate hour input-pipeline learn quality quick standard" ;;
-    'run --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large" ;;
+    'run --suite') choices="claims gate hour input-pipeline learn modern quality quick standard" ;;
+    'run --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large vit-b-16 vit-s-16" ;;
     'run --device') choices="cpu cuda:0 reference" ;;
-    'run --precision') choices="fp32 tf32 bf16 fp16" ;;
+    'run --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
     'run --mode') choices="train forward" ;;
     'run --batch') choices="" ;;
     'run --threads') choices="" ;;
@@ -30,6 +30,7 @@ _epochbench() {
     'run --seed') choices="" ;;
     'run --learning-rate') choices="" ;;
     'run --weight-decay') choices="" ;;
+    'run --label-smoothing') choices="" ;;
     'run --order') choices="shuffled sequential" ;;
     'run --dropout') choices="" ;;
     'run --loader-threads') choices="" ;;
@@ -48,9 +49,9 @@ _epochbench() {
     'run --resume') choices="" ;;
     'sweep --over') choices="batch width samples threads" ;;
     'sweep --values') choices="" ;;
-    'sweep --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large" ;;
+    'sweep --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large vit-b-16 vit-s-16" ;;
     'sweep --device') choices="cpu cuda:0 reference" ;;
-    'sweep --precision') choices="fp32 tf32 bf16 fp16" ;;
+    'sweep --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
     'sweep --mode') choices="train forward" ;;
     'sweep --batch') choices="" ;;
     'sweep --threads') choices="" ;;
@@ -68,6 +69,7 @@ _epochbench() {
     'sweep --seed') choices="" ;;
     'sweep --learning-rate') choices="" ;;
     'sweep --weight-decay') choices="" ;;
+    'sweep --label-smoothing') choices="" ;;
     'sweep --order') choices="shuffled sequential" ;;
     'sweep --dropout') choices="" ;;
     'sweep --loader-threads') choices="" ;;
@@ -84,9 +86,9 @@ _epochbench() {
     'sweep --also') choices="" ;;
     'sweep --resume') choices="" ;;
     'list --match') choices="" ;;
-    'plan --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large" ;;
+    'plan --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large vit-b-16 vit-s-16" ;;
     'plan --device') choices="cpu cuda:0 reference" ;;
-    'plan --precision') choices="fp32 tf32 bf16 fp16" ;;
+    'plan --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
     'plan --mode') choices="train forward" ;;
     'plan --batch') choices="" ;;
     'plan --memory') choices="" ;;
@@ -108,7 +110,7 @@ _epochbench() {
     'compare --history') choices="" ;;
     'compare --threshold') choices="" ;;
     'compare --interleave') choices="" ;;
-    'compare --suite') choices="claims gate hour input-pipeline learn quality quick standard" ;;
+    'compare --suite') choices="claims gate hour input-pipeline learn modern quality quick standard" ;;
     'compare --max-pairs') choices="" ;;
     'compare --order-seed') choices="" ;;
     'compare --out'|'compare -o') choices="" ;;
@@ -122,8 +124,8 @@ _epochbench() {
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
-      run) options="-h --help --suite --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --weight-decay --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
-      sweep) options="-h --help --over --values --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --weight-decay --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
+      run) options="-h --help --suite --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --weight-decay --label-smoothing --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
+      sweep) options="-h --help --over --values --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --weight-decay --label-smoothing --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
       list) options="-h --help --match --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;
@@ -142,10 +144,10 @@ _epochbench() {
   fi
   if [[ $choices == none ]]; then
     case "$command" in
-      run) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large" ;;
-      sweep) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large" ;;
+      run) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large vit-b-16 vit-s-16" ;;
+      sweep) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large vit-b-16 vit-s-16" ;;
       list) choices="models devices suites datasets claims prices" ;;
-      plan) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large" ;;
+      plan) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large vit-b-16 vit-s-16" ;;
       cost) choices="" ;;
       speedup) choices="" ;;
       claims) choices="" ;;

@@ -14,6 +14,8 @@ import sys
 import tarfile
 import tempfile
 
+from checks import commit
+
 PACK_BYTES = 25 * 10 ** 6
 # What of a system's /usr goes where; {multiarch} is the folder of this processor's libraries.
 PARTS = {"nlohmann-json3-dev": {"include/nlohmann": "include/nlohmann", "share/cmake/nlohmann_json": "share/cmake/nlohmann_json"},
@@ -59,17 +61,6 @@ def add_text(archive, name, text):
     member = tarfile.TarInfo(name)
     member.size = len(text.encode())
     archive.addfile(member, io.BytesIO(text.encode()))
-
-
-def commit(root):
-    """The commit of the sources, which a copy without a repository cannot state; None if there are changes."""
-    git = ["git", "-C", str(root)]
-    try:
-        changes = subprocess.run([*git, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True)
-        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
-    except OSError:
-        return None
-    return head.stdout.strip() if head.returncode == changes.returncode == 0 and not changes.stdout else None
 
 
 def fetch_frontend(root, folder):

@@ -4,7 +4,8 @@ import json
 import re
 
 import gpu_results as results
-from gpu_commands import Stamps
+from checks import answer, is_passed
+from commands import Stamps
 from gpu_plan import RECORD
 
 QUESTIONS = (("Does it work?", ("configure", "build", "info", "smoke-")),
@@ -36,7 +37,8 @@ def page(folder, facts, commands, left_out):
             except (ValueError, LookupError, TypeError) as error:
                 lines += ["", f"The record cannot be read: {error}."]
                 continue
-            lines += ["", "Samples per second; the medians of one process each, so small differences mean nothing. " + costs(folder)]
+            lines += ["", "Samples per second; the medians of one process each, so small differences mean nothing. " + costs(folder),
+                          *no_energy(folder)]
     seconds = sum(stamp["seconds"] for stamp in stamps.values() if stamp)
     lines += ["", f"All commands together took {seconds:.0f} s."]
     return "\n".join(lines) + "\n"
@@ -58,42 +60,19 @@ def machine_lines(folder, facts):
             f"- sources: {'commit ' + facts['commit'] + ', ' if facts['commit'] else ''}digest {facts['sources'][:16]}"]
 
 
-def answer(commands, stamps, left_out):
-    """Lines: what passed, what failed and why, and what was not run and why."""
-    lines = []
-    passed = [command.name for command in commands if is_passed(stamps[command.name])]
-    if passed:
-        lines.append(f"- proven by {listed(passed)}")
-    not_run = {}
-    for command in commands:
-        stamp = stamps[command.name]
-        if stamp and stamp["status"] != "passed":
-            what = {"failed": "FAILED", "partial": "in part", "stopped": "stopped", "begun": "interrupted"}[stamp["status"]]
-            times = f", {stamp['attempts']} attempts" if stamp["attempts"] > 1 else ""
-            lines += [f"- {what}: {command.name}{times}: {complaint}" for complaint in stamp["complaints"] or ["the call ended"]]
-        elif not stamp and not command.here:
-            reason = command.absent or left_out.get(command.name, "left for another call")
-            not_run.setdefault(re.sub(r"needs about .*", "no time was left", reason), []).append(command.name)
-    return lines + [f"- not run: {listed(names)}: {reason}" for reason, names in not_run.items()]
-
-
-def is_passed(stamp):
-    return stamp is not None and stamp["status"] == "passed"
-
-
-def listed(names, most=4):
-    """Names in their order; more than a few of one kind are counted."""
-    kinds = {}
-    for name in names:
-        kinds.setdefault(name.split("-")[0], []).append(name)
-    return ", ".join(", ".join(group) if len(group) <= most else f"{kind}-* ({len(group)} commands)" for kind, group in kinds.items())
-
-
 def costs(folder):
     """Where the prices come from."""
     sources = {run["cost"]["price_source"] for suffix in results.kinds_of_machine(folder)
                for run in results.good(results.runs_of(folder / f"record{suffix}.json")) if run.get("cost")}
     return "Prices: " + "; ".join(sorted(filter(None, sources))) + "." if sources else "No price of this card is known: --price states one."
+
+
+def no_energy(folder):
+    """Lines: why runs of the record have no energy."""
+    reasons = {run["energy"]["reason"] for suffix in results.kinds_of_machine(folder)
+               for run in results.good(results.runs_of(folder / f"record{suffix}.json"), backend="cuda")
+               if run.get("energy") and run["energy"]["joules_per_epoch"] is None}
+    return ["", "No energy: " + "; ".join(sorted(filter(None, reasons))) + "."] if any(reasons) else []
 
 
 def results_of(folder, gpu_name):

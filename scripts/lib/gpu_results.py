@@ -5,6 +5,8 @@ import json
 import math
 import re
 
+import checks
+
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 # Bounds on the relative difference of losses from those of the CPU in fp32: for the first step and for ten. In fp32 only the
 # order of sums differs. Otherwise the unit roundoff u of the operands decides: each logit is rounded to a relative error of u,
@@ -151,14 +153,20 @@ def per_sample(run, group, key, count):
     return total * count / run["workload"]["samples_per_epoch"] if total is not None else None
 
 
+def ratio(value):
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
 FORMS = {"batch": "d", "samples/s": ",.0f", "of peak": ".1%", "eager": ",.0f", "compiled": ",.0f", "to the better": ".2f",
-         "CPU fp32": ",.1f", "to the CPU": ",.0f", "J/sample": ".3g", "USD/million": ".3g"}
+         "CPU fp32": ",.1f", "to the CPU": ratio, "J/sample": ".3g", "USD/million": ".3g"}
+
+
+def cell(name, value):
+    """The text of a value in the column; `-` is what is unknown."""
+    form = FORMS.get(name, "")
+    return "-" if value is None else form(value) if callable(form) else format(value, form)
 
 
 def markdown(rows):
-    """A table in Markdown, in columns of one width; `-` is what is unknown."""
     names = list(rows[0])
-    cells = [names] + [["-" if row[name] is None else format(row[name], FORMS.get(name, "")) for name in names] for row in rows]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(names))]
-    lines = ["| " + " | ".join(cell.rjust(width) for cell, width in zip(line, widths)) + " |" for line in cells]
-    return [lines[0], "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", *lines[1:]]
+    return checks.table([names] + [[cell(name, row[name]) for name in names] for row in rows])

@@ -131,12 +131,13 @@ compile_jobs() {
   echo "${EPOCHBENCH_JOBS:-$count}"
 }
 
-# Builds a target, or everything.
+# Builds these targets, or everything.
 build() {
   start=$(date +%s)
   jobs=$(compile_jobs)
   if [ "$changed" = yes ] || [ ! -e "$build/epochbench" ]; then say "building with $jobs jobs; this takes a few minutes"; fi
-  cmake --build "$build" --parallel "$jobs" ${1:+--target "$1"} >>"$log" 2>&1 </dev/null ||
+  # shellcheck disable=SC2086
+  cmake --build "$build" --parallel "$jobs" ${1:+--target $1} >>"$log" 2>&1 </dev/null ||
     die_with_log "the build failed; if the compiler ran out of memory, try EPOCHBENCH_JOBS=1"
   seconds=$(($(date +%s) - start))
   if [ "$seconds" -gt 2 ]; then say "built in $seconds s"; fi
@@ -144,7 +145,7 @@ build() {
 
 . "$root/scripts/lib/cuda.sh"
 
-# set_up TARGET OPTIONS PACKAGES: installs, configures, builds; TARGET '' builds everything. A lock allows one call per tree.
+# set_up TARGETS OPTIONS PACKAGES: installs, configures, builds; TARGETS '' builds everything. A lock allows one call per tree.
 set_up() {
   mkdir -p "$build" 2>/dev/null || true
   [ -w "$build" ] || die "cannot write to $build: clone the repository into a folder that you own"

@@ -1,5 +1,5 @@
 """The Python that the scripts of this folder run in: this one where it has PyTorch, else an environment that is made once,
-with PyTorch from the Python index.
+with PyTorch from the Python index. Called by itself it prints that Python.
 
 Standard library only, as it runs before there is anything else.
 """
@@ -51,3 +51,7 @@ def enter(folder):
     path = python(folder)
     if path != pathlib.Path(sys.executable):
         os.execv(path, [path, *sys.argv])
+
+
+if __name__ == "__main__":
+    print(python(None, ("torch", "torchvision")))

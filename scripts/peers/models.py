@@ -6,7 +6,13 @@ import torchvision
 from torch import nn
 from torch.nn import functional
 
-BERT_SIZES = {"bert-tiny": (2, 128, 2), "bert-base": (12, 768, 12), "bert-large": (24, 1024, 16)}
+BERT_SIZES = {
+    "bert-tiny": {"layers": 2, "units": 128, "heads": 2},
+    "bert-base": {"layers": 12, "units": 768, "heads": 12},
+    "bert-large": {"layers": 24, "units": 1024, "heads": 16},
+}
+VIT_IMAGES = {"layers": 12, "patch": 16, "height": 224, "width": 224, "classes": 1000}
+VIT_SIZES = {"vit-b-16": {"units": 768, "heads": 12, **VIT_IMAGES}, "vit-s-16": {"units": 384, "heads": 6, **VIT_IMAGES}}
 VOCABULARY, POSITIONS = 30522, 512
 
 
@@ -43,7 +49,7 @@ class LeNet5(nn.Module):
 class ResNet20(nn.Module):
     """He et al. 2015, section 4.2, of torchvision's blocks."""
 
-    def __init__(self):
+    def __init__(self, classes):
         super().__init__()
         self.conv1 = nn.Conv2d(3, 16, 3, padding=1, bias=False)
         self.bn1 = nn.BatchNorm2d(16)
@@ -60,7 +66,7 @@ class ResNet20(nn.Module):
                 nn.init.zeros_(blocks[-1].bn2.weight)
                 channels = wide
             self.add_module(f"layer{stage + 1}", nn.Sequential(*blocks))
-        self.fc = nn.Linear(64, 10)
+        self.fc = nn.Linear(64, classes)
 
     def forward(self, images):
         x = functional.relu(self.bn1(self.conv1(images)))
@@ -68,19 +74,26 @@ class ResNet20(nn.Module):
         return self.fc(x.mean(dim=(2, 3)))
 
 
-def bert(layers, width, heads, dropout, attention):
+def bert(layers, units, heads, dropout, attention):
     try:
         from transformers import BertConfig, BertForMaskedLM
     except ImportError:
         import bert as own
-        return own.Bert(types.SimpleNamespace(layers=layers, width=width, heads=heads, vocabulary=VOCABULARY,
+        return own.Bert(types.SimpleNamespace(layers=layers, width=units, heads=heads, vocabulary=VOCABULARY,
                                               positions=POSITIONS, epsilon=1e-12, dropout=dropout))
     # pad_token_id is 0 by default, and would freeze the word embedding's first row.
-    config = BertConfig(vocab_size=VOCABULARY, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
-                        intermediate_size=4 * width, max_position_embeddings=POSITIONS, type_vocab_size=2, hidden_act="gelu",
+    config = BertConfig(vocab_size=VOCABULARY, hidden_size=units, num_hidden_layers=layers, num_attention_heads=heads,
+                        intermediate_size=4 * units, max_position_embeddings=POSITIONS, type_vocab_size=2, hidden_act="gelu",
                         layer_norm_eps=1e-12, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout,
                         pad_token_id=None, attn_implementation=attention)
     return BertForMaskedLM(config)
+
+
+def vit(units, heads, layers, patch, height, width, classes):
+    if height != width:
+        raise ValueError("torchvision's vision transformer takes square images only")
+    return torchvision.models.VisionTransformer(image_size=height, patch_size=patch, num_layers=layers, num_heads=heads,
+                                                hidden_dim=units, mlp_dim=4 * units, num_classes=classes)
 
 
 def split_name(name):
@@ -99,22 +112,25 @@ def build(name, dropout=0.0, attention="eager"):
     elif family == "lenet5":
         model = LeNet5()
     elif family == "resnet20":
-        model = ResNet20()
+        model = ResNet20(options.get("classes", 10))
     elif family in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152"):
-        model = getattr(torchvision.models, family)(zero_init_residual=True)
+        model = getattr(torchvision.models, family)(zero_init_residual=True, num_classes=options.get("classes", 1000))
     elif family in BERT_SIZES:
-        model = bert(*BERT_SIZES[family], dropout, attention)  # the sequence is the batch's
+        options.pop("sequence", None)  # the batch's
+        model = bert(**(BERT_SIZES[family] | options), dropout=dropout, attention=attention)
+    elif family in VIT_SIZES:
+        model = vit(**(VIT_SIZES[family] | options))
     else:
         raise ValueError(f"no module is known for model '{name}'")
     return model.train()
 
 
-def loss(model, batch):
+def loss(model, batch, label_smoothing=0.0):
     """The mean loss of a batch as a trace stores it."""
     labels = batch["labels"].long()
     if "images" in batch:
-        return functional.cross_entropy(model(batch["images"]), labels)
+        return functional.cross_entropy(model(batch["images"]), labels, label_smoothing=label_smoothing)
     ids, positions = batch["input_ids"].long(), batch["masked_positions"].long()
     hidden = model.bert(input_ids=ids)[0]
     masked = hidden.gather(1, positions.unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
-    return functional.cross_entropy(model.cls(masked).flatten(0, 1), labels.flatten())
+    return functional.cross_entropy(model.cls(masked).flatten(0, 1), labels.flatten(), label_smoothing=label_smoothing)

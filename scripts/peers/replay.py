@@ -13,8 +13,9 @@ import optimizers
 # What modules hold beside weights, or hold twice; no trace has it.
 NOT_IN_TRACES = (".num_batches_tracked", ".position_ids")
 TIED = "cls.predictions.decoder."
-# Its gradient is zero but for rounding, so AdamW moves it by noise.
-NOISE = "attention.self.key.bias"
+# The gradient of the key's bias is zero but for rounding, so AdamW moves it by noise. It is all of the first tensor and the
+# second third of the other.
+NOISE, NOISE_WITHIN = "attention.self.key.bias", "in_proj_bias"
 STATISTICS = ("running_mean", "running_var")
 
 
@@ -47,7 +48,7 @@ class Replay:
             for group in self.optimizer.param_groups:
                 group["lr"] = self.trace["learning_rate"][step]
             self.optimizer.zero_grad(set_to_none=True)
-            loss = models.loss(self.model, batch)
+            loss = models.loss(self.model, batch, self.trace["label_smoothing"])
             loss.backward()
             self.optimizer.step()
             yield batch["loss"].item(), loss.item()
@@ -61,7 +62,10 @@ class Replay:
             if name.endswith(NOISE):
                 continue
             group = sums["statistics" if name.endswith(STATISTICS) else "weights"]
-            group[0] += (ours.double() - theirs[name].double()).square().sum().item()
-            group[1] += (ours.double() - self.initial[name].double()).square().sum().item()
+            for i, other in enumerate((theirs[name], self.initial[name])):
+                difference = ours.double() - other.double()
+                if name.endswith(NOISE_WITHIN):
+                    difference.chunk(3)[1].zero_()
+                group[i] += difference.square().sum().item()
         return {name: math.sqrt(difference / change) if change > 0 else math.inf
                 for name, (difference, change) in sums.items() if name == "weights" or change > 0}

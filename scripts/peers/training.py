@@ -28,14 +28,18 @@ class Diverged(Exception):
 
 def synthetic_batch(model, batch, tokens):
     """Normal images and uniform labels, or uniform ids with 20 of 128 positions to predict, as in epochbench's texts."""
-    family, _ = models.split_name(model)
+    family, options = models.split_name(model)
     if family in models.BERT_SIZES:
         predictions = max(1, 20 * tokens // 128)
         ids = torch.randint(models.VOCABULARY, (batch, tokens))
         positions = torch.rand(batch, tokens).argsort(dim=1)[:, :predictions].sort(dim=1).values
         return {"input_ids": ids, "masked_positions": positions, "labels": ids.gather(1, positions)}
     channels, size, classes = {"mlp": (1, 28, 10), "lenet5": (1, 28, 10), "resnet20": (3, 32, 10)}.get(family, (3, 224, 1000))
-    return {"images": torch.randn(batch, channels, size, size), "labels": torch.randint(classes, (batch,))}
+    height, width = options.get("height", size), options.get("width", size)
+    if family == "mlp":
+        height = width = size  # its width is that of its layers
+    labels = torch.randint(options.get("classes", classes), (batch,))
+    return {"images": torch.randn(batch, channels, height, width), "labels": labels}
 
 
 def start_libraries(device):
@@ -70,6 +74,7 @@ class Training:
         torch.manual_seed(case["seed"])
         set_math(self.precision)
 
+        self.label_smoothing = case["label_smoothing"]
         dropout = case["dropout"] or 0.0  # null: of a model without any
         self.model = models.build(case["model"], dropout, "sdpa")
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
@@ -96,7 +101,7 @@ class Training:
     def eager_loss(self):
         half = HALF.get(self.precision)
         with torch.autocast(self.device.type, dtype=half) if half else contextlib.nullcontext():
-            return models.loss(self.model, self.data)
+            return models.loss(self.model, self.data, self.label_smoothing)
 
     def compile(self):
         """Whatever is built or searched for at first use, in passes that leave the weights as they are."""

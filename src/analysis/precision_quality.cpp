@@ -18,6 +18,7 @@ constexpr std::size_t kLastEvaluations = 5;
 
 std::optional<double> quality_of(const Run& run) {
   if (run.status != RunStatus::ok || !run.timing || run.timing->stopped_by == "until" || !run.quality) return std::nullopt;
+  if (run.workload.mode == "forward") return std::nullopt;
   const std::vector<double>& history = run.quality->eval_history;
   if (!run.quality->eval_metric || history.empty()) return std::nullopt;
   const auto last = static_cast<std::ptrdiff_t>(std::min(kLastEvaluations, history.size()));

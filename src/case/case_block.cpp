@@ -28,6 +28,8 @@ void check_together(const CaseSpec& spec) {
   if (stop.until && (stop.steps || stop.min_time_seconds))
     throw CallError("until trains whole epochs, so steps and min-time exclude it; limit it with epochs");
   if (stop.until && spec.mode == Mode::forward) throw CallError("until needs training; leave out mode=forward");
+  if (spec.precision == Precision::int8 && spec.mode != Mode::forward)
+    throw CallError("precision=int8 is for inference; add mode=forward");
 }
 
 }  // namespace

@@ -173,6 +173,8 @@ Rows training_options() {
           real({0, std::numeric_limits<float>::max(), false, true})),
       row("weight_decay", "X", "weight decay in place of the model's", Class::workload, &CaseSpec::weight_decay,
           real({0, 1, true, false})),
+      row("label_smoothing", "X", "share of each label that all classes get alike, in the loss that is trained (default 0)",
+          Class::workload, &CaseSpec::label_smoothing, real({0, 1, true, false})),
       row("order", "ORDER", "shuffled or sequential", Class::workload, &CaseSpec::order),
       row("dropout", "P", "dropout in place of the model's; without effect on a model that has none", Class::workload,
           &CaseSpec::dropout, real({0, 1, true, false}), {.applies = may_have_dropout}),

@@ -50,6 +50,7 @@ struct CaseSpec {
   std::optional<std::int64_t> epoch_samples;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, weight_decay, dropout;  // empty: the model's
+  double label_smoothing = 0;
   Order order = Order::shuffled;
   int loader_threads = 1;
   double decode_cost_seconds = 0;  // per sample

@@ -31,7 +31,8 @@ constexpr auto texts_of(Framework) { return std::array{"epochbench", "pytorch"};
 constexpr auto texts_of(Order) { return std::array{"shuffled", "sequential"}; }
 // the text of each is that of epochbench/precision.h
 constexpr auto texts_of(Precision) {
-  return std::array{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16), name(Precision::fp16)};
+  return std::array{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16), name(Precision::fp16),
+                    name(Precision::int8)};
 }
 
 template <class E>

@@ -16,6 +16,7 @@ int dry_run(const MeasuringRequest& request) {
   const Prices checked(request.prices);
   const std::vector<PlannedCase> cases = resume(request.resume, request.cases, request.anonymous).remaining;
   const TimeLeft times = expected_times(cases, request.budget_seconds, nullptr);
+  DatasetSizes sizes;
   std::map<std::string, int> runs;  // by name
   for (const PlannedCase& planned : cases) ++runs[planned.spec.name];
   Table table({"case", ">runs", ">memory", ">time per run"});
@@ -23,7 +24,7 @@ int dry_run(const MeasuringRequest& request) {
     const PlannedCase& planned = cases[i];
     const int count = std::exchange(runs[planned.spec.name], 0);
     if (count == 0 || planned.obstacle) continue;
-    table.add({planned.spec.name, std::to_string(count), format_bytes(static_cast<double>(planned_bytes(planned.spec))),
+    table.add({planned.spec.name, std::to_string(count), format_bytes(static_cast<double>(planned_bytes(planned.spec, sizes))),
                "about " + about_seconds(times.duration(i))});
   }
   print_fitted(table.to_string());

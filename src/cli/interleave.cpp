@@ -69,7 +69,7 @@ void add_interleave(Commands& commands) {
   command.group("");
   commands.add_case_options(command, options.cases, OfferedTo::peers,
                             {"model", "data", "batch", "precision", "threads", "warmup", "seed", "learning_rate",
-                             "weight_decay", "dropout", "compile", "wait", "bind"});
+                             "weight_decay", "label_smoothing", "dropout", "compile", "wait", "bind"});
   command.add_option("--worker", options.worker, "the command of the peer's worker")->type_name("WORD");
   add_parsed(command, "--groups", request.groups, whole<int>(1, kMost), "of fresh processes; an interval takes 5 (default 5)")
       ->type_name("N");

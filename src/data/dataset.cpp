@@ -99,7 +99,8 @@ DatasetSize DatasetSizes::of(const std::string& spec, const SampleSpec& sample, 
     if (known.spec == spec && known.sample == sample && known.nominal_samples == nominal_samples) return known.size;
   constexpr std::uint64_t kAnySeed = 0;  // sizes do not depend on it
   const auto dataset = open_dataset(spec, sample, nominal_samples, kAnySeed);
-  const DatasetSize size{dataset->name(), dataset->samples(Split::train), dataset->samples(Split::test), dataset->synthetic()};
+  const DatasetSize size{dataset->name(), dataset->samples(Split::train), dataset->samples(Split::test), dataset->synthetic(),
+                         dataset->pixel_values()};
   known_.push_back({spec, sample, nominal_samples, size});
   return size;
 }

@@ -1,4 +1,4 @@
-// The sizes of data sets, for calls that plan many cases over few data sets.
+// What is known of data sets without reading samples, for calls that plan many cases over few data sets.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ struct DatasetSize {
   std::string name;                  // as Dataset::name()
   std::int64_t train = 0, test = 0;  // samples
   bool synthetic = false;
+  std::vector<float> pixel_values = {};  // as Dataset::pixel_values()
 };
 
 // Opens each data set once, at the first question, which also checks its contents.

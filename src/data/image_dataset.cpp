@@ -77,15 +77,48 @@ std::vector<ImageDataset::Tap> ImageDataset::taps(std::int64_t source, std::int6
 
 void ImageDataset::fill(Split split, std::int64_t index, std::uint64_t, std::int64_t row,
                         std::span<const std::span<std::byte>> inputs) const {
-  const ImageSet& from = set(split);
-  const std::uint8_t* pixels = from.pixels.data() + index * from.height * from.width * from.channels;
+  const std::uint8_t* pixels = pixels_of(split, index);
   float* image = reinterpret_cast<float*>(inputs[0].data()) + row * sample_.height * sample_.width * sample_.channels;
   if (rows_.empty()) {
     copy_image(image, pixels);
   } else {
     resize_image(image, pixels);
   }
-  if (inputs.size() > 1) reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = from.labels[static_cast<std::size_t>(index)];
+  write_label(split, index, row, inputs);
+}
+
+std::vector<float> ImageDataset::pixel_values() const {
+  if (!rows_.empty()) return {};
+  std::vector<float> values;
+  for (std::int64_t c = 0; c < sample_.channels; ++c) {
+    const auto& of_channel = value_of_[train_.channels == 1 ? 0 : static_cast<std::size_t>(c)];
+    values.insert(values.end(), of_channel.begin(), of_channel.end());
+  }
+  return values;
+}
+
+void ImageDataset::fill_bytes(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
+                              std::span<const std::span<std::byte>> inputs) const {
+  if (!rows_.empty()) return Dataset::fill_bytes(split, index, epoch, row, inputs);
+  const std::uint8_t* pixels = pixels_of(split, index);
+  const std::int64_t channels = sample_.channels, count = sample_.height * sample_.width;
+  auto* image = reinterpret_cast<std::uint8_t*>(inputs[0].data()) + row * count * channels;
+  if (channels == train_.channels)
+    std::copy_n(pixels, count * channels, image);
+  else
+    for (std::int64_t i = 0; i < count; ++i) std::fill_n(image + i * channels, channels, pixels[i]);
+  write_label(split, index, row, inputs);
+}
+
+const std::uint8_t* ImageDataset::pixels_of(Split split, std::int64_t index) const {
+  const ImageSet& from = set(split);
+  return from.pixels.data() + index * from.height * from.width * from.channels;
+}
+
+void ImageDataset::write_label(Split split, std::int64_t index, std::int64_t row,
+                               std::span<const std::span<std::byte>> inputs) const {
+  if (inputs.size() > 1)
+    reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = set(split).labels[static_cast<std::size_t>(index)];
 }
 
 void ImageDataset::copy_image(float* image, const std::uint8_t* pixels) const {

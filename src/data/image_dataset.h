@@ -48,6 +48,9 @@ class ImageDataset final : public Dataset {
   std::int64_t samples(Split split) const override { return set(split).samples(); }
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override;
+  std::vector<float> pixel_values() const override;  // empty for images that are resized, which takes floats
+  void fill_bytes(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
+                  std::span<const std::span<std::byte>> inputs) const override;
 
  private:
   struct Tap {  // the two source rows or columns of a target row or column, and the weight of the second
@@ -57,6 +60,8 @@ class ImageDataset final : public Dataset {
   static std::vector<Tap> taps(std::int64_t source, std::int64_t target);
   const ImageSet& set(Split split) const { return split == Split::train ? train_ : test_; }
   void standardize();
+  const std::uint8_t* pixels_of(Split split, std::int64_t index) const;
+  void write_label(Split split, std::int64_t index, std::int64_t row, std::span<const std::span<std::byte>> inputs) const;
   void copy_image(float* image, const std::uint8_t* pixels) const;
   void resize_image(float* image, const std::uint8_t* pixels) const;
   void resize_row(float* resized, const std::uint8_t* pixels, std::span<const Tap> columns) const;

@@ -30,8 +30,8 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-std::array<std::size_t, 2> image_row_bytes(const SampleSpec& sample) {
-  return {static_cast<std::size_t>(sample.height * sample.width * sample.channels) * sizeof(float), sizeof(std::int32_t)};
+std::array<std::size_t, 2> image_row_bytes(const SampleSpec& sample, DType images) {
+  return {static_cast<std::size_t>(sample.height * sample.width * sample.channels) * size_bytes(images), sizeof(std::int32_t)};
 }
 
 }  // namespace
@@ -85,13 +85,13 @@ void CostlyDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, s
   dataset_->fill(split, index, epoch, row, inputs);
 }
 
-std::int64_t CachedDataset::bytes(const Dataset& dataset, const SampleSpec& sample) {
-  const auto [image, label] = image_row_bytes(sample);
+std::int64_t CachedDataset::bytes(const Dataset& dataset, const SampleSpec& sample, DType images) {
+  const auto [image, label] = image_row_bytes(sample, images);
   return (dataset.samples(Split::train) + dataset.samples(Split::test)) * static_cast<std::int64_t>(image + label);
 }
 
-CachedDataset::CachedDataset(std::unique_ptr<Dataset> dataset, const SampleSpec& sample)
-    : dataset_(std::move(dataset)), row_bytes_(image_row_bytes(sample)) {
+CachedDataset::CachedDataset(std::unique_ptr<Dataset> dataset, const SampleSpec& sample, DType images)
+    : dataset_(std::move(dataset)), row_bytes_(image_row_bytes(sample, images)) {
   if (sample.text() || dataset_->synthetic())
     throw std::invalid_argument("data " + dataset_->name() +
                                 " cannot be kept decoded: only images are the same in every epoch");

@@ -1,10 +1,11 @@
-// Wrappers of a data set that do not change the contents of a batch: samples at a higher cost, or decoded once and kept.
+// Wrappers of a data set that do not change its samples: at a higher cost, decoded once and kept, or with images as bytes.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "epochbench/dataset.h"
 
@@ -34,6 +35,23 @@ class BusyWork {
   std::int64_t rounds_;
 };
 
+// fill() writes the images as bytes, as the other's fill_bytes() does.
+class ByteDataset final : public Dataset {
+ public:
+  explicit ByteDataset(std::unique_ptr<Dataset> dataset) : dataset_(std::move(dataset)) {}
+
+  const std::string& name() const override { return dataset_->name(); }
+  bool synthetic() const override { return dataset_->synthetic(); }
+  std::int64_t samples(Split split) const override { return dataset_->samples(split); }
+  void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
+            std::span<const std::span<std::byte>> inputs) const override {
+    dataset_->fill_bytes(split, index, epoch, row, inputs);
+  }
+
+ private:
+  std::unique_ptr<Dataset> dataset_;
+};
+
 // Each sample costs `work` in addition to its decoding, in the thread that asks for it.
 class CostlyDataset final : public Dataset {
  public:
@@ -53,12 +71,12 @@ class CostlyDataset final : public Dataset {
 // Both splits of images, decoded in the constructor; reading a sample is then a copy.
 class CachedDataset final : public Dataset {
  public:
-  // The memory that it will take. `sample`: the model's.
-  static std::int64_t bytes(const Dataset& dataset, const SampleSpec& sample);
+  // The memory that it will take. `sample`: the model's. `images`: what the data set's fill() writes, f32 or u8.
+  static std::int64_t bytes(const Dataset& dataset, const SampleSpec& sample, DType images);
 
   // Errors: std::invalid_argument for texts, whose masks are drawn again each epoch, and for synthetic data; errors of the
   // data set; std::bad_alloc.
-  CachedDataset(std::unique_ptr<Dataset> dataset, const SampleSpec& sample);
+  CachedDataset(std::unique_ptr<Dataset> dataset, const SampleSpec& sample, DType images);
 
   const std::string& name() const override { return dataset_->name(); }
   bool synthetic() const override { return false; }

@@ -34,6 +34,12 @@ class Fuser : private Composer {
         case Op::conv2d:
           fuse_bias(i);
           break;
+        case Op::linear:
+          fuse_gelu(i);
+          break;
+        case Op::gelu_grad:
+          fuse_gelu_grad(i);
+          break;
         case Op::batch_norm:
         case Op::batch_norm_inference:
           fuse_batch_norm(i);
@@ -77,6 +83,36 @@ class Fuser : private Composer {
     };
     if (relu >= 0 && replace(relu, {product, bias, relu}, composite(true))) return;
     replace(bias, {product, bias}, composite(false));
+  }
+
+  // linear, gelu. The composite takes gelu's place; what gelu reads stays a value if others read it, later.
+  void fuse_gelu(int linear) {
+    const auto& a = std::get<LinearAttributes>(node(linear).attributes);
+    const ValueId x = node(linear).outputs[0];
+    const auto& readers = users(x);  // in their order
+    const int gelu = readers.empty() ? kNone : readers.front();
+    if (a.relu || gelu < 0 || node(gelu).op != Op::gelu) return;
+    Node fused;
+    fused.op = Op::linear_gelu;
+    fused.attributes = LinearGeluAttributes{a.matmul, readers.size() > 1};
+    fused.inputs = node(linear).inputs;
+    fused.outputs = node(gelu).outputs;
+    if (readers.size() > 1) fused.outputs.push_back(x);
+    replace(gelu, {linear, gelu}, std::move(fused));
+  }
+
+  // matmul, gelu_grad, the only reader of the product.
+  void fuse_gelu_grad(int gelu_grad) {
+    const ValueId dy = node(gelu_grad).inputs[0];
+    const int product = producer_of(dy, Op::matmul);
+    if (product == kNone || only_user(dy, Op::gelu_grad) == kNone) return;
+    Node fused;
+    fused.op = Op::matmul_gelu_grad;
+    fused.attributes = node(product).attributes;
+    fused.inputs = node(product).inputs;
+    fused.inputs.push_back(node(gelu_grad).inputs[1]);
+    fused.outputs = node(gelu_grad).outputs;
+    replace(gelu_grad, {product, gelu_grad}, std::move(fused));
   }
 
   // matmul, add: the product is added to the other operand in its memory, so that must be an intermediate whose last other

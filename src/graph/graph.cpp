@@ -16,6 +16,13 @@ ValueId Graph::add_input(std::string name, TensorDesc desc) {
   return id;
 }
 
+void Graph::set_input_type(ValueId input, DType dtype) {
+  Value& value = values_.at(static_cast<std::size_t>(input));
+  if (value.kind != ValueKind::input) throw GraphError(value.name + " is not an input");
+  value.desc.dtype = dtype;
+  inputs[static_cast<std::size_t>(value.index)].desc.dtype = dtype;
+}
+
 ValueId Graph::add_variable(Variable variable) {
   for (std::size_t id = 0; id < values_.size(); ++id) {
     const Value& value = values_[id];

@@ -167,6 +167,10 @@ const char* name(Entry entry) {
       return "evaluate";
     case Entry::forward:
       return "forward";
+    case Entry::calibrate:
+      return "calibrate";
+    case Entry::prepare:
+      return "prepare";
   }
   return "?";
 }
@@ -186,7 +190,8 @@ MemoryPlan plan_memory(const Graph& graph, const std::function<std::size_t(const
 ProgramMemory memory(const Program& program) {
   ProgramMemory sum;
   for (const Variable& variable : program.variables)
-    (variable.role == VariableRole::parameter ? sum.parameters : sum.optimizer) += aligned(variable.desc.bytes());
+    (variable.role == VariableRole::parameter || variable.role == VariableRole::derived ? sum.parameters : sum.optimizer) +=
+        aligned(variable.desc.bytes());
   std::int64_t arena = 0, staged = 0;
   for (const auto& entry : program.entries) {
     if (!entry) continue;

@@ -51,7 +51,9 @@ struct Writer {
     return "window=" + number(a.window) + " stride=" + number(a.stride) + " padding=" + number(a.padding) +
            " height=" + number(a.height) + " width=" + number(a.width);
   }
-  std::string operator()(const CrossEntropyAttributes& a) const { return "mean=" + flag(a.mean); }
+  std::string operator()(const CrossEntropyAttributes& a) const {
+    return "mean=" + flag(a.mean) + (a.smoothing > 0 ? " smoothing=" + number(a.smoothing) : "");
+  }
   std::string operator()(const SgdAttributes& a) const {
     return "momentum=" + number(a.momentum) + " weight_decay=" + number(a.weight_decay) + if_set("loss_scaled", a.loss_scaled);
   }
@@ -74,10 +76,18 @@ struct Writer {
   }
   std::string operator()(const GatherRowsAttributes& a) const { return "sequence=" + number(a.sequence); }
   std::string operator()(const LinearAttributes& a) const { return (*this)(a.matmul) + " relu=" + flag(a.relu); }
+  std::string operator()(const LinearGeluAttributes& a) const { return (*this)(a.matmul) + if_set("x", a.x); }
   std::string operator()(const Conv2dBiasAttributes& a) const { return (*this)(a.conv2d) + " relu=" + flag(a.relu); }
   std::string operator()(const CastAttributes& a) const { return std::string("to=") + epochbench::name(a.to); }
   std::string operator()(const LossScaleAttributes& a) const {
     return "growth=" + number(a.growth) + " backoff=" + number(a.backoff) + " growth_interval=" + number(a.growth_interval);
+  }
+  std::string operator()(const Int8WeightsAttributes& a) const {
+    return "bias=" + flag(a.bias) + " batch_norm=" + flag(a.batch_norm) + " epsilon=" + number(a.epsilon);
+  }
+  std::string operator()(const Int8ProductAttributes& a) const {
+    return (*this)(a.conv2d) + " relu=" + flag(a.relu) + if_set("gelu", a.gelu) + if_set("shortcut", a.shortcut) +
+           if_set("shortcut_codes", a.shortcut_codes) + if_set("codes", a.codes);
   }
   std::string operator()(const BatchNormReluAttributes& a) const { return (*this)(a.batch_norm) + if_set("mask", a.mask); }
   std::string operator()(const BatchNormReluGradAttributes& a) const {

@@ -57,13 +57,16 @@ double flops(const Graph& graph, const Node& node) {
   return sum;
 }
 
+double operand_bytes(const Graph& graph, const Node& node) {
+  double sum = 0;
+  for (const auto* operands : {&node.inputs, &node.outputs})
+    for (ValueId id : *operands) sum += static_cast<double>(graph.desc(id).bytes());
+  return sum;
+}
+
 double bytes(const Graph& graph, const Node& node) {
   if (rule(node.op).view) return 0;
-  if (rule(node.op).bytes) return rule(node.op).bytes(graph, node);
-  double sum = 0;
-  for (ValueId id : node.inputs) sum += static_cast<double>(graph.desc(id).bytes());
-  for (ValueId id : node.outputs) sum += static_cast<double>(graph.desc(id).bytes());
-  return sum;
+  return rule(node.op).bytes ? rule(node.op).bytes(graph, node) : operand_bytes(graph, node);
 }
 
 }  // namespace epochbench

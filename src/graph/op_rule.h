@@ -42,7 +42,10 @@ std::int64_t last_extent(const TensorDesc& desc);
 std::int64_t rows(const TensorDesc& desc);  // product of all extents except the last
 bool is_float(DType dtype);
 void require_float(const TensorDesc& desc);
+double operand_bytes(const Graph& graph, const Node& node);  // each operand once
 std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node);
+
+std::int64_t conv2d_extent(std::int64_t in, std::int64_t kernel, const Conv2dAttributes& a);  // of the output, along one axis
 
 // Adds to the first input's gradient what `op` makes of dy and `others`.
 void accumulate_first(GradientBuilder& builder, const Node& node, Op op, Attributes attributes, std::vector<ValueId> others);

@@ -12,8 +12,16 @@
 namespace epochbench {
 
 // The same forward graph in this precision: tf32 marks products, bf16 and fp16 give a graph of 16-bit values that begins with
-// casts. Names, ordinals and outputs stay. fp16 needs a loss scale as well.
+// casts. Names, ordinals and outputs stay. fp16 needs a loss scale as well. For int8 see with_int8.
 Graph with_precision(const Graph& forward, Precision precision);
+
+// A forward graph without updates, for inference on bytes, as three graphs. `calibrate` is the same, and widens the range of
+// every tensor that will be codes; `prepare` packs the weights, for these ranges; `forward` has the same outputs and reads
+// packed weights, multipliers and offsets instead of the weights of its products. Outputs and names of nodes stay.
+struct Int8Graphs {
+  Graph calibrate, prepare, forward;
+};
+Int8Graphs with_int8(const Graph& forward);
 
 // Adds the variable "loss_scale" f32 [1] for the two passes below, with the initial value 65536.
 ValueId add_loss_scale(Graph& graph);
@@ -30,6 +38,12 @@ std::vector<ValueId> append_gradient(Graph& graph, ValueId loss, ValueId loss_sc
 // steps that are not finite and update the scale, with the variables "finite_steps" and "skipped_steps" i32 [1].
 void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::vector<ValueId>& gradients,
                       ValueId loss_scale = kNoValue);
+
+// Where the backend has decode_pixels: the input "images" is u8 instead of f32, and a decode_pixels node gives its readers the
+// `values` f32 [channels,256] of the bytes, which are the initial values of the variable "pixel_values". If its only reader is
+// a cast, the node takes the cast's place; what readers get is the same to the bit. A graph without images stays as it is.
+// After the gradient, before fuse(). Errors: GraphError for images with another number of channels.
+void stage_bytes(Graph& graph, const std::vector<float>& values, const std::function<bool(const Graph&, const Node&)>& has);
 
 // Where the backend has attention over joint operands: the products of query, key and value become one, forward and in their
 // gradients. The first step of fuse(), before a product and its bias are one node.

@@ -100,6 +100,8 @@ Graph with_precision(const Graph& forward, Precision precision) {
       return Rewriter(forward, DType::bf16).run();
     case Precision::fp16:
       return Rewriter(forward, DType::f16).run();
+    case Precision::int8:
+      break;  // with_int8
   }
   throw GraphError("precision without a pass");
 }

@@ -14,6 +14,7 @@ std::size_t size_bytes(DType dtype) {
     case DType::f16:
       return 2;
     case DType::u8:
+    case DType::i8:
       return 1;
   }
   return 0;
@@ -31,6 +32,8 @@ const char* name(DType dtype) {
       return "i32";
     case DType::u8:
       return "u8";
+    case DType::i8:
+      return "i8";
   }
   return "?";
 }

@@ -70,6 +70,18 @@ __attribute__((target("avx512f,avx512bf16"))) double bf16_avx512(std::int64_t ro
   return static_cast<double>(rounds) * kAvx512Accumulators * 16 * 2 * 2;
 }
 
+__attribute__((target("avx512f,avx512vnni"))) double int8_avx512(std::int64_t rounds) {
+  const __m512i a = _mm512_set1_epi32(0x7f80817e), b = _mm512_set1_epi32(0x01ff02fe);  // of both signs
+  __m512i accumulator[kAvx512Accumulators];
+  for (int i = 0; i < kAvx512Accumulators; ++i) accumulator[i] = _mm512_set1_epi32(i);
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kAvx512Accumulators; ++i) accumulator[i] = _mm512_dpbusd_epi32(accumulator[i], a, b);
+  }
+  for (int i = 0; i < kAvx512Accumulators; ++i) asm volatile("" : : "m"(accumulator[i]));
+  return static_cast<double>(rounds) * kAvx512Accumulators * 16 * 4 * 2;
+}
+
 struct alignas(64) TileConfiguration {  // what LDTILECFG reads: Intel's manual, volume 2
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {};
@@ -78,20 +90,22 @@ struct alignas(64) TileConfiguration {  // what LDTILECFG reads: Intel's manual,
 static_assert(sizeof(TileConfiguration) == 64);
 
 // Four tiles of sums from two and two of factors: tile multiplications last 16 cycles, and four of them cover the latency.
-__attribute__((target("amx-tile,amx-bf16"))) double bf16_amx(std::int64_t rounds) {
+template <Precision kPrecision>
+__attribute__((target("amx-tile,amx-bf16,amx-int8"))) double tiles_amx(std::int64_t rounds) {
+  constexpr bool kBytes = kPrecision == Precision::int8;
   TileConfiguration configuration;
   for (int tile = 0; tile < 8; ++tile) {
     configuration.row_bytes[tile] = 64;
     configuration.rows[tile] = 16;
   }
-  // Numbers of both signs from 2^-7 to 2: tiles of zeros would run at a higher clock. Bits from the generator of Lehmer, with
-  // the constants of Park and Miller (1988).
+  // Numbers of both signs, in bf16 from 2^-7 to 2: tiles of zeros would run at a higher clock. Bits from the generator of
+  // Lehmer, with the constants of Park and Miller (1988).
   alignas(64) std::uint16_t factors[4][16 * 32];
   std::uint64_t random = 1;
   for (std::uint16_t(&tile)[16 * 32] : factors) {
     for (std::uint16_t& factor : tile) {
       random = random * 48271 % 2147483647;
-      factor = static_cast<std::uint16_t>(0x3c00 | (random & 0x83ff));
+      factor = static_cast<std::uint16_t>(kBytes ? random : 0x3c00 | (random & 0x83ff));
     }
   }
   // The intrinsics of GCC 11 and 12 do not tell the compiler what they read, which then leaves the stores above out.
@@ -105,20 +119,27 @@ __attribute__((target("amx-tile,amx-bf16"))) double bf16_amx(std::int64_t rounds
   _tile_loadd(6, factors[2], 64);
   _tile_loadd(7, factors[3], 64);
   for (std::int64_t round = 0; round < rounds; ++round) {
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
+    if constexpr (kBytes) {
+      _tile_dpbusd(0, 4, 6);
+      _tile_dpbusd(1, 4, 7);
+      _tile_dpbusd(2, 5, 6);
+      _tile_dpbusd(3, 5, 7);
+    } else {
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
   }
   _tile_release();
-  return static_cast<double>(rounds) * 4 * (16.0 * 16 * 32 * 2);
+  return static_cast<double>(rounds) * 4 * (16.0 * 16 * (kBytes ? 64 : 32) * 2);
 }
 
-bool amx_is_usable() {
+bool amx_is_usable(Precision precision) {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
-  if ((d & kBf16) == 0 || (d & kTile) == 0) return false;
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25;
+  if ((d & (precision == Precision::int8 ? kInt8 : kBf16)) == 0 || (d & kTile) == 0) return false;
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
@@ -137,15 +158,24 @@ PeakKernel fp32_peak_kernel() {
 
 PeakKernel bf16_peak_kernel() {
 #if defined(__x86_64__)
-  if (amx_is_usable()) return amx_peak_kernel();
+  if (amx_is_usable(Precision::bf16)) return amx_peak_kernel(Precision::bf16);
   if (__builtin_cpu_supports("avx512bf16")) return {bf16_avx512, "vdpbf16ps (avx512)"};
 #endif
   return {};
 }
 
-PeakKernel amx_peak_kernel() {
+PeakKernel int8_peak_kernel() {
 #if defined(__x86_64__)
-  return {bf16_amx, "tdpbf16ps (amx)"};
+  if (amx_is_usable(Precision::int8)) return amx_peak_kernel(Precision::int8);
+  if (__builtin_cpu_supports("avx512vnni")) return {int8_avx512, "vpdpbusd (avx512)"};
+#endif
+  return {};
+}
+
+PeakKernel amx_peak_kernel([[maybe_unused]] Precision precision) {
+#if defined(__x86_64__)
+  if (precision == Precision::int8) return {tiles_amx<Precision::int8>, "tdpbusd (amx)"};
+  return {tiles_amx<Precision::bf16>, "tdpbf16ps (amx)"};
 #else
   return {};
 #endif

@@ -120,7 +120,8 @@ Array allocate(std::int64_t elements) {
 
 PeakKernel peak_kernel(Precision precision) {
   if (precision == Precision::fp32) return fp32_peak_kernel();
-  return precision == Precision::bf16 ? bf16_peak_kernel() : PeakKernel{};
+  if (precision == Precision::bf16) return bf16_peak_kernel();
+  return precision == Precision::int8 ? int8_peak_kernel() : PeakKernel{};
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ double triad_burst(int threads, std::int64_t array_bytes, int passes) {
 }
 
 void measure_peaks(CpuInfo& cpu, int threads) {
-  constexpr std::array kMeasured{Precision::fp32, Precision::bf16};
+  constexpr std::array kMeasured{Precision::fp32, Precision::bf16, Precision::int8};
   constexpr double kBurstSeconds = 0.05;
   constexpr int kBursts = 5, kPasses = 6;
   cpu.peak_threads = threads;

@@ -29,7 +29,7 @@ struct CpuInfo {
 };
 
 // The precisions whose peaks a file always names.
-inline constexpr std::array kCpuPeaks{name(Precision::fp32), name(Precision::bf16)};
+inline constexpr std::array kCpuPeaks{name(Precision::fp32), name(Precision::bf16), name(Precision::int8)};
 inline constexpr std::array kGpuPeaks{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16),
                                       name(Precision::fp16)};
 

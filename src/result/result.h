@@ -20,7 +20,7 @@
 
 namespace epochbench {
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 
 enum class RunStatus : std::uint8_t { ok, failed, skipped, out_of_memory, diverged, interrupted };
 constexpr auto texts_of(RunStatus) { return std::array{"ok", "failed", "skipped", "out_of_memory", "diverged", "interrupted"}; }
@@ -50,26 +50,29 @@ struct Device {
   std::string backend, name;
   std::optional<int> threads;
   std::optional<std::string> isa;
-  std::optional<bool> pinned = {};             // whether each thread has a place of its own
-  std::optional<std::string> algorithms = {};  // which multiply less than the FLOPs that are counted: "winograd"
-  std::optional<std::string> without = {};     // what was left out on purpose: "fusion+prefetch"
+  std::optional<bool> pinned = {};                // whether each thread has a place of its own
+  std::optional<std::string> algorithms = {};     // which multiply less than the FLOPs that are counted: "winograd"
+  std::optional<std::string> without = {};        // what was left out on purpose: "fusion+prefetch"
+  std::map<std::string, std::int64_t> ways = {};  // as Executable::ways()
   std::map<std::string, std::optional<std::string>> versions = {};  // of a peer's libraries: "torch"
 };
 
 void fields(auto& visit, Is<Device> auto& device) {
   VISIT(device, backend, name, threads, isa, pinned, algorithms, without);
+  visit("ways", device.ways, {.omitted_if_empty = true});
   visit("versions", device.versions, {.omitted_if_empty = true});
 }
 
 // How samples reach the steps, where they are read and decoded while steps run.
 struct Input {
-  int loader_threads = 1;          // 0: the thread that runs the steps decodes, and waits meanwhile
-  bool prefetch = true;            // batches are prepared ahead of the step that takes them
-  double decode_cost_seconds = 0;  // of a core, added to the decoding of each sample
-  std::string cache = "none";      // none | decoded: before the first step, and kept in memory
+  int loader_threads = 1;                  // 0: the thread that runs the steps decodes, and waits meanwhile
+  bool prefetch = true;                    // batches are prepared ahead of the step that takes them
+  double decode_cost_seconds = 0;          // of a core, added to the decoding of each sample
+  std::string cache = "none";              // none | decoded: before the first step, and kept in memory
+  std::optional<std::string> images = {};  // u8 | f32: of each value, as a batch travels to the device; of texts null
 };
 
-void fields(auto& visit, Is<Input> auto& input) { VISIT(input, loader_threads, prefetch, decode_cost_seconds, cache); }
+void fields(auto& visit, Is<Input> auto& input) { VISIT(input, loader_threads, prefetch, decode_cost_seconds, cache, images); }
 
 // Of a run whose process took turns with others (scripts/peers/take_turns): turn i of all runs of one repetition belongs to
 // round i.

@@ -57,7 +57,10 @@ class Driver {
       measure_epochs();
     else
       measure_steps();
-    if (spec_.mode == Mode::forward) measure_latency();
+    if (spec_.mode == Mode::forward) {
+      measure_latency();
+      if (eval_history_.empty()) evaluate();
+    }
     if (spec_.profile) {
       progress_.phase = "profile";
       show();
@@ -182,7 +185,7 @@ class Driver {
     run_.latency = latency_of(std::move(seconds));
   }
 
-  // The metric after an epoch: what --until asks for, else the data set's own. Unset where there is no test split.
+  // The metric after an epoch: what --until asks for, else the data set's own. Unset where nothing is evaluated.
   std::optional<double> evaluate() {
     if (!totals_.ready.evaluates) return std::nullopt;
     progress_.phase = "evaluate";
@@ -191,7 +194,9 @@ class Driver {
     const double value = metric_ == "loss" ? evaluation.loss : evaluation.accuracy;
     if (!std::isfinite(value))
       throw CaseEnded{RunStatus::diverged,
-                      "training diverged: the loss on the test split is not a number; try a smaller --learning-rate"};
+                      spec_.mode == Mode::forward
+                          ? "the loss on the test split is not a number; check the weights (--init)"
+                          : "training diverged: the loss on the test split is not a number; try a smaller --learning-rate"};
     eval_history_.push_back(value);
     progress_.eval_value = value;
     show();

@@ -1,9 +1,9 @@
 // One case, from its description to something that runs.
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <stdexcept>
 
+#include "src/base/clock.h"
 #include "src/base/numbers.h"
 #include "src/data/byte_source.h"
 #include "src/data/loader.h"
@@ -28,21 +28,22 @@ std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& wor
                       spec.seed);
 }
 
-// What the loader reads: the data, at the cost that was asked for, decoded beforehand where that was.
-std::unique_ptr<Dataset> open_input(const CaseSpec& spec, const WorkloadSpec& workload) {
-  std::unique_ptr<Dataset> dataset = open_data(spec, workload);
+// What the loader reads: the data as the program takes them, at the cost that was asked for, decoded beforehand where that was.
+std::unique_ptr<Dataset> input_of(std::unique_ptr<Dataset> dataset, const CaseSpec& spec, const WorkloadSpec& workload,
+                                  DType images) {
+  if (images == DType::u8) dataset = std::make_unique<ByteDataset>(std::move(dataset));
   if (spec.decode_cost_seconds > 0) {
     const BusyWork work(spec.decode_cost_seconds, BusyWork::measured_rounds_per_second());
     dataset = std::make_unique<CostlyDataset>(std::move(dataset), work);
   }
   if (spec.cache != Cache::decoded) return dataset;
   const SampleSpec sample = workload.model.family->sample(workload.config);
-  const std::int64_t needed = CachedDataset::bytes(*dataset, sample), available = available_memory_bytes();
+  const std::int64_t needed = CachedDataset::bytes(*dataset, sample, images), available = available_memory_bytes();
   if (needed > available)
     throw OutOfMemory(spec.name + ": " + dataset->name() + " needs " + format_bytes(static_cast<double>(needed)) +
                       " when it is decoded, and " + format_bytes(static_cast<double>(available)) +
                       " are available; leave out --cache decoded");
-  return std::make_unique<CachedDataset>(std::move(dataset), sample);
+  return std::make_unique<CachedDataset>(std::move(dataset), sample, images);
 }
 
 // What helps where a case needs more memory than its device has.
@@ -93,8 +94,29 @@ void keep_files(PreparedCase& prepared, const CaseSpec& spec, const WorkloadSpec
     };
 }
 
-Program program_of(const CaseSpec& spec, const WorkloadSpec& workload, const Backend& backend) {
-  return make_program(workload, backend, entries_of_mode(spec.mode), spec.precision, !spec.without.fusion);
+// Measures the ranges of activations on the first batches of an epoch, in float, and packs the weights for them.
+void calibrate(Executable& executable, Loader& loader, std::int64_t batch) {
+  constexpr std::int64_t kBatches = 4, kSamples = 64;  // at least so many of both, of resident ones each once
+  const std::int64_t wanted = std::max(kBatches, (kSamples + batch - 1) / batch);
+  loader.begin_training(0);
+  const std::int64_t steps = std::min<std::int64_t>(loader.resident() ? kInputSlots : wanted, loader.steps_per_epoch());
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const InputSlot slot = loader.next().slot;
+    executable.submit(slot);
+    executable.run(Entry::calibrate);
+    executable.synchronize();
+    loader.release(slot);
+  }
+  executable.run(Entry::prepare);
+  executable.synchronize();
+  std::vector<StepRecord> records;  // none of a measured step
+  executable.drain(records);
+}
+
+Program program_of(const CaseSpec& spec, const WorkloadSpec& workload, const Backend& backend,
+                   const std::vector<float>& pixel_values) {
+  return make_program(workload, backend, entries_of_mode(spec.mode, !spec.init.empty()), spec.precision, !spec.without.fusion,
+                      pixel_values);
 }
 
 }  // namespace
@@ -117,6 +139,7 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
   workload.optimizer = workload.model.family->optimizer(workload.config);
   if (spec.learning_rate) workload.optimizer.learning_rate = *spec.learning_rate;
   if (spec.weight_decay) workload.optimizer.weight_decay = *spec.weight_decay;
+  workload.label_smoothing = spec.label_smoothing;
   return workload;
 }
 
@@ -169,53 +192,69 @@ std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const Backen
   }
 }
 
-std::int64_t planned_bytes(const CaseSpec& spec) {
+std::int64_t planned_bytes(const CaseSpec& spec, DatasetSizes& sizes) {
   const auto backend = make_backend(spec.device, spec.threads.value_or(1), backend_options(spec));
-  return memory(program_of(spec, workload_spec(spec), *backend)).total();
+  return memory(program_of(spec, workload_spec(spec), *backend, dataset_size(spec, sizes).pixel_values)).total();
 }
 
 PreparedCase prepare_case(const CaseSpec& spec) {
   const WorkloadSpec workload = workload_spec(spec);
   const auto backend = make_backend(spec.device, spec.threads.value_or(1), backend_options(spec));
   PreparedCase prepared;
-  prepared.dataset = open_input(spec, workload);
+  prepared.dataset = open_data(spec, workload);
   prepared.samples_per_epoch = samples_per_epoch(spec, prepared.dataset->samples(Split::train), prepared.dataset->synthetic());
   const DeviceInfo device = backend->device();
   prepared.device = {device.backend, device.name, std::nullopt, std::nullopt};
   if (device.threads > 0) prepared.device.threads = device.threads;
-  const std::string& isa = spec.precision == Precision::bf16 ? device.bf16_isa : device.isa;
+  const std::string& isa = spec.precision == Precision::bf16   ? device.bf16_isa
+                           : spec.precision == Precision::int8 ? device.int8_isa
+                                                               : device.isa;
   if (!isa.empty()) prepared.device.isa = isa;
   if (spec.without != Without{}) prepared.device.without = to_string(spec.without);
   prepared.entry = spec.mode == Mode::forward ? Entry::forward : Entry::train;
-  prepared.evaluates = prepared.entry == Entry::train && prepared.dataset->samples(Split::test) > 0;
+  const bool trained = spec.mode == Mode::train || !spec.init.empty();  // random weights have no quality
+  prepared.evaluates = trained && prepared.dataset->samples(Split::test) > 0;
   const SampleSpec sample = workload.model.family->sample(workload.config);
   prepared.metric = sample.text() ? "loss" : "accuracy";
   prepared.labels_per_sample = sample.labels();
   prepared.fingerprint = count(workload).fingerprint;
 
-  const auto begin = std::chrono::steady_clock::now();
-  Program program = program_of(spec, workload, *backend);
+  const double begin = steady_seconds();
+  Program program = program_of(spec, workload, *backend, prepared.dataset->pixel_values());
   program.seed = spec.seed;
+  const double input_begin = steady_seconds();
+  const std::optional<DType> images = images_of(program);
+  prepared.dataset = input_of(std::move(prepared.dataset), spec, workload, images.value_or(DType::f32));
+  const double input_seconds = steady_seconds() - input_begin;
   prepared.planned_bytes = memory(program).total();
   check_memory(spec, prepared.planned_bytes, device.backend == "cuda" ? device.memory_bytes : available_memory_bytes());
   prepared.resident_before_bytes = resident_bytes();
   prepared.executable = compile(spec, *backend, program);
   if (const std::string algorithms = prepared.executable->algorithms(); !algorithms.empty())
     prepared.device.algorithms = algorithms;
+  prepared.device.ways = prepared.executable->ways();
   initialize(*prepared.executable, program, spec.seed);
   if (!spec.init.empty()) read_weights(*prepared.executable, program.variables, spec.init);
-  prepared.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  prepared.compile_seconds = steady_seconds() - begin - input_seconds;
 
   const LoaderOptions options{.order = spec.order,
                               .batch = *spec.batch,
                               .seed = spec.seed,
                               .threads = spec.loader_threads,
                               .prefetch = !spec.without.prefetch};
-  const auto inputs = program.entry(prepared.entry)->graph.inputs.size();
+  const EntryGraph* labeled = program.entry(Entry::evaluate);  // the labels come last
+  const auto inputs = (labeled != nullptr ? labeled : program.entry(prepared.entry))->graph.inputs.size();
   auto loader = std::make_unique<Loader>(*prepared.dataset, options, static_cast<int>(inputs),
                                          [&](InputSlot slot, int input) { return prepared.executable->stage(slot, input); });
-  if (!prepared.dataset->synthetic())
+  if (!prepared.dataset->synthetic()) {
     prepared.input = Input{spec.loader_threads, loader->prefetches(), spec.decode_cost_seconds, name(spec.cache)};
+    if (images) prepared.input->images = name(*images);
+  }
+  if (spec.precision == Precision::int8) {
+    const double calibration_begin = steady_seconds();
+    calibrate(*prepared.executable, *loader, *spec.batch);
+    prepared.compile_seconds += steady_seconds() - calibration_begin;
+  }
   prepared.batches = std::move(loader);
   keep_files(prepared, spec, workload, program);
   if (std::any_of(program.variables.begin(), program.variables.end(),

@@ -19,8 +19,9 @@ Graph forward_graph(const WorkloadSpec& workload, Entry entry) {
     return graph;
   }
   const ValueId labels = graph.add_input("labels", {{graph.desc(logits).shape[0]}, DType::i32});
-  const bool mean = entry == Entry::train;
-  graph.add_output("loss", graph.add_node(Op::cross_entropy, CrossEntropyAttributes{mean}, {logits, labels}, "loss")[0]);
+  CrossEntropyAttributes loss{.mean = false};
+  if (entry == Entry::train) loss = {.smoothing = workload.label_smoothing};
+  graph.add_output("loss", graph.add_node(Op::cross_entropy, loss, {logits, labels}, "loss")[0]);
   if (entry == Entry::evaluate)
     graph.add_output("correct", graph.add_node(Op::count_correct, {}, {logits, labels}, "correct")[0]);
   return graph;
@@ -29,6 +30,22 @@ Graph forward_graph(const WorkloadSpec& workload, Entry entry) {
 void append_training(Graph& graph, const OptimizerSpec& optimizer, Precision precision) {
   const ValueId loss_scale = precision == Precision::fp16 ? add_loss_scale(graph) : kNoValue;
   append_optimizer(graph, optimizer, append_gradient(graph, graph.output("loss"), loss_scale), loss_scale);
+}
+
+// The graphs of an entry, by the entry that runs them: of int8 also those that run before it.
+std::vector<std::pair<Entry, Graph>> graphs_of(const WorkloadSpec& workload, Entry entry, Precision precision) {
+  std::vector<std::pair<Entry, Graph>> graphs;
+  if (precision == Precision::int8) {
+    if (entry == Entry::train) throw GraphError(std::string(name(precision)) + " is for inference");
+    Int8Graphs made = with_int8(forward_graph(workload, entry));
+    graphs.emplace_back(Entry::calibrate, std::move(made.calibrate));
+    graphs.emplace_back(Entry::prepare, std::move(made.prepare));
+    graphs.emplace_back(entry, std::move(made.forward));
+    return graphs;
+  }
+  graphs.emplace_back(entry, with_precision(forward_graph(workload, entry), precision));
+  if (entry == Entry::train) append_training(graphs.back().second, workload.optimizer, precision);
+  return graphs;
 }
 
 double total_flops(const Graph& graph) {
@@ -47,6 +64,8 @@ float initial_value(const Initializer& initializer, const PhiloxBlock& numbers, 
       const auto pair = normal_pair(numbers[lane < 2 ? 0 : 2], numbers[lane < 2 ? 1 : 3]);
       return static_cast<float>(pair[static_cast<std::size_t>(lane % 2)] * initializer.scale);
     }
+    case Initializer::Kind::values:
+      break;  // not drawn
   }
   return 0;
 }
@@ -67,36 +86,45 @@ Counts count(const WorkloadSpec& workload) {
   return counts;
 }
 
-std::vector<Entry> entries_of_mode(Mode mode) {
-  return mode == Mode::forward ? std::vector<Entry>{Entry::forward} : std::vector<Entry>{Entry::train, Entry::evaluate};
+std::vector<Entry> entries_of_mode(Mode mode, bool trained) {
+  if (mode == Mode::train) return {Entry::train, Entry::evaluate};
+  return trained ? std::vector<Entry>{Entry::forward, Entry::evaluate} : std::vector<Entry>{Entry::forward};
 }
 
 Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
-                     Precision precision, bool fusion) {
+                     Precision precision, bool fusion, const std::vector<float>& pixel_values) {
   Program program;
-  for (Entry entry : entries) {
-    Graph graph = with_precision(forward_graph(workload, entry), precision);
-    if (entry == Entry::train) append_training(graph, workload.optimizer, precision);
-    if (fusion) fuse(graph, [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); });
-    for (const Node& node : graph.nodes)
-      if (const auto reason = backend.unsupported(graph, node))
-        throw GraphError(workload.model.name + ": " + node.name + ": " + *reason);
-    MemoryPlan plan = plan_memory(graph, backend);
-    for (const Variable& variable : graph.variables)
-      if (std::none_of(program.variables.begin(), program.variables.end(),
-                       [&](const Variable& known) { return known.name == variable.name; }))
-        program.variables.push_back(variable);
-    program.entries[static_cast<std::size_t>(entry)] = EntryGraph{std::move(graph), std::move(plan)};
-  }
+  const auto has = [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); };
+  for (Entry requested : entries)
+    for (auto& [entry, graph] : graphs_of(workload, requested, precision)) {
+      if (!pixel_values.empty()) stage_bytes(graph, pixel_values, has);
+      if (fusion) fuse(graph, has);
+      for (const Node& node : graph.nodes)
+        if (const auto reason = backend.unsupported(graph, node))
+          throw GraphError(workload.model.name + ": " + node.name + ": " + *reason);
+      MemoryPlan plan = plan_memory(graph, backend);
+      for (const Variable& variable : graph.variables)
+        if (std::none_of(program.variables.begin(), program.variables.end(),
+                         [&](const Variable& known) { return known.name == variable.name; }))
+          program.variables.push_back(variable);
+      program.entries[static_cast<std::size_t>(entry)] = EntryGraph{std::move(graph), std::move(plan)};
+    }
   return program;
+}
+
+std::optional<DType> images_of(const Program& program) {
+  for (const auto& entry : program.entries)
+    for (const Value& input : entry ? entry->graph.inputs : std::vector<Value>{})
+      if (input.name == "images") return input.desc.dtype;
+  return std::nullopt;
 }
 
 std::optional<std::string> unsupported(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
                                        Precision precision) {
   for (Entry entry : entries) {
-    const Graph graph = with_precision(forward_graph(workload, entry), precision);
-    for (const Node& node : graph.nodes)
-      if (auto reason = backend.unsupported(graph, node)) return reason;
+    for (const auto& [run_by, graph] : graphs_of(workload, entry, precision))
+      for (const Node& node : graph.nodes)
+        if (auto reason = backend.unsupported(graph, node)) return reason;
   }
   return std::nullopt;
 }
@@ -113,6 +141,10 @@ void initialize(Executable& executable, const Program& program, std::uint64_t se
   constexpr std::int64_t kPart = std::int64_t{1} << 16;  // a multiple of 4, as Philox gives four numbers at a time
   std::vector<float> values;
   for (const Variable& variable : program.variables) {
+    if (variable.initializer.kind == Initializer::Kind::values) {
+      executable.write(variable.name, variable.initializer.values);
+      continue;
+    }
     const std::int64_t elements = variable.desc.elements();
     const std::uint32_t name = name_hash(variable.name);
     for (std::int64_t first = 0; first < elements; first += kPart) {

@@ -31,12 +31,25 @@ ordered_json to_json(const OptimizerSpec& optimizer) {
   return nullptr;
 }
 
-// [batch, height, width, channels] -> [batch, channels, height, width], for images; other inputs as they are.
+// [batch, height, width, channels] -> f32 [batch, channels, height, width], for images; other inputs as they are.
 TensorDesc file_desc(const Value& input, const SampleSpec& sample) {
   TensorDesc desc = input.desc;
-  if (desc.shape.size() == 4) desc.shape = {desc.shape[0], desc.shape[3], desc.shape[1], desc.shape[2]};
+  if (desc.shape.size() == 4) desc = {{desc.shape[0], desc.shape[3], desc.shape[1], desc.shape[2]}, DType::f32};
   if (input.name == "labels" && sample.text()) desc.shape = {desc.elements() / sample.predictions, sample.predictions};
   return desc;
+}
+
+// The images of a batch. `table` [channels,256]: what bytes stand for, if the images are staged as such.
+std::vector<float> image_floats(std::span<const std::byte> staged, const TensorDesc& desc, const std::vector<float>& table) {
+  std::vector<float> values(static_cast<std::size_t>(desc.elements()));
+  if (desc.dtype == DType::f32) {
+    std::memcpy(values.data(), staged.data(), staged.size());
+    return values;
+  }
+  const std::size_t channels = table.size() / 256;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = table[i % channels * 256 + std::to_integer<std::size_t>(staged[i])];
+  return values;
 }
 
 }  // namespace
@@ -66,6 +79,8 @@ TraceWriter::TraceWriter(std::filesystem::path folder, const WorkloadSpec& workl
       variables_(program.variables),
       inputs_(program.entry(Entry::train)->graph.inputs),
       executable_(executable) {
+  for (const Variable& variable : variables_)
+    if (variable.initializer.kind == Initializer::Kind::values) pixel_values_ = variable.initializer.values;
   check_trace_folder(folder_);
   std::filesystem::create_directory(folder_);
   write_weights(executable_, variables_, folder_ / "initial.safetensors");
@@ -85,8 +100,8 @@ void TraceWriter::step(InputSlot slot, double loss) {
       writer.write(staged);
       continue;
     }
-    const std::span pixels(reinterpret_cast<const float*>(staged.data()), staged.size() / sizeof(float));
-    const std::vector<float> images = to_file_order({inputs_[i].desc.shape, tensors[i].second.shape}, pixels);
+    const std::vector<float> images =
+        to_file_order({inputs_[i].desc.shape, tensors[i].second.shape}, image_floats(staged, inputs_[i].desc, pixel_values_));
     writer.write(std::as_bytes(std::span(images)));
   }
   const auto scalar = static_cast<float>(loss);
@@ -103,7 +118,8 @@ void TraceWriter::finish() {
       {"batch", workload_.config.batch},
       {"steps", steps_},
       {"learning_rate", std::vector<double>(static_cast<std::size_t>(steps_), workload_.optimizer.learning_rate)},
-      {"optimizer", to_json(workload_.optimizer)}};
+      {"optimizer", to_json(workload_.optimizer)},
+      {"label_smoothing", workload_.label_smoothing}};
   TemporaryFile file((folder_ / "trace.json").string());
   if (!file.write(trace.dump(1) + "\n") || !file.move_to_place())
     throw DataError("file " + in_quotes((folder_ / "trace.json").string()) + " cannot be written (" +

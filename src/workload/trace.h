@@ -35,6 +35,7 @@ class TraceWriter {
   std::string precision_;
   std::vector<Variable> variables_;
   std::vector<Value> inputs_;
+  std::vector<float> pixel_values_;  // of images that are staged as bytes
   Executable& executable_;
   std::int64_t steps_ = 0;
 };

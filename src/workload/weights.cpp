@@ -11,12 +11,31 @@
 namespace epochbench {
 namespace {
 
-bool in_files(const Variable& variable) {
-  return variable.role == VariableRole::parameter || variable.role == VariableRole::statistic;
+// A tensor of a weight file, and the variables that are its rows.
+struct FileTensor {
+  std::string name;
+  Shape shape;
+  std::vector<const Variable*> parts;
+};
+
+std::vector<FileTensor> file_tensors(const std::vector<Variable>& variables) {
+  std::vector<FileTensor> tensors;
+  for (const Variable& variable : variables) {
+    if (variable.role != VariableRole::parameter && variable.role != VariableRole::statistic) continue;
+    const FileLayout& layout = variable.file_layout;
+    const std::string& name = layout.tensor.empty() ? variable.name : layout.tensor;
+    if (tensors.empty() || tensors.back().name != name)
+      tensors.push_back({name, layout.shape.empty() ? variable.desc.shape : layout.shape, {}});
+    tensors.back().parts.push_back(&variable);
+  }
+  return tensors;
 }
 
-const Shape& file_shape(const Variable& variable) {
-  return variable.file_layout.shape.empty() ? variable.desc.shape : variable.file_layout.shape;
+// Where a part's values lie among those of its tensor.
+std::span<float> values_of(const Variable& part, const Shape& tensor, std::span<float> values) {
+  const std::int64_t row = element_count(tensor) / (tensor.empty() ? 1 : tensor[0]);
+  return values.subspan(static_cast<std::size_t>(part.file_layout.first_row * row),
+                        static_cast<std::size_t>(part.desc.elements()));
 }
 
 // A buffer of the frameworks' modules that is not a weight, or the decoder, which shares the word embedding's memory.
@@ -45,14 +64,14 @@ void check_size(const FileLayout& layout, std::span<const float> values) {
 }  // namespace
 
 std::vector<float> to_file_order(const FileLayout& layout, std::span<const float> values) {
-  if (layout.shape.empty()) return {values.begin(), values.end()};
+  if (layout.channels_last.empty()) return {values.begin(), values.end()};
   check_size(layout, values);
   const Shape& here = layout.channels_last;
   return transposed(values, here[0], here[1] * here[2], here[3]);
 }
 
 std::vector<float> from_file_order(const FileLayout& layout, std::span<const float> values) {
-  if (layout.shape.empty()) return {values.begin(), values.end()};
+  if (layout.channels_last.empty()) return {values.begin(), values.end()};
   check_size(layout, values);
   const Shape& here = layout.channels_last;
   return transposed(values, here[0], here[3], here[1] * here[2]);
@@ -63,19 +82,17 @@ void check_weights(const SafetensorsFile& file, const std::vector<Variable>& var
     throw DataError("weights " + file.name() + " do not fit the model: " + what +
                     "; name a file of the same model and options (--init)");
   };
-  std::map<std::string, const Variable*> expected;
-  for (const Variable& variable : variables)
-    if (in_files(variable)) expected[variable.name] = &variable;
-  for (const auto& [name, variable] : expected)
-    if (!file.tensors().contains(name))
-      fail("tensor " + in_quotes(name) + " of F32" + to_string(file_shape(*variable)) + " is missing");
+  std::map<std::string, Shape> expected;
+  for (const FileTensor& tensor : file_tensors(variables)) expected[tensor.name] = tensor.shape;
+  for (const auto& [name, shape] : expected)
+    if (!file.tensors().contains(name)) fail("tensor " + in_quotes(name) + " of F32" + to_string(shape) + " is missing");
   for (const auto& [name, tensor] : file.tensors()) {
     const auto found = expected.find(name);
     if (found == expected.end()) {
       if (!ignored(name)) fail("the model has no tensor " + in_quotes(name) + " of " + tensor.dtype + to_string(tensor.shape));
       continue;
     }
-    const Shape& shape = file_shape(*found->second);
+    const Shape& shape = found->second;
     if (tensor.dtype != "F32" || tensor.shape != shape)
       fail("tensor " + in_quotes(name) + " is " + tensor.dtype + to_string(tensor.shape) + ", the model's is F32" +
            to_string(shape));
@@ -86,26 +103,27 @@ void read_weights(Executable& executable, const std::vector<Variable>& variables
   SafetensorsFile file(path);
   check_weights(file, variables);
   std::vector<float> values;
-  for (const Variable& variable : variables) {
-    if (!in_files(variable)) continue;
-    values.resize(static_cast<std::size_t>(variable.desc.elements()));
-    file.read(file.tensors().at(variable.name), std::as_writable_bytes(std::span(values)));
-    if (!variable.file_layout.shape.empty()) values = from_file_order(variable.file_layout, values);
-    executable.write(variable.name, values);
+  for (const FileTensor& tensor : file_tensors(variables)) {
+    values.resize(static_cast<std::size_t>(element_count(tensor.shape)));
+    file.read(file.tensors().at(tensor.name), std::as_writable_bytes(std::span(values)));
+    for (const Variable* part : tensor.parts)
+      executable.write(part->name, from_file_order(part->file_layout, values_of(*part, tensor.shape, values)));
   }
 }
 
 void write_weights(const Executable& executable, const std::vector<Variable>& variables, const std::filesystem::path& path) {
-  std::vector<std::pair<std::string, TensorDesc>> tensors;
-  for (const Variable& variable : variables)
-    if (in_files(variable)) tensors.push_back({variable.name, {file_shape(variable), variable.desc.dtype}});
-  SafetensorsWriter writer(path, tensors);
+  const std::vector<FileTensor> tensors = file_tensors(variables);
+  std::vector<std::pair<std::string, TensorDesc>> described;
+  for (const FileTensor& tensor : tensors) described.push_back({tensor.name, {tensor.shape, DType::f32}});
+  SafetensorsWriter writer(path, described);
   std::vector<float> values;
-  for (const Variable& variable : variables) {
-    if (!in_files(variable)) continue;
-    values.resize(static_cast<std::size_t>(variable.desc.elements()));
-    executable.read(variable.name, values);
-    if (!variable.file_layout.shape.empty()) values = to_file_order(variable.file_layout, values);
+  for (const FileTensor& tensor : tensors) {
+    values.resize(static_cast<std::size_t>(element_count(tensor.shape)));
+    for (const Variable* part : tensor.parts) {
+      const std::span<float> here = values_of(*part, tensor.shape, values);
+      executable.read(part->name, here);
+      std::ranges::copy(to_file_order(part->file_layout, here), here.begin());
+    }
     writer.write(std::as_bytes(std::span(values)));
   }
   writer.finish();

@@ -24,6 +24,7 @@ struct WorkloadSpec {
   Model model;
   ModelConfig config;
   OptimizerSpec optimizer;
+  double label_smoothing = 0;  // of the loss that is trained; evaluation has none
 };
 // Errors: std::invalid_argument, one line, for an unknown model or option.
 WorkloadSpec workload_spec(const CaseSpec& spec);
@@ -45,13 +46,16 @@ Workload describe_workload(const CaseSpec& spec, const DatasetSize& size);
 // Errors: DataError for a file or folder, std::invalid_argument for a trace without training.
 void check_files(const CaseSpec& spec);
 
-// The entries that a mode needs: train and evaluate, or forward alone.
-std::vector<Entry> entries_of_mode(Mode mode);
+// The entries that a mode needs: train and evaluate, or forward, of `trained` weights (--init) with evaluate.
+std::vector<Entry> entries_of_mode(Mode mode, bool trained = false);
 
-// These entries through all passes, for this backend; without fusion, composites stay the parts that they are made of.
+// These entries through all passes, for this backend; without fusion, composites stay the parts that they are made of. With the
+// `pixel_values` of a data set, images are staged as bytes where the backend can decode them; images_of() says which.
 // Errors: GraphError, also for a node that the backend cannot run.
 Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
-                     Precision precision = Precision::fp32, bool fusion = true);
+                     Precision precision = Precision::fp32, bool fusion = true, const std::vector<float>& pixel_values = {});
+// The element type of the images that the program stages, f32 or u8; empty if it stages none.
+std::optional<DType> images_of(const Program& program);
 
 // Why this backend cannot run these entries in this precision; empty where it can.
 std::optional<std::string> unsupported(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
@@ -65,8 +69,8 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
 // The model's parameters and statistics.
 std::vector<Variable> model_variables(const WorkloadSpec& workload);
 
-// Memory of a finished case's program on its device. Errors: DeviceError, GraphError.
-std::int64_t planned_bytes(const CaseSpec& spec);
+// Memory of a finished case's program on its device. Errors: DeviceError, GraphError, and DataError for the data set.
+std::int64_t planned_bytes(const CaseSpec& spec, DatasetSizes& sizes);
 
 // Initial values of all variables, the same for every backend: one Philox stream per variable name, key = seed.
 void initialize(Executable& executable, const Program& program, std::uint64_t seed);

@@ -54,6 +54,12 @@ TEST(PrecisionQuality, IsThePairedDifferenceWithStudentsInterval) {
   EXPECT_NEAR(list[0].difference.ci95->second, 0.03 + half, 1e-5);
 }
 
+TEST(PrecisionQuality, IsOfTrainingsAlone) {
+  auto runs = pairs({0.01, 0.02, 0.03, 0.04, 0.05});
+  for (auto& run : runs) run.workload.mode = "forward";
+  EXPECT_TRUE(precision_quality(runs).empty());
+}
+
 TEST(PrecisionQuality, TakesTheMeanOfTheLastFiveEvaluationsAndOfRepetitions) {
   std::vector<epochbench::Run> runs{trained("fp32", 0, {0.1, 0.5, 0.6, 0.7, 0.8, 0.9}),
                                     trained("bf16", 0, {0.1, 0.6, 0.6, 0.6, 0.6, 0.6}),

@@ -43,6 +43,13 @@ TEST(Speedup, PairsEveryPrecisionAsTheContractSays) {
                                                       "resnet50/cuda/bf16/b16 : resnet50/cuda/tf32/b16"));
 }
 
+TEST(Speedup, PairsInt8WithWiderPrecisionsOfItsDevice) {
+  EXPECT_THAT(
+      pairs_of(speedup_of_runs({{"cpu", "fp32", 100}, {"cpu", "bf16", 200}, {"cpu", "int8", 400}})),
+      UnorderedElementsAre("resnet50/cpu/bf16/b16 : resnet50/cpu/fp32/b16", "resnet50/cpu/int8/b16 : resnet50/cpu/fp32/b16",
+                           "resnet50/cpu/int8/b16 : resnet50/cpu/bf16/b16"));
+}
+
 TEST(Speedup, TakesTheFastestOfSeveralThreadCounts) {
   const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 60}, {"cpu", "fp32", 100, 16, "/threads=6"}, {"cuda", "fp32", 800}});
   EXPECT_THAT(pairs_of(speedup), ElementsAre("resnet50/cuda/fp32/b16 : resnet50/cpu/fp32/b16/threads=6"));

@@ -46,6 +46,9 @@ class FakeCublasLibraries final : public cuda::Libraries {
                                                              const cuda::ProductOperands& operands) override {
     return products_.product(spec, operands);
   }
+  std::unique_ptr<cuda::Alternatives<cuda::GeluProduct>> gelu_product(const cuda::GeluProductSpec& spec) override {
+    return others_.gelu_product(spec);
+  }
   std::unique_ptr<cuda::Alternatives<cuda::Convolution>> convolution(const cuda::ConvolutionSpec& spec) override {
     return others_.convolution(spec);
   }
@@ -198,6 +201,22 @@ TEST_F(CudaWays, AConvolutionSumsForItsNormWhereThatIsFaster) {
   const std::vector<double> refused = losses(training, choices, {.convolution_sums = false});
   EXPECT_THAT(implementations_, Contains(HasSubstr("(cuDNN with sums: as the test requests)")));
   expect_same_losses(summed, apart, 0x1p-8);
+  EXPECT_EQ(refused, apart);
+}
+
+// The plan of both does not round what is between them.
+TEST_F(CudaWays, AProductIncludesItsGeluWhereThatIsFaster) {
+  const ChoiceOptions choices{.seconds_per_program = kEnough};
+  const Training training{"bert-tiny:sequence=8", 1, "synthetic", Precision::bf16, 0};
+  const std::vector<double> joined = losses(training, choices);
+  EXPECT_THAT(implementations_, Contains("fake product with gelu [fastest of 2]"));
+  EXPECT_THAT(implementations_, Each(Not(HasSubstr("cuda gelu"))));
+  const std::vector<double> apart = losses(training, choices, {.gelu_seconds = 1});
+  EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda gelu [fastest of 2]")));
+  EXPECT_THAT(implementations_, Each(Not(HasSubstr("with gelu"))));
+  const std::vector<double> refused = losses(training, choices, {.gelu = false});
+  EXPECT_THAT(implementations_, Contains(HasSubstr("(cuDNN with gelu: as the test requests)")));
+  expect_same_losses(joined, apart, eps_of(training.precision));
   EXPECT_EQ(refused, apart);
 }
 

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/made_workload.h"
 #include "tests/support/print.h"
 #include "tests/support/trainer.h"
 
@@ -55,6 +56,8 @@ double eps_of(Precision precision) {
       return 0x1p-11;
     case Precision::bf16:
       return 0x1p-8;
+    case Precision::int8:  // not for training
+      break;
   }
   return 0;
 }
@@ -77,7 +80,7 @@ TEST_P(GpuParity, TenLossesAreThoseOfTheCpu) {
 INSTANTIATE_TEST_SUITE_P(Models, GpuParity,
                          testing::Values(Training{"mlp", 64}, Training{"lenet5", 64, "digits"}, Training{"resnet20", 32},
                                          Training{"resnet18", 8}, Training{"resnet50", 8}, Training{"bert-tiny", 8},
-                                         Training{"bert-base:sequence=32", 4}),
+                                         Training{"bert-base:sequence=32", 4}, Training{"vit-s-16", 4}),
                          [](const auto& info) { return test_name(info.param); });
 
 class GpuPrecision : public Gpu, public testing::WithParamInterface<Training> {};
@@ -98,7 +101,7 @@ std::vector<Training> small_models_in_low_precisions() {
   std::vector<Training> all;
   for (Precision precision : {Precision::tf32, Precision::bf16, Precision::fp16})
     for (Training training : {Training{"mlp:width=96", 12}, Training{"lenet5", 12, "digits"}, Training{"resnet20", 4},
-                              Training{"bert-tiny:sequence=16", 4}}) {
+                              Training{"bert-tiny:sequence=16", 4}, Training{test::kSmallVit, 4}}) {
       training.precision = precision;
       training.dropout = 0;  // a library's masks are others
       all.push_back(training);

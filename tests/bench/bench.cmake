@@ -1,6 +1,10 @@
 # Tests of bench/.
 epochbench_tests(bench_tests LABEL unit LIBRARIES epochbench_bench_parts TESTS
   bench/comparison_table_test bench/figures_test bench/interleaved_calls_test bench/work_test)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  epochbench_test(bench/plan_share_test LABEL unit LIBRARIES epochbench_plan_share epochbench_bench_parts)
+  target_compile_definitions(plan_share_test PRIVATE EPOCHBENCH_SHAPES="${PROJECT_SOURCE_DIR}/bench/shapes")
+endif()
 
 if(EPOCHBENCH_BENCHMARKS)
   # Our kernels without other libraries, with both thread counts, in one process and in several.
@@ -9,6 +13,10 @@ if(EPOCHBENCH_BENCHMARKS)
   set_tests_properties(Bench.ComparesKernels PROPERTIES LABELS slow PASS_REGULAR_EXPRESSION "convolutions, geometric mean\n.*total")
   set_tests_properties(Bench.ComparesKernelsInProcesses PROPERTIES LABELS slow
     PASS_REGULAR_EXPRESSION "processes: 5, rounds: 1.*threads gain [0-9.]+ \\[[0-9.]+, .*convolutions, geometric mean")
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  add_test(NAME Bench.CheckCpuReadsTables
+    COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/scripts/check_cpu_test.py RealTable)
+  set_tests_properties(Bench.CheckCpuReadsTables PROPERTIES LABELS slow ENVIRONMENT "EPOCHBENCH_BENCH=$<TARGET_FILE:epochbench_bench>")
   add_test(NAME Bench.NamesAnUnknownPeer COMMAND epochbench_bench --peers=atlas)
   set_tests_properties(Bench.NamesAnUnknownPeer PROPERTIES LABELS unit PASS_REGULAR_EXPRESSION "--peers=atlas is not one of")
 endif()

@@ -156,7 +156,7 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
   EXPECT_THAT(with("threads", "0"), HasSubstr("--threads"));
   EXPECT_THAT(with("device", "tpu"), HasSubstr("--device: 'tpu' is unknown; choose from cpu, cuda:0"));
   EXPECT_THAT(with("device", "cuda:x"), HasSubstr("--device"));
-  EXPECT_THAT(with("precision", "fp8"), HasSubstr("choose from fp32, tf32, bf16, fp16"));
+  EXPECT_THAT(with("precision", "fp8"), HasSubstr("choose from fp32, tf32, bf16, fp16, int8"));
   EXPECT_THAT(with("until", "f1=0.5"), HasSubstr("choose from accuracy, loss"));
   EXPECT_THAT(with("until", "accuracy"), HasSubstr("METRIC=VALUE"));
   EXPECT_THAT(with("until", "accuracy=97"), HasSubstr("--until"));
@@ -168,6 +168,7 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
   EXPECT_THAT(with("without", "fusion+speed"), HasSubstr("choose from none, fusion, graph-capture, prefetch, winograd"));
   EXPECT_THAT(with("gemm", "fast"), HasSubstr("choose from best, portable"));
   EXPECT_THAT(with("dropout", "1"), HasSubstr("--dropout"));
+  EXPECT_THAT(with("label_smoothing", "1"), HasSubstr("--label-smoothing: '1' must be a number from 0 and below 1"));
   EXPECT_THAT(with("learning_rate", "nan"), HasSubstr("--learning-rate"));
   EXPECT_THAT(with("weight_decay", "1"), HasSubstr("--weight-decay: '1' must be a number from 0 and below 1"));
   EXPECT_THAT(failure(block_of({{"model", "vgg"}})), HasSubstr("--model: unknown model 'vgg'; known: mlp, lenet5, resnet20"));

@@ -56,6 +56,8 @@ class BadInput(CliTest):
             ([*QUICK, "--precision", "fp8"], ["fp8", "fp32"]),
             ([*QUICK, "--precision", "tf32"], ["tf32"]),
             ([*QUICK, "--precision", "fp16"], ["fp16"]),
+            ([*QUICK, "--precision", "int8"], ["int8", "mode=forward"]),
+            ([*QUICK, "--precision", "int8", "--mode", "forward", "--kernels", "portable"], ["int8", "portable"]),
             (["--model", "mlp", "--until", "f1=0.5"], ["f1", "accuracy"]),
             (["--model", "mlp", "--until", "accuracy=97"], ["--until"]),
             (["--model", "resnet20", "--until", "accuracy=0.5"], ["synthetic"]),

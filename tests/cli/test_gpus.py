@@ -80,6 +80,9 @@ class Usable(GpuTest):
             self.assertEqual(run["status"], "ok")
             if run["device"]["backend"] == "cuda":
                 self.assertTrue(run["device"]["name"].startswith("emulated "))
+                self.assertIn("linear: ", " ".join(run["device"]["ways"]))
+            else:
+                self.assertNotIn("ways", run["device"])
             losses.setdefault(run["workload"]["model"], []).append(run["quality"]["loss"])
         for on_cpu, on_gpu in losses.values():  # the same training, through our own kernels
             for a, b in zip(on_cpu, on_gpu, strict=True):

@@ -5,7 +5,8 @@ import unittest
 
 from support import CliTest, load
 
-RUN = ["run", "--quiet", "--model", "lenet5", "--batch", "16", "--warmup", "1", "--steps", "4"]
+CASE = ["--model", "lenet5", "--batch", "16"]
+STEPS = ["--warmup", "1", "--steps", "4"]
 
 
 def tensors(path):
@@ -17,8 +18,8 @@ def tensors(path):
 
 
 class Weights(CliTest):
-    def run_case(self, *arguments):
-        done = self.call(*RUN, "--out", self.out, "--overwrite", *arguments)
+    def run_case(self, *arguments, length=STEPS):
+        done = self.call("run", "--quiet", *CASE, *length, "--out", self.out, "--overwrite", *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         return load(self.out.read_text())["runs"][0]
 
@@ -43,6 +44,16 @@ class Weights(CliTest):
         run = self.run_case("--init", "saved.safetensors", "--trace", "trace", "--seed", "5")
         self.assertIn("init=saved.safetensors", run["name"])
         self.assertEqual(tensors(self.folder / "trace" / "initial.safetensors"), tensors(self.folder / "saved.safetensors"))
+
+    def test_a_forward_run_states_the_quality_of_the_weights_of_a_file(self):
+        trained = self.run_case("--save", "saved.safetensors", length=["--epochs", "2"])["quality"]
+        self.assertIsNone(self.run_case("--mode", "forward")["quality"]["eval_value"])
+        for precision, delta in (("fp32", 1e-12), ("int8", 0.03)):
+            run = self.run_case("--mode", "forward", "--precision", precision, "--init", "saved.safetensors", "--allow-skipped")
+            if run["status"] == "skipped":
+                continue  # a CPU without int8
+            self.assertEqual(run["quality"]["eval_metric"], "accuracy")
+            self.assertAlmostEqual(run["quality"]["eval_value"], trained["eval_value"], delta=delta, msg=precision)
 
     def test_weights_of_another_model_are_refused(self):
         self.run_case("--save", "saved.safetensors")

@@ -59,6 +59,52 @@ TEST(Resize, ThreeToTwoAndOneToThree) {
   expect_near(shown(images(2, 1, 1, {7, 9}), {2, 3, 1, 10}), {7, 7, 7, 9, 9, 9});
 }
 
+// Of color images, gray ones, and gray ones repeated for three channels: each value by the table is that of fill(), to the bit.
+TEST(Bytes, StandForTheFloatsOfTheSameSample) {
+  struct Case {
+    std::int64_t channels, of_model;
+  };
+  for (const Case& c : {Case{3, 3}, Case{1, 1}, Case{1, 3}}) {
+    const std::int64_t size = 5 * 7 * c.of_model;
+    std::vector<std::uint8_t> pixels;
+    for (std::int64_t i = 0; i < 3 * 5 * 7 * c.channels; ++i) pixels.push_back(static_cast<std::uint8_t>(i * 37 % 256));
+    ImageSet set = images(5, 7, c.channels, std::move(pixels));
+    set.labels = {4, 0, 9};
+    const ImageDataset data("test", {5, 7, c.of_model, 10}, set, set);
+    const std::vector<float> table = data.pixel_values();
+    ASSERT_EQ(table.size(), static_cast<std::size_t>(256 * c.of_model));
+    for (Split split : {Split::train, Split::test})
+      for (std::int64_t index : {2, 0}) {
+        BatchMemory floats(2, size);
+        std::vector<std::uint8_t> bytes(static_cast<std::size_t>(2 * size), 77);
+        std::vector<std::int32_t> labels(2, -99);
+        data.fill(split, index, 0, 1, floats.inputs);
+        data.fill_bytes(split, index, 0, 1,
+                        std::vector{std::as_writable_bytes(std::span(bytes)), std::as_writable_bytes(std::span(labels))});
+        for (std::int64_t i = 0; i < size; ++i) {
+          const auto at = static_cast<std::size_t>(size + i);
+          EXPECT_EQ(table[static_cast<std::size_t>(i % c.of_model * 256 + bytes[at])], floats.images[at]) << i;
+          EXPECT_EQ(bytes[static_cast<std::size_t>(i)], 77);  // the other row
+        }
+        EXPECT_EQ(labels, floats.labels);
+      }
+  }
+}
+
+TEST(Bytes, AreNotThoseOfResizedImagesTextsAndSyntheticData) {
+  const ImageSet set = images(2, 2, 1, {1, 2, 3, 4});
+  const ImageDataset resized("test", {2, 3, 1, 10}, set, set);
+  EXPECT_TRUE(resized.pixel_values().empty());
+  std::vector<std::uint8_t> bytes(6);
+  EXPECT_THROW(resized.fill_bytes(Split::train, 0, 0, 0, std::vector{std::as_writable_bytes(std::span(bytes))}),
+               std::logic_error);
+  EXPECT_TRUE(open_dataset("synthetic", {28, 28, 1, 10}, 100, 0)->pixel_values().empty());
+  EXPECT_TRUE(open_dataset("founding-documents", {0, 0, 0, 30522, 128, 20}, 0, 0)->pixel_values().empty());
+  DatasetSizes sizes;
+  EXPECT_TRUE(sizes.of("digits", {28, 28, 1, 10}, 0).pixel_values.empty());
+  EXPECT_EQ(sizes.of("digits", {8, 8, 1, 10}, 0).pixel_values.size(), 256u);
+}
+
 // The definition, one pixel at a time.
 double bilinear(const ImageSet& set, double y, double x, std::int64_t channel) {
   const auto at = [&](double row, double column) -> double {

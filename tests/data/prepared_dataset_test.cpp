@@ -95,9 +95,9 @@ class Counted final : public Dataset {
 
 TEST(CachedDataset, DecodesEverySampleOnceAndThenCopies) {
   std::atomic<int> fills = 0;
-  const CachedDataset cached(std::make_unique<Counted>(fills), kLenet);
+  const CachedDataset cached(std::make_unique<Counted>(fills), kLenet, DType::f32);
   EXPECT_EQ(fills, 1797);
-  EXPECT_EQ(CachedDataset::bytes(cached, kLenet), 1797 * (28 * 28 * 4 + 4));
+  EXPECT_EQ(CachedDataset::bytes(cached, kLenet, DType::f32), 1797 * (28 * 28 * 4 + 4));
   for (Split split : {Split::train, Split::test}) {
     const std::vector<std::int64_t> indices = {cached.samples(split) - 1, 0, 17, 17};
     const BatchMemory batch = batch_of(cached, split, indices), expected = batch_of(*digits(), split, indices);
@@ -107,8 +107,38 @@ TEST(CachedDataset, DecodesEverySampleOnceAndThenCopies) {
   EXPECT_EQ(fills, 1797);
 }
 
+struct ByteRow {  // of a batch of one: 8 x 8 bytes and a label
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int32_t> label;
+  bool operator==(const ByteRow&) const = default;
+};
+ByteRow byte_row(const Dataset& data, std::int64_t index) {
+  ByteRow row{std::vector<std::uint8_t>(64), {-99}};
+  data.fill(Split::test, index, 0, 0,
+            std::vector{std::as_writable_bytes(std::span(row.pixels)), std::as_writable_bytes(std::span(row.label))});
+  return row;
+}
+
+// Digits as they are: 8 x 8 pixels.
+TEST(ByteDataset, IsKeptInAQuarterOfTheMemoryAndMadeCostlyLikeFloats) {
+  constexpr SampleSpec kSmall{8, 8, 1, 10};
+  const auto open = [&] { return std::make_unique<ByteDataset>(open_dataset("digits", kSmall, 0, 0)); };
+  const auto bytes = open();
+  EXPECT_EQ(bytes->name(), "digits");
+  EXPECT_EQ(CachedDataset::bytes(*bytes, kSmall, DType::u8), 1797 * (8 * 8 + 4));
+  const CachedDataset cached(open(), kSmall, DType::u8);
+  const CostlyDataset costly(open(), BusyWork(0, 1));
+  for (std::int64_t index : {0, 358}) {
+    const ByteRow expected = byte_row(*bytes, index);
+    EXPECT_GT(*std::ranges::max_element(expected.pixels), 0);
+    EXPECT_TRUE(byte_row(cached, index) == expected);
+    EXPECT_TRUE(byte_row(costly, index) == expected);
+  }
+  EXPECT_FALSE(byte_row(*bytes, 0) == byte_row(*bytes, 358));
+}
+
 TEST(CachedDataset, FillsImagesAloneWhereNoLabelsAreWanted) {
-  const CachedDataset cached(digits(), kLenet);
+  const CachedDataset cached(digits(), kLenet, DType::f32);
   BatchMemory batch(1, 28 * 28);
   cached.fill(Split::train, 3, 0, 0, std::span(batch.inputs).first(1));
   EXPECT_EQ(batch.images, batch_of(*digits(), Split::train, {3}).images);
@@ -117,8 +147,8 @@ TEST(CachedDataset, FillsImagesAloneWhereNoLabelsAreWanted) {
 
 TEST(CachedDataset, RefusesWhatIsDrawnAnew) {
   const SampleSpec text{0, 0, 0, 30522, 128, 20};
-  EXPECT_THROW(CachedDataset(open_dataset("founding-documents", text, 0, 0), text), std::invalid_argument);
-  EXPECT_THROW(CachedDataset(open_dataset("synthetic", kLenet, 100, 0), kLenet), std::invalid_argument);
+  EXPECT_THROW(CachedDataset(open_dataset("founding-documents", text, 0, 0), text, DType::f32), std::invalid_argument);
+  EXPECT_THROW(CachedDataset(open_dataset("synthetic", kLenet, 100, 0), kLenet, DType::f32), std::invalid_argument);
 }
 
 }  // namespace

@@ -162,7 +162,31 @@ TEST(Fusion, MakesOneNodePerDirectionOfASublayersEnd) {
   EXPECT_EQ(count_ops(evaluate).count(Op::add), 0u);
   EXPECT_EQ(count_where(evaluate, &AddLayerNormAttributes::sum), 0);
   for (const Node& node : evaluate.nodes)
-    if (node.op == Op::add_layer_norm) EXPECT_EQ(node.inputs.size(), 4u) << node.name;
+    if (node.op == Op::add_layer_norm) {
+      EXPECT_EQ(node.inputs.size(), 4u) << node.name;
+    }
+}
+
+// Of both layers, and of the head, whose GELU's gradient comes from a norm. What GELU reads is written only for a gradient.
+TEST(Fusion, MakesOneNodeOfAProductAndItsGelu) {
+  const Program program = make_program(test::made_workload("bert-tiny", 4), EveryComposite(), test::kAllEntries);
+  const Graph& train = program.entry(Entry::train)->graph;
+  const auto ops = count_ops(train);
+  EXPECT_EQ(ops.at(Op::linear_gelu), 3);
+  EXPECT_EQ(ops.at(Op::matmul_gelu_grad), 2);
+  EXPECT_EQ(ops.at(Op::gelu_grad), 1);
+  EXPECT_EQ(ops.count(Op::gelu), 0u);
+  EXPECT_EQ(count_where(train, &LinearGeluAttributes::x), 3);
+  std::map<int, ValueId> read;  // by ordinal of the GELU
+  for (const Node& node : train.nodes)
+    if (node.op == Op::linear_gelu) read[node.parts[1].ordinal] = node.outputs[1];
+  for (const Node& node : train.nodes)
+    if (node.op == Op::matmul_gelu_grad) {
+      EXPECT_EQ(node.inputs[2], read.at(node.parts[1].ordinal)) << node.name;
+    }
+  const Graph& evaluate = program.entry(Entry::evaluate)->graph;
+  EXPECT_EQ(count_ops(evaluate).at(Op::linear_gelu), 3);
+  EXPECT_EQ(count_where(evaluate, &LinearGeluAttributes::x), 0);
 }
 
 TEST(Fusion, TakesOnlyWhatTheBackendHas) {
@@ -203,6 +227,21 @@ void finish(Graph& graph, ValueId logits) {
       EXPECT_TRUE(graph.value(id).kind != ValueKind::intermediate || ready.count(id))
           << node.name << " reads " << graph.value(id).name;
     ready.insert(node.outputs.begin(), node.outputs.end());
+  }
+}
+
+// Who reads the product before its GELU needs it as a value.
+TEST(Fusion, AProductThatIsReadBeforeItsGeluStaysApart) {
+  for (const bool early : {false, true}) {
+    Graph graph;
+    const ValueId x = graph.add_input("x", {{6, 5}, DType::f32});
+    const ValueId y = linear(graph, x, "first", new_parameter(graph, "bias", {5}));
+    const auto gelu = [&] { return graph.add_node(Op::gelu, {}, {y}, "gelu")[0]; };
+    const auto relu = [&] { return graph.add_node(Op::relu, {}, {y}, "relu")[0]; };
+    const ValueId one = early ? relu() : gelu(), other = early ? gelu() : relu();
+    finish(graph, graph.add_node(Op::add, {}, {one, other}, "sum")[0]);
+    EXPECT_EQ(count_ops(graph)[Op::linear_gelu], early ? 0 : 1);
+    EXPECT_EQ(count_ops(graph)[Op::gelu], early ? 1 : 0);
   }
 }
 

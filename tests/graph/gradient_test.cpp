@@ -229,6 +229,15 @@ TEST(GatherRows, GradientMatchesFiniteDifference) {
       {.controls = {{"positions", {3, 0, 1, 2}}}});
 }
 
+TEST(GatherRowsGrad, GradientMatchesFiniteDifference) {
+  expect_gradient_matches(
+      {2 * 2, 3},
+      [](Graph& graph, ValueId x) {
+        return node(graph, Op::gather_rows_grad, GatherRowsAttributes{.sequence = 4}, {x, control(graph, "positions", {2, 2})});
+      },
+      {.controls = {{"positions", {3, 0, 1, 2}}}});
+}
+
 class AttentionGradient : public testing::TestWithParam<double> {};  // by dropout
 
 TEST_P(AttentionGradient, MatchesFiniteDifference) {

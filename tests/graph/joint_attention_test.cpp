@@ -31,13 +31,13 @@ TEST(JointAttention, MakesOneProductOfQueryKeyAndValueInEachDirection) {
     EXPECT_EQ(train[Op::joint_attention], 2);
     EXPECT_EQ(train[Op::joint_attention_grad], 2);
     EXPECT_EQ(train[Op::attention] + train[Op::attention_grad], 0);
-    EXPECT_EQ(train[Op::linear], 2 * (1 + 3) + 2);  // the last two are the head's
+    EXPECT_EQ(train[Op::linear] + train[Op::linear_gelu], 2 * (1 + 3) + 2);  // the last two are the head's
     EXPECT_EQ(train[Op::linear_grad_weight], 2 * (1 + 3) + 2);
     EXPECT_EQ(train[Op::matmul_add], 2 * (1 + 1));
     for (Entry entry : {Entry::evaluate, Entry::forward}) {
       auto ops = count_ops(program.entry(entry)->graph);
       EXPECT_EQ(ops[Op::joint_attention], 2);
-      EXPECT_EQ(ops[Op::linear], 2 * (1 + 3) + 2);
+      EXPECT_EQ(ops[Op::linear] + ops[Op::linear_gelu], 2 * (1 + 3) + 2);
     }
   }
 }

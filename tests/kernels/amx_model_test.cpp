@@ -47,6 +47,22 @@ TEST(AmxModel, AddsProductsOfPairs) {
   amx_model::release();
 }
 
+TEST(AmxModel, AddsProductsOfFourBytes) {
+  configure();
+  const std::uint8_t a[2][8] = {{1, 2, 3, 4, 255, 0, 0, 10}, {255, 255, 255, 255, 0, 0, 0, 1}};
+  const std::int8_t b[2][4] = {{1, -1, 2, -128}, {127, 5, 6, -7}};
+  const std::int32_t before[2] = {1000, -5};
+  amx_model::load(0, before, 4);
+  amx_model::load(1, a, 8);
+  amx_model::load_t1(2, b, 4);
+  amx_model::multiply_add_bytes(0, 1, 2);
+  std::int32_t sums[2] = {};
+  amx_model::store(0, sums, 4);
+  EXPECT_EQ(sums[0], 1000 + 1 - 2 + 6 - 512 + 255 * 127 - 70);
+  EXPECT_EQ(sums[1], -5 + 255 * (1 - 1 + 2 - 128) - 7);
+  amx_model::release();
+}
+
 TEST(AmxModel, FaultsAsTheHardwareDoes) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   float sums[2] = {};
@@ -65,6 +81,7 @@ TEST(AmxModel, FaultsAsTheHardwareDoes) {
   EXPECT_DEATH(amx_model::load_t1(3, sums, 4), "TILELOADDT1: the register has no rows");
   EXPECT_DEATH(amx_model::multiply_add(0, 2, 2), "same register");
   EXPECT_DEATH(amx_model::multiply_add(0, 2, 1), "depth");
+  EXPECT_DEATH(amx_model::multiply_add_bytes(0, 2, 1), "TDPBUSD: the operands differ in depth");
   amx_model::load_config(config_of({{2, 4}, {1, 8}, {2, 4}, {2, 8}}).data());
   EXPECT_DEATH(amx_model::multiply_add(0, 1, 2), "number of rows");
   EXPECT_DEATH(amx_model::multiply_add(3, 1, 2), "number of rows");

@@ -1,25 +1,12 @@
 // Convolution and its gradients for every instruction set of this CPU, against the reference.
 #include "tests/support/kernel_test.h"
 #include "tests/support/products.h"
+#include "tests/support/shapes.h"
 
 namespace epochbench {
 namespace {
 
-Conv2dShape make_shape(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels,
-                       std::int64_t out_channels, std::int64_t kernel_height, std::int64_t kernel_width, std::int64_t stride,
-                       std::int64_t padding) {
-  return {batch,
-          height,
-          width,
-          channels,
-          (height + 2 * padding - kernel_height) / stride + 1,
-          (width + 2 * padding - kernel_width) / stride + 1,
-          out_channels,
-          kernel_height,
-          kernel_width,
-          stride,
-          padding};
-}
+using test::convolution_shape;
 
 std::string describe(const Conv2dShape& s) {
   const auto field = [](const char* name, std::int64_t value) { return std::string(" ") + name + "=" + std::to_string(value); };
@@ -117,75 +104,75 @@ TEST(Conv2d, EveryKernelStrideAndPaddingMatchesReference) {
   for (std::int64_t kernel : {1, 2, 3, 5})
     for (std::int64_t stride : {1, 2, 3})
       for (std::int64_t padding : {0, 1, 2, 3})
-        for (std::int64_t size : {5, 8}) check(make_shape(2, size, size + 1, 5, 7, kernel, kernel, stride, padding));
+        for (std::int64_t size : {5, 8}) check(convolution_shape(2, size, size + 1, 5, 7, kernel, kernel, stride, padding));
 }
 
 // Around lanes and tile rows, and on both sides of the length above which each tap is a separate run.
 TEST(Conv2d, ChannelCountsMatchReference) {
   for (std::int64_t channels : {1, 3, 4, 8, 15, 16, 17, 33, 63, 64, 67, 96})
     for (std::int64_t out_channels : {1, 6, 16, 31, 33, 70})
-      check(make_shape(1, 4, 6, channels, out_channels, 3, 3, channels % 2 == 0 ? 2 : 1, 1));
+      check(convolution_shape(1, 4, 6, channels, out_channels, 3, 3, channels % 2 == 0 ? 2 : 1, 1));
 }
 
 TEST(Conv2d, WidthsMatchReference) {
-  for (std::int64_t width : {1, 2, 13, 14, 15, 16, 17, 28, 32, 33}) check(make_shape(1, 3, width, 8, 20, 3, 3, 1, 1));
+  for (std::int64_t width : {1, 2, 13, 14, 15, 16, 17, 28, 32, 33}) check(convolution_shape(1, 3, width, 8, 20, 3, 3, 1, 1));
 }
 
 TEST(Conv2d, OnePixelMatchesReference) {
-  check(make_shape(1, 1, 1, 1, 1, 1, 1, 1, 0));
-  check(make_shape(3, 1, 1, 9, 4, 3, 3, 1, 1));
-  check(make_shape(2, 1, 1, 16, 16, 5, 5, 2, 2));
-  check(make_shape(2, 1, 1, 16, 16, 1, 1, 3, 0));
+  check(convolution_shape(1, 1, 1, 1, 1, 1, 1, 1, 0));
+  check(convolution_shape(3, 1, 1, 9, 4, 3, 3, 1, 1));
+  check(convolution_shape(2, 1, 1, 16, 16, 5, 5, 2, 2));
+  check(convolution_shape(2, 1, 1, 16, 16, 1, 1, 3, 0));
 }
 
 TEST(Conv2d, OblongImagesAndKernelsMatchReference) {
-  check(make_shape(2, 9, 4, 6, 5, 5, 1, 1, 2));
-  check(make_shape(2, 4, 9, 6, 5, 1, 5, 2, 2));
-  check(make_shape(1, 7, 20, 64, 5, 2, 7, 2, 3));
+  check(convolution_shape(2, 9, 4, 6, 5, 5, 1, 1, 2));
+  check(convolution_shape(2, 4, 9, 6, 5, 1, 5, 2, 2));
+  check(convolution_shape(1, 7, 20, 64, 5, 2, 7, 2, 3));
 }
 
-TEST(Conv2d, KernelThatCoversTheImageMatchesReference) { check(make_shape(6, 5, 5, 16, 12, 5, 5, 1, 0)); }
+TEST(Conv2d, KernelThatCoversTheImageMatchesReference) { check(convolution_shape(6, 5, 5, 16, 12, 5, 5, 1, 0)); }
 
 // Rows and columns that no window covers: their gradient is zero.
 TEST(Conv2d, PixelsWithoutWindowsGetNoGradient) {
-  check(make_shape(2, 8, 8, 5, 5, 1, 1, 3, 0));
-  check(make_shape(2, 9, 10, 5, 5, 2, 2, 4, 0));
-  check(make_shape(2, 12, 11, 5, 5, 3, 3, 5, 1));
+  check(convolution_shape(2, 8, 8, 5, 5, 1, 1, 3, 0));
+  check(convolution_shape(2, 9, 10, 5, 5, 2, 2, 4, 0));
+  check(convolution_shape(2, 12, 11, 5, 5, 3, 3, 5, 1));
 }
 
 // More than the depth that one pass sums, in whole runs and in split runs.
 TEST(Conv2d, DeepProductsMatchReference) {
-  check(make_shape(1, 4, 4, 130, 40, 3, 3, 1, 1), {1, 3});
-  check(make_shape(1, 3, 3, 1100, 20, 1, 1, 2, 0), {1, 3});
-  check(make_shape(1, 2, 3, 1030, 18, 3, 3, 1, 1), {1, 3});
-  check(make_shape(1, 14, 14, 20, 12, 9, 9, 1, 4), {1, 3});
+  check(convolution_shape(1, 4, 4, 130, 40, 3, 3, 1, 1), {1, 3});
+  check(convolution_shape(1, 3, 3, 1100, 20, 1, 1, 2, 0), {1, 3});
+  check(convolution_shape(1, 2, 3, 1030, 18, 3, 3, 1, 1), {1, 3});
+  check(convolution_shape(1, 14, 14, 20, 12, 9, 9, 1, 4), {1, 3});
 }
 
 // More channels of x than the weight gradient rearranges at once, and more images; and fewer channels than output channels.
 TEST(Conv2d, WideWeightGradientsMatchReference) {
-  check(make_shape(2, 22, 22, 420, 33, 1, 1, 1, 0), {1, 2});
-  check(make_shape(3, 20, 20, 300, 35, 3, 3, 2, 1), {1, 2});
-  check(make_shape(10, 7, 7, 40, 70, 3, 3, 1, 1), {1, 2});
-  check(make_shape(5, 6, 10, 40, 100, 1, 1, 1, 0), {1, 2});
+  check(convolution_shape(2, 22, 22, 420, 33, 1, 1, 1, 0), {1, 2});
+  check(convolution_shape(3, 20, 20, 300, 35, 3, 3, 2, 1), {1, 2});
+  check(convolution_shape(10, 7, 7, 40, 70, 3, 3, 1, 1), {1, 2});
+  check(convolution_shape(5, 6, 10, 40, 100, 1, 1, 1, 0), {1, 2});
 }
 
 TEST(Conv2d, EveryTeamMatchesReference) {
   const auto teams = {1, 2, 3, 5};
-  check(make_shape(4, 16, 16, 16, 16, 3, 3, 1, 1), teams);
-  check(make_shape(7, 8, 8, 16, 33, 3, 3, 2, 1), teams);
-  check(make_shape(2, 8, 8, 64, 64, 3, 3, 1, 1), teams);
-  check(make_shape(1, 16, 16, 3, 64, 7, 7, 2, 3), teams);
-  check(make_shape(9, 14, 14, 6, 16, 5, 5, 1, 0), teams);
-  check(make_shape(4, 8, 8, 32, 64, 1, 1, 1, 0), teams);
-  check(make_shape(4, 8, 8, 64, 128, 1, 1, 2, 0), teams);
+  check(convolution_shape(4, 16, 16, 16, 16, 3, 3, 1, 1), teams);
+  check(convolution_shape(7, 8, 8, 16, 33, 3, 3, 2, 1), teams);
+  check(convolution_shape(2, 8, 8, 64, 64, 3, 3, 1, 1), teams);
+  check(convolution_shape(1, 16, 16, 3, 64, 7, 7, 2, 3), teams);
+  check(convolution_shape(9, 14, 14, 6, 16, 5, 5, 1, 0), teams);
+  check(convolution_shape(4, 8, 8, 32, 64, 1, 1, 1, 0), teams);
+  check(convolution_shape(4, 8, 8, 64, 128, 1, 1, 2, 0), teams);
 }
 
 // Enough weights that the threads divide the output channels instead of adding partial sums.
-TEST(Conv2d, LargeWeightsMatchReference) { check(make_shape(1, 3, 3, 256, 300, 3, 3, 1, 1), {1, 2, 3, 4, 16}); }
+TEST(Conv2d, LargeWeightsMatchReference) { check(convolution_shape(1, 3, 3, 256, 300, 3, 3, 1, 1), {1, 2, 3, 4, 16}); }
 
 // Inside a parallel region the runtime grants a team of one, whatever the kernel requests.
 TEST(Conv2d, FewerThreadsThanRequestedGiveTheSameResult) {
-  const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 2, 1);
+  const Conv2dShape shape = convolution_shape(5, 12, 12, 16, 24, 3, 3, 2, 1);
   test::for_each_isa(describe(shape), [&](const auto& kernels) {
     using Real = RealOf<decltype(kernels)>;
     const Operands<Real> operands(shape);
@@ -197,7 +184,7 @@ TEST(Conv2d, FewerThreadsThanRequestedGiveTheSameResult) {
 }
 
 TEST(Conv2d, RepeatsBitForBit) {
-  const Conv2dShape shape = make_shape(5, 12, 12, 16, 24, 3, 3, 1, 1);
+  const Conv2dShape shape = convolution_shape(5, 12, 12, 16, 24, 3, 3, 1, 1);
   test::for_each_isa(describe(shape), [&](const auto& kernels) {
     using Real = RealOf<decltype(kernels)>;
     const Operands<Real> operands(shape);

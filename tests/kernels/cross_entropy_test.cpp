@@ -17,6 +17,8 @@ TYPED_TEST_SUITE(CountCorrect, test::Reals, test::RealName);
 constexpr Matrix kMatrices[] = {{1, 1},  {1, 2},    {3, 10},   {2, 16},   {64, 10},  {301, 17},
                                 {5, 33}, {9, 1000}, {3, 1025}, {2, 3001}, {700, 10}, {2, 30522}};
 
+const Targets kTargets[] = {{false}, {true}, {false, 0.3f}, {true, 0.1f}};
+
 enum class Ignored { none, every_third, all };
 
 GuardedBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
@@ -33,37 +35,39 @@ GuardedBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
 constexpr double kLogError = 8 * kEps;
 
 template <typename Real>
-void check(const Matrix& m, const GuardedBuffer<float>& values, Ignored ignored, bool mean) {
+void check(const Matrix& m, const GuardedBuffer<float>& values, Ignored ignored, const Targets& targets) {
   const GuardedBuffer<std::int32_t> labels = labels_of(m, ignored);
   const GuardedBuffer<Real> logits_real = reals<Real>(values);
   const GuardedBuffer<float> logits = floats(logits_real);
   GuardedBuffer<float> loss(1), log_sum_exp(m.rows), dlogits(m.elements());
-  reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, mean);
-  reference::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, mean);
-  const std::string what = std::to_string(m.rows) + "x" + std::to_string(m.channels) + (mean ? " mean" : " sum");
+  reference::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, targets);
+  reference::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, targets);
+  const std::string what = std::to_string(m.rows) + "x" + std::to_string(m.channels) + (targets.mean ? " mean" : " sum") +
+                           (targets.smoothing > 0 ? " smoothed" : "");
   for_each_kernels_of<Real>(what, [&](const cpu::Kernels<Real>& kernels, int threads) {
     GuardedBuffer<float> got_loss(1), got_log_sum_exp(m.rows);
     GuardedBuffer<Real> got(m.elements()), in_place = logits_real;
-    kernels.cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits_real.data(), labels.data(), m.rows, m.channels, mean,
-                          threads);
-    kernels.cross_entropy_grad(got.data(), logits_real.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, mean,
+    kernels.cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits_real.data(), labels.data(), m.rows, m.channels,
+                          targets, threads);
+    kernels.cross_entropy_grad(got.data(), logits_real.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, targets,
                                threads);
-    kernels.cross_entropy_grad(in_place.data(), in_place.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, mean,
+    kernels.cross_entropy_grad(in_place.data(), in_place.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, targets,
                                threads);
     expect_close(got_log_sum_exp, log_sum_exp, {kEps, kLogError});
-    expect_close(got_loss, loss, {kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
+    expect_close(got_loss, loss, {kEps, kLogError * (targets.mean ? 1 : static_cast<double>(m.rows))});
     // exp(l - s) with l - s rounded: |l - s| exp(l - s) is at most 1/e for l <= s.
-    expect_close(floats(got), dlogits, rounded<Real>({2 * kEps, mean ? 4 * kEps / static_cast<double>(m.rows) : 4 * kEps}));
+    expect_close(floats(got), dlogits,
+                 rounded<Real>({2 * kEps, targets.mean ? 4 * kEps / static_cast<double>(m.rows) : 4 * kEps}));
     EXPECT_TRUE(test::bit_equal(got, in_place));
     EXPECT_TRUE(got_loss.guards_intact() && got_log_sum_exp.guards_intact() && got.guards_intact());
-    kernels.cross_entropy(got_loss.data(), nullptr, logits_real.data(), labels.data(), m.rows, m.channels, mean, threads);
-    expect_close(got_loss, loss, {kEps, kLogError * (mean ? 1 : static_cast<double>(m.rows))});
+    kernels.cross_entropy(got_loss.data(), nullptr, logits_real.data(), labels.data(), m.rows, m.channels, targets, threads);
+    expect_close(got_loss, loss, {kEps, kLogError * (targets.mean ? 1 : static_cast<double>(m.rows))});
   });
 }
 
 TYPED_TEST(CrossEntropy, MatchesReference) {
   for (const Matrix& m : kMatrices)
-    for (bool mean : {false, true}) check<TypeParam>(m, random_floats(m.elements(), 1, -6, 6), Ignored::none, mean);
+    for (const Targets& targets : kTargets) check<TypeParam>(m, random_floats(m.elements(), 1, -6, 6), Ignored::none, targets);
 }
 
 TYPED_TEST(CrossEntropy, IgnoredLabelsMatchReference) {

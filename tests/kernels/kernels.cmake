@@ -5,7 +5,8 @@ if(TARGET epochbench_kernels_cpu_amx_model)
   target_compile_options(epochbench_amx_model PRIVATE -O2 -mfma)
   add_library(epochbench_kernels_cpu_with_model INTERFACE)
   target_sources(epochbench_kernels_cpu_with_model INTERFACE
-    $<TARGET_OBJECTS:epochbench_kernels_cpu_amx_model> $<TARGET_OBJECTS:epochbench_amx_model>)
+    $<TARGET_OBJECTS:epochbench_kernels_cpu_amx_model> $<TARGET_OBJECTS:epochbench_kernels_cpu_amx_int8_model>
+    $<TARGET_OBJECTS:epochbench_amx_model>)
   target_compile_definitions(epochbench_kernels_cpu_with_model INTERFACE EPOCHBENCH_TEST_AMX_MODEL=1)
   target_link_libraries(epochbench_kernels_cpu_with_model INTERFACE epochbench_kernels_cpu)
   epochbench_test(kernels/amx_model_test LABEL unit LIBRARIES epochbench_kernels_cpu_with_model)
@@ -30,6 +31,8 @@ epochbench_test(kernels/activation_test LABEL parity LIBRARIES epochbench_kernel
 epochbench_test(kernels/attention_test LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference)
 epochbench_test(kernels/batch_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/cross_entropy_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_tests(int8_tests LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference TESTS
+  kernels/int8_test kernels/int8_codes_test)
 epochbench_test(kernels/optimizer_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/pool_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/dropout_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
@@ -43,7 +46,7 @@ epochbench_test(kernels/cast_test LABEL unit LIBRARIES epochbench_kernels_cpu ep
 # Optimized code only: otherwise the compiler keeps copies of inline functions.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND CMAKE_BUILD_TYPE MATCHES "Release|RelWithDebInfo" AND NOT EPOCHBENCH_SANITIZE)
-  foreach(isa avx2 avx512 avx512_bf16 amx_bf16)
+  foreach(isa avx2 avx512 avx512_bf16 amx_bf16 avx512_vnni amx_int8)
     if(TARGET epochbench_kernels_cpu_${isa})
       add_test(NAME KernelSymbols.${isa} COMMAND_EXPAND_LISTS
         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/kernel_symbols.py ${CMAKE_NM} epochbench::cpu::${isa}

@@ -34,7 +34,7 @@ struct Expected {
       : weights(rows * sequence), log_sum_exp(rows), dscores(rows * sequence) {}
 };
 Expected by_definition(std::span<const float> scores, std::span<const float> dweights, std::int32_t step, std::int64_t rows,
-                       std::int64_t sequence, const Dropout& dropout) {
+                       std::int64_t sequence, std::int64_t first_row, const Dropout& dropout) {
   Expected e(rows, sequence);
   std::vector<double> p(static_cast<std::size_t>(sequence)), dp(p.size());
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -46,7 +46,7 @@ Expected by_definition(std::span<const float> scores, std::span<const float> dwe
     e.log_sum_exp[r] = static_cast<float>(largest + std::log(sum));
     for (std::size_t j = 0; j < p.size(); ++j) {
       const std::int64_t at = r * sequence + static_cast<std::int64_t>(j);
-      const double factor = reference::dropout_factor(dropout, step, at);
+      const double factor = reference::dropout_factor(dropout, step, first_row * sequence + at);
       p[j] /= sum;
       e.weights[at] = static_cast<float>(p[j] * factor);
       dp[j] = factor * dw[j];
@@ -60,11 +60,12 @@ Expected by_definition(std::span<const float> scores, std::span<const float> dwe
 
 // Scores within (-range, range). The error of a weight: that of score - log_sum_exp, relative to it, and that of exp, whose
 // fast form adds 1.2 units of its argument's magnitude.
-void check_softmax(const AttentionShape& shape, Element element, const Dropout& dropout, std::int32_t step, double range = 4) {
+void check_softmax(const AttentionShape& shape, Element element, const Dropout& dropout, std::int32_t step, double range = 4,
+                   std::int64_t first_row = 0) {
   const std::int64_t rows = rows_of(shape), n = rows * shape.sequence;
   const DeviceBuffer<float> scores = random_device_floats(n, 1, -range, range), dweights = random_device_floats(n, 2);
   const DeviceBuffer<std::int32_t> at_step = on_device(step);
-  const Expected expected = by_definition(scores, dweights, step, rows, shape.sequence, dropout);
+  const Expected expected = by_definition(scores, dweights, step, rows, shape.sequence, first_row, dropout);
   DeviceBuffer<float> log_sum_exp(rows);  // by definition, so that the gradient is tested independently
   std::copy(expected.log_sum_exp.begin(), expected.log_sum_exp.end(), log_sum_exp.begin());
   const double exponent = 2 * range + std::log(static_cast<double>(shape.sequence)), largest = dropout.scale;
@@ -72,15 +73,16 @@ void check_softmax(const AttentionShape& shape, Element element, const Dropout& 
   for_each_order(describe(shape, dropout), [&] {
     Tensor weights(n, element), again(n, element), dscores(n, element);
     DeviceBuffer<float> got_log(rows);
-    cuda::attention_softmax(weights.data(), got_log.data(), scores.data(), at_step.data(), shape, dropout, element, kNoStream);
+    cuda::attention_softmax(weights.data(), got_log.data(), scores.data(), at_step.data(), shape, first_row, dropout, element,
+                            kNoStream);
     cuda::attention_softmax_grad(again.data(), dscores.data(), scores.data(), dweights.data(), log_sum_exp.data(),
-                                 at_step.data(), shape, dropout, element, kNoStream);
+                                 at_step.data(), shape, first_row, dropout, element, kNoStream);
     expect_close(got_log, expected.log_sum_exp, {kEps, kEps * (4 + 2.2 * exponent)});
     for (const Tensor* w : {&weights, &again}) {
       const GuardedBuffer<float> values = w->floats();
       expect_close(values, expected.weights, stored(element, {weight_error, FLT_MIN}));
       for (std::int64_t i = 0; i < n; ++i) {
-        if (reference::dropout_factor(dropout, step, i) != 0) continue;
+        if (reference::dropout_factor(dropout, step, first_row * shape.sequence + i) != 0) continue;
         ASSERT_EQ(values[i], 0) << i;
       }
     }
@@ -90,10 +92,11 @@ void check_softmax(const AttentionShape& shape, Element element, const Dropout& 
 
     if (element != Element::f32) return;
     DeviceBuffer<float> in_place = scores, weights_in_place = scores, dscores_in_place = dweights;
-    cuda::attention_softmax(in_place.data(), nullptr, in_place.data(), at_step.data(), shape, dropout, element, kNoStream);
+    cuda::attention_softmax(in_place.data(), nullptr, in_place.data(), at_step.data(), shape, first_row, dropout, element,
+                            kNoStream);
     cuda::attention_softmax_grad(weights_in_place.data(), dscores_in_place.data(), weights_in_place.data(),
-                                 dscores_in_place.data(), log_sum_exp.data(), at_step.data(), shape, dropout, element,
-                                 kNoStream);
+                                 dscores_in_place.data(), log_sum_exp.data(), at_step.data(), shape, first_row, dropout,
+                                 element, kNoStream);
     EXPECT_TRUE(bit_equal(in_place, weights.floats()));
     EXPECT_TRUE(bit_equal(weights_in_place, again.floats()));
     EXPECT_TRUE(bit_equal(dscores_in_place, dscores.floats()));
@@ -120,6 +123,15 @@ TEST(CudaAttentionSoftmax, RowsOfSeveralBatchesMatchDefinition) {
     for_each_element("", [&](Element element) { check_softmax({3, sequence, 5, 1}, element, dropout_of(0.25), 1000003); });
 }
 
+// Of rows whose first element is any of a block of four, and beyond 32 bits.
+TEST(CudaAttentionSoftmax, RowsOfAGroupHaveTheMaskOfTheirPlaceInTheBatch) {
+  for (std::int64_t sequence : {1, 3, 12, 13})
+    for (std::int64_t first_row : {1, 30, 1 << 30})
+      for_each_element("", [&](Element element) {
+        check_softmax({2, sequence, 3, 1}, element, dropout_of(0.25), 7, 4, first_row);
+      });
+}
+
 TEST(CudaAttentionSoftmax, LargeScoresMatchDefinition) {
   for (std::int64_t sequence : {64, 65}) check_softmax(scores_of(sequence), Element::f32, kNone, 0, 80);
 }
@@ -133,7 +145,7 @@ TEST(CudaAttentionSoftmax, NanStaysInItsRow) {
     scores[5 * sequence + 40] = NAN;
     Tensor weights(n, Element::f32);
     DeviceBuffer<float> log_sum_exp(rows);
-    cuda::attention_softmax(weights.data(), log_sum_exp.data(), scores.data(), step.data(), shape, kNone, Element::f32,
+    cuda::attention_softmax(weights.data(), log_sum_exp.data(), scores.data(), step.data(), shape, 0, kNone, Element::f32,
                             kNoStream);
     const GuardedBuffer<float> values = weights.floats();
     for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(std::isnan(values[i]), i / sequence == 5) << i;
@@ -221,7 +233,7 @@ TEST(CudaAttention, PartsWithReferenceProductsMatchReference) {
       cuda::split_heads(to->data(), from->data(), shape, Element::f32, kNoStream);
     products(scores, q_apart, k_apart, heads, {sequence, sequence, width, false, true});
     for (float& score : scores) score *= scale;
-    cuda::attention_softmax(weights.data(), got_log.data(), scores.data(), step.data(), shape, dropout, Element::f32,
+    cuda::attention_softmax(weights.data(), got_log.data(), scores.data(), step.data(), shape, 0, dropout, Element::f32,
                             kNoStream);
     products(apart, weights, v_apart, heads, {sequence, width, sequence});
     cuda::merge_heads(got.data(), apart.data(), shape, Element::f32, kNoStream);
@@ -231,7 +243,7 @@ TEST(CudaAttention, PartsWithReferenceProductsMatchReference) {
 
     products(dweights, dy_apart, v_apart, heads, {sequence, sequence, width, false, true});
     cuda::attention_softmax_grad(weights.data(), dweights.data(), scores.data(), dweights.data(), got_log.data(), step.data(),
-                                 shape, dropout, Element::f32, kNoStream);
+                                 shape, 0, dropout, Element::f32, kNoStream);
     for (float& value : dweights) value *= scale;
     const auto expect_product = [&](const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, bool transpose_a,
                                     const GuardedBuffer<float>& expected) {

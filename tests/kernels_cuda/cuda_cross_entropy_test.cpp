@@ -8,6 +8,8 @@ namespace {
 constexpr Matrix kMatrices[] = {{1, 1},  {1, 2},   {3, 10},   {2, 16},   {64, 10},  {101, 17}, {9, 7},
                                 {5, 33}, {3, 512}, {9, 1000}, {5, 1025}, {4, 3001}, {700, 10}, {2, 30522}};
 
+const Targets kTargets[] = {{false}, {true}, {false, 0.3f}, {true, 0.1f}};
+
 enum class Ignored { none, every_third, all };
 
 DeviceBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
@@ -32,36 +34,36 @@ Tolerance gradient_tolerance(Element element, double weight) {
   return stored(element, {(element == Element::f32 ? 2 : 32) * kEps, 4 * kEps * weight});
 }
 
-void check(const Matrix& m, const Tensor& logits, Ignored ignored, bool mean) {
+void check(const Matrix& m, const Tensor& logits, Ignored ignored, const Targets& targets) {
   const Element element = logits.element();
   const DeviceBuffer<std::int32_t> labels = labels_of(m, ignored);
   const GuardedBuffer<float> values = logits.floats();
   GuardedBuffer<float> loss(1), dlogits(m.elements());
   DeviceBuffer<float> log_sum_exp(m.rows);
-  reference::cross_entropy(loss.data(), log_sum_exp.data(), values.data(), labels.data(), m.rows, m.channels, mean);
-  reference::cross_entropy_grad(dlogits.data(), values.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, mean);
+  reference::cross_entropy(loss.data(), log_sum_exp.data(), values.data(), labels.data(), m.rows, m.channels, targets);
+  reference::cross_entropy_grad(dlogits.data(), values.data(), labels.data(), log_sum_exp.data(), m.rows, m.channels, targets);
   const double rows = static_cast<double>(m.rows);
-  const Tolerance loss_tolerance{kEps, kLogError * (mean ? 1 : rows)};
-  for_each_order(describe(m, mean), [&] {
+  const Tolerance loss_tolerance{kEps, kLogError * (targets.mean ? 1 : rows)};
+  for_each_order(describe(m, targets.mean) + (targets.smoothing > 0 ? " smoothed" : ""), [&] {
     DeviceBuffer<float> got_loss(1), again(1), got_log_sum_exp(m.rows), workspace = workspace_of(m);
     Tensor got(m.elements(), element), in_place = logits;
-    cuda::cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, mean,
+    cuda::cross_entropy(got_loss.data(), got_log_sum_exp.data(), logits.data(), labels.data(), m.rows, m.channels, targets,
                         m.channels, element, workspace.data(), kNoStream);
     EXPECT_TRUE(workspace.guards_intact());
     expect_close(got_log_sum_exp, log_sum_exp, {kEps, kLogError});
     expect_close(got_loss, loss, loss_tolerance);
     workspace.poison();
-    cuda::cross_entropy(again.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, mean, m.channels, element,
+    cuda::cross_entropy(again.data(), nullptr, logits.data(), labels.data(), m.rows, m.channels, targets, m.channels, element,
                         workspace.data(), kNoStream);
     EXPECT_TRUE(bit_equal(again, got_loss));
 
     for (Tensor* to : {&got, &in_place}) {
       workspace.poison();
       const Tensor& from = to == &got ? logits : in_place;
-      cuda::cross_entropy_grad(to->data(), from.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.channels, mean,
+      cuda::cross_entropy_grad(to->data(), from.data(), labels.data(), log_sum_exp.data(), nullptr, m.rows, m.channels, targets,
                                m.channels, element, workspace.data(), kNoStream);
     }
-    expect_close(got.floats(), dlogits, gradient_tolerance(element, mean ? 1 / rows : 1));
+    expect_close(got.floats(), dlogits, gradient_tolerance(element, targets.mean ? 1 / rows : 1));
     EXPECT_TRUE(bit_equal(got.floats(), in_place.floats()));
     EXPECT_TRUE(got_loss.guards_intact() && got_log_sum_exp.guards_intact() && got.guards_intact());
     EXPECT_TRUE(workspace.guards_intact() && in_place.guards_intact());
@@ -70,9 +72,9 @@ void check(const Matrix& m, const Tensor& logits, Ignored ignored, bool mean) {
 
 TEST(CudaCrossEntropy, MatchesReference) {
   for (const Matrix& m : kMatrices)
-    for (bool mean : {false, true})
-      for_each_element("",
-                       [&](Element element) { check(m, random_tensor(m.elements(), element, 1, -6, 6), Ignored::none, mean); });
+    for (const Targets& targets : kTargets)
+      for_each_element(
+          "", [&](Element element) { check(m, random_tensor(m.elements(), element, 1, -6, 6), Ignored::none, targets); });
 }
 
 TEST(CudaCrossEntropy, IgnoredLabelsMatchReference) {

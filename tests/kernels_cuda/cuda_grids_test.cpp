@@ -103,6 +103,26 @@ TEST_F(CudaGrids, AddedRowsGradientMatchesReference) {
     });
 }
 
+// Few blocks take several turns each, in which the channel of a thread's pack goes on.
+TEST_F(CudaGrids, DecodedPixelsAreThoseOfTheReference) {
+  for (const Matrix& m : {Matrix{30011, 3}, Matrix{20003, 1}, Matrix{4001, 7}, Matrix{999, 49}})
+    for_each_element(describe(m), [&](Element element) {
+      DeviceBuffer<std::uint8_t> x(m.elements());
+      for (std::int64_t i = 0; i < m.elements(); ++i) x[i] = static_cast<std::uint8_t>(i * 97 % 251);
+      const DeviceBuffer<float> table = random_device_floats(m.channels * 256, 14);
+      GuardedBuffer<float> expected(m.elements());
+      reference::decode_pixels(expected.data(), x.data(), table.data(), m.rows, m.channels);
+      const Tensor rounded(expected, element);
+      on_each_device("", [&] {
+        Tensor y(m.elements(), element);
+        cuda::decode_pixels(y.data(), x.data(), table.data(), m.rows, m.channels, element, kNoStream);
+        EXPECT_TRUE(bit_equal(y.floats(), rounded.floats()));
+        EXPECT_TRUE(y.guards_intact());
+        return std::vector{y.floats()};
+      });
+    });
+}
+
 // Rows are normalized one by one, so their results are those of every device. A row per warp and per block, the latter one by
 // one for 16 bits.
 TEST_F(CudaGrids, LayerNormIsBitEqualOnAllAndItsGradientMatchesReference) {

@@ -182,6 +182,14 @@ TEST_F(CudaRaces, Embedding) {
   cuda::add_rows_grad(dtable.data(), dy.data(), 4, 72, 2, 4, Element::f32, workspace.data(), kNoStream);
 }
 
+TEST_F(CudaRaces, DecodePixels) {  // through shared memory
+  DeviceBuffer<std::uint8_t> x(900);
+  std::fill(x.begin(), x.end(), std::uint8_t{200});
+  const DeviceBuffer<float> table = random_device_floats(3 * 256, 1);
+  Tensor y(900, Element::bf16);
+  cuda::decode_pixels(y.data(), x.data(), table.data(), 300, 3, Element::bf16, kNoStream);
+}
+
 TEST_F(CudaRaces, Pool) {
   const PoolShape shape{.batch = 1,
                         .height = 5,

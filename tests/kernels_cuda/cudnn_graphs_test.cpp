@@ -21,6 +21,7 @@ namespace {
 
 using cuda::AttentionSpec;
 using cuda::ConvolutionSpec;
+using cuda::GeluProductSpec;
 using test::described_a100;
 using test::described_gpus;
 using test::described_h200;
@@ -31,6 +32,7 @@ struct Asked {  // each problem once
   std::vector<ConvolutionSpec> convolutions;
   std::vector<bool> may_be_winograd;      // of convolutions, on an A100
   std::vector<ConvolutionSpec> sums;      // convolutions that sum for a batch norm
+  std::vector<GeluProductSpec> gelus;     // products with GELU
   std::vector<AttentionSpec> attentions;  // 16-bit only: for float the backend has its own
 };
 
@@ -72,6 +74,12 @@ Asked asked_by(const std::string& model, Precision precision) {
       if (pass_of(node.op)) ask(graph, node, false);
       if (node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad)
         for (const bool sums : {false, true}) ask(graph, node.parts[0], sums);
+      if (node.op == Op::linear_gelu || node.op == Op::matmul_gelu_grad) {
+        const GeluProductSpec gelu{gemm_shape(graph, node.parts[0]), element_of(graph.desc(node.inputs[0]).dtype),
+                                   is_tf32(node.attributes) ? cuda::Math::tf32 : cuda::Math::exact,
+                                   node.op == Op::matmul_gelu_grad, node.outputs.size() > 1};
+        if (known.insert(describe(gelu)).second) asked.gelus.push_back(gelu);
+      }
       if (node.op != Op::attention && node.op != Op::joint_attention) continue;
       const AttentionSpec attention{attention_shape(graph, node), element_of(graph.desc(node.inputs[0]).dtype),
                                     std::get<AttentionAttributes>(node.attributes).dropout};
@@ -103,18 +111,21 @@ std::string test_name(const ::testing::TestParamInfo<Case>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(CudnnGraphs, EveryModel, ::testing::ValuesIn(cases()), test_name);
 
-bool is_text_model(const std::string& model) { return model.substr(0, 4) == "bert"; }
+bool is_text_model(const std::string& model) { return model.starts_with("bert"); }
+bool is_transformer(const std::string& model) { return is_text_model(model) || model.starts_with("vit"); }
 
 TEST_P(EveryModel, PassesTheFrontendsChecks) {
   const auto [model, precision] = GetParam();
   const Asked asked = asked_by(model, precision);
   const bool half = precision == Precision::bf16 || precision == Precision::fp16;
   EXPECT_EQ(asked.convolutions.empty(), is_text_model(model));
-  EXPECT_EQ(asked.attentions.empty(), !is_text_model(model) || !half);
+  EXPECT_EQ(asked.attentions.empty(), !is_transformer(model) || !half);
+  EXPECT_EQ(asked.gelus.empty(), !is_transformer(model) || precision == Precision::fp32);
   for (const cuda::DescribedDevice& device : described_gpus()) {
     SCOPED_TRACE(device.json);
     for (const auto* specs : {&asked.convolutions, &asked.sums})
       for (const ConvolutionSpec& spec : *specs) EXPECT_NO_THROW(validate(spec, device)) << describe(spec);
+    for (const GeluProductSpec& spec : asked.gelus) EXPECT_NO_THROW(validate(spec, device)) << describe(spec);
     for (const AttentionSpec& spec : asked.attentions) EXPECT_NO_THROW(validate(spec, device)) << describe(spec);
   }
 }
@@ -130,8 +141,8 @@ TEST_P(EveryModel, HasAnEngineOnEveryGpuForEachConvolution) {
   }
 }
 
-// cuDNN compiles the kernels of attention and of sums when they are planned, which needs the driver's library: the toolkit's
-// stub is sufficient.
+// cuDNN compiles the kernels of attention, of GELUs and of sums when they are planned, which needs the driver's library: the
+// toolkit's stub is sufficient.
 class Compiled : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -141,6 +152,7 @@ class Compiled : public ::testing::Test {
 };
 class CudnnAttention : public Compiled {};
 class CudnnSums : public Compiled {};
+class CudnnGelu : public Compiled {};
 
 // Of the larger ResNets the convolutions are the same; asking takes half a minute.
 TEST_F(CudnnSums, HaveEnginesForEveryNormOfAResnetOnEveryGpu) {
@@ -155,8 +167,18 @@ TEST_F(CudnnSums, HaveEnginesForEveryNormOfAResnetOnEveryGpu) {
   }
 }
 
+TEST_F(CudnnGelu, HasEnginesForEveryProductOfATransformerOnEveryGpu) {
+  for (const char* model : {"bert-tiny", "bert-base", "bert-large", "vit-b-16", "vit-s-16"})
+    for (const Precision precision : {Precision::bf16, Precision::fp16, Precision::tf32})
+      for (const GeluProductSpec& spec : asked_by(model, precision).gelus)
+        for (const cuda::DescribedDevice& device : described_gpus()) {
+          SCOPED_TRACE(device.json);
+          EXPECT_NO_THROW(EXPECT_GT(engines(spec, device).size(), 0u)) << describe(spec);
+        }
+}
+
 TEST_F(CudnnAttention, HasEnginesForBertOnEveryGpuInBothDirections) {
-  for (const char* model : {"bert-tiny", "bert-base", "bert-large"})
+  for (const char* model : {"bert-tiny", "bert-base", "bert-large", "vit-b-16", "vit-s-16"})
     for (const Precision precision : {Precision::bf16, Precision::fp16})
       for (const AttentionSpec& spec : asked_by(model, precision).attentions)
         for (const cuda::DescribedDevice& device : described_gpus()) {

@@ -121,7 +121,7 @@ TEST(AmxPeak, BurstConfiguresLoadsAndMultipliesAsItCounts) {
   action.sa_sigaction = take_note;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGILL, &action, &before);
-  const double flops = amx_peak_kernel().run(kRounds);
+  const double flops = amx_peak_kernel(Precision::bf16).run(kRounds);
   sigaction(SIGILL, &before, nullptr);
 
   EXPECT_EQ(seen.configured, 1);

@@ -32,10 +32,12 @@ const std::map<std::string, Fingerprints> kStored{
     {"resnet50", {"1cf9b94bc357330ff61763b815b1ef4c", "eb76aadce76542d35542c9f8a2004218", "724d5e3753a8809172d68c1cdbe5e4b1"}},
     {"resnet101", {"50c85d810c9992ce8e37ac1b398406b8", "8a8f1245280c6ad5d7efc08dde402238", "0911e8d9f09afe60d934c64aab84c323"}},
     {"resnet152", {"428f827f26564c9e147ae4ef1e33c117", "1256a3d3cc9eaab98d606794b92845b3", "c0a4464ec066bfdcc37058fd1b976923"}},
-    {"bert-tiny", {"b9f54f348cad5a05f6be2365ac832ebc", "b741b98b1f9d311ef99c41618c955fb2", "98f0308e41aa8540d5c06e07787464a6"}},
-    {"bert-base", {"5a129676be10d2377a549c31c2cc8278", "d7077c023f669547f3f71812d7402c22", "38b53d61d2c1f6c48fea41f9832fdd6f"}},
+    {"bert-tiny", {"b9f54f348cad5a05f6be2365ac832ebc", "6b473764226703e75b348e8d37669034", "43425d07d4450b57b9082e4a8f147969"}},
+    {"bert-base", {"5a129676be10d2377a549c31c2cc8278", "ba9308a29150aa965e9a06c0754b0708", "c2d3bd57db3100b091f4b55e7ff1ed22"}},
     {"bert-large",
-     {"10443e6ef884bcf65c1db9488f2ed3ff", "cabf6ab9f5b954004d8edbed2c698fa4", "0ab27a1d249ca7ec86a87d7b5c9a3980"}}};
+     {"10443e6ef884bcf65c1db9488f2ed3ff", "e77b81b40d0e3851d43636a47a5f8ca9", "3461af159554c5286a980bcbbf332b8d"}},
+    {"vit-b-16", {"ead6e4eec24991494f2c5546baa35258", "532c4b4e89337325e18060587d5aff45", "12a3960739beca2835f29a06661cd1a5"}},
+    {"vit-s-16", {"af3dcbc0c5adfb055781bbfafe8ef4de", "c23ecc576cba2eed03d5ca385fd11e80", "97ce6c57b6ad2bd94e7525c22e9fdaaf"}}};
 
 std::string training_graph(const WorkloadSpec& workload, Precision precision) {
   const Program program = make_program(workload, PlanningBackend(), {Entry::train}, precision);

@@ -32,12 +32,36 @@ TEST(Models, HaveThePublishedParameterCounts) {
   EXPECT_EQ(count(test::made_workload("bert-tiny", 16)).parameters, 4416698);
   EXPECT_EQ(count(test::made_workload("bert-base", 8)).parameters, 109514298);
   EXPECT_EQ(count(test::made_workload("bert-large", 4)).parameters, 335174458);
+  EXPECT_EQ(count(test::made_workload("vit-b-16", 8)).parameters, 86567656);
+  EXPECT_EQ(count(test::made_workload("vit-s-16", 8)).parameters, 22050664);
 }
 
 TEST(Models, LargeModelsHaveTheExpectedFlops) {
   EXPECT_EQ(count(test::made_workload("resnet50", 16)).train_flops_per_sample, 24299077632.0);
   EXPECT_EQ(count(test::made_workload("bert-tiny", 16)).train_flops_per_sample, 823105536.0);
   EXPECT_EQ(count(test::made_workload("bert-base", 8)).train_flops_per_sample, 69925441536.0);
+}
+
+// Multiply-adds of one image, whose layers have `sequence` rows.
+TEST(Models, VisionTransformersHaveTheExpectedFlops) {
+  for (const auto& [model, units] : {std::pair{"vit-b-16", 768.0}, std::pair{"vit-s-16", 384.0}}) {
+    const double patches = 14 * 14, sequence = patches + 1;
+    const double layer = 12 * sequence * units * units + 2 * sequence * sequence * units;
+    const double sum = patches * units * 3 * 16 * 16 + 12 * layer + units * 1000;
+    const Counts counts = count(test::made_workload(model, 8));
+    EXPECT_EQ(counts.forward_flops_per_sample, 2 * sum) << model;
+    EXPECT_EQ(counts.train_flops_per_sample, 3 * 2 * sum - 2 * patches * units * 3 * 16 * 16) << model;
+  }
+}
+
+TEST(Models, TransformersTakeTheirSizesAsOptions) {
+  EXPECT_EQ(count(test::made_workload("bert-large:layers=12,units=768,heads=12", 8)).fingerprint,
+            count(test::made_workload("bert-base", 8)).fingerprint);
+  EXPECT_EQ(count(test::made_workload("vit-s-16:units=768,heads=12", 8)).fingerprint,
+            count(test::made_workload("vit-b-16", 8)).fingerprint);
+  // Patches of 8x8 of an image of 32x24: 12, and the class token.
+  const Counts small = count(test::made_workload(test::kSmallVit, 2));
+  EXPECT_EQ(small.parameters, 3 * 8 * 8 * 64 + 64 + 64 + 13 * 64 + 2 * (12 * 64 * 64 + 13 * 64) + 2 * 64 + 65 * 1000);
 }
 
 TEST(Models, CountFlopsForwardAndBothGradientsWithoutTheFirstInputGradient) {
@@ -64,6 +88,15 @@ TEST(Models, ImageModelsAcceptAnySize) {
             count(test::made_workload("resnet20", 2)).fingerprint);
   EXPECT_THROW(find_model("resnet18:height=63"), std::invalid_argument);
   EXPECT_THROW(find_model("resnet18:width=8193"), std::invalid_argument);
+}
+
+TEST(Models, ImageModelsAcceptAnyNumberOfClasses) {
+  for (const auto& [model, classes, inputs] :
+       {std::tuple{"resnet20", 10, 64}, std::tuple{"resnet50", 1000, 2048}, std::tuple{"vit-s-16", 1000, 384}}) {
+    const Counts plain = count(test::made_workload(model, 1)),
+                 more = count(test::made_workload(std::string(model) + ":classes=" + std::to_string(classes + 7), 1));
+    EXPECT_EQ(more.parameters - plain.parameters, 7 * (inputs + 1)) << model;
+  }
 }
 
 TEST(Models, FingerprintIdentifiesTheWorkload) {
@@ -97,6 +130,11 @@ TEST(Models, WrongNamesAndOptionsAreExplained) {
   EXPECT_THAT(message("mlp:width"), testing::HasSubstr("not option=value"));
   EXPECT_THAT(message("mlp:height=3"), testing::HasSubstr("it takes depth, width"));
   EXPECT_THAT(message("lenet5:width=3"), testing::HasSubstr("takes none"));
+  EXPECT_THAT(message("bert-base:heads=5"), testing::HasSubstr("model bert-base: heads=5 must divide units=768"));
+  EXPECT_THAT(message("vit-b-16:units=100"), testing::HasSubstr("heads=12 must divide units=100"));
+  EXPECT_THAT(message("vit-b-16:height=40"), testing::HasSubstr("patch=16 must divide height=40"));
+  EXPECT_THAT(message("vit-s-16:patch=32,width=16"), testing::HasSubstr("patch=32 must divide width=16"));
+  EXPECT_THAT(message("vit-s-16:layers=0"), testing::HasSubstr("whole number from 1 to"));
   for (const char* text : {"mlp:width=0", "mlp:width=-4", "mlp:width=99999999999999999999", "mlp:width=4.5", "mlp:depth="})
     EXPECT_THAT(message(text), testing::HasSubstr("whole number from 1 to")) << text;
 }

@@ -43,23 +43,26 @@ NamedResult many_names(int models) {
   return named;
 }
 
-// Processor time, so that other processes do not count; the less of two.
+// Processor time, so that other processes count by what they take of the caches only.
 double seconds_of(const Answer& answer, const NamedResult& named) {
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 2; ++i) {
-    const std::clock_t begin = std::clock();
-    answer.of(named);
-    least = std::min(least, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
-  }
-  return least;
+  const std::clock_t begin = std::clock();
+  answer.of(named);
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
 class ManyNames : public testing::TestWithParam<Answer> {};
 
-// A square would make it 4, and reading the file, which is linear, is not part of it.
+// A square would make it 4, and reading the file, which is linear, is not part of it. The least times of pairs in turns; a pair
+// beside which the machine was slow is followed by others.
 TEST_P(ManyNames, TwiceAsManyTakeLessThanThreeTimesAsLong) {
   const Answer& answer = GetParam();
-  EXPECT_LT(seconds_of(answer, many_names(1000)) / seconds_of(answer, many_names(500)), 3);
+  const NamedResult few = many_names(500), many = many_names(1000);
+  double least_few = std::numeric_limits<double>::infinity(), least_many = least_few;
+  for (int pair = 0; pair < 2 || (pair < 10 && least_many / least_few >= 3); ++pair) {
+    least_few = std::min(least_few, seconds_of(answer, few));
+    least_many = std::min(least_many, seconds_of(answer, many));
+  }
+  EXPECT_LT(least_many / least_few, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(

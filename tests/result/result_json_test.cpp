@@ -44,6 +44,7 @@ TEST(ResultJson, RoundTripIsExact) {
   EXPECT_FALSE(run.input->prefetch);
   EXPECT_EQ(run.input->decode_cost_seconds, 0.002);
   EXPECT_EQ(run.input->cache, "decoded");
+  EXPECT_EQ(run.input->images, "u8");
   EXPECT_EQ(run.profile->classes[1].limit_fraction, 0.5);
   EXPECT_EQ(run.profile->classes[1].limit_seconds, 0.125);
   EXPECT_FALSE(run.profile->nodes[0].limit);
@@ -97,9 +98,9 @@ TEST(ResultJson, TextThatIsNotUtf8IsStillWritten) {
 
 TEST(ResultJson, ANewerVersionIsRefusedByName) {
   std::string text = result_to_text(complete_result());
-  text.replace(text.find("\"schema_version\": 1"), 19, "\"schema_version\": 2");
+  text.replace(text.find("\"schema_version\": 2"), 19, "\"schema_version\": 3");
   EXPECT_THAT(parse_failure(text),
-              testing::AllOf(HasSubstr("file.json"), HasSubstr("version 2 is newer"), HasSubstr("update")));
+              testing::AllOf(HasSubstr("file.json"), HasSubstr("version 3 is newer"), HasSubstr("update")));
 }
 
 TEST(ResultJson, FurtherKeysAreIgnored) {

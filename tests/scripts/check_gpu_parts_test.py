@@ -1,5 +1,5 @@
-"""The parts of scripts/check_gpu: the runner of commands on a made-up machine with a made-up clock, where each command may fail,
-hang or take its call down; the state; and the verdicts."""
+"""The parts of scripts/check_gpu: its plan on a made-up machine with a made-up clock, where each command may fail, hang or take
+its call down; the state; and the verdicts."""
 
 import os
 import pathlib
@@ -17,7 +17,7 @@ sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 import gpu_plan  # noqa: E402
 import gpu_results  # noqa: E402
 import gpu_state  # noqa: E402
-from gpu_commands import Command, Runner, Stamps  # noqa: E402
+from commands import Command, Runner, Stamps  # noqa: E402
 
 BUDGET = 540
 
@@ -194,54 +194,6 @@ class Calls(unittest.TestCase):
         for call in calls:
             done = subprocess.run([os.environ["EPOCHBENCH_PARSE_CALL"], *call], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, f"{' '.join(call)}: {done.stderr}")
-
-
-class RealCommands(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def run_commands(self, *commands, budget=60):
-        runner = Runner(self.folder, budget, None, lambda *texts: None)
-        runner.run(list(commands), list(commands))
-        return runner.stamps
-
-    def test_one_that_hangs_is_ended_and_stamped(self):
-        stamps = self.run_commands(Command("hangs", ["sleep", "30"], 0.5, 0), Command("next", ["true"], 9, 0))
-        self.assertEqual((stamps.status("hangs"), stamps.read("hangs")["attempts"], stamps.status("next")), ("failed", 2, "passed"))
-        self.assertIn("longer than 0.5 s: sleep 30", stamps.read("hangs")["complaints"][0])
-
-    def test_the_end_of_the_call_stops_one_and_the_next_call_gives_it_twice_the_time(self):
-        command = Command("long", ["sleep", "30"], 20, 0)
-        stamps = self.run_commands(command, budget=1)
-        self.assertEqual(stamps.status("long"), "stopped")
-        runner = Runner(self.folder, 1.5, None, lambda *texts: None)
-        runner.began = True
-        self.assertFalse(runner.fits(command, stamps.read("long")))
-        self.assertIn("needs about 2 s", runner.left_out["long"])
-
-    def test_a_missing_program_and_a_judge_that_breaks_are_failures(self):
-        def broken(log):
-            raise KeyError("runs")
-        stamps = self.run_commands(Command("missing", ["/no/such/program"], 9, 0), Command("broken", ["true"], 9, 0, broken),
-                                   Command("unknown", lambda left: {}["batch"], 9, 0))
-        self.assertIn("exit code 127: [Errno 2] No such file or directory", stamps.read("missing")["complaints"][0])
-        self.assertEqual(stamps.read("broken")["complaints"], ["KeyError: 'runs'"])
-        self.assertEqual(stamps.status("unknown"), "failed")
-
-    def test_a_failure_is_reported_by_what_was_said_last(self):
-        stamps = self.run_commands(Command("fails", ["sh", "-c", "echo begin; echo 'no device' >&2; exit 3"], 9, 0),
-                                   Command("silent", ["false"], 9, 0))
-        self.assertEqual(stamps.read("fails")["complaints"], ["exit code 3: no device (see fails.log)"])
-        self.assertEqual(stamps.read("silent")["complaints"], ["exit code 1: false (see silent.log)"])
-
-    def test_descendants_end_too(self):
-        marker = self.folder / "alive"
-        self.run_commands(Command("parent", ["sh", "-c", f"(trap '' INT; sleep 7; touch {marker}) & sleep 30"], 0.3, 0))
-        import time
-        time.sleep(8)
-        self.assertFalse(marker.exists())
 
 
 class StateFiles(unittest.TestCase):

@@ -18,24 +18,8 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
 import gpu_pack  # noqa: E402
+from stand_in import HEAD  # noqa: E402
 
-# Each stand-in adds its call to the file CALLS. FAULT, "WHAT@TEXT", happens to calls that contain TEXT.
-HEAD = f"""#!{sys.executable} -SE
-import json, os, pathlib, signal, sys, time
-args = sys.argv[1:]
-call = " ".join([pathlib.Path(sys.argv[0]).name, *args])
-print(call, file=open(os.environ["CALLS"], "a"))
-fault, _, text = os.environ.get("FAULT", "").partition("@")
-fault = fault if text and text in call else ""
-if fault == "hangs":
-    time.sleep(60)
-if fault == "fails":
-    sys.exit("error: no such thing")
-if fault == "kills":
-    os.kill(os.getppid(), signal.SIGKILL)
-def value(name, default=""):
-    return args[args.index(name) + 1] if name in args else default
-"""
 NVIDIA_SMI = """
 card = os.environ.get("CARD", "9.0, NVIDIA H100 80GB HBM3, 600.1, 81559 MiB")
 print(card if args else "| NVIDIA-SMI 600.1   Driver Version: 600.1   CUDA Version: 12.8 |")
@@ -216,7 +200,7 @@ class CheckGpu(unittest.TestCase):
         self.assertEqual(machine.calls(), [])
         self.assertFalse((machine.root / "build-gpu").exists())
         models = " ".join(line for line in done.stdout.splitlines() if "parity" in line)
-        for model in ("mlp", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "bert-base", "bert-large"):
+        for model in ("mlp", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "bert-base", "bert-large", "vit-b-16"):
             self.assertIn(model, models)
 
     def test_all_is_well_and_nothing_runs_twice(self):

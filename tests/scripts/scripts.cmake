@@ -13,6 +13,8 @@ add_test(NAME Scripts.SetUp COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_
 add_test(NAME Scripts.CheckGpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_test.py)
 add_test(NAME Scripts.CheckGpuParts COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_parts_test.py)
 set_tests_properties(Scripts.CheckGpuParts PROPERTIES ENVIRONMENT "EPOCHBENCH_PARSE_CALL=$<TARGET_FILE:parse_call>")
+add_test(NAME Scripts.CheckCpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_cpu_test.py)
+add_test(NAME Scripts.Commands COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/commands_test.py)
 add_test(NAME Scripts.BareImage COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/bare_image_test.py)
 add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_pytorch_test.py)
 add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/compare_quality_test.py)
@@ -24,7 +26,7 @@ set_tests_properties(Scripts.MutateResults Scripts.TrainPytorch Scripts.TakeTurn
 # Tests of scripts, which are the same in every build.
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKeepToTheLayers Structure.SelfTest
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
-  Scripts.CheckGpu Scripts.CheckGpuParts Scripts.BareImage Scripts.CompareQuality Scripts.GateTrials Scripts.MutateResults PROPERTIES LABELS "unit;scripts")
+  Scripts.CheckGpu Scripts.CheckGpuParts Scripts.CheckCpu Scripts.Commands Scripts.BareImage Scripts.CompareQuality Scripts.GateTrials Scripts.MutateResults PROPERTIES LABELS "unit;scripts")
 
 # The continuous-integration gate of docs/ci.md, as written there. Its YAML test is skipped without PyYAML.
 foreach(class MadeUp Real Yaml)

@@ -1,5 +1,6 @@
 #include "tests/support/amx_model.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -92,32 +93,69 @@ void store(int tile, void* base, std::int64_t stride) {
 
 void zero(int tile) { clear(usable("TILEZERO", tile)); }
 
-void multiply_add(int sum_tile, int a_tile, int b_tile) {
-  constexpr const char* kName = "TDPBF16PS";
-  Tile& sum = usable(kName, sum_tile);
-  const Tile &a = usable(kName, a_tile), &b = usable(kName, b_tile);
-  if (sum_tile == a_tile || sum_tile == b_tile || a_tile == b_tile) fault(kName, "two operands are the same register");
+namespace {
+
+struct Factors {
+  Tile& sum;
+  const Tile &a, &b;
+};
+// The registers of a product, after the checks that the hardware makes.
+Factors factors(const char* name, int sum_tile, int a_tile, int b_tile) {
+  Tile& sum = usable(name, sum_tile);
+  const Tile &a = usable(name, a_tile), &b = usable(name, b_tile);
+  if (sum_tile == a_tile || sum_tile == b_tile || a_tile == b_tile) fault(name, "two operands are the same register");
   if (sum.row_bytes % 4 != 0 || a.row_bytes % 4 != 0 || b.row_bytes % 4 != 0)
-    fault(kName, "the length of a row is not a multiple of 4 bytes");
-  if (a.rows != sum.rows) fault(kName, "the first operand and the sum differ in their number of rows");
-  if (a.row_bytes / 4 != b.rows) fault(kName, "the operands differ in depth");
-  if (b.row_bytes != sum.row_bytes) fault(kName, "the second operand and the sum differ in their number of columns");
+    fault(name, "the length of a row is not a multiple of 4 bytes");
+  if (a.rows != sum.rows) fault(name, "the first operand and the sum differ in their number of rows");
+  if (a.row_bytes / 4 != b.rows) fault(name, "the operands differ in depth");
+  if (b.row_bytes != sum.row_bytes) fault(name, "the second operand and the sum differ in their number of columns");
+  return {sum, a, b};
+}
+
+// Replaces each sum by total(sum, row, column), and clears what lies beyond the columns.
+template <typename Sum, typename Total>
+void update_sums(Tile& sum, Total total) {
   for (int row = 0; row < sum.rows; ++row) {
+    auto& data = sum.data[static_cast<std::size_t>(row)];
     for (int column = 0; column < sum.row_bytes / 4; ++column) {
-      float even = 0, odd = 0;
-      for (int k = 0; k < b.rows; ++k) {
-        even = flushed(std::fma(real_at(a, row, 2 * k), real_at(b, k, 2 * column), even));
-        odd = flushed(std::fma(real_at(a, row, 2 * k + 1), real_at(b, k, 2 * column + 1), odd));
-      }
-      std::uint8_t* const at = &sum.data[static_cast<std::size_t>(row)][static_cast<std::size_t>(4 * column)];
-      float total;
-      std::memcpy(&total, at, sizeof total);
-      total = flushed(flushed(total) + flushed(even + odd));
-      std::memcpy(at, &total, sizeof total);
+      std::uint8_t* const at = &data[static_cast<std::size_t>(4 * column)];
+      Sum before;
+      std::memcpy(&before, at, sizeof before);
+      const Sum after = total(before, row, column);
+      std::memcpy(at, &after, sizeof after);
     }
-    for (int byte = sum.row_bytes; byte < kMaxRowBytes; ++byte)
-      sum.data[static_cast<std::size_t>(row)][static_cast<std::size_t>(byte)] = 0;
+    std::fill(data.begin() + sum.row_bytes, data.end(), std::uint8_t{0});
   }
+}
+
+std::uint8_t byte_at(const Tile& tile, int row, int index) {
+  return tile.data[static_cast<std::size_t>(row)][static_cast<std::size_t>(index)];
+}
+
+}  // namespace
+
+void multiply_add(int sum_tile, int a_tile, int b_tile) {
+  const auto [sum, a, b] = factors("TDPBF16PS", sum_tile, a_tile, b_tile);
+  update_sums<float>(sum, [&a = a, &b = b](float before, int row, int column) {
+    float even = 0, odd = 0;
+    for (int k = 0; k < b.rows; ++k) {
+      even = flushed(std::fma(real_at(a, row, 2 * k), real_at(b, k, 2 * column), even));
+      odd = flushed(std::fma(real_at(a, row, 2 * k + 1), real_at(b, k, 2 * column + 1), odd));
+    }
+    return flushed(flushed(before) + flushed(even + odd));
+  });
+}
+
+// Sums wrap around.
+void multiply_add_bytes(int sum_tile, int a_tile, int b_tile) {
+  const auto [sum, a, b] = factors("TDPBUSD", sum_tile, a_tile, b_tile);
+  update_sums<std::uint32_t>(sum, [&a = a, &b = b](std::uint32_t before, int row, int column) {
+    for (int k = 0; k < b.rows; ++k)
+      for (int i = 0; i < 4; ++i)
+        before +=
+            static_cast<std::uint32_t>(byte_at(a, row, 4 * k + i) * static_cast<std::int8_t>(byte_at(b, k, 4 * column + i)));
+    return before;
+  });
 }
 
 void release() { state = {}; }

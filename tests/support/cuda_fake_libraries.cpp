@@ -131,6 +131,40 @@ class FakeProduct final : public cuda::Product {
   double seconds_;
 };
 
+class FakeGeluProduct final : public cuda::GeluProduct {
+ public:
+  FakeGeluProduct(FakeDevice& device, const cuda::GeluProductSpec& spec, double seconds)
+      : device_(device), spec_(spec), seconds_(seconds) {}
+
+  void run(const Tensors& t, void* workspace, cuda::Stream stream) override {
+    const auto compute = [=, spec = spec_] {
+      use_workspace(workspace, cuda::kProductWorkspaceBytes);
+      const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+      const bool tf32 = spec.math == cuda::Math::tf32;
+      const std::size_t size = count({m, n});
+      Floats result(size), x(size);
+      reference::gemm(x.data(), load(t.a, count({m, k}), spec.element, tf32).data(),
+                      load(t.b, count({k, n}), spec.element, tf32).data(), spec.shape, {});
+      if (spec.gradient) {
+        reference::gelu_grad(result.data(), x.data(), load(t.x, size, spec.element).data(), static_cast<std::int64_t>(size));
+      } else {
+        const Floats bias = load(t.bias, static_cast<std::size_t>(n), spec.element);
+        for (std::size_t i = 0; i < size; ++i) x[i] += bias[i % static_cast<std::size_t>(n)];
+        reference::gelu(result.data(), x.data(), static_cast<std::int64_t>(size));
+        if (spec.x) store(t.x, x, spec.element);
+      }
+      store(t.out, result, spec.element);
+    };
+    device_.enqueue(stream, compute, seconds_);
+  }
+  std::string implementation() const override { return "fake product with gelu"; }
+
+ private:
+  FakeDevice& device_;
+  cuda::GeluProductSpec spec_;
+  double seconds_;
+};
+
 Sizes convolution_sizes(const cuda::ConvolutionSpec& spec) {
   const Conv2dShape& s = spec.shape;
   const std::size_t x = bytes(count({s.batch, s.height, s.width, s.channels}), spec.element);
@@ -341,6 +375,12 @@ std::unique_ptr<cuda::Alternatives<cuda::Product>> FakeLibraries::product(const 
                                                                           const cuda::ProductOperands&) {
   return offer<cuda::Product>(describe(spec), !spec.bias_gradient || options_.bias_gradient, [=, this](double seconds) {
     return std::make_shared<FakeProduct>(device_, spec, seconds + (spec.bias_gradient ? options_.bias_gradient_seconds : 0));
+  });
+}
+
+std::unique_ptr<cuda::Alternatives<cuda::GeluProduct>> FakeLibraries::gelu_product(const cuda::GeluProductSpec& spec) {
+  return offer<cuda::GeluProduct>(describe(spec), options_.gelu, [=, this](double seconds) {
+    return std::make_shared<FakeGeluProduct>(device_, spec, seconds + options_.gelu_seconds);
   });
 }
 

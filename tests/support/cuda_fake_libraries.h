@@ -19,11 +19,13 @@ namespace epochbench::test {
 struct FakeLibrariesOptions {
   // Which plans exist.
   bool convolution = true, convolution_bias = true, convolution_sums = true, attention = true, bias_gradient = true;
+  bool gelu = true;
   bool winograd = false;  // whether convolutions use Winograd where allowed
   // Of the plans that are offered for each problem, the first listed first: what one run takes, and building one.
   std::vector<double> seconds = {FakeDevice::kSecondsOfWork};
   double build_seconds = 0;
   double bias_gradient_seconds = 0;   // that the sums in a product's epilogue take in addition
+  double gelu_seconds = 0;            // that a GELU in a product takes in addition
   double sums_seconds = 0;            // that the sums for a batch norm take in addition
   std::set<std::string> broken = {};  // tags of plans that can no longer be built: "fake 1"
   std::string version = "1.0";
@@ -37,6 +39,7 @@ class FakeLibraries final : public cuda::Libraries {
   cuda::LibraryVersions versions() const override { return {options_.version, options_.version}; }
   std::unique_ptr<cuda::Alternatives<cuda::Product>> product(const cuda::ProductSpec& spec,
                                                              const cuda::ProductOperands& operands) override;
+  std::unique_ptr<cuda::Alternatives<cuda::GeluProduct>> gelu_product(const cuda::GeluProductSpec& spec) override;
   std::unique_ptr<cuda::Alternatives<cuda::Convolution>> convolution(const cuda::ConvolutionSpec& spec) override;
   std::unique_ptr<cuda::Alternatives<cuda::AttentionForward>> attention_forward(const cuda::AttentionSpec& spec) override;
   std::unique_ptr<cuda::Alternatives<cuda::AttentionBackward>> attention_backward(const cuda::AttentionSpec& spec) override;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -59,6 +60,15 @@ inline std::string idx_file(const std::vector<std::uint32_t>& extents, unsigned 
   }
   for (std::size_t i = 0; i < count; ++i) bytes += static_cast<char>(i % modulus);
   return bytes;
+}
+
+// A folder for "idx:DIR": gray images of this size in both splits, with labels 0 to 9.
+inline void write_idx_folder(const TemporaryFolder& folder, std::uint32_t height, std::uint32_t width, std::uint32_t train,
+                             std::uint32_t test) {
+  for (const auto& [split, samples] : {std::pair{"train", train}, std::pair{"t10k", test}}) {
+    folder.write(std::string(split) + "-images-idx3-ubyte", idx_file({samples, height, width}, 251));
+    folder.write(std::string(split) + "-labels-idx1-ubyte", idx_file({samples}, 10));
+  }
 }
 
 // Host memory of one batch: images, then labels.

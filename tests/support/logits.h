@@ -18,7 +18,8 @@ namespace epochbench::test {
 inline void write_one_dimensional(Executable& executable, const Program& program) {
   std::uint64_t seed = 0;
   for (const Variable& variable : program.variables) {
-    if (variable.desc.shape.size() != 1 || variable.role == VariableRole::control) continue;
+    if (variable.desc.shape.size() != 1 || variable.role == VariableRole::control || variable.role == VariableRole::derived)
+      continue;
     std::vector<float> values(static_cast<std::size_t>(variable.desc.elements()));
     fill_uniform(values, ++seed);
     for (float& value : values) value = 1 + value / 2;
@@ -44,7 +45,8 @@ inline std::vector<float> logits(const std::string& model, std::int64_t batch, c
   const ValueId rate = control("read.rate", {{1}, DType::f32}), weight = control("read.weight", desc);
   graph.add_node(Op::sgd, SgdAttributes{.momentum = 0}, {rate, weight, result, control("read.logits", desc)}, "read");
   MemoryPlan plan = plan_memory(graph, backend);
-  program.variables = graph.variables;
+  for (const Variable& variable : graph.variables)
+    if (variable.name.starts_with("read.")) program.variables.push_back(variable);
   program.entries[static_cast<std::size_t>(Entry::forward)] = EntryGraph{std::move(graph), std::move(plan)};
 
   const auto executable = backend.compile(program);
@@ -56,7 +58,8 @@ inline std::vector<float> logits(const std::string& model, std::int64_t batch, c
     inputs.push_back(executable->stage(0, static_cast<int>(i)));
   for (std::int64_t row = 0; row < batch; ++row) data->fill(Split::train, row, 0, row, inputs);
   executable->submit(0);
-  executable->run(Entry::forward);
+  for (Entry entry : {Entry::calibrate, Entry::prepare, Entry::forward})
+    if (program.entry(entry) != nullptr) executable->run(entry);
   executable->synchronize();
   std::vector<float> values(static_cast<std::size_t>(desc.elements()));
   executable->read("read.logits", values);

@@ -1,6 +1,8 @@
 // A model with its defaults, as tests of the graph and its passes train it.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,6 +11,25 @@
 #include "src/workload/workload.h"
 
 namespace epochbench::test {
+
+// A vision transformer of 12 patches and 64 units.
+inline constexpr const char* kSmallVit = "vit-s-16:layers=2,units=64,heads=2,patch=8,height=32,width=24";
+
+// Models whose forward passes take every op, small.
+inline constexpr const char* kForwardModels[] = {"mlp:width=96",
+                                                 "lenet5",
+                                                 "resnet20",
+                                                 "resnet20:height=41,width=54",
+                                                 "resnet18:height=64,width=70",
+                                                 "bert-tiny:sequence=16",
+                                                 "vit-s-16:layers=2,units=48,heads=3,patch=8,height=24,width=40"};
+
+// Of a model with options, as the name of a test's parameter: letters, digits and underscores.
+inline std::string parameter_name(std::string model) {
+  std::ranges::replace_if(
+      model, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return model;
+}
 
 inline const std::vector<Entry> kAllEntries{Entry::train, Entry::evaluate, Entry::forward};
 

@@ -15,6 +15,14 @@ struct Matrix {
 
 inline std::string describe(const Matrix& m) { return std::to_string(m.rows) + "x" + std::to_string(m.channels); }
 
+inline Conv2dShape convolution_shape(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels,
+                                     std::int64_t out_channels, std::int64_t kernel_height, std::int64_t kernel_width,
+                                     std::int64_t stride, std::int64_t padding) {
+  const auto out = [=](std::int64_t extent, std::int64_t kernel) { return (extent + 2 * padding - kernel) / stride + 1; };
+  return {batch,         height,       width,  channels, out(height, kernel_height), out(width, kernel_width), out_channels,
+          kernel_height, kernel_width, stride, padding};
+}
+
 inline PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t window,
                       std::int64_t stride, std::int64_t padding) {
   const auto out = [=](std::int64_t extent) { return (extent + 2 * padding - window) / stride + 1; };

@@ -6,8 +6,10 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "src/data/prepared_dataset.h"
 #include "src/workload/workload.h"
 
 namespace epochbench::test {
@@ -19,6 +21,8 @@ struct Training {
   Precision precision = Precision::fp32;
   double dropout = -1;                      // negative: the model's own
   std::optional<double> weight_decay = {};  // empty: the model's own
+  double label_smoothing = 0;
+  bool bytes = false;  // images are staged as bytes, if the data and the backend have them
 };
 inline void PrintTo(const Training& training, std::ostream* out) {
   *out << training.model << " batch " << training.batch << " " << name(training.precision);
@@ -31,10 +35,13 @@ class Trainer {
     spec.model = training.model;
     spec.batch = training.batch;
     spec.weight_decay = training.weight_decay;
+    spec.label_smoothing = training.label_smoothing;
     WorkloadSpec workload = workload_spec(spec);
     workload.config.dropout = training.dropout;
-    program_ = make_program(workload, backend, {Entry::train, Entry::evaluate}, training.precision);
     data_ = open_dataset(training.data, workload.model.family->sample(workload.config), 1000, 0);
+    program_ = make_program(workload, backend, {Entry::train, Entry::evaluate}, training.precision, true,
+                            training.bytes ? data_->pixel_values() : std::vector<float>());
+    if (images_of(program_) == DType::u8) data_ = std::make_unique<ByteDataset>(std::move(data_));
     executable_ = backend.compile(program_);
     initialize(*executable_, program_, 0);
   }

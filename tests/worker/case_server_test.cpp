@@ -82,7 +82,7 @@ TEST_F(ServerTest, BurstsNeedNoCaseAndTheProcessGoesOn) {
     EXPECT_GT(peak["flops_per_second"].get<double>(), 1e6);
   }
   EXPECT_THAT(answer("{\"command\": \"burst\", \"protocol\": 1, \"precision\": \"fp8\", \"threads\": 1, \"seconds\": 0}\n"),
-              HasSubstr("message.precision: must be one of fp32, tf32, bf16, fp16, not 'fp8'"));
+              HasSubstr("message.precision: must be one of fp32, tf32, bf16, fp16, int8, not 'fp8'"));
 }
 
 TEST(Protocol, CaseSurvivesTheJourney) {

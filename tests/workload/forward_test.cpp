@@ -8,6 +8,7 @@
 #include "src/base/errors.h"
 #include "src/workload/workload.h"
 #include "support/logits.h"
+#include "support/made_workload.h"
 
 namespace epochbench {
 namespace {
@@ -55,15 +56,8 @@ TEST_P(ForwardOf, ASampleDoesNotDependOnItsBatch) {
   EXPECT_LT(difference(among, alone), kFp32);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ForwardOf,
-                         testing::Values("mlp:width=96", "lenet5", "resnet20", "resnet20:height=41,width=54",
-                                         "resnet18:height=64,width=70", "bert-tiny:sequence=16"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace_if(
-                               name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Models, ForwardOf, testing::ValuesIn(test::kForwardModels),
+                         [](const auto& info) { return test::parameter_name(info.param); });
 
 TEST(Forward, HasNeitherGradientNorOptimizerNorDropout) {
   for (const char* model : {"lenet5", "resnet20", "bert-tiny"}) {

@@ -8,6 +8,7 @@
 #include "src/worker/runner.h"
 #include "src/workload/workload.h"
 #include "support/allocations.h"
+#include "support/made_workload.h"
 #include "support/trainer.h"
 
 namespace epochbench {
@@ -67,14 +68,12 @@ TEST_P(StepMemory, RunnerAndLoaderAllocateNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Models, StepMemory,
                          testing::Values(Training{"lenet5", 96, "digits"}, Training{"resnet20", 4},
-                                         Training{"bert-tiny", 2, "founding-documents"},
+                                         Training{"bert-tiny", 2, "founding-documents"}, Training{test::kSmallVit, 4},
                                          Training{"lenet5", 96, "digits", Precision::bf16},
                                          Training{"resnet20", 4, "synthetic", Precision::bf16},
                                          Training{"bert-tiny", 2, "founding-documents", Precision::bf16}),
                          [](const auto& info) {
-                           std::string text = info.param.model + "_" + name(info.param.precision);
-                           std::replace(text.begin(), text.end(), '-', '_');
-                           return text;
+                           return test::parameter_name(info.param.model + "_" + name(info.param.precision));
                          });
 
 TEST(Allocations, AreCounted) {

@@ -27,6 +27,7 @@ TEST_P(TenLosses, AreThoseOfPyTorch) {
   spec.batch = stored.at("batch");
   spec.seed = stored.at("seed");
   spec.dropout = stored.at("dropout").get<double>();
+  spec.label_smoothing = stored.at("label_smoothing").get<double>();
   spec.threads = 2;
   const auto expected = stored.at("loss").get<std::vector<double>>();
   ASSERT_EQ(expected.size(), 10u);
@@ -59,7 +60,7 @@ TEST(Evaluation, TextLossIsTheMeanOverItsLabels) {
 
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
-                                         "resnet152", "bert-tiny", "bert-base", "bert-large"),
+                                         "resnet152", "bert-tiny", "bert-base", "bert-large", "vit-b-16", "vit-s-16"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/made_workload.h"
+#include "support/staged_bytes.h"
 #include "support/trainer.h"
 
 namespace epochbench {
@@ -62,6 +63,26 @@ TEST(WeightDecay, BelongsToTheIdentityOfTheWorkload) {
   EXPECT_EQ(workload_spec(spec).optimizer.to_string(), "sgd lr=0.05 momentum=0.9 weight_decay=0.001");
 }
 
+TEST(LabelSmoothing, IsTrainedButNotEvaluated) {
+  const auto backend = make_cpu_backend(1);
+  Training smoothed{"mlp", 16, "digits"};
+  smoothed.label_smoothing = 0.2;
+  Trainer with(smoothed, *backend), without({"mlp", 16, "digits"}, *backend);
+  EXPECT_EQ(with.step(Entry::evaluate, 0).loss, without.step(Entry::evaluate, 0).loss);
+  EXPECT_NE(with.step(Entry::train, 0).loss, without.step(Entry::train, 0).loss);
+  const std::vector<double> expected = Trainer(smoothed, *make_reference_backend()).losses(5);
+  const std::vector<double> losses = Trainer(smoothed, *backend).losses(5);
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(losses[i] / expected[i], 1, 1e-5) << "step " << i;
+}
+
+TEST(LabelSmoothing, BelongsToTheIdentityOfTheWorkload) {
+  CaseSpec spec;
+  spec.model = "lenet5";
+  const std::string own = count(workload_spec(spec)).fingerprint;
+  spec.label_smoothing = 0.1;
+  EXPECT_NE(count(workload_spec(spec)).fingerprint, own);
+}
+
 TEST(Evaluation, IgnoresPaddedRowsAndLeavesTheWeightsAlone) {
   for (const char* model : {"lenet5", "resnet20"}) {
     Trainer trainer({model, 8}, *make_cpu_backend(2));
@@ -78,6 +99,48 @@ TEST(Evaluation, IgnoresPaddedRowsAndLeavesTheWeightsAlone) {
     EXPECT_EQ(correct, whole.correct);
     EXPECT_EQ(trainer.step(Entry::evaluate, 0).loss, whole.loss);
   }
+}
+
+TEST(Bytes, TrainAsFloatsDoToTheBit) {
+  for (const char* model : {"lenet5", "mlp:width=96"})
+    for (Precision precision : {Precision::fp32, Precision::bf16})
+      test::expect_bytes_train_as_floats(*make_reference_backend(), model, precision);
+}
+
+// A whole case: bytes where images keep their size and the backend decodes them, and the result says which.
+TEST(Bytes, AreStagedWhereImagesAreNotResizedAndTheBackendHasAKernel) {
+  const test::TemporaryFolder folder;
+  test::write_idx_folder(folder, 28, 28, 20, 8);
+  CaseSpec spec;
+  spec.model = "lenet5";
+  spec.data = "idx:" + folder.path().string();
+  spec.batch = 4;
+  spec.threads = 1;
+  const auto staged = [&](const char* device, const std::string& data, Cache cache) {
+    spec.device = parse_device(device);
+    spec.data = data;
+    spec.cache = cache;
+    PreparedCase prepared = prepare_case(spec);
+    DatasetSizes sizes;
+    EXPECT_EQ(prepared.planned_bytes, planned_bytes(spec, sizes));
+    prepared.batches->begin_training(0);
+    const BatchSource::Batch batch = prepared.batches->next();
+    const std::size_t images = prepared.executable->stage(batch.slot, 0).size();
+    EXPECT_EQ(images, prepared.input->images == "u8" ? 4u * 28 * 28 : 16u * 28 * 28);
+    prepared.executable->submit(batch.slot);
+    prepared.executable->run(Entry::train);
+    std::vector<StepRecord> records;
+    prepared.executable->drain(records);
+    return std::pair(*prepared.input->images, records.at(0).loss);
+  };
+  for (Cache cache : {Cache::none, Cache::decoded}) {
+    const auto [bytes, loss] = staged("reference", *spec.data, cache);
+    const auto [floats, of_cpu] = staged("cpu", *spec.data, cache);
+    EXPECT_EQ(bytes, "u8");
+    EXPECT_EQ(floats, "f32");
+    EXPECT_NEAR(of_cpu / loss, 1, 1e-5);
+  }
+  EXPECT_EQ(staged("reference", "digits", Cache::none).first, "f32");
 }
 
 TEST(Training, LearnsDigits) {

@@ -11,6 +11,7 @@
 #include "src/workload/trace.h"
 #include "src/workload/workload.h"
 #include "support/data_files.h"
+#include "support/made_workload.h"
 
 namespace epochbench {
 namespace {
@@ -66,7 +67,8 @@ TEST(FileOrder, CoversConvolutionsAndColumnsAfterFlatten) {
 
 TEST(Weights, RoundTripThroughAFile) {
   const TemporaryFolder folder;
-  for (const char* model : {"mlp:width=20", "lenet5", "resnet20"}) {
+  for (const char* model :
+       {"mlp:width=20", "lenet5", "resnet20", "vit-s-16:layers=1,units=48,heads=3,patch=16,height=32,width=32"}) {
     const WorkloadSpec workload = workload_spec(spec_of(model, 2));
     const auto backend = make_cpu_backend(1);
     const Program program = make_program(workload, *backend, {Entry::train});
@@ -111,6 +113,33 @@ TEST(Weights, HaveTheNamesOfHuggingFace) {
         "bert.encoder.layer.1.intermediate.dense.bias", "bert.encoder.layer.1.output.dense.weight", "cls.predictions.bias",
         "cls.predictions.transform.dense.weight", "cls.predictions.transform.LayerNorm.weight"})
     EXPECT_TRUE(names.contains(name)) << name;
+}
+
+// Query, key and value are the rows of one tensor there.
+TEST(Weights, OfAVisionTransformerAreTorchvisions) {
+  const TemporaryFolder folder;
+  const auto backend = make_cpu_backend(1);
+  const Program program = make_program(workload_spec(spec_of(test::kSmallVit, 1)), *backend, {Entry::train});
+  const auto executable = backend->compile(program);
+  initialize(*executable, program, 0);
+  write_weights(*executable, program.variables, folder.path() / "w");
+  SafetensorsFile file(folder.path() / "w");
+  EXPECT_EQ(file.tensors().size(), 32u);  // 4 before the layers, 12 in each, 4 behind them
+  const auto shape = [&](const std::string& name) { return file.tensors().at(name).shape; };
+  EXPECT_EQ(shape("conv_proj.weight"), (Shape{64, 3, 8, 8}));
+  EXPECT_EQ(shape("class_token"), (Shape{1, 1, 64}));
+  EXPECT_EQ(shape("encoder.pos_embedding"), (Shape{1, 13, 64}));
+  const std::string layer = "encoder.layers.encoder_layer_1.";
+  EXPECT_EQ(shape(layer + "self_attention.in_proj_weight"), (Shape{192, 64}));
+  EXPECT_EQ(shape(layer + "self_attention.in_proj_bias"), Shape{192});
+  EXPECT_EQ(shape(layer + "self_attention.out_proj.weight"), (Shape{64, 64}));
+  EXPECT_EQ(shape(layer + "mlp.0.weight"), (Shape{256, 64}));
+  EXPECT_EQ(shape(layer + "mlp.3.bias"), Shape{64});
+  EXPECT_EQ(shape("heads.head.weight"), (Shape{1000, 64}));
+  std::vector<float> key(64 * 64);
+  executable->read(layer + "self_attention.key.weight", key);
+  const std::vector<float> joint = tensor(file, layer + "self_attention.in_proj_weight");
+  EXPECT_TRUE(std::equal(key.begin(), key.end(), joint.begin() + 64 * 64));
 }
 
 // Files that differ from the model in one tensor.
@@ -246,6 +275,26 @@ TEST(Trace, HoldsWhatTheRunConsumedAndProduced) {
   const std::string json(std::istreambuf_iterator<char>(file), {});
   for (const char* part : {"\"model\": \"lenet5\"", "\"precision\": \"fp32\"", "\"steps\": 2", "\"name\": \"adamw\"", "0.003"})
     EXPECT_THAT(json, testing::HasSubstr(part));
+}
+
+// The reference backend stages bytes, the CPU floats; another framework gets the same images.
+TEST(Trace, HoldsFloatsOfImagesThatTravelAsBytes) {
+  const TemporaryFolder folder;
+  test::write_idx_folder(folder, 28, 28, 20, 8);
+  std::vector<std::vector<float>> images;
+  for (DeviceKind kind : {DeviceKind::cpu, DeviceKind::reference}) {
+    CaseSpec spec = spec_of("lenet5", 3);
+    spec.data = "idx:" + folder.path().string();
+    spec.device.kind = kind;
+    const std::filesystem::path trace = folder.path() / name(kind);
+    spec.trace = trace.string();
+    train(spec, 1);
+    SafetensorsFile step(trace / "step-000000.safetensors");
+    EXPECT_EQ(step.tensors().at("images").shape, (Shape{3, 1, 28, 28}));
+    images.push_back(tensor(step, "images"));
+  }
+  EXPECT_EQ(images[0], images[1]);
+  EXPECT_NE(images[0][0], images[0][1]);
 }
 
 TEST(Trace, TextTraceHoldsItsMasks) {

@@ -38,12 +38,6 @@ struct Block {
 };
 std::int64_t depth_of(const Block& block) { return word_count(block.k.end - block.k.begin); }
 
-// The columns of the block that `part` multiplies.
-Range columns_of(const GemmPlan& plan, const Block& block, int part) {
-  const Range columns = part_of(block.n.end - block.n.begin, part % plan.grid_n, plan.grid_n, kNr);
-  return {columns.begin + block.n.begin, columns.end + block.n.begin};
-}
-
 // Whether the panel at `column` is read directly from B: it must be complete there.
 bool in_place(const Call& call, std::int64_t column, std::int64_t columns) {
   return call.plan.b_in_place && column + panel_vectors(columns) * kLanes <= call.shape.n;
@@ -52,7 +46,7 @@ bool in_place(const Call& call, std::int64_t column, std::int64_t columns) {
 // Packs the part-th share: columns of `part`, divided among the parts that own other rows of these columns.
 void pack_b(const Call& call, const Block& block, Word* packed, int part) {
   const GemmPlan& plan = call.plan;
-  const Range columns = columns_of(plan, block, part);
+  const Range columns = columns_of_part(plan, block.n, part);
   const std::int64_t depth = block.k.end - block.k.begin, count = columns.end - columns.begin;
   const Range pieces = part_of(pack_pieces(count, depth), part / plan.grid_n, plan.grid_m, 1);
   packed += part % plan.grid_n * plan.group_words;
@@ -190,7 +184,7 @@ void pack_stage(const Call& call, const Stage& stage, Word* packed, int part) {
 // The data that pack_stage packs for a part that shares its columns with no other.
 PrefetchRows source_of_b(const Call& call, const Stage& stage, int part) {
   const Block first = block_of(call, stage, stage.k_blocks.begin), last = block_of(call, stage, stage.k_blocks.end - 1);
-  const Range columns = columns_of(call.plan, first, part);
+  const Range columns = columns_of_part(call.plan, first.n, part);
   const std::int64_t depth = last.k.end - first.k.begin, count = columns.end - columns.begin;
   if (call.shape.transpose_b) return rows_of(call.b + columns.begin * call.shape.k + first.k.begin, count, depth, call.shape.k);
   return rows_of(call.b + first.k.begin * call.shape.n + columns.begin, depth, count, call.shape.n);
@@ -211,8 +205,8 @@ PrefetchRows source_after(const Call& call, const Unit& unit, Range rows, const 
 void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word* packed_a, const Word* packed_b, int part) {
   const GemmPlan& plan = call.plan;
   const std::int64_t mr = plan.mr, depths = stage.k_blocks.end - stage.k_blocks.begin;
-  const Range rows = part_of(call.shape.m, part / plan.grid_n, plan.grid_m, call.shape.m < plan.grid_m * mr ? 1 : mr);
-  const Range columns = columns_of(plan, block_of(call, stage, stage.k_blocks.begin), part);
+  const Range rows = rows_of_part(plan, call.shape.m, part);
+  const Range columns = columns_of_part(plan, stage.n, part);
   if (columns.begin == columns.end) return;
   const std::int64_t panels = divide_up(columns.end - columns.begin, kNr);
   // Each unit prefetches some rows of the next block of B.

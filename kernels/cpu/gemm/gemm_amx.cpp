@@ -218,11 +218,11 @@ void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, R
 void multiply_part(const Call& call, Range rows, const Buffers& buffers, int part) {
   const GemmPlan& plan = call.plan;
   Unit unit{};
-  const Range own = part_of(rows.end - rows.begin, part / plan.grid_n, plan.grid_m, kTilePair);
+  const Range own = rows_of_part(plan, rows.end - rows.begin, part);
   unit.rows = {rows.begin + own.begin, rows.begin + own.end};
   unit.first_tile = own.begin / kTilePair;
   if (own.begin == own.end) return;
-  const Range columns = part_of(call.shape.n, part % plan.grid_n, plan.grid_n, kTilePair);
+  const Range columns = columns_of_part(plan, call.shape.n, part);
   Rounding previous{};
   configure_whole_tiles();
   for (std::int64_t column = columns.begin; column < columns.end; column += plan.panels * kTilePair) {

@@ -1,97 +1,10 @@
 // The micro-kernel, one instance per tile shape. Smaller shapes serve the edges, so no tile computes unused rows.
 #include "kernels/cpu/gemm/microkernel.h"
 
+#include "kernels/cpu/gemm/multiply_rows.h"
+
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
-
-// Hides the origin of a value, so that the compiler keeps the few address registers below instead of one per row.
-template <typename T>
-inline void opaque(T& value) {
-  asm("" : "+r"(value));
-}
-
-// Address of row i of eight: base + i * stride by scaled index registers.
-struct RowStrides {
-  std::int64_t one, three, five, seven;  // multiples of the stride, in bytes
-};
-template <int kRow>
-inline const Word* row_address(const char* base, const RowStrides& strides) {
-  static_assert(kRow >= 0 && kRow < 8);
-  if constexpr (kRow == 0) return reinterpret_cast<const Word*>(base);
-  if constexpr (kRow == 1) return reinterpret_cast<const Word*>(base + strides.one);
-  if constexpr (kRow == 2) return reinterpret_cast<const Word*>(base + strides.one * 2);
-  if constexpr (kRow == 3) return reinterpret_cast<const Word*>(base + strides.three);
-  if constexpr (kRow == 4) return reinterpret_cast<const Word*>(base + strides.one * 4);
-  if constexpr (kRow == 5) return reinterpret_cast<const Word*>(base + strides.five);
-  if constexpr (kRow == 6) return reinterpret_cast<const Word*>(base + strides.three * 2);
-  if constexpr (kRow == 7) return reinterpret_cast<const Word*>(base + strides.seven);
-}
-
-template <int kRow, int kRows, int kVectors>
-inline __attribute__((always_inline)) void multiply_rows(Vec (&accumulators)[kRows][kVectors], const WordVec (&b)[kVectors],
-                                                         const char* low, const char* high, const RowStrides& strides) {
-  if constexpr (kRow < kRows) {
-    const WordVec a = broadcast(row_address<kRow % 8>(kRow < 8 ? low : high, strides));
-#pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) accumulators[kRow][v] = multiply_add(a, b[v], accumulators[kRow][v]);
-    multiply_rows<kRow + 1>(accumulators, b, low, high, strides);
-  }
-}
-
-// A number of words along k that is known at compile time.
-template <int kWords>
-struct Words {};
-
-// Calls multiply(Words<kPrefetchStep>) and then multiply(Words<1>) until all of k is done, with prefetches in between. The
-// words of a step are addressed by constant offsets: an integer instruction can take the port of a multiply-add, which uses two
-// ports in every cycle.
-template <typename Multiply>
-inline __attribute__((always_inline)) void multiply_in_steps(const Tile& tile, const Multiply& multiply) {
-  Prefetcher* const prefetcher = tile.prefetcher;
-  std::int64_t left = tile.k;
-  for (; left >= kPrefetchStep; left -= kPrefetchStep) {
-    multiply(Words<kPrefetchStep>{});
-    if (prefetcher != nullptr) prefetcher->fetch();
-  }
-  for (; left > 0; --left) multiply(Words<1>{});
-}
-
-// Multiplies `left` words whose rows of B are b_stride apart; constant offsets if they are packed.
-template <int kLeft, bool kPacked, int kRows, int kVectors>
-inline __attribute__((always_inline)) void multiply_words(Vec (&accumulators)[kRows][kVectors], const Word* b,
-                                                          std::int64_t b_stride, const char* low, const char* high,
-                                                          const RowStrides& strides) {
-  WordVec panel[kVectors];
-#pragma GCC unroll 3
-  for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
-  multiply_rows<0>(accumulators, panel, low, high, strides);
-  if constexpr (kLeft > 1)
-    multiply_words<kLeft - 1, kPacked>(accumulators, b + (kPacked ? kVectors * kLanes : b_stride), b_stride, low + sizeof(Word),
-                                       high + sizeof(Word), strides);
-}
-
-template <bool kPacked, int kRows, int kVectors>
-inline __attribute__((always_inline)) void multiply_by_rows(Vec (&accumulators)[kRows][kVectors], const Tile& tile,
-                                                            const Segment& segment, RowStrides& strides) {
-  static_assert(kRows <= 16, "two base addresses of eight rows");
-  const char* low = reinterpret_cast<const char*>(segment.a + tile.a_offset);
-  const char* high = low + 8 * strides.one;
-  const Word* b = segment.b + tile.b_offset;
-  const std::int64_t b_stride = kPacked ? kVectors * kLanes : tile.b_stride;
-  multiply_in_steps(
-      tile, [&]<int kWords>(Words<kWords>) __attribute__((always_inline)) {
-        opaque(low);
-        if constexpr (kRows > 8) opaque(high);
-        opaque(strides.one);
-        if constexpr (kRows > 3) opaque(strides.three);
-        if constexpr (kRows > 5) opaque(strides.five);
-        if constexpr (kRows > 7) opaque(strides.seven);
-        multiply_words<kWords, kPacked>(accumulators, b, b_stride, low, high, strides);
-        low += kWords * sizeof(Word);
-        high += kWords * sizeof(Word);
-        b += kWords * b_stride;
-      });
-}
 
 template <int kRows, int kVectors>
 inline __attribute__((always_inline)) void multiply_by_columns(Vec (&accumulators)[kRows][kVectors], const Tile& tile,
@@ -100,7 +13,7 @@ inline __attribute__((always_inline)) void multiply_by_columns(Vec (&accumulator
   const Word* b = segment.b + tile.b_offset;
   const std::int64_t a_stride = tile.a_stride, b_stride = tile.b_stride;
   multiply_in_steps(
-      tile, [&]<int kWords>(Words<kWords>) __attribute__((always_inline)) {
+      tile.k, tile.prefetcher, [&]<int kWords>(Words<kWords>) __attribute__((always_inline)) {
 #pragma GCC unroll 8
         for (int word = 0; word < kWords; ++word) {
           WordVec panel[kVectors];
@@ -199,14 +112,15 @@ void compute_tile(const Tile& tile) {
 #pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v) accumulators[row][v] = zero_vector();
   }
-  const std::int64_t stride = tile.a_stride * static_cast<std::int64_t>(sizeof(Word));
-  RowStrides strides{stride, 3 * stride, 5 * stride, 7 * stride};
+  RowStrides strides = row_strides(tile.a_stride);
   for (std::int64_t s = 0; s < tile.segment_count; ++s) {
     if constexpr (kAccess == AccessA::rows) {
+      const Word* const a = tile.segments[s].a + tile.a_offset;
+      const Word* const b = tile.segments[s].b + tile.b_offset;
       if (tile.b_stride == kVectors * kLanes) {
-        multiply_by_rows<true>(accumulators, tile, tile.segments[s], strides);
+        multiply_by_rows(accumulators, a, b, PackedB<kVectors>{}, tile.k, strides, tile.prefetcher);
       } else {
-        multiply_by_rows<false>(accumulators, tile, tile.segments[s], strides);
+        multiply_by_rows(accumulators, a, b, StridedB{tile.b_stride}, tile.k, strides, tile.prefetcher);
       }
     } else {
       multiply_by_columns(accumulators, tile, tile.segments[s]);

@@ -27,7 +27,9 @@ enum class AccessA : std::uint8_t { rows, columns };
 #else
 #include "kernels/cpu/gemm/microkernel_portable.h"
 #endif
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_INT8
+#include "kernels/cpu/int8/word.h"
+#elif EPOCHBENCH_BF16
 #include "kernels/cpu/gemm/word_bf16.h"
 #else
 #include "kernels/cpu/gemm/word_float.h"

@@ -14,24 +14,9 @@ constexpr int kColumns = 2 * kLanes;
 
 __thread std::int64_t configured_rows = 0;  // rows that the tile registers are configured for; 0: none
 
-// The layout that LDTILECFG reads.
-struct alignas(64) Config {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
-static_assert(sizeof(Config) == 64);
-
-// Tile registers 0 and 1: accumulators of the first 16 rows; 2 and 3: of the other rows; 4 and 5: A; 6 and 7: B.
 void configure(std::int64_t rows) {
   if (configured_rows == rows) return;
-  const auto low = static_cast<std::uint8_t>(min_of(rows, kTileRows)), high = static_cast<std::uint8_t>(rows - low);
-  const std::uint8_t rows_of[] = {low, low, high, high, low, high, kTileDepth, kTileDepth};
-  Config config;
-  for (int tile = 0; tile < 8; ++tile) {
-    config.rows[tile] = rows_of[tile];
-    config.row_bytes[tile] = rows_of[tile] > 0 ? kRowBytes : 0;
-  }
+  const TileConfig config = tile_config(rows);
   EPOCHBENCH_TILE_CONFIG(&config);
   configured_rows = rows;
 }

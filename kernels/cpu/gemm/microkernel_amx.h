@@ -26,6 +26,26 @@ constexpr AccessA kPackedTransposedA = AccessA::rows;
 // rows of 64 bytes each. Within a MicrokernelScope.
 void configure_whole_tiles();
 
+// The layout that LDTILECFG reads.
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+};
+static_assert(sizeof(TileConfig) == 64);
+
+// Tile registers 0 and 1: accumulators of the first 16 of `rows` rows; 2 and 3: of the other rows; 4 and 5: A; 6 and 7: B.
+static inline TileConfig tile_config(std::int64_t rows) {
+  const auto low = static_cast<std::uint8_t>(min_of(rows, kTileRows)), high = static_cast<std::uint8_t>(rows - low);
+  const std::uint8_t rows_of[] = {low, low, high, high, low, high, kTileDepth, kTileDepth};
+  TileConfig config;
+  for (int tile = 0; tile < 8; ++tile) {
+    config.rows[tile] = rows_of[tile];
+    config.row_bytes[tile] = rows_of[tile] > 0 ? 64 : 0;
+  }
+  return config;
+}
+
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA
 
 // Macros, because the register number is part of the instruction. Before version 13, g++ assumes that the intrinsics do not
@@ -37,7 +57,11 @@ void configure_whole_tiles();
 #define EPOCHBENCH_TILE_LOAD_T1(tile, base, stride) ::epochbench::amx_model::load_t1(tile, base, stride)
 #define EPOCHBENCH_TILE_STORE(tile, base, stride) ::epochbench::amx_model::store(tile, base, stride)
 #define EPOCHBENCH_TILE_ZERO(tile) ::epochbench::amx_model::zero(tile)
+#if EPOCHBENCH_INT8
+#define EPOCHBENCH_TILE_MULTIPLY_ADD(sum, a, b) ::epochbench::amx_model::multiply_add_bytes(sum, a, b)
+#else
 #define EPOCHBENCH_TILE_MULTIPLY_ADD(sum, a, b) ::epochbench::amx_model::multiply_add(sum, a, b)
+#endif
 #define EPOCHBENCH_TILE_RELEASE() ::epochbench::amx_model::release()
 #else
 #define EPOCHBENCH_TILE_MEMORY() asm volatile("" ::: "memory")
@@ -62,6 +86,10 @@ void configure_whole_tiles();
     EPOCHBENCH_TILE_MEMORY();                     \
   }))
 #define EPOCHBENCH_TILE_ZERO(tile) _tile_zero(tile)
+#if EPOCHBENCH_INT8
+#define EPOCHBENCH_TILE_MULTIPLY_ADD(sum, a, b) _tile_dpbusd(sum, a, b)
+#else
 #define EPOCHBENCH_TILE_MULTIPLY_ADD(sum, a, b) _tile_dpbf16ps(sum, a, b)
+#endif
 #define EPOCHBENCH_TILE_RELEASE() _tile_release()
 #endif

@@ -22,9 +22,9 @@ constexpr std::int64_t kBlockWords = kNc * kKc;
 // 256 KiB.
 constexpr std::int64_t kFewRows = 224;
 constexpr std::int64_t kStreamedWords = 65536;
-// Packing a copy of B costs a thread as much as about 6 rows; below this many rows B is read in place. Rows of B that start
-// within a cache line are always copied: reading them in place costs twice the loads.
-constexpr std::int64_t kRowsInPlace = 112;
+// Packing a copy of B costs a thread as much as multiplying it with about 6 rows; below kRowsInPlace rows B is read in place.
+// Rows of B that start within a cache line are always copied: reading them in place costs twice the loads.
+constexpr std::int64_t kPackingRows = 6, kRowsInPlace = 112;
 // Rows of A shorter than this are so close together that reading them in place is as fast as reading a packed copy, unless more
 // than kManyColumns columns use the copy.
 constexpr std::int64_t kShortRow = 64;
@@ -49,20 +49,19 @@ struct GemmPlan {
   std::int64_t sum_floats, sum_stride;
 };
 
-// Chooses the grid with the smallest maximum rectangle, and among these the one closest to square.
+// Chooses the grid in which the largest rectangle takes the least time: a thread multiplies it, packs its rows of A, and packs
+// its columns of B together with those that own other rows of them.
 static inline void choose_grid(GemmPlan& plan, std::int64_t m, std::int64_t n) {
-  std::int64_t best_area = -1, best_edge = 0;
+  std::int64_t best = -1;
   for (int grid_m = 1; grid_m <= plan.team; ++grid_m) {
     if (plan.team % grid_m != 0) continue;
     const std::int64_t rows = round_up(divide_up(m, grid_m), m < grid_m * plan.mr ? 1 : plan.mr);
     const std::int64_t columns = divide_up(divide_up(n, kNr), plan.team / grid_m) * kNr;
-    const std::int64_t area = rows * columns, edge = rows + columns;
-    if (best_area < 0 || area < best_area || (area == best_area && edge < best_edge)) {
-      best_area = area;
-      best_edge = edge;
-      plan.grid_m = grid_m;
-      plan.grid_n = plan.team / grid_m;
-    }
+    const std::int64_t time = rows * columns + kPackingRows * (rows + columns / grid_m);
+    if (best >= 0 && time >= best) continue;
+    best = time;
+    plan.grid_m = grid_m;
+    plan.grid_n = plan.team / grid_m;
   }
 }
 
@@ -84,8 +83,9 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
   }
   plan.k_blocks = divide_up(word_count(shape.k), max_k);
   plan.kc = divide_up(word_count(shape.k), plan.k_blocks);
-  plan.n_blocks = divide_up(shape.n, max_n);
-  plan.nc = round_up(divide_up(shape.n, plan.n_blocks), kNr);
+  // As many panels of a block for each column of the grid: blocks of a few panels would leave threads without work.
+  const std::int64_t panels = divide_up(divide_up(shape.n, kNr), plan.grid_n);
+  plan.nc = divide_up(panels, divide_up(shape.n, max_n)) * kNr * plan.grid_n;
   plan.n_blocks = divide_up(shape.n, plan.nc);
   plan.b_in_place = kWordDepth == 1 && !shape.transpose_b && shape.n % kLanes == 0 && plan.grid_m == 1 && rows <= kRowsInPlace;
   plan.k_blocks_per_stage = rows <= kFewRows ? 1 : min_of(max_of(kBlockWords / (plan.nc * plan.kc), 1), plan.k_blocks);
@@ -111,6 +111,15 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
   if (kSumInWorkspace && plan.k_blocks > 1)
     plan.sum_floats = (plan.k_blocks_per_stage == plan.k_blocks ? plan.team * plan.mc : shape.m) * plan.sum_stride;
   return plan;
+}
+
+// Which rows of C, and which columns of a block of columns, belong to a part.
+static inline Range rows_of_part(const GemmPlan& plan, std::int64_t m, int part) {
+  return part_of(m, part / plan.grid_n, plan.grid_m, m < plan.grid_m * plan.mr ? 1 : plan.mr);
+}
+static inline Range columns_of_part(const GemmPlan& plan, Range block, int part) {
+  const Range columns = part_of(block.end - block.begin, part % plan.grid_n, plan.grid_n, kNr);
+  return {columns.begin + block.begin, columns.end + block.begin};
 }
 
 // Blocks of B in the workspace: two if threads pack for each other, so that one is packed while others multiply the previous

@@ -41,12 +41,14 @@ static inline bool tiles_in_place(const GemmShape& shape, std::int64_t tile_step
   return rows_in_set * overlapping <= 10;
 }
 
+// Measured on a Xeon of the Granite Rapids class: cycles per step of a tile, and per line of L3 that is read.
+constexpr double kCyclesPerStep = 85, kCyclesPerLine = 12;
 // Time of a thread, in cycles per step of k: multiplying, packing its columns of B, and reading its rows of A once per block of
-// columns. Measured on a Xeon of the Granite Rapids class: 85 cycles per step of a tile, 12 per line of L3.
+// columns.
 static inline double cycles_of(std::int64_t rows, std::int64_t columns) {
   const std::int64_t tiles = divide_up(rows, kTilePair), panels = divide_up(columns, kTilePair);
-  return 85.0 * static_cast<double>(tiles * panels) +
-         12.0 * kTilePair * static_cast<double>(panels + tiles * divide_up(panels, kPanels));
+  return kCyclesPerStep * static_cast<double>(tiles * panels) +
+         kCyclesPerLine * kTilePair * static_cast<double>(panels + tiles * divide_up(panels, kPanels));
 }
 static inline void choose_grid(GemmPlan& plan, std::int64_t m, std::int64_t n) {
   double best = -1;
@@ -88,6 +90,14 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
   plan.block_sums = plan.k_blocks > 1 ? divide_up(plan.row_block / kTilePair, plan.grid_m) * plan.panels * kTileFloats : 0;
   plan.b_reals = plan.panels * plan.block_steps * kStepReals;
   return plan;
+}
+
+// Which rows of a block of rows, and which columns of C, belong to a part.
+static inline Range rows_of_part(const GemmPlan& plan, std::int64_t rows, int part) {
+  return part_of(rows, part / plan.grid_n, plan.grid_m, kTilePair);
+}
+static inline Range columns_of_part(const GemmPlan& plan, std::int64_t n, int part) {
+  return part_of(n, part % plan.grid_n, plan.grid_n, kTilePair);
 }
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

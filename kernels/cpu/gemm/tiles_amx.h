@@ -24,6 +24,7 @@ static inline __mmask32 lanes_between(std::int64_t begin, std::int64_t end) {
 // Strides in bytes, all multiples of 64 for speed. A has its second 16 rows at `a_high`.
 struct TileStrides {
   std::int64_t a, a_high, a_step, b, b_step;
+  std::int64_t b_panel = 64;  // from a vector of B to the next one, if they lie in panels of their own
 };
 
 template <int kVectors = 2>
@@ -41,8 +42,8 @@ static inline __attribute__((always_inline)) void load_sums(const float* sums) {
   EPOCHBENCH_TILE_LOAD(2, sums + kTileRows * kTilePair, kTileStride);
   EPOCHBENCH_TILE_LOAD(3, sums + kTileRows * kTilePair + kLanes, kTileStride);
 }
-template <int kVectors = 2>
-static inline __attribute__((always_inline)) void store_sums(float* sums) {
+template <int kVectors = 2, typename Sum>
+static inline __attribute__((always_inline)) void store_sums(Sum* sums) {
   EPOCHBENCH_TILE_STORE(0, sums, kTileStride);
   EPOCHBENCH_TILE_STORE(2, sums + kTileRows * kTilePair, kTileStride);
   if constexpr (kVectors < 2) return;
@@ -58,7 +59,7 @@ struct PrefetchLines {
 
 // Multiplies 16 words of k per step, with B one or two vectors wide, and prefetches: for writing into the L1 cache, or
 // for reading into cache level 2. Without a branch in the step, which would cost a fifth of the rate.
-template <int kVectors, int kLinesPerStep, int kLevel = 1>
+template <int kVectors, int kLinesPerStep, int kLevel = 1, bool kPanels = false>
 static inline __attribute__((always_inline)) void multiply_steps(const char* a, const char* b, const TileStrides& stride,
                                                                  std::int64_t steps, PrefetchLines& lines) {
   for (; steps > 0; --steps) {
@@ -66,7 +67,7 @@ static inline __attribute__((always_inline)) void multiply_steps(const char* a, 
     EPOCHBENCH_TILE_LOAD(4, a, stride.a);
     EPOCHBENCH_TILE_MULTIPLY_ADD(0, 4, 6);
     if constexpr (kVectors > 1) {
-      EPOCHBENCH_TILE_LOAD_T1(7, b + 64, stride.b);
+      EPOCHBENCH_TILE_LOAD_T1(7, b + (kPanels ? stride.b_panel : 64), stride.b);
       EPOCHBENCH_TILE_MULTIPLY_ADD(1, 4, 7);
     }
     EPOCHBENCH_TILE_LOAD(5, a + stride.a_high, stride.a);
@@ -85,17 +86,17 @@ static inline __attribute__((always_inline)) void multiply_steps(const char* a, 
 
 struct Progress {
   PrefetchLines lines;
-  float* scratch;           // [256], aligned to 64 bytes
+  void* scratch;            // 1 KiB, aligned to 64 bytes
   std::int64_t steps_left;  // until the next store
 };
 
 // Any number of steps, with stores every kStoreSteps.
-template <int kVectors, int kLinesPerStep, int kLevel = 1>
+template <int kVectors, int kLinesPerStep, int kLevel = 1, bool kPanels = false>
 static inline void multiply_deep(const char* a, const char* b, const TileStrides& stride, std::int64_t steps,
                                  Progress& progress) {
   while (steps > 0) {
     const std::int64_t now = min_of(steps, progress.steps_left);
-    multiply_steps<kVectors, kLinesPerStep, kLevel>(a, b, stride, now, progress.lines);
+    multiply_steps<kVectors, kLinesPerStep, kLevel, kPanels>(a, b, stride, now, progress.lines);
     a += now * stride.a_step;
     b += now * stride.b_step;
     steps -= now;

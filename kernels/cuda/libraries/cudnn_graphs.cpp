@@ -25,6 +25,9 @@ struct Rules {                      // restrictions on an engine
   bool winograd = true;             // whether Winograd's transforms are allowed
   std::size_t workspace_bytes = 0;  // including what the graph stores there
 };
+Rules rules_of(const GeluProductSpec& spec) {
+  return {.strict = spec.element == Element::f32 && spec.math == Math::exact, .workspace_bytes = kProductWorkspaceBytes};
+}
 Rules rules_of(const ConvolutionSpec& spec) {
   return {spec.element == Element::f32 && spec.math == Math::exact, spec.shape.winograd, kConvolutionWorkspaceBytes};
 }
@@ -109,6 +112,22 @@ std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, co
   return names;
 }
 
+class PlannedGeluProduct : public GeluProduct {
+ public:
+  explicit PlannedGeluProduct(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
+  void run(const Tensors& t, void* workspace, Stream stream) override {
+    std::array<void*, 5> tensors{t.out, const_cast<void*>(t.a), const_cast<void*>(t.b)};
+    int count = 3;
+    for (void* tensor : {const_cast<void*>(t.bias), t.x})
+      if (tensor) tensors[static_cast<std::size_t>(count++)] = tensor;
+    plan_->run(tensors, count, workspace, stream);
+  }
+  std::string implementation() const override { return plan_->name(); }
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+};
+
 class PlannedConvolution : public Convolution {
  public:
   PlannedConvolution(std::shared_ptr<const Plan> plan, const ConvolutionSpec& spec) : plan_(std::move(plan)), spec_(spec) {}
@@ -183,12 +202,16 @@ class PlannedBackward : public AttentionBackward {
 
 }  // namespace
 
+void validate(const GeluProductSpec& spec, const DescribedDevice& device) { gelu_product_graph(spec, &device); }
 void validate(const ConvolutionSpec& spec, const DescribedDevice& device) { convolution_graph(spec, &device); }
 void validate(const AttentionSpec& spec, const DescribedDevice& device) {
   attention_graph(spec, &device);
   attention_gradient_graph(spec, &device);
 }
 
+std::vector<std::string> engines(const GeluProductSpec& spec, const DescribedDevice& device) {
+  return offered(*gelu_product_graph(spec, &device), device, rules_of(spec));
+}
 std::vector<std::string> engines(const ConvolutionSpec& spec, const DescribedDevice& device) {
   return offered(*convolution_graph(spec, &device), device, rules_of(spec));
 }
@@ -270,6 +293,12 @@ class Engines final : public Alternatives<T> {
 
 CudnnGraphs::CudnnGraphs() : state_(std::make_shared<State>()) {}
 CudnnGraphs::~CudnnGraphs() = default;
+
+std::unique_ptr<Alternatives<GeluProduct>> CudnnGraphs::gelu_product(const GeluProductSpec& spec) {
+  return std::make_unique<Engines<GeluProduct>>(
+      state_, describe(spec), rules_of(spec), [spec] { return gelu_product_graph(spec); },
+      [](auto plan) { return std::make_shared<PlannedGeluProduct>(std::move(plan)); });
+}
 
 std::unique_ptr<Alternatives<Convolution>> CudnnGraphs::convolution(const ConvolutionSpec& spec) {
   return std::make_unique<Engines<Convolution>>(

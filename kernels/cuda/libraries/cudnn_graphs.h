@@ -1,5 +1,5 @@
-// Convolutions and fused attention by cuDNN. Only the implementation includes cudnn_frontend, which compiles slowly, so this
-// header uses none of its names.
+// Convolutions, fused attention and products with GELU by cuDNN. Only the implementation includes cudnn_frontend, which
+// compiles slowly, so this header uses none of its names.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,12 @@ struct DescribedDevice {
   std::string json;
 };
 // Builds the graphs that a plan would use and lets cudnn_frontend validate them; needs no device. Throws Error.
+void validate(const GeluProductSpec& spec, const DescribedDevice& device);
 void validate(const ConvolutionSpec& spec, const DescribedDevice& device);
 void validate(const AttentionSpec& spec, const DescribedDevice& device);  // both directions
 // The engines that cuDNN offers for such a device, the heuristics' first choice first. Needs no device. Throws Error if none of
 // them satisfies the rules of CudnnGraphs.
+std::vector<std::string> engines(const GeluProductSpec& spec, const DescribedDevice& device);
 std::vector<std::string> engines(const ConvolutionSpec& spec, const DescribedDevice& device);
 struct AttentionEngines {
   std::vector<std::string> forward, backward;
@@ -37,6 +39,7 @@ class CudnnGraphs {
   CudnnGraphs(const CudnnGraphs&) = delete;
   CudnnGraphs& operator=(const CudnnGraphs&) = delete;
   // The engines that fit the scratch, in the order of the heuristics; a tag is an engine with its knobs.
+  std::unique_ptr<Alternatives<GeluProduct>> gelu_product(const GeluProductSpec& spec);
   std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec);
   std::unique_ptr<Alternatives<AttentionForward>> attention_forward(const AttentionSpec& spec);
   std::unique_ptr<Alternatives<AttentionBackward>> attention_backward(const AttentionSpec& spec);

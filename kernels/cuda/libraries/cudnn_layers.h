@@ -22,8 +22,8 @@ namespace fe = cudnn_frontend;
 using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 using Shape = std::vector<std::int64_t>;
 
-// Tensors are identified by numbers and passed in this order. For a convolution:
-enum : std::int64_t { kOut = 1, kA, kB, kBias, kSum, kSecondSum, kMean, kNormX, kInvStd, kNormScale, kNormBias };
+// Tensors are identified by numbers and passed in this order. For a convolution, or a product with GELU:
+enum : std::int64_t { kOut = 1, kA, kB, kBias, kSum, kSecondSum, kMean, kNormX, kInvStd, kNormScale, kNormBias, kGeluX };
 // For attention; forward and backward are separate graphs.
 enum : std::int64_t { kY = 1, kLogSumExp, kQ, kK, kV, kSeed, kOffset, kDy, kDq, kDk, kDv };
 
@@ -138,6 +138,31 @@ inline Tensor sum_gradient(Graph& graph, const Tensor& dx, const Shape& x, const
   per_channel.output_sum(dz, kSum);
   per_channel.output_sum(pointwise(graph, fe::PointwiseMode_t::MUL, dz, deviation), kSecondSum);
   return dz;
+}
+
+// Matrices have one more extent, of 1, in front.
+inline std::shared_ptr<Graph> gelu_product_graph(const GeluProductSpec& spec, const DescribedDevice* device = nullptr) {
+  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  const auto strides = [](std::int64_t rows, std::int64_t columns, bool transposed) {
+    return transposed ? Shape{rows * columns, 1, rows} : Shape{rows * columns, columns, 1};
+  };
+  const Shape out{1, m, n}, out_strides = strides(m, n, false);
+  auto graph = std::make_shared<Graph>(spec.element, device);
+  const Tensor product =
+      graph->matmul(graph->input("a", kA, {1, m, k}, strides(m, k, transpose_a)),
+                    graph->input("b", kB, {1, k, n}, strides(k, n, transpose_b)), fe::graph::Matmul_attributes());
+  if (spec.gradient) {
+    const Tensor x = graph->input("x", kGeluX, out, out_strides);
+    graph->output(pointwise(*graph, fe::PointwiseMode_t::GELU_BWD, product, x), kOut, out, out_strides);
+  } else {
+    const Tensor bias = graph->input("bias", kBias, {1, 1, n}, {n, n, 1});
+    const Tensor x = pointwise(*graph, fe::PointwiseMode_t::ADD, product, bias);
+    graph->output(graph->pointwise(x, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::GELU_FWD)), kOut, out,
+                  out_strides);
+    if (spec.x) graph->output(x, kGeluX, out, out_strides);
+  }
+  check(graph->validate(), describe(spec));
+  return graph;
 }
 
 inline std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, const DescribedDevice* device = nullptr) {

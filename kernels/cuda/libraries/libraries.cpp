@@ -17,6 +17,9 @@ class RealLibraries : public Libraries {
     if (!products_) products_ = std::make_unique<CublasProducts>();
     return products_->product(spec, operands);
   }
+  std::unique_ptr<Alternatives<GeluProduct>> gelu_product(const GeluProductSpec& spec) override {
+    return graphs().gelu_product(spec);
+  }
   std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec) override {
     return graphs().convolution(spec);
   }

@@ -16,7 +16,7 @@ namespace epochbench::cuda {
 
 struct Offer {
   std::string tag;           // names the way among those of its problem
-  bool last_resort = false;  // only if nothing before it works: it rounds more often, or takes memory that is not planned
+  bool last_resort = false;  // only if nothing before it works, as it rounds more often
 };
 
 // Ways to solve one problem; T is what one of them becomes. A tag means the same to the same version of the same library on the
@@ -66,6 +66,25 @@ class Product {
   // bias: read, or written if spec.bias_gradient; null otherwise.
   virtual void run(void* c, const void* a, const void* b, void* bias, void* workspace, Stream stream) = 0;
   virtual std::string implementation() const = 0;  // "cublasLt 128x256x64 split-k 2"
+};
+
+struct GeluProductSpec {  // float accumulation
+  GemmShape shape;
+  Element element = Element::bf16;  // of all tensors
+  Math math = Math::exact;
+  bool gradient = false;  // out = a b gelu'(x); otherwise out = gelu(x) of x = a b + bias
+  bool x = false;         // forward: x is written, too
+};
+class GeluProduct {
+ public:
+  struct Tensors {  // out, x: [m,n]; a, b: as Product's; bias [n]
+    void* out;
+    const void *a, *b, *bias;  // bias: null in the gradient
+    void* x;                   // read in the gradient; null if it is not written
+  };
+  virtual ~GeluProduct() = default;
+  virtual void run(const Tensors& tensors, void* workspace, Stream stream) = 0;  // kProductWorkspaceBytes
+  virtual std::string implementation() const = 0;                                // "cudnn eng47 ..."
 };
 
 enum class ConvolutionPass : std::uint8_t { forward, grad_input, grad_weight };
@@ -148,6 +167,7 @@ class Libraries {
   virtual ~Libraries() = default;
   virtual LibraryVersions versions() const = 0;
   virtual std::unique_ptr<Alternatives<Product>> product(const ProductSpec& spec, const ProductOperands& operands) = 0;
+  virtual std::unique_ptr<Alternatives<GeluProduct>> gelu_product(const GeluProductSpec& spec) = 0;
   virtual std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec) = 0;
   virtual std::unique_ptr<Alternatives<AttentionForward>> attention_forward(const AttentionSpec& spec) = 0;
   virtual std::unique_ptr<Alternatives<AttentionBackward>> attention_backward(const AttentionSpec& spec) = 0;

@@ -176,6 +176,8 @@ class Pairing {
     const auto precision = precision_from_name(run.precision);
     if (precision == Precision::bf16 || precision == Precision::fp16)
       for (const Precision wider : {Precision::fp32, Precision::tf32}) add(on_same_device(contender, name(wider)));
+    else if (precision == Precision::int8)
+      for (const Precision wider : {Precision::fp32, Precision::bf16}) add(on_same_device(contender, name(wider)));
     else if (found.empty() && precision == Precision::tf32)
       add(on_same_device(contender, name(Precision::fp32)));
     return found;

@@ -1,4 +1,5 @@
-// The CPU backend: OpenMP kernels of the best instruction sets, in strict fp32, and in bf16 if the CPU has products in it.
+// The CPU backend: OpenMP kernels of the best instruction sets, in strict fp32, and in bf16 and int8 if the CPU has products in
+// them.
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -7,6 +8,7 @@
 #include <cstring>
 
 #include "epochbench/precision.h"
+#include "src/backend/cpu/cpu_int8_nodes.h"
 #include "src/backend/cpu/cpu_nodes.h"
 
 namespace epochbench {
@@ -52,27 +54,28 @@ class CpuBackend final : public Backend {
       : threads_(threads), portable_(options.portable_kernels), fp32_(fp32_kernels(options), threads, options.winograd) {
     if (const auto* kernels = cpu::best_kernels<Bf16>(); kernels && !portable_)
       bf16_.emplace(*kernels, threads, options.winograd);
+    if (const auto* kernels = cpu::best_int8_kernels(); kernels && !portable_) int8_.emplace(*kernels, threads);
   }
 
-  DeviceInfo device() const override { return {"cpu", processor_name(), threads_, fp32_.isa(), 0, bf16_ ? bf16_->isa() : ""}; }
+  DeviceInfo device() const override {
+    return {"cpu", processor_name(), threads_, fp32_.isa(), 0, bf16_ ? bf16_->isa() : "", int8_ ? int8_->isa() : ""};
+  }
 
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
     if (has_any(graph, node, DType::f16))
       return "the CPU backend has no " + name_of(Precision::fp16) + " kernel for " + name(node.op);
+    if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, "AVX512-VNNI");
     if (!has_any(graph, node, DType::bf16)) return fp32_.unsupported(graph, node);
-    if (!bf16_ && portable_)
-      return "the portable kernels have no " + name_of(Precision::bf16) + "; use " + name_of(Precision::fp32) + " with them";
-    if (!bf16_)
-      return "this CPU has no " + name_of(Precision::bf16) + " products (AVX512-BF16); use " + name_of(Precision::fp32) +
-             " on it";
-    return bf16_->unsupported(graph, node);
+    return bf16_ ? bf16_->unsupported(graph, node) : no_products(Precision::bf16, "AVX512-BF16");
   }
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {
+    if (is_int8(graph, node)) return int8_.value().workspace_bytes(graph, node);
     return visit(graph, node, [&](const auto& nodes) { return nodes.workspace_bytes(graph, node); });
   }
 
   std::string algorithm(const Graph& graph, const Node& node) const override {
+    if (is_int8(graph, node)) return "";
     return visit(graph, node, [&](const auto& nodes) { return nodes.algorithm(graph, node); });
   }
 
@@ -80,6 +83,7 @@ class CpuBackend final : public Backend {
     return std::make_unique<HostExecutable>(
         program, threads_,
         [this, seed = program.seed](const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace) {
+          if (is_int8(graph, node)) return int8_.value().compile(graph, node, memory, workspace);
           return visit(graph, node, [&](const auto& nodes) { return nodes.compile(graph, node, memory, workspace, seed); });
         });
   }
@@ -89,10 +93,18 @@ class CpuBackend final : public Backend {
     return options.portable_kernels ? cpu::kernels<float>(cpu::Isa::portable) : *cpu::best_kernels<float>();
   }
 
+  // Why products in this precision, which needs these instructions, are not there.
+  std::optional<std::string> no_products(Precision precision, const char* instructions) const {
+    const std::string use = "; use " + name_of(Precision::fp32);
+    if (portable_) return "the portable kernels have no " + name_of(precision) + use + " with them";
+    return "this CPU has no " + name_of(precision) + " products (" + instructions + ")" + use + " on it";
+  }
+
   int threads_;
   bool portable_;
   CpuNodes<float> fp32_;
-  std::optional<CpuNodes<Bf16>> bf16_;  // if the CPU has the instructions and they may be used
+  std::optional<CpuNodes<Bf16>> bf16_;  // if the CPU has the instructions and they may be used; int8_ as well
+  std::optional<CpuInt8Nodes> int8_;
 };
 
 }  // namespace

@@ -47,8 +47,11 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
     return "the CPU backend has masks only with vector instructions and a multiple of 16 channels";
   };
   switch (node.op) {
+    case Op::decode_pixels:  // in host memory, a batch of floats costs a step nothing
     case Op::all_finite:
     case Op::update_loss_scale:
+    case Op::linear_gelu:
+    case Op::matmul_gelu_grad:
     case Op::matmul_add:
     case Op::linear_grad_weight:
     case Op::conv2d_batch_norm:
@@ -121,19 +124,8 @@ template <typename Real>
 HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
                               std::uint64_t seed) const {
   const cpu::Kernels<Real>* k = k_;
-  const int threads = threads_;
   const NodeOperands<Real> o{&memory, node.inputs, node.outputs};
-  // Adds what the kernels here take besides.
-  const auto make = [=](auto kernel, auto call) -> HostStep {
-    return [=] {
-      call([&](const auto&... arguments) {
-        if constexpr (std::is_invocable_v<decltype(kernel), decltype(arguments)..., void*, int>)
-          kernel(arguments..., workspace, threads);
-        else
-          kernel(arguments..., threads);
-      });
-    };
-  };
+  const auto make = cpu_step_maker(workspace, threads_);
   switch (node.op) {
     case Op::linear:
       return make(k->gemm, [=, s = gemm_shape(graph, node), relu = attributes<LinearAttributes>(node).relu](auto run) {
@@ -145,8 +137,9 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
       });
     case Op::cross_entropy_grad:
       return make(k->cross_entropy_grad,
-                  [=, size = rows_channels(graph.desc(node.inputs[0])), mean = attributes<CrossEntropyAttributes>(node).mean](
-                      auto run) { run(o.y(0), o.x(0), o.integers(1), o.x32(2), size.rows, size.channels, mean); });
+                  [=, size = rows_channels(graph.desc(node.inputs[0])), targets = targets_of(node)](auto run) {
+                    run(o.y(0), o.x(0), o.integers(1), o.x32(2), size.rows, size.channels, targets);
+                  });
     case Op::sgd:
       return make(k->sgd, [=, tensors = sgd_tensors(graph, node, memory), a = attributes<SgdAttributes>(node)](auto run) {
         run(tensors.data(), static_cast<int>(tensors.size()), o.x32(0), SgdNumbers{a.momentum, a.weight_decay});
@@ -159,7 +152,7 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
     case Op::increment:
       return [=] { ++*o.integers(0); };
     case Op::cast:
-      return [=, tensors = cast_tensors<Real>(graph, node, memory)]() mutable {
+      return [=, threads = threads_, tensors = cast_tensors<Real>(graph, node, memory)]() mutable {
         for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].x = o.x32(i);
         k->cast(tensors.data(), static_cast<int>(tensors.size()), threads);
       };

@@ -4,11 +4,27 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "kernels/cpu/kernels.h"
 #include "src/backend/host/host_executable.h"
 
 namespace epochbench {
+
+// Makes the step that calls a kernel, from the kernel and a function that gives it its arguments: adds threads and, where the
+// kernel takes one, the workspace.
+inline auto cpu_step_maker(void* workspace, int threads) {
+  return [=](auto kernel, auto call) -> HostStep {
+    return [=] {
+      call([&](const auto&... arguments) {
+        if constexpr (std::is_invocable_v<decltype(kernel), decltype(arguments)..., void*, int>)
+          kernel(arguments..., workspace, threads);
+        else
+          kernel(arguments..., threads);
+      });
+    };
+  };
+}
 
 template <typename Real>
 class CpuNodes {

@@ -1,7 +1,10 @@
-// Attention on a CUDA device: the library's fused one, or products around our own softmax over all scores at once.
+// Attention on a CUDA device: the library's fused one, or products around our own softmax over the scores of one group of
+// samples after the other.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <initializer_list>
 #include <stdexcept>
 
 #include "kernels/cuda/specs.h"
@@ -10,15 +13,25 @@
 namespace epochbench {
 namespace {
 
-// In 16 bits, products and our softmax are compared with the library's attention if they need no more than this, about twice
-// what a product has anyway: the scores of large batches take gigabytes.
-constexpr std::size_t kComparedBytes = 2 * cuda::kProductWorkspaceBytes;
+// The scores of a group in one tensor. The gradient has two of them, which together fit the L2 cache of an A100 (40 MB), H100
+// (50 MB) or RTX 4090 (72 MB), so that few of the passes over them go to DRAM. A sample is not divided: the largest of our
+// models, with 16 heads and 512 positions, has as many.
+constexpr std::int64_t kGroupScoreBytes = std::int64_t{16} << 20;
 
 std::size_t heads(const AttentionShape& s) { return static_cast<std::size_t>(s.batch * s.heads); }
 std::size_t elements(const AttentionShape& s) { return heads(s) * static_cast<std::size_t>(s.sequence * s.width); }
 std::size_t score_count(const AttentionShape& s) { return heads(s) * static_cast<std::size_t>(s.sequence * s.sequence); }
 std::size_t log_sum_exp_bytes(const AttentionShape& s) {
   return heads(s) * static_cast<std::size_t>(s.sequence) * sizeof(float);
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// The shape of the first of as few groups as the scores allow. All have as many samples, except that the last may have fewer.
+AttentionShape first_group(AttentionShape s) {
+  const std::int64_t sample_bytes = s.heads * s.sequence * s.sequence * static_cast<std::int64_t>(sizeof(float));
+  s.batch = ceil_div(s.batch, ceil_div(s.batch, std::max<std::int64_t>(1, kGroupScoreBytes / sample_bytes)));
+  return s;
 }
 
 // Scratch of the library's attention; log_sum_exp: for a node whose log_sum_exp no gradient reads.
@@ -38,7 +51,8 @@ FusedScratch fused_scratch(const AttentionShape& s, bool gradient, void* memory)
   return scratch;
 }
 
-// Scratch of the unfused one: separate heads [batch, heads, sequence, width], scores [batch, heads, sequence, sequence].
+// Scratch of the unfused one for a group: separate heads [batch, heads, sequence, width], scores [batch, heads, sequence,
+// sequence].
 struct UnfusedScratch {
   void* workspace;  // of products
   void *q, *k, *v;
@@ -111,46 +125,64 @@ void split(const UnfusedScratch& t, const void* q, const void* k, const void* v,
   cuda::split_heads(t.v, v, shape, element, stream);
 }
 
-CudaNode unfused_forward(const CudaNodeSource& source, const AttentionShape& shape, void* memory) {
+// Moves tensors of the batch to a position, which is the first of a sample; wide ones have rows like those of q, k and v.
+void move_to(std::int64_t position, const AttentionShape& s, Element element, std::initializer_list<void**> wide, void*& narrow,
+             float*& log_sum_exp) {
+  for (void** tensor : wide) *tensor = elements_on(*tensor, position * input_stride(s), element_bytes(element));
+  narrow = elements_on(narrow, position * row_stride(s), element_bytes(element));
+  log_sum_exp = elements_on(log_sum_exp, position * s.heads, sizeof(float));
+}
+
+struct Group {
+  std::function<void(std::int64_t position, cuda::Stream stream)> enqueue;  // position: of its first sample in the batch
+  std::string implementation;
+};
+
+Group unfused_forward(const CudaNodeSource& source, const AttentionShape& shape) {
   const NodeOperands<void> o = source.operands();
   const Element element = source.element(source.in()[0]);
-  const UnfusedScratch t = unfused_scratch(shape, element, false, memory);
+  const UnfusedScratch t = unfused_scratch(shape, element, false, source.context.workspace);
   const ProductMaker make(source, shape, element, t.workspace);
+  const Dropout dropout = dropout_of(source.node, source.seed);
   const auto alpha = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.width)));
   const ChosenProduct first = make.scores(alpha, t.scores, t.q, t.k);
   const auto scores = first.plan, weighted = make.weighted(false, 1, t.y, t.weights, t.v).plan;
-  return {[=, dropout = dropout_of(source.node, source.seed), keep = source.libraries](cuda::Stream stream) {
-            const auto given = attention_tensors(o, shape, element_bytes(element));
+  return {[=, keep = source.libraries](std::int64_t position, cuda::Stream stream) {
+            auto given = attention_tensors(o, shape, element_bytes(element));
+            move_to(position, shape, element, {&given.q, &given.k, &given.v}, given.y, given.log_sum_exp);
             split(t, given.q, given.k, given.v, shape, element, stream);
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
             cuda::attention_softmax(t.weights, given.log_sum_exp ? given.log_sum_exp : t.log_sum_exp, t.scores, given.step,
-                                    shape, dropout, element, stream);
+                                    shape, position * shape.heads, dropout, element, stream);
             weighted->run(t.y, t.weights, t.v, nullptr, t.workspace, stream);
-            cuda::merge_heads(o.y(0), t.y, shape, element, stream);
+            cuda::merge_heads(given.y, t.y, shape, element, stream);
           },
           implementation_of(first)};
 }
 
 // The scores are computed again. A gradient takes the memory of a tensor after its last use: dv that of v, dq that of dy, dk
 // that of k.
-CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape, void* memory) {
+Group unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape) {
   const NodeOperands<void> o = source.operands();
   const Element element = source.element(source.in()[0]);
-  const UnfusedScratch t = unfused_scratch(shape, element, true, memory);
+  const UnfusedScratch t = unfused_scratch(shape, element, true, source.context.workspace);
   const ProductMaker make(source, shape, element, t.workspace);
+  const Dropout dropout = dropout_of(source.node, source.seed);
   const auto alpha = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.width)));
   const ChosenProduct first = make.scores(alpha, t.scores, t.q, t.k);
   const auto scores = first.plan, dweights = make.scores(1, t.dweights, t.y, t.v).plan;
   const auto dv = make.weighted(true, 1, t.v, t.weights, t.y).plan, dq = make.weighted(false, alpha, t.y, t.dscores, t.k).plan,
              dk = make.weighted(true, alpha, t.k, t.dscores, t.q).plan;
-  return {[=, dropout = dropout_of(source.node, source.seed), keep = source.libraries](cuda::Stream stream) {
-            const auto given = attention_grad_tensors(o, shape, element_bytes(element));
+  return {[=, keep = source.libraries](std::int64_t position, cuda::Stream stream) {
+            auto given = attention_grad_tensors(o, shape, element_bytes(element));
+            move_to(position, shape, element, {&given.dq, &given.dk, &given.dv, &given.q, &given.k, &given.v}, given.dy,
+                    given.log_sum_exp);
             cuda::split_heads(t.y, given.dy, shape, element, stream);
             split(t, given.q, given.k, given.v, shape, element, stream);
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
             dweights->run(t.dweights, t.y, t.v, nullptr, t.workspace, stream);
             cuda::attention_softmax_grad(t.weights, t.dscores, t.scores, t.dweights, given.log_sum_exp, given.step, shape,
-                                         dropout, element, stream);
+                                         position * shape.heads, dropout, element, stream);
             dv->run(t.v, t.weights, t.y, nullptr, t.workspace, stream);
             dq->run(t.y, t.dscores, t.k, nullptr, t.workspace, stream);
             dk->run(t.k, t.dscores, t.q, nullptr, t.workspace, stream);
@@ -162,11 +194,6 @@ CudaNode unfused_gradient(const CudaNodeSource& source, const AttentionShape& sh
 }
 
 Element attention_element(const Graph& graph, const Node& node) { return element_of(graph.desc(node.inputs[0]).dtype); }
-
-std::size_t unfused_bytes(const Graph& graph, const Node& node) {
-  return unfused_scratch(attention_shape(graph, node), attention_element(graph, node), is_attention_gradient(node), nullptr)
-      .bytes;
-}
 
 CudaNodeSource source_of(const CudaNodeSource& source, const Node& node) {
   return {source.graph, node, source.context, source.libraries, source.choices, source.layer, source.seed, source.winograd};
@@ -190,30 +217,37 @@ std::string cuda_attention_layer(const Graph& graph, const Node& node) {
 }
 
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node) {
-  const std::size_t unfused = unfused_bytes(graph, node);
-  if (attention_element(graph, node) == Element::f32) return unfused;
-  const std::size_t fused = fused_scratch(attention_shape(graph, node), is_attention_gradient(node), nullptr).bytes;
-  return unfused <= kComparedBytes ? std::max(fused, unfused) : fused;
+  const AttentionShape shape = attention_shape(graph, node);
+  const Element element = attention_element(graph, node);
+  const bool gradient = is_attention_gradient(node);
+  const std::size_t unfused = unfused_scratch(first_group(shape), element, gradient, nullptr).bytes;
+  return element == Element::f32 ? unfused : std::max(unfused, fused_scratch(shape, gradient, nullptr).bytes);
 }
 
-// In the planned workspace where it is large enough, otherwise one for all nodes of the graph.
-void* CudaAttention::unfused_workspace(const CudaNodeSource& source, const Node& node) {
-  if (unfused_bytes(source.graph, node) <= cuda_attention_workspace_bytes(source.graph, node)) return source.context.workspace;
-  const auto [found, missing] = unplanned_.try_emplace(&source.graph);
-  if (missing) {
-    std::size_t most = 0;
-    for (const Node& each : source.graph.nodes)
-      if (std::holds_alternative<AttentionAttributes>(each.attributes))
-        most = std::max(most, unfused_bytes(source.graph, each));
-    found->second = source.context.tables.allocate(most);
-  }
-  return found->second;
+int cuda_attention_launches(const Graph& graph, const Node& node) {
+  if (attention_element(graph, node) != Element::f32)  // a seed and the library's
+    return attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
+  const AttentionShape shape = attention_shape(graph, node);
+  const int copies = shape.joint ? 1 : 3;  // that split q, k and v, or merge their gradients
+  // Forward: scores, softmax, weighted sum, y merged. Gradient: dy split, two products, softmax, three products.
+  const int of_group = is_attention_gradient(node) ? 2 * copies + 7 : copies + 4;
+  return of_group * static_cast<int>(ceil_div(shape.batch, first_group(shape).batch));
 }
 
-CudaNode CudaAttention::unfused(const CudaNodeSource& source, const Node& node) {
-  const AttentionShape shape = attention_shape(source.graph, node);
-  void* const memory = unfused_workspace(source, node);
-  return (is_attention_gradient(node) ? unfused_gradient : unfused_forward)(source_of(source, node), shape, memory);
+CudaNode CudaAttention::unfused(const CudaNodeSource& source, const Node& node) const {
+  const AttentionShape shape = attention_shape(source.graph, node), group = first_group(shape);
+  const auto compiled = [&](std::int64_t samples) {
+    AttentionShape part = shape;
+    part.batch = samples;
+    return (is_attention_gradient(node) ? unfused_gradient : unfused_forward)(source_of(source, node), part);
+  };
+  const std::int64_t rest = shape.batch % group.batch;
+  const Group whole = compiled(group.batch), last = rest == 0 ? whole : compiled(rest);
+  return {[=](cuda::Stream stream) {
+            for (std::int64_t first = 0; first < shape.batch; first += group.batch)
+              (first + group.batch <= shape.batch ? whole : last).enqueue(first * shape.sequence, stream);
+          },
+          whole.implementation};
 }
 
 CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) const {
@@ -262,14 +296,11 @@ CudaAttention::Both CudaAttention::choose(const CudaNodeSource& source, const No
   if (attention_element(source.graph, forward) == Element::f32) return std::move(*by_products());
 
   std::vector<Operand> inputs = source_of(source, forward).float_inputs();
-  bool fits = unfused_bytes(source.graph, forward) <= cuda_attention_workspace_bytes(source.graph, forward);
-  if (gradient) {
-    fits = fits && unfused_bytes(source.graph, *gradient) <= cuda_attention_workspace_bytes(source.graph, *gradient);
+  if (gradient)
     for (const Operand& input : source_of(source, *gradient).float_inputs()) inputs.push_back(input);
-  }
   Listed<Both> ways("ways of " + source.layer,
                     {{"cuDNN", [&] { return both([&](const Node& node) { return fused(source, node); }); }},
-                     {"products and kernels", by_products, !fits}});
+                     {"products and kernels", by_products}});
   const auto run = [](Both& compiled, cuda::Stream stream) {
     compiled.forward.enqueue(stream);
     if (compiled.gradient.enqueue) compiled.gradient.enqueue(stream);

@@ -88,12 +88,7 @@ CudaNode with_sums(const CudaNodeSource& source, const std::vector<Operand>& inp
 CudaNode one_after_the_other(const CudaNodeSource& source, const CompileNode& compile) {
   Node convolution = convolution_of(source.node), norm = norm_of(source.node);
   if (is_gradient(source.node)) convolution.outputs[0] = norm.inputs[0] = norm.outputs[0];
-  const CudaNode first = compile(convolution), second = compile(norm);
-  return {[=](cuda::Stream stream) {
-            first.enqueue(stream);
-            second.enqueue(stream);
-          },
-          first.implementation + " + " + second.implementation, first.algorithm};
+  return in_sequence(compile(convolution), compile(norm));
 }
 
 }  // namespace

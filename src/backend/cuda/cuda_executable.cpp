@@ -10,13 +10,8 @@ constexpr std::size_t kRecordsWithoutDrain = 65536;  // reserved, so that a step
 
 }  // namespace
 
-void* DeviceTables::allocate(std::size_t bytes) {
-  memory_.emplace_back(device_, bytes);
-  return memory_.back().data();
-}
-
 const void* DeviceTables::upload(const void* values, std::size_t bytes) {
-  void* const memory = allocate(bytes);
+  void* const memory = memory_.emplace_back(device_, bytes).data();
   if (bytes > 0) device_.copy_to_device(memory, values, bytes, stream_);
   device_.synchronize(stream_);
   return memory;
@@ -243,6 +238,14 @@ bool CudaExecutable::library_dropout_masks() const {
 // Nodes are enqueued one by one with events between them. For a kernel that is shorter than its enqueueing, the wait would
 // count as its time, so whole steps run first: meanwhile, the pass after them is enqueued. This helps most with captured steps;
 // without capture, the remaining wait is part of whole steps too.
+std::map<std::string, std::int64_t> CudaExecutable::ways() const {
+  std::map<std::string, std::int64_t> ways;
+  for (const auto& entry : entries_)
+    for (std::size_t i = 0; entry && i < entry->nodes.size(); ++i)
+      if (entry->nodes[i].has_ways) ++ways[name(entry->description[i].op) + (": " + entry->description[i].implementation)];
+  return ways;
+}
+
 std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   constexpr double kEnqueueSeconds = 20e-6;  // of a node and its event: twice the longest launch that was measured
   constexpr double kMostLeadingSteps = 200;  // a step is never so short that more would be needed

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,7 +23,7 @@
 
 namespace epochbench {
 
-// Device memory that belongs to nodes: read-only arrays for kernels, and scratch beyond the planned workspace.
+// Device memory that belongs to nodes: read-only arrays for kernels.
 class DeviceTables {
  public:
   DeviceTables(cuda::Device& device, cuda::Stream stream) : device_(device), stream_(stream) {}
@@ -31,7 +32,6 @@ class DeviceTables {
   const T* upload(const std::vector<T>& values) {  // waits. Errors: OutOfMemory
     return static_cast<const T*>(upload(values.data(), values.size() * sizeof(T)));
   }
-  void* allocate(std::size_t bytes);  // Errors: OutOfMemory
 
  private:
   const void* upload(const void* values, std::size_t bytes);
@@ -54,6 +54,7 @@ struct CudaNode {
   std::function<void(cuda::Stream)> enqueue;  // empty: nothing to do (a view). Does not allocate or wait; can be captured
   std::string implementation;                 // "cublasLt 128x256x64"
   std::string algorithm = {};                 // Executable::algorithms names it: "winograd"
+  bool has_ways = false;                      // Executable::ways() counts it
   bool library_dropout = false;               // its dropout masks differ from those of kernels/shapes.h
 };
 using CudaNodeCompiler = std::function<CudaNode(const Graph&, const Node&, const CudaNodeContext&)>;
@@ -83,6 +84,7 @@ class CudaExecutable final : public Executable {
   void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
   bool library_dropout_masks() const override;
   std::string algorithms() const override { return algorithm_of(entries_); }
+  std::map<std::string, std::int64_t> ways() const override;
   std::optional<std::int64_t> device_bytes() const override { return device_->bytes_in_use() - in_use_before_; }
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 

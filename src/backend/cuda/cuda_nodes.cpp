@@ -139,7 +139,8 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   const NodeOperands<void> o = source.operands();
   const TensorDesc first = graph.desc(o.in[0]);
   const RowsChannels size = rows_channels(first);
-  const Element element = first.dtype == DType::i32 ? Element::f32 : element_of(first.dtype);
+  const bool is_float = first.dtype != DType::i32 && first.dtype != DType::u8;
+  const Element element = is_float ? element_of(first.dtype) : Element::f32;
   const std::int64_t row_elements = cuda_row_elements(graph, o.in[0]);
   // Adds what the kernels here take besides.
   const auto make = [=](auto kernel, auto call) -> std::function<void(Stream)> {
@@ -158,10 +159,9 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   };
   switch (node.op) {
     case Op::cross_entropy_grad:
-      return make(cuda::cross_entropy_grad,
-                  [=, mean = attributes<CrossEntropyAttributes>(node).mean, scaled = o.in.size() > 3](auto run) {
-                    run(o.y(0), o.x(0), o.integers(1), o.x32(2), scaled ? o.x32(3) : nullptr, size.rows, size.channels, mean);
-                  });
+      return make(cuda::cross_entropy_grad, [=, targets = targets_of(node), scaled = o.in.size() > 3](auto run) {
+        run(o.y(0), o.x(0), o.integers(1), o.x32(2), scaled ? o.x32(3) : nullptr, size.rows, size.channels, targets);
+      });
     case Op::embedding_grad: {
       const bool base = o.in.size() > 2;
       const Element base_element = base ? source.element(o.in[2]) : Element::f32;
@@ -169,6 +169,10 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
         run(o.y32(0), o.x(0), o.integers(1), o.x_if(base, 2), base_element, size.rows, table[0], table[1]);
       });
     }
+    case Op::decode_pixels:
+      return [=, to = source.element(o.out[0])](Stream stream) {
+        cuda::decode_pixels(o.y(0), o.index(0), o.x32(1), size.rows, size.channels, to, stream);
+      };
     case Op::sgd:
     case Op::adamw:
       return optimizer(source);
@@ -204,6 +208,11 @@ std::map<std::string, double> layer_costs(const Program& program, bool winograd)
 }
 
 CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
+  const CompileNode compile_part = [&](const Node& node) {
+    const std::string layer = cuda_layer(source.graph, node, source.winograd);
+    return compile({source.graph, node, source.context, source.libraries, source.choices, layer, source.seed, source.winograd},
+                   attention);
+  };
   switch (source.node.op) {
     case Op::reshape:
       return {{}, "view"};
@@ -219,14 +228,12 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
     case Op::conv2d_grad_input:
     case Op::conv2d_grad_weight:
       return cuda_convolution(source);
+    case Op::linear_gelu:
+    case Op::matmul_gelu_grad:
+      return cuda_gelu_product(source, compile_part);
     case Op::conv2d_batch_norm:
     case Op::conv2d_batch_norm_grad:
-      return cuda_convolution_norm(source, [&](const Node& node) {
-        const std::string layer = cuda_layer(source.graph, node, source.winograd);
-        return compile(
-            {source.graph, node, source.context, source.libraries, source.choices, layer, source.seed, source.winograd},
-            attention);
-      });
+      return cuda_convolution_norm(source, compile_part);
     case Op::attention:
     case Op::attention_grad:
     case Op::joint_attention:
@@ -247,6 +254,14 @@ std::vector<Operand> CudaNodeSource::float_inputs() const {
   return inputs;
 }
 
+CudaNode in_sequence(const CudaNode& first, const CudaNode& second) {
+  return {[=](cuda::Stream stream) {
+            first.enqueue(stream);
+            second.enqueue(stream);
+          },
+          first.implementation + " + " + second.implementation, first.algorithm};
+}
+
 CudaNode CudaNodeSource::choose(Listed<CudaNode>& ways, std::vector<Operand> inputs) const {
   const auto run = [](CudaNode& compiled, cuda::Stream stream) { compiled.enqueue(stream); };
   auto chosen = choices.choose<CudaNode>(layer, ways, {run, std::move(inputs), context.stream});
@@ -261,6 +276,9 @@ std::string cuda_layer(const Graph& graph, const Node& node, bool winograd) {
     case Op::matmul_add:
     case Op::linear_grad_weight:
       return cuda_product_layer(graph, node);
+    case Op::linear_gelu:
+    case Op::matmul_gelu_grad:
+      return cuda_gelu_product_layer(graph, node);
     case Op::conv2d:
     case Op::conv2d_bias:
     case Op::conv2d_grad_input:
@@ -285,7 +303,9 @@ CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, 
   return [libraries = std::move(libraries), choices = std::move(choices), seed = program.seed, winograd,
           attention = std::make_shared<CudaAttention>()](const Graph& graph, const Node& node, const CudaNodeContext& context) {
     const std::string layer = cuda_layer(graph, node, winograd);
-    return compile({graph, node, context, libraries, *choices, layer, seed, winograd}, *attention);
+    CudaNode compiled = compile({graph, node, context, libraries, *choices, layer, seed, winograd}, *attention);
+    compiled.has_ways = !layer.empty();
+    return compiled;
   };
 }
 

@@ -8,12 +8,16 @@
 
 namespace epochbench {
 std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node, int compute_capability) {
+  if (is_int8(graph, node))
+    return std::string("the CUDA backend has no ") + name(Precision::int8) + " products; a CPU may have";
   constexpr int kAmpere = 80;  // the first with bf16 and tf32
   // In float the sums would depend on the order of atomic additions, and cuDNN's Winograd engines have none.
-  if (node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad)
-    if (compute_capability < kAmpere || graph.desc(node.inputs[0]).dtype == DType::f32)
-      return std::string(name(node.op)) + " is run in parts, unless in 16 bits on a GPU of compute capability " +
-             cuda::capability_text(kAmpere) + " or higher";
+  const bool with_norm = node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad;
+  const bool with_gelu = node.op == Op::linear_gelu || node.op == Op::matmul_gelu_grad;
+  const bool in_float = graph.desc(node.inputs[0]).dtype == DType::f32 && (with_norm || !is_tf32(node.attributes));
+  if ((with_norm || with_gelu) && (compute_capability < kAmpere || in_float))
+    return std::string(name(node.op)) + " is run in parts, unless in 16 bits" + (with_gelu ? " or tf32" : "") +
+           " on a GPU of compute capability " + cuda::capability_text(kAmpere) + " or higher";
   if (compute_capability >= kAmpere) return std::nullopt;
   const std::string has = " needs a GPU of compute capability " + cuda::capability_text(kAmpere) + " or higher; this one has " +
                           cuda::capability_text(compute_capability);
@@ -84,18 +88,14 @@ std::size_t cuda_value_bytes(const Graph& graph, ValueId value) {
 }
 
 int cuda_launches(const Graph& graph, const Node& node) {
-  const bool is_float = graph.desc(node.inputs[0]).dtype == DType::f32;
   switch (node.op) {
     case Op::reshape:
       return 0;
-    case Op::attention:  // three heads split, scores, softmax, weighted sum, one merged; or a seed and the library's
-      return is_float ? 7 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
-    case Op::attention_grad:  // four heads split, two products, softmax, three products, three merged
-      return is_float ? 13 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
-    case Op::joint_attention:  // q, k and v are split at once
-      return is_float ? 5 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
-    case Op::joint_attention_grad:  // and their gradients merged at once
-      return is_float ? 9 : attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
+    case Op::attention:
+    case Op::attention_grad:
+    case Op::joint_attention:
+    case Op::joint_attention_grad:
+      return cuda_attention_launches(graph, node);
     case Op::conv2d_batch_norm:  // sums cleared, the convolution, sums merged, the result
     case Op::conv2d_batch_norm_grad:
       return 4;
@@ -128,6 +128,9 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
     case Op::matmul_add:
     case Op::linear_grad_weight:
       return cuda_product_workspace_bytes(graph, node);
+    case Op::linear_gelu:
+    case Op::matmul_gelu_grad:
+      return cuda_product_workspace_bytes(graph, node.parts[0]);
     case Op::conv2d:
     case Op::conv2d_bias:
     case Op::conv2d_grad_input:

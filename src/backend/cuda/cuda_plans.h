@@ -80,6 +80,13 @@ std::string cuda_product_layer(const Graph& graph, const Node& node);
 std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_product(const CudaNodeSource& source);
 
+CudaNode in_sequence(const CudaNode& first, const CudaNode& second);
+using CompileNode = std::function<CudaNode(const Node& node)>;  // of a part of a composite
+
+// linear_gelu, matmul_gelu_grad: by cuDNN in one, or one after the other by `compile`.
+std::string cuda_gelu_product_layer(const Graph& graph, const Node& node);
+CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& compile);
+
 // conv2d, conv2d_bias and the gradients: by cuDNN, with bias and ReLU or without, or im2col and a product, some images at a
 // time.
 std::string cuda_convolution_layer(const Graph& graph, const Node& node, bool winograd);
@@ -88,15 +95,14 @@ CudaNode cuda_convolution(const CudaNodeSource& source);
 cuda::ConvolutionSpec cuda_convolution_spec(const Graph& graph, const Node& node, bool winograd);
 
 // conv2d_batch_norm and its gradient: by cuDNN with the sums that the norm needs, or one after the other by `compile`.
-using CompileNode = std::function<CudaNode(const Node& node)>;
 std::string cuda_convolution_norm_layer(const Graph& graph, const Node& node, bool winograd);
 std::size_t cuda_convolution_norm_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_convolution_norm(const CudaNodeSource& source, const CompileNode& compile);
 
 // attention and its gradient. 16-bit: the library's, or products and our own softmax with our dropout masks, for both
 // directions alike. In float, and if the library has none: the latter. A program has one CudaAttention, as the two nodes are
-// chosen together. Where the scores of the latter are too large to be planned for 16 bits, they are allocated separately, and
-// only if the library has no plan.
+// chosen together. The latter runs groups of samples one after the other, so that scratch and scores do not grow with the
+// batch.
 class CudaAttention {
  public:
   CudaNode compile(const CudaNodeSource& source);
@@ -106,14 +112,13 @@ class CudaAttention {
     CudaNode forward, gradient;  // gradient: without `enqueue` if the graph has none
   };
   CudaNode fused(const CudaNodeSource& source, const Node& node) const;
-  CudaNode unfused(const CudaNodeSource& source, const Node& node);
+  CudaNode unfused(const CudaNodeSource& source, const Node& node) const;
   Both choose(const CudaNodeSource& source, const Node& forward, const Node* gradient);
-  void* unfused_workspace(const CudaNodeSource& source, const Node& node);
 
   std::map<std::pair<const Graph*, int>, Both> chosen_;  // by graph and ordinal
-  std::map<const Graph*, void*> unplanned_;              // allocated by unfused_workspace()
 };
 std::string cuda_attention_layer(const Graph& graph, const Node& node);
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node);
+int cuda_attention_launches(const Graph& graph, const Node& node);  // Backend::launches
 
 }  // namespace epochbench

@@ -105,6 +105,8 @@ void HostExecutable::write_part(std::string_view name, std::int64_t first, std::
   std::byte* const data = variables_.data() + offset;
   if (desc.dtype == DType::i32)
     std::copy(values.begin(), values.end(), reinterpret_cast<std::int32_t*>(data) + first);
+  else if (desc.dtype == DType::i8)
+    std::copy(values.begin(), values.end(), reinterpret_cast<std::int8_t*>(data) + first);
   else
     std::copy(values.begin(), values.end(), reinterpret_cast<float*>(data) + first);
 }
@@ -114,6 +116,8 @@ void HostExecutable::read(std::string_view name, std::span<float> values) const 
   const std::byte* const data = variables_.data() + offset;
   if (desc.dtype == DType::i32)
     std::copy_n(reinterpret_cast<const std::int32_t*>(data), values.size(), values.begin());
+  else if (desc.dtype == DType::i8)
+    std::copy_n(reinterpret_cast<const std::int8_t*>(data), values.size(), values.begin());
   else
     std::copy_n(reinterpret_cast<const float*>(data), values.size(), values.begin());
 }

@@ -24,6 +24,43 @@ Conv2dShape conv2d_shape(const Graph& graph, const Node& node) {
   return {x[0], x[1], x[2], x[3], y[1], y[2], y[3], weight[1], weight[2], a.stride, a.padding};
 }
 
+bool is_int8(const Graph& graph, const Node& node) {
+  switch (node.op) {
+    case Op::observe_range:
+    case Op::int8_weights:
+    case Op::quantize:
+    case Op::linear_int8:
+    case Op::conv2d_int8:
+      return true;
+    case Op::max_pool:
+      return graph.desc(node.inputs[0]).dtype == DType::u8;
+    default:
+      return false;
+  }
+}
+
+Conv2dShape int8_weights_shape(const Graph& graph, const Node& node) {
+  const Shape& weight = graph.desc(node.inputs[0]).shape;
+  Conv2dShape s{.channels = weight.back(), .out_channels = weight.front(), .kernel_height = 1, .kernel_width = 1};
+  if (weight.size() == 4) {
+    s.kernel_height = weight[1];
+    s.kernel_width = weight[2];
+  }
+  return s;
+}
+
+Conv2dShape int8_product_shape(const Graph& graph, const Node& node) {
+  const Shape &x = graph.desc(node.inputs[Int8Operands::kX]).shape, &y = graph.desc(node.outputs[0]).shape;
+  if (node.op == Op::linear_int8) return {x[0], 1, 1, x[1], 1, 1, y[1], 1, 1, 1, 0};
+  const auto& a = attributes<Int8ProductAttributes>(node).conv2d;
+  return {x[0], x[1], x[2], x[3], y[1], y[2], y[3], a.height, a.width, a.stride, a.padding};
+}
+
+Targets targets_of(const Node& node) {
+  const auto& a = attributes<CrossEntropyAttributes>(node);
+  return {a.mean, static_cast<float>(a.smoothing)};
+}
+
 PoolShape pool_shape(const Graph& graph, const Node& node) {
   const bool gradient = node.op == Op::max_pool_grad;
   const Shape& x = graph.desc(gradient ? node.outputs[0] : node.inputs[0]).shape;
@@ -72,6 +109,7 @@ Element element_of(DType dtype) {
       return Element::f16;
     case DType::i32:
     case DType::u8:
+    case DType::i8:
       break;
   }
   throw std::logic_error(std::string(name(dtype)) + " is not a float type");

@@ -18,9 +18,13 @@ const AttributesType& attributes(const Node& node) {
 
 GemmShape gemm_shape(const Graph& graph, const Node& node);            // matmul, linear, matmul_add, linear_grad_weight
 Conv2dShape conv2d_shape(const Graph& graph, const Node& node);        // conv2d, conv2d_bias and the gradients
+bool is_int8(const Graph& graph, const Node& node);                    // whether its kernel is one of inference on bytes
+Conv2dShape int8_weights_shape(const Graph& graph, const Node& node);  // of packed weights; without images
+Conv2dShape int8_product_shape(const Graph& graph, const Node& node);  // linear_int8 is a 1x1 convolution of its rows
 PoolShape pool_shape(const Graph& graph, const Node& node);            // max_pool and its gradient
 bool is_attention_gradient(const Node& node);                          // in either form
 AttentionShape attention_shape(const Graph& graph, const Node& node);  // attention, its gradient, and their joint forms
+Targets targets_of(const Node& node);                                  // cross_entropy and its gradient
 // The mask of dropout, attention, add_layer_norm, and of their gradients, which have the same ordinal.
 Dropout dropout_of(const Node& node, std::uint64_t seed);
 
@@ -44,12 +48,14 @@ struct NodeOperands {
   float* x32(std::size_t i) const { return memory->template get<float>(in[i]); }
   std::int32_t* integers(std::size_t i) const { return memory->template get<std::int32_t>(in[i]); }
   std::uint32_t* mask(std::size_t i) const { return memory->template get<std::uint32_t>(in[i]); }
+  std::int8_t* bytes(std::size_t i) const { return memory->template get<std::int8_t>(in[i]); }
   std::uint8_t* index(std::size_t i) const { return memory->template get<std::uint8_t>(in[i]); }
 
   Real* y(std::size_t i) const { return memory->template get<Real>(out[i]); }
   float* y32(std::size_t i) const { return memory->template get<float>(out[i]); }
   std::int32_t* y_integers(std::size_t i) const { return memory->template get<std::int32_t>(out[i]); }
   std::uint32_t* y_mask(std::size_t i) const { return memory->template get<std::uint32_t>(out[i]); }
+  std::int8_t* y_bytes(std::size_t i) const { return memory->template get<std::int8_t>(out[i]); }
   std::uint8_t* y_index(std::size_t i) const { return memory->template get<std::uint8_t>(out[i]); }
 };
 
@@ -68,12 +74,17 @@ struct AttentionGradTensors {
   std::int32_t* step;
 };
 
+// So many elements further; null stays null.
+template <typename Real>
+Real* elements_on(Real* tensor, std::int64_t elements, std::size_t element_bytes) {
+  if (tensor == nullptr) return nullptr;
+  return reinterpret_cast<Real*>(reinterpret_cast<std::byte*>(tensor) + static_cast<std::size_t>(elements) * element_bytes);
+}
+
 // The `index`-th of q, k and v in a joint tensor whose elements have so many bytes.
 template <typename Real>
 Real* part_of_joint(Real* first, int index, const AttentionShape& shape, std::size_t element_bytes) {
-  if (first == nullptr) return nullptr;
-  const auto elements = static_cast<std::size_t>(index * row_stride(shape));
-  return reinterpret_cast<Real*>(reinterpret_cast<std::byte*>(first) + elements * element_bytes);
+  return elements_on(first, index * row_stride(shape), element_bytes);
 }
 
 template <typename Real, typename Memory>

@@ -84,8 +84,8 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
       return make(k.global_average_pool_grad,
                   [=, x = graph.desc(node.outputs[0]).shape](auto run) { run(o.y(0), o.x(0), x[0], x[1] * x[2], x[3]); });
     case Op::cross_entropy:
-      return make(k.cross_entropy, [=, mean = attributes<CrossEntropyAttributes>(node).mean](auto run) {
-        run(o.y32(0), o.y32(1), o.x(0), o.integers(1), rows, channels, mean);
+      return make(k.cross_entropy, [=, targets = targets_of(node)](auto run) {
+        run(o.y32(0), o.y32(1), o.x(0), o.integers(1), rows, channels, targets);
       });
     case Op::count_correct:
       return make(k.count_correct, [=](auto run) { run(o.y32(0), o.x(0), o.integers(1), rows, channels); });
@@ -131,6 +131,8 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
                       auto run) { run(o.y(0), o.x(0), o.integers(1), p[0], sequence, p[1], channels); });
     case Op::matmul:
     case Op::linear:
+    case Op::linear_gelu:
+    case Op::matmul_gelu_grad:
     case Op::matmul_add:
     case Op::linear_grad_weight:
     case Op::conv2d:
@@ -147,6 +149,12 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::joint_attention_grad:
     case Op::reshape:
     case Op::cast:
+    case Op::decode_pixels:
+    case Op::observe_range:
+    case Op::int8_weights:
+    case Op::quantize:
+    case Op::linear_int8:
+    case Op::conv2d_int8:
     case Op::all_finite:
     case Op::update_loss_scale:
     case Op::increment:

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "kernels/reference/kernels.h"
+#include "src/backend/host/int8_steps.h"
 #include "src/backend/host/node_steps.h"
 
 namespace epochbench {
@@ -142,6 +143,13 @@ struct Kernels {  // those that the CPU has with the same arguments
 #undef EPOCHBENCH_LIST
 };
 
+struct Int8Kernels {
+  decltype(&reference::observe_range) observe_range = reference::observe_range;
+  decltype(&reference::quantize) quantize = reference::quantize;
+  decltype(&reference::int8_product) int8_product = reference::int8_product;
+  decltype(&reference::int8_max_pool) int8_max_pool = reference::int8_max_pool;
+};
+
 // The kernel, on operands in float.
 HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr<Operands>& operands, std::uint64_t seed) {
   const NodeOperands<float, std::shared_ptr<Operands>> o{operands, node.inputs, node.outputs};
@@ -160,12 +168,14 @@ HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr
                                    channels);
       };
     case Op::cross_entropy_grad:
-      return [=, mean = attributes<CrossEntropyAttributes>(node).mean, scaled = node.inputs.size() > 3] {
+      return [=, targets = targets_of(node), scaled = node.inputs.size() > 3] {
         float* dlogits = o.y(0);
-        reference::cross_entropy_grad(dlogits, o.x(0), o.integers(1), o.x(2), rows, channels, mean);
+        reference::cross_entropy_grad(dlogits, o.x(0), o.integers(1), o.x(2), rows, channels, targets);
         const float scale = scaled ? *o.x(3) : 1;
         for (std::int64_t i = 0; i < rows * channels; ++i) dlogits[i] *= scale;
       };
+    case Op::decode_pixels:
+      return [=] { reference::decode_pixels(o.y(0), o.index(0), o.x(1), rows, channels); };
     case Op::increment:
       return [=] { ++*o.y_integers(0); };
     case Op::update_loss_scale:
@@ -174,6 +184,7 @@ HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr
                                      {a.growth, a.backoff, a.growth_interval, kSmallestLossScale, kLargestLossScale});
       };
     default:
+      if (is_int8(graph, node)) return int8_step(graph, node, Int8Kernels{}, o, make);
       if (is_composite(node.op)) throw std::invalid_argument(std::string(name(node.op)) + ": " + kNoComposites);
       return host_step(graph, node, seed, true, Kernels{}, o, make);
   }

@@ -10,6 +10,8 @@ void check(const Graph& graph, const Node& node) {
   require(logits.shape.size() == 2, "logits must be [rows, classes]");
   require_float(logits);
   require(labels == TensorDesc{{logits.shape[0]}, DType::i32}, "labels must be i32 [rows]");
+  if (const auto* a = std::get_if<CrossEntropyAttributes>(&node.attributes))
+    require(a->smoothing >= 0 && a->smoothing < 1, "smoothing must be at least 0 and less than 1");
 }
 
 std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {

@@ -1,5 +1,5 @@
-// gather_rows: the rows of the masked positions of each sequence, and the gradient that scatters them back. Positions of one
-// sequence are distinct.
+// gather_rows: the rows of some positions of each sequence, and its gradient, which places rows at their positions among zeros.
+// Each is the other's gradient. Positions of one sequence are distinct.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -21,8 +21,9 @@ std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   return {{{positions.shape[0] * sequence(node), dy.shape[1]}, dy.dtype}};
 }
 
+template <Op kGradient>
 void gradient(GradientBuilder& builder, const Node& node) {
-  accumulate_first(builder, node, Op::gather_rows_grad, node.attributes, {node.inputs[1]});
+  accumulate_first(builder, node, kGradient, node.attributes, {node.inputs[1]});
 }
 
 // Of the input, only the rows in use.
@@ -32,7 +33,7 @@ double bytes_forward(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-const OpRule kGatherRowsRule{.infer = infer, .gradient = gradient, .bytes = bytes_forward};
-const OpRule kGatherRowsGradRule{.infer = infer_grad};
+const OpRule kGatherRowsRule{.infer = infer, .gradient = gradient<Op::gather_rows_grad>, .bytes = bytes_forward};
+const OpRule kGatherRowsGradRule{.infer = infer_grad, .gradient = gradient<Op::gather_rows>};
 
 }  // namespace epochbench

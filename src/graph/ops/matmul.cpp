@@ -1,5 +1,6 @@
-// matmul with optional transposes; its gradients are matmuls too. Its composites: linear with bias and relu, matmul_add to a
-// value that nothing reads later, and linear_grad_weight, the gradient of weight and bias in one pass over dy.
+// matmul with optional transposes; its gradients are matmuls too. Its composites: linear with bias and relu, linear_gelu and
+// matmul_gelu_grad with the GELU after it and its gradient, matmul_add to a value that nothing reads later, and
+// linear_grad_weight, the gradient of weight and bias in one pass over dy.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -28,16 +29,28 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
   return infer_product(graph, node, std::get<MatmulAttributes>(node.attributes));
 }
 
-std::vector<TensorDesc> infer_linear(const Graph& graph, const Node& node) {
-  auto outputs = infer_product(graph, node, std::get<LinearAttributes>(node.attributes).matmul);
+std::vector<TensorDesc> infer_with_bias(const Graph& graph, const Node& node, const MatmulAttributes& attributes) {
+  auto outputs = infer_product(graph, node, attributes);
   require(input(graph, node, 2) == TensorDesc{{outputs[0].shape[1]}, outputs[0].dtype},
           "bias must be [n], of the operands' type");
   return outputs;
 }
 
-std::vector<TensorDesc> infer_add(const Graph& graph, const Node& node) {
+std::vector<TensorDesc> infer_linear(const Graph& graph, const Node& node) {
+  return infer_with_bias(graph, node, std::get<LinearAttributes>(node.attributes).matmul);
+}
+
+std::vector<TensorDesc> infer_linear_gelu(const Graph& graph, const Node& node) {
+  const auto& a = std::get<LinearGeluAttributes>(node.attributes);
+  auto outputs = infer_with_bias(graph, node, a.matmul);
+  if (a.x) outputs.push_back(outputs[0]);
+  return outputs;
+}
+
+// With a third operand like the product.
+std::vector<TensorDesc> infer_with_matrix(const Graph& graph, const Node& node) {
   auto outputs = infer_product(graph, node, std::get<MatmulAttributes>(node.attributes));
-  require(input(graph, node, 2) == outputs[0], "what is added must have the product's shape and type");
+  require(input(graph, node, 2) == outputs[0], "the third operand must have the product's shape and type");
   return outputs;
 }
 
@@ -70,7 +83,9 @@ void gradient(GradientBuilder& builder, const Node& node) {
 
 const OpRule kMatmulRule{.infer = infer, .gradient = gradient, .flops = flops_of};
 const OpRule kLinearRule{.infer = infer_linear};
-const OpRule kMatmulAddRule{.infer = infer_add, .in_place_inputs = {2}};
+const OpRule kLinearGeluRule{.infer = infer_linear_gelu};
+const OpRule kMatmulGeluGradRule{.infer = infer_with_matrix};
+const OpRule kMatmulAddRule{.infer = infer_with_matrix, .in_place_inputs = {2}};
 const OpRule kLinearGradWeightRule{.infer = infer_grad_weight};
 
 }  // namespace epochbench

@@ -115,6 +115,9 @@ class EmulatedLibraries final : public Libraries {
   std::unique_ptr<Alternatives<Product>> product(const ProductSpec& spec, const ProductOperands&) override {
     return std::make_unique<EmulatedWay>(spec);
   }
+  std::unique_ptr<Alternatives<GeluProduct>> gelu_product(const GeluProductSpec& spec) override {
+    return std::make_unique<NoWay<GeluProduct>>(describe(spec));
+  }
   std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec) override {
     return std::make_unique<NoWay<Convolution>>(describe(spec));
   }

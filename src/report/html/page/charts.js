@@ -98,18 +98,21 @@ function newChart(box, width, height, label) {
     .attr({class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label});
 }
 
-// SVG has no layout: about the width of a text of 12 pixels.
-const textWidth = (text) => text.length * 6.5 + 4;
+// SVG has no layout: the width of a text in a chart.
+const ruler = document.createElement("canvas").getContext("2d");
+function textWidth(text) {
+  ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  return ruler.measureText(text).width + 4;
+}
 
 // A text in lines that fit, broken after blanks and slashes, and within a word where it must.
 function linesOf(text, width) {
-  const most = Math.max(8, Math.floor((width - 4) / 7)), lines = [""];
-  const parts = text.split(/(?<=[ /])/).flatMap((word) => word.match(new RegExp(`.{1,${most}}`, "gs")) || []);
-  for (const part of parts) {
-    const last = lines.length - 1;
-    if (lines[last].length + part.trimEnd().length <= most) lines[last] += part;
+  const fits = (line) => textWidth(line.trimEnd()) <= width, lines = [""];
+  const add = (part) => {
+    if (lines.at(-1) === "" || fits(lines.at(-1) + part)) lines.push(lines.pop() + part);
     else lines.push(part);
-  }
+  };
+  for (const word of text.split(/(?<=[ /])/)) (fits(word) ? [word] : [...word]).forEach(add);
   return lines;
 }
 
@@ -160,7 +163,7 @@ function drawBars(box, width, bars, axis) {
   const above = width < NARROW, longest = d3.max(bars, (bar) => textWidth(bar.label));  // above: labels on lines of their own
   const left = above ? 14 : Math.min(longest, width * 0.4) + 6, right = d3.max(bars, (bar) => textWidth(bar.text)) + 12;
   const plot = Math.max(width - left - right, 40);
-  const room = above ? width - left : left;
+  const room = above ? width - left : left - 6;
   const heads = bars.map((bar) => textWidth(bar.label) <= room ? [bar.label] : linesOf(bar.label, room));
   const {tops, titles, foot} = barPlaces(bars, heads, above), line = isKnown(axis.line) ? [axis.line] : [];
   const reach = [...bars.flatMap(reachOf).map((value) => value * axis.factor), ...line].filter((value) => isOn(axis, value));

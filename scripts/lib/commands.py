@@ -1,7 +1,7 @@
 """Commands of a long check. Each one has a limit and leaves a stamp, whatever happens to it, so that a later call goes on where
 one stopped. Nothing that has passed runs again; what failed, hung or was interrupted is tried again after everything else.
 
-Independent of GPUs and epochbench; scripts/lib/gpu_plan.py lists the commands.
+Independent of devices and epochbench; scripts/lib/gpu_plan.py and cpu_plan.py list the commands.
 """
 
 import datetime
@@ -22,13 +22,14 @@ class Partial(Exception):
 
 class Command:
     """argv: a list, or a function of the seconds left in this call that returns one and may raise LookupError. It may take
-    `limit` seconds, and begins if `expected` are left. judge: (log) -> complaints. out: a file for standard output, which
-    otherwise goes to the log. here: () -> bool, of a command that makes something on this machine only, such as a program: it
-    runs where a command that needs it is to run and `here` is false. absent: why it cannot run on this machine."""
+    `limit` seconds, and begins if `expected` are left. judge: (log) -> complaints. explain: () -> complaints, where the exit
+    code is not 0; without any, its last line is one. out: a file for standard output, which otherwise goes to the log.
+    here: () -> bool, of a command that makes something on this machine only, such as a program: it runs where a command that
+    needs it is to run and `here` is false. absent: why it cannot run on this machine."""
 
-    def __init__(self, name, argv, limit, expected, judge=None, out=None, needs=(), here=None, absent=None, core=False):
+    def __init__(self, name, argv, limit, expected, judge=None, out=None, needs=(), here=None, absent=None, core=False, explain=None):
         self.name, self.argv, self.limit, self.expected, self.judge, self.out = name, argv, limit, expected, judge, out
-        self.needs, self.here, self.absent, self.core = needs, here, absent, core
+        self.needs, self.here, self.absent, self.core, self.explain = needs, here, absent, core, explain
 
     def arguments(self, left):
         return [str(argument) for argument in (self.argv(left) if callable(self.argv) else self.argv)]
@@ -122,7 +123,8 @@ class Runner:
         stamp = self.stamps.read(command.name)
         if not self.fits(command, stamp):
             return False
-        self.began = True
+        self.began |= not (command.here and stamp and stamp["status"] == "passed")  # not by building again
+        self.say(f"{command.name}: begins, about {command.expected:.0f} s; {self.left():.0f} s of this call are left")
         begin = self.clock()
         stamp = {"status": "begun", "attempts": (stamp["attempts"] if stamp else 0) + 1, "seconds": 0,
                  "began": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "complaints": []}
@@ -153,7 +155,8 @@ class Runner:
             if code is None:
                 return "failed", [f"longer than {command.limit} s: {' '.join(argv)} (see {log.name})"]
             if code != 0:
-                return "failed", [f"exit code {code}: {last_line(log) or ' '.join(argv)} (see {log.name})"]
+                reasons = command.explain() if command.explain else []
+                return "failed", reasons or [f"exit code {code}: {last_line(log) or ' '.join(argv)} (see {log.name})"]
             complaints = command.judge(log) if command.judge else []
         except Partial as rest:
             return "partial", [str(rest)]

@@ -1,0 +1,54 @@
+// A product of bytes: what its parts share. product.cpp divides it and gathers rows; multiply.cpp, or multiply_amx.cpp, sums;
+// epilogue.cpp makes the sums y.
+//
+// Rows are output pixels, columns are output channels, k counts words of four numbers. Sums stay in registers for all of k.
+#pragma once
+
+#include "kernels/cpu/gemm/microkernel.h"
+#include "kernels/cpu/int8/codes.h"
+#include "kernels/cpu/int8/plan.h"
+#include "kernels/int8.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+// How numbers are made of sums, and y of numbers.
+struct Finish {
+  Lanes shortcut_scale;
+  __m512i shortcut_zero;
+  Encoder encoder;
+};
+Finish finish_of(const Int8Epilogue& epilogue);
+
+struct Product {
+  void* y;  // [rows, columns]
+  const std::uint8_t* x;
+  const std::int8_t* weights;
+  std::int32_t padding;  // code of 0
+  Conv2dShape shape;
+  Int8Epilogue epilogue;
+  Int8Plan plan;
+  Finish finish;
+};
+
+struct Block {
+  Range rows, columns;    // columns.begin is a multiple of 32
+  const std::uint8_t* a;  // the first of the rows
+  std::int64_t a_stride;  // bytes between rows
+  bool in_memory;         // the rows lie in x, and nobody has read them yet
+};
+// y of a block of rows.
+void multiply_block(const Product& product, const Block& block);
+
+constexpr std::int64_t kSumStride = 2 * kLanes;
+struct SumTile {
+  const std::int32_t* sums;  // [rows, kSumStride], aligned to 64 bytes
+  std::int64_t row, rows, column, columns;
+};
+// y of a tile of at most 32 rows and 32 columns.
+void finish_tile(const Product& product, const SumTile& tile);
+
+// Rows of A, each plan.row_bytes apart: the codes of a pixel's window as packed weights order them. Bytes that pad words and
+// rows are zero.
+void gather_rows(std::uint8_t* to, const Product& product, Range rows);
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA

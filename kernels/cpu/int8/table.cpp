@@ -1,0 +1,24 @@
+// The table of inference in bytes of one instruction set.
+#include <type_traits>
+
+#include "kernels/cpu/int8_kernels.h"
+#include "kernels/cpu/isa.h"
+
+#define EPOCHBENCH_STRING_(text) #text
+#define EPOCHBENCH_STRING(text) EPOCHBENCH_STRING_(text)
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+#define KERNEL(name, arguments, further) extern std::remove_pointer_t<decltype(Int8Kernels::name)> name;
+#define CPU_KERNEL(result, name, arguments) KERNEL(name, arguments, )
+#include "kernels/int8_kernels.inc"
+
+extern const Int8Kernels table;
+const Int8Kernels table = {
+    EPOCHBENCH_STRING(EPOCHBENCH_ISA),
+#define KERNEL(name, arguments, further) name,
+#define CPU_KERNEL(result, name, arguments) name,
+#include "kernels/int8_kernels.inc"
+};
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
