@@ -121,6 +121,12 @@ TEST(Gemm, RepeatsBitForBit) {
   }
 }
 
+// Several blocks of columns, the last of them narrower, and of k: threads that wait for none of the others are in different
+// blocks at the same time.
+TEST(Gemm, ThreadsInDifferentBlocksShareNothing) {
+  for (int repetition = 0; repetition < 20; ++repetition) check_of<Bf16>({{2, 3000, 300}, false, false, 7});
+}
+
 // Inside a parallel region the runtime grants a team of one, whatever the kernel requests.
 TEST(Gemm, FewerThreadsThanRequestedGiveTheSameResult) {
   const Case test{{150, 200, 1040, true, true}, false, true, 6};

@@ -25,7 +25,7 @@ const Blocking& blocking() {
 
 struct Call {
   Real* c;
-  float* sum;  // c, or [m or rows of a block, columns of a block]
+  float* sum;  // c, or [team, sum_floats]
   const Real *a, *b;
   GemmShape shape;
   Epilogue<Real> epilogue;
@@ -118,7 +118,7 @@ struct Unit {
   Block block;
   std::int64_t k;  // index of the block along k
   Range rows, columns;
-  float* sum;  // at the first row of `rows` and the first column of the block
+  float* sum;  // at the first row of `rows` and the first of `columns`
   OperandA a;
   const Word* panels;
 };
@@ -152,7 +152,7 @@ void multiply(const Call& call, const Unit& unit, Range columns, Prefetcher& pre
         segment.b = reinterpret_cast<const Word*>(call.b + block.k.begin * call.shape.n + column);
       }
       tile.bias = block.last && call.epilogue.bias != nullptr ? call.epilogue.bias + column : nullptr;
-      tile.sum = unit.sum + range.begin * call.plan.sum_stride + column - block.n.begin;
+      tile.sum = unit.sum + range.begin * call.plan.sum_stride + column - unit.columns.begin;
       tile.y = block.last ? call.c + (unit.rows.begin + range.begin) * call.shape.n + column : nullptr;
       tile_kernel(unit.a.access, range.end - range.begin, vectors)(tile);
     }
@@ -201,6 +201,14 @@ PrefetchRows source_after(const Call& call, const Unit& unit, Range rows, const 
   return source_of_a(call, block, {row, min_of(row + call.plan.mc, rows.end)});
 }
 
+// The partial sums at a row and the first column of the part; `first_row` is the part's.
+float* sums_of(const Call& call, int part, std::int64_t first_row, std::int64_t row, std::int64_t column) {
+  const GemmPlan& plan = call.plan;
+  if (!kSumInWorkspace) return call.sum + row * plan.sum_stride + column;
+  const bool one_block = plan.k_blocks_per_stage == plan.k_blocks;
+  return call.sum + part * plan.sum_floats + (one_block ? 0 : (row - first_row) * plan.sum_stride);
+}
+
 // Multiplies the rectangle of `part` within the stage; `next` is the following stage, or null.
 void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word* packed_a, const Word* packed_b, int part) {
   const GemmPlan& plan = call.plan;
@@ -221,8 +229,7 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
       unit.k = k;
       unit.rows = block_rows;
       unit.columns = columns;
-      const bool own_rows = kSumInWorkspace && plan.k_blocks_per_stage == plan.k_blocks;
-      unit.sum = call.sum + (own_rows ? part * plan.mc : row) * plan.sum_stride + (kSumInWorkspace ? 0 : stage.n.begin);
+      unit.sum = sums_of(call, part, rows.begin, row, columns.begin);
       unit.a = prepare_a(call, unit.block, block_rows, packed_a);
       unit.panels = packed_b + ((k - stage.k_blocks.begin) * plan.grid_n + part % plan.grid_n) * plan.group_words;
 
@@ -245,7 +252,8 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
 
 std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads) {
   const GemmPlan plan = make_gemm_plan(shape, threads, blocking());
-  return static_cast<std::size_t>(buffers_of(plan) * plan.b_words + plan.team * plan.a_words + plan.sum_floats) * sizeof(float);
+  return static_cast<std::size_t>(buffers_of(plan) * plan.b_words + plan.team * (plan.a_words + plan.sum_floats)) *
+         sizeof(float);
 }
 
 void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const Epilogue<Real>& epilogue, void* workspace,

@@ -45,9 +45,13 @@ struct GemmPlan {
   std::int64_t a_stride;          // of packed A
   std::int64_t group_words;       // the panels of one grid column, for one block of k
   std::int64_t a_words, b_words;  // one thread's block of A, one of the two blocks of B
-  // Size of partial sums in the workspace: one block of rows per thread if a stage covers all of k.
+  // Partial sums of one thread in the workspace: of a block of rows if a stage covers all of k, else of all its rows. Threads
+  // share none, because without barriers they are in different blocks of columns, which they may divide differently.
   std::int64_t sum_floats, sum_stride;
 };
+
+// Rows of C are divided at multiples of this number.
+static inline std::int64_t row_grain(std::int64_t m, int grid_m, std::int64_t mr) { return m < grid_m * mr ? 1 : mr; }
 
 // Chooses the grid in which the largest rectangle takes the least time: a thread multiplies it, packs its rows of A, and packs
 // its columns of B together with those that own other rows of them.
@@ -55,7 +59,7 @@ static inline void choose_grid(GemmPlan& plan, std::int64_t m, std::int64_t n) {
   std::int64_t best = -1;
   for (int grid_m = 1; grid_m <= plan.team; ++grid_m) {
     if (plan.team % grid_m != 0) continue;
-    const std::int64_t rows = round_up(divide_up(m, grid_m), m < grid_m * plan.mr ? 1 : plan.mr);
+    const std::int64_t rows = round_up(divide_up(m, grid_m), row_grain(m, grid_m, plan.mr));
     const std::int64_t columns = divide_up(divide_up(n, kNr), plan.team / grid_m) * kNr;
     const std::int64_t time = rows * columns + kPackingRows * (rows + columns / grid_m);
     if (best >= 0 && time >= best) continue;
@@ -107,15 +111,17 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
   const std::int64_t columns = divide_up(divide_up(min_of(plan.nc, shape.n), kNr), plan.grid_n) * kNr;
   plan.group_words = round_up(min_of(columns, packed_columns(shape.n)) * plan.kc, 16);
   plan.b_words = plan.k_blocks_per_stage * plan.grid_n * plan.group_words;
-  plan.sum_stride = kSumInWorkspace ? round_up(min_of(plan.nc, shape.n), 16) : shape.n;
-  if (kSumInWorkspace && plan.k_blocks > 1)
-    plan.sum_floats = (plan.k_blocks_per_stage == plan.k_blocks ? plan.team * plan.mc : shape.m) * plan.sum_stride;
+  plan.sum_stride = kSumInWorkspace ? columns : shape.n;
+  if (kSumInWorkspace && plan.k_blocks > 1) {
+    const std::int64_t all_rows = round_up(rows, row_grain(shape.m, plan.grid_m, plan.mr));
+    plan.sum_floats = (plan.k_blocks_per_stage == plan.k_blocks ? plan.mc : all_rows) * plan.sum_stride;
+  }
   return plan;
 }
 
 // Which rows of C, and which columns of a block of columns, belong to a part.
 static inline Range rows_of_part(const GemmPlan& plan, std::int64_t m, int part) {
-  return part_of(m, part / plan.grid_n, plan.grid_m, m < plan.grid_m * plan.mr ? 1 : plan.mr);
+  return part_of(m, part / plan.grid_n, plan.grid_m, row_grain(m, plan.grid_m, plan.mr));
 }
 static inline Range columns_of_part(const GemmPlan& plan, Range block, int part) {
   const Range columns = part_of(block.end - block.begin, part % plan.grid_n, plan.grid_n, kNr);
