@@ -27,7 +27,7 @@ enum class VariableRole : std::uint8_t {
   statistic,  // running mean and variance
   optimizer,  // momentum, moments
   control,    // learning rate, step number
-  derived,    // made of others by a program: ranges of activations, packed weights
+  derived,    // made of others by a program: ranges of activations, packed weights, 16-bit copies
 };
 
 struct Initializer {
@@ -112,12 +112,13 @@ class Graph {
   std::vector<Value> values_;
 };
 
-// Positions of the inputs of an sgd or adamw node: single ones, then one group per parameter: weight, gradient, state.
+// Positions of the inputs of an sgd or adamw node: single ones, one group per parameter (weight, gradient, state), copies.
 struct OptimizerLayout {
   static constexpr int kWeight = 0, kGradient = 1, kState = 2;                         // in a group
   int learning_rate = 0, step = -1, loss_scale = -1, finite = -1, skipped_steps = -1;  // -1: absent
   int first = 0, group = 0;                                                            // first: position of the first group
   int parameters = 0;
+  int copies = 0;  // position of the first; the end of the inputs if there are none
 };
 OptimizerLayout optimizer_layout(const Node& node);
 

@@ -75,9 +75,11 @@ struct AdamwAttributes {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   std::vector<double> weight_decay;  // per parameter
   bool loss_scaled = false;
+  std::vector<std::int64_t> copies = {};  // the parameters, by number, that have a 16-bit copy
 };
 struct CastAttributes {
   DType to = DType::f32;
+  bool variables = false;  // the y are variables, which the node updates
 };
 struct Int8WeightsAttributes {
   bool bias = false, batch_norm = false;  // are operands

@@ -10,8 +10,9 @@
 
 namespace epochbench {
 
-// Of int8: calibrate, forward in float, widens the ranges of activations; prepare packs the weights. They run before the
-// entries that measure or evaluate.
+// Prepare makes derived variables of weights that came from outside: packed bytes for int8, 16-bit copies for training.
+// Calibrate, of int8, runs before it: forward in float, it widens the ranges of activations. Both run before the entries that
+// measure or evaluate.
 enum class Entry : std::uint8_t { train, evaluate, forward, calibrate, prepare };
 inline constexpr std::size_t kEntryCount = 5;
 const char* name(Entry entry);

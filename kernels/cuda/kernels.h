@@ -182,7 +182,9 @@ struct OptimizerTensor {  // one parameter
   const void* gradient;
   std::int64_t n;
   Element gradient_element;
-  float weight_decay;  // adamw only
+  float weight_decay;    // adamw only, as
+  void* copy = nullptr;  // null, or what receives the weights in 16 bits, rounded to nearest even
+  Element copy_element = Element::bf16;
 };
 // Dynamic loss scaling (Micikevicius et al. 2018): gradients are divided by *scale, and nothing changes if *finite is 0. AdamW
 // counts its updates as *step + 1 - *skipped. All are null without loss scaling.

@@ -24,6 +24,13 @@ __device__ Part part_of_block(const OptimizerTensor* tensors, const Chunk* chunk
   return {tensor, first, last < tensor.n ? last : tensor.n};
 }
 
+template <typename T, int kSize>
+__device__ void store_rounded(void* copy, std::int64_t at, const Pack<float, kSize>& weight) {
+  Pack<T, kSize> rounded;
+  for (int e = 0; e < kSize; ++e) rounded.value[e] = from_float<T>(weight.value[e]);
+  store_pack(static_cast<T*>(copy) + at, rounded);
+}
+
 // Updates elements [first, last) of the tensor by update(weight, state1, state2, gradient), kSize elements at once.
 template <int kSize, typename G, typename Update>
 __device__ void update_elements(const OptimizerTensor& tensor, std::int64_t first, std::int64_t last, const Update& update) {
@@ -48,6 +55,11 @@ __device__ void update_elements(const OptimizerTensor& tensor, std::int64_t firs
       store_pack(tensor.weight + at, weight[b]);
       store_pack(tensor.state1 + at, state1[b]);
       if constexpr (Update::kTwoStates) store_pack(tensor.state2 + at, state2[b]);
+      if (!Update::kCopies || tensor.copy == nullptr) continue;
+      if (tensor.copy_element == Element::bf16)
+        store_rounded<bf16>(tensor.copy, at, weight[b]);
+      else
+        store_rounded<f16>(tensor.copy, at, weight[b]);
     }
   }
 }
@@ -76,7 +88,7 @@ __device__ bool counts(const LossScale& loss_scale) { return loss_scale.finite =
 __device__ float unscaling(const LossScale& loss_scale) { return loss_scale.scale == nullptr ? 1 : 1 / *loss_scale.scale; }
 
 struct SgdUpdate {
-  static constexpr bool kTwoStates = false;
+  static constexpr bool kTwoStates = false, kCopies = false;
   float rate, momentum, weight_decay, unscale;
   __device__ void operator()(float& weight, float& velocity, float&, float gradient) const {
     velocity = momentum * velocity + (gradient * unscale + weight_decay * weight);
@@ -95,7 +107,7 @@ __global__ void __launch_bounds__(kThreads) sgd_kernel(const OptimizerTensor* te
 // The moments move toward the gradient by a fraction of the distance, and the decay is subtracted instead of multiplied: 1 -
 // beta and rate * weight_decay are small and keep their precision this way; beta and 1 - rate * weight_decay would not.
 struct AdamwUpdate {
-  static constexpr bool kTwoStates = true;
+  static constexpr bool kTwoStates = true, kCopies = true;
   float decay, step_size, unbias2, epsilon, part1, part2, unscale;
   __device__ void operator()(float& weight, float& moment1, float& moment2, float gradient) const {
     gradient *= unscale;

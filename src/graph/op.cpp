@@ -61,7 +61,9 @@ struct Writer {
     std::string text =
         "beta1=" + number(a.beta1) + " beta2=" + number(a.beta2) + " epsilon=" + number(a.epsilon) + " weight_decay=";
     for (std::size_t i = 0; i < a.weight_decay.size(); ++i) text += (i ? "," : "") + number(a.weight_decay[i]);
-    return text + if_set("loss_scaled", a.loss_scaled);
+    text += if_set("loss_scaled", a.loss_scaled) + (a.copies.empty() ? "" : " copies=");
+    for (std::size_t i = 0; i < a.copies.size(); ++i) text += (i ? "," : "") + number(a.copies[i]);
+    return text;
   }
   std::string operator()(const AddRowsAttributes& a) const {
     return "period=" + number(a.period) + " table_rows=" + number(a.table_rows);
@@ -78,7 +80,9 @@ struct Writer {
   std::string operator()(const LinearAttributes& a) const { return (*this)(a.matmul) + " relu=" + flag(a.relu); }
   std::string operator()(const LinearGeluAttributes& a) const { return (*this)(a.matmul) + if_set("x", a.x); }
   std::string operator()(const Conv2dBiasAttributes& a) const { return (*this)(a.conv2d) + " relu=" + flag(a.relu); }
-  std::string operator()(const CastAttributes& a) const { return std::string("to=") + epochbench::name(a.to); }
+  std::string operator()(const CastAttributes& a) const {
+    return std::string("to=") + epochbench::name(a.to) + if_set("variables", a.variables);
+  }
   std::string operator()(const LossScaleAttributes& a) const {
     return "growth=" + number(a.growth) + " backoff=" + number(a.backoff) + " growth_interval=" + number(a.growth_interval);
   }

@@ -1,6 +1,6 @@
 // The precision pass: which tensors of a forward graph are 16-bit, and which products round their operands. Everything that
 // op_list.inc does not describe as f32 is 16-bit; weights stay f32 variables, and every step makes 16-bit copies of them
-// (Micikevicius et al. 2018, "Mixed Precision Training").
+// (Micikevicius et al. 2018, "Mixed Precision Training"), unless the optimizer has made them (keep_copies).
 #include <map>
 
 #include "src/graph/op_rule.h"

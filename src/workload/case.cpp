@@ -95,7 +95,7 @@ void keep_files(PreparedCase& prepared, const CaseSpec& spec, const WorkloadSpec
 }
 
 // Measures the ranges of activations on the first batches of an epoch, in float, and packs the weights for them.
-void calibrate(Executable& executable, Loader& loader, std::int64_t batch) {
+void calibrate(Executable& executable, const Program& program, Loader& loader, std::int64_t batch) {
   constexpr std::int64_t kBatches = 4, kSamples = 64;  // at least so many of both, of resident ones each once
   const std::int64_t wanted = std::max(kBatches, (kSamples + batch - 1) / batch);
   loader.begin_training(0);
@@ -107,10 +107,7 @@ void calibrate(Executable& executable, Loader& loader, std::int64_t batch) {
     executable.synchronize();
     loader.release(slot);
   }
-  executable.run(Entry::prepare);
-  executable.synchronize();
-  std::vector<StepRecord> records;  // none of a measured step
-  executable.drain(records);
+  prepare(executable, program);
 }
 
 Program program_of(const CaseSpec& spec, const WorkloadSpec& workload, const Backend& backend,
@@ -235,6 +232,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.device.ways = prepared.executable->ways();
   initialize(*prepared.executable, program, spec.seed);
   if (!spec.init.empty()) read_weights(*prepared.executable, program.variables, spec.init);
+  if (spec.precision != Precision::int8) prepare(*prepared.executable, program);  // int8's follows its calibration
   prepared.compile_seconds = steady_seconds() - begin - input_seconds;
 
   const LoaderOptions options{.order = spec.order,
@@ -252,7 +250,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   }
   if (spec.precision == Precision::int8) {
     const double calibration_begin = steady_seconds();
-    calibrate(*prepared.executable, *loader, *spec.batch);
+    calibrate(*prepared.executable, program, *loader, *spec.batch);
     prepared.compile_seconds += steady_seconds() - calibration_begin;
   }
   prepared.batches = std::move(loader);

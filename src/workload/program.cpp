@@ -95,8 +95,10 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
                      Precision precision, bool fusion, const std::vector<float>& pixel_values) {
   Program program;
   const auto has = [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); };
-  for (Entry requested : entries)
-    for (auto& [entry, graph] : graphs_of(workload, requested, precision)) {
+  for (Entry requested : entries) {
+    auto graphs = graphs_of(workload, requested, precision);
+    if (auto copying = keep_copies(graphs.back().second, has)) graphs.emplace_back(Entry::prepare, std::move(*copying));
+    for (auto& [entry, graph] : graphs) {
       if (!pixel_values.empty()) stage_bytes(graph, pixel_values, has);
       if (fusion) fuse(graph, has);
       for (const Node& node : graph.nodes)
@@ -109,6 +111,7 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
           program.variables.push_back(variable);
       program.entries[static_cast<std::size_t>(entry)] = EntryGraph{std::move(graph), std::move(plan)};
     }
+  }
   return program;
 }
 
@@ -141,6 +144,7 @@ void initialize(Executable& executable, const Program& program, std::uint64_t se
   constexpr std::int64_t kPart = std::int64_t{1} << 16;  // a multiple of 4, as Philox gives four numbers at a time
   std::vector<float> values;
   for (const Variable& variable : program.variables) {
+    if (variable.desc.dtype == DType::bf16 || variable.desc.dtype == DType::f16) continue;  // a copy
     if (variable.initializer.kind == Initializer::Kind::values) {
       executable.write(variable.name, variable.initializer.values);
       continue;
@@ -159,6 +163,14 @@ void initialize(Executable& executable, const Program& program, std::uint64_t se
       executable.write_part(variable.name, first, values);
     }
   }
+}
+
+void prepare(Executable& executable, const Program& program) {
+  if (program.entry(Entry::prepare) == nullptr) return;
+  executable.run(Entry::prepare);
+  executable.synchronize();
+  std::vector<StepRecord> records;  // of no measured step
+  executable.drain(records);
 }
 
 }  // namespace epochbench

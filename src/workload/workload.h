@@ -73,7 +73,11 @@ std::vector<Variable> model_variables(const WorkloadSpec& workload);
 std::int64_t planned_bytes(const CaseSpec& spec, DatasetSizes& sizes);
 
 // Initial values of all variables, the same for every backend: one Philox stream per variable name, key = seed.
+// Those that Entry::prepare makes are left to it.
 void initialize(Executable& executable, const Program& program, std::uint64_t seed);
+// Runs Entry::prepare, if the program has it: after every change of weights from outside, and before the entries that read what
+// it makes of them.
+void prepare(Executable& executable, const Program& program);
 
 // `threads`: of the CPU; the reference backend has one, and no options.
 // Errors: DeviceError with the reason why a device is not usable here.

@@ -66,6 +66,7 @@ Outcome train(const Training& training, const Backend& backend) {
   const auto data = open_dataset("synthetic", spec.model.family->sample(spec.config), 1000, 0);
   const auto executable = backend.compile(program);
   initialize(*executable, program, 0);
+  prepare(*executable, program);
   const auto& graph_inputs = program.entry(Entry::train)->graph.inputs;
   for (int i = 0; i <= kSteps; ++i) {
     std::vector<std::span<std::byte>> inputs;
@@ -82,6 +83,7 @@ Outcome train(const Training& training, const Backend& backend) {
   for (const StepRecord& record : records) outcome.losses.push_back(record.loss);
   outcome.correct = records.back().correct;
   for (const Variable& variable : program.variables) {
+    if (variable.role == VariableRole::derived) continue;
     auto& values = outcome.variables[variable.name];
     values.resize(static_cast<std::size_t>(variable.desc.elements()));
     executable->read(variable.name, values);
@@ -279,6 +281,7 @@ TEST(CudaBackend, CapturedStepsAreThoseNodeByNodeToTheBit) {
     const Program program = make_program(workload(training), *backend, {Entry::train}, training.precision);
     const auto executable = backend->compile(program);
     initialize(*executable, program, 0);
+    prepare(*executable, program);
     for (std::byte& byte : executable->stage(2, 0)) byte = std::byte{0x3c};
     executable->submit(2);
     if (profiled) executable->profile(Entry::train, 3);
@@ -320,6 +323,7 @@ TEST(CudaBackend, AStepOfAModelAllocatesNothingAndWaitsForNothing) {
   const Program program = make_program(workload({"lenet5", 2}), *backend, {Entry::train, Entry::evaluate}, Precision::fp16);
   const auto executable = backend->compile(program);
   initialize(*executable, program, 0);
+  prepare(*executable, program);
   const FakeDevice::Counts before = device->counts();
   const std::int64_t plans = libraries->plans();
   for (int i = 0; i < 10; ++i) {
@@ -358,10 +362,11 @@ TEST(CudaBackend, AnOverflowSkipsTheStepAndHalvesTheScale) {
   const Program program = make_program(workload(training), *backend, {Entry::train}, training.precision);
   const auto executable = backend->compile(program);
   initialize(*executable, program, 0);
+  prepare(*executable, program);
   auto read_all = [&] {
     std::map<std::string, std::vector<float>> values;
     for (const Variable& variable : program.variables) {
-      if (variable.role == VariableRole::control) continue;
+      if (variable.role == VariableRole::control || variable.role == VariableRole::derived) continue;
       values[variable.name].resize(static_cast<std::size_t>(variable.desc.elements()));
       executable->read(variable.name, values[variable.name]);
     }

@@ -134,15 +134,18 @@ TEST_F(CudaWays, ACublasWithoutEpiloguesTrainsAlike) {
 
     fake_cublas().knows_bias_gradient = false;
     const std::vector<double> without_gradient = losses(training);
-    if (!is_bert(training))
+    if (!is_bert(training)) {
       EXPECT_THAT(implementations_, Contains(AllOf(HasSubstr("cublasLt"), HasSubstr("+ cuda bias_add_grad [first of 2]"),
                                                    HasSubstr("(cublasLt epilogue: cuBLASLt has no algorithm for"))));
+    }
     expect_same_losses(without_gradient, with, eps_of(training.precision) / 16);
 
     fake_cublas().knows_bias = fake_cublas().knows_relu = false;
     const std::vector<double> without_any = losses(training);
     EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda bias_add [first of 2]")));
-    if (training.model == "lenet5") EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda bias_add + cuda relu")));
+    if (training.model == "lenet5") {
+      EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda bias_add + cuda relu")));
+    }
     expect_same_losses(without_any, with, eps_of(training.precision));  // in 16 bits a bias is added to a rounded sum
   }
 }

@@ -275,10 +275,11 @@ TEST(Fusion, AddsProductsToTheGradientOfTheShortcutInItsMemory) {
     const auto& [graph, plan] = *program.entry(Entry::train);
     EXPECT_EQ(count_ops(graph)[Op::matmul_add], 2 * (1 + 1)) << name(precision);
     EXPECT_EQ(count_ops(graph)[Op::add], 0) << name(precision);
-    for (const Node& node : graph.nodes)
-      if (node.op == Op::matmul_add)
-        EXPECT_EQ(plan.offset[static_cast<std::size_t>(node.inputs[2])], plan.offset[static_cast<std::size_t>(node.outputs[0])])
-            << node.name;
+    for (const Node& node : graph.nodes) {
+      if (node.op != Op::matmul_add) continue;
+      EXPECT_EQ(plan.offset[static_cast<std::size_t>(node.inputs[2])], plan.offset[static_cast<std::size_t>(node.outputs[0])])
+          << node.name;
+    }
   }
 }
 

@@ -15,6 +15,7 @@ struct Parameter {
   DeviceBuffer<float> weight, state1, state2;
   Tensor gradient;
   double weight_decay;
+  Tensor copy = Tensor(0, Element::bf16);  // of as many elements as the weight, or none
 
   std::int64_t n() const { return gradient.size(); }
 };
@@ -29,7 +30,7 @@ class Model {
       for (std::int64_t first = 0; first < p.n(); first += cuda::kChunkElements)
         chunks.insert(chunks.begin(), {static_cast<std::int32_t>(tensors.size()), first});
       tensors.push_back({p.weight.data(), p.state1.data(), p.state2.data(), p.gradient.data(), p.n(), p.gradient.element(),
-                         static_cast<float>(p.weight_decay)});
+                         static_cast<float>(p.weight_decay), p.copy.size() > 0 ? p.copy.data() : nullptr, p.copy.element()});
     }
     tensors_ = on_device<cuda::OptimizerTensor>(tensors);
     chunks_ = on_device<cuda::Chunk>(chunks);
@@ -63,7 +64,8 @@ std::vector<Parameter> parameters(double scale = 1) {
                            Size{chunk, Element::bf16}, Size{2 * chunk + 3, Element::f32}, Size{8192, Element::f16}}) {
     const auto floats = [&](double low, double high) { return random_device_floats(size.n, seed++, low, high); };
     result.push_back({floats(-1, 1), floats(-1, 1), floats(0, 1), random_tensor(size.n, size.element, seed++, -scale, scale),
-                      result.size() % 2 == 0 ? 0.01 : 0.0});
+                      result.size() % 2 == 0 ? 0.01 : 0.0,
+                      Tensor(result.size() % 3 == 0 ? 0 : size.n, result.size() % 2 == 0 ? Element::bf16 : Element::f16)});
   }
   return result;
 }
@@ -90,10 +92,20 @@ void expect_same(const Model& actual, const Model& expected, int steps) {
   }
 }
 
+// Copies are the weights, rounded once.
+void expect_copies(const Model& model) {
+  for (const Parameter& p : model.parameters()) {
+    if (p.copy.size() == 0) continue;
+    EXPECT_TRUE(bit_equal(p.copy.floats(), Tensor(p.weight, p.copy.element()).floats()));
+    EXPECT_TRUE(p.copy.guards_intact());
+  }
+}
+
 void expect_untouched(const Model& actual, const Model& before) {
   for (std::size_t i = 0; i < before.parameters().size(); ++i) {
     const Parameter &a = actual.parameters()[i], &b = before.parameters()[i];
     EXPECT_TRUE(bit_equal(a.weight, b.weight) && bit_equal(a.state1, b.state1) && bit_equal(a.state2, b.state2)) << i;
+    EXPECT_TRUE(bit_equal(a.copy.floats(), b.copy.floats())) << i;
   }
 }
 
@@ -235,6 +247,7 @@ TEST(CudaAdamw, StepsMatchReference) {
           cuda::increment(step.data(), kNoStream);
         }
         expect_same(model, expected, kSteps);
+        expect_copies(model);
       });
     }
 }

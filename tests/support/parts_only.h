@@ -1,6 +1,8 @@
-// A backend that compiles programs without composites, which round where the reference does.
+// A backend that compiles programs without some nodes: unless it is given others, without composites, so that values are
+// rounded where the reference rounds them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,10 +14,13 @@ namespace epochbench::test {
 
 class PartsOnly final : public Backend {
  public:
-  explicit PartsOnly(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+  explicit PartsOnly(
+      std::unique_ptr<Backend> backend,
+      std::function<bool(const Node&)> lacks = [](const Node& node) { return is_composite(node.op); })
+      : backend_(std::move(backend)), lacks_(std::move(lacks)) {}
   DeviceInfo device() const override { return backend_->device(); }
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
-    return is_composite(node.op) ? "parts only" : backend_->unsupported(graph, node);
+    return lacks_(node) ? "parts only" : backend_->unsupported(graph, node);
   }
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {
     return backend_->workspace_bytes(graph, node);
@@ -25,6 +30,7 @@ class PartsOnly final : public Backend {
 
  private:
   std::unique_ptr<Backend> backend_;
+  std::function<bool(const Node&)> lacks_;
 };
 
 }  // namespace epochbench::test

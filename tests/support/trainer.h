@@ -44,6 +44,7 @@ class Trainer {
     if (images_of(program_) == DType::u8) data_ = std::make_unique<ByteDataset>(std::move(data_));
     executable_ = backend.compile(program_);
     initialize(*executable_, program_, 0);
+    prepare(*executable_, program_);
   }
 
   // Samples `first`, `first` + 1, …; rows from `valid` on are ignored (images only).

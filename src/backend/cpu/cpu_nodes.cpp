@@ -73,6 +73,7 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
     case Op::sgd:
       return loss_scaled(attributes<SgdAttributes>(node).loss_scaled);
     case Op::adamw:
+      if (!attributes<AdamwAttributes>(node).copies.empty()) return "the CPU backend's " + name + " writes no copies";
       return loss_scaled(attributes<AdamwAttributes>(node).loss_scaled);
     case Op::cross_entropy_grad:
       return loss_scaled(node.inputs.size() > 3);

@@ -27,7 +27,7 @@ using cuda::Stream;
 CudaNode cast(const CudaNodeSource& source) {
   std::array<const cuda::CastTensor*, kInputSlots> tables{};
   std::vector<std::int64_t> elements;
-  for (ValueId id : source.in()) elements.push_back(source.graph.desc(id).elements());
+  for (ValueId id : source.out()) elements.push_back(source.graph.desc(id).elements());
   const ValueMemory& v = source.context.values;
   for (InputSlot slot = 0; slot < kInputSlots; ++slot) {
     std::vector<cuda::CastTensor> tensors;
@@ -59,6 +59,12 @@ OptimizerTable upload_optimizer(const CudaNodeSource& source, const OptimizerLay
     tensors.push_back({v.get<float>(weight), v.get<float>(state[0]), adamw ? v.get<float>(state[1]) : nullptr, v.get(gradient),
                        elements.back(), source.element(gradient),
                        adamw ? static_cast<float>(adamw->weight_decay[static_cast<std::size_t>(i)]) : 0});
+  }
+  for (std::size_t i = 0; adamw && i < adamw->copies.size(); ++i) {
+    const ValueId copy = source.in()[static_cast<std::size_t>(layout.copies) + i];
+    cuda::OptimizerTensor& tensor = tensors[static_cast<std::size_t>(adamw->copies[i])];
+    tensor.copy = v.get(copy);
+    tensor.copy_element = source.element(copy);
   }
   return {source.context.tables.upload(tensors), upload_chunks(source.context.tables, elements)};
 }

@@ -225,7 +225,9 @@ class ReferenceBackend final : public Backend {
   DeviceInfo device() const override { return {"reference", "naive loops in double precision", 1, "portable", 0}; }
 
   std::optional<std::string> unsupported(const Graph&, const Node& node) const override {
-    return is_composite(node.op) ? std::optional<std::string>(kNoComposites) : std::nullopt;
+    const auto* adamw = std::get_if<AdamwAttributes>(&node.attributes);
+    const bool copies = adamw != nullptr && !adamw->copies.empty();
+    return is_composite(node.op) || copies ? std::optional<std::string>(kNoComposites) : std::nullopt;
   }
   std::size_t workspace_bytes(const Graph&, const Node&) const override { return 0; }
 

@@ -5,16 +5,31 @@
 namespace epochbench {
 namespace {
 
+// The number of x; as many variables follow them if these are the y.
+int cast_count(const Node& node) {
+  const auto inputs = static_cast<int>(node.inputs.size());
+  return std::get<CastAttributes>(node.attributes).variables ? inputs / 2 : inputs;
+}
+
 std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
-  const DType to = std::get<CastAttributes>(node.attributes).to;
-  require(!node.inputs.empty(), "needs at least one input");
-  require(is_float(to), "casts only to a float type");
+  const auto& a = std::get<CastAttributes>(node.attributes);
+  const int count = cast_count(node);
+  require(count > 0, "needs at least one input");
+  require(is_float(a.to), "casts only to a float type");
+  require(!a.variables || static_cast<int>(node.inputs.size()) == 2 * count, "needs one variable for each tensor");
   std::vector<TensorDesc> outputs;
-  for (ValueId id : node.inputs) {
-    require_float(graph.desc(id));
-    outputs.push_back({graph.desc(id).shape, to});
+  for (int i = 0; i < count; ++i) {
+    require_float(input(graph, node, i));
+    outputs.push_back({input(graph, node, i).shape, a.to});
+    require(!a.variables || input(graph, node, count + i) == outputs.back(), "a variable is not what its tensor is cast to");
   }
-  return outputs;
+  return a.variables ? std::vector<TensorDesc>() : outputs;
+}
+
+std::vector<int> updated(const Node& node) {
+  std::vector<int> positions;
+  for (int i = cast_count(node); i < static_cast<int>(node.inputs.size()); ++i) positions.push_back(i);
+  return positions;
 }
 
 void gradient(GradientBuilder& builder, const Node& node) {
@@ -26,6 +41,6 @@ void gradient(GradientBuilder& builder, const Node& node) {
 
 }  // namespace
 
-const OpRule kCastRule{.infer = infer, .gradient = gradient};
+const OpRule kCastRule{.infer = infer, .gradient = gradient, .updated_inputs = updated};
 
 }  // namespace epochbench

@@ -13,14 +13,15 @@ std::vector<int> updated(const Node& node) {
   for (int i = 0; i < layout.parameters; ++i)
     for (int member = 0; member < layout.group; ++member)
       if (member != OptimizerLayout::kGradient) positions.push_back(layout.first + i * layout.group + member);
+  for (int i = layout.copies; i < static_cast<int>(node.inputs.size()); ++i) positions.push_back(i);
   return positions;
 }
 
 void check(const Graph& graph, const Node& node) {
   const OptimizerLayout layout = optimizer_layout(node);
-  require(layout.parameters >= 1 && static_cast<int>(node.inputs.size()) == layout.first + layout.parameters * layout.group,
+  require(layout.parameters >= 1 && layout.copies == layout.first + layout.parameters * layout.group,
           "the group of a parameter is incomplete");
-  for (int group = layout.first; group < static_cast<int>(node.inputs.size()); group += layout.group) {
+  for (int group = layout.first; group < layout.copies; group += layout.group) {
     const TensorDesc& weight = input(graph, node, group);
     require(weight.dtype == DType::f32, "a parameter must be f32");
     require_float(input(graph, node, group + OptimizerLayout::kGradient));
@@ -46,6 +47,15 @@ std::vector<TensorDesc> infer_adamw(const Graph& graph, const Node& node) {
   require(std::get<AdamwAttributes>(node.attributes).weight_decay.size() ==
               static_cast<std::size_t>(optimizer_layout(node).parameters),
           "there must be one weight decay per parameter");
+  const OptimizerLayout layout = optimizer_layout(node);
+  const std::vector<std::int64_t>& copies = std::get<AdamwAttributes>(node.attributes).copies;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    require(copies[i] >= 0 && copies[i] < layout.parameters, "a copy is of a parameter that does not exist");
+    const TensorDesc& copy = input(graph, node, layout.copies + static_cast<int>(i));
+    require(is_float(copy.dtype) && copy.dtype != DType::f32, "a copy must have 16 bits");
+    require(copy.shape == input(graph, node, layout.first + static_cast<int>(copies[i]) * layout.group).shape,
+            "a parameter and its copy differ in shape");
+  }
   return {};
 }
 
@@ -75,6 +85,7 @@ std::vector<int> updated_scale(const Node&) { return {1, 2, 3}; }
 
 OptimizerLayout optimizer_layout(const Node& node) {
   OptimizerLayout layout;
+  layout.copies = static_cast<int>(node.inputs.size());
   if (const auto* sgd = std::get_if<SgdAttributes>(&node.attributes)) {
     layout.group = 3;
     layout.first = 1;
@@ -86,13 +97,15 @@ OptimizerLayout optimizer_layout(const Node& node) {
     layout.group = 4;
     layout.step = 1;
     layout.first = 2;
-    if (std::get<AdamwAttributes>(node.attributes).loss_scaled) {
+    const auto& adamw = std::get<AdamwAttributes>(node.attributes);
+    layout.copies -= static_cast<int>(adamw.copies.size());
+    if (adamw.loss_scaled) {
       layout.loss_scale = layout.first++;
       layout.finite = layout.first++;
       layout.skipped_steps = layout.first++;
     }
   }
-  layout.parameters = (static_cast<int>(node.inputs.size()) - layout.first) / layout.group;
+  layout.parameters = (layout.copies - layout.first) / layout.group;
   return layout;
 }
 
