@@ -9,7 +9,8 @@ namespace epochbench::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kParts = 4;  // blocks per chunk, so that small models occupy the whole device and large ones finish evenly
+constexpr int kAdamwBlocks = 4;  // per multiprocessor: enough loads in flight
+constexpr int kParts = 4;        // blocks per chunk, so that small models occupy the whole device and large ones finish evenly
 constexpr std::int64_t kPartElements = kChunkElements / kParts;
 
 // The work of a block: elements [first, last) of a tensor; empty if the tensor ends before.
@@ -127,7 +128,7 @@ struct AdamwFloats {
 // exp(x) does not amplify for x < 0, and expm1f by 2^-23.
 __device__ inline float bias_correction(float log_beta, float updates) { return -expm1f(log_beta * updates); }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kAdamwBlocks)
     adamw_kernel(const OptimizerTensor* tensors, const Chunk* chunks, const float* learning_rate, const std::int32_t* step,
                  AdamwFloats numbers, LossScale loss_scale) {
   if (!counts(loss_scale)) return;
