@@ -53,6 +53,10 @@ struct AttentionShape {  // q, k, v, y [batch,sequence,heads,width], log_sum_exp
 static constexpr std::int64_t row_stride(const AttentionShape& s) { return s.heads * s.width; }
 static constexpr std::int64_t input_stride(const AttentionShape& s) { return (s.joint ? 3 : 1) * row_stride(s); }
 
+struct LstmShape {  // rows of positions, [batch,sequence], of 4*units gates i, f, g, o or of units; weight [4*units,units]
+  std::int64_t batch = 0, sequence = 0, units = 0;
+};
+
 // Element i of a tensor with dropout is kept if word i % 4 of philox(seed, {i / 4, step, ordinal, stream}) is at least
 // `threshold`, and then multiplied by `scale`; stream is RandomStream::dropout. i counts the elements in logical order (for
 // attention weights [batch,heads,query,key]).

@@ -12,6 +12,7 @@ std::vector<ModelFamily> resnet_families();  // 18, 34, 50, 101, 152
 
 std::vector<ModelFamily> bert_families();  // tiny, base, large
 std::vector<ModelFamily> vit_families();   // b-16, s-16
+std::vector<ModelFamily> lstm_families();  // lstm, lstm-lm
 
 inline constexpr std::int64_t kMostClasses = 1'000'000;  // of an option
 // The sample of families with the options height, width and classes: an image of three channels.

@@ -40,7 +40,7 @@ std::int64_t parse_value(const std::string& family, const ModelOption& option, s
 const std::vector<ModelFamily>& model_registry() {
   static const std::vector<ModelFamily> families = [] {
     std::vector<ModelFamily> all{mlp_family(), lenet5_family(), resnet20_family()};
-    for (const auto& families_of : {resnet_families, bert_families, vit_families})
+    for (const auto& families_of : {resnet_families, bert_families, vit_families, lstm_families})
       for (ModelFamily& family : families_of()) all.push_back(std::move(family));
     return all;
   }();

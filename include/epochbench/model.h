@@ -23,7 +23,8 @@ struct OptimizerSpec {
   std::string to_string() const;      // "sgd lr=0.05 momentum=0.9 weight_decay=0.0001"
 };
 
-// The samples that a model takes: an image with a label, or a text with masked positions.
+// The samples that a model takes: an image with a label; or a text with masked positions, with the token that follows each
+// position, or with a label.
 struct SampleSpec {
   // Images: input "images" f32 [batch, height, width, channels], labels i32 [batch].
   std::int64_t height = 0, width = 0, channels = 0;
@@ -31,8 +32,10 @@ struct SampleSpec {
   // Texts, if sequence > 0: inputs "input_ids" i32 [batch, sequence] and "masked_positions" i32 [batch, predictions],
   // labels i32 [batch, predictions], the ids before masking.
   std::int64_t sequence = 0, predictions = 0;
+  bool next_token = false;        // in place of masked positions: labels i32 [batch, sequence], the id after each position
+  std::int64_t text_classes = 0;  // in place of masked positions: labels i32 [batch] of so many classes
   bool text() const { return sequence > 0; }
-  std::int64_t labels() const { return text() ? predictions : 1; }  // per sample
+  std::int64_t labels() const { return !text() || text_classes > 0 ? 1 : next_token ? sequence : predictions; }  // per sample
   bool operator==(const SampleSpec&) const = default;
 };
 
@@ -60,7 +63,7 @@ struct ModelFamily {
   std::optional<double> dropout = {};      // its own rate; empty: it has none
   SampleSpec (*sample)(const ModelConfig&);
   OptimizerSpec (*optimizer)(const ModelConfig&);
-  ValueId (*build)(Graph&, const ModelConfig&);  // adds the inputs, returns the logits [labels, classes]
+  ValueId (*build)(Graph&, const ModelConfig&);  // adds the inputs, returns the logits [labels, classes], of two classes one column
 };
 
 const std::vector<ModelFamily>& model_registry();

@@ -64,6 +64,10 @@ struct AttentionAttributes {
   double dropout = 0;  // of the weights after softmax; scores are divided by sqrt(d)
   bool tf32 = false;
 };
+struct LstmAttributes {
+  std::int64_t sequence = 1;
+  bool tf32 = false;
+};
 struct GatherRowsAttributes {
   std::int64_t sequence = 1;
 };
@@ -126,7 +130,7 @@ using Attributes =
                  CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes, Conv2dBiasAttributes,
                  AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes,
                  CastAttributes, LossScaleAttributes, BatchNormReluAttributes, BatchNormReluGradAttributes,
-                 AddLayerNormAttributes, LinearGeluAttributes, Int8WeightsAttributes, Int8ProductAttributes>;
+                 AddLayerNormAttributes, LinearGeluAttributes, Int8WeightsAttributes, Int8ProductAttributes, LstmAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
 bool is_tf32(const Attributes& attributes);

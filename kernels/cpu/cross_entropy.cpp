@@ -85,13 +85,25 @@ float weight_of_row(const std::int32_t* labels, std::int64_t rows, bool mean) {
   return mean ? static_cast<float>(1.0 / static_cast<double>(max_of(count_labels(labels, rows), 1))) : 1;
 }
 
+// A row of logits of all classes: `columns` of one row, or of two classes, the logit of the first being 0.
+struct Row {
+  Row(const Real* logits, std::int64_t row, std::int64_t columns)
+      : two{Real{}, logits[row * columns]}, logits_of_row(logits + row * columns), single(columns == 1) {}
+  const Real* data() const { return single ? two : logits_of_row; }
+  Real two[2];
+  const Real* logits_of_row;
+  bool single;
+};
+std::int64_t classes_of(std::int64_t columns) { return columns == 1 ? 2 : columns; }
+
 // An exponential costs about as much as eight simple elements.
 bool worth_a_team(std::int64_t rows, std::int64_t classes) { return rows * classes > kSerialElements / 8; }
 
 }  // namespace
 
 void cross_entropy(float* loss, float* log_sum_exp, const Real* logits, const std::int32_t* labels, std::int64_t rows,
-                   std::int64_t classes, const Targets& targets, int threads) {
+                   std::int64_t columns, const Targets& targets, int threads) {
+  const std::int64_t classes = classes_of(columns);
   double partial[kMaxTeam] = {};  // one sum per thread, added in the order of the threads
 #pragma omp parallel num_threads(static_cast <int>(min_of(threads, kMaxTeam))) if (worth_a_team(rows, classes))
   {
@@ -99,7 +111,8 @@ void cross_entropy(float* loss, float* log_sum_exp, const Real* logits, const st
     const Range part = part_of(rows, thread, omp_get_num_threads(), 1);
     double total = 0;
     for (std::int64_t r = part.begin; r < part.end; ++r) {
-      const Real* row = logits + r * classes;
+      const Row whole(logits, r, columns);
+      const Real* row = whole.data();
       const auto [shift, exponentials] = sum_of_exp(row, classes);
       const double log_sum = __builtin_log(exponentials);
       if (log_sum_exp != nullptr) log_sum_exp[r] = static_cast<float>(shift + log_sum);
@@ -118,8 +131,9 @@ void cross_entropy(float* loss, float* log_sum_exp, const Real* logits, const st
 
 void cross_entropy_grad(Real* dlogits, const Real* logits, const std::int32_t* labels, const float* log_sum_exp,
                         std::int64_t rows, std::int64_t classes, const Targets& targets, int threads) {
-  const float weight = weight_of_row(labels, rows, targets.mean), share = targets.smoothing / static_cast<float>(classes),
-              of_label = 1 - targets.smoothing + share;
+  const std::int32_t first = classes == 1 ? 1 : 0;  // the class of the first column
+  const float weight = weight_of_row(labels, rows, targets.mean),
+              share = targets.smoothing / static_cast<float>(classes_of(classes)), of_label = 1 - targets.smoothing + share;
 #pragma omp parallel num_threads(threads) if (worth_a_team(rows, classes))
   {
     const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
@@ -130,23 +144,26 @@ void cross_entropy_grad(Real* dlogits, const Real* logits, const std::int32_t* l
         continue;
       }
       const Real* row = logits + r * classes;
-      const float label_logit = widen(row[labels[r]]);  // read it before it may be overwritten
+      const std::int32_t label = labels[r] - first;
+      const float label_logit = label < 0 ? 0 : widen(row[label]);  // read it before it may be overwritten
       softmax_less(out, row, log_sum_exp[r], share, weight, classes);
-      out[labels[r]] = narrow(weight * (exp_of_nonpositive(label_logit - log_sum_exp[r]) - of_label));
+      if (label >= 0) out[label] = narrow(weight * (exp_of_nonpositive(label_logit - log_sum_exp[r]) - of_label));
     }
   }
 }
 
 // A row is correct if its label's logit is the first of equal maxima.
-void count_correct(float* count, const Real* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
+void count_correct(float* count, const Real* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t columns,
                    int threads) {
+  const std::int64_t classes = classes_of(columns);
   std::int64_t correct = 0;  // an integer: the order of the threads does not matter
 #pragma omp parallel num_threads(threads) if (rows * classes > kSerialElements) reduction(+ : correct)
   {
     const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
     for (std::int64_t r = part.begin; r < part.end; ++r) {
       if (labels[r] < 0) continue;
-      const Real *row = logits + r * classes, *label = row + labels[r];
+      const Row whole(logits, r, columns);
+      const Real *row = whole.data(), *label = row + labels[r];
       const float limit = widen(*label);
       correct += count_above(row, limit, true, labels[r]) + count_above(label, limit, false, row + classes - label) == 0;
     }

@@ -1,7 +1,7 @@
 // Softmax cross entropy of rows of logits, its gradient, and the number of correctly classified rows. A block reads a row once
 // from memory; a final launch of one block adds the results of the rows in a fixed order. Rows need no alignment: a row's
 // vectors start at the first multiple of 16 bytes. What lies between the last class of a row and the next row is neither read
-// nor written.
+// nor written. One column is that of class 1 of two: class 0 has logit 0.
 #include <cfloat>
 
 #include "kernels/cuda/exponential.cuh"
@@ -60,6 +60,14 @@ __device__ inline LogSum log_sum_of_block(LogSum mine) {
   return mine;
 }
 
+__device__ inline int classes_of(int columns) { return columns == 1 ? 2 : columns; }
+// Of a class that may be the one without a column.
+template <typename T>
+__device__ inline float logit_of(const T* row, int columns, std::int32_t label) {
+  if (columns > 1) return to_float(row[label]);
+  return label == 0 ? 0 : to_float(row[0]);
+}
+
 // losses [rows]: 0 for a row whose label is ignored.
 template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads)
@@ -69,6 +77,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t r = blockIdx.x;
   const T* row = logits + r * row_elements;
   LogSum mine;
+  if (classes == 1 && threadIdx.x == 0) mine = {0, 1};
   float total = 0;
   for_each_class<kThreads>(
       row, classes,
@@ -98,9 +107,9 @@ __global__ void __launch_bounds__(kThreads)
   // Subtracts the logits first: rounding a sum as large as the logits would cost a small loss its precision.
   float loss = 0;
   if (labels[r] >= 0) {
-    const float label_logit = to_float(row[labels[r]]);
+    const float label_logit = logit_of(row, classes, labels[r]);
     loss = mine.largest - label_logit + log_sum;
-    if (smoothing > 0) loss += smoothing * (label_logit - total / static_cast<float>(classes));
+    if (smoothing > 0) loss += smoothing * (label_logit - total / static_cast<float>(classes_of(classes)));
   }
   losses[r] = loss;
 }
@@ -149,11 +158,11 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t r = blockIdx.x;
   const T* row = logits + r * row_elements;
   T* to = dlogits + r * row_elements;
-  const std::int32_t label = labels[r];
+  const std::int32_t label = labels[r], column = label - (classes == 1 ? 1 : 0);
   const float log_sum = log_sum_exp[r], factor = *weight;
-  const float share = smoothing / static_cast<float>(classes), of_label = 1 - smoothing + share;
+  const float share = smoothing / static_cast<float>(classes_of(classes)), of_label = 1 - smoothing + share;
   const auto gradient = [&](float logit, int c) {
-    return label < 0 ? 0 : factor * (exponential<T>(logit - log_sum) - (c == label ? of_label : share));
+    return label < 0 ? 0 : factor * (exponential<T>(logit - log_sum) - (c == column ? of_label : share));
   };
   for_each_class<kThreads>(
       row, classes, [&](int c) { to[c] = from_float<T>(gradient(to_float(row[c]), c)); },
@@ -182,11 +191,12 @@ __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x == 0) correct[r] = 0;
     return;
   }
-  const float chosen = to_float(row[label]);
+  const float chosen = logit_of(row, classes, label);
   float beaten = 0;
   const auto beats = [&](float logit, int c) { return c < label ? !(logit < chosen) : !(logit <= chosen); };
+  if (classes == 1 && threadIdx.x == 0) beaten = beats(0, 0);
   for_each_class<kThreads>(
-      row, classes, [&](int c) { beaten += beats(to_float(row[c]), c); },
+      row, classes, [&](int c) { beaten += beats(to_float(row[c]), classes == 1 ? 1 : c); },
       [&](int c, int step, int count) {
         for (int v = 0; v < kVectors; ++v) {
           if (v >= count) continue;

@@ -167,6 +167,14 @@ void attention_softmax_grad(void* weights, void* dscores, const float* scores, c
 void attention_seed(std::int64_t* seed_offset, const std::int32_t* step, std::uint64_t seed, std::uint32_t ordinal,
                     Stream stream);
 
+// lstm.cu: what follows the product of a step. sums [batch, 4*units], or in the gradient [batch, units]: the product, float, or
+// null for 0. For the next step: state, dense rows of `element`, the other factor of its product (h, or the gates' gradients),
+// and cell, float [batch, units]. The others are whole tensors; gates, cells and previous may be null, gates may be x, dx gates.
+void lstm_step(void* gates, float* cells, void* h, void* previous, void* state, float* cell, const void* x, const float* sums,
+               const LstmShape& shape, std::int64_t step, Element element, Stream stream);
+void lstm_step_grad(void* dx, void* state, float* dcell, const void* dh, const float* sums, const void* gates,
+                    const float* cells, const LstmShape& shape, std::int64_t step, Element element, Stream stream);
+
 // im2col.cu: convolution as a matrix product, where cuDNN has no plan. columns [images * out_height * out_width, kernel_height
 // * kernel_width * channels], for the images from first_image on.
 void im2col(void* columns, const void* x, const Conv2dShape& shape, std::int64_t first_image, std::int64_t images,

@@ -29,6 +29,7 @@ PARITY = (("mlp,lenet5,resnet20", 32, ALL, []),
           *((model, 8, ALL, []) for model in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")),
           *((model, 4, ALL, ["--dropout", "0"]) for model in ("bert-base", "bert-large")),
           ("vit-b-16", 4, ALL, []),
+          ("lstm,lstm-lm", 8, ALL, []),
           ("bert-tiny", 8, "fp32,tf32", []))
 # Options per tool. All but initcheck look at our kernels only. Initcheck must see every kernel, because it treats memory written
 # by a kernel it did not see as uninitialized; its reports on the libraries' kernels are left out when they are judged.

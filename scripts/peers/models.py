@@ -11,8 +11,11 @@ BERT_SIZES = {
     "bert-base": {"layers": 12, "units": 768, "heads": 12},
     "bert-large": {"layers": 24, "units": 1024, "heads": 16},
 }
+DROPOUT = (*BERT_SIZES, "lstm-lm")  # models that have some
 VIT_IMAGES = {"layers": 12, "patch": 16, "height": 224, "width": 224, "classes": 1000}
 VIT_SIZES = {"vit-b-16": {"units": 768, "heads": 12, **VIT_IMAGES}, "vit-s-16": {"units": 384, "heads": 6, **VIT_IMAGES}}
+LSTM_SIZES = {"lstm": {"units": 128, "layers": 1, "sequence": 80, "vocabulary": 20000},
+              "lstm-lm": {"units": 650, "layers": 2, "sequence": 35, "vocabulary": 10000}}
 VOCABULARY, POSITIONS = 30522, 512
 
 
@@ -74,6 +77,33 @@ class ResNet20(nn.Module):
         return self.fc(x.mean(dim=(2, 3)))
 
 
+class Lstm(nn.Module):
+    """Keras' IMDB example: the logit of class 1 of a text."""
+
+    def __init__(self, units, layers, sequence, vocabulary):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, units)
+        self.lstm = nn.LSTM(units, units, layers, batch_first=True)
+        self.linear = nn.Linear(units, 1)
+
+    def forward(self, ids):
+        return self.linear(self.lstm(self.embedding(ids))[0][:, -1])
+
+
+class LstmLanguageModel(nn.Module):
+    """Zaremba et al. 2014, with the names of PyTorch's example word_language_model."""
+
+    def __init__(self, units, layers, sequence, vocabulary, dropout):
+        super().__init__()
+        self.drop = nn.Dropout(dropout)
+        self.encoder = nn.Embedding(vocabulary, units)
+        self.rnn = nn.LSTM(units, units, layers, batch_first=True, dropout=dropout if layers > 1 else 0)
+        self.decoder = nn.Linear(units, vocabulary)
+
+    def forward(self, ids):
+        return self.decoder(self.drop(self.rnn(self.drop(self.encoder(ids)))[0]))
+
+
 def bert(layers, units, heads, dropout, attention):
     try:
         from transformers import BertConfig, BertForMaskedLM
@@ -104,8 +134,8 @@ def split_name(name):
 
 
 def build(name, dropout=0.0, attention="eager"):
-    """The module of a model's name, in training mode. dropout and attention ("eager" or "sdpa") are of BERT alone, and the
-    module for a Python without transformers knows the latter only."""
+    """The module of a model's name, in training mode. dropout is of models with DROPOUT, attention ("eager" or "sdpa") of BERT
+    alone, and its module for a Python without transformers knows the latter only."""
     family, options = split_name(name)
     if family == "mlp":
         model = Mlp(**options)
@@ -120,6 +150,10 @@ def build(name, dropout=0.0, attention="eager"):
         model = bert(**(BERT_SIZES[family] | options), dropout=dropout, attention=attention)
     elif family in VIT_SIZES:
         model = vit(**(VIT_SIZES[family] | options))
+    elif family == "lstm":
+        model = Lstm(**(LSTM_SIZES[family] | options))
+    elif family == "lstm-lm":
+        model = LstmLanguageModel(**(LSTM_SIZES[family] | options), dropout=dropout)
     else:
         raise ValueError(f"no module is known for model '{name}'")
     return model.train()
@@ -130,7 +164,14 @@ def loss(model, batch, label_smoothing=0.0):
     labels = batch["labels"].long()
     if "images" in batch:
         return functional.cross_entropy(model(batch["images"]), labels, label_smoothing=label_smoothing)
-    ids, positions = batch["input_ids"].long(), batch["masked_positions"].long()
+    ids = batch["input_ids"].long()
+    if "masked_positions" not in batch:
+        logits = model(ids)
+        if logits.shape[-1] > 1:  # of every position
+            return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=label_smoothing)
+        targets = labels * (1 - label_smoothing) + label_smoothing / 2
+        return functional.binary_cross_entropy_with_logits(logits[:, 0], targets)
+    positions = batch["masked_positions"].long()
     hidden = model.bert(input_ids=ids)[0]
     masked = hidden.gather(1, positions.unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
     return functional.cross_entropy(model.cls(masked).flatten(0, 1), labels.flatten(), label_smoothing=label_smoothing)

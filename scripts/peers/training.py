@@ -27,13 +27,19 @@ class Diverged(Exception):
 
 
 def synthetic_batch(model, batch, tokens):
-    """Normal images and uniform labels, or uniform ids with 20 of 128 positions to predict, as in epochbench's texts."""
+    """Normal images and uniform labels, or uniform ids with what is predicted of them, as in epochbench's texts: 20 of 128
+    positions, the next id of each, or a class."""
     family, options = models.split_name(model)
     if family in models.BERT_SIZES:
         predictions = max(1, 20 * tokens // 128)
         ids = torch.randint(models.VOCABULARY, (batch, tokens))
         positions = torch.rand(batch, tokens).argsort(dim=1)[:, :predictions].sort(dim=1).values
         return {"input_ids": ids, "masked_positions": positions, "labels": ids.gather(1, positions)}
+    if family in models.LSTM_SIZES:
+        sizes = models.LSTM_SIZES[family] | options
+        ids = torch.randint(sizes["vocabulary"], (batch, sizes["sequence"] + 1))
+        labels = torch.randint(2, (batch,)) if family == "lstm" else ids[:, 1:].contiguous()
+        return {"input_ids": ids[:, :-1].contiguous(), "labels": labels}
     channels, size, classes = {"mlp": (1, 28, 10), "lenet5": (1, 28, 10), "resnet20": (3, 32, 10)}.get(family, (3, 224, 1000))
     height, width = options.get("height", size), options.get("width", size)
     if family == "mlp":
@@ -78,7 +84,7 @@ class Training:
         dropout = case["dropout"] or 0.0  # null: of a model without any
         self.model = models.build(case["model"], dropout, "sdpa")
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        self.draws_masks = dropout > 0 and models.split_name(case["model"])[0] in models.BERT_SIZES
+        self.draws_masks = dropout > 0 and models.split_name(case["model"])[0] in models.DROPOUT
         batch = synthetic_batch(case["model"], self.batch, case.get("tokens"))
         layout = torch.channels_last if "images" in batch else torch.contiguous_format
         self.model.to(self.device, memory_format=layout)

@@ -40,20 +40,30 @@ class SyntheticDataset final : public Dataset {
       const float values[4] = {static_cast<float>(a), static_cast<float>(b), static_cast<float>(c), static_cast<float>(d)};
       std::copy_n(values, std::min<std::int64_t>(4, elements - i), image + i);
     }
-    if (inputs.size() > 1) reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = one_of_classes(draw(0, index, kLabel)[0]);
+    if (inputs.size() > 1) reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = label_of(index, sample_.classes);
   }
 
   void fill_text(std::int64_t index, const TextRow& row) const {
-    for (std::size_t i = 0; i < row.ids.size(); i += 4) {
+    const std::size_t length = row.ids.size(), drawn = sample_.next_token ? length + 1 : length;
+    for (std::size_t i = 0; i < drawn; i += 4) {
       const PhiloxBlock numbers = draw(static_cast<std::uint32_t>(i / 4), index, kText);
-      for (std::size_t lane = 0; lane < 4 && i + lane < row.ids.size(); ++lane)
-        row.ids[i + lane] = one_of_classes(numbers[lane]);
+      for (std::size_t lane = 0; lane < 4 && i + lane < drawn; ++lane) {
+        const std::size_t at = i + lane;
+        const std::int32_t id = one_of(sample_.classes, numbers[lane]);
+        if (at < length) row.ids[at] = id;
+        if (sample_.next_token && at > 0 && at - 1 < row.labels.size()) row.labels[at - 1] = id;
+      }
     }
-    mask(row.ids, row.positions, row.labels, static_cast<std::int32_t>(sample_.classes), {seed_, 0, index});
+    if (sample_.text_classes > 0 && !row.labels.empty()) row.labels[0] = label_of(index, sample_.text_classes);
+    if (!row.positions.empty())
+      mask(row.ids, row.positions, row.labels, static_cast<std::int32_t>(sample_.classes), {seed_, 0, index});
   }
 
-  std::int32_t one_of_classes(std::uint32_t word) const {
-    return static_cast<std::int32_t>((std::uint64_t{word} * static_cast<std::uint64_t>(sample_.classes)) >> 32);
+  std::int32_t label_of(std::int64_t index, std::int64_t classes) const { return one_of(classes, draw(0, index, kLabel)[0]); }
+
+  // 0 to count - 1.
+  static std::int32_t one_of(std::int64_t count, std::uint32_t word) {
+    return static_cast<std::int32_t>((std::uint64_t{word} * static_cast<std::uint64_t>(count)) >> 32);
   }
 
   PhiloxBlock draw(std::uint32_t block, std::int64_t index, std::uint32_t what) const {

@@ -83,8 +83,11 @@ TextRow text_row(const SampleSpec& sample, std::int64_t row, std::span<const std
   const auto row_of = [&](std::size_t input, std::int64_t width) -> std::span<std::int32_t> {
     return {reinterpret_cast<std::int32_t*>(inputs[input].data()) + row * width, static_cast<std::size_t>(width)};
   };
-  TextRow result{row_of(0, sample.sequence), row_of(1, sample.predictions), {}};
-  if (inputs.size() > 2) result.labels = row_of(2, sample.predictions);
+  TextRow result{row_of(0, sample.sequence), {}, {}};
+  const bool masked = !sample.next_token && sample.text_classes == 0;
+  const std::size_t labels = masked ? 2 : 1;
+  if (masked) result.positions = row_of(1, sample.predictions);
+  if (inputs.size() > labels) result.labels = row_of(labels, sample.labels());
   return result;
 }
 
@@ -93,13 +96,17 @@ TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource&
   if (!sample_.text())
     throw DataError("data " + in_quotes(name_) + " are text, and the model takes images: use synthetic or images (--data), " +
                     "or a model that takes text");
-  if (sample_.classes < kTextVocabulary)
-    throw DataError("data " + in_quotes(name_) + " have " + std::to_string(kTextVocabulary) + " ids, the model knows " +
+  if (sample_.text_classes > 0)
+    throw DataError("data " + in_quotes(name_) +
+                    " have no labels for the model, which classifies texts: use synthetic (--data)");
+  const std::int32_t ids = sample_.next_token ? kByteIds : kTextVocabulary;
+  if (sample_.classes < ids)
+    throw DataError("data " + in_quotes(name_) + " have " + std::to_string(ids) + " ids, the model knows " +
                     std::to_string(sample_.classes) + ": use a model with a larger vocabulary");
   bytes_ = read_all(source);
-  const std::int64_t window = sample_.sequence - 2, size = static_cast<std::int64_t>(bytes_.size());
+  const std::int64_t window = window_bytes(), size = static_cast<std::int64_t>(bytes_.size());
   if (size == 0) throw DataError("data file " + source.name() + " is empty: name a file with text (--data text:FILE)");
-  windows_ = size / window;
+  windows_ = (sample_.next_token ? size - 1 : size) / window;
   if (windows_ == 0)
     throw DataError("data file " + source.name() + " has " + std::to_string(size) + " bytes, fewer than one window of " +
                     std::to_string(window) + ": name a longer text, or use a shorter sequence");
@@ -117,8 +124,14 @@ void TextDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, std
   const bool training = split == Split::train;
   const std::int64_t window = training ? index + index / (kTestEvery - 1) : kTestEvery * (index + 1) - 1;
   const TextRow target = text_row(sample_, row, inputs);
+  const auto first = bytes_.begin() + window * window_bytes();
+  if (sample_.next_token) {
+    std::copy_n(first, target.ids.size(), target.ids.begin());
+    std::copy_n(first + 1, target.labels.size(), target.labels.begin());
+    return;
+  }
   target.ids.front() = kClsId;
-  std::copy_n(bytes_.begin() + window * (sample_.sequence - 2), sample_.sequence - 2, target.ids.begin() + 1);
+  std::copy_n(first, window_bytes(), target.ids.begin() + 1);
   target.ids.back() = kSepId;
   mask(target.ids, target.positions, target.labels, kByteIds, {seed_, training ? epoch : 0, window});
 }

@@ -1,6 +1,7 @@
-// Texts, byte by byte, for models that learn to fill in masked positions.
+// Texts, byte by byte, for models that learn to fill in masked positions, or to predict the next byte.
 //
-// There is no tokenizer: ids 0 to 255 are the bytes themselves, for any encoding, and four special ids follow.
+// There is no tokenizer: ids 0 to 255 are the bytes themselves, for any encoding, and four special ids follow, which only masked
+// texts have.
 #pragma once
 
 #include <cstdint>
@@ -29,23 +30,26 @@ struct MaskingKey {
 void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels,
           std::int32_t random_ids, const MaskingKey& key);
 
-// Windows of sequence - 2 consecutive bytes between [CLS] and [SEP]; the remainder at the end is dropped, so that nothing
-// is padded. Window i belongs to the test split if i mod 10 is 9. Training windows are masked differently in each epoch, test
+// Windows of sequence - 2 consecutive bytes between [CLS] and [SEP], or of `sequence` bytes whose labels are the bytes after
+// them; the remainder at the end is dropped, so that nothing is padded. Window i belongs to the test split if i mod 10 is 9. Training windows are masked differently in each epoch, test
 // windows always alike.
 class TextDataset final : public Dataset {
  public:
-  // Reads the whole source. Errors: DataError for a model that does not take text, or a text shorter than one window.
+  // Reads the whole source. Errors: DataError for a model that does not take text or wants classes of texts, or a text shorter
+  // than one window.
   TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed);
 
   const std::string& name() const override { return name_; }
   bool synthetic() const override { return false; }
   std::int64_t samples(Split split) const override;
-  // Inputs: input_ids i32 [batch, sequence], masked_positions i32 [batch, predictions] and, if there is a third one, labels
-  // i32 [batch, predictions].
+  // Inputs: input_ids i32 [batch, sequence], masked_positions i32 [batch, predictions] if there are such, and labels i32, if
+  // there is one more, as SampleSpec states.
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override;
 
  private:
+  std::int64_t window_bytes() const { return sample_.next_token ? sample_.sequence : sample_.sequence - 2; }
+
   std::string name_;
   SampleSpec sample_;
   std::uint64_t seed_;
@@ -53,7 +57,7 @@ class TextDataset final : public Dataset {
   std::int64_t windows_ = 0;
 };
 
-// The three rows of one text sample; labels are empty without a third input.
+// The rows of one text sample; positions and labels may be empty.
 struct TextRow {
   std::span<std::int32_t> ids, positions, labels;
 };

@@ -76,6 +76,7 @@ struct Writer {
   std::string operator()(const AttentionAttributes& a) const {
     return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout) + if_tf32(a.tf32);
   }
+  std::string operator()(const LstmAttributes& a) const { return "sequence=" + number(a.sequence) + if_tf32(a.tf32); }
   std::string operator()(const GatherRowsAttributes& a) const { return "sequence=" + number(a.sequence); }
   std::string operator()(const LinearAttributes& a) const { return (*this)(a.matmul) + " relu=" + flag(a.relu); }
   std::string operator()(const LinearGeluAttributes& a) const { return (*this)(a.matmul) + if_set("x", a.x); }

@@ -212,7 +212,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   const bool trained = spec.mode == Mode::train || !spec.init.empty();  // random weights have no quality
   prepared.evaluates = trained && prepared.dataset->samples(Split::test) > 0;
   const SampleSpec sample = workload.model.family->sample(workload.config);
-  prepared.metric = sample.text() ? "loss" : "accuracy";
+  prepared.metric = sample.text() && sample.text_classes == 0 ? "loss" : "accuracy";
   prepared.labels_per_sample = sample.labels();
   prepared.fingerprint = count(workload).fingerprint;
 

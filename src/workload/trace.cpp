@@ -35,7 +35,8 @@ ordered_json to_json(const OptimizerSpec& optimizer) {
 TensorDesc file_desc(const Value& input, const SampleSpec& sample) {
   TensorDesc desc = input.desc;
   if (desc.shape.size() == 4) desc = {{desc.shape[0], desc.shape[3], desc.shape[1], desc.shape[2]}, DType::f32};
-  if (input.name == "labels" && sample.text()) desc.shape = {desc.elements() / sample.predictions, sample.predictions};
+  if (input.name == "labels" && sample.text() && sample.text_classes == 0)
+    desc.shape = {desc.elements() / sample.labels(), sample.labels()};
   return desc;
 }
 

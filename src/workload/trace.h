@@ -24,8 +24,8 @@ class TraceWriter {
               Executable& executable);
 
   // The batch of `slot` and its loss, as step-000000.safetensors, step-000001.safetensors, …: images f32 [batch, channels,
-  // height, width] or input_ids i32 [batch, sequence] and masked_positions i32 [batch, predictions]; labels i32 [batch] or
-  // [batch, predictions]; loss f32 [].
+  // height, width] or input_ids i32 [batch, sequence] with or without masked_positions i32 [batch, predictions]; labels i32
+  // [batch], [batch, predictions] or [batch, sequence]; loss f32 [].
   void step(InputSlot slot, double loss);
   void finish();  // the final weights and trace.json
 

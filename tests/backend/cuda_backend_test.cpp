@@ -181,7 +181,9 @@ TEST_P(CudaModels, TrainAsTheReferenceDoes) {
 INSTANTIATE_TEST_SUITE_P(
     All, CudaModels,
     testing::Combine(testing::Values(Training{"lenet5", 4}, Training{"mlp:width=96", 6}, Training{"resnet20", 2},
-                                     Training{"bert-tiny:sequence=16", 2, Precision::fp32, 0.1}, Training{test::kSmallVit, 2}),
+                                     Training{"bert-tiny:sequence=16", 2, Precision::fp32, 0.1}, Training{test::kSmallVit, 2},
+                                     Training{"lstm:units=20,sequence=6,vocabulary=50", 3},
+                                     Training{"lstm-lm:units=17,sequence=5,vocabulary=41", 2, Precision::fp32, 0.3}),
                      testing::ValuesIn(kPrecisions)),
     [](const auto& info) {
       std::string name = std::get<0>(info.param).model;
@@ -301,7 +303,7 @@ TEST(CudaBackend, CapturedStepsAreThoseNodeByNodeToTheBit) {
 
 // Products of the fake libraries are the reference's, so little differs except the order of sums in our own kernels.
 TEST(CudaBackend, GoesForwardAsTheReferenceDoesCapturedOrNot) {
-  for (const char* model : {"lenet5", "resnet20", "bert-tiny:sequence=16"}) {
+  for (const char* model : {"lenet5", "resnet20", "bert-tiny:sequence=16", "lstm:units=20,sequence=6,vocabulary=50"}) {
     const auto on_cuda = [&](bool captures) {
       const auto device = std::make_shared<FakeDevice>();
       const auto backend =

@@ -80,7 +80,8 @@ TEST_P(GpuParity, TenLossesAreThoseOfTheCpu) {
 INSTANTIATE_TEST_SUITE_P(Models, GpuParity,
                          testing::Values(Training{"mlp", 64}, Training{"lenet5", 64, "digits"}, Training{"resnet20", 32},
                                          Training{"resnet18", 8}, Training{"resnet50", 8}, Training{"bert-tiny", 8},
-                                         Training{"bert-base:sequence=32", 4}, Training{"vit-s-16", 4}),
+                                         Training{"bert-base:sequence=32", 4}, Training{"vit-s-16", 4}, Training{"lstm", 32},
+                                         Training{"lstm-lm:units=130,vocabulary=1000", 8}),
                          [](const auto& info) { return test_name(info.param); });
 
 class GpuPrecision : public Gpu, public testing::WithParamInterface<Training> {};

@@ -161,6 +161,33 @@ TEST_P(Reference, RoundsTheFactorsOfAttentionInBothDirections) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(gradients[i], stored(expected[i], GetParam().dtype)) << i;
 }
 
+// Only the weight is a factor: x is added to the product, and what the gradient reads are results.
+TEST_P(Reference, RoundsTheWeightOfAnLstmInBothDirections) {
+  constexpr std::int64_t kRows = 2 * 3, kUnits = 5, kSequence = 3;
+  const LstmShape s{kRows / kSequence, kSequence, kUnits};
+  const Shape state{kRows, kUnits}, all{kRows, 4 * kUnits}, square{4 * kUnits, kUnits};
+  const LstmAttributes attributes{.sequence = kSequence, .tf32 = GetParam().tf32};
+  const DType type = GetParam().dtype;
+  const Floats x = random_values(kRows * 4 * kUnits, 1), weight = random_values(4 * kUnits * kUnits, 2),
+               dh = random_values(kRows * kUnits, 3);
+  std::vector<Floats> expected{Floats(x.size()), Floats(dh.size()), Floats(dh.size()), Floats(dh.size())};
+  reference::lstm(expected[0].data(), expected[1].data(), expected[2].data(), expected[3].data(), stored(x, type).data(),
+                  as_factor(weight, GetParam()).data(), s);
+  OneNode forward(GetParam());
+  const auto results = forward.run(Op::lstm, attributes, {forward.factor(all, x), forward.factor(square, weight)});
+  EXPECT_EQ(results[1], expected[1]);
+  for (std::size_t i : {0, 2, 3}) EXPECT_EQ(results[i], stored(expected[i], type)) << i;
+
+  const Floats gates = stored(expected[0], type), cells = expected[1];
+  Floats dx(x.size());
+  reference::lstm_grad(dx.data(), stored(dh, type).data(), as_factor(weight, GetParam()).data(), gates.data(), cells.data(), s);
+  OneNode backward(GetParam());
+  const auto gradients = backward.run(Op::lstm_grad, attributes,
+                                      {backward.factor(state, dh), backward.factor(square, weight), backward.factor(all, gates),
+                                       backward.add(state, DType::f32, cells)});
+  EXPECT_EQ(gradients[0], stored(dx, type));
+}
+
 TEST_P(Reference, LeavesStatisticsInFloat) {
   const Floats x = random_values(6 * 7, 1), scale = random_values(7, 2), bias = random_values(7, 3);
   OneNode node(GetParam());

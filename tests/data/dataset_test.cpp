@@ -271,6 +271,38 @@ TEST(Synthetic, LabelsAreUniformOverTheClasses) {
   for (int count : counts) EXPECT_NEAR(count, 1000, 5 * std::sqrt(1000.0));
 }
 
+// A text of 3 rows, its labels 2 classes or the tokens after each: of any batch and thread the same.
+TEST(Synthetic, TextsHaveTheNextTokensOrAClassAsLabels) {
+  constexpr std::int64_t kSequence = 7, kRows = 3, kVocabulary = 11;
+  SampleSpec next{.classes = kVocabulary, .sequence = kSequence, .predictions = kSequence, .next_token = true};
+  SampleSpec classified{.classes = kVocabulary, .sequence = kSequence, .text_classes = 2};
+  std::vector<std::int32_t> ids(kRows * kSequence), again(ids), labels(ids), one_each(kRows);
+  const auto fill = [&](const SampleSpec& sample, std::vector<std::int32_t>& to, std::vector<std::int32_t>& label) {
+    const auto data = open_dataset("synthetic", sample, 100, 5);
+    const std::span<std::byte> inputs[] = {std::as_writable_bytes(std::span(to)), std::as_writable_bytes(std::span(label))};
+    for (std::int64_t row = 0; row < kRows; ++row) data->fill(Split::train, 10 + row, 0, row, inputs);
+  };
+  fill(next, ids, labels);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_TRUE(labels[i] >= 0 && labels[i] < kVocabulary);
+    if (i % kSequence + 1 < kSequence) EXPECT_EQ(labels[i], ids[i + 1]);
+  }
+  fill(classified, again, one_each);
+  EXPECT_EQ(again, ids);
+  std::int64_t ones = 0;
+  for (std::int64_t first = 0; first < 1000; first += kRows) {
+    const auto data = open_dataset("synthetic", classified, 2000, 5);
+    const std::span<std::byte> inputs[] = {std::as_writable_bytes(std::span(again)),
+                                           std::as_writable_bytes(std::span(one_each))};
+    for (std::int64_t row = 0; row < kRows; ++row) data->fill(Split::train, first + row, 0, row, inputs);
+    for (std::int32_t label : one_each) {
+      ASSERT_TRUE(label == 0 || label == 1);
+      ones += label;
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(ones), 501, 5 * std::sqrt(250.0));
+}
+
 TEST(DatasetSizes, OpensADataSetOnce) {
   test::TemporaryFolder folder;
   folder.write("text", std::string(10 * 126, 'x'));

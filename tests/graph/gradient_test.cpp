@@ -238,6 +238,39 @@ TEST(GatherRowsGrad, GradientMatchesFiniteDifference) {
       {.controls = {{"positions", {3, 0, 1, 2}}}});
 }
 
+class LstmGradient : public testing::TestWithParam<std::int64_t> {};  // by sequence
+
+TEST_P(LstmGradient, MatchesFiniteDifference) {
+  expect_gradient_matches({3 * GetParam(), 4 * 5}, [](Graph& graph, ValueId x) {
+    return graph.add_node(Op::lstm, LstmAttributes{GetParam()}, {x, parameter(graph, "w", {4 * 5, 5})}, "lstm")[2];
+  });
+}
+// Inputs by a linear layer with two biases, which share a gradient, and the layer after it.
+TEST_P(LstmGradient, MatchesFiniteDifferenceOfLayers) {
+  const auto layer = [](Graph& graph, ValueId x, const std::string& name) {
+    const ValueId bias = node(graph, Op::add, {}, {parameter(graph, name + "a", {12}), parameter(graph, name + "b", {12})});
+    const ValueId product =
+        node(graph, Op::matmul, MatmulAttributes{.transpose_b = true}, {x, parameter(graph, name + "w", {12, 3})});
+    const ValueId inputs = node(graph, Op::bias_add, {}, {product, bias});
+    const ValueId recurrent = parameter(graph, name + "r", {12, 3});
+    return graph.add_node(Op::lstm, LstmAttributes{GetParam()}, {inputs, recurrent}, name)[2];
+  };
+  expect_gradient_matches({2 * GetParam(), 3},
+                          [&](Graph& graph, ValueId x) { return layer(graph, layer(graph, x, "first"), "second"); });
+}
+// Only the last state of each sequence is read.
+TEST_P(LstmGradient, MatchesFiniteDifferenceOfTheLastState) {
+  const auto last = static_cast<float>(GetParam() - 1);
+  expect_gradient_matches(
+      {2 * GetParam(), 4 * 3},
+      [](Graph& graph, ValueId x) {
+        const auto h = graph.add_node(Op::lstm, LstmAttributes{GetParam()}, {x, parameter(graph, "w", {4 * 3, 3})}, "lstm")[2];
+        return node(graph, Op::gather_rows, GatherRowsAttributes{GetParam()}, {h, control(graph, "positions", {2, 1})});
+      },
+      {.controls = {{"positions", {last, last}}}});
+}
+INSTANTIATE_TEST_SUITE_P(Sequence, LstmGradient, testing::Values(1, 2, 3));
+
 class AttentionGradient : public testing::TestWithParam<double> {};  // by dropout
 
 TEST_P(AttentionGradient, MatchesFiniteDifference) {

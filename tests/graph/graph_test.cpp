@@ -135,6 +135,11 @@ TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
   EXPECT_EQ(v.types(Op::attention, heads, {matrix(), matrix(), matrix(), v(i, {1})}), x + " f32");
   EXPECT_EQ(v.types(Op::joint_attention, heads, {v(t, {4, 18}), v(i, {1})}), x + " f32");
   EXPECT_EQ(v.types(Op::joint_attention, heads, {v(t, {4, 16}), v(i, {1})}), "-");
+  const LstmAttributes of_two{.sequence = 2};
+  EXPECT_EQ(v.types(Op::lstm, of_two, {v(t, {4, 12}), v(t, {12, 3})}), x + " f32 " + x + " " + x);
+  EXPECT_EQ(v.types(Op::lstm, of_two, {v(t, {4, 8}), v(t, {12, 3})}), "-");
+  EXPECT_EQ(v.types(Op::lstm, of_two, {v(t, {4, 12}), v(t, {12, 4})}), "-");
+  EXPECT_EQ(v.types(Op::lstm, of_two, {v(t, {5, 12}), v(t, {12, 3})}), "-");
   EXPECT_EQ(v.types(Op::gather_rows, GatherRowsAttributes{2}, {matrix(), v(i, {2, 1})}), x);
   EXPECT_EQ(v.types(Op::count_correct, {}, {matrix(), v(i, {4})}), "f32");
   EXPECT_EQ(v.types(Op::cast, CastAttributes{DType::f16}, {matrix(), v(f, {2}), v(DType::bf16, {2})}), "f16 f16 f16");
@@ -165,6 +170,8 @@ TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
             x + " " + x + " " + x);
   EXPECT_EQ(v.types(Op::joint_attention_grad, heads, {matrix(), v(t, {4, 18}), matrix(), v(f, {2, 2, 2}), v(i, {1})}), x);
   EXPECT_EQ(v.types(Op::joint_attention_grad, heads, {matrix(), v(t, {4, 24}), matrix(), v(f, {2, 2, 2}), v(i, {1})}), "-");
+  EXPECT_EQ(v.types(Op::lstm_grad, of_two, {v(t, {4, 3}), v(t, {12, 3}), v(t, {4, 12}), v(f, {4, 3})}), x);
+  EXPECT_EQ(v.types(Op::lstm_grad, of_two, {v(t, {4, 3}), v(t, {12, 3}), v(t, {4, 8}), v(f, {4, 3})}), "-");
   EXPECT_EQ(v.types(Op::gather_rows_grad, GatherRowsAttributes{2}, {v(t, {2, 6}), v(i, {2, 1})}), x);
   EXPECT_EQ(v.types(Op::all_finite, {}, {matrix(), v(f, {2})}), "i32");
   const auto weight = [&] { return v.variable(f, {4, 6}); };

@@ -38,7 +38,9 @@ std::vector<Build> builds() {
 }
 
 class Passes : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Models, Passes, testing::Values("mlp", "lenet5", "resnet20", "bert-tiny:sequence=16"));
+INSTANTIATE_TEST_SUITE_P(Models, Passes,
+                         testing::Values("mlp", "lenet5", "resnet20", "bert-tiny:sequence=16",
+                                         "lstm-lm:sequence=5,units=16,vocabulary=30"));
 
 TEST_P(Passes, EveryValueIsComputedBeforeItIsRead) {
   for (const Build& build : builds()) {

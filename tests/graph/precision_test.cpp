@@ -181,10 +181,11 @@ TEST(LossScale, IsPartOfFp16Alone) {
 
 TEST(Tf32, MarksEveryProductInBothDirectionsAndNothingElse) {
   const std::set<Op> products{
-      Op::matmul,           Op::conv2d,     Op::conv2d_grad_input, Op::conv2d_grad_weight,  Op::attention,
-      Op::attention_grad,   Op::linear,     Op::conv2d_bias,       Op::linear_grad_weight,  Op::linear_gelu,
-      Op::matmul_gelu_grad, Op::matmul_add, Op::joint_attention,   Op::joint_attention_grad};
-  for (const char* model : {"lenet5", "resnet20", "bert-tiny"})
+      Op::matmul,           Op::conv2d,     Op::conv2d_grad_input, Op::conv2d_grad_weight,   Op::attention,
+      Op::attention_grad,   Op::linear,     Op::conv2d_bias,       Op::linear_grad_weight,   Op::linear_gelu,
+      Op::matmul_gelu_grad, Op::matmul_add, Op::joint_attention,   Op::joint_attention_grad, Op::lstm,
+      Op::lstm_grad};
+  for (const char* model : {"lenet5", "resnet20", "bert-tiny", "lstm-lm"})
     for (Precision precision : {Precision::tf32, Precision::fp32}) {
       const Program program = program_of(model, precision);
       for (const Node& node : train_graph(program).nodes)

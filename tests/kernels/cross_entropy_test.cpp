@@ -14,7 +14,7 @@ template <typename Real>
 class CountCorrect : public test::OfReal<Real> {};
 TYPED_TEST_SUITE(CountCorrect, test::Reals, test::RealName);
 
-constexpr Matrix kMatrices[] = {{1, 1},  {1, 2},    {3, 10},   {2, 16},   {64, 10},  {301, 17},
+constexpr Matrix kMatrices[] = {{1, 1},  {307, 1},  {1, 2},    {3, 10},   {2, 16},   {64, 10},  {301, 17},
                                 {5, 33}, {9, 1000}, {3, 1025}, {2, 3001}, {700, 10}, {2, 30522}};
 
 const Targets kTargets[] = {{false}, {true}, {false, 0.3f}, {true, 0.1f}};
@@ -25,7 +25,7 @@ GuardedBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
   GuardedBuffer<std::int32_t> labels(m.rows);
   for (std::int64_t r = 0; r < m.rows; ++r) {
     const bool skip = ignored == Ignored::all || (ignored == Ignored::every_third && r % 3 == 1);
-    labels[r] = skip ? (r % 2 == 0 ? -1 : -100) : static_cast<std::int32_t>(r * 7919 % m.channels);
+    labels[r] = skip ? (r % 2 == 0 ? -1 : -100) : static_cast<std::int32_t>(r * 7919 % std::max<std::int64_t>(m.channels, 2));
   }
   return labels;
 }
@@ -198,7 +198,7 @@ TYPED_TEST(CountCorrect, MatchesReference) {
       for (std::int64_t r = 0; r < m.rows; r += 2)  // half of the rows: the label is the prediction
         if (labels[r] >= 0) {
           const float* row = logits.data() + r * m.channels;
-          labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.channels) - row);
+          labels[r] = static_cast<std::int32_t>(m.channels == 1 ? *row > 0 : std::max_element(row, row + m.channels) - row);
         }
       if (m.rows > 4) logits[4 * m.channels] = NAN;
       const GuardedBuffer<Real> logits_real = reals<Real>(logits);

@@ -5,7 +5,7 @@ namespace epochbench {
 namespace {
 
 // One row per warp up to 512 classes, else one per block. Odd rows start at any offset within 16 bytes.
-constexpr Matrix kMatrices[] = {{1, 1},  {1, 2},   {3, 10},   {2, 16},   {64, 10},  {101, 17}, {9, 7},
+constexpr Matrix kMatrices[] = {{1, 1},  {91, 1},  {1, 2},    {3, 10},   {2, 16},   {64, 10},  {101, 17}, {9, 7},
                                 {5, 33}, {3, 512}, {9, 1000}, {5, 1025}, {4, 3001}, {700, 10}, {2, 30522}};
 
 const Targets kTargets[] = {{false}, {true}, {false, 0.3f}, {true, 0.1f}};
@@ -16,7 +16,7 @@ DeviceBuffer<std::int32_t> labels_of(const Matrix& m, Ignored ignored) {
   DeviceBuffer<std::int32_t> labels(m.rows);
   for (std::int64_t r = 0; r < m.rows; ++r) {
     const bool skip = ignored == Ignored::all || (ignored == Ignored::every_third && r % 3 == 1);
-    labels[r] = skip ? (r % 2 == 0 ? -1 : -100) : static_cast<std::int32_t>(r * 7919 % m.channels);
+    labels[r] = skip ? (r % 2 == 0 ? -1 : -100) : static_cast<std::int32_t>(r * 7919 % std::max<std::int64_t>(m.channels, 2));
   }
   return labels;
 }
@@ -275,7 +275,7 @@ TEST(CudaCountCorrect, MatchesReference) {
         for (std::int64_t r = 0; r < m.rows; r += 2) {  // half of the rows: the label is the prediction
           if (labels[r] < 0) continue;
           const float* row = logits.data() + r * m.channels;
-          labels[r] = static_cast<std::int32_t>(std::max_element(row, row + m.channels) - row);
+          labels[r] = static_cast<std::int32_t>(m.channels == 1 ? *row > 0 : std::max_element(row, row + m.channels) - row);
         }
         if (m.rows > 4) logits[4 * m.channels] = NAN;
         GuardedBuffer<float> expected(1);

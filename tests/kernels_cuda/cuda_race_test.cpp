@@ -182,6 +182,19 @@ TEST_F(CudaRaces, Embedding) {
   cuda::add_rows_grad(dtable.data(), dy.data(), 4, 72, 2, 4, Element::f32, workspace.data(), kNoStream);
 }
 
+TEST_F(CudaRaces, Lstm) {
+  const LstmShape shape{2, 3, 130};
+  const Tensor x = random_tensor(6 * 4 * 130, Element::bf16, 1), dh = random_tensor(6 * 130, Element::bf16, 2);
+  Tensor gates(6 * 4 * 130, Element::bf16), h(6 * 130, Element::bf16), previous(6 * 130, Element::bf16);
+  Tensor state(2 * 4 * 130, Element::bf16);
+  DeviceBuffer<float> cells(6 * 130), cell = random_device_floats(2 * 130, 3);
+  const DeviceBuffer<float> sums = random_device_floats(2 * 4 * 130, 4);
+  cuda::lstm_step(gates.data(), cells.data(), h.data(), previous.data(), state.data(), cell.data(), x.data(), sums.data(),
+                  shape, 1, Element::bf16, kNoStream);
+  cuda::lstm_step_grad(gates.data(), state.data(), cell.data(), dh.data(), sums.data(), gates.data(), cells.data(), shape, 1,
+                       Element::bf16, kNoStream);
+}
+
 TEST_F(CudaRaces, DecodePixels) {  // through shared memory
   DeviceBuffer<std::uint8_t> x(900);
   std::fill(x.begin(), x.end(), std::uint8_t{200});

@@ -37,7 +37,9 @@ const std::map<std::string, Fingerprints> kStored{
     {"bert-large",
      {"10443e6ef884bcf65c1db9488f2ed3ff", "e77b81b40d0e3851d43636a47a5f8ca9", "2cf344df13511d8c4fe4422d33739111"}},
     {"vit-b-16", {"ead6e4eec24991494f2c5546baa35258", "532c4b4e89337325e18060587d5aff45", "111a2467b243c4ff8c487870cf2d86e4"}},
-    {"vit-s-16", {"af3dcbc0c5adfb055781bbfafe8ef4de", "c23ecc576cba2eed03d5ca385fd11e80", "bb4ce095f38aa711e0498125eeb68bce"}}};
+    {"vit-s-16", {"af3dcbc0c5adfb055781bbfafe8ef4de", "c23ecc576cba2eed03d5ca385fd11e80", "bb4ce095f38aa711e0498125eeb68bce"}},
+    {"lstm", {"b83197502cf749db272423314b6300ac", "c25215f8a9dff1017473601072de6a5a", "74b12aa1ada2fa3f1d0f0fb1f2f27630"}},
+    {"lstm-lm", {"5b0158f56b855f7561f2a5362fe90e5c", "70d6be11682158e5acb11529dab70a77", "6bbde810ada0098f0bfde81fadf90bc1"}}};
 
 std::string training_graph(const WorkloadSpec& workload, Precision precision) {
   const Program program = make_program(workload, PlanningBackend(), {Entry::train}, precision);

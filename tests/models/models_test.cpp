@@ -34,6 +34,8 @@ TEST(Models, HaveThePublishedParameterCounts) {
   EXPECT_EQ(count(test::made_workload("bert-large", 4)).parameters, 335174458);
   EXPECT_EQ(count(test::made_workload("vit-b-16", 8)).parameters, 86567656);
   EXPECT_EQ(count(test::made_workload("vit-s-16", 8)).parameters, 22050664);
+  EXPECT_EQ(count(test::made_workload("lstm", 32)).parameters, 2692225);
+  EXPECT_EQ(count(test::made_workload("lstm-lm", 20)).parameters, 19780400);
 }
 
 TEST(Models, LargeModelsHaveTheExpectedFlops) {
@@ -52,6 +54,28 @@ TEST(Models, VisionTransformersHaveTheExpectedFlops) {
     EXPECT_EQ(counts.forward_flops_per_sample, 2 * sum) << model;
     EXPECT_EQ(counts.train_flops_per_sample, 3 * 2 * sum - 2 * patches * units * 3 * 16 * 16) << model;
   }
+}
+
+// Multiply-adds of one text: of each position, the products of inputs and of states with the gates' weights; and the head.
+TEST(Models, RecurrentNetworksHaveTheExpectedFlops) {
+  const double classifier = 80.0 * 2 * 4 * 128 * 128 + 128, language_model = 35 * (2.0 * 2 * 4 * 650 * 650 + 650 * 10000);
+  for (const auto& [model, sum] : {std::pair{"lstm", classifier}, std::pair{"lstm-lm", language_model}}) {
+    const Counts counts = count(test::made_workload(model, 4));
+    EXPECT_EQ(counts.forward_flops_per_sample, 2 * sum) << model;
+    EXPECT_EQ(counts.train_flops_per_sample, 3 * 2 * sum) << model;
+  }
+}
+
+TEST(Models, RecurrentNetworksTakeTheirSizesAsOptions) {
+  EXPECT_EQ(count(test::made_workload("lstm:units=3,layers=2,vocabulary=7", 2)).parameters,
+            7 * 3 + 2 * (2 * 12 * 3 + 2 * 12) + 3 + 1);
+  EXPECT_EQ(count(test::made_workload("lstm-lm:units=3,layers=1,vocabulary=7,sequence=1", 2)).parameters,
+            7 * 3 + 2 * 12 * 3 + 2 * 12 + 7 * 3 + 7);
+  const SampleSpec classifier =
+      find_model("lstm:sequence=9").family->sample({.options = find_model("lstm:sequence=9").options});
+  EXPECT_EQ(classifier.labels(), 1);
+  const SampleSpec language_model = find_model("lstm-lm").family->sample({.options = find_model("lstm-lm").options});
+  EXPECT_EQ(language_model.labels(), 35);
 }
 
 TEST(Models, TransformersTakeTheirSizesAsOptions) {
@@ -135,6 +159,8 @@ TEST(Models, WrongNamesAndOptionsAreExplained) {
   EXPECT_THAT(message("vit-b-16:height=40"), testing::HasSubstr("patch=16 must divide height=40"));
   EXPECT_THAT(message("vit-s-16:patch=32,width=16"), testing::HasSubstr("patch=32 must divide width=16"));
   EXPECT_THAT(message("vit-s-16:layers=0"), testing::HasSubstr("whole number from 1 to"));
+  EXPECT_THAT(message("lstm:layers=0"), testing::HasSubstr("whole number from 1 to"));
+  EXPECT_THAT(message("lstm-lm:vocabulary=1"), testing::HasSubstr("whole number from 2 to"));
   for (const char* text : {"mlp:width=0", "mlp:width=-4", "mlp:width=99999999999999999999", "mlp:width=4.5", "mlp:depth="})
     EXPECT_THAT(message(text), testing::HasSubstr("whole number from 1 to")) << text;
 }

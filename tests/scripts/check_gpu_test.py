@@ -200,7 +200,8 @@ class CheckGpu(unittest.TestCase):
         self.assertEqual(machine.calls(), [])
         self.assertFalse((machine.root / "build-gpu").exists())
         models = " ".join(line for line in done.stdout.splitlines() if "parity" in line)
-        for model in ("mlp", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "bert-base", "bert-large", "vit-b-16"):
+        for model in ("mlp", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "bert-base", "bert-large", "vit-b-16",
+                      "lstm", "lstm-lm"):
             self.assertIn(model, models)
 
     def test_all_is_well_and_nothing_runs_twice(self):

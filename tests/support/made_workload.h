@@ -22,7 +22,9 @@ inline constexpr const char* kForwardModels[] = {"mlp:width=96",
                                                  "resnet20:height=41,width=54",
                                                  "resnet18:height=64,width=70",
                                                  "bert-tiny:sequence=16",
-                                                 "vit-s-16:layers=2,units=48,heads=3,patch=8,height=24,width=40"};
+                                                 "vit-s-16:layers=2,units=48,heads=3,patch=8,height=24,width=40",
+                                                 "lstm:units=20,sequence=9,vocabulary=50",
+                                                 "lstm-lm:units=33,sequence=7,vocabulary=41"};
 
 // Of a model with options, as the name of a test's parameter: letters, digits and underscores.
 inline std::string parameter_name(std::string model) {

@@ -60,7 +60,8 @@ TEST(Evaluation, TextLossIsTheMeanOverItsLabels) {
 
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
-                                         "resnet152", "bert-tiny", "bert-base", "bert-large", "vit-b-16", "vit-s-16"),
+                                         "resnet152", "bert-tiny", "bert-base", "bert-large", "vit-b-16", "vit-s-16", "lstm",
+                                         "lstm-lm"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

@@ -110,6 +110,9 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
     case Op::joint_attention:
     case Op::joint_attention_grad:
       return k_->attention_workspace_bytes(attention_shape(graph, node), threads_);
+    case Op::lstm:
+    case Op::lstm_grad:
+      return k_->lstm_workspace_bytes(lstm_shape(graph, node), threads_);
     default:
       return 0;  // most kernels need no scratch memory
   }

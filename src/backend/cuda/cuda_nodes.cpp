@@ -245,6 +245,9 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
     case Op::joint_attention:
     case Op::joint_attention_grad:
       return attention.compile(source);
+    case Op::lstm:
+    case Op::lstm_grad:
+      return cuda_lstm(source);
     default:  // kernel() has them all
       return {kernel(source), std::string("cuda ") + name(source.node.op)};
   }
@@ -298,6 +301,9 @@ std::string cuda_layer(const Graph& graph, const Node& node, bool winograd) {
     case Op::joint_attention:
     case Op::joint_attention_grad:
       return cuda_attention_layer(graph, node);
+    case Op::lstm:
+    case Op::lstm_grad:
+      return cuda_lstm_layer(graph, node);
     default:
       return "";
   }

@@ -96,6 +96,9 @@ int cuda_launches(const Graph& graph, const Node& node) {
     case Op::joint_attention:
     case Op::joint_attention_grad:
       return cuda_attention_launches(graph, node);
+    case Op::lstm:
+    case Op::lstm_grad:
+      return cuda_lstm_launches(graph, node);
     case Op::conv2d_batch_norm:  // sums cleared, the convolution, sums merged, the result
     case Op::conv2d_batch_norm_grad:
       return 4;
@@ -144,6 +147,9 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
     case Op::joint_attention:
     case Op::joint_attention_grad:
       return cuda_attention_workspace_bytes(graph, node);
+    case Op::lstm:
+    case Op::lstm_grad:
+      return cuda_lstm_workspace_bytes(graph, node);
     case Op::bias_add_grad:
       return cuda::reduction_workspace_bytes(rows, cuda_row_elements(graph, node.inputs[0]));
     case Op::batch_norm:

@@ -87,6 +87,12 @@ using CompileNode = std::function<CudaNode(const Node& node)>;  // of a part of 
 std::string cuda_gelu_product_layer(const Graph& graph, const Node& node);
 CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& compile);
 
+// lstm and its gradient: a product and a kernel of ours per step.
+std::string cuda_lstm_layer(const Graph& graph, const Node& node);
+std::size_t cuda_lstm_workspace_bytes(const Graph& graph, const Node& node);
+int cuda_lstm_launches(const Graph& graph, const Node& node);
+CudaNode cuda_lstm(const CudaNodeSource& source);
+
 // conv2d, conv2d_bias and the gradients: by cuDNN, with bias and ReLU or without, or im2col and a product, some images at a
 // time.
 std::string cuda_convolution_layer(const Graph& graph, const Node& node, bool winograd);

@@ -78,6 +78,11 @@ AttentionShape attention_shape(const Graph& graph, const Node& node) {
   return {q[0] / a.sequence, a.sequence, a.heads, q[1] / (joint ? 3 : 1) / a.heads, joint};
 }
 
+LstmShape lstm_shape(const Graph& graph, const Node& node) {
+  const std::int64_t sequence = attributes<LstmAttributes>(node).sequence;
+  return {graph.desc(node.inputs[0]).shape[0] / sequence, sequence, graph.desc(node.inputs[1]).shape[1]};
+}
+
 namespace {
 
 double dropout_probability(const Node& node) {

@@ -24,6 +24,7 @@ Conv2dShape int8_product_shape(const Graph& graph, const Node& node);  // linear
 PoolShape pool_shape(const Graph& graph, const Node& node);            // max_pool and its gradient
 bool is_attention_gradient(const Node& node);                          // in either form
 AttentionShape attention_shape(const Graph& graph, const Node& node);  // attention, its gradient, and their joint forms
+LstmShape lstm_shape(const Graph& graph, const Node& node);            // lstm and its gradient
 Targets targets_of(const Node& node);                                  // cross_entropy and its gradient
 // The mask of dropout, attention, add_layer_norm, and of their gradients, which have the same ordinal.
 Dropout dropout_of(const Node& node, std::uint64_t seed);

@@ -147,6 +147,8 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::attention_grad:
     case Op::joint_attention:
     case Op::joint_attention_grad:
+    case Op::lstm:
+    case Op::lstm_grad:
     case Op::reshape:
     case Op::cast:
     case Op::decode_pixels:
@@ -203,6 +205,12 @@ HostStep host_step(const Graph& graph, const Node& node, std::uint64_t seed, boo
         const auto t = attention_grad_tensors(o, s, sizeof(typename Operands::Type));
         run(t.dq, t.dk, t.dv, t.dy, t.q, t.k, t.v, t.y, t.log_sum_exp, t.step, s, dropout);
       });
+    case Op::lstm:
+      return make(k.lstm,
+                  [=, s = lstm_shape(graph, node)](auto run) { run(o.y(0), o.y32(1), o.y(2), o.y(3), o.x(0), o.x(1), s); });
+    case Op::lstm_grad:
+      return make(k.lstm_grad,
+                  [=, s = lstm_shape(graph, node)](auto run) { run(o.y(0), o.x(0), o.x(1), o.x(2), o.x32(3), s); });
     default:
       return common_step(graph, node, seed, k, o, make);
   }

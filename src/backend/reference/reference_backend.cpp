@@ -64,15 +64,18 @@ HostStep cast_step(const Graph& graph, const Node& node, const ValueMemory& memo
   };
 }
 
-// The number of leading inputs that are factors of the node's products; the others are saved results.
-std::size_t factors(const Node& node) {
+// Whether this input is a factor of the node's products; the others are saved results, or added to the product.
+bool is_factor(const Node& node, std::size_t input) {
   switch (node.op) {
     case Op::attention:
-      return 3;  // q, k, v
+      return input < 3;  // q, k, v
     case Op::attention_grad:
-      return 4;  // dy, q, k, v
+      return input < 4;  // dy, q, k, v
+    case Op::lstm:
+    case Op::lstm_grad:
+      return input == 1;  // the weight
     default:
-      return 2;
+      return input < 2;
   }
 }
 
@@ -82,7 +85,7 @@ class Operands {
  public:
   Operands(const Graph& graph, const Node& node, const ValueMemory& memory) : memory_(memory) {
     const bool tf32 = is_tf32(node.attributes);
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) add(graph, node.inputs[i], false, tf32 && i < factors(node));
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) add(graph, node.inputs[i], false, tf32 && is_factor(node, i));
     for (ValueId id : node.outputs) add(graph, id, true, false);
   }
 

@@ -1,0 +1,109 @@
+// What a layer of long short-term memory and its gradient share: how threads divide it, and its scratch.
+//
+// A part is some sequences of the batch and some units; it multiplies a state of these sequences by the weights of these units
+// at each step, and then computes the gates of its rows and units. The weights are packed once per call. The state is what all
+// units of a sequence left at the step before: h, or in the gradient the gates' gradients. It has a copy of its own that the
+// micro-kernel reads, as rows of a step lie a whole sequence apart in the tensors, often in one set of the cache. The copy is
+// double, so that parts meet once per step, and only if they share sequences.
+#pragma once
+
+#include "kernels/cpu/gemm/small.h"
+#include "kernels/cpu/gemm/team.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+constexpr int kGates = 4;  // i, f, g, o
+
+// In multiply-adds of words: a meeting of all threads, about 2 microseconds; and per word of weights in each step, the packed
+// operand's loads, and the transfer from a further cache unless the weights of a part fit in half of an L2 cache of 1 MiB.
+constexpr std::int64_t kMeeting = 100'000, kLoadRows = 2, kTransferRows = 6, kNearWords = 131072;
+
+struct LstmPlan {
+  int team, by_batch, by_units;                                   // team == by_batch * by_units
+  std::int64_t rows, units;                                       // of the largest part
+  std::int64_t depth;                                             // words of a row of the state
+  std::int64_t weights, state_stride, states, sums_stride, part;  // words: of packed units, a row, a copy, a row, a part
+};
+
+// Units of a part, in multiples of a cache line; and its sequences.
+static inline Range units_of_part(const LstmPlan& plan, const LstmShape& shape, int part) {
+  return part_of(shape.units, part % plan.by_units, plan.by_units, 16);
+}
+static inline Range rows_of_part(const LstmPlan& plan, const LstmShape& shape, int part) {
+  return part_of(shape.batch, part / plan.by_units, plan.by_batch, 1);
+}
+
+// depth: Reals of a row of the state; columns: of the weights of a unit.
+static inline LstmPlan make_lstm_plan(const LstmShape& shape, int threads, std::int64_t depth, std::int64_t columns) {
+  LstmPlan plan{};
+  plan.team = team_size(
+      2.0 * kGates * static_cast<double>(shape.batch * shape.sequence) * static_cast<double>(shape.units * shape.units),
+      threads);
+  plan.depth = word_count(depth);
+  std::int64_t best = -1;
+  for (int by_batch = 1; by_batch <= plan.team; ++by_batch) {
+    if (plan.team % by_batch != 0 || by_batch > shape.batch) continue;
+    const int by_units = plan.team / by_batch;
+    const std::int64_t rows = divide_up(shape.batch, by_batch), units = divide_up(divide_up(shape.units, 16), by_units) * 16;
+    const std::int64_t size = units * columns * plan.depth;
+    const std::int64_t time =
+        size * (rows + kLoadRows + (size > kNearWords ? kTransferRows : 0)) + (by_units > 1 ? kMeeting : 0);
+    if (best >= 0 && time >= best) continue;
+    best = time;
+    plan.by_batch = by_batch;
+    plan.by_units = by_units;
+    plan.rows = rows;
+    plan.units = min_of(units, shape.units);
+  }
+  plan.weights = columns * panels_words(depth, plan.units);
+  plan.state_stride = spread_stride(plan.depth);
+  plan.states = shape.batch * plan.state_stride;
+  plan.sums_stride = spread_stride(columns * plan.units);
+  plan.part = plan.rows * plan.sums_stride + round_up((plan.rows + 1) * plan.units, 16);
+  return plan;
+}
+
+static inline std::size_t workspace_bytes(const LstmPlan& plan) {
+  return sizeof(float) * static_cast<std::size_t>(plan.by_units * plan.weights + 2 * plan.states + plan.team * plan.part);
+}
+
+struct LstmScratch {
+  Word *weights, *states;  // [by_units] panels; [2, batch, depth] at state_stride
+  float* parts;            // [team]: sums [rows, columns * units] at sums_stride, cells [rows, units], values [units]
+};
+static inline LstmScratch lstm_scratch(void* workspace, const LstmPlan& plan) {
+  Word* const weights = static_cast<Word*>(workspace);
+  Word* const states = weights + plan.by_units * plan.weights;
+  return {weights, states, reinterpret_cast<float*>(states + 2 * plan.states)};
+}
+
+struct LstmPart {
+  Range rows, units;
+  const Word* weights;
+  float *sums, *cells, *values;
+};
+static inline LstmPart lstm_part(const LstmScratch& scratch, const LstmPlan& plan, const LstmShape& shape, int part) {
+  float* const sums = scratch.parts + part * plan.part;
+  float* const cells = sums + plan.rows * plan.sums_stride;
+  return {rows_of_part(plan, shape, part),
+          units_of_part(plan, shape, part),
+          scratch.weights + part % plan.by_units * plan.weights,
+          sums,
+          cells,
+          cells + plan.rows * plan.units};
+}
+
+static inline Real* state_row(const LstmScratch& scratch, const LstmPlan& plan, std::int64_t step, std::int64_t row) {
+  return reinterpret_cast<Real*>(scratch.states + step % 2 * plan.states + row * plan.state_stride);
+}
+
+// The last word of a row may have a half that no part writes.
+static inline void finish_states(const LstmScratch& scratch, const LstmPlan& plan, std::int64_t depth, Range rows) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row)
+    for (std::int64_t i = depth; i < plan.depth * kWordDepth; ++i)
+      state_row(scratch, plan, 0, row)[i] = state_row(scratch, plan, 1, row)[i] = Real{};
+}
+
+std::size_t lstm_grad_workspace_bytes(const LstmShape& shape, int threads);
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
