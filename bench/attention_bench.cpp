@@ -1,6 +1,6 @@
-// attention batch= sequence= heads= width= [dropout=PERCENT] [joint=1]: width is that of one head; rows of joint tensors are
-// three rows apart. Two benchmarks, forward and grad. FLOPs follow from the definition, two products forward and four backward;
-// recomputed scores do not count.
+// attention batch= sequence= heads= width= [dropout=PERCENT] [joint=1] [causal=1]: width is that of one head; rows of joint
+// tensors are three rows apart. Two benchmarks, forward and grad. FLOPs follow from the definition, two products forward and
+// four backward; recomputed and masked scores do not count.
 #include <cmath>
 
 #include "bench/kernel_bench.h"
@@ -14,10 +14,10 @@ struct Sizes {
 };
 
 Sizes sizes_of(const Problem& problem) {
-  expect_only(problem, {"batch", "sequence", "heads", "width", "dropout", "joint"});
+  expect_only(problem, {"batch", "sequence", "heads", "width", "dropout", "joint", "causal"});
   Sizes sizes;
-  sizes.shape = {size_of(problem, "batch"), size_of(problem, "sequence"), size_of(problem, "heads"), size_of(problem, "width"),
-                 size_of(problem, "joint", 0, 0) != 0};
+  sizes.shape = {size_of(problem, "batch"), size_of(problem, "sequence"),         size_of(problem, "heads"),
+                 size_of(problem, "width"), size_of(problem, "joint", 0, 0) != 0, size_of(problem, "causal", 0, 0) != 0};
   const std::int64_t percent = size_of(problem, "dropout", 0, 0);
   if (percent > 99) throw std::runtime_error(problem.where + ": dropout is a percentage below 100");
   const double probability = static_cast<double>(percent) / 100;
@@ -56,8 +56,9 @@ bool register_attention(const Problem& problem, const Options<Real>& options) {
   if (problem.operation != "attention") return false;
   const Sizes sizes = sizes_of(problem);
   const AttentionShape& s = sizes.shape;
-  const double product =
-      2 * static_cast<double>(s.batch * s.heads) * static_cast<double>(s.sequence * s.sequence) * static_cast<double>(s.width);
+  const auto sequence = static_cast<double>(s.sequence);
+  const double product = 2 * static_cast<double>(s.batch * s.heads) * sequence * (s.causal ? (sequence + 1) / 2 : sequence) *
+                         static_cast<double>(s.width);
   const auto add = [&](const char* direction, void (Operands<Real>::*call)(const Sizes&, const Options<Real>&), double flops) {
     register_timed(problem.text + direction, options.kernels->isa, options.threads, [=](benchmark::State& state) {
       Operands<Real> operands(sizes, options);

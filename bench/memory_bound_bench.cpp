@@ -58,6 +58,8 @@ constexpr Kernel<Real> kKernels[] = {
     {"add", false, 3, [](O& o, const K& k, float*, int threads) { k.add(o.y, o.x, o.dy, o.n, threads); }},
     {"gelu", false, 2, [](O& o, const K& k, float*, int threads) { k.gelu(o.y, o.x, o.n, threads); }},
     {"gelu_grad", false, 3, [](O& o, const K& k, float*, int threads) { k.gelu_grad(o.y, o.dy, o.x, o.n, threads); }},
+    {"gelu_tanh", false, 2, [](O& o, const K& k, float*, int threads) { k.gelu_tanh(o.y, o.x, o.n, threads); }},
+    {"gelu_tanh_grad", false, 3, [](O& o, const K& k, float*, int threads) { k.gelu_tanh_grad(o.y, o.dy, o.x, o.n, threads); }},
     {"dropout", false, 2, [](O& o, const K& k, float*, int threads) { k.dropout(o.y, o.x, &o.step, kMask, o.n, threads); }},
     {"sgd", false, 1,
      [](O& o, const K& k, float*, int threads) {

@@ -46,8 +46,13 @@ struct Epilogue {              // y = relu(y + bias), each part optional
 
 struct AttentionShape {  // q, k, v, y [batch,sequence,heads,width], log_sum_exp [batch,heads,sequence]
   std::int64_t batch = 0, sequence = 0, heads = 0, width = 0;  // width of one head; scores are divided by its square root
-  bool joint = false;  // q, k and v, and their gradients too, are the parts of one tensor [batch,sequence,3,heads,width]
+  bool joint = false;   // q, k and v, and their gradients too, are the parts of one tensor [batch,sequence,3,heads,width]
+  bool causal = false;  // a query has the keys up to its own position
 };
+// The keys of all queries before `query_end`; of one query, with query_end one more.
+static constexpr std::int64_t keys_before(const AttentionShape& s, std::int64_t query_end) {
+  return s.causal ? query_end : s.sequence;
+}
 // Elements from a row, the heads of a position, to the next: of y, and of q, k, v and their gradients. Static, as the CPU's
 // kernels are compiled for several instruction sets (kernels/cpu/isa.h).
 static constexpr std::int64_t row_stride(const AttentionShape& s) { return s.heads * s.width; }
@@ -76,6 +81,7 @@ struct SgdTensor {  // one parameter, n elements
 };
 struct SgdNumbers {
   double momentum, weight_decay;
+  const float* clip = nullptr;  // [1]: multiplies the gradients; null: 1
 };
 
 struct AdamwTensor {
@@ -89,6 +95,19 @@ struct AdamwTensor {
 };
 struct AdamwNumbers {
   double beta1, beta2, epsilon;
+  const float* clip = nullptr;  // as SgdNumbers
 };
+
+struct GradientTensor {  // n elements
+  const float* gradient;
+  std::int64_t n;
+  const Bf16* gradient_bf16 = nullptr;  // used in place of gradient if not null
+};
+// What gradients of this norm are multiplied by, as PyTorch's clip_grad_norm_ does. A norm that is not finite leaves no finite
+// gradient: 0 times infinity, or NaN.
+static inline double clip_factor_of(double norm, double largest_norm) {
+  const double factor = largest_norm / (norm + 1e-6);
+  return factor > 1 ? 1 : factor;
+}
 
 }  // namespace epochbench

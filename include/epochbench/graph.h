@@ -42,10 +42,11 @@ struct FileLayout {
   // [n, height, width, channels], if the tensor's elements are in the order [n, channels, height, width].
   Shape channels_last = {};
   Shape shape = {};  // of the tensor, if it is another
-  // Of a part: the tensor, whose shape must be given too, and the part's first row. All parts of a tensor follow one another in
-  // the graph, in the order of their rows.
+  // Of a part: the tensor, whose shape must be given too, and the part's first row, before it is transposed. All parts of a
+  // tensor follow one another in the graph, in the order of their rows.
   std::string tensor = {};
   std::int64_t first_row = 0;
+  bool transposed = false;  // of a matrix: the tensor [columns, rows] is the transpose, of all parts together
   bool operator==(const FileLayout&) const = default;
 };
 
@@ -114,9 +115,9 @@ class Graph {
 
 // Positions of the inputs of an sgd or adamw node: single ones, one group per parameter (weight, gradient, state), copies.
 struct OptimizerLayout {
-  static constexpr int kWeight = 0, kGradient = 1, kState = 2;                         // in a group
-  int learning_rate = 0, step = -1, loss_scale = -1, finite = -1, skipped_steps = -1;  // -1: absent
-  int first = 0, group = 0;                                                            // first: position of the first group
+  static constexpr int kWeight = 0, kGradient = 1, kState = 2;                                    // in a group
+  int learning_rate = 0, step = -1, loss_scale = -1, finite = -1, skipped_steps = -1, clip = -1;  // -1: absent
+  int first = 0, group = 0;  // first: position of the first group
   int parameters = 0;
   int copies = 0;  // position of the first; the end of the inputs if there are none
 };

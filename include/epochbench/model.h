@@ -20,6 +20,7 @@ struct OptimizerSpec {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adamw
   double weight_decay = 0;
   bool decay_one_dimensional = true;  // false: only tensors of two or more dimensions decay
+  double clip_norm = 0;               // of all gradients together, where it would be larger (Pascanu et al. 2013); 0: none
   std::string to_string() const;      // "sgd lr=0.05 momentum=0.9 weight_decay=0.0001"
 };
 
@@ -30,9 +31,10 @@ struct SampleSpec {
   std::int64_t height = 0, width = 0, channels = 0;
   std::int64_t classes = 0;  // labels are 0 to classes - 1; for texts, the vocabulary
   // Texts, if sequence > 0: inputs "input_ids" i32 [batch, sequence] and "masked_positions" i32 [batch, predictions],
-  // labels i32 [batch, predictions], the ids before masking.
+  // labels i32 [batch, predictions], the ids before masking. With next_token: only "input_ids", and labels i32 [batch,
+  // sequence], each the id after its position; predictions is sequence.
   std::int64_t sequence = 0, predictions = 0;
-  bool next_token = false;        // in place of masked positions: labels i32 [batch, sequence], the id after each position
+  bool next_token = false;
   std::int64_t text_classes = 0;  // in place of masked positions: labels i32 [batch] of so many classes
   bool text() const { return sequence > 0; }
   std::int64_t labels() const { return !text() || text_classes > 0 ? 1 : next_token ? sequence : predictions; }  // per sample
@@ -42,6 +44,8 @@ struct SampleSpec {
 struct ModelOption {
   std::string name;
   std::int64_t value, minimum, maximum;
+  // The default in place of `value` where the data are text as bytes; then even `value` is part of a name that gives it.
+  std::optional<std::int64_t> of_byte_text = {};
 };
 
 struct ModelConfig {
@@ -63,7 +67,8 @@ struct ModelFamily {
   std::optional<double> dropout = {};      // its own rate; empty: it has none
   SampleSpec (*sample)(const ModelConfig&);
   OptimizerSpec (*optimizer)(const ModelConfig&);
-  ValueId (*build)(Graph&, const ModelConfig&);  // adds the inputs, returns the logits [labels, classes], of two classes one column
+  ValueId (*build)(Graph&,
+                   const ModelConfig&);  // adds the inputs, returns the logits [labels, classes], of two classes one column
 };
 
 const std::vector<ModelFamily>& model_registry();
@@ -76,5 +81,7 @@ struct Model {
 };
 // Parses "mlp:width=4096,depth=3". Errors: std::invalid_argument, one line, with the known names or the allowed range.
 Model find_model(std::string_view text);
+// The model that the same name means where the data are text as bytes.
+Model with_byte_text(const Model& model);
 
 }  // namespace epochbench

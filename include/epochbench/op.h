@@ -56,6 +56,9 @@ struct AddLayerNormAttributes {
   double dropout = 0;  // probability, of x; 0: there is none, and no step
   bool sum = false;    // is an output
 };
+struct GeluAttributes {  // monostate: the erf form
+  bool tanh = false;     // x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+};
 struct DropoutAttributes {
   double probability = 0;  // of becoming zero; the rest is divided by 1 - probability
 };
@@ -63,6 +66,7 @@ struct AttentionAttributes {
   std::int64_t heads = 1, sequence = 1;
   double dropout = 0;  // of the weights after softmax; scores are divided by sqrt(d)
   bool tf32 = false;
+  bool causal = false;  // a position attends to itself and those before it
 };
 struct LstmAttributes {
   std::int64_t sequence = 1;
@@ -74,12 +78,18 @@ struct GatherRowsAttributes {
 struct SgdAttributes {
   double momentum = 0.9, weight_decay = 0;  // PyTorch's form: v <- mu v + (g + decay w), w <- w - lr v
   bool loss_scaled = false;
+  bool clipped = false;
 };
 struct AdamwAttributes {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   std::vector<double> weight_decay;  // per parameter
   bool loss_scaled = false;
+  bool clipped = false;
   std::vector<std::int64_t> copies = {};  // the parameters, by number, that have a 16-bit copy
+};
+struct ClipFactorAttributes {
+  double largest_norm = 1;
+  bool loss_scaled = false;
 };
 struct CastAttributes {
   DType to = DType::f32;
@@ -130,9 +140,11 @@ using Attributes =
                  CrossEntropyAttributes, SgdAttributes, AdamwAttributes, LinearAttributes, Conv2dBiasAttributes,
                  AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes,
                  CastAttributes, LossScaleAttributes, BatchNormReluAttributes, BatchNormReluGradAttributes,
-                 AddLayerNormAttributes, LinearGeluAttributes, Int8WeightsAttributes, Int8ProductAttributes, LstmAttributes>;
+                 AddLayerNormAttributes, LinearGeluAttributes, Int8WeightsAttributes, Int8ProductAttributes, LstmAttributes,
+                 GeluAttributes, ClipFactorAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
+bool is_tanh(const Attributes& attributes);           // of gelu and gelu_grad
 bool is_tf32(const Attributes& attributes);
 void set_tf32(Attributes& attributes);  // no change for an op without products
 

@@ -1,5 +1,5 @@
 // Attention forward. Threads divide the blocks of queries; a thread packs the keys and values of a pair once and reuses them
-// for all of its blocks of that pair.
+// for all of its blocks of that pair. Causal attention multiplies a block of queries by the keys up to its last one only.
 #include "kernels/cpu/attention.h"
 
 #include <omp.h>
@@ -79,19 +79,21 @@ void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range 
   const AttentionShape& shape = call.shape;
   const float scale = score_scale(shape);
   const Real* const inputs[] = {call.q, call.k, call.v};
-  const std::int64_t n = shape.sequence, rows = queries.end - queries.begin;
-  const std::int64_t score_stride = spread_stride(n), weight_stride = spread_stride(word_count(n));
-  for (std::int64_t i = 0; i < rows; ++i) scratch.shifts[i] = row_shift(scratch.scores + i * score_stride, scale, n);
+  const std::int64_t keys = keys_before(shape, queries.end), rows = queries.end - queries.begin;
+  const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(word_count(shape.sequence));
+  for (std::int64_t i = 0; i < rows; ++i)
+    scratch.shifts[i] = row_shift(scratch.scores + i * score_stride, scale, keys_before(shape, queries.begin + i + 1));
   for (std::int64_t i = 0; i < rows; ++i) {
     for (const Real* input : inputs) prefetch_next(input, shape, pair, queries.begin + i, input_stride(shape));
+    const std::int64_t n = keys_before(shape, queries.begin + i + 1);
     RowMask mask{};
     if constexpr (kMasked) mask = row_mask(scratch.random, shape, pair, queries.begin + i, {0, n}, call.dropout, call.philox);
     Real* const weights = reals(scratch.weights + i * weight_stride);
     scratch.factors[i] = softmax_row<kMasked>(weights, scratch.scores + i * score_stride, scale, scratch.shifts[i], mask, n);
-    finish_words(weights, n);
+    finish_row(weights, n, keys);
   }
   if (call.log_sum_exp != nullptr) {
-    float* const log_sum_exp = call.log_sum_exp + pair * n + queries.begin;
+    float* const log_sum_exp = call.log_sum_exp + pair * shape.sequence + queries.begin;
 #pragma omp simd
     for (std::int64_t i = 0; i < rows; ++i) log_sum_exp[i] = log_sum_exp_of(scratch.shifts[i], scratch.factors[i]);
   }
@@ -111,6 +113,7 @@ void normalize(Real* y, const float* output, float factor, std::int64_t n) {
 
 void attend(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
   const AttentionShape& shape = call.shape;
+  const std::int64_t keys = keys_before(shape, queries.end);
   const std::int64_t rows = queries.end - queries.begin, stride = row_stride(shape), stride_q = input_stride(shape);
   const std::int64_t query_stride = spread_stride(word_count(shape.width)), score_stride = spread_stride(shape.sequence);
   const std::int64_t weight_stride = spread_stride(word_count(shape.sequence)), output_stride = spread_stride(shape.width);
@@ -118,20 +121,22 @@ void attend(const Call& call, const Scratch& scratch, std::int64_t pair, Range q
   copy_rows(scratch.queries, query_stride, call.q + row_offset(shape, pair, queries.begin, stride_q), stride_q, rows,
             shape.width);
   multiply_small({scratch.scores, score_stride, scratch.queries, query_stride, AccessA::rows, scratch.keys, rows,
-                  shape.sequence, word_count(shape.width), false});
+                  panel_columns(keys, shape.sequence), word_count(shape.width), false});
   if (call.dropout.threshold == 0)
     softmax<false>(call, scratch, pair, queries);
   else
     softmax<true>(call, scratch, pair, queries);
   multiply_small({scratch.outputs, output_stride, scratch.weights, weight_stride, AccessA::rows, scratch.values, rows,
-                  shape.width, word_count(shape.sequence), false});
+                  shape.width, word_count(keys), false, nullptr, 0, word_count(shape.sequence)});
   for (std::int64_t i = 0; i < rows; ++i)
     normalize(y + i * stride, scratch.outputs + i * output_stride, scratch.factors[i], shape.width);
 }
 
-double flops_of(const AttentionShape& shape) {
-  return 4 * static_cast<double>(pair_count(shape)) * static_cast<double>(shape.sequence) *
-         static_cast<double>(shape.sequence) * static_cast<double>(shape.width);
+// The block of queries that comes `index`-th. Causal ones alternate between the beginning and the end of the sequence, so that
+// neighbors together have as many keys as any others, and so have equal parts of threads.
+std::int64_t block_at(const AttentionShape& shape, std::int64_t index, std::int64_t blocks) {
+  if (!shape.causal) return index;
+  return index % 2 == 0 ? index / 2 : blocks - 1 - index / 2;
 }
 
 }  // namespace
@@ -146,7 +151,7 @@ void attention(Real* y, float* log_sum_exp, const Real* q, const Real* k, const 
                const AttentionShape& shape, const Dropout& dropout, void* workspace, int threads) {
   const Call call{y, log_sum_exp, q, k, v, shape, dropout, PhiloxKeys(*step, dropout)};
   const Plan plan = make_plan(shape);
-  const int team = team_size(flops_of(shape), threads);
+  const int team = team_size(2 * product_flops(shape), threads);
 #pragma omp parallel num_threads(team) if (team > 1)
   {
     const int thread = omp_get_thread_num();
@@ -161,7 +166,7 @@ void attention(Real* y, float* log_sum_exp, const Real* q, const Real* k, const 
         pack_panels(scratch.values, v + first, stride, shape.sequence, shape.width);
         packed = pair;
       }
-      attend(call, scratch, pair, cut_into(shape.sequence, plan.blocks)[item % plan.blocks]);
+      attend(call, scratch, pair, cut_into(shape.sequence, plan.blocks)[block_at(shape, item % plan.blocks, plan.blocks)]);
     }
   }
 }

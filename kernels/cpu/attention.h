@@ -30,6 +30,10 @@ static inline std::int64_t block_rows(const AttentionShape& shape, std::int64_t 
   return divide_up(shape.sequence, divide_up(shape.sequence, most));
 }
 
+// The first columns of panels that have `all`: those that a product must compute for `needed` of them, as it computes whole
+// panels, or all.
+static inline std::int64_t panel_columns(std::int64_t needed, std::int64_t all) { return min_of(round_up(needed, kNr), all); }
+
 // Words that row_mask takes for `rows` rows, and the mask of a row of weights from key `keys.begin` on.
 static inline std::int64_t mask_words(std::int64_t keys) { return round_up(row_mask_words(keys), 16); }
 static inline RowMask row_mask(std::uint32_t* random, const AttentionShape& shape, std::int64_t pair, std::int64_t row,
@@ -52,6 +56,18 @@ static inline void prefetch_next(const Real* x, const AttentionShape& shape, std
 static inline Real* reals(Word* row) { return reinterpret_cast<Real*>(row); }
 static inline void finish_words(Real* row, std::int64_t n) {
   for (std::int64_t i = n; i < word_count(n) * kWordDepth; ++i) row[i] = Real{};
+}
+// The same for a row of n that is multiplied as one of `all`.
+static inline void finish_row(Real* row, std::int64_t n, std::int64_t all) {
+  if (n < all) __builtin_memset(row + n, 0, static_cast<std::size_t>(all - n) * sizeof(Real));
+  finish_words(row, all);
+}
+
+// A product of whole sequences, forward or one of several of the gradient, without what causality masks.
+static inline double product_flops(const AttentionShape& shape) {
+  const auto sequence = static_cast<double>(shape.sequence);
+  return (shape.causal ? 1 : 2) * static_cast<double>(pair_count(shape)) * sequence * sequence *
+         static_cast<double>(shape.width);
 }
 
 std::size_t attention_grad_workspace_bytes(const AttentionShape& shape, int threads);

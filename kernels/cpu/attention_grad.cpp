@@ -3,6 +3,9 @@
 // A thread processes whole pairs and accumulates their dk and dv over blocks of queries. If there are fewer pairs than half the
 // threads, a pair is split into shares of keys, each computing its dk and dv, and shares of queries, each computing its dq.
 // Both kinds recompute the weights they need: 7 products in all instead of 5, but no two threads add to the same sum.
+//
+// Causal attention multiplies a block of queries by the keys up to its last one only. Where pairs are split, the shares of keys
+// and of queries with the same number are one thread's, and have together about as much work as any others.
 #include <omp.h>
 
 #include "kernels/cpu/attention.h"
@@ -97,13 +100,23 @@ std::int64_t shares_of(const AttentionShape& shape, int team) {
   return max_of(min_of(team / max_of(pair_count(shape), 1), shape.sequence / kLanes), 1);
 }
 
+// What the products of a block of queries multiply: the keys that some of them have.
+std::int64_t keys_of(const AttentionShape& shape, const Task& task, Range queries) {
+  return min_of(keys_before(shape, queries.end), task.keys.end) - task.keys.begin;
+}
+// Those of one query.
+std::int64_t keys_of(const AttentionShape& shape, const Task& task, std::int64_t query) {
+  return keys_of(shape, task, Range{query, query + 1});
+}
+
 Task task_of(const AttentionShape& shape, std::int64_t shares, std::int64_t index) {
   const Range all{0, shape.sequence};
   if (shares == 1) return {index, all, all, true, true};
   const std::int64_t share = index / 2 % shares, pair = index / (2 * shares);
   const Range part = cut_into(shape.sequence, shares)[share];
-  if (index % 2 == 0) return {pair, all, part, false, true};
-  return {pair, part, all, true, false};
+  const Range queries{shape.causal ? part.begin : 0, shape.sequence}, keys{0, keys_before(shape, part.end)};
+  if (index % 2 == 0) return {pair, queries, part, false, true};
+  return {pair, part, keys, true, false};
 }
 
 #if EPOCHBENCH_BF16
@@ -132,7 +145,7 @@ void fill_delta(const Call& call, const Scratch& scratch, std::int64_t pair, Ran
 template <bool kMasked>
 void compute_block_weights(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
   const AttentionShape& shape = call.shape;
-  const std::int64_t keys = task.keys.end - task.keys.begin;
+  const std::int64_t keys = keys_of(shape, task, queries);
   const Real *const inputs[] = {call.q, call.k, call.v}, *const outputs[] = {call.dy, call.y};
   const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(word_count(shape.sequence));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
@@ -142,17 +155,27 @@ void compute_block_weights(const Call& call, const Scratch& scratch, const Task&
     const float *qk = scratch.qk + (i - queries.begin) * score_stride, *dyv = scratch.dyv + (i - queries.begin) * score_stride;
     Real* const weights = reals(scratch.weights + (i - queries.begin) * weight_stride);
     Real* const dscores = reals(scratch.dscores + (i - queries.begin) * weight_stride);
+    const std::int64_t n = keys_of(shape, task, i);
+    const Range seen{task.keys.begin, task.keys.begin + n};
     RowMask mask{};
-    if constexpr (kMasked) mask = row_mask(scratch.random, shape, task.pair, i, task.keys, call.dropout, call.philox);
-    grad_row<kMasked>(weights, dscores, qk, dyv, row, mask, keys);
-    finish_words(dscores, keys);
+    if constexpr (kMasked) mask = row_mask(scratch.random, shape, task.pair, i, seen, call.dropout, call.philox);
+    grad_row<kMasked>(weights, dscores, qk, dyv, row, mask, n);
+    finish_row(weights, n, keys);
+    finish_row(dscores, n, keys);
   }
+}
+
+// Whether the sums of keys are read. Each block of causal queries adds to more keys than the one before, so their sums start at
+// 0; the last block has all keys.
+bool adds(const Call& call, const Task& task, Range queries) {
+  if (!call.shape.causal) return queries.begin != task.queries.begin;
+  return queries.end - queries.begin < task.queries.end - task.queries.begin;
 }
 
 // dv or dk: y [keys,width] = (sum +) a^T b, rounded after the last block. a [rows,keys] at spread_stride, b in panels.
 void add_block(Real* y, float* sum, const Word* a, const Word* b, const Call& call, const Scratch& scratch, const Task& task,
                Range queries) {
-  const std::int64_t rows = queries.end - queries.begin, keys = task.keys.end - task.keys.begin, width = call.shape.width;
+  const std::int64_t rows = queries.end - queries.begin, keys = keys_of(call.shape, task, queries), width = call.shape.width;
   SmallProduct product{sum,
                        spread_stride(width),
                        a,
@@ -162,7 +185,7 @@ void add_block(Real* y, float* sum, const Word* a, const Word* b, const Call& ca
                        keys,
                        width,
                        word_count(rows),
-                       queries.begin != task.queries.begin};
+                       adds(call, task, queries)};
   if (kWordDepth > 1) {
     product.a = scratch.columns;
     product.a_stride = transposed_stride(rows, keys);
@@ -179,16 +202,17 @@ void add_block(Real* y, float* sum, const Word* a, const Word* b, const Call& ca
 
 void differentiate(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
   const AttentionShape& shape = call.shape;
-  const std::int64_t rows = queries.end - queries.begin, keys = task.keys.end - task.keys.begin;
+  const std::int64_t rows = queries.end - queries.begin, keys = keys_of(shape, task, queries);
+  const std::int64_t all = task.keys.end - task.keys.begin, columns = panel_columns(keys, all);
   const std::int64_t stride = input_stride(shape), stride_y = row_stride(shape), width = shape.width;
   const std::int64_t packed_stride = spread_stride(word_count(width)), score_stride = spread_stride(shape.sequence);
   const std::int64_t offset = row_offset(shape, task.pair, queries.begin, stride);
   copy_rows(scratch.q_rows, packed_stride, call.q + offset, stride, rows, width);
   copy_rows(scratch.dy_rows, packed_stride, call.dy + row_offset(shape, task.pair, queries.begin, stride_y), stride_y, rows,
             width);
-  multiply_small({scratch.qk, score_stride, scratch.q_rows, packed_stride, AccessA::rows, scratch.k_transposed, rows, keys,
+  multiply_small({scratch.qk, score_stride, scratch.q_rows, packed_stride, AccessA::rows, scratch.k_transposed, rows, columns,
                   word_count(width), false});
-  multiply_small({scratch.dyv, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows, keys,
+  multiply_small({scratch.dyv, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows, columns,
                   word_count(width), false});
   fill_delta(call, scratch, task.pair, queries);
   if (call.dropout.threshold == 0)
@@ -197,7 +221,7 @@ void differentiate(const Call& call, const Scratch& scratch, const Task& task, R
     compute_block_weights<true>(call, scratch, task, queries);
   if (task.needs_dq)
     multiply_small({nullptr, 0, scratch.dscores, spread_stride(word_count(shape.sequence)), AccessA::rows, scratch.k_panels,
-                    rows, width, word_count(keys), false, call.dq + offset, stride});
+                    rows, width, word_count(keys), false, call.dq + offset, stride, word_count(all)});
   if (!task.needs_dkv) return;
   const std::int64_t key_offset = row_offset(shape, task.pair, task.keys.begin, stride);
   pack_panels(scratch.q_panels, reals(scratch.q_rows), kWordDepth * packed_stride, rows, width);
@@ -213,14 +237,12 @@ void perform(const Call& call, const Scratch& scratch, const Task& task, std::in
   pack_panels_transposed(scratch.k_transposed, call.k + offset, stride, shape.width, keys);
   pack_panels_transposed(scratch.v_transposed, call.v + offset, stride, shape.width, keys);
   if (task.needs_dq) pack_panels(scratch.k_panels, call.k + offset, stride, keys, shape.width);
+  float* const sums[] = {scratch.dk, scratch.dv};
+  if (shape.causal && task.needs_dkv && task.queries.end - task.queries.begin > block_rows)
+    for (float* sum : sums)
+      __builtin_memset(sum, 0, static_cast<std::size_t>(keys * spread_stride(shape.width)) * sizeof(float));
   for (std::int64_t begin = task.queries.begin; begin < task.queries.end; begin += block_rows)
     differentiate(call, scratch, task, {begin, min_of(begin + block_rows, task.queries.end)});
-}
-
-// Five products.
-double flops_of(const AttentionShape& shape) {
-  return 10 * static_cast<double>(pair_count(shape)) * static_cast<double>(shape.sequence) *
-         static_cast<double>(shape.sequence) * static_cast<double>(shape.width);
 }
 
 }  // namespace
@@ -234,7 +256,7 @@ void attention_grad(Real* dq, Real* dk, Real* dv, const Real* dy, const Real* q,
                     void* workspace, int threads) {
   const Call call{dq, dk, dv, dy, q, k, v, y, log_sum_exp, shape, dropout, PhiloxKeys(*step, dropout)};
   const Plan plan = make_plan(shape);
-  const int team = team_size(flops_of(shape), threads);
+  const int team = team_size(5 * product_flops(shape), threads);
   const std::int64_t shares = shares_of(shape, team);
   const std::int64_t tasks = pair_count(shape) * (shares == 1 ? 1 : 2 * shares);
 #pragma omp parallel num_threads(team) if (team > 1)

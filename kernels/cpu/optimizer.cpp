@@ -1,5 +1,5 @@
-// SGD with momentum and AdamW, in PyTorch's formulation. The parameters are divided among the threads as if they were
-// contiguous, so that one parallel region handles many small tensors as well as a few large ones.
+// SGD with momentum and AdamW, in PyTorch's formulation, and the norm of gradients. The parameters are divided among the
+// threads as if they were contiguous, so that one parallel region handles many small tensors as well as a few large ones.
 #include <omp.h>
 
 #include "kernels/cpu/isa.h"
@@ -11,17 +11,17 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
 struct SgdFactors {
-  float rate, momentum, decay;
+  float rate, momentum, decay, clip;
 };
 
 // gradient: the tensor's gradient, of either type.
 template <typename Gradient>
 void update(const SgdTensor& tensor, const Gradient* gradient, Range part, const SgdFactors& f) {
   float *weight = tensor.weight, *velocity = tensor.velocity;
-  const auto [rate, momentum, decay] = f;
+  const auto [rate, momentum, decay, clip] = f;
 #pragma omp simd
   for (std::int64_t i = part.begin; i < part.end; ++i) {
-    const float v = momentum * velocity[i] + (widen(gradient[i]) + decay * weight[i]);
+    const float v = momentum * velocity[i] + (clip * widen(gradient[i]) + decay * weight[i]);
     velocity[i] = v;
     weight[i] -= rate * v;
   }
@@ -32,7 +32,7 @@ struct AdamwFactors {  // computed in double, rounded once
   float beta1, one_minus_beta1, beta2, one_minus_beta2;
   float step_size;                // rate / bias correction 1
   float inverse_root_correction;  // 1 / sqrt(bias correction 2)
-  float epsilon;
+  float epsilon, clip;
 };
 
 template <typename Gradient>
@@ -42,7 +42,7 @@ void update(const AdamwTensor& tensor, const Gradient* gradient, Range part, con
   const AdamwFactors factors = f;
 #pragma omp simd
   for (std::int64_t i = part.begin; i < part.end; ++i) {
-    const float g = widen(gradient[i]);
+    const float g = factors.clip * widen(gradient[i]);
     const float m = factors.beta1 * moment1[i] + factors.one_minus_beta1 * g;
     const float v = factors.beta2 * moment2[i] + factors.one_minus_beta2 * g * g;
     moment1[i] = m;
@@ -52,29 +52,57 @@ void update(const AdamwTensor& tensor, const Gradient* gradient, Range part, con
   }
 }
 
-template <typename Tensor, typename Factors>
-void update_all(const Tensor* tensors, int count, const Factors& factors, int threads) {
+// Calls use(thread, tensor, its gradient of either type, elements) for each part of a tensor that is a thread's.
+template <typename Tensor, typename Use>
+void divide(const Tensor* tensors, int count, int threads, Use use) {
   std::int64_t total = 0;
   for (int t = 0; t < count; ++t) total += tensors[t].n;
 #pragma omp parallel num_threads(threads) if (total > kSerialElements)
   {
-    const Range part = part_of(total, omp_get_thread_num(), omp_get_num_threads(), 16);
+    const int thread = omp_get_thread_num();
+    const Range part = part_of(total, thread, omp_get_num_threads(), 16);
     std::int64_t at = 0;  // index of the first element of tensor t
     for (int t = 0; t < count && at < part.end; at += tensors[t++].n) {
       const Range overlap = {max_of(part.begin - at, 0), min_of(part.end - at, tensors[t].n)};
       if (overlap.begin >= overlap.end) continue;
       if (tensors[t].gradient_bf16 != nullptr)
-        update(tensors[t], tensors[t].gradient_bf16, overlap, factors);
+        use(thread, tensors[t], tensors[t].gradient_bf16, overlap);
       else
-        update(tensors[t], tensors[t].gradient, overlap, factors);
+        use(thread, tensors[t], tensors[t].gradient, overlap);
     }
   }
 }
 
+template <typename Tensor, typename Factors>
+void update_all(const Tensor* tensors, int count, const Factors& factors, int threads) {
+  divide(tensors, count, threads,
+         [&](int, const Tensor& tensor, const auto* gradient, Range part) { update(tensor, gradient, part, factors); });
+}
+
+float clip_of(const float* clip) { return clip != nullptr ? *clip : 1; }
+
+// In float for a few elements at a time, in double otherwise.
+template <typename Gradient>
+double sum_of_squares(const Gradient* gradient, Range part) {
+  constexpr std::int64_t kChunk = 1024;  // 64 per lane of the widest vectors
+  double total = 0;
+  for (std::int64_t begin = part.begin; begin < part.end; begin += kChunk) {
+    const std::int64_t end = min_of(begin + kChunk, part.end);
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = begin; i < end; ++i) sum += widen(gradient[i]) * widen(gradient[i]);
+    total += sum;
+  }
+  return total;
+}
+
+constexpr std::int64_t kLineDoubles = 8;  // a thread's sum has a cache line of its own
+
 }  // namespace
 
 void sgd(const SgdTensor* tensors, int count, const float* learning_rate, const SgdNumbers& numbers, int threads) {
-  const SgdFactors factors = {*learning_rate, static_cast<float>(numbers.momentum), static_cast<float>(numbers.weight_decay)};
+  const SgdFactors factors = {*learning_rate, static_cast<float>(numbers.momentum), static_cast<float>(numbers.weight_decay),
+                              clip_of(numbers.clip)};
   update_all(tensors, count, factors, threads);
 }
 
@@ -89,8 +117,23 @@ void adamw(const AdamwTensor* tensors, int count, const float* learning_rate, co
                                 static_cast<float>(1 - numbers.beta2),
                                 static_cast<float>(rate / correction1),
                                 static_cast<float>(1 / __builtin_sqrt(correction2)),
-                                static_cast<float>(numbers.epsilon)};
+                                static_cast<float>(numbers.epsilon),
+                                clip_of(numbers.clip)};
   update_all(tensors, count, factors, threads);
+}
+
+std::size_t clip_workspace_bytes(int threads) { return static_cast<std::size_t>(threads * kLineDoubles) * sizeof(double); }
+
+// The sums of the threads are added in their order, so equal threads give equal bits.
+void clip_factor(float* factor, const GradientTensor* tensors, int count, double largest_norm, void* workspace, int threads) {
+  auto* const sums = static_cast<double*>(workspace);
+  for (int thread = 0; thread < threads; ++thread) sums[thread * kLineDoubles] = 0;
+  divide(tensors, count, threads, [&](int thread, const GradientTensor&, const auto* gradient, Range part) {
+    sums[thread * kLineDoubles] += sum_of_squares(gradient, part);
+  });
+  double total = 0;
+  for (int thread = 0; thread < threads; ++thread) total += sums[thread * kLineDoubles];
+  *factor = static_cast<float>(clip_factor_of(__builtin_sqrt(total), largest_norm));
 }
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

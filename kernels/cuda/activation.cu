@@ -79,6 +79,36 @@ struct GeluGrad {
   }
 };
 
+// The tanh form is x times the logistic function of w = 2 sqrt(2 / pi) (x + 0.044715 x^3).
+constexpr float kLinear = 1.595769122f, kCubic = 0.071354816f;  // 2 sqrt(2 / pi), and that times 0.044715
+template <bool kExact>
+__device__ inline float logistic_of_cubic(float x) {
+  const float minus_w = -x * (kLinear + kCubic * x * x);
+  return 1 / (1 + (kExact ? expf(minus_w) : __expf(minus_w)));
+}
+
+template <bool kExact>
+struct GeluTanh {
+  static constexpr int kInputs = 1;
+  template <int kCount>
+  __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount], std::int64_t) const {
+    for (int i = 0; i < kCount; ++i) out[i] = x[i] * logistic_of_cubic<kExact>(x[i]);
+  }
+};
+
+template <bool kExact>
+struct GeluTanhGrad {
+  static constexpr int kInputs = 2;
+  template <int kCount>
+  __device__ void operator()(float (&out)[kCount], const float (&dy)[kCount], const float (&x)[kCount], std::int64_t) const {
+    for (int i = 0; i < kCount; ++i) {
+      constexpr float kLastSquare = 256;  // far beyond where f (1 - f) is 0, and its product with a slope stays 0
+      const float f = logistic_of_cubic<kExact>(x[i]), slope = kLinear + 3 * kCubic * fminf(x[i] * x[i], kLastSquare);
+      out[i] = dy[i] * (f + x[i] * slope * f * (1 - f));
+    }
+  }
+};
+
 struct DropOut {
   static constexpr int kInputs = 1;
   Dropout dropout;
@@ -324,6 +354,20 @@ void gelu_grad(void* dx, const void* dy, const void* x, std::int64_t n, Element 
   with_type(element, [&](auto zero) {
     using T = decltype(zero);
     elementwise<T>(dx, dy, x, n, GeluGrad<std::is_same_v<T, float>>{}, stream);
+  });
+}
+
+void gelu_tanh(void* y, const void* x, std::int64_t n, Element element, Stream stream) {
+  with_type(element, [&](auto zero) {
+    using T = decltype(zero);
+    elementwise<T>(y, x, nullptr, n, GeluTanh<std::is_same_v<T, float>>{}, stream);
+  });
+}
+
+void gelu_tanh_grad(void* dx, const void* dy, const void* x, std::int64_t n, Element element, Stream stream) {
+  with_type(element, [&](auto zero) {
+    using T = decltype(zero);
+    elementwise<T>(dx, dy, x, n, GeluTanhGrad<std::is_same_v<T, float>>{}, stream);
   });
 }
 

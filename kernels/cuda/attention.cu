@@ -1,6 +1,7 @@
 // Softmax with dropout over rows of attention scores, its gradient, and transposition of heads: the parts of unfused attention
 // other than matrix products (for fp32 and tf32, or where cuDNN has no plan). A warp holds a row of up to 1024 scores in
-// registers. For longer rows, and rows whose length is not a multiple of 4, a block reads the row twice.
+// registers. For longer rows, and rows whose length is not a multiple of 4, a block reads the row twice. Of a causal row, the
+// scores after its position count as -infinity.
 #include <cfloat>
 #include <initializer_list>
 
@@ -20,9 +21,15 @@ constexpr int kMaxFours = 8;
 struct Softmax {             // tensors of one call; rows have [rows, sequence] elements
   std::int64_t rows, first;  // first: the index of their first element in the tensor whose mask is drawn
   int sequence;
+  bool causal;
   const std::int32_t* step;  // read only with dropout
   Dropout dropout;
 };
+
+// The number of scores of a row that count.
+__device__ inline int visible(const Softmax& s, std::int64_t row) {
+  return s.causal ? static_cast<int>(row % s.sequence) + 1 : s.sequence;
+}
 
 // The random words of the block of four that has this element; arbitrary without dropout.
 __device__ inline DropoutWords random_words(const Softmax& s, std::int64_t element) {
@@ -50,10 +57,15 @@ __global__ void __launch_bounds__(kWarpThreads)
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
   if (row >= s.rows) return;
   const std::int64_t at = row * s.sequence;
+  const int end = visible(s, row);
   float values[kFours][kFour];
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    const RegisterPack<float, kFour> four = load_registers<kFour>(scores + at + column);
-    for (int i = 0; i < kFour; ++i) values[f][i] = element(four, i);
+    if (column < end) {
+      const RegisterPack<float, kFour> four = load_registers<kFour>(scores + at + column);
+      for (int i = 0; i < kFour; ++i) values[f][i] = column + i < end ? element(four, i) : -INFINITY;
+    } else {
+      for (int i = 0; i < kFour; ++i) values[f][i] = -INFINITY;
+    }
   });
   float largest = -FLT_MAX;
   for_each_four<kFours>(s.sequence, [&](int f, int) {
@@ -81,14 +93,22 @@ __global__ void __launch_bounds__(kWarpThreads, 4)
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
   if (row >= s.rows) return;
   const std::int64_t at = row * s.sequence;
+  const int end = visible(s, row);
   const float log_sum = log_sum_exp[row];
   float p[kFours][kFour], gradients[kFours][kFour];  // the softmax, and its incoming gradient through the mask
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    const RegisterPack<float, kFour> four = load_registers<kFour>(scores + at + column),
-                                     dw = load_registers<kFour>(dweights + at + column);
-    for (int i = 0; i < kFour; ++i) {
-      p[f][i] = element(four, i);
-      gradients[f][i] = element(dw, i);
+    if (column < end) {
+      const RegisterPack<float, kFour> four = load_registers<kFour>(scores + at + column),
+                                       dw = load_registers<kFour>(dweights + at + column);
+      for (int i = 0; i < kFour; ++i) {
+        p[f][i] = column + i < end ? element(four, i) : -INFINITY;
+        gradients[f][i] = column + i < end ? element(dw, i) : 0;
+      }
+    } else {
+      for (int i = 0; i < kFour; ++i) {
+        p[f][i] = -INFINITY;
+        gradients[f][i] = 0;
+      }
     }
   });
   float sum = 0;
@@ -117,21 +137,22 @@ template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     block_softmax_kernel(T* weights, float* log_sum_exp, const float* scores, Softmax s) {
   const std::int64_t row = blockIdx.x, at = row * s.sequence;
-  const int thread = static_cast<int>(threadIdx.x);
+  const int thread = static_cast<int>(threadIdx.x), end = visible(s, row);
   SHARED_ARRAY(float, largest_of_warp, kBlockThreads / kWarp);
   float largest = -FLT_MAX;
-  for (int j = thread; j < s.sequence; j += kBlockThreads) largest = fmaxf(largest, scores[at + j]);
+  for (int j = thread; j < end; j += kBlockThreads) largest = fmaxf(largest, scores[at + j]);
   largest = warp_max(largest);
   if (thread % kWarp == 0) largest_of_warp[thread / kWarp] = largest;
   __syncthreads();
   for (int w = 0; w < kBlockThreads / kWarp; ++w) largest = fmaxf(largest, largest_of_warp[w]);
   float sum = 0;
-  for (int j = thread; j < s.sequence; j += kBlockThreads) sum += exponential<T>(scores[at + j] - largest);
+  for (int j = thread; j < end; j += kBlockThreads) sum += exponential<T>(scores[at + j] - largest);
   sum = block_sum<kBlockThreads>(sum);
   const float inverse = 1 / sum;
-  for (int j = thread; j < s.sequence; j += kBlockThreads)
+  for (int j = thread; j < end; j += kBlockThreads)
     weights[at + j] =
         from_float<T>(dropped_out(exponential<T>(scores[at + j] - largest) * inverse, word_of(s, at + j), s.dropout));
+  for (int j = end + thread; j < s.sequence; j += kBlockThreads) weights[at + j] = from_float<T>(0);
   if (log_sum_exp != nullptr && thread == 0) log_sum_exp[row] = largest + logf(sum);
 }
 
@@ -140,13 +161,14 @@ __global__ void __launch_bounds__(kBlockThreads)
     block_softmax_grad_kernel(T* weights, T* dscores, const float* scores, const float* dweights, const float* log_sum_exp,
                               Softmax s) {
   const std::int64_t row = blockIdx.x, at = row * s.sequence;
-  const int thread = static_cast<int>(threadIdx.x);
+  const int thread = static_cast<int>(threadIdx.x), end = visible(s, row);
   const float log_sum = log_sum_exp[row];
   float sum = 0;
-  for (int j = thread; j < s.sequence; j += kBlockThreads)
+  for (int j = thread; j < end; j += kBlockThreads)
     sum += exponential<T>(scores[at + j] - log_sum) * dropped_out(dweights[at + j], word_of(s, at + j), s.dropout);
   sum = block_sum<kBlockThreads>(sum);
-  for (int j = thread; j < s.sequence; j += kBlockThreads) {
+  for (int j = end + thread; j < s.sequence; j += kBlockThreads) weights[at + j] = dscores[at + j] = from_float<T>(0);
+  for (int j = thread; j < end; j += kBlockThreads) {
     const std::uint32_t word = word_of(s, at + j);
     const float p = exponential<T>(scores[at + j] - log_sum), gradient = dropped_out(dweights[at + j], word, s.dropout);
     weights[at + j] = from_float<T>(dropped_out(p, word, s.dropout));
@@ -174,7 +196,11 @@ void launch_rows(void (*kernel)(Parameters...), bool row_per_warp, const Softmax
 }
 
 Softmax softmax_of(const AttentionShape& shape, std::int64_t first_row, const std::int32_t* step, const Dropout& dropout) {
-  return {shape.batch * shape.heads * shape.sequence, first_row * shape.sequence, static_cast<int>(shape.sequence), step,
+  return {shape.batch * shape.heads * shape.sequence,
+          first_row * shape.sequence,
+          static_cast<int>(shape.sequence),
+          shape.causal,
+          step,
           dropout};
 }
 

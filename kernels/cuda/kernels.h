@@ -45,6 +45,8 @@ void relu_grad(void* dx, const void* dy, const void* y, std::int64_t n, Element 
 void add(void* y, const void* a, const void* b, std::int64_t n, Element element, Stream stream);
 void gelu(void* y, const void* x, std::int64_t n, Element element, Stream stream);
 void gelu_grad(void* dx, const void* dy, const void* x, std::int64_t n, Element element, Stream stream);
+void gelu_tanh(void* y, const void* x, std::int64_t n, Element element, Stream stream);
+void gelu_tanh_grad(void* dx, const void* dy, const void* x, std::int64_t n, Element element, Stream stream);
 void dropout(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n, Element element,
              Stream stream);
 
@@ -152,8 +154,8 @@ void split_joint_heads(void* q, void* k, void* v, const void* qkv, const Attenti
 void merge_joint_heads(void* qkv, const void* q, const void* k, const void* v, const AttentionShape& shape, Element element,
                        Stream stream);
 // weights = dropout(softmax(scores)) of rows [batch*heads*sequence, sequence]. scores, already scaled, are float; weights are
-// of `element` and may be scores if that is float. log_sum_exp [rows]. The mask is that of the rows from first_row on in a
-// tensor of more samples.
+// of `element` and may be scores if that is float. Of a causal row, the scores after its position count as -infinity.
+// log_sum_exp [rows]. The mask is that of the rows from first_row on in a tensor of more samples.
 void attention_softmax(void* weights, float* log_sum_exp, const float* scores, const std::int32_t* step,
                        const AttentionShape& shape, std::int64_t first_row, const Dropout& dropout, Element element,
                        Stream stream);
@@ -169,7 +171,8 @@ void attention_seed(std::int64_t* seed_offset, const std::int32_t* step, std::ui
 
 // lstm.cu: what follows the product of a step. sums [batch, 4*units], or in the gradient [batch, units]: the product, float, or
 // null for 0. For the next step: state, dense rows of `element`, the other factor of its product (h, or the gates' gradients),
-// and cell, float [batch, units]. The others are whole tensors; gates, cells and previous may be null, gates may be x, dx gates.
+// and cell, float [batch, units]. The others are whole tensors; gates, cells and previous may be null, gates may be x, dx
+// gates.
 void lstm_step(void* gates, float* cells, void* h, void* previous, void* state, float* cell, const void* x, const float* sums,
                const LstmShape& shape, std::int64_t step, Element element, Stream stream);
 void lstm_step_grad(void* dx, void* state, float* dcell, const void* dh, const float* sums, const void* gates,
@@ -205,6 +208,11 @@ void sgd(const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk
          const SgdNumbers& numbers, const LossScale& loss_scale, Stream stream);
 void adamw(const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count, const float* learning_rate,
            const std::int32_t* step, const AdamwNumbers& numbers, const LossScale& loss_scale, Stream stream);
+// factor [1] = min(1, largest_norm / (norm + 1e-6)), with the norm of all gradients divided by *loss_scale (null: 1) as one
+// vector. workspace: clip_workspace_bytes(chunk_count)
+std::size_t clip_workspace_bytes(std::int64_t chunk_count);
+void clip_factor(float* factor, const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count,
+                 const float* loss_scale, float largest_norm, void* workspace, Stream stream);
 void all_finite(std::int32_t* finite, const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count,
                 Stream stream);  // whether the gradients are finite: 1 or 0
 struct LossScaleNumbers {

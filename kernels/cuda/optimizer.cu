@@ -1,5 +1,6 @@
 // SGD with momentum and AdamW (Loshchilov and Hutter 2019) for all parameters in one launch, dynamic loss scaling, and the
-// scalars that a step reports. Nothing here waits for the host: the device decides whether a step counts.
+// scalars that a step reports; the norm of all gradients. Nothing here waits for the host: the device decides whether a step
+// counts.
 #include <cfloat>
 #include <cmath>
 
@@ -86,7 +87,10 @@ __device__ void update_part(const Part& part, const Update& update) {
 }
 
 __device__ bool counts(const LossScale& loss_scale) { return loss_scale.finite == nullptr || *loss_scale.finite != 0; }
-__device__ float unscaling(const LossScale& loss_scale) { return loss_scale.scale == nullptr ? 1 : 1 / *loss_scale.scale; }
+// What gradients are multiplied by.
+__device__ float unscaling(const LossScale& loss_scale, const float* clip) {
+  return (loss_scale.scale == nullptr ? 1 : 1 / *loss_scale.scale) * (clip == nullptr ? 1 : *clip);
+}
 
 struct SgdUpdate {
   static constexpr bool kTwoStates = false, kCopies = false;
@@ -101,7 +105,7 @@ __global__ void __launch_bounds__(kThreads) sgd_kernel(const OptimizerTensor* te
                                                        const float* learning_rate, SgdNumbers numbers, LossScale loss_scale) {
   if (!counts(loss_scale)) return;
   const SgdUpdate update = {*learning_rate, static_cast<float>(numbers.momentum), static_cast<float>(numbers.weight_decay),
-                            unscaling(loss_scale)};
+                            unscaling(loss_scale, numbers.clip)};
   update_part(part_of_block(tensors, chunks), update);
 }
 
@@ -122,6 +126,7 @@ struct AdamwUpdate {
 // AdamwNumbers as the device uses them: GPUs compute in double at 1/2 to 1/64 of the speed of float.
 struct AdamwFloats {
   float log_beta1, log_beta2, epsilon, part1, part2;
+  const float* clip;
 };
 
 // 1 - beta^updates within 2^-22 of itself: the logarithm and its product with up to 2^24 updates round by 2^-24 each, which 1 -
@@ -141,43 +146,52 @@ __global__ void __launch_bounds__(kThreads, kAdamwBlocks)
                               numbers.epsilon,
                               numbers.part1,
                               numbers.part2,
-                              unscaling(loss_scale)};
+                              unscaling(loss_scale, numbers.clip)};
   update_part(part, update);
 }
 
-// The number of a thread's elements of [first, last) that are infinite or NaN; as a float, which block_sum adds.
-template <int kSize, typename G>
-__device__ float count_not_finite(const G* gradient, std::int64_t first, std::int64_t last) {
+struct NotFinite {  // 1 for what is infinite or NaN
+  __device__ float operator()(float value) const { return fabsf(value) <= FLT_MAX ? 0 : 1; }
+};
+struct Square {
+  float scale;
+  __device__ float operator()(float value) const { return value * scale * (value * scale); }
+};
+
+// The sum of `of` over a thread's elements of [first, last).
+template <int kSize, typename G, typename Of>
+__device__ float sum_elements(const G* gradient, std::int64_t first, std::int64_t last, const Of& of) {
   constexpr int kStep = kThreads * kSize, kBatch = 4;
-  float count = 0;
+  float sum = 0;
   for (std::int64_t i = first + threadIdx.x * kSize; i < last; i += kBatch * kStep) {
     Pack<G, kSize> packs[kBatch];
     for (int b = 0; b < kBatch; ++b)
       if (i + b * kStep < last) packs[b] = load_pack<kSize>(gradient + i + b * kStep);
     for (int b = 0; b < kBatch; ++b)
       if (i + b * kStep < last)
-        for (int e = 0; e < kSize; ++e) count += fabsf(to_float(packs[b].value[e])) <= FLT_MAX ? 0 : 1;
+        for (int e = 0; e < kSize; ++e) sum += of(to_float(packs[b].value[e]));
   }
-  return count;
+  return sum;
 }
 
-template <typename G>
-__device__ float count_not_finite(const Part& part) {
+template <typename G, typename Of>
+__device__ float sum_part(const Part& part, const Of& of) {
   constexpr int kSize = Vector<G>::kSize;
   const G* gradient = static_cast<const G*>(part.tensor.gradient);
   const std::int64_t vectors_end = part.last - part.last % kSize;
-  return count_not_finite<kSize>(gradient, part.first, vectors_end) +
-         count_not_finite<1>(gradient, part.first < vectors_end ? vectors_end : part.first, part.last);
+  return sum_elements<kSize>(gradient, part.first, vectors_end, of) +
+         sum_elements<1>(gradient, part.first < vectors_end ? vectors_end : part.first, part.last, of);
 }
 
-__device__ float count_not_finite(const Part& part) {
+template <typename Of>
+__device__ float sum_part(const Part& part, const Of& of) {
   switch (part.tensor.gradient_element) {
     case Element::f32:
-      return count_not_finite<float>(part);
+      return sum_part<float>(part, of);
     case Element::bf16:
-      return count_not_finite<bf16>(part);
+      return sum_part<bf16>(part, of);
     case Element::f16:
-      return count_not_finite<f16>(part);
+      return sum_part<f16>(part, of);
   }
   return 0;
 }
@@ -187,8 +201,28 @@ __global__ void __launch_bounds__(1) set_kernel(std::int32_t* value, std::int32_
 // Several blocks may find one.
 __global__ void __launch_bounds__(kThreads)
     all_finite_kernel(std::int32_t* finite, const OptimizerTensor* tensors, const Chunk* chunks) {
-  const float count = block_sum<kThreads>(count_not_finite(part_of_block(tensors, chunks)));
+  const float count = block_sum<kThreads>(sum_part(part_of_block(tensors, chunks), NotFinite{}));
   if (threadIdx.x == 0 && count > 0) atomicExch(finite, 0);
+}
+
+// sums [blocks]. Each gradient is unscaled before it is squared, so that no square is too large for a float where the norm is
+// not.
+__global__ void __launch_bounds__(kThreads)
+    sum_squares_kernel(float* sums, const OptimizerTensor* tensors, const Chunk* chunks, const float* loss_scale) {
+  const Square square = {loss_scale == nullptr ? 1 : 1 / *loss_scale};
+  const float sum = block_sum<kThreads>(sum_part(part_of_block(tensors, chunks), square));
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+// In one block, so that the sums are added in one order.
+__global__ void __launch_bounds__(kThreads)
+    clip_factor_kernel(float* factor, const float* sums, int count, float largest_norm) {
+  float sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum += sums[i];
+  sum = block_sum<kThreads>(sum);
+  if (threadIdx.x != 0) return;
+  const float clip = largest_norm / (sqrtf(sum) + 1e-6f);
+  *factor = clip > 1 ? 1 : clip;
 }
 
 __global__ void __launch_bounds__(1) update_loss_scale_kernel(float* scale, std::int32_t* finite_steps, std::int32_t* skipped,
@@ -232,8 +266,8 @@ void sgd(const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk
 void adamw(const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count, const float* learning_rate,
            const std::int32_t* step, const AdamwNumbers& numbers, const LossScale& loss_scale, Stream stream) {
   const AdamwFloats floats = {static_cast<float>(std::log(numbers.beta1)), static_cast<float>(std::log(numbers.beta2)),
-                              static_cast<float>(numbers.epsilon), static_cast<float>(1 - numbers.beta1),
-                              static_cast<float>(1 - numbers.beta2)};
+                              static_cast<float>(numbers.epsilon),         static_cast<float>(1 - numbers.beta1),
+                              static_cast<float>(1 - numbers.beta2),       numbers.clip};
   launch_parts(adamw_kernel, chunk_count, stream, tensors, chunks, learning_rate, step, floats, loss_scale);
 }
 
@@ -241,6 +275,18 @@ void all_finite(std::int32_t* finite, const OptimizerTensor* tensors, const Chun
                 Stream stream) {
   launch_one(set_kernel, stream, finite, 1);
   launch_parts(all_finite_kernel, chunk_count, stream, finite, tensors, chunks);
+}
+
+std::size_t clip_workspace_bytes(std::int64_t chunk_count) {
+  return static_cast<std::size_t>(chunk_count * kParts) * sizeof(float);
+}
+
+void clip_factor(float* factor, const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count,
+                 const float* loss_scale, float largest_norm, void* workspace, Stream stream) {
+  auto* const sums = static_cast<float*>(workspace);
+  launch_parts(sum_squares_kernel, chunk_count, stream, sums, tensors, chunks, loss_scale);
+  launch(clip_factor_kernel, dim3(1), dim3(kThreads), 0, stream, factor, sums, static_cast<int>(chunk_count * kParts),
+         largest_norm);
 }
 
 void update_loss_scale(float* scale, std::int32_t* finite_steps, std::int32_t* skipped, const std::int32_t* finite,

@@ -46,7 +46,8 @@ std::string describe(const ProductSpec& spec) {
 std::string describe(const GeluProductSpec& spec) {
   const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
   return "product " + matrix(m, k, transpose_a) + " " + matrix(k, n, transpose_b) + " in " +
-         precision(spec.element, spec.math) + (spec.gradient ? ", gradient of gelu" : ", bias, gelu") + (spec.x ? ", x" : "");
+         precision(spec.element, spec.math) + (spec.gradient ? ", gradient of gelu" : ", bias, gelu") +
+         (spec.tanh ? " by tanh" : "") + (spec.x ? ", x" : "");
 }
 
 std::string describe(const ConvolutionSpec& spec) {
@@ -66,7 +67,7 @@ std::string describe(const AttentionSpec& spec) {
   const AttentionShape& s = spec.shape;
   return "attention batch " + std::to_string(s.batch) + " sequence " + std::to_string(s.sequence) + " heads " +
          std::to_string(s.heads) + " width " + std::to_string(s.width) + " " + name(spec.element) + (s.joint ? " joint" : "") +
-         (spec.dropout > 0 ? " dropout " + std::to_string(spec.dropout) : "");
+         (s.causal ? " causal" : "") + (spec.dropout > 0 ? " dropout " + std::to_string(spec.dropout) : "");
 }
 
 }  // namespace epochbench::cuda

@@ -1,4 +1,4 @@
-// Scaled dot-product attention of whole sequences, one row of weights at a time.
+// Scaled dot-product attention of whole sequences or of what precedes each query, one row of weights at a time.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -40,15 +40,17 @@ double score(const Head& head, const float* q, const float* k, std::int64_t i, s
 
 void attention(float* y, float* log_sum_exp, const float* q, const float* k, const float* v, const std::int32_t* step,
                const AttentionShape& shape, const Dropout& dropout) {
-  std::vector<double> scores(static_cast<std::size_t>(shape.sequence)), row(static_cast<std::size_t>(shape.width));
+  std::vector<double> scores, row(static_cast<std::size_t>(shape.width));
   for_each_head(shape, [&](const Head& head) {
     for (std::int64_t i = 0; i < shape.sequence; ++i) {
-      for (std::int64_t j = 0; j < shape.sequence; ++j) scores[static_cast<std::size_t>(j)] = score(head, q, k, i, j);
+      const std::int64_t keys = keys_before(shape, i + 1);
+      scores.resize(static_cast<std::size_t>(keys));
+      for (std::int64_t j = 0; j < keys; ++j) scores[static_cast<std::size_t>(j)] = score(head, q, k, i, j);
       const double largest = *std::max_element(scores.begin(), scores.end());
       double sum = 0;
       for (double s : scores) sum += std::exp(s - largest);
       std::fill(row.begin(), row.end(), 0);
-      for (std::int64_t j = 0; j < shape.sequence; ++j) {
+      for (std::int64_t j = 0; j < keys; ++j) {
         const double weight = std::exp(scores[static_cast<std::size_t>(j)] - largest) / sum *
                               dropout_factor(dropout, *step, head.row_index(i) * shape.sequence + j);
         for (std::int64_t d = 0; d < shape.width; ++d) row[static_cast<std::size_t>(d)] += weight * v[head.at(j) + d];
@@ -72,7 +74,7 @@ void attention_grad(float* dq, float* dk, float* dv, const float* dy, const floa
       std::fill(sum_q.begin(), sum_q.end(), 0);
       const float* dy_row = dy + head.at_y(i);
       const double delta = dot(dy_row, y + head.at_y(i), shape.width);
-      for (std::int64_t j = 0; j < shape.sequence; ++j) {
+      for (std::int64_t j = 0; j < keys_before(shape, i + 1); ++j) {
         const double p = std::exp(score(head, q, k, i, j) - log_sum_exp[head.row_index(i)]);
         const double factor = dropout_factor(dropout, *step, head.row_index(i) * shape.sequence + j);
         const double ds = p * (factor * dot(dy_row, v + head.at(j), shape.width) - delta) * scale;

@@ -33,6 +33,7 @@ void cast(void* y, const void* x, Element to, Element from, std::int64_t n);
 void decode_pixels(float* y, const std::uint8_t* x, const float* table, std::int64_t pixels, std::int64_t channels);
 void round_to_tf32(float* y, const float* x, std::int64_t n);  // to 10 bits of mantissa, to nearest even; y may be x
 
+double sum_of_squares(const void* gradient, Element element, std::int64_t n);
 bool all_finite(const void* gradient, Element element, std::int64_t n);
 struct LossScaleNumbers {
   double growth, backoff;

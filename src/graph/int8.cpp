@@ -1,5 +1,6 @@
 // The int8 pass. A product by a weight takes in what follows it up to the next value that others read: bias, batch norm with
-// running statistics, shortcut, and relu or gelu. Values pass as codes between products, and from them through max pooling.
+// running statistics, shortcut, and relu or gelu in the erf form. Values pass as codes between products, and from them through
+// max pooling.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -88,7 +89,8 @@ class Int8Pass : private Composer {
       }
     }
     found.relu = take(Op::relu, false) != kNone;
-    found.gelu = !found.relu && take(Op::gelu, false) != kNone;
+    const int gelu = only_user(node(found.last).outputs[0], Op::gelu);
+    if (!found.relu && gelu != kNone && !is_tanh(node(gelu).attributes)) found.gelu = take(Op::gelu, false) != kNone;
     for (int part : parts) owner_[at(part)] = found.last;
     products_.emplace(found.last, found);
   }

@@ -55,15 +55,19 @@ struct Writer {
     return "mean=" + flag(a.mean) + (a.smoothing > 0 ? " smoothing=" + number(a.smoothing) : "");
   }
   std::string operator()(const SgdAttributes& a) const {
-    return "momentum=" + number(a.momentum) + " weight_decay=" + number(a.weight_decay) + if_set("loss_scaled", a.loss_scaled);
+    return "momentum=" + number(a.momentum) + " weight_decay=" + number(a.weight_decay) + if_set("loss_scaled", a.loss_scaled) +
+           if_set("clipped", a.clipped);
   }
   std::string operator()(const AdamwAttributes& a) const {
     std::string text =
         "beta1=" + number(a.beta1) + " beta2=" + number(a.beta2) + " epsilon=" + number(a.epsilon) + " weight_decay=";
     for (std::size_t i = 0; i < a.weight_decay.size(); ++i) text += (i ? "," : "") + number(a.weight_decay[i]);
-    text += if_set("loss_scaled", a.loss_scaled) + (a.copies.empty() ? "" : " copies=");
+    text += if_set("loss_scaled", a.loss_scaled) + if_set("clipped", a.clipped) + (a.copies.empty() ? "" : " copies=");
     for (std::size_t i = 0; i < a.copies.size(); ++i) text += (i ? "," : "") + number(a.copies[i]);
     return text;
+  }
+  std::string operator()(const ClipFactorAttributes& a) const {
+    return "largest_norm=" + number(a.largest_norm) + if_set("loss_scaled", a.loss_scaled);
   }
   std::string operator()(const AddRowsAttributes& a) const {
     return "period=" + number(a.period) + " table_rows=" + number(a.table_rows);
@@ -72,9 +76,11 @@ struct Writer {
   std::string operator()(const AddLayerNormAttributes& a) const {
     return (*this)(a.layer_norm) + " dropout=" + number(a.dropout) + if_set("sum", a.sum);
   }
+  std::string operator()(const GeluAttributes& a) const { return "tanh=" + flag(a.tanh); }
   std::string operator()(const DropoutAttributes& a) const { return "probability=" + number(a.probability); }
   std::string operator()(const AttentionAttributes& a) const {
-    return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout) + if_tf32(a.tf32);
+    return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout) + if_tf32(a.tf32) +
+           if_set("causal", a.causal);
   }
   std::string operator()(const LstmAttributes& a) const { return "sequence=" + number(a.sequence) + if_tf32(a.tf32); }
   std::string operator()(const GatherRowsAttributes& a) const { return "sequence=" + number(a.sequence); }
@@ -116,6 +122,11 @@ const char* name(Op op) { return row(op).name; }
 bool is_composite(Op op) { return row(op).composite; }
 
 std::string to_string(const Attributes& attributes) { return std::visit(Writer{}, attributes); }
+
+bool is_tanh(const Attributes& attributes) {
+  const auto* gelu = std::get_if<GeluAttributes>(&attributes);
+  return gelu && gelu->tanh;
+}
 
 bool is_tf32(const Attributes& attributes) {
   return std::visit([](const auto& a) { return tf32_flag(a) && *tf32_flag(a); }, attributes);

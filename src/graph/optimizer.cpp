@@ -12,7 +12,12 @@ std::string OptimizerSpec::to_string() const {
   else
     std::snprintf(text, sizeof text, "adamw lr=%g beta1=%g beta2=%g epsilon=%g weight_decay=%g", learning_rate, beta1, beta2,
                   epsilon, weight_decay);
-  return text;
+  std::string all = text;
+  if (clip_norm > 0) {
+    std::snprintf(text, sizeof text, " clip_norm=%g", clip_norm);
+    all += text;
+  }
+  return all;
 }
 
 namespace {
@@ -57,23 +62,31 @@ void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::v
   const ValueId learning_rate = graph.add_variable(
       {"learning_rate", {{1}, DType::f32}, VariableRole::control, {Initializer::Kind::constant, optimizer.learning_rate}});
   const ValueId step = add_counter(graph, "step");
+  std::vector<ValueId> all;
+  for (const Parameter& p : parameters) all.push_back(p.gradient);
   ValueId finite = kNoValue, finite_steps = kNoValue, skipped_steps = kNoValue;
   if (scaled) {
-    std::vector<ValueId> all;
-    for (const Parameter& p : parameters) all.push_back(p.gradient);
     finite = graph.add_node(Op::all_finite, {}, all, "finite")[0];
     finite_steps = add_counter(graph, "finite_steps");
     skipped_steps = add_counter(graph, "skipped_steps");
   }
+  const bool clipped = optimizer.clip_norm > 0;
+  ValueId clip = kNoValue;
+  if (clipped) {
+    if (scaled) all.insert(all.begin(), loss_scale);
+    clip = graph.add_node(Op::clip_factor, ClipFactorAttributes{optimizer.clip_norm, scaled}, all, "clip")[0];
+  }
   if (optimizer.kind == OptimizerSpec::Kind::sgd) {
     std::vector<ValueId> inputs{learning_rate};
     if (scaled) inputs.insert(inputs.end(), {loss_scale, finite});
+    if (clipped) inputs.push_back(clip);
     for (const Parameter& p : parameters) inputs.insert(inputs.end(), {p.value, p.gradient, add_state(graph, p, "velocity")});
-    graph.add_node(Op::sgd, SgdAttributes{optimizer.momentum, optimizer.weight_decay, scaled}, inputs, "optimizer");
+    graph.add_node(Op::sgd, SgdAttributes{optimizer.momentum, optimizer.weight_decay, scaled, clipped}, inputs, "optimizer");
   } else {
     std::vector<ValueId> inputs{learning_rate, step};
     if (scaled) inputs.insert(inputs.end(), {loss_scale, finite, skipped_steps});
-    AdamwAttributes attributes{optimizer.beta1, optimizer.beta2, optimizer.epsilon, {}, scaled};
+    if (clipped) inputs.push_back(clip);
+    AdamwAttributes attributes{optimizer.beta1, optimizer.beta2, optimizer.epsilon, {}, scaled, clipped};
     for (const Parameter& p : parameters) {
       inputs.insert(inputs.end(), {p.value, p.gradient, add_state(graph, p, "moment1"), add_state(graph, p, "moment2")});
       const bool decays = optimizer.decay_one_dimensional || p.desc.shape.size() >= 2;

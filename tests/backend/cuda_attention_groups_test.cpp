@@ -34,6 +34,7 @@ struct Layer {
   bool joint = false;
   DType dtype = DType::f32;
   double dropout = 0;
+  bool causal = false;
 };
 
 // The step's program: attention and its gradient on variables, whose results are read as the velocities that sgd makes of them.
@@ -57,7 +58,8 @@ struct Step {
       inputs = {given("qkv", 3 * row)};
     else
       inputs = {given("q", row), given("k", row), given("v", row)};
-    const AttentionAttributes attributes{.heads = kHeads, .sequence = kSequence, .dropout = layer.dropout};
+    const AttentionAttributes attributes{
+        .heads = kHeads, .sequence = kSequence, .dropout = layer.dropout, .causal = layer.causal};
     std::vector<ValueId> forward = inputs;
     forward.push_back(step);
     const auto y =
@@ -127,13 +129,15 @@ TEST(CudaAttentionGroups, MatchTheReferenceAndItsMasks) {
   constexpr std::int64_t kBatch = 5;
   const Floats dy = random_samples(kBatch, 1);
   const std::vector<Floats> qkv = {random_samples(kBatch, 2), random_samples(kBatch, 3), random_samples(kBatch, 4)};
-  std::vector<Floats> expected = run(*make_reference_backend(), {.dropout = 0.2}, dy, qkv);
-  for (const bool joint : {false, true}) {
-    const std::vector<Floats> actual = run_on_cuda({.joint = joint, .dropout = 0.2}, dy, qkv);
-    if (joint) expected = {expected[0], joined({expected[1], expected[2], expected[3]})};
-    ASSERT_EQ(actual.size(), expected.size());
-    for (std::size_t i = 0; i < actual.size(); ++i)
-      test::expect_close(actual[i], expected[i], {kEps, (i == 0 ? 1 : 2 * kWidth) * 32 * kEps / 0.8});
+  for (const bool causal : {false, true}) {
+    std::vector<Floats> expected = run(*make_reference_backend(), {.dropout = 0.2, .causal = causal}, dy, qkv);
+    for (const bool joint : {false, true}) {
+      const std::vector<Floats> actual = run_on_cuda({.joint = joint, .dropout = 0.2, .causal = causal}, dy, qkv);
+      if (joint) expected = {expected[0], joined({expected[1], expected[2], expected[3]})};
+      ASSERT_EQ(actual.size(), expected.size());
+      for (std::size_t i = 0; i < actual.size(); ++i)
+        test::expect_close(actual[i], expected[i], {kEps, (i == 0 ? 1 : 2 * kWidth) * 32 * kEps / 0.8});
+    }
   }
 }
 

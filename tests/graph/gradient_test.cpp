@@ -180,6 +180,20 @@ TEST(Gelu, GradientMatchesFiniteDifference) {
   expect_gradient_matches({7, 5}, [](Graph& graph, ValueId x) { return node(graph, Op::gelu, {}, {x}); }, {.spacing = 0.2});
 }
 
+TEST(Gelu, GradientOfTheTanhFormMatchesFiniteDifference) {
+  const GeluAttributes tanh{.tanh = true};
+  expect_gradient_matches({7, 5}, [=](Graph& graph, ValueId x) { return node(graph, Op::gelu, tanh, {x}); }, {.spacing = 0.2});
+  // Next to a product on either side, which a backend may compute with it.
+  expect_gradient_matches({6, 8}, [=](Graph& graph, ValueId x) {
+    const auto linear = [&](ValueId input, const std::string& name) {
+      const ValueId product =
+          node(graph, Op::matmul, MatmulAttributes{.transpose_b = true}, {input, parameter(graph, name + ".weight", {8, 8})});
+      return node(graph, Op::bias_add, {}, {product, parameter(graph, name + ".bias", {8})});
+    };
+    return linear(node(graph, Op::gelu, tanh, {linear(x, "first")}), "second");
+  });
+}
+
 TEST(Gelu, GradientMatchesFiniteDifferenceWhereItsInputIsReadTwice) {
   expect_gradient_matches({3, 4}, [](Graph& graph, ValueId x) {
     return node(graph, Op::add, {}, {node(graph, Op::gelu, {}, {x}), x});
@@ -271,19 +285,26 @@ TEST_P(LstmGradient, MatchesFiniteDifferenceOfTheLastState) {
 }
 INSTANTIATE_TEST_SUITE_P(Sequence, LstmGradient, testing::Values(1, 2, 3));
 
-class AttentionGradient : public testing::TestWithParam<double> {};  // by dropout
+struct AttentionKind {
+  double dropout;
+  bool causal;
+};
+class AttentionGradient : public testing::TestWithParam<AttentionKind> {
+ protected:
+  static AttentionAttributes attributes(std::int64_t heads, std::int64_t sequence) {
+    return {.heads = heads, .sequence = sequence, .dropout = GetParam().dropout, .causal = GetParam().causal};
+  }
+};
 
 TEST_P(AttentionGradient, MatchesFiniteDifference) {
-  const AttentionAttributes attributes{.heads = 2, .sequence = 3, .dropout = GetParam()};
-  expect_gradient_matches({2 * 3, 2 * 2}, [attributes](Graph& graph, ValueId q) {
+  expect_gradient_matches({2 * 3, 2 * 2}, [attributes = attributes(2, 3)](Graph& graph, ValueId q) {
     const Shape shape = graph.desc(q).shape;
     return node(graph, Op::attention, attributes,
                 {q, parameter(graph, "k", shape), parameter(graph, "v", shape), control(graph, "step", {1})});
   });
 }
 TEST_P(AttentionGradient, MatchesFiniteDifferenceOnOneValue) {
-  const AttentionAttributes attributes{.heads = 1, .sequence = 5, .dropout = GetParam()};
-  expect_gradient_matches({5, 3}, [attributes](Graph& graph, ValueId x) {
+  expect_gradient_matches({5, 3}, [attributes = attributes(1, 5)](Graph& graph, ValueId x) {
     return node(graph, Op::attention, attributes, {x, x, x, control(graph, "step", {1})});
   });
 }
@@ -301,15 +322,23 @@ ValueId attention_layer(Graph& graph, ValueId x, const AttentionAttributes& attr
 }
 
 // The CPU's graph has one product of query, key and value. The bias of the keys moves all scores of a row alike, which softmax
-// does not see.
+// does not see. Of a few causal queries most have so few keys that the gradient of their bias is lost in what 16 bits round.
 TEST_P(AttentionGradient, MatchesFiniteDifferenceOfALayer) {
-  const AttentionAttributes attributes{.heads = 2, .sequence = 3, .dropout = GetParam()};
+  const std::int64_t sequence = GetParam().causal ? 6 : 3;
   for (bool shortcut : {false, true}) {
-    const auto layer = [=](Graph& graph, ValueId x) { return attention_layer(graph, x, attributes, shortcut); };
-    expect_gradient_matches({2 * 3, 16}, layer, {.vanishing = "bk"});
+    const auto layer = [=, attributes = attributes(2, sequence)](Graph& graph, ValueId x) {
+      return attention_layer(graph, x, attributes, shortcut);
+    };
+    expect_gradient_matches({2 * sequence, 16}, layer, {.vanishing = "bk"});
   }
 }
-INSTANTIATE_TEST_SUITE_P(Dropout, AttentionGradient, testing::Values(0.0, 0.3));
+INSTANTIATE_TEST_SUITE_P(Kinds, AttentionGradient,
+                         testing::Values(AttentionKind{0, false}, AttentionKind{0.3, false}, AttentionKind{0, true},
+                                         AttentionKind{0.3, true}),
+                         [](const auto& info) {
+                           return std::string(info.param.causal ? "Causal" : "Whole") +
+                                  (info.param.dropout > 0 ? "WithDropout" : "");
+                         });
 
 TEST(GradientPass, NamesAParameterThatTheLossDoesNotReach) {
   EXPECT_THROW(expect_gradient_matches({2, 2},

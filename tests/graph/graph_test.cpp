@@ -179,6 +179,12 @@ TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
   EXPECT_EQ(v.types(Op::adamw, AdamwAttributes{.weight_decay = {0}, .loss_scaled = true},
                     {v(f, {1}), v(i, {1}), v(f, {1}), v(i, {1}), v(i, {1}), weight(), matrix(), weight(), weight()}),
             "");
+  EXPECT_EQ(v.types(Op::clip_factor, ClipFactorAttributes{}, {matrix(), v(f, {2})}), "f32");
+  EXPECT_EQ(v.types(Op::clip_factor, ClipFactorAttributes{.loss_scaled = true}, {v(f, {1}), matrix()}), "f32");
+  EXPECT_EQ(v.types(Op::sgd, SgdAttributes{.clipped = true}, {v(f, {1}), v(f, {1}), weight(), matrix(), weight()}), "");
+  EXPECT_EQ(v.types(Op::adamw, AdamwAttributes{.weight_decay = {0}, .clipped = true},
+                    {v(f, {1}), v(i, {1}), v(f, {1}), weight(), matrix(), weight(), weight()}),
+            "");
 }
 
 TEST(Types, OfOperandsThatDifferAreRefused) {
@@ -204,6 +210,9 @@ TEST(Types, OfOperandsThatDifferAreRefused) {
   EXPECT_EQ(v.types(Op::cast, CastAttributes{i}, {v(f, {2})}), "-");
   EXPECT_EQ(v.types(Op::cast, CastAttributes{h}, {v(i, {2})}), "-");
   EXPECT_EQ(v.types(Op::all_finite, {}, {v(i, {2})}), "-");
+  EXPECT_EQ(v.types(Op::clip_factor, ClipFactorAttributes{}, {v(i, {2})}), "-");
+  EXPECT_EQ(v.types(Op::clip_factor, ClipFactorAttributes{.largest_norm = 0}, {v(f, {2})}), "-");
+  EXPECT_EQ(v.types(Op::clip_factor, ClipFactorAttributes{.loss_scaled = true}, {v(f, {1})}), "-");
   EXPECT_EQ(v.types(Op::cross_entropy_grad, CrossEntropyAttributes{}, {v(h, {4, 3}), v(i, {4}), v(f, {4}), v(h, {1})}), "-");
   EXPECT_EQ(v.types(Op::sgd, SgdAttributes{}, {v(f, {1}), v.variable(h, {2}), v(h, {2}), v.variable(h, {2})}), "-");
   EXPECT_EQ(
@@ -243,6 +252,10 @@ TEST(Attributes, NewOnesAreWrittenOnlyWhereTheyAreSet) {
   EXPECT_EQ(to_string(MatmulAttributes{.tf32 = true}), "transpose_a=0 transpose_b=0 tf32=1");
   EXPECT_EQ(to_string(Conv2dAttributes{}), "stride=1 padding=0 height=0 width=0");
   EXPECT_EQ(to_string(AttentionAttributes{}), "heads=1 sequence=1 dropout=0");
+  EXPECT_EQ(to_string(AttentionAttributes{.causal = true}), "heads=1 sequence=1 dropout=0 causal=1");
+  EXPECT_EQ(to_string(GeluAttributes{.tanh = true}), "tanh=1");
+  EXPECT_EQ(to_string(ClipFactorAttributes{.largest_norm = 0.5}), "largest_norm=0.5");
+  EXPECT_EQ(to_string(SgdAttributes{.momentum = 0.5, .clipped = true}), "momentum=0.5 weight_decay=0 clipped=1");
   EXPECT_EQ(to_string(SgdAttributes{.momentum = 0.5}), "momentum=0.5 weight_decay=0");
   EXPECT_EQ(to_string(SgdAttributes{.momentum = 0.5, .loss_scaled = true}), "momentum=0.5 weight_decay=0 loss_scaled=1");
   EXPECT_EQ(to_string(CastAttributes{DType::bf16}), "to=bf16");
@@ -261,6 +274,18 @@ TEST(Graph, CountsFlopsOfProductsAndConvolutionsOnly) {
   const ValueId ids = graph.add_input("ids", {{2, 4}, DType::i32});
   graph.add_node(Op::embedding, {}, {parameter(graph, "table", {1000, 16}), ids}, "embedding");
   EXPECT_EQ(bytes(graph, graph.nodes[3]), 4.0 * (8 + 2 * 8 * 16));
+}
+
+// A causal query has the keys up to itself: 1 + 2 + 3 of 3 * 3.
+TEST(Graph, CountsWhatCausalAttentionDoesNotMask) {
+  for (bool causal : {false, true}) {
+    Graph graph;
+    const ValueId x = graph.add_input("x", f32({6, 8}));
+    const ValueId step = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
+    graph.add_node(Op::attention, AttentionAttributes{.heads = 2, .sequence = 3, .causal = causal}, {x, x, x, step},
+                   "attention");
+    EXPECT_EQ(flops(graph, graph.nodes[0]), 2.0 * 2 * 2 * (causal ? 6 : 9) * 8);
+  }
 }
 
 Graph small_graph(std::int64_t width, double scale) {

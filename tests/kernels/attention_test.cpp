@@ -17,13 +17,19 @@ Dropout dropout_of(double probability, std::uint32_t ordinal = 3) {
 
 std::string describe(const AttentionShape& s, const Dropout& dropout, std::int32_t step) {
   return "batch=" + std::to_string(s.batch) + " sequence=" + std::to_string(s.sequence) + " heads=" + std::to_string(s.heads) +
-         " width=" + std::to_string(s.width) + (dropout.threshold != 0 ? " dropout step=" + std::to_string(step) : "");
+         " width=" + std::to_string(s.width) + (s.causal ? " causal" : "") +
+         (dropout.threshold != 0 ? " dropout step=" + std::to_string(step) : "");
 }
 
 // The third of a joint tensor.
 template <typename Real>
 Real* part(GuardedBuffer<Real>& joint, const AttentionShape& shape, int index) {
   return joint.data() + index * row_stride(shape);
+}
+
+AttentionShape causal(AttentionShape shape) {
+  shape.causal = true;
+  return shape;
 }
 
 // In floats; converted to Real when a kernel is called.
@@ -127,9 +133,22 @@ TEST(AttentionReference, MatchesWorkedCase) {
   expect_close(log_sum_exp, expected_log, {2 * kEps, 0});
 }
 
+// The same with a third query like the second: its weights would be (1/3, 1/3, 1/3). The first query has one key only.
+TEST(AttentionReference, MatchesWorkedCausalCase) {
+  const AttentionShape shape = causal({1, 3, 1, 4});
+  const float q[12] = {2}, k[12] = {std::log(3.0f)}, v[] = {8, 4, 0, 1, 0, -4, 4, 1, 4, 3, 2, 1};
+  const std::int32_t step = 0;
+  GuardedBuffer<float> y(12), log_sum_exp(3), expected(12), expected_log(3);
+  reference::attention(y.data(), log_sum_exp.data(), q, k, v, &step, shape, kNone);
+  const float rows[] = {8, 4, 0, 1, 4, 0, 2, 1, 4, 1, 2, 1}, logs[] = {std::log(3.0f), std::log(2.0f), std::log(3.0f)};
+  std::copy_n(rows, 12, expected.data());
+  std::copy_n(logs, 3, expected_log.data());
+  expect_close(y, expected, {4 * kEps, 4 * kEps});
+  expect_close(log_sum_exp, expected_log, {2 * kEps, 0});
+}
+
 // The derivative of sum(y dy) with respect to every element of q, k and v.
-TEST(AttentionReference, GradientMatchesDifferences) {
-  const AttentionShape shape{2, 5, 2, 3};
+void expect_gradient_matches_differences(const AttentionShape& shape) {
   const std::int32_t step = 2;
   constexpr float kDelta = 1.0f / 128;
   for (const Dropout& dropout : {kNone, dropout_of(0.3)}) {
@@ -156,10 +175,17 @@ TEST(AttentionReference, GradientMatchesDifferences) {
   }
 }
 
+TEST(AttentionReference, GradientMatchesDifferences) {
+  for (const AttentionShape& shape : {AttentionShape{2, 5, 2, 3}, causal({2, 5, 2, 3}), causal({2, 1, 2, 3})})
+    expect_gradient_matches_differences(shape);
+}
+
 TYPED_TEST(Attention, EverySequenceMatchesReference) {
   for (std::int64_t sequence = 1; sequence <= 130; ++sequence) {
     const double probability = sequence % 2 == 0 ? 0.1 : 0;
-    check<TypeParam>({1, sequence, 1 + sequence % 3, sequence % 5 == 0 ? 1 : 7}, dropout_of(probability), 1);
+    const AttentionShape shape{1, sequence, 1 + sequence % 3, sequence % 5 == 0 ? 1 : 7};
+    check<TypeParam>(shape, dropout_of(probability), 1);
+    check<TypeParam>(causal(shape), dropout_of(probability), 1);
   }
 }
 
@@ -172,20 +198,45 @@ TYPED_TEST(Attention, TileBoundariesMatchReference) {
     }
 }
 
+template <typename Real>
+void check_causal_too(const AttentionShape& shape, const Dropout& dropout, std::int32_t step = 0) {
+  check<Real>(shape, dropout, step);
+  check<Real>(causal(shape), dropout, step);
+}
+
 TYPED_TEST(Attention, SeveralBlocksMatchReference) {
-  check<TypeParam>({1, 257, 1, 9}, kNone);
-  check<TypeParam>({1, 383, 1, 16}, dropout_of(0.1), 7);
-  check<TypeParam>({1, 600, 1, 5}, kNone);
+  check_causal_too<TypeParam>({1, 257, 1, 9}, kNone);
+  check_causal_too<TypeParam>({1, 383, 1, 16}, dropout_of(0.1), 7);
+  check_causal_too<TypeParam>({1, 600, 1, 5}, kNone);
 }
 
 TYPED_TEST(Attention, BatchesMatchReference) {
-  check<TypeParam>({3, 96, 3, 16}, kNone);
-  check<TypeParam>({5, 41, 3, 32}, dropout_of(0.1), 11);
+  check_causal_too<TypeParam>({3, 96, 3, 16}, kNone);
+  check_causal_too<TypeParam>({5, 41, 3, 32}, dropout_of(0.1), 11);
 }
 
 TYPED_TEST(Attention, FewPairsMatchReference) {
-  check<TypeParam>({1, 200, 1, 33}, kNone);
-  check<TypeParam>({2, 120, 1, 64}, dropout_of(0.1), 2);
+  check_causal_too<TypeParam>({1, 200, 1, 33}, kNone);
+  check_causal_too<TypeParam>({2, 120, 1, 64}, dropout_of(0.1), 2);
+}
+
+// Keys and values after a query's position are not even multiplied by 0: blocks and shares end where their last query does.
+TYPED_TEST(Attention, LaterBlocksDoNotReachCausalQueries) {
+  using Real = TypeParam;
+  const AttentionShape shape = causal({1, 600, 1, 16});
+  const std::int64_t first = 590, at = first * shape.width;
+  Tensors inputs = by_reference<Real>(shape, kNone, 0), changed = inputs;
+  for (std::int64_t i = at; i < inputs.elements(); ++i) changed.k[i] = changed.v[i] = std::numeric_limits<float>::quiet_NaN();
+  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    const Tensors expected = by_kernels(kernels, inputs, kNone, 0, threads),
+                  t = by_kernels(kernels, changed, kNone, 0, threads);
+    constexpr std::int64_t kClean = 512;  // no block of queries is longer than 64, nor a panel
+    for (std::int64_t i = 0; i < kClean * shape.width; ++i) {
+      ASSERT_EQ(t.y[i], expected.y[i]) << i;
+      ASSERT_EQ(t.dq[i], expected.dq[i]) << i;
+    }
+    for (std::int64_t i = at; i < inputs.elements(); ++i) ASSERT_TRUE(std::isnan(t.y[i])) << i;
+  });
 }
 
 // q, k and v as the parts of one tensor, and their gradients too: the same bits as apart.
@@ -204,8 +255,8 @@ GuardedBuffer<Real> join(const AttentionShape& s, const GuardedBuffer<Real>& q, 
 }
 
 // Several blocks, shares of pairs, tiles that are not full, one element.
-const AttentionShape kJointShapes[] = {{1, 1, 1, 1},    {2, 5, 3, 7},    {3, 17, 2, 16},
-                                       {1, 130, 3, 20}, {2, 33, 12, 64}, {1, 520, 1, 8}};
+const AttentionShape kJointShapes[] = {{1, 1, 1, 1},    {2, 5, 3, 7},   {3, 17, 2, 16},         {1, 130, 3, 20},
+                                       {2, 33, 12, 64}, {1, 520, 1, 8}, causal({2, 33, 3, 16}), causal({1, 520, 1, 8})};
 
 TYPED_TEST(Attention, OfJointTensorsIsThatOfSeparateOnes) {
   using Real = TypeParam;
@@ -346,7 +397,7 @@ TYPED_TEST(Attention, NotANumberStaysInItsRow) {
 }
 
 TYPED_TEST(Attention, RepeatsBitForBit) {
-  for (const AttentionShape& shape : {AttentionShape{1, 150, 1, 64}, AttentionShape{2, 65, 3, 20}}) {
+  for (const AttentionShape& shape : {AttentionShape{1, 150, 1, 64}, AttentionShape{2, 65, 3, 20}, causal({1, 300, 1, 20})}) {
     const Dropout dropout = dropout_of(0.1);
     const Tensors inputs = by_reference<TypeParam>(shape, dropout, 4);
     for_each_kernels_of<TypeParam>(describe(shape, dropout, 4), [&](const cpu::Kernels<TypeParam>& kernels, int threads) {

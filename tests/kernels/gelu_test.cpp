@@ -1,4 +1,4 @@
-// GELU and its gradient on the CPU against the reference: near zero, in both tails and beyond them.
+// GELU in both forms and its gradient on the CPU against the reference: near zero, in both tails and beyond them.
 #include <limits>
 
 #include "tests/support/kernel_test.h"
@@ -37,50 +37,75 @@ template <typename Real>
 class GeluGrad : public test::OfReal<Real> {};
 TYPED_TEST_SUITE(GeluGrad, test::Reals, test::RealName);
 
+// A form of GELU: its kernels, and how many roundings its exponent suffers at x, times their size.
+template <typename Real>
+struct Form {
+  decltype(&reference::gelu) reference;
+  decltype(&reference::gelu_grad) reference_grad;
+  decltype(cpu::Kernels<Real>::gelu) cpu::Kernels<Real>::*gelu;
+  decltype(cpu::Kernels<Real>::gelu_grad) cpu::Kernels<Real>::*grad;
+  double (*exponent_roundings)(double x, bool fused);
+  double least_y, least_slope;  // errors where results approach the smallest normal float
+};
+// x * x / 2, which only a fused multiply-add computes without rounding it.
+inline double erf_roundings(double x, bool fused) { return fused ? 0 : x * x / 2; }
+// 2 sqrt(2 / pi) (x + 0.044715 x^3): two constants, a square, a sum and a product, of half an eps each.
+inline double tanh_roundings(double x, bool) { return 2.5 * 1.5958 * (std::fabs(x) + 0.044715 * std::fabs(x * x * x)); }
+template <typename Real>
+const Form<Real> kForms[] = {{reference::gelu, reference::gelu_grad, &cpu::Kernels<Real>::gelu, &cpu::Kernels<Real>::gelu_grad,
+                              erf_roundings, 8e-38, 1.1e-36},
+                             {reference::gelu_tanh, reference::gelu_tanh_grad, &cpu::Kernels<Real>::gelu_tanh,
+                              &cpu::Kernels<Real>::gelu_tanh_grad, tanh_roundings, 2e-37, 5e-36}};
+
 TYPED_TEST(Gelu, MatchesReferenceAtEverySize) {
   using Real = TypeParam;
-  for (std::int64_t n : kSizes) {
-    const GuardedBuffer<Real> x = random_reals<Real>(n, 1, -6, 6);
-    GuardedBuffer<float> expected(n);
-    reference::gelu(expected.data(), floats(x).data(), n);
-    for_each_kernels_of<Real>("n=" + std::to_string(n), [&](const cpu::Kernels<Real>& kernels, int threads) {
-      GuardedBuffer<Real> y(n), in_place = x;
-      kernels.gelu(y.data(), x.data(), n, threads);
-      kernels.gelu(in_place.data(), in_place.data(), n, threads);
-      expect_close(floats(y), expected, approximated<Real>({2 * kEps, 2 * kEps}));
-      EXPECT_TRUE(test::bit_equal(in_place, y));
-      EXPECT_TRUE(y.guards_intact());
-    });
+  for (const Form<Real>& form : kForms<Real>) {
+    for (std::int64_t n : kSizes) {
+      const GuardedBuffer<Real> x = random_reals<Real>(n, 1, -6, 6);
+      GuardedBuffer<float> expected(n);
+      form.reference(expected.data(), floats(x).data(), n);
+      for_each_kernels_of<Real>("n=" + std::to_string(n), [&](const cpu::Kernels<Real>& kernels, int threads) {
+        GuardedBuffer<Real> y(n), in_place = x;
+        (kernels.*form.gelu)(y.data(), x.data(), n, threads);
+        (kernels.*form.gelu)(in_place.data(), in_place.data(), n, threads);
+        expect_close(floats(y), expected, approximated<Real>({2 * kEps, 2 * kEps}));
+        EXPECT_TRUE(test::bit_equal(in_place, y));
+        EXPECT_TRUE(y.guards_intact());
+      });
+    }
   }
 }
 
 TYPED_TEST(GeluGrad, MatchesReferenceAtEverySize) {
   using Real = TypeParam;
-  for (std::int64_t n : kSizes) {
-    const GuardedBuffer<Real> x = random_reals<Real>(n, 2, -6, 6), dy = random_reals<Real>(n, 3);
-    GuardedBuffer<float> expected(n);
-    reference::gelu_grad(expected.data(), floats(dy).data(), floats(x).data(), n);
-    for_each_kernels_of<Real>("n=" + std::to_string(n), [&](const cpu::Kernels<Real>& kernels, int threads) {
-      GuardedBuffer<Real> dx(n), over_dy = dy, over_x = x;
-      kernels.gelu_grad(dx.data(), dy.data(), x.data(), n, threads);
-      kernels.gelu_grad(over_dy.data(), over_dy.data(), x.data(), n, threads);
-      kernels.gelu_grad(over_x.data(), dy.data(), over_x.data(), n, threads);
-      expect_close(floats(dx), expected, slope_tolerance<Real>(2 * kEps));
-      EXPECT_TRUE(test::bit_equal(over_dy, dx));
-      EXPECT_TRUE(test::bit_equal(over_x, dx));
-      EXPECT_TRUE(dx.guards_intact());
-    });
+  for (const Form<Real>& form : kForms<Real>) {
+    for (std::int64_t n : kSizes) {
+      const GuardedBuffer<Real> x = random_reals<Real>(n, 2, -6, 6), dy = random_reals<Real>(n, 3);
+      GuardedBuffer<float> expected(n);
+      form.reference_grad(expected.data(), floats(dy).data(), floats(x).data(), n);
+      for_each_kernels_of<Real>("n=" + std::to_string(n), [&](const cpu::Kernels<Real>& kernels, int threads) {
+        GuardedBuffer<Real> dx(n), over_dy = dy, over_x = x;
+        (kernels.*form.grad)(dx.data(), dy.data(), x.data(), n, threads);
+        (kernels.*form.grad)(over_dy.data(), over_dy.data(), x.data(), n, threads);
+        (kernels.*form.grad)(over_x.data(), dy.data(), over_x.data(), n, threads);
+        expect_close(floats(dx), expected, slope_tolerance<Real>(2 * kEps));
+        EXPECT_TRUE(test::bit_equal(over_dy, dx));
+        EXPECT_TRUE(test::bit_equal(over_x, dx));
+        EXPECT_TRUE(dx.guards_intact());
+      });
+    }
   }
 }
 
-// Relative error: a few roundings, plus that of the exponent x * x / 2, which only a fused multiply-add avoids. Beyond 13 the
-// result may be 0: `least` is the remaining absolute error.
+// Relative error: a few roundings, plus those of the exponent, which the right tail does not show. Beyond 13 the result may be
+// 0: `least` is the remaining absolute error.
 template <typename Real>
 void expect_relatively_close(const GuardedBuffer<float>& actual, const GuardedBuffer<float>& expected,
-                             const GuardedBuffer<float>& x, bool fused, double roundings, double least) {
+                             const GuardedBuffer<float>& x, const Form<Real>& form, bool fused, double roundings,
+                             double least) {
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.size()); ++i) {
-    const double exponent = static_cast<double>(x[i]) * x[i] / 2;
-    const double relative = (roundings + (fused || x[i] > 0 ? 0 : exponent)) * kEps + approximated<Real>({}).relative;
+    const double of_exponent = x[i] > 0 ? 0 : form.exponent_roundings(x[i], fused);
+    const double relative = (roundings + of_exponent) * kEps + approximated<Real>({}).relative;
     ASSERT_NEAR(actual[i], expected[i], relative * std::fabs(expected[i]) + least) << "x = " << x[i];
   }
 }
@@ -92,94 +117,104 @@ bool fuses(const cpu::Kernels<Real>& kernels) {
 
 TYPED_TEST(Gelu, KeepsRelativeAccuracyInBothTails) {
   using Real = TypeParam;
-  const GuardedBuffer<Real> x_real = sweep<Real>();
-  const GuardedBuffer<float> x = floats(x_real);
-  const std::int64_t n = static_cast<std::int64_t>(x.size());
-  GuardedBuffer<float> expected(n);
-  reference::gelu(expected.data(), x.data(), n);
-  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
-    GuardedBuffer<Real> y(n);
-    kernels.gelu(y.data(), x_real.data(), n, threads);
-    expect_relatively_close<Real>(floats(y), expected, x, fuses(kernels), 4, 8e-38);
-  });
+  for (const Form<Real>& form : kForms<Real>) {
+    const GuardedBuffer<Real> x_real = sweep<Real>();
+    const GuardedBuffer<float> x = floats(x_real);
+    const std::int64_t n = static_cast<std::int64_t>(x.size());
+    GuardedBuffer<float> expected(n);
+    form.reference(expected.data(), x.data(), n);
+    for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+      GuardedBuffer<Real> y(n);
+      (kernels.*form.gelu)(y.data(), x_real.data(), n, threads);
+      expect_relatively_close<Real>(floats(y), expected, x, form, fuses(kernels), 4, form.least_y);
+    });
+  }
 }
 
 TYPED_TEST(GeluGrad, KeepsRelativeAccuracyInBothTails) {
   using Real = TypeParam;
-  const GuardedBuffer<Real> x_real = sweep<Real>();
-  const GuardedBuffer<float> x = floats(x_real);
-  const std::int64_t n = static_cast<std::int64_t>(x.size());
-  GuardedBuffer<float> expected(n), ones(n);
-  std::fill(ones.begin(), ones.end(), 1.0f);
-  const GuardedBuffer<Real> ones_real = reals<Real>(ones);
-  reference::gelu_grad(expected.data(), ones.data(), x.data(), n);
-  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
-    GuardedBuffer<Real> dx_real(n);
-    kernels.gelu_grad(dx_real.data(), ones_real.data(), x_real.data(), n, threads);
-    GuardedBuffer<float> dx = floats(dx_real);
-    for (std::int64_t i = 0; i < n; ++i)  // the slope is 0 at -0.75, where only the absolute error can be small
-      if (x[i] > -1.5f && x[i] < 0) {
-        const test::Tolerance tolerance = slope_tolerance<Real>(kEps);
-        ASSERT_NEAR(dx[i], expected[i], tolerance.absolute + tolerance.relative * std::fabs(expected[i])) << "x = " << x[i];
-        dx[i] = expected[i];
-      }
-    expect_relatively_close<Real>(dx, expected, x, fuses(kernels), 6, 1.1e-36);
-  });
+  for (const Form<Real>& form : kForms<Real>) {
+    const GuardedBuffer<Real> x_real = sweep<Real>();
+    const GuardedBuffer<float> x = floats(x_real);
+    const std::int64_t n = static_cast<std::int64_t>(x.size());
+    GuardedBuffer<float> expected(n), ones(n);
+    std::fill(ones.begin(), ones.end(), 1.0f);
+    const GuardedBuffer<Real> ones_real = reals<Real>(ones);
+    form.reference_grad(expected.data(), ones.data(), x.data(), n);
+    for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+      GuardedBuffer<Real> dx_real(n);
+      (kernels.*form.grad)(dx_real.data(), ones_real.data(), x_real.data(), n, threads);
+      GuardedBuffer<float> dx = floats(dx_real);
+      for (std::int64_t i = 0; i < n; ++i)  // the slope is 0 at -0.75, where only the absolute error can be small
+        if (x[i] > -1.5f && x[i] < 0) {
+          const test::Tolerance tolerance = slope_tolerance<Real>(kEps);
+          ASSERT_NEAR(dx[i], expected[i], tolerance.absolute + tolerance.relative * std::fabs(expected[i])) << "x = " << x[i];
+          dx[i] = expected[i];
+        }
+      expect_relatively_close<Real>(dx, expected, x, form, fuses(kernels), 6, form.least_slope);
+    });
+  }
 }
 
 TYPED_TEST(Gelu, ExtremeArgumentsHaveTheirLimits) {
   using Real = TypeParam;
-  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kLargest = std::numeric_limits<float>::max();
-  const std::vector<float> x = {0.0f,  -0.0f,  1e-30f,   -1e-30f,   20,        -20,
-                                1e10f, -1e10f, kLargest, -kLargest, kInfinity, -kInfinity};
-  const std::vector<float> y = {0, 0, 5e-31f, -5e-31f, 20, 0, 1e10f, 0, kLargest, 0, kInfinity, 0};
-  const std::vector<float> slope = {0.5f, 0.5f, 0.5f, 0.5f, 1, 0, 1, 0, 1, 0, 1, 0};
-  const std::int64_t n = static_cast<std::int64_t>(x.size());
-  const auto real = [n](const std::vector<float>& values) {  // the largest float rounds to infinity in Bf16
-    GuardedBuffer<float> copy(n);
-    std::copy(values.begin(), values.end(), copy.begin());
-    return reals<Real>(copy);
-  };
-  const GuardedBuffer<Real> x_real = real(x), ones = real(std::vector<float>(x.size(), 1.0f));
-  const GuardedBuffer<float> y_real = floats(real(y));
-  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
-    GuardedBuffer<Real> out(n);
-    kernels.gelu(out.data(), x_real.data(), n, threads);
-    expect_close(floats(out), y_real, approximated<Real>({kEps, 0}));
-    kernels.gelu_grad(out.data(), ones.data(), x_real.data(), n, threads);
-    expect_close(floats(out), slope, approximated<Real>({kEps, 0}));
-  });
+  for (const Form<Real>& form : kForms<Real>) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity(), kLargest = std::numeric_limits<float>::max();
+    const std::vector<float> x = {0.0f,  -0.0f,  1e-30f,   -1e-30f,   20,        -20,
+                                  1e10f, -1e10f, kLargest, -kLargest, kInfinity, -kInfinity};
+    const std::vector<float> y = {0, 0, 5e-31f, -5e-31f, 20, 0, 1e10f, 0, kLargest, 0, kInfinity, 0};
+    const std::vector<float> slope = {0.5f, 0.5f, 0.5f, 0.5f, 1, 0, 1, 0, 1, 0, 1, 0};
+    const std::int64_t n = static_cast<std::int64_t>(x.size());
+    const auto real = [n](const std::vector<float>& values) {  // the largest float rounds to infinity in Bf16
+      GuardedBuffer<float> copy(n);
+      std::copy(values.begin(), values.end(), copy.begin());
+      return reals<Real>(copy);
+    };
+    const GuardedBuffer<Real> x_real = real(x), ones = real(std::vector<float>(x.size(), 1.0f));
+    const GuardedBuffer<float> y_real = floats(real(y));
+    for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+      GuardedBuffer<Real> out(n);
+      (kernels.*form.gelu)(out.data(), x_real.data(), n, threads);
+      expect_close(floats(out), y_real, approximated<Real>({kEps, 0}));
+      (kernels.*form.grad)(out.data(), ones.data(), x_real.data(), n, threads);
+      expect_close(floats(out), slope, approximated<Real>({kEps, 0}));
+    });
+  }
 }
 
 TYPED_TEST(Gelu, NanStaysNan) {
   using Real = TypeParam;
-  for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
-    GuardedBuffer<float> values = random_floats(40, 4);
-    values[17] = NAN;
-    const GuardedBuffer<Real> x = reals<Real>(values), dy = random_reals<Real>(40, 5);
-    GuardedBuffer<Real> y(40);
-    kernels.gelu(y.data(), x.data(), 40, threads);
-    for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(std::isnan(test::widen(y[i])), i == 17) << i;
-    kernels.gelu_grad(y.data(), dy.data(), x.data(), 40, threads);
-    for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(std::isnan(test::widen(y[i])), i == 17) << i;
-  });
+  for (const Form<Real>& form : kForms<Real>) {
+    for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+      GuardedBuffer<float> values = random_floats(40, 4);
+      values[17] = NAN;
+      const GuardedBuffer<Real> x = reals<Real>(values), dy = random_reals<Real>(40, 5);
+      GuardedBuffer<Real> y(40);
+      (kernels.*form.gelu)(y.data(), x.data(), 40, threads);
+      for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(std::isnan(test::widen(y[i])), i == 17) << i;
+      (kernels.*form.grad)(y.data(), dy.data(), x.data(), 40, threads);
+      for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(std::isnan(test::widen(y[i])), i == 17) << i;
+    });
+  }
 }
 
 TYPED_TEST(Gelu, IsTheSameForAnyNumberOfThreads) {
   using Real = TypeParam;
-  const std::int64_t n = 20011;
-  const GuardedBuffer<Real> x = random_reals<Real>(n, 6, -8, 8), dy = random_reals<Real>(n, 7);
-  for (cpu::Isa isa : cpu::kIsas<Real>) {
-    if (!cpu::available(isa)) continue;
-    const cpu::Kernels<Real>& kernels = cpu::kernels<Real>(isa);
-    GuardedBuffer<Real> y(n), dx(n), other(n);
-    kernels.gelu(y.data(), x.data(), n, 1);
-    kernels.gelu_grad(dx.data(), dy.data(), x.data(), n, 1);
-    for (int threads : {2, 7}) {
-      kernels.gelu(other.data(), x.data(), n, threads);
-      EXPECT_TRUE(test::bit_equal(other, y)) << kernels.isa << " threads=" << threads;
-      kernels.gelu_grad(other.data(), dy.data(), x.data(), n, threads);
-      EXPECT_TRUE(test::bit_equal(other, dx)) << kernels.isa << " threads=" << threads;
+  for (const Form<Real>& form : kForms<Real>) {
+    const std::int64_t n = 20011;
+    const GuardedBuffer<Real> x = random_reals<Real>(n, 6, -8, 8), dy = random_reals<Real>(n, 7);
+    for (cpu::Isa isa : cpu::kIsas<Real>) {
+      if (!cpu::available(isa)) continue;
+      const cpu::Kernels<Real>& kernels = cpu::kernels<Real>(isa);
+      GuardedBuffer<Real> y(n), dx(n), other(n);
+      (kernels.*form.gelu)(y.data(), x.data(), n, 1);
+      (kernels.*form.grad)(dx.data(), dy.data(), x.data(), n, 1);
+      for (int threads : {2, 7}) {
+        (kernels.*form.gelu)(other.data(), x.data(), n, threads);
+        EXPECT_TRUE(test::bit_equal(other, y)) << kernels.isa << " threads=" << threads;
+        (kernels.*form.grad)(other.data(), dy.data(), x.data(), n, threads);
+        EXPECT_TRUE(test::bit_equal(other, dx)) << kernels.isa << " threads=" << threads;
+      }
     }
   }
 }
@@ -192,6 +227,15 @@ TEST(ReferenceGelu,
   reference::gelu_grad(dx.data(), ones.data(), x.data(), 3);
   expect_close(y, std::vector<float>{0.8413447461f, -0.1586552539f, -1.4332578594e-6f}, {kEps, 0});
   expect_close(dx, std::vector<float>{1.0833154706f, -0.0833154706f, -7.1469460e-6f}, {1e-7, 0});
+}
+
+TEST(ReferenceGelu, TanhFormMatchesValuesComputedWithFortyDigits) {
+  const std::vector<float> x = {1, -1, -5}, ones = {1, 1, 1};
+  std::vector<float> y(3), dx(3);
+  reference::gelu_tanh(y.data(), x.data(), 3);
+  reference::gelu_tanh_grad(dx.data(), ones.data(), x.data(), 3);
+  expect_close(y, std::vector<float>{0.8411919906f, -0.1588080094f, -2.291796197e-7f}, {kEps, 0});
+  expect_close(dx, std::vector<float>{1.082964084f, -0.08296408385f, -1.546361988e-6f}, {1e-7, 0});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// SGD and AdamW: the reference against steps computed by hand, the CPU kernels against the reference.
+// SGD, AdamW and the clipping of gradients: the reference against steps computed by hand, the CPU kernels against the
+// reference.
 #include "tests/support/kernel_test.h"
 
 namespace epochbench {
@@ -89,6 +90,12 @@ struct Model {
       }
     return tensors;
   }
+  std::vector<GradientTensor> only_gradients() {
+    std::vector<GradientTensor> tensors;
+    for (GuardedBuffer<float>& gradient : gradients)
+      tensors.push_back({gradient.data(), static_cast<std::int64_t>(gradient.size())});
+    return with_bf16(tensors);
+  }
   std::vector<AdamwTensor> adamw() {
     std::vector<AdamwTensor> tensors;
     for (std::size_t t = 0; t < weights.size(); ++t)
@@ -111,7 +118,8 @@ void expect_same(const Model& actual, const Model& expected, int steps) {
 
 TEST(Sgd, StepsMatchReference) {
   const float rate = 0.05f;
-  for (const SgdNumbers& numbers : {SgdNumbers{0.9, 1e-4}, SgdNumbers{0, 0}}) {
+  const float clip = 0.3f;
+  for (const SgdNumbers& numbers : {SgdNumbers{0.9, 1e-4}, SgdNumbers{0, 0}, SgdNumbers{0.9, 1e-4, &clip}}) {
     Model expected;
     for (int step = 0; step < 4; ++step)
       reference::sgd(expected.sgd().data(), static_cast<int>(expected.sgd().size()), &rate, numbers);
@@ -127,8 +135,9 @@ TEST(Sgd, StepsMatchReference) {
 
 TEST(Adamw, StepsMatchReference) {
   const float rate = 0.01f;
-  const AdamwNumbers numbers = {0.9, 0.999, 1e-8};
+  const float clip = 0.3f;
   for (std::int32_t first : {0, 1000, 2000000}) {
+    const AdamwNumbers numbers = {0.9, 0.999, 1e-8, first == 1000 ? &clip : nullptr};
     Model expected;
     for (std::int32_t step = first; step < first + 4; ++step)
       reference::adamw(expected.adamw().data(), static_cast<int>(expected.adamw().size()), &rate, &step, numbers);
@@ -153,6 +162,55 @@ TEST(Adamw, ZeroGradientOnlyDecays) {
     const AdamwTensor tensor = {weight.data(), moment1.data(), moment2.data(), gradient.data(), 19, 0.5};
     kernels.adamw(&tensor, 1, &rate, &step, {0.9, 0.999, 1e-8}, threads);
     for (float value : weight) EXPECT_EQ(value, 1.5f);
+  });
+}
+
+// 1 + 4 + 4 = 3 * 3; a gradient shorter than the largest norm stays as it is. 1e-6 is what the definition adds to the norm.
+TEST(ClipFactor, WorkedOutByHand) {
+  const float gradient[] = {1, -2}, other[] = {2};
+  const GradientTensor tensors[] = {{gradient, 2}, {other, 1}};
+  for_each_kernels("", [&](const auto& kernels, int threads) {
+    GuardedBuffer<float> factor(1), workspace(static_cast<std::int64_t>(kernels.clip_workspace_bytes(threads) / sizeof(float)));
+    for (const auto& [largest, expected] : {std::pair{1.5, 1.5 / (3 + 1e-6)}, {3.0, 3 / (3 + 1e-6)}, {4.0, 1.0}}) {
+      kernels.clip_factor(factor.data(), tensors, 2, largest, workspace.data(), threads);
+      EXPECT_NEAR(factor[0], expected, kEps);
+    }
+    EXPECT_TRUE(factor.guards_intact() && workspace.guards_intact());
+  });
+}
+
+// Squares are positive, so chunks of up to 1,024 in float err by less than kEps times the logarithm of their lanes' additions;
+// 64 additions per lane, and at most that many roundings without vectors.
+TEST(ClipFactor, MatchesTheReferenceAndIsBitEqualForEqualThreads) {
+  double squares = 0;
+  Model model;
+  for (const GuardedBuffer<float>& gradient : model.gradients)
+    squares += reference::sum_of_squares(gradient.data(), Element::f32, static_cast<std::int64_t>(gradient.size()));
+  const std::vector<GradientTensor> tensors = model.only_gradients();
+  for_each_kernels("", [&](const auto& kernels, int threads) {
+    std::vector<float> factors;
+    for (int repetition = 0; repetition < 3; ++repetition) {
+      GuardedBuffer<float> factor(1);
+      GuardedBuffer<float> workspace(static_cast<std::int64_t>(kernels.clip_workspace_bytes(threads) / sizeof(float)));
+      kernels.clip_factor(factor.data(), tensors.data(), static_cast<int>(tensors.size()), 1, workspace.data(), threads);
+      EXPECT_TRUE(factor.guards_intact() && workspace.guards_intact());
+      factors.push_back(factor[0]);
+    }
+    EXPECT_NEAR(factors[0] * std::sqrt(squares), 1, 32 * kEps);
+    EXPECT_TRUE(factors[0] == factors[1] && factors[0] == factors[2]);
+  });
+}
+
+TEST(ClipFactor, LeavesNoFiniteGradientWhereOneIsNot) {
+  for_each_kernels("", [&](const auto& kernels, int threads) {
+    for (float bad : {INFINITY, NAN}) {
+      const float gradient[] = {1, bad};
+      const GradientTensor tensor{gradient, 2};
+      GuardedBuffer<float> factor(1),
+          workspace(static_cast<std::int64_t>(kernels.clip_workspace_bytes(threads) / sizeof(float)));
+      kernels.clip_factor(factor.data(), &tensor, 1, 1, workspace.data(), threads);
+      EXPECT_TRUE(std::isnan(factor[0] * bad)) << factor[0];
+    }
   });
 }
 

@@ -115,6 +115,31 @@ TEST(CudaGeluGrad, MatchesReference) {
     });
 }
 
+// The exponent 2 sqrt(2 / pi) (x + 0.044715 x^3), up to 25 at 6, errs by 2.5 roundings in the left tail; __expf adds as many of
+// the result's units as its argument.
+TEST(CudaGelu, TanhFormMatchesReference) {
+  for (std::int64_t n : kSizes)
+    for_each_element(std::to_string(n), [&](Element element) {
+      const Tensor x = random_tensor(n, element, 6, -6, 6);
+      GuardedBuffer<float> expected(n);
+      reference::gelu_tanh(expected.data(), x.floats().data(), n);
+      expect_of_one(x, expected, stored(element, {(4 + 3.5 * 25) * kEps, 0}),
+                    [&](void* y, const void* from) { cuda::gelu_tanh(y, from, n, element, kNoStream); });
+    });
+}
+
+TEST(CudaGeluGrad, TanhFormMatchesReference) {
+  for (std::int64_t n : kSizes)
+    for_each_element(std::to_string(n), [&](Element element) {
+      const Tensor dy = random_tensor(n, element, 7), x = random_tensor(n, element, 8, -6, 6);
+      GuardedBuffer<float> expected(n);
+      reference::gelu_tanh_grad(expected.data(), dy.floats().data(), x.floats().data(), n);
+      // The two terms, of at most 1 each, may cancel; 1 - f errs by half an eps, and is multiplied by up to 6 * 6.
+      expect_of_two(dy, x, expected, stored(element, {4 * kEps, 48 * kEps}),
+                    [&](void* dx, const void* a, const void* b) { cuda::gelu_tanh_grad(dx, a, b, n, element, kNoStream); });
+    });
+}
+
 TEST(CudaBiasAdd, MatchesReference) {
   for (const Matrix& m : kMatrices)
     for_each_element(describe(m), [&](Element element) {

@@ -16,10 +16,14 @@ Dropout dropout_of(double probability, std::uint32_t ordinal = 3) {
 
 std::string describe(const AttentionShape& s, const Dropout& dropout) {
   return "batch=" + std::to_string(s.batch) + " sequence=" + std::to_string(s.sequence) + " heads=" + std::to_string(s.heads) +
-         " width=" + std::to_string(s.width) + (dropout.threshold != 0 ? " dropout" : "");
+         " width=" + std::to_string(s.width) + (s.causal ? " causal" : "") + (dropout.threshold != 0 ? " dropout" : "");
 }
 std::int64_t rows_of(const AttentionShape& s) { return s.batch * s.heads * s.sequence; }
 AttentionShape scores_of(std::int64_t sequence) { return {1, sequence, sequence > 128 ? 1 : 2, 1}; }
+AttentionShape causal(AttentionShape shape) {
+  shape.causal = true;
+  return shape;
+}
 
 DeviceBuffer<std::int32_t> on_device(std::int32_t value) {
   DeviceBuffer<std::int32_t> buffer(1);
@@ -34,10 +38,12 @@ struct Expected {
       : weights(rows * sequence), log_sum_exp(rows), dscores(rows * sequence) {}
 };
 Expected by_definition(std::span<const float> scores, std::span<const float> dweights, std::int32_t step, std::int64_t rows,
-                       std::int64_t sequence, std::int64_t first_row, const Dropout& dropout) {
+                       const AttentionShape& shape, std::int64_t first_row, const Dropout& dropout) {
+  const std::int64_t sequence = shape.sequence;
   Expected e(rows, sequence);
-  std::vector<double> p(static_cast<std::size_t>(sequence)), dp(p.size());
+  for (std::int64_t i = 0; i < rows * sequence; ++i) e.weights[i] = e.dscores[i] = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
+    std::vector<double> p(static_cast<std::size_t>(keys_before(shape, r % sequence + 1))), dp(p.size());
     const auto row = scores.subspan(static_cast<std::size_t>(r * sequence), p.size());
     const auto dw = dweights.subspan(static_cast<std::size_t>(r * sequence), p.size());
     const double largest = *std::max_element(row.begin(), row.end());
@@ -65,7 +71,7 @@ void check_softmax(const AttentionShape& shape, Element element, const Dropout& 
   const std::int64_t rows = rows_of(shape), n = rows * shape.sequence;
   const DeviceBuffer<float> scores = random_device_floats(n, 1, -range, range), dweights = random_device_floats(n, 2);
   const DeviceBuffer<std::int32_t> at_step = on_device(step);
-  const Expected expected = by_definition(scores, dweights, step, rows, shape.sequence, first_row, dropout);
+  const Expected expected = by_definition(scores, dweights, step, rows, shape, first_row, dropout);
   DeviceBuffer<float> log_sum_exp(rows);  // by definition, so that the gradient is tested independently
   std::copy(expected.log_sum_exp.begin(), expected.log_sum_exp.end(), log_sum_exp.begin());
   const double exponent = 2 * range + std::log(static_cast<double>(shape.sequence)), largest = dropout.scale;
@@ -109,18 +115,23 @@ TEST(CudaAttentionSoftmax, MatchesDefinition) {
     for_each_element("", [&](Element element) {
       check_softmax(scores_of(sequence), element, kNone, 0);
       check_softmax(scores_of(sequence), element, dropout_of(0.1), 7);
+      check_softmax(causal(scores_of(sequence)), element, dropout_of(0.1), 7);
     });
 }
 
 TEST(CudaAttentionSoftmax, LongRowsMatchDefinition) {
   check_softmax(scores_of(512), Element::bf16, dropout_of(0.1), 2);
   for (std::int64_t sequence : {516, 1024, 1025, 1028})
-    check_softmax(scores_of(sequence), Element::f32, sequence == 1024 ? dropout_of(0.1) : kNone, 2);
+    for (const AttentionShape& shape : {scores_of(sequence), causal(scores_of(sequence))})
+      check_softmax(shape, Element::f32, sequence == 1024 ? dropout_of(0.1) : kNone, 2);
 }
 
 TEST(CudaAttentionSoftmax, RowsOfSeveralBatchesMatchDefinition) {
   for (std::int64_t sequence : {12, 13})
-    for_each_element("", [&](Element element) { check_softmax({3, sequence, 5, 1}, element, dropout_of(0.25), 1000003); });
+    for_each_element("", [&](Element element) {
+      check_softmax({3, sequence, 5, 1}, element, dropout_of(0.25), 1000003);
+      check_softmax(causal({3, sequence, 5, 1}), element, kNone, 0);
+    });
 }
 
 // Of rows whose first element is any of a block of four, and beyond 32 bits.
@@ -151,6 +162,33 @@ TEST(CudaAttentionSoftmax, NanStaysInItsRow) {
     for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(std::isnan(values[i]), i / sequence == 5) << i;
     for (std::int64_t r = 0; r < rows; ++r) ASSERT_EQ(std::isnan(log_sum_exp[r]), r == 5) << r;
   }
+}
+
+// What a product leaves above the diagonal does not matter, not even a NaN, and weights and their gradients are 0 there.
+TEST(CudaAttentionSoftmax, IgnoresScoresAfterACausalRowsPosition) {
+  for (std::int64_t sequence : {1, 5, 64, 65, 260})
+    for_each_element(std::to_string(sequence), [&](Element element) {
+      const AttentionShape shape = causal(scores_of(sequence));
+      const std::int64_t rows = rows_of(shape), n = rows * sequence;
+      DeviceBuffer<float> scores = random_device_floats(n, 3), dweights = random_device_floats(n, 4);
+      const DeviceBuffer<std::int32_t> step = on_device(0);
+      const auto masked = [&](std::int64_t i) { return i % sequence > i / sequence % sequence; };
+      for (std::int64_t i = 0; i < n; ++i)
+        if (masked(i)) scores[i] = dweights[i] = NAN;
+      Tensor weights(n, element), again(n, element), dscores(n, element);
+      DeviceBuffer<float> log_sum_exp(rows);
+      cuda::attention_softmax(weights.data(), log_sum_exp.data(), scores.data(), step.data(), shape, 0, kNone, element,
+                              kNoStream);
+      cuda::attention_softmax_grad(again.data(), dscores.data(), scores.data(), dweights.data(), log_sum_exp.data(),
+                                   step.data(), shape, 0, kNone, element, kNoStream);
+      for (const Tensor* result : {&weights, &again, &dscores}) {
+        const GuardedBuffer<float> values = result->floats();
+        for (std::int64_t i = 0; i < n; ++i) {
+          ASSERT_FALSE(std::isnan(values[i])) << i;
+          if (masked(i)) ASSERT_EQ(values[i], 0) << i;
+        }
+      }
+    });
 }
 
 TEST(CudaHeads, SplitAndMergeAreCopies) {
@@ -213,47 +251,48 @@ void products(DeviceBuffer<float>& c, const DeviceBuffer<float>& a, const Device
 // The bounds are those of CPU attention (tests/kernels/attention_test.cpp): a score errs by a few eps times its
 // magnitude.
 TEST(CudaAttention, PartsWithReferenceProductsMatchReference) {
-  const AttentionShape shape{2, 20, 3, 8};
-  const std::int64_t n = rows_of(shape) * shape.width, weights_count = rows_of(shape) * shape.sequence;
-  const std::int64_t heads = shape.batch * shape.heads, sequence = shape.sequence, width = shape.width;
-  const float scale = 1 / std::sqrt(static_cast<float>(width));
-  for (const Dropout& dropout : {kNone, dropout_of(0.2)}) {
-    const DeviceBuffer<float> q = random_device_floats(n, 1), k = random_device_floats(n, 2), v = random_device_floats(n, 3),
-                              dy = random_device_floats(n, 4);
-    const DeviceBuffer<std::int32_t> step = on_device(5);
-    GuardedBuffer<float> y(n), log_sum_exp(rows_of(shape)), dq(n), dk(n), dv(n);
-    reference::attention(y.data(), log_sum_exp.data(), q.data(), k.data(), v.data(), step.data(), shape, dropout);
-    reference::attention_grad(dq.data(), dk.data(), dv.data(), dy.data(), q.data(), k.data(), v.data(), y.data(),
-                              log_sum_exp.data(), step.data(), shape, dropout);
+  for (const AttentionShape& shape : {AttentionShape{2, 20, 3, 8}, causal({2, 20, 3, 8})}) {
+    const std::int64_t n = rows_of(shape) * shape.width, weights_count = rows_of(shape) * shape.sequence;
+    const std::int64_t heads = shape.batch * shape.heads, sequence = shape.sequence, width = shape.width;
+    const float scale = 1 / std::sqrt(static_cast<float>(width));
+    for (const Dropout& dropout : {kNone, dropout_of(0.2)}) {
+      const DeviceBuffer<float> q = random_device_floats(n, 1), k = random_device_floats(n, 2), v = random_device_floats(n, 3),
+                                dy = random_device_floats(n, 4);
+      const DeviceBuffer<std::int32_t> step = on_device(5);
+      GuardedBuffer<float> y(n), log_sum_exp(rows_of(shape)), dq(n), dk(n), dv(n);
+      reference::attention(y.data(), log_sum_exp.data(), q.data(), k.data(), v.data(), step.data(), shape, dropout);
+      reference::attention_grad(dq.data(), dk.data(), dv.data(), dy.data(), q.data(), k.data(), v.data(), y.data(),
+                                log_sum_exp.data(), step.data(), shape, dropout);
 
-    DeviceBuffer<float> q_apart(n), k_apart(n), v_apart(n), dy_apart(n), apart(n), scores(weights_count),
-        weights(weights_count), dweights(weights_count), got_log(rows_of(shape)), got(n);
-    for (auto [to, from] :
-         {std::pair{&q_apart, &q}, std::pair{&k_apart, &k}, std::pair{&v_apart, &v}, std::pair{&dy_apart, &dy}})
-      cuda::split_heads(to->data(), from->data(), shape, Element::f32, kNoStream);
-    products(scores, q_apart, k_apart, heads, {sequence, sequence, width, false, true});
-    for (float& score : scores) score *= scale;
-    cuda::attention_softmax(weights.data(), got_log.data(), scores.data(), step.data(), shape, 0, dropout, Element::f32,
-                            kNoStream);
-    products(apart, weights, v_apart, heads, {sequence, width, sequence});
-    cuda::merge_heads(got.data(), apart.data(), shape, Element::f32, kNoStream);
-    const double bound = 32 * kEps * static_cast<double>(dropout.scale);
-    expect_close(got, y, {kEps, bound});
-    expect_close(got_log, log_sum_exp, {kEps, 16 * kEps});
-
-    products(dweights, dy_apart, v_apart, heads, {sequence, sequence, width, false, true});
-    cuda::attention_softmax_grad(weights.data(), dweights.data(), scores.data(), dweights.data(), got_log.data(), step.data(),
-                                 shape, 0, dropout, Element::f32, kNoStream);
-    for (float& value : dweights) value *= scale;
-    const auto expect_product = [&](const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, bool transpose_a,
-                                    const GuardedBuffer<float>& expected) {
-      products(apart, a, b, heads, {sequence, width, sequence, transpose_a});
+      DeviceBuffer<float> q_apart(n), k_apart(n), v_apart(n), dy_apart(n), apart(n), scores(weights_count),
+          weights(weights_count), dweights(weights_count), got_log(rows_of(shape)), got(n);
+      for (auto [to, from] :
+           {std::pair{&q_apart, &q}, std::pair{&k_apart, &k}, std::pair{&v_apart, &v}, std::pair{&dy_apart, &dy}})
+        cuda::split_heads(to->data(), from->data(), shape, Element::f32, kNoStream);
+      products(scores, q_apart, k_apart, heads, {sequence, sequence, width, false, true});
+      for (float& score : scores) score *= scale;
+      cuda::attention_softmax(weights.data(), got_log.data(), scores.data(), step.data(), shape, 0, dropout, Element::f32,
+                              kNoStream);
+      products(apart, weights, v_apart, heads, {sequence, width, sequence});
       cuda::merge_heads(got.data(), apart.data(), shape, Element::f32, kNoStream);
-      expect_close(got, expected, {kEps, 2 * bound * static_cast<double>(width)});
-    };
-    expect_product(weights, dy_apart, true, dv);
-    expect_product(dweights, k_apart, false, dq);
-    expect_product(dweights, q_apart, true, dk);
+      const double bound = 32 * kEps * static_cast<double>(dropout.scale);
+      expect_close(got, y, {kEps, bound});
+      expect_close(got_log, log_sum_exp, {kEps, 16 * kEps});
+
+      products(dweights, dy_apart, v_apart, heads, {sequence, sequence, width, false, true});
+      cuda::attention_softmax_grad(weights.data(), dweights.data(), scores.data(), dweights.data(), got_log.data(), step.data(),
+                                   shape, 0, dropout, Element::f32, kNoStream);
+      for (float& value : dweights) value *= scale;
+      const auto expect_product = [&](const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, bool transpose_a,
+                                      const GuardedBuffer<float>& expected) {
+        products(apart, a, b, heads, {sequence, width, sequence, transpose_a});
+        cuda::merge_heads(got.data(), apart.data(), shape, Element::f32, kNoStream);
+        expect_close(got, expected, {kEps, 2 * bound * static_cast<double>(width)});
+      };
+      expect_product(weights, dy_apart, true, dv);
+      expect_product(dweights, k_apart, false, dq);
+      expect_product(dweights, q_apart, true, dk);
+    }
   }
 }
 

@@ -204,8 +204,9 @@ void reference_sgd(Model& model, float rate, const SgdNumbers& numbers, double s
 
 TEST(CudaSgd, StepsMatchReference) {
   const DeviceBuffer<float> rate = scalar(0.05f);
+  const DeviceBuffer<float> clip = scalar(0.3f);
   for (const float scale : {1.0f, 1000.0f})
-    for (const SgdNumbers& numbers : {SgdNumbers{0.9, 1e-4}, SgdNumbers{0, 0}}) {
+    for (const SgdNumbers& numbers : {SgdNumbers{0.9, 1e-4}, SgdNumbers{0, 0}, SgdNumbers{0.9, 1e-4, clip.data()}}) {
       const Scaling scaling = {scalar(scale), scalar(1), scalar(0)};
       Model expected(parameters(scale));
       for (int step = 0; step < kSteps; ++step) reference_sgd(expected, rate[0], numbers, scale);
@@ -231,10 +232,11 @@ void reference_adamw(Model& model, float rate, std::int32_t step, const AdamwNum
 // With loss scaling, skipped steps do not count.
 TEST(CudaAdamw, StepsMatchReference) {
   const DeviceBuffer<float> rate = scalar(0.01f);
-  const AdamwNumbers numbers = {0.9, 0.999, 1e-8};
+  const DeviceBuffer<float> clip = scalar(0.3f);
   constexpr std::int32_t kSkipped = 7;
   for (const float scale : {1.0f, 1000.0f})
     for (const std::int32_t first : {0, 2000000}) {
+      const AdamwNumbers numbers = {0.9, 0.999, 1e-8, first > 0 ? clip.data() : nullptr};
       const Scaling scaling = {scalar(scale), scalar(1), scalar(kSkipped)};
       Model expected(parameters(scale));
       for (std::int32_t step = first; step < first + kSteps; ++step) reference_adamw(expected, rate[0], step, numbers, scale);
@@ -277,6 +279,45 @@ TEST(CudaLossScale, NonFiniteGradientsChangeNothing) {
   cuda::adamw(model.tensors(), model.chunks(), model.chunk_count(), rate.data(), step.data(), {0.9, 0.999, 1e-8},
               scaling.loss_scale(), kNoStream);
   expect_untouched(model, before);
+}
+
+// Sums of squares, which are positive, err by fewer roundings than a thread adds numbers, 128, plus the trees of additions.
+TEST(CudaClipFactor, MatchesReferenceAndIsBitEqualInEveryOrder) {
+  for (const float scale : {1.0f, 1000.0f}) {
+    Model model(parameters(scale));
+    const DeviceBuffer<float> loss_scale = scalar(scale);
+    double squares = 0;
+    for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+      const GuardedBuffer<float> g = model[i].gradient.floats();
+      squares += reference::sum_of_squares(g.data(), Element::f32, model[i].n()) / (static_cast<double>(scale) * scale);
+    }
+    const double norm = std::sqrt(squares);
+    for (const double largest : {norm / 3, norm * 2}) {
+      std::vector<float> factors;
+      for_each_order("scale " + std::to_string(scale), [&] {
+        DeviceBuffer<float> factor(1), workspace = scratch(cuda::clip_workspace_bytes(model.chunk_count()));
+        cuda::clip_factor(factor.data(), model.tensors(), model.chunks(), model.chunk_count(),
+                          scale == 1 ? nullptr : loss_scale.data(), static_cast<float>(largest), workspace.data(), kNoStream);
+        EXPECT_NEAR(factor[0], std::min(1.0, largest / norm), 96 * kEps);
+        EXPECT_TRUE(factor.guards_intact() && workspace.guards_intact());
+        factors.push_back(factor[0]);
+        EXPECT_EQ(factors.front(), factors.back());
+      });
+    }
+  }
+}
+
+TEST(CudaClipFactor, LeavesNoFiniteGradientWhereOneIsNot) {
+  Model model(parameters());
+  for (const float bad : {INFINITY, NAN}) {
+    GuardedBuffer<float> values = model[0].gradient.floats();
+    values[0] = bad;
+    model[0].gradient.write(values);
+    DeviceBuffer<float> factor(1), workspace = scratch(cuda::clip_workspace_bytes(model.chunk_count()));
+    cuda::clip_factor(factor.data(), model.tensors(), model.chunks(), model.chunk_count(), nullptr, 1, workspace.data(),
+                      kNoStream);
+    EXPECT_TRUE(std::isnan(factor[0] * bad)) << factor[0];
+  }
 }
 
 // One non-finite value at each kind of position: first and last element of each tensor, and either side of a chunk boundary.

@@ -90,6 +90,7 @@ TEST_F(CudaRaces, ElementWise) {
   const Tensor x = random_tensor(kCount, Element::bf16, 1);
   Tensor y(kCount, Element::bf16);
   cuda::gelu(y.data(), x.data(), kCount, Element::bf16, kNoStream);
+  cuda::gelu_tanh(y.data(), x.data(), kCount, Element::bf16, kNoStream);
   const Tensor bias = random_tensor(41, Element::bf16, 2);
   cuda::bias_add(y.data(), x.data(), bias.data(), 100, 41, 41, Element::bf16, kNoStream);
 }
@@ -237,7 +238,10 @@ TEST_F(CudaRaces, Optimizer) {
   DeviceBuffer<std::int32_t> step(1), finite(1);
   step[0] = 3;
   cuda::all_finite(finite.data(), tensors_there.data(), chunks_there.data(), 2, kNoStream);
-  cuda::adamw(tensors_there.data(), chunks_there.data(), 2, rate.data(), step.data(), {0.9, 0.999, 1e-8}, {}, kNoStream);
+  DeviceBuffer<float> clip(1), workspace = scratch(cuda::clip_workspace_bytes(2));
+  cuda::clip_factor(clip.data(), tensors_there.data(), chunks_there.data(), 2, nullptr, 1, workspace.data(), kNoStream);
+  cuda::adamw(tensors_there.data(), chunks_there.data(), 2, rate.data(), step.data(), {0.9, 0.999, 1e-8, clip.data()}, {},
+              kNoStream);
 }
 
 }  // namespace

@@ -146,11 +146,12 @@ class FakeGeluProduct final : public cuda::GeluProduct {
       reference::gemm(x.data(), load(t.a, count({m, k}), spec.element, tf32).data(),
                       load(t.b, count({k, n}), spec.element, tf32).data(), spec.shape, {});
       if (spec.gradient) {
-        reference::gelu_grad(result.data(), x.data(), load(t.x, size, spec.element).data(), static_cast<std::int64_t>(size));
+        (spec.tanh ? reference::gelu_tanh_grad : reference::gelu_grad)(
+            result.data(), x.data(), load(t.x, size, spec.element).data(), static_cast<std::int64_t>(size));
       } else {
         const Floats bias = load(t.bias, static_cast<std::size_t>(n), spec.element);
         for (std::size_t i = 0; i < size; ++i) x[i] += bias[i % static_cast<std::size_t>(n)];
-        reference::gelu(result.data(), x.data(), static_cast<std::int64_t>(size));
+        (spec.tanh ? reference::gelu_tanh : reference::gelu)(result.data(), x.data(), static_cast<std::int64_t>(size));
         if (spec.x) store(t.x, x, spec.element);
       }
       store(t.out, result, spec.element);

@@ -15,10 +15,11 @@ void pack_panels_transposed(Word* panels, const Real* b, std::int64_t stride, st
 
 // A panel of B stays in the L1 cache while the tiles of A stream past it.
 void multiply_small(const SmallProduct& product) {
+  const std::int64_t panel_k = product.panel_k > 0 ? product.panel_k : product.k;
   for (std::int64_t column = 0; column < product.columns; column += kNr) {
     const std::int64_t width = min_of(kNr, product.columns - column);
     const int vectors = panel_vectors(width);
-    const Segment segment{product.a, product.b + column * product.k};
+    const Segment segment{product.a, product.b + column * panel_k};
     Tile tile{};
     tile.sum_stride = product.sum_stride;
     tile.y_stride = product.y_stride;

@@ -151,14 +151,15 @@ inline std::shared_ptr<Graph> gelu_product_graph(const GeluProductSpec& spec, co
   const Tensor product =
       graph->matmul(graph->input("a", kA, {1, m, k}, strides(m, k, transpose_a)),
                     graph->input("b", kB, {1, k, n}, strides(k, n, transpose_b)), fe::graph::Matmul_attributes());
+  const auto forward = spec.tanh ? fe::PointwiseMode_t::GELU_APPROX_TANH_FWD : fe::PointwiseMode_t::GELU_FWD;
+  const auto backward = spec.tanh ? fe::PointwiseMode_t::GELU_APPROX_TANH_BWD : fe::PointwiseMode_t::GELU_BWD;
   if (spec.gradient) {
     const Tensor x = graph->input("x", kGeluX, out, out_strides);
-    graph->output(pointwise(*graph, fe::PointwiseMode_t::GELU_BWD, product, x), kOut, out, out_strides);
+    graph->output(pointwise(*graph, backward, product, x), kOut, out, out_strides);
   } else {
     const Tensor bias = graph->input("bias", kBias, {1, 1, n}, {n, n, 1});
     const Tensor x = pointwise(*graph, fe::PointwiseMode_t::ADD, product, bias);
-    graph->output(graph->pointwise(x, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::GELU_FWD)), kOut, out,
-                  out_strides);
+    graph->output(graph->pointwise(x, fe::graph::Pointwise_attributes().set_mode(forward)), kOut, out, out_strides);
     if (spec.x) graph->output(x, kGeluX, out, out_strides);
   }
   check(graph->validate(), describe(spec));
@@ -224,11 +225,18 @@ inline Tensor number_input(Graph& graph, const char* name, std::int64_t number) 
 
 inline float score_scale(const AttentionShape& s) { return static_cast<float>(1 / std::sqrt(static_cast<double>(s.width))); }
 
+// Causal attention, of either direction: no key to the right of the diagonal.
+template <typename SdpaAttributes>
+void mask_later_keys(SdpaAttributes& attributes) {
+  attributes.set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT).set_diagonal_band_right_bound(0);
+}
+
 inline std::shared_ptr<Graph> attention_graph(const AttentionSpec& spec, const DescribedDevice* device = nullptr) {
   auto graph = std::make_shared<Graph>(spec.element, device);
   const AttentionShape& s = spec.shape;
   const Shape shape = heads_shape(s), strides = heads_strides(s, input_stride(s)), y_strides = heads_strides(s, row_stride(s));
   auto attributes = fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true).set_attn_scale(score_scale(s));
+  if (s.causal) mask_later_keys(attributes);
   if (spec.dropout > 0)
     attributes.set_dropout(static_cast<float>(spec.dropout), number_input(*graph, "seed", kSeed),
                            number_input(*graph, "offset", kOffset));
@@ -246,6 +254,7 @@ inline std::shared_ptr<Graph> attention_gradient_graph(const AttentionSpec& spec
   const AttentionShape& s = spec.shape;
   const Shape shape = heads_shape(s), strides = heads_strides(s, input_stride(s)), y_strides = heads_strides(s, row_stride(s));
   auto attributes = fe::graph::SDPA_backward_attributes().set_name("attention_grad").set_attn_scale(score_scale(s));
+  if (s.causal) mask_later_keys(attributes);
   if (spec.dropout > 0)
     attributes.set_dropout(static_cast<float>(spec.dropout), number_input(*graph, "seed", kSeed),
                            number_input(*graph, "offset", kOffset));

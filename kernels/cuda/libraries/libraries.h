@@ -74,6 +74,7 @@ struct GeluProductSpec {  // float accumulation
   Math math = Math::exact;
   bool gradient = false;  // out = a b gelu'(x); otherwise out = gelu(x) of x = a b + bias
   bool x = false;         // forward: x is written, too
+  bool tanh = false;      // the form of gelu
 };
 class GeluProduct {
  public:

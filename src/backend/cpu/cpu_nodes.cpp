@@ -23,6 +23,12 @@ std::vector<cpu::CastTensor<Real>> cast_tensors(const Graph& graph, const Node& 
   return tensors;
 }
 
+// What an optimizer multiplies gradients by, or null.
+template <typename Real>
+const float* clip_of(const NodeOperands<Real>& o, const OptimizerLayout& layout) {
+  return layout.clip < 0 ? nullptr : o.x32(static_cast<std::size_t>(layout.clip));
+}
+
 }  // namespace
 
 template <typename Real>
@@ -75,6 +81,8 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
     case Op::adamw:
       if (!attributes<AdamwAttributes>(node).copies.empty()) return "the CPU backend's " + name + " writes no copies";
       return loss_scaled(attributes<AdamwAttributes>(node).loss_scaled);
+    case Op::clip_factor:
+      return loss_scaled(attributes<ClipFactorAttributes>(node).loss_scaled);
     case Op::cross_entropy_grad:
       return loss_scaled(node.inputs.size() > 3);
     default:
@@ -113,6 +121,8 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
     case Op::lstm:
     case Op::lstm_grad:
       return k_->lstm_workspace_bytes(lstm_shape(graph, node), threads_);
+    case Op::clip_factor:
+      return k_->clip_workspace_bytes(threads_);
     default:
       return 0;  // most kernels need no scratch memory
   }
@@ -145,13 +155,21 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
                     run(o.y(0), o.x(0), o.integers(1), o.x32(2), size.rows, size.channels, targets);
                   });
     case Op::sgd:
-      return make(k->sgd, [=, tensors = sgd_tensors(graph, node, memory), a = attributes<SgdAttributes>(node)](auto run) {
-        run(tensors.data(), static_cast<int>(tensors.size()), o.x32(0), SgdNumbers{a.momentum, a.weight_decay});
+      return make(k->sgd, [=, tensors = sgd_tensors(graph, node, memory), layout = optimizer_layout(node),
+                           a = attributes<SgdAttributes>(node)](auto run) {
+        run(tensors.data(), static_cast<int>(tensors.size()), o.x32(0),
+            SgdNumbers{a.momentum, a.weight_decay, clip_of(o, layout)});
       });
     case Op::adamw:
-      return make(k->adamw, [=, tensors = adamw_tensors(graph, node, memory), a = attributes<AdamwAttributes>(node)](auto run) {
+      return make(k->adamw, [=, tensors = adamw_tensors(graph, node, memory), layout = optimizer_layout(node),
+                             a = attributes<AdamwAttributes>(node)](auto run) {
         run(tensors.data(), static_cast<int>(tensors.size()), o.x32(0), o.integers(1),
-            AdamwNumbers{a.beta1, a.beta2, a.epsilon});
+            AdamwNumbers{a.beta1, a.beta2, a.epsilon, clip_of(o, layout)});
+      });
+    case Op::clip_factor:
+      return make(k->clip_factor, [=, tensors = gradient_tensors(graph, node, memory),
+                                   norm = attributes<ClipFactorAttributes>(node).largest_norm](auto run) {
+        run(o.y32(0), tensors.data(), static_cast<int>(tensors.size()), norm);
       });
     case Op::increment:
       return [=] { ++*o.integers(0); };

@@ -14,8 +14,8 @@ namespace epochbench {
 namespace {
 
 // The scores of a group in one tensor. The gradient has two of them, which together fit the L2 cache of an A100 (40 MB), H100
-// (50 MB) or RTX 4090 (72 MB), so that few of the passes over them go to DRAM. A sample is not divided: the largest of our
-// models, with 16 heads and 512 positions, has as many.
+// (50 MB) or RTX 4090 (72 MB), so that few of the passes over them go to DRAM. A sample is not divided: 16 heads and 512
+// positions have as many.
 constexpr std::int64_t kGroupScoreBytes = std::int64_t{16} << 20;
 
 std::size_t heads(const AttentionShape& s) { return static_cast<std::size_t>(s.batch * s.heads); }

@@ -13,6 +13,7 @@ cuda::GeluProductSpec spec_of(const Graph& graph, const Node& node) {
   spec.math = math_of(node);
   spec.gradient = node.op == Op::matmul_gelu_grad;
   spec.x = node.outputs.size() > 1;
+  spec.tanh = is_tanh(node.parts[1].attributes);
   return spec;
 }
 

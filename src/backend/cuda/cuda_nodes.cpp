@@ -81,30 +81,44 @@ std::function<void(Stream)> optimizer(const CudaNodeSource& source) {
   const OptimizerLayout layout = optimizer_layout(source.node);
   const ValueMemory& v = source.context.values;
   const float* rate = v.get<float>(source.in()[static_cast<std::size_t>(layout.learning_rate)]);
+  const float* clip = layout.clip < 0 ? nullptr : v.get<float>(source.in()[static_cast<std::size_t>(layout.clip)]);
   const OptimizerTable t = upload_optimizer(source, layout);
   const cuda::LossScale scale = loss_scale(source, layout);
   if (source.node.op == Op::sgd)
     return [=, a = attributes<SgdAttributes>(source.node)](Stream stream) {
-      cuda::sgd(t.tensors, t.chunks.chunks, t.chunks.count, rate, {a.momentum, a.weight_decay}, scale, stream);
+      cuda::sgd(t.tensors, t.chunks.chunks, t.chunks.count, rate, {a.momentum, a.weight_decay, clip}, scale, stream);
     };
   const auto& a = attributes<AdamwAttributes>(source.node);
   const auto* step = v.get<std::int32_t>(source.in()[static_cast<std::size_t>(layout.step)]);
-  return [=, numbers = AdamwNumbers{a.beta1, a.beta2, a.epsilon}](Stream stream) {
+  return [=, numbers = AdamwNumbers{a.beta1, a.beta2, a.epsilon, clip}](Stream stream) {
     cuda::adamw(t.tensors, t.chunks.chunks, t.chunks.count, rate, step, numbers, scale, stream);
   };
 }
 
-std::function<void(Stream)> all_finite(const CudaNodeSource& source) {
+// A table of gradients alone: the inputs from `first` on.
+OptimizerTable upload_gradients(const CudaNodeSource& source, std::size_t first) {
   std::vector<cuda::OptimizerTensor> tensors;
   std::vector<std::int64_t> elements;
-  const ValueMemory& v = source.context.values;
-  for (ValueId id : source.in()) {
+  for (std::size_t i = first; i < source.in().size(); ++i) {
+    const ValueId id = source.in()[i];
     elements.push_back(source.graph.desc(id).elements());
-    tensors.push_back({nullptr, nullptr, nullptr, v.get(id), elements.back(), source.element(id), 0});
+    tensors.push_back({nullptr, nullptr, nullptr, source.context.values.get(id), elements.back(), source.element(id), 0});
   }
-  const auto* table = source.context.tables.upload(tensors);
-  return [=, &v, chunks = upload_chunks(source.context.tables, elements), out = source.out()[0]](Stream stream) {
-    cuda::all_finite(v.get<std::int32_t>(out), table, chunks.chunks, chunks.count, stream);
+  return {source.context.tables.upload(tensors), upload_chunks(source.context.tables, elements)};
+}
+
+std::function<void(Stream)> all_finite(const CudaNodeSource& source) {
+  return [=, &v = source.context.values, t = upload_gradients(source, 0), out = source.out()[0]](Stream stream) {
+    cuda::all_finite(v.get<std::int32_t>(out), t.tensors, t.chunks.chunks, t.chunks.count, stream);
+  };
+}
+
+std::function<void(Stream)> clip_factor(const CudaNodeSource& source) {
+  const auto& a = attributes<ClipFactorAttributes>(source.node);
+  return [=, o = source.operands(), t = upload_gradients(source, a.loss_scaled ? 1 : 0), scaled = a.loss_scaled,
+          norm = static_cast<float>(a.largest_norm), workspace = source.context.workspace](Stream stream) {
+    cuda::clip_factor(o.y32(0), t.tensors, t.chunks.chunks, t.chunks.count, scaled ? o.x32(0) : nullptr, norm, workspace,
+                      stream);
   };
 }
 
@@ -116,6 +130,8 @@ struct CommonKernels {  // those that common_step() runs
   static constexpr auto add = cuda::add;
   static constexpr auto gelu = cuda::gelu;
   static constexpr auto gelu_grad = cuda::gelu_grad;
+  static constexpr auto gelu_tanh = cuda::gelu_tanh;
+  static constexpr auto gelu_tanh_grad = cuda::gelu_tanh_grad;
   static constexpr auto dropout = cuda::dropout;
   static constexpr auto batch_norm = cuda::batch_norm;
   static constexpr auto batch_norm_inference = cuda::batch_norm_inference;
@@ -184,6 +200,8 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
       return optimizer(source);
     case Op::all_finite:
       return all_finite(source);
+    case Op::clip_factor:
+      return clip_factor(source);
     case Op::update_loss_scale: {
       const auto& a = attributes<LossScaleAttributes>(node);
       const cuda::LossScaleNumbers numbers{static_cast<float>(a.growth), static_cast<float>(a.backoff),

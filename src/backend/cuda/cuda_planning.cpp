@@ -117,11 +117,22 @@ int cuda_launches(const Graph& graph, const Node& node) {
     case Op::cross_entropy_grad:
     case Op::count_correct:
     case Op::all_finite:
+    case Op::clip_factor:
       return 2;
     default:
       return 1;
   }
 }
+
+namespace {
+
+std::size_t clip_workspace_bytes(const Graph& graph, const Node& node) {
+  std::int64_t chunks = 0;
+  for (ValueId id : node.inputs) chunks += (graph.desc(id).elements() + cuda::kChunkElements - 1) / cuda::kChunkElements;
+  return cuda::clip_workspace_bytes(chunks);
+}
+
+}  // namespace
 
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
   const auto [rows, channels] = rows_channels(graph.desc(node.inputs[0]));
@@ -165,6 +176,8 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
     case Op::cross_entropy_grad:
     case Op::count_correct:
       return cuda::cross_entropy_workspace_bytes(rows);
+    case Op::clip_factor:
+      return clip_workspace_bytes(graph, node);
     default:
       return 0;  // most kernels need no scratch memory
   }

@@ -42,6 +42,13 @@ std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, con
   return tensors;
 }
 
+std::vector<GradientTensor> gradient_tensors(const Graph& graph, const Node& node, const ValueMemory& memory) {
+  std::vector<GradientTensor> tensors;
+  for (ValueId id : node.inputs)
+    tensors.push_back({memory.get(id), graph.desc(id).elements(), bf16_gradient(graph, id, memory)});
+  return tensors;
+}
+
 HostExecutable::HostExecutable(const Program& program, int threads, const NodeCompiler& compile_node)
     : layout_(program),
       variables_(layout_.variable_bytes()),

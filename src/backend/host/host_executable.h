@@ -17,6 +17,7 @@ namespace epochbench {
 // The tensors of an optimizer node, whose addresses do not change. A pointer to a 16-bit gradient has the type of a float's.
 std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
 std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
+std::vector<GradientTensor> gradient_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);  // all inputs
 
 using HostStep = std::function<void()>;
 

@@ -75,7 +75,7 @@ AttentionShape attention_shape(const Graph& graph, const Node& node) {
   const auto& a = attributes<AttentionAttributes>(node);
   const bool joint = node.op == Op::joint_attention || node.op == Op::joint_attention_grad;
   const Shape& q = graph.desc(node.inputs[is_attention_gradient(node) ? 1 : 0]).shape;
-  return {q[0] / a.sequence, a.sequence, a.heads, q[1] / (joint ? 3 : 1) / a.heads, joint};
+  return {q[0] / a.sequence, a.sequence, a.heads, q[1] / (joint ? 3 : 1) / a.heads, joint, a.causal};
 }
 
 LstmShape lstm_shape(const Graph& graph, const Node& node) {

@@ -32,9 +32,9 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::add:
       return make(k.add, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
     case Op::gelu:
-      return make(k.gelu, [=](auto run) { run(o.y(0), o.x(0), n); });
+      return make(is_tanh(node.attributes) ? k.gelu_tanh : k.gelu, [=](auto run) { run(o.y(0), o.x(0), n); });
     case Op::gelu_grad:
-      return make(k.gelu_grad, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
+      return make(is_tanh(node.attributes) ? k.gelu_tanh_grad : k.gelu_grad, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
     case Op::dropout:
       return make(k.dropout,
                   [=, dropout = dropout_of(node, seed)](auto run) { run(o.y(0), o.x(0), o.integers(1), dropout, n); });
@@ -158,6 +158,7 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::linear_int8:
     case Op::conv2d_int8:
     case Op::all_finite:
+    case Op::clip_factor:
     case Op::update_loss_scale:
     case Op::increment:
     case Op::sgd:

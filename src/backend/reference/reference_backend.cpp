@@ -1,6 +1,7 @@
 // The reference backend: the graph without fusion, in every precision, on naive kernels that accumulate in double and round
 // only to the graph's 16-bit values and for tf32 products. The oracle of the tests.
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "kernels/reference/kernels.h"
@@ -12,8 +13,8 @@ namespace {
 
 constexpr const char* kNoComposites = "the reference backend runs the parts, not the composite";
 
-// `update` takes one parameter's tensor with its unscaled gradient in float, the learning rate and the number of earlier
-// updates.
+// `update` takes one parameter's tensor with its unscaled, clipped gradient in float, the learning rate and the number of
+// earlier updates.
 template <typename Tensor, typename Update>
 HostStep optimizer_step(const Graph& graph, const Node& node, const ValueMemory& memory, std::vector<Tensor> tensors,
                         Update update) {
@@ -28,6 +29,7 @@ HostStep optimizer_step(const Graph& graph, const Node& node, const ValueMemory&
   return [=, tensors = std::move(tensors)] {
     if (layout.finite >= 0 && *m->get<std::int32_t>(input(layout.finite)) == 0) return;
     const float scale = layout.loss_scale >= 0 ? *m->get(input(layout.loss_scale)) : 1;
+    const float clip = layout.clip >= 0 ? *m->get(input(layout.clip)) : 1;
     std::int32_t updates = layout.step >= 0 ? *m->get<std::int32_t>(input(layout.step)) : 0;
     if (layout.skipped_steps >= 0) updates -= *m->get<std::int32_t>(input(layout.skipped_steps));
     std::vector<float> gradient;
@@ -35,7 +37,7 @@ HostStep optimizer_step(const Graph& graph, const Node& node, const ValueMemory&
       Tensor tensor = tensors[i];
       gradient.resize(static_cast<std::size_t>(tensor.n));
       reference::cast(gradient.data(), tensor.gradient, Element::f32, elements[i], tensor.n);
-      for (float& value : gradient) value /= scale;
+      for (float& value : gradient) value = value / scale * clip;
       tensor.gradient = gradient.data();
       update(tensor, *m->get(input(layout.learning_rate)), updates);
     }
@@ -50,6 +52,18 @@ HostStep all_finite_step(const Graph& graph, const Node& node, const ValueMemory
     for (std::size_t i = 0; i < in.size(); ++i)
       finite = finite && reference::all_finite(m->get(in[i]), element_of(descs[i].dtype), descs[i].elements());
     *m->get<std::int32_t>(out) = finite;
+  };
+}
+
+HostStep clip_factor_step(const Graph& graph, const Node& node, const ValueMemory& memory) {
+  std::vector<TensorDesc> descs;
+  for (ValueId id : node.inputs) descs.push_back(graph.desc(id));
+  return [=, m = &memory, in = node.inputs, out = node.outputs[0], a = attributes<ClipFactorAttributes>(node)] {
+    double sum = 0;
+    for (std::size_t i = a.loss_scaled ? 1 : 0; i < in.size(); ++i)
+      sum += reference::sum_of_squares(m->get(in[i]), element_of(descs[i].dtype), descs[i].elements());
+    const double scale = a.loss_scaled ? *m->get(in[0]) : 1;
+    *m->get(out) = static_cast<float>(clip_factor_of(std::sqrt(sum) / scale, a.largest_norm));
   };
 }
 
@@ -210,6 +224,8 @@ HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& m
       return cast_step(graph, node, memory);
     case Op::all_finite:
       return all_finite_step(graph, node, memory);
+    case Op::clip_factor:
+      return clip_factor_step(graph, node, memory);
     default: {
       const auto operands = std::make_shared<Operands>(graph, node, memory);
       const HostStep kernel = kernel_step(graph, node, operands, seed);

@@ -1,5 +1,6 @@
-// Scaled dot-product attention over whole sequences (Vaswani et al. 2017): every position sees every other. Only the log of
-// each row's sum of exponentials is kept for the gradient (Dao et al. 2022), never the scores.
+// Scaled dot-product attention over whole sequences (Vaswani et al. 2017): every position sees every other, or, with the
+// attribute causal, those up to itself, and only these count as FLOPs. Only the log of each row's sum of exponentials is kept
+// for the gradient (Dao et al. 2022), never the scores.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -66,8 +67,9 @@ std::vector<TensorDesc> infer_joint_grad(const Graph& graph, const Node& node) {
 // Forward: scores and weighted sum. Gradient: four products. Recomputed scores do not count.
 double product_flops(const Graph& graph, const Node& node, int first) {
   const Sizes s = check_operands(graph, node, first);
-  const auto sequence = static_cast<double>(std::get<AttentionAttributes>(node.attributes).sequence);
-  return 2.0 * static_cast<double>(s.batch) * sequence * sequence * static_cast<double>(s.width);
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  const auto sequence = static_cast<double>(a.sequence), keys = a.causal ? (sequence + 1) / 2 : sequence;  // per query
+  return 2.0 * static_cast<double>(s.batch) * sequence * keys * static_cast<double>(s.width);
 }
 double flops_forward(const Graph& graph, const Node& node) { return 2 * product_flops(graph, node, 0); }
 double flops_grad(const Graph& graph, const Node& node) { return 4 * product_flops(graph, node, 1); }

@@ -1,6 +1,6 @@
 // Element-wise ops and their gradients: add; bias_add over the last dimension, whose gradient is a sum over rows; relu; gelu in
-// the erf form (Hendrycks and Gimpel 2016); dropout (Srivastava et al. 2014). Dropout's mask is not a tensor: it follows from
-// seed, step, ordinal and element, so its gradient is the same op on dy.
+// the erf or the tanh form (Hendrycks and Gimpel 2016); dropout (Srivastava et al. 2014). Dropout's mask is not a tensor: it
+// follows from seed, step, ordinal and element, so its gradient is the same op on dy.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -45,7 +45,7 @@ std::vector<TensorDesc> infer_relu_grad(const Graph& graph, const Node& node) {
 }
 
 void gradient_gelu(GradientBuilder& builder, const Node& node) {
-  accumulate_first(builder, node, Op::gelu_grad, {}, {node.inputs[0]});
+  accumulate_first(builder, node, Op::gelu_grad, node.attributes, {node.inputs[0]});
 }
 
 std::vector<TensorDesc> infer_gelu_grad(const Graph& graph, const Node& node) {

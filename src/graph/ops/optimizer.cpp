@@ -1,5 +1,5 @@
-// SGD with momentum and AdamW, each one node over all parameters; the step counter; all_finite and update_loss_scale: dynamic
-// loss scaling (Micikevicius et al. 2018).
+// SGD with momentum and AdamW, each one node over all parameters; clip_factor, which limits the norm of their gradients
+// (Pascanu et al. 2013); the step counter; all_finite and update_loss_scale: dynamic loss scaling (Micikevicius et al. 2018).
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -33,6 +33,7 @@ void check(const Graph& graph, const Node& node) {
   require(input(graph, node, layout.learning_rate) == kNumber, "the learning rate must be f32 [1]");
   if (layout.step >= 0) require(input(graph, node, layout.step) == kCounter, "the step must be i32 [1]");
   if (layout.loss_scale >= 0) require(input(graph, node, layout.loss_scale) == kNumber, "loss_scale must be f32 [1]");
+  if (layout.clip >= 0) require(input(graph, node, layout.clip) == kNumber, "clip must be f32 [1]");
   if (layout.finite >= 0) require(input(graph, node, layout.finite) == kCounter, "finite must be i32 [1]");
   if (layout.skipped_steps >= 0) require(input(graph, node, layout.skipped_steps) == kCounter, "skipped_steps must be i32 [1]");
 }
@@ -65,6 +66,16 @@ std::vector<TensorDesc> infer_increment(const Graph& graph, const Node& node) {
 }
 std::vector<int> updated_counter(const Node&) { return {0}; }
 
+std::vector<TensorDesc> infer_clip(const Graph& graph, const Node& node) {
+  const auto& a = std::get<ClipFactorAttributes>(node.attributes);
+  require(a.largest_norm > 0, "the largest norm must be above 0");
+  const std::size_t first = a.loss_scaled ? 1 : 0;
+  require(node.inputs.size() > first, "needs at least one gradient");
+  if (a.loss_scaled) require(input(graph, node, 0) == kNumber, "loss_scale must be f32 [1]");
+  for (std::size_t i = first; i < node.inputs.size(); ++i) require_float(graph.desc(node.inputs[i]));
+  return {kNumber};
+}
+
 std::vector<TensorDesc> infer_finite(const Graph& graph, const Node& node) {
   require(!node.inputs.empty(), "needs at least one input");
   for (ValueId id : node.inputs) require_float(graph.desc(id));
@@ -93,17 +104,19 @@ OptimizerLayout optimizer_layout(const Node& node) {
       layout.loss_scale = layout.first++;
       layout.finite = layout.first++;
     }
+    if (sgd->clipped) layout.clip = layout.first++;
   } else {
+    const auto& adamw = std::get<AdamwAttributes>(node.attributes);
     layout.group = 4;
     layout.step = 1;
     layout.first = 2;
-    const auto& adamw = std::get<AdamwAttributes>(node.attributes);
     layout.copies -= static_cast<int>(adamw.copies.size());
     if (adamw.loss_scaled) {
       layout.loss_scale = layout.first++;
       layout.finite = layout.first++;
       layout.skipped_steps = layout.first++;
     }
+    if (adamw.clipped) layout.clip = layout.first++;
   }
   layout.parameters = (layout.copies - layout.first) / layout.group;
   return layout;
@@ -111,6 +124,7 @@ OptimizerLayout optimizer_layout(const Node& node) {
 
 const OpRule kSgdRule{.infer = infer_sgd, .updated_inputs = updated};
 const OpRule kAdamwRule{.infer = infer_adamw, .updated_inputs = updated};
+const OpRule kClipFactorRule{.infer = infer_clip};
 const OpRule kIncrementRule{.infer = infer_increment, .updated_inputs = updated_counter};
 const OpRule kAllFiniteRule{.infer = infer_finite};
 const OpRule kUpdateLossScaleRule{.infer = infer_update, .updated_inputs = updated_scale};
