@@ -67,8 +67,8 @@ struct ModelFamily {
   std::optional<double> dropout = {};      // its own rate; empty: it has none
   SampleSpec (*sample)(const ModelConfig&);
   OptimizerSpec (*optimizer)(const ModelConfig&);
-  ValueId (*build)(Graph&,
-                   const ModelConfig&);  // adds the inputs, returns the logits [labels, classes], of two classes one column
+  // Adds the inputs, returns the logits [labels, classes], of two classes one column.
+  ValueId (*build)(Graph&, const ModelConfig&);
 };
 
 const std::vector<ModelFamily>& model_registry();

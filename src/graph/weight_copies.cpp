@@ -44,7 +44,10 @@ std::optional<Graph> keep_copies(Graph& graph, const std::function<bool(const Gr
     const int parameter = parameter_of(*optimizer, weight);
     if (parameter < 0) return std::nullopt;
     const Variable& variable = graph.variables[static_cast<std::size_t>(graph.value(weight).index)];
-    const Variable copy{variable.name + ".copy", {variable.desc.shape, to.to}, VariableRole::derived, {}};
+    Variable copy;
+    copy.name = variable.name + ".copy";
+    copy.desc = {variable.desc.shape, to.to};
+    copy.role = VariableRole::derived;
     const ValueId kept_copy = kept.add_variable(copy);
     for (Node& node : kept.nodes) std::ranges::replace(node.inputs, cast->outputs[i], kept_copy);
     operands.push_back(kept_copy);
