@@ -11,10 +11,12 @@ ModelFamily resnet20_family();
 std::vector<ModelFamily> resnet_families();  // 18, 34, 50, 101, 152
 
 std::vector<ModelFamily> bert_families();  // tiny, base, large
+std::vector<ModelFamily> gpt2_families();  // 124M, medium, large, xl
 std::vector<ModelFamily> vit_families();   // b-16, s-16
 std::vector<ModelFamily> lstm_families();  // lstm, lstm-lm
 
-inline constexpr std::int64_t kMostClasses = 1'000'000;  // of an option
+inline constexpr std::int64_t kByteTokens = 256;  // ids of text as bytes
+constexpr std::int64_t kMostClasses = 1'000'000;  // of an option
 // The sample of families with the options height, width and classes: an image of three channels.
 SampleSpec sized_image(const ModelConfig& config);
 

@@ -27,11 +27,13 @@ ValueId Layers::linear(ValueId x, const std::string& name, std::int64_t outputs)
   return linear(x, name, outputs, initializer, initializer);
 }
 
-ValueId Layers::linear(ValueId x, const std::string& name, std::int64_t outputs, Initializer weight, Initializer bias) {
+ValueId Layers::linear(ValueId x, const std::string& name, std::int64_t outputs, Initializer weight, Initializer bias,
+                       bool transposed) {
   const Shape shape{outputs, graph_.desc(x).shape.back()};
   FileLayout layout;
   if (const auto image = flattened_.find(x); image != flattened_.end())
     layout = {{outputs, image->second[1], image->second[2], image->second[3]}, shape};
+  if (transposed) layout = {.shape = {shape[1], outputs}, .transposed = true};
   const ValueId matrix = variable(name + ".weight", shape, weight, VariableRole::parameter, std::move(layout));
   const ValueId offset = variable(name + ".bias", {outputs}, bias);
   return linear_node(x, name, matrix, offset);
@@ -43,18 +45,23 @@ ValueId Layers::linear_node(ValueId x, const std::string& name, ValueId weight, 
 }
 
 std::vector<ValueId> Layers::linear_parts(ValueId x, const std::string& tensor, const std::vector<std::string>& names,
-                                          std::int64_t outputs, const Initializer& weight, const Initializer& bias) {
+                                          std::int64_t outputs, const Initializer& weight, const Initializer& bias,
+                                          bool transposed) {
   const std::int64_t inputs = graph_.desc(x).shape.back(), all = outputs * static_cast<std::int64_t>(names.size());
-  const auto parts = [&](const std::string& what, const Shape& shape, const Shape& whole, const Initializer& initializer) {
+  const auto parts = [&](const std::string& what, const Shape& shape, const Shape& whole, const Initializer& initializer,
+                         bool columns) {
     std::vector<ValueId> values;
     for (std::size_t i = 0; i < names.size(); ++i)
-      values.push_back(
-          variable(names[i] + "." + what, shape, initializer, VariableRole::parameter,
-                   {.shape = whole, .tensor = tensor + what, .first_row = static_cast<std::int64_t>(i) * outputs}));
+      values.push_back(variable(names[i] + "." + what, shape, initializer, VariableRole::parameter,
+                                {.shape = whole,
+                                 .tensor = tensor + what,
+                                 .first_row = static_cast<std::int64_t>(i) * outputs,
+                                 .transposed = columns}));
     return values;
   };
-  const auto weights = parts("weight", {outputs, inputs}, {all, inputs}, weight);
-  const auto biases = parts("bias", {outputs}, {all}, bias);
+  const auto weights =
+      parts("weight", {outputs, inputs}, transposed ? Shape{inputs, all} : Shape{all, inputs}, weight, transposed);
+  const auto biases = parts("bias", {outputs}, {all}, bias, false);
   std::vector<ValueId> results;
   for (std::size_t i = 0; i < names.size(); ++i) results.push_back(linear_node(x, names[i], weights[i], biases[i]));
   return results;
@@ -63,6 +70,10 @@ std::vector<ValueId> Layers::linear_parts(ValueId x, const std::string& tensor, 
 ValueId Layers::relu(ValueId x, const std::string& name) { return graph_.add_node(Op::relu, {}, {x}, name)[0]; }
 
 ValueId Layers::gelu(ValueId x, const std::string& name) { return graph_.add_node(Op::gelu, {}, {x}, name)[0]; }
+
+ValueId Layers::gelu_tanh(ValueId x, const std::string& name) {
+  return graph_.add_node(Op::gelu, GeluAttributes{.tanh = true}, {x}, name)[0];
+}
 
 ValueId Layers::add(ValueId a, ValueId b, const std::string& name) { return graph_.add_node(Op::add, {}, {a, b}, name)[0]; }
 

@@ -16,12 +16,17 @@ class Layers {
 
   ValueId images(std::int64_t batch, const SampleSpec& sample);              // [batch, height, width, channels]
   ValueId linear(ValueId x, const std::string& name, std::int64_t outputs);  // x [batch, inputs]; uniform +-1/sqrt(fan-in)
-  ValueId linear(ValueId x, const std::string& name, std::int64_t outputs, Initializer weight, Initializer bias);
-  // Several layers of one input, whose weights and biases are the rows of the tensors tensor + "weight" and tensor + "bias".
+  // transposed: in files the weight is [inputs, outputs], as Hugging Face's Conv1D has it.
+  ValueId linear(ValueId x, const std::string& name, std::int64_t outputs, Initializer weight, Initializer bias,
+                 bool transposed = false);
+  // Several layers of one input, whose weights and biases are the rows of the tensors tensor + "weight" and tensor + "bias",
+  // before the first is transposed.
   std::vector<ValueId> linear_parts(ValueId x, const std::string& tensor, const std::vector<std::string>& names,
-                                    std::int64_t outputs, const Initializer& weight, const Initializer& bias);
+                                    std::int64_t outputs, const Initializer& weight, const Initializer& bias,
+                                    bool transposed = false);
   ValueId relu(ValueId x, const std::string& name);
   ValueId gelu(ValueId x, const std::string& name);
+  ValueId gelu_tanh(ValueId x, const std::string& name);
   ValueId add(ValueId a, ValueId b, const std::string& name);
   // [batch, everything else]. The columns of a linear layer right after it are in the order of a channels-last image.
   ValueId flatten(ValueId x, const std::string& name);

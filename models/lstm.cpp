@@ -98,11 +98,12 @@ class Lstm {
   ValueId step_ = kNoValue;
 };
 
-std::vector<ModelOption> options(std::int64_t units, std::int64_t layers, std::int64_t sequence, std::int64_t vocabulary) {
+std::vector<ModelOption> options(std::int64_t units, std::int64_t layers, std::int64_t sequence, std::int64_t vocabulary,
+                                 std::optional<std::int64_t> of_byte_text = {}) {
   return {{"units", units, 1, kMostUnits},
           {"layers", layers, 1, kMostLayers},
           {"sequence", sequence, 1, kMostPositions},
-          {"vocabulary", vocabulary, 2, kMostTokens}};
+          {"vocabulary", vocabulary, 2, kMostTokens, of_byte_text}};
 }
 
 }  // namespace
@@ -126,7 +127,7 @@ std::vector<ModelFamily> lstm_families() {
   ModelFamily language_model{
       .name = "lstm-lm",
       .description = "language model of LSTM layers (Zaremba et al. 2014, medium), 2 layers of 650 units, 35 tokens",
-      .options = options(650, 2, 35, 10000),
+      .options = options(650, 2, 35, 10000, kByteTokens),
       .default_data = "synthetic",
       .default_batch = 20,
       .nominal_samples_per_epoch = 26559,  // Penn Treebank's 929,589 training tokens

@@ -40,7 +40,7 @@ std::int64_t parse_value(const std::string& family, const ModelOption& option, s
 const std::vector<ModelFamily>& model_registry() {
   static const std::vector<ModelFamily> families = [] {
     std::vector<ModelFamily> all{mlp_family(), lenet5_family(), resnet20_family()};
-    for (const auto& families_of : {resnet_families, bert_families, vit_families, lstm_families})
+    for (const auto& families_of : {resnet_families, bert_families, gpt2_families, vit_families, lstm_families})
       for (ModelFamily& family : families_of()) all.push_back(std::move(family));
     return all;
   }();
@@ -92,13 +92,23 @@ Model find_model(std::string_view text) {
     throw std::invalid_argument("model " + family->name + ": " + problem);
   std::string suffix;
   for (const auto& [name, value] : model.options) {
-    const bool is_default = std::any_of(
-        family->options.begin(), family->options.end(),
-        [&, &name = name, &value = value](const auto& option) { return option.name == name && option.value == value; });
+    const bool is_default =
+        std::any_of(family->options.begin(), family->options.end(), [&, &name = name, &value = value](const auto& option) {
+          return option.name == name && option.value == value && !(option.of_byte_text && given.contains(name));
+        });
     if (!is_default) suffix += (suffix.empty() ? ":" : ",") + name + "=" + std::to_string(value);
   }
   model.name += suffix;
   return model;
+}
+
+Model with_byte_text(const Model& model) {
+  std::string name = model.name;
+  for (const ModelOption& option : model.family->options)
+    if (option.of_byte_text && model.options.at(option.name) == option.value &&
+        model.name.find(option.name + "=") == std::string::npos)
+      name += (name.find(':') == std::string::npos ? ":" : ",") + option.name + "=" + std::to_string(*option.of_byte_text);
+  return find_model(name);
 }
 
 }  // namespace epochbench

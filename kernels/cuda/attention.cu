@@ -51,22 +51,22 @@ __device__ inline void for_each_four(int sequence, Body body) {
   }
 }
 
+// Four columns of a row; `masked` from `end` on.
+__device__ inline void load_visible(float (&to)[kFour], const float* row, int column, std::int64_t end, float masked) {
+  for (int i = 0; i < kFour; ++i) to[i] = masked;
+  if (column >= end) return;
+  const RegisterPack<float, kFour> four = load_registers<kFour>(row + column);
+  for (int i = 0; i < kFour; ++i) to[i] = column + i < end ? element(four, i) : masked;
+}
+
 template <typename T, int kFours>
 __global__ void __launch_bounds__(kWarpThreads)
     warp_softmax_kernel(T* weights, float* log_sum_exp, const float* scores, Softmax s) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
   if (row >= s.rows) return;
-  const std::int64_t at = row * s.sequence;
-  const int end = visible(s, row);
+  const std::int64_t at = row * s.sequence, end = visible(s, row);
   float values[kFours][kFour];
-  for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    if (column < end) {
-      const RegisterPack<float, kFour> four = load_registers<kFour>(scores + at + column);
-      for (int i = 0; i < kFour; ++i) values[f][i] = column + i < end ? element(four, i) : -INFINITY;
-    } else {
-      for (int i = 0; i < kFour; ++i) values[f][i] = -INFINITY;
-    }
-  });
+  for_each_four<kFours>(s.sequence, [&](int f, int column) { load_visible(values[f], scores + at, column, end, -INFINITY); });
   float largest = -FLT_MAX;
   for_each_four<kFours>(s.sequence, [&](int f, int) {
     for (int i = 0; i < kFour; ++i) largest = fmaxf(largest, values[f][i]);
@@ -92,24 +92,12 @@ __global__ void __launch_bounds__(kWarpThreads, 4)
                              Softmax s) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
   if (row >= s.rows) return;
-  const std::int64_t at = row * s.sequence;
-  const int end = visible(s, row);
+  const std::int64_t at = row * s.sequence, end = visible(s, row);
   const float log_sum = log_sum_exp[row];
   float p[kFours][kFour], gradients[kFours][kFour];  // the softmax, and its incoming gradient through the mask
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    if (column < end) {
-      const RegisterPack<float, kFour> four = load_registers<kFour>(scores + at + column),
-                                       dw = load_registers<kFour>(dweights + at + column);
-      for (int i = 0; i < kFour; ++i) {
-        p[f][i] = column + i < end ? element(four, i) : -INFINITY;
-        gradients[f][i] = column + i < end ? element(dw, i) : 0;
-      }
-    } else {
-      for (int i = 0; i < kFour; ++i) {
-        p[f][i] = -INFINITY;
-        gradients[f][i] = 0;
-      }
-    }
+    load_visible(p[f], scores + at, column, end, -INFINITY);
+    load_visible(gradients[f], dweights + at, column, end, 0);
   });
   float sum = 0;
   for_each_four<kFours>(s.sequence, [&](int f, int column) {

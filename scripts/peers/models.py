@@ -11,7 +11,14 @@ BERT_SIZES = {
     "bert-base": {"layers": 12, "units": 768, "heads": 12},
     "bert-large": {"layers": 24, "units": 1024, "heads": 16},
 }
-DROPOUT = (*BERT_SIZES, "lstm-lm")  # models that have some
+GPT2_SIZES = {
+    "gpt2": {"layers": 12, "units": 768, "heads": 12},
+    "gpt2-medium": {"layers": 24, "units": 1024, "heads": 16},
+    "gpt2-large": {"layers": 36, "units": 1280, "heads": 20},
+    "gpt2-xl": {"layers": 48, "units": 1600, "heads": 25},
+}
+GPT2_VOCABULARY, GPT2_POSITIONS = 50257, 1024
+DROPOUT = (*BERT_SIZES, *GPT2_SIZES, "lstm-lm")  # models that have some
 VIT_IMAGES = {"layers": 12, "patch": 16, "height": 224, "width": 224, "classes": 1000}
 VIT_SIZES = {"vit-b-16": {"units": 768, "heads": 12, **VIT_IMAGES}, "vit-s-16": {"units": 384, "heads": 6, **VIT_IMAGES}}
 LSTM_SIZES = {"lstm": {"units": 128, "layers": 1, "sequence": 80, "vocabulary": 20000},
@@ -119,6 +126,20 @@ def bert(layers, units, heads, dropout, attention):
     return BertForMaskedLM(config)
 
 
+def gpt2(layers, units, heads, dropout, attention, vocabulary=GPT2_VOCABULARY):
+    try:
+        from transformers import GPT2Config, GPT2LMHeadModel
+    except ImportError:
+        import gpt2 as own
+        return own.Gpt2(types.SimpleNamespace(layers=layers, width=units, heads=heads, vocabulary=vocabulary,
+                                              positions=GPT2_POSITIONS, epsilon=1e-5, dropout=dropout))
+    config = GPT2Config(vocab_size=vocabulary, n_positions=GPT2_POSITIONS, n_embd=units, n_layer=layers, n_head=heads,
+                        activation_function="gelu_new", layer_norm_epsilon=1e-5, resid_pdrop=dropout, embd_pdrop=dropout,
+                        attn_pdrop=dropout, use_cache=False, bos_token_id=None, eos_token_id=None,
+                        attn_implementation=attention)
+    return GPT2LMHeadModel(config)
+
+
 def vit(units, heads, layers, patch, height, width, classes):
     if height != width:
         raise ValueError("torchvision's vision transformer takes square images only")
@@ -135,7 +156,7 @@ def split_name(name):
 
 def build(name, dropout=0.0, attention="eager"):
     """The module of a model's name, in training mode. dropout is of models with DROPOUT, attention ("eager" or "sdpa") of BERT
-    alone, and its module for a Python without transformers knows the latter only."""
+    and GPT-2 alone, and their modules for a Python without transformers know the latter only."""
     family, options = split_name(name)
     if family == "mlp":
         model = Mlp(**options)
@@ -148,6 +169,9 @@ def build(name, dropout=0.0, attention="eager"):
     elif family in BERT_SIZES:
         options.pop("sequence", None)  # the batch's
         model = bert(**(BERT_SIZES[family] | options), dropout=dropout, attention=attention)
+    elif family in GPT2_SIZES:
+        options.pop("sequence", None)
+        model = gpt2(**(GPT2_SIZES[family] | options), dropout=dropout, attention=attention)
     elif family in VIT_SIZES:
         model = vit(**(VIT_SIZES[family] | options))
     elif family == "lstm":
@@ -166,7 +190,8 @@ def loss(model, batch, label_smoothing=0.0):
         return functional.cross_entropy(model(batch["images"]), labels, label_smoothing=label_smoothing)
     ids = batch["input_ids"].long()
     if "masked_positions" not in batch:
-        logits = model(ids)
+        output = model(ids)
+        logits = output if hasattr(output, "shape") else output[0]
         if logits.shape[-1] > 1:  # of every position
             return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=label_smoothing)
         targets = labels * (1 - label_smoothing) + label_smoothing / 2

@@ -23,3 +23,9 @@ def make(model, spec, learning_rate, fused=False):
         return torch.optim.AdamW(groups, lr=learning_rate, betas=(spec["beta1"], spec["beta2"]), eps=spec["epsilon"],
                                  fused=fused)
     raise ValueError(f"no optimizer is known by the name '{spec['name']}'")
+
+
+def clip(model, spec):
+    """Before a step: limits the norm of all gradients together, unless the optimizer does without."""
+    if spec.get("clip_norm"):
+        torch.nn.utils.clip_grad_norm_(model.parameters(), spec["clip_norm"])

@@ -12,10 +12,10 @@ import optimizers
 
 # What modules hold beside weights, or hold twice; no trace has it.
 NOT_IN_TRACES = (".num_batches_tracked", ".position_ids")
-TIED = "cls.predictions.decoder."
+TIED = ("cls.predictions.decoder.", "lm_head.")
 # The gradient of the key's bias is zero but for rounding, so AdamW moves it by noise. It is all of the first tensor and the
-# second third of the other.
-NOISE, NOISE_WITHIN = "attention.self.key.bias", "in_proj_bias"
+# second third of the others.
+NOISE, NOISE_WITHIN = "attention.self.key.bias", ("in_proj_bias", "attn.c_attn.bias")
 STATISTICS = ("running_mean", "running_var")
 
 
@@ -50,6 +50,7 @@ class Replay:
             self.optimizer.zero_grad(set_to_none=True)
             loss = models.loss(self.model, batch, self.trace["label_smoothing"])
             loss.backward()
+            optimizers.clip(self.model, self.trace["optimizer"])
             self.optimizer.step()
             yield batch["loss"].item(), loss.item()
 

@@ -40,6 +40,9 @@ def synthetic_batch(model, batch, tokens):
         ids = torch.randint(sizes["vocabulary"], (batch, sizes["sequence"] + 1))
         labels = torch.randint(2, (batch,)) if family == "lstm" else ids[:, 1:].contiguous()
         return {"input_ids": ids[:, :-1].contiguous(), "labels": labels}
+    if family in models.GPT2_SIZES:
+        ids = torch.randint(options.get("vocabulary", models.GPT2_VOCABULARY), (batch, tokens + 1))
+        return {"input_ids": ids[:, :-1].contiguous(), "labels": ids[:, 1:].contiguous()}
     channels, size, classes = {"mlp": (1, 28, 10), "lenet5": (1, 28, 10), "resnet20": (3, 32, 10)}.get(family, (3, 224, 1000))
     height, width = options.get("height", size), options.get("width", size)
     if family == "mlp":
@@ -95,6 +98,7 @@ class Training:
         rate = case["learning_rate"] or rate
         if case["weight_decay"] is not None:
             spec["weight_decay"] = case["weight_decay"]
+        self.optimizer_spec = spec
         self.optimizer = optimizers.make(self.model, spec, rate, fused=True)
         self.scaler = None
         if self.precision == "fp16":
@@ -124,10 +128,14 @@ class Training:
         loss = self.loss()
         if self.scaler:
             self.scaler.scale(loss).backward()
+            if self.optimizer_spec.get("clip_norm"):
+                self.scaler.unscale_(self.optimizer)
+                optimizers.clip(self.model, self.optimizer_spec)
             self.scaler.step(self.optimizer)
             self.scaler.update()
         else:
             loss.backward()
+            optimizers.clip(self.model, self.optimizer_spec)
             self.optimizer.step()
         return loss.detach()
 

@@ -44,7 +44,7 @@ class SyntheticDataset final : public Dataset {
   }
 
   void fill_text(std::int64_t index, const TextRow& row) const {
-    const std::size_t length = row.ids.size(), drawn = sample_.next_token ? length + 1 : length;
+    const std::size_t length = row.ids.size(), drawn = length + (sample_.next_token ? 1 : 0);
     for (std::size_t i = 0; i < drawn; i += 4) {
       const PhiloxBlock numbers = draw(static_cast<std::uint32_t>(i / 4), index, kText);
       for (std::size_t lane = 0; lane < 4 && i + lane < drawn; ++lane) {

@@ -92,7 +92,7 @@ TextRow text_row(const SampleSpec& sample, std::int64_t row, std::span<const std
 }
 
 TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed)
-    : name_(std::move(name)), sample_(sample), seed_(seed) {
+    : name_(std::move(name)), sample_(sample), seed_(seed), window_(sample.sequence - (sample.next_token ? 0 : 2)) {
   if (!sample_.text())
     throw DataError("data " + in_quotes(name_) + " are text, and the model takes images: use synthetic or images (--data), " +
                     "or a model that takes text");
@@ -104,12 +104,12 @@ TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource&
     throw DataError("data " + in_quotes(name_) + " have " + std::to_string(ids) + " ids, the model knows " +
                     std::to_string(sample_.classes) + ": use a model with a larger vocabulary");
   bytes_ = read_all(source);
-  const std::int64_t window = window_bytes(), size = static_cast<std::int64_t>(bytes_.size());
+  const std::int64_t size = static_cast<std::int64_t>(bytes_.size()), after = sample_.next_token ? 1 : 0;
   if (size == 0) throw DataError("data file " + source.name() + " is empty: name a file with text (--data text:FILE)");
-  windows_ = (sample_.next_token ? size - 1 : size) / window;
+  windows_ = (size - after) / window_;
   if (windows_ == 0)
     throw DataError("data file " + source.name() + " has " + std::to_string(size) + " bytes, fewer than one window of " +
-                    std::to_string(window) + ": name a longer text, or use a shorter sequence");
+                    std::to_string(window_ + after) + ": name a longer text, or use a shorter sequence");
   if (windows_ > std::numeric_limits<std::uint32_t>::max())
     throw DataError("data file " + source.name() + " has more windows than can be counted: name a shorter text");
 }
@@ -124,14 +124,14 @@ void TextDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, std
   const bool training = split == Split::train;
   const std::int64_t window = training ? index + index / (kTestEvery - 1) : kTestEvery * (index + 1) - 1;
   const TextRow target = text_row(sample_, row, inputs);
-  const auto first = bytes_.begin() + window * window_bytes();
+  const auto bytes = bytes_.begin() + window * window_;
   if (sample_.next_token) {
-    std::copy_n(first, target.ids.size(), target.ids.begin());
-    std::copy_n(first + 1, target.labels.size(), target.labels.begin());
+    std::copy_n(bytes, window_, target.ids.begin());
+    if (!target.labels.empty()) std::copy_n(bytes + 1, window_, target.labels.begin());
     return;
   }
   target.ids.front() = kClsId;
-  std::copy_n(first, window_bytes(), target.ids.begin() + 1);
+  std::copy_n(bytes, window_, target.ids.begin() + 1);
   target.ids.back() = kSepId;
   mask(target.ids, target.positions, target.labels, kByteIds, {seed_, training ? epoch : 0, window});
 }

@@ -1,6 +1,6 @@
-// Texts, byte by byte, for models that learn to fill in masked positions, or to predict the next byte.
+// Texts, byte by byte, for models that learn to fill in masked positions, or the byte that follows.
 //
-// There is no tokenizer: ids 0 to 255 are the bytes themselves, for any encoding, and four special ids follow, which only masked
+// There is no tokenizer: ids 0 to 255 are the bytes themselves, for any encoding. Four special ids follow, which only masked
 // texts have.
 #pragma once
 
@@ -30,9 +30,9 @@ struct MaskingKey {
 void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels,
           std::int32_t random_ids, const MaskingKey& key);
 
-// Windows of sequence - 2 consecutive bytes between [CLS] and [SEP], or of `sequence` bytes whose labels are the bytes after
-// them; the remainder at the end is dropped, so that nothing is padded. Window i belongs to the test split if i mod 10 is 9. Training windows are masked differently in each epoch, test
-// windows always alike.
+// Windows of sequence - 2 consecutive bytes between [CLS] and [SEP], or, where every next byte is a label, of sequence + 1
+// bytes, whose last one the next window begins with. The remainder at the end is dropped, so that nothing is padded. Window i
+// belongs to the test split if i mod 10 is 9. Training windows are masked differently in each epoch, test windows always alike.
 class TextDataset final : public Dataset {
  public:
   // Reads the whole source. Errors: DataError for a model that does not take text or wants classes of texts, or a text shorter
@@ -42,8 +42,6 @@ class TextDataset final : public Dataset {
   const std::string& name() const override { return name_; }
   bool synthetic() const override { return false; }
   std::int64_t samples(Split split) const override;
-  // Inputs: input_ids i32 [batch, sequence], masked_positions i32 [batch, predictions] if there are such, and labels i32, if
-  // there is one more, as SampleSpec states.
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override;
 
@@ -54,10 +52,10 @@ class TextDataset final : public Dataset {
   SampleSpec sample_;
   std::uint64_t seed_;
   std::vector<std::uint8_t> bytes_;
-  std::int64_t windows_ = 0;
+  std::int64_t window_, windows_ = 0;  // bytes from the beginning of one to that of the next; how many there are
 };
 
-// The rows of one text sample; positions and labels may be empty.
+// The rows of one text sample. Only masked texts have positions; labels are empty without an input of theirs.
 struct TextRow {
   std::span<std::int32_t> ids, positions, labels;
 };

@@ -77,6 +77,17 @@ std::string cause_of(const std::string& reason) {
   return at == std::string::npos ? reason : reason.substr(at);
 }
 
+// What is allowed and seldom meant; empty: nothing.
+std::string note_of(const CaseSpec& spec) {
+  const Model model = workload_spec(spec).model;
+  for (const ModelOption& option : model.family->options)
+    if (option.of_byte_text && *spec.data != "synthetic" && model.options.at(option.name) > *option.of_byte_text)
+      return "note: text as bytes has " + std::to_string(*option.of_byte_text) + " of the " +
+             format_count(model.options.at(option.name)) + " ids of " + model.name + "; without " + option.name +
+             " the model has as many";
+  return "";
+}
+
 void check_pin(const CaseSpec& spec) {
   const int cpus = logical_cpus_allowed();
   if (spec.device.kind == DeviceKind::cpu && spec.pin == Pinning::cores && *spec.threads > cpus)
@@ -181,6 +192,8 @@ int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call
 
 void print_obstacles(const std::vector<PlannedCase>& cases) {
   std::set<std::string> printed;
+  for (const PlannedCase& planned : cases)
+    if (const std::string note = note_of(planned.spec); !note.empty() && printed.insert(note).second) print_error(note);
   for (const PlannedCase& planned : cases)
     if (planned.obstacle && printed.insert(cause_of(planned.obstacle->reason)).second)
       print_error("skipped: " + planned.obstacle->reason);

@@ -130,6 +130,7 @@ void check_files(const CaseSpec& spec) {
 WorkloadSpec workload_spec(const CaseSpec& spec) {
   WorkloadSpec workload;
   workload.model = find_model(spec.model);
+  if (spec.data.value_or(workload.model.family->default_data) != "synthetic") workload.model = with_byte_text(workload.model);
   workload.config.options = workload.model.options;
   workload.config.batch = spec.batch.value_or(workload.model.family->default_batch);
   workload.config.dropout = spec.dropout.value_or(-1);

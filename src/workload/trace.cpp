@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json to_json(const OptimizerSpec& optimizer) {
+ordered_json numbers_of(const OptimizerSpec& optimizer) {
   switch (optimizer.kind) {
     case OptimizerSpec::Kind::sgd:
       return {{"name", "sgd"}, {"momentum", optimizer.momentum}, {"weight_decay", optimizer.weight_decay}};
@@ -29,6 +29,11 @@ ordered_json to_json(const OptimizerSpec& optimizer) {
               {"weight_decay", optimizer.weight_decay}};
   }
   return nullptr;
+}
+ordered_json to_json(const OptimizerSpec& optimizer) {
+  ordered_json json = numbers_of(optimizer);
+  if (optimizer.clip_norm > 0) json["clip_norm"] = optimizer.clip_norm;
+  return json;
 }
 
 // [batch, height, width, channels] -> f32 [batch, channels, height, width], for images; other inputs as they are.

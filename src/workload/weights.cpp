@@ -11,12 +11,25 @@
 namespace epochbench {
 namespace {
 
-// A tensor of a weight file, and the variables that are its rows.
+// A tensor of a weight file, and the variables that are its rows, or its columns if it is transposed.
 struct FileTensor {
   std::string name;
   Shape shape;
   std::vector<const Variable*> parts;
+  bool transposed() const { return parts.front()->file_layout.transposed; }
+  Shape rows() const { return transposed() ? Shape{shape[1], shape[0]} : shape; }
 };
+
+// out[i][c][p] = in[i][p][c] for n matrices of `rows` x `columns`.
+std::vector<float> transposed(std::span<const float> in, std::int64_t n, std::int64_t rows, std::int64_t columns) {
+  std::vector<float> out(in.size());
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < columns; ++c)
+        out[static_cast<std::size_t>((i * columns + c) * rows + r)] =
+            in[static_cast<std::size_t>((i * rows + r) * columns + c)];
+  return out;
+}
 
 std::vector<FileTensor> file_tensors(const std::vector<Variable>& variables) {
   std::vector<FileTensor> tensors;
@@ -31,28 +44,18 @@ std::vector<FileTensor> file_tensors(const std::vector<Variable>& variables) {
   return tensors;
 }
 
-// Where a part's values lie among those of its tensor.
-std::span<float> values_of(const Variable& part, const Shape& tensor, std::span<float> values) {
-  const std::int64_t row = element_count(tensor) / (tensor.empty() ? 1 : tensor[0]);
+// Where a part's values lie among those of its tensor's rows.
+std::span<float> values_of(const Variable& part, const Shape& rows, std::span<float> values) {
+  const std::int64_t row = element_count(rows) / (rows.empty() ? 1 : rows[0]);
   return values.subspan(static_cast<std::size_t>(part.file_layout.first_row * row),
                         static_cast<std::size_t>(part.desc.elements()));
 }
 
-// A buffer of the frameworks' modules that is not a weight, or the decoder, which shares the word embedding's memory.
+// A buffer of the frameworks' modules that is not a weight, such as a causal mask, or a decoder, which shares the word
+// embedding's memory.
 bool ignored(const std::string& name) {
-  return name.ends_with(".num_batches_tracked") || name.ends_with(".position_ids") ||
-         name.starts_with("cls.predictions.decoder.");
-}
-
-// out[i][c][p] = in[i][p][c] for n matrices of `rows` x `columns`.
-std::vector<float> transposed(std::span<const float> in, std::int64_t n, std::int64_t rows, std::int64_t columns) {
-  std::vector<float> out(in.size());
-  for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t c = 0; c < columns; ++c)
-        out[static_cast<std::size_t>((i * columns + c) * rows + r)] =
-            in[static_cast<std::size_t>((i * rows + r) * columns + c)];
-  return out;
+  return name.ends_with(".num_batches_tracked") || name.ends_with(".position_ids") || name.ends_with(".attn.bias") ||
+         name.ends_with(".attn.masked_bias") || name.starts_with("cls.predictions.decoder.") || name == "lm_head.weight";
 }
 
 void check_size(const FileLayout& layout, std::span<const float> values) {
@@ -106,8 +109,9 @@ void read_weights(Executable& executable, const std::vector<Variable>& variables
   for (const FileTensor& tensor : file_tensors(variables)) {
     values.resize(static_cast<std::size_t>(element_count(tensor.shape)));
     file.read(file.tensors().at(tensor.name), std::as_writable_bytes(std::span(values)));
+    if (tensor.transposed()) values = transposed(values, 1, tensor.shape[0], tensor.shape[1]);
     for (const Variable* part : tensor.parts)
-      executable.write(part->name, from_file_order(part->file_layout, values_of(*part, tensor.shape, values)));
+      executable.write(part->name, from_file_order(part->file_layout, values_of(*part, tensor.rows(), values)));
   }
 }
 
@@ -120,10 +124,11 @@ void write_weights(const Executable& executable, const std::vector<Variable>& va
   for (const FileTensor& tensor : tensors) {
     values.resize(static_cast<std::size_t>(element_count(tensor.shape)));
     for (const Variable* part : tensor.parts) {
-      const std::span<float> here = values_of(*part, tensor.shape, values);
+      const std::span<float> here = values_of(*part, tensor.rows(), values);
       executable.read(part->name, here);
       std::ranges::copy(to_file_order(part->file_layout, here), here.begin());
     }
+    if (tensor.transposed()) values = transposed(values, 1, tensor.shape[1], tensor.shape[0]);
     writer.write(std::as_bytes(std::span(values)));
   }
   writer.finish();

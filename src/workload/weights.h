@@ -19,7 +19,8 @@ std::vector<float> to_file_order(const FileLayout& layout, std::span<const float
 std::vector<float> from_file_order(const FileLayout& layout, std::span<const float> values);
 
 // Errors: DataError for a tensor that is missing, in excess, of another shape or not F32; it names the tensor, and both
-// shapes. `*.num_batches_tracked`, `*.position_ids` and `cls.predictions.decoder.*`, which frameworks write too, are ignored.
+// shapes. What frameworks write too is ignored: `*.num_batches_tracked`, `*.position_ids`, `*.attn.bias`, and decoders that
+// share the word embedding's memory.
 void check_weights(const SafetensorsFile& file, const std::vector<Variable>& variables);
 
 // Sets all parameters and statistics, or, with an error of check_weights, none.

@@ -174,6 +174,81 @@ TEST(Text, PaddedRowsOfAnEvaluationStayInRangeAndCarryNoLabel) {
   for (std::int32_t id : memory.ids) EXPECT_TRUE(id >= 0 && id < kTextVocabulary) << id;
 }
 
+SampleSpec next_tokens(std::int64_t sequence, std::int64_t classes) {
+  return {.classes = classes, .sequence = sequence, .predictions = sequence, .next_token = true};
+}
+
+// Labels are the ids one further; the last label of a window is the first id of the next.
+TEST(NextTokens, WindowsAreBytesAndLabelsTheBytesAfterThem) {
+  const SampleSpec sample = next_tokens(16, kByteIds);
+  const std::string bytes = counting(16 * 25 + 1);
+  const TextDataset data = text_data(bytes, sample);
+  ASSERT_EQ(data.samples(Split::train), 23);
+  ASSERT_EQ(data.samples(Split::test), 2);
+  std::vector<std::int32_t> ids(3 * 16, -99), labels(ids);
+  const std::vector<std::span<std::byte>> inputs{std::as_writable_bytes(std::span(ids)),
+                                                 std::as_writable_bytes(std::span(labels))};
+  for (std::int64_t window = 0, train = 0, test = 0; window < 25; ++window) {
+    const bool is_test = window % 10 == 9;
+    data.fill(is_test ? Split::test : Split::train, is_test ? test++ : train++, 3, 1, inputs);
+    for (std::size_t i = 0; i < 16; ++i) {
+      const std::size_t at = static_cast<std::size_t>(16 * window) + i;
+      ASSERT_EQ(ids[16 + i], static_cast<std::uint8_t>(bytes[at])) << window << ", " << i;
+      ASSERT_EQ(labels[16 + i], static_cast<std::uint8_t>(bytes[at + 1])) << window << ", " << i;
+    }
+  }
+  for (const auto* values : {&ids, &labels})
+    for (std::size_t i = 0; i < values->size(); ++i) ASSERT_EQ((*values)[i] == -99, i / 16 != 1) << i;
+  EXPECT_EQ(text_data(counting(16 * 25), sample).samples(Split::train), 22);  // the last window has no label
+}
+
+TEST(NextTokens, OneTokenIsAWindow) {
+  const TextDataset data = text_data("ab", next_tokens(1, kByteIds));
+  std::vector<std::int32_t> ids(1), labels(1);
+  const std::vector<std::span<std::byte>> inputs{std::as_writable_bytes(std::span(ids)),
+                                                 std::as_writable_bytes(std::span(labels))};
+  data.fill(Split::train, 0, 0, 0, inputs);
+  EXPECT_EQ(ids[0], 'a');
+  EXPECT_EQ(labels[0], 'b');
+  ids[0] = 0;
+  data.fill(Split::train, 0, 0, 0, std::span(inputs).first(1));
+  EXPECT_EQ(ids[0], 'a');
+}
+
+TEST(NextTokens, SyntheticOnesAreUniformOverTheVocabulary) {
+  for (std::int64_t sequence : {1, 3, 4, 127, 128}) {
+    const auto data = open_dataset("synthetic", next_tokens(sequence, 1000), 87599, 5);
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(sequence)), labels(ids);
+    const std::vector<std::span<std::byte>> inputs{std::as_writable_bytes(std::span(ids)),
+                                                   std::as_writable_bytes(std::span(labels))};
+    double sum = 0;
+    constexpr int kWindows = 200;
+    for (std::int64_t i = 0; i < kWindows; ++i) {
+      data->fill(Split::train, i, 0, 0, inputs);
+      for (std::size_t at = 0; at < ids.size(); ++at) {
+        ASSERT_TRUE(ids[at] >= 0 && ids[at] < 1000 && labels[at] >= 0 && labels[at] < 1000);
+        if (at > 0) ASSERT_EQ(labels[at - 1], ids[at]);
+        sum += labels[at];
+      }
+    }
+    const double n = kWindows * static_cast<double>(sequence);
+    EXPECT_NEAR(sum / n, 499.5, 5 * 289 / std::sqrt(n));
+  }
+}
+
+TEST(NextTokens, ErrorsSayWhatIsWrongAndHowToFixIt) {
+  const TemporaryFolder folder;
+  folder.write("short", std::string(128, 'x'));
+  folder.write("one", "x");
+  const auto open = [&](const char* file, const SampleSpec& sample) {
+    return open_dataset("text:" + (folder.path() / file).string(), sample, 0, 0);
+  };
+  EXPECT_EQ(open("short", next_tokens(127, 256))->samples(Split::train), 1);
+  expect_data_error([&] { open("short", next_tokens(128, 256)); }, {"128 bytes", "129", "shorter sequence"});
+  expect_data_error([&] { open("one", next_tokens(1, 256)); }, {"1 bytes", "one window of 2"});
+  expect_data_error([&] { open("short", next_tokens(16, 255)); }, {"256 ids", "255", "larger vocabulary"});
+}
+
 TEST(FoundingDocuments, AreThoseThatTheContractStates) {
   const std::string_view text = *embedded_file("bench/data/us-founding-documents.txt");
   ASSERT_EQ(text.size(), 54676u);

@@ -75,9 +75,12 @@ Asked asked_by(const std::string& model, Precision precision) {
       if (node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad)
         for (const bool sums : {false, true}) ask(graph, node.parts[0], sums);
       if (node.op == Op::linear_gelu || node.op == Op::matmul_gelu_grad) {
-        const GeluProductSpec gelu{gemm_shape(graph, node.parts[0]), element_of(graph.desc(node.inputs[0]).dtype),
+        const GeluProductSpec gelu{gemm_shape(graph, node.parts[0]),
+                                   element_of(graph.desc(node.inputs[0]).dtype),
                                    is_tf32(node.attributes) ? cuda::Math::tf32 : cuda::Math::exact,
-                                   node.op == Op::matmul_gelu_grad, node.outputs.size() > 1};
+                                   node.op == Op::matmul_gelu_grad,
+                                   node.outputs.size() > 1,
+                                   is_tanh(node.parts[1].attributes)};
         if (known.insert(describe(gelu)).second) asked.gelus.push_back(gelu);
       }
       if (node.op != Op::attention && node.op != Op::joint_attention) continue;
@@ -111,7 +114,7 @@ std::string test_name(const ::testing::TestParamInfo<Case>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(CudnnGraphs, EveryModel, ::testing::ValuesIn(cases()), test_name);
 
-bool is_text_model(const std::string& model) { return model.starts_with("bert"); }
+bool is_text_model(const std::string& model) { return model.starts_with("bert") || model.starts_with("gpt2"); }
 bool is_transformer(const std::string& model) { return is_text_model(model) || model.starts_with("vit"); }
 
 TEST_P(EveryModel, PassesTheFrontendsChecks) {
@@ -168,7 +171,7 @@ TEST_F(CudnnSums, HaveEnginesForEveryNormOfAResnetOnEveryGpu) {
 }
 
 TEST_F(CudnnGelu, HasEnginesForEveryProductOfATransformerOnEveryGpu) {
-  for (const char* model : {"bert-tiny", "bert-base", "bert-large", "vit-b-16", "vit-s-16"})
+  for (const char* model : {"bert-tiny", "bert-base", "bert-large", "gpt2", "vit-b-16", "vit-s-16"})
     for (const Precision precision : {Precision::bf16, Precision::fp16, Precision::tf32})
       for (const GeluProductSpec& spec : asked_by(model, precision).gelus)
         for (const cuda::DescribedDevice& device : described_gpus()) {
@@ -177,8 +180,8 @@ TEST_F(CudnnGelu, HasEnginesForEveryProductOfATransformerOnEveryGpu) {
         }
 }
 
-TEST_F(CudnnAttention, HasEnginesForBertOnEveryGpuInBothDirections) {
-  for (const char* model : {"bert-tiny", "bert-base", "bert-large", "vit-b-16", "vit-s-16"})
+TEST_F(CudnnAttention, HasEnginesForEveryTransformerOnEveryGpuInBothDirections) {
+  for (const char* model : {"bert-tiny", "bert-base", "bert-large", "gpt2", "gpt2-xl", "vit-b-16", "vit-s-16"})
     for (const Precision precision : {Precision::bf16, Precision::fp16})
       for (const AttentionSpec& spec : asked_by(model, precision).attentions)
         for (const cuda::DescribedDevice& device : described_gpus()) {
@@ -195,7 +198,8 @@ TEST_F(CudnnAttention, HasEnginesWithinThePlannedWorkspace) {
   for (const cuda::DescribedDevice& device : {described_h200(), described_a100()})
     for (const AttentionShape& shape :
          {AttentionShape{512, 512, 12, 64}, AttentionShape{512, 512, 12, 64, true}, AttentionShape{1024, 128, 16, 64},
-          AttentionShape{3, 40, 5, 32}, AttentionShape{3, 40, 5, 32, true}}) {
+          AttentionShape{3, 40, 5, 32}, AttentionShape{3, 40, 5, 32, true}, AttentionShape{8, 1024, 12, 64, true, true},
+          AttentionShape{3, 1, 5, 32, false, true}}) {
       const AttentionSpec spec{shape, Element::bf16, 0.1};
       cuda::AttentionEngines offered;
       ASSERT_NO_THROW(offered = engines(spec, device)) << describe(spec);

@@ -39,7 +39,13 @@ const std::map<std::string, Fingerprints> kStored{
     {"vit-b-16", {"ead6e4eec24991494f2c5546baa35258", "532c4b4e89337325e18060587d5aff45", "111a2467b243c4ff8c487870cf2d86e4"}},
     {"vit-s-16", {"af3dcbc0c5adfb055781bbfafe8ef4de", "c23ecc576cba2eed03d5ca385fd11e80", "bb4ce095f38aa711e0498125eeb68bce"}},
     {"lstm", {"b83197502cf749db272423314b6300ac", "c25215f8a9dff1017473601072de6a5a", "74b12aa1ada2fa3f1d0f0fb1f2f27630"}},
-    {"lstm-lm", {"5b0158f56b855f7561f2a5362fe90e5c", "70d6be11682158e5acb11529dab70a77", "6bbde810ada0098f0bfde81fadf90bc1"}}};
+    {"lstm-lm", {"5b0158f56b855f7561f2a5362fe90e5c", "70d6be11682158e5acb11529dab70a77", "6bbde810ada0098f0bfde81fadf90bc1"}},
+    {"gpt2", {"096b3d2904b2b93c137f62ac9d8f4996", "66055da76d714e7691758495c8589817", "04902abf611d82c93c3bb7aa4f148d51"}},
+    {"gpt2-medium",
+     {"51daf7ab22da23c3e184baafb3c4ec4f", "e62c8948129e7547f82a15b64b5bb388", "5ff12913fd6443672535f6174af5a9c3"}},
+    {"gpt2-large",
+     {"243b782fdf3d686ec18bc47c62eca71a", "545c55d02e45d4cfcdc27e77b704c90e", "124b80724c2d29cd5e5da8f1e9ef2d0c"}},
+    {"gpt2-xl", {"60a1aa9f7a21933173eefbe5f802f30e", "d7fafc8a31ce9ad102eb6bab3f17c38e", "35c041b04416c3b64e3c473b2d9b70df"}}};
 
 std::string training_graph(const WorkloadSpec& workload, Precision precision) {
   const Program program = make_program(workload, PlanningBackend(), {Entry::train}, precision);

@@ -32,6 +32,10 @@ TEST(Models, HaveThePublishedParameterCounts) {
   EXPECT_EQ(count(test::made_workload("bert-tiny", 16)).parameters, 4416698);
   EXPECT_EQ(count(test::made_workload("bert-base", 8)).parameters, 109514298);
   EXPECT_EQ(count(test::made_workload("bert-large", 4)).parameters, 335174458);
+  EXPECT_EQ(count(test::made_workload("gpt2", 1)).parameters, 124439808);
+  EXPECT_EQ(count(test::made_workload("gpt2-medium", 1)).parameters, 354823168);
+  EXPECT_EQ(count(test::made_workload("gpt2-large", 1)).parameters, 774030080);
+  EXPECT_EQ(count(test::made_workload("gpt2-xl", 1)).parameters, 1557611200);
   EXPECT_EQ(count(test::made_workload("vit-b-16", 8)).parameters, 86567656);
   EXPECT_EQ(count(test::made_workload("vit-s-16", 8)).parameters, 22050664);
   EXPECT_EQ(count(test::made_workload("lstm", 32)).parameters, 2692225);
@@ -78,7 +82,39 @@ TEST(Models, RecurrentNetworksTakeTheirSizesAsOptions) {
   EXPECT_EQ(language_model.labels(), 35);
 }
 
+// Multiply-adds of one text; a query has half of the keys, and its own. The embedding's gradient is none of them.
+TEST(Models, CausalTransformersHaveTheExpectedFlops) {
+  const double sequence = 1024, units = 768;
+  const double layer = 12 * sequence * units * units + sequence * (sequence + 1) * units;
+  const double sum = 12 * layer + sequence * units * 50257;
+  const Counts counts = count(test::made_workload("gpt2", 1));
+  EXPECT_EQ(counts.forward_flops_per_sample, 2 * sum);
+  EXPECT_NEAR(sum, 136.2e9, 0.05e9);
+  EXPECT_EQ(counts.train_flops_per_sample, 3 * 2 * sum);
+}
+
+// 50,257 tokens are those of its own tokenizer; bytes are 256, unless the name says otherwise.
+TEST(Models, TheVocabularyFollowsTheData) {
+  const auto classes = [](const std::string& model, const char* data) {
+    CaseSpec spec;
+    spec.model = find_model(model).name;
+    if (data) spec.data = data;
+    const WorkloadSpec workload = workload_spec(spec);
+    return std::pair(workload.model.name, workload.model.family->sample(workload.config).classes);
+  };
+  using testing::Pair;
+  EXPECT_THAT(classes("gpt2", nullptr), Pair("gpt2", 50257));
+  EXPECT_THAT(classes("gpt2", "synthetic"), Pair("gpt2", 50257));
+  EXPECT_THAT(classes("gpt2", "founding-documents"), Pair("gpt2:vocabulary=256", 256));
+  EXPECT_THAT(classes("gpt2:units=96,layers=2", "text:x"), Pair("gpt2:layers=2,units=96,vocabulary=256", 256));
+  EXPECT_THAT(classes("gpt2:vocabulary=50257", "text:x"), Pair("gpt2:vocabulary=50257", 50257));
+  EXPECT_THAT(classes("gpt2:vocabulary=300", "text:x"), Pair("gpt2:vocabulary=300", 300));
+  EXPECT_THAT(classes("bert-tiny", "text:x"), Pair("bert-tiny", 30522));
+}
+
 TEST(Models, TransformersTakeTheirSizesAsOptions) {
+  EXPECT_EQ(count(test::made_workload("gpt2:layers=24,units=1024,heads=16", 1)).parameters,
+            count(test::made_workload("gpt2-medium", 1)).parameters);
   EXPECT_EQ(count(test::made_workload("bert-large:layers=12,units=768,heads=12", 8)).fingerprint,
             count(test::made_workload("bert-base", 8)).fingerprint);
   EXPECT_EQ(count(test::made_workload("vit-s-16:units=768,heads=12", 8)).fingerprint,
@@ -155,6 +191,9 @@ TEST(Models, WrongNamesAndOptionsAreExplained) {
   EXPECT_THAT(message("mlp:height=3"), testing::HasSubstr("it takes depth, width"));
   EXPECT_THAT(message("lenet5:width=3"), testing::HasSubstr("takes none"));
   EXPECT_THAT(message("bert-base:heads=5"), testing::HasSubstr("model bert-base: heads=5 must divide units=768"));
+  EXPECT_THAT(message("gpt2:heads=5"), testing::HasSubstr("model gpt2: heads=5 must divide units=768"));
+  EXPECT_THAT(message("gpt2:sequence=1025"), testing::HasSubstr("whole number from 1 to 1024"));
+  EXPECT_THAT(message("gpt2:layers=0"), testing::HasSubstr("whole number from 1 to"));
   EXPECT_THAT(message("vit-b-16:units=100"), testing::HasSubstr("heads=12 must divide units=100"));
   EXPECT_THAT(message("vit-b-16:height=40"), testing::HasSubstr("patch=16 must divide height=40"));
   EXPECT_THAT(message("vit-s-16:patch=32,width=16"), testing::HasSubstr("patch=32 must divide width=16"));

@@ -15,6 +15,9 @@ namespace epochbench::test {
 // A vision transformer of 12 patches and 64 units.
 inline constexpr const char* kSmallVit = "vit-s-16:layers=2,units=64,heads=2,patch=8,height=32,width=24";
 
+// A causal language model with two layers.
+inline constexpr const char* kSmallGpt2 = "gpt2:layers=2,units=64,heads=2,sequence=24,vocabulary=320";
+
 // Models whose forward passes take every op, small.
 inline constexpr const char* kForwardModels[] = {"mlp:width=96",
                                                  "lenet5",
@@ -22,6 +25,7 @@ inline constexpr const char* kForwardModels[] = {"mlp:width=96",
                                                  "resnet20:height=41,width=54",
                                                  "resnet18:height=64,width=70",
                                                  "bert-tiny:sequence=16",
+                                                 "gpt2:layers=2,units=48,heads=3,sequence=20,vocabulary=300",
                                                  "vit-s-16:layers=2,units=48,heads=3,patch=8,height=24,width=40",
                                                  "lstm:units=20,sequence=9,vocabulary=50",
                                                  "lstm-lm:units=33,sequence=7,vocabulary=41"};

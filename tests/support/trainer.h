@@ -38,13 +38,12 @@ class Trainer {
     spec.label_smoothing = training.label_smoothing;
     WorkloadSpec workload = workload_spec(spec);
     workload.config.dropout = training.dropout;
-    data_ = open_dataset(training.data, workload.model.family->sample(workload.config), 1000, 0);
-    program_ = make_program(workload, backend, {Entry::train, Entry::evaluate}, training.precision, true,
-                            training.bytes ? data_->pixel_values() : std::vector<float>());
-    if (images_of(program_) == DType::u8) data_ = std::make_unique<ByteDataset>(std::move(data_));
-    executable_ = backend.compile(program_);
-    initialize(*executable_, program_, 0);
-    prepare(*executable_, program_);
+    compile(workload, backend);
+  }
+  // A workload that no case describes.
+  Trainer(const WorkloadSpec& workload, const std::string& data, Precision precision, const Backend& backend)
+      : training_{.model = workload.model.name, .batch = workload.config.batch, .data = data, .precision = precision} {
+    compile(workload, backend);
   }
 
   // Samples `first`, `first` + 1, …; rows from `valid` on are ignored (images only).
@@ -96,6 +95,16 @@ class Trainer {
   }
 
  private:
+  void compile(const WorkloadSpec& workload, const Backend& backend) {
+    data_ = open_dataset(training_.data, workload.model.family->sample(workload.config), 1000, 0);
+    program_ = make_program(workload, backend, {Entry::train, Entry::evaluate}, training_.precision, true,
+                            training_.bytes ? data_->pixel_values() : std::vector<float>());
+    if (images_of(program_) == DType::u8) data_ = std::make_unique<ByteDataset>(std::move(data_));
+    executable_ = backend.compile(program_);
+    initialize(*executable_, program_, 0);
+    prepare(*executable_, program_);
+  }
+
   Training training_;
   Program program_;
   std::unique_ptr<Dataset> data_;

@@ -66,15 +66,13 @@ TEST_P(StepMemory, RunnerAndLoaderAllocateNothing) {
   EXPECT_EQ(allocations() - before, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, StepMemory,
-                         testing::Values(Training{"lenet5", 96, "digits"}, Training{"resnet20", 4},
-                                         Training{"bert-tiny", 2, "founding-documents"}, Training{test::kSmallVit, 4},
-                                         Training{"lenet5", 96, "digits", Precision::bf16},
-                                         Training{"resnet20", 4, "synthetic", Precision::bf16},
-                                         Training{"bert-tiny", 2, "founding-documents", Precision::bf16}),
-                         [](const auto& info) {
-                           return test::parameter_name(info.param.model + "_" + name(info.param.precision));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Models, StepMemory,
+    testing::Values(Training{"lenet5", 96, "digits"}, Training{"resnet20", 4}, Training{"bert-tiny", 2, "founding-documents"},
+                    Training{test::kSmallVit, 4}, Training{test::kSmallGpt2, 4, "founding-documents"},
+                    Training{"lenet5", 96, "digits", Precision::bf16}, Training{"resnet20", 4, "synthetic", Precision::bf16},
+                    Training{"bert-tiny", 2, "founding-documents", Precision::bf16}),
+    [](const auto& info) { return test::parameter_name(info.param.model + "_" + name(info.param.precision)); });
 
 TEST(Allocations, AreCounted) {
   std::int64_t before = allocations();

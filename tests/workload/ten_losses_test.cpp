@@ -32,16 +32,22 @@ TEST_P(TenLosses, AreThoseOfPyTorch) {
   const auto expected = stored.at("loss").get<std::vector<double>>();
   ASSERT_EQ(expected.size(), 10u);
 
-  PreparedCase prepared;
-  try {
-    prepared = prepare_case(spec);
-  } catch (const OutOfMemory& error) {
-    GTEST_SKIP() << error.what();  // bert-large takes more than 5 GB
+  std::vector<DeviceKind> devices{DeviceKind::cpu};
+  if (path.stem().string().ends_with("-small")) devices.push_back(DeviceKind::reference);
+  for (const DeviceKind device : devices) {
+    spec.device.kind = device;
+    PreparedCase prepared;
+    try {
+      prepared = prepare_case(spec);
+    } catch (const OutOfMemory& error) {
+      GTEST_SKIP() << error.what();  // bert-large takes more than 5 GB
+    }
+    Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
+    runner.begin_epoch(0);
+    const std::vector<double> losses = runner.steps(10).loss;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(losses[i] / expected[i], 1, 1e-4) << "step " << i << " on " << to_string(spec.device);
   }
-  Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
-  runner.begin_epoch(0);
-  const std::vector<double> losses = runner.steps(10).loss;
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(losses[i] / expected[i], 1, 1e-4) << "step " << i;
 }
 
 TEST(Evaluation, TextLossIsTheMeanOverItsLabels) {
@@ -60,8 +66,8 @@ TEST(Evaluation, TextLossIsTheMeanOverItsLabels) {
 
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
-                                         "resnet152", "bert-tiny", "bert-base", "bert-large", "vit-b-16", "vit-s-16", "lstm",
-                                         "lstm-lm"),
+                                         "resnet152", "bert-tiny", "bert-base", "bert-large", "gpt2-small", "gpt2-128",
+                                         "vit-b-16", "vit-s-16", "lstm", "lstm-lm"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

@@ -21,20 +21,61 @@ TEST_P(TenLosses, OfTheCpuAreThoseOfTheReference) {
     const std::vector<double> losses = Trainer(GetParam(), *make_cpu_backend(threads)).losses(10);
     for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(losses[i] / expected[i], 1, 1e-5) << "step " << i;
   }
-  EXPECT_NEAR(expected[0], std::log(10.0), 0.8);
+  const WorkloadSpec workload = test::made_workload(GetParam().model, GetParam().batch);
+  EXPECT_NEAR(expected[0], std::log(static_cast<double>(workload.model.family->sample(workload.config).classes)), 0.8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values(Training{"mlp:width=96", 12, "digits"}, Training{"lenet5", 6, "digits"},
-                                         Training{"resnet20", 2}),
-                         [](const auto& info) { return info.param.model.substr(0, info.param.model.find(':')); });
+                                         Training{"resnet20", 2}, Training{test::kSmallGpt2, 3},
+                                         Training{"gpt2:layers=1,units=24,heads=3,sequence=1,vocabulary=256", 5}),
+                         [](const auto& info) { return test::parameter_name(info.param.model); });
 
 TEST(Determinism, SameThreadsGiveBitEqualLosses) {
-  for (const Training& training : {Training{"mlp", 16, "digits"}, Training{"lenet5", 16, "digits"}, Training{"resnet20", 8}})
+  for (const Training& training : {Training{"mlp", 16, "digits"}, Training{"lenet5", 16, "digits"}, Training{"resnet20", 8},
+                                   Training{test::kSmallGpt2, 4}})
     for (int threads : {1, 2, 3}) {
       const auto backend = make_cpu_backend(threads);
       EXPECT_EQ(Trainer(training, *backend).losses(5), Trainer(training, *backend).losses(5)) << training.model;
     }
+}
+
+// After one step the first moments are 1 - beta1 times the gradient that was used, so their norm is that of all gradients, or
+// the largest allowed one. A loss scale does not count.
+TEST(ClipNorm, LimitsTheGradientOfAllParametersTogether) {
+  const auto norm_of_moments = [](const Backend& backend, Precision precision, double clip_norm) {
+    CaseSpec spec;
+    spec.model = test::kSmallGpt2;
+    spec.batch = 2;
+    spec.dropout = 0;
+    WorkloadSpec workload = workload_spec(spec);
+    workload.optimizer.clip_norm = clip_norm;
+    Trainer trainer(workload, "synthetic", precision, backend);
+    trainer.step(Entry::train, 0);
+    double squares = 0;
+    for (const Variable& variable : trainer.program().variables) {
+      if (!variable.name.ends_with(".moment1")) continue;
+      std::vector<float> values(static_cast<std::size_t>(variable.desc.elements()));
+      trainer.executable().read(variable.name, values);
+      for (float value : values) squares += static_cast<double>(value) * value;
+    }
+    return std::sqrt(squares) / (1 - workload.optimizer.beta1);
+  };
+  const auto cpu = make_cpu_backend(2), reference = make_reference_backend();
+  const double whole = norm_of_moments(*reference, Precision::fp32, 0);
+  for (double clip_norm : {whole / 3, whole * 3}) {
+    const double expected = std::min(whole, clip_norm);
+    EXPECT_NEAR(norm_of_moments(*reference, Precision::fp32, clip_norm) / expected, 1, 1e-5);
+    EXPECT_NEAR(norm_of_moments(*cpu, Precision::fp32, clip_norm) / expected, 1, 1e-5);
+    EXPECT_NEAR(norm_of_moments(*reference, Precision::fp16, clip_norm) / expected, 1, 1e-2);
+  }
+}
+
+TEST(ClipNorm, BelongsToTheIdentityOfTheWorkload) {
+  WorkloadSpec workload = test::made_workload("lenet5", 4);
+  const std::string own = count(workload).fingerprint;
+  workload.optimizer.clip_norm = 1;
+  EXPECT_NE(count(workload).fingerprint, own);
 }
 
 // Of SGD and of AdamW. The first loss is that of the initial weights, the second one that of a step.

@@ -67,8 +67,8 @@ TEST(FileOrder, CoversConvolutionsAndColumnsAfterFlatten) {
 
 TEST(Weights, RoundTripThroughAFile) {
   const TemporaryFolder folder;
-  for (const char* model :
-       {"mlp:width=20", "lenet5", "resnet20", "vit-s-16:layers=1,units=48,heads=3,patch=16,height=32,width=32"}) {
+  for (const char* model : {"mlp:width=20", "lenet5", "resnet20",
+                            "vit-s-16:layers=1,units=48,heads=3,patch=16,height=32,width=32", test::kSmallGpt2}) {
     const WorkloadSpec workload = workload_spec(spec_of(model, 2));
     const auto backend = make_cpu_backend(1);
     const Program program = make_program(workload, *backend, {Entry::train});
@@ -113,6 +113,34 @@ TEST(Weights, HaveTheNamesOfHuggingFace) {
         "bert.encoder.layer.1.intermediate.dense.bias", "bert.encoder.layer.1.output.dense.weight", "cls.predictions.bias",
         "cls.predictions.transform.dense.weight", "cls.predictions.transform.LayerNorm.weight"})
     EXPECT_TRUE(names.contains(name)) << name;
+}
+
+// Weights of linear layers are transposed there; query, key and value are the columns of one tensor.
+TEST(Weights, OfGpt2AreHuggingFaces) {
+  const TemporaryFolder folder;
+  const auto backend = make_cpu_backend(1);
+  const Program program = make_program(workload_spec(spec_of(test::kSmallGpt2, 1)), *backend, {Entry::train});
+  const auto executable = backend->compile(program);
+  initialize(*executable, program, 0);
+  write_weights(*executable, program.variables, folder.path() / "w");
+  SafetensorsFile file(folder.path() / "w");
+  EXPECT_EQ(file.tensors().size(), 2u + 2 * 12 + 2);  // tables, 12 per layer, the last norm; the head is the first table
+  const auto shape = [&](const std::string& name) { return file.tensors().at(name).shape; };
+  EXPECT_EQ(shape("transformer.wte.weight"), (Shape{320, 64}));
+  EXPECT_EQ(shape("transformer.wpe.weight"), (Shape{1024, 64}));
+  EXPECT_EQ(shape("transformer.ln_f.bias"), Shape{64});
+  const std::string layer = "transformer.h.1.";
+  EXPECT_EQ(shape(layer + "ln_2.weight"), Shape{64});
+  EXPECT_EQ(shape(layer + "attn.c_attn.weight"), (Shape{64, 192}));
+  EXPECT_EQ(shape(layer + "attn.c_attn.bias"), Shape{192});
+  EXPECT_EQ(shape(layer + "mlp.c_fc.weight"), (Shape{64, 256}));
+  EXPECT_EQ(shape(layer + "mlp.c_proj.weight"), (Shape{256, 64}));
+  // Elements computed by hand: input 7 of the key's output 5, and input 200 of an output 3.
+  std::vector<float> key(64 * 64), projection(64 * 256);
+  executable->read(layer + "attn.key.weight", key);
+  executable->read(layer + "mlp.c_proj.weight", projection);
+  EXPECT_EQ(tensor(file, layer + "attn.c_attn.weight")[7 * 192 + 64 + 5], key[5 * 64 + 7]);
+  EXPECT_EQ(tensor(file, layer + "mlp.c_proj.weight")[200 * 64 + 3], projection[3 * 256 + 200]);
 }
 
 // Query, key and value are the rows of one tensor there.
@@ -168,7 +196,8 @@ class CheckWeights : public testing::Test {
 TEST_F(CheckWeights, AcceptsItsOwnFile) { EXPECT_NO_THROW(check()); }
 
 TEST_F(CheckWeights, IgnoresBuffersThatOnlyFrameworksWrite) {
-  for (const char* name : {"bn1.num_batches_tracked", "bert.embeddings.position_ids", "cls.predictions.decoder.weight"})
+  for (const char* name : {"bn1.num_batches_tracked", "bert.embeddings.position_ids", "cls.predictions.decoder.weight",
+                           "lm_head.weight", "transformer.h.0.attn.bias", "transformer.h.0.attn.masked_bias"})
     tensors.push_back({name, {{2}, DType::i32}});
   EXPECT_NO_THROW(check());
 }
@@ -306,6 +335,17 @@ TEST(Trace, TextTraceHoldsItsMasks) {
   EXPECT_EQ(step.tensors().at("input_ids").shape, (Shape{3, 16}));
   EXPECT_EQ(step.tensors().at("masked_positions").shape, (Shape{3, 2}));
   EXPECT_EQ(step.tensors().at("labels").shape, (Shape{3, 2}));
+}
+
+TEST(Trace, OfNextTokensHoldsIdsAndLabels) {
+  const TemporaryFolder folder;
+  CaseSpec spec = spec_of(test::kSmallGpt2, 3);
+  spec.trace = folder.path().string();
+  train(spec, 1);
+  SafetensorsFile step(folder.path() / "step-000000.safetensors");
+  EXPECT_EQ(step.tensors().at("input_ids").shape, (Shape{3, 24}));
+  EXPECT_FALSE(step.tensors().contains("masked_positions"));
+  EXPECT_EQ(step.tensors().at("labels").shape, (Shape{3, 24}));
 }
 
 TEST(CheckFiles, ReportsUnwritableFilesBeforeAnythingRuns) {

@@ -26,7 +26,7 @@ struct SmallProduct {  // sum [rows, columns] = (sum +) a [rows, k] times b [k, 
   bool accumulate;
   Real* y = nullptr;  // rounded result in place of sum, or null
   std::int64_t y_stride = 0;
-  std::int64_t panel_k = 0;  // words along k that panels have, of which the first k are multiplied; 0: k
+  std::int64_t panel_k = 0;  // words along k that panels have; the first k of them are multiplied. 0: k
 };
 void multiply_small(const SmallProduct& product);
 
