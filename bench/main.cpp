@@ -89,9 +89,9 @@ void register_all(const Arguments& arguments) {
   for (const std::string& path : split(arguments.shapes))
     for (const Problem& problem : read_problems(path))
       if (!register_products(problem, options) && !register_attention(problem, options) &&
-          !register_memory_bound(problem, options))
-        throw std::runtime_error(problem.where + ": '" + problem.operation + "' is not one of gemm, conv2d, attention, " +
-                                 joined(memory_bound_operations()));
+          !register_depthwise(problem, options) && !register_memory_bound(problem, options))
+        throw std::runtime_error(problem.where + ": '" + problem.operation +
+                                 "' is not one of gemm, conv2d, attention, depthwise, " + joined(memory_bound_operations()));
 }
 
 const cpu::Int8Kernels& int8_kernels_of(const std::string& name) {

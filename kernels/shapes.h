@@ -23,6 +23,7 @@ struct Conv2dShape {  // x [batch,height,width,channels], weight [out_channels,k
   std::int64_t kernel_height = 0, kernel_width = 0, stride = 1, padding = 0;
   bool winograd = true;  // whether Winograd's transforms are allowed
 };
+// A depthwise convolution has out_channels = channels and weight [kernel_height,kernel_width,channels].
 
 struct PoolShape {  // x [batch,height,width,channels], y [batch,out_height,out_width,channels]
   std::int64_t batch = 0, height = 0, width = 0, channels = 0;
@@ -37,6 +38,15 @@ struct Targets {
   float smoothing = 0;
   constexpr Targets(bool mean_of_rows, float smoothed = 0) : mean(mean_of_rows), smoothing(smoothed) {}  // NOLINT: from a bool
 };
+
+// What follows a normalization: nothing, relu, or relu6 = min(relu(x), 6).
+struct Activation {
+  enum Kind : std::uint8_t { none, relu, relu6 };
+  Kind kind = none;
+  constexpr Activation(bool rectified) : kind(rectified ? relu : none) {}  // NOLINT: from a bool
+  constexpr Activation(Kind of) : kind(of) {}                              // NOLINT: from a member of the enumeration
+};
+static constexpr float kSix = 6;
 
 template <typename Real>
 struct Epilogue {              // y = relu(y + bias), each part optional

@@ -10,6 +10,9 @@ ModelFamily lenet5_family();
 ModelFamily resnet20_family();
 std::vector<ModelFamily> resnet_families();  // 18, 34, 50, 101, 152
 
+ModelFamily mobilenet_v2_family();
+std::vector<ModelFamily> efficientnet_families();  // b0, b2
+
 std::vector<ModelFamily> bert_families();  // tiny, base, large
 std::vector<ModelFamily> gpt2_families();  // 124M, medium, large, xl
 std::vector<ModelFamily> vit_families();   // b-16, s-16
@@ -19,6 +22,9 @@ inline constexpr std::int64_t kByteTokens = 256;  // ids of text as bytes
 constexpr std::int64_t kMostClasses = 1'000'000;  // of an option
 // The sample of families with the options height, width and classes: an image of three channels.
 SampleSpec sized_image(const ModelConfig& config);
+
+// `channels` times `multiplier`, rounded to a multiple of 8 that is at least 90 % of it, as torchvision's _make_divisible.
+std::int64_t scaled_channels(std::int64_t channels, double multiplier);
 
 // Of families with these options: why attention cannot be divided so; empty: it can.
 std::string problem_of_heads(const std::map<std::string, std::int64_t>& options);

@@ -7,6 +7,10 @@ namespace epochbench {
 namespace {
 
 Initializer constant(double value) { return {Initializer::Kind::constant, value}; }
+// He et al. 2015.
+Initializer normal_fan_out(std::int64_t fan_out) {
+  return {Initializer::Kind::normal, std::sqrt(2 / static_cast<double>(fan_out))};
+}
 Initializer uniform_fan_in(std::int64_t fan_in) {
   return {Initializer::Kind::uniform, 1 / std::sqrt(static_cast<double>(fan_in))};
 }
@@ -69,6 +73,10 @@ std::vector<ValueId> Layers::linear_parts(ValueId x, const std::string& tensor, 
 
 ValueId Layers::relu(ValueId x, const std::string& name) { return graph_.add_node(Op::relu, {}, {x}, name)[0]; }
 
+ValueId Layers::relu6(ValueId x, const std::string& name) { return graph_.add_node(Op::relu6, {}, {x}, name)[0]; }
+
+ValueId Layers::silu(ValueId x, const std::string& name) { return graph_.add_node(Op::silu, {}, {x}, name)[0]; }
+
 ValueId Layers::gelu(ValueId x, const std::string& name) { return graph_.add_node(Op::gelu, {}, {x}, name)[0]; }
 
 ValueId Layers::gelu_tanh(ValueId x, const std::string& name) {
@@ -106,8 +114,42 @@ ValueId Layers::convolution_with_bias(ValueId x, const std::string& name, const 
 }
 
 ValueId Layers::convolution(ValueId x, const std::string& name, const Convolution& spec) {
-  const double fan_out = static_cast<double>(spec.kernel * spec.kernel * spec.channels);
-  return convolution_node(x, name, spec, {Initializer::Kind::normal, std::sqrt(2 / fan_out)});
+  return convolution_node(x, name, spec, normal_fan_out(spec.kernel * spec.kernel * spec.channels));
+}
+
+ValueId Layers::depthwise_convolution(ValueId x, const std::string& name, std::int64_t kernel, std::int64_t stride) {
+  const std::int64_t channels = graph_.desc(x).shape[3];
+  const ValueId weight = variable(name + ".weight", {kernel, kernel, channels}, normal_fan_out(kernel * kernel * channels),
+                                  VariableRole::parameter, {{1, kernel, kernel, channels}, {channels, 1, kernel, kernel}});
+  return graph_.add_node(Op::depthwise_conv2d, DepthwiseConv2dAttributes{.stride = stride, .padding = kernel / 2}, {x, weight},
+                         name)[0];
+}
+
+ValueId Layers::squeeze_excite(ValueId x, const std::string& name, std::int64_t squeezed) {
+  const auto layer = [&](ValueId y, const std::string& part, std::int64_t outputs) {
+    const std::int64_t inputs = graph_.desc(y).shape[1];
+    const ValueId weight = variable(part + ".weight", {outputs, inputs}, normal_fan_out(outputs), VariableRole::parameter,
+                                    {.shape = {outputs, inputs, 1, 1}});
+    return linear_node(y, part, weight, variable(part + ".bias", {outputs}, constant(0)));
+  };
+  ValueId y = silu(layer(global_average_pool(x, name + ".avgpool"), name + ".fc1", squeezed), name + ".activation");
+  y = layer(y, name + ".fc2", graph_.desc(x).shape[3]);
+  y = graph_.add_node(Op::sigmoid, {}, {y}, name + ".scale_activation")[0];
+  return graph_.add_node(Op::scale_channels, {}, {x, y}, name + ".scale")[0];
+}
+
+ValueId Layers::drop(Op op, ValueId x, const std::string& name, double probability) {
+  if (!training_ || probability == 0) return x;
+  const ValueId step = graph_.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
+  return graph_.add_node(op, DropoutAttributes{probability}, {x, step}, name)[0];
+}
+
+ValueId Layers::dropout(ValueId x, const std::string& name, double probability) {
+  return drop(Op::dropout, x, name, probability);
+}
+
+ValueId Layers::stochastic_depth(ValueId x, const std::string& name, double probability) {
+  return drop(Op::stochastic_depth, x, name, probability);
 }
 
 ValueId Layers::batch_norm(ValueId x, const std::string& name, double scale) {

@@ -25,8 +25,10 @@ class Layers {
                                     std::int64_t outputs, const Initializer& weight, const Initializer& bias,
                                     bool transposed = false);
   ValueId relu(ValueId x, const std::string& name);
+  ValueId relu6(ValueId x, const std::string& name);
   ValueId gelu(ValueId x, const std::string& name);
   ValueId gelu_tanh(ValueId x, const std::string& name);
+  ValueId silu(ValueId x, const std::string& name);
   ValueId add(ValueId a, ValueId b, const std::string& name);
   // [batch, everything else]. The columns of a linear layer right after it are in the order of a channels-last image.
   ValueId flatten(ValueId x, const std::string& name);
@@ -40,6 +42,15 @@ class Layers {
                                 const Initializer& bias);
   // Without bias; normal with standard deviation sqrt(2 / fan-out) (He et al. 2015).
   ValueId convolution(ValueId x, const std::string& name, const Convolution& spec);
+  // Each channel by itself, without bias, padded by half the kernel; normal with standard deviation sqrt(2 / (kernel^2
+  // channels)), PyTorch's idea of the fan-out of grouped weights.
+  ValueId depthwise_convolution(ValueId x, const std::string& name, std::int64_t kernel, std::int64_t stride);
+  // Squeeze-and-excitation (Hu et al. 2018): the mean of every channel, two layers by way of `squeezed` channels, and x times
+  // the sigmoid of what they compute. Weights are those of 1x1 convolutions in files.
+  ValueId squeeze_excite(ValueId x, const std::string& name, std::int64_t squeezed);
+  // With this probability zeros in training, of elements or of whole samples; x without random numbers if it is 0.
+  ValueId dropout(ValueId x, const std::string& name, double probability);
+  ValueId stochastic_depth(ValueId x, const std::string& name, double probability);
   // Scale starts at `scale`, bias at 0; epsilon 1e-5, momentum 0.1; uses running statistics when not training.
   ValueId batch_norm(ValueId x, const std::string& name, double scale = 1);
   // Over the last dimension; scale starts at 1, bias at 0.
@@ -57,6 +68,7 @@ class Layers {
   ValueId variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role = VariableRole::parameter,
                    FileLayout file_layout = {});
   ValueId linear_node(ValueId x, const std::string& name, ValueId weight, ValueId bias);
+  ValueId drop(Op op, ValueId x, const std::string& name, double probability);
   ValueId convolution_node(ValueId x, const std::string& name, const Convolution& spec, Initializer initializer);
 
   Graph& graph_;

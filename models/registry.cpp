@@ -40,8 +40,10 @@ std::int64_t parse_value(const std::string& family, const ModelOption& option, s
 const std::vector<ModelFamily>& model_registry() {
   static const std::vector<ModelFamily> families = [] {
     std::vector<ModelFamily> all{mlp_family(), lenet5_family(), resnet20_family()};
-    for (const auto& families_of : {resnet_families, bert_families, gpt2_families, vit_families, lstm_families})
+    for (const auto& families_of :
+         {resnet_families, bert_families, gpt2_families, vit_families, efficientnet_families, lstm_families})
       for (ModelFamily& family : families_of()) all.push_back(std::move(family));
+    all.push_back(mobilenet_v2_family());
     return all;
   }();
   return families;
@@ -52,6 +54,12 @@ SampleSpec sized_image(const ModelConfig& config) {
           .width = config.options.at("width"),
           .channels = 3,
           .classes = config.options.at("classes")};
+}
+
+std::int64_t scaled_channels(std::int64_t channels, double multiplier) {
+  const double wanted = static_cast<double>(channels) * multiplier;
+  const std::int64_t rounded = std::max<std::int64_t>(8, static_cast<std::int64_t>(wanted + 4) / 8 * 8);
+  return static_cast<double>(rounded) < 0.9 * wanted ? rounded + 8 : rounded;
 }
 
 std::string problem_of_heads(const std::map<std::string, std::int64_t>& options) {

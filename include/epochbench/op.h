@@ -32,6 +32,10 @@ struct Conv2dAttributes {
   std::int64_t height = 0, width = 0;    // of the input for conv2d_grad_input, of the kernel for conv2d_grad_weight
   bool tf32 = false;
 };
+struct DepthwiseConv2dAttributes {
+  std::int64_t stride = 1, padding = 0;  // as of conv2d
+  std::int64_t height = 0, width = 0;    // of the input for ..grad_input, of the kernel for ..grad_weight
+};
 struct BatchNormAttributes {
   double epsilon = 1e-5;
   double momentum = 0.1;  // running <- (1 - momentum) running + momentum batch; running variance unbiased
@@ -129,6 +133,7 @@ struct Conv2dBiasAttributes {
 struct BatchNormReluAttributes {
   BatchNormAttributes batch_norm;
   bool mask = false;  // is an output
+  bool six = false;   // relu6
 };
 struct BatchNormReluGradAttributes {
   bool mask = false;    // in place of y
@@ -141,7 +146,7 @@ using Attributes =
                  AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes,
                  CastAttributes, LossScaleAttributes, BatchNormReluAttributes, BatchNormReluGradAttributes,
                  AddLayerNormAttributes, LinearGeluAttributes, Int8WeightsAttributes, Int8ProductAttributes, LstmAttributes,
-                 GeluAttributes, ClipFactorAttributes>;
+                 GeluAttributes, ClipFactorAttributes, DepthwiseConv2dAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
 bool is_tanh(const Attributes& attributes);           // of gelu and gelu_grad

@@ -121,8 +121,8 @@ struct Normalized {  // what normalize writes: y, and a bit per element that is 
   unsigned char* mask;  // or null
 };
 
-// y = relu?((x - center) * slope + offset [+ shortcut]) over n elements of rows of `width` elements.
-template <bool kShortcut, bool kRelu>
+// y = activation((x - center) * slope + offset [+ shortcut]) over n elements of rows of `width` elements.
+template <bool kShortcut, Activation::Kind kActivation>
 void normalize(const Normalized& to, const Real* x, const Real* shortcut, const SharedScratch& s, std::int64_t n,
                std::int64_t width) {
   for_each_column_in_rows(n, width, [=](auto part, std::int64_t i) {
@@ -130,22 +130,37 @@ void normalize(const Normalized& to, const Real* x, const Real* shortcut, const 
     return [=](std::int64_t at) {
       auto value = (load(part, x + at) - center) * slope + offset;
       if constexpr (kShortcut) value = value + load(part, shortcut + at);
-      if constexpr (kRelu) value = relu_of(part, value);
-      if constexpr (kRelu && std::is_same_v<decltype(part), Whole>)
+      if constexpr (kActivation != Activation::none) value = relu_of(part, value);
+      if constexpr (kActivation == Activation::relu6) value = at_most_six(part, value);
+      if constexpr (kActivation == Activation::relu && std::is_same_v<decltype(part), Whole>)
         if (to.mask != nullptr) store_bits(part, to.mask, at, positive(value));
+      if constexpr (kActivation == Activation::relu6 && std::is_same_v<decltype(part), Whole>)
+        if (to.mask != nullptr) store_bits(part, to.mask, at, between_0_and_6(rounded(part, value)));
       store(part, to.y + at, value);
     };
   });
 }
 
-void normalize(const Normalized& all, const Real* x, const Real* shortcut, bool relu, const SharedScratch& s, Range rows,
-               std::int64_t channels, std::int64_t width) {
+template <Activation::Kind kActivation>
+void normalize(const Normalized& to, const Real* x, const Real* shortcut, const SharedScratch& s, std::int64_t n,
+               std::int64_t width) {
+  if (shortcut != nullptr) return normalize<true, kActivation>(to, x, shortcut, s, n, width);
+  return normalize<false, kActivation>(to, x, nullptr, s, n, width);
+}
+
+void normalize(const Normalized& all, const Real* x, const Real* shortcut, Activation activation, const SharedScratch& s,
+               Range rows, std::int64_t channels, std::int64_t width) {
   const std::int64_t at = rows.begin * channels, n = (rows.end - rows.begin) * channels;
   const Normalized to = {all.y + at, all.mask != nullptr ? all.mask + at / 8 : nullptr};
-  if (shortcut != nullptr && relu) return normalize<true, true>(to, x + at, shortcut + at, s, n, width);
-  if (shortcut != nullptr) return normalize<true, false>(to, x + at, shortcut + at, s, n, width);
-  if (relu) return normalize<false, true>(to, x + at, nullptr, s, n, width);
-  return normalize<false, false>(to, x + at, nullptr, s, n, width);
+  const Real* added = shortcut != nullptr ? shortcut + at : nullptr;
+  switch (activation.kind) {
+    case Activation::none:
+      return normalize<Activation::none>(to, x + at, added, s, n, width);
+    case Activation::relu:
+      return normalize<Activation::relu>(to, x + at, added, s, n, width);
+    case Activation::relu6:
+      return normalize<Activation::relu6>(to, x + at, added, s, n, width);
+  }
 }
 
 }  // namespace
@@ -154,7 +169,7 @@ std::size_t reduction_workspace_bytes(std::int64_t channels, int threads) { retu
 
 void batch_norm(Real* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
                 const Real* x, const float* scale, const float* bias, const Real* shortcut, std::int64_t rows,
-                std::int64_t channels, double epsilon, double momentum, bool relu, void* workspace, int threads) {
+                std::int64_t channels, double epsilon, double momentum, Activation activation, void* workspace, int threads) {
   const std::int64_t lanes = lanes_of(channels);
   const SharedScratch shared = shared_scratch(workspace, channels);
 #pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
@@ -191,13 +206,13 @@ void batch_norm(Real* y, std::uint32_t* mask, float* mean, float* inv_std, float
     repeat(shared.slope, shared.slope, channels, lanes, mine);
     repeat(shared.offset, shared.offset, channels, lanes, mine);
 #pragma omp barrier
-    normalize({y, reinterpret_cast<unsigned char*>(mask)}, x, shortcut, relu, shared, part, channels, lanes * channels);
+    normalize({y, reinterpret_cast<unsigned char*>(mask)}, x, shortcut, activation, shared, part, channels, lanes * channels);
   }
 }
 
 void batch_norm_inference(Real* y, const Real* x, const float* scale, const float* bias, const float* running_mean,
                           const float* running_variance, const Real* shortcut, std::int64_t rows, std::int64_t channels,
-                          double epsilon, bool relu, void* workspace, int threads) {
+                          double epsilon, Activation activation, void* workspace, int threads) {
   const std::int64_t lanes = lanes_of(channels);
   const SharedScratch shared = shared_scratch(workspace, channels);
 #pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
@@ -210,7 +225,7 @@ void batch_norm_inference(Real* y, const Real* x, const float* scale, const floa
     repeat(shared.slope, shared.slope, channels, lanes, mine);
     repeat(shared.offset, bias, channels, lanes, mine);
 #pragma omp barrier
-    normalize({y, nullptr}, x, shortcut, relu, shared, part_of(rows, thread, team, lanes), channels, lanes * channels);
+    normalize({y, nullptr}, x, shortcut, activation, shared, part_of(rows, thread, team, lanes), channels, lanes * channels);
   }
 }
 

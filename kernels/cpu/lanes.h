@@ -22,11 +22,15 @@ static inline float load(One, const Number* p) {
   return widen(*p);
 }
 static inline void store(One, Real* p, float x) { *p = narrow(x); }
+// Of sums, which are floats for every Real.
+static inline void store_float(One, float* p, float x) { *p = x; }
 // Stores through memory directly, bypassing the caches, if the CPU can.
 static inline void store_past_caches(One, Real* p, float x) { *p = narrow(x); }
 static inline float rounded(One, float x) { return widen(narrow(x)); }
 // x < 0 ? 0 : x, so that a NaN stays NaN and is visible.
 static inline float relu_of(One, float x) { return x < 0 ? 0 : x; }
+// x > 6 ? 6 : x, likewise.
+static inline float at_most_six(One, float x) { return x > kSix ? kSix : x; }
 static inline float where_positive(One, float y, float x) { return y > 0 ? x : 0; }
 static inline void add_to(One, double* sum, float x) { *sum += x; }
 static inline void add_to(One, float* sum, float x) { *sum += x; }
@@ -55,6 +59,8 @@ static inline Lanes load(First first, const Bf16* p) {
 }
 static inline void store(Whole, float* p, Lanes x) { _mm512_storeu_ps(p, x); }
 static inline void store(First first, float* p, Lanes x) { _mm512_mask_storeu_ps(p, first.mask, x); }
+static inline void store_float(Whole, float* p, Lanes x) { _mm512_storeu_ps(p, x); }
+static inline void store_float(First first, float* p, Lanes x) { store(first, p, x); }
 static inline void store_past_caches(Whole, float* p, Lanes x) { _mm512_stream_ps(p, x); }
 // x, and 0 for numbers beyond the first.
 static inline Lanes only(Whole, Lanes x) { return x; }
@@ -113,7 +119,11 @@ static inline void store_pair_where(__mmask32 bits, Bf16* p, LanePair x) {
 static inline Lanes rounded(Whole, Lanes x) { return x; }
 #endif
 static inline Lanes relu_of(Whole, Lanes x) { return _mm512_maskz_max_ps(0xffff, _mm512_setzero_ps(), x); }
+static inline Lanes at_most_six(Whole, Lanes x) { return _mm512_maskz_min_ps(0xffff, _mm512_set1_ps(kSix), x); }
 static inline Bits positive(Lanes y) { return _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_GT_OQ); }
+static inline Bits between_0_and_6(Lanes y) {
+  return _mm512_mask_cmp_ps_mask(positive(y), y, _mm512_set1_ps(kSix), _CMP_LT_OQ);
+}
 static inline Lanes where(Bits bits, Lanes x) { return _mm512_maskz_mov_ps(bits, x); }
 static inline Lanes where_positive(Whole, Lanes y, Lanes x) { return where(positive(y), x); }
 static inline void add_to(Whole, double* sum, Lanes x) {
@@ -132,14 +142,20 @@ using Bits = std::uint8_t;
 
 static inline Lanes load(Whole, const float* p) { return _mm256_loadu_ps(p); }
 static inline void store(Whole, float* p, Lanes x) { _mm256_storeu_ps(p, x); }
+static inline void store_float(Whole, float* p, Lanes x) { _mm256_storeu_ps(p, x); }
 static inline void store_past_caches(Whole, float* p, Lanes x) { _mm256_stream_ps(p, x); }
 static inline Lanes rounded(Whole, Lanes x) { return x; }
 static inline Lanes relu_of(Whole, Lanes x) { return _mm256_max_ps(_mm256_setzero_ps(), x); }
+static inline Lanes at_most_six(Whole, Lanes x) { return _mm256_min_ps(_mm256_set1_ps(kSix), x); }
 static inline Lanes where_positive(Whole, Lanes y, Lanes x) {
   return _mm256_and_ps(_mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_GT_OQ), x);
 }
 static inline Bits positive(Lanes y) {
   return static_cast<Bits>(_mm256_movemask_ps(_mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_GT_OQ)));
+}
+static inline Bits between_0_and_6(Lanes y) {
+  const __m256 above = _mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_GT_OQ);
+  return static_cast<Bits>(_mm256_movemask_ps(_mm256_and_ps(above, _mm256_cmp_ps(y, _mm256_set1_ps(kSix), _CMP_LT_OQ))));
 }
 static inline Lanes where(Bits bits, Lanes x) {
   const __m256i place = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);

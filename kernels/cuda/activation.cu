@@ -1,25 +1,17 @@
 // Element-wise kernels and the bias, with their gradients, and casts. They are bound by memory bandwidth, so a thread issues
 // several 16-byte loads before it computes.
+#include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/gelu.cuh"
 #include "kernels/cuda/philox.cuh"
 #include "kernels/cuda/row_strips.cuh"
+#include "kernels/cuda/sum_partials.cuh"
 
 namespace epochbench::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-// 16-byte loads in flight per thread and tensor: 64 KB per multiprocessor with 2048 threads. At 4.8 TB/s, 132 multiprocessors
-// and a latency of 700 ns, 25 KB would be enough (Little's law); the rest covers threads that compute or end.
-constexpr int kPacks = 2;
 constexpr int kRowsAtOnce = 4;  // of the bias gradient, which runs 768 threads per multiprocessor: 48 KB in flight
 
-template <typename T>
-constexpr int kWide = 16 / static_cast<int>(sizeof(T));  // elements in 16 bytes
-
 // ---- Element by element ----
-
-// The following functions compute out[i] from elements first + i of the inputs; `first` is a multiple of kCount, or kCount is
-// 1.
 
 struct Relu {
   static constexpr int kInputs = 1;
@@ -81,48 +73,6 @@ struct BiasAdd {
   }
 };
 
-// A block processes kThreads * kPacks packs of 16 bytes; the last block also processes the elements that do not fill a pack.
-template <typename T, typename Of>
-__global__ void __launch_bounds__(kThreads) elementwise_kernel(T* y, const T* a, const T* b, std::int64_t n, Of of) {
-  constexpr int kCount = kWide<T>;
-  const std::int64_t packs = n / kCount, first = static_cast<std::int64_t>(blockIdx.x) * (kThreads * kPacks) + threadIdx.x;
-  RegisterPack<T, kCount> of_a[kPacks], of_b[kPacks];
-#pragma unroll
-  for (int p = 0; p < kPacks; ++p) {
-    const std::int64_t at = first + p * kThreads;
-    if (at >= packs) break;
-    of_a[p] = load_registers<kCount>(a + at * kCount);
-    if constexpr (Of::kInputs == 2) of_b[p] = load_registers<kCount>(b + at * kCount);
-  }
-#pragma unroll
-  for (int p = 0; p < kPacks; ++p) {
-    const std::int64_t at = first + p * kThreads;
-    if (at >= packs) break;
-    float from_a[kCount], from_b[kCount] = {}, out[kCount];
-    for (int i = 0; i < kCount; ++i) {
-      from_a[i] = element(of_a[p], i);
-      if constexpr (Of::kInputs == 2) from_b[i] = element(of_b[p], i);
-    }
-    of(out, from_a, from_b, at * kCount);
-    store_registers(y + at * kCount, to_registers<T>(out));
-  }
-  const std::int64_t last = packs * kCount + threadIdx.x;
-  if (blockIdx.x + 1 == gridDim.x && last < n) {
-    const float from_a[1] = {to_float(a[last])}, from_b[1] = {Of::kInputs == 2 ? to_float(b[last]) : 0};
-    float out[1];
-    of(out, from_a, from_b, last);
-    y[last] = from_float<T>(out[0]);
-  }
-}
-
-template <typename T, typename Of>
-void elementwise(void* y, const void* a, const void* b, std::int64_t n, const Of& of, Stream stream) {
-  if (n == 0) return;
-  const std::int64_t blocks = ceil_div(n, std::int64_t{kThreads} * kPacks * kWide<T>);
-  launch(elementwise_kernel<T, Of>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, static_cast<T*>(y),
-         static_cast<const T*>(a), static_cast<const T*>(b), n, of);
-}
-
 // ---- Gradient of the bias ----
 
 // partials [row_blocks, channels]: the sums over the rows of each block.
@@ -150,24 +100,6 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks) sum_rows_kernel(f
   }
   if (place.lane == 0 && place.active)
     for (int i = 0; i < kSize; ++i) partials[blockIdx.y * strips.channels + place.channel + i] = own[i];
-}
-
-// Several lanes per channel sum the partial sums of the row blocks, each every kLanes-th.
-constexpr int kFinalChannels = 32, kFinalLanes = kThreads / kFinalChannels;
-template <typename T>
-__global__ void __launch_bounds__(kThreads) sum_partials_kernel(T* sums, const float* partials, std::int64_t channels,
-                                                                std::int64_t row_elements, std::int64_t row_blocks) {
-  const int column = static_cast<int>(threadIdx.x) % kFinalChannels, lane = static_cast<int>(threadIdx.x) / kFinalChannels;
-  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kFinalChannels + column;
-  float sum = 0;
-  if (channel < channels)
-    for (std::int64_t block = lane; block < row_blocks; block += kFinalLanes) sum += partials[block * row_elements + channel];
-  SHARED_ARRAY(float, of_lanes, kThreads);
-  of_lanes[threadIdx.x] = sum;
-  __syncthreads();
-  if (lane != 0 || channel >= channels) return;
-  for (int other = 1; other < kFinalLanes; ++other) sum += of_lanes[other * kFinalChannels + column];
-  sums[channel] = from_float<T>(sum);
 }
 
 // ---- Casts ----
@@ -262,8 +194,7 @@ void bias_add_grad(void* dbias, const void* dy, std::int64_t rows, std::int64_t 
     const Strips strips = strips_of(rows, row_elements, size(), kRowsAtOnce, reducing_blocks());
     launch(sum_rows_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partials, static_cast<const T*>(dy),
            strips);
-    launch(sum_partials_kernel<T>, dim3(static_cast<unsigned>(ceil_div(channels, kFinalChannels))), dim3(kThreads), 0, stream,
-           static_cast<T*>(dbias), partials, channels, row_elements, strips.row_blocks);
+    sum_partials(static_cast<T*>(dbias), partials, channels, row_elements, strips.row_blocks, stream);
   });
 }
 

@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kFinalThreads)
   }
 }
 
-// ---- y = relu?((x - center) * slope + offset [+ shortcut]) ----
+// ---- y = activation((x - center) * slope + offset [+ shortcut]) ----
 
 // Coefficients per channel: from finish_moments_kernel (variance null), or of inference.
 struct Normalizer {
@@ -192,14 +192,20 @@ struct Normalizer {
   }
 };
 
-__device__ inline float normalized(float x, float center, float slope, float offset, float shortcut, bool relu) {
+__device__ inline float normalized(float x, float center, float slope, float offset, float shortcut, Activation activation) {
   const float value = (x - center) * slope + offset + shortcut;
-  return relu && value < 0 ? 0 : value;
+  if (activation.kind != Activation::none && value < 0) return 0;
+  return activation.kind == Activation::relu6 && value > kSix ? kSix : value;
+}
+// Whether the gradient passes through y.
+__device__ inline bool passes(float y, Activation activation) {
+  return y > 0 && (activation.kind != Activation::relu6 || y < kSix);
 }
 
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
-    normalize_kernel(T* y, std::uint8_t* mask, const T* x, Normalizer by, const T* shortcut, bool relu, Strips strips) {
+    normalize_kernel(T* y, std::uint8_t* mask, const T* x, Normalizer by, const T* shortcut, Activation activation,
+                     Strips strips) {
   const StripPlace<kSize> place = strip_place<kSize>(strips);
   float center[kSize] = {}, slope[kSize] = {}, offset[kSize] = {};
   if (place.active) {
@@ -216,10 +222,10 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
       if (r >= count) continue;
       float values[kSize];
       for (int i = 0; i < kSize; ++i)
-        values[i] = normalized(element(packs[r], i), center[i], slope[i], offset[i], element(added[r], i), relu);
+        values[i] = normalized(element(packs[r], i), center[i], slope[i], offset[i], element(added[r], i), activation);
       packs[r] = to_registers<T>(values);
       store_registers(y + first + r * step, packs[r]);
-      for (int i = 0; i < kSize; ++i) above[r] |= (element(packs[r], i) > 0 ? 1u : 0u) << i;
+      for (int i = 0; i < kSize; ++i) above[r] |= (passes(element(packs[r], i), activation) ? 1u : 0u) << i;
     }
     if (mask == nullptr) return;
     // Writes single bytes of the little-endian words. In strips of 4 elements, two adjacent strips of one row share a byte.
@@ -234,7 +240,7 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
 constexpr int kElementThreads = 256;
 template <typename T>
 __global__ void __launch_bounds__(kElementThreads)
-    normalize_elements_kernel(T* y, std::uint32_t* mask, const T* x, Normalizer by, const T* shortcut, bool relu,
+    normalize_elements_kernel(T* y, std::uint32_t* mask, const T* x, Normalizer by, const T* shortcut, Activation activation,
                               std::int64_t n, std::int64_t channels) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kElementThreads + threadIdx.x;
   bool above = false;
@@ -243,29 +249,30 @@ __global__ void __launch_bounds__(kElementThreads)
     const float added = shortcut != nullptr ? to_float(shortcut[i]) : 0;
     float slope[1];
     by.load_slopes(slope, c);
-    y[i] = from_float<T>(normalized(to_float(x[i]), by.center[c], slope[0], by.offset[c], added, relu));
-    above = to_float(y[i]) > 0;
+    y[i] = from_float<T>(normalized(to_float(x[i]), by.center[c], slope[0], by.offset[c], added, activation));
+    above = passes(to_float(y[i]), activation);
   }
   const unsigned word = __ballot_sync(kAllLanes, above);
   if (mask != nullptr && i < n && i % kWarp == 0) mask[i / kWarp] = word;
 }
 
 void normalize(void* y, std::uint32_t* mask, const void* x, const Normalizer& by, const void* shortcut, std::int64_t rows,
-               std::int64_t channels, bool relu, Element element, Stream stream) {
+               std::int64_t channels, Activation activation, Element element, Stream stream) {
   with_pack(element, channels, [&](auto zero, auto size) {
     using T = decltype(zero);
     if constexpr (size() > 1) {
       if (mask == nullptr || channels % 8 == 0) {
         const Strips strips = strips_of(rows, channels, size(), kRows, writing_blocks());
         launch(normalize_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, static_cast<T*>(y),
-               reinterpret_cast<std::uint8_t*>(mask), static_cast<const T*>(x), by, static_cast<const T*>(shortcut), relu,
+               reinterpret_cast<std::uint8_t*>(mask), static_cast<const T*>(x), by, static_cast<const T*>(shortcut), activation,
                strips);
         return;
       }
     }
     const std::int64_t n = rows * channels;
     launch(normalize_elements_kernel<T>, dim3(static_cast<unsigned>(ceil_div(n, kElementThreads))), dim3(kElementThreads), 0,
-           stream, static_cast<T*>(y), mask, static_cast<const T*>(x), by, static_cast<const T*>(shortcut), relu, n, channels);
+           stream, static_cast<T*>(y), mask, static_cast<const T*>(x), by, static_cast<const T*>(shortcut), activation, n,
+           channels);
   });
 }
 
@@ -276,19 +283,19 @@ namespace {
 // The last two launches. coefficients: scratch.
 void finish(void* y, std::uint32_t* mask, const Statistics& statistics, float* coefficients, const float* partials,
             const Sums& sums, const void* x, const float* scale, const float* bias, const void* shortcut, const Strips& strips,
-            double epsilon, double momentum, bool relu, Element element, Stream stream) {
+            double epsilon, double momentum, Activation activation, Element element, Stream stream) {
   const std::int64_t channels = strips.channels;
   launch(finish_moments_kernel, dim3(static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp))), dim3(kFinalThreads), 0,
          stream, coefficients, statistics, partials, sums, scale, bias, epsilon, momentum, strips);
   const Normalizer by = {coefficients, coefficients + channels, coefficients + 2 * channels, nullptr, 0};
-  normalize(y, mask, x, by, shortcut, strips.rows, channels, relu, element, stream);
+  normalize(y, mask, x, by, shortcut, strips.rows, channels, activation, element, stream);
 }
 
 }  // namespace
 
 void batch_norm(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
                 const void* x, const float* scale, const float* bias, const void* shortcut, std::int64_t rows,
-                std::int64_t channels, double epsilon, double momentum, bool relu, Element element, void* workspace,
+                std::int64_t channels, double epsilon, double momentum, Activation activation, Element element, void* workspace,
                 Stream stream) {
   float* const coefficients = static_cast<float*>(workspace);
   float* const partials = coefficients + kCoefficients * channels;
@@ -298,26 +305,26 @@ void batch_norm(void* y, std::uint32_t* mask, float* mean, float* inv_std, float
     launch(moments_kernel<T, size()>, grid_of(strips), dim3(kStripThreads), 0, stream, partials, static_cast<const T*>(x),
            strips);
     finish(y, mask, {mean, inv_std, running_mean, running_variance}, coefficients, partials, {}, x, scale, bias, shortcut,
-           strips, epsilon, momentum, relu, element, stream);
+           strips, epsilon, momentum, activation, element, stream);
   });
 }
 
 void batch_norm_of_sums(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
                         const void* x, const float* sums, const float* scale, const float* bias, const void* shortcut,
-                        std::int64_t rows, std::int64_t channels, double epsilon, double momentum, bool relu, Element element,
-                        void* workspace, Stream stream) {
+                        std::int64_t rows, std::int64_t channels, double epsilon, double momentum, Activation activation,
+                        Element element, void* workspace, Stream stream) {
   Strips strips{};
   strips.rows = rows;
   strips.channels = channels;
   finish(y, mask, {mean, inv_std, running_mean, running_variance}, static_cast<float*>(workspace), nullptr,
-         {sums, running_mean}, x, scale, bias, shortcut, strips, epsilon, momentum, relu, element, stream);
+         {sums, running_mean}, x, scale, bias, shortcut, strips, epsilon, momentum, activation, element, stream);
 }
 
 void batch_norm_inference(void* y, const void* x, const float* scale, const float* bias, const float* running_mean,
                           const float* running_variance, const void* shortcut, std::int64_t rows, std::int64_t channels,
-                          double epsilon, bool relu, Element element, Stream stream) {
+                          double epsilon, Activation activation, Element element, Stream stream) {
   const Normalizer by = {running_mean, scale, bias, running_variance, static_cast<float>(epsilon)};
-  normalize(y, nullptr, x, by, shortcut, rows, channels, relu, element, stream);
+  normalize(y, nullptr, x, by, shortcut, rows, channels, activation, element, stream);
 }
 
 }  // namespace epochbench::cuda

@@ -50,6 +50,30 @@ void gelu_tanh_grad(void* dx, const void* dy, const void* x, std::int64_t n, Ele
 void dropout(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n, Element element,
              Stream stream);
 
+// gates.cu
+void relu6(void* y, const void* x, std::int64_t n, Element element, Stream stream);
+void relu6_grad(void* dx, const void* dy, const void* y, std::int64_t n, Element element, Stream stream);
+void sigmoid(void* y, const void* x, std::int64_t n, Element element, Stream stream);
+void sigmoid_grad(void* dx, const void* dy, const void* y, std::int64_t n, Element element, Stream stream);
+void silu(void* y, const void* x, std::int64_t n, Element element, Stream stream);
+void silu_grad(void* dx, const void* dy, const void* x, std::int64_t n, Element element, Stream stream);
+
+// scale_channels.cu. x, y, dy [batch, pixels, channels], scale, dscale [batch, channels]; of stochastic depth [batch, n].
+void scale_channels(void* y, const void* x, const void* scale, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
+                    Element element, Stream stream);
+void scale_channels_grad(void* dscale, const void* dy, const void* x, std::int64_t batch, std::int64_t pixels,
+                         std::int64_t channels, Element element, Stream stream);
+void stochastic_depth(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t batch,
+                      std::int64_t n, Element element, Stream stream);
+
+// depthwise_conv2d.cu and depthwise_conv2d_grad_weight.cu. weight and dweight [kernel_height, kernel_width, channels].
+void depthwise_conv2d(void* y, const void* x, const void* weight, const Conv2dShape& shape, Element element, Stream stream);
+void depthwise_conv2d_grad_input(void* dx, const void* dy, const void* weight, const Conv2dShape& shape, Element element,
+                                 Stream stream);
+std::size_t depthwise_conv2d_grad_weight_workspace_bytes(const Conv2dShape& shape);
+void depthwise_conv2d_grad_weight(void* dweight, const void* dy, const void* x, const Conv2dShape& shape, Element element,
+                                  void* workspace, Stream stream);
+
 // Several tensors in one launch. The descriptions of tensors and chunks are in device memory; a chunk is kChunkElements
 // elements (fewer at the end) of one tensor and is processed by one block.
 inline constexpr std::int64_t kChunkElements = 32768;
@@ -70,16 +94,17 @@ void decode_pixels(void* y, const std::uint8_t* x, const float* table, std::int6
                    Element element, Stream stream);
 
 // batch_norm.cu and batch_norm_grad.cu. x, y, shortcut, dy, dx, dz [rows, channels] of `element`; all others are float.
-// mask (or null): bit i % 32 of word i / 32 states whether element i of y is above 0; requires relu.
+// mask (or null): bit i % 32 of word i / 32 states whether element i of y is above 0, and below 6 after relu6; requires an
+// activation.
 constexpr std::size_t mask_bytes(std::int64_t elements) { return static_cast<std::size_t>((elements + 31) / 32 * 4); }
 void batch_norm(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
                 const void* x, const float* scale, const float* bias, const void* shortcut, std::int64_t rows,
-                std::int64_t channels, double epsilon, double momentum, bool relu, Element element, void* workspace,
+                std::int64_t channels, double epsilon, double momentum, Activation activation, Element element, void* workspace,
                 Stream stream);
 void batch_norm_inference(void* y, const void* x, const float* scale, const float* bias, const float* running_mean,
                           const float* running_variance, const void* shortcut, std::int64_t rows, std::int64_t channels,
-                          double epsilon, bool relu, Element element, Stream stream);
-// The incoming gradient is dy + dy2 (dy2 may be null) where y was above 0: according to the mask, else according to y, else
+                          double epsilon, Activation activation, Element element, Stream stream);
+// The incoming gradient is dy + dy2 (dy2 may be null) where the mask's bit is set, else where y was above 0, else
 // everywhere. dz (or null) receives it. dx may be dy or x.
 void batch_norm_grad(void* dx, float* dscale, float* dbias, void* dz, const void* dy, const void* dy2,
                      const std::uint32_t* mask, const void* y, const void* x, const float* scale, const float* mean,
@@ -89,8 +114,8 @@ void batch_norm_grad(void* dx, float* dscale, float* dbias, void* dz, const void
 // its square; of the gradient: of dz and of dz * (x - mean), where dz is the incoming gradient. dx may be dz.
 void batch_norm_of_sums(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
                         const void* x, const float* sums, const float* scale, const float* bias, const void* shortcut,
-                        std::int64_t rows, std::int64_t channels, double epsilon, double momentum, bool relu, Element element,
-                        void* workspace, Stream stream);
+                        std::int64_t rows, std::int64_t channels, double epsilon, double momentum, Activation activation,
+                        Element element, void* workspace, Stream stream);
 void batch_norm_grad_of_sums(void* dx, float* dscale, float* dbias, const void* dz, const void* x, const float* sums,
                              const float* scale, const float* mean, const float* inv_std, std::int64_t rows,
                              std::int64_t channels, Element element, void* workspace, Stream stream);

@@ -4,10 +4,18 @@
 #include "kernels/reference/kernels.h"
 
 namespace epochbench::reference {
+namespace {
+
+double activated(double value, Activation activation) {
+  if (activation.kind != Activation::none && value < 0) return 0;
+  return activation.kind == Activation::relu6 && value > kSix ? double{kSix} : value;
+}
+
+}  // namespace
 
 void batch_norm(float* y, float* mean, float* inv_std, float* running_mean, float* running_variance, const float* x,
                 const float* scale, const float* bias, const float* shortcut, std::int64_t rows, std::int64_t channels,
-                double epsilon, double momentum, bool relu) {
+                double epsilon, double momentum, Activation activation) {
   const double n = static_cast<double>(rows);
   for (std::int64_t c = 0; c < channels; ++c) {
     double sum = 0;
@@ -21,8 +29,7 @@ void batch_norm(float* y, float* mean, float* inv_std, float* running_mean, floa
     for (std::int64_t i = c; i < rows * channels; i += channels) {
       double value = (x[i] - center) * inverse * scale[c] + bias[c];
       if (shortcut != nullptr) value += shortcut[i];
-      if (relu && value < 0) value = 0;
-      y[i] = static_cast<float>(value);
+      y[i] = static_cast<float>(activated(value, activation));
     }
     if (mean != nullptr) mean[c] = static_cast<float>(center);
     if (inv_std != nullptr) inv_std[c] = static_cast<float>(inverse);
@@ -34,14 +41,13 @@ void batch_norm(float* y, float* mean, float* inv_std, float* running_mean, floa
 
 void batch_norm_inference(float* y, const float* x, const float* scale, const float* bias, const float* running_mean,
                           const float* running_variance, const float* shortcut, std::int64_t rows, std::int64_t channels,
-                          double epsilon, bool relu) {
+                          double epsilon, Activation activation) {
   for (std::int64_t i = 0; i < rows * channels; ++i) {
     const std::int64_t c = i % channels;
     const double inverse = 1 / std::sqrt(running_variance[c] + epsilon);
     double value = (static_cast<double>(x[i]) - running_mean[c]) * inverse * scale[c] + bias[c];
     if (shortcut != nullptr) value += shortcut[i];
-    if (relu && value < 0) value = 0;
-    y[i] = static_cast<float>(value);
+    y[i] = static_cast<float>(activated(value, activation));
   }
 }
 

@@ -19,10 +19,10 @@ using Real = float;
 #undef EPOCHBENCH_LIST
 
 // mean, inv_std [channels]: of this batch (biased variance). running_mean, running_variance: updated (unbiased variance).
-// shortcut (or null) is added before the optional relu.
+// shortcut (or null) is added before the activation.
 void batch_norm(float* y, float* mean, float* inv_std, float* running_mean, float* running_variance, const float* x,
                 const float* scale, const float* bias, const float* shortcut, std::int64_t rows, std::int64_t channels,
-                double epsilon, double momentum, bool relu);
+                double epsilon, double momentum, Activation activation);
 // y: the output of the fused relu, or null when there was none. dz (or null): dy where y > 0, the shortcut's gradient.
 void batch_norm_grad(float* dx, float* dscale, float* dbias, float* dz, const float* dy, const float* y, const float* x,
                      const float* scale, const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels);

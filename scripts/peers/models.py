@@ -147,6 +147,20 @@ def vit(units, heads, layers, patch, height, width, classes):
                                                 hidden_dim=units, mlp_dim=4 * units, num_classes=classes)
 
 
+def mobilenet_v2(options, dropout):
+    return torchvision.models.mobilenet_v2(num_classes=options.get("classes", 1000),
+                                           width_mult=options.get("width-multiplier", 100) / 100, dropout=dropout)
+
+
+def efficientnet(family, options, dropout):
+    """With stochastic depth only where there is dropout, as in epochbench."""
+    if "width-multiplier" in options:
+        raise ValueError("no module is known for EfficientNets of another width")
+    return getattr(torchvision.models, family.replace("-", "_"))(num_classes=options.get("classes", 1000),
+                                                                 dropout=dropout,
+                                                                 stochastic_depth_prob=0.2 if dropout > 0 else 0.0)
+
+
 def split_name(name):
     """'mlp:depth=3,width=64' -> 'mlp', {'depth': 3, 'width': 64}."""
     family, _, options = name.partition(":")
@@ -172,6 +186,10 @@ def build(name, dropout=0.0, attention="eager"):
     elif family in GPT2_SIZES:
         options.pop("sequence", None)
         model = gpt2(**(GPT2_SIZES[family] | options), dropout=dropout, attention=attention)
+    elif family == "mobilenet-v2":
+        model = mobilenet_v2(options, dropout)
+    elif family in ("efficientnet-b0", "efficientnet-b2"):
+        model = efficientnet(family, options, dropout)
     elif family in VIT_SIZES:
         model = vit(**(VIT_SIZES[family] | options))
     elif family == "lstm":

@@ -48,6 +48,7 @@ class Fuser : private Composer {
           fuse_linear_gradient(i);
           break;
         case Op::relu_grad:
+        case Op::relu6_grad:
           fuse_batch_norm_grad(i);
           break;
         case Op::layer_norm:
@@ -136,18 +137,16 @@ class Fuser : private Composer {
     if (replace(product, {product, add}, std::move(fused))) set_producer(total, product);
   }
 
-  // batch_norm [, add], relu. The composite takes relu's place, where the shortcut has been computed.
+  // batch_norm [, add], relu or relu6. The composite takes relu's place, where the shortcut has been computed.
   void fuse_batch_norm(int norm) {
     const int add = only_user(node(norm).outputs[0], Op::add);
-    const int relu = only_user(node(add >= 0 ? add : norm).outputs[0], Op::relu);
+    const ValueId sum = node(add >= 0 ? add : norm).outputs[0];
+    const int six = only_user(sum, Op::relu6), relu = six >= 0 ? six : only_user(sum, Op::relu);
     if (relu < 0) return;
     Node fused;
-    fused.op = Op::batch_norm_inference_relu;
-    fused.attributes = node(norm).attributes;
-    if (node(norm).op == Op::batch_norm) {
-      fused.op = Op::batch_norm_relu;
-      fused.attributes = BatchNormReluAttributes{std::get<BatchNormAttributes>(node(norm).attributes)};
-    }
+    fused.op = node(norm).op == Op::batch_norm ? Op::batch_norm_relu : Op::batch_norm_inference_relu;
+    fused.attributes =
+        BatchNormReluAttributes{.batch_norm = std::get<BatchNormAttributes>(node(norm).attributes), .six = six >= 0};
     fused.inputs = node(norm).inputs;
     fused.outputs = node(norm).outputs;
     fused.outputs[0] = node(relu).outputs[0];
@@ -178,8 +177,9 @@ class Fuser : private Composer {
     }
   }
 
-  // [add of two gradients,] relu_grad, then the first batch_norm_grad that reads it as dy. The composite takes relu_grad's
-  // place: the forward values exist, and other readers of dz (the shortcut) come later.
+  // [add of two gradients,] relu_grad or relu6_grad, then the first batch_norm_grad that reads it as dy. The composite takes
+  // relu_grad's place: the forward values exist, and other readers of dz (the shortcut) come later. Of relu6 the composite
+  // reads only a mask.
   void fuse_batch_norm_grad(int relu_grad) {
     const ValueId dz = node(relu_grad).outputs[0];
     const auto& readers = users(dz);
@@ -193,6 +193,7 @@ class Fuser : private Composer {
     for (bool second : {true, false})
       for (bool masked : {true, false}) {
         if ((second && add == kNone) || (masked && mask == kNoValue)) continue;
+        if (!masked && node(relu_grad).op == Op::relu6_grad) continue;
         Node fused;
         fused.op = Op::batch_norm_relu_grad;
         fused.attributes = BatchNormReluGradAttributes{masked, second};

@@ -42,10 +42,11 @@ class ConvolutionFuser : private Composer {
     replace(norm, {convolution, norm}, std::move(fused));
   }
 
-  // conv2d_grad_input, batch_norm_relu_grad of one gradient that no shortcut reads. Where y was above 0 is computed again from
-  // x, so the norm's bias is read too.
+  // conv2d_grad_input, batch_norm_relu_grad of one gradient that no shortcut reads, but not of relu6. Where y was above 0 is
+  // computed again from x, so the norm's bias is read too.
   void fuse_gradient(int norm) {
     if (std::get<BatchNormReluGradAttributes>(node(norm).attributes).second) return;
+    if (node(norm).parts.front().op == Op::relu6_grad) return;
     const ValueId between = node(norm).inputs[0], shortcut_gradient = node(norm).outputs[3];
     const int convolution = producer_of(between, Op::conv2d_grad_input);
     if (convolution == kNone || users(between).size() > 1 || !users(shortcut_gradient).empty()) return;

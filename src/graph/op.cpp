@@ -44,6 +44,10 @@ struct Writer {
     return "stride=" + number(a.stride) + " padding=" + number(a.padding) + " height=" + number(a.height) +
            " width=" + number(a.width) + if_tf32(a.tf32);
   }
+  std::string operator()(const DepthwiseConv2dAttributes& a) const {
+    return "stride=" + number(a.stride) + " padding=" + number(a.padding) + " height=" + number(a.height) +
+           " width=" + number(a.width);
+  }
   std::string operator()(const BatchNormAttributes& a) const {
     return "epsilon=" + number(a.epsilon) + " momentum=" + number(a.momentum);
   }
@@ -100,7 +104,9 @@ struct Writer {
     return (*this)(a.conv2d) + " relu=" + flag(a.relu) + if_set("gelu", a.gelu) + if_set("shortcut", a.shortcut) +
            if_set("shortcut_codes", a.shortcut_codes) + if_set("codes", a.codes);
   }
-  std::string operator()(const BatchNormReluAttributes& a) const { return (*this)(a.batch_norm) + if_set("mask", a.mask); }
+  std::string operator()(const BatchNormReluAttributes& a) const {
+    return (*this)(a.batch_norm) + if_set("mask", a.mask) + if_set("six", a.six);
+  }
   std::string operator()(const BatchNormReluGradAttributes& a) const {
     return "mask=" + flag(a.mask) + " second=" + flag(a.second);
   }

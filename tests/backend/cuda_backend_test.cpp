@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct Training {
   std::int64_t batch;
   Precision precision = Precision::fp32;
   double dropout = -1;
+  std::optional<double> learning_rate = {};  // empty: the model's own
 };
 
 void PrintTo(const Training& training, std::ostream* out) { *out << training.model << " batch " << training.batch; }
@@ -45,6 +47,7 @@ WorkloadSpec workload(const Training& training) {
   CaseSpec spec;
   spec.model = training.model;
   spec.batch = training.batch;
+  spec.learning_rate = training.learning_rate;
   WorkloadSpec workload = workload_spec(spec);
   workload.config.dropout = training.dropout;
   return workload;
@@ -189,6 +192,20 @@ INSTANTIATE_TEST_SUITE_P(
       std::erase(name, '-');
       return name + "_" + epochbench::name(std::get<1>(info.param));
     });
+
+// With their dropout and stochastic depth, whose masks are those of the reference. Deep networks of norms over a few pixels
+// amplify roundings, a thousandfold in each step with the models' own learning rates.
+TEST(CudaBackend, MobileNetworksTrainAsTheReferenceDoes) {
+  for (const char* model : {test::kSmallMobileNet, test::kSmallEfficientNet})
+    for (Precision precision : kPrecisions) {
+      SCOPED_TRACE(std::string(model) + " " + name(precision));
+      const Training training{model, 4, precision, -1, 1e-6};
+      const Outcome expected = train(training, *make_reference_backend()), actual = train_on_cuda(training);
+      const double tolerance = precision == Precision::fp32 ? 1e-4 : 16 * eps_of(precision);
+      for (std::size_t i = 0; i < expected.losses.size(); ++i)
+        EXPECT_NEAR(actual.losses.at(i) / expected.losses[i], 1, tolerance) << "loss " << i;
+    }
+}
 
 std::set<std::string> implementations(const Training& training, FakeLibrariesOptions options) {
   const auto device = std::make_shared<FakeDevice>();

@@ -127,6 +127,24 @@ TEST(Fusion, JoinsConvolutionsWithTheirNorms) {
   EXPECT_FALSE(count_ops(program.entry(Entry::evaluate)->graph).contains(Op::conv2d_batch_norm));
 }
 
+// ReLU6 joins its norm, and its gradient reads a mask or nothing: there is no node that finds both bounds in y, nor one of the
+// convolution before it. Of 35 ReLU6s.
+TEST(Fusion, JoinsRelu6WithItsNormByAMask) {
+  const WorkloadSpec workload = test::made_workload(test::kSmallMobileNet, 4);
+  const Graph fused = make_program(workload, EveryComposite(), {Entry::train}).entry(Entry::train)->graph;
+  const auto ops = count_ops(fused);
+  EXPECT_EQ(ops.count(Op::relu6) + ops.count(Op::relu6_grad) + ops.count(Op::conv2d_batch_norm_grad), 0u);
+  EXPECT_EQ(ops.at(Op::batch_norm_relu_grad), 35);
+  EXPECT_EQ(count_where(fused, &BatchNormReluGradAttributes::mask), 35);
+  const EveryComposite no_masks([](const Node& node) {
+    const auto* a = std::get_if<BatchNormReluAttributes>(&node.attributes);
+    return a != nullptr && a->mask;
+  });
+  const auto apart = count_ops(make_program(workload, no_masks, {Entry::train}).entry(Entry::train)->graph);
+  EXPECT_EQ(apart.at(Op::relu6_grad), 35);
+  EXPECT_EQ(apart.count(Op::relu6) + apart.count(Op::batch_norm_relu_grad), 0u);
+}
+
 TEST(Fusion, MakesOneNodeOfTheGradientsOfWeightAndBias) {
   for (const auto& [model, linears] : std::map<std::string, int>{{"mlp", 3}, {"lenet5", 3}, {"bert-tiny", 10}}) {
     const Program program = make_program(test::made_workload(model, 4), EveryComposite(), {Entry::train}, Precision::bf16);

@@ -131,6 +131,62 @@ TEST(BatchNorm, GradientWithShortcutAndReluMatchesFiniteDifference) {
       {.step = 1e-3, .tolerance = 1e-2});
 }
 
+TEST(BatchNorm, GradientWithRelu6MatchesFiniteDifference) {
+  expect_gradient_matches({2, 3, 3, 16},
+                          [](Graph& graph, ValueId x) { return node(graph, Op::relu6, {}, {batch_norm(graph, x, "bn")}); },
+                          {.step = 1e-3, .tolerance = 1e-2});
+}
+
+// Values around both kinks.
+TEST(Relu6, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({9, 9}, [](Graph& graph, ValueId x) { return node(graph, Op::relu6, {}, {x}); }, {.spacing = 0.21});
+}
+
+TEST(Sigmoid, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({5, 7}, [](Graph& graph, ValueId x) { return node(graph, Op::sigmoid, {}, {x}); });
+}
+
+TEST(Silu, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({7, 5}, [](Graph& graph, ValueId x) { return node(graph, Op::silu, {}, {x}); }, {.spacing = 0.2});
+}
+
+class DepthwiseConv2dGradient : public testing::TestWithParam<Convolution> {};
+
+TEST_P(DepthwiseConv2dGradient, MatchesFiniteDifference) {
+  const Convolution c = GetParam();
+  expect_gradient_matches({2, c.height, c.width, c.channels}, [c](Graph& graph, ValueId x) {
+    const ValueId weight = parameter(graph, "weight", {c.kernel, c.kernel, c.channels});
+    return node(graph, Op::depthwise_conv2d, DepthwiseConv2dAttributes{.stride = c.stride, .padding = c.padding}, {x, weight});
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, DepthwiseConv2dGradient,
+                         testing::Values(Convolution{4, 5, 3, 3, 3, 1, 1}, Convolution{5, 4, 2, 2, 3, 2, 1},
+                                         Convolution{6, 5, 2, 2, 5, 1, 2}, Convolution{7, 8, 1, 1, 5, 2, 2},
+                                         Convolution{5, 5, 2, 2, 7, 1, 3}, Convolution{7, 7, 2, 2, 3, 3, 0},
+                                         Convolution{1, 1, 2, 2, 3, 1, 1}, Convolution{1, 1, 1, 1, 1, 1, 0}));
+
+TEST(ScaleChannels, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({2, 3, 2, 5}, [](Graph& graph, ValueId x) {
+    return node(graph, Op::scale_channels, {}, {x, parameter(graph, "scale", {2, 5})});
+  });
+}
+
+// As in squeeze-and-excitation, the scale follows from x.
+TEST(ScaleChannels, GradientMatchesFiniteDifferenceWhereTheScaleFollowsFromTheImage) {
+  expect_gradient_matches({2, 3, 2, 4}, [](Graph& graph, ValueId x) {
+    const ValueId mean = node(graph, Op::global_average_pool, {}, {x});
+    return node(graph, Op::scale_channels, {}, {x, node(graph, Op::sigmoid, {}, {mean})});
+  });
+}
+
+TEST(StochasticDepth, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({5, 2, 2, 3}, [](Graph& graph, ValueId x) {
+    const ValueId step = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
+    const ValueId y = node(graph, Op::stochastic_depth, DropoutAttributes{0.4}, {x, step});
+    return node(graph, Op::bias_add, {}, {y, parameter(graph, "bias", {3})});
+  });
+}
+
 struct Pool {
   std::int64_t height, width, window, stride, padding;
 };

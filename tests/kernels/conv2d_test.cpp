@@ -8,13 +8,6 @@ namespace {
 
 using test::convolution_shape;
 
-std::string describe(const Conv2dShape& s) {
-  const auto field = [](const char* name, std::int64_t value) { return std::string(" ") + name + "=" + std::to_string(value); };
-  return "conv2d" + field("n", s.batch) + field("h", s.height) + field("w", s.width) + field("c", s.channels) +
-         field("k", s.out_channels) + field("r", s.kernel_height) + field("s", s.kernel_width) + field("stride", s.stride) +
-         field("pad", s.padding);
-}
-
 GuardedBuffer<float> workspace_of(std::size_t bytes) {
   return GuardedBuffer<float>(static_cast<std::int64_t>(bytes / sizeof(float)));
 }

@@ -11,12 +11,6 @@ Conv2dShape make_shape(std::int64_t batch, std::int64_t height, std::int64_t wid
   return {batch, height, width, channels, height, width, out_channels, 3, 3, 1, 1};
 }
 
-std::string describe(const Conv2dShape& s) {
-  std::string text = "winograd";
-  for (std::int64_t size : {s.batch, s.height, s.width, s.channels, s.out_channels}) text += " " + std::to_string(size);
-  return text;
-}
-
 GuardedBuffer<float> workspace_of(std::size_t bytes) {
   return GuardedBuffer<float>(static_cast<std::int64_t>(bytes / sizeof(float)));
 }

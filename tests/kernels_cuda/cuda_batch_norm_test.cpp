@@ -46,35 +46,41 @@ void expect_same(const Statistics& actual, const Statistics& expected, double de
 }
 
 struct Options {
-  bool shortcut = false, relu = false;
+  bool shortcut = false;
+  Activation activation = Activation::none;
+  bool relu() const { return activation.kind != Activation::none; }
+  bool passes(float y) const { return y > 0 && (activation.kind != Activation::relu6 || y < kSix); }
 };
 void check_training(const Matrix& m, const Tensor& x, double deviation, Options options, double roundings = 16) {
   const Element element = x.element();
-  const Parameters p(m.channels);
+  Parameters p(m.channels);
+  if (options.activation.kind == Activation::relu6)  // so that a part of y is above 6
+    for (float& value : p.scale) value *= 5;
   const Tensor shortcut = random_tensor(m.elements(), element, 15);
   Statistics expected(m.channels);
   GuardedBuffer<float> expected_y(m.elements());
   const GuardedBuffer<float> added = shortcut.floats();
   reference::batch_norm(expected_y.data(), expected.mean.data(), expected.inv_std.data(), expected.running_mean.data(),
                         expected.running_variance.data(), x.floats().data(), p.scale.data(), p.bias.data(),
-                        options.shortcut ? added.data() : nullptr, m.rows, m.channels, kEpsilon, kMomentum, options.relu);
+                        options.shortcut ? added.data() : nullptr, m.rows, m.channels, kEpsilon, kMomentum, options.activation);
   std::optional<GuardedBuffer<float>> first;
-  for_each_order(describe(m) + (options.shortcut ? " shortcut" : "") + (options.relu ? " relu" : ""), [&] {
+  for_each_order(describe(m) + (options.shortcut ? " shortcut" : "") + (options.relu() ? " relu" : ""), [&] {
     DeviceBuffer<float> workspace = workspace_of(m);
     DeviceBuffer<std::uint32_t> mask = mask_of(m);
     const auto run = [&](Statistics& s, Tensor& y, std::uint32_t* to_mask, const Tensor& from, const Tensor& from_shortcut) {
       workspace.poison();
       cuda::batch_norm(y.data(), to_mask, s.mean.data(), s.inv_std.data(), s.running_mean.data(), s.running_variance.data(),
                        from.data(), p.scale.data(), p.bias.data(), options.shortcut ? from_shortcut.data() : nullptr, m.rows,
-                       m.channels, kEpsilon, kMomentum, options.relu, element, workspace.data(), kNoStream);
+                       m.channels, kEpsilon, kMomentum, options.activation, element, workspace.data(), kNoStream);
     };
     Statistics s(m.channels), other(m.channels);
     Tensor y(m.elements(), element), over_x = x, over_shortcut = shortcut;
-    run(s, y, options.relu ? mask.data() : nullptr, x, shortcut);
+    run(s, y, options.relu() ? mask.data() : nullptr, x, shortcut);
     const GuardedBuffer<float> result = y.floats();
     expect_same(s, expected, deviation, roundings);
     expect_close(result, expected_y, stored(element, {0, roundings * kEps * (max_abs(expected_y) + 2)}));
-    for (std::int64_t i = 0; options.relu && i < m.elements(); ++i) ASSERT_EQ(bit_of(mask, i), result[i] > 0) << i;
+    for (std::int64_t i = 0; options.relu() && i < m.elements(); ++i)
+      ASSERT_EQ(bit_of(mask, i), options.passes(result[i])) << i;
     run(other, over_x, nullptr, over_x, shortcut);
     EXPECT_TRUE(bit_equal(over_x.floats(), result));
     if (options.shortcut) {
@@ -89,7 +95,8 @@ void check_training(const Matrix& m, const Tensor& x, double deviation, Options 
 
 TEST(CudaBatchNorm, MatchesReference) {
   for (const Matrix& m : kMatrices)
-    for (Options options : {Options{}, Options{true, false}, Options{false, true}, Options{true, true}})
+    for (Options options :
+         {Options{}, Options{true, false}, Options{false, true}, Options{true, true}, Options{false, Activation::relu6}})
       for_each_element("", [&](Element element) { check_training(m, random_tensor(m.elements(), element, 16), 1, options); });
 }
 
@@ -170,13 +177,13 @@ TEST(CudaBatchNormInference, MatchesReference) {
         const GuardedBuffer<float> added = shortcut.floats();
         reference::batch_norm_inference(expected.data(), x.floats().data(), p.scale.data(), p.bias.data(), mean.data(),
                                         variance.data(), options.shortcut ? added.data() : nullptr, m.rows, m.channels,
-                                        kEpsilon, options.relu);
+                                        kEpsilon, options.activation);
         for_each_order("", [&] {
           Tensor y(m.elements(), element), in_place = x;
           for (auto [to, from] : {std::pair<Tensor*, const Tensor*>{&y, &x}, {&in_place, &in_place}})
             cuda::batch_norm_inference(to->data(), from->data(), p.scale.data(), p.bias.data(), mean.data(), variance.data(),
-                                       options.shortcut ? shortcut.data() : nullptr, m.rows, m.channels, kEpsilon, options.relu,
-                                       element, kNoStream);
+                                       options.shortcut ? shortcut.data() : nullptr, m.rows, m.channels, kEpsilon,
+                                       options.activation, element, kNoStream);
           expect_close(y.floats(), expected, stored(element, {0, 4 * kEps * (max_abs(expected) + 2)}));
           EXPECT_TRUE(bit_equal(y.floats(), in_place.floats()));
           EXPECT_TRUE(y.guards_intact());

@@ -23,12 +23,6 @@ const Conv2dShape kShapes[] = {
     convolution(1, 2, 90, 33, 1, 3, 1, 0),  // a row of more items than a block has threads
 };
 
-std::string describe(const Conv2dShape& s) {
-  return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
-         std::to_string(s.channels) + " kernel " + std::to_string(s.kernel_height) + "x" + std::to_string(s.kernel_width) +
-         " stride=" + std::to_string(s.stride) + " padding=" + std::to_string(s.padding);
-}
-
 struct Range {
   std::int64_t first, images;
 };

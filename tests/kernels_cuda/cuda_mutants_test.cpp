@@ -6,6 +6,7 @@
 
 #include "kernels/reference/kernels.h"
 #include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/shapes.h"
 
 namespace epochbench {
 
@@ -22,6 +23,7 @@ EPOCHBENCH_MUTANT(no_barrier_before_reuse, layer_norm)
 EPOCHBENCH_MUTANT(no_barrier_before_reading, layer_norm)
 EPOCHBENCH_MUTANT(no_barrier_between_warps, add_layer_norm_grad)
 EPOCHBENCH_MUTANT(no_barrier_before_partials, add_layer_norm_grad)
+EPOCHBENCH_MUTANT(no_barrier_between_taps, depthwise_conv2d_grad_weight)
 EPOCHBENCH_MUTANT(divergent_barrier, layer_norm)
 EPOCHBENCH_MUTANT(half_a_warp_summed, layer_norm)
 EPOCHBENCH_MUTANT(half_a_warp_named, layer_norm)
@@ -42,9 +44,11 @@ namespace {
 
 using test::DeviceBuffer;
 using test::GuardedBuffer;
+using test::inputs;
 using test::kEps;
 using test::kNoStream;
 using test::on_device;
+using test::outputs;
 using test::random_device_floats;
 using test::random_floats;
 using test::ThreadOrder;
@@ -95,6 +99,18 @@ void try_bias_add_grad(decltype(cuda::bias_add_grad) function, ThreadOrder order
   test::set_thread_order(order);
   function(dbias.data(), dy.data(), kRows, kChannels, kChannels, Element::f32, workspace.data(), kNoStream);
   compare({{dbias, expected}});
+}
+
+void try_depthwise(decltype(cuda::depthwise_conv2d_grad_weight) function, ThreadOrder order) {
+  const Conv2dShape s = test::depthwise(2, 6, 7, 4, 3, 1, 1);
+  const DeviceBuffer<float> dy = random_device_floats(outputs(s), 1, 0.5, 1.5),
+                            x = random_device_floats(inputs(s), 2, 0.5, 1.5);
+  GuardedBuffer<float> expected(9 * s.channels);
+  reference::depthwise_conv2d_grad_weight(expected.data(), dy.data(), x.data(), s);
+  DeviceBuffer<float> dweight(9 * s.channels), workspace = test::scratch(cuda::depthwise_conv2d_grad_weight_workspace_bytes(s));
+  test::set_thread_order(order);
+  function(dweight.data(), dy.data(), x.data(), s, Element::f32, workspace.data(), kNoStream);
+  compare({{dweight, expected}});
 }
 
 void try_batch_norm(decltype(cuda::batch_norm) function, ThreadOrder order) {
@@ -239,6 +255,7 @@ bool any_end(int) { return true; }
 
 TEST(CudaMutants, TheOriginalsAreRight) {
   EXPECT_NOTHING_FOUND(try_bias_add_grad, cuda::bias_add_grad);
+  EXPECT_NOTHING_FOUND(try_depthwise, cuda::depthwise_conv2d_grad_weight);
   EXPECT_NOTHING_FOUND(try_batch_norm, cuda::batch_norm);
   EXPECT_NOTHING_FOUND(try_batch_norm_grad, cuda::batch_norm_grad);
   EXPECT_NOTHING_FOUND(try_layer_norm, cuda::layer_norm);
@@ -252,6 +269,7 @@ TEST(CudaMutants, TheOriginalsAreRight) {
 TEST(CudaMutants, RemovedBarriersGiveWrongNumbers) {
   EXPECT_FOUND(try_bias_add_grad, no_barrier_in_tree::bias_add_grad, kWrongNumbers);
   EXPECT_FOUND(try_bias_add_grad, no_barrier_in_last_sum::bias_add_grad, kWrongNumbers);
+  EXPECT_FOUND(try_depthwise, no_barrier_between_taps::depthwise_conv2d_grad_weight, kWrongNumbers);
   EXPECT_FOUND(try_batch_norm, no_barrier_in_moments::batch_norm, kWrongNumbers);
   EXPECT_FOUND(try_batch_norm_grad, no_barrier_in_gradient_sums::batch_norm_grad, kWrongNumbers);
   EXPECT_FOUND(try_layer_norm, no_barrier_before_reading::layer_norm, kWrongNumbers);

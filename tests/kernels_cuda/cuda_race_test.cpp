@@ -102,6 +102,19 @@ TEST_F(CudaRaces, BiasAddGrad) {
   cuda::bias_add_grad(dbias.data(), dy.data(), 90, 36, 36, Element::f32, workspace.data(), kNoStream);
 }
 
+TEST_F(CudaRaces, Depthwise) {
+  const Conv2dShape s = test::depthwise(1, 6, 7, 8, 3, 2, 1);
+  const Tensor x = random_tensor(inputs(s), Element::bf16, 1), dy = random_tensor(outputs(s), Element::bf16, 2),
+               weight = random_tensor(9 * s.channels, Element::bf16, 3);
+  Tensor y(outputs(s), Element::bf16), dx(inputs(s), Element::bf16), dweight(9 * s.channels, Element::bf16);
+  DeviceBuffer<float> workspace = scratch(cuda::depthwise_conv2d_grad_weight_workspace_bytes(s));
+  cuda::depthwise_conv2d(y.data(), x.data(), weight.data(), s, Element::bf16, kNoStream);
+  cuda::depthwise_conv2d_grad_input(dx.data(), dy.data(), weight.data(), s, Element::bf16, kNoStream);
+  cuda::depthwise_conv2d_grad_weight(dweight.data(), dy.data(), x.data(), s, Element::bf16, workspace.data(), kNoStream);
+  Tensor dscale(s.channels, Element::bf16);
+  cuda::scale_channels_grad(dscale.data(), x.data(), x.data(), 1, 42, s.channels, Element::bf16, kNoStream);
+}
+
 TEST_F(CudaRaces, BatchNorm) {
   for (std::int64_t channels : {8, 17}) {
     constexpr std::int64_t kRows = 70;

@@ -34,7 +34,7 @@ endif()
 if(NOT EPOCHBENCH_SANITIZE MATCHES address)  # which leaves out mutants that need other means
   set(no_barrier "static_cast<void>(0)")
   epochbench_cuda_mutant(no_barrier_in_tree activation.cu 1 "__syncthreads()" ${no_barrier})
-  epochbench_cuda_mutant(no_barrier_in_last_sum activation.cu 2 "__syncthreads()" ${no_barrier})
+  epochbench_cuda_mutant(no_barrier_in_last_sum sum_partials.cuh 1 "__syncthreads()" ${no_barrier} activation.cu)
   epochbench_cuda_mutant(no_barrier_in_moments batch_norm.cu 1 "__syncthreads()" ${no_barrier})
   epochbench_cuda_mutant(no_barrier_in_gradient_sums batch_norm_grad.cu 1 "__syncthreads()" ${no_barrier})
   epochbench_cuda_mutant(no_barrier_before_reuse device_code.cuh 1 "__syncthreads()" ${no_barrier} layer_norm.cu)
@@ -42,6 +42,7 @@ if(NOT EPOCHBENCH_SANITIZE MATCHES address)  # which leaves out mutants that nee
   epochbench_cuda_mutant(no_barrier_between_warps layer_norm.cuh 1 "if (turn > 0) __syncthreads()" ${no_barrier}
                          add_layer_norm.cu)
   epochbench_cuda_mutant(no_barrier_before_partials layer_norm.cuh 2 "__syncthreads()" ${no_barrier} add_layer_norm.cu)
+  epochbench_cuda_mutant(no_barrier_between_taps depthwise_conv2d_grad_weight.cu 1 "if (tap > 0) __syncthreads()" ${no_barrier})
   epochbench_cuda_mutant(divergent_barrier device_code.cuh 1 "__syncthreads()" "if (threadIdx.x != 7) __syncthreads()"
                          layer_norm.cu)
 
@@ -56,7 +57,8 @@ epochbench_cuda_mutant(sum_of_the_next_elements add_layer_norm.cu 1 "store_regis
 epochbench_cuda_mutant(no_mask_in_the_gradient add_layer_norm.cu 2 "dropout.threshold > 0" "false")
 epochbench_cuda_mutant(three_times_the_query attention.cu 1 "one_of(tensors.from, blockIdx.y)" "one_of(tensors.from, 0)")
 epochbench_cuda_mutant(rows_without_key_and_value attention.cu 1 "input_stride(s)" "row_stride(s)")
-epochbench_cuda_mutant(store_beyond_the_end activation.cu 1 "last < n" "last <= n")
-epochbench_cuda_mutant(load_beyond_the_end activation.cu 1 "at >= packs" "at > packs")
+epochbench_cuda_mutant(store_beyond_the_end elementwise.cuh 1 "last < n" "last <= n" activation.cu)
+epochbench_cuda_mutant(load_beyond_the_end elementwise.cuh 1 "at >= packs" "at > packs" activation.cu)
 epochbench_cuda_mutant(shared_array_too_small activation.cu 1 "kStripThreads*(kSize + 1)" "kStripThreads * (kSize + 1) - 2")
-epochbench_cuda_mutant(misaligned_load activation.cu 1 "load_registers<kCount>(a + " "load_registers<kCount>(a + 1 + ")
+epochbench_cuda_mutant(misaligned_load elementwise.cuh 1 "load_registers<kCount>(a + " "load_registers<kCount>(a + 1 + "
+                       activation.cu)

@@ -45,7 +45,13 @@ const std::map<std::string, Fingerprints> kStored{
      {"51daf7ab22da23c3e184baafb3c4ec4f", "e62c8948129e7547f82a15b64b5bb388", "5ff12913fd6443672535f6174af5a9c3"}},
     {"gpt2-large",
      {"243b782fdf3d686ec18bc47c62eca71a", "545c55d02e45d4cfcdc27e77b704c90e", "124b80724c2d29cd5e5da8f1e9ef2d0c"}},
-    {"gpt2-xl", {"60a1aa9f7a21933173eefbe5f802f30e", "d7fafc8a31ce9ad102eb6bab3f17c38e", "35c041b04416c3b64e3c473b2d9b70df"}}};
+    {"gpt2-xl", {"60a1aa9f7a21933173eefbe5f802f30e", "d7fafc8a31ce9ad102eb6bab3f17c38e", "35c041b04416c3b64e3c473b2d9b70df"}},
+    {"mobilenet-v2",
+     {"9e4d31c54e6e28346ae09f06416d08a4", "007dedc34bb6aaea7d076449863016fb", "e5172148948cbba19a2e25f590ed9e7e"}},
+    {"efficientnet-b0",
+     {"be88daf055f3eed844afbcfa9e2523a7", "77fb2ef4d0cfdbac7e9c11179b3838ac", "c0121203c0bcd659a509a7a8f0fd2910"}},
+    {"efficientnet-b2",
+     {"28997148ff764ae9758f03b2d8229276", "481fa7ebb631329d9b6e794f55cc052d", "864b81772da57e95e0a1fbca1bd4726b"}}};
 
 std::string training_graph(const WorkloadSpec& workload, Precision precision) {
   const Program program = make_program(workload, PlanningBackend(), {Entry::train}, precision);

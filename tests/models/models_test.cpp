@@ -40,12 +40,34 @@ TEST(Models, HaveThePublishedParameterCounts) {
   EXPECT_EQ(count(test::made_workload("vit-s-16", 8)).parameters, 22050664);
   EXPECT_EQ(count(test::made_workload("lstm", 32)).parameters, 2692225);
   EXPECT_EQ(count(test::made_workload("lstm-lm", 20)).parameters, 19780400);
+  EXPECT_EQ(count(test::made_workload("mobilenet-v2", 16)).parameters, 3504872);
+  EXPECT_EQ(count(test::made_workload("efficientnet-b0", 16)).parameters, 5288548);
+  EXPECT_EQ(count(test::made_workload("efficientnet-b2", 16)).parameters, 9109994);
 }
 
 TEST(Models, LargeModelsHaveTheExpectedFlops) {
   EXPECT_EQ(count(test::made_workload("resnet50", 16)).train_flops_per_sample, 24299077632.0);
   EXPECT_EQ(count(test::made_workload("bert-tiny", 16)).train_flops_per_sample, 823105536.0);
   EXPECT_EQ(count(test::made_workload("bert-base", 8)).train_flops_per_sample, 69925441536.0);
+}
+
+// Multiply-adds of one image as torchvision publishes them, to its digits; of the two at their own sizes, as PyTorch counts
+// them.
+TEST(Models, MobileNetworksHaveTheExpectedFlops) {
+  for (const auto& [model, billions] :
+       {std::pair{"mobilenet-v2", 0.301}, std::pair{"efficientnet-b0", 0.386}, std::pair{"efficientnet-b2", 1.088}}) {
+    const Counts counts = count(test::made_workload(model, 16));
+    EXPECT_NEAR(counts.forward_flops_per_sample / 2e9, billions, 0.0006 * (1 + billions)) << model;
+    // Without the gradient of the first layer's input.
+    const double pixels = std::string(model) == "efficientnet-b2" ? 144 * 144 : 112 * 112;
+    EXPECT_EQ(counts.train_flops_per_sample, 3 * counts.forward_flops_per_sample - 2 * pixels * 32 * 27) << model;
+  }
+}
+
+// Rounded to multiples of 8, of torchvision's mobilenet_v2(width_mult=0.75) and (1.4).
+TEST(Models, MobileNetV2TakesAWidthMultiplier) {
+  EXPECT_EQ(count(test::made_workload("mobilenet-v2:width-multiplier=75", 2)).parameters, 2636424);
+  EXPECT_EQ(count(test::made_workload("mobilenet-v2:width-multiplier=140", 2)).parameters, 6108776);
 }
 
 // Multiply-adds of one image, whose layers have `sequence` rows.
@@ -152,7 +174,8 @@ TEST(Models, ImageModelsAcceptAnySize) {
 
 TEST(Models, ImageModelsAcceptAnyNumberOfClasses) {
   for (const auto& [model, classes, inputs] :
-       {std::tuple{"resnet20", 10, 64}, std::tuple{"resnet50", 1000, 2048}, std::tuple{"vit-s-16", 1000, 384}}) {
+       {std::tuple{"resnet20", 10, 64}, std::tuple{"resnet50", 1000, 2048}, std::tuple{"vit-s-16", 1000, 384},
+        std::tuple{"mobilenet-v2", 1000, 1280}, std::tuple{"efficientnet-b2", 1000, 1408}}) {
     const Counts plain = count(test::made_workload(model, 1)),
                  more = count(test::made_workload(std::string(model) + ":classes=" + std::to_string(classes + 7), 1));
     EXPECT_EQ(more.parameters - plain.parameters, 7 * (inputs + 1)) << model;

@@ -23,6 +23,18 @@ inline Conv2dShape convolution_shape(std::int64_t batch, std::int64_t height, st
           kernel_height, kernel_width, stride, padding};
 }
 
+// A depthwise convolution by a square kernel.
+inline Conv2dShape depthwise(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels,
+                             std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
+  return convolution_shape(batch, height, width, channels, channels, kernel, kernel, stride, padding);
+}
+
+inline std::string describe(const Conv2dShape& s) {
+  return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
+         std::to_string(s.channels) + " to " + std::to_string(s.out_channels) + " kernel " + std::to_string(s.kernel_height) +
+         "x" + std::to_string(s.kernel_width) + " stride=" + std::to_string(s.stride) + " padding=" + std::to_string(s.padding);
+}
+
 inline PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t window,
                       std::int64_t stride, std::int64_t padding) {
   const auto out = [=](std::int64_t extent) { return (extent + 2 * padding - window) / stride + 1; };
@@ -35,6 +47,8 @@ inline std::string describe(const PoolShape& s) {
          " padding=" + std::to_string(s.padding);
 }
 
+inline std::int64_t inputs(const Conv2dShape& s) { return s.batch * s.height * s.width * s.channels; }
+inline std::int64_t outputs(const Conv2dShape& s) { return s.batch * s.out_height * s.out_width * s.out_channels; }
 inline std::int64_t inputs(const PoolShape& s) { return s.batch * s.height * s.width * s.channels; }
 inline std::int64_t outputs(const PoolShape& s) { return s.batch * s.out_height * s.out_width * s.channels; }
 

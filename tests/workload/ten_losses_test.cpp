@@ -28,6 +28,8 @@ TEST_P(TenLosses, AreThoseOfPyTorch) {
   spec.seed = stored.at("seed");
   spec.dropout = stored.at("dropout").get<double>();
   spec.label_smoothing = stored.at("label_smoothing").get<double>();
+  if (const auto rate = stored.find("learning_rate"); rate != stored.end() && !rate->is_null())
+    spec.learning_rate = rate->get<double>();
   spec.threads = 2;
   const auto expected = stored.at("loss").get<std::vector<double>>();
   ASSERT_EQ(expected.size(), 10u);
@@ -67,7 +69,8 @@ TEST(Evaluation, TextLossIsTheMeanOverItsLabels) {
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
                                          "resnet152", "bert-tiny", "bert-base", "bert-large", "gpt2-small", "gpt2-128",
-                                         "vit-b-16", "vit-s-16", "lstm", "lstm-lm"),
+                                         "vit-b-16", "vit-s-16", "mobilenet-v2", "efficientnet-b0", "efficientnet-b2", "lstm",
+                                         "lstm-lm"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

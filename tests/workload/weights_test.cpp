@@ -65,10 +65,22 @@ TEST(FileOrder, CoversConvolutionsAndColumnsAfterFlatten) {
   EXPECT_EQ(layout("conv2.bias"), FileLayout{});
 }
 
+// A depthwise weight is [channels, 1, rows, columns] in files, and squeeze-and-excitation is 1x1 convolutions.
+TEST(FileOrder, CoversDepthwiseConvolutionsAndSqueezeExcitation) {
+  const std::vector<Variable> variables = model_variables(workload_spec(spec_of("efficientnet-b0", 2)));
+  const auto layout = [&](const std::string& name) {
+    return std::find_if(variables.begin(), variables.end(), [&](const Variable& v) { return v.name == name; })->file_layout;
+  };
+  EXPECT_EQ(layout("features.3.0.block.1.0.weight"), (FileLayout{{1, 5, 5, 144}, {144, 1, 5, 5}}));
+  EXPECT_EQ(layout("features.3.0.block.2.fc1.weight"), (FileLayout{.shape = {6, 144, 1, 1}}));
+  EXPECT_EQ(layout("classifier.1.weight"), FileLayout{});
+}
+
 TEST(Weights, RoundTripThroughAFile) {
   const TemporaryFolder folder;
-  for (const char* model : {"mlp:width=20", "lenet5", "resnet20",
-                            "vit-s-16:layers=1,units=48,heads=3,patch=16,height=32,width=32", test::kSmallGpt2}) {
+  for (const char* model :
+       {"mlp:width=20", "lenet5", "resnet20", "vit-s-16:layers=1,units=48,heads=3,patch=16,height=32,width=32",
+        test::kSmallGpt2, test::kSmallMobileNet, test::kSmallEfficientNet}) {
     const WorkloadSpec workload = workload_spec(spec_of(model, 2));
     const auto backend = make_cpu_backend(1);
     const Program program = make_program(workload, *backend, {Entry::train});

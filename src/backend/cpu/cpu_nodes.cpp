@@ -103,6 +103,8 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
       return k_->conv2d_grad_input_workspace_bytes(convolution(graph, node), threads_);
     case Op::conv2d_grad_weight:
       return k_->conv2d_grad_weight_workspace_bytes(convolution(graph, node), threads_);
+    case Op::depthwise_conv2d_grad_weight:
+      return k_->depthwise_conv2d_grad_weight_workspace_bytes(depthwise_conv2d_shape(graph, node), threads_);
     case Op::bias_add_grad:
     case Op::layer_norm_grad:
     case Op::add_layer_norm_grad:

@@ -48,10 +48,11 @@ std::function<void(cuda::Stream)> forward_norm(const CudaNodeSource& source, con
   const bool relu = norm.op == Op::batch_norm_relu;
   const BatchNormReluAttributes a =
       relu ? attributes<BatchNormReluAttributes>(norm) : BatchNormReluAttributes{attributes<BatchNormAttributes>(norm)};
-  return [=, size = size_between(source.graph, source.node), element = source.element(o.in[0])](cuda::Stream stream) {
+  return [=, size = size_between(source.graph, source.node), element = source.element(o.in[0]),
+          activation = activation_of(norm)](cuda::Stream stream) {
     cuda::batch_norm_of_sums(o.y(0), a.mask ? o.y_mask(5) : nullptr, o.y32(1), o.y32(2), o.y32(3), o.y32(4),
                              o.y(o.out.size() - 1), t.sums, o.x32(2), o.x32(3), o.x_if(o.in.size() > 6, 6), size.rows,
-                             size.channels, a.batch_norm.epsilon, a.batch_norm.momentum, relu, element, t.norm, stream);
+                             size.channels, a.batch_norm.epsilon, a.batch_norm.momentum, activation, element, t.norm, stream);
   };
 }
 

@@ -110,6 +110,7 @@ int cuda_launches(const Graph& graph, const Node& node) {
     case Op::batch_norm_relu_grad:
       return 3;  // partial sums, their sum, the result
     case Op::bias_add_grad:
+    case Op::depthwise_conv2d_grad_weight:
     case Op::layer_norm_grad:
     case Op::add_layer_norm_grad:
     case Op::add_rows_grad:
@@ -161,6 +162,8 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
     case Op::lstm:
     case Op::lstm_grad:
       return cuda_lstm_workspace_bytes(graph, node);
+    case Op::depthwise_conv2d_grad_weight:
+      return cuda::depthwise_conv2d_grad_weight_workspace_bytes(depthwise_conv2d_shape(graph, node));
     case Op::bias_add_grad:
       return cuda::reduction_workspace_bytes(rows, cuda_row_elements(graph, node.inputs[0]));
     case Op::batch_norm:

@@ -24,6 +24,21 @@ Conv2dShape conv2d_shape(const Graph& graph, const Node& node) {
   return {x[0], x[1], x[2], x[3], y[1], y[2], y[3], weight[1], weight[2], a.stride, a.padding};
 }
 
+Conv2dShape depthwise_conv2d_shape(const Graph& graph, const Node& node) {
+  const bool grad_input = node.op == Op::depthwise_conv2d_grad_input, grad_weight = node.op == Op::depthwise_conv2d_grad_weight;
+  const ValueId first = node.inputs[0], second = node.inputs[1], out = node.outputs[0];
+  const Shape& x = graph.desc(grad_input ? out : grad_weight ? second : first).shape;
+  const Shape& y = graph.desc(grad_input || grad_weight ? first : out).shape;
+  const Shape& weight = graph.desc(grad_weight ? out : second).shape;
+  const auto& a = attributes<DepthwiseConv2dAttributes>(node);
+  return {x[0], x[1], x[2], x[3], y[1], y[2], y[3], weight[0], weight[1], a.stride, a.padding};
+}
+
+Activation activation_of(const Node& node) {
+  const auto* fused = std::get_if<BatchNormReluAttributes>(&node.attributes);
+  return fused == nullptr ? Activation::none : fused->six ? Activation::relu6 : Activation::relu;
+}
+
 bool is_int8(const Graph& graph, const Node& node) {
   switch (node.op) {
     case Op::observe_range:

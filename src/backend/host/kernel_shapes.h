@@ -16,17 +16,19 @@ const AttributesType& attributes(const Node& node) {
   return std::get<AttributesType>(node.attributes);
 }
 
-GemmShape gemm_shape(const Graph& graph, const Node& node);            // matmul, linear, matmul_add, linear_grad_weight
-Conv2dShape conv2d_shape(const Graph& graph, const Node& node);        // conv2d, conv2d_bias and the gradients
-bool is_int8(const Graph& graph, const Node& node);                    // whether its kernel is one of inference on bytes
-Conv2dShape int8_weights_shape(const Graph& graph, const Node& node);  // of packed weights; without images
-Conv2dShape int8_product_shape(const Graph& graph, const Node& node);  // linear_int8 is a 1x1 convolution of its rows
-PoolShape pool_shape(const Graph& graph, const Node& node);            // max_pool and its gradient
-bool is_attention_gradient(const Node& node);                          // in either form
-AttentionShape attention_shape(const Graph& graph, const Node& node);  // attention, its gradient, and their joint forms
-LstmShape lstm_shape(const Graph& graph, const Node& node);            // lstm and its gradient
-Targets targets_of(const Node& node);                                  // cross_entropy and its gradient
-// The mask of dropout, attention, add_layer_norm, and of their gradients, which have the same ordinal.
+GemmShape gemm_shape(const Graph& graph, const Node& node);                // matmul, linear, matmul_add, linear_grad_weight
+Conv2dShape conv2d_shape(const Graph& graph, const Node& node);            // conv2d, conv2d_bias and the gradients
+Conv2dShape depthwise_conv2d_shape(const Graph& graph, const Node& node);  // and of its gradients
+Activation activation_of(const Node& node);                                // of a batch norm, fused or not
+bool is_int8(const Graph& graph, const Node& node);                        // whether its kernel is one of inference on bytes
+Conv2dShape int8_weights_shape(const Graph& graph, const Node& node);      // of packed weights; without images
+Conv2dShape int8_product_shape(const Graph& graph, const Node& node);      // linear_int8 is a 1x1 convolution of its rows
+PoolShape pool_shape(const Graph& graph, const Node& node);                // max_pool and its gradient
+bool is_attention_gradient(const Node& node);                              // in either form
+AttentionShape attention_shape(const Graph& graph, const Node& node);      // attention, its gradient, and their joint forms
+LstmShape lstm_shape(const Graph& graph, const Node& node);                // lstm and its gradient
+Targets targets_of(const Node& node);                                      // cross_entropy and its gradient
+// The mask of dropout, stochastic_depth, attention, add_layer_norm, and of their gradients, which have the same ordinal.
 Dropout dropout_of(const Node& node, std::uint64_t seed);
 
 struct RowsChannels {

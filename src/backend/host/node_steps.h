@@ -29,6 +29,18 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
       return make(k.relu, [=](auto run) { run(o.y(0), o.x(0), n); });
     case Op::relu_grad:
       return make(k.relu_grad, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
+    case Op::relu6:
+      return make(k.relu6, [=](auto run) { run(o.y(0), o.x(0), n); });
+    case Op::relu6_grad:
+      return make(k.relu6_grad, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
+    case Op::sigmoid:
+      return make(k.sigmoid, [=](auto run) { run(o.y(0), o.x(0), n); });
+    case Op::sigmoid_grad:
+      return make(k.sigmoid_grad, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
+    case Op::silu:
+      return make(k.silu, [=](auto run) { run(o.y(0), o.x(0), n); });
+    case Op::silu_grad:
+      return make(k.silu_grad, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
     case Op::add:
       return make(k.add, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
     case Op::gelu:
@@ -38,23 +50,44 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::dropout:
       return make(k.dropout,
                   [=, dropout = dropout_of(node, seed)](auto run) { run(o.y(0), o.x(0), o.integers(1), dropout, n); });
+    case Op::stochastic_depth:
+      return make(k.stochastic_depth, [=, dropout = dropout_of(node, seed), batch = first.shape[0]](auto run) {
+        run(o.y(0), o.x(0), o.integers(1), dropout, batch, n / batch);
+      });
+    case Op::depthwise_conv2d:
+      return make(k.depthwise_conv2d,
+                  [=, s = depthwise_conv2d_shape(graph, node)](auto run) { run(o.y(0), o.x(0), o.x(1), s); });
+    case Op::depthwise_conv2d_grad_input:
+      return make(k.depthwise_conv2d_grad_input,
+                  [=, s = depthwise_conv2d_shape(graph, node)](auto run) { run(o.y(0), o.x(0), o.x(1), s); });
+    case Op::depthwise_conv2d_grad_weight:
+      return make(k.depthwise_conv2d_grad_weight,
+                  [=, s = depthwise_conv2d_shape(graph, node)](auto run) { run(o.y(0), o.x(0), o.x(1), s); });
+    case Op::scale_channels:
+      return make(k.scale_channels, [=, x = first.shape](auto run) { run(o.y(0), o.x(0), o.x(1), x[0], x[1] * x[2], x[3]); });
+    case Op::scale_channels_grad:
+      return make(k.scale_channels_grad,
+                  [=, x = first.shape](auto run) { run(o.y(0), o.x(0), o.x(1), x[0], x[1] * x[2], x[3]); });
     case Op::batch_norm:
     case Op::batch_norm_relu:
       if constexpr (requires { k.batch_norm; }) {
         const bool relu = node.op == Op::batch_norm_relu, shortcut = node.inputs.size() > 5;
         const BatchNormReluAttributes a =
             relu ? attributes<BatchNormReluAttributes>(node) : BatchNormReluAttributes{attributes<BatchNormAttributes>(node)};
+        const Activation activation = activation_of(node);
         return make(k.batch_norm, [=](auto run) {
           run(o.y(0), a.mask ? o.y_mask(5) : nullptr, o.y32(1), o.y32(2), o.y32(3), o.y32(4), o.x(0), o.x32(1), o.x32(2),
-              o.x_if(shortcut, 5), rows, channels, a.batch_norm.epsilon, a.batch_norm.momentum, relu);
+              o.x_if(shortcut, 5), rows, channels, a.batch_norm.epsilon, a.batch_norm.momentum, activation);
         });
       }
       break;
     case Op::batch_norm_inference:
     case Op::batch_norm_inference_relu: {
       const bool relu = node.op == Op::batch_norm_inference_relu, shortcut = node.inputs.size() > 5;
-      return make(k.batch_norm_inference, [=, epsilon = attributes<BatchNormAttributes>(node).epsilon](auto run) {
-        run(o.y(0), o.x(0), o.x32(1), o.x32(2), o.x32(3), o.x32(4), o.x_if(shortcut, 5), rows, channels, epsilon, relu);
+      const double epsilon =
+          relu ? attributes<BatchNormReluAttributes>(node).batch_norm.epsilon : attributes<BatchNormAttributes>(node).epsilon;
+      return make(k.batch_norm_inference, [=, activation = activation_of(node)](auto run) {
+        run(o.y(0), o.x(0), o.x32(1), o.x32(2), o.x32(3), o.x32(4), o.x_if(shortcut, 5), rows, channels, epsilon, activation);
       });
     }
     case Op::batch_norm_grad:

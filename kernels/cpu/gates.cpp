@@ -1,0 +1,122 @@
+// Element-wise functions with bounds, and their gradients: relu6 (Sandler et al. 2018), the logistic sigmoid, and silu = x
+// sigmoid(x) (Elfwing et al. 2018). The sigmoid follows from exp(-|x|), which does not overflow, and both of its tails keep
+// their relative accuracy.
+#include <omp.h>
+
+#include "kernels/cpu/exp.h"
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/narrow.h"
+#include "kernels/cpu/rows.h"
+
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+
+namespace {
+
+#if EPOCHBENCH_BF16
+using Number = Lanes;
+inline Lanes all_lanes(float x) { return _mm512_set1_ps(x); }
+inline Number one() { return all_lanes(1); }
+#else
+using Number = float;
+inline Number one() { return 1; }
+#endif
+
+struct Logistic {
+  Number value, complement;  // sigmoid(x) and 1 - sigmoid(x) = sigmoid(-x)
+};
+
+#if EPOCHBENCH_BF16
+
+inline Logistic logistic(Lanes x) {
+  const Lanes negative = _mm512_maskz_or_ps(0xffff, x, all_lanes(-0.0f));  // -|x|
+  const Lanes decay = exp2_for_bf16(negative * all_lanes(1.44269504f));
+  const Lanes above = one() / (decay + one()), below = decay * above;
+  const Bits right = positive(x);
+  return {_mm512_mask_mov_ps(below, right, above), _mm512_mask_mov_ps(above, right, below)};
+}
+
+// y [n] = function(x ...), of registers.
+template <typename Function, typename... Inputs>
+void map(Real* y, std::int64_t n, Function function, const Inputs*... x) {
+  map_registers(y, n, function, x...);
+}
+
+#else
+
+inline Logistic logistic(float x) {
+  const float decay = exp_of_nonpositive(-__builtin_fabsf(x)), above = 1 / (1 + decay), below = decay * above;
+  return {x > 0 ? above : below, x > 0 ? below : above};
+}
+
+template <typename Function, typename... Inputs>
+void map(Real* y, std::int64_t n, Function function, const Inputs*... x) {
+  narrow_each(y, n, [=](std::int64_t i) { return function(widen(x[i])...); });
+}
+
+#endif
+
+// function over n numbers, divided among threads. An element costs about as much as eight simple ones.
+template <typename Function, typename... Inputs>
+void map_all(Real* y, std::int64_t n, int threads, Function function, const Inputs*... x) {
+#pragma omp parallel num_threads(threads) if (n > kSerialElements / 8)
+  {
+    const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
+    map(y + begin, end - begin, function, (x + begin)...);
+  }
+}
+
+void relu6_part(Real* y, const Real* x, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float value = widen(x[i]);
+    y[i] = narrow(value < 0 ? 0 : value > kSix ? kSix : value);  // a NaN stays NaN
+  }
+}
+
+void relu6_grad_part(Real* dx, const Real* dy, const Real* y, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = narrow(widen(y[i]) > 0 && widen(y[i]) < kSix ? widen(dy[i]) : 0);
+}
+
+}  // namespace
+
+void relu6(Real* y, const Real* x, std::int64_t n, int threads) {
+#pragma omp parallel num_threads(threads) if (n > kSerialElements)
+  {
+    const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
+    relu6_part(y + begin, x + begin, end - begin);
+  }
+}
+
+void relu6_grad(Real* dx, const Real* dy, const Real* y, std::int64_t n, int threads) {
+#pragma omp parallel num_threads(threads) if (n > kSerialElements)
+  {
+    const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
+    relu6_grad_part(dx + begin, dy + begin, y + begin, end - begin);
+  }
+}
+
+void sigmoid(Real* y, const Real* x, std::int64_t n, int threads) {
+  map_all(
+      y, n, threads, [](Number value) { return logistic(value).value; }, x);
+}
+
+void sigmoid_grad(Real* dx, const Real* dy, const Real* y, std::int64_t n, int threads) {
+  map_all(
+      dx, n, threads, [](Number upstream, Number value) { return upstream * (value * (one() - value)); }, dy, y);
+}
+
+void silu(Real* y, const Real* x, std::int64_t n, int threads) {
+  map_all(
+      y, n, threads, [](Number value) { return value * logistic(value).value; }, x);
+}
+
+void silu_grad(Real* dx, const Real* dy, const Real* x, std::int64_t n, int threads) {
+  const auto function = [](Number upstream, Number value) {
+    const Logistic s = logistic(value);
+    return upstream * (s.value * (one() + value * s.complement));
+  };
+  map_all(dx, n, threads, function, dy, x);
+}
+
+}  // namespace epochbench::cpu::EPOCHBENCH_ISA
