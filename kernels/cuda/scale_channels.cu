@@ -73,9 +73,9 @@ struct KeepSamples {
   const std::int32_t* step;
   std::int64_t n;  // elements of a sample
   __device__ bool keeps(std::int64_t sample) const {
-    const DropoutWords words = dropout_words(dropout, *step, sample / 4);
-    std::uint32_t word = words.word[0];  // an index would put the words into memory
-    for (int i = 1; i < 4; ++i) word = sample % 4 == i ? words.word[i] : word;
+    const DropoutWords random = dropout_words(dropout, *step, sample / 4);
+    std::uint32_t word = random.word[0];  // an index would put them all into memory
+    for (int i = 1; i < 4; ++i) word = sample % 4 == i ? random.word[i] : word;
     return word >= dropout.threshold;
   }
   template <int kCount>
