@@ -66,6 +66,19 @@ TEST(Evaluation, TextLossIsTheMeanOverItsLabels) {
   EXPECT_LT(evaluation.accuracy, 0.05);
 }
 
+TEST(Evaluation, LossOfNextTokensIsTheMeanOverAllPositions) {
+  CaseSpec spec;
+  spec.model = "lstm-lm:units=16,vocabulary=256";
+  spec.data = "founding-documents";
+  spec.batch = 50;
+  spec.threads = 2;
+  PreparedCase prepared = prepare_case(spec);
+  EXPECT_EQ(prepared.labels_per_sample, 35);
+  EXPECT_EQ(prepared.metric, "loss");
+  Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
+  EXPECT_NEAR(runner.evaluate(prepared.labels_per_sample).loss, std::log(256.0), 0.1);  // untrained: a uniform guess
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
                                          "resnet152", "bert-tiny", "bert-base", "bert-large", "gpt2-small", "gpt2-128",
