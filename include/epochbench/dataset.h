@@ -28,7 +28,7 @@ class Dataset {
   virtual bool synthetic() const = 0;                   // generated; batches are prepared before the clock starts
   virtual std::int64_t samples(Split split) const = 0;  // synthetic: the model's nominal number, test 0
   // Writes sample `index` of the split as row `row` of a batch, with inputs as SampleSpec states: images f32 (standardized), or
-  // input_ids and masked_positions i32, if it has them; then labels i32, if there is one more input. Thread-safe. `epoch`
+  // input_ids and, if there are such, masked_positions i32; then labels i32, if there is one more input. Thread-safe. `epoch`
   // matters if samples are drawn again every epoch.
   virtual void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
                     std::span<const std::span<std::byte>> inputs) const = 0;

@@ -67,7 +67,7 @@ struct ModelFamily {
   std::optional<double> dropout = {};      // its own rate; empty: it has none
   SampleSpec (*sample)(const ModelConfig&);
   OptimizerSpec (*optimizer)(const ModelConfig&);
-  // Adds the inputs, returns the logits [labels, classes], of two classes one column.
+  // Adds the inputs, returns the logits [labels, classes]; of two classes one column may be enough.
   ValueId (*build)(Graph&, const ModelConfig&);
 };
 

@@ -196,8 +196,8 @@ void attention_seed(std::int64_t* seed_offset, const std::int32_t* step, std::ui
 
 // lstm.cu: what follows the product of a step. sums [batch, 4*units], or in the gradient [batch, units]: the product, float, or
 // null for 0. For the next step: state, dense rows of `element`, the other factor of its product (h, or the gates' gradients),
-// and cell, float [batch, units]. The others are whole tensors; gates, cells and previous may be null, gates may be x, dx
-// gates.
+// and cell, float [batch, units]. The others are whole tensors. gates, cells and previous may be null; gates may be x, and dx
+// may be gates.
 void lstm_step(void* gates, float* cells, void* h, void* previous, void* state, float* cell, const void* x, const float* sums,
                const LstmShape& shape, std::int64_t step, Element element, Stream stream);
 void lstm_step_grad(void* dx, void* state, float* dcell, const void* dh, const float* sums, const void* gates,
