@@ -9,6 +9,8 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
+// Functions take rows by value: the compiler must assume that a store of vectors changes what a reference leads to.
+//
 // One row of the output, [out_width, channels], from the rows of the input that it reads: tap (ky, kx) of pixel ox reads
 // x[ky * row + (ox * stride - padding + kx) * channels].
 struct ForwardRow {
@@ -20,10 +22,10 @@ struct ForwardRow {
 
 // kEdge: some taps are outside the row.
 template <int kKernel, int kStride, bool kEdge>
-void forward_tile(const ForwardRow& r, std::int64_t ox) {
+void forward_tile(ForwardRow r, std::int64_t ox) {
   constexpr std::int64_t kColumns = (kTile - 1) * kStride + kKernel;
   const std::int64_t left = ox * kStride - r.padding;
-  across_channels(r.channels, [&](auto part, std::int64_t c) {
+  across_channels(r.channels, [=](auto part, std::int64_t c) {
     using Sum = decltype(load(part, r.x));
     Sum sum[kTile] = {};
     for (std::int64_t ky = r.ky.begin; ky < r.ky.end; ++ky) {
@@ -47,10 +49,10 @@ void forward_tile(const ForwardRow& r, std::int64_t ox) {
 }
 
 // One pixel, for every size.
-void forward_pixel(const ForwardRow& r, std::int64_t ox) {
+void forward_pixel(ForwardRow r, std::int64_t ox) {
   const std::int64_t left = ox * r.stride - r.padding;
   const Range kx_inside = taps_inside(left, r.kernel_width, r.width);
-  across_channels(r.channels, [&](auto part, std::int64_t c) {
+  across_channels(r.channels, [=](auto part, std::int64_t c) {
     decltype(load(part, r.x)) sum{};
     for (std::int64_t ky = r.ky.begin; ky < r.ky.end; ++ky)
       for (std::int64_t kx = kx_inside.begin; kx < kx_inside.end; ++kx)
@@ -70,7 +72,7 @@ struct GradRow {
 
 // visit(ky, dy's row) for the taps that reach row iy of the input.
 template <typename Visit>
-inline void for_each_tap_row(const GradRow& r, Visit visit) {
+inline void for_each_tap_row(GradRow r, Visit visit) {
   for (std::int64_t ky = (r.iy + r.padding) % r.stride; ky < r.kernel_height; ky += r.stride) {
     const std::int64_t oy = (r.iy + r.padding - ky) / r.stride;
     if (oy >= 0 && oy < r.out_height && r.iy + r.padding >= ky) visit(ky, r.dy + oy * r.row);
@@ -79,10 +81,10 @@ inline void for_each_tap_row(const GradRow& r, Visit visit) {
 
 // Pixels ix, ix + kStride .. of dx, kTile of them; (ix + padding) % kStride is kPhase.
 template <int kKernel, int kStride, int kPhase, bool kEdge>
-void grad_tile(const GradRow& r, std::int64_t ix) {
+void grad_tile(GradRow r, std::int64_t ix) {
   constexpr int kTaps = (kKernel - kPhase + kStride - 1) / kStride, kColumns = kTile - 1 + kTaps;
   const std::int64_t left = (ix + r.padding - kPhase) / kStride - (kTaps - 1);  // the first column of dy
-  across_channels(r.channels, [&](auto part, std::int64_t c) {
+  across_channels(r.channels, [=](auto part, std::int64_t c) {
     using Sum = decltype(load(part, r.dy));
     Sum sum[kTile] = {};
     for_each_tap_row(r, [&](std::int64_t ky, const Real* dy_row) {
@@ -106,8 +108,8 @@ void grad_tile(const GradRow& r, std::int64_t ix) {
 }
 
 // One pixel, for every size.
-void grad_pixel(const GradRow& r, std::int64_t ix) {
-  across_channels(r.channels, [&](auto part, std::int64_t c) {
+void grad_pixel(GradRow r, std::int64_t ix) {
+  across_channels(r.channels, [=](auto part, std::int64_t c) {
     decltype(load(part, r.dy)) sum{};
     for_each_tap_row(r, [&](std::int64_t ky, const Real* dy_row) {
       std::int64_t kx = (ix + r.padding) % r.stride;

@@ -26,7 +26,7 @@ TapSums sums_of(void* workspace, const Conv2dShape& s, int thread) {
   return {total, reinterpret_cast<float*>(total + taps)};
 }
 
-// Row oy of dy, [out_width, channels], with the rows of x that it reads, as in the forward pass.
+// Row oy of dy, [out_width, channels], with the rows of x that it reads, as in the forward pass; by value as there.
 struct SumRow {
   float* sums;
   const Real *dy, *x;
@@ -36,10 +36,10 @@ struct SumRow {
 
 // Adds pixels [ox, ox + kTile).
 template <int kKernel, int kStride, bool kEdge>
-void add_tile(const SumRow& r, std::int64_t ox) {
+void add_tile(SumRow r, std::int64_t ox) {
   constexpr std::int64_t kColumns = (kTile - 1) * kStride + kKernel;
   const std::int64_t left = ox * kStride - r.padding;
-  across_channels(r.channels, [&](auto part, std::int64_t c) {
+  across_channels(r.channels, [=](auto part, std::int64_t c) {
     using Sum = decltype(load(part, r.x));
     Sum g[kTile];
 #pragma GCC unroll 8
@@ -65,12 +65,12 @@ void add_tile(const SumRow& r, std::int64_t ox) {
 }
 
 // One pixel, for every size.
-void add_pixel(const SumRow& r, std::int64_t ox) {
+void add_pixel(SumRow r, std::int64_t ox) {
   const std::int64_t left = ox * r.stride - r.padding;
   const Range kx_inside = taps_inside(left, r.kernel_width, r.width);
   for (std::int64_t ky = r.ky.begin; ky < r.ky.end; ++ky)
     for (std::int64_t kx = kx_inside.begin; kx < kx_inside.end; ++kx)
-      across_channels(r.channels, [&](auto part, std::int64_t c) {
+      across_channels(r.channels, [=](auto part, std::int64_t c) {
         float* to = r.sums + (ky * r.kernel_width + kx) * r.channels + c;
         const auto product =
             load(part, r.dy + ox * r.channels + c) * load(part, r.x + ky * r.row + (left + kx) * r.channels + c);
