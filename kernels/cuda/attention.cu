@@ -1,7 +1,6 @@
 // Softmax with dropout over rows of attention scores, its gradient, and transposition of heads: the parts of unfused attention
 // other than matrix products (for fp32 and tf32, or where cuDNN has no plan). A warp holds a row of up to 1024 scores in
-// registers. For longer rows, and rows whose length is not a multiple of 4, a block reads the row twice. Of a causal row, the
-// scores after its position count as -infinity.
+// registers. For longer rows, and rows of other lengths than multiples of 4, a block reads the row twice.
 #include <cfloat>
 #include <initializer_list>
 
@@ -26,7 +25,7 @@ struct Softmax {             // tensors of one call; rows have [rows, sequence] 
   Dropout dropout;
 };
 
-// The number of scores of a row that count.
+// The number of scores of a row that count; those after a causal row's position are as if -infinity.
 __device__ inline int visible(const Softmax& s, std::int64_t row) {
   return s.causal ? static_cast<int>(row % s.sequence) + 1 : s.sequence;
 }
@@ -36,7 +35,11 @@ __device__ inline DropoutWords random_words(const Softmax& s, std::int64_t eleme
   return s.dropout.threshold != 0 ? dropout_words(s.dropout, *s.step, (s.first + element) / kFour) : DropoutWords{};
 }
 __device__ inline std::uint32_t word_of(const Softmax& s, std::int64_t element) {
-  return random_words(s, element).word[(s.first + element) % kFour];
+  const DropoutWords random = random_words(s, element);
+  std::uint32_t word = random.word[0];
+  for (int i = 1; i < kFour; ++i)  // an index that is not constant would put the words into local memory
+    if ((s.first + element) % kFour == i) word = random.word[i];
+  return word;
 }
 
 // ---- One row per warp: at most kFours * 128 scores, a multiple of 4 ----
