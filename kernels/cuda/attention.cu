@@ -54,22 +54,22 @@ __device__ inline void for_each_four(int sequence, Body body) {
   }
 }
 
-// Four columns of a row; `masked` from `end` on.
-__device__ inline void load_visible(float (&to)[kFour], const float* row, int column, std::int64_t end, float masked) {
-  for (int i = 0; i < kFour; ++i) to[i] = masked;
-  if (column >= end) return;
+template <bool kCausal>
+__device__ inline void load_row(float (&to)[kFour], const float* row, int column, int end, float masked) {
   const RegisterPack<float, kFour> four = load_registers<kFour>(row + column);
-  for (int i = 0; i < kFour; ++i) to[i] = column + i < end ? element(four, i) : masked;
+  for (int i = 0; i < kFour; ++i) to[i] = !kCausal || column + i < end ? element(four, i) : masked;
 }
 
-template <typename T, int kFours>
+template <typename T, int kFours, bool kCausal>
 __global__ void __launch_bounds__(kWarpThreads)
     warp_softmax_kernel(T* weights, float* log_sum_exp, const float* scores, Softmax s) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
   if (row >= s.rows) return;
-  const std::int64_t at = row * s.sequence, end = visible(s, row);
+  const std::int64_t at = row * s.sequence;
+  const int end = visible(s, row);
   float values[kFours][kFour];
-  for_each_four<kFours>(s.sequence, [&](int f, int column) { load_visible(values[f], scores + at, column, end, -INFINITY); });
+  for_each_four<kFours>(s.sequence,
+                        [&](int f, int column) { load_row<kCausal>(values[f], scores + at, column, end, -INFINITY); });
   float largest = -FLT_MAX;
   for_each_four<kFours>(s.sequence, [&](int f, int) {
     for (int i = 0; i < kFour; ++i) largest = fmaxf(largest, values[f][i]);
@@ -89,18 +89,19 @@ __global__ void __launch_bounds__(kWarpThreads)
   if (log_sum_exp != nullptr && threadIdx.x % kWarp == 0) log_sum_exp[row] = largest + logf(sum);
 }
 
-template <typename T, int kFours>
+template <typename T, int kFours, bool kCausal>
 __global__ void __launch_bounds__(kWarpThreads, 4)
     warp_softmax_grad_kernel(T* weights, T* dscores, const float* scores, const float* dweights, const float* log_sum_exp,
                              Softmax s) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
   if (row >= s.rows) return;
-  const std::int64_t at = row * s.sequence, end = visible(s, row);
+  const std::int64_t at = row * s.sequence;
+  const int end = visible(s, row);
   const float log_sum = log_sum_exp[row];
   float p[kFours][kFour], gradients[kFours][kFour];  // the softmax, and its incoming gradient through the mask
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
-    load_visible(p[f], scores + at, column, end, -INFINITY);
-    load_visible(gradients[f], dweights + at, column, end, 0);
+    load_row<kCausal>(p[f], scores + at, column, end, -INFINITY);
+    load_row<kCausal>(gradients[f], dweights + at, column, end, 0);
   });
   float sum = 0;
   for_each_four<kFours>(s.sequence, [&](int f, int column) {
@@ -167,11 +168,14 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// Calls function(T{}, groups of four per lane); no groups: one row per block.
+// Calls function(T{}, groups of four per lane); no groups: one row per block, as are causal rows that would take more registers
+// than there are.
+constexpr int kMaxCausalFours = 4;
 template <typename Function>
-void with_fours(Element element, std::int64_t sequence, Function function) {
+void with_fours(Element element, const AttentionShape& s, Function function) {
   with_type(element, [&](auto zero) {
-    const std::int64_t fours = sequence % kFour == 0 ? ceil_div(sequence, kWarp * kFour) : kMaxFours + 1;
+    std::int64_t fours = s.sequence % kFour == 0 ? ceil_div(s.sequence, kWarp * kFour) : kMaxFours + 1;
+    if (s.causal && fours > kMaxCausalFours) fours = kMaxFours + 1;
     if (fours <= 1) return function(zero, std::integral_constant<int, 1>{});
     if (fours <= 2) return function(zero, std::integral_constant<int, 2>{});
     if (fours <= 4) return function(zero, std::integral_constant<int, 4>{});
@@ -318,11 +322,13 @@ void attention_softmax(void* weights, float* log_sum_exp, const float* scores, c
                        const AttentionShape& shape, std::int64_t first_row, const Dropout& dropout, Element element,
                        Stream stream) {
   const Softmax s = softmax_of(shape, first_row, step, dropout);
-  with_fours(element, shape.sequence, [&](auto zero, auto fours) {
+  with_fours(element, shape, [&](auto zero, auto fours) {
     using T = decltype(zero);
     T* const to = static_cast<T*>(weights);
     if constexpr (fours() > 0)
-      launch_rows(warp_softmax_kernel<T, fours()>, true, s, stream, to, log_sum_exp, scores);
+      launch_rows(shape.causal ? warp_softmax_kernel<T, (fours() < kMaxCausalFours ? fours() : kMaxCausalFours), true>
+                               : warp_softmax_kernel<T, fours(), false>,
+                  true, s, stream, to, log_sum_exp, scores);
     else
       launch_rows(block_softmax_kernel<T>, false, s, stream, to, log_sum_exp, scores);
   });
@@ -332,11 +338,13 @@ void attention_softmax_grad(void* weights, void* dscores, const float* scores, c
                             const std::int32_t* step, const AttentionShape& shape, std::int64_t first_row,
                             const Dropout& dropout, Element element, Stream stream) {
   const Softmax s = softmax_of(shape, first_row, step, dropout);
-  with_fours(element, shape.sequence, [&](auto zero, auto fours) {
+  with_fours(element, shape, [&](auto zero, auto fours) {
     using T = decltype(zero);
     T *const to = static_cast<T*>(weights), *const dto = static_cast<T*>(dscores);
     if constexpr (fours() > 0)
-      launch_rows(warp_softmax_grad_kernel<T, fours()>, true, s, stream, to, dto, scores, dweights, log_sum_exp);
+      launch_rows(shape.causal ? warp_softmax_grad_kernel<T, (fours() < kMaxCausalFours ? fours() : kMaxCausalFours), true>
+                               : warp_softmax_grad_kernel<T, fours(), false>,
+                  true, s, stream, to, dto, scores, dweights, log_sum_exp);
     else
       launch_rows(block_softmax_grad_kernel<T>, false, s, stream, to, dto, scores, dweights, log_sum_exp);
   });
