@@ -198,8 +198,7 @@ TEST_F(CudnnAttention, HasEnginesWithinThePlannedWorkspace) {
   for (const cuda::DescribedDevice& device : {described_h200(), described_a100()})
     for (const AttentionShape& shape :
          {AttentionShape{512, 512, 12, 64}, AttentionShape{512, 512, 12, 64, true}, AttentionShape{1024, 128, 16, 64},
-          AttentionShape{3, 40, 5, 32}, AttentionShape{3, 40, 5, 32, true}, AttentionShape{8, 1024, 12, 64, true, true},
-          AttentionShape{3, 1, 5, 32, false, true}}) {
+          AttentionShape{3, 40, 5, 32}, AttentionShape{3, 40, 5, 32, true}, AttentionShape{8, 1024, 12, 64, true, true}}) {
       const AttentionSpec spec{shape, Element::bf16, 0.1};
       cuda::AttentionEngines offered;
       ASSERT_NO_THROW(offered = engines(spec, device)) << describe(spec);
