@@ -19,7 +19,13 @@ Initializer uniform_fan_in(std::int64_t fan_in) {
 
 ValueId Layers::variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role,
                          FileLayout file_layout) {
-  return graph_.add_variable({name, {std::move(shape), DType::f32}, role, initializer, std::move(file_layout)});
+  Variable variable;
+  variable.name = name;
+  variable.desc = {std::move(shape), DType::f32};
+  variable.role = role;
+  variable.initializer = std::move(initializer);
+  variable.file_layout = std::move(file_layout);
+  return graph_.add_variable(std::move(variable));
 }
 
 ValueId Layers::images(std::int64_t batch, const SampleSpec& sample) {

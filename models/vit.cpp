@@ -75,8 +75,12 @@ class Vit {
 
   // A table whose tensor in files has one more extent of 1 in front.
   ValueId table(const std::string& name, std::int64_t rows, const Initializer& initializer) {
-    return graph_.add_variable(
-        {name, {{rows, units_}, DType::f32}, VariableRole::parameter, initializer, {.shape = {1, rows, units_}}});
+    Variable variable;
+    variable.name = name;
+    variable.desc = {{rows, units_}, DType::f32};
+    variable.initializer = initializer;
+    variable.file_layout.shape = {1, rows, units_};
+    return graph_.add_variable(std::move(variable));
   }
 
   // The class token in front of the projected patches, with positions added: [batch*sequence, units] from here on.
