@@ -171,7 +171,8 @@ void gather_rows(void* y, const void* x, const std::int32_t* positions, std::int
 void gather_rows_grad(void* dx, const void* dy, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
                       std::int64_t count, std::int64_t width, Element element, Stream stream);
 
-// attention.cu: the parts of unfused attention other than matrix products. Separated heads: [batch, heads, sequence, width].
+// attention.cu, attention_heads.cu: the parts of unfused attention other than matrix products. Separated heads are [batch,
+// heads, sequence, width].
 void split_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream);
 void merge_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream);  // the inverse
 // The same for q, k and v, which qkv [batch, sequence, 3, heads, width] holds if the shape is joint, in one kernel.

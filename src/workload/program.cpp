@@ -1,5 +1,7 @@
 // Programs: the passes in their order, and the initial values.
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 #include "epochbench/philox.h"
 #include "src/graph/passes.h"
@@ -8,12 +10,22 @@
 namespace epochbench {
 namespace {
 
+// Adds the model's nodes and returns the logits. Options and batch, each in its range, may be too small together.
+ValueId build_model(Graph& graph, const WorkloadSpec& workload, const ModelConfig& config) {
+  try {
+    return workload.model.family->build(graph, config);
+  } catch (const GraphError& error) {
+    throw std::invalid_argument("model " + workload.model.name + ", batch " + std::to_string(config.batch) + ": " +
+                                error.what() + "; use a larger --batch or a larger image");
+  }
+}
+
 // The forward graph up to the loss or the logits; values are the graph's outputs "loss", "correct", "logits".
 Graph forward_graph(const WorkloadSpec& workload, Entry entry) {
   ModelConfig config = workload.config;
   config.training = entry == Entry::train;
   Graph graph;
-  const ValueId logits = workload.model.family->build(graph, config);
+  const ValueId logits = build_model(graph, workload, config);
   if (entry == Entry::forward) {
     graph.add_output("logits", logits);
     return graph;

@@ -114,8 +114,11 @@ std::string test_name(const ::testing::TestParamInfo<Case>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(CudnnGraphs, EveryModel, ::testing::ValuesIn(cases()), test_name);
 
-bool is_text_model(const std::string& model) { return model.starts_with("bert") || model.starts_with("gpt2"); }
-bool is_transformer(const std::string& model) { return is_text_model(model) || model.starts_with("vit"); }
+bool starts_with_any(const std::string& model, std::initializer_list<const char*> families) {
+  return std::ranges::any_of(families, [&](const char* family) { return model.starts_with(family); });
+}
+bool is_text_model(const std::string& model) { return starts_with_any(model, {"bert", "gpt2", "lstm"}); }
+bool is_transformer(const std::string& model) { return starts_with_any(model, {"bert", "gpt2", "vit"}); }
 
 TEST_P(EveryModel, PassesTheFrontendsChecks) {
   const auto [model, precision] = GetParam();

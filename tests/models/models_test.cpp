@@ -134,6 +134,18 @@ TEST(Models, TheVocabularyFollowsTheData) {
   EXPECT_THAT(classes("bert-tiny", "text:x"), Pair("bert-tiny", 30522));
 }
 
+// One value per channel is left at the last batch norms.
+TEST(Models, ABatchNormOfOneValueIsRefusedWithTheReason) {
+  try {
+    count(test::made_workload("mobilenet-v2:height=32,width=32", 1));
+    FAIL() << "nothing was thrown";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("mobilenet-v2:height=32,width=32, batch 1: batch_norm"),
+                                             testing::HasSubstr("more than one value"), testing::HasSubstr("larger --batch")));
+  }
+  EXPECT_GT(count(test::made_workload("mobilenet-v2:height=32,width=32", 2)).parameters, 0);
+}
+
 TEST(Models, TransformersTakeTheirSizesAsOptions) {
   EXPECT_EQ(count(test::made_workload("gpt2:layers=24,units=1024,heads=16", 1)).parameters,
             count(test::made_workload("gpt2-medium", 1)).parameters);

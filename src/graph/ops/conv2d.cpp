@@ -1,6 +1,6 @@
 // conv2d in NHWC with weights [out_channels, height, width, in_channels], its two gradients, and its composites with bias and
 // with the batch norm next to it.
-#include "src/graph/op_rule.h"
+#include "src/graph/ops/convolution.h"
 
 namespace epochbench {
 
@@ -82,41 +82,13 @@ double bytes_with_norm(const Graph& graph, const Node& node) {
   return operand_bytes(graph, node) + kPasses * static_cast<double>(graph.desc(node.parts.at(1).inputs[0]).bytes());
 }
 
-// 2 * batch * out_height * out_width * |weight|, the same for the product and both of its gradients.
-double product_flops(const Shape& y, const Shape& weight) {
-  return 2.0 * static_cast<double>(y[0] * y[1] * y[2]) * static_cast<double>(element_count(weight));
-}
-double flops_forward(const Graph& graph, const Node& node) {
-  return product_flops(graph.desc(node.outputs[0]).shape, input(graph, node, 1).shape);
-}
-double flops_grad_input(const Graph& graph, const Node& node) {
-  return product_flops(input(graph, node, 0).shape, input(graph, node, 1).shape);
-}
-double flops_grad_weight(const Graph& graph, const Node& node) {
-  return product_flops(input(graph, node, 0).shape, graph.desc(node.outputs[0]).shape);
-}
-
-void gradient(GradientBuilder& builder, const Node& node) {
-  const ValueId x = node.inputs[0], weight = node.inputs[1], dy = builder.gradient(node.outputs[0]);
-  const Shape x_shape = builder.graph().desc(x).shape, weight_shape = builder.graph().desc(weight).shape;
-  Conv2dAttributes attributes = std::get<Conv2dAttributes>(node.attributes);
-  if (builder.needed(weight)) {
-    attributes.height = weight_shape[1];
-    attributes.width = weight_shape[2];
-    builder.accumulate(weight, builder.append(Op::conv2d_grad_weight, attributes, {dy, x}, node)[0]);
-  }
-  if (builder.needed(x)) {
-    attributes.height = x_shape[1];
-    attributes.width = x_shape[2];
-    builder.accumulate(x, builder.append(Op::conv2d_grad_input, attributes, {dy, weight}, node)[0]);
-  }
-}
-
 }  // namespace
 
-const OpRule kConv2dRule{.infer = infer, .gradient = gradient, .flops = flops_forward};
-const OpRule kConv2dGradInputRule{.infer = infer_grad_input, .flops = flops_grad_input};
-const OpRule kConv2dGradWeightRule{.infer = infer_grad_weight, .flops = flops_grad_weight};
+const OpRule kConv2dRule{.infer = infer,
+                         .gradient = convolution_gradient<Conv2dAttributes, Op::conv2d_grad_input, Op::conv2d_grad_weight, 1>,
+                         .flops = flops_of_convolution};
+const OpRule kConv2dGradInputRule{.infer = infer_grad_input, .flops = flops_of_grad_input};
+const OpRule kConv2dGradWeightRule{.infer = infer_grad_weight, .flops = flops_of_grad_weight};
 const OpRule kConv2dBiasRule{.infer = infer_bias};
 const OpRule kConv2dBatchNormRule{.infer = infer_batch_norm, .bytes = bytes_with_norm<1>, .updated_inputs = running_statistics};
 const OpRule kConv2dBatchNormGradRule{.infer = infer_batch_norm_grad, .bytes = bytes_with_norm<2>};

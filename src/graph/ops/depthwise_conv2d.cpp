@@ -1,6 +1,6 @@
 // depthwise_conv2d in NHWC with weights [height, width, channels]: a convolution of every channel by itself (Chollet 2017), and
 // its two gradients.
-#include "src/graph/op_rule.h"
+#include "src/graph/ops/convolution.h"
 
 namespace epochbench {
 namespace {
@@ -48,40 +48,14 @@ std::vector<TensorDesc> infer_grad_weight(const Graph& graph, const Node& node) 
   return {{{a.height, a.width, x[3]}, dy.dtype}};
 }
 
-// 2 * batch * out_height * out_width * |weight|, the same for the product and both of its gradients.
-double product_flops(const Shape& y, const Shape& weight) {
-  return 2.0 * static_cast<double>(y[0] * y[1] * y[2]) * static_cast<double>(element_count(weight));
-}
-double flops_forward(const Graph& graph, const Node& node) {
-  return product_flops(graph.desc(node.outputs[0]).shape, input(graph, node, 1).shape);
-}
-double flops_grad_input(const Graph& graph, const Node& node) {
-  return product_flops(input(graph, node, 0).shape, input(graph, node, 1).shape);
-}
-double flops_grad_weight(const Graph& graph, const Node& node) {
-  return product_flops(input(graph, node, 0).shape, graph.desc(node.outputs[0]).shape);
-}
-
-void gradient(GradientBuilder& builder, const Node& node) {
-  const ValueId x = node.inputs[0], weight = node.inputs[1], dy = builder.gradient(node.outputs[0]);
-  const Shape x_shape = builder.graph().desc(x).shape, weight_shape = builder.graph().desc(weight).shape;
-  auto attributes = std::get<DepthwiseConv2dAttributes>(node.attributes);
-  if (builder.needed(weight)) {
-    attributes.height = weight_shape[0];
-    attributes.width = weight_shape[1];
-    builder.accumulate(weight, builder.append(Op::depthwise_conv2d_grad_weight, attributes, {dy, x}, node)[0]);
-  }
-  if (builder.needed(x)) {
-    attributes.height = x_shape[1];
-    attributes.width = x_shape[2];
-    builder.accumulate(x, builder.append(Op::depthwise_conv2d_grad_input, attributes, {dy, weight}, node)[0]);
-  }
-}
-
 }  // namespace
 
-const OpRule kDepthwiseConv2dRule{.infer = infer, .gradient = gradient, .flops = flops_forward};
-const OpRule kDepthwiseConv2dGradInputRule{.infer = infer_grad_input, .flops = flops_grad_input};
-const OpRule kDepthwiseConv2dGradWeightRule{.infer = infer_grad_weight, .flops = flops_grad_weight};
+const OpRule kDepthwiseConv2dRule{
+    .infer = infer,
+    .gradient =
+        convolution_gradient<DepthwiseConv2dAttributes, Op::depthwise_conv2d_grad_input, Op::depthwise_conv2d_grad_weight, 0>,
+    .flops = flops_of_convolution};
+const OpRule kDepthwiseConv2dGradInputRule{.infer = infer_grad_input, .flops = flops_of_grad_input};
+const OpRule kDepthwiseConv2dGradWeightRule{.infer = infer_grad_weight, .flops = flops_of_grad_weight};
 
 }  // namespace epochbench
