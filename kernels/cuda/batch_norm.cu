@@ -218,7 +218,8 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
     load_rows(packs, x, first, step, count);
     if (shortcut != nullptr) load_rows(added, shortcut, first, step, count);
     unsigned above[kRows] = {};
-    for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {  // otherwise the rows would be in local memory
       if (r >= count) continue;
       float values[kSize];
       for (int i = 0; i < kSize; ++i)
@@ -228,8 +229,9 @@ __global__ void __launch_bounds__(kStripThreads, kBlocksThatWrite)
       for (int i = 0; i < kSize; ++i) above[r] |= (passes(element(packs[r], i), activation) ? 1u : 0u) << i;
     }
     if (mask == nullptr) return;
-    // Writes single bytes of the little-endian words. In strips of 4 elements, two adjacent strips of one row share a byte.
+#pragma unroll
     for (int r = 0; r < kRows; ++r) {
+      // Writes single bytes of the little-endian words. In strips of 4 elements, two adjacent strips of one row share a byte.
       if constexpr (kSize == 4) above[r] |= __shfl_down_sync(kAllLanes, above[r], 1) << 4;
       if (r < count && (kSize == 8 || threadIdx.x % 2 == 0)) mask[(first + r * step) / 8] = static_cast<std::uint8_t>(above[r]);
     }

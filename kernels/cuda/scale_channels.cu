@@ -74,9 +74,10 @@ struct KeepSamples {
   std::int64_t n;  // elements of a sample
   __device__ bool keeps(std::int64_t sample) const {
     const DropoutWords random = dropout_words(dropout, *step, sample / 4);
-    std::uint32_t word = random.word[0];  // an index would put them all into memory
-    for (int i = 1; i < 4; ++i) word = sample % 4 == i ? random.word[i] : word;
-    return word >= dropout.threshold;
+    // By halves: an index, and what the compiler takes for one, would put all words into local memory.
+    const std::uint32_t even = sample % 4 < 2 ? random.word[0] : random.word[2];
+    const std::uint32_t odd = sample % 4 < 2 ? random.word[1] : random.word[3];
+    return (sample % 2 == 0 ? even : odd) >= dropout.threshold;
   }
   template <int kCount>
   __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount],
