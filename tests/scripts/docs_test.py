@@ -56,7 +56,7 @@ def tests_in_the_sources():
     found = {name for path in (ROOT / "tests").rglob("*.cmake")
              for name in re.findall(r"add_test\(NAME (\w+\.\w+)", path.read_text(encoding="utf-8"))}
     for path in (ROOT / "tests").rglob("*_test.cpp"):
-        for suite, test in re.findall(r"^TEST(?:_[FP])?\((\w+), (\w+)\)", path.read_text(encoding="utf-8"), re.MULTILINE):
+        for suite, test in re.findall(r"^(?:TYPED_)?TEST(?:_[FP])?\((\w+), (\w+)\)", path.read_text(encoding="utf-8"), re.MULTILINE):
             found.add(f"{suite}.{test}")
     for path in (ROOT / "tests").rglob("test_*.py"):
         suite = None
