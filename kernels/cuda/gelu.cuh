@@ -6,8 +6,8 @@
 
 namespace epochbench::cuda {
 
-// The erf form. kExact: accurate in the lower tail too, where 1 + erf cancels. 16-bit results do not need that: only values below
-// 2^-20 of the largest would change.
+// The erf form. kExact: accurate in the lower tail too, where 1 + erf cancels. 16-bit results do not need that: only values
+// below 2^-20 of the largest would change.
 template <bool kExact>
 __device__ inline float normal_probability(float x) {
   constexpr float kSqrtHalf = 0.707106781f;
