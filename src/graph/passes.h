@@ -40,9 +40,9 @@ std::vector<ValueId> append_gradient(Graph& graph, ValueId loss, ValueId loss_sc
 void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::vector<ValueId>& gradients,
                       ValueId loss_scale = kNoValue);
 
-// Where the backend's AdamW writes 16-bit copies of weights: the copies become variables, which AdamW updates, and no step casts
-// weights. Returns the graph that makes them of weights that came from outside; no value where the graph stays as it is: in
-// float, without AdamW, or if it casts a variable that is not trained. What readers get is the same to the bit.
+// Where the backend's AdamW writes 16-bit copies of weights: the copies become variables, which AdamW updates, and no step
+// casts weights. Returns the graph that makes them of weights that came from outside; no value where the graph stays as it is:
+// in float, without AdamW, or if it casts a variable that is not trained. What readers get is the same to the bit.
 std::optional<Graph> keep_copies(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
 
 // Where the backend has decode_pixels: the input "images" is u8 instead of f32, and a decode_pixels node gives its readers the
