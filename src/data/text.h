@@ -1,6 +1,6 @@
 // Texts, byte by byte, for models that learn to fill in masked positions, or the byte that follows.
 //
-// There is no tokenizer: ids 0 to 255 are the bytes themselves, for any encoding. Four special ids follow, which only masked
+// Nothing is tokenized: ids 0 to 255 are the bytes themselves, for any encoding. Four special ids follow, which only masked
 // texts have.
 #pragma once
 

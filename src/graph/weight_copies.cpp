@@ -17,7 +17,7 @@ int parameter_of(const Node& optimizer, ValueId weight) {
   return -1;
 }
 
-// Appends a node as add_node, and returns it instead of leaving it in the list.
+// Makes a node as add_node does, without leaving it in the list.
 Node make_node(Graph& graph, const Node& like, Attributes attributes, std::vector<ValueId> inputs) {
   graph.add_node(like.op, std::move(attributes), std::move(inputs), like.name, like.ordinal);
   Node node = std::move(graph.nodes.back());
