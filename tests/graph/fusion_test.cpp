@@ -127,8 +127,8 @@ TEST(Fusion, JoinsConvolutionsWithTheirNorms) {
   EXPECT_FALSE(count_ops(program.entry(Entry::evaluate)->graph).contains(Op::conv2d_batch_norm));
 }
 
-// ReLU6 joins its norm, and its gradient reads a mask or nothing: there is no node that finds both bounds in y, nor one of the
-// convolution before it. Of 35 ReLU6s.
+// Each of the 35 ReLU6s joins its norm. Its gradient joins only with a mask, as no composite reads both bounds from y, and none
+// includes the convolution before it.
 TEST(Fusion, JoinsRelu6WithItsNormByAMask) {
   const WorkloadSpec workload = test::made_workload(test::kSmallMobileNet, 4);
   const Graph fused = make_program(workload, EveryComposite(), {Entry::train}).entry(Entry::train)->graph;
