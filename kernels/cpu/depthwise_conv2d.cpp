@@ -1,5 +1,5 @@
 // Depthwise convolution in NHWC and the gradient of its input, bound by memory bandwidth (depthwise.h says how). Both are sums
-// over taps in the order of the input's pixels, so a result does not depend on how pixels and threads divide the work.
+// over taps in the order of the pixels that they read, so a result does not depend on how pixels and threads divide the work.
 #include <omp.h>
 
 #include "kernels/cpu/depthwise.h"
@@ -11,221 +11,260 @@ namespace {
 
 // Functions take rows by value: the compiler must assume that a store of vectors changes what a reference leads to.
 //
-// One row of the output, [out_width, channels], from the rows of the input that it reads: tap (ky, kx) of pixel ox reads
+// Rows of the output, out_row elements apart, and the window that the first of them reads: tap (ky, kx) of pixel ox reads
 // x[ky * row + (ox * stride - padding + kx) * channels].
-struct ForwardRow {
+struct Window {
   Real* y;
   const Real *x, *weight;
-  Range ky;  // of the taps that are inside the image
-  std::int64_t row, width, channels, kernel_width, stride, padding;
+  Range inside;  // of the rows of all windows, from the first one's: those inside the image
+  std::int64_t row, out_row, width, channels, padding;
 };
 
-// kEdge: some taps are outside the row.
-template <int kKernel, int kStride, bool kEdge>
-void forward_tile(ForwardRow r, std::int64_t ox) {
-  constexpr std::int64_t kColumns = (kTile - 1) * kStride + kKernel;
+// Pixels [ox, ox + kTile) of kCount rows. kFlip: with the taps from last to first. kEdge: some taps are outside the row.
+template <int kKernel, int kStride, int kCount, bool kFlip, bool kEdge>
+void window_tile(Window r, std::int64_t ox) {
+  constexpr int kColumns = (kTile - 1) * kStride + kKernel, kWindow = (kCount - 1) * kStride + kKernel;
   const std::int64_t left = ox * kStride - r.padding;
+  const unsigned outside = kEdge ? columns_outside<kColumns>(left, r.width) : 0;
   across_channels(r.channels, [=](auto part, std::int64_t c) {
     using Sum = decltype(load(part, r.x));
-    Sum sum[kTile] = {};
-    for (std::int64_t ky = r.ky.begin; ky < r.ky.end; ++ky) {
-      const Real* from = r.x + ky * r.row + left * r.channels + c;
-      const Real* taps = r.weight + ky * kKernel * r.channels + c;
-      Sum w[kKernel];
+    const Real* from = r.x + left * r.channels + c;
+    Real* to = r.y + ox * r.channels + c;
+    if (begins_line(c)) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kCount * kStride; ++i)
+        prefetch_to_read<kTile * kStride>(from + (kWindow + i) * r.row + r.padding * r.channels, r.channels);
+#pragma GCC unroll 2
+      for (int i = 0; i < kCount; ++i) prefetch_to_write<kTile>(to + (kCount + i) * r.out_row, r.channels);
+    }
+    Sum sum[kCount][kTile] = {};
+    Sum w[kCount][kKernel];  // of each row of the output, for the row of the input
+#pragma GCC unroll 16
+    for (int y = 0; y < kWindow; ++y) {
 #pragma GCC unroll 8
-      for (int kx = 0; kx < kKernel; ++kx) w[kx] = load(part, taps + kx * r.channels);
+      for (int kx = 0; kx < kKernel; ++kx) {
+        const int tap = y * kKernel + kx;
+        if (kCount == 2 && kStride == 1) w[kCount - 1][kx] = w[0][kx];
+        if (y < kKernel) w[0][kx] = load(part, r.weight + (kFlip ? kKernel * kKernel - 1 - tap : tap) * r.channels + c);
+        if (kCount == 2 && kStride == 2 && y >= kStride)
+          w[kCount - 1][kx] = load(part, r.weight + (tap - kStride * kKernel) * r.channels + c);
+      }
+      if (y < r.inside.begin || y >= r.inside.end) continue;
 #pragma GCC unroll 16
       for (int column = 0; column < kColumns; ++column) {
-        if (kEdge && (left + column < 0 || left + column >= r.width)) continue;
-        const Sum value = load(part, from + column * r.channels);
+        if (kEdge && (outside >> column & 1) != 0) continue;
+        const Sum value = load(part, from + y * r.row + column * r.channels);
+#pragma GCC unroll 2
+        for (int i = 0; i < kCount; ++i)
 #pragma GCC unroll 8
-        for (int p = 0; p < kTile; ++p)
-          if (column - p * kStride >= 0 && column - p * kStride < kKernel) sum[p] += value * w[column - p * kStride];
+          for (int p = 0; p < kTile; ++p)
+            if (y >= i * kStride && y < i * kStride + kKernel && column >= p * kStride && column < p * kStride + kKernel)
+              sum[i][p] += value * w[i][column - p * kStride];
       }
     }
+#pragma GCC unroll 2
+    for (int i = 0; i < kCount; ++i)
 #pragma GCC unroll 8
-    for (int p = 0; p < kTile; ++p) store(part, r.y + (ox + p) * r.channels + c, sum[p]);
+      for (int p = 0; p < kTile; ++p) store(part, to + i * r.out_row + p * r.channels, sum[i][p]);
   });
 }
 
-// One pixel, for every size.
-void forward_pixel(ForwardRow r, std::int64_t ox) {
-  const std::int64_t left = ox * r.stride - r.padding;
-  const Range kx_inside = taps_inside(left, r.kernel_width, r.width);
-  across_channels(r.channels, [=](auto part, std::int64_t c) {
-    decltype(load(part, r.x)) sum{};
-    for (std::int64_t ky = r.ky.begin; ky < r.ky.end; ++ky)
-      for (std::int64_t kx = kx_inside.begin; kx < kx_inside.end; ++kx)
-        sum += load(part, r.x + ky * r.row + (left + kx) * r.channels + c) *
-               load(part, r.weight + (ky * r.kernel_width + kx) * r.channels + c);
-    store(part, r.y + ox * r.channels + c, sum);
+template <int kKernel, int kStride, int kCount, bool kFlip>
+void window_tile_at(const Window& r, std::int64_t ox) {
+  const std::int64_t left = ox * kStride - r.padding;
+  if (left >= 0 && left + (kTile - 1) * kStride + kKernel <= r.width)
+    window_tile<kKernel, kStride, kCount, kFlip, false>(r, ox);
+  else
+    window_tile<kKernel, kStride, kCount, kFlip, true>(r, ox);
+}
+
+// One pixel of the forward pass, for every size.
+void forward_pixel(Real* y, const Real* x, const Real* weight, const Conv2dShape& s, std::int64_t oy, std::int64_t ox) {
+  const std::int64_t top = oy * s.stride - s.padding, left = ox * s.stride - s.padding, channels = s.channels;
+  const Range inside_y = taps_inside(top, s.kernel_height, s.height), inside_x = taps_inside(left, s.kernel_width, s.width);
+  const std::int64_t width = s.width, kernel_width = s.kernel_width;
+  Real* to = y + (oy * s.out_width + ox) * channels;
+  across_channels(channels, [=](auto part, std::int64_t c) {
+    decltype(load(part, x)) sum{};
+    for (std::int64_t ky = inside_y.begin; ky < inside_y.end; ++ky)
+      for (std::int64_t kx = inside_x.begin; kx < inside_x.end; ++kx)
+        sum += load(part, x + ((top + ky) * width + left + kx) * channels + c) *
+               load(part, weight + (ky * kernel_width + kx) * channels + c);
+    store(part, to + c, sum);
   });
 }
 
-// One row of dx, [width, channels]. Along an axis with stride s, pixel i is read by the taps k with k = i + padding modulo s,
-// at output (i + padding - k) / s. So the pixels of one remainder, `phase`, are a convolution of dy with every s-th tap.
-struct GradRow {
-  Real* dx;
-  const Real *dy, *weight;  // the image's dy [out_height, out_width, channels]
-  std::int64_t iy, row, out_height, out_width, width, channels, kernel_height, kernel_width, stride, padding;
+// One pixel of dx, for every size: pixel i of an axis is read by the taps k with k = i + padding modulo the stride, at output
+// (i + padding - k) / stride.
+void grad_pixel(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& shape, std::int64_t iy, std::int64_t ix) {
+  const Conv2dShape s = shape;
+  const std::int64_t u = iy + s.padding, v = ix + s.padding;
+  across_channels(s.channels, [=](auto part, std::int64_t c) {
+    decltype(load(part, dy)) sum{};
+    for (std::int64_t oy = max_of(0, (u - s.kernel_height) / s.stride); oy <= min_of(u / s.stride, s.out_height - 1); ++oy)
+      for (std::int64_t ox = max_of(0, (v - s.kernel_width) / s.stride); ox <= min_of(v / s.stride, s.out_width - 1); ++ox) {
+        const std::int64_t ky = u - oy * s.stride, kx = v - ox * s.stride;
+        if (ky >= s.kernel_height || kx >= s.kernel_width) continue;
+        sum += load(part, dy + (oy * s.out_width + ox) * s.channels + c) *
+               load(part, weight + (ky * s.kernel_width + kx) * s.channels + c);
+      }
+    store(part, dx + (iy * s.width + ix) * s.channels + c, sum);
+  });
+}
+
+// Of stride 2: pixel u = i + padding of an axis, with u = 2 a + phase, is read by tap 2 t + phase at output a - t. So dx is,
+// for each of two phases per axis, a convolution of dy with every second tap, and all four read the same pixels.
+struct Spread {
+  Real* dx;  // of phases 0 of a and b = 0
+  const Real *dy, *weight;
+  Range inside;  // of the rows of dy, from row a - (taps - 1): those inside the image
+  std::int64_t row, out_row, width, out_width, channels, padding;
 };
 
-// visit(ky, dy's row) for the taps that reach row iy of the input.
-template <typename Visit>
-inline void for_each_tap_row(GradRow r, Visit visit) {
-  for (std::int64_t ky = (r.iy + r.padding) % r.stride; ky < r.kernel_height; ky += r.stride) {
-    const std::int64_t oy = (r.iy + r.padding - ky) / r.stride;
-    if (oy >= 0 && oy < r.out_height && r.iy + r.padding >= ky) visit(ky, r.dy + oy * r.row);
-  }
-}
-
-// Pixels ix, ix + kStride .. of dx, kTile of them; (ix + padding) % kStride is kPhase.
-template <int kKernel, int kStride, int kPhase, bool kEdge>
-void grad_tile(GradRow r, std::int64_t ix) {
-  constexpr int kTaps = (kKernel - kPhase + kStride - 1) / kStride, kColumns = kTile - 1 + kTaps;
-  const std::int64_t left = (ix + r.padding - kPhase) / kStride - (kTaps - 1);  // the first column of dy
+// Rows 2 a + kPhase .. of dx, kCount of them, and pixels 2 b .. 2 (b + kTile) - 1 of each.
+template <int kKernel, int kPhase, int kCount, bool kEdge>
+void spread_tile(Spread r, std::int64_t b) {
+  constexpr int kTaps = (kKernel + 1) / 2, kColumns = kTile - 1 + kTaps;
+  const std::int64_t left = b - (kTaps - 1), first = 2 * b - r.padding;
+  const unsigned outside = kEdge ? columns_outside<kColumns>(left, r.out_width) : 0;
+  const unsigned no_pixel = kEdge ? columns_outside<2 * kTile>(first, r.width) : 0;
   across_channels(r.channels, [=](auto part, std::int64_t c) {
     using Sum = decltype(load(part, r.dy));
-    Sum sum[kTile] = {};
-    for_each_tap_row(r, [&](std::int64_t ky, const Real* dy_row) {
-      const Real* from = dy_row + left * r.channels + c;
-      const Real* taps = r.weight + (ky * kKernel + kPhase) * r.channels + c;
-      Sum w[kTaps];
+    const Real* from = r.dy + left * r.channels + c;
+    Real* to = r.dx + first * r.channels + c;
+    if (begins_line(c)) {
+      prefetch_to_read<kTile>(from + kTaps * r.out_row + (kTaps - 1) * r.channels, r.channels);
+#pragma GCC unroll 2
+      for (int i = 0; i < kCount; ++i) prefetch_to_write<2 * kTile>(to + (kCount + i) * r.row, r.channels);
+    }
+    Sum sum[kCount][2 * kTile] = {};
+#pragma GCC unroll 4
+    for (int y = 0; y < kTaps; ++y) {
+      if (y < r.inside.begin || y >= r.inside.end) continue;
+      Sum w[kCount][kKernel];
+#pragma GCC unroll 2
+      for (int i = 0; i < kCount; ++i)
 #pragma GCC unroll 8
-      for (int t = 0; t < kTaps; ++t) w[t] = load(part, taps + t * kStride * r.channels);
+        for (int kx = 0; kx < kKernel; ++kx) {
+          const int ky = 2 * (kTaps - 1 - y) + kPhase + i;
+          if (ky < kKernel) w[i][kx] = load(part, r.weight + (ky * kKernel + kx) * r.channels + c);
+        }
 #pragma GCC unroll 16
       for (int column = 0; column < kColumns; ++column) {
-        if (kEdge && (left + column < 0 || left + column >= r.out_width)) continue;
-        const Sum value = load(part, from + column * r.channels);
-#pragma GCC unroll 8
-        for (int p = 0; p < kTile; ++p)
-          if (kTaps - 1 + p - column >= 0 && kTaps - 1 + p - column < kTaps) sum[p] += value * w[kTaps - 1 + p - column];
+        if (kEdge && (outside >> column & 1) != 0) continue;
+        const Sum value = load(part, from + y * r.out_row + column * r.channels);
+#pragma GCC unroll 2
+        for (int i = 0; i < kCount; ++i)
+#pragma GCC unroll 16
+          for (int p = 0; p < 2 * kTile; ++p) {
+            const int ky = 2 * (kTaps - 1 - y) + kPhase + i, kx = 2 * (p / 2 + kTaps - 1 - column) + p % 2;
+            if (ky < kKernel && kx >= 0 && kx < kKernel) sum[i][p] += value * w[i][kx];
+          }
       }
-    });
-#pragma GCC unroll 8
-    for (int p = 0; p < kTile; ++p) store(part, r.dx + (ix + p * kStride) * r.channels + c, sum[p]);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < kCount; ++i)
+#pragma GCC unroll 16
+      for (int p = 0; p < 2 * kTile; ++p)
+        if (!kEdge || (no_pixel >> p & 1) == 0) store(part, to + i * r.row + p * r.channels, sum[i][p]);
   });
 }
 
-// One pixel, for every size.
-void grad_pixel(GradRow r, std::int64_t ix) {
-  across_channels(r.channels, [=](auto part, std::int64_t c) {
-    decltype(load(part, r.dy)) sum{};
-    for_each_tap_row(r, [&](std::int64_t ky, const Real* dy_row) {
-      std::int64_t kx = (ix + r.padding) % r.stride;
-      if (kx >= r.kernel_width) return;
-      for (kx += (r.kernel_width - 1 - kx) / r.stride * r.stride; kx >= 0; kx -= r.stride) {  // dy from left to right
-        const std::int64_t ox = (ix + r.padding - kx) / r.stride;
-        if (ix + r.padding < kx || ox >= r.out_width) continue;
-        sum += load(part, dy_row + ox * r.channels + c) * load(part, r.weight + (ky * r.kernel_width + kx) * r.channels + c);
-      }
-    });
-    store(part, r.dx + ix * r.channels + c, sum);
-  });
+template <int kKernel, int kPhase, int kCount>
+void spread_tile_at(const Spread& r, std::int64_t b) {
+  constexpr int kTaps = (kKernel + 1) / 2;
+  const std::int64_t first = 2 * b - r.padding;
+  if (b >= kTaps - 1 && b + kTile <= r.out_width && first >= 0 && first + 2 * kTile <= r.width)
+    spread_tile<kKernel, kPhase, kCount, false>(r, b);
+  else
+    spread_tile<kKernel, kPhase, kCount, true>(r, b);
 }
 
-template <int kKernel, int kStride>
-void forward_row(const ForwardRow& r, std::int64_t out_width) {
+// kCount rows of y from row oy on; y and x are an image's.
+template <int kKernel, int kStride, int kCount>
+void forward_rows(Real* y, const Real* x, const Real* weight, const Conv2dShape& s, std::int64_t oy) {
+  const std::int64_t row = s.width * s.channels, out_row = s.out_width * s.channels, top = oy * kStride - s.padding;
+  const Range inside = taps_inside(top, (kCount - 1) * kStride + kKernel, s.height);
+  const Window r = {y + oy * out_row, x + top * row, weight, inside, row, out_row, s.width, s.channels, s.padding};
   for_each_tile(
-      out_width,
+      s.out_width, [&](std::int64_t ox) { window_tile_at<kKernel, kStride, kCount, false>(r, ox); },
       [&](std::int64_t ox) {
-        const std::int64_t left = ox * kStride - r.padding;
-        if (left >= 0 && left + (kTile - 1) * kStride + kKernel <= r.width)
-          forward_tile<kKernel, kStride, false>(r, ox);
-        else
-          forward_tile<kKernel, kStride, true>(r, ox);
-      },
-      [&](std::int64_t ox) { forward_pixel(r, ox); });
+        for (int i = 0; i < kCount; ++i) forward_pixel(y, x, weight, s, oy + i, ox);
+      });
 }
 
-template <int kKernel, int kStride, int kPhase>
-void grad_phase(const GradRow& r) {
-  constexpr std::int64_t kTaps = (kKernel - kPhase + kStride - 1) / kStride;
-  const std::int64_t begin = ((kPhase - r.padding) % kStride + kStride) % kStride;
-  const std::int64_t pixels = r.width > begin ? (r.width - begin + kStride - 1) / kStride : 0;
-  for_each_tile(
-      pixels,
-      [&](std::int64_t first) {
-        const std::int64_t ix = begin + first * kStride, last = (ix + r.padding - kPhase) / kStride;
-        if (last - (kTaps - 1) >= 0 && last + kTile <= r.out_width)
-          grad_tile<kKernel, kStride, kPhase, false>(r, ix);
-        else
-          grad_tile<kKernel, kStride, kPhase, true>(r, ix);
-      },
-      [&](std::int64_t pixel) { grad_pixel(r, begin + pixel * kStride); });
-}
-
-template <int kKernel, int kStride>
-void grad_row(const GradRow& r) {
-  grad_phase<kKernel, kStride, 0>(r);
-  if constexpr (kStride == 2) grad_phase<kKernel, kStride, 1>(r);
-}
-
-// row(image, row of `height`) for the rows of this thread.
-template <typename Row>
-void divide_rows(std::int64_t batch, std::int64_t height, std::int64_t elements, int threads, Row row) {
-#pragma omp parallel num_threads(threads) if (elements > kSerialElements)
-  {
-    const Range part = part_of(batch * height, omp_get_thread_num(), omp_get_num_threads(), 1);
-    for (std::int64_t i = part.begin; i < part.end; ++i) row(i / height, i % height);
+// kCount rows of dx from row iy on. Of stride 1 they are a convolution of dy with the taps from last to first.
+template <int kKernel, int kStride, int kCount>
+void grad_rows(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& s, std::int64_t iy) {
+  const std::int64_t row = s.width * s.channels, out_row = s.out_width * s.channels;
+  if constexpr (kStride == 1) {
+    const std::int64_t padding = kKernel - 1 - s.padding, top = iy - padding;
+    const Range inside = taps_inside(top, kCount - 1 + kKernel, s.out_height);
+    const Window r = {dx + iy * row, dy + top * out_row, weight, inside, out_row, row, s.out_width, s.channels, padding};
+    for_each_tile(
+        s.width, [&](std::int64_t ix) { window_tile_at<kKernel, 1, kCount, true>(r, ix); },
+        [&](std::int64_t ix) {
+          for (int i = 0; i < kCount; ++i) grad_pixel(dx, dy, weight, s, iy + i, ix);
+        });
+  } else {
+    constexpr int kTaps = (kKernel + 1) / 2;
+    const std::int64_t a = (iy + s.padding) / 2, top = a - (kTaps - 1);
+    const std::int64_t begin = s.padding / 2, pairs = (s.padding + s.width + 1) / 2 - begin;
+    const Spread r = {dx + iy * row, dy + top * out_row, weight,   taps_inside(top, kTaps, s.out_height), row, out_row, s.width,
+                      s.out_width,   s.channels,         s.padding};
+    for_each_tile(
+        pairs,
+        [&](std::int64_t b) {
+          if (kCount == 1 && (iy + s.padding) % 2 == 1)
+            spread_tile_at<kKernel, 1, 1>(r, begin + b);
+          else
+            spread_tile_at<kKernel, 0, kCount>(r, begin + b);
+        },
+        [&](std::int64_t pair) {
+          for (std::int64_t i = 0; i < kCount * 2; ++i) {
+            const std::int64_t ix = 2 * (begin + pair) + i % 2 - s.padding;
+            if (ix >= 0 && ix < s.width) grad_pixel(dx, dy, weight, s, iy + i / 2, ix);
+          }
+        });
   }
+}
+
+// rows.operator()<count>(image, first row) for the rows of this thread.
+template <typename Rows>
+void divide_rows(std::int64_t batch, std::int64_t height, std::int64_t phase, std::int64_t elements, int threads, Rows rows) {
+#pragma omp parallel num_threads(threads) if (elements > kSerialElements)
+  for_each_rows(part_of(batch * height, omp_get_thread_num(), omp_get_num_threads(), 1), height, phase, rows);
 }
 
 }  // namespace
 
-void depthwise_conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape, int threads) {
-  const Conv2dShape s = shape;
-  const auto rows = [&](auto run) {
-    divide_rows(s.batch, s.out_height, s.batch * s.out_height * s.out_width * s.channels, threads,
-                [=](std::int64_t n, std::int64_t oy) {
-                  const std::int64_t row = s.width * s.channels, top = oy * s.stride - s.padding;
-                  const ForwardRow r = {y + (n * s.out_height + oy) * s.out_width * s.channels,
-                                        x + (n * s.height + top) * row,
-                                        weight,
-                                        taps_inside(top, s.kernel_height, s.height),
-                                        row,
-                                        s.width,
-                                        s.channels,
-                                        s.kernel_width,
-                                        s.stride,
-                                        s.padding};
-                  run(r);
-                });
-  };
+void depthwise_conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& s, int threads) {
+  const std::int64_t image = s.height * s.width * s.channels, out_image = s.out_height * s.out_width * s.channels;
+  const auto divide = [&](auto rows) { divide_rows(s.batch, s.out_height, 0, s.batch * out_image, threads, rows); };
   if (with_known_size(s, [&]<int kKernel, int kStride>() {
-        rows([=](const ForwardRow& r) { forward_row<kKernel, kStride>(r, s.out_width); });
+        divide([&]<int kCount>(std::int64_t n, std::int64_t oy) {
+          forward_rows<kKernel, kStride, kCount>(y + n * out_image, x + n * image, weight, s, oy);
+        });
       }))
     return;
-  rows([=](const ForwardRow& r) {
-    for (std::int64_t ox = 0; ox < s.out_width; ++ox) forward_pixel(r, ox);
+  divide([&]<int kCount>(std::int64_t n, std::int64_t oy) {
+    for (std::int64_t i = 0; i < kCount * s.out_width; ++i)
+      forward_pixel(y + n * out_image, x + n * image, weight, s, oy + i / s.out_width, i % s.out_width);
   });
 }
 
-void depthwise_conv2d_grad_input(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& shape, int threads) {
-  const Conv2dShape s = shape;
-  const auto rows = [&](auto run) {
-    divide_rows(s.batch, s.height, s.batch * s.height * s.width * s.channels, threads, [=](std::int64_t n, std::int64_t iy) {
-      const std::int64_t row = s.out_width * s.channels;
-      const GradRow r = {dx + (n * s.height + iy) * s.width * s.channels,
-                         dy + n * s.out_height * row,
-                         weight,
-                         iy,
-                         row,
-                         s.out_height,
-                         s.out_width,
-                         s.width,
-                         s.channels,
-                         s.kernel_height,
-                         s.kernel_width,
-                         s.stride,
-                         s.padding};
-      run(r);
-    });
-  };
-  if (with_known_size(s, [&]<int kKernel, int kStride>() { rows([=](const GradRow& r) { grad_row<kKernel, kStride>(r); }); }))
+void depthwise_conv2d_grad_input(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& s, int threads) {
+  const std::int64_t image = s.height * s.width * s.channels, out_image = s.out_height * s.out_width * s.channels;
+  const auto divide = [&](auto rows) { divide_rows(s.batch, s.height, s.padding, s.batch * image, threads, rows); };
+  if (with_known_size(s, [&]<int kKernel, int kStride>() {
+        divide([&]<int kCount>(std::int64_t n, std::int64_t iy) {
+          grad_rows<kKernel, kStride, kCount>(dx + n * image, dy + n * out_image, weight, s, iy);
+        });
+      }))
     return;
-  rows([=](const GradRow& r) {
-    for (std::int64_t ix = 0; ix < s.width; ++ix) grad_pixel(r, ix);
+  divide([&]<int kCount>(std::int64_t n, std::int64_t iy) {
+    for (std::int64_t i = 0; i < kCount * s.width; ++i)
+      grad_pixel(dx + n * image, dy + n * out_image, weight, s, iy + i / s.width, i % s.width);
   });
 }
 

@@ -26,69 +26,98 @@ TapSums sums_of(void* workspace, const Conv2dShape& s, int thread) {
   return {total, reinterpret_cast<float*>(total + taps)};
 }
 
-// Row oy of dy, [out_width, channels], with the rows of x that it reads, as in the forward pass; by value as there.
-struct SumRow {
+// Rows of dy, [out_width, channels] each, with the window of x that the first of them reads, as in the forward pass; by value
+// as there.
+struct SumRows {
   float* sums;
   const Real *dy, *x;
-  Range ky;
-  std::int64_t row, width, channels, kernel_width, stride, padding;
+  Range inside;
+  std::int64_t row, out_row, width, channels, padding;
 };
 
-// Adds pixels [ox, ox + kTile).
-template <int kKernel, int kStride, bool kEdge>
-void add_tile(SumRow r, std::int64_t ox) {
-  constexpr std::int64_t kColumns = (kTile - 1) * kStride + kKernel;
+// Adds pixels [ox, ox + kTile) of kCount rows.
+template <int kKernel, int kStride, int kCount, bool kEdge>
+void add_tile(SumRows r, std::int64_t ox) {
+  constexpr int kColumns = (kTile - 1) * kStride + kKernel, kWindow = (kCount - 1) * kStride + kKernel;
+  constexpr int kLast = (kCount - 1) * kStride;  // rows of x between the windows of the first and the last row
   const std::int64_t left = ox * kStride - r.padding;
+  const unsigned outside = kEdge ? columns_outside<kColumns>(left, r.width) : 0;
   across_channels(r.channels, [=](auto part, std::int64_t c) {
     using Sum = decltype(load(part, r.x));
-    Sum g[kTile];
+    const Real *from = r.x + left * r.channels + c, *grad = r.dy + ox * r.channels + c;
+    float* to = r.sums + c;
+    if (begins_line(c)) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kCount * kStride; ++i)
+        prefetch_to_read<kTile * kStride>(from + (kWindow + i) * r.row + r.padding * r.channels, r.channels);
+#pragma GCC unroll 2
+      for (int i = 0; i < kCount; ++i) prefetch_to_read<kTile>(grad + (kCount + i) * r.out_row, r.channels);
+    }
+    Sum g[kCount][kTile];
+#pragma GCC unroll 2
+    for (int i = 0; i < kCount; ++i)
 #pragma GCC unroll 8
-    for (int p = 0; p < kTile; ++p) g[p] = load(part, r.dy + (ox + p) * r.channels + c);
-    for (std::int64_t ky = r.ky.begin; ky < r.ky.end; ++ky) {
-      const Real* from = r.x + ky * r.row + left * r.channels + c;
-      float* to = r.sums + ky * kKernel * r.channels + c;
-      Sum sum[kKernel];
-#pragma GCC unroll 8
-      for (int kx = 0; kx < kKernel; ++kx) sum[kx] = load(part, to + kx * r.channels);
+      for (int p = 0; p < kTile; ++p) g[i][p] = load(part, grad + i * r.out_row + p * r.channels);
+    Sum sum[kLast + 1][kKernel];  // of row y - i of the taps at [i]
 #pragma GCC unroll 16
-      for (int column = 0; column < kColumns; ++column) {
-        if (kEdge && (left + column < 0 || left + column >= r.width)) continue;
-        const Sum value = load(part, from + column * r.channels);
+    for (int y = 0; y < kWindow; ++y) {
 #pragma GCC unroll 8
-        for (int p = 0; p < kTile; ++p)
-          if (column - p * kStride >= 0 && column - p * kStride < kKernel) sum[column - p * kStride] += g[p] * value;
+      for (int kx = 0; kx < kKernel; ++kx) {
+#pragma GCC unroll 2
+        for (int i = kLast; i > 0; --i) sum[i][kx] = sum[i - 1][kx];
+        if (y < kKernel) sum[0][kx] = load(part, to + (y * kKernel + kx) * r.channels);
       }
+      if (y >= r.inside.begin && y < r.inside.end) {
+#pragma GCC unroll 16
+        for (int column = 0; column < kColumns; ++column) {
+          if (kEdge && (outside >> column & 1) != 0) continue;
+          const Sum value = load(part, from + y * r.row + column * r.channels);
+#pragma GCC unroll 2
+          for (int i = 0; i < kCount; ++i)
 #pragma GCC unroll 8
-      for (int kx = 0; kx < kKernel; ++kx) store_float(part, to + kx * r.channels, sum[kx]);
+            for (int p = 0; p < kTile; ++p)
+              if (y >= i * kStride && y < i * kStride + kKernel && column >= p * kStride && column < p * kStride + kKernel)
+                sum[i * kStride][column - p * kStride] += g[i][p] * value;
+        }
+      }
+      if (y < kLast) continue;
+#pragma GCC unroll 8
+      for (int kx = 0; kx < kKernel; ++kx) store_float(part, to + ((y - kLast) * kKernel + kx) * r.channels, sum[kLast][kx]);
     }
   });
 }
 
 // One pixel, for every size.
-void add_pixel(SumRow r, std::int64_t ox) {
-  const std::int64_t left = ox * r.stride - r.padding;
-  const Range kx_inside = taps_inside(left, r.kernel_width, r.width);
-  for (std::int64_t ky = r.ky.begin; ky < r.ky.end; ++ky)
-    for (std::int64_t kx = kx_inside.begin; kx < kx_inside.end; ++kx)
-      across_channels(r.channels, [=](auto part, std::int64_t c) {
-        float* to = r.sums + (ky * r.kernel_width + kx) * r.channels + c;
-        const auto product =
-            load(part, r.dy + ox * r.channels + c) * load(part, r.x + ky * r.row + (left + kx) * r.channels + c);
-        store_float(part, to, load(part, to) + product);
+void add_pixel(float* sums, const Real* dy, const Real* x, const Conv2dShape& s, std::int64_t oy, std::int64_t ox) {
+  const std::int64_t top = oy * s.stride - s.padding, left = ox * s.stride - s.padding;
+  const Range inside_y = taps_inside(top, s.kernel_height, s.height), inside_x = taps_inside(left, s.kernel_width, s.width);
+  for (std::int64_t ky = inside_y.begin; ky < inside_y.end; ++ky)
+    for (std::int64_t kx = inside_x.begin; kx < inside_x.end; ++kx) {
+      float* to = sums + (ky * s.kernel_width + kx) * s.channels;
+      const Real* grad = dy + (oy * s.out_width + ox) * s.channels;
+      const Real* from = x + ((top + ky) * s.width + left + kx) * s.channels;
+      across_channels(s.channels, [=](auto part, std::int64_t c) {
+        store_float(part, to + c, load(part, to + c) + load(part, grad + c) * load(part, from + c));
       });
+    }
 }
 
-template <int kKernel, int kStride>
-void add_row(const SumRow& r, std::int64_t out_width) {
-  const std::int64_t whole = out_width / kTile * kTile;
+// kCount rows of dy from row oy on; dy and x are an image's.
+template <int kKernel, int kStride, int kCount>
+void add_rows(float* sums, const Real* dy, const Real* x, const Conv2dShape& s, std::int64_t oy) {
+  const std::int64_t row = s.width * s.channels, out_row = s.out_width * s.channels, top = oy * kStride - s.padding;
+  const Range inside = taps_inside(top, (kCount - 1) * kStride + kKernel, s.height);
+  const SumRows r = {sums, dy + oy * out_row, x + top * row, inside, row, out_row, s.width, s.channels, s.padding};
+  const std::int64_t whole = s.out_width / kTile * kTile;
   for (std::int64_t ox = 0; ox < whole; ox += kTile) {
-    const std::int64_t left = ox * kStride - r.padding;
-    if (left >= 0 && left + (kTile - 1) * kStride + kKernel <= r.width)
-      add_tile<kKernel, kStride, false>(r, ox);
+    const std::int64_t left = ox * kStride - s.padding;
+    if (left >= 0 && left + (kTile - 1) * kStride + kKernel <= s.width)
+      add_tile<kKernel, kStride, kCount, false>(r, ox);
     else
-      add_tile<kKernel, kStride, true>(r, ox);
+      add_tile<kKernel, kStride, kCount, true>(r, ox);
   }
-  for (std::int64_t ox = whole; ox < out_width; ++ox) add_pixel(r, ox);
+  for (int i = 0; i < kCount; ++i)
+    for (std::int64_t ox = whole; ox < s.out_width; ++ox) add_pixel(sums, dy, x, s, oy + i, ox);
 }
 
 void flush(const TapSums& s, std::int64_t taps) {
@@ -99,30 +128,28 @@ void flush(const TapSums& s, std::int64_t taps) {
   }
 }
 
-// The sums of rows [part.begin, part.end) of all images' rows of dy. add(row) adds one.
+// The sums of rows [part.begin, part.end) of all images' rows of dy. add.operator()<count>(image, first row) adds some.
 template <typename Add>
-void sum_rows(const TapSums& sums, const Real* dy, const Real* x, const Conv2dShape& s, Range part, Add add) {
-  const std::int64_t taps = taps_of(s), row = s.width * s.channels;
+void sum_rows(const TapSums& sums, const Conv2dShape& s, Range part, Add add) {
+  const std::int64_t taps = taps_of(s);
   for (std::int64_t i = 0; i < taps; ++i) sums.total[i] = sums.recent[i] = 0;
   std::int64_t pixels = 0;
-  for (std::int64_t i = part.begin; i < part.end; ++i) {
-    const std::int64_t n = i / s.out_height, top = i % s.out_height * s.stride - s.padding;
-    add(SumRow{sums.recent, dy + i * s.out_width * s.channels, x + (n * s.height + top) * row,
-               taps_inside(top, s.kernel_height, s.height), row, s.width, s.channels, s.kernel_width, s.stride, s.padding});
-    pixels += s.out_width;
-    if (pixels < kPixelsInFloat) continue;
+  for_each_rows(part, s.out_height, 0, [&]<int kCount>(std::int64_t n, std::int64_t oy) {
+    add.template operator()<kCount>(sums.recent, n, oy);
+    pixels += kCount * s.out_width;
+    if (pixels < kPixelsInFloat) return;
     flush(sums, taps);
     pixels = 0;
-  }
+  });
   flush(sums, taps);
 }
 
 template <typename Add>
-void sum_all(Real* dweight, const Real* dy, const Real* x, const Conv2dShape& s, void* workspace, int threads, Add add) {
+void sum_all(Real* dweight, const Conv2dShape& s, void* workspace, int threads, Add add) {
 #pragma omp parallel num_threads(threads) if (s.batch * s.out_height * s.out_width * s.channels > kSerialElements)
   {
     const int thread = omp_get_thread_num(), team = omp_get_num_threads();
-    sum_rows(sums_of(workspace, s, thread), dy, x, s, part_of(s.batch * s.out_height, thread, team, 1), add);
+    sum_rows(sums_of(workspace, s, thread), s, part_of(s.batch * s.out_height, thread, team, 1), add);
 #pragma omp barrier
     const Range mine = part_of(taps_of(s), thread, team, 16);
     for (std::int64_t i = mine.begin; i < mine.end; ++i) {
@@ -139,15 +166,18 @@ std::size_t depthwise_conv2d_grad_weight_workspace_bytes(const Conv2dShape& shap
   return static_cast<std::size_t>(threads * kThreadBytes * padded_taps(shape));
 }
 
-void depthwise_conv2d_grad_weight(Real* dweight, const Real* dy, const Real* x, const Conv2dShape& shape, void* workspace,
+void depthwise_conv2d_grad_weight(Real* dweight, const Real* dy, const Real* x, const Conv2dShape& s, void* workspace,
                                   int threads) {
-  const Conv2dShape s = shape;
+  const std::int64_t image = s.height * s.width * s.channels, out_image = s.out_height * s.out_width * s.channels;
   if (with_known_size(s, [&]<int kKernel, int kStride>() {
-        sum_all(dweight, dy, x, s, workspace, threads, [&](const SumRow& r) { add_row<kKernel, kStride>(r, s.out_width); });
+        sum_all(dweight, s, workspace, threads, [&]<int kCount>(float* sums, std::int64_t n, std::int64_t oy) {
+          add_rows<kKernel, kStride, kCount>(sums, dy + n * out_image, x + n * image, s, oy);
+        });
       }))
     return;
-  sum_all(dweight, dy, x, s, workspace, threads, [&](const SumRow& r) {
-    for (std::int64_t ox = 0; ox < s.out_width; ++ox) add_pixel(r, ox);
+  sum_all(dweight, s, workspace, threads, [&]<int kCount>(float* sums, std::int64_t n, std::int64_t oy) {
+    for (std::int64_t i = 0; i < kCount * s.out_width; ++i)
+      add_pixel(sums, dy + n * out_image, x + n * image, s, oy + i / s.out_width, i % s.out_width);
   });
 }
 
