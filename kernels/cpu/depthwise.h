@@ -71,8 +71,8 @@ static inline void for_each_tile(std::int64_t width, Tile tile, Pixel pixel) {
   for (std::int64_t x = 0; x < width; x += kTile) tile(min_of(x, width - kTile));
 }
 
-// rows.operator()<count>(image, first row) for `part` of all images' rows of `height`: in groups of kRows rows of one image,
-// the first of which plus `phase` is a multiple of kRows, and one by one where no group fits.
+// rows.operator()<count>(image, first row) for `part` of all images' rows of `height`: in groups of kRows rows of one image
+// that begin where row + phase is a multiple of kRows, and one by one where no group fits.
 template <typename Rows>
 static inline void for_each_rows(Range part, std::int64_t height, std::int64_t phase, Rows rows) {
   for (std::int64_t i = part.begin; i < part.end;) {

@@ -16,7 +16,7 @@ namespace {
 struct Window {
   Real* y;
   const Real *x, *weight;
-  Range inside;  // of the rows of all windows, from the first one's: those inside the image
+  Range inside;  // of the rows of all windows, from row 0 of the first: those inside the image
   std::int64_t row, out_row, width, channels, padding;
 };
 
