@@ -54,19 +54,43 @@ struct Epilogue {              // y = relu(y + bias), each part optional
   bool relu = false;
 };
 
-struct AttentionShape {  // q, k, v, y [batch,sequence,heads,width], log_sum_exp [batch,heads,sequence]
+// q, y [batch,sequence,heads,width], k, v [batch,sequence,kv_heads,width], log_sum_exp [batch,heads,sequence]
+struct AttentionShape {
   std::int64_t batch = 0, sequence = 0, heads = 0, width = 0;  // width of one head; scores are divided by its square root
-  bool joint = false;   // q, k and v, and their gradients too, are the parts of one tensor [batch,sequence,3,heads,width]
-  bool causal = false;  // a query has the keys up to its own position
+  bool joint = false;         // q, k and v, and their gradients too, are side by side in the rows of one tensor
+  bool causal = false;        // a query has the keys up to its own position
+  std::int64_t kv_heads = 0;  // of k and v; head h has those of head h / (heads / kv_heads). 0: as many as heads
 };
+static constexpr std::int64_t key_heads(const AttentionShape& s) { return s.kv_heads > 0 ? s.kv_heads : s.heads; }
+static constexpr std::int64_t group_size(const AttentionShape& s) {
+  return s.heads / key_heads(s);
+}  // heads with the same keys
 // The keys of all queries before `query_end`; of one query, with query_end one more.
 static constexpr std::int64_t keys_before(const AttentionShape& s, std::int64_t query_end) {
   return s.causal ? query_end : s.sequence;
 }
-// Elements from a row, the heads of a position, to the next: of y, and of q, k, v and their gradients. Static, as the CPU's
-// kernels are compiled for several instruction sets (kernels/cpu/isa.h).
+// Elements from a row, the heads of a position, to the next: of y, of q, and of k and v, and of their gradients. Static, as the
+// CPU's kernels are compiled for several instruction sets (kernels/cpu/isa.h).
 static constexpr std::int64_t row_stride(const AttentionShape& s) { return s.heads * s.width; }
-static constexpr std::int64_t input_stride(const AttentionShape& s) { return (s.joint ? 3 : 1) * row_stride(s); }
+static constexpr std::int64_t joint_stride(const AttentionShape& s) { return (s.heads + 2 * key_heads(s)) * s.width; }
+static constexpr std::int64_t input_stride(const AttentionShape& s) { return s.joint ? joint_stride(s) : row_stride(s); }
+static constexpr std::int64_t key_stride(const AttentionShape& s) { return s.joint ? joint_stride(s) : key_heads(s) * s.width; }
+// Elements before q (0), k (1) or v (2) in a joint row.
+static constexpr std::int64_t joint_offset(const AttentionShape& s, int part) {
+  return part == 0 ? 0 : (s.heads + (part - 1) * key_heads(s)) * s.width;
+}
+
+struct RotaryShape {  // x, y [rows,columns], table [sequence,width]; the position of a row is row % sequence
+  std::int64_t rows = 0, columns = 0, sequence = 0, width = 0;
+  std::int64_t heads = 0;  // rotated: heads * width <= columns
+  bool inverse = false;
+};
+
+struct SwigluShape {  // y [rows,width]; gate, up, and their gradients, too, or side by side in [rows,2*width] if joint
+  std::int64_t rows = 0, width = 0;
+  bool joint = false;
+};
+static constexpr std::int64_t input_stride(const SwigluShape& s) { return (s.joint ? 2 : 1) * s.width; }
 
 struct LstmShape {  // rows of positions, [batch,sequence], of 4*units gates i, f, g, o or of units; weight [4*units,units]
   std::int64_t batch = 0, sequence = 0, units = 0;

@@ -71,6 +71,12 @@ struct AttentionAttributes {
   double dropout = 0;  // of the weights after softmax; scores are divided by sqrt(d)
   bool tf32 = false;
   bool causal = false;  // a position attends to itself and those before it
+  // Of keys and values, each for as many adjacent heads of queries (Ainslie et al. 2023); 0: as many as heads.
+  std::int64_t kv_heads = 0;
+};
+struct RotaryAttributes {
+  std::int64_t heads = 1;  // that are rotated; columns after them stay what they are
+  bool inverse = false;
 };
 struct LstmAttributes {
   std::int64_t sequence = 1;
@@ -146,7 +152,7 @@ using Attributes =
                  AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes,
                  CastAttributes, LossScaleAttributes, BatchNormReluAttributes, BatchNormReluGradAttributes,
                  AddLayerNormAttributes, LinearGeluAttributes, Int8WeightsAttributes, Int8ProductAttributes, LstmAttributes,
-                 GeluAttributes, ClipFactorAttributes, DepthwiseConv2dAttributes>;
+                 GeluAttributes, ClipFactorAttributes, DepthwiseConv2dAttributes, RotaryAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
 bool is_tanh(const Attributes& attributes);           // of gelu and gelu_grad

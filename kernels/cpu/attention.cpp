@@ -1,5 +1,6 @@
-// Attention forward. Threads divide the blocks of queries; a thread packs the keys and values of a pair once and reuses them
-// for all of its blocks of that pair. Causal attention multiplies a block of queries by the keys up to its last one only.
+// Attention forward. Threads divide the blocks of queries; a thread packs the keys and values of a group of pairs once and
+// reuses them for all of its blocks of these pairs. Causal attention multiplies a block of queries by the keys up to its last
+// one only.
 #include "kernels/cpu/attention.h"
 
 #include <omp.h>
@@ -78,13 +79,14 @@ template <bool kMasked>
 void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
   const AttentionShape& shape = call.shape;
   const float scale = score_scale(shape);
-  const Real* const inputs[] = {call.q, call.k, call.v};
+  const Real* const keys_and_values[] = {call.k, call.v};
   const std::int64_t keys = keys_before(shape, queries.end), rows = queries.end - queries.begin;
   const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(word_count(shape.sequence));
   for (std::int64_t i = 0; i < rows; ++i)
     scratch.shifts[i] = row_shift(scratch.scores + i * score_stride, scale, keys_before(shape, queries.begin + i + 1));
   for (std::int64_t i = 0; i < rows; ++i) {
-    for (const Real* input : inputs) prefetch_next(input, shape, pair, queries.begin + i, input_stride(shape));
+    prefetch_next(call.q, shape, pair, queries.begin + i, input_stride(shape));
+    for (const Real* input : keys_and_values) prefetch_next_keys(input, shape, pair, queries.begin + i);
     const std::int64_t n = keys_before(shape, queries.begin + i + 1);
     RowMask mask{};
     if constexpr (kMasked) mask = row_mask(scratch.random, shape, pair, queries.begin + i, {0, n}, call.dropout, call.philox);
@@ -160,11 +162,12 @@ void attention(Real* y, float* log_sum_exp, const Real* q, const Real* k, const 
     const Range items = part_of(pair_count(shape) * plan.blocks, thread, omp_get_num_threads(), 1);
     std::int64_t packed = -1;
     for (std::int64_t item = items.begin; item < items.end; ++item) {
-      const std::int64_t pair = item / plan.blocks, stride = input_stride(shape), first = row_offset(shape, pair, 0, stride);
-      if (pair != packed) {
+      const std::int64_t pair = item / plan.blocks, group = pair / group_size(shape), stride = key_stride(shape);
+      if (group != packed) {
+        const std::int64_t first = key_offset(shape, group, 0);
         pack_panels_transposed(scratch.keys, k + first, stride, shape.width, shape.sequence);
         pack_panels(scratch.values, v + first, stride, shape.sequence, shape.width);
-        packed = pair;
+        packed = group;
       }
       attend(call, scratch, pair, cut_into(shape.sequence, plan.blocks)[block_at(shape, item % plan.blocks, plan.blocks)]);
     }

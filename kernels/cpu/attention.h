@@ -1,5 +1,6 @@
-// Code that attention and its gradient share. A pair is one sequence of the batch and one head. Scores are computed for one
-// block of queries at a time, as whole rows: a row's softmax needs no later correction, and a block stays in cache.
+// Code that attention and its gradient share. A pair is one sequence of the batch and one head; the pairs of a group, of
+// adjacent heads, have the same keys and values. Scores are computed for one block of queries at a time, as whole rows: a row's
+// softmax needs no later correction, and a block stays in cache.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@ static inline float score_scale(const AttentionShape& shape) {
 }
 
 static inline std::int64_t pair_count(const AttentionShape& shape) { return shape.batch * shape.heads; }
+static inline std::int64_t group_count(const AttentionShape& shape) { return shape.batch * key_heads(shape); }
 // Offset of a row of the pair in a tensor with this stride from row to row.
 static inline std::int64_t row_offset(const AttentionShape& shape, std::int64_t pair, std::int64_t row, std::int64_t stride) {
   return (pair / shape.heads * shape.sequence + row) * stride + pair % shape.heads * shape.width;
@@ -34,6 +36,11 @@ static inline std::int64_t block_rows(const AttentionShape& shape, std::int64_t 
 // panels, or all.
 static inline std::int64_t panel_columns(std::int64_t needed, std::int64_t all) { return min_of(round_up(needed, kNr), all); }
 
+// The same in k, v and their gradients, by group.
+static inline std::int64_t key_offset(const AttentionShape& shape, std::int64_t group, std::int64_t row) {
+  return (group / key_heads(shape) * shape.sequence + row) * key_stride(shape) + group % key_heads(shape) * shape.width;
+}
+
 // Words that row_mask takes for `rows` rows, and the mask of a row of weights from key `keys.begin` on.
 static inline std::int64_t mask_words(std::int64_t keys) { return round_up(row_mask_words(keys), 16); }
 static inline RowMask row_mask(std::uint32_t* random, const AttentionShape& shape, std::int64_t pair, std::int64_t row,
@@ -42,14 +49,19 @@ static inline RowMask row_mask(std::uint32_t* random, const AttentionShape& shap
   return draw_row(random, first, keys.end - keys.begin, dropout, philox);
 }
 
-// Prefetches row `row` of the next pair, which the same thread most likely processes next. Rows of a pair are pages apart, so
-// the hardware prefetcher does not find them.
+// Prefetches row `row` of the next pair, which the same thread most likely processes next, in q or y, or in k or v. Rows of a
+// pair are pages apart, so the hardware prefetcher does not find them.
+static inline void prefetch_row(const Real* row, std::int64_t width) {
+  constexpr std::int64_t kLine = 64 / sizeof(Real);
+  for (std::int64_t i = 0; i < width; i += kLine) __builtin_prefetch(row + i, 0, 2);
+}
 static inline void prefetch_next(const Real* x, const AttentionShape& shape, std::int64_t pair, std::int64_t row,
                                  std::int64_t stride) {
-  if (pair + 1 >= pair_count(shape)) return;
-  const Real* const next = x + row_offset(shape, pair + 1, row, stride);
-  constexpr std::int64_t kLine = 64 / sizeof(Real);
-  for (std::int64_t i = 0; i < shape.width; i += kLine) __builtin_prefetch(next + i, 0, 2);
+  if (pair + 1 < pair_count(shape)) prefetch_row(x + row_offset(shape, pair + 1, row, stride), shape.width);
+}
+static inline void prefetch_next_keys(const Real* x, const AttentionShape& shape, std::int64_t pair, std::int64_t row) {
+  if (pair + 1 >= pair_count(shape) || (pair + 1) % group_size(shape) != 0) return;
+  prefetch_row(x + key_offset(shape, (pair + 1) / group_size(shape), row), shape.width);
 }
 
 // Rows of Reals that are operands of a product consist of whole words: the Reals after the n-th are set to zero.

@@ -1,11 +1,12 @@
 // Attention backward: recomputes the weights from the scores and log_sum_exp (Dao et al., "FlashAttention", 2022).
 //
-// A thread processes whole pairs and accumulates their dk and dv over blocks of queries. If there are fewer pairs than half the
-// threads, a pair is split into shares of keys, each computing its dk and dv, and shares of queries, each computing its dq.
+// A thread processes whole groups of pairs, which have the same keys, and accumulates their dk and dv over the pairs' blocks of
+// queries. If there are fewer groups than half the threads, a group is split into shares of keys, each computing its dk and dv,
+// and shares of queries, each computing its dq.
 // Both kinds recompute the weights they need: 7 products in all instead of 5, but no two threads add to the same sum.
 //
-// Causal attention multiplies a block of queries by the keys up to its last one only. Where pairs are split, the shares of keys
-// and of queries with the same number are one thread's, and have together about as much work as any others.
+// Causal attention multiplies a block of queries by the keys up to its last one only. Where groups are split, the shares of
+// keys and of queries with the same number are one thread's, and have together about as much work as any others.
 #include <omp.h>
 
 #include "kernels/cpu/attention.h"
@@ -35,7 +36,7 @@ Plan make_plan(const AttentionShape& shape) {
   plan.columns = kWordDepth == 1 ? 0 : transposed_words(plan.rows, shape.sequence);
   plan.query_panels = panels_words(plan.rows, shape.width);
   plan.delta = round_up(plan.rows, 16);
-  plan.sums = plan.rows == shape.sequence ? 0 : shape.sequence * spread_stride(shape.width);
+  plan.sums = plan.rows == shape.sequence && group_size(shape) == 1 ? 0 : shape.sequence * spread_stride(shape.width);
   plan.total_words = 2 * (plan.transposed + plan.queries + plan.scores + plan.weights + plan.query_panels + plan.sums) +
                      plan.panels + plan.columns + plan.delta + mask_words(shape.sequence);
   return plan;
@@ -49,7 +50,7 @@ struct Scratch {
   float *qk, *dyv;                    // products q k^T and dy v^T, [rows,keys] at spread_stride
   Word *weights, *dscores;            // [rows,keys] at spread_stride; for floats the same memory as the products
   Word* columns;                      // one of these as a transposed operand, where a word is a pair
-  float *dk, *dv;                     // sums [keys,width] at spread_stride, if a pair has several blocks
+  float *dk, *dv;                     // sums [keys,width] at spread_stride, if a group has several blocks
   float* delta;                       // [rows]: dy . y
   std::uint32_t* random;
 };
@@ -88,17 +89,23 @@ struct Call {
   PhiloxKeys philox;
 };
 
-struct Task {  // part of a pair
-  std::int64_t pair;
+struct Task {  // part of a group
+  std::int64_t group;
   Range queries, keys;
   bool needs_dq, needs_dkv;  // dq is complete if the task has all keys, dk and dv if it has all queries
 };
 
-// 1, or the number of shares of keys (and of queries) that a pair is split into; see the top of this file. A share is at least
+// 1, or the number of shares of keys (and of queries) that a group is split into; see the top of this file. A share is at least
 // one vector wide.
 std::int64_t shares_of(const AttentionShape& shape, int team) {
-  return max_of(min_of(team / max_of(pair_count(shape), 1), shape.sequence / kLanes), 1);
+  return max_of(min_of(team / max_of(group_count(shape), 1), shape.sequence / kLanes), 1);
 }
+
+struct Block {  // of queries of a task's pair
+  std::int64_t pair;
+  Range queries;
+  bool first, last;  // of its task
+};
 
 // What the products of a block of queries multiply: the keys that some of them have.
 std::int64_t keys_of(const AttentionShape& shape, const Task& task, Range queries) {
@@ -112,11 +119,11 @@ std::int64_t keys_of(const AttentionShape& shape, const Task& task, std::int64_t
 Task task_of(const AttentionShape& shape, std::int64_t shares, std::int64_t index) {
   const Range all{0, shape.sequence};
   if (shares == 1) return {index, all, all, true, true};
-  const std::int64_t share = index / 2 % shares, pair = index / (2 * shares);
+  const std::int64_t share = index / 2 % shares, group = index / (2 * shares);
   const Range part = cut_into(shape.sequence, shares)[share];
   const Range queries{shape.causal ? part.begin : 0, shape.sequence}, keys{0, keys_before(shape, part.end)};
-  if (index % 2 == 0) return {pair, queries, part, false, true};
-  return {pair, part, keys, true, false};
+  if (index % 2 == 0) return {group, queries, part, false, true};
+  return {group, part, keys, true, false};
 }
 
 #if EPOCHBENCH_BF16
@@ -143,39 +150,39 @@ void fill_delta(const Call& call, const Scratch& scratch, std::int64_t pair, Ran
 }
 
 template <bool kMasked>
-void compute_block_weights(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
+void compute_block_weights(const Call& call, const Scratch& scratch, const Task& task, const Block& block) {
   const AttentionShape& shape = call.shape;
+  const Range queries = block.queries;
   const std::int64_t keys = keys_of(shape, task, queries);
-  const Real *const inputs[] = {call.q, call.k, call.v}, *const outputs[] = {call.dy, call.y};
+  const Real *const keys_and_values[] = {call.k, call.v}, *const outputs[] = {call.dy, call.y};
   const std::int64_t score_stride = spread_stride(shape.sequence), weight_stride = spread_stride(word_count(shape.sequence));
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    for (const Real* input : inputs) prefetch_next(input, shape, task.pair, i, input_stride(shape));
-    for (const Real* output : outputs) prefetch_next(output, shape, task.pair, i, row_stride(shape));
-    const GradRow row{score_scale(shape), call.log_sum_exp[task.pair * shape.sequence + i], scratch.delta[i - queries.begin]};
+    prefetch_next(call.q, shape, block.pair, i, input_stride(shape));
+    for (const Real* input : keys_and_values) prefetch_next_keys(input, shape, block.pair, i);
+    for (const Real* output : outputs) prefetch_next(output, shape, block.pair, i, row_stride(shape));
+    const GradRow row{score_scale(shape), call.log_sum_exp[block.pair * shape.sequence + i], scratch.delta[i - queries.begin]};
     const float *qk = scratch.qk + (i - queries.begin) * score_stride, *dyv = scratch.dyv + (i - queries.begin) * score_stride;
     Real* const weights = reals(scratch.weights + (i - queries.begin) * weight_stride);
     Real* const dscores = reals(scratch.dscores + (i - queries.begin) * weight_stride);
     const std::int64_t n = keys_of(shape, task, i);
     const Range seen{task.keys.begin, task.keys.begin + n};
     RowMask mask{};
-    if constexpr (kMasked) mask = row_mask(scratch.random, shape, task.pair, i, seen, call.dropout, call.philox);
+    if constexpr (kMasked) mask = row_mask(scratch.random, shape, block.pair, i, seen, call.dropout, call.philox);
     grad_row<kMasked>(weights, dscores, qk, dyv, row, mask, n);
     finish_row(weights, n, keys);
     finish_row(dscores, n, keys);
   }
 }
 
-// Whether the sums of keys are read. Each block of causal queries adds to more keys than the one before, so their sums start at
-// 0; the last block has all keys.
-bool adds(const Call& call, const Task& task, Range queries) {
-  if (!call.shape.causal) return queries.begin != task.queries.begin;
-  return queries.end - queries.begin < task.queries.end - task.queries.begin;
-}
+// Whether the sums of keys are read. Each block of a pair's causal queries adds to more keys than the one before, so their sums
+// start at 0; the last block has all keys.
+bool adds(const Call& call, const Block& block) { return call.shape.causal ? !(block.first && block.last) : !block.first; }
 
 // dv or dk: y [keys,width] = (sum +) a^T b, rounded after the last block. a [rows,keys] at spread_stride, b in panels.
 void add_block(Real* y, float* sum, const Word* a, const Word* b, const Call& call, const Scratch& scratch, const Task& task,
-               Range queries) {
-  const std::int64_t rows = queries.end - queries.begin, keys = keys_of(call.shape, task, queries), width = call.shape.width;
+               const Block& block) {
+  const std::int64_t rows = block.queries.end - block.queries.begin, keys = keys_of(call.shape, task, block.queries);
+  const std::int64_t width = call.shape.width;
   SmallProduct product{sum,
                        spread_stride(width),
                        a,
@@ -185,7 +192,7 @@ void add_block(Real* y, float* sum, const Word* a, const Word* b, const Call& ca
                        keys,
                        width,
                        word_count(rows),
-                       adds(call, task, queries)};
+                       adds(call, block)};
   if (kWordDepth > 1) {
     product.a = scratch.columns;
     product.a_stride = transposed_stride(rows, keys);
@@ -193,56 +200,61 @@ void add_block(Real* y, float* sum, const Word* a, const Word* b, const Call& ca
     pack_transposed(scratch.columns, product.a_stride, reinterpret_cast<const Real*>(a),
                     kWordDepth * spread_stride(word_count(call.shape.sequence)), rows, keys);
   }
-  if (queries.end == task.queries.end) {
+  if (block.last) {
     product.y = y;
-    product.y_stride = input_stride(call.shape);
+    product.y_stride = key_stride(call.shape);
   }
   multiply_small(product);
 }
 
-void differentiate(const Call& call, const Scratch& scratch, const Task& task, Range queries) {
+void differentiate(const Call& call, const Scratch& scratch, const Task& task, const Block& block) {
   const AttentionShape& shape = call.shape;
+  const Range queries = block.queries;
   const std::int64_t rows = queries.end - queries.begin, keys = keys_of(shape, task, queries);
   const std::int64_t all = task.keys.end - task.keys.begin, columns = panel_columns(keys, all);
   const std::int64_t stride = input_stride(shape), stride_y = row_stride(shape), width = shape.width;
   const std::int64_t packed_stride = spread_stride(word_count(width)), score_stride = spread_stride(shape.sequence);
-  const std::int64_t offset = row_offset(shape, task.pair, queries.begin, stride);
+  const std::int64_t offset = row_offset(shape, block.pair, queries.begin, stride);
   copy_rows(scratch.q_rows, packed_stride, call.q + offset, stride, rows, width);
-  copy_rows(scratch.dy_rows, packed_stride, call.dy + row_offset(shape, task.pair, queries.begin, stride_y), stride_y, rows,
+  copy_rows(scratch.dy_rows, packed_stride, call.dy + row_offset(shape, block.pair, queries.begin, stride_y), stride_y, rows,
             width);
   multiply_small({scratch.qk, score_stride, scratch.q_rows, packed_stride, AccessA::rows, scratch.k_transposed, rows, columns,
                   word_count(width), false});
   multiply_small({scratch.dyv, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows, columns,
                   word_count(width), false});
-  fill_delta(call, scratch, task.pair, queries);
+  fill_delta(call, scratch, block.pair, queries);
   if (call.dropout.threshold == 0)
-    compute_block_weights<false>(call, scratch, task, queries);
+    compute_block_weights<false>(call, scratch, task, block);
   else
-    compute_block_weights<true>(call, scratch, task, queries);
+    compute_block_weights<true>(call, scratch, task, block);
   if (task.needs_dq)
     multiply_small({nullptr, 0, scratch.dscores, spread_stride(word_count(shape.sequence)), AccessA::rows, scratch.k_panels,
                     rows, width, word_count(keys), false, call.dq + offset, stride, word_count(all)});
   if (!task.needs_dkv) return;
-  const std::int64_t key_offset = row_offset(shape, task.pair, task.keys.begin, stride);
+  const std::int64_t first_key = key_offset(shape, task.group, task.keys.begin);
   pack_panels(scratch.q_panels, reals(scratch.q_rows), kWordDepth * packed_stride, rows, width);
   pack_panels(scratch.dy_panels, reals(scratch.dy_rows), kWordDepth * packed_stride, rows, width);
-  add_block(call.dv + key_offset, scratch.dv, scratch.weights, scratch.dy_panels, call, scratch, task, queries);
-  add_block(call.dk + key_offset, scratch.dk, scratch.dscores, scratch.q_panels, call, scratch, task, queries);
+  add_block(call.dv + first_key, scratch.dv, scratch.weights, scratch.dy_panels, call, scratch, task, block);
+  add_block(call.dk + first_key, scratch.dk, scratch.dscores, scratch.q_panels, call, scratch, task, block);
 }
 
 void perform(const Call& call, const Scratch& scratch, const Task& task, std::int64_t block_rows) {
   const AttentionShape& shape = call.shape;
-  const std::int64_t stride = input_stride(shape), keys = task.keys.end - task.keys.begin;
-  const std::int64_t offset = row_offset(shape, task.pair, task.keys.begin, stride);
+  const std::int64_t stride = key_stride(shape), keys = task.keys.end - task.keys.begin, group = group_size(shape);
+  const std::int64_t offset = key_offset(shape, task.group, task.keys.begin);
   pack_panels_transposed(scratch.k_transposed, call.k + offset, stride, shape.width, keys);
   pack_panels_transposed(scratch.v_transposed, call.v + offset, stride, shape.width, keys);
   if (task.needs_dq) pack_panels(scratch.k_panels, call.k + offset, stride, keys, shape.width);
   float* const sums[] = {scratch.dk, scratch.dv};
-  if (shape.causal && task.needs_dkv && task.queries.end - task.queries.begin > block_rows)
+  if (shape.causal && task.needs_dkv && (group > 1 || task.queries.end - task.queries.begin > block_rows))
     for (float* sum : sums)
       __builtin_memset(sum, 0, static_cast<std::size_t>(keys * spread_stride(shape.width)) * sizeof(float));
-  for (std::int64_t begin = task.queries.begin; begin < task.queries.end; begin += block_rows)
-    differentiate(call, scratch, task, {begin, min_of(begin + block_rows, task.queries.end)});
+  for (std::int64_t i = 0; i < group; ++i)
+    for (std::int64_t begin = task.queries.begin; begin < task.queries.end; begin += block_rows) {
+      const std::int64_t end = min_of(begin + block_rows, task.queries.end);
+      const bool first = i == 0 && begin == task.queries.begin, last = i == group - 1 && end == task.queries.end;
+      differentiate(call, scratch, task, {task.group * group + i, {begin, end}, first, last});
+    }
 }
 
 }  // namespace
@@ -258,7 +270,7 @@ void attention_grad(Real* dq, Real* dk, Real* dv, const Real* dy, const Real* q,
   const Plan plan = make_plan(shape);
   const int team = team_size(5 * product_flops(shape), threads);
   const std::int64_t shares = shares_of(shape, team);
-  const std::int64_t tasks = pair_count(shape) * (shares == 1 ? 1 : 2 * shares);
+  const std::int64_t tasks = group_count(shape) * (shares == 1 ? 1 : 2 * shares);
 #pragma omp parallel num_threads(team) if (team > 1)
   {
     const int thread = omp_get_thread_num();

@@ -1,6 +1,6 @@
-// Element-wise functions with bounds, and their gradients: relu6 (Sandler et al. 2018), the logistic sigmoid, and silu = x
-// sigmoid(x) (Elfwing et al. 2018). The sigmoid follows from exp(-|x|), which does not overflow, and both of its tails keep
-// their relative accuracy.
+// Element-wise functions with bounds, and their gradients: relu6 (Sandler et al. 2018), the logistic sigmoid, silu = x
+// sigmoid(x) (Elfwing et al. 2018), and swiglu, a product with silu (Shazeer 2020). The sigmoid follows from exp(-|x|), which
+// does not overflow, and both of its tails keep their relative accuracy.
 #include <omp.h>
 
 #include "kernels/cpu/exp.h"
@@ -78,6 +78,48 @@ void relu6_grad_part(Real* dx, const Real* dy, const Real* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dx[i] = narrow(widen(y[i]) > 0 && widen(y[i]) < kSix ? widen(dy[i]) : 0);
 }
 
+// body(index in y, index in gate and up, n) for each piece of a row that is a thread's.
+template <typename Body>
+void for_each_piece(const SwigluShape& shape, int threads, Body body) {
+  const std::int64_t n = shape.rows * shape.width, between = input_stride(shape) - shape.width;
+#pragma omp parallel num_threads(threads) if (n > kSerialElements / 8)
+  {
+    const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
+    for (std::int64_t i = begin, count = 0; i < end; i += count) {
+      const std::int64_t row = i / shape.width;
+      count = min_of((row + 1) * shape.width, end) - i;
+      body(i, i + row * between, count);
+    }
+  }
+}
+
+struct SwigluGradients {
+  Number gate, up;
+};
+inline SwigluGradients swiglu_gradients(Number upstream, Number gate, Number up) {
+  const Logistic s = logistic(gate);
+  return {upstream * up * (s.value * (one() + gate * s.complement)), upstream * (gate * s.value)};
+}
+
+// Where an output is null, it is not wanted.
+template <bool kGate, bool kUp>
+void swiglu_grad_row(Real* dgate, Real* dup, const Real* dy, const Real* gate, const Real* up, std::int64_t n) {
+#if EPOCHBENCH_BF16
+  across_registers(n, [=](auto part, std::int64_t i) {
+    const SwigluGradients of = swiglu_gradients(load(part, dy + i), load(part, gate + i), load(part, up + i));
+    if constexpr (kGate) store(part, dgate + i, of.gate);
+    if constexpr (kUp) store(part, dup + i, of.up);
+  });
+#else
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const SwigluGradients of = swiglu_gradients(dy[i], gate[i], up[i]);
+    if constexpr (kGate) dgate[i] = of.gate;
+    if constexpr (kUp) dup[i] = of.up;
+  }
+#endif
+}
+
 }  // namespace
 
 void relu6(Real* y, const Real* x, std::int64_t n, int threads) {
@@ -117,6 +159,24 @@ void silu_grad(Real* dx, const Real* dy, const Real* x, std::int64_t n, int thre
     return upstream * (s.value * (one() + value * s.complement));
   };
   map_all(dx, n, threads, function, dy, x);
+}
+
+void swiglu(Real* y, const Real* gate, const Real* up, const SwigluShape& shape, int threads) {
+  const auto function = [](Number x, Number factor) { return x * logistic(x).value * factor; };
+  for_each_piece(shape, threads,
+                 [=](std::int64_t to, std::int64_t from, std::int64_t n) { map(y + to, n, function, gate + from, up + from); });
+}
+
+void swiglu_grad(Real* dgate, Real* dup, const Real* dy, const Real* gate, const Real* up, const SwigluShape& shape,
+                 int threads) {
+  for_each_piece(shape, threads, [=](std::int64_t from, std::int64_t to, std::int64_t n) {
+    if (dup == nullptr)
+      swiglu_grad_row<true, false>(dgate + to, nullptr, dy + from, gate + to, up + to, n);
+    else if (dgate == nullptr)
+      swiglu_grad_row<false, true>(nullptr, dup + to, dy + from, gate + to, up + to, n);
+    else
+      swiglu_grad_row<true, true>(dgate + to, dup + to, dy + from, gate + to, up + to, n);
+  });
 }
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

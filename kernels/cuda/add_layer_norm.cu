@@ -1,5 +1,6 @@
 // Layer normalization of dropout(x) + shortcut, and its gradient with respect to x and the shortcut: the end of a Transformer's
 // sublayer in one pass over memory per direction. The sum is rounded once to the element type, and normalized as it is stored.
+// Also root mean square normalization of a sum without dropout.
 #include "kernels/cuda/layer_norm.cuh"
 #include "kernels/cuda/philox.cuh"
 
@@ -65,6 +66,15 @@ void add_layer_norm(void* y, float* mean, float* inv_std, void* sum, const void*
     return SumRows<T>{static_cast<T*>(sum), static_cast<const T*>(x), static_cast<const T*>(shortcut), step, dropout};
   };
   normalize_rows(y, mean, inv_std, source, scale, bias, rows, channels, epsilon, element, stream);
+}
+
+void add_rms_norm(void* y, float* inv_rms, void* sum, const void* x, const void* shortcut, const float* scale,
+                  std::int64_t rows, std::int64_t channels, double epsilon, Element element, Stream stream) {
+  const auto source = [=](auto zero) {
+    using T = decltype(zero);
+    return SumRows<T>{static_cast<T*>(sum), static_cast<const T*>(x), static_cast<const T*>(shortcut), nullptr, {}};
+  };
+  normalize_rows<false>(y, nullptr, inv_rms, source, scale, nullptr, rows, channels, epsilon, element, stream);
 }
 
 void add_layer_norm_grad(void* dx, float* dscale, float* dbias, void* dsum, const void* dy, const void* sum, const float* scale,

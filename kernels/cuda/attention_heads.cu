@@ -64,7 +64,7 @@ void swap(std::initializer_list<void*> to, std::initializer_list<const void*> fr
       tensors.to[i] = static_cast<T*>(to.begin()[i]);
       tensors.from[i] = static_cast<const T*>(from.begin()[i]);
     }
-    const std::int64_t packs = shape.width / size(), count = shape.batch * shape.sequence * shape.heads * packs;
+    const std::int64_t packs = shape.width / size(), count = shape.batch * sizes.middle_to * sizes.middle_from * packs;
     const dim3 grid(static_cast<unsigned>(ceil_div(count, kCopyThreads * kCopies)), static_cast<unsigned>(to.size()));
     const auto run = [&]<typename Index>(Index) {
       const auto index = [](std::int64_t value) { return static_cast<Index>(value); };
@@ -72,7 +72,8 @@ void swap(std::initializer_list<void*> to, std::initializer_list<const void*> fr
              SwapShape<Index>{index(sizes.middle_to), index(sizes.middle_from), index(packs), index(count),
                               index(sizes.to_stride / size()), index(sizes.from_stride / size())});
     };
-    if (3 * count < std::int64_t{1} << 31)  // 32-bit divisions take a quarter of the time
+    if (shape.batch * shape.sequence * joint_stride(shape) / size() < std::int64_t{1}
+                                                                          << 31)  // 32-bit divisions take a quarter of the time
       run(std::uint32_t{});
     else
       run(std::int64_t{});
@@ -81,6 +82,9 @@ void swap(std::initializer_list<void*> to, std::initializer_list<const void*> fr
 
 SwapSizes split_sizes(const AttentionShape& s) { return {s.heads, s.sequence, s.sequence * s.width, input_stride(s)}; }
 SwapSizes merge_sizes(const AttentionShape& s) { return {s.sequence, s.heads, input_stride(s), s.sequence * s.width}; }
+// The same of k and v.
+SwapSizes split_key_sizes(const AttentionShape& s) { return {key_heads(s), s.sequence, s.sequence * s.width, key_stride(s)}; }
+SwapSizes merge_key_sizes(const AttentionShape& s) { return {s.sequence, key_heads(s), key_stride(s), s.sequence * s.width}; }
 
 AttentionShape separate(AttentionShape shape) {
   shape.joint = false;
@@ -99,16 +103,22 @@ void merge_heads(void* y, const void* x, const AttentionShape& shape, Element el
 
 void split_joint_heads(void* q, void* k, void* v, const void* qkv, const AttentionShape& shape, Element element,
                        Stream stream) {
-  const auto* const part = static_cast<const std::byte*>(qkv);
-  const std::size_t bytes = static_cast<std::size_t>(row_stride(shape)) * bytes_of(element);
-  swap({q, k, v}, {part, part + bytes, part + 2 * bytes}, split_sizes(shape), shape, element, stream);
+  const auto part = [&](int index) {
+    return static_cast<const std::byte*>(qkv) + static_cast<std::size_t>(joint_offset(shape, index)) * bytes_of(element);
+  };
+  if (group_size(shape) == 1) return swap({q, k, v}, {qkv, part(1), part(2)}, split_sizes(shape), shape, element, stream);
+  swap({q}, {qkv}, split_sizes(shape), shape, element, stream);
+  swap({k, v}, {part(1), part(2)}, split_key_sizes(shape), shape, element, stream);
 }
 
 void merge_joint_heads(void* qkv, const void* q, const void* k, const void* v, const AttentionShape& shape, Element element,
                        Stream stream) {
-  auto* const part = static_cast<std::byte*>(qkv);
-  const std::size_t bytes = static_cast<std::size_t>(row_stride(shape)) * bytes_of(element);
-  swap({part, part + bytes, part + 2 * bytes}, {q, k, v}, merge_sizes(shape), shape, element, stream);
+  const auto part = [&](int index) {
+    return static_cast<std::byte*>(qkv) + static_cast<std::size_t>(joint_offset(shape, index)) * bytes_of(element);
+  };
+  if (group_size(shape) == 1) return swap({qkv, part(1), part(2)}, {q, k, v}, merge_sizes(shape), shape, element, stream);
+  swap({qkv}, {q}, merge_sizes(shape), shape, element, stream);
+  swap({part(1), part(2)}, {k, v}, merge_key_sizes(shape), shape, element, stream);
 }
 
 }  // namespace epochbench::cuda

@@ -1,7 +1,7 @@
 // Element-wise functions with bounds, and their gradients: relu6 (Sandler et al. 2018), the logistic sigmoid, and silu = x
-// sigmoid(x) (Elfwing et al. 2018). The sigmoid follows from exp(-|x|), which does not overflow, and both of its tails keep
-// their relative accuracy.
+// sigmoid(x) (Elfwing et al. 2018).
 #include "kernels/cuda/elementwise.cuh"
+#include "kernels/cuda/logistic.cuh"
 
 namespace epochbench::cuda {
 namespace {
@@ -21,17 +21,6 @@ struct Relu6Grad {
     for (int i = 0; i < kCount; ++i) out[i] = y[i] > 0 && y[i] < kSix ? dy[i] : 0;
   }
 };
-
-struct Logistic {
-  float value, complement;  // sigmoid(x) and 1 - sigmoid(x) = sigmoid(-x)
-};
-// kExact: results that are rounded to 16 bits do not need the last bits of the exponential.
-template <bool kExact>
-__device__ inline Logistic logistic(float x) {
-  const float magnitude = fabsf(x), decay = kExact ? expf(-magnitude) : __expf(-magnitude);
-  const float above = 1 / (1 + decay), below = decay * above;
-  return {x > 0 ? above : below, x > 0 ? below : above};
-}
 
 template <bool kExact>
 struct Sigmoid {

@@ -57,6 +57,12 @@ void sigmoid(void* y, const void* x, std::int64_t n, Element element, Stream str
 void sigmoid_grad(void* dx, const void* dy, const void* y, std::int64_t n, Element element, Stream stream);
 void silu(void* y, const void* x, std::int64_t n, Element element, Stream stream);
 void silu_grad(void* dx, const void* dy, const void* x, std::int64_t n, Element element, Stream stream);
+// swiglu.cu. dgate or dup may be null.
+void swiglu(void* y, const void* gate, const void* up, const SwigluShape& shape, Element element, Stream stream);
+void swiglu_grad(void* dgate, void* dup, const void* dy, const void* gate, const void* up, const SwigluShape& shape,
+                 Element element, Stream stream);
+// rotary.cu
+void rotary(void* y, const void* x, const float* table, const RotaryShape& shape, Element element, Stream stream);
 
 // scale_channels.cu. x, y, dy [batch, pixels, channels], scale, dscale [batch, channels]; of stochastic depth [batch, n].
 void scale_channels(void* y, const void* x, const void* scale, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
@@ -126,11 +132,17 @@ void layer_norm(void* y, float* mean, float* inv_std, const void* x, const float
 void layer_norm_grad(void* dx, float* dscale, float* dbias, const void* dy, const void* x, const float* scale,
                      const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels, Element element,
                      void* workspace, Stream stream);
+void rms_norm(void* y, float* inv_rms, const void* x, const float* scale, std::int64_t rows, std::int64_t channels,
+              double epsilon, Element element, Stream stream);
+void rms_norm_grad(void* dx, float* dscale, const void* dy, const void* x, const float* scale, const float* inv_rms,
+                   std::int64_t rows, std::int64_t channels, Element element, void* workspace, Stream stream);
 
 // add_layer_norm.cu: layer_norm of sum = dropout(x) + shortcut. step is null without dropout (threshold 0), sum may be null.
 void add_layer_norm(void* y, float* mean, float* inv_std, void* sum, const void* x, const void* shortcut, const float* scale,
                     const float* bias, const std::int32_t* step, const Dropout& dropout, std::int64_t rows,
                     std::int64_t channels, double epsilon, Element element, Stream stream);
+void add_rms_norm(void* y, float* inv_rms, void* sum, const void* x, const void* shortcut, const float* scale,
+                  std::int64_t rows, std::int64_t channels, double epsilon, Element element, Stream stream);
 // dsum: the gradient of the sum, thus of the shortcut; dx: dsum with dropout's mask. Either may be null; dx may be dy or sum.
 void add_layer_norm_grad(void* dx, float* dscale, float* dbias, void* dsum, const void* dy, const void* sum, const float* scale,
                          const float* mean, const float* inv_std, const std::int32_t* step, const Dropout& dropout,
@@ -172,10 +184,11 @@ void gather_rows_grad(void* dx, const void* dy, const std::int32_t* positions, s
                       std::int64_t count, std::int64_t width, Element element, Stream stream);
 
 // attention.cu, attention_heads.cu: the parts of unfused attention other than matrix products. Separated heads are [batch,
-// heads, sequence, width].
-void split_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream);
+// heads, sequence, width]; of k and v, kv_heads.
+void split_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream);  // as many as of q
 void merge_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream);  // the inverse
-// The same for q, k and v, which qkv [batch, sequence, 3, heads, width] holds if the shape is joint, in one kernel.
+// The same for q, k and v, side by side in the rows of qkv if the shape is joint, in one kernel; with fewer heads of k and v,
+// in one of q and one of both.
 void split_joint_heads(void* q, void* k, void* v, const void* qkv, const AttentionShape& shape, Element element, Stream stream);
 void merge_joint_heads(void* qkv, const void* q, const void* k, const void* v, const AttentionShape& shape, Element element,
                        Stream stream);

@@ -1,4 +1,4 @@
-// Layer normalization of a tensor.
+// Layer normalization and root mean square normalization of a tensor.
 #include "kernels/cuda/layer_norm.cuh"
 
 namespace epochbench::cuda {
@@ -41,6 +41,19 @@ void layer_norm_grad(void* dx, float* dscale, float* dbias, const void* dy, cons
                      void* workspace, Stream stream) {
   const auto target = [=](auto zero) { return TensorGradient<decltype(zero)>{static_cast<decltype(zero)*>(dx)}; };
   normalized_rows_grad(target, dscale, dbias, dy, x, scale, mean, inv_std, rows, channels, element, workspace, stream);
+}
+
+void rms_norm(void* y, float* inv_rms, const void* x, const float* scale, std::int64_t rows, std::int64_t channels,
+              double epsilon, Element element, Stream stream) {
+  const auto source = [=](auto zero) { return TensorRows<decltype(zero)>{static_cast<const decltype(zero)*>(x)}; };
+  normalize_rows<false>(y, nullptr, inv_rms, source, scale, nullptr, rows, channels, epsilon, element, stream);
+}
+
+void rms_norm_grad(void* dx, float* dscale, const void* dy, const void* x, const float* scale, const float* inv_rms,
+                   std::int64_t rows, std::int64_t channels, Element element, void* workspace, Stream stream) {
+  const auto target = [=](auto zero) { return TensorGradient<decltype(zero)>{static_cast<decltype(zero)*>(dx)}; };
+  normalized_rows_grad<false>(target, dscale, nullptr, dy, x, scale, nullptr, inv_rms, rows, channels, element, workspace,
+                              stream);
 }
 
 }  // namespace epochbench::cuda

@@ -1,4 +1,5 @@
-// Layer normalization of rows that a Source reads, and its gradient, which a Target writes. A warp holds a row of up to 1024
+// Layer normalization of rows that a Source reads, and its gradient, which a Target writes; or, if not kCentered, root mean
+// square normalization, which has neither a mean nor a bias. A warp holds a row of up to 1024
 // channels in registers, so that it is read once. For longer or unaligned rows, a block reads the row again from the cache.
 //
 // Statistics: the float mean of the row, then the mean and mean square of the deviations from it. This corrects the rounding of
@@ -23,7 +24,11 @@ inline constexpr int kWarpBlocks = 4, kBlockBlocks = 4;
 struct RowSums {
   float first, second;
 };
-__device__ inline RowSums warp_sums(RowSums sums) { return {warp_sum(sums.first), warp_sum(sums.second)}; }
+// The first sums of a normalization that is not centered are 0.
+template <bool kCentered = true>
+__device__ inline RowSums warp_sums(RowSums sums) {
+  return {kCentered ? warp_sum(sums.first) : 0, warp_sum(sums.second)};
+}
 
 // How to normalize a row given `center`, its mean up to rounding, from the sums of x - center and of its square.
 struct Normalizer {
@@ -47,7 +52,7 @@ __device__ inline void for_each_strip(int channels, Body body) {
 }
 
 // Scale and bias stay in registers for all rows of a warp.
-template <typename T, int kSize, int kStrips, typename Source>
+template <typename T, int kSize, int kStrips, bool kCentered, typename Source>
 __global__ void __launch_bounds__(kWarpThreads, kWarpBlocks)
     warp_kernel(T* y, float* mean, float* inv_std, Source source, const float* scale, const float* bias, std::int64_t rows,
                 int channels, float epsilon) {
@@ -55,7 +60,7 @@ __global__ void __launch_bounds__(kWarpThreads, kWarpBlocks)
   float slope[kStrips][kSize], offset[kStrips][kSize];
   for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
     load_floats(slope[s], scale + c);
-    load_floats(offset[s], bias + c);
+    if constexpr (kCentered) load_floats(offset[s], bias + c);
   });
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp; row < rows;
        row += static_cast<std::int64_t>(gridDim.x) * kWarps) {
@@ -65,20 +70,22 @@ __global__ void __launch_bounds__(kWarpThreads, kWarpBlocks)
     float sum = 0;  // strips beyond the row are 0
     for (int s = 0; s < kStrips; ++s)
       for (int i = 0; i < kSize; ++i) sum += element(strips[s], i);
-    const float center = warp_sum(sum) / n;
+    const float center = kCentered ? warp_sum(sum) / n : 0;
     RowSums sums = {};
     for_each_strip<kSize, kStrips>(channels, [&](int s, int) {
       for (int i = 0; i < kSize; ++i) {
         const float d = element(strips[s], i) - center;
-        sums.first += d;
+        if constexpr (kCentered) sums.first += d;
         sums.second += d * d;
       }
     });
-    const Normalizer by(warp_sums(sums), n, epsilon);
+    const Normalizer by(warp_sums<kCentered>(sums), n, epsilon);
     for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
       float values[kSize];
-      for (int i = 0; i < kSize; ++i)
-        values[i] = (element(strips[s], i) - center - by.shift) * by.inv_std * slope[s][i] + offset[s][i];
+      for (int i = 0; i < kSize; ++i) {
+        values[i] = (element(strips[s], i) - center - by.shift) * by.inv_std * slope[s][i];
+        if constexpr (kCentered) values[i] += offset[s][i];
+      }
       store_registers(y + at + c, to_registers<T>(values));
     });
     if (threadIdx.x % kWarp != 0) continue;
@@ -93,8 +100,9 @@ constexpr int grad_blocks(int lane_floats) {
   return sizeof(T) == 4 && lane_floats > 24 ? kStripBlocks - 1 : kStripBlocks;
 }
 
-// dx, and partials [blocks, 2, channels]: sums of dy and of dy * (x - mean) * inv_std over the block's rows.
-template <typename T, int kSize, int kStrips, typename Target>
+// dx, and partials [blocks, 2, channels]: sums of dy (0 if not centered) and of dy * (x - mean) * inv_std over the block's
+// rows.
+template <typename T, int kSize, int kStrips, bool kCentered, typename Target>
 __global__ void __launch_bounds__(kWarpThreads, grad_blocks<T>(kStrips* kSize))
     warp_grad_kernel(Target dx, float* partials, const T* dy, const T* x, const float* __restrict__ scale,
                      const float* __restrict__ mean, const float* __restrict__ inv_std, std::int64_t rows, int channels) {
@@ -114,26 +122,26 @@ __global__ void __launch_bounds__(kWarpThreads, grad_blocks<T>(kStrips* kSize))
       of_dy[s] = load_registers<kSize>(dy + at + c);
       of_x[s] = load_registers<kSize>(x + at + c);
     });
-    const float center = mean[row], inverse = inv_std[row];
+    const float center = kCentered ? mean[row] : 0, inverse = inv_std[row];
     RowSums sums = {};
     for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
       float scaled[kSize];
       if constexpr (!kHoldScale) load_floats(scaled, scale + c);
       for (int i = 0; i < kSize; ++i) {
         const float g = element(of_dy[s], i), normalized = (element(of_x[s], i) - center) * inverse;
-        total[s][i] += g;
+        if constexpr (kCentered) total[s][i] += g;
         products[s][i] += g * normalized;
         if constexpr (kHoldScale)
           scaled[i] = g * held[s][i];
         else
           scaled[i] *= g;
-        sums.first += scaled[i];
+        if constexpr (kCentered) sums.first += scaled[i];
         sums.second += scaled[i] * normalized;
       }
       if constexpr (kScaleInPlace) of_dy[s] = to_registers<T>(scaled);
     });
     if (!dx.wanted()) continue;
-    sums = warp_sums(sums);
+    sums = warp_sums<kCentered>(sums);
     const float shift = sums.first / n, curve = sums.second / n;
     for_each_strip<kSize, kStrips>(channels, [&](int s, int c) {
       float values[kSize], factor[kSize];
@@ -176,23 +184,30 @@ __device__ inline void for_each_strip_of_row(std::int64_t channels, Body body) {
   for (std::int64_t c = static_cast<std::int64_t>(threadIdx.x) * kSize; c < channels; c += kBlockThreads * kSize) body(c);
 }
 
-template <typename T, int kSize, typename Source>
+template <typename T, int kSize, bool kCentered, typename Source>
 __global__ void __launch_bounds__(kBlockThreads, kBlockBlocks)
     block_kernel(T* y, float* mean, float* inv_std, Source source, const float* __restrict__ scale,
                  const float* __restrict__ bias, std::int64_t channels, float epsilon) {
   const std::int64_t row = blockIdx.x, at = row * channels;
   const float n = static_cast<float>(channels);
-  float sum = 0;
-  for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
-    const RegisterPack<T, kSize> strip = source.template load<kSize>(at + c);
-    float of_strip = 0;
-    for (int i = 0; i < kSize; ++i) of_strip += element(strip, i);
-    sum += of_strip;
-  });
-  const float center = block_sum<kBlockThreads>(sum) / n;
+  float center = 0;
+  if constexpr (kCentered) {
+    float sum = 0;
+    for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
+      const RegisterPack<T, kSize> strip = source.template load<kSize>(at + c);
+      float of_strip = 0;
+      for (int i = 0; i < kSize; ++i) of_strip += element(strip, i);
+      sum += of_strip;
+    });
+    center = block_sum<kBlockThreads>(sum) / n;
+  }
   RowSums sums = {};
   for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
-    const RegisterPack<T, kSize> strip = source.template load_again<kSize>(at + c);
+    RegisterPack<T, kSize> strip;
+    if constexpr (kCentered)
+      strip = source.template load_again<kSize>(at + c);
+    else
+      strip = source.template load<kSize>(at + c);
     RowSums of_strip = {};
     for (int i = 0; i < kSize; ++i) {
       const float d = element(strip, i) - center;
@@ -201,14 +216,17 @@ __global__ void __launch_bounds__(kBlockThreads, kBlockBlocks)
     }
     sums = {sums.first + of_strip.first, sums.second + of_strip.second};
   });
-  sums = {block_sum<kBlockThreads>(sums.first), block_sum<kBlockThreads>(sums.second)};
+  sums = {kCentered ? block_sum<kBlockThreads>(sums.first) : 0, block_sum<kBlockThreads>(sums.second)};
   const Normalizer by(sums, n, epsilon);
   for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
     const RegisterPack<T, kSize> strip = source.template load_again<kSize>(at + c);
     float values[kSize], slope[kSize], offset[kSize];
     load_floats(slope, scale + c);
-    load_floats(offset, bias + c);
-    for (int i = 0; i < kSize; ++i) values[i] = (element(strip, i) - center - by.shift) * by.inv_std * slope[i] + offset[i];
+    if constexpr (kCentered) load_floats(offset, bias + c);
+    for (int i = 0; i < kSize; ++i) {
+      values[i] = (element(strip, i) - center - by.shift) * by.inv_std * slope[i];
+      if constexpr (kCentered) values[i] += offset[i];
+    }
     store_registers(y + at + c, to_registers<T>(values));
   });
   if (threadIdx.x != 0) return;
@@ -217,7 +235,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlockBlocks)
 }
 
 // Like warp_grad_kernel; a thread adds to its own columns of the block's partials.
-template <typename T, int kSize, typename Target>
+template <typename T, int kSize, bool kCentered, typename Target>
 __global__ void __launch_bounds__(kBlockThreads, kBlockBlocks)
     block_grad_kernel(Target dx, float* partials, const T* dy, const T* x, const float* __restrict__ scale,
                       const float* __restrict__ mean, const float* __restrict__ inv_std, std::int64_t rows,
@@ -226,7 +244,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlockBlocks)
   const float n = static_cast<float>(channels);
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const std::int64_t at = row * channels;
-    const float center = mean[row], inverse = inv_std[row];
+    const float center = kCentered ? mean[row] : 0, inverse = inv_std[row];
     RowSums sums = {};
     for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
       const RegisterPack<T, kSize> of_dy = load_registers<kSize>(dy + at + c), of_x = load_registers<kSize>(x + at + c);
@@ -239,9 +257,9 @@ __global__ void __launch_bounds__(kBlockThreads, kBlockBlocks)
       RowSums of_strip = {};
       for (int i = 0; i < kSize; ++i) {
         const float g = element(of_dy, i), normalized = (element(of_x, i) - center) * inverse;
-        total[i] += g;
+        if constexpr (kCentered) total[i] += g;
         product[i] += g * normalized;
-        of_strip.first += g * factor[i];
+        if constexpr (kCentered) of_strip.first += g * factor[i];
         of_strip.second += g * factor[i] * normalized;
       }
       store_floats(totals + c, total);
@@ -249,7 +267,8 @@ __global__ void __launch_bounds__(kBlockThreads, kBlockBlocks)
       sums = {sums.first + of_strip.first, sums.second + of_strip.second};
     });
     if (!dx.wanted()) continue;
-    const float shift = block_sum<kBlockThreads>(sums.first) / n, curve = block_sum<kBlockThreads>(sums.second) / n;
+    const float shift = kCentered ? block_sum<kBlockThreads>(sums.first) / n : 0;
+    const float curve = block_sum<kBlockThreads>(sums.second) / n;
     for_each_strip_of_row<kSize>(channels, [&](std::int64_t c) {
       const RegisterPack<T, kSize> of_dy = load_registers<kSize>(dy + at + c), of_x = load_registers<kSize>(x + at + c);
       float values[kSize], factor[kSize];
@@ -296,8 +315,8 @@ void with_strips(Element element, std::int64_t channels, Function function) {
   });
 }
 
-// make_source(T{}): the Source for this element type.
-template <typename MakeSource>
+// make_source(T{}): the Source for this element type. bias and mean are null if not centered.
+template <bool kCentered = true, typename MakeSource>
 void normalize_rows(void* y, float* mean, float* inv_std, const MakeSource& make_source, const float* scale, const float* bias,
                     std::int64_t rows, std::int64_t channels, double epsilon, Element element, Stream stream) {
   with_strips(element, channels, [&](auto zero, auto size, auto strips) {
@@ -306,17 +325,17 @@ void normalize_rows(void* y, float* mean, float* inv_std, const MakeSource& make
     T* const to = static_cast<T*>(y);
     const std::int64_t warp_blocks = ceil_div(rows, kWarps), most_blocks = writing_blocks();
     if constexpr (strips() > 0)
-      launch(warp_kernel<T, size(), strips(), Source>,
+      launch(warp_kernel<T, size(), strips(), kCentered, Source>,
              dim3(static_cast<unsigned>(warp_blocks < most_blocks ? warp_blocks : most_blocks)), dim3(kWarpThreads), 0, stream,
              to, mean, inv_std, make_source(zero), scale, bias, rows, channels, epsilon);
     else
-      launch(block_kernel<T, size(), Source>, dim3(static_cast<unsigned>(rows)), dim3(kBlockThreads), 0, stream, to, mean,
-             inv_std, make_source(zero), scale, bias, channels, epsilon);
+      launch(block_kernel<T, size(), kCentered, Source>, dim3(static_cast<unsigned>(rows)), dim3(kBlockThreads), 0, stream, to,
+             mean, inv_std, make_source(zero), scale, bias, channels, epsilon);
   });
 }
 
-// make_target(T{}): the Target for this element type.
-template <typename MakeTarget>
+// make_target(T{}): the Target for this element type. dbias and mean are null if not centered.
+template <bool kCentered = true, typename MakeTarget>
 void normalized_rows_grad(const MakeTarget& make_target, float* dscale, float* dbias, const void* dy, const void* x,
                           const float* scale, const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels,
                           Element element, void* workspace, Stream stream) {
@@ -331,9 +350,9 @@ void normalized_rows_grad(const MakeTarget& make_target, float* dscale, float* d
              partials, static_cast<const T*>(dy), static_cast<const T*>(x), scale, mean, inv_std, rows, channels);
     };
     if constexpr (strips() > 0)
-      run(warp_grad_kernel<T, size(), strips(), Target>, kWarpThreads);
+      run(warp_grad_kernel<T, size(), strips(), kCentered, Target>, kWarpThreads);
     else
-      run(block_grad_kernel<T, size(), Target>, kBlockThreads);
+      run(block_grad_kernel<T, size(), kCentered, Target>, kBlockThreads);
   });
   launch(finish_grad_kernel<kFinalThreads>, dim3(static_cast<unsigned>(ceil_div(channels, kFinalThreads / kWarp))),
          dim3(kFinalThreads), 0, stream, dscale, dbias, partials, blocks, channels);

@@ -65,9 +65,11 @@ std::string describe(const ConvolutionSpec& spec) {
 
 std::string describe(const AttentionSpec& spec) {
   const AttentionShape& s = spec.shape;
+  const std::string of_keys = group_size(s) == 1 ? "" : "/" + std::to_string(key_heads(s));
   return "attention batch " + std::to_string(s.batch) + " sequence " + std::to_string(s.sequence) + " heads " +
-         std::to_string(s.heads) + " width " + std::to_string(s.width) + " " + name(spec.element) + (s.joint ? " joint" : "") +
-         (s.causal ? " causal" : "") + (spec.dropout > 0 ? " dropout " + std::to_string(spec.dropout) : "");
+         std::to_string(s.heads) + of_keys + " width " + std::to_string(s.width) + " " + name(spec.element) +
+         (s.joint ? " joint" : "") + (s.causal ? " causal" : "") +
+         (spec.dropout > 0 ? " dropout " + std::to_string(spec.dropout) : "");
 }
 
 }  // namespace epochbench::cuda

@@ -1,4 +1,4 @@
-// The fusion pass: small patterns over producers and their only consumers. The larger one of attention has its own file.
+// The fusion pass: small patterns over producers and their only consumers. Joint products have their own file.
 #include <algorithm>
 #include <stdexcept>
 
@@ -53,6 +53,9 @@ class Fuser : private Composer {
           break;
         case Op::layer_norm:
           fuse_layer_norm(i);
+          break;
+        case Op::rms_norm:
+          fuse_rms_norm(i);
           break;
         case Op::layer_norm_grad:
           fuse_layer_norm_grad(i);
@@ -215,10 +218,8 @@ class Fuser : private Composer {
   void fuse_layer_norm(int norm) {
     const ValueId sum = node(norm).inputs[0];
     const int add = producer_of(sum, Op::add);
-    if (add == kNone) return;
-    const auto& readers = users(sum);
-    if (std::any_of(readers.begin(), readers.end(), [&](int user) { return user != kGraphOutput && user < norm; })) return;
-    AddLayerNormAttributes attributes{std::get<LayerNormAttributes>(node(norm).attributes), 0, readers.size() > 1};
+    if (add == kNone || is_read_before(sum, norm)) return;
+    AddLayerNormAttributes attributes{std::get<LayerNormAttributes>(node(norm).attributes), 0, users(sum).size() > 1};
     std::vector<ValueId> operands = node(add).inputs;
     std::vector<int> parts{add, norm};
     std::vector<ValueId> step;
@@ -238,6 +239,26 @@ class Fuser : private Composer {
     fused.outputs = node(norm).outputs;
     if (attributes.sum) fused.outputs.push_back(sum);
     replace(norm, parts, std::move(fused));
+  }
+
+  // add, rms_norm, likewise; without a dropout.
+  void fuse_rms_norm(int norm) {
+    const ValueId sum = node(norm).inputs[0];
+    const int add = producer_of(sum, Op::add);
+    if (add == kNone || is_read_before(sum, norm)) return;
+    const AddLayerNormAttributes attributes{std::get<LayerNormAttributes>(node(norm).attributes), 0, users(sum).size() > 1};
+    Node fused;
+    fused.op = Op::add_rms_norm;
+    fused.attributes = attributes;
+    fused.inputs = {node(add).inputs[0], node(add).inputs[1], node(norm).inputs[1]};
+    fused.outputs = node(norm).outputs;
+    if (attributes.sum) fused.outputs.push_back(sum);
+    replace(norm, {add, norm}, std::move(fused));
+  }
+
+  bool is_read_before(ValueId value, int index) const {
+    return std::any_of(users(value).begin(), users(value).end(),
+                       [&](int user) { return user != kGraphOutput && user < index; });
   }
 
   // layer_norm_grad, and the dropout that reads its dx: the gradient of a forward dropout, whose mask is that of its ordinal.
@@ -284,7 +305,7 @@ class Fuser : private Composer {
 }  // namespace
 
 void fuse(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has) {
-  join_attention(graph, has);
+  join_products(graph, has);
   Fuser(graph, has).run();
   fuse_convolutions(graph, has);
   Fuser(graph, has).run_sums();

@@ -84,8 +84,9 @@ struct Writer {
   std::string operator()(const DropoutAttributes& a) const { return "probability=" + number(a.probability); }
   std::string operator()(const AttentionAttributes& a) const {
     return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout) + if_tf32(a.tf32) +
-           if_set("causal", a.causal);
+           if_set("causal", a.causal) + (a.kv_heads > 0 ? " kv_heads=" + number(a.kv_heads) : "");
   }
+  std::string operator()(const RotaryAttributes& a) const { return "heads=" + number(a.heads) + if_set("inverse", a.inverse); }
   std::string operator()(const LstmAttributes& a) const { return "sequence=" + number(a.sequence) + if_tf32(a.tf32); }
   std::string operator()(const GatherRowsAttributes& a) const { return "sequence=" + number(a.sequence); }
   std::string operator()(const LinearAttributes& a) const { return (*this)(a.matmul) + " relu=" + flag(a.relu); }

@@ -51,9 +51,9 @@ std::optional<Graph> keep_copies(Graph& graph, const std::function<bool(const Gr
 // After the gradient, before fuse(). Errors: GraphError for images with another number of channels.
 void stage_bytes(Graph& graph, const std::vector<float>& values, const std::function<bool(const Graph&, const Node&)>& has);
 
-// Where the backend has attention over joint operands: the products of query, key and value become one, forward and in their
-// gradients. The first step of fuse(), before a product and its bias are one node.
-void join_attention(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
+// Where the backend has attention or swiglu over joint operands: the products of query, key and value, or of gate and up,
+// become one, forward and in their gradients. The first step of fuse(), before a product and its bias are one node.
+void join_products(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
 
 // Replaces groups of nodes by the composites that `has` accepts. Values keep their ids; values that were only passed between
 // the parts of a composite are no longer computed.

@@ -4,9 +4,10 @@ target_include_directories(epochbench_gradient_check PRIVATE ${CMAKE_CURRENT_SOU
 target_link_libraries(epochbench_gradient_check PUBLIC epochbench_graph epochbench_backend GTest::gtest)
 
 epochbench_test(graph/gradient_test LABEL parity LIBRARIES epochbench_gradient_check)
+epochbench_test(graph/llama_gradient_test LABEL parity LIBRARIES epochbench_gradient_check)
 epochbench_tests(graph_tests LABEL unit LIBRARIES epochbench_workload TESTS
-  backend/pass_times_test graph/fusion_test graph/graph_test graph/int8_test graph/joint_attention_test graph/passes_test graph/precision_test
-  graph/stage_bytes_test graph/weight_copies_test
+  backend/pass_times_test graph/fusion_test graph/graph_test graph/int8_test graph/joint_products_test graph/passes_test
+  graph/precision_test graph/stage_bytes_test graph/weight_copies_test
   models/fingerprint_test models/models_test workload/weights_test)
 epochbench_test(backend/reference_backend_test LABEL unit LIBRARIES epochbench_graph epochbench_backend epochbench_kernels_reference)
 epochbench_test(workload/forward_test LABEL parity LIBRARIES epochbench_workload)

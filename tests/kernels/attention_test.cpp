@@ -17,18 +17,23 @@ Dropout dropout_of(double probability, std::uint32_t ordinal = 3) {
 
 std::string describe(const AttentionShape& s, const Dropout& dropout, std::int32_t step) {
   return "batch=" + std::to_string(s.batch) + " sequence=" + std::to_string(s.sequence) + " heads=" + std::to_string(s.heads) +
-         " width=" + std::to_string(s.width) + (s.causal ? " causal" : "") +
+         "/" + std::to_string(key_heads(s)) + " width=" + std::to_string(s.width) + (s.causal ? " causal" : "") +
          (dropout.threshold != 0 ? " dropout step=" + std::to_string(step) : "");
 }
 
-// The third of a joint tensor.
+// q, k or v of a joint tensor.
 template <typename Real>
 Real* part(GuardedBuffer<Real>& joint, const AttentionShape& shape, int index) {
-  return joint.data() + index * row_stride(shape);
+  return joint.data() + joint_offset(shape, index);
 }
 
 AttentionShape causal(AttentionShape shape) {
   shape.causal = true;
+  return shape;
+}
+// With so many heads of keys and values.
+AttentionShape grouped(AttentionShape shape, std::int64_t kv_heads) {
+  shape.kv_heads = kv_heads;
   return shape;
 }
 
@@ -37,16 +42,17 @@ struct Tensors {
   explicit Tensors(const AttentionShape& s)
       : shape(s),
         q(elements()),
-        k(elements()),
-        v(elements()),
+        k(key_elements()),
+        v(key_elements()),
         dy(elements()),
         y(elements()),
         log_sum_exp(rows()),
         dq(elements()),
-        dk(elements()),
-        dv(elements()) {}
+        dk(key_elements()),
+        dv(key_elements()) {}
 
   std::int64_t elements() const { return shape.batch * shape.sequence * shape.heads * shape.width; }
+  std::int64_t key_elements() const { return shape.batch * shape.sequence * key_heads(shape) * shape.width; }
   std::int64_t rows() const { return shape.batch * shape.heads * shape.sequence; }
 
   AttentionShape shape;
@@ -58,8 +64,8 @@ template <typename Real>
 Tensors by_reference(const AttentionShape& shape, const Dropout& dropout, std::int32_t step, double range = 1) {
   Tensors t(shape);
   t.q = floats(random_reals<Real>(t.elements(), 1, -range, range));
-  t.k = floats(random_reals<Real>(t.elements(), 2, -range, range));
-  t.v = floats(random_reals<Real>(t.elements(), 3));
+  t.k = floats(random_reals<Real>(t.key_elements(), 2, -range, range));
+  t.v = floats(random_reals<Real>(t.key_elements(), 3));
   t.dy = floats(random_reals<Real>(t.elements(), 4));
   reference::attention(t.y.data(), t.log_sum_exp.data(), t.q.data(), t.k.data(), t.v.data(), &step, shape, dropout);
   reference::attention_grad(t.dq.data(), t.dk.data(), t.dv.data(), t.dy.data(), t.q.data(), t.k.data(), t.v.data(),
@@ -80,7 +86,7 @@ Tensors by_kernels(const cpu::Kernels<Real>& kernels, const Tensors& inputs, con
   Tensors t(shape);
   const GuardedBuffer<Real> q = reals<Real>(inputs.q), k = reals<Real>(inputs.k), v = reals<Real>(inputs.v);
   const GuardedBuffer<Real> given_y = reals<Real>(inputs.y), dy = reals<Real>(inputs.dy);
-  GuardedBuffer<Real> y(t.elements()), dq(t.elements()), dk(t.elements()), dv(t.elements());
+  GuardedBuffer<Real> y(t.elements()), dq(t.elements()), dk(t.key_elements()), dv(t.key_elements());
   GuardedBuffer<float> workspace = workspace_of(kernels, shape, threads);
   kernels.attention(y.data(), t.log_sum_exp.data(), q.data(), k.data(), v.data(), &step, shape, dropout, workspace.data(),
                     threads);
@@ -161,8 +167,9 @@ void expect_gradient_matches_differences(const AttentionShape& shape) {
       return sum;
     };
     for (auto [input, gradient] : {std::pair{&t.q, &t.dq}, std::pair{&t.k, &t.dk}, std::pair{&t.v, &t.dv}}) {
-      GuardedBuffer<float> differences(t.elements());
-      for (std::int64_t i = 0; i < t.elements(); ++i) {
+      const auto n = static_cast<std::int64_t>(input->size());
+      GuardedBuffer<float> differences(n);
+      for (std::int64_t i = 0; i < n; ++i) {
         const float value = (*input)[i];
         (*input)[i] = value + kDelta;
         const double above = loss();
@@ -176,7 +183,8 @@ void expect_gradient_matches_differences(const AttentionShape& shape) {
 }
 
 TEST(AttentionReference, GradientMatchesDifferences) {
-  for (const AttentionShape& shape : {AttentionShape{2, 5, 2, 3}, causal({2, 5, 2, 3}), causal({2, 1, 2, 3})})
+  for (const AttentionShape& shape : {AttentionShape{2, 5, 2, 3}, causal({2, 5, 2, 3}), causal({2, 1, 2, 3}),
+                                      grouped({2, 3, 4, 3}, 2), causal(grouped({1, 4, 6, 2}, 2))})
     expect_gradient_matches_differences(shape);
 }
 
@@ -220,6 +228,15 @@ TYPED_TEST(Attention, FewPairsMatchReference) {
   check_causal_too<TypeParam>({2, 120, 1, 64}, dropout_of(0.1), 2);
 }
 
+// Heads that share keys and values: one block and several, as many threads as groups and more.
+TYPED_TEST(Attention, GroupsOfHeadsMatchReference) {
+  check_causal_too<TypeParam>(grouped({1, 1, 2, 3}, 1), kNone);
+  check_causal_too<TypeParam>(grouped({2, 17, 6, 48}, 2), kNone);
+  check_causal_too<TypeParam>(grouped({2, 33, 6, 7}, 3), dropout_of(0.1), 3);
+  check_causal_too<TypeParam>(grouped({1, 300, 4, 20}, 1), dropout_of(0.1), 2);
+  check_causal_too<TypeParam>(grouped({1, 600, 2, 5}, 1), kNone);
+}
+
 // Keys and values after a query's position are not even multiplied by 0: blocks and shares end where their last query does.
 TYPED_TEST(Attention, LaterBlocksDoNotReachCausalQueries) {
   using Real = TypeParam;
@@ -243,20 +260,28 @@ TYPED_TEST(Attention, LaterBlocksDoNotReachCausalQueries) {
 template <typename Real>
 GuardedBuffer<Real> join(const AttentionShape& s, const GuardedBuffer<Real>& q, const GuardedBuffer<Real>& k,
                          const GuardedBuffer<Real>& v) {
-  const std::int64_t row = row_stride(s);
-  GuardedBuffer<Real> joint(3 * s.batch * s.sequence * row);
-  for (std::int64_t i = 0; i < s.batch * s.sequence; ++i)
-    for (std::int64_t d = 0; d < row; ++d) {
-      joint[3 * i * row + d] = q[i * row + d];
-      joint[(3 * i + 1) * row + d] = k[i * row + d];
-      joint[(3 * i + 2) * row + d] = v[i * row + d];
-    }
+  const std::int64_t row = row_stride(s), keys = key_heads(s) * s.width;
+  GuardedBuffer<Real> joint(s.batch * s.sequence * joint_stride(s));
+  for (std::int64_t i = 0; i < s.batch * s.sequence; ++i) {
+    Real* const to = joint.data() + i * joint_stride(s);
+    std::copy_n(q.data() + i * row, row, to);
+    std::copy_n(k.data() + i * keys, keys, to + row);
+    std::copy_n(v.data() + i * keys, keys, to + row + keys);
+  }
   return joint;
 }
 
 // Several blocks, shares of pairs, tiles that are not full, one element.
-const AttentionShape kJointShapes[] = {{1, 1, 1, 1},    {2, 5, 3, 7},   {3, 17, 2, 16},         {1, 130, 3, 20},
-                                       {2, 33, 12, 64}, {1, 520, 1, 8}, causal({2, 33, 3, 16}), causal({1, 520, 1, 8})};
+const AttentionShape kJointShapes[] = {{1, 1, 1, 1},
+                                       {2, 5, 3, 7},
+                                       {3, 17, 2, 16},
+                                       {1, 130, 3, 20},
+                                       {2, 33, 12, 64},
+                                       {1, 520, 1, 8},
+                                       causal({2, 33, 3, 16}),
+                                       causal({1, 520, 1, 8}),
+                                       grouped({2, 33, 6, 16}, 2),
+                                       causal(grouped({1, 150, 4, 8}, 1))};
 
 TYPED_TEST(Attention, OfJointTensorsIsThatOfSeparateOnes) {
   using Real = TypeParam;
@@ -270,7 +295,7 @@ TYPED_TEST(Attention, OfJointTensorsIsThatOfSeparateOnes) {
       const GuardedBuffer<Real> dy = reals<Real>(t.dy), given_y = reals<Real>(t.y);
       for_each_kernels_of<Real>("joint " + describe(apart, dropout, step), [&](const cpu::Kernels<Real>& kernels, int threads) {
         const Tensors expected = by_kernels(kernels, t, dropout, step, threads);
-        GuardedBuffer<Real> y(t.elements()), dqkv(3 * t.elements());
+        GuardedBuffer<Real> y(t.elements()), dqkv(t.elements() + 2 * t.key_elements());
         GuardedBuffer<float> log_sum_exp(t.rows()), workspace = workspace_of(kernels, shape, threads);
         kernels.attention(y.data(), log_sum_exp.data(), part(qkv, apart, 0), part(qkv, apart, 1), part(qkv, apart, 2), &step,
                           shape, dropout, workspace.data(), threads);
@@ -293,7 +318,8 @@ TEST(AttentionReference, OfJointTensorsIsThatOfSeparateOnes) {
     shape.joint = true;
     const Dropout dropout = dropout_of(0.2);
     const Tensors t = by_reference<float>(apart, dropout, step);
-    GuardedBuffer<float> qkv = join(apart, t.q, t.k, t.v), y(t.elements()), log_sum_exp(t.rows()), dqkv(3 * t.elements());
+    GuardedBuffer<float> qkv = join(apart, t.q, t.k, t.v), y(t.elements()), log_sum_exp(t.rows()),
+                         dqkv(t.elements() + 2 * t.key_elements());
     reference::attention(y.data(), log_sum_exp.data(), part(qkv, apart, 0), part(qkv, apart, 1), part(qkv, apart, 2), &step,
                          shape, dropout);
     reference::attention_grad(part(dqkv, apart, 0), part(dqkv, apart, 1), part(dqkv, apart, 2), t.dy.data(),
@@ -397,7 +423,8 @@ TYPED_TEST(Attention, NotANumberStaysInItsRow) {
 }
 
 TYPED_TEST(Attention, RepeatsBitForBit) {
-  for (const AttentionShape& shape : {AttentionShape{1, 150, 1, 64}, AttentionShape{2, 65, 3, 20}, causal({1, 300, 1, 20})}) {
+  for (const AttentionShape& shape : {AttentionShape{1, 150, 1, 64}, AttentionShape{2, 65, 3, 20}, causal({1, 300, 1, 20}),
+                                      causal(grouped({1, 150, 4, 20}, 2))}) {
     const Dropout dropout = dropout_of(0.1);
     const Tensors inputs = by_reference<TypeParam>(shape, dropout, 4);
     for_each_kernels_of<TypeParam>(describe(shape, dropout, 4), [&](const cpu::Kernels<TypeParam>& kernels, int threads) {

@@ -43,6 +43,8 @@ epochbench_test(kernels/gelu_test LABEL parity LIBRARIES epochbench_kernels_cpu 
 epochbench_test(kernels/lstm_test LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference)
 epochbench_test(kernels/add_layer_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/layer_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
+epochbench_tests(llama_kernel_tests LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference TESTS
+  kernels/rms_norm_test kernels/rotary_test)
 epochbench_test(kernels/reference_test LABEL unit LIBRARIES epochbench_kernels_reference)
 epochbench_test(kernels/cast_test LABEL unit LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 

@@ -214,25 +214,40 @@ TEST(CudaHeads, SplitAndMergeAreCopies) {
     });
 }
 
+// The shape of k and v as if they were q.
+AttentionShape of_keys(AttentionShape shape) {
+  shape.heads = key_heads(shape);
+  shape.kv_heads = 0;
+  return shape;
+}
+AttentionShape grouped(AttentionShape shape, std::int64_t kv_heads) {
+  shape.kv_heads = kv_heads;
+  return shape;
+}
+
 TEST(CudaHeads, JointSplitAndMergeAreThoseOfThreeTensors) {
-  for (AttentionShape s : {AttentionShape{1, 1, 1, 1}, AttentionShape{2, 5, 3, 8}, AttentionShape{3, 7, 2, 5},
-                           AttentionShape{1, 128, 2, 64}, AttentionShape{2, 17, 12, 4}})
+  for (AttentionShape s :
+       {AttentionShape{1, 1, 1, 1}, AttentionShape{2, 5, 3, 8}, AttentionShape{3, 7, 2, 5}, AttentionShape{1, 128, 2, 64},
+        AttentionShape{2, 17, 12, 4}, grouped({2, 5, 6, 8}, 2), grouped({3, 7, 4, 5}, 1)})
     for_each_element(describe(s, kNone) + " joint", [&](Element element) {
-      const std::int64_t row = row_stride(s), n = s.batch * s.sequence * row;
-      const Tensor qkv = random_tensor(3 * n, element, 4);
+      const std::int64_t row = joint_stride(s), rows = s.batch * s.sequence;
+      const std::int64_t n = rows * row_stride(s), keys = rows * key_heads(s) * s.width;
+      const Tensor qkv = random_tensor(rows * row, element, 4);
       const GuardedBuffer<float> values = qkv.floats();
       s.joint = true;
       for_each_order("", [&] {
-        Tensor split[3] = {Tensor(n, element), Tensor(n, element), Tensor(n, element)}, together(3 * n, element);
+        Tensor split[3] = {Tensor(n, element), Tensor(keys, element), Tensor(keys, element)}, together(rows * row, element);
         cuda::split_joint_heads(split[0].data(), split[1].data(), split[2].data(), qkv.data(), s, element, kNoStream);
         cuda::merge_joint_heads(together.data(), split[0].data(), split[1].data(), split[2].data(), s, element, kNoStream);
         EXPECT_TRUE(bit_equal(together.floats(), values) && together.guards_intact());
         for (int part = 0; part < 3; ++part) {
-          GuardedBuffer<float> dense(n);
-          for (std::int64_t i = 0; i < n; ++i) dense[i] = values[i / row * 3 * row + part * row + i % row];
-          const Tensor one(std::span<const float>(dense.data(), static_cast<std::size_t>(n)), element);
-          Tensor expected(n, element);
-          cuda::split_heads(expected.data(), one.data(), s, element, kNoStream);
+          const AttentionShape of_part = part == 0 ? s : of_keys(s);
+          const std::int64_t columns = row_stride(of_part), count = rows * columns;
+          GuardedBuffer<float> dense(count);
+          for (std::int64_t i = 0; i < count; ++i) dense[i] = values[i / columns * row + joint_offset(s, part) + i % columns];
+          const Tensor one(std::span<const float>(dense.data(), static_cast<std::size_t>(count)), element);
+          Tensor expected(count, element);
+          cuda::split_heads(expected.data(), one.data(), of_part, element, kNoStream);
           EXPECT_TRUE(bit_equal(split[part].floats(), expected.floats())) << part;
           EXPECT_TRUE(split[part].guards_intact());
         }

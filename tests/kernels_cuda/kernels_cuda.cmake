@@ -82,6 +82,8 @@ epochbench_cuda_kernel_test(cuda_layer_norm_test)
 epochbench_cuda_kernel_test(cuda_lstm_test)
 epochbench_cuda_kernel_test(cuda_optimizer_test)
 epochbench_cuda_kernel_test(cuda_pool_test)
+epochbench_cuda_kernel_test(cuda_rms_norm_test)
+epochbench_cuda_kernel_test(cuda_rotary_test)
 epochbench_test(kernels_cuda/cuda_grids_test LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
                 epochbench_kernels_reference)
 epochbench_test(kernels_cuda/cuda_race_test LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu)

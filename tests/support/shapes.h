@@ -47,6 +47,14 @@ inline std::string describe(const PoolShape& s) {
          " padding=" + std::to_string(s.padding);
 }
 
+inline std::string describe(const RotaryShape& s) {
+  return std::to_string(s.rows) + "x" + std::to_string(s.columns) + " heads=" + std::to_string(s.heads) + "x" +
+         std::to_string(s.width) + (s.inverse ? " inverse" : "");
+}
+inline std::string describe(const SwigluShape& s) {
+  return std::to_string(s.rows) + "x" + std::to_string(s.width) + (s.joint ? " joint" : "");
+}
+
 inline std::int64_t inputs(const Conv2dShape& s) { return s.batch * s.height * s.width * s.channels; }
 inline std::int64_t outputs(const Conv2dShape& s) { return s.batch * s.out_height * s.out_width * s.out_channels; }
 inline std::int64_t inputs(const PoolShape& s) { return s.batch * s.height * s.width * s.channels; }

@@ -213,6 +213,7 @@ inline std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, con
 
 // The library's order of a [batch, sequence, heads, width] tensor: batch, heads, sequence, width.
 inline Shape heads_shape(const AttentionShape& s) { return {s.batch, s.heads, s.sequence, s.width}; }
+inline Shape keys_shape(const AttentionShape& s) { return {s.batch, key_heads(s), s.sequence, s.width}; }
 inline Shape heads_strides(const AttentionShape& s, std::int64_t row) { return {s.sequence * row, s.width, row, 1}; }
 inline Shape row_shape(const AttentionShape& s) { return {s.batch, s.heads, s.sequence, 1}; }
 inline Shape row_strides(const AttentionShape& s) { return {s.heads * s.sequence, s.sequence, 1, 1}; }
@@ -235,13 +236,14 @@ inline std::shared_ptr<Graph> attention_graph(const AttentionSpec& spec, const D
   auto graph = std::make_shared<Graph>(spec.element, device);
   const AttentionShape& s = spec.shape;
   const Shape shape = heads_shape(s), strides = heads_strides(s, input_stride(s)), y_strides = heads_strides(s, row_stride(s));
+  const Shape keys = keys_shape(s), key_strides = heads_strides(s, key_stride(s));
   auto attributes = fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true).set_attn_scale(score_scale(s));
   if (s.causal) mask_later_keys(attributes);
   if (spec.dropout > 0)
     attributes.set_dropout(static_cast<float>(spec.dropout), number_input(*graph, "seed", kSeed),
                            number_input(*graph, "offset", kOffset));
-  const auto [y, log_sum_exp] = graph->sdpa(graph->input("q", kQ, shape, strides), graph->input("k", kK, shape, strides),
-                                            graph->input("v", kV, shape, strides), attributes);
+  const auto [y, log_sum_exp] = graph->sdpa(graph->input("q", kQ, shape, strides), graph->input("k", kK, keys, key_strides),
+                                            graph->input("v", kV, keys, key_strides), attributes);
   graph->output(y, kY, shape, y_strides);
   graph->output(log_sum_exp, kLogSumExp, row_shape(s), row_strides(s));
   log_sum_exp->set_data_type(fe::DataType_t::FLOAT);
@@ -253,6 +255,7 @@ inline std::shared_ptr<Graph> attention_gradient_graph(const AttentionSpec& spec
   auto graph = std::make_shared<Graph>(spec.element, device);
   const AttentionShape& s = spec.shape;
   const Shape shape = heads_shape(s), strides = heads_strides(s, input_stride(s)), y_strides = heads_strides(s, row_stride(s));
+  const Shape keys = keys_shape(s), key_strides = heads_strides(s, key_stride(s));
   auto attributes = fe::graph::SDPA_backward_attributes().set_name("attention_grad").set_attn_scale(score_scale(s));
   if (s.causal) mask_later_keys(attributes);
   if (spec.dropout > 0)
@@ -260,12 +263,12 @@ inline std::shared_ptr<Graph> attention_gradient_graph(const AttentionSpec& spec
                            number_input(*graph, "offset", kOffset));
   const Tensor log_sum_exp = graph->input("log_sum_exp", kLogSumExp, row_shape(s), row_strides(s));
   log_sum_exp->set_data_type(fe::DataType_t::FLOAT);
-  const auto [dq, dk, dv] = graph->sdpa_backward(graph->input("q", kQ, shape, strides), graph->input("k", kK, shape, strides),
-                                                 graph->input("v", kV, shape, strides), graph->input("y", kY, shape, y_strides),
-                                                 graph->input("dy", kDy, shape, y_strides), log_sum_exp, attributes);
+  const auto [dq, dk, dv] = graph->sdpa_backward(
+      graph->input("q", kQ, shape, strides), graph->input("k", kK, keys, key_strides), graph->input("v", kV, keys, key_strides),
+      graph->input("y", kY, shape, y_strides), graph->input("dy", kDy, shape, y_strides), log_sum_exp, attributes);
   graph->output(dq, kDq, shape, strides);
-  graph->output(dk, kDk, shape, strides);
-  graph->output(dv, kDv, shape, strides);
+  graph->output(dk, kDk, keys, key_strides);
+  graph->output(dv, kDv, keys, key_strides);
   check(graph->validate(), describe(spec) + ", backward");
   return graph;
 }

@@ -36,12 +36,12 @@ class Alternatives {
 inline constexpr std::size_t kProductWorkspaceBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kConvolutionWorkspaceBytes = std::size_t{256} << 20;
 // For one direction of fused attention. The graph of the gradient stores dq and a sum per row in float, and most engines store
-// dq once more; those of Blackwell store one bit per score with dropout, for sequences in multiples of 128. Engines may use the
-// rest.
+// dq once more, and dk and dv of every head where heads share keys; those of Blackwell store one bit per score with dropout,
+// for sequences in multiples of 128. Engines may use the rest.
 constexpr std::size_t attention_workspace_bytes(const AttentionShape& s, bool gradient) {
   constexpr std::size_t kRest = std::size_t{64} << 20;
   const std::int64_t heads = s.batch * s.heads, sequence = (s.sequence + 127) / 128 * 128;
-  const std::int64_t kept = heads * s.sequence * (2 * s.width + 1) * std::int64_t{sizeof(float)};
+  const std::int64_t tensors = group_size(s) == 1 ? 2 : 4, kept = heads * s.sequence * (tensors * s.width + 1) * 4;
   return kRest + static_cast<std::size_t>(heads * sequence * sequence / 8 + (gradient ? kept : 0));
 }
 

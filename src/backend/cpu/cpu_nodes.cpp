@@ -108,6 +108,7 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
     case Op::bias_add_grad:
     case Op::layer_norm_grad:
     case Op::add_layer_norm_grad:
+    case Op::rms_norm_grad:
     case Op::batch_norm:
     case Op::batch_norm_relu:
     case Op::batch_norm_inference:

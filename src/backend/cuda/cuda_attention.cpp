@@ -20,6 +20,12 @@ constexpr std::int64_t kGroupScoreBytes = std::int64_t{16} << 20;
 
 std::size_t heads(const AttentionShape& s) { return static_cast<std::size_t>(s.batch * s.heads); }
 std::size_t elements(const AttentionShape& s) { return heads(s) * static_cast<std::size_t>(s.sequence * s.width); }
+// The shape of k and v as if they were q.
+AttentionShape of_keys(AttentionShape s) {
+  s.heads = key_heads(s);
+  s.kv_heads = 0;
+  return s;
+}
 std::size_t score_count(const AttentionShape& s) { return heads(s) * static_cast<std::size_t>(s.sequence * s.sequence); }
 std::size_t log_sum_exp_bytes(const AttentionShape& s) {
   return heads(s) * static_cast<std::size_t>(s.sequence) * sizeof(float);
@@ -51,8 +57,8 @@ FusedScratch fused_scratch(const AttentionShape& s, bool gradient, void* memory)
   return scratch;
 }
 
-// Scratch of the unfused one for a group: separate heads [batch, heads, sequence, width], scores [batch, heads, sequence,
-// sequence].
+// Scratch of the unfused one for a group: separate heads [batch, heads, sequence, width], of k and v [batch, kv_heads,
+// sequence, width], scores [batch, heads, sequence, sequence].
 struct UnfusedScratch {
   void* workspace;  // of products
   void *q, *k, *v;
@@ -68,9 +74,9 @@ UnfusedScratch unfused_scratch(const AttentionShape& s, Element element, bool gr
   Pieces pieces(memory);
   UnfusedScratch scratch{};
   const bool is_float = element == Element::f32;
-  const std::size_t bytes = elements(s) * element_bytes(element);
   scratch.workspace = pieces.take(cuda::kProductWorkspaceBytes);
-  for (void** tensor : {&scratch.q, &scratch.k, &scratch.v, &scratch.y}) *tensor = pieces.take(bytes);
+  for (void** tensor : {&scratch.q, &scratch.y}) *tensor = pieces.take(elements(s) * element_bytes(element));
+  for (void** tensor : {&scratch.k, &scratch.v}) *tensor = pieces.take(elements(of_keys(s)) * element_bytes(element));
   scratch.log_sum_exp = pieces.take<float>(log_sum_exp_bytes(s));
   scratch.scores = pieces.take<float>(score_count(s) * sizeof(float));
   scratch.weights = is_float ? scratch.scores : pieces.take<void>(score_count(s) * element_bytes(element));
@@ -82,6 +88,8 @@ UnfusedScratch unfused_scratch(const AttentionShape& s, Element element, bool gr
   return scratch;
 }
 
+// Heads with the same keys are more rows of one product: theirs follow each other in q, y and the scores. So a transposed
+// product sums over them.
 class ProductMaker {
  public:
   ProductMaker(const CudaNodeSource& source, const AttentionShape& shape, Element element, void* workspace)
@@ -89,11 +97,12 @@ class ProductMaker {
 
   // q k^T of each head, in float.
   ChosenProduct scores(float alpha, float* c, void* a, void* b) const {
-    return make({shape_.sequence, shape_.sequence, shape_.width, false, true}, Element::f32, alpha, c, a, b);
+    return make({rows(), shape_.sequence, shape_.width, false, true}, Element::f32, alpha, c, a, b);
   }
-  // Scores (transposed or not) times a [sequence, width] tensor.
+  // Scores times a [sequence, width] tensor of each head of keys, or, transposed, times one of each head of queries.
   ChosenProduct weighted(bool transposed, float alpha, void* c, void* a, void* b) const {
-    return make({shape_.sequence, shape_.width, shape_.sequence, transposed, false}, element_, alpha, c, a, b);
+    const std::int64_t m = transposed ? shape_.sequence : rows(), k = transposed ? rows() : shape_.sequence;
+    return make({m, shape_.width, k, transposed, false}, element_, alpha, c, a, b);
   }
 
  private:
@@ -104,9 +113,11 @@ class ProductMaker {
     spec.out = out;
     spec.math = source_.math();
     spec.alpha = alpha;
-    spec.batch = shape_.batch * shape_.heads;
+    spec.batch = shape_.batch * key_heads(shape_);
     return source_.product(spec, {c, a, b, nullptr}, workspace_);
   }
+
+  std::int64_t rows() const { return group_size(shape_) * shape_.sequence; }
 
   const CudaNodeSource& source_;
   const AttentionShape& shape_;
@@ -121,15 +132,16 @@ void split(const UnfusedScratch& t, const void* q, const void* k, const void* v,
            cuda::Stream stream) {
   if (shape.joint) return cuda::split_joint_heads(t.q, t.k, t.v, q, shape, element, stream);
   cuda::split_heads(t.q, q, shape, element, stream);
-  cuda::split_heads(t.k, k, shape, element, stream);
-  cuda::split_heads(t.v, v, shape, element, stream);
+  cuda::split_heads(t.k, k, of_keys(shape), element, stream);
+  cuda::split_heads(t.v, v, of_keys(shape), element, stream);
 }
 
-// Moves tensors of the batch to a position, which is the first of a sample; wide ones have rows like those of q, k and v.
-void move_to(std::int64_t position, const AttentionShape& s, Element element, std::initializer_list<void**> wide, void*& narrow,
-             float*& log_sum_exp) {
-  for (void** tensor : wide) *tensor = elements_on(*tensor, position * input_stride(s), element_bytes(element));
-  narrow = elements_on(narrow, position * row_stride(s), element_bytes(element));
+// Moves tensors of the batch to a position, which is the first of a sample: with rows like those of q, of k and v, and of y.
+void move_to(std::int64_t position, const AttentionShape& s, Element element, std::initializer_list<void**> queries,
+             std::initializer_list<void**> keys, void*& y, float*& log_sum_exp) {
+  for (void** tensor : queries) *tensor = elements_on(*tensor, position * input_stride(s), element_bytes(element));
+  for (void** tensor : keys) *tensor = elements_on(*tensor, position * key_stride(s), element_bytes(element));
+  y = elements_on(y, position * row_stride(s), element_bytes(element));
   log_sum_exp = elements_on(log_sum_exp, position * s.heads, sizeof(float));
 }
 
@@ -149,7 +161,7 @@ Group unfused_forward(const CudaNodeSource& source, const AttentionShape& shape)
   const auto scores = first.plan, weighted = make.weighted(false, 1, t.y, t.weights, t.v).plan;
   return {[=, keep = source.libraries](std::int64_t position, cuda::Stream stream) {
             auto given = attention_tensors(o, shape, element_bytes(element));
-            move_to(position, shape, element, {&given.q, &given.k, &given.v}, given.y, given.log_sum_exp);
+            move_to(position, shape, element, {&given.q}, {&given.k, &given.v}, given.y, given.log_sum_exp);
             split(t, given.q, given.k, given.v, shape, element, stream);
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
             cuda::attention_softmax(t.weights, given.log_sum_exp ? given.log_sum_exp : t.log_sum_exp, t.scores, given.step,
@@ -175,7 +187,7 @@ Group unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape
              dk = make.weighted(true, alpha, t.k, t.dscores, t.q).plan;
   return {[=, keep = source.libraries](std::int64_t position, cuda::Stream stream) {
             auto given = attention_grad_tensors(o, shape, element_bytes(element));
-            move_to(position, shape, element, {&given.dq, &given.dk, &given.dv, &given.q, &given.k, &given.v}, given.dy,
+            move_to(position, shape, element, {&given.dq, &given.q}, {&given.dk, &given.dv, &given.k, &given.v}, given.dy,
                     given.log_sum_exp);
             cuda::split_heads(t.y, given.dy, shape, element, stream);
             split(t, given.q, given.k, given.v, shape, element, stream);
@@ -187,8 +199,9 @@ Group unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape
             dq->run(t.y, t.dscores, t.k, nullptr, t.workspace, stream);
             dk->run(t.k, t.dscores, t.q, nullptr, t.workspace, stream);
             if (shape.joint) return cuda::merge_joint_heads(given.dq, t.y, t.k, t.v, shape, element, stream);
-            for (const auto& [to, gradient] : {std::pair{given.dq, t.y}, {given.dk, t.k}, {given.dv, t.v}})
-              if (to) cuda::merge_heads(to, gradient, shape, element, stream);
+            if (given.dq) cuda::merge_heads(given.dq, t.y, shape, element, stream);
+            for (const auto& [to, gradient] : {std::pair{given.dk, t.k}, {given.dv, t.v}})
+              if (to) cuda::merge_heads(to, gradient, of_keys(shape), element, stream);
           },
           implementation_of(first)};
 }
@@ -228,7 +241,7 @@ int cuda_attention_launches(const Graph& graph, const Node& node) {
   if (attention_element(graph, node) != Element::f32)  // a seed and the library's
     return attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
   const AttentionShape shape = attention_shape(graph, node);
-  const int copies = shape.joint ? 1 : 3;  // that split q, k and v, or merge their gradients
+  const int copies = !shape.joint ? 3 : group_size(shape) == 1 ? 1 : 2;  // that split q, k and v, or merge their gradients
   // Forward: scores, softmax, weighted sum, y merged. Gradient: dy split, two products, softmax, three products.
   const int of_group = is_attention_gradient(node) ? 2 * copies + 7 : copies + 4;
   return of_group * static_cast<int>(ceil_div(shape.batch, first_group(shape).batch));

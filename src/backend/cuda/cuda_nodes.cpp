@@ -158,6 +158,12 @@ struct CommonKernels {  // those that common_step() runs
   static constexpr auto layer_norm_grad = cuda::layer_norm_grad;
   static constexpr auto add_layer_norm = cuda::add_layer_norm;
   static constexpr auto add_layer_norm_grad = cuda::add_layer_norm_grad;
+  static constexpr auto rms_norm = cuda::rms_norm;
+  static constexpr auto rms_norm_grad = cuda::rms_norm_grad;
+  static constexpr auto add_rms_norm = cuda::add_rms_norm;
+  static constexpr auto rotary = cuda::rotary;
+  static constexpr auto swiglu = cuda::swiglu;
+  static constexpr auto swiglu_grad = cuda::swiglu_grad;
   static constexpr auto embedding = cuda::embedding;
   static constexpr auto add_rows = cuda::add_rows;
   static constexpr auto add_rows_grad = cuda::add_rows_grad;

@@ -113,6 +113,7 @@ int cuda_launches(const Graph& graph, const Node& node) {
     case Op::depthwise_conv2d_grad_weight:
     case Op::layer_norm_grad:
     case Op::add_layer_norm_grad:
+    case Op::rms_norm_grad:
     case Op::add_rows_grad:
     case Op::cross_entropy:
     case Op::cross_entropy_grad:
@@ -172,6 +173,7 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
     case Op::batch_norm_relu_grad:
     case Op::layer_norm_grad:
     case Op::add_layer_norm_grad:
+    case Op::rms_norm_grad:
       return cuda::reduction_workspace_bytes(rows, channels);
     case Op::add_rows_grad:
       return cuda::reduction_workspace_bytes(rows, std::get<AddRowsAttributes>(node.attributes).period * channels);

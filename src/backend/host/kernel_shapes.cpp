@@ -90,7 +90,21 @@ AttentionShape attention_shape(const Graph& graph, const Node& node) {
   const auto& a = attributes<AttentionAttributes>(node);
   const bool joint = node.op == Op::joint_attention || node.op == Op::joint_attention_grad;
   const Shape& q = graph.desc(node.inputs[is_attention_gradient(node) ? 1 : 0]).shape;
-  return {q[0] / a.sequence, a.sequence, a.heads, q[1] / (joint ? 3 : 1) / a.heads, joint, a.causal};
+  const std::int64_t heads = joint ? a.heads + 2 * (a.kv_heads > 0 ? a.kv_heads : a.heads) : a.heads;
+  return {q[0] / a.sequence, a.sequence, a.heads, q[1] / heads, joint, a.causal, a.kv_heads};
+}
+
+RotaryShape rotary_shape(const Graph& graph, const Node& node) {
+  const auto& a = attributes<RotaryAttributes>(node);
+  const Shape &x = graph.desc(node.inputs[0]).shape, &table = graph.desc(node.inputs[1]).shape;
+  return {x[0], x[1], table[0], table[1], a.heads, a.inverse};
+}
+
+SwigluShape swiglu_shape(const Graph& graph, const Node& node) {
+  const bool gradient = node.op == Op::swiglu_grad || node.op == Op::joint_swiglu_grad;
+  const bool joint = node.op == Op::joint_swiglu || node.op == Op::joint_swiglu_grad;
+  const RowsChannels size = rows_channels(graph.desc(gradient ? node.inputs[0] : node.outputs[0]));
+  return joint ? SwigluShape{size.rows, size.channels, true} : SwigluShape{1, size.rows * size.channels};
 }
 
 LstmShape lstm_shape(const Graph& graph, const Node& node) {

@@ -26,8 +26,10 @@ Conv2dShape int8_product_shape(const Graph& graph, const Node& node);      // li
 PoolShape pool_shape(const Graph& graph, const Node& node);                // max_pool and its gradient
 bool is_attention_gradient(const Node& node);                              // in either form
 AttentionShape attention_shape(const Graph& graph, const Node& node);      // attention, its gradient, and their joint forms
-LstmShape lstm_shape(const Graph& graph, const Node& node);                // lstm and its gradient
-Targets targets_of(const Node& node);                                      // cross_entropy and its gradient
+RotaryShape rotary_shape(const Graph& graph, const Node& node);
+SwigluShape swiglu_shape(const Graph& graph, const Node& node);  // swiglu, its gradient, and their joint forms
+LstmShape lstm_shape(const Graph& graph, const Node& node);      // lstm and its gradient
+Targets targets_of(const Node& node);                            // cross_entropy and its gradient
 // The mask of dropout, stochastic_depth, attention, add_layer_norm, and of their gradients, which have the same ordinal.
 Dropout dropout_of(const Node& node, std::uint64_t seed);
 
@@ -87,7 +89,26 @@ Real* elements_on(Real* tensor, std::int64_t elements, std::size_t element_bytes
 // The `index`-th of q, k and v in a joint tensor whose elements have so many bytes.
 template <typename Real>
 Real* part_of_joint(Real* first, int index, const AttentionShape& shape, std::size_t element_bytes) {
-  return elements_on(first, index * row_stride(shape), element_bytes);
+  return elements_on(first, joint_offset(shape, index), element_bytes);
+}
+
+template <typename Real>
+struct SwigluTensors {
+  Real *dgate, *dup, *y, *gate, *up;  // dgate and dup: of the gradient, whose y is dy
+};
+// Gate and up, or their gradients, follow each other in every row of one value in a joint form.
+template <typename Real, typename Memory>
+SwigluTensors<Real> swiglu_tensors(const NodeOperands<Real, Memory>& o, const SwigluShape& s, bool gradient,
+                                   std::size_t element_bytes) {
+  SwigluTensors<Real> t{};
+  const std::size_t first = gradient ? 1 : 0;
+  t.y = gradient ? o.x(0) : o.y(0);
+  t.gate = o.x(first);
+  t.up = s.joint ? elements_on(t.gate, s.width, element_bytes) : o.x(first + 1);
+  if (!gradient) return t;
+  t.dgate = o.y(0);
+  t.dup = s.joint ? elements_on(t.dgate, s.width, element_bytes) : o.y(1);
+  return t;
 }
 
 template <typename Real, typename Memory>

@@ -145,6 +145,33 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
               channels);
         });
       break;
+    case Op::rms_norm:
+      return make(k.rms_norm, [=, epsilon = attributes<LayerNormAttributes>(node).epsilon](auto run) {
+        run(o.y(0), o.y32(1), o.x(0), o.x32(1), rows, channels, epsilon);
+      });
+    case Op::rms_norm_grad:
+      return make(k.rms_norm_grad,
+                  [=](auto run) { run(o.y(0), o.y32(1), o.x(0), o.x(1), o.x32(2), o.x32(3), rows, channels); });
+    case Op::add_rms_norm:
+      if constexpr (requires { k.add_rms_norm; })
+        return make(k.add_rms_norm, [=, a = attributes<AddLayerNormAttributes>(node)](auto run) {
+          run(o.y(0), o.y32(1), a.sum ? o.y(2) : nullptr, o.x(0), o.x(1), o.x32(2), rows, channels, a.layer_norm.epsilon);
+        });
+      break;
+    case Op::rotary:
+      return make(k.rotary, [=, s = rotary_shape(graph, node)](auto run) { run(o.y(0), o.x(0), o.x32(1), s); });
+    case Op::swiglu:
+    case Op::joint_swiglu:
+      return make(k.swiglu, [=, s = swiglu_shape(graph, node), bytes = size_bytes(first.dtype)](auto run) {
+        const auto t = swiglu_tensors(o, s, false, bytes);
+        run(t.y, t.gate, t.up, s);
+      });
+    case Op::swiglu_grad:
+    case Op::joint_swiglu_grad:
+      return make(k.swiglu_grad, [=, s = swiglu_shape(graph, node), bytes = size_bytes(first.dtype)](auto run) {
+        const auto t = swiglu_tensors(o, s, true, bytes);
+        run(t.dgate, t.dup, t.y, t.gate, t.up, s);
+      });
     case Op::embedding:
       return make(k.embedding, [=, ids = graph.desc(node.inputs[1]).elements()](auto run) {
         run(o.y(0), o.x(0), o.integers(1), ids, channels);

@@ -10,28 +10,36 @@ struct Sizes {
   std::int64_t batch, width;
 };
 
+std::int64_t kv_heads(const AttentionAttributes& a) { return a.kv_heads > 0 ? a.kv_heads : a.heads; }
+
 Sizes check_sizes(const Node& node, const TensorDesc& q) {
   const auto& a = std::get<AttentionAttributes>(node.attributes);
   require_float(q);
   require(a.heads >= 1 && q.shape[1] % a.heads == 0, "the width is not a multiple of the heads");
   require(a.sequence >= 1 && q.shape[0] % a.sequence == 0, "the rows are not a multiple of the sequence");
+  require(a.kv_heads >= 0 && (a.kv_heads == 0 || a.heads % a.kv_heads == 0), "the heads are not a multiple of kv_heads");
   require(a.dropout >= 0 && a.dropout < 1, "dropout must be at least 0 and less than 1");
   return {q.shape[0] / a.sequence, q.shape[1]};
 }
 
 // `first` is q's position.
 Sizes check_operands(const Graph& graph, const Node& node, int first) {
-  const TensorDesc& q = input(graph, node, first);
-  require(q.shape.size() == 2 && q == input(graph, node, first + 1) && q == input(graph, node, first + 2),
-          "q, k and v must have one type and shape [batch*sequence, heads*d]");
-  return check_sizes(node, q);
+  const TensorDesc &q = input(graph, node, first), &k = input(graph, node, first + 1);
+  require(q.shape.size() == 2, "q must be [batch*sequence, heads*d]");
+  const Sizes sizes = check_sizes(node, q);
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  require(k == TensorDesc{{q.shape[0], q.shape[1] / a.heads * kv_heads(a)}, q.dtype} && k == input(graph, node, first + 2),
+          "k and v must have q's type and the shape [batch*sequence, kv_heads*d]");
+  return sizes;
 }
 
-// The description of q, k and v, which are the thirds of the columns of input `index`.
-TensorDesc third(const Graph& graph, const Node& node, int index) {
+// The description of q, which is followed by k and v in the rows of input `index`.
+TensorDesc q_of_joint(const Graph& graph, const Node& node, int index) {
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  const std::int64_t all = a.heads + 2 * kv_heads(a);
   TensorDesc desc = input(graph, node, index);
-  require(desc.shape.size() == 2 && desc.shape[1] % 3 == 0, "qkv must be [batch*sequence, 3*heads*d]");
-  desc.shape[1] /= 3;
+  require(desc.shape.size() == 2 && all >= 1 && desc.shape[1] % all == 0, "qkv must be [batch*sequence, (heads+2*kv_heads)*d]");
+  desc.shape[1] = desc.shape[1] / all * a.heads;
   return desc;
 }
 
@@ -47,18 +55,18 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
   return infer_outputs(graph, node, input(graph, node, 0), 3);
 }
 std::vector<TensorDesc> infer_joint(const Graph& graph, const Node& node) {
-  return infer_outputs(graph, node, third(graph, node, 0), 1);
+  return infer_outputs(graph, node, q_of_joint(graph, node, 0), 1);
 }
 
 std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   check_operands(graph, node, 1);
   const TensorDesc& q = input(graph, node, 1);
   require(input(graph, node, 0) == q && input(graph, node, 4) == q, "dy and y must have q's shape and type");
-  return {q, q, q};
+  return {q, input(graph, node, 2), input(graph, node, 3)};
 }
 
 std::vector<TensorDesc> infer_joint_grad(const Graph& graph, const Node& node) {
-  const TensorDesc q = third(graph, node, 1);
+  const TensorDesc q = q_of_joint(graph, node, 1);
   check_sizes(node, q);
   require(input(graph, node, 0) == q && input(graph, node, 2) == q, "dy and y must have q's shape and type");
   return {input(graph, node, 1)};

@@ -1,0 +1,66 @@
+// Rotary position embedding and SwiGLU in CUDA against the reference: packs and single elements, columns that stay, tensors
+// side by side, aliasing.
+#include "tests/support/cuda_kernel_test.h"
+#include "tests/support/shapes.h"
+
+namespace epochbench {
+namespace {
+
+constexpr RotaryShape kShapes[] = {{1, 2, 1, 2, 1},    {3, 6, 3, 2, 2},     {4, 13, 2, 6, 2},
+                                   {6, 288, 3, 48, 6}, {10, 96, 5, 48, 1},  {4, 640, 4, 128, 3},
+                                   {5, 66, 1, 66, 1},  {60, 72, 30, 16, 4}, {7, 50, 7, 16, 3}};
+
+TEST(CudaRotary, MatchesReference) {
+  for (RotaryShape s : kShapes)
+    for (bool inverse : {false, true})
+      for_each_element(describe(s), [&](Element element) {
+        s.inverse = inverse;
+        const std::int64_t n = s.rows * s.columns;
+        const Tensor x = random_tensor(n, element, 1);
+        const DeviceBuffer<float> table = random_device_floats(s.sequence * s.width, 2);
+        GuardedBuffer<float> expected(n);
+        reference::rotary(expected.data(), x.floats().data(), table.data(), s);
+        for_each_order("", [&] {
+          Tensor y(n, element), in_place = x;
+          cuda::rotary(y.data(), x.data(), table.data(), s, element, kNoStream);
+          cuda::rotary(in_place.data(), in_place.data(), table.data(), s, element, kNoStream);
+          expect_close(y.floats(), expected, stored(element, {kEps, 3 * kEps}));
+          EXPECT_TRUE(bit_equal(in_place.floats(), y.floats()));
+          EXPECT_TRUE(y.guards_intact() && in_place.guards_intact());
+        });
+      });
+}
+
+constexpr SwigluShape kSwiglus[] = {{1, 1}, {1, 33}, {1, 4099}, {1, 4096}, {1, 1, true}, {3, 17, true}, {7, 768, true}};
+
+// One tensor with up right after gate, or beside it in every row.
+TEST(CudaSwiglu, MatchesReference) {
+  for (const SwigluShape& s : kSwiglus)
+    for_each_element(describe(s), [&](Element element) {
+      const std::int64_t n = s.rows * s.width, up = s.joint ? s.width : n;
+      const Tensor x = random_tensor(2 * n, element, 1, -9, 9), dy = random_tensor(n, element, 2);
+      const std::size_t bytes = static_cast<std::size_t>(up) * (element == Element::f32 ? 4 : 2);
+      const auto up_of = [&](Tensor& tensor) { return static_cast<std::byte*>(tensor.data()) + bytes; };
+      const void* const x_up = static_cast<const std::byte*>(x.data()) + bytes;
+      const GuardedBuffer<float> wide = x.floats();
+      GuardedBuffer<float> expected(n), expected_grad(2 * n);
+      reference::swiglu(expected.data(), wide.data(), wide.data() + up, s);
+      reference::swiglu_grad(expected_grad.data(), expected_grad.data() + up, dy.floats().data(), wide.data(), wide.data() + up,
+                             s);
+      for_each_order("", [&] {
+        Tensor y(n, element), grad(2 * n, element), in_place = x, one(2 * n, element);
+        cuda::swiglu(y.data(), x.data(), x_up, s, element, kNoStream);
+        cuda::swiglu_grad(grad.data(), up_of(grad), dy.data(), x.data(), x_up, s, element, kNoStream);
+        cuda::swiglu_grad(in_place.data(), up_of(in_place), dy.data(), in_place.data(), up_of(in_place), s, element, kNoStream);
+        cuda::swiglu_grad(one.data(), nullptr, dy.data(), x.data(), x_up, s, element, kNoStream);
+        cuda::swiglu_grad(nullptr, up_of(one), dy.data(), x.data(), x_up, s, element, kNoStream);
+        expect_close(y.floats(), expected, stored(element, {8 * 9 * kEps, 8 * 9 * kEps}));
+        expect_close(grad.floats(), expected_grad, stored(element, {12 * 9 * kEps, 12 * 9 * kEps}));
+        EXPECT_TRUE(bit_equal(in_place.floats(), grad.floats()) && bit_equal(one.floats(), grad.floats()));
+        EXPECT_TRUE(y.guards_intact() && grad.guards_intact() && in_place.guards_intact());
+      });
+    });
+}
+
+}  // namespace
+}  // namespace epochbench
