@@ -13,10 +13,11 @@ std::vector<ModelFamily> resnet_families();  // 18, 34, 50, 101, 152
 ModelFamily mobilenet_v2_family();
 std::vector<ModelFamily> efficientnet_families();  // b0, b2
 
-std::vector<ModelFamily> bert_families();  // tiny, base, large
-std::vector<ModelFamily> gpt2_families();  // 124M, medium, large, xl
-std::vector<ModelFamily> vit_families();   // b-16, s-16
-std::vector<ModelFamily> lstm_families();  // lstm, lstm-lm
+std::vector<ModelFamily> bert_families();   // tiny, base, large
+std::vector<ModelFamily> gpt2_families();   // 124M, medium, large, xl
+std::vector<ModelFamily> llama_families();  // 15m, 110m, 7b
+std::vector<ModelFamily> vit_families();    // b-16, s-16
+std::vector<ModelFamily> lstm_families();   // lstm, lstm-lm
 
 inline constexpr std::int64_t kByteTokens = 256;  // ids of text as bytes
 constexpr std::int64_t kMostClasses = 1'000'000;  // of an option

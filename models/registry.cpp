@@ -41,7 +41,7 @@ const std::vector<ModelFamily>& model_registry() {
   static const std::vector<ModelFamily> families = [] {
     std::vector<ModelFamily> all{mlp_family(), lenet5_family(), resnet20_family()};
     for (const auto& families_of :
-         {resnet_families, bert_families, gpt2_families, vit_families, efficientnet_families, lstm_families})
+         {resnet_families, bert_families, gpt2_families, llama_families, vit_families, efficientnet_families, lstm_families})
       for (ModelFamily& family : families_of()) all.push_back(std::move(family));
     all.push_back(mobilenet_v2_family());
     return all;

@@ -18,6 +18,12 @@ GPT2_SIZES = {
     "gpt2-xl": {"layers": 48, "units": 1600, "heads": 25},
 }
 GPT2_VOCABULARY, GPT2_POSITIONS = 50257, 1024
+LLAMA_SIZES = {
+    "llama-15m": {"layers": 6, "units": 288, "heads": 6, "hidden": 768, "tied": True},
+    "llama-110m": {"layers": 12, "units": 768, "heads": 12, "hidden": 2048, "tied": True},
+    "llama-7b": {"layers": 32, "units": 4096, "heads": 32, "hidden": 11008, "tied": False},
+}
+LLAMA_VOCABULARY, LLAMA_POSITIONS = 32000, 16384
 DROPOUT = (*BERT_SIZES, *GPT2_SIZES, "lstm-lm")  # models that have some
 VIT_IMAGES = {"layers": 12, "patch": 16, "height": 224, "width": 224, "classes": 1000}
 VIT_SIZES = {"vit-b-16": {"units": 768, "heads": 12, **VIT_IMAGES}, "vit-s-16": {"units": 384, "heads": 6, **VIT_IMAGES}}
@@ -140,6 +146,22 @@ def gpt2(layers, units, heads, dropout, attention, vocabulary=GPT2_VOCABULARY):
     return GPT2LMHeadModel(config)
 
 
+def llama(layers, units, heads, hidden, tied, attention, vocabulary=LLAMA_VOCABULARY, kv_heads=0):
+    try:
+        from transformers import LlamaConfig, LlamaForCausalLM
+    except ImportError:
+        import llama as own
+        return own.Llama(types.SimpleNamespace(layers=layers, width=units, heads=heads, kv_heads=kv_heads or heads,
+                                               hidden=hidden, vocabulary=vocabulary, tied=tied, epsilon=1e-5))
+    # Without rows that padding or other special tokens would freeze.
+    config = LlamaConfig(vocab_size=vocabulary, hidden_size=units, intermediate_size=hidden, num_hidden_layers=layers,
+                         num_attention_heads=heads, num_key_value_heads=kv_heads or heads, hidden_act="silu",
+                         max_position_embeddings=LLAMA_POSITIONS, rms_norm_eps=1e-5, tie_word_embeddings=tied,
+                         use_cache=False, pad_token_id=None, bos_token_id=None, eos_token_id=None,
+                         attn_implementation=attention)
+    return LlamaForCausalLM(config)
+
+
 def vit(units, heads, layers, patch, height, width, classes):
     if height != width:
         raise ValueError("torchvision's vision transformer takes square images only")
@@ -169,8 +191,8 @@ def split_name(name):
 
 
 def build(name, dropout=0.0, attention="eager"):
-    """The module of a model's name, in training mode. dropout is of models with DROPOUT, attention ("eager" or "sdpa") of BERT
-    and GPT-2 alone, and their modules for a Python without transformers know the latter only."""
+    """The module of a model's name, in training mode. dropout is of models with DROPOUT, attention ("eager" or "sdpa") of BERT,
+    GPT-2 and Llama alone, and their modules for a Python without transformers know the latter only."""
     family, options = split_name(name)
     if family == "mlp":
         model = Mlp(**options)
@@ -186,6 +208,10 @@ def build(name, dropout=0.0, attention="eager"):
     elif family in GPT2_SIZES:
         options.pop("sequence", None)
         model = gpt2(**(GPT2_SIZES[family] | options), dropout=dropout, attention=attention)
+    elif family in LLAMA_SIZES:
+        options.pop("sequence", None)
+        sizes = LLAMA_SIZES[family] | {key.replace("-", "_"): value for key, value in options.items()}
+        model = llama(**sizes, attention=attention)
     elif family == "mobilenet-v2":
         model = mobilenet_v2(options, dropout)
     elif family in ("efficientnet-b0", "efficientnet-b2"):

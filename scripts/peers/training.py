@@ -40,8 +40,9 @@ def synthetic_batch(model, batch, tokens):
         ids = torch.randint(sizes["vocabulary"], (batch, sizes["sequence"] + 1))
         labels = torch.randint(2, (batch,)) if family == "lstm" else ids[:, 1:].contiguous()
         return {"input_ids": ids[:, :-1].contiguous(), "labels": labels}
-    if family in models.GPT2_SIZES:
-        ids = torch.randint(options.get("vocabulary", models.GPT2_VOCABULARY), (batch, tokens + 1))
+    if family in models.GPT2_SIZES or family in models.LLAMA_SIZES:
+        vocabulary = models.GPT2_VOCABULARY if family in models.GPT2_SIZES else models.LLAMA_VOCABULARY
+        ids = torch.randint(options.get("vocabulary", vocabulary), (batch, tokens + 1))
         return {"input_ids": ids[:, :-1].contiguous(), "labels": ids[:, 1:].contiguous()}
     channels, size, classes = {"mlp": (1, 28, 10), "lenet5": (1, 28, 10), "resnet20": (3, 32, 10)}.get(family, (3, 224, 1000))
     height, width = options.get("height", size), options.get("width", size)

@@ -42,6 +42,7 @@ INSTANTIATE_TEST_SUITE_P(All, CpuBf16Models,
                          testing::Values(Training{"mlp:width=96", 12, "digits"}, Training{"lenet5", 6, "digits"},
                                          Training{"resnet20", 2}, Training{test::kSmallVit, 8},
                                          Training{test::kSmallGpt2, 2, "synthetic", Precision::fp32, 0.1},
+                                         Training{test::kSmallLlama, 2},
                                          Training{"bert-tiny:sequence=16", 2, "synthetic", Precision::fp32, 0.1}),
                          [](const auto& info) {
                            std::string name = info.param.model.substr(0, info.param.model.find(':'));

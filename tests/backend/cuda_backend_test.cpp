@@ -182,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, CudaModels,
     testing::Combine(testing::Values(Training{"lenet5", 4}, Training{"mlp:width=96", 6}, Training{"resnet20", 2},
                                      Training{"bert-tiny:sequence=16", 2, Precision::fp32, 0.1}, Training{test::kSmallVit, 2},
-                                     Training{test::kSmallGpt2, 2, Precision::fp32, 0.1},
+                                     Training{test::kSmallGpt2, 2, Precision::fp32, 0.1}, Training{test::kSmallLlama, 2},
                                      Training{"lstm:units=20,sequence=6,vocabulary=50", 3},
                                      Training{"lstm-lm:units=17,sequence=5,vocabulary=41", 2, Precision::fp32, 0.3}),
                      testing::ValuesIn(kPrecisions)),

@@ -81,8 +81,8 @@ INSTANTIATE_TEST_SUITE_P(Models, GpuParity,
                          testing::Values(Training{"mlp", 64}, Training{"lenet5", 64, "digits"}, Training{"resnet20", 32},
                                          Training{"resnet18", 8}, Training{"resnet50", 8}, Training{"bert-tiny", 8},
                                          Training{"bert-base:sequence=32", 4}, Training{"vit-s-16", 4},
-                                         Training{"gpt2:sequence=128", 2}, Training{"lstm", 32},
-                                         Training{"lstm-lm:units=130,vocabulary=1000", 8}),
+                                         Training{"gpt2:sequence=128", 2}, Training{"llama-15m:kv-heads=2", 2},
+                                         Training{"lstm", 32}, Training{"lstm-lm:units=130,vocabulary=1000", 8}),
                          [](const auto& info) { return test_name(info.param); });
 
 class GpuPrecision : public Gpu, public testing::WithParamInterface<Training> {};
@@ -102,9 +102,9 @@ TEST_P(GpuPrecision, LossesAreThoseOfTheReferenceInThisPrecision) {
 std::vector<Training> small_models_in_low_precisions() {
   std::vector<Training> all;
   for (Precision precision : {Precision::tf32, Precision::bf16, Precision::fp16})
-    for (Training training :
-         {Training{"mlp:width=96", 12}, Training{"lenet5", 12, "digits"}, Training{"resnet20", 4},
-          Training{"bert-tiny:sequence=16", 4}, Training{test::kSmallVit, 4}, Training{test::kSmallGpt2, 4}}) {
+    for (Training training : {Training{"mlp:width=96", 12}, Training{"lenet5", 12, "digits"}, Training{"resnet20", 4},
+                              Training{"bert-tiny:sequence=16", 4}, Training{test::kSmallVit, 4}, Training{test::kSmallGpt2, 4},
+                              Training{test::kSmallLlama, 4}}) {
       training.precision = precision;
       training.dropout = 0;  // a library's masks are others
       all.push_back(training);

@@ -1,5 +1,5 @@
-// The pass that makes one product of query, key and value: what it makes of BERT, where it leaves a graph as it is, and where
-// the joint values lie.
+// The pass that makes one product of query, key and value, or of gate and up: what it makes of BERT and Llama, where it leaves
+// a graph as it is, and where the joint values lie.
 #include <algorithm>
 #include <map>
 
@@ -39,6 +39,53 @@ TEST(JointAttention, MakesOneProductOfQueryKeyAndValueInEachDirection) {
       EXPECT_EQ(ops[Op::joint_attention], 2);
       EXPECT_EQ(ops[Op::linear] + ops[Op::linear_gelu], 2 * (1 + 3) + 2);
     }
+  }
+}
+
+// Per layer one product instead of three, another instead of two, and one rotation in each direction; all norms but the first
+// include the sum before them.
+TEST(JointProducts, OfLlamaIncludeItsRotationsAndItsGates) {
+  for (Precision precision : kPrecisions) {
+    SCOPED_TRACE(name(precision));
+    const Program program =
+        make_program(test::made_workload(test::kSmallLlama, 4), EveryComposite(), test::kAllEntries, precision);
+    for (Entry entry : test::kAllEntries) {
+      const bool train = entry == Entry::train;
+      auto ops = count_ops(program.entry(entry)->graph);
+      for (Op op : {Op::joint_attention, Op::joint_swiglu}) EXPECT_EQ(ops[op], 2);
+      for (Op op : {Op::joint_attention_grad, Op::joint_swiglu_grad}) EXPECT_EQ(ops[op], train ? 2 : 0);
+      for (Op op : {Op::attention, Op::attention_grad, Op::swiglu, Op::swiglu_grad}) EXPECT_EQ(ops[op], 0);
+      EXPECT_EQ(ops[Op::rotary], train ? 4 : 2);
+      EXPECT_EQ(ops[Op::rms_norm], 1);
+      EXPECT_EQ(ops[Op::add_rms_norm], 4);
+      EXPECT_EQ(ops[Op::rms_norm_grad], train ? 5 : 0);
+      EXPECT_EQ(ops[Op::matmul] + ops[Op::matmul_add], (2 * 4 + 1) * (train ? 3 : 1));
+    }
+    for (const Node& node : program.entry(Entry::train)->graph.nodes)
+      if (node.op == Op::rotary) {
+        EXPECT_EQ(std::get<RotaryAttributes>(node.attributes).heads, 6 + 2);  // of query and key
+      }
+  }
+}
+
+// A backend that lacks one direction of a joint op runs the parts.
+TEST(JointProducts, OfLlamaKeepFlopsAndArePartsWhereTheBackendHasNone) {
+  const auto flops_of = [](const Graph& graph) {
+    double sum = 0;
+    for (const Node& node : graph.nodes) sum += flops(graph, node);
+    return sum;
+  };
+  const WorkloadSpec workload = test::made_workload(test::kSmallLlama, 4);
+  const Program joint = make_program(workload, EveryComposite(), test::kAllEntries, Precision::bf16);
+  for (Op missing : {Op::joint_attention_grad, Op::joint_swiglu_grad, Op::add_rms_norm}) {
+    const Program apart = make_program(workload, EveryComposite([=](const Node& node) { return node.op == missing; }),
+                                       test::kAllEntries, Precision::bf16);
+    auto ops = count_ops(apart.entry(Entry::train)->graph);
+    EXPECT_EQ(ops[missing], 0);
+    EXPECT_EQ(ops[Op::attention], missing == Op::joint_attention_grad ? 2 : 0);
+    EXPECT_EQ(ops[Op::swiglu_grad], missing == Op::joint_swiglu_grad ? 2 : 0);
+    EXPECT_EQ(ops[Op::rms_norm], missing == Op::add_rms_norm ? 5 : 1);
+    EXPECT_EQ(flops_of(apart.entry(Entry::train)->graph), flops_of(joint.entry(Entry::train)->graph));
   }
 }
 

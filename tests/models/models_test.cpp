@@ -36,6 +36,9 @@ TEST(Models, HaveThePublishedParameterCounts) {
   EXPECT_EQ(count(test::made_workload("gpt2-medium", 1)).parameters, 354823168);
   EXPECT_EQ(count(test::made_workload("gpt2-large", 1)).parameters, 774030080);
   EXPECT_EQ(count(test::made_workload("gpt2-xl", 1)).parameters, 1557611200);
+  EXPECT_EQ(count(test::made_workload("llama-15m", 1)).parameters, 15191712);
+  EXPECT_EQ(count(test::made_workload("llama-110m", 1)).parameters, 109529856);
+  EXPECT_EQ(count(test::made_workload("llama-7b", 1)).parameters, 6738415616);
   EXPECT_EQ(count(test::made_workload("vit-b-16", 8)).parameters, 86567656);
   EXPECT_EQ(count(test::made_workload("vit-s-16", 8)).parameters, 22050664);
   EXPECT_EQ(count(test::made_workload("lstm", 32)).parameters, 2692225);
@@ -115,6 +118,23 @@ TEST(Models, CausalTransformersHaveTheExpectedFlops) {
   EXPECT_EQ(counts.train_flops_per_sample, 3 * 2 * sum);
 }
 
+// Keys and values of fewer heads make their products smaller, and attention's not.
+TEST(Models, LlamasHaveTheExpectedFlops) {
+  const auto expected = [](double layers, double units, double hidden, double sequence, double kv_share) {
+    const double layer = sequence * units * ((2 + 2 * kv_share) * units + 3 * hidden) + sequence * (sequence + 1) * units;
+    return layers * layer + sequence * units * 32000;
+  };
+  const double small = expected(6, 288, 768, 256, 1), large = expected(12, 768, 2048, 1024, 1);
+  EXPECT_NEAR(small, 4.00e9, 0.005e9);
+  EXPECT_NEAR(large, 121.8e9, 0.05e9);
+  for (const auto& [model, sum] : {std::pair{"llama-15m", small}, std::pair{"llama-110m", large},
+                                   std::pair{"llama-15m:kv-heads=2", expected(6, 288, 768, 256, 1.0 / 3)}}) {
+    const Counts counts = count(test::made_workload(model, 1));
+    EXPECT_DOUBLE_EQ(counts.forward_flops_per_sample, 2 * sum) << model;
+    EXPECT_DOUBLE_EQ(counts.train_flops_per_sample, 3 * 2 * sum) << model;
+  }
+}
+
 // 50,257 tokens are those of its own tokenizer; bytes are 256, unless the name says otherwise.
 TEST(Models, TheVocabularyFollowsTheData) {
   const auto classes = [](const std::string& model, const char* data) {
@@ -131,6 +151,7 @@ TEST(Models, TheVocabularyFollowsTheData) {
   EXPECT_THAT(classes("gpt2:units=96,layers=2", "text:x"), Pair("gpt2:layers=2,units=96,vocabulary=256", 256));
   EXPECT_THAT(classes("gpt2:vocabulary=50257", "text:x"), Pair("gpt2:vocabulary=50257", 50257));
   EXPECT_THAT(classes("gpt2:vocabulary=300", "text:x"), Pair("gpt2:vocabulary=300", 300));
+  EXPECT_THAT(classes("llama-15m", "text:x"), Pair("llama-15m:vocabulary=256", 256));
   EXPECT_THAT(classes("bert-tiny", "text:x"), Pair("bert-tiny", 30522));
 }
 
@@ -153,6 +174,10 @@ TEST(Models, TransformersTakeTheirSizesAsOptions) {
             count(test::made_workload("bert-base", 8)).fingerprint);
   EXPECT_EQ(count(test::made_workload("vit-s-16:units=768,heads=12", 8)).fingerprint,
             count(test::made_workload("vit-b-16", 8)).fingerprint);
+  const Counts llama = count(test::made_workload("llama-110m:layers=6,units=288,heads=6,hidden=768,sequence=256", 1));
+  EXPECT_EQ(llama.fingerprint, count(test::made_workload("llama-15m", 1)).fingerprint);
+  EXPECT_EQ(llama.fingerprint, count(test::made_workload("llama-15m:kv-heads=6", 1)).fingerprint);
+  EXPECT_EQ(count(test::made_workload("llama-15m:kv-heads=2", 1)).parameters, llama.parameters - 6 * 2 * 288 * 192);
   // Patches of 8x8 of an image of 32x24: 12, and the class token.
   const Counts small = count(test::made_workload(test::kSmallVit, 2));
   EXPECT_EQ(small.parameters, 3 * 8 * 8 * 64 + 64 + 64 + 13 * 64 + 2 * (12 * 64 * 64 + 13 * 64) + 2 * 64 + 65 * 1000);
@@ -229,6 +254,10 @@ TEST(Models, WrongNamesAndOptionsAreExplained) {
   EXPECT_THAT(message("gpt2:heads=5"), testing::HasSubstr("model gpt2: heads=5 must divide units=768"));
   EXPECT_THAT(message("gpt2:sequence=1025"), testing::HasSubstr("whole number from 1 to 1024"));
   EXPECT_THAT(message("gpt2:layers=0"), testing::HasSubstr("whole number from 1 to"));
+  EXPECT_THAT(message("llama-15m:heads=5"), testing::HasSubstr("model llama-15m: heads=5 must divide units=288"));
+  EXPECT_THAT(message("llama-15m:kv-heads=4"), testing::HasSubstr("model llama-15m: kv-heads=4 must divide heads=6"));
+  EXPECT_THAT(message("llama-15m:heads=96"), testing::HasSubstr("units=288 over heads=96 is odd"));
+  EXPECT_THAT(message("llama-15m:layers=0"), testing::HasSubstr("whole number from 1 to"));
   EXPECT_THAT(message("vit-b-16:units=100"), testing::HasSubstr("heads=12 must divide units=100"));
   EXPECT_THAT(message("vit-b-16:height=40"), testing::HasSubstr("patch=16 must divide height=40"));
   EXPECT_THAT(message("vit-s-16:patch=32,width=16"), testing::HasSubstr("patch=32 must divide width=16"));

@@ -70,7 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
     Models, StepMemory,
     testing::Values(Training{"lenet5", 96, "digits"}, Training{"resnet20", 4}, Training{"bert-tiny", 2, "founding-documents"},
                     Training{test::kSmallVit, 4}, Training{test::kSmallGpt2, 4, "founding-documents"},
-                    Training{"lenet5", 96, "digits", Precision::bf16}, Training{"resnet20", 4, "synthetic", Precision::bf16},
+                    Training{test::kSmallLlama, 4, "founding-documents"}, Training{"lenet5", 96, "digits", Precision::bf16},
+                    Training{"resnet20", 4, "synthetic", Precision::bf16},
                     Training{"bert-tiny", 2, "founding-documents", Precision::bf16}),
     [](const auto& info) { return test::parameter_name(info.param.model + "_" + name(info.param.precision)); });
 

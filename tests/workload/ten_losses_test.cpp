@@ -82,8 +82,8 @@ TEST(Evaluation, LossOfNextTokensIsTheMeanOverAllPositions) {
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
                                          "resnet152", "bert-tiny", "bert-base", "bert-large", "gpt2-small", "gpt2-128",
-                                         "vit-b-16", "vit-s-16", "mobilenet-v2", "efficientnet-b0", "efficientnet-b2", "lstm",
-                                         "lstm-lm"),
+                                         "llama-small", "llama-15m", "llama-110m-128", "vit-b-16", "vit-s-16", "mobilenet-v2",
+                                         "efficientnet-b0", "efficientnet-b2", "lstm", "lstm-lm"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

@@ -27,13 +27,14 @@ TEST_P(TenLosses, OfTheCpuAreThoseOfTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values(Training{"mlp:width=96", 12, "digits"}, Training{"lenet5", 6, "digits"},
-                                         Training{"resnet20", 2}, Training{test::kSmallGpt2, 3},
+                                         Training{"resnet20", 2}, Training{test::kSmallGpt2, 3}, Training{test::kSmallLlama, 3},
+                                         Training{"llama-15m:layers=1,units=24,heads=3,hidden=17,sequence=1,vocabulary=256", 5},
                                          Training{"gpt2:layers=1,units=24,heads=3,sequence=1,vocabulary=256", 5}),
                          [](const auto& info) { return test::parameter_name(info.param.model); });
 
 TEST(Determinism, SameThreadsGiveBitEqualLosses) {
   for (const Training& training : {Training{"mlp", 16, "digits"}, Training{"lenet5", 16, "digits"}, Training{"resnet20", 8},
-                                   Training{test::kSmallGpt2, 4}})
+                                   Training{test::kSmallGpt2, 4}, Training{test::kSmallLlama, 4}})
     for (int threads : {1, 2, 3}) {
       const auto backend = make_cpu_backend(threads);
       EXPECT_EQ(Trainer(training, *backend).losses(5), Trainer(training, *backend).losses(5)) << training.model;

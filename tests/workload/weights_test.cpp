@@ -80,7 +80,7 @@ TEST(Weights, RoundTripThroughAFile) {
   const TemporaryFolder folder;
   for (const char* model :
        {"mlp:width=20", "lenet5", "resnet20", "vit-s-16:layers=1,units=48,heads=3,patch=16,height=32,width=32",
-        test::kSmallGpt2, test::kSmallMobileNet, test::kSmallEfficientNet}) {
+        test::kSmallGpt2, test::kSmallLlama, test::kSmallMobileNet, test::kSmallEfficientNet}) {
     const WorkloadSpec workload = workload_spec(spec_of(model, 2));
     const auto backend = make_cpu_backend(1);
     const Program program = make_program(workload, *backend, {Entry::train});
@@ -153,6 +153,28 @@ TEST(Weights, OfGpt2AreHuggingFaces) {
   executable->read(layer + "mlp.c_proj.weight", projection);
   EXPECT_EQ(tensor(file, layer + "attn.c_attn.weight")[7 * 192 + 64 + 5], key[5 * 64 + 7]);
   EXPECT_EQ(tensor(file, layer + "mlp.c_proj.weight")[200 * 64 + 3], projection[3 * 256 + 200]);
+}
+
+// Parts of joint products are tensors of their own there, and the table of rotations is none.
+TEST(Weights, OfLlamaAreHuggingFaces) {
+  std::map<std::string, Shape> shapes;
+  for (const Variable& variable : model_variables(workload_spec(spec_of(test::kSmallLlama, 1))))
+    shapes[variable.name] = variable.desc.shape;
+  EXPECT_EQ(shapes.size(), 1u + 2 * 9 + 1);  // the table, 9 per layer, the last norm; the head is the table
+  EXPECT_EQ(shapes.at("model.embed_tokens.weight"), (Shape{320, 96}));
+  EXPECT_EQ(shapes.at("model.norm.weight"), Shape{96});
+  const std::string layer = "model.layers.1.";
+  EXPECT_EQ(shapes.at(layer + "input_layernorm.weight"), Shape{96});
+  EXPECT_EQ(shapes.at(layer + "self_attn.q_proj.weight"), (Shape{96, 96}));
+  EXPECT_EQ(shapes.at(layer + "self_attn.k_proj.weight"), (Shape{32, 96}));
+  EXPECT_EQ(shapes.at(layer + "self_attn.v_proj.weight"), (Shape{32, 96}));
+  EXPECT_EQ(shapes.at(layer + "self_attn.o_proj.weight"), (Shape{96, 96}));
+  EXPECT_EQ(shapes.at(layer + "post_attention_layernorm.weight"), Shape{96});
+  EXPECT_EQ(shapes.at(layer + "mlp.gate_proj.weight"), (Shape{80, 96}));
+  EXPECT_EQ(shapes.at(layer + "mlp.up_proj.weight"), (Shape{80, 96}));
+  EXPECT_EQ(shapes.at(layer + "mlp.down_proj.weight"), (Shape{96, 80}));
+  const auto untied = model_variables(workload_spec(spec_of("llama-7b:layers=1,units=8,heads=2,hidden=8,vocabulary=9", 1)));
+  EXPECT_EQ(untied.back().name, "lm_head.weight");
 }
 
 // Query, key and value are the rows of one tensor there.
