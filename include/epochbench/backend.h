@@ -75,6 +75,9 @@ class Executable {  // one set of variables, several entry points
   virtual void read(std::string_view variable, std::span<float> values) const = 0;
   // The elements from `first` on, so that writing a large variable needs no buffer of its size. Errors: as write.
   virtual void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) = 0;
+  // Sets a variable f32 [1] for the steps that run() enqueues from now on; those under way keep what they had. Never waits for
+  // them. Errors: as write.
+  virtual void set(std::string_view variable, float value) { write(variable, {&value, 1}); }
   // Whether a library draws its own dropout masks instead of those defined in kernels/shapes.h.
   virtual bool library_dropout_masks() const { return false; }
   // Increase of the device's own memory in use since before compile(), as the driver counts it: of all processes. Empty if

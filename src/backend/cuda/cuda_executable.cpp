@@ -2,6 +2,7 @@
 #include "src/backend/cuda/cuda_executable.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace epochbench {
 namespace {
@@ -41,6 +42,7 @@ CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Progr
       cursor_(*device_, sizeof(std::uint32_t)),
       staged_(*device_, layout_.slot_bytes() * kInputSlots),
       scalars_(*device_, sizeof(cuda::StepScalars) * kRing),
+      settings_(*device_, sizeof(float) * kRing),
       streams_(*device_) {
   for (Step& step : steps_) {
     step.begin = {*device_, device_->make_event()};
@@ -211,6 +213,21 @@ void CudaExecutable::write_part(std::string_view name, std::int64_t first, std::
   }
   device_->copy_to_device(to, from, values.size_bytes(), compute());  // after the steps that are running
   device_->synchronize(compute());
+}
+
+// The value lies in pinned memory until the step after it is done, so that it travels between two steps without a wait.
+void CudaExecutable::set(std::string_view name, float value) {
+  const auto& [desc, offset] = layout_.whole_variable(name, 1);
+  if (desc.dtype != DType::f32) throw std::invalid_argument("variable " + std::string(name) + " is not f32");
+  const std::size_t entry = set_++ % kRing;
+  if (setting_of_[entry] && *setting_of_[entry] >= collected_) {
+    device_->synchronize(compute());
+    collect();
+  }
+  float* const from = reinterpret_cast<float*>(settings_.data()) + entry;
+  *from = value;
+  setting_of_[entry] = launched_;
+  device_->copy_to_device(variables_.data() + offset, from, sizeof value, compute());
 }
 
 void CudaExecutable::read(std::string_view name, std::span<float> values) const {

@@ -82,6 +82,7 @@ class CudaExecutable final : public Executable {
   void write(std::string_view variable, std::span<const float> values) override;
   void read(std::string_view variable, std::span<float> values) const override;
   void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
+  void set(std::string_view variable, float value) override;
   bool library_dropout_masks() const override;
   std::string algorithms() const override { return algorithm_of(entries_); }
   std::map<std::string, std::int64_t> ways() const override;
@@ -130,7 +131,9 @@ class CudaExecutable final : public Executable {
   ProgramLayout layout_;
   cuda::DeviceMemory variables_, arena_, slots_, cursor_;  // the workspace is in arena_, after the largest entry
   cuda::PinnedMemory staged_, scalars_;
+  cuda::PinnedMemory settings_;  // f32 [kRing]: what set() sends
   std::array<Step, kRing> steps_;
+  std::array<std::optional<std::uint64_t>, kRing> setting_of_;  // by entry of settings_: the step that follows it
   std::array<cuda::Owned<cuda::Event>, kInputSlots> copied_;
   std::array<bool, kInputSlots> unseen_{};                        // submitted, but the compute stream has not waited for it
   std::array<std::optional<std::uint64_t>, kInputSlots> reader_;  // the last step that read the slot
@@ -138,6 +141,7 @@ class CudaExecutable final : public Executable {
   CompiledEntries<CudaEntry> entries_;
   InputSlot submitted_ = 0;
   std::uint64_t launched_ = 0, collected_ = 0;  // steps
+  std::uint64_t set_ = 0;                       // calls of set()
   bool idle_ = true;                            // since synchronize()
   std::vector<StepRecord> finished_;
   Streams streams_;  // destroyed first
