@@ -42,9 +42,11 @@ class Dataset {
   }
 };
 
+class Tokenizer;  // src/data/tokenizer.h
+
 // SPEC: synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE. Errors: DataError, one line that says what
-// is wrong, where, and how to fix it.
+// is wrong, where, and how to fix it. `tokenizer`: of a text, which is encoded here; null: its bytes.
 std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& sample, std::int64_t nominal_samples,
-                                      std::uint64_t seed);
+                                      std::uint64_t seed, const Tokenizer* tokenizer = nullptr);
 
 }  // namespace epochbench

@@ -48,13 +48,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-namespace {
-
-struct CodePoint {
-  std::uint32_t value = 0;
-  std::size_t bytes = 0;  // 0: what is there is not UTF-8
-};
-
 CodePoint code_point_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(at);
@@ -70,6 +63,8 @@ CodePoint code_point_at(std::string_view text, std::size_t at) {
   const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
   return value < kSmallest[bytes] || value > 0x10FFFF || surrogate ? CodePoint{} : CodePoint{value, bytes};
 }
+
+namespace {
 
 bool is_visible(std::uint32_t value) {
   const auto within = [value](std::uint32_t first, std::uint32_t last) { return first <= value && value <= last; };

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <ranges>
 #include <string>
@@ -41,6 +42,13 @@ std::string shell_word(const std::string& text);
 // characters that change the direction of writing and bytes that are not UTF-8 become visible, as in C: "\\n", "\\x1b",
 // "\\u202e".
 std::string visible(std::string_view text);
+
+// The character of UTF-8 that begins at text[at]. Surrogates, values above U+10FFFF and longer forms than needed are not UTF-8.
+struct CodePoint {
+  std::uint32_t value = 0;
+  std::size_t bytes = 0;  // 0: what is there is not UTF-8
+};
+CodePoint code_point_at(std::string_view text, std::size_t at);
 
 // The names that `given` is likely to mean, nearest first, at most three: equal but for case, '-' and '_'; or one the beginning
 // of the other; or few typing errors apart, where an exchange of neighbors is one (Damerau-Levenshtein, optimal alignment).

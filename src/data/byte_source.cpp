@@ -113,6 +113,19 @@ std::vector<std::uint8_t> read_exactly(ByteSource& source, std::uint64_t count) 
   return bytes;
 }
 
+std::vector<std::uint8_t> read_all(ByteSource& source, std::uint64_t most) {
+  std::vector<std::uint8_t> bytes;
+  while (bytes.size() < most) {
+    const std::size_t had = bytes.size();
+    const auto chunk = std::min(most - had, kFirstChunkBytes);
+    bytes.resize(had + chunk);
+    const std::size_t got = source.read(std::span(bytes).subspan(had));
+    bytes.resize(had + got);
+    if (got < chunk) break;
+  }
+  return bytes;
+}
+
 void expect_end(ByteSource& source) {
   std::uint8_t byte = 0;
   if (source.read(std::span(&byte, 1)) != 0) {

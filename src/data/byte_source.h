@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +28,8 @@ std::unique_ptr<ByteSource> open_memory(std::string name, std::string_view bytes
 
 // Exactly `count` bytes. Memory grows with the bytes that are really read. Errors: DataError for a source that ends before.
 std::vector<std::uint8_t> read_exactly(ByteSource& source, std::uint64_t count);
+// All bytes, or the first `most`. Errors: as read().
+std::vector<std::uint8_t> read_all(ByteSource& source, std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 // Errors: DataError if the source has more bytes (this also verifies the checksum of a gzip stream).
 void expect_end(ByteSource& source);
 

@@ -10,11 +10,12 @@
 #include "src/data/image_dataset.h"
 #include "src/data/synthetic.h"
 #include "src/data/text.h"
+#include "src/data/tokenizer.h"
 
 namespace epochbench {
 namespace {
 
-constexpr std::string_view kTextPrefix = "text:";
+constexpr std::string_view kTextPrefix = "text:", kEmbeddedText = "founding-documents";
 
 std::unique_ptr<ByteSource> open_embedded(const char* path) {
   const auto bytes = embedded_file(path);
@@ -72,12 +73,17 @@ constexpr std::array kFolderFormats{FolderFormat{"idx:", read_idx_split}, Folder
 }  // namespace
 
 std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& sample, std::int64_t nominal_samples,
-                                      std::uint64_t seed) {
+                                      std::uint64_t seed, const Tokenizer* tokenizer) {
   const std::string name(spec);
+  const bool is_text = spec == kEmbeddedText || spec.starts_with(kTextPrefix);
+  if (tokenizer && !is_text)
+    throw DataError("data " + in_quotes(spec) + " are no text to split into tokens: use text:FILE or founding-documents " +
+                    "(--data), or leave out --tokenizer");
   if (spec == "synthetic") return make_synthetic(name, sample, nominal_samples, seed);
-  if (spec == "founding-documents")
-    return std::make_unique<TextDataset>(name, sample, *open_embedded("bench/data/us-founding-documents.txt"), seed);
-  if (spec.starts_with(kTextPrefix)) return std::make_unique<TextDataset>(name, sample, *open_text(spec), seed);
+  if (is_text) {
+    const auto source = spec == kEmbeddedText ? open_embedded("bench/data/us-founding-documents.txt") : open_text(spec);
+    return std::make_unique<TextDataset>(name, sample, *source, seed, tokenizer);
+  }
   if (spec == "digits") {
     check_images(spec, sample);
     auto [train, test] = read_digits();
@@ -94,14 +100,17 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
                   ": use synthetic, digits, founding-documents, idx:DIR, cifar10:DIR or text:FILE (--data)");
 }
 
-DatasetSize DatasetSizes::of(const std::string& spec, const SampleSpec& sample, std::int64_t nominal_samples) {
+DatasetSize DatasetSizes::of(const std::string& spec, const SampleSpec& sample, std::int64_t nominal_samples,
+                             const Tokenizer* tokenizer) {
+  const std::string identity = tokenizer ? tokenizer->identity() : "";
   for (const Known& known : known_)
-    if (known.spec == spec && known.sample == sample && known.nominal_samples == nominal_samples) return known.size;
+    if (known.spec == spec && known.sample == sample && known.nominal_samples == nominal_samples && known.tokenizer == identity)
+      return known.size;
   constexpr std::uint64_t kAnySeed = 0;  // sizes do not depend on it
-  const auto dataset = open_dataset(spec, sample, nominal_samples, kAnySeed);
+  const auto dataset = open_dataset(spec, sample, nominal_samples, kAnySeed, tokenizer);
   const DatasetSize size{dataset->name(), dataset->samples(Split::train), dataset->samples(Split::test), dataset->synthetic(),
                          dataset->pixel_values()};
-  known_.push_back({spec, sample, nominal_samples, size});
+  known_.push_back({spec, sample, nominal_samples, identity, size});
   return size;
 }
 

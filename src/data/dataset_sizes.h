@@ -20,13 +20,15 @@ struct DatasetSize {
 class DatasetSizes {
  public:
   // Errors: as open_dataset.
-  DatasetSize of(const std::string& spec, const SampleSpec& sample, std::int64_t nominal_samples);
+  DatasetSize of(const std::string& spec, const SampleSpec& sample, std::int64_t nominal_samples,
+                 const Tokenizer* tokenizer = nullptr);
 
  private:
   struct Known {
     std::string spec;
     SampleSpec sample;
     std::int64_t nominal_samples;
+    std::string tokenizer;  // its identity; empty: bytes
     DatasetSize size;
   };
   std::vector<Known> known_;

@@ -38,17 +38,6 @@ class MaskingRandom {
   std::uint32_t drawn_ = 0;
 };
 
-std::vector<std::uint8_t> read_all(ByteSource& source) {
-  constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-  std::vector<std::uint8_t> bytes;
-  for (std::size_t had = 0, got = kChunkBytes; got == kChunkBytes; had += got) {
-    bytes.resize(had + kChunkBytes);
-    got = source.read(std::span(bytes).subspan(had));
-    bytes.resize(had + got);
-  }
-  return bytes;
-}
-
 }  // namespace
 
 void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels,
@@ -91,27 +80,47 @@ TextRow text_row(const SampleSpec& sample, std::int64_t row, std::span<const std
   return result;
 }
 
-TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed)
+TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed,
+                         const Tokenizer* tokenizer)
     : name_(std::move(name)), sample_(sample), seed_(seed), window_(sample.sequence - (sample.next_token ? 0 : 2)) {
+  check_model(tokenizer);
+  bytes_ = read_all(source);
+  if (bytes_.empty()) throw DataError("data file " + source.name() + " is empty: name a file with text (--data text:FILE)");
+  auto size = static_cast<std::int64_t>(bytes_.size());
+  if (tokenizer) {
+    tokens_ = tokenizer->encode({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()});
+    std::vector<std::uint8_t>().swap(bytes_);
+    size = static_cast<std::int64_t>(tokens_.size());
+  }
+  const std::int64_t after = sample_.next_token ? 1 : 0;
+  windows_ = (size - after) / window_;
+  if (windows_ == 0)
+    throw DataError("data file " + source.name() + " has " + std::to_string(size) + (tokenizer ? " tokens" : " bytes") +
+                    ", fewer than one window of " + std::to_string(window_ + after) +
+                    ": name a longer text, or use a shorter sequence");
+  if (windows_ > std::numeric_limits<std::uint32_t>::max())
+    throw DataError("data file " + source.name() + " has more windows than can be counted: name a shorter text");
+}
+
+void TextDataset::check_model(const Tokenizer* tokenizer) const {
   if (!sample_.text())
     throw DataError("data " + in_quotes(name_) + " are text, and the model takes images: use synthetic or images (--data), " +
                     "or a model that takes text");
   if (sample_.text_classes > 0)
     throw DataError("data " + in_quotes(name_) +
                     " have no labels for the model, which classifies texts: use synthetic (--data)");
+  if (tokenizer && !sample_.next_token)
+    throw DataError(
+        "--tokenizer: GPT-2's tokens have no [MASK], and the model fills in masked positions: leave it out, or use "
+        "a model of the next token, such as gpt2");
+  if (tokenizer && sample_.classes < tokenizer->ids())
+    throw DataError("--tokenizer: it has " + std::to_string(tokenizer->ids()) + " tokens, and the model knows " +
+                    std::to_string(sample_.classes) + ", the vocabulary of another model: leave out vocabulary=, or give it " +
+                    std::to_string(tokenizer->ids()) + " or more");
   const std::int32_t ids = sample_.next_token ? kByteIds : kTextVocabulary;
-  if (sample_.classes < ids)
+  if (!tokenizer && sample_.classes < ids)
     throw DataError("data " + in_quotes(name_) + " have " + std::to_string(ids) + " ids, the model knows " +
                     std::to_string(sample_.classes) + ": use a model with a larger vocabulary");
-  bytes_ = read_all(source);
-  const std::int64_t size = static_cast<std::int64_t>(bytes_.size()), after = sample_.next_token ? 1 : 0;
-  if (size == 0) throw DataError("data file " + source.name() + " is empty: name a file with text (--data text:FILE)");
-  windows_ = (size - after) / window_;
-  if (windows_ == 0)
-    throw DataError("data file " + source.name() + " has " + std::to_string(size) + " bytes, fewer than one window of " +
-                    std::to_string(window_ + after) + ": name a longer text, or use a shorter sequence");
-  if (windows_ > std::numeric_limits<std::uint32_t>::max())
-    throw DataError("data file " + source.name() + " has more windows than can be counted: name a shorter text");
 }
 
 std::int64_t TextDataset::samples(Split split) const {
@@ -119,19 +128,27 @@ std::int64_t TextDataset::samples(Split split) const {
   return split == Split::test ? test : windows_ - test;
 }
 
+void TextDataset::copy_ids(std::span<std::int32_t> ids, std::int64_t first) const {
+  const auto count = static_cast<std::ptrdiff_t>(ids.size());
+  if (tokens_.empty())
+    std::copy_n(bytes_.begin() + first, count, ids.begin());
+  else
+    std::copy_n(tokens_.begin() + first, count, ids.begin());
+}
+
 void TextDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
                        std::span<const std::span<std::byte>> inputs) const {
   const bool training = split == Split::train;
   const std::int64_t window = training ? index + index / (kTestEvery - 1) : kTestEvery * (index + 1) - 1;
   const TextRow target = text_row(sample_, row, inputs);
-  const auto bytes = bytes_.begin() + window * window_;
+  const std::int64_t begin = window * window_;
   if (sample_.next_token) {
-    std::copy_n(bytes, window_, target.ids.begin());
-    if (!target.labels.empty()) std::copy_n(bytes + 1, window_, target.labels.begin());
+    copy_ids(target.ids, begin);
+    if (!target.labels.empty()) copy_ids(target.labels, begin + 1);
     return;
   }
   target.ids.front() = kClsId;
-  std::copy_n(bytes, window_, target.ids.begin() + 1);
+  copy_ids(target.ids.subspan(1, static_cast<std::size_t>(window_)), begin);
   target.ids.back() = kSepId;
   mask(target.ids, target.positions, target.labels, kByteIds, {seed_, training ? epoch : 0, window});
 }

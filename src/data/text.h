@@ -1,7 +1,7 @@
-// Texts, byte by byte, for models that learn to fill in masked positions, or the byte that follows.
+// Texts, byte by byte or as tokens, for models that learn to fill in masked positions, or the byte or token that follows.
 //
-// Nothing is tokenized: ids 0 to 255 are the bytes themselves, for any encoding. Four special ids follow, which only masked
-// texts have.
+// Ids 0 to 255 of bytes are the bytes themselves, for any encoding. Four special ids follow, which only masked texts have; and
+// these are never tokens.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "epochbench/dataset.h"
 #include "src/data/byte_source.h"
+#include "src/data/tokenizer.h"
 
 namespace epochbench {
 
@@ -31,13 +32,15 @@ void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::s
           std::int32_t random_ids, const MaskingKey& key);
 
 // Windows of sequence - 2 consecutive bytes between [CLS] and [SEP], or, where every next byte is a label, of sequence + 1
-// bytes, whose last one the next window begins with. The remainder at the end is dropped, so that nothing is padded. Window i
-// belongs to the test split if i mod 10 is 9. Training windows are masked differently in each epoch, test windows always alike.
+// bytes or tokens, whose last one the next window begins with. The remainder at the end is dropped, so that nothing is padded.
+// Window i belongs to the test split if i mod 10 is 9. Training windows are masked differently in each epoch, test windows
+// always alike.
 class TextDataset final : public Dataset {
  public:
-  // Reads the whole source. Errors: DataError for a model that does not take text or wants classes of texts, or a text shorter
-  // than one window.
-  TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed);
+  // Reads the whole source, and encodes it if there is a tokenizer. Errors: DataError for a model that does not take text or
+  // wants classes of texts, has too small a vocabulary, or fills in masked tokens; and for a text shorter than one window.
+  TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed,
+              const Tokenizer* tokenizer = nullptr);
 
   const std::string& name() const override { return name_; }
   bool synthetic() const override { return false; }
@@ -46,13 +49,15 @@ class TextDataset final : public Dataset {
             std::span<const std::span<std::byte>> inputs) const override;
 
  private:
-  std::int64_t window_bytes() const { return sample_.next_token ? sample_.sequence : sample_.sequence - 2; }
+  void check_model(const Tokenizer* tokenizer) const;
+  void copy_ids(std::span<std::int32_t> ids, std::int64_t first) const;
 
   std::string name_;
   SampleSpec sample_;
   std::uint64_t seed_;
-  std::vector<std::uint8_t> bytes_;
-  std::int64_t window_, windows_ = 0;  // bytes from the beginning of one to that of the next; how many there are
+  std::vector<std::uint8_t> bytes_;  // empty if there are
+  std::vector<std::int32_t> tokens_;
+  std::int64_t window_, windows_ = 0;  // ids from the beginning of one to that of the next; how many there are
 };
 
 // The rows of one text sample. Only masked texts have positions; labels are empty without an input of theirs.

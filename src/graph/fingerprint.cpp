@@ -1,10 +1,8 @@
 // Canonical text of a forward graph and its hash. The text does not depend on backend, precision, data set or seed.
-#define XXH_INLINE_ALL
 #include <cstdio>
 
-#include <xxhash.h>
-
 #include "epochbench/graph.h"
+#include "src/base/hash.h"
 
 namespace epochbench {
 
@@ -31,11 +29,7 @@ std::string fingerprint(const Graph& forward, std::string_view suffix) {
     text += " " + to_string(node.attributes) + "\n";
   }
   text += suffix;
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  char hex[33];
-  std::snprintf(hex, sizeof hex, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
-                static_cast<unsigned long long>(hash.low64));
-  return hex;
+  return text_hash(text);
 }
 
 }  // namespace epochbench

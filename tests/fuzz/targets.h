@@ -9,13 +9,14 @@
 
 namespace epochbench::fuzz {
 
-void result(std::string_view bytes);        // a result file and the answers from it
-void turns(std::string_view bytes);         // a document of interleaved turns, likewise
-void suite(std::string_view bytes);         // a suite file, and its cases
-void safetensors(std::string_view bytes);   // a weight file
-void idx(std::string_view bytes);           // 2 bytes, little-endian: the length of the images' file; then both, plain or gzip
-void cifar10(std::string_view bytes);       // a file of CIFAR-10's binary version
-void text(std::string_view bytes);          // a byte that selects the sequence length; then a text, plain or gzip
+void result(std::string_view bytes);       // a result file and the answers from it
+void turns(std::string_view bytes);        // a document of interleaved turns, likewise
+void suite(std::string_view bytes);        // a suite file, and its cases
+void safetensors(std::string_view bytes);  // a weight file
+void idx(std::string_view bytes);          // 2 bytes, little-endian: the length of the images' file; then both, plain or gzip
+void cifar10(std::string_view bytes);      // a file of CIFAR-10's binary version
+void text(std::string_view bytes);         // a byte that selects the sequence length; then a text, plain or gzip
+void tokenizer(std::string_view bytes);  // a vocabulary, its merges and a text, with two empty lines after the first and second
 void command_line(std::string_view bytes);  // the arguments, one per line
 
 struct Target {
@@ -23,8 +24,15 @@ struct Target {
   void (*run)(std::string_view bytes);
 };
 inline constexpr std::array kTargets{
-    Target{"result", result}, Target{"turns", turns},     Target{"suite", suite}, Target{"safetensors", safetensors},
-    Target{"idx", idx},       Target{"cifar10", cifar10}, Target{"text", text},   Target{"command_line", command_line},
+    Target{"result", result},
+    Target{"turns", turns},
+    Target{"suite", suite},
+    Target{"safetensors", safetensors},
+    Target{"idx", idx},
+    Target{"cifar10", cifar10},
+    Target{"text", text},
+    Target{"tokenizer", tokenizer},
+    Target{"command_line", command_line},
 };
 
 // Ends the process if a promise is broken.
