@@ -110,12 +110,14 @@ Model find_model(std::string_view text) {
   return model;
 }
 
-Model with_byte_text(const Model& model) {
+Model with_text_ids(const Model& model, std::optional<std::int64_t> ids) {
   std::string name = model.name;
-  for (const ModelOption& option : model.family->options)
-    if (option.of_byte_text && model.options.at(option.name) == option.value &&
-        model.name.find(option.name + "=") == std::string::npos)
-      name += (name.find(':') == std::string::npos ? ":" : ",") + option.name + "=" + std::to_string(*option.of_byte_text);
+  for (const ModelOption& option : model.family->options) {
+    if (!option.of_byte_text || model.name.find(option.name + "=") != std::string::npos) continue;
+    const std::int64_t value = ids.value_or(*option.of_byte_text);
+    if (value != option.value)
+      name += (name.find(':') == std::string::npos ? ":" : ",") + option.name + "=" + std::to_string(value);
+  }
   return find_model(name);
 }
 

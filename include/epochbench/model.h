@@ -44,7 +44,8 @@ struct SampleSpec {
 struct ModelOption {
   std::string name;
   std::int64_t value, minimum, maximum;
-  // The default in place of `value` where the data are text as bytes; then even `value` is part of a name that gives it.
+  // The default in place of `value` where the data are text as bytes; then even `value` is part of a name that gives it. Of a
+  // text as tokens, their number is the default.
   std::optional<std::int64_t> of_byte_text = {};
 };
 
@@ -81,7 +82,7 @@ struct Model {
 };
 // Parses "mlp:width=4096,depth=3". Errors: std::invalid_argument, one line, with the known names or the allowed range.
 Model find_model(std::string_view text);
-// The model that the same name means where the data are text as bytes.
-Model with_byte_text(const Model& model);
+// The model that the same name means where the data are text as bytes, or as tokens of a vocabulary with so many ids.
+Model with_text_ids(const Model& model, std::optional<std::int64_t> ids = {});
 
 }  // namespace epochbench

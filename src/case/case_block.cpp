@@ -28,6 +28,12 @@ void check_together(const CaseSpec& spec) {
   if (stop.until && (stop.steps || stop.min_time_seconds))
     throw CallError("until trains whole epochs, so steps and min-time exclude it; limit it with epochs");
   if (stop.until && spec.mode == Mode::forward) throw CallError("until needs training; leave out mode=forward");
+  const bool scheduled = spec.lr_schedule != Schedule::constant;
+  if ((scheduled || spec.lr_warmup > 0) && spec.mode == Mode::forward)
+    throw CallError("lr-schedule and lr-warmup need training; leave out mode=forward");
+  if (scheduled && !stop.steps && !stop.epochs)
+    throw CallError(std::string("lr-schedule=") + name(spec.lr_schedule) +
+                    " needs to know how many steps there are; add epochs (with until, the most) or steps");
   if (spec.precision == Precision::int8 && spec.mode != Mode::forward)
     throw CallError("precision=int8 is for inference; add mode=forward");
 }

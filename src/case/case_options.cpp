@@ -43,6 +43,12 @@ std::string parse_path(const std::string& text) {
   return text;
 }
 
+std::string parse_tokenizer(const std::string& text) {
+  if (!text.starts_with(kGpt2Tokenizer) || text.size() == kGpt2Tokenizer.size() || text.find('\0') != std::string::npos)
+    throw CallError("'" + text + "' must be gpt2:DIR, with the folder of vocab.json and merges.txt");
+  return text;
+}
+
 bool parse_switch(const std::string& text) { return parse_word(text, {"on", "off"}) == "on"; }
 
 Until parse_until(const std::string& text) {
@@ -103,6 +109,14 @@ std::optional<SettingValue> file_of_weights(const CaseSpec& spec) {
   return to_setting(std::filesystem::path(spec.init).filename().string());
 }
 
+std::optional<SettingValue> name_of_tokenizer(const CaseSpec& spec) {
+  if (spec.tokenizer.empty()) return std::nullopt;
+  std::filesystem::path folder(spec.tokenizer.substr(kGpt2Tokenizer.size()));
+  folder = folder.lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // of "DIR/"
+  return SettingValue(std::string(kGpt2Tokenizer) + folder.filename().string());
+}
+
 using Rows = std::vector<CaseOption>;
 
 // What every name of a run shows.
@@ -151,6 +165,8 @@ Rows length_options() {
   return {
       row("data", "SPEC", std::string(kDataSets) + " (default: the model's)", Class::workload, &CaseSpec::data, parse_data,
           {.group = kData}),
+      row("tokenizer", "gpt2:DIR", "a text as GPT-2's byte pairs, of DIR/vocab.json and DIR/merges.txt (default: as bytes)",
+          Class::workload, &CaseSpec::tokenizer, parse_tokenizer, {.group = kData, .value = name_of_tokenizer}),
       row("epochs", "N", "train N whole epochs", Class::measurement, stop(&StopSpec::epochs), whole(1, kMaxSteps),
           {.stops = true}),
       row("steps", "N", "time N steps", Class::measurement, stop(&StopSpec::steps), whole(1, kMaxSteps), {.stops = true}),
@@ -171,9 +187,16 @@ Rows training_options() {
       row("seed", "N", "seed of weights, order and synthetic data", Class::sample, &CaseSpec::seed, parse_seed),
       row("learning_rate", "X", "learning rate in place of the model's", Class::workload, &CaseSpec::learning_rate,
           real({0, std::numeric_limits<float>::max(), false, true})),
+      row("lr_schedule", "S",
+          "constant; cosine: down to 0 along half a cosine; or step: a tenth from a third of the steps on, a hundredth from "
+          "two "
+          "thirds on; of --epochs or --steps",
+          Class::workload, &CaseSpec::lr_schedule),
+      row("lr_warmup", "N", "first steps, in which the learning rate rises in equal parts", Class::workload,
+          &CaseSpec::lr_warmup, whole(0, kMaxSteps)),
       row("weight_decay", "X", "weight decay in place of the model's", Class::workload, &CaseSpec::weight_decay,
           real({0, 1, true, false})),
-      row("label_smoothing", "X", "share of each label that all classes get alike, in the loss that is trained (default 0)",
+      row("label_smoothing", "X", "share of each label that all classes get alike, in the loss that is trained",
           Class::workload, &CaseSpec::label_smoothing, real({0, 1, true, false})),
       row("order", "ORDER", "shuffled or sequential", Class::workload, &CaseSpec::order),
       row("dropout", "P", "dropout in place of the model's; without effect on a model that has none", Class::workload,

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "epochbench/model.h"
 #include "src/case/ablation.h"
@@ -28,6 +29,7 @@ struct StopSpec {
 };
 
 inline constexpr int kUsualWarmUpSteps = 3;
+inline constexpr std::string_view kGpt2Tokenizer = "gpt2:";  // its folder follows
 
 struct CaseSpec {
   std::string name;  // a label of the run, from its settings: "lenet5/cpu/fp32/b64"
@@ -41,6 +43,7 @@ struct CaseSpec {
   std::optional<std::int64_t> batch;
   std::optional<int> threads;
   std::optional<std::string> data;
+  std::string tokenizer;            // of a text: "gpt2:DIR"; empty: its bytes
   Pinning pin = Pinning::automatic;  // of its threads
   Without without;
   Kernels kernels = Kernels::best;  // of the CPU
@@ -50,6 +53,8 @@ struct CaseSpec {
   std::optional<std::int64_t> epoch_samples;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, weight_decay, dropout;  // empty: the model's
+  Schedule lr_schedule = Schedule::constant;
+  std::int64_t lr_warmup = 0;  // steps
   double label_smoothing = 0;
   Order order = Order::shuffled;
   int loader_threads = 1;

@@ -19,6 +19,8 @@ namespace epochbench {
 enum class Mode : std::uint8_t { train, forward };
 enum class Cache : std::uint8_t { none, decoded };             // decoded: before the first step, and kept in memory
 enum class Pinning : std::uint8_t { automatic, cores, none };  // automatic: to one core each where no quota shares the cores
+// Of the learning rate (src/workload/schedule.h).
+enum class Schedule : std::uint8_t { constant, cosine, step };
 enum class Kernels : std::uint8_t { best, portable };          // portable: those compiled for every processor of its kind
 enum class Framework : std::uint8_t { epochbench, pytorch };
 
@@ -26,6 +28,7 @@ enum class Framework : std::uint8_t { epochbench, pytorch };
 constexpr auto texts_of(Mode) { return std::array{"train", "forward"}; }
 constexpr auto texts_of(Cache) { return std::array{"none", "decoded"}; }
 constexpr auto texts_of(Pinning) { return std::array{"auto", "cores", "none"}; }
+constexpr auto texts_of(Schedule) { return std::array{"constant", "cosine", "step"}; }
 constexpr auto texts_of(Kernels) { return std::array{"best", "portable"}; }
 constexpr auto texts_of(Framework) { return std::array{"epochbench", "pytorch"}; }
 constexpr auto texts_of(Order) { return std::array{"shuffled", "sequential"}; }

@@ -58,7 +58,7 @@ class WordEncoder {
   explicit WordEncoder(const BytePairs& pairs) : pairs_(pairs) {}  // which must live as long
 
   // Appends the tokens of a word. Of all pairs of neighbors, that with the lowest rank is joined, the leftmost first, until no
-  // two neighbors are a pair. O(n log n) in the bytes of the word, of which there are less than 2^32.
+  // two neighbors are a pair. O(n log n) in the bytes of the word, less than 2^32.
   void append(std::vector<std::int32_t>& ids, std::string_view word);
 
  private:

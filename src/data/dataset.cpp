@@ -77,7 +77,7 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
   const std::string name(spec);
   const bool is_text = spec == kEmbeddedText || spec.starts_with(kTextPrefix);
   if (tokenizer && !is_text)
-    throw DataError("data " + in_quotes(spec) + " are no text to split into tokens: use text:FILE or founding-documents " +
+    throw DataError("data " + in_quotes(spec) + " are not text to split into tokens: use text:FILE or founding-documents " +
                     "(--data), or leave out --tokenizer");
   if (spec == "synthetic") return make_synthetic(name, sample, nominal_samples, seed);
   if (is_text) {

@@ -10,7 +10,7 @@
 #include "epochbench/dataset.h"
 #include "src/base/hash.h"
 #include "src/data/prepared_dataset.h"
-#include "src/data/words.h"
+#include "src/data/word_pattern.h"
 
 namespace epochbench {
 namespace {

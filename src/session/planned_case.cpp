@@ -79,12 +79,16 @@ std::string cause_of(const std::string& reason) {
 
 // What is allowed and seldom meant; empty: nothing.
 std::string note_of(const CaseSpec& spec) {
-  const Model model = workload_spec(spec).model;
-  for (const ModelOption& option : model.family->options)
-    if (option.of_byte_text && *spec.data != "synthetic" && model.options.at(option.name) > *option.of_byte_text)
-      return "note: text as bytes has " + std::to_string(*option.of_byte_text) + " of the " +
-             format_count(model.options.at(option.name)) + " ids of " + model.name + "; without " + option.name +
+  const WorkloadSpec workload = workload_spec(spec);
+  const Model& model = workload.model;
+  for (const ModelOption& option : model.family->options) {
+    if (!option.of_byte_text || *spec.data == "synthetic") continue;
+    const std::int64_t ids = workload.tokenizer ? workload.tokenizer->ids() : *option.of_byte_text;
+    if (model.options.at(option.name) > ids)
+      return std::string("note: text as ") + (workload.tokenizer ? "these tokens" : "bytes") + " has " + std::to_string(ids) +
+             " of the " + format_count(model.options.at(option.name)) + " ids of " + model.name + "; without " + option.name +
              " the model has as many";
+  }
   return "";
 }
 
@@ -99,6 +103,7 @@ void check_data(const CaseSpec& spec, const DatasetSize& size) {
   if (size.train < *spec.batch)
     throw CallError(spec.name + ": a batch of " + format_count(*spec.batch) + " is larger than the " +
                     format_count(size.train) + " training samples of " + *spec.data + "; use a smaller --batch");
+  scheduled_steps(spec, size.train / *spec.batch);  // refuses a warm-up that is too long
   if (spec.stop.until && size.test == 0)
     throw CallError(spec.name + ": --until needs a test split, and " + *spec.data +
                     " has none; choose other --data or --epochs");

@@ -114,7 +114,8 @@ class Server {
       runner_->begin_epoch(from_message<std::uint64_t>(message, "epoch"));
       return {{"event", "epoch"}};
     }
-    if (command == "warm_up" || command == "step") return answer_of("steps", runner_->steps(steps(message)));
+    if (command == "warm_up") return answer_of("steps", runner_->warm_up(steps(message)));
+    if (command == "step") return answer_of("steps", runner_->steps(steps(message)));
     if (command == "latency") return {{"event", "latencies"}, {"seconds", runner_->latencies(steps(message))}};
     if (command == "evaluate") return answer_of("evaluation", runner_->evaluate(case_.labels_per_sample));
     if (command == "finish") return finish(message.value("profile", false));
@@ -138,8 +139,8 @@ class Server {
     }
     device_bytes_compiled_ = case_.executable->device_bytes().value_or(0);
     if (case_.device.threads) case_.device.pinned = threads_are_pinned();
-    runner_ =
-        std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage, case_.after_step);
+    runner_ = std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage,
+                                       case_.after_step, case_.learning_rate);
     Ready ready;
     ready.device = case_.device;
     ready.input = case_.input;

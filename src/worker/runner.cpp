@@ -17,6 +17,8 @@
 namespace epochbench {
 namespace {
 
+constexpr const char* kLearningRate = "learning_rate";  // the optimizer's variable
+
 std::string loss_text(double loss) {
   return std::isnan(loss) ? "not a number" : std::isinf(loss) ? "infinite" : short_number(loss);
 }
@@ -70,13 +72,15 @@ Usage read_usage() {
   return usage;
 }
 
-Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter, StepObserver observer)
+Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter, StepObserver observer,
+               LearningRate learning_rate)
     : executable_(executable),
       batches_(batches),
       entry_(entry),
       clock_(std::move(clock)),
       meter_(std::move(meter)),
-      observer_(std::move(observer)) {
+      observer_(std::move(observer)),
+      learning_rate_(std::move(learning_rate)) {
   // Written once here, so that no page of them is new in a timed loop.
   const auto most = static_cast<std::size_t>(most_steps());
   block_.step_seconds.resize(most);
@@ -105,8 +109,9 @@ void Runner::fill_slots() {
   filled_ = true;
 }
 
-const StepBlock& Runner::steps(std::int64_t count) {
+const StepBlock& Runner::take(std::int64_t count, bool counted) {
   clear_block(count);
+  counted_ = counted;
   fill_slots();
   const Usage before = meter_();
   const double begin = clock_();
@@ -141,6 +146,17 @@ const std::vector<double>& Runner::latencies(std::int64_t count) {
   return block_.step_seconds;
 }
 
+// A rate is set only where it differs from that of the step before, so that steps of one rate carry nothing.
+void Runner::run_step() {
+  if (learning_rate_) {
+    const auto rate = static_cast<float>(learning_rate_(scheduled_));
+    if (rate != rate_) executable_.set(kLearningRate, rate);
+    rate_ = rate;
+    if (counted_) ++scheduled_;
+  }
+  executable_.run(entry_);
+}
+
 double Runner::take_one_by_one(std::int64_t count) {
   double observed = 0;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -148,7 +164,7 @@ double Runner::take_one_by_one(std::int64_t count) {
     const BatchSource::Batch batch = batches_.next();
     const double arrived = clock_();
     submit(batch);
-    executable_.run(entry_);
+    run_step();
     executable_.synchronize();
     const double end = clock_();
     if (observer_) {
@@ -174,7 +190,7 @@ void Runner::take_queued(std::int64_t count) {
     const BatchSource::Batch batch = batches_.next();
     wait_seconds_.push_back(clock_() - start);
     submit(batch);
-    executable_.run(entry_);
+    run_step();
     slot_of(i) = batch.slot;
     block_.samples += batch.samples;
     executable_.await(depth - 1);

@@ -64,17 +64,22 @@ struct Evaluation {
 // Called after each step, while its batch still lies in the slot; the time that this takes is not measured.
 using StepObserver = std::function<void(InputSlot slot, double loss)>;
 
+// The learning rate of the step with this number, from 0, where a schedule decides it.
+using LearningRate = std::function<double(std::int64_t step)>;
+
 class Runner {
  public:
   // `entry` is what steps run: train or forward. All are referred to, and must live as long.
   Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter,
-         StepObserver observer = nullptr);
+         StepObserver observer = nullptr, LearningRate learning_rate = nullptr);
 
   void begin_epoch(std::uint64_t epoch) { batches_.begin_training(epoch); }
   // Takes 1 to kBlockSteps steps, on an asynchronous device 1 to kQueuedBlockSteps. The block is valid until the next call.
   // Before the first one, batches that stay in their slots travel to an asynchronous device. Errors: Diverged with the step's
   // number, counted from the first that this runner took; whatever executable and batches throw.
-  const StepBlock& steps(std::int64_t count);
+  const StepBlock& steps(std::int64_t count) { return take(count, true); }
+  // The same, not counted by the schedule of the learning rate: all of them have the rate of the counted step that comes next.
+  const StepBlock& warm_up(std::int64_t count) { return take(count, false); }
   // Takes as many steps one at a time: each begins when the one before is complete, and its batch travels to the
   // device whether it has done so before or not. Seconds from submitting a batch to the end of its step, by the host's clock;
   // valid until the next call. Errors: as steps.
@@ -86,6 +91,8 @@ class Runner {
   Profile profile();
 
  private:
+  const StepBlock& take(std::int64_t count, bool counted);
+  void run_step();
   std::int64_t most_steps() const { return executable_.asynchronous() ? kQueuedBlockSteps : kBlockSteps; }
   void clear_block(std::int64_t count);
   void fill_slots();
@@ -101,9 +108,13 @@ class Runner {
   Clock clock_;
   UsageMeter meter_;
   StepObserver observer_;
+  LearningRate learning_rate_;
   StepBlock block_;
   std::vector<StepRecord> records_;
   std::int64_t taken_ = 0;
+  std::int64_t scheduled_ = 0;        // steps that the schedule has counted
+  bool counted_ = true;               // it counts those of this block
+  std::optional<float> rate_;         // the last one that was set
   bool filled_ = false;               // the device has all batches, which stay in their slots
   std::vector<double> wait_seconds_;  // by step of the block, for its batch; of an asynchronous device
   std::optional<double> first_loss_;

@@ -25,7 +25,7 @@ std::int64_t samples_per_epoch(const CaseSpec& spec, std::int64_t samples, bool 
 std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& workload) {
   const ModelFamily& family = *workload.model.family;
   return open_dataset(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch),
-                      spec.seed);
+                      spec.seed, workload.tokenizer.get());
 }
 
 // What the loader reads: the data as the program takes them, at the cost that was asked for, decoded beforehand where that was.
@@ -130,13 +130,18 @@ void check_files(const CaseSpec& spec) {
 WorkloadSpec workload_spec(const CaseSpec& spec) {
   WorkloadSpec workload;
   workload.model = find_model(spec.model);
-  if (spec.data.value_or(workload.model.family->default_data) != "synthetic") workload.model = with_byte_text(workload.model);
+  const std::string data = spec.data.value_or(workload.model.family->default_data);
+  if (!spec.tokenizer.empty()) workload.tokenizer = open_tokenizer(spec.tokenizer);
+  if (data != "synthetic")
+    workload.model =
+        with_text_ids(workload.model, workload.tokenizer ? std::optional(workload.tokenizer->ids()) : std::nullopt);
   workload.config.options = workload.model.options;
   workload.config.batch = spec.batch.value_or(workload.model.family->default_batch);
   workload.config.dropout = spec.dropout.value_or(-1);
   workload.optimizer = workload.model.family->optimizer(workload.config);
   if (spec.learning_rate) workload.optimizer.learning_rate = *spec.learning_rate;
   if (spec.weight_decay) workload.optimizer.weight_decay = *spec.weight_decay;
+  workload.schedule = {spec.lr_schedule, spec.lr_warmup};
   workload.label_smoothing = spec.label_smoothing;
   return workload;
 }
@@ -144,7 +149,8 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
 DatasetSize dataset_size(const CaseSpec& spec, DatasetSizes& sizes) {
   const WorkloadSpec workload = workload_spec(spec);
   const ModelFamily& family = *workload.model.family;
-  return sizes.of(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch));
+  return sizes.of(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch),
+                  workload.tokenizer.get());
 }
 
 Workload describe_workload(const CaseSpec& spec, const DatasetSize& size) {
@@ -158,7 +164,8 @@ Workload describe_workload(const CaseSpec& spec, const DatasetSize& size) {
   description.batch = workload.config.batch;
   description.dataset = size.name;
   description.samples_per_epoch = samples_per_epoch(spec, size.train, size.synthetic);
-  description.optimizer = workload.optimizer.to_string();
+  description.optimizer = workload.optimizer_text();
+  if (workload.tokenizer) description.tokenizer = workload.tokenizer->identity();
   description.seed = spec.seed;
   description.train_flops_per_sample = counts.train_flops_per_sample;
   description.forward_flops_per_sample = counts.forward_flops_per_sample;
@@ -254,6 +261,11 @@ PreparedCase prepare_case(const CaseSpec& spec) {
     calibrate(*prepared.executable, program, *loader, *spec.batch);
     prepared.compile_seconds += steady_seconds() - calibration_begin;
   }
+  if (spec.mode == Mode::train && workload.schedule.changes())
+    prepared.learning_rate = [schedule = workload.schedule, rate = workload.optimizer.learning_rate,
+                              steps = scheduled_steps(spec, loader->steps_per_epoch())](std::int64_t step) {
+      return rate * schedule.factor(step, steps);
+    };
   prepared.batches = std::move(loader);
   keep_files(prepared, spec, workload, program);
   if (std::any_of(program.variables.begin(), program.variables.end(),

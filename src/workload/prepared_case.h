@@ -30,6 +30,7 @@ struct PreparedCase {
   std::int64_t resident_before_bytes = 0;  // resident memory just before compilation
   std::int64_t samples_per_epoch = 0;
   std::function<void(InputSlot slot, double loss)> after_step;  // as StepObserver of src/worker/runner.h; may be empty
+  std::function<double(std::int64_t step)> learning_rate;       // as LearningRate there; empty: it never changes
   std::function<void()> finish;                                 // once all steps are done; may be empty
   std::function<std::int64_t()> skipped_steps;                  // by loss scaling, so far; empty: there is none
 };

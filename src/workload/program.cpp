@@ -92,7 +92,8 @@ Counts count(const WorkloadSpec& workload) {
   const auto batch = static_cast<double>(workload.config.batch);
   counts.forward_flops_per_sample = total_flops(graph) / batch;
   counts.fingerprint =
-      fingerprint(graph, workload.optimizer.to_string() + "\nbatch " + std::to_string(workload.config.batch) + "\n");
+      fingerprint(graph, workload.optimizer_text() + "\nbatch " + std::to_string(workload.config.batch) + "\n" +
+                             (workload.tokenizer ? "tokenizer " + workload.tokenizer->identity() + "\n" : ""));
   append_training(graph, workload.optimizer, Precision::fp32);
   counts.train_flops_per_sample = total_flops(graph) / batch;
   return counts;

@@ -1,6 +1,7 @@
 #include "src/workload/trace.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -34,6 +35,15 @@ ordered_json to_json(const OptimizerSpec& optimizer) {
   ordered_json json = numbers_of(optimizer);
   if (optimizer.clip_norm > 0) json["clip_norm"] = optimizer.clip_norm;
   return json;
+}
+
+// The number with the fewest digits that reads back as this one: 0.003 instead of 0.003000000026077032.
+double decimal(float value) {
+  char text[40];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  double number = 0;
+  std::from_chars(text, end, number);
+  return number;
 }
 
 // [batch, height, width, channels] -> f32 [batch, channels, height, width], for images; other inputs as they are.
@@ -113,19 +123,21 @@ void TraceWriter::step(InputSlot slot, double loss) {
   const auto scalar = static_cast<float>(loss);
   writer.write(std::as_bytes(std::span(&scalar, 1)));
   writer.finish();
+  float rate = 0;
+  executable_.read("learning_rate", {&rate, 1});
+  learning_rates_.push_back(decimal(rate));
   ++steps_;
 }
 
 void TraceWriter::finish() {
   write_weights(executable_, variables_, folder_ / "final.safetensors");
-  const ordered_json trace{
-      {"model", workload_.model.name},
-      {"precision", precision_},
-      {"batch", workload_.config.batch},
-      {"steps", steps_},
-      {"learning_rate", std::vector<double>(static_cast<std::size_t>(steps_), workload_.optimizer.learning_rate)},
-      {"optimizer", to_json(workload_.optimizer)},
-      {"label_smoothing", workload_.label_smoothing}};
+  const ordered_json trace{{"model", workload_.model.name},
+                           {"precision", precision_},
+                           {"batch", workload_.config.batch},
+                           {"steps", steps_},
+                           {"learning_rate", learning_rates_},
+                           {"optimizer", to_json(workload_.optimizer)},
+                           {"label_smoothing", workload_.label_smoothing}};
   TemporaryFile file((folder_ / "trace.json").string());
   if (!file.write(trace.dump(1) + "\n") || !file.move_to_place())
     throw DataError("file " + in_quotes((folder_ / "trace.json").string()) + " cannot be written (" +

@@ -38,6 +38,7 @@ class TraceWriter {
   std::vector<float> pixel_values_;  // of images that are staged as bytes
   Executable& executable_;
   std::int64_t steps_ = 0;
+  std::vector<double> learning_rates_;  // of each step, as the device had them
 };
 
 }  // namespace epochbench

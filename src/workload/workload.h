@@ -14,8 +14,10 @@
 #include "epochbench/program.h"
 #include "src/case/case_spec.h"
 #include "src/data/dataset_sizes.h"
+#include "src/data/tokenizer.h"
 #include "src/result/result.h"
 #include "src/workload/prepared_case.h"
+#include "src/workload/schedule.h"
 
 namespace epochbench {
 
@@ -24,9 +26,12 @@ struct WorkloadSpec {
   Model model;
   ModelConfig config;
   OptimizerSpec optimizer;
-  double label_smoothing = 0;  // of the loss that is trained; evaluation has none
+  LearningRateSchedule schedule = {};
+  double label_smoothing = 0;                            // of the loss that is trained; evaluation has none
+  std::shared_ptr<const Tokenizer> tokenizer = nullptr;  // of the text; null: its bytes
+  std::string optimizer_text() const { return optimizer.to_string() + schedule.to_string(); }
 };
-// Errors: std::invalid_argument, one line, for an unknown model or option.
+// Errors: std::invalid_argument, one line, for an unknown model or option; DataError for the tokenizer.
 WorkloadSpec workload_spec(const CaseSpec& spec);
 
 struct Counts {

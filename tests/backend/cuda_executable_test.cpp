@@ -126,6 +126,44 @@ TEST(CudaExecutable, AStepAllocatesNothingAndMakesTheHostWaitForNothing) {
   EXPECT_EQ(tiny.executable->under_way(), CudaExecutable::kStepsUnderWay - static_cast<int>(tiny.losses().size()));
 }
 
+TEST(CudaExecutable, ARateThatIsSetIsThatOfTheStepsToComeAndNothingWaits) {
+  constexpr int kSteps = 3 * CudaExecutable::kStepsUnderWay;  // the values' memory is used again
+  for (bool captures : {true, false})
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      Tiny tiny(seed, captures);
+      std::vector<double> expected;
+      float w = 0;
+      std::int64_t waits = 0, copies = 0;
+      tiny.stage(0, 1, 0);
+      tiny.executable->submit(0);
+      for (int i = 0; i < kSteps; ++i) {
+        const FakeDevice::Counts before = tiny.device->counts();
+        const float rate = static_cast<float>(i % 5) / 4;
+        tiny.executable->set("learning_rate", rate);
+        waits += tiny.device->counts().waits_of_host - before.waits_of_host;
+        copies += tiny.device->counts().copies - before.copies;
+        tiny.executable->run(Entry::train);
+        expected.push_back(1 + w);
+        w -= rate;
+      }
+      tiny.executable->synchronize();
+      EXPECT_EQ(waits, 0);
+      EXPECT_EQ(copies, kSteps);
+      EXPECT_EQ(tiny.losses(), expected) << "seed " << seed;
+    }
+}
+
+TEST(CudaExecutable, SettingsWithoutStepsBetweenThemKeepTheLast) {
+  Tiny tiny;
+  for (int i = 0; i < 1000; ++i) tiny.executable->set("learning_rate", static_cast<float>(i));
+  std::vector<float> rate(1);
+  tiny.executable->read("learning_rate", rate);
+  EXPECT_EQ(rate[0], 999);
+  EXPECT_THROW(tiny.executable->set("step", 1), std::invalid_argument);
+  EXPECT_THROW(tiny.executable->set("table", 1), std::invalid_argument);
+  EXPECT_THROW(tiny.executable->set("nothing", 1), std::invalid_argument);
+}
+
 TEST(CudaExecutable, WithoutCaptureStepsAreEnqueuedAndGiveTheSameLosses) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     Tiny tiny(seed, false);

@@ -170,6 +170,12 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
   EXPECT_THAT(with("dropout", "1"), HasSubstr("--dropout"));
   EXPECT_THAT(with("label_smoothing", "1"), HasSubstr("--label-smoothing: '1' must be a number from 0 and below 1"));
   EXPECT_THAT(with("learning_rate", "nan"), HasSubstr("--learning-rate"));
+  EXPECT_THAT(with("lr_schedule", "linear"),
+              HasSubstr("--lr-schedule: 'linear' is unknown; choose from constant, cosine, step"));
+  EXPECT_THAT(with("lr_warmup", "-1"), HasSubstr("--lr-warmup: '-1' must be a whole number from 0"));
+  EXPECT_THAT(with("lr_warmup", "5%"), HasSubstr("--lr-warmup"));
+  for (const char* tokenizer : {"", "gpt2", "gpt2:", "bert:x"})
+    EXPECT_THAT(with("tokenizer", tokenizer), HasSubstr("must be gpt2:DIR")) << tokenizer;
   EXPECT_THAT(with("weight_decay", "1"), HasSubstr("--weight-decay: '1' must be a number from 0 and below 1"));
   EXPECT_THAT(failure(block_of({{"model", "vgg"}})), HasSubstr("--model: unknown model 'vgg'; known: mlp, lenet5, resnet20"));
   EXPECT_THAT(failure(block_of({{"model", "mlp:height=3"}})), HasSubstr("it takes depth, width"));
@@ -180,6 +186,23 @@ TEST(Expand, RefusesStoppingOptionsThatContradict) {
   EXPECT_THAT(failure(block_of({{"model", "mlp"}, {"steps", "5"}, {"until", "loss=1"}})), HasSubstr("whole epochs"));
   EXPECT_THAT(failure(block_of({{"model", "mlp"}, {"mode", "forward"}, {"until", "loss=1"}})), HasSubstr("training"));
   EXPECT_EQ(failure(block_of({{"model", "mlp"}, {"epochs", "5"}, {"until", "loss=1"}})), "");
+}
+
+TEST(Expand, AScheduleNeedsTrainingAndItsLength) {
+  const auto with = [](CaseBlock block) {
+    block["model"] = {{"mlp"}, "--model"};
+    return failure(block);
+  };
+  for (const char* schedule : {"cosine", "step"}) {
+    EXPECT_THAT(with(block_of({{"lr_schedule", schedule}})), HasSubstr("needs to know how many steps there are"));
+    EXPECT_THAT(with(block_of({{"lr_schedule", schedule}, {"min_time", "1"}})), HasSubstr("add epochs"));
+    EXPECT_THAT(with(block_of({{"lr_schedule", schedule}, {"until", "loss=1"}})), HasSubstr("with until, the most"));
+    EXPECT_EQ(with(block_of({{"lr_schedule", schedule}, {"until", "loss=1"}, {"epochs", "3"}})), "");
+    EXPECT_EQ(with(block_of({{"lr_schedule", schedule}, {"steps", "9"}})), "");
+  }
+  EXPECT_EQ(with(block_of({{"lr_schedule", "constant"}, {"lr_warmup", "9"}})), "");
+  EXPECT_THAT(with(block_of({{"mode", "forward"}, {"lr_warmup", "9"}})), HasSubstr("need training"));
+  EXPECT_THAT(with(block_of({{"mode", "forward"}, {"lr_schedule", "step"}, {"steps", "9"}})), HasSubstr("need training"));
 }
 
 TEST(Merged, StoppingOptionsReplaceAllStoppingOptions) {
@@ -257,6 +280,9 @@ TEST(PlanCases, RefusesDataThatCannotServe) {
   const auto plan = [](const CaseBlock& block) { return plan_cases(expand(block), 1); };
   EXPECT_THROW(plan(block_of({{"model", "lenet5"}, {"batch", "2000"}})), CallError);
   EXPECT_THROW(plan(block_of({{"model", "resnet20"}, {"until", "accuracy=0.5"}})), CallError);
+  EXPECT_THROW(plan(block_of({{"model", "lenet5"}, {"lr_schedule", "step"}, {"lr_warmup", "44"}, {"epochs", "2"}})), CallError);
+  EXPECT_EQ(plan(block_of({{"model", "lenet5"}, {"lr_schedule", "step"}, {"lr_warmup", "43"}, {"epochs", "2"}})).size(), 1u);
+  EXPECT_ANY_THROW(plan(block_of({{"model", "lenet5"}, {"tokenizer", "gpt2:/nowhere"}})));
   EXPECT_ANY_THROW(plan(block_of({{"model", "lenet5"}, {"data", "mnist"}})));
   EXPECT_ANY_THROW(plan(block_of({{"model", "lenet5"}, {"data", "idx:/nowhere"}})));
 }

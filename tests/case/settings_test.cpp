@@ -30,6 +30,7 @@ const CaseBlock kEverything = block_of({{"model", "mlp:depth=3,width=64"},
                                         {"meters", "off"},
                                         {"without", "prefetch+fusion"},
                                         {"data", "idx:/a/b"},
+                                        {"tokenizer", "gpt2:/a/tokens/"},
                                         {"min_time", "2"},
                                         {"warmup", "0"},
                                         {"epoch_samples", "9"},
@@ -57,6 +58,7 @@ TEST(Settings, HoldWhatDiffersFromTheDefaultWithItsType) {
                       {"meters", false},
                       {"without", std::vector<std::string>{"fusion", "prefetch"}},
                       {"data", "idx:/a/b"},
+                      {"tokenizer", "gpt2:tokens"},
                       {"min_time", 2.0},
                       {"warmup", std::int64_t{0}},
                       {"epoch_samples", std::int64_t{9}},
@@ -69,6 +71,18 @@ TEST(Settings, HoldWhatDiffersFromTheDefaultWithItsType) {
                       {"decode_cost", 0.002},
                       {"cache", "decoded"},
                       {"init", "w.safetensors"}}));
+}
+
+TEST(Settings, HoldTheScheduleOfTheLearningRate) {
+  const CaseBlock block = block_of({{"model", "mlp"}, {"lr_schedule", "cosine"}, {"lr_warmup", "5"}, {"epochs", "2"}});
+  const Settings expected{
+      {"model", "mlp"}, {"epochs", std::int64_t{2}}, {"lr_schedule", "cosine"}, {"lr_warmup", std::int64_t{5}}};
+  EXPECT_EQ(settings_on(block, 2), expected);
+  EXPECT_EQ(run_name(expected), "mlp/cpu/fp32/b64/lr-schedule=cosine/lr-warmup=5");
+  EXPECT_EQ(settings_from_name(run_name(identifying(expected))), identifying(expected));
+  EXPECT_EQ(setting_class("lr_schedule"), SettingClass::workload);
+  EXPECT_EQ(setting_class("lr_warmup"), SettingClass::workload);
+  EXPECT_EQ(setting_class("tokenizer"), SettingClass::workload);
 }
 
 TEST(Settings, LeaveOutWhatChangesNothingInThisCase) {

@@ -39,6 +39,13 @@ class Weights(CliTest):
         self.assertEqual(final, tensors(self.folder / "saved.safetensors"))
         self.assertEqual(sorted(path.name for path in self.folder.glob("*partial*")), [])
 
+    def test_a_trace_holds_the_rates_of_a_schedule(self):
+        run = self.run_case("--trace", "trace", "--lr-schedule", "step", "--lr-warmup", "1", length=["--warmup", "1", "--steps", "6"])
+        trace = json.loads((self.folder / "trace" / "trace.json").read_text())
+        self.assertEqual(trace["learning_rate"], [0.003] * 3 + [0.0003] * 2 + [0.00003] * 2)
+        self.assertEqual((run["settings"]["lr_schedule"], run["settings"]["lr_warmup"]), ("step", 1))
+        self.assertTrue(run["workload"]["optimizer"].endswith(" lr_schedule=step lr_warmup=1"))
+
     def test_a_run_begins_with_the_weights_of_a_file(self):
         self.run_case("--save", "saved.safetensors")
         run = self.run_case("--init", "saved.safetensors", "--trace", "trace", "--seed", "5")

@@ -11,7 +11,7 @@
 
 #include "src/base/files.h"
 #include "src/data/text.h"
-#include "src/data/words.h"
+#include "src/data/word_pattern.h"
 #include "support/data_files.h"
 
 namespace epochbench {
@@ -33,7 +33,7 @@ Tokenizer make(const std::string& vocabulary, const std::string& merges) {
   return Tokenizer(*open_memory("'vocab.json'", vocabulary), *open_memory("'merges.txt'", merges));
 }
 
-std::vector<std::string> words(std::string_view text) {
+std::vector<std::string> divided(std::string_view text) {
   std::vector<std::string> all;
   for_each_word(text, [&](std::string_view word) { all.emplace_back(word); });
   return all;
@@ -50,16 +50,16 @@ TEST(Tokenizer, EncodesAsHuggingFaceDoes) {
 }
 
 TEST(Words, AreDividedAsByGpt2) {
-  EXPECT_THAT(words("I'll say  it's 10 o'clock!\n"),
+  EXPECT_THAT(divided("I'll say  it's 10 o'clock!\n"),
               ElementsAre("I", "'ll", " say", " ", " it", "'s", " 10", " o", "'", "clock", "!", "\n"));
-  EXPECT_THAT(words("a \n b"), ElementsAre("a", " \n", " b"));
-  EXPECT_THAT(words(""), ElementsAre());
+  EXPECT_THAT(divided("a \n b"), ElementsAre("a", " \n", " b"));
+  EXPECT_THAT(divided(""), ElementsAre());
 }
 
 TEST(Words, EachByteThatIsNotUtf8IsOneByItself) {
-  EXPECT_THAT(words("ab\xff\xfe c\xe2\x82"), ElementsAre("ab", "\xff", "\xfe", " c", "\xe2", "\x82"));
-  EXPECT_THAT(words("x  \x80y"), ElementsAre("x", "  ", "\x80", "y"));  // blanks as at the end of a text
-  EXPECT_THAT(words("\xed\xa0\x80\xc0\x80"), ElementsAre("\xed", "\xa0", "\x80", "\xc0", "\x80"));  // a surrogate, a long form
+  EXPECT_THAT(divided("ab\xff\xfe c\xe2\x82"), ElementsAre("ab", "\xff", "\xfe", " c", "\xe2", "\x82"));
+  EXPECT_THAT(divided("x  \x80y"), ElementsAre("x", "  ", "\x80", "y"));  // blanks as at the end of a text
+  EXPECT_THAT(divided("\xed\xa0\x80\xc0\x80"), ElementsAre("\xed", "\xa0", "\x80", "\xc0", "\x80"));  // a surrogate, a long form
   const auto tokenizer = open_tokenizer("gpt2:" + kFolder);
   const Ids high = tokenizer->encode("\xff");
   ASSERT_EQ(high.size(), 1u);

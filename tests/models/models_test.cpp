@@ -153,6 +153,12 @@ TEST(Models, TheVocabularyFollowsTheData) {
   EXPECT_THAT(classes("gpt2:vocabulary=300", "text:x"), Pair("gpt2:vocabulary=300", 300));
   EXPECT_THAT(classes("llama-15m", "text:x"), Pair("llama-15m:vocabulary=256", 256));
   EXPECT_THAT(classes("bert-tiny", "text:x"), Pair("bert-tiny", 30522));
+  const auto with_tokens = [](const char* model, std::int64_t ids) { return with_text_ids(find_model(model), ids).name; };
+  EXPECT_EQ(with_tokens("gpt2:layers=2", 600), "gpt2:layers=2,vocabulary=600");
+  EXPECT_EQ(with_tokens("gpt2", 50257), "gpt2");
+  EXPECT_EQ(with_tokens("gpt2:vocabulary=50304", 50257), "gpt2:vocabulary=50304");
+  EXPECT_EQ(with_tokens("lstm-lm", 600), "lstm-lm:vocabulary=600");
+  EXPECT_EQ(with_tokens("bert-tiny", 600), "bert-tiny");
 }
 
 // One value per channel is left at the last batch norms.

@@ -62,6 +62,12 @@ TEST(ExportMllog, TellsATrainingInMlperfsKeys) {
   EXPECT_THAT(text, HasSubstr(R"("key":"run_stop","value":null,"metadata":{"status":"success"}})"));
 }
 
+TEST(ExportMllog, TellsTheWarmUpOfTheLearningRate) {
+  Result result = two_epochs();
+  result.runs[0].workload.optimizer += " lr_schedule=cosine lr_warmup=100";
+  EXPECT_THAT(mllog_events(mllog_text(result)), testing::Contains("opt_learning_rate_warmup_steps=100.0@0"));
+}
+
 TEST(ExportMllog, AProjectedEpochIsNoEpoch) {
   Result result = two_epochs();
   result.runs[0].timing->epoch_kind = "projected";

@@ -76,6 +76,7 @@ inline Run complete_run() {
                  123.5,
                  7,
                  41};
+  ok.workload.tokenizer = "gpt2, 600 tokens, " + std::string(32, 'b');
   ok.device = {"cpu", "Some CPU", 2, "avx2", true, "winograd", "fusion+prefetch"};
   ok.precision = "fp32";
   ok.settings = {{"model", "mlp"}, {"model_options", std::map<std::string, std::int64_t>{{"depth", 3}}}};

@@ -21,6 +21,8 @@ class FakeExecutable : public Executable {
   std::int64_t batch = 4;
   double device_seconds = 0;  // of each training step by the device's clock; above 0 the device is asynchronous
   bool draws_dropout_masks = false;
+  bool accepts_settings = false;
+  std::vector<std::pair<std::int64_t, float>> learning_rates;  // each that was set, after how many steps
   int profiled_passes = 0;
   std::vector<InputSlot> submitted;  // by step, evaluation steps too
   std::int64_t steps = 0, evaluation_steps = 0;
@@ -51,6 +53,10 @@ class FakeExecutable : public Executable {
   void write(std::string_view, std::span<const float>) override { throw std::logic_error("not faked"); }
   void read(std::string_view, std::span<float>) const override { throw std::logic_error("not faked"); }
   void write_part(std::string_view, std::int64_t, std::span<const float>) override { throw std::logic_error("not faked"); }
+  void set(std::string_view variable, float value) override {
+    if (!accepts_settings || variable != "learning_rate") throw std::logic_error("not faked");
+    learning_rates.emplace_back(steps, value);
+  }
   std::vector<NodeTime> profile(Entry, int passes) override {
     profiled_passes = passes;
     return {{"fc1", Op::linear, "fake linear", 0.5, 100, 10}, {"fc1.relu", Op::relu, "fake relu", 0.25, 0, 20}};

@@ -164,6 +164,20 @@ TEST_F(RunnerTest, ObserverSeesEachStepBeforeItsSlotIsReleasedAndIsNotTimed) {
   EXPECT_EQ(block.harness_seconds, 0);
 }
 
+TEST_F(RunnerTest, ARateIsSetOnlyWhereItDiffersAndWarmUpStepsAreNotCounted) {
+  executable.accepts_settings = true;
+  Runner runner(
+      executable, batches, Entry::train, [this] { return now; }, [this] { return usage; }, nullptr,
+      [](std::int64_t step) { return step < 2 ? 0.25 * static_cast<double>(step + 1) : 1.0; });
+  runner.begin_epoch(0);
+  runner.warm_up(3);
+  runner.steps(2);
+  runner.warm_up(1);
+  runner.steps(3);
+  using Setting = std::pair<std::int64_t, float>;  // before this step
+  EXPECT_THAT(executable.learning_rates, ElementsAre(Setting{0, 0.25f}, Setting{4, 0.5f}, Setting{5, 1.0f}));
+}
+
 TEST_F(RunnerTest, EmptyTestSplitIsAnError) {
   batches.evaluation_batches = 0;
   Runner runner = make();

@@ -55,9 +55,12 @@ class Log {
 // "adamw lr=0.001 beta1=0.9" as the keys of its optimizer; what has none there is metadata of its name.
 void add_optimizer(const std::string& optimizer, Log& log) {
   static const std::map<std::string, std::map<std::string, const char*>> kKeys = {
-      {"sgd", {{"lr", "opt_base_learning_rate"}, {"weight_decay", "opt_weight_decay"}}},
+      {"sgd", {{"lr", "opt_base_learning_rate"},
+        {"lr_warmup", "opt_learning_rate_warmup_steps"},
+        {"weight_decay", "opt_weight_decay"}}},
       {"adamw",
        {{"lr", "opt_base_learning_rate"},
+        {"lr_warmup", "opt_learning_rate_warmup_steps"},
         {"beta1", "opt_adamw_beta_1"},
         {"beta2", "opt_adamw_beta_2"},
         {"epsilon", "opt_adamw_epsilon"},

@@ -1,4 +1,4 @@
-#include "src/data/words.h"
+#include "src/data/word_pattern.h"
 
 #include <algorithm>
 #include <memory>
