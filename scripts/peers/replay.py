@@ -54,6 +54,21 @@ class Replay:
             self.optimizer.step()
             yield batch["loss"].item(), loss.item()
 
+    def held_out_loss(self, text):
+        """Of PyTorch's weights on a text as bytes: the mean over every tenth window, as epochbench evaluates."""
+        batch = load_file(self.folder / "step-000000.safetensors")
+        if "masked_positions" in batch or batch["labels"].shape != batch.get("input_ids", torch.empty(0)).shape:
+            raise ValueError("only models of the next token have a held-out loss here")
+        sequence, ids = batch["input_ids"].shape[1], torch.frombuffer(bytearray(text), dtype=torch.uint8).int()
+        windows = [ids[i * sequence:(i + 1) * sequence + 1] for i in range(9, (len(ids) - 1) // sequence, 10)]
+        if not windows:
+            raise ValueError("the text has no held-out window: name a longer one")
+        self.model.eval()
+        with torch.no_grad():
+            losses = [models.loss(self.model, {"input_ids": window[None, :-1], "labels": window[None, 1:]}).item()
+                      for window in windows]
+        return sum(losses) / len(losses)
+
     def differences(self):
         """Norm of the difference of all final weights together over the norm of their change; the same of the running
         statistics, which are kept apart because their change is so much larger that it would hide the weights'."""
