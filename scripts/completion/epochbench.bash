@@ -21,6 +21,7 @@ _epochbench() {
     'run --kernels') choices="best portable" ;;
     'run --meters') choices="on off" ;;
     'run --data') choices="synthetic digits founding-documents idx:DIR cifar10:DIR text:FILE" ;;
+    'run --tokenizer') choices="" ;;
     'run --epochs') choices="" ;;
     'run --steps') choices="" ;;
     'run --min-time') choices="" ;;
@@ -29,6 +30,8 @@ _epochbench() {
     'run --epoch-samples') choices="" ;;
     'run --seed') choices="" ;;
     'run --learning-rate') choices="" ;;
+    'run --lr-schedule') choices="constant cosine step" ;;
+    'run --lr-warmup') choices="" ;;
     'run --weight-decay') choices="" ;;
     'run --label-smoothing') choices="" ;;
     'run --order') choices="shuffled sequential" ;;
@@ -60,6 +63,7 @@ _epochbench() {
     'sweep --kernels') choices="best portable" ;;
     'sweep --meters') choices="on off" ;;
     'sweep --data') choices="synthetic digits founding-documents idx:DIR cifar10:DIR text:FILE" ;;
+    'sweep --tokenizer') choices="" ;;
     'sweep --epochs') choices="" ;;
     'sweep --steps') choices="" ;;
     'sweep --min-time') choices="" ;;
@@ -68,6 +72,8 @@ _epochbench() {
     'sweep --epoch-samples') choices="" ;;
     'sweep --seed') choices="" ;;
     'sweep --learning-rate') choices="" ;;
+    'sweep --lr-schedule') choices="constant cosine step" ;;
+    'sweep --lr-warmup') choices="" ;;
     'sweep --weight-decay') choices="" ;;
     'sweep --label-smoothing') choices="" ;;
     'sweep --order') choices="shuffled sequential" ;;
@@ -124,8 +130,8 @@ _epochbench() {
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
-      run) options="-h --help --suite --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --weight-decay --label-smoothing --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
-      sweep) options="-h --help --over --values --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --weight-decay --label-smoothing --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
+      run) options="-h --help --suite --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
+      sweep) options="-h --help --over --values --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
       list) options="-h --help --match --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;

@@ -188,9 +188,8 @@ Rows training_options() {
       row("learning_rate", "X", "learning rate in place of the model's", Class::workload, &CaseSpec::learning_rate,
           real({0, std::numeric_limits<float>::max(), false, true})),
       row("lr_schedule", "S",
-          "constant; cosine: down to 0 along half a cosine; or step: a tenth from a third of the steps on, a hundredth from "
-          "two "
-          "thirds on; of --epochs or --steps",
+          "constant, cosine or step: down to 0 along half a cosine, or to a tenth after a third of the steps and a hundredth "
+          "after two; both need --epochs or --steps",
           Class::workload, &CaseSpec::lr_schedule),
       row("lr_warmup", "N", "first steps, in which the learning rate rises in equal parts", Class::workload,
           &CaseSpec::lr_warmup, whole(0, kMaxSteps)),
