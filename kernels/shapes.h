@@ -29,6 +29,17 @@ struct PoolShape {  // x [batch,height,width,channels], y [batch,out_height,out_
   std::int64_t batch = 0, height = 0, width = 0, channels = 0;
   std::int64_t out_height = 0, out_width = 0;
   std::int64_t window = 1, stride = 1, padding = 0;  // padding never wins the maximum; window * window <= 256
+  bool zeros =
+      false;  // of means: pixels outside are zeros, which count; then a window may lie outside, and padding be negative
+};
+
+// Rows of all parts side by side: part i is [rows,channels[i]], at part[i].
+static constexpr int kPartsAtMost = 8;
+template <typename Pointer>
+struct ChannelParts {
+  Pointer part[kPartsAtMost] = {};
+  std::int64_t channels[kPartsAtMost] = {};
+  int count = 0;
 };
 
 // What softmax of a row of logits is compared with: its label with 1 - smoothing, and every class with an equal share of

@@ -12,6 +12,7 @@ std::vector<ModelFamily> resnet_families();  // 18, 34, 50, 101, 152
 
 ModelFamily mobilenet_v2_family();
 std::vector<ModelFamily> efficientnet_families();  // b0, b2
+std::vector<ModelFamily> nasnet_families();        // mobile, large
 
 std::vector<ModelFamily> bert_families();   // tiny, base, large
 std::vector<ModelFamily> gpt2_families();   // 124M, medium, large, xl

@@ -11,11 +11,18 @@ Initializer constant(double value) { return {Initializer::Kind::constant, value}
 Initializer normal_fan_out(std::int64_t fan_out) {
   return {Initializer::Kind::normal, std::sqrt(2 / static_cast<double>(fan_out))};
 }
-Initializer uniform_fan_in(std::int64_t fan_in) {
-  return {Initializer::Kind::uniform, 1 / std::sqrt(static_cast<double>(fan_in))};
+PoolAttributes attributes_of(const Layers::Window& window) {
+  PoolAttributes attributes{.window = window.size, .stride = window.stride, .padding = window.padding};
+  attributes.extra = window.extra;
+  attributes.zeros = window.zeros;
+  return attributes;
 }
 
 }  // namespace
+
+Initializer uniform_fan_in(std::int64_t fan_in) {
+  return {Initializer::Kind::uniform, 1 / std::sqrt(static_cast<double>(fan_in))};
+}
 
 ValueId Layers::variable(const std::string& name, Shape shape, Initializer initializer, VariableRole role,
                          FileLayout file_layout) {
@@ -120,15 +127,25 @@ ValueId Layers::convolution_with_bias(ValueId x, const std::string& name, const 
 }
 
 ValueId Layers::convolution(ValueId x, const std::string& name, const Convolution& spec) {
-  return convolution_node(x, name, spec, normal_fan_out(spec.kernel * spec.kernel * spec.channels));
+  return convolution(x, name, spec, normal_fan_out(spec.kernel * spec.kernel * spec.channels));
+}
+
+ValueId Layers::convolution(ValueId x, const std::string& name, const Convolution& spec, const Initializer& weight) {
+  return convolution_node(x, name, spec, weight);
 }
 
 ValueId Layers::depthwise_convolution(ValueId x, const std::string& name, std::int64_t kernel, std::int64_t stride) {
-  const std::int64_t channels = graph_.desc(x).shape[3];
-  const ValueId weight = variable(name + ".weight", {kernel, kernel, channels}, normal_fan_out(kernel * kernel * channels),
-                                  VariableRole::parameter, {{1, kernel, kernel, channels}, {channels, 1, kernel, kernel}});
-  return graph_.add_node(Op::depthwise_conv2d, DepthwiseConv2dAttributes{.stride = stride, .padding = kernel / 2}, {x, weight},
-                         name)[0];
+  return depthwise_convolution(x, name, {.size = kernel, .stride = stride, .padding = kernel / 2},
+                               normal_fan_out(kernel * kernel * graph_.desc(x).shape[3]));
+}
+
+ValueId Layers::depthwise_convolution(ValueId x, const std::string& name, const Window& window, const Initializer& weight) {
+  const std::int64_t channels = graph_.desc(x).shape[3], kernel = window.size;
+  const ValueId taps = variable(name + ".weight", {kernel, kernel, channels}, weight, VariableRole::parameter,
+                                {{1, kernel, kernel, channels}, {channels, 1, kernel, kernel}});
+  DepthwiseConv2dAttributes attributes{.stride = window.stride, .padding = window.padding};
+  attributes.extra = window.extra;
+  return graph_.add_node(Op::depthwise_conv2d, attributes, {x, taps}, name)[0];
 }
 
 ValueId Layers::squeeze_excite(ValueId x, const std::string& name, std::int64_t squeezed) {
@@ -158,13 +175,14 @@ ValueId Layers::stochastic_depth(ValueId x, const std::string& name, double prob
   return drop(Op::stochastic_depth, x, name, probability);
 }
 
-ValueId Layers::batch_norm(ValueId x, const std::string& name, double scale) {
+ValueId Layers::batch_norm(ValueId x, const std::string& name, double scale, double epsilon) {
   const Shape per_channel{graph_.desc(x).shape.back()};
   const std::vector<ValueId> inputs{x, variable(name + ".weight", per_channel, constant(scale)),
                                     variable(name + ".bias", per_channel, constant(0)),
                                     variable(name + ".running_mean", per_channel, constant(0), VariableRole::statistic),
                                     variable(name + ".running_var", per_channel, constant(1), VariableRole::statistic)};
-  return graph_.add_node(training_ ? Op::batch_norm : Op::batch_norm_inference, BatchNormAttributes{}, inputs, name)[0];
+  return graph_.add_node(training_ ? Op::batch_norm : Op::batch_norm_inference, BatchNormAttributes{.epsilon = epsilon}, inputs,
+                         name)[0];
 }
 
 ValueId Layers::layer_norm(ValueId x, const std::string& name, double epsilon) {
@@ -175,7 +193,19 @@ ValueId Layers::layer_norm(ValueId x, const std::string& name, double epsilon) {
 }
 
 ValueId Layers::max_pool(ValueId x, const std::string& name, std::int64_t window, std::int64_t stride, std::int64_t padding) {
-  return graph_.add_node(Op::max_pool, PoolAttributes{.window = window, .stride = stride, .padding = padding}, {x}, name)[0];
+  return max_pool(x, name, {.size = window, .stride = stride, .padding = padding});
+}
+
+ValueId Layers::max_pool(ValueId x, const std::string& name, const Window& window) {
+  return graph_.add_node(Op::max_pool, attributes_of(window), {x}, name)[0];
+}
+
+ValueId Layers::average_pool(ValueId x, const std::string& name, const Window& window) {
+  return graph_.add_node(Op::average_pool, attributes_of(window), {x}, name)[0];
+}
+
+ValueId Layers::concatenate(const std::vector<ValueId>& parts, const std::string& name) {
+  return graph_.add_node(Op::concatenate, {}, parts, name)[0];
 }
 
 ValueId Layers::global_average_pool(ValueId x, const std::string& name) {

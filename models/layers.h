@@ -9,6 +9,8 @@
 
 namespace epochbench {
 
+Initializer uniform_fan_in(std::int64_t fan_in);  // +-1/sqrt(fan-in), PyTorch's default
+
 // Writes a model's forward graph; `name` arguments are the parameters' prefixes ("layer1.0.conv1").
 class Layers {
  public:
@@ -42,20 +44,30 @@ class Layers {
                                 const Initializer& bias);
   // Without bias; normal with standard deviation sqrt(2 / fan-out) (He et al. 2015).
   ValueId convolution(ValueId x, const std::string& name, const Convolution& spec);
+  ValueId convolution(ValueId x, const std::string& name, const Convolution& spec, const Initializer& weight);
   // Each channel by itself, without bias, padded by half the kernel; normal with standard deviation sqrt(2 / (kernel^2
   // channels)), PyTorch's idea of the fan-out of grouped weights.
   ValueId depthwise_convolution(ValueId x, const std::string& name, std::int64_t kernel, std::int64_t stride);
+  struct Window {  // of size x size pixels
+    std::int64_t size, stride = 1, padding = 0;
+    std::int64_t extra = 0;  // padding that the end of an axis has more than its beginning
+    bool zeros = false;      // whether zeros outside the image count in a mean, in place of nothing
+  };
+  ValueId depthwise_convolution(ValueId x, const std::string& name, const Window& window, const Initializer& weight);
   // Squeeze-and-excitation (Hu et al. 2018): the mean of every channel, two layers by way of `squeezed` channels, and x times
   // the sigmoid of what they compute. Weights are those of 1x1 convolutions in files.
   ValueId squeeze_excite(ValueId x, const std::string& name, std::int64_t squeezed);
   // With this probability zeros in training, of elements or of whole samples; x without random numbers if it is 0.
   ValueId dropout(ValueId x, const std::string& name, double probability);
   ValueId stochastic_depth(ValueId x, const std::string& name, double probability);
-  // Scale starts at `scale`, bias at 0; epsilon 1e-5, momentum 0.1; uses running statistics when not training.
-  ValueId batch_norm(ValueId x, const std::string& name, double scale = 1);
+  // Scale starts at `scale`, bias at 0; momentum 0.1; uses running statistics when not training.
+  ValueId batch_norm(ValueId x, const std::string& name, double scale = 1, double epsilon = 1e-5);
   // Over the last dimension; scale starts at 1, bias at 0.
   ValueId layer_norm(ValueId x, const std::string& name, double epsilon);
   ValueId max_pool(ValueId x, const std::string& name, std::int64_t window, std::int64_t stride, std::int64_t padding = 0);
+  ValueId max_pool(ValueId x, const std::string& name, const Window& window);
+  ValueId average_pool(ValueId x, const std::string& name, const Window& window);
+  ValueId concatenate(const std::vector<ValueId>& parts, const std::string& name);  // along the channels
   ValueId global_average_pool(ValueId x, const std::string& name);
 
   // Two 3x3 convolutions with batch norms, up to the addition of the shortcut (He et al. 2015). The last scale starts at 0, so

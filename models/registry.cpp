@@ -40,8 +40,8 @@ std::int64_t parse_value(const std::string& family, const ModelOption& option, s
 const std::vector<ModelFamily>& model_registry() {
   static const std::vector<ModelFamily> families = [] {
     std::vector<ModelFamily> all{mlp_family(), lenet5_family(), resnet20_family()};
-    for (const auto& families_of :
-         {resnet_families, bert_families, gpt2_families, llama_families, vit_families, efficientnet_families, lstm_families})
+    for (const auto& families_of : {resnet_families, bert_families, gpt2_families, llama_families, vit_families,
+                                    efficientnet_families, nasnet_families, lstm_families})
       for (ModelFamily& family : families_of()) all.push_back(std::move(family));
     all.push_back(mobilenet_v2_family());
     return all;

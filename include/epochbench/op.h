@@ -35,6 +35,7 @@ struct Conv2dAttributes {
 struct DepthwiseConv2dAttributes {
   std::int64_t stride = 1, padding = 0;  // as of conv2d
   std::int64_t height = 0, width = 0;    // of the input for ..grad_input, of the kernel for ..grad_weight
+  std::int64_t extra = 0;                // padding that the end of an axis has more than its beginning
 };
 struct BatchNormAttributes {
   double epsilon = 1e-5;
@@ -43,7 +44,13 @@ struct BatchNormAttributes {
 struct PoolAttributes {
   std::int64_t window = 2, stride = 2, padding = 0;
   std::int64_t height = 0, width = 0;  // of the input, for the gradients
+  std::int64_t extra = 0;              // as of depthwise_conv2d
+  bool zeros = false;                  // average_pool: outside the image are zeros, which count; then padding may be negative
 };
+struct ConcatenateAttributes {
+  std::vector<std::int64_t> channels;  // of each part, for the gradient
+};
+inline constexpr std::size_t kMostParts = 8;
 struct CrossEntropyAttributes {
   bool mean = true;      // over the labels that are not ignored; false: sum
   double smoothing = 0;  // of the labels: the share that all classes get alike (Szegedy et al. 2015)
@@ -152,7 +159,7 @@ using Attributes =
                  AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes,
                  CastAttributes, LossScaleAttributes, BatchNormReluAttributes, BatchNormReluGradAttributes,
                  AddLayerNormAttributes, LinearGeluAttributes, Int8WeightsAttributes, Int8ProductAttributes, LstmAttributes,
-                 GeluAttributes, ClipFactorAttributes, DepthwiseConv2dAttributes, RotaryAttributes>;
+                 GeluAttributes, ClipFactorAttributes, DepthwiseConv2dAttributes, RotaryAttributes, ConcatenateAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
 bool is_tanh(const Attributes& attributes);           // of gelu and gelu_grad

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/pool_window.h"
 #include "kernels/cpu/rows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -13,13 +14,6 @@ constexpr std::int64_t kTile = 64;         // channels processed together: their
 constexpr std::int64_t kFewChannels = 16;  // below, neighboring pixels are processed together
 constexpr std::int64_t kRowTile = 512;     // elements of a row of dx processed together in that case
 constexpr std::int64_t kMaxSpan = 16;      // rows or columns of the largest window: an index is a byte
-
-// The windows along one axis that cover pixel `at`: [begin, end). The pixel's position in a window is at + padding - window *
-// stride.
-Range windows_over(std::int64_t at, std::int64_t window, std::int64_t stride, std::int64_t padding, std::int64_t windows) {
-  const std::int64_t from = at + padding - window;  // the last pixel before a window that covers `at`
-  return {from < 0 ? 0 : from / stride + 1, min_of((at + padding) / stride + 1, windows)};
-}
 
 // Computes dx[row, columns] of image n, pixel by pixel.
 void gather_pixels(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t n, std::int64_t row) {

@@ -1,4 +1,4 @@
-// The window of an output pixel of pooling.
+// The window of an output pixel of pooling, and the windows that cover an input pixel.
 #pragma once
 
 #include "kernels/cpu/isa.h"
@@ -13,6 +13,14 @@ struct Window {
 static inline Window clip(const PoolShape& s, std::int64_t oy, std::int64_t ox) {
   const std::int64_t top = oy * s.stride - s.padding, left = ox * s.stride - s.padding;
   return {max_of(0, -top), min_of(s.window, s.height - top), max_of(0, -left), min_of(s.window, s.width - left)};
+}
+
+// The windows along one axis that cover pixel `at`: [begin, end). The pixel's position in a window is at + padding - window *
+// stride.
+static inline Range windows_over(std::int64_t at, std::int64_t window, std::int64_t stride, std::int64_t padding,
+                                 std::int64_t windows) {
+  const std::int64_t reach = at + padding, from = reach - window;  // from: the last pixel before a window that covers `at`
+  return {from < 0 ? 0 : from / stride + 1, reach < 0 ? 0 : min_of(reach / stride + 1, windows)};
 }
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

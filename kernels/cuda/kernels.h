@@ -160,6 +160,12 @@ void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* l
 void count_correct(float* count, const void* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
                    std::int64_t row_elements, Element element, void* workspace, Stream stream);
 
+// average_pool.cu: over windows
+void average_pool(void* y, const void* x, const PoolShape& shape, Element element, Stream stream);
+void average_pool_grad(void* dx, const void* dy, const PoolShape& shape, Element element, Stream stream);
+// concatenate.cu
+void concatenate(void* y, const ChannelParts<const void*>& x, std::int64_t rows, Element element, Stream stream);
+void concatenate_grad(const ChannelParts<void*>& dx, const void* dy, std::int64_t rows, Element element, Stream stream);
 // pool.cu
 void max_pool(void* y, std::uint8_t* index, const void* x, const PoolShape& shape, Element element, Stream stream);
 void max_pool_grad(void* dx, const void* dy, const std::uint8_t* index, const PoolShape& shape, Element element, Stream stream);

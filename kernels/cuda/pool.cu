@@ -2,22 +2,18 @@
 // of channels, so that neighboring threads access neighboring memory. The gradient of the windows gathers: an element of dx
 // reads the windows that cover it, in ascending order, so no sum depends on the order of threads.
 #include "kernels/cuda/pack.cuh"
+#include "kernels/cuda/pool_window.cuh"
 
 namespace epochbench::cuda {
 namespace {
 
-constexpr int kMaxThreads = 256, kBlocks = 4;  // of the kernels over windows; blocks per multiprocessor
-
-// As many threads as a row of `packs` needs, in whole warps.
-unsigned threads_of(std::int64_t packs) {
-  return static_cast<unsigned>(packs < kMaxThreads ? ceil_div(packs, kWarp) * kWarp : kMaxThreads);
-}
+constexpr int kBlocks = 4;  // per multiprocessor, of the kernels over windows
 
 // A position k of the window is compared only if it is inside the image, but always loaded, from the nearest pixel inside, so
 // that all loads of a window are in flight together. A NaN wins over every number; among equal maxima the first wins. kWindow:
 // the window if the compiler knows it; otherwise 0.
 template <typename T, int kSize, int kWindow>
-__global__ void __launch_bounds__(kMaxThreads, kBlocks) max_pool_kernel(T* y, std::uint8_t* index, const T* x, PoolShape s) {
+__global__ void __launch_bounds__(kPoolThreads, kBlocks) max_pool_kernel(T* y, std::uint8_t* index, const T* x, PoolShape s) {
   const int window = kWindow > 0 ? kWindow : static_cast<int>(s.window);
   const int width = static_cast<int>(s.width), height = static_cast<int>(s.height), stride = static_cast<int>(s.stride);
   const int packs = static_cast<int>(s.channels) / kSize;
@@ -59,20 +55,10 @@ __global__ void __launch_bounds__(kMaxThreads, kBlocks) max_pool_kernel(T* y, st
   }
 }
 
-// The windows along one axis that cover a pixel.
-struct Cover {
-  int first, last;  // last < first: none
-};
-__device__ Cover cover(int pixel, int window, int stride, int padding, int out_extent) {
-  const int reach = pixel + padding;  // the last window starts at or before it, the first one at most window - 1 before
-  const int first = reach < window ? 0 : (reach - window) / stride + 1;
-  return {first, min(reach / stride, out_extent - 1)};
-}
-
 // kCover: the maximum number of windows along one axis that cover a pixel, if the compiler knows it; otherwise 0. Loads as in
 // max_pool.
 template <typename T, int kSize, int kCover>
-__global__ void __launch_bounds__(kMaxThreads, kBlocks)
+__global__ void __launch_bounds__(kPoolThreads, kBlocks)
     max_pool_grad_kernel(T* dx, const T* dy, const std::uint8_t* index, PoolShape s) {
   const int window = static_cast<int>(s.window), stride = static_cast<int>(s.stride), padding = static_cast<int>(s.padding);
   const int out_height = static_cast<int>(s.out_height), out_width = static_cast<int>(s.out_width);
@@ -180,7 +166,7 @@ void max_pool(void* y, std::uint8_t* index, const void* x, const PoolShape& shap
     constexpr int kSize = size();
     const auto run = [&](auto kernel) {
       launch(kernel, dim3(static_cast<unsigned>(shape.batch * shape.out_height)),
-             dim3(threads_of(shape.out_width * shape.channels / kSize)), 0, stream, static_cast<T*>(y), index,
+             dim3(pool_threads(shape.out_width * shape.channels / kSize)), 0, stream, static_cast<T*>(y), index,
              static_cast<const T*>(x), shape);
     };
     if (shape.window == 2)
@@ -200,8 +186,8 @@ void max_pool_grad(void* dx, const void* dy, const std::uint8_t* index, const Po
     constexpr int kSize = size();
     const auto run = [&](auto kernel) {
       launch(kernel, dim3(static_cast<unsigned>(shape.batch * shape.height)),
-             dim3(threads_of(shape.width * shape.channels / kSize)), 0, stream, static_cast<T*>(dx), static_cast<const T*>(dy),
-             index, shape);
+             dim3(pool_threads(shape.width * shape.channels / kSize)), 0, stream, static_cast<T*>(dx),
+             static_cast<const T*>(dy), index, shape);
     };
     const std::int64_t covering = ceil_div(shape.window, shape.stride);
     if (covering == 1)

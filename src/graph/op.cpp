@@ -28,6 +28,13 @@ std::string number(double value) {
 std::string number(std::int64_t value) { return std::to_string(value); }
 std::string flag(bool value) { return value ? "1" : "0"; }
 std::string if_set(const char* name, bool value) { return value ? std::string(" ") + name + "=1" : ""; }
+std::string if_extra(std::int64_t extra) { return extra == 0 ? "" : " extra=" + number(extra); }
+template <typename Number>
+std::string joined(const std::vector<Number>& values, const char* separator) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? separator : "") + number(values[i]);
+  return text;
+}
 std::string if_tf32(bool value) { return if_set(name(Precision::tf32), value); }
 
 struct Writer {
@@ -35,26 +42,23 @@ struct Writer {
   std::string operator()(const MatmulAttributes& a) const {
     return "transpose_a=" + flag(a.transpose_a) + " transpose_b=" + flag(a.transpose_b) + if_tf32(a.tf32);
   }
-  std::string operator()(const ReshapeAttributes& a) const {
-    std::string text = "shape=";
-    for (std::size_t i = 0; i < a.shape.size(); ++i) text += (i ? "x" : "") + number(a.shape[i]);
-    return text;
-  }
+  std::string operator()(const ReshapeAttributes& a) const { return "shape=" + joined(a.shape, "x"); }
   std::string operator()(const Conv2dAttributes& a) const {
     return "stride=" + number(a.stride) + " padding=" + number(a.padding) + " height=" + number(a.height) +
            " width=" + number(a.width) + if_tf32(a.tf32);
   }
   std::string operator()(const DepthwiseConv2dAttributes& a) const {
     return "stride=" + number(a.stride) + " padding=" + number(a.padding) + " height=" + number(a.height) +
-           " width=" + number(a.width);
+           " width=" + number(a.width) + if_extra(a.extra);
   }
   std::string operator()(const BatchNormAttributes& a) const {
     return "epsilon=" + number(a.epsilon) + " momentum=" + number(a.momentum);
   }
   std::string operator()(const PoolAttributes& a) const {
     return "window=" + number(a.window) + " stride=" + number(a.stride) + " padding=" + number(a.padding) +
-           " height=" + number(a.height) + " width=" + number(a.width);
+           " height=" + number(a.height) + " width=" + number(a.width) + if_extra(a.extra) + if_set("zeros", a.zeros);
   }
+  std::string operator()(const ConcatenateAttributes& a) const { return "channels=" + joined(a.channels, ","); }
   std::string operator()(const CrossEntropyAttributes& a) const {
     return "mean=" + flag(a.mean) + (a.smoothing > 0 ? " smoothing=" + number(a.smoothing) : "");
   }
@@ -63,12 +67,9 @@ struct Writer {
            if_set("clipped", a.clipped);
   }
   std::string operator()(const AdamwAttributes& a) const {
-    std::string text =
-        "beta1=" + number(a.beta1) + " beta2=" + number(a.beta2) + " epsilon=" + number(a.epsilon) + " weight_decay=";
-    for (std::size_t i = 0; i < a.weight_decay.size(); ++i) text += (i ? "," : "") + number(a.weight_decay[i]);
-    text += if_set("loss_scaled", a.loss_scaled) + if_set("clipped", a.clipped) + (a.copies.empty() ? "" : " copies=");
-    for (std::size_t i = 0; i < a.copies.size(); ++i) text += (i ? "," : "") + number(a.copies[i]);
-    return text;
+    return "beta1=" + number(a.beta1) + " beta2=" + number(a.beta2) + " epsilon=" + number(a.epsilon) +
+           " weight_decay=" + joined(a.weight_decay, ",") + if_set("loss_scaled", a.loss_scaled) +
+           if_set("clipped", a.clipped) + (a.copies.empty() ? "" : " copies=" + joined(a.copies, ","));
   }
   std::string operator()(const ClipFactorAttributes& a) const {
     return "largest_norm=" + number(a.largest_norm) + if_set("loss_scaled", a.loss_scaled);

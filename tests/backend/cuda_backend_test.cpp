@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(
 // With their dropout and stochastic depth, whose masks are those of the reference. Deep networks of norms over a few pixels
 // amplify roundings, a thousandfold in each step with the models' own learning rates.
 TEST(CudaBackend, MobileNetworksTrainAsTheReferenceDoes) {
-  for (const char* model : {test::kSmallMobileNet, test::kSmallEfficientNet})
+  for (const char* model : {test::kSmallMobileNet, test::kSmallEfficientNet, test::kSmallNasNet})
     for (Precision precision : kPrecisions) {
       SCOPED_TRACE(std::string(model) + " " + name(precision));
       const Training training{model, 4, precision, -1, 1e-6};

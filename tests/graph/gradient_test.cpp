@@ -165,6 +165,16 @@ INSTANTIATE_TEST_SUITE_P(Shapes, DepthwiseConv2dGradient,
                                          Convolution{5, 5, 2, 2, 7, 1, 3}, Convolution{7, 7, 2, 2, 3, 3, 0},
                                          Convolution{1, 1, 2, 2, 3, 1, 1}, Convolution{1, 1, 1, 1, 1, 1, 0}));
 
+// More padding at the end, as TensorFlow pads an even size with stride 2.
+TEST(DepthwiseConv2d, GradientMatchesFiniteDifferenceWithMorePaddingAtTheEnd) {
+  for (std::int64_t kernel : {3, 5, 7})
+    expect_gradient_matches({2, 8, 6, 2}, [=](Graph& graph, ValueId x) {
+      DepthwiseConv2dAttributes attributes{.stride = 2, .padding = (kernel - 2) / 2};
+      attributes.extra = 1;
+      return node(graph, Op::depthwise_conv2d, attributes, {x, parameter(graph, "weight", {kernel, kernel, 2})});
+    });
+}
+
 TEST(ScaleChannels, GradientMatchesFiniteDifference) {
   expect_gradient_matches({2, 3, 2, 5}, [](Graph& graph, ValueId x) {
     return node(graph, Op::scale_channels, {}, {x, parameter(graph, "scale", {2, 5})});
@@ -188,25 +198,46 @@ TEST(StochasticDepth, GradientMatchesFiniteDifference) {
 }
 
 struct Pool {
-  std::int64_t height, width, window, stride, padding;
+  std::int64_t height, width, window, stride, padding, extra = 0;
+  bool zeros = false;
 };
 void PrintTo(const Pool& p, std::ostream* out) {
-  *out << p.height << "x" << p.width << ", window " << p.window << " stride " << p.stride << " padding " << p.padding;
+  *out << p.height << "x" << p.width << ", window " << p.window << " stride " << p.stride << " padding " << p.padding << " and "
+       << p.extra << (p.zeros ? ", zeros" : "");
+}
+PoolAttributes attributes_of(const Pool& p) {
+  return {.window = p.window, .stride = p.stride, .padding = p.padding, .extra = p.extra, .zeros = p.zeros};
 }
 class MaxPoolGradient : public testing::TestWithParam<Pool> {};
 
 TEST_P(MaxPoolGradient, MatchesFiniteDifference) {
   const Pool p = GetParam();
   expect_gradient_matches({2, p.height, p.width, 3},
-                          [p](Graph& graph, ValueId x) {
-                            return node(graph, Op::max_pool,
-                                        PoolAttributes{.window = p.window, .stride = p.stride, .padding = p.padding}, {x});
-                          },
+                          [p](Graph& graph, ValueId x) { return node(graph, Op::max_pool, attributes_of(p), {x}); },
                           {.step = 1e-3, .spacing = 1e-2});
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, MaxPoolGradient,
                          testing::Values(Pool{4, 6, 2, 2, 0}, Pool{5, 5, 2, 2, 0}, Pool{6, 5, 3, 2, 1}, Pool{4, 4, 3, 1, 1},
-                                         Pool{1, 1, 1, 1, 0}));
+                                         Pool{1, 1, 1, 1, 0}, Pool{6, 8, 3, 2, 0, 1}));
+
+class AveragePoolGradient : public testing::TestWithParam<Pool> {};
+
+TEST_P(AveragePoolGradient, MatchesFiniteDifference) {
+  const Pool p = GetParam();
+  expect_gradient_matches({2, p.height, p.width, 3},
+                          [p](Graph& graph, ValueId x) { return node(graph, Op::average_pool, attributes_of(p), {x}); });
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, AveragePoolGradient,
+                         testing::Values(Pool{1, 1, 1, 1, 0}, Pool{5, 6, 3, 1, 1}, Pool{5, 6, 3, 1, 1, 0, true},
+                                         Pool{6, 4, 3, 2, 0, 1, true}, Pool{5, 7, 3, 2, 1, 0, true}, Pool{5, 7, 3, 2, 1},
+                                         Pool{5, 6, 1, 2, -1, 2, true}, Pool{7, 5, 2, 3, 0}, Pool{4, 4, 3, 1, 2, 0, true}));
+
+TEST(Concatenate, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({2, 2, 3, 3}, [](Graph& graph, ValueId x) {
+    return node(graph, Op::concatenate, {},
+                {parameter(graph, "one", {2, 2, 3, 1}), x, parameter(graph, "other", {2, 2, 3, 4}), x});
+  });
+}
 
 TEST(GlobalAveragePool, GradientMatchesFiniteDifference) {
   expect_gradient_matches({3, 2, 5, 4}, [](Graph& graph, ValueId x) { return node(graph, Op::global_average_pool, {}, {x}); });

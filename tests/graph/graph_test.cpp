@@ -45,6 +45,33 @@ TEST(Graph, InfersShapes) {
   EXPECT_EQ(graph.desc(logits).shape, (Shape{2, 10}));
 }
 
+TEST(Graph, PoolingAndConcatenationRefuseWhatDoesNotFit) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {{2, 5, 4, 3}, DType::f32}), y = graph.add_input("y", {{2, 5, 3, 3}, DType::f32});
+  const auto message = [&](Op op, const Attributes& attributes, const std::vector<ValueId>& inputs) -> std::string {
+    try {
+      graph.add_node(op, attributes, inputs, "node");
+    } catch (const GraphError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(message(Op::average_pool, PoolAttributes{.window = 3, .padding = 2, .extra = 1}, {x}),
+              HasSubstr("smaller than the window"));
+  EXPECT_THAT(message(Op::average_pool, PoolAttributes{.window = 3, .extra = -1, .zeros = true}, {x}), HasSubstr("negative"));
+  EXPECT_THAT(message(Op::average_pool, PoolAttributes{.window = 5, .zeros = true}, {x}), HasSubstr("larger than the padded"));
+  EXPECT_THAT(message(Op::max_pool, PoolAttributes{.window = 1, .padding = -1, .extra = 2}, {x}), HasSubstr("padding"));
+  EXPECT_THAT(message(Op::concatenate, {}, {x, y}), HasSubstr("differ in more than their channels"));
+  EXPECT_THAT(message(Op::concatenate, {}, std::vector<ValueId>(9, x)), HasSubstr("1 to 8 parts"));
+  EXPECT_THAT(message(Op::concatenate_grad, ConcatenateAttributes{{1, 1}}, {x}), HasSubstr("channels of all parts"));
+  EXPECT_EQ(graph
+                .desc(graph.add_node(Op::average_pool, PoolAttributes{.window = 1, .padding = -1, .extra = 2, .zeros = true},
+                                     {x}, "p")[0])
+                .shape,
+            (Shape{2, 3, 2, 3}));
+}
+
 TEST(Graph, ErrorsNameTheOpTheNodeAndTheShapes) {
   EXPECT_THAT(
       error_of([](Graph& graph) {
@@ -120,7 +147,9 @@ TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
   EXPECT_EQ(
       v.types(Op::batch_norm_inference, BatchNormAttributes{}, {map(), channels(f), channels(f), channels(f), channels(f)}), x);
   EXPECT_EQ(v.types(Op::max_pool, PoolAttributes{}, {map()}), x + " u8");
+  EXPECT_EQ(v.types(Op::average_pool, PoolAttributes{}, {map()}), x);
   EXPECT_EQ(v.types(Op::global_average_pool, {}, {map()}), x);
+  EXPECT_EQ(v.types(Op::concatenate, {}, {map(), map()}), x);
   EXPECT_EQ(v.types(Op::cross_entropy, CrossEntropyAttributes{}, {matrix(), v(i, {4})}), "f32 f32");
   EXPECT_EQ(v.types(Op::embedding, {}, {matrix(), v(i, {2, 5})}), x);
   EXPECT_EQ(v.types(Op::add_rows, AddRowsAttributes{.period = 2}, {matrix(), matrix()}), x);
@@ -151,6 +180,8 @@ TEST_P(Types, FollowTheOperandsButForWhatIsAlwaysFloat) {
   EXPECT_EQ(v.types(Op::conv2d_grad_weight, kernel, {map(), map()}), x);
   EXPECT_EQ(v.types(Op::batch_norm_grad, {}, {map(), map(), channels(f), channels(f), channels(f)}), x + " f32 f32");
   EXPECT_EQ(v.types(Op::max_pool_grad, PoolAttributes{.height = 8, .width = 8}, {map(), v(DType::u8, {2, 4, 4, 3})}), x);
+  EXPECT_EQ(v.types(Op::average_pool_grad, PoolAttributes{.height = 8, .width = 8}, {map()}), x);
+  EXPECT_EQ(v.types(Op::concatenate_grad, ConcatenateAttributes{{1, 2}}, {map()}), x + " " + x);
   EXPECT_EQ(v.types(Op::global_average_pool_grad, PoolAttributes{.height = 8, .width = 8}, {matrix()}), x);
   for (bool scaled : {false, true}) {
     std::vector<ValueId> inputs{matrix(), v(i, {4}), v(f, {4})};

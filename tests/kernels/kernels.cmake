@@ -29,7 +29,7 @@ epochbench_test(kernels/conv2d_test LABEL parity LIBRARIES epochbench_kernels_cp
 epochbench_test(kernels/conv2d_winograd_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/activation_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_tests(image_gate_tests LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference TESTS
-  kernels/depthwise_conv2d_test kernels/gates_test)
+  kernels/concatenate_test kernels/depthwise_conv2d_test kernels/gates_test)
 epochbench_test(kernels/attention_test LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference)
 epochbench_test(kernels/batch_norm_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/cross_entropy_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)

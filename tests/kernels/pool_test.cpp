@@ -1,21 +1,44 @@
 // Pooling on the CPU against the reference: windows that overlap, leave gaps, or extend past the edge.
+#include <gmock/gmock.h>
+
 #include "tests/support/kernel_test.h"
 
 namespace epochbench {
 namespace {
 
 const PoolShape kShapes[] = {
-    pool(1, 1, 1, 1, 1, 1, 0),     // smallest
-    pool(3, 28, 28, 6, 2, 2, 0),   // first pool of LeNet-5
-    pool(2, 10, 10, 16, 2, 2, 0),  // second pool of LeNet-5
-    pool(2, 15, 13, 64, 3, 2, 1),  // ResNet, odd size
-    pool(1, 9, 7, 130, 3, 2, 1),   // one image for several threads, channels in parts
-    pool(4, 5, 6, 3, 3, 1, 1),     // overlapping in both directions
-    pool(2, 8, 9, 65, 2, 3, 0),    // gaps: pixels in no window
-    pool(5, 4, 4, 17, 4, 4, 2),    // as much padding as a window allows
-    pool(1, 20, 20, 2, 16, 2, 8),  // the largest window: 256 positions
-    pool(2, 9, 80, 15, 3, 2, 1),   // few channels, rows in several pieces
-    pool(2, 9, 100, 6, 2, 3, 1),   // the same with gaps
+    pool(1, 1, 1, 1, 1, 1, 0),        // smallest
+    pool(3, 28, 28, 6, 2, 2, 0),      // first pool of LeNet-5
+    pool(2, 10, 10, 16, 2, 2, 0),     // second pool of LeNet-5
+    pool(2, 15, 13, 64, 3, 2, 1),     // ResNet, odd size
+    pool(1, 9, 7, 130, 3, 2, 1),      // one image for several threads, channels in parts
+    pool(4, 5, 6, 3, 3, 1, 1),        // overlapping in both directions
+    pool(2, 8, 9, 65, 2, 3, 0),       // gaps: pixels in no window
+    pool(5, 4, 4, 17, 4, 4, 2),       // as much padding as a window allows
+    pool(1, 20, 20, 2, 16, 2, 8),     // the largest window: 256 positions
+    pool(2, 9, 80, 15, 3, 2, 1),      // few channels, rows in several pieces
+    pool(2, 9, 100, 6, 2, 3, 1),      // the same with gaps
+    pool(2, 14, 18, 40, 3, 2, 0, 1),  // more padding at the end
+    pool(1, 8, 6, 5, 5, 2, 1, 2),     //
+};
+
+// Of the windows of means, also those outside of the image, or shifted against it.
+const PoolShape kMeans[] = {
+    pool(1, 1, 1, 1, 1, 1, 0),              // smallest
+    pool(1, 1, 1, 3, 3, 1, 1),              // one pixel inside
+    pool(2, 9, 11, 33, 3, 1, 1),            // odd sizes, channels beyond a register
+    pool(3, 8, 10, 48, 3, 1, 1, 0, true),   // zeros count
+    pool(2, 10, 12, 20, 3, 2, 0, 1, true),  // NASNet's stride 2, even size
+    pool(2, 11, 9, 17, 3, 2, 1, 0, true),   // and odd size
+    pool(1, 13, 14, 24, 3, 2, 1),           // stride 2 without zeros
+    pool(2, 9, 8, 40, 1, 2, -1, 2, true),   // every second pixel, one further, the last of an odd size outside
+    pool(1, 2, 3, 5, 3, 1, 1),              // rows shorter than a tile
+    pool(2, 7, 6, 8, 3, 1, 0),              // without padding
+    pool(1, 7, 8, 12, 3, 1, 2, 1, true),    // windows outside of the image
+    pool(1, 5, 9, 7, 3, 1, -1, 3, true),    // and pixels in no window
+    pool(2, 8, 9, 65, 2, 3, 0),             // gaps
+    pool(1, 20, 20, 8, 16, 2, 8, 0, true),  // the largest window
+    pool(1, 3, 70, 40, 3, 1, 1),            // long rows
 };
 
 // Few distinct values: many windows have equal maxima. All negative: padding must not be the maximum.
@@ -95,6 +118,55 @@ TEST(MaxPoolGrad, MatchesReference) {
     check_max_pool_grad<float>(s);
     check_max_pool_grad<Bf16>(s);
   }
+}
+
+// A mean is a sum of up to `pixels` values over their number, computed by way of reciprocals.
+test::Tolerance mean_tolerance(double pixels) {
+  test::Tolerance mean = test::sum_tolerance(pixels, 1);
+  mean.relative += 4 * test::kEps;
+  return mean;
+}
+
+template <typename Real>
+void check_average_pool(const PoolShape& s) {
+  const GuardedBuffer<Real> x = random_reals<Real>(inputs(s), 7), dy = random_reals<Real>(outputs(s), 8);
+  GuardedBuffer<float> expected(outputs(s)), expected_grad(inputs(s));
+  reference::average_pool(expected.data(), floats(x).data(), s);
+  reference::average_pool_grad(expected_grad.data(), floats(dy).data(), s);
+  const double pixels = static_cast<double>(s.window * s.window);
+  for_each_kernels_of<Real>(describe(s), [&](const cpu::Kernels<Real>& kernels, int threads) {
+    GuardedBuffer<Real> y(outputs(s)), dx(inputs(s));
+    kernels.average_pool(y.data(), x.data(), s, threads);
+    kernels.average_pool_grad(dx.data(), dy.data(), s, threads);
+    expect_close(floats(y), expected, rounded<Real>(mean_tolerance(pixels)));
+    expect_close(floats(dx), expected_grad, rounded<Real>(mean_tolerance(pixels)));
+    EXPECT_TRUE(y.guards_intact() && dx.guards_intact());
+  });
+}
+
+TEST(AveragePool, ForwardAndGradientMatchReference) {
+  for (const PoolShape& s : kMeans) {
+    check_average_pool<float>(s);
+    check_average_pool<Bf16>(s);
+  }
+}
+
+// By hand: of one row 1, 2, 4, pixels outside count, or do not.
+TEST(AveragePool, CountsZerosOutsideOrDoesNot) {
+  const GuardedBuffer<float> x = [] {
+    GuardedBuffer<float> row(3);
+    row[0] = 1, row[1] = 2, row[2] = 4;
+    return row;
+  }();
+  for_each_kernels_of<float>("", [&](const cpu::Kernels<float>& kernels, int threads) {
+    GuardedBuffer<float> y(3);
+    kernels.average_pool(y.data(), x.data(), pool(1, 1, 3, 1, 3, 1, 1), threads);
+    EXPECT_THAT((std::vector<float>{y[0], y[1], y[2]}),
+                testing::Pointwise(testing::FloatEq(), std::vector<float>{1.5f, 7 / 3.0f, 3}));
+    kernels.average_pool(y.data(), x.data(), pool(1, 1, 3, 1, 3, 1, 1, 0, true), threads);
+    EXPECT_THAT((std::vector<float>{y[0], y[1], y[2]}),
+                testing::Pointwise(testing::FloatEq(), std::vector<float>{3 / 9.0f, 7 / 9.0f, 6 / 9.0f}));
+  });
 }
 
 struct Images {

@@ -14,6 +14,10 @@ const Conv2dShape kShapes[] = {
     test::depthwise(2, 15, 13, 24, 5, 2, 2),               //
     test::depthwise(2, 10, 9, 20, 7, 1, 3),                // and of NASNet
     test::depthwise(1, 12, 21, 17, 7, 2, 3),               //
+    test::depthwise(1, 14, 22, 24, 7, 2, 2, 1),            // with more padding at the end
+    test::depthwise(2, 12, 10, 19, 5, 2, 1, 1),            //
+    test::depthwise(2, 8, 18, 16, 3, 2, 0, 1),             //
+    test::depthwise(1, 6, 7, 9, 3, 1, 0, 3),               //
     test::depthwise(2, 3, 2, 8, 5, 1, 2),                  // rows shorter than the kernel
     test::depthwise(2, 6, 7, 10, 3, 1, 0),                 // without padding
     test::depthwise(1, 6, 9, 8, 3, 2, 0),                  // pixels in no window

@@ -233,6 +233,16 @@ TEST_F(CudaRaces, Pool) {
   cuda::max_pool(y.data(), index.data(), x.data(), shape, Element::f32, kNoStream);
   cuda::max_pool_grad(dx.data(), dy.data(), index.data(), shape, Element::f32, kNoStream);
   cuda::global_average_pool(mean.data(), x.data(), 1, 25, 20, Element::f32, kNoStream);
+  cuda::average_pool(y.data(), x.data(), shape, Element::f32, kNoStream);
+  cuda::average_pool_grad(dx.data(), dy.data(), shape, Element::f32, kNoStream);
+}
+
+TEST_F(CudaRaces, Concatenate) {
+  constexpr std::int64_t kRows = 70;
+  const Tensor one = random_tensor(kRows * 12, Element::bf16, 1), other = random_tensor(kRows * 5, Element::bf16, 2);
+  Tensor y(kRows * 17, Element::bf16), first(kRows * 12, Element::bf16), second(kRows * 5, Element::bf16);
+  cuda::concatenate(y.data(), {{one.data(), other.data()}, {12, 5}, 2}, kRows, Element::bf16, kNoStream);
+  cuda::concatenate_grad({{first.data(), second.data()}, {12, 5}, 2}, y.data(), kRows, Element::bf16, kNoStream);
 }
 
 // Two tensors; one has several non-finite gradients.

@@ -55,7 +55,11 @@ const std::map<std::string, Fingerprints> kStored{
     {"efficientnet-b0",
      {"be88daf055f3eed844afbcfa9e2523a7", "77fb2ef4d0cfdbac7e9c11179b3838ac", "c0121203c0bcd659a509a7a8f0fd2910"}},
     {"efficientnet-b2",
-     {"28997148ff764ae9758f03b2d8229276", "481fa7ebb631329d9b6e794f55cc052d", "864b81772da57e95e0a1fbca1bd4726b"}}};
+     {"28997148ff764ae9758f03b2d8229276", "481fa7ebb631329d9b6e794f55cc052d", "864b81772da57e95e0a1fbca1bd4726b"}},
+    {"nasnet-mobile",
+     {"0486dac96c84d7af703687cdf7feb5fa", "e6630d6ad0c8b36e40c41eb99ddbacbe", "fc87eb756a0f128a03e8457a2a995534"}},
+    {"nasnet-large",
+     {"2b5b9a637f1a3f211448b6fd9d473eac", "264f6b5b16b2563b389faca3d84033e5", "44a014e49cc92b071a0958645d1ad576"}}};
 
 std::string training_graph(const WorkloadSpec& workload, Precision precision) {
   const Program program = make_program(workload, PlanningBackend(), {Entry::train}, precision);

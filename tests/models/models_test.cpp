@@ -46,6 +46,8 @@ TEST(Models, HaveThePublishedParameterCounts) {
   EXPECT_EQ(count(test::made_workload("mobilenet-v2", 16)).parameters, 3504872);
   EXPECT_EQ(count(test::made_workload("efficientnet-b0", 16)).parameters, 5288548);
   EXPECT_EQ(count(test::made_workload("efficientnet-b2", 16)).parameters, 9109994);
+  EXPECT_EQ(count(test::made_workload("nasnet-mobile", 16)).parameters, 5289978);
+  EXPECT_EQ(count(test::made_workload("nasnet-large", 4)).parameters, 88753150);
 }
 
 TEST(Models, LargeModelsHaveTheExpectedFlops) {
@@ -65,6 +67,33 @@ TEST(Models, MobileNetworksHaveTheExpectedFlops) {
     const double pixels = std::string(model) == "efficientnet-b2" ? 144 * 144 : 112 * 112;
     EXPECT_EQ(counts.train_flops_per_sample, 3 * counts.forward_flops_per_sample - 2 * pixels * 32 * 27) << model;
   }
+}
+
+// Multiply-adds of one image, as PyTorch's convolutions of timm's NASNetALarge have them.
+TEST(Models, NasNetsHaveTheExpectedFlops) {
+  for (const auto& [model, sum, pixels, stem] : {std::tuple{"nasnet-mobile", 563638816.0, 111 * 111.0, 32},
+                                                 std::tuple{"nasnet-large", 23783414658.0, 165 * 165.0, 96}}) {
+    const Counts counts = count(test::made_workload(model, 2));
+    EXPECT_EQ(counts.forward_flops_per_sample, 2 * sum) << model;
+    // Without the gradient of the first layer's input.
+    EXPECT_EQ(counts.train_flops_per_sample, 3 * 2 * sum - 2 * pixels * stem * 27) << model;
+  }
+}
+
+TEST(Models, NasNetsTakeTheirSizesAsOptions) {
+  EXPECT_EQ(count(test::made_workload("nasnet-mobile:height=192,width=256", 2)).parameters, 5289978);
+  const auto message = [](const char* text) -> std::string {
+    try {
+      find_model(text);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message("nasnet-mobile:filters=42"), testing::HasSubstr("filters=42 must be a multiple of 4"));
+  EXPECT_THAT(message("nasnet-large:height=224"), testing::HasSubstr("height=224 and width=331 must be the same"));
+  EXPECT_THAT(message("nasnet-mobile:width-multiplier=50"),
+              testing::HasSubstr("it takes height, width, classes, filters, cells"));
 }
 
 // Rounded to multiples of 8, of torchvision's mobilenet_v2(width_mult=0.75) and (1.4).
@@ -218,7 +247,8 @@ TEST(Models, ImageModelsAcceptAnySize) {
 TEST(Models, ImageModelsAcceptAnyNumberOfClasses) {
   for (const auto& [model, classes, inputs] :
        {std::tuple{"resnet20", 10, 64}, std::tuple{"resnet50", 1000, 2048}, std::tuple{"vit-s-16", 1000, 384},
-        std::tuple{"mobilenet-v2", 1000, 1280}, std::tuple{"efficientnet-b2", 1000, 1408}}) {
+        std::tuple{"mobilenet-v2", 1000, 1280}, std::tuple{"efficientnet-b2", 1000, 1408},
+        std::tuple{"nasnet-mobile", 1000, 1056}}) {
     const Counts plain = count(test::made_workload(model, 1)),
                  more = count(test::made_workload(std::string(model) + ":classes=" + std::to_string(classes + 7), 1));
     EXPECT_EQ(more.parameters - plain.parameters, 7 * (inputs + 1)) << model;

@@ -23,6 +23,8 @@ inline constexpr const char* kSmallLlama =
 // A quarter as wide, on images of few pixels.
 inline constexpr const char* kSmallMobileNet = "mobilenet-v2:width-multiplier=25,height=48,width=40,classes=20";
 inline constexpr const char* kSmallEfficientNet = "efficientnet-b0:width-multiplier=25,height=48,width=40,classes=20";
+// Few filters, two cells per stage; axes of odd and of even sizes.
+inline constexpr const char* kSmallNasNet = "nasnet-mobile:filters=8,cells=2,height=75,width=43,classes=20";
 
 // Models whose forward passes take every op, small.
 inline constexpr const char* kForwardModels[] = {
@@ -37,6 +39,7 @@ inline constexpr const char* kForwardModels[] = {
     "vit-s-16:layers=2,units=48,heads=3,patch=8,height=24,width=40",
     kSmallMobileNet,
     kSmallEfficientNet,
+    kSmallNasNet,
     "lstm:units=20,sequence=9,vocabulary=50",
     "lstm-lm:units=33,sequence=7,vocabulary=41"};
 

@@ -23,10 +23,13 @@ inline Conv2dShape convolution_shape(std::int64_t batch, std::int64_t height, st
           kernel_height, kernel_width, stride, padding};
 }
 
-// A depthwise convolution by a square kernel.
+// A depthwise convolution by a square kernel; extra: padding that the end of an axis has more.
 inline Conv2dShape depthwise(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels,
-                             std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
-  return convolution_shape(batch, height, width, channels, channels, kernel, kernel, stride, padding);
+                             std::int64_t kernel, std::int64_t stride, std::int64_t padding, std::int64_t extra = 0) {
+  Conv2dShape s = convolution_shape(batch, height + extra, width + extra, channels, channels, kernel, kernel, stride, padding);
+  s.height = height;
+  s.width = width;
+  return s;
 }
 
 inline std::string describe(const Conv2dShape& s) {
@@ -36,15 +39,16 @@ inline std::string describe(const Conv2dShape& s) {
 }
 
 inline PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t window,
-                      std::int64_t stride, std::int64_t padding) {
-  const auto out = [=](std::int64_t extent) { return (extent + 2 * padding - window) / stride + 1; };
-  return {batch, height, width, channels, out(height), out(width), window, stride, padding};
+                      std::int64_t stride, std::int64_t padding, std::int64_t extra = 0, bool zeros = false) {
+  const auto out = [=](std::int64_t extent) { return (extent + 2 * padding + extra - window) / stride + 1; };
+  return {batch, height, width, channels, out(height), out(width), window, stride, padding, zeros};
 }
 
 inline std::string describe(const PoolShape& s) {
   return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
-         std::to_string(s.channels) + " window=" + std::to_string(s.window) + " stride=" + std::to_string(s.stride) +
-         " padding=" + std::to_string(s.padding);
+         std::to_string(s.channels) + " to " + std::to_string(s.out_height) + "x" + std::to_string(s.out_width) +
+         " window=" + std::to_string(s.window) + " stride=" + std::to_string(s.stride) +
+         " padding=" + std::to_string(s.padding) + (s.zeros ? " zeros" : "");
 }
 
 inline std::string describe(const RotaryShape& s) {

@@ -76,11 +76,23 @@ TEST(FileOrder, CoversDepthwiseConvolutionsAndSqueezeExcitation) {
   EXPECT_EQ(layout("classifier.1.weight"), FileLayout{});
 }
 
+// timm's names and shapes.
+TEST(FileOrder, CoversSeparableConvolutions) {
+  const std::vector<Variable> variables = model_variables(workload_spec(spec_of("nasnet-mobile", 2)));
+  const auto layout = [&](const std::string& name) {
+    return std::find_if(variables.begin(), variables.end(), [&](const Variable& v) { return v.name == name; })->file_layout;
+  };
+  EXPECT_EQ(layout("cell_stem_0.comb_iter_0_right.separable_1.depthwise_conv2d.weight"),
+            (FileLayout{{1, 7, 7, 32}, {32, 1, 7, 7}}));
+  EXPECT_EQ(layout("cell_6.path_2.conv.weight"), (FileLayout{{44, 1, 1, 264}, {44, 264, 1, 1}}));
+  EXPECT_EQ(layout("last_linear.weight"), FileLayout{});
+}
+
 TEST(Weights, RoundTripThroughAFile) {
   const TemporaryFolder folder;
   for (const char* model :
        {"mlp:width=20", "lenet5", "resnet20", "vit-s-16:layers=1,units=48,heads=3,patch=16,height=32,width=32",
-        test::kSmallGpt2, test::kSmallLlama, test::kSmallMobileNet, test::kSmallEfficientNet}) {
+        test::kSmallGpt2, test::kSmallLlama, test::kSmallMobileNet, test::kSmallEfficientNet, test::kSmallNasNet}) {
     const WorkloadSpec workload = workload_spec(spec_of(model, 2));
     const auto backend = make_cpu_backend(1);
     const Program program = make_program(workload, *backend, {Entry::train});

@@ -77,11 +77,11 @@ Targets targets_of(const Node& node) {
 }
 
 PoolShape pool_shape(const Graph& graph, const Node& node) {
-  const bool gradient = node.op == Op::max_pool_grad;
+  const bool gradient = node.op == Op::max_pool_grad || node.op == Op::average_pool_grad;
   const Shape& x = graph.desc(gradient ? node.outputs[0] : node.inputs[0]).shape;
   const Shape& y = graph.desc(gradient ? node.inputs[0] : node.outputs[0]).shape;
   const auto& a = attributes<PoolAttributes>(node);
-  return {x[0], x[1], x[2], x[3], y[1], y[2], a.window, a.stride, a.padding};
+  return {x[0], x[1], x[2], x[3], y[1], y[2], a.window, a.stride, a.padding, a.zeros};
 }
 
 bool is_attention_gradient(const Node& node) { return node.op == Op::attention_grad || node.op == Op::joint_attention_grad; }

@@ -23,7 +23,7 @@ Activation activation_of(const Node& node);                                // of
 bool is_int8(const Graph& graph, const Node& node);                        // whether its kernel is one of inference on bytes
 Conv2dShape int8_weights_shape(const Graph& graph, const Node& node);      // of packed weights; without images
 Conv2dShape int8_product_shape(const Graph& graph, const Node& node);      // linear_int8 is a 1x1 convolution of its rows
-PoolShape pool_shape(const Graph& graph, const Node& node);                // max_pool and its gradient
+PoolShape pool_shape(const Graph& graph, const Node& node);                // max_pool, average_pool and their gradients
 bool is_attention_gradient(const Node& node);                              // in either form
 AttentionShape attention_shape(const Graph& graph, const Node& node);      // attention, its gradient, and their joint forms
 RotaryShape rotary_shape(const Graph& graph, const Node& node);
@@ -37,6 +37,15 @@ struct RowsChannels {
   std::int64_t rows, channels;  // product of all extents except the last, and the last
 };
 RowsChannels rows_channels(const TensorDesc& desc);
+
+// Of a concatenation: the channels of each part; the caller sets the pointers.
+static_assert(kMostParts == kPartsAtMost);
+template <typename Pointer>
+ChannelParts<Pointer> parts_of(const Graph& graph, const std::vector<ValueId>& values) {
+  ChannelParts<Pointer> parts;
+  for (ValueId id : values) parts.channels[parts.count++] = rows_channels(graph.desc(id)).channels;
+  return parts;
+}
 
 Element element_of(DType dtype);  // f32, bf16, f16. Errors: std::logic_error for others
 

@@ -111,11 +111,27 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
       return make(k.max_pool, [=, s = pool_shape(graph, node)](auto run) { run(o.y(0), o.y_index(1), o.x(0), s); });
     case Op::max_pool_grad:
       return make(k.max_pool_grad, [=, s = pool_shape(graph, node)](auto run) { run(o.y(0), o.x(0), o.index(1), s); });
+    case Op::average_pool:
+    case Op::average_pool_grad:
+      return make(node.op == Op::average_pool ? k.average_pool : k.average_pool_grad,
+                  [=, s = pool_shape(graph, node)](auto run) { run(o.y(0), o.x(0), s); });
     case Op::global_average_pool:
       return make(k.global_average_pool, [=, x = first.shape](auto run) { run(o.y(0), o.x(0), x[0], x[1] * x[2], x[3]); });
     case Op::global_average_pool_grad:
       return make(k.global_average_pool_grad,
                   [=, x = graph.desc(node.outputs[0]).shape](auto run) { run(o.y(0), o.x(0), x[0], x[1] * x[2], x[3]); });
+    case Op::concatenate:
+      return make(k.concatenate, [=, sizes = parts_of<const typename Operands::Type*>(graph, node.inputs)](auto run) {
+        auto parts = sizes;
+        for (int i = 0; i < parts.count; ++i) parts.part[i] = o.x(static_cast<std::size_t>(i));
+        run(o.y(0), parts, rows);
+      });
+    case Op::concatenate_grad:
+      return make(k.concatenate_grad, [=, sizes = parts_of<typename Operands::Type*>(graph, node.outputs)](auto run) {
+        auto parts = sizes;
+        for (int i = 0; i < parts.count; ++i) parts.part[i] = o.y(static_cast<std::size_t>(i));
+        run(parts, o.x(0), rows);
+      });
     case Op::cross_entropy:
       return make(k.cross_entropy, [=, targets = targets_of(node)](auto run) {
         run(o.y32(0), o.y32(1), o.x(0), o.integers(1), rows, channels, targets);

@@ -7,7 +7,13 @@ namespace {
 
 Conv2dAttributes window_of(const Node& node) {
   const auto& a = std::get<DepthwiseConv2dAttributes>(node.attributes);
+  require(a.extra >= 0, "extra padding must not be negative");
   return {.stride = a.stride, .padding = a.padding, .height = a.height, .width = a.width};
+}
+
+// Of the output, along one axis.
+std::int64_t out_extent(std::int64_t in, std::int64_t kernel, const Node& node) {
+  return conv2d_extent(in + std::get<DepthwiseConv2dAttributes>(node.attributes).extra, kernel, window_of(node));
 }
 
 void require_operands(const Graph& graph, const Node& node, std::size_t second_dimensions) {
@@ -23,8 +29,7 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
   require_operands(graph, node, 3);
   const TensorDesc& x = input(graph, node, 0);
   const Shape& w = input(graph, node, 1).shape;
-  const Conv2dAttributes a = window_of(node);
-  return {{{x.shape[0], conv2d_extent(x.shape[1], w[0], a), conv2d_extent(x.shape[2], w[1], a), x.shape[3]}, x.dtype}};
+  return {{{x.shape[0], out_extent(x.shape[1], w[0], node), out_extent(x.shape[2], w[1], node), x.shape[3]}, x.dtype}};
 }
 
 std::vector<TensorDesc> infer_grad_input(const Graph& graph, const Node& node) {
@@ -32,7 +37,7 @@ std::vector<TensorDesc> infer_grad_input(const Graph& graph, const Node& node) {
   const TensorDesc& dy = input(graph, node, 0);
   const Shape& w = input(graph, node, 1).shape;
   const Conv2dAttributes a = window_of(node);
-  require(conv2d_extent(a.height, w[0], a) == dy.shape[1] && conv2d_extent(a.width, w[1], a) == dy.shape[2],
+  require(out_extent(a.height, w[0], node) == dy.shape[1] && out_extent(a.width, w[1], node) == dy.shape[2],
           "dy does not fit the input's size");
   return {{{dy.shape[0], a.height, a.width, dy.shape[3]}, dy.dtype}};
 }
@@ -43,7 +48,7 @@ std::vector<TensorDesc> infer_grad_weight(const Graph& graph, const Node& node) 
   const Shape& x = input(graph, node, 1).shape;
   const Conv2dAttributes a = window_of(node);
   require(dy.shape[0] == x[0], "dy and input differ in batch");
-  require(conv2d_extent(x[1], a.height, a) == dy.shape[1] && conv2d_extent(x[2], a.width, a) == dy.shape[2],
+  require(out_extent(x[1], a.height, node) == dy.shape[1] && out_extent(x[2], a.width, node) == dy.shape[2],
           "dy does not fit the input's size");
   return {{{a.height, a.width, x[3]}, dy.dtype}};
 }
