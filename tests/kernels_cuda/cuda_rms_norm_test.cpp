@@ -46,7 +46,8 @@ TEST(CudaRmsNorm, OfASumIsThatOfTheStoredSum) {
       const Tensor x = random_tensor(m.elements(), element, 3), shortcut = random_tensor(m.elements(), element, 4);
       const DeviceBuffer<float> scale = random_device_floats(m.channels, 1, 0.5, 2);
       GuardedBuffer<float> sums = x.floats();
-      for (std::int64_t i = 0; i < m.elements(); ++i) sums[i] += shortcut.floats()[i];
+      const GuardedBuffer<float> other = shortcut.floats();
+      for (std::int64_t i = 0; i < m.elements(); ++i) sums[i] += other[i];
       const Tensor expected_sum(sums, element);
       for_each_order("", [&] {
         Forward f(m, element), expected(m, element), without(m, element);

@@ -117,8 +117,8 @@ INSTANTIATE_TEST_SUITE_P(CudnnGraphs, EveryModel, ::testing::ValuesIn(cases()), 
 bool starts_with_any(const std::string& model, std::initializer_list<const char*> families) {
   return std::ranges::any_of(families, [&](const char* family) { return model.starts_with(family); });
 }
-bool is_text_model(const std::string& model) { return starts_with_any(model, {"bert", "gpt2", "lstm"}); }
-bool is_transformer(const std::string& model) { return starts_with_any(model, {"bert", "gpt2", "vit"}); }
+bool is_text_model(const std::string& model) { return starts_with_any(model, {"bert", "gpt2", "llama", "lstm"}); }
+bool is_transformer(const std::string& model) { return starts_with_any(model, {"bert", "gpt2", "llama", "vit"}); }
 
 TEST_P(EveryModel, PassesTheFrontendsChecks) {
   const auto [model, precision] = GetParam();
@@ -126,7 +126,8 @@ TEST_P(EveryModel, PassesTheFrontendsChecks) {
   const bool half = precision == Precision::bf16 || precision == Precision::fp16;
   EXPECT_EQ(asked.convolutions.empty(), is_text_model(model));
   EXPECT_EQ(asked.attentions.empty(), !is_transformer(model) || !half);
-  EXPECT_EQ(asked.gelus.empty(), !is_transformer(model) || precision == Precision::fp32);
+  const bool has_gelu = is_transformer(model) && !starts_with_any(model, {"llama"});
+  EXPECT_EQ(asked.gelus.empty(), !has_gelu || precision == Precision::fp32);
   for (const cuda::DescribedDevice& device : described_gpus()) {
     SCOPED_TRACE(device.json);
     for (const auto* specs : {&asked.convolutions, &asked.sums})
@@ -184,7 +185,8 @@ TEST_F(CudnnGelu, HasEnginesForEveryProductOfATransformerOnEveryGpu) {
 }
 
 TEST_F(CudnnAttention, HasEnginesForEveryTransformerOnEveryGpuInBothDirections) {
-  for (const char* model : {"bert-tiny", "bert-base", "bert-large", "gpt2", "gpt2-xl", "vit-b-16", "vit-s-16"})
+  for (const char* model : {"bert-tiny", "bert-base", "bert-large", "gpt2", "gpt2-xl", "llama-15m", "llama-15m:kv-heads=2",
+                            "llama-7b", "vit-b-16", "vit-s-16"})
     for (const Precision precision : {Precision::bf16, Precision::fp16})
       for (const AttentionSpec& spec : asked_by(model, precision).attentions)
         for (const cuda::DescribedDevice& device : described_gpus()) {
@@ -201,7 +203,8 @@ TEST_F(CudnnAttention, HasEnginesWithinThePlannedWorkspace) {
   for (const cuda::DescribedDevice& device : {described_h200(), described_a100()})
     for (const AttentionShape& shape :
          {AttentionShape{512, 512, 12, 64}, AttentionShape{512, 512, 12, 64, true}, AttentionShape{1024, 128, 16, 64},
-          AttentionShape{3, 40, 5, 32}, AttentionShape{3, 40, 5, 32, true}, AttentionShape{8, 1024, 12, 64, true, true}}) {
+          AttentionShape{3, 40, 5, 32}, AttentionShape{3, 40, 5, 32, true}, AttentionShape{8, 1024, 12, 64, true, true},
+          AttentionShape{4, 256, 6, 48, true, true, 2}, AttentionShape{2, 2048, 32, 128, false, true, 8}}) {
       const AttentionSpec spec{shape, Element::bf16, 0.1};
       cuda::AttentionEngines offered;
       ASSERT_NO_THROW(offered = engines(spec, device)) << describe(spec);

@@ -252,30 +252,36 @@ struct FakeAttention {
   cuda::AttentionSpec spec;
   double seconds;
 
-  std::size_t elements() const { return count({spec.shape.batch, spec.shape.sequence, spec.shape.heads, spec.shape.width}); }
+  struct Rows {  // elements in each, and from one to the next
+    std::int64_t row, stride;
+  };
+  Rows queries() const { return {row_stride(spec.shape), input_stride(spec.shape)}; }
+  Rows keys() const { return {key_heads(spec.shape) * spec.shape.width, key_stride(spec.shape)}; }
+
+  std::size_t elements() const { return elements(queries()); }
+  std::size_t elements(const Rows& rows) const { return count({spec.shape.batch, spec.shape.sequence, rows.row}); }
   Floats load(const void* from) const { return test::load(from, elements(), spec.element); }
   // Rows of q, k, v or their gradients, which may be parts of wider rows.
-  Floats load_rows(const void* from) const {
+  Floats load_rows(const void* from, const Rows& rows) const {
     Floats values;
-    for_each_row([&](std::size_t offset, std::size_t, std::size_t row) {
+    for_each_row(rows, [&](std::size_t offset, std::size_t, std::size_t row) {
       const Floats one = test::load(static_cast<const std::byte*>(from) + offset, row, spec.element);
       values.insert(values.end(), one.begin(), one.end());
     });
     return values;
   }
   void store(void* to, const Floats& values) const { test::store(to, values, spec.element); }
-  void store_rows(void* to, const Floats& values) const {
-    for_each_row([&](std::size_t offset, std::size_t first, std::size_t row) {
+  void store_rows(void* to, const Floats& values, const Rows& rows) const {
+    for_each_row(rows, [&](std::size_t offset, std::size_t first, std::size_t row) {
       const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
       test::store(static_cast<std::byte*>(to) + offset, Floats(begin, begin + static_cast<std::ptrdiff_t>(row)), spec.element);
     });
   }
   // Calls function(offset in bytes, index of its first element, elements).
   template <typename Function>
-  void for_each_row(Function function) const {
-    const auto row = static_cast<std::size_t>(row_stride(spec.shape)),
-               stride = static_cast<std::size_t>(input_stride(spec.shape));
-    for (std::size_t first = 0, i = 0; first < elements(); first += row, ++i)
+  void for_each_row(const Rows& rows, Function function) const {
+    const auto row = static_cast<std::size_t>(rows.row), stride = static_cast<std::size_t>(rows.stride);
+    for (std::size_t first = 0, i = 0; first < elements(rows); first += row, ++i)
       function(bytes(i * stride, spec.element), first, row);
   }
   AttentionShape separate() const {
@@ -301,8 +307,9 @@ class FakeForward final : public cuda::AttentionForward {
       if (layer.spec.dropout > 0) layer.seeds.insert(layer.seed_of[t.q] = t.seed_offset[0]);
       const std::int32_t step = 0;
       Floats y(layer.elements());
-      reference::attention(y.data(), t.log_sum_exp, layer.load_rows(t.q).data(), layer.load_rows(t.k).data(),
-                           layer.load_rows(t.v).data(), &step, layer.separate(), layer.dropout(t.seed_offset));
+      reference::attention(y.data(), t.log_sum_exp, layer.load_rows(t.q, layer.queries()).data(),
+                           layer.load_rows(t.k, layer.keys()).data(), layer.load_rows(t.v, layer.keys()).data(), &step,
+                           layer.separate(), layer.dropout(t.seed_offset));
       layer.store(t.y, y);
     };
     layer_.device.enqueue(stream, compute, layer_.seconds);
@@ -323,13 +330,14 @@ class FakeBackward final : public cuda::AttentionBackward {
       if (layer.spec.dropout > 0 && t.seed_offset[0] != layer.seed_of.at(t.q))
         throw cuda::Error("fake attention: the forward pass had another seed");
       const std::int32_t step = 0;
-      Floats dq(layer.elements()), dk(dq), dv(dq);
-      reference::attention_grad(dq.data(), dk.data(), dv.data(), layer.load(t.dy).data(), layer.load_rows(t.q).data(),
-                                layer.load_rows(t.k).data(), layer.load_rows(t.v).data(), layer.load(t.y).data(), t.log_sum_exp,
-                                &step, layer.separate(), layer.dropout(t.seed_offset));
-      layer.store_rows(t.dq, dq);
-      layer.store_rows(t.dk, dk);
-      layer.store_rows(t.dv, dv);
+      Floats dq(layer.elements()), dk(layer.elements(layer.keys())), dv(dk);
+      reference::attention_grad(dq.data(), dk.data(), dv.data(), layer.load(t.dy).data(),
+                                layer.load_rows(t.q, layer.queries()).data(), layer.load_rows(t.k, layer.keys()).data(),
+                                layer.load_rows(t.v, layer.keys()).data(), layer.load(t.y).data(), t.log_sum_exp, &step,
+                                layer.separate(), layer.dropout(t.seed_offset));
+      layer.store_rows(t.dq, dq, layer.queries());
+      layer.store_rows(t.dk, dk, layer.keys());
+      layer.store_rows(t.dv, dv, layer.keys());
     };
     layer_.device.enqueue(stream, compute, layer_.seconds);
   }
