@@ -190,6 +190,21 @@ TEST(Models, TheVocabularyFollowsTheData) {
   EXPECT_EQ(with_tokens("bert-tiny", 600), "bert-tiny");
 }
 
+TEST(Models, TheTokenizerIsPartOfTheWorkload) {
+  CaseSpec spec;
+  spec.model = "gpt2:heads=1,layers=1,sequence=32,units=32";
+  spec.data = "founding-documents";
+  spec.tokenizer = std::string("gpt2:") + TOKENIZER_FOLDER;
+  const WorkloadSpec tokens = workload_spec(spec);
+  EXPECT_EQ(tokens.model.name, spec.model + ",vocabulary=600");
+  spec.tokenizer.clear();
+  spec.model = tokens.model.name;
+  const WorkloadSpec bytes = workload_spec(spec);
+  EXPECT_EQ(bytes.model.name, tokens.model.name);
+  EXPECT_NE(count(bytes).fingerprint, count(tokens).fingerprint);
+  EXPECT_FALSE(describe_workload(spec, {.name = "founding-documents"}).tokenizer);
+}
+
 // One value per channel is left at the last batch norms.
 TEST(Models, ABatchNormOfOneValueIsRefusedWithTheReason) {
   try {
