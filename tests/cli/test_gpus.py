@@ -89,6 +89,18 @@ class Usable(GpuTest):
                 self.assertAlmostEqual(a, b, delta=1e-4)
 
 
+    def test_a_schedule_trains_as_on_the_cpu(self):
+        self.machine(A100)
+        self.assert_lines(self.run_it("--model", "mlp:width=32", "--device", "cpu,cuda", "--lr-schedule", "step", "--lr-warmup", "2",
+                                      "--learning-rate", "0.01", *TINY), 0)
+        on_cpu, on_gpu = (run["quality"]["loss"] for run in self.result()["runs"])
+        for a, b in zip(on_cpu, on_gpu, strict=True):
+            self.assertAlmostEqual(a, b, delta=1e-4)
+        self.assert_lines(self.run_it("--model", "mlp:width=32", "--device", "cuda", "--learning-rate", "0.01", "--overwrite", *TINY), 0)
+        constant = self.result()["runs"][0]["quality"]["loss"]
+        self.assertGreater(max(abs(a - b) for a, b in zip(constant, on_gpu, strict=True)), 1e-2)
+
+
 class Unusable(GpuTest):
     """Devices that no case can begin on: named by the call, and listed by a suite."""
 
