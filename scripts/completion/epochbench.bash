@@ -10,7 +10,7 @@ _epochbench() {
   fi
   case "$command $prev" in
     'run --suite') choices="claims gate hour input-pipeline learn modern quality quick standard" ;;
-    'run --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 lstm lstm-lm mobilenet-v2" ;;
+    'run --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
     'run --device') choices="cpu cuda:0 reference" ;;
     'run --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
     'run --mode') choices="train forward" ;;
@@ -52,7 +52,7 @@ _epochbench() {
     'run --resume') choices="" ;;
     'sweep --over') choices="batch width samples threads" ;;
     'sweep --values') choices="" ;;
-    'sweep --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 lstm lstm-lm mobilenet-v2" ;;
+    'sweep --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
     'sweep --device') choices="cpu cuda:0 reference" ;;
     'sweep --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
     'sweep --mode') choices="train forward" ;;
@@ -92,7 +92,7 @@ _epochbench() {
     'sweep --also') choices="" ;;
     'sweep --resume') choices="" ;;
     'list --match') choices="" ;;
-    'plan --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 lstm lstm-lm mobilenet-v2" ;;
+    'plan --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
     'plan --device') choices="cpu cuda:0 reference" ;;
     'plan --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
     'plan --mode') choices="train forward" ;;
@@ -150,10 +150,10 @@ _epochbench() {
   fi
   if [[ $choices == none ]]; then
     case "$command" in
-      run) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 lstm lstm-lm mobilenet-v2" ;;
-      sweep) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 lstm lstm-lm mobilenet-v2" ;;
+      run) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
+      sweep) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
       list) choices="models devices suites datasets claims prices" ;;
-      plan) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 lstm lstm-lm mobilenet-v2" ;;
+      plan) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
       cost) choices="" ;;
       speedup) choices="" ;;
       claims) choices="" ;;

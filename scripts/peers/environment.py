@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-PACKAGES = ("torch", "torchvision", "transformers", "safetensors")
+PACKAGES = ("torch", "torchvision", "transformers", "safetensors", "timm==1.0.31")
 
 
 def default_folder():
@@ -26,7 +26,7 @@ def add_option(parser):
 
 def python(folder, packages=PACKAGES):
     """The path of a Python that has these packages. folder: of the environment, or None."""
-    if folder is None and all(importlib.util.find_spec(package) for package in packages):
+    if folder is None and all(importlib.util.find_spec(package.partition("==")[0]) for package in packages):
         return pathlib.Path(sys.executable)
     folder = (folder or default_folder()).absolute()
     if pathlib.Path(sys.prefix) == folder:

@@ -1,4 +1,4 @@
-"""The models of the contract as others know them: torchvision's, Hugging Face's, and small modules for the rest."""
+"""The models of the contract as others know them: torchvision's, Hugging Face's, timm's, and small modules for the rest."""
 
 import types
 
@@ -24,11 +24,16 @@ LLAMA_SIZES = {
     "llama-7b": {"layers": 32, "units": 4096, "heads": 32, "hidden": 11008, "tied": False},
 }
 LLAMA_VOCABULARY, LLAMA_POSITIONS = 32000, 16384
-DROPOUT = (*BERT_SIZES, *GPT2_SIZES, "lstm-lm")  # models that have some
+NASNET_SIZES = {"nasnet-mobile": {"stem": 32, "filters": 44, "cells": 4}, "nasnet-large": {"stem": 96, "filters": 168, "cells": 6}}
+# Models that have some.
+DROPOUT = (*BERT_SIZES, *GPT2_SIZES, "mobilenet-v2", "efficientnet-b0", "efficientnet-b2", *NASNET_SIZES, "lstm-lm")
 VIT_IMAGES = {"layers": 12, "patch": 16, "height": 224, "width": 224, "classes": 1000}
 VIT_SIZES = {"vit-b-16": {"units": 768, "heads": 12, **VIT_IMAGES}, "vit-s-16": {"units": 384, "heads": 6, **VIT_IMAGES}}
 LSTM_SIZES = {"lstm": {"units": 128, "layers": 1, "sequence": 80, "vocabulary": 20000},
               "lstm-lm": {"units": 650, "layers": 2, "sequence": 35, "vocabulary": 10000}}
+# Channels, height and width, and classes of images that are not 3x224x224 of 1,000.
+IMAGES = {"mlp": (1, 28, 10), "lenet5": (1, 28, 10), "resnet20": (3, 32, 10), "efficientnet-b2": (3, 288, 1000),
+          "nasnet-large": (3, 331, 1000)}
 VOCABULARY, POSITIONS = 30522, 512
 
 
@@ -183,6 +188,36 @@ def efficientnet(family, options, dropout):
                                                                  stochastic_depth_prob=0.2 if dropout > 0 else 0.0)
 
 
+def nasnet(family, options, dropout):
+    """timm's class, which has six cells per stage, with as many as the model's, numbered as there."""
+    from timm.models.nasnet import NASNetALarge
+
+    class NasNet(NASNetALarge):
+        def __init__(self, cells, **arguments):
+            super().__init__(**arguments)
+            self.names = [[f"cell_{6 * stage + cell}" for cell in range(cells)] for stage in range(3)]
+            for name in {f"cell_{number}" for number in range(18)}.difference(*self.names):
+                delattr(self, name)
+
+        def forward_features(self, images):
+            image = self.conv0(images)
+            before = self.cell_stem_0(image)
+            x = self.cell_stem_1(image, before)
+            for stage, names in enumerate(self.names):
+                for name in names:
+                    previous, before = before, x
+                    if stage > 0 and name == names[0]:
+                        x = before = getattr(self, f"reduction_cell_{stage - 1}")(x, previous)
+                    x = getattr(self, name)(x, previous)
+            return self.act(x)
+
+    sizes = NASNET_SIZES[family] | options
+    if not 2 <= sizes["cells"] <= 6:
+        raise ValueError("no module is known for NASNets of less than two or more than six cells per stage")
+    return NasNet(sizes["cells"], num_classes=sizes.get("classes", 1000), stem_size=sizes["stem"],
+                  num_features=24 * sizes["filters"], drop_rate=dropout)
+
+
 def split_name(name):
     """'mlp:depth=3,width=64' -> 'mlp', {'depth': 3, 'width': 64}."""
     family, _, options = name.partition(":")
@@ -216,6 +251,8 @@ def build(name, dropout=0.0, attention="eager"):
         model = mobilenet_v2(options, dropout)
     elif family in ("efficientnet-b0", "efficientnet-b2"):
         model = efficientnet(family, options, dropout)
+    elif family in NASNET_SIZES:
+        model = nasnet(family, options, dropout)
     elif family in VIT_SIZES:
         model = vit(**(VIT_SIZES[family] | options))
     elif family == "lstm":

@@ -44,7 +44,7 @@ def synthetic_batch(model, batch, tokens):
         vocabulary = models.GPT2_VOCABULARY if family in models.GPT2_SIZES else models.LLAMA_VOCABULARY
         ids = torch.randint(options.get("vocabulary", vocabulary), (batch, tokens + 1))
         return {"input_ids": ids[:, :-1].contiguous(), "labels": ids[:, 1:].contiguous()}
-    channels, size, classes = {"mlp": (1, 28, 10), "lenet5": (1, 28, 10), "resnet20": (3, 32, 10)}.get(family, (3, 224, 1000))
+    channels, size, classes = models.IMAGES.get(family, (3, 224, 1000))
     height, width = options.get("height", size), options.get("width", size)
     if family == "mlp":
         height = width = size  # its width is that of its layers

@@ -32,7 +32,7 @@ TEST_P(TenLosses, AreThoseOfPyTorch) {
     spec.learning_rate = rate->get<double>();
   spec.threads = 2;
   const auto expected = stored.at("loss").get<std::vector<double>>();
-  ASSERT_EQ(expected.size(), 10u);
+  ASSERT_EQ(expected.size(), path.stem() == "nasnet-large" ? 1u : 10u);
 
   std::vector<DeviceKind> devices{DeviceKind::cpu};
   if (path.stem().string().ends_with("-small")) devices.push_back(DeviceKind::reference);
@@ -46,7 +46,7 @@ TEST_P(TenLosses, AreThoseOfPyTorch) {
     }
     Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
     runner.begin_epoch(0);
-    const std::vector<double> losses = runner.steps(10).loss;
+    const std::vector<double> losses = runner.steps(static_cast<std::int64_t>(expected.size())).loss;
     for (std::size_t i = 0; i < expected.size(); ++i)
       EXPECT_NEAR(losses[i] / expected[i], 1, 1e-4) << "step " << i << " on " << to_string(spec.device);
   }
@@ -83,7 +83,8 @@ INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
                                          "resnet152", "bert-tiny", "bert-base", "bert-large", "gpt2-small", "gpt2-128",
                                          "llama-small", "llama-15m", "llama-110m-128", "vit-b-16", "vit-s-16", "mobilenet-v2",
-                                         "efficientnet-b0", "efficientnet-b2", "lstm", "lstm-lm"),
+                                         "efficientnet-b0", "efficientnet-b2", "nasnet-mobile", "nasnet-small", "nasnet-large",
+                                         "lstm", "lstm-lm"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');
