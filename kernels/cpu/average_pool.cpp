@@ -77,8 +77,8 @@ void forward_pixel(ForwardRow r, std::int64_t ox) {
 struct GradRow {
   Real* dx;
   const Real* dy;
-  std::int64_t iy;
-  Range rows;  // of windows that cover it
+  Range rows;           // of windows that cover it
+  const float* of_row;  // the share of each
   PoolShape s;
 };
 
@@ -96,7 +96,7 @@ void grad_tile(GradRow r, std::int64_t ix) {
     Sum sum[kColumns] = {};
     for (std::int64_t oy = r.rows.begin; oy < r.rows.end; ++oy) {
       const Real* from = r.dy + (oy * s.out_width + left) * s.channels + c;
-      const float of_row = share_of_row(oy, s);
+      const float of_row = r.of_row[oy - r.rows.begin];
 #pragma GCC unroll 16
       for (int column = 0; column < kColumns; ++column)
         if (!kEdge || (left + column >= 0 && left + column < s.out_width))
@@ -113,15 +113,15 @@ void grad_tile(GradRow r, std::int64_t ix) {
 void grad_pixel(GradRow r, std::int64_t ix) {
   const PoolShape s = r.s;
   const Range columns = windows_over(ix, s.window, s.stride, s.padding, s.out_width);
-  float of_row[kLargestWindow], of_column[kLargestWindow];
-  for (std::int64_t oy = r.rows.begin; oy < r.rows.end; ++oy) of_row[oy - r.rows.begin] = share_of_row(oy, s);
-  for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) of_column[ox - columns.begin] = share_of_column(ox, s);
+  float shares[kLargestWindow];
+  for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) shares[ox - columns.begin] = share_of_column(ox, s);
+  const float* of_column = shares;  // so that no copy of them is made
   across_channels(s.channels, [=](auto part, std::int64_t c) {
     decltype(load(part, r.dy)) sum{};
     for (std::int64_t oy = r.rows.begin; oy < r.rows.end; ++oy)
       for (std::int64_t ox = columns.begin; ox < columns.end; ++ox)
         sum += load(part, r.dy + (oy * s.out_width + ox) * s.channels + c) *
-               (of_row[oy - r.rows.begin] * of_column[ox - columns.begin]);
+               (r.of_row[oy - r.rows.begin] * of_column[ox - columns.begin]);
     store(part, r.dx + ix * s.channels + c, sum);
   });
 }
@@ -181,8 +181,11 @@ void average_pool_grad(Real* dx, const Real* dy, const PoolShape& shape, int thr
     const Range part = part_of(s.batch * s.height, omp_get_thread_num(), omp_get_num_threads(), 1);
     for (std::int64_t row = part.begin; row < part.end; ++row) {
       const std::int64_t iy = row % s.height;
-      const GradRow r{dx + row * s.width * s.channels, dy + row / s.height * s.out_height * s.out_width * s.channels, iy,
-                      windows_over(iy, s.window, s.stride, s.padding, s.out_height), s};
+      const Range rows = windows_over(iy, s.window, s.stride, s.padding, s.out_height);
+      float of_row[kLargestWindow];
+      for (std::int64_t oy = rows.begin; oy < rows.end; ++oy) of_row[oy - rows.begin] = share_of_row(oy, s);
+      const GradRow r{dx + row * s.width * s.channels, dy + row / s.height * s.out_height * s.out_width * s.channels, rows,
+                      of_row, s};
       if (s.window == 3 && s.stride == 1)
         grad_row(r);
       else
