@@ -186,7 +186,9 @@ void average_pool_grad(Real* dx, const Real* dy, const PoolShape& shape, int thr
       for (std::int64_t oy = rows.begin; oy < rows.end; ++oy) of_row[oy - rows.begin] = share_of_row(oy, s);
       const GradRow r{dx + row * s.width * s.channels, dy + row / s.height * s.out_height * s.out_width * s.channels, rows,
                       of_row, s};
-      if (s.window == 3 && s.stride == 1)
+      if (rows.begin >= rows.end)
+        __builtin_memset(r.dx, 0, static_cast<std::size_t>(s.width * s.channels) * sizeof(Real));  // in no window
+      else if (s.window == 3 && s.stride == 1)
         grad_row(r);
       else
         for (std::int64_t ix = 0; ix < s.width; ++ix) grad_pixel(r, ix);

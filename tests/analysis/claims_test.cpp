@@ -33,7 +33,7 @@ TEST(VerdictOf, ComparesTheIntervalWithTheRange) {
 // Of these CNNs, forward and training; the slowest ratio decides, and a model that is missing is named.
 TEST(Claims, FiveCnnsAreJudgedInBothModes) {
   const auto answer = [](double nasnet_large, bool training_of_all) {
-    std::vector<std::vector<Run>> parts;
+    std::vector<std::vector<epochbench::Run>> parts;
     for (const char* model : {"mobilenet-v2", "nasnet-mobile", "resnet50", "resnet152", "nasnet-large"})
       for (const char* mode : {"forward", "train"})
         for (const char* backend : {"cpu", "cuda"}) {
@@ -43,7 +43,7 @@ TEST(Claims, FiveCnnsAreJudgedInBothModes) {
                                   std::string(backend) == "cpu" ? 10
                                   : large                       ? 10 * nasnet_large
                                                                 : 50));
-          for (Run& run : parts.back()) run.workload.mode = mode;
+          for (auto& run : parts.back()) run.workload.mode = mode;
         }
     return answer_to("azure-186-804", std::move(parts));
   };
@@ -56,11 +56,11 @@ TEST(Claims, FiveCnnsAreJudgedInBothModes) {
 // The forward pass counts at batch 1 alone.
 TEST(Claims, EfficientNetIsJudgedByItsLatencyAndItsTraining) {
   const auto answer = [](std::int64_t batch, double forward) {
-    std::vector<std::vector<Run>> parts{runs_of("efficientnet-b2", "cpu", "fp32", 16, 10),
-                                        runs_of("efficientnet-b2", "cuda", "fp32", 16, 30)};
+    std::vector<std::vector<epochbench::Run>> parts{runs_of("efficientnet-b2", "cpu", "fp32", 16, 10),
+                                                    runs_of("efficientnet-b2", "cuda", "fp32", 16, 30)};
     for (const auto& [backend, rate] : {std::pair{"cpu", 20.0}, std::pair{"cuda", 20 * forward}}) {
       parts.push_back(runs_of("efficientnet-b2", backend, "fp32", batch, rate));
-      for (Run& run : parts.back()) run.workload.mode = "forward";
+      for (auto& run : parts.back()) run.workload.mode = "forward";
     }
     return answer_to("deci-3x", std::move(parts));
   };
