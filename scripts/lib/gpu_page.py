@@ -6,7 +6,7 @@ import re
 import gpu_results as results
 from checks import answer, is_passed
 from commands import Stamps
-from gpu_plan import RECORD
+from gpu_plan import RECORD, why_left_out
 
 QUESTIONS = (("Does it work?", ("configure", "build", "info", "smoke-")),
              ("Is it correct?", ("smoke-", "tests", "parity-", "sanitizer-")),
@@ -54,7 +54,9 @@ def machine_lines(folder, facts):
             libraries = f", CUDA {known['cuda']}, cuBLAS {known['cublas']}, cuDNN {known['cudnn']}"
         except (ValueError, LookupError, TypeError):
             libraries = ""  # info has failed, and its stamp says so
+    absent = why_left_out(gpu["capability"])
     return [f"- GPU: {gpu['name']}, compute capability {gpu['capability']}, driver {gpu['driver']}{libraries}",
+            *([f"- {absent}"] if absent else []),
             f"- CPU: {'; '.join(facts['machines'])}",
             f"- PyTorch: {facts['pytorch'] or 'none was found'}",
             f"- sources: {'commit ' + facts['commit'] + ', ' if facts['commit'] else ''}digest {facts['sources'][:16]}"]

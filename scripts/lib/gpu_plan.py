@@ -18,6 +18,7 @@ from commands import Command, Partial
 
 GPU = "cuda:0"
 ALL = ",".join(results.PRECISIONS)
+SINCE_AMPERE = ("tf32", "bf16")  # formats of tensor cores of compute capability 8.0
 RECORD = ("resnet50", "bert-base")
 RECORD_PRECISIONS = ("bf16", "fp32", "tf32", "fp16")  # the most requested first, then by their meaning
 LARGE_CARD_BYTES = 40 * 2 ** 30  # holds resnet50 and bert-base at batch 256 in fp32
@@ -47,6 +48,14 @@ class Plan:
         self.suffix, self.digest, self.commit = suffix, digest, commit
         self.memory_bytes = memory_bytes
         self.batch = 256 if memory_bytes >= LARGE_CARD_BYTES else 64
+        self.left_out = left_out_on(capability)
+        self.record_precisions = [precision for precision in RECORD_PRECISIONS if precision not in self.left_out]
+        if "bf16" in self.left_out:  # fp16 is then what is requested most
+            self.record_precisions.sort(key=lambda precision: precision != "fp16")
+
+    def supported(self, precisions):
+        """Those of a list separated by commas that the card has."""
+        return ",".join(precision for precision in precisions.split(",") if precision not in self.left_out)
 
     def file(self, name):
         return self.folder / f"{name}{self.suffix}.json"
@@ -59,15 +68,16 @@ class Plan:
             yield self.compared(f"smoke-{model}", model, batch, ALL, 1, options, 60, 20, core=True)
         yield from self.record()
         for model in RECORD:
-            yield self.run(f"profile-{model}", "profile", ["--model", model, "--device", GPU, "--precision", "bf16", "--data",
-                           "synthetic", "--batch", self.batch, "--steps", 20, "--profile"], 90, 30, core=True)
-        for precision in RECORD_PRECISIONS[1:]:
+            yield self.run(f"profile-{model}", "profile", ["--model", model, "--device", GPU, "--precision", self.record_precisions[0],
+                           "--data", "synthetic", "--batch", self.batch, "--steps", 20, "--profile"], 90, 30, core=True)
+        for precision in self.record_precisions[1:]:
             for model in RECORD:
                 yield self.peer(model, precision, "max-autotune", 300, 90)
         for suite, seconds in SUITES.items():
             yield self.suite(suite, seconds)
         yield self.measuring("tests", ["ctest", "--test-dir", self.build, "-L", "gpu", "--parallel", self.parallel_tests(),
-                                       "--output-on-failure", "--no-tests=error"], 400, 120, judge=results.skipped_tests, needs=("build-tests",))
+                                       "--output-on-failure", "--no-tests=error"], 400, 120, needs=("build-tests",),
+                             judge=lambda log: results.skipped_tests(log, self.left_out))
         for number, (models, batch, precisions, options) in enumerate(PARITY):
             yield self.compared(f"parity-{number}", models, batch, precisions, results.PARITY_STEPS, options, 240, 60)
         yield from self.sanitizers()
@@ -128,13 +138,14 @@ class Plan:
         return mark.exists() and mark.read_text().startswith(f"{self.digest} {self.capability} {self.packages} {detail}")
 
     def record(self):
-        yield from self.ours_and_eager("bf16")
+        first, *others = self.record_precisions
+        yield from self.ours_and_eager(first)
         for model in RECORD:
-            yield self.peer(model, "bf16", "max-autotune", 300, 90, core=True)
+            yield self.peer(model, first, "max-autotune", 300, 90, core=True)
         for model in RECORD:  # at the GPU's batch a step takes seconds, so there are only a few
             yield self.run(f"cpu-{model}", "record", ["--model", model, "--device", "cpu", "--data", "synthetic", "--batch",
                            self.batch, "--warmup", 1, "--steps", 2], 300, 60, core=True)
-        for precision in RECORD_PRECISIONS[1:]:
+        for precision in others:
             yield from self.ours_and_eager(precision)
 
     def ours_and_eager(self, precision):
@@ -160,13 +171,13 @@ class Plan:
 
     def compared(self, name, models, batch, precisions, steps, options, limit, expected, core=False):
         file = self.file(name)
-        return self.run(name, name, ["--model", models, "--batch", batch, "--device", f"cpu,{GPU}", "--precision", precisions,
-                        "--steps", steps, "--warmup", 0, *options], limit, expected,
+        return self.run(name, name, ["--model", models, "--batch", batch, "--device", f"cpu,{GPU}", "--precision",
+                        self.supported(precisions), "--steps", steps, "--warmup", 0, *options], limit, expected,
                         lambda log: results.parity([file], steps), core=core)
 
     def sanitizers(self):
         models = ["--model", "lenet5,resnet20,bert-tiny:sequence=32", "--batch", 4, "--device", GPU, "--precision",
-                  "fp32,bf16,fp16", "--warmup", 1, "--steps", 2, "--quiet", "--overwrite"]
+                  self.supported("fp32,bf16,fp16"), "--warmup", 1, "--steps", 2, "--quiet", "--overwrite"]
         for tool in SANITIZERS:
             yield self.sanitizer(tool, "models", [self.binary, "run", *models, "--out", self.folder / "logs" / f"{tool}.json"],
                                  ("build",))
@@ -183,6 +194,17 @@ class Plan:
             return ["compute-sanitizer", "--tool", tool, *SANITIZERS[tool], "--target-processes", "all", "--print-limit", 10000,
                     "--log-file", logs / f"{stem}.%p.txt", *command]
         return Command(stem, argv, 300, 90, lambda log: results.sanitizer(sorted(logs.glob(f"{stem}.*.txt"))), needs=needs)
+
+
+def left_out_on(capability):
+    """Precisions that a card of this compute capability does not have; of one that is not known, none."""
+    return SINCE_AMPERE if capability != "native" and int(capability.split(".")[0]) < 8 else ()
+
+
+def why_left_out(capability):
+    """None, or one line."""
+    absent = left_out_on(capability)
+    return f"{' and '.join(absent)} are left out: they need compute capability 8.0, and this card has {capability}" if absent else None
 
 
 def into(file):
