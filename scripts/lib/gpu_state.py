@@ -1,6 +1,7 @@
 """The state of a check as a few files that travel from one bare machine to another: records-GENERATION-DIGEST.tar.gz (stamps,
-results, logs, tuning choices) and, where there is room, program-DIGEST-NofM.xz. A name carries the digest of its file, so a
-copy that was cut off is found, and the files of the last save are complete when those of the one before are removed.
+results, logs, tuning choices) and, where there is room, program-DIGEST-DIGEST-NofM.xz. A name carries the digest of its file, so
+a copy that was cut off is found. The files of a save are complete when those of the one before are removed, so whenever a call is
+killed, the folder has one state or two, and the later one is loaded.
 """
 
 import hashlib
@@ -55,8 +56,11 @@ class State:
         self.folder, self.others, self.say = pathlib.Path(folder), others, say
         self.reported = set()
         self.program_saved = None  # size and time of the program that the folder has
+        self.program_digest = None  # in the names of its parts
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            for torn in [*self.folder.glob(".records-*.new"), *self.folder.glob(".program-*.new")]:
+                torn.unlink()
         except OSError as error:
             raise StateError(f"{self.folder} cannot be used as --state ({error.strerror})") from error
         if self.bytes() + others > TRAVELING_BYTES:
@@ -68,15 +72,28 @@ class State:
         return sorted(((match, path) for path in self.folder.iterdir() if (match := pattern.fullmatch(path.name))),
                       key=lambda found: found[1].name)
 
+    def newest(self):
+        """[(match, path)]: the records of the last save, if there are any."""
+        return sorted(self.files(RECORDS), key=lambda each: int(each[0][1]))[-1:]
+
+    def newest_program(self):
+        """[(match, path)]: the parts in their order of the last program that has all of them, if there is one."""
+        programs = {}
+        for match, path in sorted(self.files(PROGRAM), key=lambda each: int(each[0][3])):
+            programs.setdefault(match[1], []).append((match, path))
+        complete = [parts for parts in programs.values() if len(parts) == int(parts[0][0][4])]
+        return max(complete, key=lambda parts: max(path.stat().st_mtime_ns for _, path in parts), default=[])
+
     def bytes(self):
-        return sum(path.stat().st_size for pattern in (RECORDS, PROGRAM) for _, path in self.files(pattern))
+        return sum(path.stat().st_size for _, path in self.newest() + self.newest_program())
 
     def load(self, into, program):
-        """Unpacks the records into a folder in place of what it has, and the program if there is one. False: nothing is there."""
-        found = self.files(RECORDS)
+        """Unpacks the records into a folder in place of what it has, and the program if there is one, unless `program` is None.
+        False: nothing is there."""
+        found = self.newest()
         if not found:
             return False
-        match, path = max(found, key=lambda each: int(each[0][1]))
+        match, path = found[0]
         try:
             with tarfile.open(fileobj=io.BytesIO(checked(path, match[2]))) as archive:
                 members = [(member, archive.extractfile(member).read()) for member in archive if member.isreg()]
@@ -91,20 +108,21 @@ class State:
             target = into / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
-        self.load_program(program)
+        if program:
+            self.load_program(program)
         return True
 
     def load_program(self, program):
-        parts = self.files(PROGRAM)
+        parts = self.newest_program()
         if not parts:
+            if self.files(PROGRAM):
+                self.report(f"the program in {self.folder} lacks a part: it is left out, and built again")
             return
-        if len(parts) != int(parts[0][0][4]):
-            raise StateError(f"{parts[0][1]} has only {len(parts)} of {parts[0][0][4]} parts beside it: copy all of them, or none")
         data = lzma.decompress(b"".join(checked(path, match[2]) for match, path in parts))
         program.parent.mkdir(parents=True, exist_ok=True)
         write(program, data)
         program.chmod(0o755)
-        self.program_saved = key_of(program)
+        self.program_saved, self.program_digest = key_of(program), parts[0][0][1]
 
     def save(self, source, program):
         """source: the folder with the records. program: its path; it may be missing."""
@@ -121,11 +139,12 @@ class State:
         for match, path in self.files(RECORDS):
             if int(match[1]) < generation:
                 path.unlink()
+        for match, path in self.files(PROGRAM):
+            if match[1] != self.program_digest:
+                path.unlink()
 
     def save_program(self, program):
-        self.program_saved = key_of(program)
-        for _, path in self.files(PROGRAM):
-            path.unlink()
+        self.program_saved, self.program_digest = key_of(program), None
         data = lzma.compress(program.read_bytes(), preset=1)
         room = min(PROGRAM_PARTS * PART_BYTES, TRAVELING_BYTES - self.others - PART_BYTES)
         if len(data) > room:
@@ -135,6 +154,7 @@ class State:
         parts = [data[begin:begin + PART_BYTES] for begin in range(0, len(data), PART_BYTES)]
         for number, part in enumerate(parts, 1):
             write(self.folder / f"program-{digest(data)}-{digest(part)}-{number}of{len(parts)}.xz", part)
+        self.program_digest = digest(data)
 
     def report(self, message):
         if message not in self.reported:

@@ -269,6 +269,14 @@ class CheckGpu(unittest.TestCase):
         self.assertEqual(home.call("--page", "--state", state).stdout, (state / "page.md").read_text())
         self.assertTrue((home.root / "results/h100-80gb-hbm3-peers.json").exists())
 
+    def test_a_program_that_was_built_here_is_not_replaced_by_that_of_the_state(self):
+        state, machine = self.folder / "state", self.bare()
+        self.assert_ends(machine.call("--state", state, "--only", "info"), 0)
+        program = machine.root / "build-gpu" / "epochbench"
+        program.write_text(program.read_text() + "# built again, and not saved yet\n")
+        self.assert_ends(machine.call("--state", state, "--only", "smoke-lenet5"), 0)
+        self.assertIn("# built again", program.read_text())
+
     def test_a_call_that_is_killed_is_gone_on_with_elsewhere_and_its_command_comes_last(self):
         state, first, second = self.folder / "state", self.bare(), self.bare()
         names = "info,smoke,record-resnet50"

@@ -12,6 +12,7 @@ set_tests_properties(Completion PROPERTIES LABELS unit ENVIRONMENT "EPOCHBENCH_B
 add_test(NAME Scripts.SetUp COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/setup_test.py)
 add_test(NAME Scripts.CheckGpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_test.py)
 add_test(NAME Scripts.CheckGpuParts COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_parts_test.py)
+add_test(NAME Scripts.CheckGpuState COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_state_test.py)
 set_tests_properties(Scripts.CheckGpuParts PROPERTIES ENVIRONMENT "EPOCHBENCH_PARSE_CALL=$<TARGET_FILE:parse_call>")
 add_test(NAME Scripts.CheckCpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_cpu_test.py)
 add_test(NAME Scripts.Commands COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/commands_test.py)
@@ -26,7 +27,8 @@ set_tests_properties(Scripts.MutateResults Scripts.TrainPytorch Scripts.TakeTurn
 # Tests of scripts, which are the same in every build.
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKeepToTheLayers Structure.SelfTest
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
-  Scripts.CheckGpu Scripts.CheckGpuParts Scripts.CheckCpu Scripts.Commands Scripts.BareImage Scripts.CompareQuality Scripts.GateTrials Scripts.MutateResults PROPERTIES LABELS "unit;scripts")
+  Scripts.CheckGpu Scripts.CheckGpuParts Scripts.CheckGpuState Scripts.CheckCpu Scripts.Commands Scripts.BareImage
+  Scripts.CompareQuality Scripts.GateTrials Scripts.MutateResults PROPERTIES LABELS "unit;scripts")
 
 # The continuous-integration gate of docs/ci.md, as written there. Its YAML test is skipped without PyYAML.
 foreach(class MadeUp Real Yaml)
