@@ -12,6 +12,8 @@ import re
 import shutil
 import tarfile
 
+from gpu_room import Files
+
 PART_BYTES = 16 * 2 ** 20 - 1  # of each file
 PROGRAM_PARTS = 2
 TRAVELING_BYTES = 60 * 2 ** 20  # sources, pack and state together
@@ -50,10 +52,11 @@ def bytes_of_sources(root):
 
 
 class State:
-    """folder: of these files. others: bytes of sources and pack, which travel beside them."""
+    """folder: of these files. others: bytes of sources and pack, which travel beside them. suites: names of their result files."""
 
-    def __init__(self, folder, others, say):
-        self.folder, self.others, self.say = pathlib.Path(folder), others, say
+    def __init__(self, folder, others, say, suites):
+        self.folder, self.others, self.say, self.suites = pathlib.Path(folder), others, say, suites
+        self.records_of, self.level = None, 0  # the Files that are saved, and at which of their levels they had room
         self.reported = set()
         self.program_saved = None  # size and time of the program that the folder has
         self.program_digest = None  # in the names of its parts
@@ -129,12 +132,9 @@ class State:
         if program.exists() and key_of(program) != self.program_saved:
             self.save_program(program)
         generation = 1 + max((int(match[1]) for match, _ in self.files(RECORDS)), default=0)
-        data = archive_of(source, with_logs=True)
-        if len(data) > PART_BYTES:
-            self.report("the logs are left out of the state, which would have more than 16 MiB with them")
-            data = archive_of(source, with_logs=False)
-        if len(data) > PART_BYTES:
-            return self.report("the results have more than 16 MiB: the state is not saved")
+        data = self.archive(source)
+        if data is None:
+            return self.report("the stamps and the record have more than 16 MiB: the state is not saved")
         write(self.folder / f"records-{generation:06d}-{digest(data)}.tar.gz", data)
         for match, path in self.files(RECORDS):
             if int(match[1]) < generation:
@@ -142,6 +142,21 @@ class State:
         for match, path in self.files(PROGRAM):
             if match[1] != self.program_digest:
                 path.unlink()
+
+    def archive(self, source):
+        """As much of the folder as has room; None if nothing has."""
+        self.records_of = self.records_of or Files(source, self.suites)
+        paths = sorted(path for path in source.rglob("*") if path.is_file() and not path.is_symlink())
+        for level, (left_out, kept, short) in enumerate(self.records_of.levels(paths)):
+            if level < self.level:  # what had no room before has none now
+                continue
+            data = archive_of(source, [(path, self.records_of.read(path, short)) for path in kept])
+            if len(data) <= PART_BYTES:
+                if left_out:
+                    self.report(f"left out of the state, which would have more than 16 MiB: {left_out}; see {source}")
+                self.level = level
+                return data
+        return None
 
     def save_program(self, program):
         self.program_saved, self.program_digest = key_of(program), None
@@ -166,16 +181,13 @@ def key_of(program):
     return program.stat().st_size, program.stat().st_mtime_ns
 
 
-def archive_of(source, with_logs):
+def archive_of(source, files):
+    """files: [(path, content)]"""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz", compresslevel=6) as archive:
-        for path in sorted(source.rglob("*")):
+        for path, data in files:
             name = path.relative_to(source)
-            is_log = name.parts[0] == "logs"
-            if not path.is_file() or path.is_symlink() or (is_log and not with_logs):
-                continue
-            data = path.read_bytes()
-            data = data[-LOG_BYTES:] if is_log else data
+            data = data[-LOG_BYTES:] if name.parts[0] == "logs" else data
             member = tarfile.TarInfo(name.as_posix())
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))

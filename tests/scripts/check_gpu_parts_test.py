@@ -108,7 +108,7 @@ class AnyOrderOfFaults(unittest.TestCase):
         """One call on a bare machine, which has only the archived state."""
         self.calls += 1
         machine = Machine(self.folder / f"machine-{self.calls}")
-        state = gpu_state.State(self.archive, 0, self.said.append)
+        state = gpu_state.State(self.archive, 0, self.said.append, gpu_plan.SUITES)
         state.load(machine.records, machine.build / "epochbench")
         runner = MadeUpRunner(machine, state, faults)
         commands = machine.plan()
@@ -122,7 +122,7 @@ class AnyOrderOfFaults(unittest.TestCase):
 
     def stamps(self):
         folder = self.folder / f"look-{self.calls}"
-        gpu_state.State(self.archive, 0, self.said.append).load(folder, folder / "epochbench")
+        gpu_state.State(self.archive, 0, self.said.append, gpu_plan.SUITES).load(folder, folder / "epochbench")
         return Stamps(folder / "stamps")
 
     def until_done(self, faults, most_calls):

@@ -1,6 +1,7 @@
 """The state of scripts/check_gpu: what is saved comes back, whenever a call ends, and there is room for it."""
 
 import io
+import json
 import pathlib
 import random
 import shutil
@@ -32,7 +33,7 @@ class StateFiles(unittest.TestCase):
         self.said = []
 
     def state(self, others=0):
-        return gpu_state.State(self.archive, others, self.said.append)
+        return gpu_state.State(self.archive, others, self.said.append, ("hour", "claims"))
 
     def loaded(self):
         into = self.folder / "into"
@@ -64,13 +65,71 @@ class StateFiles(unittest.TestCase):
         self.assertEqual(len(list(self.archive.iterdir())), 1)
         self.assertIn("is left out of the state", self.said[0])
 
-    def test_large_logs_stay_behind(self):
-        for number in range(80):
+    def write_logs(self, count):
+        for number in range(count):
             (self.source / "logs" / f"{number}.log").write_bytes(random.Random(number).randbytes(2 ** 11))
+
+    def write_result(self, name, steps, runs=1):
+        """Whose numbers do not compress."""
+        draw = random.Random(name)
+        series = [{"timing": {"step_seconds": [draw.random() for _ in range(steps)], "step_seconds_median": 0.5},
+                   "quality": {"loss": [draw.random() for _ in range(steps)], "loss_left_out": 7},
+                   "gpu": {"throttled_step_ranges": [[3, 5], [90, 120], [steps - 1, steps - 1]]}} for _ in range(runs)]
+        (self.source / name).write_text(json.dumps({"runs": [*series, {"timing": None, "quality": None}]}))
+
+    def saved(self):
+        """What came back of a save; the state is within its limit, and there is at most one line about it."""
+        (self.source / "stamps").mkdir(exist_ok=True)
+        (self.source / "stamps" / "info.json").write_text("stamp")
+        state = self.state()
+        for _ in range(2):
+            state.save(self.source, self.program)
+        self.assertLess(max(path.stat().st_size for path in self.archive.iterdir()), 2 ** 16)
+        self.assertLessEqual(len(self.said), 1)
+        into = self.loaded()[1]
+        self.assertEqual((into / "stamps" / "info.json").read_text(), "stamp")
+        return {path.relative_to(into).as_posix() for path in into.rglob("*") if path.is_file()}, into
+
+    def test_the_steps_of_suites_are_cut_first(self):
+        self.write_result("claims.json", 5000)
+        self.write_result("record.json", 500)
+        self.write_logs(10)
+        names, into = self.saved()
+        self.assertTrue({"claims.json", "record.json", "logs/3.log"} <= names)
+        self.assertEqual(self.said, ["left out of the state, which would have more than 16 MiB: the steps of suites beyond the first 100 "
+                                     f"of a run; see {self.source}"])
+        self.assertEqual((into / "record.json").read_text(), (self.source / "record.json").read_text())
+        cut, whole = (json.loads((folder / "claims.json").read_text())["runs"] for folder in (into, self.source))
+        self.assertEqual(cut[1], whole[1])
+        self.assertEqual(cut[0]["timing"], {"step_seconds": whole[0]["timing"]["step_seconds"][:100], "step_seconds_median": 0.5,
+                                            "step_seconds_left_out": 4900})
+        self.assertEqual(cut[0]["quality"], {"loss": whole[0]["quality"]["loss"][:100], "loss_left_out": 4907})
+        self.assertEqual(cut[0]["gpu"]["throttled_step_ranges"], [[3, 5], [90, 99]])
+
+    def test_then_logs_stay_behind(self):
+        self.write_logs(80)
+        self.write_result("hour-2.json", 200)
+        names, _ = self.saved()
+        self.assertEqual(names, {"record.json", "hour-2.json", "stamps/info.json"})
+        self.assertIn("of a run, logs; see", self.said[0])
+
+    def test_then_results_of_suites_the_largest_first(self):
+        self.write_result("claims.json", 100, runs=60)
+        self.write_result("hour.json", 100, runs=10)
+        names, _ = self.saved()
+        self.assertEqual(names, {"record.json", "hour.json", "stamps/info.json"})
+        self.assertIn("of a run, logs, claims.json; see", self.said[0])
+
+    def test_stamps_and_the_record_are_saved_whatever_else_there_is(self):
+        (self.source / "parity-0.json").write_bytes(random.Random(0).randbytes(2 ** 17))
+        (self.source / "claims.json").write_text("{")  # cut off
+        self.assertEqual(self.saved()[0], {"record.json", "stamps/info.json"})
+        self.assertIn(": everything but stamps, the record and the page; see", self.said[0])
+
+    def test_records_without_room_are_said(self):
+        (self.source / "record.json").write_bytes(random.Random(0).randbytes(2 ** 17))
         self.state().save(self.source, self.program)
-        self.assertLess(sum(path.stat().st_size for path in self.archive.iterdir()), 2 ** 10)
-        self.assertIn("logs are left out", self.said[0])
-        self.assertFalse((self.loaded()[1] / "logs").exists())
+        self.assertEqual(self.said, ["the stamps and the record have more than 16 MiB: the state is not saved"])
 
     def test_sources_pack_and_state_have_a_limit(self):
         with self.assertRaisesRegex(gpu_state.StateError, "more than"):

@@ -333,6 +333,17 @@ class CheckGpu(unittest.TestCase):
         (self.folder / "out" / "record.json").write_text("{")
         self.assert_ends(machine.call(self.folder / "out", "--page"), 0, "The record cannot be read: ", "- proven by record-resnet50-bf16")
 
+    def test_results_of_suites_leave_room_for_what_travels(self):
+        machine, out = self.bare(), self.folder / "out"
+        self.assert_ends(machine.call(out, "--only", "record-resnet50-bf16"), 0)
+        (out / "claims.json").write_text('{"runs": [{"timing": {"step_seconds": [' + "0.001," * (46 * 2 ** 20 // 6) + "1]}}]}")
+        done = machine.call(out, "--page")
+        self.assert_ends(done, 0, "state stay under 60 MiB: the steps of suites beyond the first 100 of a run; see")
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        claims, record = ((machine.root / f"results/h100-80gb-hbm3-{name}.json").read_text() for name in ("claims", "record"))
+        self.assertEqual(len(json.loads(claims)["runs"][0]["timing"]["step_seconds"]), 100)
+        self.assertEqual(record, (out / "record.json").read_text())
+
     def test_a_failed_build_leaves_everything_for_later(self):
         machine = self.bare()
         done = machine.call(FAULT="fails@--target epochbench")
