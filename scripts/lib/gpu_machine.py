@@ -1,5 +1,6 @@
 """What scripts/check_gpu asks the machine: its GPU, driver, toolkit and CPU."""
 
+import json
 import os
 import pathlib
 import platform
@@ -70,8 +71,16 @@ def cpu_name():
     return found[1].strip() if found else platform.machine()
 
 
-def runs(program, environment):
+def why_it_does_not_work(program, environment):
+    """None, or why a program that was built elsewhere does not find here what it needs: `info` loads CUDA's libraries."""
     try:
-        return subprocess.run([program, "--version"], capture_output=True, env=environment, timeout=60).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
+        done = subprocess.run([program, "info", "--json"], capture_output=True, text=True, env=environment, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode != 0:
+        return " ".join(done.stderr.split())[-200:] or f"exit code {done.returncode}"
+    try:
+        info = json.loads(done.stdout)
+        return None if info["gpus"] else info.get("gpus_reason") or "it sees no GPU"
+    except (ValueError, LookupError, TypeError) as error:
+        return f"its info cannot be read ({error})"
