@@ -1,5 +1,6 @@
 """Commands of a long check. Each one has a limit and leaves a stamp, whatever happens to it, so that a later call goes on where
-one stopped. Nothing that has passed runs again; what failed, hung or was interrupted is tried again after everything else.
+one stopped. Nothing that has passed runs again; what was cut off goes on after everything else, and then what failed, hung or
+ended its call is tried again.
 
 Independent of devices and epochbench; scripts/lib/gpu_plan.py and cpu_plan.py list the commands.
 """
@@ -13,7 +14,9 @@ import subprocess
 import time
 
 GRACE_SECONDS = 5  # between asking a command to end and killing it
-UNFINISHED = ("failed", "stopped", "begun", "partial")
+CUT_OFF = ("stopped", "partial")  # by the end of a call or a budget: they get on where they have time
+TO_REPEAT = ("failed", "begun")  # they may fail again, or take the call down again
+UNFINISHED = CUT_OFF + TO_REPEAT
 
 
 class Partial(Exception):
@@ -80,7 +83,8 @@ class Runner:
             self.round(commands, by_name, lambda status: status is None)
             if any(reason.startswith("needs about") for reason in self.left_out.values()):
                 return
-        self.round(commands, by_name, lambda status: status in UNFINISHED)
+        for statuses in (CUT_OFF, TO_REPEAT):
+            self.round(commands, by_name, lambda status: status in statuses)
 
     def round(self, commands, by_name, wanted):
         refused = set()  # what others need and did not get in this round

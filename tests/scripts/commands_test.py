@@ -37,6 +37,23 @@ class RealCommands(unittest.TestCase):
         self.assertFalse(runner.fits(command, stamps.read("long")))
         self.assertIn("needs about 2 s", runner.left_out["long"])
 
+    def test_what_was_cut_off_goes_on_before_what_failed(self):
+        order = []
+
+        def judge(name, fails):
+            def of(log):
+                order.append(name)
+                return ["no"] if fails else []
+            return of
+
+        names = ("failed", "begun", "stopped", "partial", "new")
+        commands = [Command(name, ["true"], 9, 0, judge(name, name == "failed")) for name in names]
+        stamps = Runner(self.folder, 60, None, lambda *texts: None).stamps
+        for command in commands[:-1]:
+            stamps.write(command.name, {"status": command.name, "seconds": 1, "attempts": 1, "complaints": []})
+        self.run_commands(*commands)
+        self.assertEqual(order, ["new", "stopped", "partial", "failed", "begun"])
+
     def test_a_build_that_each_call_repeats_does_not_take_the_turn_of_a_command(self):
         commands = [Command("build", ["true"], 9, 0, here=lambda: False), Command("long", ["true"], 90, 80, needs=("build",))]
         for status in ("build", "long"):  # the first call has built, so only the second one begins what does not fit
