@@ -25,12 +25,14 @@ def output_of(*command):
 
 
 def find_gpu():
-    """The GPU that is cuda:0: name, compute capability, driver and memory; 0 bytes of a MIG slice, whose part is not stated."""
+    """The GPU that is cuda:0: name, compute capability, driver and memory. Of a divided card it is an instance (MIG), with its name
+    as CUDA states it and its part of the memory."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
     if not visible:
         raise NoGpu("CUDA_VISIBLE_DEVICES is empty, which hides every GPU: unset it")
-    sliced = visible.startswith("MIG-")
-    code, text = output_of("nvidia-smi", *([] if sliced else [f"--id={visible}"]), "--query-gpu=compute_cap,name,driver_version,memory.total", "--format=csv,noheader")
+    card, instance = selected(visible, output_of("nvidia-smi", "-L")[1])
+    code, text = output_of("nvidia-smi", f"--id={card}", "--query-gpu=compute_cap,name,driver_version,memory.total",
+                           "--format=csv,noheader")
     lines = text.strip().splitlines()
     if code != 0 or not lines:
         reason = " ".join(text.split()) or f"exit code {code}"
@@ -40,10 +42,40 @@ def find_gpu():
         raise NoGpu(f"nvidia-smi describes the GPU in another way than expected: {lines[0][:200]}")
     capability, name, driver, memory = fields
     if tuple(map(int, capability.split("."))) < LOWEST_CAPABILITY:
-        raise NoGpu(f"{name} has compute capability {capability}, and epochbench needs 7.5 or later")
+        raise NoGpu(f"{name} has compute capability {capability}, and epochbench needs 7.5 or later, since CUDA 13 and current versions "
+                    "of cuDNN support no older one")
     check_driver(driver)
-    mib = None if sliced else re.match(r"\d+", memory)
-    return {"name": name, "capability": capability, "driver": driver, "memory_bytes": int(mib[0]) * 2 ** 20 if mib else 0}
+    mib = re.match(r"\d+", memory)
+    memory_bytes = int(mib[0]) * 2 ** 20 if mib else 0
+    if instance:
+        name, memory_bytes = f"{name} MIG {instance}", memory_of_instance(instance)
+    return {"name": name, "capability": capability, "driver": driver, "memory_bytes": memory_bytes}
+
+
+def selected(visible, listed):
+    """What CUDA shows first: (index or UUID of the card, profile of its instance such as 3g.20gb or None). visible: an index, or a
+    UUID of a card or an instance. listed: what `nvidia-smi -L` prints, instances below their card."""
+    cards = []  # (index, UUID, [(profile, UUID)])
+    for line in listed.splitlines():
+        if found := re.match(r"GPU (\d+): .*\(UUID: ([^)]+)\)", line):
+            cards.append((found[1], found[2], []))
+        elif (found := re.match(r"\s+MIG (\S+)\s+Device\s+\d+: \(UUID: ([^)]+)\)", line)) and cards:
+            cards[-1][2].append((found[1], found[2]))
+    for index, uuid, instances in cards:
+        for profile, instance in instances:
+            if instance == visible:
+                return uuid, profile
+        if visible == index or (visible.startswith("GPU-") and uuid.startswith(visible)):
+            return visible, instances[0][0] if instances else None  # CUDA shows a process the first instance of a divided card
+    if visible.startswith("MIG-"):
+        raise NoGpu(f"CUDA_VISIBLE_DEVICES is {visible}, which is not an instance that nvidia-smi -L lists: name one of those")
+    return visible, None
+
+
+def memory_of_instance(profile):
+    """Bytes, by a profile such as 3g.20gb or 1g.10gb+me; 0 where it states none."""
+    found = re.search(r"(\d+)gb", profile)
+    return int(found[1]) * 10 ** 9 if found else 0
 
 
 def check_driver(driver):

@@ -235,9 +235,11 @@ def gpu_test_programs(root):
 
 
 def price_options(root, gpu_name, given):
-    """`given`, or the list price of an instance with this card; nothing where none is known."""
+    """`given`, or the list price of an instance with this card; nothing where none is known, as for a part of a card (MIG)."""
     if given:
         return ["--price", given]
+    if " MIG " in gpu_name:
+        return []
     prices = json.loads((root / "bench/prices.json").read_text())["prices"]
     fitting = [price for price in prices if price["gpus"] and gpu_name.startswith(price["gpus"]["model"])]
     return ["--price", f"cuda={fitting[0]['instance']}", "--price-scaling", "per-gpu"] if fitting else []

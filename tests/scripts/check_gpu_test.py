@@ -21,8 +21,16 @@ import gpu_pack  # noqa: E402
 from stand_in import HEAD  # noqa: E402
 
 NVIDIA_SMI = """
+if args == ["-L"]:
+    print(os.environ.get("CARDS", "GPU 0: a card (UUID: GPU-1a2b3c)"))
+    sys.exit()
 card = os.environ.get("CARD", "9.0, NVIDIA H100 80GB HBM3, 600.1, 81559 MiB")
 print(card if args else "| NVIDIA-SMI 600.1   Driver Version: 600.1   CUDA Version: 12.8 |")
+"""
+DIVIDED = """GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1a2b3c)
+GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-99ff)
+  MIG 3g.20gb     Device  0: (UUID: MIG-3f0c)
+  MIG 4g.47gb     Device  1: (UUID: MIG-77aa)
 """
 NVCC = 'print("Cuda compilation tools, release " + os.environ.get("TOOLKIT", "12.8") + ", V12.8.20")\n'
 # The build leaves the stand-in of epochbench behind.
@@ -159,7 +167,8 @@ class CheckGpu(unittest.TestCase):
         machine = self.bare()
         self.assert_refused(machine.call("--only", "polish"), 2, "no command begins with polish")
         self.assert_refused(machine.call(CARD="7.0, Tesla V100-SXM2-16GB, 600.1, 16160 MiB"), 3,
-                            "Tesla V100-SXM2-16GB has compute capability 7.0, and epochbench needs 7.5")
+                            "Tesla V100-SXM2-16GB has compute capability 7.0, and epochbench needs 7.5 or later, since CUDA 13 and current "
+                            "versions of cuDNN support no older one")
         self.assert_refused(machine.call(TOOLKIT="13.0"), 3, "driver 600.1 is too old: it runs CUDA 12.8")
         self.assert_refused(machine.call(FAULT="fails@nvidia-smi"), 3, "error: no such thing")
         self.assert_refused(machine.call("--page", "--state", self.folder / "new"), 2, "contains no state of check_gpu")
@@ -178,9 +187,20 @@ class CheckGpu(unittest.TestCase):
         for visible, asked in (("1,0", "--id=1"), ("GPU-1a2b", "--id=GPU-1a2b")):
             self.assert_ends(machine.call("--only", "build", CUDA_VISIBLE_DEVICES=visible), 0)
             self.assertIn(f"nvidia-smi {asked} --query-gpu", machine.calls_file.read_text())
-        for visible, batch in (("MIG-1a2b", 64), ("0", 256)):
-            self.assert_ends(machine.call("--only", "cpu-resnet50", self.folder / visible, CUDA_VISIBLE_DEVICES=visible), 0)
+
+    def test_an_instance_of_a_card_is_found_with_its_card_and_its_memory(self):
+        machine = self.bare()
+        for number, (visible, asked, name, batch) in enumerate((
+                ("MIG-3f0c", "GPU-99ff", " MIG 3g.20gb", 64), ("MIG-77aa", "GPU-99ff", " MIG 4g.47gb", 256), ("1", "1", " MIG 3g.20gb", 64),
+                ("GPU-99", "GPU-99", " MIG 3g.20gb", 64), ("0", "0", "", 256), (None, "0", "", 256))):
+            environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+            done = machine.call("--only", "cpu-resnet50", self.folder / str(number), CARDS=DIVIDED, **environment)
+            self.assert_ends(done, 0, f"# epochbench on NVIDIA H100 80GB HBM3{name}\n")
+            self.assertIn(f"nvidia-smi --id={asked} --query-gpu", machine.calls_file.read_text())
             self.assertIn(f"--batch {batch}", machine.calls("epochbench run")[0])
+            self.assertEqual("--price" in machine.calls("epochbench run")[0], not name)
+        self.assert_refused(machine.call(CARDS=DIVIDED, CUDA_VISIBLE_DEVICES="MIG-0000"), 3,
+                            "CUDA_VISIBLE_DEVICES is MIG-0000, which is not an instance that nvidia-smi -L lists")
 
     def test_a_damaged_state_and_one_of_other_sources_or_cards_are_refused(self):
         state = self.folder / "state"
