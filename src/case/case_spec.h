@@ -43,7 +43,7 @@ struct CaseSpec {
   std::optional<std::int64_t> batch;
   std::optional<int> threads;
   std::optional<std::string> data;
-  std::string tokenizer;            // of a text: "gpt2:DIR"; empty: its bytes
+  std::string tokenizer;             // of a text: "gpt2:DIR"; empty: its bytes
   Pinning pin = Pinning::automatic;  // of its threads
   Without without;
   Kernels kernels = Kernels::best;  // of the CPU

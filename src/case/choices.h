@@ -21,7 +21,7 @@ enum class Cache : std::uint8_t { none, decoded };             // decoded: befor
 enum class Pinning : std::uint8_t { automatic, cores, none };  // automatic: to one core each where no quota shares the cores
 // Of the learning rate (src/workload/schedule.h).
 enum class Schedule : std::uint8_t { constant, cosine, step };
-enum class Kernels : std::uint8_t { best, portable };          // portable: those compiled for every processor of its kind
+enum class Kernels : std::uint8_t { best, portable };  // portable: those compiled for every processor of its kind
 enum class Framework : std::uint8_t { epochbench, pytorch };
 
 // The words of an enumeration, in the order of its values; every other enumeration of choices has such a function beside it.

@@ -147,7 +147,8 @@ Json datasets_json() {
           row("founding-documents", "54,676 bytes of English, embedded: the Declaration of Independence, the Constitution"),
           row("idx:DIR", "MNIST's files, plain or .gz: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..."),
           row("cifar10:DIR", "CIFAR-10's binary files: data_batch_1.bin ..., test_batch.bin"),
-          row("text:FILE", "any text, plain or .gz, byte by byte or by --tokenizer, to fill in or to go on; every tenth window to test")};
+          row("text:FILE",
+              "any text, plain or .gz, byte by byte or by --tokenizer, to fill in or to go on; every tenth window to test")};
 }
 
 std::string datasets_text(const Kept& kept) {

@@ -59,7 +59,8 @@ TEST(Words, AreDividedAsByGpt2) {
 TEST(Words, EachByteThatIsNotUtf8IsOneByItself) {
   EXPECT_THAT(divided("ab\xff\xfe c\xe2\x82"), ElementsAre("ab", "\xff", "\xfe", " c", "\xe2", "\x82"));
   EXPECT_THAT(divided("x  \x80y"), ElementsAre("x", "  ", "\x80", "y"));  // blanks as at the end of a text
-  EXPECT_THAT(divided("\xed\xa0\x80\xc0\x80"), ElementsAre("\xed", "\xa0", "\x80", "\xc0", "\x80"));  // a surrogate, a long form
+  EXPECT_THAT(divided("\xed\xa0\x80\xc0\x80"),
+              ElementsAre("\xed", "\xa0", "\x80", "\xc0", "\x80"));  // a surrogate, a long form
   const auto tokenizer = open_tokenizer("gpt2:" + kFolder);
   const Ids high = tokenizer->encode("\xff");
   ASSERT_EQ(high.size(), 1u);

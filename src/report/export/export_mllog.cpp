@@ -55,7 +55,8 @@ class Log {
 // "adamw lr=0.001 beta1=0.9" as the keys of its optimizer; what has none there is metadata of its name.
 void add_optimizer(const std::string& optimizer, Log& log) {
   static const std::map<std::string, std::map<std::string, const char*>> kKeys = {
-      {"sgd", {{"lr", "opt_base_learning_rate"},
+      {"sgd",
+       {{"lr", "opt_base_learning_rate"},
         {"lr_warmup", "opt_learning_rate_warmup_steps"},
         {"weight_decay", "opt_weight_decay"}}},
       {"adamw",
