@@ -1,19 +1,9 @@
 // Running CUDA kernels on the CPU finds the faults that mutants.cmake puts into our kernels, each by the means stated here:
 // wrong numbers in one of three thread orders, a touched guard band, a report of the machine or of a sanitizer.
-#include <cstdio>
-#include <cstdlib>
-#include <functional>
-
-#include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
-#include "tests/support/shapes.h"
+#include "tests/support/cuda_mutants.h"
 
 namespace epochbench {
 
-#define EPOCHBENCH_MUTANT(name, function) \
-  namespace name {                        \
-  decltype(cuda::function) function;      \
-  }
 #if !defined(__SANITIZE_ADDRESS__)  // these need other means
 EPOCHBENCH_MUTANT(no_barrier_in_tree, bias_add_grad)
 EPOCHBENCH_MUTANT(no_barrier_in_last_sum, bias_add_grad)
@@ -38,56 +28,8 @@ EPOCHBENCH_MUTANT(store_beyond_the_end, relu)
 EPOCHBENCH_MUTANT(load_beyond_the_end, relu)
 EPOCHBENCH_MUTANT(shared_array_too_small, bias_add_grad)
 EPOCHBENCH_MUTANT(misaligned_load, relu)
-#undef EPOCHBENCH_MUTANT
 
 namespace {
-
-using test::DeviceBuffer;
-using test::GuardedBuffer;
-using test::inputs;
-using test::kEps;
-using test::kNoStream;
-using test::on_device;
-using test::outputs;
-using test::random_device_floats;
-using test::random_floats;
-using test::ThreadOrder;
-
-#if defined(EPOCHBENCH_TSAN)
-constexpr bool kFindsRaces = true;
-constexpr const char* kWrongNumbers = "data race";  // which ends the child before it compares
-#else
-constexpr bool kFindsRaces = false;
-constexpr const char* kWrongNumbers = "wrong numbers";
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kFindsOverruns = true;
-#else
-constexpr bool kFindsOverruns = false;
-#endif
-#if defined(EPOCHBENCH_UBSAN)
-constexpr bool kFindsMisalignment = true;
-#else
-constexpr bool kFindsMisalignment = false;
-#endif
-
-// Runs call() in each order and prints the name of the first output that is wrong or whose guard band was touched.
-struct Output {
-  const DeviceBuffer<float>& actual;
-  const GuardedBuffer<float>& expected;
-};
-void compare(std::initializer_list<Output> outputs) {
-  for (const Output& output : outputs) {
-    if (!output.actual.guards_intact()) std::fputs("touched band\n", stderr);
-    for (std::size_t i = 0; i < output.expected.size(); ++i) {
-      const auto at = static_cast<std::int64_t>(i);
-      // Sums of a few hundred values around 1 and results derived from them: a fault changes them by whole addends.
-      if (std::fabs(output.actual[at] - output.expected[at]) < 1e-3) continue;
-      std::fputs("wrong numbers\n", stderr);
-      return;
-    }
-  }
-}
 
 // Each of these runs a function on matrices that exercise every path and prints what is wrong.
 void try_bias_add_grad(decltype(cuda::bias_add_grad) function, ThreadOrder order) {
@@ -238,20 +180,6 @@ void try_relu(decltype(cuda::relu) function, ThreadOrder order) {
     compare({{y, expected}});
   }
 }
-
-// The child prints whatever it finds, then "nothing found" if it reaches its end.
-template <typename Try, typename Function>
-void try_orders(Try try_it, Function function, std::initializer_list<ThreadOrder> orders) {
-  for (ThreadOrder order : orders) try_it(function, order);
-  std::fputs("end\n", stderr);
-  std::_Exit(0);
-}
-constexpr std::initializer_list<ThreadOrder> kOrders = {ThreadOrder::forward, ThreadOrder::reverse, ThreadOrder::random};
-bool any_end(int) { return true; }
-
-#define EXPECT_FOUND(try_it, function, means) EXPECT_EXIT(try_orders(try_it, function, kOrders), any_end, means)
-#define EXPECT_NOTHING_FOUND(try_it, function) \
-  EXPECT_EXIT(try_orders(try_it, function, kOrders), testing::ExitedWithCode(0), "^end\n$")
 
 TEST(CudaMutants, TheOriginalsAreRight) {
   EXPECT_NOTHING_FOUND(try_bias_add_grad, cuda::bias_add_grad);

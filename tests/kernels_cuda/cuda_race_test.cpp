@@ -136,6 +136,26 @@ TEST_F(CudaRaces, BatchNorm) {
   }
 }
 
+TEST_F(CudaRaces, BatchNormOfSums) {
+  for (std::int64_t channels : {8, 17}) {
+    constexpr std::int64_t kRows = 70;
+    const std::int64_t n = kRows * channels;
+    const Tensor x = random_tensor(n, Element::bf16, 1), shortcut = random_tensor(n, Element::bf16, 2);
+    Tensor y(n, Element::bf16), dz = random_tensor(n, Element::bf16, 3);
+    const DeviceBuffer<float> sums = random_device_floats(2 * channels, 4, 1, 2), scale = random_device_floats(channels, 5),
+                              bias = random_device_floats(channels, 6);
+    DeviceBuffer<float> mean(channels), inv_std(channels),
+        running_mean = random_device_floats(channels, 7), running_variance = random_device_floats(channels, 8, 1, 2),
+        dscale(channels), dbias(channels), workspace = scratch(cuda::reduction_workspace_bytes(kRows, channels));
+    DeviceBuffer<std::uint32_t> mask(static_cast<std::int64_t>(cuda::mask_bytes(n) / 4));
+    cuda::batch_norm_of_sums(y.data(), mask.data(), mean.data(), inv_std.data(), running_mean.data(), running_variance.data(),
+                             x.data(), sums.data(), scale.data(), bias.data(), shortcut.data(), kRows, channels, 1e-5, 0.1,
+                             true, Element::bf16, workspace.data(), kNoStream);
+    cuda::batch_norm_grad_of_sums(dz.data(), dscale.data(), dbias.data(), dz.data(), x.data(), sums.data(), scale.data(),
+                                  mean.data(), inv_std.data(), kRows, channels, Element::bf16, workspace.data(), kNoStream);
+  }
+}
+
 // Rows that take one warp each, and one that takes a block.
 TEST_F(CudaRaces, LayerNorm) {
   for (const auto& [rows, channels] : {std::pair<std::int64_t, std::int64_t>{9, 40}, {1, 1028}}) {
@@ -171,19 +191,64 @@ TEST_F(CudaRaces, AddLayerNorm) {
   }
 }
 
+// Rows of a warp each, and one of a block; over the scores.
+TEST_F(CudaRaces, AttentionSoftmax) {
+  for (const AttentionShape& shape : {AttentionShape{1, 8, 1, 1}, AttentionShape{1, 3, 1, 1, false, true}}) {
+    const std::int64_t rows = shape.sequence, n = rows * shape.sequence;
+    DeviceBuffer<float> scores = random_device_floats(n, 1), dweights = random_device_floats(n, 2), log_sum_exp(rows);
+    const std::int32_t zero = 0;
+    const DeviceBuffer<std::int32_t> step = on_device<std::int32_t>({&zero, 1});
+    const Dropout dropout{3, 2, 1u << 31, 2};
+    const DeviceBuffer<float> kept = scores;
+    cuda::attention_softmax(scores.data(), log_sum_exp.data(), scores.data(), step.data(), shape, 0, dropout, Element::f32,
+                            kNoStream);
+    scores = kept;
+    cuda::attention_softmax_grad(scores.data(), dweights.data(), scores.data(), dweights.data(), log_sum_exp.data(),
+                                 step.data(), shape, 0, dropout, Element::f32, kNoStream);
+  }
+}
+
+// Three tensors in a launch.
+TEST_F(CudaRaces, JointHeads) {
+  const AttentionShape shape{1, 3, 2, 4, true};
+  const std::int64_t n = shape.sequence * row_stride(shape);
+  Tensor qkv = random_tensor(3 * n, Element::bf16, 1), q(n, Element::bf16), k(n, Element::bf16), v(n, Element::bf16);
+  cuda::split_joint_heads(q.data(), k.data(), v.data(), qkv.data(), shape, Element::bf16, kNoStream);
+  cuda::merge_joint_heads(qkv.data(), q.data(), k.data(), v.data(), shape, Element::bf16, kNoStream);
+}
+
+// Images whose windows overlap.
+TEST_F(CudaRaces, Im2col) {
+  const Conv2dShape s = {.batch = 2,
+                         .height = 3,
+                         .width = 3,
+                         .channels = 8,
+                         .out_height = 3,
+                         .out_width = 3,
+                         .out_channels = 1,
+                         .kernel_height = 3,
+                         .kernel_width = 3,
+                         .stride = 1,
+                         .padding = 1};
+  const Tensor x = random_tensor(inputs(s), Element::bf16, 1);
+  Tensor columns(2 * 9 * 9 * s.channels, Element::bf16), dx(inputs(s), Element::bf16);
+  cuda::im2col(columns.data(), x.data(), s, 0, 2, Element::bf16, kNoStream);
+  cuda::col2im(dx.data(), columns.data(), s, 0, 2, Element::bf16, kNoStream);
+}
+
+// Rows of a warp each and of a block each, dense and with padding between them.
 TEST_F(CudaRaces, CrossEntropy) {
-  for (std::int64_t classes : {10, 600}) {
-    const Tensor logits = random_tensor(3 * classes, Element::f32, 1);
-    Tensor dlogits(3 * classes, Element::f32);
+  for (const auto& [classes, row] : {std::pair<std::int64_t, std::int64_t>{10, 10}, {600, 600}, {601, 608}}) {
+    const Tensor logits = random_tensor(3 * row, Element::f32, 1);
+    Tensor dlogits(3 * row, Element::f32);
     const std::int32_t values[] = {1, -1, 9};
     const DeviceBuffer<std::int32_t> labels = on_device<std::int32_t>(values);
     DeviceBuffer<float> loss(1), count(1), log_sum_exp(3), workspace = scratch(cuda::cross_entropy_workspace_bytes(3));
-    cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), 3, classes, true, classes, Element::f32,
+    cuda::cross_entropy(loss.data(), log_sum_exp.data(), logits.data(), labels.data(), 3, classes, true, row, Element::f32,
                         workspace.data(), kNoStream);
-    cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, 3, classes, true,
-                             classes, Element::f32, workspace.data(), kNoStream);
-    cuda::count_correct(count.data(), logits.data(), labels.data(), 3, classes, classes, Element::f32, workspace.data(),
-                        kNoStream);
+    cuda::cross_entropy_grad(dlogits.data(), logits.data(), labels.data(), log_sum_exp.data(), nullptr, 3, classes, true, row,
+                             Element::f32, workspace.data(), kNoStream);
+    cuda::count_correct(count.data(), logits.data(), labels.data(), 3, classes, row, Element::f32, workspace.data(), kNoStream);
   }
 }
 
@@ -245,27 +310,38 @@ TEST_F(CudaRaces, Concatenate) {
   cuda::concatenate_grad({{first.data(), second.data()}, {12, 5}, 2}, y.data(), kRows, Element::bf16, kNoStream);
 }
 
-// Two tensors; one has several non-finite gradients.
-TEST_F(CudaRaces, Optimizer) {
-  DeviceBuffer<float> weight = random_device_floats(200, 1), state1 = random_device_floats(200, 2, 0, 1),
-                      state2 = random_device_floats(200, 3, 0, 1), gradient = random_device_floats(200, 4);
-  for (std::int64_t i : {0, 50, 150}) gradient[i] = INFINITY;
-  std::vector<cuda::OptimizerTensor> tensors;
-  for (std::int64_t first : {0, 100})
-    tensors.push_back({weight.data() + first, state1.data() + first, state2.data() + first, gradient.data() + first, 100,
-                       Element::f32, 0.01});
-  const std::vector<cuda::Chunk> chunks = {{0, 0}, {1, 0}};
-  const auto tensors_there = on_device<cuda::OptimizerTensor>(tensors);
-  const auto chunks_there = on_device<cuda::Chunk>(chunks);
-  const DeviceBuffer<float> rate = random_device_floats(1, 5, 0.1, 0.2);
-  DeviceBuffer<std::int32_t> step(1), finite(1);
-  step[0] = 3;
-  cuda::all_finite(finite.data(), tensors_there.data(), chunks_there.data(), 2, kNoStream);
+// Two tensors, one of them with several gradients that are not finite, and with copies of the weights in 16 bits.
+class CudaOptimizerRaces : public CudaRaces {
+ protected:
+  CudaOptimizerRaces() {
+    for (std::int64_t i : {0, 50, 150}) gradient_[i] = INFINITY;
+    std::vector<cuda::OptimizerTensor> tensors;
+    for (std::int64_t first : {0, 100})
+      tensors.push_back({weight_.data() + first, state1_.data() + first, state2_.data() + first, gradient_.data() + first, 100,
+                         Element::f32, 0.01, copy_.data() + first, first == 0 ? Element::bf16 : Element::f16});
+    tensors_ = on_device<cuda::OptimizerTensor>(tensors);
+    chunks_ = on_device<cuda::Chunk>(std::vector<cuda::Chunk>{{0, 0}, {1, 0}});
+    step_[0] = 3;
+  }
+
+  DeviceBuffer<float> weight_ = random_device_floats(200, 1), state1_ = random_device_floats(200, 2, 0, 1),
+                      state2_ = random_device_floats(200, 3, 0, 1), gradient_ = random_device_floats(200, 4);
+  DeviceBuffer<std::uint16_t> copy_{200};
+  DeviceBuffer<cuda::OptimizerTensor> tensors_{0};
+  DeviceBuffer<cuda::Chunk> chunks_{0};
+  const DeviceBuffer<float> rate_ = random_device_floats(1, 5, 0.1, 0.2);
+  DeviceBuffer<std::int32_t> step_{1};
+};
+
+TEST_F(CudaOptimizerRaces, Adamw) {
+  DeviceBuffer<std::int32_t> finite(1);
+  cuda::all_finite(finite.data(), tensors_.data(), chunks_.data(), 2, kNoStream);
   DeviceBuffer<float> clip(1), workspace = scratch(cuda::clip_workspace_bytes(2));
-  cuda::clip_factor(clip.data(), tensors_there.data(), chunks_there.data(), 2, nullptr, 1, workspace.data(), kNoStream);
-  cuda::adamw(tensors_there.data(), chunks_there.data(), 2, rate.data(), step.data(), {0.9, 0.999, 1e-8, clip.data()}, {},
-              kNoStream);
+  cuda::clip_factor(clip.data(), tensors_.data(), chunks_.data(), 2, nullptr, 1, workspace.data(), kNoStream);
+  cuda::adamw(tensors_.data(), chunks_.data(), 2, rate_.data(), step_.data(), {0.9, 0.999, 1e-8, clip.data()}, {}, kNoStream);
 }
+
+TEST_F(CudaOptimizerRaces, Sgd) { cuda::sgd(tensors_.data(), chunks_.data(), 2, rate_.data(), {0.9, 0.01}, {}, kNoStream); }
 
 }  // namespace
 }  // namespace epochbench

@@ -25,8 +25,8 @@ function(epochbench_cuda_mutant name file nth find replace)
   target_sources(cuda_mutants_test PRIVATE $<TARGET_OBJECTS:epochbench_cuda_mutant_${name}>)
 endfunction()
 
-epochbench_test(kernels_cuda/cuda_mutants_test LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
-                epochbench_kernels_reference)
+epochbench_tests(cuda_mutants_test LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
+                 epochbench_kernels_reference TESTS kernels_cuda/cuda_mutants_test kernels_cuda/cuda_step_mutants_test)
 if(EPOCHBENCH_SANITIZE MATCHES undefined)
   target_compile_definitions(cuda_mutants_test PRIVATE EPOCHBENCH_UBSAN=1)
 endif()
@@ -43,6 +43,9 @@ if(NOT EPOCHBENCH_SANITIZE MATCHES address)  # which leaves out mutants that nee
                          add_layer_norm.cu)
   epochbench_cuda_mutant(no_barrier_before_partials layer_norm.cuh 2 "__syncthreads()" ${no_barrier} add_layer_norm.cu)
   epochbench_cuda_mutant(no_barrier_between_taps depthwise_conv2d_grad_weight.cu 1 "if (tap > 0) __syncthreads()" ${no_barrier})
+  epochbench_cuda_mutant(no_barrier_in_pixels decode_pixels.cu 1 "__syncthreads()" ${no_barrier})
+  epochbench_cuda_mutant(no_barrier_in_softmax attention.cu 1 "__syncthreads()" ${no_barrier})
+  epochbench_cuda_mutant(no_barrier_in_log_sum cross_entropy.cu 1 "__syncthreads()" ${no_barrier})
   epochbench_cuda_mutant(divergent_barrier device_code.cuh 1 "__syncthreads()" "if (threadIdx.x != 7) __syncthreads()"
                          layer_norm.cu)
 
@@ -57,6 +60,18 @@ epochbench_cuda_mutant(sum_of_the_next_elements add_layer_norm.cu 1 "store_regis
 epochbench_cuda_mutant(no_mask_in_the_gradient add_layer_norm.cu 2 "dropout.threshold > 0" "false")
 epochbench_cuda_mutant(three_times_the_query attention_heads.cu 1 "one_of(tensors.from, blockIdx.y)" "one_of(tensors.from, 0)")
 epochbench_cuda_mutant(rows_without_key_and_value attention_heads.cu 1 "input_stride(s)" "row_stride(s)")
+epochbench_cuda_mutant(channel_of_the_first_turn decode_pixels.cu 1 "channel += advance" "static_cast<void>(advance)")
+epochbench_cuda_mutant(rest_in_the_first_channel decode_pixels.cu 1 "last % channels" "0")
+epochbench_cuda_mutant(sums_about_zero batch_norm.cu 1 "{pivot[c], offset" "{0, offset")
+epochbench_cuda_mutant(squares_about_the_pivot batch_norm.cu 1 "sums[channels + c] - sums[c] * offset" "sums[channels + c]")
+epochbench_cuda_mutant(products_not_normalized batch_norm_grad.cu 1 "warp_sum(product) * inv_std[c]" "warp_sum(product)")
+epochbench_cuda_mutant(copies_of_the_next_elements optimizer.cu 1 "static_cast<T*>(copy) + at" "static_cast<T*>(copy) + at + kSize")
+epochbench_cuda_mutant(copies_of_the_other_type optimizer.cu 1 "copy_element == Element::bf16" "copy_element != Element::bf16")
+epochbench_cuda_mutant(copies_without_the_rest optimizer.cu 1 "!Update::kCopies" "kSize == 1")
+epochbench_cuda_mutant(logits_in_shorter_rows cross_entropy.cu 1 "logits + r * row_elements" "logits + r * (row_elements - 4)")
+epochbench_cuda_mutant(gradients_in_shorter_rows cross_entropy.cu 1 "dlogits + r * row_elements"
+                       "dlogits + r * (row_elements - 4)")
+epochbench_cuda_mutant(gradients_over_padding cross_entropy.cu 1 "(n - head) / kSize" "(n - head + kSize - 1) / kSize")
 epochbench_cuda_mutant(store_beyond_the_end elementwise.cuh 1 "last < n" "last <= n" activation.cu)
 epochbench_cuda_mutant(load_beyond_the_end elementwise.cuh 1 "at >= packs" "at > packs" activation.cu)
 epochbench_cuda_mutant(shared_array_too_small activation.cu 1 "kStripThreads*(kSize + 1)" "kStripThreads * (kSize + 1) - 2")

@@ -1,0 +1,238 @@
+// As cuda_mutants_test, for what begins and ends a step: bytes of images, softmax, sums that convolutions bring along, losses
+// and the optimizer.
+#include "tests/support/cuda_mutants.h"
+
+namespace epochbench {
+
+#if !defined(__SANITIZE_ADDRESS__)
+EPOCHBENCH_MUTANT(no_barrier_in_pixels, decode_pixels)
+EPOCHBENCH_MUTANT(no_barrier_in_softmax, attention_softmax)
+EPOCHBENCH_MUTANT(no_barrier_in_log_sum, cross_entropy)
+#endif
+EPOCHBENCH_MUTANT(channel_of_the_first_turn, decode_pixels)
+EPOCHBENCH_MUTANT(rest_in_the_first_channel, decode_pixels)
+EPOCHBENCH_MUTANT(sums_about_zero, batch_norm_of_sums)
+EPOCHBENCH_MUTANT(squares_about_the_pivot, batch_norm_of_sums)
+EPOCHBENCH_MUTANT(products_not_normalized, batch_norm_grad_of_sums)
+EPOCHBENCH_MUTANT(logits_in_shorter_rows, cross_entropy)
+EPOCHBENCH_MUTANT(gradients_in_shorter_rows, cross_entropy_grad)
+EPOCHBENCH_MUTANT(gradients_over_padding, cross_entropy_grad)
+
+// In a mutant, the structures of namespace cuda are types of its own.
+#define EPOCHBENCH_ADAMW_MUTANT(name)                                                                                         \
+  namespace name {                                                                                                            \
+  struct OptimizerTensor;                                                                                                     \
+  struct Chunk;                                                                                                               \
+  struct LossScale;                                                                                                           \
+  void adamw(const OptimizerTensor*, const Chunk*, std::int64_t, const float*, const std::int32_t*, const AdamwNumbers&,      \
+             const LossScale&, cuda::Stream);                                                                                 \
+  void run(const cuda::OptimizerTensor* tensors, const cuda::Chunk* chunks, std::int64_t chunk_count, const float* rate,      \
+           const std::int32_t* step, const AdamwNumbers& numbers, const cuda::LossScale& loss_scale, cuda::Stream stream) {   \
+    adamw(reinterpret_cast<const OptimizerTensor*>(tensors), reinterpret_cast<const Chunk*>(chunks), chunk_count, rate, step, \
+          numbers, reinterpret_cast<const LossScale&>(loss_scale), stream);                                                   \
+  }                                                                                                                           \
+  }
+EPOCHBENCH_ADAMW_MUTANT(copies_of_the_next_elements)
+EPOCHBENCH_ADAMW_MUTANT(copies_of_the_other_type)
+EPOCHBENCH_ADAMW_MUTANT(copies_without_the_rest)
+#undef EPOCHBENCH_ADAMW_MUTANT
+
+namespace {
+
+// The sums are those that a convolution would bring along: about the running mean, or products with the deviation from the
+// mean.
+GuardedBuffer<float> sums_of(const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, std::int64_t rows,
+                             std::int64_t channels) {
+  GuardedBuffer<float> sums(2 * channels);
+  std::fill(sums.begin(), sums.end(), 0.0f);
+  for (std::int64_t i = 0; i < rows * channels; ++i) {
+    sums[i % channels] += a[i];
+    sums[channels + i % channels] += a[i] * b[i];
+  }
+  return sums;
+}
+
+void try_batch_norm_of_sums(decltype(cuda::batch_norm_of_sums) function, ThreadOrder order) {
+  constexpr std::int64_t kRows = 40, kChannels = 8, kCount = kRows * kChannels;
+  const DeviceBuffer<float> scale = random_device_floats(kChannels, 1, 0.5, 1.5), bias = random_device_floats(kChannels, 2),
+                            deviations = random_device_floats(kCount, 3);
+  const GuardedBuffer<float> pivot = random_floats(kChannels, 4, 1, 2);
+  GuardedBuffer<float> y(kCount), mean(kChannels), inv_std(kChannels), running_mean = pivot, running_variance = pivot;
+  DeviceBuffer<float> x = deviations, device_y(kCount), device_mean(kChannels), device_inv_std(kChannels),
+                      device_running_mean = on_device<float>(pivot), device_running_variance = on_device<float>(pivot),
+                      workspace = test::scratch(cuda::reduction_workspace_bytes(kRows, kChannels));
+  for (std::int64_t i = 0; i < kCount; ++i) x[i] += pivot[i % kChannels];
+  const DeviceBuffer<float> sums = on_device<float>(sums_of(deviations, deviations, kRows, kChannels));
+  reference::batch_norm(y.data(), mean.data(), inv_std.data(), running_mean.data(), running_variance.data(), x.data(),
+                        scale.data(), bias.data(), nullptr, kRows, kChannels, 1e-5, 0.1, false);
+  test::set_thread_order(order);
+  function(device_y.data(), nullptr, device_mean.data(), device_inv_std.data(), device_running_mean.data(),
+           device_running_variance.data(), x.data(), sums.data(), scale.data(), bias.data(), nullptr, kRows, kChannels, 1e-5,
+           0.1, false, Element::f32, workspace.data(), kNoStream);
+  compare({{device_mean, mean}, {device_inv_std, inv_std}, {device_y, y}, {device_running_variance, running_variance}});
+}
+
+void try_batch_norm_grad_of_sums(decltype(cuda::batch_norm_grad_of_sums) function, ThreadOrder order) {
+  constexpr std::int64_t kRows = 40, kChannels = 8, kCount = kRows * kChannels;
+  const DeviceBuffer<float> x = random_device_floats(kCount, 1), dz = random_device_floats(kCount, 2),
+                            scale = random_device_floats(kChannels, 3), mean = random_device_floats(kChannels, 4),
+                            inv_std = random_device_floats(kChannels, 5, 0.5, 1.5);
+  DeviceBuffer<float> deviations = x;
+  for (std::int64_t i = 0; i < kCount; ++i) deviations[i] -= mean[i % kChannels];
+  const DeviceBuffer<float> sums = on_device<float>(sums_of(dz, deviations, kRows, kChannels));
+  GuardedBuffer<float> dx(kCount), dscale(kChannels), dbias(kChannels);
+  reference::batch_norm_grad(dx.data(), dscale.data(), dbias.data(), nullptr, dz.data(), nullptr, x.data(), scale.data(),
+                             mean.data(), inv_std.data(), kRows, kChannels);
+  DeviceBuffer<float> device_dx(kCount), device_dscale(kChannels), device_dbias(kChannels),
+      workspace = test::scratch(cuda::reduction_workspace_bytes(kRows, kChannels));
+  test::set_thread_order(order);
+  function(device_dx.data(), device_dscale.data(), device_dbias.data(), dz.data(), x.data(), sums.data(), scale.data(),
+           mean.data(), inv_std.data(), kRows, kChannels, Element::f32, workspace.data(), kNoStream);
+  compare({{device_dscale, dscale}, {device_dbias, dbias}, {device_dx, dx}});
+}
+
+// Several turns of all threads, and a rest.
+void try_decode_pixels(decltype(cuda::decode_pixels) function, ThreadOrder order) {
+  constexpr std::int64_t kPixels = 2001, kChannels = 3, kCount = kPixels * kChannels;
+  DeviceBuffer<std::uint8_t> x(kCount);
+  for (std::int64_t i = 0; i < kCount; ++i) x[i] = static_cast<std::uint8_t>(i * 37 % 256);
+  const DeviceBuffer<float> table = random_device_floats(kChannels * 256, 1);
+  GuardedBuffer<float> expected(kCount);
+  reference::decode_pixels(expected.data(), x.data(), table.data(), kPixels, kChannels);
+  DeviceBuffer<float> y(kCount);
+  test::set_thread_order(order);
+  function(y.data(), x.data(), table.data(), kPixels, kChannels, Element::f32, kNoStream);
+  compare({{y, expected}});
+}
+
+// Rows that a block takes.
+void try_attention_softmax(decltype(cuda::attention_softmax) function, ThreadOrder order) {
+  const AttentionShape s{1, 35, 1, 1};
+  const std::int64_t n = s.sequence * s.sequence;
+  const DeviceBuffer<float> scores = random_device_floats(n, 1, -4, 4);
+  GuardedBuffer<float> expected(n), expected_log(s.sequence);
+  for (std::int64_t row = 0; row < s.sequence; ++row) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < s.sequence; ++j) sum += std::exp(scores[row * s.sequence + j]);
+    expected_log[row] = static_cast<float>(std::log(sum));
+    for (std::int64_t j = row * s.sequence; j < (row + 1) * s.sequence; ++j)
+      expected[j] = static_cast<float>(std::exp(scores[j]) / sum);
+  }
+  DeviceBuffer<float> weights(n), log_sum_exp(s.sequence);
+  test::set_thread_order(order);
+  function(weights.data(), log_sum_exp.data(), scores.data(), nullptr, s, 0, {}, Element::f32, kNoStream);
+  compare({{log_sum_exp, expected_log}, {weights, expected}});
+}
+
+// Long rows whose classes end before a vector does, and the rows later still. What is not a class may not count or change.
+constexpr std::int64_t kLogitRows = 3, kClasses = 601, kLogitRow = 608;
+struct Logits {
+  DeviceBuffer<float> padded = random_device_floats(kLogitRows * kLogitRow, 1), scale = on_device<float>({{100}});
+  DeviceBuffer<std::int32_t> labels = on_device<std::int32_t>({{5, 600, 2}});
+  DeviceBuffer<float> workspace = test::scratch(cuda::cross_entropy_workspace_bytes(kLogitRows));
+  DeviceBuffer<float> log_sum_exp{kLogitRows};
+  GuardedBuffer<float> dense{kLogitRows * kClasses}, loss{1};
+  Logits() {
+    for (std::int64_t i = 0; i < kLogitRows * kClasses; ++i) dense[i] = padded[i / kClasses * kLogitRow + i % kClasses];
+    reference::cross_entropy(loss.data(), log_sum_exp.data(), dense.data(), labels.data(), kLogitRows, kClasses, false);
+  }
+};
+
+void try_cross_entropy(decltype(cuda::cross_entropy) function, ThreadOrder order) {
+  Logits logits;
+  DeviceBuffer<float> loss(1), log_sum_exp(kLogitRows);
+  test::set_thread_order(order);
+  function(loss.data(), log_sum_exp.data(), logits.padded.data(), logits.labels.data(), kLogitRows, kClasses, false, kLogitRow,
+           Element::f32, logits.workspace.data(), kNoStream);
+  compare({{loss, logits.loss}});
+}
+
+void try_cross_entropy_grad(decltype(cuda::cross_entropy_grad) function, ThreadOrder order) {
+  Logits logits;
+  GuardedBuffer<float> dense(kLogitRows * kClasses), expected(kLogitRows * kLogitRow);
+  reference::cross_entropy_grad(dense.data(), logits.dense.data(), logits.labels.data(), logits.log_sum_exp.data(), kLogitRows,
+                                kClasses, false);
+  std::fill(expected.begin(), expected.end(), 7.0f);
+  DeviceBuffer<float> dlogits = on_device<float>(expected);
+  for (std::int64_t i = 0; i < kLogitRows * kClasses; ++i)
+    expected[i / kClasses * kLogitRow + i % kClasses] = dense[i] * logits.scale[0];
+  test::set_thread_order(order);
+  function(dlogits.data(), logits.padded.data(), logits.labels.data(), logits.log_sum_exp.data(), logits.scale.data(),
+           kLogitRows, kClasses, false, kLogitRow, Element::f32, logits.workspace.data(), kNoStream);
+  compare({{dlogits, expected}});
+}
+
+// Copies in either type, of vectors and a rest.
+void try_adamw(decltype(cuda::adamw) function, ThreadOrder order) {
+  constexpr std::int64_t kCount = 103;
+  constexpr float kDecay = 0.01f;
+  const DeviceBuffer<float> rate = random_device_floats(1, 5, 0.1, 0.2), gradient = random_device_floats(kCount, 4);
+  const std::int32_t step = 3;
+  const DeviceBuffer<std::int32_t> there = on_device<std::int32_t>({&step, 1});
+  const AdamwNumbers numbers{0.9, 0.999, 1e-8};
+  for (Element element : {Element::bf16, Element::f16}) {
+    DeviceBuffer<float> weight = random_device_floats(kCount, 1), first(kCount), second(kCount);
+    for (DeviceBuffer<float>* zeros : {&first, &second}) std::fill(zeros->begin(), zeros->end(), 0.0f);
+    GuardedBuffer<float> expected = random_floats(kCount, 1), expected_first(kCount), expected_second(kCount);
+    for (GuardedBuffer<float>* zeros : {&expected_first, &expected_second}) std::fill(zeros->begin(), zeros->end(), 0.0f);
+    const AdamwTensor of_reference = {expected.data(), expected_first.data(), expected_second.data(), gradient.data(), kCount,
+                                      kDecay};
+    reference::adamw(&of_reference, 1, rate.data(), there.data(), numbers);
+    test::Tensor copy(kCount, element);
+    const auto tensors = on_device<cuda::OptimizerTensor>(
+        {{{weight.data(), first.data(), second.data(), gradient.data(), kCount, Element::f32, kDecay, copy.data(), element}}});
+    const auto chunks = on_device<cuda::Chunk>({{{0, 0}}});
+    test::set_thread_order(order);
+    function(tensors.data(), chunks.data(), 1, rate.data(), there.data(), numbers, {}, kNoStream);
+    if (!copy.guards_intact()) std::fputs("touched band\n", stderr);
+    compare({{weight, expected}, {on_device<float>(copy.floats()), test::Tensor(expected, element).floats()}});
+  }
+}
+
+TEST(CudaStepMutants, TheOriginalsAreRight) {
+  EXPECT_NOTHING_FOUND(try_batch_norm_of_sums, cuda::batch_norm_of_sums);
+  EXPECT_NOTHING_FOUND(try_batch_norm_grad_of_sums, cuda::batch_norm_grad_of_sums);
+  EXPECT_NOTHING_FOUND(try_decode_pixels, cuda::decode_pixels);
+  EXPECT_NOTHING_FOUND(try_attention_softmax, cuda::attention_softmax);
+  EXPECT_NOTHING_FOUND(try_cross_entropy, cuda::cross_entropy);
+  EXPECT_NOTHING_FOUND(try_cross_entropy_grad, cuda::cross_entropy_grad);
+  EXPECT_NOTHING_FOUND(try_adamw, cuda::adamw);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(CudaStepMutants, RemovedBarriersGiveWrongNumbers) {
+  EXPECT_FOUND(try_decode_pixels, no_barrier_in_pixels::decode_pixels, kWrongNumbers);
+  EXPECT_FOUND(try_attention_softmax, no_barrier_in_softmax::attention_softmax, kWrongNumbers);
+  EXPECT_FOUND(try_cross_entropy, no_barrier_in_log_sum::cross_entropy, kWrongNumbers);
+}
+#endif
+
+TEST(CudaStepMutants, WrongChannelsOfPixelsAreFound) {
+  EXPECT_FOUND(try_decode_pixels, channel_of_the_first_turn::decode_pixels, "wrong numbers");
+  EXPECT_FOUND(try_decode_pixels, rest_in_the_first_channel::decode_pixels, "wrong numbers");
+}
+
+TEST(CudaStepMutants, WrongUsesOfSumsAreFound) {
+  EXPECT_FOUND(try_batch_norm_of_sums, sums_about_zero::batch_norm_of_sums, "wrong numbers");
+  EXPECT_FOUND(try_batch_norm_of_sums, squares_about_the_pivot::batch_norm_of_sums, "wrong numbers");
+  EXPECT_FOUND(try_batch_norm_grad_of_sums, products_not_normalized::batch_norm_grad_of_sums, "wrong numbers");
+}
+
+TEST(CudaStepMutants, WrongCopiesOfWeightsAreFound) {
+  // The last vector's copies end beyond the tensor, and are also where others write the rest.
+  EXPECT_FOUND(try_adamw, copies_of_the_next_elements::run,
+               kFindsOverruns ? "AddressSanitizer"
+               : kFindsRaces  ? "data race"
+                              : "touched band");
+  EXPECT_FOUND(try_adamw, copies_of_the_other_type::run, "wrong numbers");
+  EXPECT_FOUND(try_adamw, copies_without_the_rest::run, "wrong numbers");
+}
+
+TEST(CudaStepMutants, WrongPaddingOfLogitsIsFound) {
+  EXPECT_FOUND(try_cross_entropy, logits_in_shorter_rows::cross_entropy, "wrong numbers");
+  EXPECT_FOUND(try_cross_entropy_grad, gradients_in_shorter_rows::cross_entropy_grad, "wrong numbers");
+  EXPECT_FOUND(try_cross_entropy_grad, gradients_over_padding::cross_entropy_grad, "wrong numbers");
+}
+
+}  // namespace
+}  // namespace epochbench

@@ -1,0 +1,83 @@
+// What the tests of mutants of CUDA kernels share: namespaces of mutants, and running a kernel in a child in three thread
+// orders. A check, try_KERNEL(function, order), prints what is wrong with a function's results.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+
+#include "kernels/reference/kernels.h"
+#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/shapes.h"
+
+#define EPOCHBENCH_MUTANT(name, function) \
+  namespace name {                        \
+  decltype(cuda::function) function;      \
+  }
+
+namespace epochbench {
+
+using test::DeviceBuffer;
+using test::GuardedBuffer;
+using test::inputs;
+using test::kEps;
+using test::kNoStream;
+using test::on_device;
+using test::outputs;
+using test::random_device_floats;
+using test::random_floats;
+using test::ThreadOrder;
+
+#if defined(EPOCHBENCH_TSAN)
+inline constexpr bool kFindsRaces = true;
+inline constexpr const char* kWrongNumbers = "data race";  // which ends the child before it compares
+#else
+inline constexpr bool kFindsRaces = false;
+inline constexpr const char* kWrongNumbers = "wrong numbers";
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kFindsOverruns = true;
+#else
+inline constexpr bool kFindsOverruns = false;
+#endif
+#if defined(EPOCHBENCH_UBSAN)
+inline constexpr bool kFindsMisalignment = true;
+#else
+inline constexpr bool kFindsMisalignment = false;
+#endif
+
+struct Output {
+  const DeviceBuffer<float>& actual;
+  const GuardedBuffer<float>& expected;
+};
+// Prints what is wrong, and whether a guard band was touched.
+inline void compare(std::initializer_list<Output> outputs) {
+  for (const Output& output : outputs) {
+    if (!output.actual.guards_intact()) std::fputs("touched band\n", stderr);
+    for (std::size_t i = 0; i < output.expected.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      // Sums of a few hundred values around 1 and results derived from them: a fault changes them by whole addends.
+      if (std::fabs(output.actual[at] - output.expected[at]) < 1e-3) continue;
+      std::fputs("wrong numbers\n", stderr);
+      return;
+    }
+  }
+}
+
+// The child prints whatever it finds, then "end" if it reaches its end.
+template <typename Try, typename Function>
+void try_orders(Try try_it, Function function, std::initializer_list<ThreadOrder> orders) {
+  for (ThreadOrder order : orders) try_it(function, order);
+  std::fputs("end\n", stderr);
+  std::_Exit(0);
+}
+inline constexpr std::initializer_list<ThreadOrder> kOrders = {ThreadOrder::forward, ThreadOrder::reverse, ThreadOrder::random};
+inline bool any_end(int) { return true; }
+
+#define EXPECT_FOUND(try_it, function, means) EXPECT_EXIT(try_orders(try_it, function, kOrders), any_end, means)
+#define EXPECT_NOTHING_FOUND(try_it, function) \
+  EXPECT_EXIT(try_orders(try_it, function, kOrders), testing::ExitedWithCode(0), "^end\n$")
+
+}  // namespace epochbench
