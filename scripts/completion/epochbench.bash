@@ -97,6 +97,7 @@ _epochbench() {
     'plan --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
     'plan --mode') choices="train forward" ;;
     'plan --batch') choices="" ;;
+    'plan --without') choices="" ;;
     'plan --memory') choices="" ;;
     'cost --purchase') choices="" ;;
     'cost --lifetime') choices="" ;;
@@ -135,7 +136,7 @@ _epochbench() {
       list) options="-h --help --match --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;
-      plan) options="-h --help --model --device --precision --mode --batch --memory --by-op --json" ;;
+      plan) options="-h --help --model --device --precision --mode --batch --without --memory --by-op --json" ;;
       cost) options="-h --help --purchase --lifetime --power --idle --electricity --utilization --cloud --cloud-speed --price-scaling --json" ;;
       speedup) options="-h --help --best --json" ;;
       claims) options="-h --help --id --claim --strict --json" ;;

@@ -133,6 +133,7 @@ complete -c epochbench -n '__fish_seen_subcommand_from plan' -l device -x -a 'cp
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l precision -x -a 'fp32 tf32 bf16 fp16 int8' -d 'fp32, tf32, bf16, fp16, int8 (default fp32)'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l mode -x -a 'train forward' -d 'train or forward (default train)'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l batch -x -d 'samples per step (default: the model'\''s)'
+complete -c epochbench -n '__fish_seen_subcommand_from plan' -l without -x -d 'leave out fusion, graph-capture, prefetch, winograd, or several as in fusion+prefetch, to measure their effect; none leaves out nothing (default none)'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -f -a 'mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l memory -x -d 'memory that --batch max may take (default: the device'\''s)'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l by-op -d 'add bytes, launches and FLOPs of a step by op'

@@ -25,14 +25,15 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan --model resnet50,bert-base --precision fp32,bf16 --batch 8,16    a table
   epochbench plan --model resnet50,bert-base --batch max --memory 24GiB            the largest batch that fits
   epochbench plan --model bert-base --precision bf16 --device cuda:0 --by-op       bytes and launches of a step
+  epochbench plan --model bert-base --device cuda:0 --by-op --without none,fusion  the same with fusion and without
   epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward
 
 Lists multiply out. With --batch max each model and precision has the largest batch whose planned memory is at most --memory, or
 what is free on the device: the CPU, if --device does not name another one. With --by-op every operand of a node counts once in
-bytes, and every plan of a library is one launch.)";
+bytes, and every plan of a library is one launch. --without takes what a plan shows: fusion, and winograd on a CPU.)";
 
 struct PlanOptions {
-  CaseBlock cases;                           // model, batch, precision, mode, device
+  CaseBlock cases;                           // model, batch, precision, mode, device, without
   std::optional<std::int64_t> memory_bytes;  // that --batch max may take
   bool by_op = false;
   bool json = false;
@@ -55,8 +56,11 @@ struct Plan {
   std::vector<OpTraffic> ops = {};               // of a step, if they are asked for
 };
 
+Program program_of(const Backend& backend, const Plan& plan, const std::vector<Entry>& entries) {
+  return make_program(plan.workload, backend, entries, plan.spec.precision, !plan.spec.without.fusion);
+}
 ProgramMemory memory_on(const Backend& backend, const Plan& plan) {
-  return memory(make_program(plan.workload, backend, entries_of_mode(plan.spec.mode), plan.spec.precision));
+  return memory(program_of(backend, plan, entries_of_mode(plan.spec.mode)));
 }
 
 // The CPU, unless the call names GPUs or the CPU lacks the precision. Errors: CallError where it is named and lacks it.
@@ -70,19 +74,33 @@ bool is_on_cpu(const Plan& plan, std::optional<DeviceKind> device) {
   return !reason;
 }
 
-std::unique_ptr<Backend> planner(bool on_cpu) { return on_cpu ? make_backend({}, default_threads()) : make_cuda_planner(); }
+std::unique_ptr<Backend> planner(bool on_cpu, const CaseSpec& spec) {
+  return on_cpu ? make_backend({}, default_threads(), backend_options(spec)) : make_cuda_planner();
+}
+
+// Errors: CallError where a plan shows nothing of what is left out.
+void check_without(const Plan& plan, bool on_cpu) {
+  const Without& without = plan.spec.without;
+  if (without.graph_capture || without.prefetch)
+    throw CallError(std::string("--without ") + (without.graph_capture ? "graph-capture" : "prefetch") +
+                    ": changes neither memory nor the work of a step; leave it out, or measure it with `epochbench run`");
+  if (!without.winograd) return;
+  const std::unique_ptr<Backend> complete = on_cpu ? make_backend({}, default_threads()) : make_cuda_planner();
+  if (const auto nothing = nothing_to_leave_out(plan.spec, *complete)) throw CallError(*nothing);
+}
 
 // On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
 void plan_memory_of(Plan& plan, std::optional<DeviceKind> device) {
   const bool on_cpu = is_on_cpu(plan, device);
+  check_without(plan, on_cpu);
   if (on_cpu) {
-    plan.memory = memory_on(*planner(true), plan);
+    plan.memory = memory_on(*planner(true, plan.spec), plan);
     plan.devices.push_back(
         {name(DeviceKind::cpu), cpu_info().memory_bytes.value_or(0), plan.memory.total() <= available_memory_bytes()});
   }
   const std::vector<GpuInfo> gpus = list_gpus();
   if (on_cpu && gpus.empty()) return;
-  const ProgramMemory on_gpu = memory_on(*planner(false), plan);
+  const ProgramMemory on_gpu = memory_on(*planner(false, plan.spec), plan);
   if (!on_cpu) plan.memory = on_gpu;
   for (std::size_t i = 0; i < gpus.size(); ++i)
     plan.devices.push_back(
@@ -90,9 +108,9 @@ void plan_memory_of(Plan& plan, std::optional<DeviceKind> device) {
 }
 
 void plan_ops_of(Plan& plan, std::optional<DeviceKind> device) {
-  const auto backend = planner(is_on_cpu(plan, device));
+  const auto backend = planner(is_on_cpu(plan, device), plan.spec);
   const Entry entry = entries_of_mode(plan.spec.mode).front();
-  const Program program = make_program(plan.workload, *backend, {entry}, plan.spec.precision);
+  const Program program = program_of(*backend, plan, {entry});
   plan.ops = traffic_by_op(program.entry(entry)->graph, *backend);
 }
 
@@ -115,7 +133,7 @@ Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optiona
   Plan largest = with_batch(spec, 1);
   const bool on_cpu = is_on_cpu(largest, device);
   const std::int64_t limit = memory_limit(options, on_cpu);
-  const auto backend = planner(on_cpu);
+  const auto backend = planner(on_cpu, spec);
   const auto fits = [&](std::int64_t batch) { return memory_on(*backend, with_batch(spec, batch)).total() <= limit; };
   std::int64_t fitting = 0, beyond = 1;
   while (beyond <= kMaxBatch && fits(beyond)) fitting = std::exchange(beyond, 2 * beyond);
@@ -177,6 +195,7 @@ void print_plan(const Plan& plan) {
   };
   row("model", plan.workload.model.name + ", batch " + format_count(plan.workload.config.batch) + ", " +
                    name(plan.spec.precision) + ", " + name(plan.spec.mode));
+  if (plan.spec.without != Without{}) row("without", to_string(plan.spec.without));
   row("parameters", format_count(plan.counts.parameters));
   row("FLOPs/sample", format_si(plan.counts.forward_flops_per_sample, "FLOP") + " forward, " +
                           format_si(plan.counts.train_flops_per_sample, "FLOP") + " training");
@@ -193,9 +212,19 @@ void print_plan(const Plan& plan) {
   print_fitted(text);
 }
 
+void print_each(const std::vector<Plan>& plans) {
+  for (const Plan& plan : plans) {
+    if (&plan != &plans.front()) print("\n");
+    print_plan(plan);
+  }
+}
+
 // One row per plan, with what is free on each device.
 void print_plans(const std::vector<Plan>& plans) {
   std::vector<std::string> titles{"model", "precision", "-mode", ">batch", ">parameters", "->FLOPs/sample", ">memory"};
+  const bool ablated = std::ranges::any_of(plans, [](const Plan& plan) { return plan.spec.without != Without{}; });
+  if (ablated) titles.emplace_back("without");
+  const std::size_t first_device = titles.size();
   for (const DeviceMemory& device : plans.front().devices) titles.push_back("fits " + device.name);
   Table table(titles);
   std::string notes;
@@ -209,8 +238,9 @@ void print_plans(const std::vector<Plan>& plans) {
                                    format_count(plan.counts.parameters),
                                    format_si(flops, "FLOP"),
                                    bytes(plan.memory.total())};
-    for (std::size_t i = 7; i < titles.size(); ++i) {
-      const auto device = std::ranges::find(plan.devices, plans.front().devices[i - 7].name, &DeviceMemory::name);
+    if (ablated) cells.push_back(plan.spec.without == Without{} ? "none" : to_string(plan.spec.without));
+    for (std::size_t i = first_device; i < titles.size(); ++i) {
+      const auto device = std::ranges::find(plan.devices, plans.front().devices[i - first_device].name, &DeviceMemory::name);
       cells.emplace_back(device == plan.devices.end() ? "no such kernels" : device->fits ? "yes" : "no");
     }
     table.add(cells);
@@ -244,6 +274,7 @@ Json plan_json(const Plan& plan) {
                    {"nominal_samples_per_epoch", model.family->nominal_samples_per_epoch},
                    {"memory_bytes", memory},
                    {"devices", devices}};
+  if (plan.spec.without != Without{}) document["without"] = to_string(plan.spec.without);
   if (plan.limit_bytes) {
     document["memory_limit_bytes"] = *plan.limit_bytes;
     document["fits"] = plan.fits;
@@ -258,12 +289,10 @@ int plan(const PlanOptions& options) {
   if (!options.cases.contains("model"))
     throw CallError("plan: --model is missing; give one, such as `epochbench plan resnet20`");
   const std::vector<Plan> plans = plans_of(options);
-  if (options.by_op && !options.json && plans.size() > 1)
-    throw CallError("--by-op: shows one plan; give one model, precision and batch, or add --json");
   if (options.json)
     print(print_json(plans.size() == 1 ? plan_json(plans.front()) : json_list(plans, plan_json)));
-  else if (plans.size() == 1)
-    print_plan(plans.front());
+  else if (plans.size() == 1 || options.by_op)
+    print_each(plans);
   else
     print_plans(plans);
   return kExitDone;
@@ -286,7 +315,8 @@ std::int64_t parse_memory(const std::string& text) {
 void add_plan(Commands& commands) {
   auto [command, options] =
       commands.add("plan", "show parameters, FLOPs and memory of a model; runs nothing", kPlanExamples, plan);
-  commands.add_case_options(command, options.cases, OfferedTo::calls, {"model", "batch", "precision", "mode", "device"});
+  commands.add_case_options(command, options.cases, OfferedTo::calls,
+                            {"model", "batch", "precision", "mode", "device", "without"});
   commands.add_model_argument(command, options.cases);
   add_parsed(command, "--memory", options.memory_bytes, parse_memory,
              "memory that --batch max may take (default: the device's)")

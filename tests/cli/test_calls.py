@@ -314,7 +314,30 @@ class OtherCommands(CliTest):
         lines = self.call("plan", "lenet5", "--batch", "8", "--by-op").stdout.splitlines()
         self.assertIn("launches", lines[-len(ops) - 3])
         self.assertTrue(lines[-1].startswith("all others"), lines)
-        self.assert_refused(self.call("plan", "--model", "mlp,lenet5", "--by-op"), 2, "--by-op", "--json")
+        both = self.call("plan", "--model", "mlp,lenet5", "--by-op").stdout
+        self.assertEqual([line.split()[1] for line in both.splitlines() if line.startswith("model")], ["mlp,", "lenet5,"])
+        self.assertEqual(both.count("all others"), 2)
+
+    def test_plan_without_a_part(self):
+        complete, parts = json.loads(self.call("plan", "lenet5", "--by-op", "--without", "none,fusion", "--json").stdout)
+        self.assertNotIn("without", complete)
+        self.assertEqual(parts["without"], "fusion")
+        self.assertEqual(complete["fingerprint"], parts["fingerprint"])
+        with_parts = {op["op"] for op in parts["ops"]}
+        self.assertTrue({"matmul", "bias_add", "relu"} <= with_parts and "linear" not in with_parts, with_parts)
+        self.assertIn("linear", {op["op"] for op in complete["ops"]})
+        for counted in ("launches", "bytes"):
+            self.assertLess(*(sum(op[counted] for op in plan["ops"]) for plan in (complete, parts)))
+        self.assertIn("without       fusion", self.call("plan", "lenet5", "--without", "fusion").stdout.splitlines())
+        titles, *rows = self.call("plan", "lenet5", "--without", "none,fusion").stdout.splitlines()
+        self.assertIn("  without  ", titles)
+        self.assertEqual([row.split()[-2] for row in rows], ["none", "fusion"])  # before what fits
+        workspace = [json.loads(self.call("plan", "resnet20", "--json", *more).stdout)["memory_bytes"]["workspace"]
+                     for more in ((), ("--without", "winograd"))]
+        self.assertGreater(*workspace)
+        self.assert_refused(self.call("plan", "lenet5", "--without", "winograd"), 2, "winograd", "lenet5")
+        for part in ("prefetch", "graph-capture"):
+            self.assert_refused(self.call("plan", "lenet5", "--without", "fusion+" + part), 2, "--without " + part, "run")
 
     def test_info(self):
         info = json.loads(self.call("info", "--json").stdout)
