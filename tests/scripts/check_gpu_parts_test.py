@@ -1,6 +1,7 @@
 """The parts of scripts/check_gpu: its plan on a made-up machine with a made-up clock, where each command may fail, hang or take
 its call down, also while the state is being saved; and the verdicts."""
 
+import json
 import os
 import pathlib
 import random
@@ -211,6 +212,16 @@ class Calls(unittest.TestCase):
         for call in calls:
             done = subprocess.run([os.environ["EPOCHBENCH_PARSE_CALL"], *call], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, f"{' '.join(call)}: {done.stderr}")
+
+
+@unittest.skipUnless("EPOCHBENCH_BINARY" in os.environ, "EPOCHBENCH_BINARY names no program")
+class Models(unittest.TestCase):
+    def test_each_model_of_the_program_has_parity_or_a_reason_why_not(self):
+        done = subprocess.run([os.environ["EPOCHBENCH_BINARY"], "list", "models", "--json"], capture_output=True, text=True, check=True)
+        known = [model["name"] for model in json.loads(done.stdout)["models"]]
+        compared = {model.split(":")[0] for models, *_ in gpu_plan.PARITY for model in models.split(",")}
+        self.assertEqual(sorted(compared | set(gpu_plan.NO_PARITY)), sorted(known), "entries of PARITY or NO_PARITY in gpu_plan.py")
+        self.assertEqual(compared & set(gpu_plan.NO_PARITY), set())
 
 
 class Verdicts(unittest.TestCase):

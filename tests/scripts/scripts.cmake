@@ -13,7 +13,8 @@ add_test(NAME Scripts.SetUp COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_
 add_test(NAME Scripts.CheckGpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_test.py)
 add_test(NAME Scripts.CheckGpuParts COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_parts_test.py)
 add_test(NAME Scripts.CheckGpuState COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_state_test.py)
-set_tests_properties(Scripts.CheckGpuParts PROPERTIES ENVIRONMENT "EPOCHBENCH_PARSE_CALL=$<TARGET_FILE:parse_call>")
+set_tests_properties(Scripts.CheckGpuParts PROPERTIES
+  ENVIRONMENT "EPOCHBENCH_PARSE_CALL=$<TARGET_FILE:parse_call>;EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>")
 add_test(NAME Scripts.CheckCpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_cpu_test.py)
 add_test(NAME Scripts.Commands COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/commands_test.py)
 add_test(NAME Scripts.BareImage COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/bare_image_test.py)
