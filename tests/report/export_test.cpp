@@ -241,8 +241,9 @@ TEST(ExportMetrics, SumUpRepetitions) {
   EXPECT_EQ(summary->ends(Spread::range), std::pair(1.0, 4.0));
   result.runs.resize(1);
   for (const ExportMetric& metric : export_metrics())
-    if (const auto single = summary_of(runs_by_case(result.runs)[0], metric))
+    if (const auto single = summary_of(runs_by_case(result.runs)[0], metric)) {
       EXPECT_EQ(single->spread, Spread::none) << metric.key;
+    }
 }
 
 // A tool that watches speed gets one number of all seeds, and of a quality one of each.

@@ -81,8 +81,9 @@ TEST(OneEstimator, GivesTheSameNumbersOnThePage) {
       if (shown == numbers.end()) continue;
       EXPECT_EQ(format_rate(row[place["samples_per_second"]]), shown->second.rate) << shown->first;
       EXPECT_EQ(format_seconds(row[place["epoch_seconds"]]), shown->second.epoch) << shown->first;
-      if (const Json& cost = row[place["cost_per_epoch"]]; !cost.is_null())
+      if (const Json& cost = row[place["cost_per_epoch"]]; !cost.is_null()) {
         EXPECT_EQ(format_usd(cost), shown->second.cost) << shown->first;
+      }
     }
   }
 }
@@ -102,8 +103,9 @@ TEST(OneEstimator, GivesTheSameNumbersInAnswersCostsAndRatios) {
         EXPECT_THAT(answer, HasSubstr("an epoch in " + shown->second.epoch + " "));
       }
     for (const RunCost& cost : rent_or_buy(named.result.runs, {}))
-      if (const auto shown = numbers.find(cost.name); shown != numbers.end())
+      if (const auto shown = numbers.find(cost.name); shown != numbers.end()) {
         EXPECT_EQ(cell(cost.epoch_seconds.value, format_seconds), shown->second.epoch) << cost.name;
+      }
     for (const SpeedupPair& pair : speedup_of({named}, SpeedupOf::same_batch).pairs)
       for (const SpeedupSide* side : {&pair.baseline, &pair.contender})
         if (const auto shown = numbers.find(side->name); shown != numbers.end()) {

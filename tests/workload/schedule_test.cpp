@@ -63,7 +63,8 @@ CaseSpec case_of(Schedule schedule, std::int64_t warmup) {
 TEST(Schedule, CoversTheTimedSteps) {
   CaseSpec spec = case_of(Schedule::cosine, 3);
   EXPECT_EQ(scheduled_steps(spec, 7), 9);
-  spec.stop = {.epochs = 4};
+  spec.stop = StopSpec{};
+  spec.stop.epochs = 4;
   EXPECT_EQ(scheduled_steps(spec, 7), 28);
   spec.lr_warmup = 28;
   try {
