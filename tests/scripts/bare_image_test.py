@@ -125,6 +125,17 @@ class BareImage(unittest.TestCase):
         self.assertNotIn("GTest_DIR", cache)
         self.assertNotIn("-Werror", (self.folder / "build/compile_commands.json").read_text())
 
+    def test_without_d3_the_program_draws_no_pages_unless_it_is_to(self):
+        missing = "D3, which draws the page of `epochbench report`, is missing"
+        for options, returncode, text in (((), 0, "Pages of `epochbench report`: off, since D3 is missing: install libjs-d3"),
+                                          (("-DEPOCHBENCH_D3=OFF",), 0, "Pages of `epochbench report`: off (EPOCHBENCH_D3)"),
+                                          (("-DEPOCHBENCH_D3=ON",), 1, missing), (("-DEPOCHBENCH_TESTS=ON",), 1, missing),
+                                          (("-DEPOCHBENCH_D3=/no/d3.min.js",), 1, f"{missing} (/no/d3.min.js)")):
+            done = subprocess.run(["cmake", f"-DCMAKE_FIND_ROOT_PATH={self.folder}", "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY", *options,
+                                   "-P", REPOSITORY / "cmake/EpochbenchChartLibrary.cmake"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, returncode, done.stderr)
+            self.assertIn(text, " ".join((done.stdout + done.stderr).split()))
+
     def test_sources_without_a_repository_have_the_commit_that_is_passed(self):
         header = self.folder / "version.h"
         subprocess.run(["cmake", f"-DSOURCE={self.folder}", f"-DOUTPUT={header}", "-DVERSION=1", "-DSHA=abc123", "-P",
