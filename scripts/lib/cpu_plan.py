@@ -48,7 +48,7 @@ class Plan:
                              explain=lambda: results.failed_runs(self.folder / "smoke.json"))
         for name in test_programs(self.root):
             yield self.measuring(f"tests-{name}", ["env", "OMP_WAIT_POLICY=passive", self.build / "tests" / name, "--gtest_brief=1"],
-                                 600, 7, explain=lambda name=name: results.failed_tests(self.log(f"tests-{name}")))
+                                 600, 6, explain=lambda name=name: results.failed_tests(self.log(f"tests-{name}")))
         for precision in self.precisions():
             for kind in WORK:
                 yield self.alone(kind, precision)

@@ -159,7 +159,7 @@ class CheckCpu(unittest.TestCase):
         calls = self.machine.calls()
         self.assertEqual(len(calls), len(set(calls)))
         for name in ("gemm_test", "conv2d_test", "attention_test", "cast_test", "gradient_test", "mixed_training_test"):
-            self.assertEqual(len(self.machine.calls(f"{name} ")), 1, name)
+            self.assertEqual(len([call for call in calls if call.split()[0] == name]), 1, name)
         self.assertEqual(self.row(page, "13 products of gemm13", "fp32, 2", "62.8%", "26.6%", "2.299 s", "mkl"),
                          ["51.2%", "2.874 s", "1.250 [1.180, 1.323]", "1.240 [1.196, 1.265]"])
         self.assertEqual(self.row(page, "grad_input of resnet50", "bf16, 1")[3:5], ["onednn", "51.2%"])
