@@ -36,7 +36,9 @@ class Noise {
 
 // Batches of 1 to 64; a rate a repetition, `noise` apart in logarithms.
 Curve sweep(const std::string& name, double at, double power, int repetitions, double noise, Noise& random) {
-  Curve curve{name, name, "fp32", {}};
+  Curve curve;
+  curve.name = curve.work = name;
+  curve.precision = "fp32";
   for (int batch = 1; batch <= 64; batch *= 2) {
     CurvePoint point;
     point.value = batch;
