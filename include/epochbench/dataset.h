@@ -42,7 +42,8 @@ class Dataset {
   }
 };
 
-class Tokenizer;  // src/data/tokenizer.h
+class Tokenizer;                                             // src/data/tokenizer.h
+inline constexpr std::string_view kGpt2Tokenizer = "gpt2:";  // a tokenizer's SPEC: this and its folder
 
 // SPEC: synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE. Errors: DataError, one line that says what
 // is wrong, where, and how to fix it. `tokenizer`: of a text, which is encoded here; null: its bytes.

@@ -47,17 +47,21 @@ static inline unsigned columns_outside(std::int64_t left, std::int64_t width) {
 // Whether a register of channels is the first of a cache line, so that one of them asks for the line.
 static inline bool begins_line(std::int64_t c) { return c % (64 / kRealBytes) == 0; }
 
-// Asks for kPixels pixels of a line of channels, from p on: to the L2 cache, as a window of rows passes before they are needed;
-// or to the L1 cache, to be written.
-template <int kPixels>
-static inline void prefetch_to_read(const Real* p, std::int64_t channels) {
+// Asks for kPixels pixels of a line of channels in each of kLines rows, `row` apart, from p on: to the L2 cache, as a window of
+// rows passes before they are needed; or to the L1 cache, to be written.
+template <int kLines, int kPixels>
+static inline void prefetch_to_read(const Real* p, std::int64_t row, std::int64_t channels) {
+#pragma GCC unroll 4
+  for (int y = 0; y < kLines; ++y)
 #pragma GCC unroll 8
-  for (int i = 0; i < kPixels; ++i) __builtin_prefetch(p + i * channels, 0, 2);
+    for (int x = 0; x < kPixels; ++x) __builtin_prefetch(p + y * row + x * channels, 0, 2);
 }
-template <int kPixels>
-static inline void prefetch_to_write(const Real* p, std::int64_t channels) {
+template <int kLines, int kPixels>
+static inline void prefetch_to_write(const Real* p, std::int64_t row, std::int64_t channels) {
+#pragma GCC unroll 4
+  for (int y = 0; y < kLines; ++y)
 #pragma GCC unroll 8
-  for (int i = 0; i < kPixels; ++i) __builtin_prefetch(p + i * channels, 1, 3);
+    for (int x = 0; x < kPixels; ++x) __builtin_prefetch(p + y * row + x * channels, 1, 3);
 }
 
 // Calls tile(first pixel) for tiles of kTile that cover a row of `width` pixels; the last may overlap the one before it, whose

@@ -31,11 +31,8 @@ void window_tile(Window r, std::int64_t ox) {
     const Real* from = r.x + left * r.channels + c;
     Real* to = r.y + ox * r.channels + c;
     if (begins_line(c)) {
-#pragma GCC unroll 4
-      for (int i = 0; i < kCount * kStride; ++i)
-        prefetch_to_read<kTile * kStride>(from + (kWindow + i) * r.row + r.padding * r.channels, r.channels);
-#pragma GCC unroll 2
-      for (int i = 0; i < kCount; ++i) prefetch_to_write<kTile>(to + (kCount + i) * r.out_row, r.channels);
+      prefetch_to_read<kCount * kStride, kTile * kStride>(from + kWindow * r.row + r.padding * r.channels, r.row, r.channels);
+      prefetch_to_write<kCount, kTile>(to + kCount * r.out_row, r.out_row, r.channels);
     }
     Sum sum[kCount][kTile] = {};
     Sum w[kCount][kKernel];  // of each row of the output, for the row of the input
@@ -133,9 +130,8 @@ void spread_tile(Spread r, std::int64_t b) {
     const Real* from = r.dy + left * r.channels + c;
     Real* to = r.dx + first * r.channels + c;
     if (begins_line(c)) {
-      prefetch_to_read<kTile>(from + kTaps * r.out_row + (kTaps - 1) * r.channels, r.channels);
-#pragma GCC unroll 2
-      for (int i = 0; i < kCount; ++i) prefetch_to_write<2 * kTile>(to + (kCount + i) * r.row, r.channels);
+      prefetch_to_read<1, kTile>(from + kTaps * r.out_row + (kTaps - 1) * r.channels, r.out_row, r.channels);
+      prefetch_to_write<kCount, 2 * kTile>(to + kCount * r.row, r.row, r.channels);
     }
     Sum sum[kCount][2 * kTile] = {};
 #pragma GCC unroll 4

@@ -47,11 +47,8 @@ void add_tile(SumRows r, std::int64_t ox) {
     const Real *from = r.x + left * r.channels + c, *grad = r.dy + ox * r.channels + c;
     float* to = r.sums + c;
     if (begins_line(c)) {
-#pragma GCC unroll 4
-      for (int i = 0; i < kCount * kStride; ++i)
-        prefetch_to_read<kTile * kStride>(from + (kWindow + i) * r.row + r.padding * r.channels, r.channels);
-#pragma GCC unroll 2
-      for (int i = 0; i < kCount; ++i) prefetch_to_read<kTile>(grad + (kCount + i) * r.out_row, r.channels);
+      prefetch_to_read<kCount * kStride, kTile * kStride>(from + kWindow * r.row + r.padding * r.channels, r.row, r.channels);
+      prefetch_to_read<kCount, kTile>(grad + kCount * r.out_row, r.out_row, r.channels);
     }
     Sum g[kCount][kTile];
 #pragma GCC unroll 2

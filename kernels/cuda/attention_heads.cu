@@ -72,8 +72,8 @@ void swap(std::initializer_list<void*> to, std::initializer_list<const void*> fr
              SwapShape<Index>{index(sizes.middle_to), index(sizes.middle_from), index(packs), index(count),
                               index(sizes.to_stride / size()), index(sizes.from_stride / size())});
     };
-    if (shape.batch * shape.sequence * joint_stride(shape) / size() < std::int64_t{1}
-                                                                          << 31)  // 32-bit divisions take a quarter of the time
+    const std::int64_t most = shape.batch * shape.sequence * joint_stride(shape) / size();  // packs of the widest tensor
+    if (most < std::int64_t{1} << 31)  // 32-bit divisions take a quarter of the time
       run(std::uint32_t{});
     else
       run(std::int64_t{});

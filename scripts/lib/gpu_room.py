@@ -1,5 +1,5 @@
-"""What of the files of a check travels where there is no room for all of them: first the series of steps of suites are cut, then logs
-and whole results of suites are left out, the largest first. Stamps and the record always travel.
+"""Chooses the files of a check that are saved if together they are too large: first the step times of suites are cut, then logs and
+whole results of suites are left out, the largest first. Stamps and the record are always saved.
 """
 
 import json

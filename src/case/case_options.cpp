@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "epochbench/dataset.h"
 #include "epochbench/model.h"
 #include "src/case/case_block.h"
 #include "src/case/option_row.h"

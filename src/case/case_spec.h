@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "epochbench/model.h"
 #include "src/case/ablation.h"
@@ -29,7 +28,6 @@ struct StopSpec {
 };
 
 inline constexpr int kUsualWarmUpSteps = 3;
-inline constexpr std::string_view kGpt2Tokenizer = "gpt2:";  // its folder follows
 
 struct CaseSpec {
   std::string name;  // a label of the run, from its settings: "lenet5/cpu/fp32/b64"

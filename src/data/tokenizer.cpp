@@ -57,8 +57,8 @@ void encode_part(std::vector<std::int32_t>& ids, std::string_view part, const By
 std::string read_file(const std::string& spec, const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
-    throw DataError("tokenizer " + in_quotes(spec) + ": there is no file " + in_quotes(path.string()) +
-                    "; name the folder with vocab.json and merges.txt (--tokenizer gpt2:DIR)");
+    throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) +
+                    " does not exist; name the folder with vocab.json and merges.txt (--tokenizer gpt2:DIR)");
   const std::vector<std::uint8_t> bytes = read_all(*open_file(path), BytePairs::kMostBytes + 1);
   return {bytes.begin(), bytes.end()};
 }
@@ -87,9 +87,9 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec) {
   static std::mutex mutex;
   static std::string last_contents;  // their hash
   static std::shared_ptr<const Tokenizer> last;
-  constexpr std::string_view kKind = "gpt2:";
-  if (!spec.starts_with(kKind)) throw DataError("unknown tokenizer " + in_quotes(spec) + ": use gpt2:DIR (--tokenizer)");
-  const std::filesystem::path folder = spec.substr(kKind.size());
+  if (!spec.starts_with(kGpt2Tokenizer))
+    throw DataError("unknown tokenizer " + in_quotes(spec) + ": use gpt2:DIR (--tokenizer)");
+  const std::filesystem::path folder = spec.substr(kGpt2Tokenizer.size());
   const auto vocabulary_path = folder / "vocab.json", merges_path = folder / "merges.txt";
   const std::string vocabulary = read_file(spec, vocabulary_path), merges = read_file(spec, merges_path);
   const std::string contents = text_hash(vocabulary) + text_hash(merges);

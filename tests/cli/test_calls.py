@@ -51,7 +51,7 @@ class BadInput(CliTest):
             ([*QUICK, "--data", "founding-documents"], ["images"]),
             (["--model", "bert-tiny", "--data", "digits"], ["text"]),
             (["--model", "bert-tiny", "--data", "text:result.json"], ["15 bytes", "126"]),
-            (["--model", "lstm-lm", "--data", "founding-documents", "--tokenizer", "gpt2:."], ["no file", "vocab.json", "gpt2:DIR"]),
+            (["--model", "lstm-lm", "--data", "founding-documents", "--tokenizer", "gpt2:."], ["does not exist", "vocab.json", "gpt2:DIR"]),
             (["--model", "mlp", "--lr-schedule", "cosine"], ["how many steps", "epochs"]),
             (["--model", "mlp", "--lr-schedule", "step", "--lr-warmup", "9", "--steps", "9"], ["--lr-warmup 9", "none of 9 steps"]),
             (["--model", "bert-tiny:sequence=513"], ["sequence", "512"]),

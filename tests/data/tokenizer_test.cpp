@@ -189,9 +189,9 @@ TEST(TokenizerErrors, FilesThatAreNotThereOrTooLarge) {
   const TemporaryFolder folder;
   const std::string spec = "gpt2:" + folder.path().string();
   expect_data_error([&] { open_tokenizer("bert:x"); }, {"unknown tokenizer", "gpt2:DIR"});
-  expect_data_error([&] { open_tokenizer(spec + "/nowhere"); }, {"there is no file", "vocab.json"});
+  expect_data_error([&] { open_tokenizer(spec + "/nowhere"); }, {"does not exist", "vocab.json"});
   folder.write("vocab.json", read("vocab.json"));
-  expect_data_error([&] { open_tokenizer(spec); }, {"there is no file", "merges.txt"});
+  expect_data_error([&] { open_tokenizer(spec); }, {"does not exist", "merges.txt"});
   folder.write_gzip("merges.txt", std::string(BytePairs::kMostBytes + 1, '\n'));
   expect_data_error([&] { open_tokenizer(spec); }, {"merges.txt", "64 MiB"});
 }

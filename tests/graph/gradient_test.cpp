@@ -7,14 +7,8 @@ namespace epochbench {
 namespace {
 
 using test::expect_gradient_matches;
-
-ValueId parameter(Graph& graph, const std::string& name, Shape shape) {
-  return graph.add_variable({name, {std::move(shape), DType::f32}, VariableRole::parameter, {}});
-}
-
-ValueId node(Graph& graph, Op op, Attributes attributes, std::vector<ValueId> inputs) {
-  return graph.add_node(op, std::move(attributes), std::move(inputs), name(op))[0];
-}
+using test::node;
+using test::parameter;
 
 struct Transposes {
   bool a, b;

@@ -22,25 +22,6 @@ const PoolShape kShapes[] = {
     pool(1, 8, 6, 5, 5, 2, 1, 2),     //
 };
 
-// Of the windows of means, also those outside of the image, or shifted against it.
-const PoolShape kMeans[] = {
-    pool(1, 1, 1, 1, 1, 1, 0),              // smallest
-    pool(1, 1, 1, 3, 3, 1, 1),              // one pixel inside
-    pool(2, 9, 11, 33, 3, 1, 1),            // odd sizes, channels beyond a register
-    pool(3, 8, 10, 48, 3, 1, 1, 0, true),   // zeros count
-    pool(2, 10, 12, 20, 3, 2, 0, 1, true),  // NASNet's stride 2, even size
-    pool(2, 11, 9, 17, 3, 2, 1, 0, true),   // and odd size
-    pool(1, 13, 14, 24, 3, 2, 1),           // stride 2 without zeros
-    pool(2, 9, 8, 40, 1, 2, -1, 2, true),   // every second pixel, one further, the last of an odd size outside
-    pool(1, 2, 3, 5, 3, 1, 1),              // rows shorter than a tile
-    pool(2, 7, 6, 8, 3, 1, 0),              // without padding
-    pool(1, 7, 8, 12, 3, 1, 2, 1, true),    // windows outside of the image
-    pool(1, 5, 9, 7, 3, 1, -1, 3, true),    // and pixels in no window
-    pool(2, 8, 9, 65, 2, 3, 0),             // gaps
-    pool(1, 20, 20, 8, 16, 2, 8, 0, true),  // the largest window
-    pool(1, 3, 70, 40, 3, 1, 1),            // long rows
-};
-
 // Few distinct values: many windows have equal maxima. All negative: padding must not be the maximum.
 GuardedBuffer<float> ties(std::int64_t n) {
   GuardedBuffer<float> x = random_floats(n, 1, -4, 0);
@@ -120,13 +101,6 @@ TEST(MaxPoolGrad, MatchesReference) {
   }
 }
 
-// A mean is a sum of up to `pixels` values over their number, computed by way of reciprocals.
-test::Tolerance mean_tolerance(double pixels) {
-  test::Tolerance mean = test::sum_tolerance(pixels, 1);
-  mean.relative += 4 * test::kEps;
-  return mean;
-}
-
 template <typename Real>
 void check_average_pool(const PoolShape& s) {
   const GuardedBuffer<Real> x = random_reals<Real>(inputs(s), 7), dy = random_reals<Real>(outputs(s), 8);
@@ -138,14 +112,14 @@ void check_average_pool(const PoolShape& s) {
     GuardedBuffer<Real> y(outputs(s)), dx(inputs(s));
     kernels.average_pool(y.data(), x.data(), s, threads);
     kernels.average_pool_grad(dx.data(), dy.data(), s, threads);
-    expect_close(floats(y), expected, rounded<Real>(mean_tolerance(pixels)));
-    expect_close(floats(dx), expected_grad, rounded<Real>(mean_tolerance(pixels)));
+    expect_close(floats(y), expected, rounded<Real>(test::mean_tolerance(pixels)));
+    expect_close(floats(dx), expected_grad, rounded<Real>(test::mean_tolerance(pixels)));
     EXPECT_TRUE(y.guards_intact() && dx.guards_intact());
   });
 }
 
 TEST(AveragePool, ForwardAndGradientMatchReference) {
-  for (const PoolShape& s : kMeans) {
+  for (const PoolShape& s : test::kMeanPools) {
     check_average_pool<float>(s);
     check_average_pool<Bf16>(s);
   }

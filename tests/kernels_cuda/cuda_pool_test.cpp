@@ -21,25 +21,6 @@ const PoolShape kShapes[] = {
     pool(1, 8, 6, 5, 5, 2, 1, 2),     //
 };
 
-// Of the windows of means, also those outside of the image, or shifted against it.
-const PoolShape kMeans[] = {
-    pool(1, 1, 1, 1, 1, 1, 0),              // smallest
-    pool(1, 1, 1, 3, 3, 1, 1),              // one pixel inside
-    pool(2, 9, 11, 33, 3, 1, 1),            // odd sizes, channels beyond a register
-    pool(3, 8, 10, 48, 3, 1, 1, 0, true),   // zeros count
-    pool(2, 10, 12, 20, 3, 2, 0, 1, true),  // NASNet's stride 2, even size
-    pool(2, 11, 9, 17, 3, 2, 1, 0, true),   // and odd size
-    pool(1, 13, 14, 24, 3, 2, 1),           // stride 2 without zeros
-    pool(2, 9, 8, 40, 1, 2, -1, 2, true),   // every second pixel, one further, the last of an odd size outside
-    pool(1, 2, 3, 5, 3, 1, 1),              // rows shorter than a tile
-    pool(2, 7, 6, 8, 3, 1, 0),              // without padding
-    pool(1, 7, 8, 12, 3, 1, 2, 1, true),    // windows outside of the image
-    pool(1, 5, 9, 7, 3, 1, -1, 3, true),    // and pixels in no window
-    pool(2, 8, 9, 65, 2, 3, 0),             // gaps
-    pool(1, 20, 20, 8, 16, 2, 8, 0, true),  // the largest window
-    pool(1, 3, 70, 40, 3, 1, 1),            // long rows
-};
-
 // Few distinct values: many windows have equal maxima. All negative: padding must not be the maximum.
 GuardedBuffer<float> ties(std::int64_t n) {
   GuardedBuffer<float> x = random_floats(n, 1, -4, 0);
@@ -121,15 +102,8 @@ TEST(CudaMaxPoolGrad, MatchesReference) {
     });
 }
 
-// A mean is a sum of up to `pixels` values over their number, computed by way of a reciprocal.
-Tolerance mean_tolerance(double pixels) {
-  Tolerance mean = test::sum_tolerance(pixels, 1);
-  mean.relative += 4 * test::kEps;
-  return mean;
-}
-
 TEST(CudaAveragePool, MatchesReference) {
-  for (const PoolShape& s : kMeans)
+  for (const PoolShape& s : test::kMeanPools)
     for_each_element(describe(s), [&](Element element) {
       const Tensor x = random_tensor(inputs(s), element, 7);
       GuardedBuffer<float> expected(outputs(s));
@@ -137,14 +111,14 @@ TEST(CudaAveragePool, MatchesReference) {
       for_each_order("", [&] {
         Tensor y(outputs(s), element);
         cuda::average_pool(y.data(), x.data(), s, element, kNoStream);
-        expect_close(y.floats(), expected, stored(element, mean_tolerance(static_cast<double>(s.window * s.window))));
+        expect_close(y.floats(), expected, stored(element, test::mean_tolerance(static_cast<double>(s.window * s.window))));
         EXPECT_TRUE(y.guards_intact());
       });
     });
 }
 
 TEST(CudaAveragePoolGrad, MatchesReference) {
-  for (const PoolShape& s : kMeans)
+  for (const PoolShape& s : test::kMeanPools)
     for_each_element(describe(s), [&](Element element) {
       const Tensor dy = random_tensor(outputs(s), element, 8);
       GuardedBuffer<float> expected(inputs(s));
@@ -152,7 +126,7 @@ TEST(CudaAveragePoolGrad, MatchesReference) {
       for_each_order("", [&] {
         Tensor dx(inputs(s), element);
         cuda::average_pool_grad(dx.data(), dy.data(), s, element, kNoStream);
-        expect_close(dx.floats(), expected, stored(element, mean_tolerance(static_cast<double>(s.window * s.window))));
+        expect_close(dx.floats(), expected, stored(element, test::mean_tolerance(static_cast<double>(s.window * s.window))));
         EXPECT_TRUE(dx.guards_intact());
       });
     });

@@ -144,6 +144,13 @@ inline Tolerance sum_tolerance(double terms, double magnitude) {
   return {kEps, 8 * kEps * std::sqrt(std::max(terms, 1.0)) * magnitude};
 }
 
+// For a mean of up to `terms` numbers of magnitude up to 1, computed by way of reciprocals.
+inline Tolerance mean_tolerance(double terms) {
+  Tolerance mean = sum_tolerance(terms, 1);
+  mean.relative += 4 * kEps;
+  return mean;
+}
+
 // Adds a failure with the number of differing elements and the values of the worst one. A NaN is never close.
 inline void expect_close(std::span<const float> actual, std::span<const float> expected, Tolerance tolerance,
                          std::source_location where = std::source_location::current()) {

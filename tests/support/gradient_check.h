@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "epochbench/graph.h"
@@ -27,5 +28,13 @@ struct GradientCheck {
 // variable "step" is 0 in every run: dropout draws one mask. In fp16 the loss is scaled by 256, and the gradients are those
 // after the optimizer removed the scale.
 void expect_gradient_matches(const Shape& x, const GraphUnderTest& build, const GradientCheck& check = {});
+
+inline ValueId parameter(Graph& graph, const std::string& name, Shape shape) {
+  return graph.add_variable({name, {std::move(shape), DType::f32}, VariableRole::parameter, {}});
+}
+// The first result of a node that is named as its op.
+inline ValueId node(Graph& graph, Op op, Attributes attributes, std::vector<ValueId> inputs) {
+  return graph.add_node(op, std::move(attributes), std::move(inputs), name(op))[0];
+}
 
 }  // namespace epochbench::test

@@ -44,6 +44,25 @@ inline PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t widt
   return {batch, height, width, channels, out(height), out(width), window, stride, padding, zeros};
 }
 
+// Of means over windows: also with windows outside of the image, or shifted against it.
+inline const PoolShape kMeanPools[] = {
+    pool(1, 1, 1, 1, 1, 1, 0),              // smallest
+    pool(1, 1, 1, 3, 3, 1, 1),              // one pixel inside
+    pool(2, 9, 11, 33, 3, 1, 1),            // odd sizes, channels beyond a register
+    pool(3, 8, 10, 48, 3, 1, 1, 0, true),   // zeros count
+    pool(2, 10, 12, 20, 3, 2, 0, 1, true),  // NASNet's stride 2, even size
+    pool(2, 11, 9, 17, 3, 2, 1, 0, true),   // and odd size
+    pool(1, 13, 14, 24, 3, 2, 1),           // stride 2 without zeros
+    pool(2, 9, 8, 40, 1, 2, -1, 2, true),   // every second pixel, one further, the last of an odd size outside
+    pool(1, 2, 3, 5, 3, 1, 1),              // rows shorter than a tile
+    pool(2, 7, 6, 8, 3, 1, 0),              // without padding
+    pool(1, 7, 8, 12, 3, 1, 2, 1, true),    // windows outside of the image
+    pool(1, 5, 9, 7, 3, 1, -1, 3, true),    // and pixels in no window
+    pool(2, 8, 9, 65, 2, 3, 0),             // gaps
+    pool(1, 20, 20, 8, 16, 2, 8, 0, true),  // the largest window
+    pool(1, 3, 70, 40, 3, 1, 1),            // long rows
+};
+
 inline std::string describe(const PoolShape& s) {
   return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
          std::to_string(s.channels) + " to " + std::to_string(s.out_height) + "x" + std::to_string(s.out_width) +

@@ -41,7 +41,8 @@ inline constexpr std::size_t kConvolutionWorkspaceBytes = std::size_t{256} << 20
 constexpr std::size_t attention_workspace_bytes(const AttentionShape& s, bool gradient) {
   constexpr std::size_t kRest = std::size_t{64} << 20;
   const std::int64_t heads = s.batch * s.heads, sequence = (s.sequence + 127) / 128 * 128;
-  const std::int64_t tensors = group_size(s) == 1 ? 2 : 4, kept = heads * s.sequence * (tensors * s.width + 1) * 4;
+  const std::int64_t tensors = group_size(s) == 1 ? 2 : 4;
+  const std::int64_t kept = heads * s.sequence * (tensors * s.width + 1) * std::int64_t{sizeof(float)};
   return kRest + static_cast<std::size_t>(heads * sequence * sequence / 8 + (gradient ? kept : 0));
 }
 
