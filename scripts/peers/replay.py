@@ -1,11 +1,14 @@
 """Replays a trace: the same weights, batches and optimizer, in PyTorch."""
 
+import gzip
 import json
 import math
 import pathlib
 
+import numpy
 import torch
 from safetensors.torch import load_file
+from torch.nn import functional
 
 import models
 import optimizers
@@ -27,6 +30,15 @@ def load(model, weights):
     for name, tensor in model.state_dict().items():
         if name in weights and not torch.equal(tensor, weights[name]):
             raise ValueError(f"the module shares '{name}' with another tensor")
+
+
+def read_idx(folder, name):
+    """An IDX file of unsigned bytes, as MNIST has them."""
+    plain = folder / name
+    data = plain.read_bytes() if plain.exists() else gzip.decompress((folder / f"{name}.gz").read_bytes())
+    dimensions = data[3]
+    shape = numpy.frombuffer(data, ">i4", dimensions, 4)
+    return torch.from_numpy(numpy.frombuffer(data, numpy.uint8, -1, 4 + 4 * dimensions).reshape(shape).copy())
 
 
 class Replay:
@@ -68,6 +80,21 @@ class Replay:
             losses = [models.loss(self.model, {"input_ids": window[None, :-1], "labels": window[None, 1:]}).item()
                       for window in windows]
         return sum(losses) / len(losses)
+
+    def held_out_accuracy(self, folder):
+        """Of PyTorch's weights on the test images of MNIST's four files in `folder`, standardized by the training pixels."""
+        _, channels, height, width = load_file(self.folder / "step-000000.safetensors")["images"].shape
+        pixels = read_idx(folder, "train-images-idx3-ubyte").double()
+        mean, deviation = pixels.mean(), pixels.std(correction=0)
+        images = ((read_idx(folder, "t10k-images-idx3-ubyte").double() - mean) / deviation).float()
+        labels = read_idx(folder, "t10k-labels-idx1-ubyte").long()
+        self.model.eval()
+        right = 0
+        with torch.no_grad():
+            for i in range(0, len(images), 250):
+                resized = functional.interpolate(images[i:i + 250, None], (height, width), mode="bilinear")
+                right += (self.model(resized.expand(-1, channels, -1, -1)).argmax(1) == labels[i:i + 250]).sum().item()
+        return right / len(images)
 
     def differences(self):
         """Norm of the difference of all final weights together over the norm of their change; the same of the running
