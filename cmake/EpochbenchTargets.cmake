@@ -1,17 +1,12 @@
 # Options that all targets share, and functions that create targets.
 
-# Tests, and so continuous integration, are strict; a user's compiler may know more warnings than ours.
-set(EPOCHBENCH_WERROR AUTO CACHE STRING "Warnings are errors: ON, OFF or AUTO (where the tests are built)")
-set_property(CACHE EPOCHBENCH_WERROR PROPERTY STRINGS AUTO ON OFF)
-set(epochbench_werror ${EPOCHBENCH_WERROR})
-if(EPOCHBENCH_WERROR STREQUAL "AUTO")
-  set(epochbench_werror ${EPOCHBENCH_TESTS})
-endif()
+# Continuous integration sets it; a user's compiler may know more warnings than ours.
+option(EPOCHBENCH_WERROR "Warnings are errors")
 
 add_library(epochbench_options INTERFACE)
 target_include_directories(epochbench_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
 target_compile_options(epochbench_options INTERFACE
-  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic$<$<BOOL:${epochbench_werror}>:;-Werror=switch;-Werror=return-type>>")
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic$<$<BOOL:${EPOCHBENCH_WERROR}>:;-Werror>>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(epochbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # false positives of GCC 12 in std::string's operator+
 endif()

@@ -124,10 +124,9 @@ class Plan:
                       lambda log: self.mark("tests"), needs=("build", "configure-tests"), here=lambda: self.is_marked("tests"))
 
     def configure(self, tests):
-        """D3 draws pages, which are drawn elsewhere, and other compilers may have other warnings."""
+        """D3 draws pages, which are drawn elsewhere."""
         options = ["-DCMAKE_BUILD_TYPE=Release", "-DEPOCHBENCH_CUDA=ON", f"-DEPOCHBENCH_TESTS={tests}", "-DEPOCHBENCH_D3=OFF",
-                   "-DEPOCHBENCH_WERROR=OFF", f"-DEPOCHBENCH_CUDA_ARCHITECTURES={self.capability.replace('.', '')}",
-                   f"-DEPOCHBENCH_PYTHON={sys.executable}"]
+                   f"-DEPOCHBENCH_CUDA_ARCHITECTURES={self.capability.replace('.', '')}", f"-DEPOCHBENCH_PYTHON={sys.executable}"]
         if self.packages:
             options += [f"-DCMAKE_PREFIX_PATH={self.packages}", f"-DEPOCHBENCH_PACKAGES={self.packages}"]
         if self.commit and not (self.root / ".git").exists():

@@ -4,7 +4,8 @@
 # that has set `program` (for messages) and `root` (the repository). Sourcing it runs nothing; it never changes the current
 # folder and writes only to stderr, so that stdout belongs to the program. A failed setup exits with 2.
 #
-# Environment: CXX selects the compiler, EPOCHBENCH_JOBS the number of parallel compilations; for CUDA see cuda.sh.
+# Environment: CXX selects the compiler, EPOCHBENCH_JOBS the number of parallel compilations; EPOCHBENCH_WERROR=ON makes warnings
+# errors, here and in later calls; for CUDA see cuda.sh.
 
 build=$root/build
 log=$build/setup.log
@@ -160,7 +161,7 @@ set_up() {
   install_packages $3
   prepare_cuda
   # shellcheck disable=SC2086
-  configure $2 "EPOCHBENCH_CUDA=${EPOCHBENCH_CUDA:-AUTO}"
+  configure $2 "EPOCHBENCH_CUDA=${EPOCHBENCH_CUDA:-AUTO}" ${EPOCHBENCH_WERROR:+"EPOCHBENCH_WERROR=$EPOCHBENCH_WERROR"}
   build "$1"
   explain_missing_cuda
   exec 9>&-
