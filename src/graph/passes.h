@@ -12,9 +12,15 @@
 
 namespace epochbench {
 
+enum class Weights : std::uint8_t {
+  f32,      // for an optimizer, which adds changes that 16 bits would lose
+  as_read,  // in 16 bits, unless a node reads them in f32: for inference
+};
+
 // The same forward graph in this precision: tf32 marks products, bf16 and fp16 give a graph of 16-bit values that begins with
-// casts. Names, ordinals and outputs stay. fp16 needs a loss scale as well. For int8 see with_int8.
-Graph with_precision(const Graph& forward, Precision precision);
+// casts of its inputs and of weights that are f32. Names, ordinals and outputs stay. fp16 needs a loss scale as well. For int8
+// see with_int8.
+Graph with_precision(const Graph& forward, Precision precision, Weights weights = Weights::f32);
 
 // A forward graph without updates, for inference on bytes, as three graphs. `calibrate` is the same, and widens the range of
 // every tensor that will be codes; `prepare` packs the weights, for these ranges; `forward` has the same outputs and reads

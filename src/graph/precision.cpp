@@ -1,7 +1,9 @@
 // The precision pass: which tensors of a forward graph are 16-bit, and which products round their operands. Everything that
-// op_list.inc does not describe as f32 is 16-bit; weights stay f32 variables, and every step makes 16-bit copies of them
-// (Micikevicius et al. 2018, "Mixed Precision Training"), unless the optimizer has made them (keep_copies).
+// op_list.inc does not describe as f32 is 16-bit. Where weights are trained they stay f32 variables, and every step makes
+// 16-bit copies of them (Micikevicius et al. 2018, "Mixed Precision Training"), unless the optimizer has made them
+// (keep_copies).
 #include <map>
+#include <set>
 
 #include "src/graph/op_rule.h"
 #include "src/graph/passes.h"
@@ -14,11 +16,11 @@ bool stays_f32(const Node& node, std::size_t input) { return input > 0 && rule(n
 // Writes `forward` again with 16-bit values.
 class Rewriter {
  public:
-  Rewriter(const Graph& forward, DType dtype) : forward_(forward), dtype_(dtype) {}
+  Rewriter(const Graph& forward, DType dtype, Weights weights) : forward_(forward), dtype_(dtype), weights_(weights) {}
 
   Graph run() {
-    copy_inputs_and_variables();
     find_what_is_read();
+    copy_inputs_and_variables();
     cast_variables();
     cast_inputs();
     for (const Node& node : forward_.nodes) copy(node);
@@ -31,8 +33,11 @@ class Rewriter {
     for (ValueId id = 0; id < static_cast<ValueId>(forward_.value_count()); ++id) {
       const Value& value = forward_.value(id);
       if (value.kind == ValueKind::input) new_id_[id] = graph_.add_input(value.name, value.desc);
-      if (value.kind == ValueKind::variable)
-        new_id_[id] = graph_.add_variable(forward_.variables[static_cast<std::size_t>(value.index)]);
+      if (value.kind == ValueKind::variable) {
+        Variable variable = forward_.variables[static_cast<std::size_t>(value.index)];
+        if (weights_ == Weights::as_read && !read_in_f32_.contains(id) && copies_.erase(id) == 1) variable.desc.dtype = dtype_;
+        new_id_[id] = graph_.add_variable(std::move(variable));
+      }
     }
   }
 
@@ -41,7 +46,10 @@ class Rewriter {
     for (const Node& node : forward_.nodes)
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         const Value& value = forward_.value(node.inputs[i]);
-        if (value.kind != ValueKind::intermediate && value.desc.dtype == DType::f32 && !stays_f32(node, i))
+        if (value.kind == ValueKind::intermediate || value.desc.dtype != DType::f32) continue;
+        if (stays_f32(node, i))
+          read_in_f32_.insert(node.inputs[i]);
+        else
           copies_[node.inputs[i]] = kNoValue;
       }
   }
@@ -80,14 +88,16 @@ class Rewriter {
 
   const Graph& forward_;
   DType dtype_;
+  Weights weights_;
   Graph graph_;
   std::map<ValueId, ValueId> new_id_;  // by value of forward_
   std::map<ValueId, ValueId> copies_;  // by input or variable of forward_: its 16-bit copy
+  std::set<ValueId> read_in_f32_;      // inputs and variables of forward_
 };
 
 }  // namespace
 
-Graph with_precision(const Graph& forward, Precision precision) {
+Graph with_precision(const Graph& forward, Precision precision, Weights weights) {
   switch (precision) {
     case Precision::fp32:
       return forward;
@@ -97,9 +107,9 @@ Graph with_precision(const Graph& forward, Precision precision) {
       return graph;
     }
     case Precision::bf16:
-      return Rewriter(forward, DType::bf16).run();
+      return Rewriter(forward, DType::bf16, weights).run();
     case Precision::fp16:
-      return Rewriter(forward, DType::f16).run();
+      return Rewriter(forward, DType::f16, weights).run();
     case Precision::int8:
       break;  // with_int8
   }

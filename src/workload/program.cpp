@@ -45,7 +45,8 @@ void append_training(Graph& graph, const OptimizerSpec& optimizer, Precision pre
 }
 
 // The graphs of an entry, by the entry that runs them: of int8 also those that run before it.
-std::vector<std::pair<Entry, Graph>> graphs_of(const WorkloadSpec& workload, Entry entry, Precision precision) {
+std::vector<std::pair<Entry, Graph>> graphs_of(const WorkloadSpec& workload, Entry entry, Precision precision,
+                                               Weights weights) {
   std::vector<std::pair<Entry, Graph>> graphs;
   if (precision == Precision::int8) {
     if (entry == Entry::train) throw GraphError(std::string(name(precision)) + " is for inference");
@@ -55,9 +56,13 @@ std::vector<std::pair<Entry, Graph>> graphs_of(const WorkloadSpec& workload, Ent
     graphs.emplace_back(entry, std::move(made.forward));
     return graphs;
   }
-  graphs.emplace_back(entry, with_precision(forward_graph(workload, entry), precision));
+  graphs.emplace_back(entry, with_precision(forward_graph(workload, entry), precision, weights));
   if (entry == Entry::train) append_training(graphs.back().second, workload.optimizer, precision);
   return graphs;
+}
+
+Weights weights_for(const std::vector<Entry>& entries) {
+  return std::ranges::find(entries, Entry::train) == entries.end() ? Weights::as_read : Weights::f32;
 }
 
 double total_flops(const Graph& graph) {
@@ -109,7 +114,7 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
   Program program;
   const auto has = [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); };
   for (Entry requested : entries) {
-    auto graphs = graphs_of(workload, requested, precision);
+    auto graphs = graphs_of(workload, requested, precision, weights_for(entries));
     if (auto copying = keep_copies(graphs.back().second, has)) graphs.emplace_back(Entry::prepare, std::move(*copying));
     for (auto& [entry, graph] : graphs) {
       if (!pixel_values.empty()) stage_bytes(graph, pixel_values, has);
@@ -138,7 +143,7 @@ std::optional<DType> images_of(const Program& program) {
 std::optional<std::string> unsupported(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
                                        Precision precision) {
   for (Entry entry : entries) {
-    for (const auto& [run_by, graph] : graphs_of(workload, entry, precision))
+    for (const auto& [run_by, graph] : graphs_of(workload, entry, precision, weights_for(entries)))
       for (const Node& node : graph.nodes)
         if (auto reason = backend.unsupported(graph, node)) return reason;
   }
@@ -157,7 +162,6 @@ void initialize(Executable& executable, const Program& program, std::uint64_t se
   constexpr std::int64_t kPart = std::int64_t{1} << 16;  // a multiple of 4, as Philox gives four numbers at a time
   std::vector<float> values;
   for (const Variable& variable : program.variables) {
-    if (variable.desc.dtype == DType::bf16 || variable.desc.dtype == DType::f16) continue;  // a copy
     if (variable.initializer.kind == Initializer::Kind::values) {
       executable.write(variable.name, variable.initializer.values);
       continue;

@@ -333,6 +333,17 @@ TEST(CudaBackend, GoesForwardAsTheReferenceDoesCapturedOrNot) {
   }
 }
 
+TEST(CudaBackend, GoesForwardWithWeightsOf16BitsAsWithCasts) {
+  for (const char* model : {"lenet5", "resnet20", "bert-tiny:sequence=16", "lstm:units=20,sequence=6,vocabulary=50"})
+    for (Precision precision : {Precision::bf16, Precision::fp16}) {
+      const auto device = std::make_shared<FakeDevice>();
+      const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
+      EXPECT_EQ(test::logits(model, 2, *backend, precision),
+                test::logits(model, 2, *backend, precision, true, {Entry::train, Entry::forward}))
+          << model << " " << name(precision);
+    }
+}
+
 TEST(CudaBackend, AStepOfAModelAllocatesNothingAndWaitsForNothing) {
   const auto device = std::make_shared<FakeDevice>();
   const auto libraries = std::make_shared<FakeLibraries>(*device);

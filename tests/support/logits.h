@@ -28,14 +28,15 @@ inline void write_one_dimensional(Executable& executable, const Program& program
 }
 
 // The logits [labels, classes] of the first `batch` synthetic samples, through a variable: sgd without momentum stores its
-// gradient, here the logits, as the velocity.
+// gradient, here the logits, as the velocity. With Entry::train among the entries, by weights that could be trained.
 inline std::vector<float> logits(const std::string& model, std::int64_t batch, const Backend& backend,
-                                 Precision precision = Precision::fp32, bool fusion = true) {
+                                 Precision precision = Precision::fp32, bool fusion = true,
+                                 const std::vector<Entry>& entries = {Entry::forward}) {
   CaseSpec named;
   named.model = model;
   named.batch = batch;
   const WorkloadSpec spec = workload_spec(named);
-  Program program = make_program(spec, backend, {Entry::forward}, precision, fusion);
+  Program program = make_program(spec, backend, entries, precision, fusion);
   Graph graph = program.entry(Entry::forward)->graph;
   const ValueId result = graph.output("logits");
   const TensorDesc desc{graph.desc(result).shape, DType::f32};

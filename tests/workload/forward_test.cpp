@@ -47,6 +47,17 @@ TEST_P(ForwardOf, CpuMatchesReferenceInBf16) {
             0x1p-8 * std::sqrt(20));
 }
 
+TEST_P(ForwardOf, WeightsOf16BitsAreThoseThatAStepWouldCast) {
+  std::vector<std::pair<std::unique_ptr<Backend>, Precision>> with;
+  with.emplace_back(make_reference_backend(), Precision::bf16);
+  with.emplace_back(make_reference_backend(), Precision::fp16);
+  if (auto cpu = make_cpu_backend(2); !cpu->device().bf16_isa.empty()) with.emplace_back(std::move(cpu), Precision::bf16);
+  for (const auto& [backend, precision] : with)
+    EXPECT_EQ(logits(GetParam(), 2, *backend, precision),
+              logits(GetParam(), 2, *backend, precision, true, {Entry::train, Entry::forward}))
+        << backend->device().backend << " " << name(precision);
+}
+
 // Running statistics: a sample does not depend on the rest of the batch.
 TEST_P(ForwardOf, ASampleDoesNotDependOnItsBatch) {
   const auto cpu = make_cpu_backend(2);
@@ -75,6 +86,25 @@ TEST(Forward, HasNeitherGradientNorOptimizerNorDropout) {
     EXPECT_EQ(memory(forward).parameters, memory(train).parameters);
     EXPECT_LT(memory(forward).total(), memory(train).total() - 2 * memory(train).parameters) << model;
   }
+}
+
+TEST(Forward, KeepsIn16BitsTheWeightsThatItReadsSo) {
+  const auto reference = make_reference_backend();
+  for (const std::string model : {"resnet20", "bert-tiny", "gpt2:layers=2,units=48,heads=3,sequence=20,vocabulary=300", "lstm"})
+    for (Precision precision : {Precision::bf16, Precision::fp16}) {
+      SCOPED_TRACE(model + " " + name(precision));
+      const Program half = make_program(workload(model, 4), *reference, {Entry::forward, Entry::evaluate}, precision);
+      const Program whole = make_program(workload(model, 4), *reference, {Entry::forward, Entry::evaluate});
+      for (const Node& node : half.entry(Entry::forward)->graph.nodes)
+        for (ValueId id : node.inputs) {
+          const Value& value = half.entry(Entry::forward)->graph.value(id);
+          EXPECT_FALSE(node.op == Op::cast && value.kind == ValueKind::variable) << value.name;
+        }
+      // Scales and biases of norms stay f32.
+      EXPECT_GE(memory(half).parameters, memory(whole).parameters / 2);
+      EXPECT_LE(static_cast<double>(memory(half).parameters), 0.52 * static_cast<double>(memory(whole).parameters));
+      EXPECT_LT(memory(half).total(), memory(whole).total());
+    }
 }
 
 // Activations are freed after their last reader: two of the largest are live at once, besides the batches.

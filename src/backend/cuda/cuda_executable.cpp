@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "src/backend/host/stored_values.h"
+
 namespace epochbench {
 namespace {
 
@@ -205,13 +207,9 @@ void CudaExecutable::write_part(std::string_view name, std::int64_t first, std::
   const auto& [desc, offset] = layout_.variable_part(name, first, values.size());
   if (values.empty()) return;
   std::byte* to = variables_.data() + offset + static_cast<std::size_t>(first) * size_bytes(desc.dtype);
-  std::vector<std::int32_t> integers;
-  const void* from = values.data();
-  if (desc.dtype == DType::i32) {
-    integers.assign(values.begin(), values.end());
-    from = integers.data();
-  }
-  device_->copy_to_device(to, from, values.size_bytes(), compute());  // after the steps that are running
+  std::vector<std::byte> stored(values.size() * size_bytes(desc.dtype));
+  store_values(stored.data(), values, desc.dtype);
+  device_->copy_to_device(to, stored.data(), stored.size(), compute());  // after the steps that are running
   device_->synchronize(compute());
 }
 
@@ -233,15 +231,10 @@ void CudaExecutable::set(std::string_view name, float value) {
 void CudaExecutable::read(std::string_view name, std::span<float> values) const {
   const auto& [desc, offset] = layout_.whole_variable(name, values.size());
   if (values.empty()) return;
-  std::vector<std::int32_t> integers;
-  void* to = values.data();
-  if (desc.dtype == DType::i32) {
-    integers.resize(values.size());
-    to = integers.data();
-  }
-  device_->copy_to_host(to, variables_.data() + offset, values.size_bytes(), compute());
+  std::vector<std::byte> stored(values.size() * size_bytes(desc.dtype));
+  device_->copy_to_host(stored.data(), variables_.data() + offset, stored.size(), compute());
   device_->synchronize(compute());
-  if (desc.dtype == DType::i32) std::copy(integers.begin(), integers.end(), values.begin());
+  load_values(values, stored.data(), desc.dtype);
 }
 
 bool CudaExecutable::library_dropout_masks() const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/backend/host/stored_values.h"
 #include "src/base/clock.h"
 
 namespace epochbench {
@@ -109,24 +110,12 @@ void HostExecutable::write(std::string_view name, std::span<const float> values)
 
 void HostExecutable::write_part(std::string_view name, std::int64_t first, std::span<const float> values) {
   const auto& [desc, offset] = layout_.variable_part(name, first, values.size());
-  std::byte* const data = variables_.data() + offset;
-  if (desc.dtype == DType::i32)
-    std::copy(values.begin(), values.end(), reinterpret_cast<std::int32_t*>(data) + first);
-  else if (desc.dtype == DType::i8)
-    std::copy(values.begin(), values.end(), reinterpret_cast<std::int8_t*>(data) + first);
-  else
-    std::copy(values.begin(), values.end(), reinterpret_cast<float*>(data) + first);
+  store_values(variables_.data() + offset + static_cast<std::size_t>(first) * size_bytes(desc.dtype), values, desc.dtype);
 }
 
 void HostExecutable::read(std::string_view name, std::span<float> values) const {
   const auto& [desc, offset] = layout_.whole_variable(name, values.size());
-  const std::byte* const data = variables_.data() + offset;
-  if (desc.dtype == DType::i32)
-    std::copy_n(reinterpret_cast<const std::int32_t*>(data), values.size(), values.begin());
-  else if (desc.dtype == DType::i8)
-    std::copy_n(reinterpret_cast<const std::int8_t*>(data), values.size(), values.begin());
-  else
-    std::copy_n(reinterpret_cast<const float*>(data), values.size(), values.begin());
+  load_values(values, variables_.data() + offset, desc.dtype);
 }
 
 std::vector<NodeTime> HostExecutable::profile(Entry which, int passes) {

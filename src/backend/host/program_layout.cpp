@@ -70,16 +70,8 @@ const ProgramLayout::Variable& ProgramLayout::variable(std::string_view name) co
   return found->second;
 }
 
-const ProgramLayout::Variable& ProgramLayout::accessible(std::string_view name) const {
-  const Variable& found = variable(name);
-  if (found.desc.dtype == DType::bf16 || found.desc.dtype == DType::f16)
-    throw std::invalid_argument("variable " + std::string(name) + " is " + to_string(found.desc) +
-                                ", a copy that only the program reads and writes");
-  return found;
-}
-
 const ProgramLayout::Variable& ProgramLayout::whole_variable(std::string_view name, std::size_t elements) const {
-  const Variable& found = accessible(name);
+  const Variable& found = variable(name);
   if (static_cast<std::size_t>(found.desc.elements()) != elements)
     throw std::invalid_argument("variable " + std::string(name) + " is " + to_string(found.desc) + ", not " +
                                 std::to_string(elements) + " elements");
@@ -88,7 +80,7 @@ const ProgramLayout::Variable& ProgramLayout::whole_variable(std::string_view na
 
 const ProgramLayout::Variable& ProgramLayout::variable_part(std::string_view name, std::int64_t first,
                                                             std::size_t elements) const {
-  const Variable& found = accessible(name);
+  const Variable& found = variable(name);
   const auto size = static_cast<std::int64_t>(elements);
   if (first < 0 || first > found.desc.elements() || size > found.desc.elements() - first)
     throw std::invalid_argument("variable " + std::string(name) + " is " + to_string(found.desc) + " and has no elements " +

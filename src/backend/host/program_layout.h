@@ -30,14 +30,12 @@ class ProgramLayout {
   std::size_t input_offset(int input) const { return input_offset_.at(static_cast<std::size_t>(input)); }  // in a slot
   std::size_t input_offset(std::string_view name) const;
 
-  // Errors: std::invalid_argument for an unknown name; the other two also for elements out of range, and for 16-bit copies.
+  // Errors: std::invalid_argument for an unknown name; the other two also for elements out of range.
   const Variable& variable(std::string_view name) const;
   const Variable& whole_variable(std::string_view name, std::size_t elements) const;
   const Variable& variable_part(std::string_view name, std::int64_t first, std::size_t elements) const;
 
  private:
-  const Variable& accessible(std::string_view name) const;
-
   std::map<std::string, Variable, std::less<>> variables_;
   std::vector<Value> inputs_;
   std::vector<std::size_t> input_offset_;
