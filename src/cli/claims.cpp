@@ -53,6 +53,7 @@ ClaimCatalog chosen(const ClaimsOptions& options, const std::vector<NamedResult>
   for (const Claim& claim : all.claims) known.push_back(claim.id);
   ClaimCatalog catalog;
   catalog.note = options.own.empty() ? all.note : "= p stands for 0.8 p to 1.25 p.";
+  catalog.articles = all.articles;
   for (const std::string& id : options.ids) {
     const auto found = std::ranges::find(all.claims, id, &Claim::id);
     if (found == all.claims.end())

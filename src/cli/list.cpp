@@ -188,7 +188,7 @@ std::string prices_text(const Kept& kept) {
 
 Json claims_list() {
   Json list = Json::array();
-  for (const Claim& claim : embedded_claims().claims) list.push_back(claim_json(claim));
+  for (const Claim& claim : embedded_claims().claims) list.push_back(claim_json(claim, embedded_claims().articles));
   return list;
 }
 

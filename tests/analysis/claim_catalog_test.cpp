@@ -21,6 +21,7 @@ TEST(ClaimCatalog, EveryClaimIsThereOnceWithAReasonToBelieveItsVerdict) {
   for (const Claim& claim : catalog.claims) {
     for (const std::string* text : {&claim.text, &claim.origin, &claim.conditions, &claim.experiment, &claim.verdict})
       EXPECT_FALSE(text->empty()) << claim.id;
+    EXPECT_FALSE(claim.quotes.empty()) << claim.id;
     std::set<std::string> ids;
     for (const ClaimQuantity& quantity : claim.quantities) EXPECT_TRUE(ids.insert(quantity.id).second) << claim.id;
   }
@@ -61,6 +62,34 @@ TEST(ClaimCatalog, RefusesWhatItCannotMeasure) {
               HasSubstr("measure"));
 }
 
+TEST(ClaimCatalog, RefusesAQuoteThatCannotBeFound) {
+  const auto refused = [](const std::string& sha256, const std::string& article, const std::string& text) {
+    try {
+      parse_claims(R"({"note": "", "articles": [{"file": "a.txt", "sha256": ")" + sha256 + R"("}], "conflicts": [], "claims": [
+                      {"id": "a", "text": "t", "conditions": "c", "origin": "o", "experiment": "e", "verdict": "v",
+                       "quotes": [{"article": ")" +
+                       article + R"(", "text": ")" + text + R"("}], "quantities": [
+                       {"quantity": "q", "unit": "x", "claimed": [1, null], "kind": "missing", "reason": "r"}]}]})",
+                   "claims");
+    } catch (const FormatError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string hash(64, 'a');
+  EXPECT_EQ(refused(hash, "a.txt", std::string(200, 'w')), "");
+  EXPECT_THAT(refused(hash, "a.txt", std::string(201, 'w')), HasSubstr("quotes[0].text: a quote has 1 to 200 characters"));
+  EXPECT_THAT(refused(hash, "a.txt", ""), HasSubstr("1 to 200 characters"));
+  EXPECT_THAT(refused(hash, "b.txt", "w"), HasSubstr("'b.txt' is not in the list of articles"));
+  EXPECT_THAT(refused("12", "a.txt", "w"), HasSubstr("64 lowercase hexadecimal digits"));
+}
+
+TEST(ClaimsText, ListsTheQuotesWithTheirArticle) {
+  const std::string text = claims_list_text(embedded_claims());
+  EXPECT_THAT(text, HasSubstr("which reads 4–8×"));
+  EXPECT_THAT(text, HasSubstr("(gpu acceleration in ai)"));
+}
+
 TEST(ClaimsText, WrapsAndNamesWhatCannotHoldTogether) {
   const NamedResult made =
       result_of({runs_of("resnet50", "cpu", "fp32", 16, 100), runs_of("resnet50", "cuda", "fp32", 16, 500)});
@@ -95,6 +124,8 @@ TEST(ClaimsJson, HasTheContractsKeys) {
     for (const char* key : {"id", "verdict", "claimed", "measured", "measured_ci95", "conditions", "reason"})
       EXPECT_TRUE(claim.contains(key)) << claim["id"] << " " << key;
   const Json& first = json["claims"][0];
+  EXPECT_EQ(first["quotes"][0]["reads"], "4–8×");
+  EXPECT_EQ(first["quotes"][0]["sha256"].get<std::string>().size(), 64u);
   EXPECT_EQ(first["claimed"], Json({4.0, 8.0}));
   EXPECT_NEAR(first["measured"].get<double>(), 5, 1e-9);
   EXPECT_EQ(first["parts"][0]["verdict"], "reproduced");

@@ -97,7 +97,24 @@ ClaimQuantity parse_quantity(const JsonFields& fields) {
   return quantity;
 }
 
-Claim parse_claim(const JsonFields& fields) {
+Article parse_article(const JsonFields& fields) {
+  constexpr std::size_t kHexDigits = 64;
+  Article article{fields.text("file"), fields.text("sha256")};
+  if (article.sha256.size() != kHexDigits || article.sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
+    throw FormatError(fields.path("sha256") + ": must be 64 lowercase hexadecimal digits, as sha256sum prints them");
+  return article;
+}
+
+Quote parse_quote(const JsonFields& fields, const std::vector<Article>& articles) {
+  Quote quote{fields.text("article"), fields.text("text"), fields.maybe_text("reads").value_or("")};
+  if (std::ranges::find(articles, quote.article, &Article::file) == articles.end())
+    throw FormatError(fields.path("article") + ": '" + quote.article + "' is not in the list of articles");
+  if (quote.text.empty() || display_width(quote.text) > kLongestQuote)
+    throw FormatError(fields.path("text") + ": a quote has 1 to " + std::to_string(kLongestQuote) + " characters");
+  return quote;
+}
+
+Claim parse_claim(const JsonFields& fields, const std::vector<Article>& articles) {
   Claim claim;
   claim.id = fields.text("id");
   claim.text = fields.text("text");
@@ -106,6 +123,8 @@ Claim parse_claim(const JsonFields& fields) {
   claim.experiment = fields.text("experiment");
   claim.verdict = fields.text("verdict");
   claim.holds_for_any = fields.maybe_text("holds_for") == "any";
+  if (fields.find("quotes"))
+    for (const JsonFields& quote : fields.groups("quotes")) claim.quotes.push_back(parse_quote(quote, articles));
   for (const JsonFields& quantity : fields.groups("quantities")) claim.quantities.push_back(parse_quantity(quantity));
   if (claim.quantities.empty()) throw FormatError(fields.path("quantities") + ": a claim needs at least one quantity");
   return claim;
@@ -118,9 +137,11 @@ ClaimCatalog parse_claims(std::string_view text, const std::string& source) {
   const JsonFields fields(document, source);
   ClaimCatalog catalog;
   catalog.note = fields.text("note");
+  if (fields.find("articles"))
+    for (const JsonFields& article : fields.groups("articles")) catalog.articles.push_back(parse_article(article));
   std::set<std::string> ids;
   for (const JsonFields& claim : fields.groups("claims")) {
-    catalog.claims.push_back(parse_claim(claim));
+    catalog.claims.push_back(parse_claim(claim, catalog.articles));
     if (!ids.insert(catalog.claims.back().id).second) throw FormatError(claim.path("id") + ": stands there twice");
   }
   for (const JsonFields& fields_of_conflict : fields.groups("conflicts")) {

@@ -78,9 +78,20 @@ struct ClaimQuantity : ClaimPart {
   std::string differs, reason;     // how the test differs from the claim; of what is missing
 };
 
+struct Article {
+  std::string file, sha256;  // what its quotes are found in; the catalog carries quotes alone
+};
+
+struct Quote {  // word for word, but for runs of white space, which are one space
+  std::string article, text;
+  std::string reads;  // "4–8×", where the article's file lost characters: "4 8×"
+};
+inline constexpr std::size_t kLongestQuote = 200;  // characters
+
 struct Claim {
   std::string id, text, conditions, origin, experiment, verdict;  // for people; `verdict`: how it follows
   bool holds_for_any = false;                                     // it speaks of a model, whichever, not of all
+  std::vector<Quote> quotes;                                      // empty: of the call
   std::vector<ClaimQuantity> quantities;
 };
 
@@ -92,6 +103,7 @@ struct ClaimConflict {  // claims that cannot hold together
 // bench/claims.json: the claims that travel in the binary, with how each is to be measured.
 struct ClaimCatalog {
   std::string note;
+  std::vector<Article> articles;
   std::vector<Claim> claims;
   std::vector<ClaimConflict> conflicts;
 };

@@ -126,6 +126,7 @@ Claim parse_own_claim(const std::string& text, const std::vector<std::string>& m
           "runs of both sides with the same work, five repetitions each",
           "the 95 % interval beside the claimed range; the worst of the models",
           false,
+          {},
           {quantity}};
 }
 

@@ -28,7 +28,7 @@ std::string claims_list_text(const ClaimCatalog& catalog);
 std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers);
 
 // What a claim says, where it comes from and how it is tested; without a verdict.
-Json claim_json(const Claim& claim);
+Json claim_json(const Claim& claim, const std::vector<Article>& articles);
 
 // {"claims": [...], "conflicts": [...]}. `answers`: to the catalog's claims, in their order.
 Json claims_json(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers);

@@ -19,6 +19,18 @@ std::string paragraph(const std::string& label, const std::string& text) {
   return wrapped(indent + label, indent + "  ", text);
 }
 
+// "why models need gpus" of why-models-need-gpus.txt: words that a narrow terminal can wrap.
+std::string title_of(std::string article) {
+  article.resize(std::min(article.rfind('.'), article.size()));
+  replace_all(article, "-", " ");
+  return article;
+}
+
+std::string quote_text(const Quote& quote) {
+  return "\"" + quote.text + "\"" + (quote.reads.empty() ? "" : ", which reads " + quote.reads) + " (" +
+         title_of(quote.article) + ")";
+}
+
 std::string with_unit(const std::string& number, const std::string& unit) {
   if (unit.empty()) return number;
   return number + (unit == "x" ? "" : " ") + unit;
@@ -113,6 +125,14 @@ std::string conflict_text(const ClaimConflict& conflict, std::span<const ClaimAn
 // [low, high], null where it is open.
 Json claimed_json(const ClaimedRange& claimed) { return Json::array({json_of(claimed.low), json_of(claimed.high)}); }
 
+Json quote_json(const Quote& quote, const std::vector<Article>& articles) {
+  const auto article = std::ranges::find(articles, quote.article, &Article::file);
+  return {{"article", quote.article},
+          {"sha256", article == articles.end() ? Json(nullptr) : Json(article->sha256)},
+          {"text", quote.text},
+          {"reads", text_or_null(quote.reads)}};
+}
+
 Json answer_json(const ClaimAnswer& answer) {
   Json json = {{"id", answer.id},
                {"verdict", name(answer.verdict)},
@@ -134,6 +154,7 @@ std::string claims_list_text(const ClaimCatalog& catalog) {
   std::string text;
   for (const Claim& claim : catalog.claims) {
     text += claim.id + "\n" + paragraph("", claim.text);
+    for (const Quote& quote : claim.quotes) text += paragraph("quote: ", quote_text(quote));
     if (claim.conditions != "none given") text += paragraph("conditions: ", claim.conditions);
     text += paragraph("origin: ", claim.origin) + paragraph("experiment: ", claim.experiment) +
             paragraph("verdict: ", claim.verdict);
@@ -156,7 +177,8 @@ std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer
   return text + "\n" + wrapped("", "", "in brackets the 95 % interval of repetitions or seeds; " + catalog.note);
 }
 
-Json claim_json(const Claim& claim) {
+Json claim_json(const Claim& claim, const std::vector<Article>& articles) {
+  const auto quoted = [&](const Quote& quote) { return quote_json(quote, articles); };
   Json quantities = Json::array();
   for (const ClaimQuantity& quantity : claim.quantities)
     quantities.push_back({{"id", quantity.id},
@@ -166,6 +188,7 @@ Json claim_json(const Claim& claim) {
                           {"models", quantity.models}});
   return {{"id", claim.id},
           {"text", claim.text},
+          {"quotes", json_list(claim.quotes, quoted)},
           {"claim_conditions", claim.conditions},
           {"origin", claim.origin},
           {"experiment", claim.experiment},
@@ -177,7 +200,7 @@ Json claims_json(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answe
   Json document = {{"claims", Json::array()}, {"conflicts", Json::array()}};
   for (std::size_t i = 0; i < catalog.claims.size(); ++i) {
     Json json = answer_json(answers[i]);
-    json.update(claim_json(catalog.claims[i]));
+    json.update(claim_json(catalog.claims[i], catalog.articles));
     json.erase("quantities");
     document["claims"].push_back(std::move(json));
   }
