@@ -108,7 +108,7 @@ _epochbench() {
     'cost --cloud') choices="" ;;
     'cost --cloud-speed') choices="" ;;
     'cost --price-scaling') choices="per-vcpu per-gpu whole" ;;
-    'claims --id') choices="cnn-transformer-4-8x real-workloads-2-8x large-models-10-100x gap-widens days-to-hours mixed-precision-2-3x mixed-precision-quality fp16-memory azure-186-804 deci-3x cnn-rnn-4.9-8.8x ann-cpu-1.2x small-models-cpu cpu-128-cores slide-15x int8-cpu numerical-stability batch-accuracy bandwidth-h100-h200 hbm-vs-cpu pcie-nvlink memory-7b memory-model-size batch-throughput feed-the-beast cost-per-epoch local-vs-cloud energy dozens-of-cores multi-gpu-scaling accumulation-checkpointing graph-optimisation real-time" ;;
+    'claims --id') choices="cnn-transformer-4-8x real-workloads-2-8x large-models-10-100x gap-widens days-to-hours mixed-precision-2-3x mixed-precision-quality half-precision-less-accurate fp16-memory azure-186-804 deci-3x cnn-rnn-4.9-8.8x ann-cpu-1.2x small-models-cpu cpu-128-cores slide-15x int8-cpu numerical-stability batch-accuracy bandwidth-h100-h200 hbm-vs-cpu pcie-nvlink memory-7b memory-model-size batch-throughput feed-the-beast cost-per-epoch local-vs-cloud energy dozens-of-cores multi-gpu-scaling accumulation-checkpointing graph-optimisation software-hardware real-time" ;;
     'claims --claim') choices="" ;;
     'export --format') choices="csv markdown mllog github-benchmark google-benchmark bmf openmetrics mlflow" ;;
     'export --out'|'export -o') choices="" ;;

@@ -186,6 +186,25 @@ TEST(ClaimTrends, TheSizeFromWhichTheGpuPays) {
   EXPECT_THAT(answer(1000).reason, HasSubstr("no crossing between 64 and 4096"));
 }
 
+// A device that starts sooner is ahead while data are few.
+TEST(ClaimTrends, TheGpuOvertakesAsTheSamplesGrow) {
+  std::vector<std::vector<epochbench::Run>> runs;
+  for (const std::int64_t samples : {256, 4096, 65536})
+    for (const auto& [backend, start, rate] : {std::tuple{"cpu", 0.1, 1000.0}, {"cuda", 4.0, 10000.0}}) {
+      runs.push_back(runs_of("mlp", backend, "fp32", 64, rate, "/epoch-samples=" + std::to_string(samples)));
+      for (auto& run : runs.back()) {
+        run.workload.samples_per_epoch = samples;
+        run.timing->epoch_kind = "measured";
+        run.timing->step_seconds_left_out = samples / 64;
+        run.timing->wall_seconds = (start + static_cast<double>(samples) / rate) * (1 + 0.001 * run.repetition);
+      }
+    }
+  const ClaimAnswer answer = part_of(answer_to("ann-cpu-1.2x", runs), "overtakes-samples/mlp");
+  EXPECT_EQ(answer.verdict, Verdict::reproduced) << answer.reason;
+  EXPECT_GT(answer.measured.value_or(0), 256);
+  EXPECT_LT(answer.measured.value_or(0), 65536);
+}
+
 TEST(ClaimTrends, APlateauIsBelowTheLargestBatch) {
   const auto answer = [](std::vector<double> rates) {
     std::vector<std::vector<epochbench::Run>> runs;

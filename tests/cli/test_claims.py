@@ -20,7 +20,7 @@ class Claims(CliTest):
         self.assertLessEqual(max(map(len, call.stdout.splitlines())), 100)
         listed = self.call("list", "claims", "--json")
         ids = [claim["id"] for claim in json.loads(listed.stdout)["claims"]]
-        self.assertEqual(len(ids), 33)
+        self.assertEqual(len(ids), 35)
         for name in ids:
             self.assertIn(f"\n{name}\n", "\n" + call.stdout)
         self.assertEqual(call.stdout, self.call("list", "claims").stdout)

@@ -50,6 +50,16 @@ RunChoice parse_choice(const JsonFields& fields) {
   return choice;
 }
 
+JsonFields choice_at(const JsonFields& fields, const char* key) { return {fields.at(key), fields.path(key)}; }
+
+HoldsFor parse_holds_for(const JsonFields& fields) {
+  const std::string text = fields.maybe_text("holds_for").value_or("all");
+  if (text == "all") return HoldsFor::all;
+  if (text == "any") return HoldsFor::any;
+  if (text == "most") return HoldsFor::most;
+  throw FormatError(fields.path("holds_for") + ": '" + text + "' is unknown; choose from all, any, most");
+}
+
 // What each kind cannot do without.
 void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
   const auto needs = [&](const char* key, bool there) {
@@ -57,7 +67,9 @@ void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
   };
   const QuantityKind kind = quantity.kind;
   const KindRow& row = quantity_kinds()[static_cast<std::size_t>(kind)];
-  const std::set<std::string> sizes{"parameters", "batch", "width"}, of_input{"starved", "decoded", "gain"};
+  const std::set<std::string> sizes{"parameters", "batch", "width", "samples"}, of_input{"starved", "decoded", "gain"},
+      peaks{"cpu_memory", "cpu_memory_bandwidth", "cpu_peak_fp32", "gpu_memory", "gpu_memory_bandwidth", "gpu_peak_fp32"};
+  const bool of_machine = kind == QuantityKind::peak || kind == QuantityKind::peak_ratio;
   needs("models", !row.of_runs || !quantity.models.empty());
   needs("of", !row.of_runs || !quantity.of.backends.empty());
   needs("to", !row.has_partner || quantity.to.has_value());
@@ -66,7 +78,10 @@ void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
   needs("of.precisions", kind != QuantityKind::input || !quantity.of.precisions.empty());
   needs("parameters", kind != QuantityKind::weights || (quantity.parameters > 0 && quantity.bytes > 0));
   needs("reason", kind != QuantityKind::missing || !quantity.reason.empty());
-  needs("measure", !(row.of_runs || kind == QuantityKind::peak) || !quantity.measure.empty());
+  needs("measure", !row.of_runs || !quantity.measure.empty());
+  needs("measure", !of_machine || peaks.contains(quantity.measure));
+  needs("over", kind != QuantityKind::peak_ratio || peaks.contains(quantity.over));
+  needs("than", kind != QuantityKind::effect || quantity.than.has_value());
 }
 
 ClaimQuantity parse_quantity(const JsonFields& fields) {
@@ -82,10 +97,14 @@ ClaimQuantity parse_quantity(const JsonFields& fields) {
   quantity.over = fields.maybe_text("over").value_or("");
   quantity.best = fields.maybe_text("pairing") == "best";
   quantity.carries = fields.maybe_boolean("carries").value_or(true);
+  quantity.counts = fields.maybe_boolean("counts").value_or(true);
+  quantity.alternative = fields.maybe_text("alternative").value_or("");
   quantity.each = fields.maybe_boolean("each").value_or(false);
   quantity.models = maybe_texts(fields, "models");
   if (const auto of = fields.maybe_group("of")) quantity.of = parse_choice(*of);
   if (const auto to = fields.maybe_group("to")) quantity.to = parse_choice(*to);
+  if (const auto than = fields.maybe_group("than"))
+    quantity.than = {parse_choice(choice_at(*than, "of")), parse_choice(choice_at(*than, "to"))};
   quantity.device = fields.maybe_text("device").value_or("");
   quantity.parameters = fields.maybe_number("parameters").value_or(0);
   quantity.bytes = fields.maybe_number("bytes").value_or(0);
@@ -122,11 +141,12 @@ Claim parse_claim(const JsonFields& fields, const std::vector<Article>& articles
   claim.origin = fields.text("origin");
   claim.experiment = fields.text("experiment");
   claim.verdict = fields.text("verdict");
-  claim.holds_for_any = fields.maybe_text("holds_for") == "any";
+  claim.holds_for = parse_holds_for(fields);
   if (fields.find("quotes"))
     for (const JsonFields& quote : fields.groups("quotes")) claim.quotes.push_back(parse_quote(quote, articles));
   for (const JsonFields& quantity : fields.groups("quantities")) claim.quantities.push_back(parse_quantity(quantity));
-  if (claim.quantities.empty()) throw FormatError(fields.path("quantities") + ": a claim needs at least one quantity");
+  if (std::ranges::none_of(claim.quantities, &ClaimQuantity::counts))
+    throw FormatError(fields.path("quantities") + ": a claim needs at least one quantity that counts");
   return claim;
 }
 

@@ -18,13 +18,22 @@ namespace {
 
 constexpr std::size_t kFewestOfPlateau = 3;  // of a plateau: one where it rises, two that it stays between
 
+// The size that a curve runs over is not a condition of its points.
+bool suits_but_for_size(RunChoice choice, const Series& series, Axis axis) {
+  const auto size = axis == Axis::samples ? series.conditions.find("epoch_samples") : series.conditions.end();
+  if (size != series.conditions.end())
+    for (std::string& setting : setting_texts({*size})) choice.settings.push_back(std::move(setting));
+  std::ranges::sort(choice.settings);
+  return suits(choice, series);
+}
+
 // The curves of a model's runs as the choice has them, on one backend; the longest first. A width is an option of the model,
 // so there the model is the family.
 std::vector<Curve> curves_for(const Evidence& evidence, const RunChoice& choice, const std::string& model, Axis axis) {
   const auto of_model = [&](const Run& run) { return (axis == Axis::width ? model_family(run) : run.workload.model) == model; };
   const auto chosen = [&](const Run* run) {
     const auto series = evidence.series_of.find(run);
-    return series != evidence.series_of.end() && suits(choice, *series->second);
+    return series != evidence.series_of.end() && suits_but_for_size(choice, *series->second, axis);
   };
   std::vector<Curve> found;
   for (const auto& [path, result] : evidence.results)
@@ -129,23 +138,20 @@ ThreadSweep longest_sweep(const ClaimQuantity& quantity, const Evidence& evidenc
   return longest == sweeps.end() ? ThreadSweep{} : *longest;
 }
 
-}  // namespace
-
-Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence) {
-  const std::string& model = quantity.models.front();
+ClaimAnswer crossover_of(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& model) {
   const Axis axis = *axis_from_name(quantity.over);
   const bool in_cost = quantity.measure == "cost";
   const std::vector<Curve> of = curves_for(evidence, quantity.of, model, axis),
                            to = curves_for(evidence, *quantity.to, model, axis);
   if (of.empty() || to.empty())
-    return {unanswered(quantity, why_missing(evidence, of.empty() ? quantity.of : *quantity.to, model))};
+    return unanswered(quantity, why_missing(evidence, of.empty() ? quantity.of : *quantity.to, model));
   const auto found = crossings(to.front(), of.front(), in_cost ? CrossingIn::cost : CrossingIn::time);
   const std::string conditions = of.front().name + " and " + to.front().name + ", " + range_of(of.front());
   const auto overtaking = std::ranges::find_if(
       found, [&](const Crossing& crossing) { return crossing.value && crossing.better_above == of.front().name; });
   if (overtaking != found.end()) {
     const Estimate where{*overtaking->value, overtaking->ci95, overtaking->reason.value_or("")};
-    return {existence(quantity, conditions, where, where.ci95 ? Verdict::reproduced : Verdict::undecided)};
+    return existence(quantity, conditions, where, where.ci95 ? Verdict::reproduced : Verdict::undecided);
   }
   const std::string reason = found.front().reason.value_or("the other device overtakes");
   const auto shared = std::count_if(of.front().points.begin(), of.front().points.end(), [&](const CurvePoint& point) {
@@ -156,7 +162,14 @@ Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence
   answer.conditions = conditions;
   if (shared >= 2)
     answer.verdict = surely_apart(of.front(), to.front(), in_cost) ? Verdict::not_reproduced : Verdict::undecided;
-  return {answer};
+  return answer;
+}
+
+}  // namespace
+
+Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence) {
+  return answers_by_model(quantity, quantity.models.size() > 1,
+                          [&](const std::string& model) { return crossover_of(quantity, evidence, model); });
 }
 
 Answers answer_plateau(const ClaimQuantity& quantity, const Evidence& evidence) {

@@ -89,7 +89,9 @@ Answers answers_by_model(const ClaimQuantity& quantity, bool named, const Answer
   Answers answers;
   for (const std::string& model : quantity.models) {
     answers.push_back(answer_of(model));
-    if (named) answers.back().id = quantity.id + (quantity.id.empty() ? "" : "/") + model;
+    if (!named) continue;
+    answers.back().id = quantity.id + (quantity.id.empty() ? "" : "/") + model;
+    if (!quantity.alternative.empty()) answers.back().alternative = quantity.alternative + "/" + model;
   }
   return answers;
 }
@@ -101,10 +103,10 @@ Estimate exact(double value);
 using AnswerFunction = Answers(const ClaimQuantity& quantity, const Evidence& evidence);
 
 // claim_ratios.cpp: numbers of runs, beside each other or alone.
-AnswerFunction answer_ratio, answer_value, answer_difference, answer_error, answer_error_ratio;
+AnswerFunction answer_ratio, answer_effect, answer_value, answer_difference, answer_error, answer_error_ratio;
 // claim_machine.cpp: the machine's ceilings, memory, from how many hours per month owning is cheaper than renting, and how well
 // input feeds a device.
-AnswerFunction answer_peak, answer_weights, answer_memory, answer_break_even, answer_input;
+AnswerFunction answer_peak, answer_peak_ratio, answer_weights, answer_memory, answer_break_even, answer_input;
 // claim_trends.cpp: does a number grow with a size?
 AnswerFunction answer_slope;
 // claim_curves.cpp: where do curves cross, flatten or reach?

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "epochbench/precision.h"
 #include "src/analysis/claims/claim_kinds.h"
@@ -22,19 +23,23 @@ struct Ceiling {
 };
 
 // Of the CPU, or of the first GPU whose name has `device` in it; without a machine where there is none.
-Ceiling ceiling_of(const Context& context, const ClaimQuantity& quantity) {
+Ceiling ceiling_of(const Context& context, const std::string& measure, const std::string& device) {
   const auto peak_in_fp32 = [](const std::map<std::string, std::optional<double>>& peaks) {
     const auto found = peaks.find(name(Precision::fp32));
     return found == peaks.end() ? std::nullopt : found->second;
   };
   const CpuInfo& cpu = context.cpu;
   const std::string threads = cpu.peak_threads ? ", " + std::to_string(*cpu.peak_threads) + " threads" : "";
-  if (quantity.measure == "cpu_memory_bandwidth") return {cpu.model + threads, cpu.memory_bandwidth_bytes_per_second};
-  if (quantity.measure == "cpu_peak_fp32") return {cpu.model + threads, peak_in_fp32(cpu.peak_flops_per_second)};
+  if (measure == "cpu_memory") {
+    const auto bytes = cpu.memory_bytes ? std::optional(static_cast<double>(*cpu.memory_bytes)) : std::nullopt;
+    return {cpu.model, bytes, true};
+  }
+  if (measure == "cpu_memory_bandwidth") return {cpu.model + threads, cpu.memory_bandwidth_bytes_per_second};
+  if (measure == "cpu_peak_fp32") return {cpu.model + threads, peak_in_fp32(cpu.peak_flops_per_second)};
   for (const GpuInfo& gpu : context.gpus) {
-    if (gpu.name.find(quantity.device) == std::string::npos) continue;
-    if (quantity.measure == "gpu_memory_bandwidth") return {gpu.name, gpu.memory_bandwidth_bytes_per_second};
-    if (quantity.measure == "gpu_peak_fp32") return {gpu.name, peak_in_fp32(gpu.peak_flops_per_second)};
+    if (gpu.name.find(device) == std::string::npos) continue;
+    if (measure == "gpu_memory_bandwidth") return {gpu.name, gpu.memory_bandwidth_bytes_per_second};
+    if (measure == "gpu_peak_fp32") return {gpu.name, peak_in_fp32(gpu.peak_flops_per_second)};
     return {gpu.name, static_cast<double>(gpu.memory_bytes), true};
   }
   return {};
@@ -121,14 +126,14 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
   bool any_gpu = false, counted = false;
   for (const auto& [path, result] : evidence.results) {
     any_gpu = any_gpu || !result.context.gpus.empty();
-    const Ceiling ceiling = ceiling_of(result.context, quantity);
+    const Ceiling ceiling = ceiling_of(result.context, quantity.measure, quantity.device);
     if (machine.empty()) machine = ceiling.machine;
     if (ceiling.machine != machine || !ceiling.value || !std::isfinite(*ceiling.value) || *ceiling.value <= 0) continue;
     values.push_back(*ceiling.value);
     counted = ceiling.counted;
   }
   if (values.empty()) return {unanswered(quantity, why_no_ceiling(quantity, machine, any_gpu))};
-  if (counted) return {answered(quantity, exact(values.front()), machine + "; as the driver counts it")};
+  if (counted) return {answered(quantity, exact(values.front()), machine + "; as its system counts it")};
   const Estimate estimate =
       arithmetic_mean_estimate(values, kFewestRepetitions, "results of this machine, each with its peaks measured once");
   ClaimAnswer answer = answered(quantity, estimate, machine + "; the best of several bursts");
@@ -140,10 +145,31 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
   return {answer};
 }
 
+// Of the results that have both.
+Answers answer_peak_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
+  std::string machines, first, second;
+  std::vector<double> of, to;
+  bool any_gpu = false;
+  for (const auto& [path, result] : evidence.results) {
+    any_gpu = any_gpu || !result.context.gpus.empty();
+    const Ceiling above = ceiling_of(result.context, quantity.measure, quantity.device),
+                  below = ceiling_of(result.context, quantity.over, quantity.device);
+    if (first.empty()) std::tie(first, second) = std::pair(above.machine, below.machine);
+    if (above.machine != first || below.machine != second || !above.value || !below.value) continue;
+    machines = first + " over " + second;
+    of.push_back(*above.value);
+    to.push_back(*below.value);
+  }
+  if (of.empty()) return {unanswered(quantity, why_no_ceiling(quantity, first, any_gpu))};
+  return {answered(quantity, ratio_estimate(to, of), machines + "; " + std::to_string(of.size()) + " results")};
+}
+
 Answers answer_weights(const ClaimQuantity& quantity, const Evidence&) {
-  return {answered(quantity, exact(quantity.parameters * quantity.bytes),
-                   "arithmetic: " + short_number(quantity.parameters, 3) + " parameters of " + short_number(quantity.bytes, 3) +
-                       " bytes, and nothing else")};
+  ClaimAnswer answer = answered(quantity, exact(quantity.parameters * quantity.bytes),
+                                "arithmetic: " + short_number(quantity.parameters, 3) + " parameters of " +
+                                    short_number(quantity.bytes, 3) + " bytes, and nothing else");
+  answer.evidence = EvidenceClass::planned;
+  return {answer};
 }
 
 Answers answer_memory(const ClaimQuantity& quantity, const Evidence& evidence) {

@@ -7,6 +7,8 @@
 #include "src/analysis/parity.h"
 #include "src/analysis/precision_quality.h"
 #include "src/base/lookup.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -47,22 +49,20 @@ const Run* reference_of(const Evidence& evidence, const Run& run) {
 }
 
 // One error a seed. Repetitions of one seed give the same losses again, so the first speaks for them.
-std::vector<double> errors_by_seed(const Evidence& evidence, const ClaimQuantity& quantity, const RunChoice& choice) {
+std::vector<double> errors_by_seed(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
   std::map<std::uint64_t, double> errors;
-  for (const std::string& model : quantity.models)
-    for (const Series* series : matching(evidence, choice, model, ""))
-      for (const Run* run : series->runs) {
-        const Run* reference = errors.contains(run->workload.seed) ? nullptr : reference_of(evidence, *run);
-        if (const auto error = reference ? error_beside(*run, *reference) : std::nullopt)
-          errors.emplace(run->workload.seed, *error);
-      }
+  for (const Series* series : matching(evidence, choice, model, ""))
+    for (const Run* run : series->runs) {
+      const Run* reference = errors.contains(run->workload.seed) ? nullptr : reference_of(evidence, *run);
+      if (const auto error = reference ? error_beside(*run, *reference) : std::nullopt)
+        errors.emplace(run->workload.seed, *error);
+    }
   std::vector<double> values;
   for (const auto& [seed, error] : errors) values.push_back(error);
   return values;
 }
 
-std::string why_no_errors(const Evidence& evidence, const ClaimQuantity& quantity, const RunChoice& choice) {
-  const std::string& model = quantity.models.front();
+std::string why_no_errors(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
   if (matching(evidence, choice, model, "").empty()) return why_missing(evidence, choice, model);
   return "no run of " + model + " on the device reference has the first " + std::to_string(kParitySteps) +
          " losses of the same workload and of the same batches: both with --steps, or both with --epochs and one --warmup";
@@ -106,6 +106,30 @@ Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
   });
 }
 
+// Software beside hardware: the quotient of two ratios of one model. Its interval spans the ends of both, which is wider than
+// one of 95 %.
+Answers answer_effect(const ClaimQuantity& quantity, const Evidence& evidence) {
+  ClaimQuantity hardware = quantity;
+  std::tie(hardware.of, hardware.to) = std::pair(quantity.than->first, std::optional(quantity.than->second));
+  return answers_by_model(quantity, quantity.models.size() > 1, [&](const std::string& model) {
+    std::string conditions;
+    std::vector<Estimate> ratios;
+    for (const ClaimQuantity* each : {&quantity, static_cast<const ClaimQuantity*>(&hardware)}) {
+      const std::vector<SeriesPair> found = pairs(evidence, *each, model);
+      if (found.empty()) return unanswered(quantity, why_unpaired(evidence, *each, model));
+      const SeriesPair pair = fastest(found);
+      ratios.push_back(
+          estimate_of_ratio(metrics(*pair.to, quantity.measure), metrics(*pair.of, quantity.measure), quantity.measure));
+      append(conditions, describe(pair) + ": " + short_number(ratios.back().value, 3), "; ");
+    }
+    const auto& [software, other] = std::tie(ratios[0], ratios[1]);
+    Estimate estimate{software.value / other.value, {}, software.ci95 ? other.reason : software.reason};
+    if (software.ci95 && other.ci95)
+      estimate.ci95 = {software.ci95->first / other.ci95->second, software.ci95->second / other.ci95->first};
+    return answered(quantity, estimate, conditions);
+  });
+}
+
 Answers answer_value(const ClaimQuantity& quantity, const Evidence& evidence) {
   return answers_by_model(quantity, quantity.models.size() > 1, [&](const std::string& model) {
     const std::vector<const Series*> found = preferred(evidence, quantity.of, model);
@@ -139,25 +163,29 @@ Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidenc
 }
 
 Answers answer_error(const ClaimQuantity& quantity, const Evidence& evidence) {
-  const std::vector<double> errors = errors_by_seed(evidence, quantity, quantity.of);
-  if (errors.empty()) return {unanswered(quantity, why_no_errors(evidence, quantity, quantity.of))};
-  // Errors of seeds differ by orders of magnitude: a near tie in a pooling window is enough.
-  ClaimAnswer answer = answered(
-      quantity, geometric_mean_estimate(errors),
-      "relative, of the first " + count_of(kParitySteps, "losses") + "; geometric mean of " + count_of(errors.size(), "seeds"));
-  answer.verdict = Verdict::not_testable;
-  answer.reason = "nothing is claimed of this error alone";
-  return {answer};
+  return answers_by_model(quantity, quantity.models.size() > 1, [&](const std::string& model) {
+    const std::vector<double> errors = errors_by_seed(evidence, quantity.of, model);
+    if (errors.empty()) return unanswered(quantity, why_no_errors(evidence, quantity.of, model));
+    // Errors of seeds differ by orders of magnitude: a near tie in a pooling window is enough.
+    ClaimAnswer answer = answered(quantity, geometric_mean_estimate(errors),
+                                  "relative, of the first " + count_of(kParitySteps, "losses") + "; geometric mean of " +
+                                      count_of(errors.size(), "seeds"));
+    answer.verdict = Verdict::not_testable;
+    answer.reason = "nothing is claimed of this error alone";
+    return answer;
+  });
 }
 
 Answers answer_error_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
-  const std::vector<double> of = errors_by_seed(evidence, quantity, quantity.of),
-                            to = errors_by_seed(evidence, quantity, *quantity.to);
-  for (const auto& [errors, choice] : {std::pair(&of, &quantity.of), std::pair(&to, &*quantity.to)})
-    if (errors->empty()) return {unanswered(quantity, why_no_errors(evidence, quantity, *choice))};
-  return {answered(quantity, ratio_estimate(to, of),
-                   "errors beside the reference of the first " + count_of(kParitySteps, "losses") + "; " +
-                       count_of(of.size(), "and ") + count_of(to.size(), "seeds"))};
+  return answers_by_model(quantity, quantity.models.size() > 1, [&](const std::string& model) {
+    const std::vector<double> of = errors_by_seed(evidence, quantity.of, model),
+                              to = errors_by_seed(evidence, *quantity.to, model);
+    for (const auto& [errors, choice] : {std::pair(&of, &quantity.of), std::pair(&to, &*quantity.to)})
+      if (errors->empty()) return unanswered(quantity, why_no_errors(evidence, *choice, model));
+    return answered(quantity, ratio_estimate(to, of),
+                    "errors beside the reference of the first " + count_of(kParitySteps, "losses") + "; " +
+                        count_of(of.size(), "and ") + count_of(to.size(), "seeds"));
+  });
 }
 
 }  // namespace epochbench

@@ -12,6 +12,7 @@ namespace epochbench {
 namespace {
 
 constexpr std::array<const char*, 5> kVerdicts{"not_testable", "reproduced", "exceeded", "undecided", "not_reproduced"};
+constexpr std::array<const char*, 2> kEvidenceClasses{"measured", "planned"};
 
 constexpr KindRow kKinds[] = {
     {.name = "ratio", .answers = answer_ratio, .has_partner = true},
@@ -20,7 +21,9 @@ constexpr KindRow kKinds[] = {
     {.name = "difference", .answers = answer_difference, .has_partner = true},
     {.name = "error", .answers = answer_error},
     {.name = "error_ratio", .answers = answer_error_ratio, .has_partner = true},
+    {.name = "effect", .answers = answer_effect, .has_partner = true},
     {.name = "peak", .answers = answer_peak, .of_runs = false},
+    {.name = "peak_ratio", .answers = answer_peak_ratio, .of_runs = false},
     {.name = "weights", .answers = answer_weights, .of_runs = false},
     {.name = "memory", .answers = answer_memory},
     {.name = "crossover", .answers = answer_crossover, .has_partner = true, .over_sizes = true},
@@ -34,66 +37,14 @@ constexpr KindRow kKinds[] = {
 };
 static_assert(std::size(kKinds) == static_cast<std::size_t>(QuantityKind::missing) + 1);
 
-// As good as the worst of what could be tested; the rest is named. What nothing is claimed of was tested, if it has a value.
-void conclude_of_all(ClaimAnswer& answer) {
-  std::string untested, carrying;
-  bool carried = false;
-  for (const ClaimAnswer& part : answer.parts) {
-    answer.verdict = std::max(answer.verdict, part.verdict);
-    carried = carried || (part.carries && part.verdict != Verdict::not_testable);
-    if (part.carries) append(carrying, part.id);
-    if (part.verdict == Verdict::not_testable && !part.measured) append(untested, part.id);
-  }
-  const ClaimAnswer& first = answer.parts.front();
-  static_cast<ClaimPart&>(answer) = first;
-  answer.measured = first.measured;
-  answer.measured_ci95 = first.measured_ci95;
-  answer.conditions = first.conditions;
-  if (!carried && answer.verdict != Verdict::not_testable && answer.verdict != Verdict::not_reproduced) {
-    answer.verdict = Verdict::not_testable;
-    answer.reason = "what could be tested does not carry the claim without " + carrying;
-    return;
-  }
-  const auto worst = std::ranges::find(answer.parts, answer.verdict, &ClaimAnswer::verdict);
-  if (!worst->reason.empty())
-    answer.reason = worst->id + ": " + worst->reason;
-  else if (answer.verdict != Verdict::reproduced)
-    answer.reason = "for " + worst->id;
-  if (!untested.empty() && answer.verdict != Verdict::not_testable)
-    append(answer.reason, "not testable here: " + untested, "; ");
-}
-
-// A claim of some model holds if it holds for one; the best of the parts speaks for it, in its own quantity and unit.
-void conclude_of_any(ClaimAnswer& answer) {
-  const auto rank = [](const ClaimAnswer& part) {
-    // A model that was not measured says nothing, whatever the others say.
-    return part.verdict == Verdict::not_testable ? static_cast<int>(kVerdicts.size()) : static_cast<int>(part.verdict);
-  };
-  const auto best = std::ranges::min_element(answer.parts, {}, rank);
-  std::string measured;
-  for (const ClaimAnswer& part : answer.parts)
-    if (part.measured)
-      append(measured,
-             part.id + " " + short_number(*part.measured, 3) + (part.unit == "x" ? "" : " ") + part.unit + ", " +
-                 (part.verdict == Verdict::reproduced ? "which holds" : name(part.verdict)),
-             "; ");
-  const std::string reason = measured.empty() ? best->reason : "of a model, whichever: " + measured;
-  answer = ClaimAnswer(*best);
-  answer.reason = reason;
-}
-
 ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
   ClaimAnswer answer;
   for (const ClaimQuantity& quantity : claim.quantities)
     for (ClaimAnswer& part : quantity_kinds()[static_cast<std::size_t>(quantity.kind)].answers(quantity, evidence))
       answer.parts.push_back(std::move(part));
-  if (answer.parts.size() == 1) {
-    answer = ClaimAnswer(answer.parts.front());
-  } else if (claim.holds_for_any) {
-    conclude_of_any(answer);
-  } else {
-    conclude_of_all(answer);
-  }
+  for (ClaimAnswer& part : answer.parts)
+    if (!part.evidence && (part.measured || part.verdict != Verdict::not_testable)) part.evidence = EvidenceClass::measured;
+  conclude(answer, claim.holds_for);
   answer.id = claim.id;
   return answer;
 }
@@ -101,6 +52,8 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
 }  // namespace
 
 std::span<const KindRow> quantity_kinds() { return kKinds; }
+
+const char* name(EvidenceClass evidence) { return kEvidenceClasses[static_cast<std::size_t>(evidence)]; }
 
 const char* name(Verdict verdict) { return kVerdicts[static_cast<std::size_t>(verdict)]; }
 

@@ -21,6 +21,13 @@ namespace epochbench {
 enum class Verdict : std::uint8_t { not_testable, reproduced, exceeded, undecided, not_reproduced };
 const char* name(Verdict verdict);
 
+// Where a number comes from. Classes are concluded apart and never averaged or paired.
+enum class EvidenceClass : std::uint8_t {
+  measured,  // by a run or on the machine of a result
+  planned,   // by arithmetic: counted from a model's graph, or computed from the user's figures
+};
+const char* name(EvidenceClass evidence);
+
 struct ClaimedRange {
   std::optional<double> low, high;  // empty: no bound
   bool less_is_more = false;        // below the range the claim is exceeded, above it is not reproduced
@@ -44,7 +51,9 @@ enum class QuantityKind : std::uint8_t {
   difference,   // of `measure` (accuracy) after equally many epochs, `of` minus `to`, paired by seed (precision_quality.h)
   error,        // of the first losses of `of` beside those of `to`, by seed
   error_ratio,  // of the error of `of` beside the reference over that of `to`
+  effect,       // the ratio of `of` over `to`, over that of `than`: what software is worth beside hardware
   peak,         // of the machine
+  peak_ratio,   // of two peaks, `measure` over `over`
   weights,      // parameters times bytes: arithmetic
   memory,       // of a step, over the weights' bytes, or times `parameters`
   crossover,    // of the curves of `of` and `to`
@@ -60,6 +69,8 @@ struct ClaimPart {
   std::string quantity, unit;  // for people: "samples/s, GPU over CPU", "x"
   ClaimedRange claimed;        // in `unit`
   bool carries = true;         // the claim, where no other part can be tested; what does not carry it can still refute it
+  bool counts = true;          // toward the verdict; what does not is another reading, shown beside it
+  std::string alternative;     // parts of one name are readings of one statement, which holds if one of them does
 };
 
 struct ClaimQuantity : ClaimPart {
@@ -71,11 +82,18 @@ struct ClaimQuantity : ClaimPart {
   std::vector<std::string> models;
   RunChoice of;
   std::optional<RunChoice> to;
-  std::string device;                // of peaks: part of the GPU's name
-  double parameters = 0, bytes = 0;  // of weights and memory
+  std::optional<std::pair<RunChoice, RunChoice>> than;  // of an effect: `of` and `to` of the ratio that it is compared with
+  std::string device;                                   // of peaks: part of the GPU's name
+  double parameters = 0, bytes = 0;                     // of weights and memory
   int least_seeds = 5;
   std::optional<int> least_cores;  // of the CPU
   std::string differs, reason;     // how the test differs from the claim; of what is missing
+};
+
+enum class HoldsFor : std::uint8_t {
+  all,   // of its parts
+  any,   // it speaks of a model, whichever
+  most,  // "usually", "often": more than half of the models
 };
 
 struct Article {
@@ -90,8 +108,8 @@ inline constexpr std::size_t kLongestQuote = 200;  // characters
 
 struct Claim {
   std::string id, text, conditions, origin, experiment, verdict;  // for people; `verdict`: how it follows
-  bool holds_for_any = false;                                     // it speaks of a model, whichever, not of all
-  std::vector<Quote> quotes;                                      // empty: of the call
+  HoldsFor holds_for = HoldsFor::all;
+  std::vector<Quote> quotes;  // empty: of the call
   std::vector<ClaimQuantity> quantities;
 };
 
@@ -114,6 +132,8 @@ const ClaimCatalog& embedded_claims();
 
 struct ClaimAnswer : ClaimPart {
   Verdict verdict = Verdict::not_testable;
+  std::optional<EvidenceClass> evidence;                    // of the verdict, or of what was measured; empty: none
+  std::vector<std::pair<EvidenceClass, Verdict>> verdicts;  // of a claim, by each class that has one
   std::optional<double> measured;
   std::optional<std::pair<double, double>> measured_ci95;  // infinite where it is open above
   std::string conditions;                                  // of the test, and how they differ from the claim's
@@ -125,9 +145,12 @@ struct ClaimAnswer : ClaimPart {
 // Inside: reproduced; on the claim's far side: exceeded; on the near side: not reproduced; across a bound: undecided.
 Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95);
 
-// One answer per claim, in their order. A claim of several parts is as good as the worst of those that could be tested; the
-// others are named in its reason. Where none of those carries the claim, it is not testable, unless one refutes it. Its
-// `measured` is the first part's.
+// A claim from its parts (claim_conclusion.cpp). Of alternatives the best leads. A claim of all is as good as the worst of the
+// parts that could be tested; the others are named in its reason; where none of those carries it, it is not testable, unless
+// one refutes it. A claim of most holds where more than half of at least three do. Precondition: there is a part that counts.
+void conclude(ClaimAnswer& answer, HoldsFor holds_for);
+
+// One answer per claim, in their order.
 std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results);
 
 }  // namespace epochbench

@@ -125,7 +125,7 @@ Claim parse_own_claim(const std::string& text, const std::vector<std::string>& m
           "the call",
           "runs of both sides with the same work, five repetitions each",
           "the 95 % interval beside the claimed range; the worst of the models",
-          false,
+          HoldsFor::all,
           {},
           {quantity}};
 }

@@ -65,13 +65,26 @@ std::string brief(const std::string& reason, Notes& notes) {
 std::string part_text(const ClaimAnswer& part, std::size_t width, Notes& notes) {
   const std::string padded = part.id + std::string(width - display_width(part.id), ' ');
   const std::string measured = measured_cell(part);
-  std::string text = spaced(name(part.verdict)) + ": ";
+  const bool planned = part.evidence && part.evidence != EvidenceClass::measured;
+  std::string text = spaced(name(part.verdict)) + (planned ? std::string(" (") + name(*part.evidence) + ")" : "") + ": ";
   text += measured.empty() ? brief(part.reason, notes) : measured + ", claimed " + claimed_cell(part.claimed, part.unit);
   text += "; " + part.quantity;
+  if (!part.alternative.empty()) text += "; one reading of " + part.alternative;
+  if (!part.counts) text += "; not part of the verdict";
   if (!measured.empty() && !part.conditions.empty()) text += " (" + part.conditions + ")";
   if (!measured.empty() && !part.reason.empty()) text += "; " + part.reason;
   for (const Warning& warning : part.warnings) text += "; " + to_string(warning);
   return wrapped("    " + padded + "  ", std::string(6, ' '), text);
+}
+
+// "planned", or each class with its verdict; empty where all was measured.
+std::string evidence_note(const ClaimAnswer& answer) {
+  const bool measured_alone =
+      std::ranges::all_of(answer.verdicts, [](const auto& verdict) { return verdict.first == EvidenceClass::measured; });
+  if (measured_alone) return "";
+  if (answer.verdicts.size() == 1) return " (" + std::string(name(answer.verdicts.front().first)) + ")";
+  const auto each = [](const auto& verdict) { return std::string(name(verdict.first)) + " " + spaced(name(verdict.second)); };
+  return " (" + joined(answer.verdicts, each) + ")";
 }
 
 bool any_measured(const ClaimAnswer& answer) {
@@ -88,7 +101,7 @@ std::string background(const Claim& claim) {
 
 std::string answer_text(const Claim& claim, const ClaimAnswer& answer, Notes& notes) {
   const bool parts = any_measured(answer);
-  std::string head = claim.id + ": " + spaced(name(answer.verdict));
+  std::string head = claim.id + ": " + spaced(name(answer.verdict)) + evidence_note(answer);
   if (answer.measured && !parts)
     head += ", " + measured_cell(answer) + ", claimed " + claimed_cell(answer.claimed, answer.unit);
   std::string text = wrapped(head, "  ", "") + paragraph("", claim.text);
@@ -136,6 +149,7 @@ Json quote_json(const Quote& quote, const std::vector<Article>& articles) {
 Json answer_json(const ClaimAnswer& answer) {
   Json json = {{"id", answer.id},
                {"verdict", name(answer.verdict)},
+               {"evidence", answer.evidence ? Json(name(*answer.evidence)) : Json(nullptr)},
                {"quantity", answer.quantity},
                {"unit", answer.unit},
                {"claimed", claimed_json(answer.claimed)},
@@ -144,6 +158,8 @@ Json answer_json(const ClaimAnswer& answer) {
                {"conditions", answer.conditions},
                {"reason", text_or_null(answer.reason)},
                {"warnings", warnings_json(answer.warnings)}};
+  if (!answer.alternative.empty()) json["alternative"] = answer.alternative;
+  if (!answer.counts) json["counts"] = false;
   if (!answer.parts.empty()) json["parts"] = json_list(answer.parts, answer_json);
   return json;
 }
@@ -202,6 +218,8 @@ Json claims_json(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answe
     Json json = answer_json(answers[i]);
     json.update(claim_json(catalog.claims[i], catalog.articles));
     json.erase("quantities");
+    json["verdicts"] = Json::object();  // by class of evidence
+    for (const auto& [evidence, verdict] : answers[i].verdicts) json["verdicts"][name(evidence)] = name(verdict);
     document["claims"].push_back(std::move(json));
   }
   for (const ClaimConflict& conflict : catalog.conflicts)

@@ -20,7 +20,9 @@ function measuredText({measured, measured_ci95: ends, unit}) {
   return withUnit(significant(measured), unit) + (ends ? ` (${format.interval(ends, significant)} at 95 %)` : "");
 }
 
-const verdictMark = ({verdict}) => colored(verdict, VERDICTS[verdict]);
+// With its class of evidence, unless a run measured it.
+const verdictMark = ({verdict, evidence}) =>
+  colored(verdict, VERDICTS[verdict] + (evidence && evidence !== "measured" ? ` (${evidence})` : ""));
 
 // The claimed range as a band, the measured value with its interval over it; null where one of them is missing.
 function rangeStrip(answer) {

@@ -1,0 +1,155 @@
+// From the answers of a claim's parts to that of the claim: over all parts, and over those of each class of evidence.
+#include <algorithm>
+#include <array>
+
+#include "src/analysis/claims/claims.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kFewestOfMost = 3;  // two of two would be all
+
+using Parts = std::vector<const ClaimAnswer*>;
+
+struct Conclusion {
+  Verdict verdict = Verdict::not_testable;
+  std::string reason;
+  const ClaimAnswer* shown = nullptr;    // whose quantity and numbers stand for the claim
+  const ClaimAnswer* decides = nullptr;  // the part that the verdict follows from
+};
+
+bool is_tested(const ClaimAnswer& part) { return part.verdict != Verdict::not_testable; }
+bool holds(const ClaimAnswer& part) { return part.verdict == Verdict::reproduced || part.verdict == Verdict::exceeded; }
+
+// A statement with several readings holds if one does; while one is open, no other verdict is final.
+int rank_among_alternatives(const ClaimAnswer* part) {
+  constexpr std::array kBestFirst{Verdict::reproduced, Verdict::undecided, Verdict::exceeded, Verdict::not_reproduced,
+                                  Verdict::not_testable};
+  return static_cast<int>(std::ranges::find(kBestFirst, part->verdict) - kBestFirst.begin());
+}
+
+// Of every statement the part that speaks for it, in their order; what does not count is left out.
+Parts leading(const std::vector<ClaimAnswer>& parts, std::optional<EvidenceClass> evidence) {
+  Parts leaders;
+  for (const ClaimAnswer& part : parts) {
+    if (!part.counts || (evidence && part.evidence != evidence)) continue;
+    const auto rival = std::ranges::find_if(leaders, [&](const ClaimAnswer* leader) {
+      return !part.alternative.empty() && leader->alternative == part.alternative;
+    });
+    if (rival == leaders.end())
+      leaders.push_back(&part);
+    else if (rank_among_alternatives(&part) < rank_among_alternatives(*rival))
+      *rival = &part;
+  }
+  return leaders;
+}
+
+std::string ids_of(const Parts& parts, const auto& wanted) {
+  std::string ids;
+  for (const ClaimAnswer* part : parts)
+    if (wanted(*part)) append(ids, part->id);
+  return ids;
+}
+
+Conclusion of_all(const Parts& parts) {
+  Conclusion conclusion{Verdict::not_testable, "", parts.front(), parts.front()};
+  for (const ClaimAnswer* part : parts)
+    if (part->verdict > conclusion.decides->verdict) conclusion.decides = part;
+  conclusion.verdict = conclusion.decides->verdict;
+  const bool carried = std::ranges::any_of(parts, [](const ClaimAnswer* part) { return part->carries && is_tested(*part); });
+  if (!carried && conclusion.verdict != Verdict::not_testable && conclusion.verdict != Verdict::not_reproduced) {
+    conclusion.verdict = Verdict::not_testable;
+    conclusion.reason = "what could be tested does not carry the claim without " +
+                        ids_of(parts, [](const ClaimAnswer& part) { return part.carries; });
+    return conclusion;
+  }
+  const ClaimAnswer& worst = *conclusion.decides;
+  if (!worst.reason.empty())
+    conclusion.reason = worst.id + ": " + worst.reason;
+  else if (conclusion.verdict != Verdict::reproduced)
+    conclusion.reason = "for " + worst.id;
+  // What nothing is claimed of was tested, if it has a value.
+  const std::string untested = ids_of(parts, [](const ClaimAnswer& part) { return !is_tested(part) && !part.measured; });
+  if (!untested.empty() && conclusion.verdict != Verdict::not_testable)
+    append(conclusion.reason, "not testable here: " + untested, "; ");
+  return conclusion;
+}
+
+// A claim of some model holds if it holds for one; the best of the parts speaks for it, in its own quantity and unit.
+Conclusion of_any(const Parts& parts) {
+  const auto rank = [](const ClaimAnswer* part) {
+    return is_tested(*part) ? static_cast<int>(part->verdict) : static_cast<int>(Verdict::not_reproduced) + 1;
+  };
+  const ClaimAnswer* best = *std::ranges::min_element(parts, {}, rank);
+  std::string measured;
+  for (const ClaimAnswer* part : parts)
+    if (part->measured)
+      append(measured,
+             part->id + " " + short_number(*part->measured, 3) + (part->unit == "x" ? "" : " ") + part->unit + ", " +
+                 (part->verdict == Verdict::reproduced ? "which holds" : name(part->verdict)),
+             "; ");
+  return {best->verdict, measured.empty() ? best->reason : "of a model, whichever: " + measured, best, best};
+}
+
+// The middle one by what was measured stands for all.
+Conclusion of_most(const Parts& parts) {
+  Parts tested;
+  std::ranges::copy_if(parts, std::back_inserter(tested), [](const ClaimAnswer* part) { return is_tested(*part); });
+  if (tested.empty()) return {Verdict::not_testable, parts.front()->reason, parts.front(), parts.front()};
+  std::ranges::stable_sort(tested, {}, [](const ClaimAnswer* part) { return part->measured.value_or(0); });
+  Conclusion conclusion{Verdict::undecided, "", tested[(tested.size() - 1) / 2], tested.front()};
+  const auto held =
+      static_cast<std::size_t>(std::ranges::count_if(tested, [](const ClaimAnswer* part) { return holds(*part); }));
+  const auto refuted = static_cast<std::size_t>(
+      std::ranges::count_if(tested, [](const ClaimAnswer* part) { return part->verdict == Verdict::not_reproduced; }));
+  if (tested.size() < kFewestOfMost)
+    conclusion.reason = "most takes at least " + std::to_string(kFewestOfMost) + " models; ";
+  else if (2 * held > tested.size())
+    conclusion.verdict = Verdict::reproduced;
+  else if (2 * refuted >= tested.size())
+    conclusion.verdict = Verdict::not_reproduced;
+  conclusion.reason += "it holds for " + std::to_string(held) + " of " + std::to_string(tested.size()) + " that were tested";
+  const auto name_those = [&](const char* what, const auto& wanted) {
+    if (const std::string ids = ids_of(parts, wanted); !ids.empty()) append(conclusion.reason, what + ids, "; ");
+  };
+  name_those("not for ", [](const ClaimAnswer& part) { return part.verdict == Verdict::not_reproduced; });
+  name_those("undecided: ", [](const ClaimAnswer& part) { return part.verdict == Verdict::undecided; });
+  name_those("not testable here: ", [](const ClaimAnswer& part) { return !is_tested(part); });
+  return conclusion;
+}
+
+Conclusion conclusion_of(const Parts& parts, HoldsFor holds_for) {
+  if (holds_for == HoldsFor::any) return of_any(parts);
+  return holds_for == HoldsFor::most ? of_most(parts) : of_all(parts);
+}
+
+}  // namespace
+
+void conclude(ClaimAnswer& answer, HoldsFor holds_for) {
+  std::vector<ClaimAnswer> parts = std::move(answer.parts);
+  std::vector<std::pair<EvidenceClass, Verdict>> verdicts;
+  for (const EvidenceClass evidence : {EvidenceClass::measured, EvidenceClass::planned})
+    if (const Parts leaders = leading(parts, evidence); !leaders.empty())
+      if (const Verdict verdict = conclusion_of(leaders, holds_for).verdict; verdict != Verdict::not_testable)
+        verdicts.emplace_back(evidence, verdict);
+  const bool alone = parts.size() == 1 && holds_for != HoldsFor::most;
+  const Conclusion conclusion = conclusion_of(leading(parts, std::nullopt), holds_for);
+  if (alone || holds_for == HoldsFor::any) {
+    answer = ClaimAnswer(*conclusion.shown);
+  } else {
+    static_cast<ClaimPart&>(answer) = *conclusion.shown;
+    answer.measured = conclusion.shown->measured;
+    answer.measured_ci95 = conclusion.shown->measured_ci95;
+    answer.conditions = conclusion.shown->conditions;
+  }
+  answer.verdict = conclusion.verdict;
+  if (!alone) answer.reason = conclusion.reason;
+  answer.evidence = conclusion.decides->evidence;
+  answer.verdicts = std::move(verdicts);
+  answer.parts.clear();
+  if (!alone && holds_for != HoldsFor::any) answer.parts = std::move(parts);
+}
+
+}  // namespace epochbench
