@@ -1,4 +1,4 @@
-// epochbench claims: the articles' claims, and a verdict on each from results.
+// epochbench claims: the articles' claims, and a verdict on each from results or plans.
 #include "src/analysis/claims/claims.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/text/answer_text.h"
+#include "src/session/claim_plans.h"
 
 namespace epochbench {
 namespace {
@@ -18,7 +19,8 @@ constexpr const char* kClaimsExamples = R"(Examples:
   epochbench run --suite claims --out claims.json        what this machine can measure, within 15 minutes
   epochbench claims claims.json                          a verdict on each claim, or why there is none
   epochbench claims cpu.json gpu.json --strict --json
-  epochbench claims                                      the claims, their origins and their experiments
+  epochbench claims                                      those that arithmetic decides, without any run
+  epochbench list claims                                 all claims, with quotes, origins and experiments
   epochbench claims claims.json --id gap-widens --id days-to-hours
   epochbench claims mine.json --claim 'cuda/cpu >= 4' --claim 'bf16/fp32 of resnet50 > 1.5'   claims of your own
 
@@ -32,7 +34,7 @@ each model of the results.
 Exit codes: 0 done, whatever the verdicts; 1 with --strict, a claim is not reproduced; 2 the call or a file is wrong.)";
 
 struct ClaimsOptions {
-  std::vector<std::string> results;   // files or folders; empty: the claims alone
+  std::vector<std::string> results;   // files or folders; empty: plans alone
   std::vector<std::string> ids, own;  // both empty: all of the catalog
   bool strict = false, json = false;
 };
@@ -71,10 +73,10 @@ int claims(const ClaimsOptions& options) {
   std::vector<NamedResult> results;
   if (!options.results.empty()) results = read_result_arguments("claims", options.results);
   const ClaimCatalog catalog = chosen(options, results);
-  const std::vector<ClaimAnswer> answers = judge(catalog.claims, results);
-  print(options.json      ? print_json(claims_json(catalog, answers))
-        : results.empty() ? fitted(claims_list_text(catalog))
-                          : fitted(claims_text(catalog, answers)));
+  const ClaimFacts facts = facts_for(catalog.claims);
+  const std::vector<ClaimAnswer> answers = judge(catalog.claims, results, facts);
+  const ClaimsShown shown = results.empty() ? ClaimsShown::with_verdict : ClaimsShown::all;
+  print(options.json ? print_json(claims_json(catalog, answers)) : fitted(claims_text(catalog, answers, shown)));
   const bool refuted = std::ranges::find(answers, Verdict::not_reproduced, &ClaimAnswer::verdict) != answers.end();
   return options.strict && refuted ? kExitAnswerIsNo : kExitDone;
 }
@@ -83,8 +85,8 @@ int claims(const ClaimsOptions& options) {
 
 void add_claims(Commands& commands) {
   auto [command, options] =
-      commands.add("claims", "list what articles claim, or judge each claim by results", kClaimsExamples, claims);
-  command.add_option("result", options.results, "result files, or folders of them (default: list the claims)")
+      commands.add("claims", "judge what articles claim, by results and by arithmetic", kClaimsExamples, claims);
+  command.add_option("result", options.results, "result files, or folders of them (default: what arithmetic decides)")
       ->type_name("RESULT...");
   command.add_option("--id", options.ids, "one of these claims alone; may be given several times")
       ->type_name("ID")

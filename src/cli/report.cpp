@@ -9,6 +9,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/html/html_page.h"
+#include "src/session/claim_plans.h"
 #include "src/session/page/chart_files.h"
 #include "src/session/page/outside_program.h"
 #include "src/session/prices.h"
@@ -69,7 +70,9 @@ int report(const ReportOptions& options) {
   for (const NamedTurns& named : measured.turns) refuse_to_replace(options.out, named.path);
   for (NamedResult& named : measured.results) reprice(named, options.prices);
   leave_out_folders(measured);
-  const Json data = page_data(measured.results, measured.turns, embedded_claims(), options.page);
+  PageOptions page_options = options.page;
+  if (shows_claims(measured.results, page_options)) page_options.facts = facts_for(embedded_claims().claims);
+  const Json data = page_data(measured.results, measured.turns, embedded_claims(), page_options);
   const auto title = data["head"]["title"].get<std::string>();
   const std::string page = html_page(data, title);
   file.write(page);

@@ -57,6 +57,9 @@ TEST(ClaimCatalog, RefusesWhatItCannotMeasure) {
   EXPECT_THAT(
       refused(head + R"("claimed": [1, 2], "kind": "ratio", "measure": "m", "models": ["a"], "of": {"backends": ["cpu"]}})"),
       HasSubstr("to: missing"));
+  EXPECT_THAT(
+      refused(head + R"("claimed": [1, 2], "kind": "plan", "measure": "bytes", "models": ["a"], "of": {"mode": "train"}})"),
+      HasSubstr("of.precisions: missing"));
   EXPECT_THAT(refused(head + R"("claimed": [1, 2], "kind": "feeding", "measure": "utilization", "models": ["a"],
                              "of": {"backends": ["cpu"], "precisions": ["fp32"]}})"),
               HasSubstr("measure"));

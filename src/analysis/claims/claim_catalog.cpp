@@ -39,8 +39,8 @@ ClaimedRange parse_range(const JsonFields& fields) {
 
 RunChoice parse_choice(const JsonFields& fields) {
   RunChoice choice;
-  choice.backends = fields.texts("backends");
-  if (choice.backends.empty()) throw FormatError(fields.path("backends") + ": names no device");
+  choice.model = fields.maybe_text("model").value_or("");
+  choice.backends = maybe_texts(fields, "backends");
   choice.precisions = maybe_texts(fields, "precisions");
   choice.mode = fields.maybe_text("mode").value_or(choice.mode);
   choice.data = fields.maybe_text("data").value_or("");
@@ -71,7 +71,13 @@ void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
       peaks{"cpu_memory", "cpu_memory_bandwidth", "cpu_peak_fp32", "gpu_memory", "gpu_memory_bandwidth", "gpu_peak_fp32"};
   const bool of_machine = kind == QuantityKind::peak || kind == QuantityKind::peak_ratio;
   needs("models", !row.of_runs || !quantity.models.empty());
-  needs("of", !row.of_runs || !quantity.of.backends.empty());
+  needs("of.backends", !row.of_runs || !quantity.of.backends.empty());
+  needs("to.backends", !row.of_runs || !quantity.to || !quantity.to->backends.empty());
+  const bool is_plan = kind == QuantityKind::plan;
+  needs("models", !is_plan || !quantity.models.empty());
+  needs("measure", !is_plan || quantity.measure == "bytes" || quantity.measure == "flops");
+  needs("of.precisions", !is_plan || quantity.of.precisions.size() == 1);
+  needs("to.precisions", !is_plan || !quantity.to || quantity.to->precisions.size() == 1);
   needs("to", !row.has_partner || quantity.to.has_value());
   needs("over", !row.over_sizes || sizes.contains(quantity.over));
   needs("measure", kind != QuantityKind::input || of_input.contains(quantity.measure));

@@ -19,8 +19,9 @@ struct Evidence {
   AllSeries all;
   std::map<const Run*, const Series*> series_of;  // of each run in all.series, which must stay where it is
   std::map<std::string, std::vector<const Series*>> by_model;
+  const ClaimFacts& facts;
 };
-Evidence evidence_of(const std::vector<NamedResult>& results);  // which must outlive it
+Evidence evidence_of(const std::vector<NamedResult>& results, const ClaimFacts& facts);  // which must outlive it
 
 // One number of a run: samples_per_second, epochs_per_second, epochs_per_usd, epochs_per_joule, peak_bytes, planned_bytes,
 // eval_percent (accuracy), latency_p99 (seconds). Empty: not known, not finite, in another currency, or not above 0, but for
@@ -107,6 +108,8 @@ AnswerFunction answer_ratio, answer_effect, answer_value, answer_difference, ans
 // claim_machine.cpp: the machine's ceilings, memory, from how many hours per month owning is cheaper than renting, and how well
 // input feeds a device.
 AnswerFunction answer_peak, answer_peak_ratio, answer_weights, answer_memory, answer_break_even, answer_input;
+// claim_plans.cpp: what a step takes by its graph alone.
+AnswerFunction answer_plan;
 // claim_trends.cpp: does a number grow with a size?
 AnswerFunction answer_slope;
 // claim_curves.cpp: where do curves cross, flatten or reach?

@@ -61,8 +61,8 @@ bool asked_for(const RunChoice& choice, const Run& run) {
 
 }  // namespace
 
-Evidence evidence_of(const std::vector<NamedResult>& results) {
-  Evidence evidence{results, series_of(results), {}, {}};
+Evidence evidence_of(const std::vector<NamedResult>& results, const ClaimFacts& facts) {
+  Evidence evidence{results, series_of(results), {}, {}, facts};
   for (const Series& series : evidence.all.series) {
     for (const Run* run : series.runs) evidence.series_of.emplace(run, &series);
     evidence.by_model[series.first().workload.model].push_back(&series);

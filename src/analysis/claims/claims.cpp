@@ -25,6 +25,7 @@ constexpr KindRow kKinds[] = {
     {.name = "peak", .answers = answer_peak, .of_runs = false},
     {.name = "peak_ratio", .answers = answer_peak_ratio, .of_runs = false},
     {.name = "weights", .answers = answer_weights, .of_runs = false},
+    {.name = "plan", .answers = answer_plan, .of_runs = false},
     {.name = "memory", .answers = answer_memory},
     {.name = "crossover", .answers = answer_crossover, .has_partner = true, .over_sizes = true},
     {.name = "plateau", .answers = answer_plateau, .over_sizes = true},
@@ -89,8 +90,9 @@ ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, st
 
 Estimate exact(double value) { return {value, {{value, value}}, ""}; }
 
-std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results) {
-  const Evidence evidence = evidence_of(results);
+std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results,
+                               const ClaimFacts& facts) {
+  const Evidence evidence = evidence_of(results, facts);
   std::vector<ClaimAnswer> answers;
   for (const Claim& claim : claims) answers.push_back(judge(claim, evidence));
   return answers;

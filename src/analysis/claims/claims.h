@@ -4,7 +4,9 @@
 // the seed, never the step. What cannot be measured here is not testable, with the reason; nothing is guessed.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +37,7 @@ struct ClaimedRange {
 
 // Which runs of the results a quantity is about.
 struct RunChoice {
+  std::string model;                    // instead of the quantity's; empty: that
   std::vector<std::string> backends;    // in the order of preference; the first that has such runs counts
   std::vector<std::string> precisions;  // any of them; empty: any
   std::string mode = "train", data;     // data: "real", or empty for any
@@ -55,6 +58,7 @@ enum class QuantityKind : std::uint8_t {
   peak,         // of the machine
   peak_ratio,   // of two peaks, `measure` over `over`
   weights,      // parameters times bytes: arithmetic
+  plan,         // of a step, counted from its graph: `bytes`, or `flops` of a sample; a ratio where there is `to`
   memory,       // of a step, over the weights' bytes, or times `parameters`
   crossover,    // of the curves of `of` and `to`
   plateau,      // of a curve
@@ -150,7 +154,30 @@ Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>&
 // one refutes it. A claim of most holds where more than half of at least three do. Precondition: there is a part that counts.
 void conclude(ClaimAnswer& answer, HoldsFor holds_for);
 
+// A step that `epochbench plan` counts without running it.
+struct PlannedStep {
+  std::string model, mode, precision;
+  std::int64_t batch = 1;
+  auto operator<=>(const PlannedStep&) const = default;
+};
+struct PlannedCounts {
+  std::int64_t parameters = 0;
+  double bytes = 0, flops = 0;  // on the device; of a sample
+  std::string device;           // that the memory is planned for
+  std::string reason;           // why there are no counts; empty where there are
+};
+using Plans = std::map<PlannedStep, PlannedCounts>;
+
+// The steps that these claims need, each once. src/session/claim_plans.h counts them.
+std::vector<PlannedStep> planned_steps(std::span<const Claim> claims);
+
+// What claims are judged by beside results. What is missing is not testable.
+struct ClaimFacts {
+  Plans plans = {};
+};
+
 // One answer per claim, in their order.
-std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results);
+std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results,
+                               const ClaimFacts& facts = {});
 
 }  // namespace epochbench

@@ -24,7 +24,11 @@ namespace epochbench {
 struct PageOptions {
   std::string title = {};  // empty: by what was measured
   bool claims = false;     // also where the results were not made to judge claims
+  ClaimFacts facts = {};   // that claims are judged by beside the results
 };
+// Whether the page has verdicts on claims, which take facts.
+bool shows_claims(const std::vector<NamedResult>& results, const PageOptions& options);
+
 Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog,
                const PageOptions& options = {});
 

@@ -151,9 +151,9 @@ std::size_t count_measured(const std::vector<ClaimAnswer>& answers) {
 }
 
 // null where the results answer no claim: arithmetic alone, which holds for any result, does not justify a section.
-Json claims_part(const std::vector<NamedResult>& results, const ClaimCatalog& catalog) {
-  const std::vector<ClaimAnswer> answers = judge(catalog.claims, results);
-  if (count_measured(answers) == count_measured(judge(catalog.claims, {}))) return nullptr;
+Json claims_part(const std::vector<NamedResult>& results, const ClaimCatalog& catalog, const ClaimFacts& facts) {
+  const std::vector<ClaimAnswer> answers = judge(catalog.claims, results, facts);
+  if (count_measured(answers) == count_measured(judge(catalog.claims, {}, facts))) return nullptr;
   return claims_json(catalog, answers);
 }
 
@@ -179,6 +179,10 @@ Json page_interval(const std::optional<std::pair<double, double>>& ends) {
   return known ? Json(*ends) : Json(nullptr);
 }
 
+bool shows_claims(const std::vector<NamedResult>& results, const PageOptions& options) {
+  return options.claims || suite_of(results) == kClaimsSuite;
+}
+
 Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog,
                const PageOptions& options) {
   const AllSeries all = series_of(results);
@@ -192,7 +196,7 @@ Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedT
   add_history(data, results, turns);
   add_steps(data, all);
   add_profiles(data, all);
-  data["claims"] = options.claims || suite_of(results) == kClaimsSuite ? claims_part(results, catalog) : Json(nullptr);
+  data["claims"] = shows_claims(results, options) ? claims_part(results, catalog, options.facts) : Json(nullptr);
   add_head(data, all, speedup, turns, options.title);
   round_numbers(data);
   return data;

@@ -24,8 +24,10 @@ Json speedup_json(const Speedup& speedup);
 std::string claims_list_text(const ClaimCatalog& catalog);
 
 // Every claim with its verdict, what was measured, the conditions and the reason; those that cannot hold together at the end.
-// `answers`: to the catalog's claims, in their order.
-std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers);
+// `answers`: to the catalog's claims, in their order. Without results, only those with a verdict are of interest.
+enum class ClaimsShown : std::uint8_t { all, with_verdict };
+std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers,
+                        ClaimsShown shown = ClaimsShown::all);
 
 // What a claim says, where it comes from and how it is tested; without a verdict.
 Json claim_json(const Claim& claim, const std::vector<Article>& articles);

@@ -107,7 +107,9 @@ std::string answer_text(const Claim& claim, const ClaimAnswer& answer, Notes& no
   std::string text = wrapped(head, "  ", "") + paragraph("", claim.text);
   if (answer.measured || parts) text += background(claim);
   if (!parts) {
-    text += paragraph("measured: ", answer.conditions) + paragraph("why: ", brief(answer.reason, notes));
+    const bool planned = answer.evidence == EvidenceClass::planned;
+    text +=
+        paragraph(planned ? "computed: " : "measured: ", answer.conditions) + paragraph("why: ", brief(answer.reason, notes));
     for (const Warning& warning : answer.warnings) text += paragraph("but: ", to_string(warning));
     return text;
   }
@@ -183,11 +185,19 @@ std::string claims_list_text(const ClaimCatalog& catalog) {
   return text + "\n" + wrapped("", "", catalog.note);
 }
 
-std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers) {
-  std::string text = counts(answers) + "\n";
+std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers, ClaimsShown shown) {
+  std::string text = counts(answers) + "\n", others;
   Notes notes;
-  for (std::size_t i = 0; i < catalog.claims.size(); ++i) text += answer_text(catalog.claims[i], answers[i], notes);
+  for (std::size_t i = 0; i < catalog.claims.size(); ++i) {
+    if (shown == ClaimsShown::all || answers[i].verdict != Verdict::not_testable)
+      text += answer_text(catalog.claims[i], answers[i], notes);
+    else
+      append(others, catalog.claims[i].id);
+  }
   text += notes.to_string();
+  if (!others.empty())
+    text += "\n" + wrapped("", "  ",
+                           "need results (`epochbench run --suite claims`; `epochbench list claims` has them all): " + others);
   if (!catalog.conflicts.empty()) text += kConflicts;
   for (const ClaimConflict& conflict : catalog.conflicts) text += conflict_text(conflict, answers);
   return text + "\n" + wrapped("", "", "in brackets the 95 % interval of repetitions or seeds; " + catalog.note);

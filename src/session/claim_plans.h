@@ -1,0 +1,14 @@
+// What arithmetic says for claims: the plans of their models, for a GPU, which need not be there, or in a build without CUDA
+// for the CPU.
+#pragma once
+
+#include <span>
+
+#include "src/analysis/claims/claims.h"
+
+namespace epochbench {
+
+// Errors: CallError for a model, batch or precision that does not exist.
+ClaimFacts facts_for(std::span<const Claim> claims);
+
+}  // namespace epochbench

@@ -1,0 +1,48 @@
+// Claims that need no run: what the plans of models say.
+#include "src/session/claim_plans.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/errors.h"
+#include "tests/support/made_claims.h"
+
+namespace epochbench {
+namespace {
+
+ClaimAnswer planned_answer(const std::string& id) {
+  for (const Claim& claim : embedded_claims().claims)
+    if (claim.id == id) return judge(std::vector{claim}, {}, facts_for(std::vector{claim})).front();
+  throw std::invalid_argument(id);
+}
+
+TEST(ClaimPlans, MemoryIsJudgedWithoutAnyRun) {
+  const ClaimAnswer seven = planned_answer("memory-7b");
+  EXPECT_EQ(part_of(seven, "weights-fp32").verdict, Verdict::reproduced);
+  EXPECT_EQ(part_of(seven, "forward-planned").verdict, Verdict::reproduced);
+  EXPECT_NEAR(*part_of(seven, "forward-planned").measured, 28, 1.5);
+  EXPECT_EQ(part_of(seven, "training-planned").verdict, Verdict::not_reproduced);
+  EXPECT_GT(*part_of(seven, "training-planned").measured, 4 * 6.7 * 4) << "weights, gradients and two moments";
+  EXPECT_EQ(seven.verdict, Verdict::not_reproduced);
+  EXPECT_EQ(seven.evidence, EvidenceClass::planned);
+  const ClaimAnswer size = planned_answer("memory-model-size");
+  EXPECT_EQ(size.verdict, Verdict::not_reproduced);
+  EXPECT_NEAR(*part_of(size, "planned/bert-large").measured, 4.05, 0.1);
+}
+
+TEST(ClaimPlans, NameTheModelThatDoesNotExist) {
+  Claim claim;
+  ClaimQuantity& quantity = claim.quantities.emplace_back();
+  quantity.kind = QuantityKind::plan;
+  quantity.models = {"resnet51"};
+  quantity.of.precisions = {"fp32"};
+  try {
+    facts_for(std::vector{claim});
+    FAIL();
+  } catch (const CallError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("resnet51"));
+  }
+}
+
+}  // namespace
+}  // namespace epochbench
