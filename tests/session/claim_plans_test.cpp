@@ -30,6 +30,21 @@ TEST(ClaimPlans, MemoryIsJudgedWithoutAnyRun) {
   EXPECT_NEAR(*part_of(size, "planned/bert-large").measured, 4.05, 0.1);
 }
 
+TEST(ClaimPlans, InferenceTakesLessThanTraining) {
+  const ClaimAnswer answer = planned_answer("inference-lighter");
+  EXPECT_EQ(answer.verdict, Verdict::reproduced);
+  EXPECT_NEAR(*part_of(answer, "flops/resnet50").measured, 3, 0.1);
+  EXPECT_GT(*part_of(answer, "memory/bert-base").measured, 3);
+  EXPECT_EQ(part_of(answer, "time/resnet50").verdict, Verdict::not_testable);
+}
+
+TEST(ClaimPlans, BatchAndResolutionTakeMemory) {
+  const ClaimAnswer answer = planned_answer("memory-batch");
+  EXPECT_EQ(answer.verdict, Verdict::reproduced) << answer.reason;
+  EXPECT_NEAR(*part_of(answer, "resolution").measured, 4, 1) << "four times the pixels, and the weights once";
+  EXPECT_EQ(planned_answer("memory-16gb").verdict, Verdict::reproduced);
+}
+
 TEST(ClaimPlans, NameTheModelThatDoesNotExist) {
   Claim claim;
   ClaimQuantity& quantity = claim.quantities.emplace_back();

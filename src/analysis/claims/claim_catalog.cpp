@@ -87,6 +87,7 @@ void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
   needs("measure", !row.of_runs || !quantity.measure.empty());
   needs("measure", !of_machine || peaks.contains(quantity.measure));
   needs("over", kind != QuantityKind::peak_ratio || peaks.contains(quantity.over));
+  needs("measure", kind != QuantityKind::suite || !quantity.measure.empty());
   needs("than", kind != QuantityKind::effect || quantity.than.has_value());
 }
 

@@ -24,9 +24,9 @@ struct Evidence {
 Evidence evidence_of(const std::vector<NamedResult>& results, const ClaimFacts& facts);  // which must outlive it
 
 // One number of a run: samples_per_second, epochs_per_second, epochs_per_usd, epochs_per_joule, peak_bytes, planned_bytes,
-// eval_percent (accuracy), latency_p99 (seconds). Empty: not known, not finite, in another currency, or not above 0, but for
-// eval_percent, which may be 0.
-// Errors: std::invalid_argument for another name.
+// eval_percent (accuracy), latency_p99 (seconds), peak_fraction, product_share (of a profiled step), device_watts (of the CPU,
+// or of the GPU that ran). Empty: not known, not finite, in another currency, or not above 0, but for eval_percent, which may
+// be 0. Errors: std::invalid_argument for another name.
 std::optional<double> metric(const Run& run, const std::string& name);
 
 // Of each repetition that has it.
@@ -41,6 +41,11 @@ Estimate estimate_of_ratio(const std::vector<double>& to, const std::vector<doub
 std::string why_no_metric(const Series& series, const std::string& name);
 
 std::size_t epochs_trained(const Run& run);  // whole ones, each with its evaluation; 0 where steps were counted
+
+// Of the choice, or of the quantity.
+inline const std::string& model_of(const RunChoice& choice, const std::string& model) {
+  return choice.model.empty() ? model : choice.model;
+}
 
 // Whether these are runs that the choice is about, whatever their model.
 bool suits(const RunChoice& choice, const Series& series);
@@ -108,6 +113,8 @@ AnswerFunction answer_ratio, answer_effect, answer_value, answer_difference, ans
 // claim_machine.cpp: the machine's ceilings, memory, from how many hours per month owning is cheaper than renting, and how well
 // input feeds a device.
 AnswerFunction answer_peak, answer_peak_ratio, answer_weights, answer_memory, answer_break_even, answer_input;
+// claim_suite.cpp: how long a suite takes.
+AnswerFunction answer_suite;
 // claim_plans.cpp: what a step takes by its graph alone.
 AnswerFunction answer_plan;
 // claim_trends.cpp: does a number grow with a size?

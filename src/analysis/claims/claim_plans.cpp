@@ -12,7 +12,7 @@ constexpr const char* kOverWeights = "weights";  // instead of a size: as a mult
 constexpr double kWeightBytes = 4;
 
 PlannedStep step_of(const RunChoice& choice, const std::string& model) {
-  return {choice.model.empty() ? model : choice.model, choice.mode, choice.precisions.front(), choice.batch.value_or(1)};
+  return {model_of(choice, model), choice.mode, choice.precisions.front(), choice.batch.value_or(1)};
 }
 
 double number_of(const ClaimQuantity& quantity, const PlannedCounts& counts) {

@@ -1,4 +1,5 @@
 // Claims about numbers of runs: one beside the other, or one alone.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -17,7 +18,8 @@ namespace {
 std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
   const bool to_gpu = quantity.to->backends.front() == "cuda";
   for (const RunChoice& side : {to_gpu ? *quantity.to : quantity.of, to_gpu ? quantity.of : *quantity.to})
-    if (matching(evidence, side, model, "").empty()) return why_missing(evidence, side, model);
+    if (const std::string& own = model_of(side, model); matching(evidence, side, own, "").empty())
+      return why_missing(evidence, side, own);
   if (quantity.least_cores) return "needs a CPU with at least " + std::to_string(*quantity.least_cores) + " cores";
   return "the runs of " + model + " on both sides differ in batch, data, epochs or machine";
 }
@@ -134,9 +136,11 @@ Answers answer_value(const ClaimQuantity& quantity, const Evidence& evidence) {
   return answers_by_model(quantity, quantity.models.size() > 1, [&](const std::string& model) {
     const std::vector<const Series*> found = preferred(evidence, quantity.of, model);
     if (found.empty()) return unanswered(quantity, why_missing(evidence, quantity.of, model));
-    const Series& series = *found.front();
+    const auto knows = [&](const Series* series) { return !metrics(*series, quantity.measure).empty(); };
+    const auto known = std::ranges::find_if(found, knows);
+    if (known == found.end()) return unanswered(quantity, why_no_metric(*found.front(), quantity.measure));
+    const Series& series = **known;
     const std::vector<double> values = metrics(series, quantity.measure);
-    if (values.empty()) return unanswered(quantity, why_no_metric(series, quantity.measure));
     return answered(quantity, estimate_of(values, quantity.measure),
                     describe(series) + "; " + count_of(values.size(), "repetitions"));
   });

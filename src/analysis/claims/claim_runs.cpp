@@ -16,8 +16,12 @@
 namespace epochbench {
 namespace {
 
-// Work that a pair must share: all of it, or with `best` all but the batch. The model is the same already.
-WorkKey key_of_pair(const Workload& work, bool best) { return {best ? "" : work.fingerprint, work.mode, work.dataset}; }
+// Work that a pair must share: all of it, or with `best` all but the batch, and the mode unless the quantity is about two. The
+// model is the same already, or stands in the choice.
+WorkKey key_of_pair(const Workload& work, const ClaimQuantity& quantity) {
+  const bool one_mode = quantity.of.mode == quantity.to->mode;
+  return {quantity.best ? "" : work.fingerprint, one_mode ? work.mode : "", work.dataset};
+}
 
 bool enough_cores(const Series& series, const std::optional<int>& least_cores) {
   const CpuInfo& cpu = series.source->result.context.cpu;
@@ -26,6 +30,15 @@ bool enough_cores(const Series& series, const std::optional<int>& least_cores) {
 
 std::optional<double> per_epoch(const std::optional<double>& amount) {
   return amount && *amount > 0 ? std::optional(1 / *amount) : std::nullopt;
+}
+
+// Of a profiled step's seconds, what products of matrices and convolutions take: the ops whose FLOPs count.
+std::optional<double> product_share(const Run& run) {
+  if (!run.profile || !(run.profile->seconds > 0)) return std::nullopt;
+  double seconds = 0;
+  for (const ProfileClass& ops : run.profile->classes)
+    if (ops.flops_per_second) seconds += ops.seconds;
+  return seconds / run.profile->seconds;
 }
 
 struct Metric {
@@ -51,6 +64,12 @@ constexpr Metric kMetrics[] = {
                   : std::nullopt;
      }},
     {"latency_p99", [](const Run& run) { return member_of(run.latency, &Latency::p99_seconds); }},
+    {"peak_fraction", [](const Run& run) { return member_of(run.efficiency, &Efficiency::peak_fraction); }},
+    {"product_share", product_share},
+    {"device_watts",
+     [](const Run& run) {
+       return member_of(run.energy, run.device.backend == "cuda" ? &Energy::gpu_average_watts : &Energy::cpu_average_watts);
+     }},
 };
 
 // Whether the choice is about such runs, whatever their data, batch and settings.
@@ -133,12 +152,12 @@ std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& qua
   std::vector<SeriesPair> found;
   if (!quantity.to) return found;
   const bool one_backend = quantity.of.backends == quantity.to->backends;
-  const auto key_of = [&](const Series* series) { return key_of_pair(series->first().workload, quantity.best); };
+  const auto key_of = [&](const Series* series) { return key_of_pair(series->first().workload, quantity); };
   for (const std::string& backend : quantity.of.backends) {
     std::map<WorkKey, std::vector<const Series*>> partners;
-    for (const Series* to : matching(evidence, *quantity.to, model, one_backend ? backend : ""))
+    for (const Series* to : matching(evidence, *quantity.to, model_of(*quantity.to, model), one_backend ? backend : ""))
       if (enough_cores(*to, quantity.least_cores)) partners[key_of(to)].push_back(to);
-    for (const Series* of : matching(evidence, quantity.of, model, backend)) {
+    for (const Series* of : matching(evidence, quantity.of, model_of(quantity.of, model), backend)) {
       if (!enough_cores(*of, quantity.least_cores)) continue;
       for (const Series* to : partners[key_of(of)]) {
         const Device &device = of->first().device, &other = to->first().device;

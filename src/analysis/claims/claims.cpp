@@ -30,6 +30,7 @@ constexpr KindRow kKinds[] = {
     {.name = "crossover", .answers = answer_crossover, .has_partner = true, .over_sizes = true},
     {.name = "plateau", .answers = answer_plateau, .over_sizes = true},
     {.name = "cores", .answers = answer_cores, .has_partner = true},
+    {.name = "suite", .answers = answer_suite, .of_runs = false},
     {.name = "feeding", .answers = answer_input},
     {.name = "break_even", .answers = answer_break_even, .of_runs = false},
     {.name = "missing",

@@ -63,6 +63,7 @@ enum class QuantityKind : std::uint8_t {
   crossover,    // of the curves of `of` and `to`
   plateau,      // of a curve
   cores,        // that equal a GPU, by the fit of a thread sweep
+  suite,        // seconds of a suite, whose name is the `measure`
   input,  // of runs that differ in their input alone: utilization `starved` and `decoded`, and the `gain` (input_pipeline.h)
   break_even,  // of owning and renting, which takes the user's prices: what is missing, and the command (local_cost.h)
   missing,     // cannot be measured; `reason` says why

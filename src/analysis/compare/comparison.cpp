@@ -323,16 +323,20 @@ ComparedSide side_of(const std::vector<NamedResult>& results) {
 
 }  // namespace
 
-std::string suite_of(const std::vector<NamedResult>& results) {
+std::string suite_of(const Context& context) {
   constexpr std::string_view kOption = "--suite";
-  for (const auto& [path, result] : results) {
-    if (result.context.suite) return *result.context.suite;
-    const std::vector<std::string> arguments = result.context.command_line.value_or(std::vector<std::string>{});
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (arguments[i] == kOption && i + 1 < arguments.size()) return arguments[i + 1];
-      if (arguments[i].starts_with(std::string(kOption) + "=")) return arguments[i].substr(kOption.size() + 1);
-    }
+  if (context.suite) return *context.suite;
+  const std::vector<std::string> arguments = context.command_line.value_or(std::vector<std::string>{});
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == kOption && i + 1 < arguments.size()) return arguments[i + 1];
+    if (arguments[i].starts_with(std::string(kOption) + "=")) return arguments[i].substr(kOption.size() + 1);
   }
+  return "";
+}
+
+std::string suite_of(const std::vector<NamedResult>& results) {
+  for (const auto& [path, result] : results)
+    if (std::string suite = suite_of(result.context); !suite.empty()) return suite;
   return "";
 }
 

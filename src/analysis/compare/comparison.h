@@ -64,7 +64,8 @@ Comparison compare_results(const std::vector<NamedResult>& baseline, const std::
                            double threshold = kDefaultThreshold);
 
 // That measured one of them: one of the program's own, or what stands after --suite in its call. Empty: not known.
-std::string suite_of(const std::vector<NamedResult>& results);
+std::string suite_of(const Context& context);
+std::string suite_of(const std::vector<NamedResult>& results);  // the first that is known
 
 // That by which the document's pairs were measured; the default's parts where it does not say.
 PairedRule rule_of(const TurnsDocument& document);
