@@ -5,6 +5,7 @@
 #include <set>
 
 #include "src/analysis/claims/own_claim.h"
+#include "src/base/files.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
@@ -22,6 +23,7 @@ constexpr const char* kClaimsExamples = R"(Examples:
   epochbench claims                                      those that arithmetic decides, without any run
   epochbench list claims                                 all claims, with quotes, origins and experiments
   epochbench claims claims.json --id gap-widens --id days-to-hours
+  epochbench claims claims.json --catalog other.json     claims of other articles (docs/claims.md has the format)
   epochbench claims mine.json --claim 'cuda/cpu >= 4' --claim 'bf16/fp32 of resnet50 > 1.5'   claims of your own
 
 A verdict compares the measured 95 % interval with the claimed one: reproduced (inside), exceeded, not reproduced, undecided
@@ -33,8 +35,11 @@ alone is in fp32. OPERATOR is >=, >, <=, < or =, which stands for 0.8 to 1.25 ti
 each model of the results.
 Exit codes: 0 done, whatever the verdicts; 1 with --strict, a claim is not reproduced; 2 the call or a file is wrong.)";
 
+constexpr std::size_t kMaxCatalogBytes = std::size_t{1} << 24;
+
 struct ClaimsOptions {
   std::vector<std::string> results;   // files or folders; empty: plans alone
+  std::string catalog;                // file; empty: the articles' that travel in the binary
   std::vector<std::string> ids, own;  // both empty: all of the catalog
   bool strict = false, json = false;
 };
@@ -48,8 +53,7 @@ std::vector<std::string> models_of(const std::vector<NamedResult>& results) {
 }
 
 // The claims that the call is about, with the conflicts among them.
-ClaimCatalog chosen(const ClaimsOptions& options, const std::vector<NamedResult>& results) {
-  const ClaimCatalog& all = embedded_claims();
+ClaimCatalog chosen(const ClaimsOptions& options, const ClaimCatalog& all, const std::vector<NamedResult>& results) {
   if (options.ids.empty() && options.own.empty()) return all;
   std::vector<std::string> known;
   for (const Claim& claim : all.claims) known.push_back(claim.id);
@@ -59,7 +63,8 @@ ClaimCatalog chosen(const ClaimsOptions& options, const std::vector<NamedResult>
   for (const std::string& id : options.ids) {
     const auto found = std::ranges::find(all.claims, id, &Claim::id);
     if (found == all.claims.end())
-      throw CallError("--id: '" + id + "' is unknown; see epochbench list claims" + did_you_mean(id, known));
+      throw CallError("--id: '" + id + "' is unknown; see " +
+                      (options.catalog.empty() ? "epochbench list claims" : options.catalog) + did_you_mean(id, known));
     if (std::ranges::find(catalog.claims, id, &Claim::id) == catalog.claims.end()) catalog.claims.push_back(*found);
   }
   for (const ClaimConflict& conflict : all.conflicts)
@@ -69,10 +74,15 @@ ClaimCatalog chosen(const ClaimsOptions& options, const std::vector<NamedResult>
   return catalog;
 }
 
+ClaimCatalog catalog_of(const ClaimsOptions& options) {
+  if (options.catalog.empty()) return embedded_claims();
+  return parse_claims(read_text_file(options.catalog, kMaxCatalogBytes), options.catalog);
+}
+
 int claims(const ClaimsOptions& options) {
   std::vector<NamedResult> results;
   if (!options.results.empty()) results = read_result_arguments("claims", options.results);
-  const ClaimCatalog catalog = chosen(options, results);
+  const ClaimCatalog catalog = chosen(options, catalog_of(options), results);
   const ClaimFacts facts = facts_for(catalog.claims);
   const std::vector<ClaimAnswer> answers = judge(catalog.claims, results, facts);
   const ClaimsShown shown = results.empty() ? ClaimsShown::with_verdict : ClaimsShown::all;
@@ -88,6 +98,8 @@ void add_claims(Commands& commands) {
       commands.add("claims", "judge what articles claim, by results and by arithmetic", kClaimsExamples, claims);
   command.add_option("result", options.results, "result files, or folders of them (default: what arithmetic decides)")
       ->type_name("RESULT...");
+  command.add_option("--catalog", options.catalog, "claims of other articles, in the format of docs/claims.md")
+      ->type_name("FILE");
   command.add_option("--id", options.ids, "one of these claims alone; may be given several times")
       ->type_name("ID")
       ->allow_extra_args(false);

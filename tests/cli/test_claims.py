@@ -100,6 +100,39 @@ class Claims(CliTest):
                 self.assert_refused(self.call("claims", "--claim", wrong), 2, "--claim")
         self.assert_refused(self.call("claims", "--claim", "gpu/cpu >= 4"), 2, "'gpu' is not", "such as 'cuda/cpu >= 4'")
 
+    def test_of_another_catalog(self):
+        quantity = {"quantity": "samples/s, bf16 over fp32", "unit": "x", "claimed": [1.2, None], "kind": "ratio",
+                    "measure": "samples_per_second", "models": ["resnet50"],
+                    "of": {"backends": ["cpu"], "precisions": ["bf16"]}, "to": {"backends": ["cpu"], "precisions": ["fp32"]}}
+        plan = {"id": "plan", "quantity": "memory", "unit": "GB", "scale": 1e9, "claimed": [None, 1], "less_is_more": True,
+                "kind": "plan", "measure": "bytes", "models": ["lenet5"], "of": {"precisions": ["fp32"]}}
+        claim = {"id": "mine", "text": "bf16 is faster", "conditions": "none given", "origin": "none given",
+                 "experiment": "resnet50", "verdict": "the ratio", "quantities": [quantity]}
+        catalog = {"note": "Another article.", "articles": [{"file": "a.txt", "sha256": "0" * 64}], "claims": [
+            {**claim, "quotes": [{"article": "a.txt", "text": "bf16 is faster"}]}, {**claim, "id": "small", "quantities": [plan]}]}
+        file = self.folder / "catalog.json"
+        file.write_text(json.dumps(catalog))
+        claims = self.claims(SCHEMAS.parent / "zen4-2cores-hour.json", "--catalog", file)
+        self.assertEqual({name: claim["verdict"] for name, claim in claims.items()}, {"mine": "reproduced", "small": "reproduced"})
+        self.assertEqual((claims["mine"]["evidence"], claims["small"]["evidence"]), ("measured", "planned"))
+        self.assertEqual(list(self.claims("--catalog", file, "--id", "small")), ["small"])
+        self.assert_refused(self.call("claims", "--catalog", file, "--id", "smal"), 2, "catalog.json", "did you mean small?")
+        self.assert_refused(self.call("claims", "--catalog", "nowhere.json"), 2, "nowhere.json")
+        bad = {"unknown key 'clams'": {**catalog, "clams": []}, "claims: a catalog needs": {**catalog, "claims": []},
+               "stands there twice": {**catalog, "claims": [claim, claim]}}
+        for why, change in {"measure: 'speed' is unknown": {"measure": "speed"}, "precisions: 'fp31'": {"of": {"precisions": ["fp31"],
+                            "backends": ["cpu"]}}, "backends: 'gpu'": {"of": {"backends": ["gpu"]}}, "claimed: must be": {"claimed": 4},
+                            "unknown key 'modles'": {"modles": []}, "models: missing": {"models": []},
+                            "kind: 'guess' is unknown": {"kind": "guess"}, "scale: must be above 0": {"scale": 0}}.items():
+            bad[why] = {**catalog, "claims": [{**claim, "quantities": [{**quantity, **change}]}]}
+        bad["resnet51"] = {**catalog, "claims": [{**claim, "quantities": [{**plan, "models": ["resnet51"]}]}]}
+        for why, document in bad.items():
+            with self.subTest(why):
+                file.write_text(json.dumps(document))
+                self.assert_refused(self.call("claims", "--catalog", file), 2, why)
+        file.write_text("{")
+        self.assert_refused(self.call("claims", "--catalog", file), 2, "catalog.json")
+
     def test_refuse_what_is_no_result(self):
         self.out.write_text("no result")
         self.assert_refused(self.call("claims", self.out), 2, "result.json")

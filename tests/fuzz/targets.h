@@ -9,13 +9,14 @@
 
 namespace epochbench::fuzz {
 
-void result(std::string_view bytes);       // a result file and the answers from it
-void turns(std::string_view bytes);        // a document of interleaved turns, likewise
-void suite(std::string_view bytes);        // a suite file, and its cases
-void safetensors(std::string_view bytes);  // a weight file
-void idx(std::string_view bytes);          // 2 bytes, little-endian: the length of the images' file; then both, plain or gzip
-void cifar10(std::string_view bytes);      // a file of CIFAR-10's binary version
-void text(std::string_view bytes);         // a byte that selects the sequence length; then a text, plain or gzip
+void result(std::string_view bytes);         // a result file and the answers from it
+void turns(std::string_view bytes);          // a document of interleaved turns, likewise
+void suite(std::string_view bytes);          // a suite file, and its cases
+void claim_catalog(std::string_view bytes);  // a catalog of claims, and its answers without results
+void safetensors(std::string_view bytes);    // a weight file
+void idx(std::string_view bytes);            // 2 bytes, little-endian: the length of the images' file; then both, plain or gzip
+void cifar10(std::string_view bytes);        // a file of CIFAR-10's binary version
+void text(std::string_view bytes);           // a byte that selects the sequence length; then a text, plain or gzip
 void tokenizer(std::string_view bytes);  // a vocabulary, its merges and a text, with two empty lines after the first and second
 void command_line(std::string_view bytes);  // the arguments, one per line
 
@@ -27,6 +28,7 @@ inline constexpr std::array kTargets{
     Target{"result", result},
     Target{"turns", turns},
     Target{"suite", suite},
+    Target{"claim_catalog", claim_catalog},
     Target{"safetensors", safetensors},
     Target{"idx", idx},
     Target{"cifar10", cifar10},

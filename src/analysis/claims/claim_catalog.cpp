@@ -2,6 +2,7 @@
 #include <set>
 
 #include "epochbench/embedded.h"
+#include "src/analysis/claims/catalog_checks.h"
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/base/json_fields.h"
 #include "src/base/text.h"
@@ -46,6 +47,7 @@ RunChoice parse_choice(const JsonFields& fields) {
   choice.data = fields.maybe_text("data").value_or("");
   choice.batch = fields.maybe_integer("batch");
   choice.settings = maybe_texts(fields, "settings");
+  check_choice(choice, fields);
   std::ranges::sort(choice.settings);  // as setting_texts() has them
   return choice;
 }
@@ -58,37 +60,6 @@ HoldsFor parse_holds_for(const JsonFields& fields) {
   if (text == "any") return HoldsFor::any;
   if (text == "most") return HoldsFor::most;
   throw FormatError(fields.path("holds_for") + ": '" + text + "' is unknown; choose from all, any, most");
-}
-
-// What each kind cannot do without.
-void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
-  const auto needs = [&](const char* key, bool there) {
-    if (!there) throw FormatError(fields.path(key) + ": missing, and this kind needs it");
-  };
-  const QuantityKind kind = quantity.kind;
-  const KindRow& row = quantity_kinds()[static_cast<std::size_t>(kind)];
-  const std::set<std::string> sizes{"parameters", "batch", "width", "samples"}, of_input{"starved", "decoded", "gain"},
-      peaks{"cpu_memory", "cpu_memory_bandwidth", "cpu_peak_fp32", "gpu_memory", "gpu_memory_bandwidth", "gpu_peak_fp32"};
-  const bool of_machine = kind == QuantityKind::peak || kind == QuantityKind::peak_ratio;
-  needs("models", !row.of_runs || !quantity.models.empty());
-  needs("of.backends", !row.of_runs || !quantity.of.backends.empty());
-  needs("to.backends", !row.of_runs || !quantity.to || !quantity.to->backends.empty());
-  const bool is_plan = kind == QuantityKind::plan;
-  needs("models", !is_plan || !quantity.models.empty());
-  needs("measure", !is_plan || quantity.measure == "bytes" || quantity.measure == "flops");
-  needs("of.precisions", !is_plan || quantity.of.precisions.size() == 1);
-  needs("to.precisions", !is_plan || !quantity.to || quantity.to->precisions.size() == 1);
-  needs("to", !row.has_partner || quantity.to.has_value());
-  needs("over", !row.over_sizes || sizes.contains(quantity.over));
-  needs("measure", kind != QuantityKind::input || of_input.contains(quantity.measure));
-  needs("of.precisions", kind != QuantityKind::input || !quantity.of.precisions.empty());
-  needs("parameters", kind != QuantityKind::weights || (quantity.parameters > 0 && quantity.bytes > 0));
-  needs("reason", kind != QuantityKind::missing || !quantity.reason.empty());
-  needs("measure", !row.of_runs || !quantity.measure.empty());
-  needs("measure", !of_machine || peaks.contains(quantity.measure));
-  needs("over", kind != QuantityKind::peak_ratio || peaks.contains(quantity.over));
-  needs("measure", kind != QuantityKind::suite || !quantity.measure.empty());
-  needs("than", kind != QuantityKind::effect || quantity.than.has_value());
 }
 
 ClaimQuantity parse_quantity(const JsonFields& fields) {
@@ -152,6 +123,10 @@ Claim parse_claim(const JsonFields& fields, const std::vector<Article>& articles
   if (fields.find("quotes"))
     for (const JsonFields& quote : fields.groups("quotes")) claim.quotes.push_back(parse_quote(quote, articles));
   for (const JsonFields& quantity : fields.groups("quantities")) claim.quantities.push_back(parse_quantity(quantity));
+  std::set<std::string> ids;
+  for (const ClaimQuantity& quantity : claim.quantities)
+    if (!ids.insert(quantity.id).second)
+      throw FormatError(fields.path("quantities") + ": the id '" + quantity.id + "' stands there twice");
   if (std::ranges::none_of(claim.quantities, &ClaimQuantity::counts))
     throw FormatError(fields.path("quantities") + ": a claim needs at least one quantity that counts");
   return claim;
@@ -162,6 +137,7 @@ Claim parse_claim(const JsonFields& fields, const std::vector<Article>& articles
 ClaimCatalog parse_claims(std::string_view text, const std::string& source) {
   const Json document = parse_json(text, source);
   const JsonFields fields(document, source);
+  check_keys(document, source);
   ClaimCatalog catalog;
   catalog.note = fields.text("note");
   if (fields.find("articles"))
@@ -171,6 +147,8 @@ ClaimCatalog parse_claims(std::string_view text, const std::string& source) {
     catalog.claims.push_back(parse_claim(claim, catalog.articles));
     if (!ids.insert(catalog.claims.back().id).second) throw FormatError(claim.path("id") + ": stands there twice");
   }
+  if (catalog.claims.empty()) throw FormatError(fields.path("claims") + ": a catalog needs at least one claim");
+  if (!fields.find("conflicts")) return catalog;
   for (const JsonFields& fields_of_conflict : fields.groups("conflicts")) {
     ClaimConflict conflict{fields_of_conflict.texts("claims"), fields_of_conflict.text("why")};
     for (const std::string& id : conflict.claims)

@@ -28,6 +28,7 @@ Evidence evidence_of(const std::vector<NamedResult>& results, const ClaimFacts& 
 // or of the GPU that ran). Empty: not known, not finite, in another currency, or not above 0, but for eval_percent, which may
 // be 0. Errors: std::invalid_argument for another name.
 std::optional<double> metric(const Run& run, const std::string& name);
+std::vector<std::string> metric_names();
 
 // Of each repetition that has it.
 std::vector<double> metrics(const Series& series, const std::string& name);
@@ -123,10 +124,17 @@ AnswerFunction answer_slope;
 AnswerFunction answer_crossover, answer_plateau, answer_cores;
 
 struct KindRow {
+  enum class About : std::uint8_t {
+    runs,   // it needs models, runs `of` on named backends and a measure
+    plans,  // it needs models and a precision
+    others
+  };
   const char* name;  // in bench/claims.json
   AnswerFunction* answers;
-  bool of_runs = true;                           // it needs models, runs `of` and a measure
-  bool has_partner = false, over_sizes = false;  // it needs runs `to`; it needs a size that it is `over`
+  About about = About::runs;
+  bool has_partner = false;        // it needs runs `to`
+  const char* measures = nullptr;  // separated by spaces; null: of runs the numbers of metric()
+  const char* over = nullptr;      // sizes or peaks, likewise; null: none is needed
 };
 // In the order of QuantityKind.
 std::span<const KindRow> quantity_kinds();

@@ -98,6 +98,12 @@ std::optional<double> metric(const Run& run, const std::string& name) {
   throw std::invalid_argument("no number of a run is called '" + name + "'");
 }
 
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const Metric& known : kMetrics) names.emplace_back(known.name);
+  return names;
+}
+
 std::vector<double> metrics(const Series& series, const std::string& name) {
   return known_values(series.runs, [&](const Run* run) { return metric(*run, name); });
 }

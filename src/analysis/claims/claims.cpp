@@ -14,28 +14,36 @@ namespace {
 constexpr std::array<const char*, 5> kVerdicts{"not_testable", "reproduced", "exceeded", "undecided", "not_reproduced"};
 constexpr std::array<const char*, 2> kEvidenceClasses{"measured", "planned"};
 
+constexpr const char* kPeaks = "cpu_memory cpu_memory_bandwidth cpu_peak_fp32 gpu_memory gpu_memory_bandwidth gpu_peak_fp32";
+
+constexpr auto kOfPlans = KindRow::About::plans, kOfOthers = KindRow::About::others;
+
 constexpr KindRow kKinds[] = {
     {.name = "ratio", .answers = answer_ratio, .has_partner = true},
     {.name = "value", .answers = answer_value},
-    {.name = "slope", .answers = answer_slope, .over_sizes = true},
-    {.name = "difference", .answers = answer_difference, .has_partner = true},
-    {.name = "error", .answers = answer_error},
-    {.name = "error_ratio", .answers = answer_error_ratio, .has_partner = true},
+    {.name = "slope", .answers = answer_slope, .over = "parameters batch"},
+    {.name = "difference", .answers = answer_difference, .has_partner = true, .measures = "accuracy loss"},
+    {.name = "error", .answers = answer_error, .has_partner = true, .measures = "losses"},
+    {.name = "error_ratio", .answers = answer_error_ratio, .has_partner = true, .measures = "losses"},
     {.name = "effect", .answers = answer_effect, .has_partner = true},
-    {.name = "peak", .answers = answer_peak, .of_runs = false},
-    {.name = "peak_ratio", .answers = answer_peak_ratio, .of_runs = false},
-    {.name = "weights", .answers = answer_weights, .of_runs = false},
-    {.name = "plan", .answers = answer_plan, .of_runs = false},
+    {.name = "peak", .answers = answer_peak, .about = kOfOthers, .measures = kPeaks},
+    {.name = "peak_ratio", .answers = answer_peak_ratio, .about = kOfOthers, .measures = kPeaks, .over = kPeaks},
+    {.name = "weights", .answers = answer_weights, .about = kOfOthers},
+    {.name = "plan", .answers = answer_plan, .about = kOfPlans, .measures = "bytes flops"},
     {.name = "memory", .answers = answer_memory},
-    {.name = "crossover", .answers = answer_crossover, .has_partner = true, .over_sizes = true},
-    {.name = "plateau", .answers = answer_plateau, .over_sizes = true},
+    {.name = "crossover",
+     .answers = answer_crossover,
+     .has_partner = true,
+     .measures = "time cost",
+     .over = "batch width samples"},
+    {.name = "plateau", .answers = answer_plateau, .over = "batch width samples"},
     {.name = "cores", .answers = answer_cores, .has_partner = true},
-    {.name = "suite", .answers = answer_suite, .of_runs = false},
-    {.name = "feeding", .answers = answer_input},
-    {.name = "break_even", .answers = answer_break_even, .of_runs = false},
+    {.name = "suite", .answers = answer_suite, .about = kOfOthers},
+    {.name = "feeding", .answers = answer_input, .measures = "starved decoded gain"},
+    {.name = "break_even", .answers = answer_break_even, .about = kOfOthers, .measures = "owning renting idle"},
     {.name = "missing",
      .answers = [](const ClaimQuantity& quantity, const Evidence&) { return Answers{unanswered(quantity, quantity.reason)}; },
-     .of_runs = false},
+     .about = kOfOthers},
 };
 static_assert(std::size(kKinds) == static_cast<std::size_t>(QuantityKind::missing) + 1);
 
@@ -79,7 +87,7 @@ ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, st
   ClaimAnswer answer = unanswered(quantity, estimate.reason);
   answer.conditions = std::move(conditions);
   append(answer.conditions, quantity.differs, "; ");
-  if (!std::isfinite(estimate.value)) return answer;
+  if (!std::isfinite(estimate.value / quantity.scale)) return answer;
   answer.measured = estimate.value / quantity.scale;
   answer.verdict = Verdict::undecided;
   if (!estimate.ci95) return answer;

@@ -1,0 +1,16 @@
+// What a catalog of claims must keep to beyond the types of its fields, so that judging it cannot fail.
+#pragma once
+
+#include <string>
+
+#include "src/analysis/claims/claims.h"
+#include "src/base/json_fields.h"
+
+namespace epochbench {
+
+// Errors of all three: FormatError that begins with the place.
+void check_keys(const Json& catalog, const std::string& source);  // none that is unknown
+void check_choice(const RunChoice& choice, const JsonFields& fields);
+void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields);  // what its kind cannot do without
+
+}  // namespace epochbench
