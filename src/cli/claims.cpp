@@ -9,6 +9,7 @@
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
+#include "src/cli/owning_options.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/text/answer_text.h"
 #include "src/session/claim_plans.h"
@@ -24,6 +25,7 @@ constexpr const char* kClaimsExamples = R"(Examples:
   epochbench list claims                                 all claims, with quotes, origins and experiments
   epochbench claims claims.json --id gap-widens --id days-to-hours
   epochbench claims claims.json --catalog other.json     claims of other articles (docs/claims.md has the format)
+  epochbench claims --purchase 2500 --lifetime 4 --power 350 --electricity 0.3 --cloud 1.2   own or rent
   epochbench claims mine.json --claim 'cuda/cpu >= 4' --claim 'bf16/fp32 of resnet50 > 1.5'   claims of your own
 
 A verdict compares the measured 95 % interval with the claimed one: reproduced (inside), exceeded, not reproduced, undecided
@@ -38,8 +40,9 @@ Exit codes: 0 done, whatever the verdicts; 1 with --strict, a claim is not repro
 constexpr std::size_t kMaxCatalogBytes = std::size_t{1} << 24;
 
 struct ClaimsOptions {
-  std::vector<std::string> results;   // files or folders; empty: plans alone
-  std::string catalog;                // file; empty: the articles' that travel in the binary
+  std::vector<std::string> results;  // files or folders; empty: plans alone
+  std::string catalog;               // file; empty: the articles' that travel in the binary
+  OwningOptions owning;
   std::vector<std::string> ids, own;  // both empty: all of the catalog
   bool strict = false, json = false;
 };
@@ -79,11 +82,28 @@ ClaimCatalog catalog_of(const ClaimsOptions& options) {
   return parse_claims(read_text_file(options.catalog, kMaxCatalogBytes), options.catalog);
 }
 
+RentOrBuy prices_of(const ClaimsOptions& options, const ClaimCatalog& catalog) {
+  const bool asked = std::ranges::any_of(catalog.claims, [](const Claim& claim) {
+    return std::ranges::find(claim.quantities, QuantityKind::break_even, &ClaimQuantity::kind) != claim.quantities.end();
+  });
+  if (!asked)
+    throw CallError("claims: no claim of this call is about owning and renting; leave out --purchase, --cloud and the like");
+  RentOrBuy question;
+  question.local = options.owning.local;
+  question.cloud.speed = options.owning.cloud_speed;
+  if (!options.owning.cloud) return question;
+  const HourlyPrice price = whole_price(*options.owning.cloud);
+  question.cloud.usd_per_hour = price.usd_per_hour;
+  question.cloud_source = price.source;
+  return question;
+}
+
 int claims(const ClaimsOptions& options) {
   std::vector<NamedResult> results;
   if (!options.results.empty()) results = read_result_arguments("claims", options.results);
   const ClaimCatalog catalog = chosen(options, catalog_of(options), results);
-  const ClaimFacts facts = facts_for(catalog.claims);
+  ClaimFacts facts = facts_for(catalog.claims);
+  if (options.owning.any_given()) facts.prices = prices_of(options, catalog);
   const std::vector<ClaimAnswer> answers = judge(catalog.claims, results, facts);
   const ClaimsShown shown = results.empty() ? ClaimsShown::with_verdict : ClaimsShown::all;
   print(options.json ? print_json(claims_json(catalog, answers)) : fitted(claims_text(catalog, answers, shown)));
@@ -106,6 +126,7 @@ void add_claims(Commands& commands) {
   command.add_option("--claim", options.own, "a claim of your own, such as 'cuda/cpu >= 4'; may be given several times")
       ->type_name("CLAIM")
       ->allow_extra_args(false);
+  add_owning_options(command, options.owning);
   command.add_flag("--strict", options.strict, "exit with 1 if a claim is not reproduced");
   command.add_flag("--json", options.json, "as JSON");
 }

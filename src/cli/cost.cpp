@@ -2,6 +2,7 @@
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
+#include "src/cli/owning_options.h"
 #include "src/report/text/answer_text.h"
 #include "src/result/result_json.h"
 #include "src/session/prices.h"
@@ -20,21 +21,18 @@ for missing values: the answer says what is missing. An instance is the price of
 has others, --price-scaling says what counts; with --cloud-speed that is the whole. A measured power draw is that of the
 metered parts (CPU package, GPU card), not that of the plug; --power replaces it.)";
 
-// Far above what a machine costs or draws, and small enough that no product of them overflows.
-constexpr double kMaxUsd = 1e9, kMaxYears = 100, kMaxWatts = 1e7, kMaxUsdPerKwh = 1000, kMaxSpeed = 1e6;
-
 struct CostOptions {
   std::string result;  // empty: of hours alone
-  RentOrBuy question;
+  OwningOptions owning;
   std::optional<double> utilization;
-  std::optional<AskedPrice> cloud;
   std::optional<PriceScaling> scaling;  // of its price, or of the result's
   bool json = false;
 };
 
 RentOrBuyAnswer answer_of(const CostOptions& options) {
   RentOrBuyAnswer answer;
-  answer.question = options.question;
+  answer.question.local = options.owning.local;
+  answer.question.cloud.speed = options.owning.cloud_speed;
   answer.utilization_given = options.utilization.has_value();
   answer.question.utilization = options.utilization.value_or(1);
   const auto take = [&](const HourlyPrice& price) {
@@ -42,13 +40,13 @@ RentOrBuyAnswer answer_of(const CostOptions& options) {
     answer.question.cloud_source = price.source;
   };
   if (options.result.empty()) {
-    if (options.cloud) take(whole_price(*options.cloud));
+    if (options.owning.cloud) take(whole_price(*options.owning.cloud));
     return answer;
   }
   NamedResult named{options.result, read_result(options.result)};
   const Result& result = named.result;
-  if (options.cloud)
-    located(options.result + ": --cloud", [&] { take(price_for(*options.cloud, result, options.scaling)); });
+  if (options.owning.cloud)
+    located(options.result + ": --cloud", [&] { take(price_for(*options.owning.cloud, result, options.scaling)); });
   else
     reprice(named, {"", options.scaling});
   answer.runs = rent_or_buy(result.runs, answer.question);
@@ -70,29 +68,11 @@ int cost(const CostOptions& options) {
 void add_cost(Commands& commands) {
   auto [command, options] =
       commands.add("cost", "compare local with cloud: cost per epoch, break-even hours per month", kCostExamples, cost);
-  LocalMachine& local = options.question.local;
-  const auto up_to = [](double maximum) { return real({0, maximum}); };
-  const auto above_0_up_to = [](double maximum) { return real({0, maximum, false, true}); };
   command.add_option("result", options.result, "result file (without one: hours of work only)")->type_name("RESULT");
-  add_parsed(command, "--purchase", local.purchase_usd, up_to(kMaxUsd), "price of the local machine")->type_name("USD");
-  add_parsed(command, "--lifetime", local.lifetime_years, above_0_up_to(kMaxYears), "years over which its price is spread")
-      ->type_name("YEARS");
-  add_parsed(command, "--power", local.power_watts, up_to(kMaxWatts),
-             "power that it draws at work (default: the result's, if metered)")
-      ->type_name("WATTS");
-  add_parsed(command, "--idle", local.idle_watts, up_to(kMaxWatts),
-             "power that it draws in the other hours (default: the result's, if metered)")
-      ->type_name("WATTS");
-  add_parsed(command, "--electricity", local.usd_per_kwh, up_to(kMaxUsdPerKwh), "price of a kWh")->type_name("USD");
-  add_parsed(command, "--utilization", options.utilization, above_0_up_to(1),
+  add_owning_options(command, options.owning);
+  add_parsed(command, "--utilization", options.utilization, real({0, 1, false, true}),
              "share of all hours in which it works, above 0 to 1 (default 1)")
       ->type_name("FRACTION");
-  add_parsed(command, "--cloud", options.cloud, parse_price,
-             "instance of `list prices`, or USD per hour (default: the result's price)")
-      ->type_name("PRICE");
-  add_parsed(command, "--cloud-speed", options.question.cloud.speed, above_0_up_to(kMaxSpeed),
-             "its samples per second over those of the local machine (default 1)")
-      ->type_name("RATIO");
   add_price_scaling(command, options.scaling);
   command.add_flag("--json", options.json, "as JSON");
 }

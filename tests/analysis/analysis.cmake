@@ -21,5 +21,5 @@ epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   session/budget_test session/endings_test session/profile_test session/resume_gpus_test session/sweep_test
   session/time_left_test
   analysis/own_claim_test report/page_head_test session/page/outside_program_test analysis/claims_of_cnns_test
-  analysis/claim_conclusion_test analysis/further_claims_test session/claim_plans_test)
+  analysis/claim_conclusion_test analysis/claims_of_owning_test analysis/further_claims_test session/claim_plans_test)
 target_compile_definitions(cli_tests PRIVATE PUBLISHED_RESULTS="${PROJECT_SOURCE_DIR}/results")

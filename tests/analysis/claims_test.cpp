@@ -366,25 +366,6 @@ TEST(Claims, StarvedAndFed) {
       << "nothing made decoding slow";
 }
 
-// Owning and renting: what a result carries is reported, and what it cannot carry is in the command.
-TEST(Claims, OfTheUsersOwnFiguresNameTheCommand) {
-  auto runs = runs_of("resnet50", "cpu", "fp32", 16, 100);
-  EXPECT_THAT(answer_to("local-vs-cloud", {runs}).reason,
-              HasSubstr("epochbench cost made.json --purchase USD --lifetime YEARS --electricity USD_PER_KWH --power WATTS "
-                        "--cloud PRICE"));
-  for (auto& run : runs) {
-    run.energy = Energy{"rapl", 1.0, {}, {}, 210.0, {}};
-    run.cost = Cost{0.34, 0.01, 0.1, "user"};
-  }
-  const ClaimAnswer answer = answer_to("local-vs-cloud", {runs});
-  EXPECT_EQ(answer.verdict, Verdict::not_testable);
-  EXPECT_EQ(answer.reason,
-            "needs the user's own figures, which no result carries, beside 210 W (measured: rapl), 0.34 USD per hour (of the "
-            "result: user) of resnet50/cpu/fp32/b16: epochbench cost made.json --purchase USD --lifetime YEARS --electricity "
-            "USD_PER_KWH");
-  EXPECT_THAT(answer_to("local-vs-cloud", std::vector<NamedResult>{}).reason, HasSubstr("epochbench cost --purchase USD"));
-}
-
 // What could not be tested hides nothing that could: the worst of the tested parts leads, and the others are named.
 TEST(Claims, WhatIsNotTestableHidesNoOtherPart) {
   const auto cpu = runs_of("resnet50", "cpu", "fp32", 16, 100);

@@ -100,6 +100,19 @@ class Claims(CliTest):
                 self.assert_refused(self.call("claims", "--claim", wrong), 2, "--claim")
         self.assert_refused(self.call("claims", "--claim", "gpu/cpu >= 4"), 2, "'gpu' is not", "such as 'cuda/cpu >= 4'")
 
+    def test_at_prices(self):
+        prices = ("--purchase", "2400", "--lifetime", "4", "--power", "500", "--electricity", "0.2", "--cloud")
+        claims = self.claims(*prices, "0.6")
+        self.assertEqual(claims["local-vs-cloud"]["verdict"], "reproduced")
+        self.assertAlmostEqual(claims["local-vs-cloud"]["measured"], 100)
+        self.assertEqual(claims["local-vs-cloud"]["verdicts"], {"planned": "reproduced"})
+        self.assertEqual(self.claims(*prices, "0.15")["local-vs-cloud"]["verdict"], "not_reproduced")
+        self.assertIn("--lifetime", self.claims("--purchase", "2400")["local-vs-cloud"]["reason"])
+        self.assertIn("g5.xlarge", json.dumps(self.call("list", "prices").stdout))
+        self.assertEqual(self.claims(*prices, "g5.xlarge")["cloud-idle"]["verdict"], "reproduced")
+        self.assert_refused(self.call("claims", "--purchase", "2400", "--id", "memory-7b"), 2, "about owning and renting")
+        self.assert_refused(self.call("claims", "--purchase", "much"), 2, "--purchase")
+
     def test_of_another_catalog(self):
         quantity = {"quantity": "samples/s, bf16 over fp32", "unit": "x", "claimed": [1.2, None], "kind": "ratio",
                     "measure": "samples_per_second", "models": ["resnet50"],

@@ -111,9 +111,10 @@ using AnswerFunction = Answers(const ClaimQuantity& quantity, const Evidence& ev
 
 // claim_ratios.cpp: numbers of runs, beside each other or alone.
 AnswerFunction answer_ratio, answer_effect, answer_value, answer_difference, answer_error, answer_error_ratio;
-// claim_machine.cpp: the machine's ceilings, memory, from how many hours per month owning is cheaper than renting, and how well
-// input feeds a device.
-AnswerFunction answer_peak, answer_peak_ratio, answer_weights, answer_memory, answer_break_even, answer_input;
+// claim_machine.cpp: the machine's ceilings, memory, and how well input feeds a device.
+AnswerFunction answer_peak, answer_peak_ratio, answer_weights, answer_memory, answer_input;
+// claim_owning.cpp: owning and renting, at the user's prices.
+AnswerFunction answer_break_even;
 // claim_suite.cpp: how long a suite takes.
 AnswerFunction answer_suite;
 // claim_plans.cpp: what a step takes by its graph alone.

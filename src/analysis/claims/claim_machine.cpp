@@ -1,5 +1,5 @@
-// Claims about a machine: its ceilings, the memory that models take of it, whether to own or to rent it, and how well input
-// feeds it, from the groups that the table of a run shows (input_pipeline.h).
+// Claims about a machine: its ceilings, the memory that models take of it, and how well input feeds it, from the groups that
+// the table of a run shows (input_pipeline.h).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -7,7 +7,6 @@
 
 #include "epochbench/precision.h"
 #include "src/analysis/claims/claim_kinds.h"
-#include "src/analysis/cost/local_cost.h"
 #include "src/analysis/input/input_pipeline.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
@@ -68,22 +67,6 @@ std::optional<ClaimAnswer> memory_answer(const ClaimQuantity& quantity, const Ev
   std::string conditions = series.first().workload.model + " " + describe(series);
   conditions += planned ? "; by the plan" : "; " + std::to_string(values.size()) + " repetitions";
   return answered(quantity, estimate, conditions);
-}
-
-// The run that knows most of what the answer takes, of the first result that has any.
-struct Known {
-  std::string path;
-  RunCost cost;
-};
-
-int figures(const RunCost& cost) { return cost.local.power_watts.has_value() + cost.cloud.usd_per_hour.has_value(); }
-
-Known most_known(const Evidence& evidence) {
-  Known known;
-  for (const auto& [path, result] : evidence.results)
-    for (RunCost& cost : rent_or_buy(result.runs, {}))
-      if (known.path.empty() || figures(cost) > figures(known.cost)) known = {path, std::move(cost)};
-  return known;
 }
 
 // Of the rows that decode while steps run the one that is fed worst; null where none knows its utilization.
@@ -181,25 +164,6 @@ Answers answer_memory(const ClaimQuantity& quantity, const Evidence& evidence) {
   for (const std::string& model : quantity.models)
     if (const auto answer = memory_answer(quantity, evidence, model)) return {*answer};
   return {unanswered(quantity, why_missing(evidence, quantity.of, quantity.models.back()))};
-}
-
-// What it takes is more than a result carries: what is missing, and the command for it.
-Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidence) {
-  const auto [path, cost] = most_known(evidence);
-  std::string known, command = "epochbench cost";
-  if (!path.empty()) command += " " + path;
-  command += " --purchase USD --lifetime YEARS --electricity USD_PER_KWH";
-  if (cost.local.power_watts)
-    known += short_number(*cost.local.power_watts, 3) + " W (" + cost.power_source + ")";
-  else
-    command += " --power WATTS";
-  if (cost.cloud.usd_per_hour)
-    append(known, short_number(*cost.cloud.usd_per_hour, 3) + " USD per hour (" + cost.cloud_source + ")");
-  else
-    command += " --cloud PRICE";
-  return {unanswered(quantity, "needs the user's own figures, which no result carries" +
-                                   (known.empty() ? std::string() : ", beside " + known + " of " + cost.name) + ": " +
-                                   command)};
 }
 
 Answers answer_input(const ClaimQuantity& quantity, const Evidence& evidence) {

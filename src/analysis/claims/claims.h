@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/analysis/cost/local_cost.h"
 #include "src/analysis/fairness.h"
 #include "src/result/turns.h"
 
@@ -175,6 +176,7 @@ std::vector<PlannedStep> planned_steps(std::span<const Claim> claims);
 // What claims are judged by beside results. What is missing is not testable.
 struct ClaimFacts {
   Plans plans = {};
+  std::optional<RentOrBuy> prices = {};  // of a machine to own and one to rent
 };
 
 // One answer per claim, in their order.
