@@ -98,7 +98,10 @@ _epochbench() {
     'plan --mode') choices="train forward" ;;
     'plan --batch') choices="" ;;
     'plan --without') choices="" ;;
+    'plan --epoch-samples') choices="" ;;
     'plan --memory') choices="" ;;
+    'plan --on') choices="" ;;
+    'plan --epochs') choices="" ;;
     'cost --purchase') choices="" ;;
     'cost --lifetime') choices="" ;;
     'cost --power') choices="" ;;
@@ -141,10 +144,10 @@ _epochbench() {
     case "$command" in
       run) options="-h --help --suite --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
       sweep) options="-h --help --over --values --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
-      list) options="-h --help --match --json" ;;
+      list) options="-h --help --match --catalog --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;
-      plan) options="-h --help --model --device --precision --mode --batch --without --memory --by-op --json" ;;
+      plan) options="-h --help --model --device --precision --mode --batch --without --epoch-samples --memory --on --epochs --by-op --json" ;;
       cost) options="-h --help --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --utilization --price-scaling --json" ;;
       speedup) options="-h --help --best --json" ;;
       claims) options="-h --help --catalog --id --claim --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --strict --json" ;;

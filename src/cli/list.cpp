@@ -6,6 +6,7 @@
 #include "epochbench/gpu.h"
 #include "epochbench/model.h"
 #include "src/analysis/claims/claims.h"
+#include "src/analysis/predict/device_catalog.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
@@ -13,6 +14,7 @@
 #include "src/cli/commands.h"
 #include "src/machine/environment.h"
 #include "src/report/text/answer_text.h"
+#include "src/report/text/text_parts.h"
 #include "src/session/prices.h"
 #include "src/workload/workload.h"
 
@@ -22,11 +24,13 @@ namespace {
 constexpr const char* kListExamples = R"(Examples:
   epochbench list models
   epochbench list prices --match h100
+  epochbench list devices --catalog --match rtx    rated figures of GPUs and CPUs, for plan --on
   epochbench list prices --json)";
 
 struct ListOptions {
-  std::string what;   // empty: an index of all kinds
-  std::string match;  // empty: all rows
+  std::string what;      // empty: an index of all kinds
+  std::string match;     // empty: all rows
+  bool catalog = false;  // devices: those that are known, instead of this machine's
   bool json = false;
 };
 
@@ -204,6 +208,14 @@ std::string claims_section(const Kept& kept) {
   return claims_list_text(catalog);
 }
 
+Json catalog_json() {
+  return json_list(embedded_devices().devices,
+                   [](const CatalogDevice& device) { return device_json(embedded_devices(), device); });
+}
+
+std::string catalog_text(const Kept& kept) { return devices_catalog_text(embedded_devices(), kept); }
+
+constexpr Section kCatalog{"devices", "id", catalog_json, catalog_text};
 constexpr Section kSections[] = {
     {"models", "name", models_json, models_text},  {"devices", "name", devices_json, devices_text},
     {"suites", "name", suites_json, suites_text},  {"datasets", "spec", datasets_json, datasets_text},
@@ -233,14 +245,17 @@ std::string index_text(const std::vector<std::pair<const Section*, Json>>& found
 }
 
 int list(const ListOptions& options) {
+  if (options.catalog && options.what != "devices")
+    throw CallError("list --catalog: belongs to devices; use `epochbench list devices --catalog`");
   std::vector<std::string> names;
   for (const Section& section : kSections) names.emplace_back(section.name);
   if (!options.what.empty()) located("list", [&] { return parse_word(options.what, names); });
   Json document = Json::object();
   std::string text;
   std::vector<std::pair<const Section*, Json>> found;
-  for (const Section& section : kSections) {
-    if (!options.what.empty() && options.what != section.name) continue;
+  for (const Section& known : kSections) {
+    if (!options.what.empty() && options.what != known.name) continue;
+    const Section& section = options.catalog ? kCatalog : known;
     const Json all = section.json();
     const Kept kept = rows_with(options.match, all);
     Json rows = Json::array();
@@ -266,6 +281,7 @@ void add_list(Commands& commands) {
   command.add_option("what", options.what,
                      "models, devices, suites, datasets, claims or prices (default: how many there are of each)");
   command.add_option("--match", options.match, "only rows with this text, in any case")->type_name("TEXT");
+  command.add_flag("--catalog", options.catalog, "devices: GPUs and CPUs as their makers rate them, with sources");
   command.add_flag("--json", options.json, "as JSON");
 }
 

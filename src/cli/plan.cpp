@@ -1,4 +1,6 @@
 // epochbench plan: what a model needs, without running it.
+#include "src/cli/plan.h"
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -12,12 +14,16 @@
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/machine/environment.h"
+#include "src/report/text/answer_text.h"
 #include "src/report/text/text_parts.h"
+#include "src/session/predicting.h"
 #include "src/workload/traffic.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {
 namespace {
+
+constexpr std::int64_t kMostEpochs = 1'000'000'000;
 
 constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan resnet20
@@ -26,34 +32,24 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan --model resnet50,bert-base --batch max --memory 24GiB            the largest batch that fits
   epochbench plan --model bert-base --precision bf16 --device cuda:0 --by-op       bytes and launches of a step
   epochbench plan --model bert-base --device cuda:0 --by-op --without none,fusion  the same with fusion and without
+  epochbench plan resnet50 --on T4,a100-80gb,h100-sxm,"RTX 3060" --batch max       on other devices, predicted
+  epochbench plan resnet50 --on T4,L4,c7i.24xlarge --batch 64 --epochs 90          with hours and costs
   epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward
 
 Lists multiply out. With --batch max each model and precision has the largest batch whose planned memory is at most --memory, or
 what is free on the device: the CPU, if --device does not name another one. With --by-op every operand of a node counts once in
-bytes, and every plan of a library is one launch. --without takes what a plan shows: fusion, and winograd on a CPU.)";
+bytes, and every plan of a library is one launch. --without takes what a plan shows: fusion, and winograd on a CPU.
+
+With --on nothing of this machine counts: the answer is predicted from the rated figures of devices (list devices --catalog), and
+is a bound: no less time, no less money, no more samples per second. With --epochs the cheapest comes first.)";
 
 struct PlanOptions {
   CaseBlock cases;                           // model, batch, precision, mode, device, without
   std::optional<std::int64_t> memory_bytes;  // that --batch max may take
   bool by_op = false;
+  std::vector<std::string> on;         // devices of the catalog, in place of those here
+  std::optional<std::int64_t> epochs;  // of --on
   bool json = false;
-};
-
-struct DeviceMemory {
-  std::string name;
-  std::int64_t bytes = 0;
-  bool fits = false;
-};
-
-struct Plan {
-  CaseSpec spec;
-  WorkloadSpec workload;
-  Counts counts;
-  ProgramMemory memory;  // on the first of the devices, or on a GPU where there is none
-  std::vector<DeviceMemory> devices;
-  std::optional<std::int64_t> limit_bytes = {};  // of --batch max
-  bool fits = true;                              // batch 1 into it
-  std::vector<OpTraffic> ops = {};               // of a step, if they are asked for
 };
 
 Program program_of(const Backend& backend, const Plan& plan, const std::vector<Entry>& entries) {
@@ -135,26 +131,26 @@ Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optiona
   const std::int64_t limit = memory_limit(options, on_cpu);
   const auto backend = planner(on_cpu, spec);
   const auto fits = [&](std::int64_t batch) { return memory_on(*backend, with_batch(spec, batch)).total() <= limit; };
-  std::int64_t fitting = 0, beyond = 1;
-  while (beyond <= kMaxBatch && fits(beyond)) fitting = std::exchange(beyond, 2 * beyond);
-  beyond = std::min(beyond, kMaxBatch + 1);
-  while (beyond - fitting > 1) {
-    const std::int64_t middle = fitting + (beyond - fitting) / 2;
-    (fits(middle) ? fitting : beyond) = middle;
-  }
+  const std::int64_t fitting = largest_batch(fits);
   largest = with_batch(spec, std::max<std::int64_t>(fitting, 1));
   largest.limit_bytes = limit;
   largest.fits = fitting > 0;
   return largest;
 }
 
+// Whether --batch is max, which is taken out of the cases. Errors: CallError where it does not stand alone.
+bool takes_largest_batch(CaseBlock& cases) {
+  const auto batch = cases.find("batch");
+  if (batch == cases.end() || !contains(batch->second.values, "max")) return false;
+  if (batch->second.values.size() > 1) throw CallError("--batch: max stands alone; leave out the other batches");
+  cases.erase(batch);
+  return true;
+}
+
 std::vector<Plan> plans_of(const PlanOptions& options) {
   CaseBlock cases = options.cases;
-  const auto batch = cases.find("batch");
-  const bool largest = batch != cases.end() && contains(batch->second.values, "max");
-  if (largest && batch->second.values.size() > 1) throw CallError("--batch: max stands alone; leave out the other batches");
+  const bool largest = takes_largest_batch(cases);
   if (options.memory_bytes && !largest) throw CallError("--memory: holds for --batch max; add it");
-  if (largest) cases.erase(batch);
   std::vector<Plan> plans;
   for (const CaseSpec& spec : expand(cases)) {
     const auto device = cases.contains("device") ? std::optional(spec.device.kind) : std::nullopt;
@@ -167,134 +163,46 @@ std::vector<Plan> plans_of(const PlanOptions& options) {
   return plans;
 }
 
-std::string bytes(std::int64_t value) { return format_bytes(static_cast<double>(value)); }
-
-std::string limit_text(const Plan& plan) {
-  return plan.fits ? "the largest batch within " + bytes(*plan.limit_bytes)
-                   : "not even batch 1 is within " + bytes(*plan.limit_bytes);
-}
-
-// One row per op, most bytes first, then the sums.
-std::string ops_text(const std::vector<OpTraffic>& ops) {
-  Table table({"op", "->nodes", ">launches", ">bytes per step", "-->FLOPs per step"});
-  const auto row = [&table](const std::string& title, const OpTraffic& op) {
-    table.add({title, format_count(op.nodes), format_count(op.launches), format_bytes(op.bytes),
-               op.flops > 0 ? format_si(op.flops, "FLOP") : ""});
-  };
-  for (const OpTraffic& op : ops) row(name(op.op), op);
-  row("ops with FLOPs", traffic_of(ops, true));
-  row("all others", traffic_of(ops, false));
-  return table.to_string();
-}
-
-void print_plan(const Plan& plan) {
-  std::string text;
-  const auto row = [&text](std::string title, const std::string& value) {
-    title.resize(std::max<std::size_t>(title.size(), 13), ' ');
-    for (const std::string& line : wrapped_lines(title + " ", std::string(14, ' '), value)) text += line + "\n";
-  };
-  row("model", plan.workload.model.name + ", batch " + format_count(plan.workload.config.batch) + ", " +
-                   name(plan.spec.precision) + ", " + name(plan.spec.mode));
-  if (plan.spec.without != Without{}) row("without", to_string(plan.spec.without));
-  row("parameters", format_count(plan.counts.parameters));
-  row("FLOPs/sample", format_si(plan.counts.forward_flops_per_sample, "FLOP") + " forward, " +
-                          format_si(plan.counts.train_flops_per_sample, "FLOP") + " training");
-  row("memory", bytes(plan.memory.total()) + ": parameters " + bytes(plan.memory.parameters) + ", gradients " +
-                    bytes(plan.memory.gradients) + " (activations reuse it), optimizer " + bytes(plan.memory.optimizer) +
-                    ", further activations " + bytes(plan.memory.activations) + ", workspace " + bytes(plan.memory.workspace));
-  row("fingerprint", plan.counts.fingerprint);
-  if (plan.limit_bytes) row("limit", limit_text(plan));
-  for (const DeviceMemory& device : plan.devices)
-    row(device.name,
-        bytes(device.bytes) + " of memory, " + (device.fits ? "fits into what is free" : "does not fit into what is free"));
-  if (plan.devices.empty()) row("GPUs", "none here; the memory is what a GPU would need");
-  if (!plan.ops.empty()) text += "\n" + ops_text(plan.ops);
-  print_fitted(text);
-}
-
-void print_each(const std::vector<Plan>& plans) {
-  for (const Plan& plan : plans) {
-    if (&plan != &plans.front()) print("\n");
-    print_plan(plan);
+// What other options mean nothing with --on, or only with it. Errors: CallError.
+void check_on(const PlanOptions& options) {
+  if (options.on.empty()) {
+    if (options.epochs) throw CallError("--epochs: hours and costs are predicted for the devices of --on; add it");
+    if (options.cases.contains("epoch_samples")) throw CallError("--epoch-samples: belongs to --on with --epochs; add both");
+    return;
   }
+  if (options.cases.contains("epoch_samples") && !options.epochs)
+    throw CallError("--epoch-samples: is the size of an epoch of --epochs; add it");
+  if (options.cases.contains("device")) throw CallError("--device: --on names the devices; leave out one of the two");
+  if (options.cases.contains("without")) throw CallError("--without: --on predicts the complete program; leave it out");
+  if (options.memory_bytes) throw CallError("--memory: --on knows the memory of its devices; leave it out");
+  if (options.by_op) throw CallError("--by-op: shows the plan of a backend, and --on has none; leave out one of the two");
 }
 
-// One row per plan, with what is free on each device.
-void print_plans(const std::vector<Plan>& plans) {
-  std::vector<std::string> titles{"model", "precision", "-mode", ">batch", ">parameters", "->FLOPs/sample", ">memory"};
-  const bool ablated = std::ranges::any_of(plans, [](const Plan& plan) { return plan.spec.without != Without{}; });
-  if (ablated) titles.emplace_back("without");
-  const std::size_t first_device = titles.size();
-  for (const DeviceMemory& device : plans.front().devices) titles.push_back("fits " + device.name);
-  Table table(titles);
-  std::string notes;
-  for (const Plan& plan : plans) {
-    const double flops =
-        plan.spec.mode == Mode::train ? plan.counts.train_flops_per_sample : plan.counts.forward_flops_per_sample;
-    std::vector<std::string> cells{plan.workload.model.name,
-                                   name(plan.spec.precision),
-                                   name(plan.spec.mode),
-                                   plan.fits ? format_count(plan.workload.config.batch) : "none",
-                                   format_count(plan.counts.parameters),
-                                   format_si(flops, "FLOP"),
-                                   bytes(plan.memory.total())};
-    if (ablated) cells.push_back(plan.spec.without == Without{} ? "none" : to_string(plan.spec.without));
-    for (std::size_t i = first_device; i < titles.size(); ++i) {
-      const auto device = std::ranges::find(plan.devices, plans.front().devices[i - first_device].name, &DeviceMemory::name);
-      cells.emplace_back(device == plan.devices.end() ? "no such kernels" : device->fits ? "yes" : "no");
-    }
-    table.add(cells);
-    if (plan.limit_bytes && plan.fits) notes = limit_text(plan) + "\n";
-    if (!plan.fits)
-      notes += plan.workload.model.name + ": " + limit_text(plan) + "; it needs " + bytes(plan.memory.total()) + "\n";
-  }
-  print_fitted(table.to_string() + notes);
-}
-
-Json plan_json(const Plan& plan) {
-  const Json memory = {{"parameters", plan.memory.parameters}, {"gradients", plan.memory.gradients},
-                       {"optimizer", plan.memory.optimizer},   {"activations", plan.memory.activations},
-                       {"workspace", plan.memory.workspace},   {"total", plan.memory.total()}};
-  Json devices = Json::array();
-  for (const DeviceMemory& device : plan.devices)
-    devices.push_back({{"name", device.name}, {"memory_bytes", device.bytes}, {"fits", device.fits}});
-  const Model& model = plan.workload.model;
-  const SampleSpec sample = model.family->sample(plan.workload.config);
-  Json document = {{"model", model.name},
-                   {"batch", plan.workload.config.batch},
-                   {"precision", name(plan.spec.precision)},
-                   {"mode", name(plan.spec.mode)},
-                   {"parameters", plan.counts.parameters},
-                   {"forward_flops_per_sample", plan.counts.forward_flops_per_sample},
-                   {"train_flops_per_sample", plan.counts.train_flops_per_sample},
-                   {"tokens_per_sample", sample.text() ? Json(sample.sequence) : Json(nullptr)},
-                   {"fingerprint", plan.counts.fingerprint},
-                   {"optimizer", plan.workload.optimizer.to_string()},
-                   {"options", model.options},
-                   {"nominal_samples_per_epoch", model.family->nominal_samples_per_epoch},
-                   {"memory_bytes", memory},
-                   {"devices", devices}};
-  if (plan.spec.without != Without{}) document["without"] = to_string(plan.spec.without);
-  if (plan.limit_bytes) {
-    document["memory_limit_bytes"] = *plan.limit_bytes;
-    document["fits"] = plan.fits;
-  }
-  for (const OpTraffic& op : plan.ops)
-    document["ops"].push_back(
-        {{"op", name(op.op)}, {"nodes", op.nodes}, {"launches", op.launches}, {"flops", op.flops}, {"bytes", op.bytes}});
-  return document;
+int plan_on(const PlanOptions& options) {
+  PredictionRequest request{options.on, {}, false, options.epochs};
+  CaseBlock cases = options.cases;
+  request.largest_batch = takes_largest_batch(cases);
+  request.cases = expand(cases);
+  const std::vector<Prediction> predictions = predictions_of(request);
+  if (options.json)
+    print(print_json(predictions_json(predictions)));
+  else
+    print_fitted(predictions_text(predictions));
+  return kExitDone;
 }
 
 int plan(const PlanOptions& options) {
   if (!options.cases.contains("model"))
     throw CallError("plan: --model is missing; give one, such as `epochbench plan resnet20`");
+  check_on(options);
+  if (!options.on.empty()) return plan_on(options);
   const std::vector<Plan> plans = plans_of(options);
   if (options.json)
     print(print_json(plans.size() == 1 ? plan_json(plans.front()) : json_list(plans, plan_json)));
   else if (plans.size() == 1 || options.by_op)
-    print_each(plans);
+    print_fitted(joined(plans, plan_text, "\n"));
   else
-    print_plans(plans);
+    print_fitted(plans_text(plans));
   return kExitDone;
 }
 
@@ -316,11 +224,16 @@ void add_plan(Commands& commands) {
   auto [command, options] =
       commands.add("plan", "show parameters, FLOPs and memory of a model; runs nothing", kPlanExamples, plan);
   commands.add_case_options(command, options.cases, OfferedTo::calls,
-                            {"model", "batch", "precision", "mode", "device", "without"});
+                            {"model", "batch", "precision", "mode", "device", "without", "epoch_samples"});
   commands.add_model_argument(command, options.cases);
   add_parsed(command, "--memory", options.memory_bytes, parse_memory,
              "memory that --batch max may take (default: the device's)")
       ->type_name("BYTES");
+  add_parsed(command, "--on", options.on, split_list,
+             "predict for GPUs and instances of the catalog, such as T4,h100-sxm,c7i.24xlarge, instead of the devices here")
+      ->type_name("DEVICE,...");
+  add_parsed(command, "--epochs", options.epochs, whole(1, kMostEpochs), "with --on: hours and costs of N epochs")
+      ->type_name("N");
   command.add_flag("--by-op", options.by_op, "add bytes, launches and FLOPs of a step by op");
   command.add_flag("--json", options.json, "as JSON");
 }

@@ -1,4 +1,5 @@
-// The answers of `speedup`, `claims`, `cost` and `interleave`, as tables for people and as JSON. Nothing is computed here.
+// The answers of `speedup`, `claims`, `cost`, `plan --on` and `interleave`, as tables for people and as JSON. Nothing is
+// computed here.
 #pragma once
 
 #include <span>
@@ -8,6 +9,7 @@
 #include "src/analysis/claims/claims.h"
 #include "src/analysis/compare/peer_ratios.h"
 #include "src/analysis/cost/local_cost.h"
+#include "src/analysis/predict/prediction.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/base/json.h"
 
@@ -50,6 +52,16 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer);
 // its reason beside it as <key>_reason. Of an epoch: <key>_ci95, or null, interval_reason and
 // <key>_range.
 Json rent_or_buy_json(const RentOrBuyAnswer& answer);
+
+// A table whose heading and titles say that these are predicted bounds; of epochs with hours and costs. Then why figures are
+// missing, and notes.
+std::string predictions_text(const std::vector<Prediction>& predictions);
+
+// {"evidence": "predicted", "predictions": [{"evidence": "predicted", …, step_seconds_at_least, …}]}.
+Json predictions_json(const std::vector<Prediction>& predictions);
+
+// The catalog of devices: of these places one row each.
+std::string devices_catalog_text(const DeviceCatalog& catalog, const std::vector<std::size_t>& kept);
 
 // The table of scripts/peers/take_turns.
 std::string peer_table(const std::vector<PeerRow>& rows);

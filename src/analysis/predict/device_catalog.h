@@ -1,0 +1,74 @@
+// bench/devices.json: GPUs, and CPUs with the instances that carry them, as their makers rate them. Nothing here is measured.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/analysis/cost/cost.h"
+#include "src/base/json.h"
+
+namespace epochbench {
+
+struct CatalogFact {
+  std::optional<double> value;
+  std::string source;  // key of DeviceCatalog::sources; "" without a value
+  std::string reason;  // why there is no value
+};
+
+struct CpuInstance {
+  std::string name;  // "c7i.24xlarge"
+  int cores = 0, sockets = 0;
+  double memory_gib = 0;
+};
+
+struct CatalogDevice {
+  std::string id, name;           // "a100-80gb", "NVIDIA A100 SXM 80GB"
+  bool is_gpu = true;             // otherwise a CPU, whose peaks are per core and whose bandwidth and cache are per socket
+  bool is_arm = false;            // of a CPU
+  int year = 0;                   // in which it came out
+  std::vector<std::string> also;  // what else it is called, in bench/prices.json among others
+  std::map<std::string, CatalogFact> facts;
+  std::string instances_source;
+  std::vector<CpuInstance> instances;  // of a CPU
+};
+
+struct CatalogSource {
+  std::string title, url, date;  // "2023-08", "read 2026-11-25"
+};
+
+struct DeviceCatalog {
+  std::string note;
+  std::map<std::string, CatalogSource> sources;
+  std::vector<CatalogDevice> devices;
+};
+
+// Every fact of a GPU, and of a CPU, that an entry must have, with its value or the reason why there is none.
+std::span<const char* const> gpu_facts();
+std::span<const char* const> cpu_facts();
+
+// `source` names the text in messages. Errors: FormatError.
+DeviceCatalog parse_devices(std::string_view text, const std::string& source);
+const DeviceCatalog& embedded_devices();
+
+// What --on may name: a GPU, an instance of bench/prices.json with a GPU of the catalog, or a CPU instance.
+struct PredictionTarget {
+  const CatalogDevice* device = nullptr;
+  const CpuInstance* instance = nullptr;  // of a CPU
+  const CatalogPrice* price = nullptr;    // of an instance that the call names
+  std::string name() const;               // "NVIDIA T4", "c7i.24xlarge"
+};
+
+// By id, name or what it is called, in any case and with any separators; or by words that only one entry has ("4090"). Errors:
+// CallError that lists the variants where several fit, and near names where none does.
+PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices, const std::string& text);
+
+// The entry that a GPU of a price list is; nullptr: none.
+const CatalogDevice* device_of_price(const DeviceCatalog& catalog, const CatalogPrice& price);
+
+Json device_json(const DeviceCatalog& catalog, const CatalogDevice& device);
+
+}  // namespace epochbench

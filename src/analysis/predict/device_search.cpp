@@ -1,0 +1,115 @@
+// From what a call names to an entry of the catalog.
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "src/analysis/predict/device_catalog.h"
+#include "src/base/errors.h"
+#include "src/base/text.h"
+
+namespace epochbench {
+namespace {
+
+using Tokens = std::vector<std::string>;
+
+// Lowercase runs of letters and digits: "NVIDIA A100 80 GB" -> nvidia, a100, 80gb.
+Tokens tokens_of(std::string_view text) {
+  Tokens tokens;
+  bool inside = false;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (!std::isalnum(byte)) {
+      inside = false;
+      continue;
+    }
+    if (!inside) tokens.emplace_back();
+    inside = true;
+    tokens.back() += static_cast<char>(std::tolower(byte));
+  }
+  for (std::size_t i = 1; i < tokens.size(); ++i)
+    if (tokens[i] == "gb" && tokens[i - 1].find_first_not_of("0123456789") == std::string::npos) {
+      tokens[i - 1] += "gb";
+      tokens.erase(tokens.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  return tokens;
+}
+
+// Makers' and product lines' names, which a call may leave out.
+Tokens without_makers(Tokens tokens) {
+  static const std::set<std::string> kMakers{"nvidia", "geforce", "tesla", "aws", "gcp", "azure"};
+  if (tokens.size() > 1) std::erase_if(tokens, [](const std::string& token) { return kMakers.contains(token); });
+  return tokens;
+}
+
+struct NamedTarget {
+  PredictionTarget target;
+  std::string shown;               // in messages: what names it without doubt
+  std::vector<std::string> names;  // in full
+  std::vector<std::string> parts;  // texts whose tokens find it
+};
+
+std::vector<NamedTarget> named_targets(const DeviceCatalog& catalog) {
+  std::vector<NamedTarget> all;
+  for (const CatalogDevice& device : catalog.devices) {
+    if (device.is_gpu) {
+      NamedTarget gpu{{&device, nullptr, nullptr}, device.id, {device.id, device.name}, {device.id + " " + device.name}};
+      gpu.names.insert(gpu.names.end(), device.also.begin(), device.also.end());
+      all.push_back(std::move(gpu));
+    }
+    for (const CpuInstance& instance : device.instances)
+      all.push_back({{&device, &instance, nullptr}, instance.name, {instance.name}, {instance.name + " " + device.name}});
+  }
+  return all;
+}
+
+bool has_tokens(const NamedTarget& each, const Tokens& given) {
+  return std::ranges::any_of(each.parts, [&](const std::string& part) {
+    const Tokens tokens = tokens_of(part);
+    return std::ranges::all_of(given, [&](const std::string& token) { return std::ranges::count(tokens, token) > 0; });
+  });
+}
+
+// An instance of the price list, by its name or "aws/g5.xlarge".
+PredictionTarget priced_target(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices, const std::string& text) {
+  const CatalogPrice* price = find_price(prices, text);
+  if (!price || price->gpu_count == 0) return {};
+  const CatalogDevice* device = device_of_price(catalog, *price);
+  if (!device)
+    throw CallError("'" + text + "' has a " + price->gpu_model +
+                    ", which is not in the catalog (epochbench list devices --catalog)");
+  return {device, nullptr, price};
+}
+
+}  // namespace
+
+std::string PredictionTarget::name() const { return instance ? instance->name : price ? price->instance : device->name; }
+
+const CatalogDevice* device_of_price(const DeviceCatalog& catalog, const CatalogPrice& price) {
+  for (const CatalogDevice& device : catalog.devices)
+    if (device.is_gpu && (device.name == price.gpu_model || std::ranges::count(device.also, price.gpu_model) > 0))
+      return &device;
+  return nullptr;
+}
+
+PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices, const std::string& text) {
+  if (PredictionTarget priced = priced_target(catalog, prices, text); priced.device) return priced;
+  const Tokens given = without_makers(tokens_of(text));
+  if (given.empty()) throw CallError("'" + text + "' names no device; see `epochbench list devices --catalog`");
+  const std::vector<NamedTarget> all = named_targets(catalog);
+  std::vector<const NamedTarget*> found;
+  std::vector<std::string> names;
+  for (const NamedTarget& each : all) {
+    for (const std::string& name : each.names) {
+      names.push_back(name);
+      if (without_makers(tokens_of(name)) == given) return each.target;
+    }
+    if (has_tokens(each, given)) found.push_back(&each);
+  }
+  if (found.size() == 1) return found.front()->target;
+  if (!found.empty())
+    throw CallError("'" + text + "' may be any of " + joined(found, [](const NamedTarget* one) { return one->shown; }) +
+                    "; name one of them");
+  throw CallError("'" + text + "' is not in the catalog (epochbench list devices --catalog)" + did_you_mean(text, names));
+}
+
+}  // namespace epochbench

@@ -1,0 +1,92 @@
+#include "src/analysis/predict/prediction.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "src/analysis/cost/price_share.h"
+#include "src/base/lookup.h"
+
+namespace epochbench {
+namespace {
+
+constexpr double kSecondsPerHour = 3600;
+constexpr double kLowestCapability = 7.5;  // of this program's CUDA backend
+
+PredictedCost cost_on(const CatalogPrice& price, const std::optional<double>& hours, Day day) {
+  const PriceShare share = share_of(price, {price.vcpus, std::min(price.gpu_count, 1)},
+                                    price.gpu_count > 1 ? std::optional(PriceScaling::per_gpu) : std::nullopt);
+  PredictedCost cost;
+  cost.instance = price.instance;
+  cost.usd_per_hour = price.usd_per_hour * share.factor;
+  cost.price = describe(price, share.text, true, day);
+  if (hours) cost.usd = *hours * cost.usd_per_hour;
+  return cost;
+}
+
+bool is_priced(const DeviceCatalog& catalog, const PredictionTarget& target, const CatalogPrice& price) {
+  if (target.price) return &price == target.price;
+  if (target.instance) return price.instance == target.instance->name;
+  return price.gpu_count > 0 && device_of_price(catalog, price) == target.device;
+}
+
+std::vector<std::string> notes_of(const PredictionTarget& target) {
+  const CatalogDevice& device = *target.device;
+  if (device.is_arm)
+    return {device.name + ": this program has no kernels for Arm; the bound holds for the same graph elsewhere"};
+  const auto capability = device.facts.find("compute_capability");
+  if (device.is_gpu && capability != device.facts.end() && capability->second.value.value_or(0) < kLowestCapability)
+    return {device.name + ": this program needs compute capability 7.5 or later; the bound holds for the same graph elsewhere"};
+  return {};
+}
+
+Prediction without_cost(const PredictionQuestion& question) {
+  const PlannedWork& work = question.work;
+  const RatedLimits limits = limits_of(question.target, work.precision);
+  Prediction prediction;
+  prediction.device = question.target.device->id;
+  prediction.name = question.target.name();
+  prediction.work = {work.model, work.precision, work.mode, work.batch, work.memory_bytes};
+  prediction.device_memory_bytes = limits.memory_bytes;
+  prediction.fits = work.memory_bytes <= limits.memory_bytes;
+  prediction.largest_batch = question.largest_batch;
+  prediction.notes = notes_of(question.target);
+  if (!limits.flops_per_second)
+    prediction.reason = std::string(name(work.precision)) + ": " + limits.reason;
+  else if (!prediction.fits)
+    prediction.reason = "does not fit into the memory";
+  else
+    prediction.step = least_time(work.nodes, limits);
+  if (question.epochs && prediction.step) {
+    const std::int64_t steps = (question.epochs->samples + work.batch - 1) / work.batch;
+    prediction.hours =
+        static_cast<double>(question.epochs->epochs) * static_cast<double>(steps) * prediction.step->seconds / kSecondsPerHour;
+  }
+  return prediction;
+}
+
+}  // namespace
+
+std::vector<Prediction> predict(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices,
+                                const PredictionQuestion& question, Day day) {
+  Prediction prediction = without_cost(question);
+  if (!question.epochs) return {prediction};
+  std::vector<Prediction> priced;
+  for (const CatalogPrice& price : prices)
+    if (is_priced(catalog, question.target, price)) {
+      priced.push_back(prediction);
+      priced.back().cost = cost_on(price, prediction.hours, day);
+    }
+  if (!priced.empty()) return priced;
+  prediction.cost_reason = "no price is known for " + prediction.name + " (epochbench list prices)";
+  return {prediction};
+}
+
+void sort_by_cost(std::vector<Prediction>& predictions) {
+  std::ranges::stable_sort(predictions, {}, [](const Prediction& each) {
+    constexpr double kUnknown = std::numeric_limits<double>::infinity();
+    return std::pair(member_of(each.cost, &PredictedCost::usd).value_or(kUnknown), each.hours.value_or(kUnknown));
+  });
+}
+
+}  // namespace epochbench

@@ -1,0 +1,45 @@
+// The least time of a step: pure functions over what each node computes and moves, and what a device can do at most.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "epochbench/precision.h"
+#include "src/analysis/predict/device_catalog.h"
+
+namespace epochbench {
+
+// A node of a step. `winograd`: a convolution of 3x3 windows at stride 1 over floats, which may be computed with fewer
+// multiplications than are counted.
+struct NodeDemand {
+  double flops = 0, bytes = 0;
+  bool winograd = false;
+};
+
+// F(4x4, 3x3), the largest tile in use, multiplies a quarter as often (Lavin and Gray 2016).
+inline constexpr double kWinogradSaving = 4;
+
+struct RatedLimits {
+  std::optional<double> flops_per_second;  // of the precision's products, with fp32 sums; empty: see `reason`
+  double winograd_flops_per_second = 0;    // of convolutions that may be transformed, by the FLOPs that are counted
+  double bytes_per_second = 0;             // between memory and chip
+  double cache_bytes = 0;                  // data of one node that may stay on the chip for the next
+  double memory_bytes = 0;
+  std::string reason;
+};
+RatedLimits limits_of(const PredictionTarget& target, Precision precision);
+
+struct LeastTime {
+  double seconds = 0;
+  double compute_seconds = 0;  // of nodes whose FLOPs take at least as long as their bytes; bandwidth bounds the others
+  const char* bound() const { return 2 * compute_seconds >= seconds ? "compute" : "bandwidth"; }
+  double bound_share() const;  // of the seconds; 0 of an empty step
+};
+
+// The sum over nodes of the larger of FLOPs / peak and bytes / bandwidth (Williams et al. 2009, "Roofline"). A node that finds
+// its inputs in the cache, and leaves its outputs there, moves up to twice the cache less, so this much is not counted.
+// `limits` must have flops_per_second.
+LeastTime least_time(std::span<const NodeDemand> nodes, const RatedLimits& limits);
+
+}  // namespace epochbench

@@ -1,0 +1,39 @@
+// A plan of `epochbench plan`, and how it is shown.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "epochbench/program.h"
+#include "src/base/json.h"
+#include "src/case/case_spec.h"
+#include "src/workload/traffic.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+
+struct DeviceMemory {
+  std::string name;
+  std::int64_t bytes = 0;
+  bool fits = false;
+};
+
+struct Plan {
+  CaseSpec spec;
+  WorkloadSpec workload;
+  Counts counts;
+  ProgramMemory memory;  // on the first of the devices, or on a GPU where there is none
+  std::vector<DeviceMemory> devices;
+  std::optional<std::int64_t> limit_bytes = {};  // of --batch max
+  bool fits = true;                              // batch 1 into it
+  std::vector<OpTraffic> ops = {};               // of a step, if they are asked for
+};
+
+std::string plan_text(const Plan& plan);
+// One row per plan, with what is free on each device.
+std::string plans_text(const std::vector<Plan>& plans);
+Json plan_json(const Plan& plan);
+
+}  // namespace epochbench
