@@ -20,6 +20,7 @@ add_test(NAME Scripts.Commands COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOUR
 add_test(NAME Scripts.BareImage COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/bare_image_test.py)
 add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_pytorch_test.py)
 add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/compare_quality_test.py)
+add_test(NAME Scripts.UpdatePrices COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/update_prices_test.py)
 add_test(NAME Scripts.GateTrials COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/gate_trials_test.py)
 # Needs the articles, which are not part of this repository: EPOCHBENCH_ARTICLES names their folder.
 add_test(NAME Claims.QuotesStandInTheArticles COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/claim_quotes_test.py)
@@ -32,7 +33,7 @@ set_tests_properties(Scripts.MutateResults Scripts.TrainPytorch Scripts.TakeTurn
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKeepToTheLayers Structure.SelfTest
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
   Scripts.CheckGpu Scripts.CheckGpuParts Scripts.CheckGpuState Scripts.CheckCpu Scripts.Commands Scripts.BareImage
-  Scripts.CompareQuality Scripts.GateTrials Scripts.MutateResults PROPERTIES LABELS "unit;scripts")
+  Scripts.CompareQuality Scripts.UpdatePrices Scripts.GateTrials Scripts.MutateResults PROPERTIES LABELS "unit;scripts")
 
 # The continuous-integration gate of docs/ci.md, as written there. Its YAML test is skipped without PyYAML.
 foreach(class MadeUp Real Yaml)
