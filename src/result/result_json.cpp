@@ -6,6 +6,7 @@
 #include "src/base/files.h"
 #include "src/base/text.h"
 #include "src/case/run_name.h"
+#include "src/result/published.h"
 
 namespace epochbench {
 namespace {
@@ -31,6 +32,8 @@ constexpr Version kResultVersion{"schema_version", kSchemaVersion,
                                  "a result of epochbench; name a file that `epochbench run` wrote", "results/schema.json"};
 constexpr Version kTurnsDocumentVersion{"turns_version", kTurnsVersion, "a file of compare --interleave",
                                         "results/turns.schema.json"};
+constexpr Version kPublishedDocumentVersion{"published_version", kPublishedVersion, "a file of epochbench import",
+                                            "results/published.schema.json"};
 
 bool has(const Version& version, const Json& document) { return document.is_object() && document.contains(version.key); }
 
@@ -94,14 +97,20 @@ template Context read_value(const Json&, const std::string& path);
 std::string result_to_text(const Result& result) { return text_with(kResultVersion, result); }
 std::string turns_to_text(const TurnsDocument& document) { return text_with(kTurnsDocumentVersion, document); }
 
+std::string published_to_text(const PublishedDocument& document) { return text_with(kPublishedDocumentVersion, document); }
+
 bool is_result(const Json& document) { return has(kResultVersion, document); }
 bool is_turns(const Json& document) { return has(kTurnsDocumentVersion, document); }
+bool is_published(const Json& document) { return has(kPublishedDocumentVersion, document); }
 
 Result result_from_json(const Json& document, const std::string& source) {
   if (is_turns(document))
     throw FormatError(source +
                       ": a document of `compare --interleave`, which `report` and `compare --history` read, and not a " +
                       "result; name a file that `epochbench run` wrote");
+  if (is_published(document))
+    throw FormatError(source +
+                      ": results that others published, and not measured here; name a file that `epochbench run` wrote");
   Result result = document_from<Result>(kResultVersion, document, source);
   for (Run& run : result.runs) read_settings_of_older(run);
   return result;
@@ -119,6 +128,12 @@ Result parse_result(std::string_view text, const std::string& source) {
 
 TurnsDocument parse_turns(std::string_view text, const std::string& source) {
   return turns_from_json(parse_json(text, source), source);
+}
+
+PublishedDocument parse_published(std::string_view text, const std::string& source) {
+  auto document = document_from<PublishedDocument>(kPublishedDocumentVersion, parse_json(text, source), source);
+  if (document.evidence != Evidence::published) throw FormatError(source + ".evidence: must be published");
+  return document;
 }
 
 Result read_result(const std::string& path) { return parse_result(read_text_file(path), path); }

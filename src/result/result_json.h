@@ -1,5 +1,5 @@
-// Documents as JSON text, and back: results (results/schema.json) and interleaved turns (results/turns.schema.json). The form
-// of each struct is the list of its fields.
+// Documents as JSON text, and back: results (results/schema.json), interleaved turns (results/turns.schema.json) and published
+// results (results/published.schema.json). The form of each struct is the list of its fields.
 #pragma once
 
 #include <string>
@@ -9,6 +9,8 @@
 #include "src/result/turns.h"
 
 namespace epochbench {
+
+struct PublishedDocument;  // src/result/published.h
 
 template <Choice E>
 struct JsonConversion<E> {
@@ -33,11 +35,14 @@ extern template Json json_of(const Context&);
 extern template Json json_of(const SweepAnswers&);
 extern template Context read_value(const Json&, const std::string& path);
 
-// Documents of both kinds: a result has a schema_version, one of interleaved turns a turns_version.
+// Documents by kind: a result has a schema_version, one of interleaved turns a turns_version, one of published results a
+// published_version.
 std::string result_to_text(const Result& result);
 std::string turns_to_text(const TurnsDocument& document);
+std::string published_to_text(const PublishedDocument& document);
 bool is_result(const Json& document);
 bool is_turns(const Json& document);
+bool is_published(const Json& document);
 
 // `source` names the text in messages. Further keys are ignored; numbers that were not finite come back as NaN.
 // Errors: FormatError for text that is not such a document, and for a newer version.
@@ -46,5 +51,6 @@ Result result_from_json(const Json& document, const std::string& source);
 Result read_result(const std::string& path);
 TurnsDocument parse_turns(std::string_view text, const std::string& source);
 TurnsDocument turns_from_json(const Json& document, const std::string& source);
+PublishedDocument parse_published(std::string_view text, const std::string& source);
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-# Tests of src/base, src/result, src/case, src/analysis, src/report and src/session.
+# Tests of src/base, src/result, src/published, src/case, src/analysis, src/report and src/session.
 epochbench_tests(analysis_tests LABEL unit LIBRARIES epochbench_analysis TESTS
   analysis/case_summary_test analysis/change_points_test analysis/comparison_test analysis/curves_test
   analysis/decision_simulation_test analysis/decision_test analysis/estimate_test analysis/precision_quality_test
@@ -12,6 +12,8 @@ epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
   report/history_test report/html_page_test report/load_mark_test report/report_test result/result_json_test result/schema_test
   result/turns_json_test)
 target_compile_definitions(report_tests PRIVATE EPOCHBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+epochbench_tests(published_tests LABEL unit LIBRARIES epochbench_published TESTS
+  published/curated_test published/dawnbench_test published/mlperf_test)
 epochbench_test(report/html_page_without_charts_test LABEL unit LIBRARIES epochbench_analysis)
 target_sources(html_page_without_charts_test PRIVATE ${PROJECT_SOURCE_DIR}/src/report/html/html_page.cpp)
 epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS

@@ -46,7 +46,7 @@ class Schema(CliTest):
         jsonschema.Draft7Validator.check_schema(SCHEMA)
 
     def test_results_that_we_stand_behind(self):
-        results = [path for path in sorted((ROOT / "results").rglob("*.json")) if not path.name.endswith("schema.json")]
+        results = [path for path in sorted((ROOT / "results").rglob("*.json")) if not path.name.endswith("schema.json") and path.parent.name != "published"]  # test_import.py has those
         self.assertTrue(results)
         for path in results:
             with self.subTest(path.name):

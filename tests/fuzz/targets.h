@@ -11,6 +11,8 @@ namespace epochbench::fuzz {
 
 void result(std::string_view bytes);         // a result file and the answers from it
 void turns(std::string_view bytes);          // a document of interleaved turns, likewise
+void dawnbench(std::string_view bytes);      // an entry, an empty line and its table of epochs
+void mlperf(std::string_view bytes);         // the files of a result, with an empty line between them
 void suite(std::string_view bytes);          // a suite file, and its cases
 void claim_catalog(std::string_view bytes);  // a catalog of claims, and its answers without results
 void safetensors(std::string_view bytes);    // a weight file
@@ -27,6 +29,8 @@ struct Target {
 inline constexpr std::array kTargets{
     Target{"result", result},
     Target{"turns", turns},
+    Target{"dawnbench", dawnbench},
+    Target{"mlperf", mlperf},
     Target{"suite", suite},
     Target{"claim_catalog", claim_catalog},
     Target{"safetensors", safetensors},

@@ -12,6 +12,7 @@
 
 #include "src/base/files.h"
 #include "src/base/json_fields.h"
+#include "src/result/published.h"
 #include "src/result/result_json.h"
 
 namespace epochbench {
@@ -149,6 +150,14 @@ TEST(Schema, HasTheKeysOfDocumentsOfTurns) {
   EXPECT_GT(written.size(), 50u);
   for (Keys* keys : {&documented, &written})  // schema.json has the keys of a context
     std::erase_if(*keys, [](const auto& entry) { return entry.first.starts_with("context."); });
+  expect_same(written, documented);
+}
+
+TEST(Schema, HasTheKeysOfPublishedResults) {
+  const Json schema = schema_file("published.schema.json");
+  Keys documented, written = keys_of<PublishedDocument>("published_version");
+  collect(schema, schema, "", documented);
+  EXPECT_GT(written.size(), 50u);
   expect_same(written, documented);
 }
 

@@ -1,0 +1,165 @@
+// Results of MLPerf Training: what is read, the rules for the time to train, citations, and what is refused.
+#include <gmock/gmock.h>
+
+#include "published/inputs.h"
+#include "src/base/text.h"
+#include "src/published/import.h"
+
+namespace epochbench {
+namespace {
+
+using namespace published_inputs;
+using testing::Contains;
+using testing::HasSubstr;
+
+const PublishedOrigin kOrigin{"mlcommons/training_results_v3.0", "c0ffee", "Apache-2.0", "2026-01-19"};
+constexpr const char* kUnverified = "Result not verified by MLCommons Association";
+
+PublishedEntry entry_of_result(const std::vector<NamedText>& files, const PublishedOrigin& origin = kOrigin) {
+  return import_mlperf(files, origin, "3.0-1").entries.at(0);
+}
+
+std::string refused_result(const std::vector<NamedText>& files) {
+  return refusal([&] { import_mlperf(files, kOrigin, std::nullopt); });
+}
+
+// Five runs whose third log has a text replaced.
+std::vector<NamedText> with_changed_log(const std::string& from, const std::string& to) {
+  auto files = mlperf_files({100, 101, 102, 103, 104});
+  const std::string before = files[3].text;
+  replace_all(files[3].text, from, to);
+  EXPECT_NE(files[3].text, before) << from;
+  return files;
+}
+
+TEST(Mlperf, ResultOfFiveRuns) {
+  const PublishedEntry entry = entry_of_result(mlperf_files({110, 100, 90, 80, 120}));
+  EXPECT_EQ(entry.name, "results/box/resnet");
+  EXPECT_EQ(entry.benchmark, "resnet");
+  EXPECT_EQ(entry.version, "v3.0");
+  EXPECT_EQ(entry.division, "closed");
+  EXPECT_EQ(entry.category, "onprem");
+  EXPECT_EQ(entry.result_id, "3.0-1");
+  EXPECT_EQ(entry.batch, 512);
+  EXPECT_EQ(entry.date, "2020-09-13");
+  EXPECT_EQ(entry.seconds_to_target, 100) << "without the fastest and the slowest";
+  EXPECT_EQ(entry.epochs, 35);
+  EXPECT_NEAR(*entry.seconds_per_epoch, 100 / 35.0, 1e-6);
+  EXPECT_EQ(entry.throughput->samples_per_second, 350);
+  EXPECT_EQ(entry.runs.size(), 5u);
+  EXPECT_EQ(entry.machine.nodes, 2);
+  EXPECT_EQ(entry.machine.processors_per_node, 2);
+  EXPECT_EQ(entry.machine.cores_per_processor, 28);
+  EXPECT_EQ(entry.machine.accelerators_per_node, 8);
+  EXPECT_FALSE(entry.usd_per_hour);
+  EXPECT_FALSE(entry.quality);
+}
+
+TEST(Mlperf, DerivedFiguresAreNotVerified) {
+  const PublishedDocument document = import_mlperf(mlperf_files({110, 100, 90, 80, 120}), kOrigin, "3.0-1");
+  EXPECT_THAT(document.notice, HasSubstr(kUnverified));
+  EXPECT_THAT(document.notice, HasSubstr("trademarks of MLCommons Association"));
+  EXPECT_THAT(document.entries[0].throughput->derivation, HasSubstr(kUnverified));
+  EXPECT_THAT(document.entries[0].notes, Contains(HasSubstr(kUnverified)));
+  EXPECT_EQ(document.entries[0].citation,
+            "MLPerf® Training v3.0 Closed resnet: Maker, box_n2, 16 x A GPU, entry 3.0-1; retrieved from "
+            "https://github.com/mlcommons/training_results_v3.0 on 2026-01-19");
+}
+
+TEST(Mlperf, AFailedRunIsTheSlowest) {
+  auto files = mlperf_files({110, 100, 90, 80, 1});
+  files.back().text = mlperf_log(1, "resnet", "aborted");
+  EXPECT_EQ(entry_of_result(files).seconds_to_target, 100);
+  EXPECT_NEAR(entry_of_result(files).throughput->samples_per_second, 4 * 35'000 / 380.0, 1e-6);
+  files[1].text = mlperf_log(1, "resnet", "aborted");
+  EXPECT_FALSE(entry_of_result(files).seconds_to_target);
+  EXPECT_THAT(entry_of_result(files).notes, Contains(HasSubstr("more than one run failed")));
+}
+
+TEST(Mlperf, TheScalingFactorIsOfTheTimeToTrain) {
+  auto files = mlperf_files({100, 100, 100, 100, 100});
+  files.push_back({"results/box/resnet/scaling.json", R"({"scaling_factor": 1.25})"});
+  const PublishedEntry entry = entry_of_result(files);
+  EXPECT_EQ(entry.scaling_factor, 1.25);
+  EXPECT_EQ(entry.seconds_to_target, 125);
+  EXPECT_EQ(entry.throughput->samples_per_second, 350) << "without the factor";
+  EXPECT_EQ(entry.files[1], "results/box/resnet/scaling.json");
+}
+
+TEST(Mlperf, BertCountsSamples) {
+  const PublishedEntry entry = entry_of_result(mlperf_files({10, 20, 20, 20, 20, 20, 20, 20, 20, 40}, "bert"));
+  EXPECT_EQ(entry.seconds_to_target, 20);
+  EXPECT_NEAR(entry.throughput->samples_per_second, 20'000 / 210.0, 1e-6);
+  EXPECT_FALSE(entry.epochs);
+  EXPECT_EQ(entry.target->value, 0.72);
+  EXPECT_FALSE(entry_of_result(mlperf_files({20}, "bert"), {}).target) << "the round says which target it was";
+}
+
+TEST(Mlperf, OtherNumbersOfRunsHaveNoTimeToTrain) {
+  const PublishedEntry entry = entry_of_result(mlperf_files({100, 100, 100}));
+  EXPECT_FALSE(entry.seconds_to_target);
+  EXPECT_THAT(entry.notes, Contains(HasSubstr("3 runs, and the rules of MLPerf® Training ask for 5")));
+  EXPECT_EQ(entry.throughput->samples_per_second, 350);
+}
+
+TEST(Mlperf, ProcessorsComputeWhereThereIsNoAccelerator) {
+  Json system = mlperf_system();
+  system["accelerators_per_node"] = "0";
+  system["accelerator_model_name"] = "N/A";
+  auto files = mlperf_files({100, 100, 100, 100, 100});
+  files[0] = json_file("systems/box.json", system);
+  const PublishedEntry entry = entry_of_result(files);
+  EXPECT_EQ(entry.machine.accelerators_per_node, 0);
+  EXPECT_FALSE(entry.machine.accelerator);
+  EXPECT_THAT(entry.citation, HasSubstr("box_n2, 4 x A CPU,"));
+}
+
+TEST(Mlperf, WhatALogDoesNotSayIsUnknown) {
+  const PublishedEntry entry = entry_of_result(with_changed_log("train_samples", "other_samples"));
+  EXPECT_FALSE(entry.runs[2].samples);
+  EXPECT_EQ(entry.runs[1].samples, 35'000);
+  const PublishedDocument unknown = import_mlperf(mlperf_files({1}), {}, std::nullopt);
+  EXPECT_FALSE(unknown.entries[0].version);
+  EXPECT_FALSE(unknown.entries[0].link);
+  EXPECT_THAT(unknown.entries[0].citation, HasSubstr("result ID not given"));
+}
+
+TEST(Mlperf, OtherFilesAreRefused) {
+  EXPECT_THAT(refused_result({{"a.txt", mlperf_log(1)}}), HasSubstr("no description of the system"));
+  EXPECT_THAT(refused_result(mlperf_files({})), HasSubstr("a system without logs"));
+  EXPECT_THAT(refused_result({{"a.json", "{}"}}), HasSubstr("neither a system's description"));
+  EXPECT_THAT(refused_result({{"a.json", R"({"scaling_factor": -1})"}}), HasSubstr("scaling_factor: must be above 0"));
+  auto twice = mlperf_files({1});
+  twice.push_back(twice[0]);
+  EXPECT_THAT(refused_result(twice), HasSubstr("a second system"));
+  EXPECT_THAT(refusal([] {
+                import_mlperf(mlperf_files({1}), {"mlcommons/training_results_v9.9", {}, {}, {}}, {});
+              }),
+              HasSubstr("the round 'v9.9' of MLPerf Training is not known"));
+  EXPECT_THAT(refusal([] { import_mlperf(mlperf_files({1}), kOrigin, "2.1-7"); }),
+              HasSubstr("--result-id: '2.1-7' is not of v3.0"));
+}
+
+TEST(Mlperf, OtherLogsAreRefused) {
+  const std::string log = "result_2.txt";
+  EXPECT_THAT(refused_result({{"a.txt", ":::MLPv0.5.0 resnet 1541636037.7 (f.py:1) run_start\n"}}),
+              HasSubstr("a.txt:1: a line of MLPerf Training v0.5 or v0.6"));
+  EXPECT_THAT(refused_result(with_changed_log("run_stop", "run_stopped")), HasSubstr(log + ": no run_stop"));
+  EXPECT_THAT(refused_result(with_changed_log("submission_org", "org")), HasSubstr(log + ": no submission_org"));
+  EXPECT_THAT(refused_result(with_changed_log("resnet", "ssd")), HasSubstr(log + ": a log of 'ssd'"));
+  EXPECT_THAT(refused_result(with_changed_log("Maker", "Other")), HasSubstr("of Other, closed"));
+  EXPECT_THAT(refused_result(with_changed_log("512", "256")), HasSubstr("benchmark or batch differ"));
+  EXPECT_THAT(refused_result(with_changed_log("512", "-1")), HasSubstr("must be a batch size"));
+  EXPECT_THAT(refused_result(with_changed_log("\"status\"", "\"state\"")), HasSubstr("metadata.status: missing"));
+  EXPECT_THAT(refused_result(with_changed_log("1600000000000", "1700000000000")), HasSubstr("run_stop is not after run_start"));
+  EXPECT_THAT(refused_result(with_changed_log("1600000000000", "99999999999999999")),
+              HasSubstr("time_ms: must be milliseconds"));
+  EXPECT_THAT(refused_result(with_changed_log("\"key\":\"submission_org\"", "\"key\":\"submission_benchmark\"")),
+              HasSubstr("contradicts 'resnet'"));
+  auto cut = mlperf_files({100});
+  cut[1].text.resize(cut[1].text.size() - 20);
+  EXPECT_THAT(refused_result(cut), HasSubstr("result_0.txt:11: not valid JSON"));
+}
+
+}  // namespace
+}  // namespace epochbench
