@@ -5,7 +5,7 @@ _epochbench() {
     if [[ ${COMP_WORDS[i]} != -* ]]; then command=${COMP_WORDS[i]}; break; fi
   done
   if [[ -z $command ]]; then
-    COMPREPLY=($(compgen -W "run sweep list info system plan cost speedup claims export compare answers report help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "run sweep list info system plan cost speedup claims export compare answers report import help --help --version" -- "$cur"))
     return
   fi
   case "$command $prev" in
@@ -139,6 +139,12 @@ _epochbench() {
     'report --price-scaling') choices="per-vcpu per-gpu whole" ;;
     'report --title') choices="" ;;
     'report --charts') choices="" ;;
+    'import --repository') choices="" ;;
+    'import --commit') choices="" ;;
+    'import --license') choices="" ;;
+    'import --retrieved') choices="" ;;
+    'import --result-id') choices="" ;;
+    'import --out'|'import -o') choices="" ;;
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
@@ -155,6 +161,7 @@ _epochbench() {
       compare) options="-h --help --history --threshold --allow-missing --force --github --json --interleave --suite --max-pairs --order-seed --out -o --overwrite --quiet -q" ;;
       answers) options="-h --help --price --price-scaling --json" ;;
       report) options="-h --help --out -o --price --price-scaling --title --open --charts --claims" ;;
+      import) options="-h --help --repository --commit --license --retrieved --result-id --out -o" ;;
     help) options="" ;;
     esac
     COMPREPLY=($(compgen -W "$options" -- "$cur"))
@@ -164,7 +171,7 @@ _epochbench() {
     case "$command" in
       run) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
       sweep) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
-      list) choices="models devices suites datasets claims prices" ;;
+      list) choices="models devices suites datasets claims prices published" ;;
       plan) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
       cost) choices="" ;;
       speedup) choices="" ;;
@@ -174,7 +181,9 @@ _epochbench() {
       compare) choices="" ;;
       answers) choices="" ;;
       report) choices="" ;;
-    help) choices="run sweep list info system plan cost speedup claims export compare answers report" ;;
+      import) choices="dawnbench mlperf" ;;
+      import) choices="" ;;
+    help) choices="run sweep list info system plan cost speedup claims export compare answers report import" ;;
     esac
   fi
   [[ $choices == none ]] && choices=""

@@ -90,6 +90,7 @@ void add_claims(Commands& commands);
 void add_compare(Commands& commands);
 void add_cost(Commands& commands);
 void add_export(Commands& commands);
+void add_import(Commands& commands);
 void add_info(Commands& commands);
 void add_interleave(Commands& commands);  // hidden: what scripts/peers/take_turns calls
 void add_list(Commands& commands);

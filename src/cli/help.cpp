@@ -20,7 +20,7 @@ const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
       {"Measure", {"run", "sweep", "compare"}},
       {"Understand", {"speedup", "answers", "claims", "cost", "plan", "list", "info", "system"}},
-      {"Share", {"report", "export"}},
+      {"Share", {"report", "export", "import"}},
   };
   return groups;
 }

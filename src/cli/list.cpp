@@ -12,6 +12,7 @@
 #include "src/base/text.h"
 #include "src/case/suite.h"
 #include "src/cli/commands.h"
+#include "src/cli/list_published.h"
 #include "src/machine/environment.h"
 #include "src/report/text/answer_text.h"
 #include "src/report/text/text_parts.h"
@@ -217,9 +218,10 @@ std::string catalog_text(const Kept& kept) { return devices_catalog_text(embedde
 
 constexpr Section kCatalog{"devices", "id", catalog_json, catalog_text};
 constexpr Section kSections[] = {
-    {"models", "name", models_json, models_text},  {"devices", "name", devices_json, devices_text},
-    {"suites", "name", suites_json, suites_text},  {"datasets", "spec", datasets_json, datasets_text},
-    {"claims", "id", claims_list, claims_section}, {"prices", "instance", prices_json, prices_text},
+    {"models", "name", models_json, models_text},          {"devices", "name", devices_json, devices_text},
+    {"suites", "name", suites_json, suites_text},          {"datasets", "spec", datasets_json, datasets_text},
+    {"claims", "id", claims_list, claims_section},         {"prices", "instance", prices_json, prices_text},
+    {"published", "name", published_json, published_text},
 };
 
 std::string lowercase(std::string text) {
@@ -276,10 +278,10 @@ int list(const ListOptions& options) {
 }  // namespace
 
 void add_list(Commands& commands) {
-  auto [command, options] =
-      commands.add("list", "list models, devices, suites, data sets, claims and prices", kListExamples, list);
+  auto [command, options] = commands.add(
+      "list", "list models, devices, suites, data sets, claims, prices and published results", kListExamples, list);
   command.add_option("what", options.what,
-                     "models, devices, suites, datasets, claims or prices (default: how many there are of each)");
+                     "models, devices, suites, datasets, claims, prices or published (default: how many there are of each)");
   command.add_option("--match", options.match, "only rows with this text, in any case")->type_name("TEXT");
   command.add_flag("--catalog", options.catalog, "devices: GPUs and CPUs as their makers rate them, with sources");
   command.add_flag("--json", options.json, "as JSON");

@@ -29,6 +29,12 @@ add_test(NAME Scripts.MutateResults COMMAND Python3::Interpreter ${CMAKE_CURRENT
 add_test(NAME Scripts.TakeTurns COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/take_turns_test.py)
 set_tests_properties(Scripts.MutateResults Scripts.TrainPytorch Scripts.TakeTurns PROPERTIES ENVIRONMENT
   "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json")
+foreach(class Refusals Set)  # Set is skipped without EPOCHBENCH_SOURCES
+  add_test(NAME Scripts.UpdatePublished.${class} COMMAND Python3::Interpreter
+           ${CMAKE_CURRENT_SOURCE_DIR}/scripts/update_published_test.py ${class})
+  set_tests_properties(Scripts.UpdatePublished.${class} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "OK \\(skipped="
+    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>")
+endforeach()
 # Tests of scripts, which are the same in every build.
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKeepToTheLayers Structure.SelfTest
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
