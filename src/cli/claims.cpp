@@ -105,7 +105,8 @@ int claims(const ClaimsOptions& options) {
   ClaimFacts facts = facts_for(catalog.claims);
   if (options.owning.any_given()) facts.prices = prices_of(options, catalog);
   const std::vector<ClaimAnswer> answers = judge(catalog.claims, results, facts);
-  const ClaimsShown shown = results.empty() ? ClaimsShown::with_verdict : ClaimsShown::all;
+  const bool of_all = options.ids.empty() && options.catalog.empty();
+  const ClaimsShown shown = results.empty() && of_all ? ClaimsShown::with_verdict : ClaimsShown::all;
   print(options.json ? print_json(claims_json(catalog, answers)) : fitted(claims_text(catalog, answers, shown)));
   const bool refuted = std::ranges::find(answers, Verdict::not_reproduced, &ClaimAnswer::verdict) != answers.end();
   return options.strict && refuted ? kExitAnswerIsNo : kExitDone;

@@ -267,7 +267,8 @@ int list(const ListOptions& options) {
     if (!kept.empty() && !options.json && !options.what.empty()) text = section.text(kept);
   }
   if (!options.match.empty() && std::ranges::all_of(found, [](const auto& each) { return each.second.empty(); }))
-    throw CallError("list: no row has '" + options.match + "'; leave --match out to see all of them");
+    throw CallError("list: no row has '" + options.match + "'; leave --match out to see all of them" +
+                    (options.what == "devices" && !options.catalog ? ", or add --catalog to search devices elsewhere" : ""));
   if (options.json)
     print(print_json(document));
   else

@@ -377,7 +377,7 @@ TEST(Claims, WhatIsNotTestableHidesNoOtherPart) {
   EXPECT_EQ(worst.reason, "for resnet50; not testable here: bert-base");
   const ClaimAnswer weights = answer_to("memory-7b", std::vector<NamedResult>{});
   EXPECT_EQ(weights.verdict, Verdict::reproduced);
-  EXPECT_EQ(weights.reason, "not testable here: forward-planned, training-planned, forward, training");
+  EXPECT_EQ(weights.reason, "not testable here: forward-planned, forward-fp16-planned, training-planned, forward, training");
   EXPECT_EQ(answer_to("cnn-transformer-4-8x", {cpu}).verdict, Verdict::not_testable);
 }
 

@@ -125,12 +125,12 @@ TEST(Prediction, LargestBatchIsTheLastThatFits) {
 
 TEST(Prediction, OfEpochsHasTheCheapestInstanceFirst) {
   CaseSpec spec = case_of("resnet20", 128);
-  spec.epoch_samples = 1000;  // 8 steps
+  spec.epoch_samples = 1000;
   const std::vector<Prediction> all = predictions_of({{"h100-sxm", "T4", "c8g.24xlarge", "rtx-4090"}, {spec}, false, 90});
   double last = 0;
   for (const Prediction& each : all) {
     ASSERT_TRUE(each.hours) << each.name;
-    EXPECT_DOUBLE_EQ(*each.hours, 90 * 8 * each.step->seconds / 3600) << each.name;
+    EXPECT_DOUBLE_EQ(*each.hours, 90 * (1000 / 128.0) * each.step->seconds / 3600) << each.name;
     if (!each.cost) continue;
     EXPECT_DOUBLE_EQ(each.cost->usd.value(), *each.hours * each.cost->usd_per_hour);
     EXPECT_GE(*each.cost->usd, last);

@@ -109,7 +109,9 @@ PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const Catal
   if (!found.empty())
     throw CallError("'" + text + "' may be any of " + joined(found, [](const NamedTarget* one) { return one->shown; }) +
                     "; name one of them");
-  throw CallError("'" + text + "' is not in the catalog (epochbench list devices --catalog)" + did_you_mean(text, names));
+  throw CallError("'" + text +
+                  "' is not in the catalog (epochbench list devices --catalog; list prices has the instances with GPUs)" +
+                  did_you_mean(text, names));
 }
 
 }  // namespace epochbench

@@ -58,9 +58,8 @@ Prediction without_cost(const PredictionQuestion& question) {
   else
     prediction.step = least_time(work.nodes, limits);
   if (question.epochs && prediction.step) {
-    const std::int64_t steps = (question.epochs->samples + work.batch - 1) / work.batch;
-    prediction.hours =
-        static_cast<double>(question.epochs->epochs) * static_cast<double>(steps) * prediction.step->seconds / kSecondsPerHour;
+    const double steps = static_cast<double>(question.epochs->samples) / static_cast<double>(work.batch);
+    prediction.hours = static_cast<double>(question.epochs->epochs) * steps * prediction.step->seconds / kSecondsPerHour;
   }
   return prediction;
 }

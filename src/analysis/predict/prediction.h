@@ -24,7 +24,7 @@ struct PlannedWork {
 
 // What --epochs asks for.
 struct EpochsAsked {
-  std::int64_t epochs = 0, samples = 0;  // per epoch; its last step may be smaller, and takes as long here
+  std::int64_t epochs = 0, samples = 0;  // per epoch, which counts as samples / batch steps, as in projections of runs
 };
 
 struct PredictedCost {

@@ -196,8 +196,11 @@ std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer
   }
   text += notes.to_string();
   if (!others.empty())
-    text += "\n" + wrapped("", "  ",
-                           "need results (`epochbench run --suite claims`; `epochbench list claims` has them all): " + others);
+    text +=
+        "\n" + wrapped("", "  ",
+                       "not judged without results, prices or hardware (`epochbench run --suite claims` measures what it can; "
+                       "--id ID says what a claim needs): " +
+                           others);
   if (!catalog.conflicts.empty()) text += kConflicts;
   for (const ClaimConflict& conflict : catalog.conflicts) text += conflict_text(conflict, answers);
   return text + "\n" + wrapped("", "", "in brackets the 95 % interval of repetitions or seeds; " + catalog.note);

@@ -12,11 +12,11 @@ namespace {
 
 constexpr const char* kHeading =
     "predicted, nothing was measured: no less than (≥) and no more than (≤), by the roofline of each node and the rated "
-    "figures "
-    "of the catalog (epochbench list devices --catalog)";
+    "figures of the catalog (epochbench list devices --catalog)";
 constexpr const char* kReading =
-    "memory is what the program plans; libraries and the driver take more. Launches, input and evaluation are not counted, and "
-    "real steps take a multiple of the bound, which differs from device to device";
+    "memory is that of weights, gradients, optimizer, activations and batches; workspace, libraries and the driver take more. "
+    "Launches, input and evaluation are not counted, and real steps take a multiple of the bound, which differs from device to "
+    "device";
 
 std::string bound_text(const LeastTime& step) {
   return step.bound() + std::string(", ") + format_percent(step.bound_share()) + " of it";
