@@ -9,7 +9,7 @@
 namespace epochbench {
 
 struct DawnbenchEpochs {
-  std::vector<double> epochs, hours, top1_percent, top5_percent;  // the last two empty where there is no such column
+  std::vector<double> epochs, hours, top1_percent, top5_percent;  // the last two are empty if the table lacks the column
 };
 
 // Errors: FormatError that names the line, for a table without the columns epoch, hours and top1Accuracy, a row of another

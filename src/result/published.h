@@ -11,14 +11,11 @@
 #include <vector>
 
 #include "src/base/fields.h"
+#include "src/result/evidence.h"
 
 namespace epochbench {
 
 inline constexpr int kPublishedVersion = 1;
-
-// Where a number comes from. Classes are never averaged or paired.
-enum class Evidence : std::uint8_t { measured, published, predicted };
-constexpr auto texts_of(Evidence) { return std::array{"measured", "published", "predicted"}; }
 
 enum class PublishedSource : std::uint8_t { dawnbench, mlperf };
 constexpr auto texts_of(PublishedSource) { return std::array{"dawnbench", "mlperf"}; }
@@ -127,7 +124,7 @@ struct PublishedOrigin {
 void fields(auto& visit, Is<PublishedOrigin> auto& origin) { VISIT(origin, repository, commit, license, retrieved); }
 
 struct PublishedDocument {
-  Evidence evidence = Evidence::published;  // always
+  EvidenceClass evidence = EvidenceClass::published;  // always
   PublishedSource source = PublishedSource::dawnbench;
   PublishedOrigin origin;
   std::string notice;  // what must stand beside every use of its figures

@@ -132,7 +132,7 @@ TurnsDocument parse_turns(std::string_view text, const std::string& source) {
 
 PublishedDocument parse_published(std::string_view text, const std::string& source) {
   auto document = document_from<PublishedDocument>(kPublishedDocumentVersion, parse_json(text, source), source);
-  if (document.evidence != Evidence::published) throw FormatError(source + ".evidence: must be published");
+  if (document.evidence != EvidenceClass::published) throw FormatError(source + ".evidence: must be published");
   return document;
 }
 

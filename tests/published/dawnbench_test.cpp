@@ -109,7 +109,7 @@ TEST(Dawnbench, InferenceHasItsLatency) {
 TEST(Dawnbench, CitationNamesTheSource) {
   const PublishedOrigin origin{"a/b", "c0ffee", std::nullopt, "2026-01-19"};
   const PublishedDocument document = import_dawnbench(dawnbench_files(), origin);
-  EXPECT_EQ(document.evidence, Evidence::published);
+  EXPECT_EQ(document.evidence, EvidenceClass::published);
   EXPECT_EQ(document.entries[0].link, "https://github.com/a/b/blob/c0ffee/train/a.json");
   EXPECT_EQ(document.entries[0].citation,
             "DAWNBench v1.0, CIFAR10 train: A Lab, ResNet 8 on 2 K80 / 30 GB / 8 CPU (A Cloud), 2017-10-11; retrieved from "

@@ -12,7 +12,6 @@ namespace epochbench {
 namespace {
 
 constexpr std::array<const char*, 5> kVerdicts{"not_testable", "reproduced", "exceeded", "undecided", "not_reproduced"};
-constexpr std::array<const char*, 2> kEvidenceClasses{"measured", "planned"};
 
 constexpr const char* kPeaks = "cpu_memory cpu_memory_bandwidth cpu_peak_fp32 gpu_memory gpu_memory_bandwidth gpu_peak_fp32";
 
@@ -62,8 +61,6 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
 }  // namespace
 
 std::span<const KindRow> quantity_kinds() { return kKinds; }
-
-const char* name(EvidenceClass evidence) { return kEvidenceClasses[static_cast<std::size_t>(evidence)]; }
 
 const char* name(Verdict verdict) { return kVerdicts[static_cast<std::size_t>(verdict)]; }
 

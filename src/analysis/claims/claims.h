@@ -16,6 +16,8 @@
 
 #include "src/analysis/cost/local_cost.h"
 #include "src/analysis/fairness.h"
+#include "src/case/choices.h"
+#include "src/result/evidence.h"
 #include "src/result/turns.h"
 
 namespace epochbench {
@@ -23,13 +25,6 @@ namespace epochbench {
 // What was tested from the best to the worst, after what was not.
 enum class Verdict : std::uint8_t { not_testable, reproduced, exceeded, undecided, not_reproduced };
 const char* name(Verdict verdict);
-
-// Where a number comes from. Classes are concluded apart and never averaged or paired.
-enum class EvidenceClass : std::uint8_t {
-  measured,  // by a run or on the machine of a result
-  planned,   // by arithmetic: counted from a model's graph, or computed from the user's figures
-};
-const char* name(EvidenceClass evidence);
 
 struct ClaimedRange {
   std::optional<double> low, high;  // empty: no bound

@@ -21,7 +21,7 @@ void check_source(const DeviceCatalog& catalog, const std::string& key, const st
 CatalogFact read_fact(const DeviceCatalog& catalog, const JsonFields& row) {
   CatalogFact fact{row.maybe_number("value"), row.maybe_text("source").value_or(""), row.maybe_text("reason").value_or("")};
   if (!fact.value) {
-    if (fact.reason.empty()) throw FormatError(row.path("reason") + ": missing; say why there is no value");
+    if (fact.reason.empty()) throw FormatError(row.path("reason") + ": missing; a null value needs a reason");
     return fact;
   }
   if (!(*fact.value > 0)) throw FormatError(row.path("value") + ": must be above 0");

@@ -16,7 +16,7 @@ namespace epochbench {
 struct CatalogFact {
   std::optional<double> value;
   std::string source;  // key of DeviceCatalog::sources; "" without a value
-  std::string reason;  // why there is no value
+  std::string reason;  // for a null value
 };
 
 struct CpuInstance {

@@ -10,8 +10,6 @@
 
 namespace epochbench {
 
-inline constexpr const char* kPredicted = "predicted";  // the evidence of every one of them
-
 // A model as planned for a batch. The memory is what the program plans without scratch of libraries.
 struct PlannedWork {
   std::string model;
@@ -41,10 +39,10 @@ struct Prediction {
   bool fits = false;
   std::int64_t largest_batch = 0;  // 0: not even one sample fits
   std::optional<LeastTime> step;
-  std::string reason;           // why there is no time
+  std::string reason;           // for an empty step
   std::optional<double> hours;  // of --epochs, as what follows
   std::optional<PredictedCost> cost;
-  std::string cost_reason;  // why there is no price
+  std::string cost_reason;  // for an empty cost
   std::vector<std::string> notes;
 };
 

@@ -4,8 +4,10 @@
 #include "src/base/json_fields.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
+#include "src/case/choices.h"
 #include "src/report/text/answer_text.h"
 #include "src/report/text/text_parts.h"
+#include "src/result/evidence.h"
 
 namespace epochbench {
 namespace {
@@ -58,7 +60,7 @@ bool of_epochs(const Prediction& prediction) { return prediction.cost || !predic
 
 Json prediction_json(const Prediction& each) {
   const PlannedWork& work = each.work;
-  Json json = {{"evidence", kPredicted},
+  Json json = {{"evidence", name(EvidenceClass::predicted)},
                {"device", each.device},
                {"name", each.name},
                {"model", work.model},
@@ -112,7 +114,7 @@ std::string predictions_text(const std::vector<Prediction>& predictions) {
 }
 
 Json predictions_json(const std::vector<Prediction>& predictions) {
-  return {{"evidence", kPredicted}, {"predictions", json_list(predictions, prediction_json)}};
+  return {{"evidence", name(EvidenceClass::predicted)}, {"predictions", json_list(predictions, prediction_json)}};
 }
 
 std::string devices_catalog_text(const DeviceCatalog& catalog, const std::vector<std::size_t>& kept) {
