@@ -48,7 +48,9 @@ bool register_products(const Problem& problem, const Options<Real>& options);
 template <typename Real>
 bool register_attention(const Problem& problem, const Options<Real>& options);
 template <typename Real>
-bool register_depthwise(const Problem& problem, const Options<Real>& options);
+bool register_windows(const Problem& problem, const Options<Real>& options);
+template <typename Real>
+bool register_lstm(const Problem& problem, const Options<Real>& options);
 template <typename Real>
 bool register_memory_bound(const Problem& problem, const Options<Real>& options);
 std::vector<std::string> memory_bound_operations();

@@ -88,10 +88,11 @@ void register_all(const Arguments& arguments) {
   const Options<Real> options{&kernels_of<Real>(arguments.isa), arguments.threads};
   for (const std::string& path : split(arguments.shapes))
     for (const Problem& problem : read_problems(path))
-      if (!register_products(problem, options) && !register_attention(problem, options) &&
-          !register_depthwise(problem, options) && !register_memory_bound(problem, options))
+      if (!register_products(problem, options) && !register_attention(problem, options) && !register_lstm(problem, options) &&
+          !register_windows(problem, options) && !register_memory_bound(problem, options))
         throw std::runtime_error(problem.where + ": '" + problem.operation +
-                                 "' is not one of gemm, conv2d, attention, depthwise, " + joined(memory_bound_operations()));
+                                 "' is not one of gemm, conv2d, attention, lstm, depthwise, average_pool, max_pool, " +
+                                 joined(memory_bound_operations()));
 }
 
 const cpu::Int8Kernels& int8_kernels_of(const std::string& name) {

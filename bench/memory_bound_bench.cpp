@@ -1,6 +1,7 @@
 // Kernels that the memory limits: n= for those over all elements, rows= channels= for the others. Bytes count every operand
 // once.
 #include <algorithm>
+#include <stdexcept>
 
 #include "bench/kernel_bench.h"
 
@@ -8,10 +9,12 @@ namespace epochbench::bench {
 namespace {
 
 constexpr Dropout kMask{1, 2, 0x1999999A, 1 / 0.9f};  // drops a tenth
+constexpr std::int64_t kHead = 64;                    // columns of a head that rotary rotates
 
 struct Sizes {
   std::int64_t rows = 1, channels = 1, n = 1;
-  std::int64_t state = 1, sums = 1;  // elements of an optimizer's state, of the sum of a fused op
+  std::int64_t state = 1, further = 1,
+               rotation = 1;  // elements of an optimizer's state, of further operands, of rotary's table
 };
 
 template <typename Real>
@@ -22,8 +25,9 @@ struct Operands : Sizes {
     k.cross_entropy(loss, log_sum_exp, x, labels.data(), rows, channels, true, threads);  // the gradient needs log_sum_exp
   }
 
-  Buffer<Real> y{n}, x{n, 1}, dy{n, 2}, sum{sums};
+  Buffer<Real> y{n}, x{n, 1}, dy{n, 2}, sum{further}, up{further, 3};
   Buffer<Real> real_bias{channels, 4}, real_dbias{channels};
+  Floats table{rotation, 5};
   Floats weight{state, 1}, moment1{state, 2}, moment2{state, 3};
   Floats scale{channels, 3}, bias{channels, 4}, dscale{channels}, dbias{channels};
   Floats running_mean{channels}, running_variance{channels};
@@ -48,7 +52,8 @@ struct Kernel {
   bool by_row;
   int streams;  // arrays of n Reals that it reads or writes
   void (*run)(Operands<Real>& o, const cpu::Kernels<Real>& k, float* workspace, int threads);
-  int floats = 0;  // arrays of n floats
+  int floats = 0;        // arrays of n floats
+  bool further = false;  // whether it has further operands of n Reals
 };
 
 template <typename Real, typename O = Operands<Real>, typename K = cpu::Kernels<Real>>
@@ -60,6 +65,12 @@ constexpr Kernel<Real> kKernels[] = {
     {"gelu_grad", false, 3, [](O& o, const K& k, float*, int threads) { k.gelu_grad(o.y, o.dy, o.x, o.n, threads); }},
     {"gelu_tanh", false, 2, [](O& o, const K& k, float*, int threads) { k.gelu_tanh(o.y, o.x, o.n, threads); }},
     {"gelu_tanh_grad", false, 3, [](O& o, const K& k, float*, int threads) { k.gelu_tanh_grad(o.y, o.dy, o.x, o.n, threads); }},
+    {"relu6", false, 2, [](O& o, const K& k, float*, int threads) { k.relu6(o.y, o.x, o.n, threads); }},
+    {"relu6_grad", false, 3, [](O& o, const K& k, float*, int threads) { k.relu6_grad(o.y, o.dy, o.x, o.n, threads); }},
+    {"sigmoid", false, 2, [](O& o, const K& k, float*, int threads) { k.sigmoid(o.y, o.x, o.n, threads); }},
+    {"sigmoid_grad", false, 3, [](O& o, const K& k, float*, int threads) { k.sigmoid_grad(o.y, o.dy, o.x, o.n, threads); }},
+    {"silu", false, 2, [](O& o, const K& k, float*, int threads) { k.silu(o.y, o.x, o.n, threads); }},
+    {"silu_grad", false, 3, [](O& o, const K& k, float*, int threads) { k.silu_grad(o.y, o.dy, o.x, o.n, threads); }},
     {"dropout", false, 2, [](O& o, const K& k, float*, int threads) { k.dropout(o.y, o.x, &o.step, kMask, o.n, threads); }},
     {"sgd", false, 1,
      [](O& o, const K& k, float*, int threads) {
@@ -101,11 +112,45 @@ constexpr Kernel<Real> kKernels[] = {
      [](O& o, const K& k, float*, int threads) {
        k.add_layer_norm(o.y, o.mean, o.inv_std, o.sum, o.x, o.dy, o.scale, o.bias, &o.step, kMask, o.rows, o.channels, 1e-12,
                         threads);
-     }},
+     },
+     0, true},
     {"add_layer_norm_grad", true, 4,
      [](O& o, const K& k, float* workspace, int threads) {
        k.add_layer_norm_grad(o.y, o.dscale, o.dbias, o.sum, o.dy, o.x, o.scale, o.mean, o.inv_std, &o.step, kMask, o.rows,
                              o.channels, workspace, threads);
+     },
+     0, true},
+    {"rms_norm", true, 2,
+     [](O& o, const K& k, float*, int threads) {
+       k.rms_norm(o.y, o.inv_std, o.x, o.scale, o.rows, o.channels, 1e-5, threads);
+     }},
+    {"rms_norm_grad", true, 3,
+     [](O& o, const K& k, float* workspace, int threads) {
+       k.rms_norm_grad(o.y, o.dscale, o.dy, o.x, o.scale, o.inv_std, o.rows, o.channels, workspace, threads);
+     }},
+    {"add_rms_norm", true, 4,
+     [](O& o, const K& k, float*, int threads) {
+       k.add_rms_norm(o.y, o.inv_std, o.sum, o.x, o.dy, o.scale, o.rows, o.channels, 1e-5, threads);
+     },
+     0, true},
+    {"swiglu", true, 3,
+     [](O& o, const K& k, float*, int threads) {
+       k.swiglu(o.y, o.x, o.dy, {o.rows, o.channels}, threads);
+     }},
+    {"swiglu_grad", true, 5,
+     [](O& o, const K& k, float*, int threads) {
+       k.swiglu_grad(o.y, o.sum, o.dy, o.x, o.up, {o.rows, o.channels}, threads);
+     },
+     0, true},
+    {"rotary", true, 2,  // all heads of 64
+     [](O& o, const K& k, float*, int threads) {
+       k.rotary(o.y, o.x, o.table, {o.rows, o.channels, o.rows, kHead, o.channels / kHead}, threads);
+     }},
+    {"scale_channels", true, 2,  // one image
+     [](O& o, const K& k, float*, int threads) { k.scale_channels(o.y, o.x, o.real_bias, 1, o.rows, o.channels, threads); }},
+    {"scale_channels_grad", true, 2,
+     [](O& o, const K& k, float*, int threads) {
+       k.scale_channels_grad(o.real_dbias, o.dy, o.x, 1, o.rows, o.channels, threads);
      }},
     {"cross_entropy", true, 1,
      [](O& o, const K& k, float*, int threads) {
@@ -135,7 +180,11 @@ bool register_memory_bound(const Problem& problem, const Options<Real>& options)
     expect_only(problem, {"rows", "channels"});
     sizes = {size_of(problem, "rows"), size_of(problem, "channels")};
     sizes.n = sizes.rows * sizes.channels;
-    if (problem.operation.rfind("add_layer_norm", 0) == 0) sizes.sums = sizes.n;
+    if (kernel->further) sizes.further = sizes.n;
+    if (problem.operation == "rotary") {
+      if (sizes.channels % kHead != 0) throw std::runtime_error(problem.where + ": channels is not a multiple of 64");
+      sizes.rotation = sizes.rows * kHead;
+    }
   } else {
     expect_only(problem, {"n"});
     sizes.n = size_of(problem, "n");

@@ -109,20 +109,29 @@ void grad_tile(GradRow r, std::int64_t ix) {
   });
 }
 
-// One pixel, for every size.
-void grad_pixel(GradRow r, std::int64_t ix) {
+// One pixel, from the windows over it; 0 of kRowsOver: any number of rows, and likewise.
+template <int kRowsOver, int kColumnsOver>
+void grad_of_windows(GradRow r, std::int64_t ix, Range columns, const float* of_column) {
   const PoolShape s = r.s;
-  const Range columns = windows_over(ix, s.window, s.stride, s.padding, s.out_width);
-  float shares[kLargestWindow];
-  for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) shares[ox - columns.begin] = share_of_column(ox, s);
-  const float* of_column = shares;  // so that no copy of them is made
+  const Real* first = r.dy + (r.rows.begin * s.out_width + columns.begin) * s.channels;
+  const std::int64_t rows_over = kRowsOver > 0 ? kRowsOver : r.rows.end - r.rows.begin;
+  const std::int64_t columns_over = kColumnsOver > 0 ? kColumnsOver : columns.end - columns.begin;
   across_channels(s.channels, [=](auto part, std::int64_t c) {
     decltype(load(part, r.dy)) sum{};
-    for (std::int64_t oy = r.rows.begin; oy < r.rows.end; ++oy)
-      for (std::int64_t ox = columns.begin; ox < columns.end; ++ox)
-        sum += load(part, r.dy + (oy * s.out_width + ox) * s.channels + c) *
-               (r.of_row[oy - r.rows.begin] * of_column[ox - columns.begin]);
+    for (std::int64_t oy = 0; oy < rows_over; ++oy)
+      for (std::int64_t ox = 0; ox < columns_over; ++ox)
+        sum += load(part, first + (oy * s.out_width + ox) * s.channels + c) * (r.of_row[oy] * of_column[ox]);
     store(part, r.dx + ix * s.channels + c, sum);
+  });
+}
+
+// One pixel, for every size.
+void grad_pixel(const GradRow& r, std::int64_t ix) {
+  const Range columns = windows_over(ix, r.s.window, r.s.stride, r.s.padding, r.s.out_width);
+  float of_column[kLargestWindow];
+  for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) of_column[ox - columns.begin] = share_of_column(ox, r.s);
+  with_windows(r.rows, columns, [&](auto rows_over, auto columns_over) {
+    grad_of_windows<rows_over.value, columns_over.value>(r, ix, columns, of_column);
   });
 }
 

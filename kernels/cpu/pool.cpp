@@ -2,7 +2,9 @@
 // over the whole image, and the gradient of the mean. The gradient of the maximum is in pool_grad.cpp.
 #include <omp.h>
 
+#include "kernels/cpu/depthwise.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/pool_lanes.h"
 #include "kernels/cpu/pool_window.h"
 #include "kernels/cpu/rows.h"
 
@@ -10,7 +12,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kTile = 64;  // channels processed together: their state fits the registers or the L1 cache
+constexpr std::int64_t kNumbers = 64;  // channels processed together: their state fits the registers or the L1 cache
 
 // Number of consecutive output pixels in a row, from ox on and at most `most`, whose windows are inside the row.
 std::int64_t whole_windows(const PoolShape& s, std::int64_t ox, std::int64_t most) {
@@ -19,35 +21,52 @@ std::int64_t whole_windows(const PoolShape& s, std::int64_t ox, std::int64_t mos
   return min_of(most, min_of(last, s.out_width - 1) - ox + 1);
 }
 
-// n <= kTile output elements whose windows are clipped equally. The window's (0, 0) of element i is x[corner + offset[i]],
-// which may be outside the image. Without kGather, offset[i] = i, as for the channels of one pixel.
-template <bool kGather>
-void max_of_windows(Real* y, std::uint8_t* index, const Real* x, std::int64_t corner, const std::int32_t* offset,
-                    const PoolShape& s, const Window& w, std::int64_t n) {
-  float best[kTile];
-  std::int32_t position[kTile];
+// n <= kNumbers output elements of few channels, whose windows are inside the image: those of several pixels of a row. The
+// window's (0, 0) of element i is x[corner + offset[i]].
+void max_of_pixels(Real* y, std::uint8_t* index, const Real* x, std::int64_t corner, const std::int32_t* offset,
+                   const PoolShape& s, const Window& w, std::int64_t n) {
+  float best[kNumbers];
+  std::int32_t position[kNumbers];
   const std::int64_t row_stride = s.width * s.channels;
-  const Real* first = x + (corner + w.first_row * row_stride + w.first_column * s.channels);
-  const auto at_first = static_cast<std::int32_t>(w.first_row * s.window + w.first_column);
+  const Real* first = x + (corner + w.first_row * row_stride);
   for (std::int64_t i = 0; i < n; ++i) {
-    best[i] = widen(first[kGather ? offset[i] : i]);
-    position[i] = at_first;
+    best[i] = widen(first[offset[i]]);
+    position[i] = static_cast<std::int32_t>(w.first_row * s.window);
   }
   for (std::int64_t ky = w.first_row; ky < w.last_row; ++ky)
-    for (std::int64_t kx = w.first_column; kx < w.last_column; ++kx) {
+    for (std::int64_t kx = 0; kx < s.window; ++kx) {
       const Real* pixel = x + (corner + ky * row_stride + kx * s.channels);
       const auto at = static_cast<std::int32_t>(ky * s.window + kx);
 #pragma omp simd
       for (std::int64_t i = 0; i < n; ++i) {
-        const float value = widen(pixel[kGather ? offset[i] : i]);
-        const bool wins = value > best[i] || value != value;  // a NaN always wins, so that divergence is visible
-        best[i] = wins ? value : best[i];
-        position[i] = wins ? at : position[i];
+        const float value = widen(pixel[offset[i]]);
+        const bool larger = wins(One{}, value, best[i]);
+        best[i] = larger ? value : best[i];
+        position[i] = larger ? at : position[i];
       }
     }
   for (std::int64_t i = 0; i < n; ++i) y[i] = narrow(best[i]);
   if (index != nullptr)
     for (std::int64_t i = 0; i < n; ++i) index[i] = static_cast<std::uint8_t>(position[i]);
+}
+
+// One pixel of y, [channels], for every size; x[corner] is its window's (0, 0), which may be outside the image.
+void max_of_window(Real* y, std::uint8_t* index, const Real* x, std::int64_t corner, PoolShape s, Window w) {
+  const std::int64_t row_stride = s.width * s.channels;
+  across_channels(s.channels, [=](auto part, std::int64_t c) {
+    const Real* from = x + (corner + c);
+    auto best = load(part, from + w.first_row * row_stride + w.first_column * s.channels);
+    auto position = all(part, static_cast<float>(w.first_row * s.window + w.first_column));
+    for (std::int64_t ky = w.first_row; ky < w.last_row; ++ky)
+      for (std::int64_t kx = w.first_column; kx < w.last_column; ++kx) {
+        const auto value = load(part, from + ky * row_stride + kx * s.channels);
+        const auto larger = wins(part, value, best);
+        best = chosen(larger, value, best);
+        position = chosen(larger, all(part, static_cast<float>(ky * s.window + kx)), position);
+      }
+    store(part, y + c, best);
+    if (index != nullptr) store_position(part, index + c, position);
+  });
 }
 
 // Images times groups of channels, so that a small batch still occupies many threads: a group is at least a cache line wide.
@@ -69,9 +88,9 @@ Range channels_of(const Units& units, std::int64_t u, std::int64_t channels) {
   return {min_of(begin, channels), min_of(begin + units.channels_in_group, channels)};
 }
 
-// y [channels] = mean over pixels of x [pixels, stride], channels <= kTile.
+// y [channels] = mean over pixels of x [pixels, stride], channels <= kNumbers.
 void mean_of_pixels(Real* y, const Real* x, std::int64_t pixels, std::int64_t stride, std::int64_t channels) {
-  double sum[kTile] = {};
+  double sum[kNumbers] = {};
   for (std::int64_t p = 0; p < pixels; ++p)
 #pragma omp simd
     for (std::int64_t c = 0; c < channels; ++c) sum[c] += widen(x[p * stride + c]);
@@ -84,8 +103,8 @@ void mean_of_pixels(Real* y, const Real* x, std::int64_t pixels, std::int64_t st
 // A NaN wins over every number. Every window must overlap the image.
 void max_pool(Real* y, std::uint8_t* index, const Real* x, const PoolShape& shape, int threads) {
   const PoolShape s = shape;
-  const std::int64_t pixels_at_once = s.channels < 16 ? kTile / s.channels : 1;
-  std::int32_t offset[kTile];
+  const std::int64_t pixels_at_once = s.channels < 16 ? kNumbers / s.channels : 1;
+  std::int32_t offset[kNumbers];
   for (std::int64_t i = 0; i < pixels_at_once * s.channels && pixels_at_once > 1; ++i)
     offset[i] = static_cast<std::int32_t>(i / s.channels * s.stride * s.channels + i % s.channels);
 #pragma omp parallel num_threads(threads) if (s.batch * s.height * s.width * s.channels > kSerialElements)
@@ -101,13 +120,11 @@ void max_pool(Real* y, std::uint8_t* index, const Real* x, const PoolShape& shap
         std::uint8_t* at = index != nullptr ? index + out : nullptr;
         const std::int64_t run = whole_windows(s, ox, pixels_at_once);
         if (run > 1) {
-          max_of_windows<true>(y + out, at, x, in, offset, s, window, run * s.channels);
+          max_of_pixels(y + out, at, x, in, offset, s, window, run * s.channels);
           ox += run;
           continue;
         }
-        for (std::int64_t c = 0; c < s.channels; c += kTile)
-          max_of_windows<false>(y + out + c, at != nullptr ? at + c : nullptr, x, in + c, nullptr, s, window,
-                                min_of(kTile, s.channels - c));
+        max_of_window(y + out, at, x, in, s, window);
         ++ox;
       }
     }
@@ -122,8 +139,8 @@ void global_average_pool(Real* y, const Real* x, std::int64_t batch, std::int64_
     for (std::int64_t u = part.begin; u < part.end; ++u) {
       const std::int64_t n = u / units.groups;
       const auto [begin, end] = channels_of(units, u, channels);
-      for (std::int64_t c = begin; c < end; c += kTile)
-        mean_of_pixels(y + n * channels + c, x + n * pixels * channels + c, pixels, channels, min_of(kTile, end - c));
+      for (std::int64_t c = begin; c < end; c += kNumbers)
+        mean_of_pixels(y + n * channels + c, x + n * pixels * channels + c, pixels, channels, min_of(kNumbers, end - c));
     }
   }
 }

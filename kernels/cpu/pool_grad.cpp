@@ -2,7 +2,9 @@
 // maximum. So the rows of dx are independent, and each element is a float sum, rounded once.
 #include <omp.h>
 
+#include "kernels/cpu/depthwise.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/pool_lanes.h"
 #include "kernels/cpu/pool_window.h"
 #include "kernels/cpu/rows.h"
 
@@ -10,31 +12,40 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kTile = 64;         // channels processed together: their sums stay in the L1 cache
 constexpr std::int64_t kFewChannels = 16;  // below, neighboring pixels are processed together
 constexpr std::int64_t kRowTile = 512;     // elements of a row of dx processed together in that case
 constexpr std::int64_t kMaxSpan = 16;      // rows or columns of the largest window: an index is a byte
 
-// Computes dx[row, columns] of image n, pixel by pixel.
-void gather_pixels(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t n, std::int64_t row) {
+// One pixel of dx, from the windows over it, `rows` by `columns`, of the image's dy; 0 of kRowsOver: any number of rows, and
+// likewise. `position` is that of the pixel in the first of them; in the next, it is a stride less.
+template <int kRowsOver, int kColumnsOver>
+void gather_pixel(Real* dx, const Real* dy, const std::uint8_t* index, PoolShape s, Range rows, Range columns, int position) {
+  const std::int64_t first = (rows.begin * s.out_width + columns.begin) * s.channels, row_stride = s.out_width * s.channels;
+  const std::int64_t rows_over = kRowsOver > 0 ? kRowsOver : rows.end - rows.begin;
+  const std::int64_t columns_over = kColumnsOver > 0 ? kColumnsOver : columns.end - columns.begin;
+  const auto stride = static_cast<int>(s.stride), below = static_cast<int>(s.stride * s.window);
+  across_channels(s.channels, [=](auto part, std::int64_t c) {
+    decltype(load(part, dy)) sum{};
+    for (std::int64_t oy = 0; oy < rows_over; ++oy)
+      for (std::int64_t ox = 0; ox < columns_over; ++ox) {
+        const std::int64_t at = first + oy * row_stride + ox * s.channels + c;
+        const int here = position - static_cast<int>(oy) * below - static_cast<int>(ox) * stride;
+        sum += kept(is_at(part, index + at, here), load(part, dy + at));
+      }
+    store(part, dx + c, sum);
+  });
+}
+
+// One row of dx of one image.
+void gather_pixels(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t row) {
   const Range rows = windows_over(row, s.window, s.stride, s.padding, s.out_height);
   for (std::int64_t x = 0; x < s.width; ++x) {
     const Range columns = windows_over(x, s.window, s.stride, s.padding, s.out_width);
-    for (std::int64_t c = 0; c < s.channels; c += kTile) {
-      const std::int64_t channels = min_of(kTile, s.channels - c);
-      float sum[kTile] = {};
-      for (std::int64_t oy = rows.begin; oy < rows.end; ++oy)
-        for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) {
-          const std::int64_t out = ((n * s.out_height + oy) * s.out_width + ox) * s.channels + c;
-          const auto at =
-              static_cast<std::uint8_t>((row + s.padding - oy * s.stride) * s.window + x + s.padding - ox * s.stride);
-#pragma omp simd
-          for (std::int64_t i = 0; i < channels; ++i) sum[i] += index[out + i] == at ? widen(dy[out + i]) : 0;
-        }
-      Real* to = dx + ((n * s.height + row) * s.width + x) * s.channels + c;
-#pragma omp simd
-      for (std::int64_t i = 0; i < channels; ++i) to[i] = narrow(sum[i]);
-    }
+    const auto position =
+        static_cast<int>((row + s.padding - rows.begin * s.stride) * s.window + x + s.padding - columns.begin * s.stride);
+    with_windows(rows, columns, [&](auto rows_over, auto columns_over) {
+      gather_pixel<rows_over.value, columns_over.value>(dx + x * s.channels, dy, index, s, rows, columns, position);
+    });
   }
 }
 
@@ -122,11 +133,11 @@ void max_pool_grad(Real* dx, const Real* dy, const std::uint8_t* index, const Po
   {
     const Range rows = part_of(s.batch * s.height, omp_get_thread_num(), omp_get_num_threads(), 1);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      if (s.channels < kFewChannels) {
-        gather_row(dx, dy, index, s, row / s.height, row % s.height);
-      } else {
-        gather_pixels(dx, dy, index, s, row / s.height, row % s.height);
-      }
+      const std::int64_t image = row / s.height, before = image * s.out_height * s.out_width * s.channels;
+      if (s.channels < kFewChannels)
+        gather_row(dx, dy, index, s, image, row % s.height);
+      else
+        gather_pixels(dx + row * s.width * s.channels, dy + before, index + before, s, row % s.height);
     }
   }
 }

@@ -23,4 +23,25 @@ static inline Range windows_over(std::int64_t at, std::int64_t window, std::int6
   return {from < 0 ? 0 : from / stride + 1, reach < 0 ? 0 : min_of(reach / stride + 1, windows)};
 }
 
+template <int kNumber>
+struct Count {
+  static constexpr int value = kNumber;
+};
+
+// body(rows, columns), each a Count: how many windows of these ranges there are if 1 or 2, which loops then know; else 0.
+template <typename Body>
+static inline void with_windows(Range rows, Range columns, Body body) {
+  const std::int64_t down = rows.end - rows.begin, across = columns.end - columns.begin;
+  if (down == 1 && across == 1)
+    body(Count<1>{}, Count<1>{});
+  else if (down == 1 && across == 2)
+    body(Count<1>{}, Count<2>{});
+  else if (down == 2 && across == 1)
+    body(Count<2>{}, Count<1>{});
+  else if (down == 2 && across == 2)
+    body(Count<2>{}, Count<2>{});
+  else
+    body(Count<0>{}, Count<0>{});
+}
+
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA
