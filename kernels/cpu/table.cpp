@@ -8,11 +8,34 @@
 #define EPOCHBENCH_STRING_(text) #text
 #define EPOCHBENCH_STRING(text) EPOCHBENCH_STRING_(text)
 
+// Declares the kernel of a member of the table.
+#define EPOCHBENCH_DECLARED(name) extern std::remove_pointer_t<decltype(Kernels<cpu::EPOCHBENCH_ISA::Real>::name)> name;
+#define EPOCHBENCH_DECLARED_2(first, second) EPOCHBENCH_DECLARED(first) EPOCHBENCH_DECLARED(second)
+
+#if EPOCHBENCH_AMX
+namespace epochbench::cpu::avx512_bf16 {
+#else
+namespace epochbench::cpu::EPOCHBENCH_ISA {
+#endif
+#define KERNEL(name, arguments, further) EPOCHBENCH_DECLARED(name)
+#define CPU_KERNEL(result, name, arguments) EPOCHBENCH_DECLARED(name)
+#include "kernels/host_kernels.inc"
+}  // namespace
+
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-#define KERNEL(name, arguments, further) extern std::remove_pointer_t<decltype(Kernels<Real>::name)> name;
-#define CPU_KERNEL(result, name, arguments) KERNEL(name, arguments, )
-#include "kernels/host_kernels.inc"
+#if EPOCHBENCH_AMX  // what is built on products; the other kernels are those of AVX-512
+using namespace avx512_bf16;
+EPOCHBENCH_DECLARED_2(gemm, gemm_workspace_bytes)
+EPOCHBENCH_DECLARED_2(conv2d, conv2d_workspace_bytes)
+EPOCHBENCH_DECLARED_2(conv2d_grad_input, conv2d_grad_input_workspace_bytes)
+EPOCHBENCH_DECLARED_2(conv2d_grad_weight, conv2d_grad_weight_workspace_bytes)
+EPOCHBENCH_DECLARED(conv2d_is_winograd)
+EPOCHBENCH_DECLARED_2(attention, attention_grad)
+EPOCHBENCH_DECLARED(attention_workspace_bytes)
+EPOCHBENCH_DECLARED_2(lstm, lstm_grad)
+EPOCHBENCH_DECLARED(lstm_workspace_bytes)
+#endif
 
 extern const Kernels<Real> table;
 const Kernels<Real> table = {
