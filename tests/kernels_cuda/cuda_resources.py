@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks what the kernels of a .cu file take of a multiprocessor: cuda_resources.py COMPILE_COMMANDS FILE ARCHITECTURE...
+"""Checks what the kernels of a .cu file take of a multiprocessor: cuda_resources.py COMPILE_COMMANDS FILE
 
-Compiles FILE with the flags that COMPILE_COMMANDS (compile_commands.json) has for nvcc, for each architecture, such as 75, that
-this nvcc knows, and asks for --resource-usage. No kernel may use local memory: neither for spilled registers nor for an array.
-Registers and shared memory must leave room for the blocks that it is to run on a multiprocessor at once. These are the second
-argument of its __launch_bounds__; without one, those of NEEDS, or enough for THREADS.
+The build keeps what nvcc --resource-usage prints beside the object (cmake/keep_output), for every architecture that it has code
+for; COMPILE_COMMANDS (compile_commands.json) says where. No kernel may use local memory: neither for spilled registers nor for
+an array. Registers and shared memory must leave room for the blocks that it is to run on a multiprocessor at once. These are
+the second argument of its __launch_bounds__, which its PTX states; without one, those of NEEDS, or enough for THREADS.
 """
 
 import json
@@ -36,7 +36,7 @@ NEEDS = {
 WARP, REGISTERS, REGISTERS_PER_THREAD = 32, 65536, 8  # of a multiprocessor; a warp gets a multiple of 8 per thread
 KIB = 1024
 # Architecture -> threads and shared memory of a multiprocessor, and shared memory that each block takes besides its own.
-# 80 stands for 8.0, 8.6 and 8.9, which run its code: the least of the three.
+# 80 stands for 8.0, 8.6 and 8.9, which run its code: the least of the three. Others are as the next lower one here.
 MULTIPROCESSORS = {
     75: (1024, 64 * KIB, 0),
     80: (1536, 100 * KIB, KIB),
@@ -74,8 +74,7 @@ def usages(text):
 
 
 def bounds(ptx):
-    """The architecture that PTX is for, and the Bounds of each kernel by name."""
-    architecture = int(re.search(r"^\.target sm_(\d+)", ptx, re.M)[1])
+    """The Bounds of each kernel by name."""
     found = {}
     for name, directives in re.findall(r"\.entry (\w+)\([^)]*\)([^{]*)\{", ptx):
         threads = re.search(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", directives)
@@ -86,7 +85,7 @@ def bounds(ptx):
             for extent in threads.groups():
                 count *= int(extent or 1)
         found[name] = Bounds(count, int(blocks[1]) if blocks else None)
-    return architecture, found
+    return found
 
 
 def kernel_name(name):
@@ -115,7 +114,7 @@ def findings(usage, stated):
     allowed = REGISTERS // (threads * blocks) // REGISTERS_PER_THREAD * REGISTERS_PER_THREAD
     if usage.registers > allowed:
         found.append(f"uses {usage.registers} registers; {blocks} blocks of {stated.threads} threads leave {allowed}")
-    most_threads, shared, of_block = MULTIPROCESSORS[usage.architecture]
+    most_threads, shared, of_block = MULTIPROCESSORS[max(a for a in MULTIPROCESSORS if a <= usage.architecture)]
     if threads * blocks > most_threads:
         found.append(f"wants {blocks} blocks of {stated.threads} threads; a multiprocessor has {most_threads}")
     if (usage.shared + of_block) * blocks > shared:
@@ -124,7 +123,8 @@ def findings(usage, stated):
 
 
 def nvcc_command(commands, file):
-    """nvcc's command for a file in compile_commands.json, without architectures and outputs, and its folder."""
+    """nvcc's command for a file in compile_commands.json, without architectures and outputs; its folder, the architectures with
+    machine code, and the object."""
     for entry in json.loads(pathlib.Path(commands).read_text()):
         arguments = shlex.split(entry["command"]) if "command" in entry else entry["arguments"]
         compilers = [i for i, argument in enumerate(arguments) if os.path.basename(argument) == "nvcc"]
@@ -135,7 +135,9 @@ def nvcc_command(commands, file):
             if not skip and not re.match(r"--?generate-code|-gencode|-arch|-o$|-c$|-M[DTF]?$", argument):
                 kept.append(argument)
             skip = argument in ("-o", "-MT", "-MF", "-gencode", "--generate-code")
-        return kept, entry["directory"]
+        folder = entry["directory"]
+        architectures = [int(architecture) for architecture in re.findall(r"\bsm_(\d+)", " ".join(arguments))]
+        return kept, folder, architectures, os.path.join(folder, arguments[arguments.index("-o") + 1])
     sys.exit(f"{commands} has no nvcc command for {file}")
 
 
@@ -146,26 +148,25 @@ def readable(name):
 
 
 def main():
-    commands, file, *wanted = sys.argv[1:]
-    command, folder = nvcc_command(commands, file)
-    listed = subprocess.run([command[0], "--list-gpu-arch"], check=True, capture_output=True, text=True).stdout.split()
-    known = [int(architecture) for architecture in wanted if f"compute_{architecture}" in listed]
-    for architecture in wanted:
-        if int(architecture) not in known:
-            print(f"left out: this nvcc does not know sm_{architecture}")
-    with tempfile.TemporaryDirectory() as kept:
-        command += [f"--generate-code=arch=compute_{a},code=sm_{a}" for a in known]
-        command += ["--resource-usage", "--keep", "--keep-dir", kept, "-fatbin", "-o", os.path.join(kept, "fatbin")]
+    commands, file = sys.argv[1:]
+    command, folder, architectures, built = nvcc_command(commands, file)
+    try:
+        printed = pathlib.Path(f"{built}.output").read_text()
+    except FileNotFoundError as error:
+        sys.exit(f"{error.filename} is missing: remove {built} and build again")
+    found = usages(printed)
+    compiled = {usage.architecture for usage in found}
+    if not compiled or not compiled >= set(architectures):
+        sys.exit(f"no kernels for some of {architectures}:\n{printed}")
+    with tempfile.NamedTemporaryFile(suffix=".ptx") as ptx:  # the bounds are the same for all architectures
+        command += ["-ptx", f"-arch=compute_{min(compiled)}", "-o", ptx.name]
         run = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if run.returncode != 0:
             sys.exit(f"{shlex.join(command)}\n{run.stdout}")
-        stated = dict(bounds(path.read_text()) for path in pathlib.Path(kept).glob("*.ptx"))
-    found = usages(run.stdout)
-    if {usage.architecture for usage in found} != set(known):
-        sys.exit(f"no kernels for some of {known}:\n{run.stdout}")
+        stated = bounds(pathlib.Path(ptx.name).read_text())
     wrong = 0
     for usage in found:
-        for finding in findings(usage, stated[usage.architecture][usage.name]):
+        for finding in findings(usage, stated[usage.name]):
             print(f"sm_{usage.architecture} {readable(usage.name)}: {finding}")
             wrong += 1
     most = max(found, key=lambda usage: usage.registers)

@@ -59,7 +59,7 @@ class CudaResources(unittest.TestCase):
         ])
 
     def test_reads_launch_bounds(self):
-        self.assertEqual(cuda_resources.bounds(PTX), (90, {SET: Bounds(256, 3), "_Z5plainv": Bounds(None, None)}))
+        self.assertEqual(cuda_resources.bounds(PTX), {SET: Bounds(256, 3), "_Z5plainv": Bounds(None, None)})
 
     def test_names_kernels_in_namespaces(self):
         self.assertEqual(cuda_resources.kernel_name(FILL), "fill_kernel")
@@ -96,6 +96,7 @@ class CudaResources(unittest.TestCase):
         self.findings(0, Bounds(256, 4), shared=24576, architecture=80)  # 1 KiB per block besides
         self.findings(1, Bounds(256, 4), shared=24577, architecture=80)
         self.findings(0, Bounds(256, 6), architecture=120)
+        self.findings(1, Bounds(256, 7), architecture=121)
         self.findings(1, Bounds(256, 6), architecture=75)
 
     def test_takes_the_flags_of_the_build(self):
@@ -106,10 +107,10 @@ class CudaResources(unittest.TestCase):
             commands.write_text(json.dumps([
                 {"directory": folder, "file": str(source), "command": f"/usr/bin/c++ -DON_CPU -c {source} -o a.o"},
                 {"directory": folder, "file": str(source),
-                 "command": f"ccache /cuda/bin/nvcc -I/a -O3 --generate-code=arch=compute_75,code=[sm_75] -MD -MT a.o -MF a.d "
-                            f"-x cu -c {source} -o a.o"}]))
+                 "command": f"ccache /cuda/bin/nvcc -I/a -O3 --generate-code=arch=compute_75,code=[sm_75] "
+                            f"--generate-code=arch=compute_90,code=[compute_90,sm_90] -MD -MT a.o -MF a.d -x cu -c {source} -o a.o"}]))
             self.assertEqual(cuda_resources.nvcc_command(commands, source),
-                             (["/cuda/bin/nvcc", "-I/a", "-O3", "-x", "cu", str(source)], folder))
+                             (["/cuda/bin/nvcc", "-I/a", "-O3", "-x", "cu", str(source)], folder, [75, 90], f"{folder}/a.o"))
             with self.assertRaises(SystemExit):
                 commands.write_text("[]")
                 cuda_resources.nvcc_command(commands, source)

@@ -53,6 +53,6 @@ set_tests_properties(CudaResources.SelfTest PROPERTIES LABELS unit)
 foreach(file IN LISTS cuda_kernel_sources)
   get_filename_component(name ${file} NAME_WE)
   add_test(NAME CudaResources.${name} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/cuda_resources.py
-           ${CMAKE_BINARY_DIR}/compile_commands.json ${file} ${supported_architectures})
+           ${CMAKE_BINARY_DIR}/compile_commands.json ${file})
   set_tests_properties(CudaResources.${name} PROPERTIES LABELS slow)
 endforeach()
