@@ -195,17 +195,21 @@ INSTANTIATE_TEST_SUITE_P(
 
 // With their dropout and stochastic depth, whose masks are those of the reference. Deep networks of norms over a few pixels
 // amplify roundings, a thousandfold in each step with the models' own learning rates.
-TEST(CudaBackend, MobileNetworksTrainAsTheReferenceDoes) {
-  for (const char* model : {test::kSmallMobileNet, test::kSmallEfficientNet, test::kSmallNasNet})
-    for (Precision precision : kPrecisions) {
-      SCOPED_TRACE(std::string(model) + " " + name(precision));
-      const Training training{model, 4, precision, -1, 1e-6};
-      const Outcome expected = train(training, *make_reference_backend()), actual = train_on_cuda(training);
-      const double tolerance = precision == Precision::fp32 ? 1e-4 : 16 * eps_of(precision);
-      for (std::size_t i = 0; i < expected.losses.size(); ++i)
-        EXPECT_NEAR(actual.losses.at(i) / expected.losses[i], 1, tolerance) << "loss " << i;
-    }
+class CudaMobileNetworks : public testing::TestWithParam<Precision> {};
+
+TEST_P(CudaMobileNetworks, TrainAsTheReferenceDoes) {
+  for (const char* model : {test::kSmallMobileNet, test::kSmallEfficientNet, test::kSmallNasNet}) {
+    SCOPED_TRACE(model);
+    const Training training{model, 4, GetParam(), -1, 1e-6};
+    const Outcome expected = train(training, *make_reference_backend()), actual = train_on_cuda(training);
+    const double tolerance = GetParam() == Precision::fp32 ? 1e-4 : 16 * eps_of(GetParam());
+    for (std::size_t i = 0; i < expected.losses.size(); ++i)
+      EXPECT_NEAR(actual.losses.at(i) / expected.losses[i], 1, tolerance) << "loss " << i;
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, CudaMobileNetworks, testing::ValuesIn(kPrecisions),
+                         [](const auto& info) { return std::string(name(info.param)); });
 
 std::set<std::string> implementations(const Training& training, FakeLibrariesOptions options) {
   const auto device = std::make_shared<FakeDevice>();
