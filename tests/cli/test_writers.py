@@ -110,7 +110,7 @@ class ChangedBinaries(CliTest):
     def interleave(self, new):
         suite = self.folder / "suite.json"
         suite.write_text(json.dumps({"cases": [{"model": "mlp:width=32", "batch": 16, "data": "synthetic", "threads": 1}]}))
-        process = self.start("compare", "--interleave", BINARY, new, "--suite", suite, "--max-pairs", 6, "-o", self.out)
+        process = self.start("compare", "--interleave", BINARY, new, "--suite", suite, "--max-pairs", 3, "-o", self.out)
         wait_until(self.out.exists, "the first pair")
         return process
 
@@ -121,7 +121,7 @@ class ChangedBinaries(CliTest):
         process = self.interleave(self.binary)
         self.rebuild()
         process.communicate(timeout=120)
-        self.assertEqual(self.statuses(), ["ok"] * 6)
+        self.assertEqual(self.statuses(), ["ok"] * 3)
 
     def test_a_script_in_the_place_of_a_side_may_not_change(self):
         self.binary.write_text(f'#!/bin/sh\nexec "{BINARY}" "$@"\n')

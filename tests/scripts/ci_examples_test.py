@@ -1,7 +1,8 @@
 """The gate in continuous integration of docs/ci.md, run as it is written: the workflow's steps of a pull request, and the shell script.
 
 Stand-ins for git, gh and scripts/run put binaries where the real ones would, so that nothing is built here. The binaries are
-the real one, but for the size of the suite and of the slowdown that counts; or, to see each exit code arrive, made up."""
+the real one, but for the size of the suite, the slowdown that counts and the number of pairs; or, to see each exit code arrive,
+made up."""
 import importlib.util
 import json
 import os
@@ -24,7 +25,7 @@ SMALLER = r"""#!/bin/sh
 set -- "$@" end
 while [ "$1" != end ]; do
   case $1 in
-    --suite) set -- "$@" --suite "$SMALL_SUITE" --threshold 75; shift 2 ;;
+    --suite) set -- "$@" --suite "$SMALL_SUITE" --threshold 75 --max-pairs 2; shift 2 ;;
     *) set -- "$@" "$1"; shift ;;
   esac
 done

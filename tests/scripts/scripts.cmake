@@ -47,4 +47,5 @@ foreach(class MadeUp Real Yaml)
   set_tests_properties(CiExamples.${class} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "OK \\(skipped="
     ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>")
 endforeach()
-set_tests_properties(CiExamples.Real PROPERTIES LABELS slow COST 100)
+set_tests_properties(CiExamples.Real PROPERTIES LABELS slow COST 40)
+set_tests_properties(Scripts.TakeTurns Scripts.CheckGpu PROPERTIES COST 40)
