@@ -59,7 +59,7 @@ TEST(DeviceCatalog, FiguresOfGpusArePlausible) {
     EXPECT_TRUE(fact(gpu, "memory_gib") >= 4 && fact(gpu, "memory_gib") <= 300) << gpu.id;
     EXPECT_TRUE(fact(gpu, "watts") >= 50 && fact(gpu, "watts") <= 1500) << gpu.id;
     EXPECT_TRUE(fact(gpu, "cache_mib") >= 1 && fact(gpu, "cache_mib") <= 200) << gpu.id;
-    EXPECT_TRUE(gpu.year >= 2017 && gpu.year <= 2027) << gpu.id;
+    EXPECT_TRUE(gpu.year >= 2014 && gpu.year <= 2027) << gpu.id;
     EXPECT_TRUE(gpu.facts.at("tf32_tflops").value.has_value() == (fact(gpu, "compute_capability") >= 8)) << gpu.id;
     EXPECT_TRUE(gpu.facts.at("bf16_tflops").value.has_value() == (fact(gpu, "compute_capability") >= 8)) << gpu.id;
     if (fp16 > 0) {
