@@ -35,6 +35,11 @@ foreach(class Refusals Set)  # Set is skipped without EPOCHBENCH_SOURCES
   set_tests_properties(Scripts.UpdatePublished.${class} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "OK \\(skipped="
     ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>")
 endforeach()
+foreach(class Rows Set)  # Set is skipped without EPOCHBENCH_SOURCES
+  add_test(NAME Scripts.CheckThroughputs.${class} COMMAND Python3::Interpreter
+           ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_throughputs_test.py ${class})
+  set_tests_properties(Scripts.CheckThroughputs.${class} PROPERTIES LABELS "unit;scripts" SKIP_REGULAR_EXPRESSION "OK \\(skipped=")
+endforeach()
 # Tests of scripts, which are the same in every build.
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKeepToTheLayers Structure.SelfTest
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
