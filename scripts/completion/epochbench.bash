@@ -5,7 +5,7 @@ _epochbench() {
     if [[ ${COMP_WORDS[i]} != -* ]]; then command=${COMP_WORDS[i]}; break; fi
   done
   if [[ -z $command ]]; then
-    COMPREPLY=($(compgen -W "run sweep list info system plan cost speedup claims export compare answers report import help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "run sweep list info system plan rent cost speedup claims export compare answers report import help --help --version" -- "$cur"))
     return
   fi
   case "$command $prev" in
@@ -102,6 +102,15 @@ _epochbench() {
     'plan --memory') choices="" ;;
     'plan --on') choices="" ;;
     'plan --epochs') choices="" ;;
+    'plan --tokens') choices="" ;;
+    'rent --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
+    'rent --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
+    'rent --batch') choices="" ;;
+    'rent --epochs') choices="" ;;
+    'rent --samples') choices="" ;;
+    'rent --tokens') choices="" ;;
+    'rent --max-cost') choices="" ;;
+    'rent --on') choices="" ;;
     'cost --purchase') choices="" ;;
     'cost --lifetime') choices="" ;;
     'cost --power') choices="" ;;
@@ -153,7 +162,8 @@ _epochbench() {
       list) options="-h --help --match --catalog --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;
-      plan) options="-h --help --model --device --precision --mode --batch --without --epoch-samples --memory --on --epochs --by-op --json" ;;
+      plan) options="-h --help --model --device --precision --mode --batch --without --epoch-samples --memory --on --epochs --tokens --by-op --json" ;;
+      rent) options="-h --help --model --precision --batch --epochs --samples --tokens --max-cost --on --json" ;;
       cost) options="-h --help --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --utilization --price-scaling --json" ;;
       speedup) options="-h --help --best --json" ;;
       claims) options="-h --help --catalog --id --claim --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --strict --json" ;;
@@ -173,6 +183,7 @@ _epochbench() {
       sweep) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
       list) choices="models devices suites datasets claims prices published" ;;
       plan) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
+      rent) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
       cost) choices="" ;;
       speedup) choices="" ;;
       claims) choices="" ;;
@@ -183,7 +194,7 @@ _epochbench() {
       report) choices="" ;;
       import) choices="dawnbench mlperf" ;;
       import) choices="" ;;
-    help) choices="run sweep list info system plan cost speedup claims export compare answers report import" ;;
+    help) choices="run sweep list info system plan rent cost speedup claims export compare answers report import" ;;
     esac
   fi
   [[ $choices == none ]] && choices=""

@@ -96,6 +96,7 @@ void add_interleave(Commands& commands);  // hidden: what scripts/peers/take_tur
 void add_list(Commands& commands);
 void add_options_listing(Commands& commands);  // hidden: what scripts/make_completion calls
 void add_plan(Commands& commands);
+void add_rent(Commands& commands);
 void add_report(Commands& commands);
 void add_run(Commands& commands);
 void add_speedup(Commands& commands);

@@ -19,7 +19,7 @@ struct CommandGroup {
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
       {"Measure", {"run", "sweep", "compare"}},
-      {"Understand", {"speedup", "answers", "claims", "cost", "plan", "list", "info", "system"}},
+      {"Understand", {"speedup", "answers", "claims", "cost", "rent", "plan", "list", "info", "system"}},
       {"Share", {"report", "export", "import"}},
   };
   return groups;

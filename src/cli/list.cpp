@@ -280,7 +280,7 @@ int list(const ListOptions& options) {
 
 void add_list(Commands& commands) {
   auto [command, options] = commands.add(
-      "list", "list models, devices, suites, data sets, claims, prices and published results", kListExamples, list);
+      "list", "list models, devices, suites, data sets, claims, prices and more", kListExamples, list);
   command.add_option("what", options.what,
                      "models, devices, suites, datasets, claims, prices or published (default: how many there are of each)");
   command.add_option("--match", options.match, "only rows with this text, in any case")->type_name("TEXT");

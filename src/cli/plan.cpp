@@ -23,8 +23,6 @@
 namespace epochbench {
 namespace {
 
-constexpr std::int64_t kMostEpochs = 1'000'000'000;
-
 constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan resnet20
   epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json
@@ -34,21 +32,25 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan --model bert-base --device cuda:0 --by-op --without none,fusion  the same with fusion and without
   epochbench plan resnet50 --on T4,a100-80gb,h100-sxm,"RTX 3060" --batch max       on other devices, predicted
   epochbench plan resnet50 --on T4,L4,c7i.24xlarge --batch 64 --epochs 90          with hours and costs
+  epochbench plan gpt2 --on a100-80gb,h100-sxm --precision bf16 --tokens 10e9      of ten billion tokens
   epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward
 
 Lists multiply out. With --batch max each model and precision has the largest batch whose planned memory is at most --memory, or
 what is free on the device: the CPU, if --device does not name another one. With --by-op every operand of a node counts once in
 bytes, and every plan of a library is one launch. --without takes what a plan shows: fusion, and winograd on a CPU.
 
-With --on nothing of this machine counts: the answer is predicted from the rated figures of devices (list devices --catalog), and
-is a bound: no less time, no less money, no more samples per second. With --epochs the cheapest comes first.)";
+With --on nothing of this machine counts: the answer is predicted from the rated figures of devices (list devices --catalog) and
+from what others measured on such devices. Each time has the interval that holds 80 % of measured steps, the error of the
+prediction, and the least time that is possible. With --epochs or --tokens the cheapest comes first, at the price of the whole
+instance, of whose GPUs one is used; `epochbench rent` asks all instances.)";
 
 struct PlanOptions {
   CaseBlock cases;                           // model, batch, precision, mode, device, without
   std::optional<std::int64_t> memory_bytes;  // that --batch max may take
   bool by_op = false;
   std::vector<std::string> on;         // devices of the catalog, in place of those here
-  std::optional<std::int64_t> epochs;  // of --on
+  std::optional<std::int64_t> epochs;  // of --on, as what follows
+  std::optional<std::int64_t> tokens;
   bool json = false;
 };
 
@@ -167,11 +169,13 @@ std::vector<Plan> plans_of(const PlanOptions& options) {
 void check_on(const PlanOptions& options) {
   if (options.on.empty()) {
     if (options.epochs) throw CallError("--epochs: hours and costs are predicted for the devices of --on; add it");
+    if (options.tokens) throw CallError("--tokens: hours and costs are predicted for the devices of --on; add it");
     if (options.cases.contains("epoch_samples")) throw CallError("--epoch-samples: belongs to --on with --epochs; add both");
     return;
   }
   if (options.cases.contains("epoch_samples") && !options.epochs)
     throw CallError("--epoch-samples: is the size of an epoch of --epochs; add it");
+  if (options.epochs && options.tokens) throw CallError("--tokens: stands for the epochs; leave out --epochs");
   if (options.cases.contains("device")) throw CallError("--device: --on names the devices; leave out one of the two");
   if (options.cases.contains("without")) throw CallError("--without: --on predicts the complete program; leave it out");
   if (options.memory_bytes) throw CallError("--memory: --on knows the memory of its devices; leave it out");
@@ -179,7 +183,7 @@ void check_on(const PlanOptions& options) {
 }
 
 int plan_on(const PlanOptions& options) {
-  PredictionRequest request{options.on, {}, false, options.epochs};
+  PredictionRequest request{options.on, {}, false, options.epochs, options.tokens};
   CaseBlock cases = options.cases;
   request.largest_batch = takes_largest_batch(cases);
   request.cases = expand(cases);
@@ -229,10 +233,13 @@ void add_plan(Commands& commands) {
   add_parsed(command, "--memory", options.memory_bytes, parse_memory,
              "memory that --batch max may take (default: the device's)")
       ->type_name("BYTES");
-  add_parsed(command, "--on", options.on, split_list,
-             "predict for GPUs and instances of the catalog, such as T4,h100-sxm,c7i.24xlarge, instead of the devices here")
+  add_parsed(
+      command, "--on", options.on, split_list,
+      "predict for GPUs and instances of the catalog, such as T4,h100-sxm,c7i.24xlarge, or all, instead of the devices here")
       ->type_name("DEVICE,...");
   add_parsed(command, "--epochs", options.epochs, whole(1, kMostEpochs), "with --on: hours and costs of N epochs")
+      ->type_name("N");
+  add_parsed(command, "--tokens", options.tokens, parse_tokens, "with --on: hours and costs of N tokens, such as 10e9")
       ->type_name("N");
   command.add_flag("--by-op", options.by_op, "add bytes, launches and FLOPs of a step by op");
   command.add_flag("--json", options.json, "as JSON");

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "src/base/errors.h"
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
 #include "src/case/case_block.h"
 #include "src/session/prices.h"
 #include "src/workload/least_program.h"
@@ -20,13 +23,13 @@ CaseSpec with_batch(CaseSpec spec, std::int64_t batch) {
 // The memory of one case by batch, planned once each.
 class MemoryByBatch {
  public:
-  explicit MemoryByBatch(CaseSpec spec) : spec_(std::move(spec)) {}
+  MemoryByBatch(CaseSpec spec, bool on_gpu) : spec_(std::move(spec)), on_gpu_(on_gpu) {}
 
   double bytes(std::int64_t batch) {
     const auto [place, is_new] = known_.try_emplace(batch, 0);
     if (is_new)
-      place->second =
-          static_cast<double>(least_memory_bytes(workload_spec(with_batch(spec_, batch)), spec_.mode, spec_.precision));
+      place->second = static_cast<double>(
+          least_memory_bytes(workload_spec(with_batch(spec_, batch)), spec_.mode, spec_.precision, on_gpu_));
     return place->second;
   }
 
@@ -37,20 +40,49 @@ class MemoryByBatch {
 
  private:
   CaseSpec spec_;
+  bool on_gpu_;
   std::map<std::int64_t, double> known_;
 };
 
 PlannedWork planned(const CaseSpec& spec, double memory_bytes) {
   const WorkloadSpec workload = workload_spec(spec);
-  PlannedWork work{workload.model.name, spec.precision, name(spec.mode), workload.config.batch, memory_bytes, {}};
+  PlannedWork work{workload.model.name, spec.precision, name(spec.mode), workload.config.batch, memory_bytes, {}, {}};
+  const SampleSpec sample = workload.model.family->sample(workload.config);
+  if (sample.text()) work.tokens_per_sample = sample.sequence;
   for (const NodeWork& node : least_work(workload, spec.mode, spec.precision))
-    work.nodes.push_back({node.flops, node.bytes, node.winograd});
+    work.nodes.push_back({node.flops, node.bytes, node.winograd, node.work_class});
   return work;
 }
 
+// Errors: CallError for tokens of a model that has none.
 std::optional<EpochsAsked> epochs_of(const PredictionRequest& request, const CaseSpec& spec) {
+  const WorkloadSpec workload = workload_spec(spec);
+  if (request.tokens) {
+    const SampleSpec sample = workload.model.family->sample(workload.config);
+    if (!sample.text()) throw CallError("--tokens: " + workload.model.name + " trains on images; give --epochs");
+    return EpochsAsked{1, std::max<std::int64_t>(1, *request.tokens / sample.sequence)};
+  }
   if (!request.epochs) return std::nullopt;
-  return EpochsAsked{*request.epochs, spec.epoch_samples.value_or(workload_spec(spec).model.family->nominal_samples_per_epoch)};
+  return EpochsAsked{*request.epochs, spec.epoch_samples.value_or(workload.model.family->nominal_samples_per_epoch)};
+}
+
+std::vector<PredictionTarget> every_target() {
+  std::vector<PredictionTarget> targets;
+  for (const CatalogDevice& device : embedded_devices().devices) {
+    if (device.is_gpu) targets.push_back({&device, nullptr, nullptr});
+    for (const CpuInstance& instance : device.instances) targets.push_back({&device, &instance, nullptr});
+  }
+  return targets;
+}
+
+bool is_all(const std::vector<std::string>& on) { return on.size() == 1 && on.front() == "all"; }
+
+std::vector<PredictionTarget> targets_of(const std::vector<std::string>& on) {
+  if (is_all(on)) return every_target();
+  std::vector<PredictionTarget> targets;
+  for (const std::string& text : on)
+    targets.push_back(located("--on", [&] { return find_target(embedded_devices(), embedded_prices().prices, text); }));
+  return targets;
 }
 
 // Errors: CallError where a precision is on none of the devices.
@@ -63,6 +95,16 @@ void check_precision(const std::vector<PredictionTarget>& targets, Precision pre
   }
   throw CallError(std::string("--precision ") + name(precision) + ": none of the devices of --on has it, " + reason +
                   "; choose another precision or device");
+}
+
+// Takes out cases in a precision that none of the targets has, unless that is all of them.
+void keep_possible(std::vector<CaseSpec>& cases, const std::vector<PredictionTarget>& targets) {
+  const auto possible = [&](const CaseSpec& spec) {
+    return std::ranges::any_of(targets, [&](const PredictionTarget& target) {
+      return limits_of(target, spec.precision).flops_per_second.has_value();
+    });
+  };
+  if (std::ranges::any_of(cases, possible)) std::erase_if(cases, [&](const CaseSpec& spec) { return !possible(spec); });
 }
 
 }  // namespace
@@ -79,25 +121,56 @@ std::int64_t largest_batch(const std::function<bool(std::int64_t)>& fits) {
 }
 
 std::vector<Prediction> predictions_of(const PredictionRequest& request) {
-  std::vector<PredictionTarget> targets;
-  for (const std::string& text : request.on)
-    targets.push_back(located("--on", [&] { return find_target(embedded_devices(), embedded_prices().prices, text); }));
+  const std::vector<PredictionTarget> targets = targets_of(request.on);
   std::vector<Prediction> predictions;
   for (const CaseSpec& spec : request.cases) {
     check_precision(targets, spec.precision);
-    MemoryByBatch memory(spec);
+    MemoryByBatch on_gpu(spec, true), on_cpu(spec, false);
     const std::int64_t asked = workload_spec(spec).config.batch;
     for (const PredictionTarget& target : targets) {
-      const std::int64_t largest = memory.largest_within(limits_of(target, spec.precision).memory_bytes);
-      const std::int64_t batch = request.largest_batch ? std::max<std::int64_t>(largest, 1) : asked;
+      MemoryByBatch& memory = target.device->is_gpu ? on_gpu : on_cpu;
+      std::optional<std::int64_t> largest;
+      if (request.largest_batch || request.search_largest)
+        largest = memory.largest_within(limits_of(target, spec.precision).memory_bytes);
+      const std::int64_t batch = request.largest_batch ? std::max<std::int64_t>(*largest, 1) : asked;
       const PredictionQuestion question{target, planned(with_batch(spec, batch), memory.bytes(batch)), largest,
                                         epochs_of(request, spec)};
       for (Prediction& each : predict(embedded_devices(), embedded_prices().prices, question, today()))
         predictions.push_back(std::move(each));
     }
   }
-  if (request.epochs) sort_by_cost(predictions);
+  if (request.epochs || request.tokens)
+    sort_by_cost(predictions);
+  else if (is_all(request.on))
+    std::ranges::stable_sort(predictions, {}, &Prediction::device_memory_bytes);
   return predictions;
 }
+
+Rentals rentals_of(const RentalQuestion& question) {
+  PredictionRequest request = question.request;
+  if (request.on.empty())
+    for (const CatalogPrice& price : embedded_prices().prices) request.on.push_back(price.instance);
+  keep_possible(request.cases, targets_of(request.on));
+  request.search_largest = false;
+  Rentals rentals;
+  rentals.max_usd = question.max_usd;
+  std::set<std::string> seen;
+  // The cheapest first, and bounds after expectations: the first of an instance is its best.
+  for (Prediction& each : predictions_of(request)) {
+    const std::string instance = each.cost ? each.cost->instance : each.name;
+    rentals.asked = each.asked.value_or(EpochsAsked{});
+    if (!each.fits && !contains(rentals.unfit, instance)) rentals.unfit.push_back(instance);
+    if (!each.cost || !each.cost->usd || !seen.insert(instance).second) continue;
+    const PredictedAmount& usd = *each.cost->usd;
+    if (question.max_usd && usd.expected.value_or(usd.at_least) > *question.max_usd)
+      ++rentals.too_expensive;
+    else
+      rentals.predictions.push_back(std::move(each));
+  }
+  std::erase_if(rentals.unfit, [&](const std::string& instance) { return seen.contains(instance); });
+  return rentals;
+}
+
+std::int64_t parse_tokens(const std::string& text) { return static_cast<std::int64_t>(parse_real(text, {1, 1e18})); }
 
 }  // namespace epochbench

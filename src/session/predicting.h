@@ -15,15 +15,31 @@ namespace epochbench {
 // The largest batch up to kMaxBatch that fits; 0: none does. A batch fits where a larger one does.
 std::int64_t largest_batch(const std::function<bool(std::int64_t)>& fits);
 
+inline constexpr std::int64_t kMostEpochs = 1'000'000'000, kMostSamples = 1'000'000'000'000;
+
 struct PredictionRequest {
-  std::vector<std::string> on;  // as the call names them
+  std::vector<std::string> on;  // as the call names them; "all": every GPU and instance of the catalog
   std::vector<CaseSpec> cases;
   bool largest_batch = false;          // instead of the cases' own
   std::optional<std::int64_t> epochs;  // then hours and costs are predicted too
+  std::optional<std::int64_t> tokens;  // instead of epochs: one epoch of so many tokens, of a language model
+  bool search_largest = true;          // the largest batch of each device, which takes most of the time
 };
 
-// Each case on each device, in their order; with epochs the cheapest first. Errors: CallError, also where none of the devices
-// has a precision.
+// Each case on each device, in their order; of all devices the smallest memory first, with epochs or tokens the cheapest.
+// Errors: CallError, also where none of the devices has a precision.
 std::vector<Prediction> predictions_of(const PredictionRequest& request);
+
+struct RentalQuestion {
+  PredictionRequest request;      // `on` empty: every instance with a price
+  std::optional<double> max_usd;  // of the expected cost
+};
+
+// What training costs on instances that can be rented, on each in the precision of the cases that is cheapest: the cheapest
+// first. What does not fit, has no price or is too expensive is left out and counted. Errors: as predictions_of().
+Rentals rentals_of(const RentalQuestion& question);
+
+// "10e9", "10000000000". Errors: CallError.
+std::int64_t parse_tokens(const std::string& text);
 
 }  // namespace epochbench

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/cuda/libraries/libraries.h"
 #include "src/result/result_json.h"
 #include "src/session/predicting.h"
 #include "src/session/prices.h"
@@ -77,7 +78,7 @@ TEST(Prediction, OfATinyModelIsWhatTheHandCalculates) {
   EXPECT_EQ(bytes, 4 * (2 * 784 + 784 * 8 + 8 + 2 * 8 + 2 * 8 + 8 * 10 + 10 + 2 * 10));
   CaseSpec spec = case_of("mlp:width=8,depth=1", 2);
   spec.mode = Mode::forward;
-  const std::vector<Prediction> predictions = predictions_of({{"T4"}, {spec}, false, {}});
+  const std::vector<Prediction> predictions = predictions_of({{"T4"}, {spec}, false, {}, {}});
   ASSERT_EQ(predictions.size(), 1u);
   EXPECT_DOUBLE_EQ(predictions[0].step.value().seconds, flops / 8.1e12);
 }
@@ -95,7 +96,7 @@ TEST(Prediction, CountsTheFlopsOfTheModel) {
 TEST(Prediction, IsNeverBelowPeakOrBandwidthAlone) {
   for (const char* device : {"t4", "a100-80gb", "b200", "c7i.24xlarge"})
     for (const char* model : {"resnet50", "bert-base"}) {
-      const Prediction one = predictions_of({{device}, {case_of(model, 8)}, false, {}}).front();
+      const Prediction one = predictions_of({{device}, {case_of(model, 8)}, false, {}, {}}).front();
       const RatedLimits limits = limits_of(target(device), Precision::fp32);
       double flops = 0, moved = 0;
       for (const NodeWork& node : least_work(workload_spec(case_of(model, 8)), Mode::train, Precision::fp32)) {
@@ -107,16 +108,28 @@ TEST(Prediction, IsNeverBelowPeakOrBandwidthAlone) {
     }
 }
 
+// Of a GPU, what its own planner counts; of a CPU, whose kernels need tens of MiB, none.
+TEST(Prediction, MemoryHasTheWorkspaceOfLibraries) {
+  EXPECT_EQ(kLibraryProductBytes, cuda::kProductWorkspaceBytes);
+  EXPECT_EQ(kLibraryConvolutionBytes, cuda::kConvolutionWorkspaceBytes);
+  const auto bytes = [](const char* model, bool on_gpu) {
+    return least_memory_bytes(workload_spec(case_of(model, 8)), Mode::train, Precision::fp32, on_gpu);
+  };
+  EXPECT_EQ(bytes("resnet50", true) - bytes("resnet50", false), 256 << 20);
+  EXPECT_EQ(bytes("bert-base", true) - bytes("bert-base", false), 64 << 20);
+}
+
 TEST(Prediction, LargestBatchIsTheLastThatFits) {
-  const Prediction one = predictions_of({{"rtx-3060"}, {case_of("resnet50", 1)}, true, {}}).front();
+  const Prediction one = predictions_of({{"rtx-3060"}, {case_of("resnet50", 1)}, true, {}, {}}).front();
   EXPECT_TRUE(one.fits);
   EXPECT_EQ(one.work.batch, one.largest_batch);
   const auto bytes = [](std::int64_t batch) {
-    return static_cast<double>(least_memory_bytes(workload_spec(case_of("resnet50", batch)), Mode::train, Precision::fp32));
+    return static_cast<double>(
+        least_memory_bytes(workload_spec(case_of("resnet50", batch)), Mode::train, Precision::fp32, true));
   };
-  EXPECT_LE(bytes(one.largest_batch), one.device_memory_bytes);
-  EXPECT_GT(bytes(one.largest_batch + 1), one.device_memory_bytes);
-  const Prediction none = predictions_of({{"gtx-1650"}, {case_of("llama-7b", 1)}, true, {}}).front();
+  EXPECT_LE(bytes(one.largest_batch.value()), one.device_memory_bytes);
+  EXPECT_GT(bytes(*one.largest_batch + 1), one.device_memory_bytes);
+  const Prediction none = predictions_of({{"gtx-1650"}, {case_of("llama-7b", 1)}, true, {}, {}}).front();
   EXPECT_FALSE(none.fits);
   EXPECT_EQ(none.largest_batch, 0);
   EXPECT_FALSE(none.step);
@@ -126,28 +139,30 @@ TEST(Prediction, LargestBatchIsTheLastThatFits) {
 TEST(Prediction, OfEpochsHasTheCheapestInstanceFirst) {
   CaseSpec spec = case_of("resnet20", 128);
   spec.epoch_samples = 1000;
-  const std::vector<Prediction> all = predictions_of({{"h100-sxm", "T4", "c8g.24xlarge", "rtx-4090"}, {spec}, false, 90});
+  const std::vector<Prediction> all = predictions_of({{"h100-sxm", "T4", "c8g.24xlarge", "rtx-4090"}, {spec}, false, 90, {}});
   double last = 0;
   for (const Prediction& each : all) {
     ASSERT_TRUE(each.hours) << each.name;
-    EXPECT_DOUBLE_EQ(*each.hours, 90 * (1000 / 128.0) * each.step->seconds / 3600) << each.name;
+    EXPECT_DOUBLE_EQ(each.hours->at_least, 90 * (1000 / 128.0) * each.step->seconds / 3600) << each.name;
+    EXPECT_DOUBLE_EQ(each.hours->expected.value(), 90 * (1000 / 128.0) * each.expected->seconds / 3600) << each.name;
     if (!each.cost) continue;
-    EXPECT_DOUBLE_EQ(each.cost->usd.value(), *each.hours * each.cost->usd_per_hour);
-    EXPECT_GE(*each.cost->usd, last);
-    last = *each.cost->usd;
+    EXPECT_DOUBLE_EQ(each.cost->usd->expected.value(), *each.hours->expected * each.cost->usd_per_hour);
+    EXPECT_GE(*each.cost->usd->expected, last);
+    last = *each.cost->usd->expected;
   }
   EXPECT_EQ(all.back().device, "rtx-4090");
   EXPECT_THAT(all.back().cost_reason, HasSubstr("no price is known"));
   const auto eight =
       std::ranges::find_if(all, [](const Prediction& each) { return each.cost && each.cost->instance == "p5.48xlarge"; });
   ASSERT_NE(eight, all.end());
-  EXPECT_DOUBLE_EQ(eight->cost->usd_per_hour, 55.04 / 8);
-  EXPECT_THAT(eight->cost->price, HasSubstr("price for 8 GPUs, 1 used"));
+  EXPECT_DOUBLE_EQ(eight->cost->usd_per_hour, 55.04);
+  EXPECT_EQ(eight->cost->gpus, 8);
+  EXPECT_THAT(eight->cost->price, HasSubstr("whole price for 192 vCPUs and 8 GPUs"));
 }
 
 TEST(Prediction, StatesTheAgeOfAnOldPrice) {
   const PredictionQuestion question{
-      target("g5.xlarge"), {"m", Precision::fp32, "train", 1, 1, {{1e12, 0, false}}}, 1, EpochsAsked{1, 1}};
+      target("g5.xlarge"), {"m", Precision::fp32, "train", 1, 1, {{1e12, 0, false, WorkClass::product}}}, 1, EpochsAsked{1, 1}};
   const Day day = parse_day("2026-11-25").value();
   EXPECT_THAT(predict(embedded_devices(), embedded_prices().prices, question, day).at(0).cost->price,
               HasSubstr("310 days old"));
@@ -155,12 +170,12 @@ TEST(Prediction, StatesTheAgeOfAnOldPrice) {
 
 TEST(Prediction, RefusesAPrecisionThatNoneHas) {
   try {
-    predictions_of({{"T4", "v100-sxm2-16gb"}, {case_of("mlp", 1, Precision::bf16)}, false, {}});
+    predictions_of({{"T4", "v100-sxm2-16gb"}, {case_of("mlp", 1, Precision::bf16)}, false, {}, {}});
     FAIL();
   } catch (const CallError& error) {
     EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("bf16"), HasSubstr("T4")));
   }
-  const auto some = predictions_of({{"T4", "L4"}, {case_of("mlp", 1, Precision::bf16)}, false, {}});
+  const auto some = predictions_of({{"T4", "L4"}, {case_of("mlp", 1, Precision::bf16)}, false, {}, {}});
   EXPECT_THAT(some[0].reason, HasSubstr("bf16"));
   EXPECT_TRUE(some[1].step);
 }

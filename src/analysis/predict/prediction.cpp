@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "src/analysis/cost/price_share.h"
@@ -12,15 +13,22 @@ namespace {
 
 constexpr double kSecondsPerHour = 3600;
 constexpr double kLowestCapability = 7.5;  // of this program's CUDA backend
+constexpr int kMeasuredCores = 2;          // of each CPU in results/
 
-PredictedCost cost_on(const CatalogPrice& price, const std::optional<double>& hours, Day day) {
+PredictedAmount times(const PredictedAmount& amount, double factor) {
+  const auto scaled = [&](const std::optional<double>& each) { return each ? std::optional(*each * factor) : std::nullopt; };
+  return {amount.at_least * factor, scaled(amount.expected), scaled(amount.low), scaled(amount.high)};
+}
+
+PredictedCost cost_on(const CatalogPrice& price, const std::optional<PredictedAmount>& hours, Day day) {
   const PriceShare share = share_of(price, {price.vcpus, std::min(price.gpu_count, 1)},
-                                    price.gpu_count > 1 ? std::optional(PriceScaling::per_gpu) : std::nullopt);
+                                    price.gpu_count > 1 ? std::optional(PriceScaling::whole) : std::nullopt);
   PredictedCost cost;
   cost.instance = price.instance;
   cost.usd_per_hour = price.usd_per_hour * share.factor;
+  cost.gpus = price.gpu_count;
   cost.price = describe(price, share.text, true, day);
-  if (hours) cost.usd = *hours * cost.usd_per_hour;
+  if (hours) cost.usd = times(*hours, cost.usd_per_hour);
   return cost;
 }
 
@@ -33,10 +41,12 @@ bool is_priced(const DeviceCatalog& catalog, const PredictionTarget& target, con
 std::vector<std::string> notes_of(const PredictionTarget& target) {
   const CatalogDevice& device = *target.device;
   if (device.is_arm)
-    return {device.name + ": this program has no kernels for Arm; the bound holds for the same graph elsewhere"};
+    return {device.name + ": this program has no kernels for Arm; the figures are of the same graph elsewhere"};
+  if (target.instance && target.instance->cores > kMeasuredCores)
+    return {"CPUs were measured on two cores: times of more cores are extrapolated, and the intervals do not cover that"};
   const auto capability = device.facts.find("compute_capability");
   if (device.is_gpu && capability != device.facts.end() && capability->second.value.value_or(0) < kLowestCapability)
-    return {device.name + ": this program needs compute capability 7.5 or later; the bound holds for the same graph elsewhere"};
+    return {device.name + ": this program needs compute capability 7.5 or later; the figures are of the same graph elsewhere"};
   return {};
 }
 
@@ -46,25 +56,38 @@ Prediction without_cost(const PredictionQuestion& question) {
   Prediction prediction;
   prediction.device = question.target.device->id;
   prediction.name = question.target.name();
-  prediction.work = {work.model, work.precision, work.mode, work.batch, work.memory_bytes};
+  prediction.work = {work.model, work.precision, work.mode, work.batch, work.memory_bytes, {}, work.tokens_per_sample};
   prediction.device_memory_bytes = limits.memory_bytes;
   prediction.fits = work.memory_bytes <= limits.memory_bytes;
   prediction.largest_batch = question.largest_batch;
   prediction.notes = notes_of(question.target);
+  prediction.asked = question.epochs;
   if (!limits.flops_per_second)
     prediction.reason = std::string(name(work.precision)) + ": " + limits.reason;
   else if (!prediction.fits)
     prediction.reason = "does not fit into the memory";
   else
     prediction.step = least_time(work.nodes, limits);
-  if (question.epochs && prediction.step) {
+  if (!prediction.step) return prediction;
+  Expectation expectation = expected_time(embedded_time_model(), work.nodes, question.target, work.precision, work.mode);
+  prediction.expected = std::move(expectation.time);
+  prediction.expected_reason = std::move(expectation.reason);
+  if (question.epochs) {
     const double steps = static_cast<double>(question.epochs->samples) / static_cast<double>(work.batch);
-    prediction.hours = static_cast<double>(question.epochs->epochs) * steps * prediction.step->seconds / kSecondsPerHour;
+    prediction.hours =
+        times(*amount_of_step(prediction), static_cast<double>(question.epochs->epochs) * steps / kSecondsPerHour);
   }
   return prediction;
 }
 
 }  // namespace
+
+std::optional<PredictedAmount> amount_of_step(const Prediction& prediction) {
+  if (!prediction.step) return std::nullopt;
+  if (!prediction.expected) return PredictedAmount{prediction.step->seconds, {}, {}, {}};
+  return PredictedAmount{prediction.step->seconds, prediction.expected->seconds, prediction.expected->low_seconds,
+                         prediction.expected->high_seconds};
+}
 
 std::vector<Prediction> predict(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices,
                                 const PredictionQuestion& question, Day day) {
@@ -84,7 +107,10 @@ std::vector<Prediction> predict(const DeviceCatalog& catalog, std::span<const Ca
 void sort_by_cost(std::vector<Prediction>& predictions) {
   std::ranges::stable_sort(predictions, {}, [](const Prediction& each) {
     constexpr double kUnknown = std::numeric_limits<double>::infinity();
-    return std::pair(member_of(each.cost, &PredictedCost::usd).value_or(kUnknown), each.hours.value_or(kUnknown));
+    const auto of = [](const std::optional<PredictedAmount>& amount) {
+      return amount ? amount->expected.value_or(amount->at_least) : kUnknown;
+    };
+    return std::tuple(each.hours && !each.hours->expected, each.cost ? of(each.cost->usd) : kUnknown, of(each.hours));
   });
 }
 

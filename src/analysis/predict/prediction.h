@@ -1,4 +1,4 @@
-// What a device of the catalog needs for a model at the least: predictions, never measurements, and bounds, never expectations.
+// What a device of the catalog needs for a model: at the least, and as expected. Predictions, never measurements.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/predict/roofline.h"
+#include "src/analysis/predict/expected_time.h"
 
 namespace epochbench {
 
@@ -17,7 +17,8 @@ struct PlannedWork {
   std::string mode;
   std::int64_t batch = 0;
   double memory_bytes = 0;
-  std::vector<NodeDemand> nodes = {};  // of a step
+  std::vector<NodeDemand> nodes = {};                  // of a step
+  std::optional<std::int64_t> tokens_per_sample = {};  // of a language model
 };
 
 // What --epochs asks for.
@@ -25,11 +26,18 @@ struct EpochsAsked {
   std::int64_t epochs = 0, samples = 0;  // per epoch, which counts as samples / batch steps, as in projections of runs
 };
 
+// What is predicted as a multiple of a step's time: at the least, as expected, and 80 % of the time between low and high.
+struct PredictedAmount {
+  double at_least = 0;
+  std::optional<double> expected, low, high;  // empty together: see Prediction::expected_reason
+};
+
 struct PredictedCost {
   std::string instance;
-  std::optional<double> usd;
-  double usd_per_hour = 0;  // of the share that is used
-  std::string price;        // "catalog: aws p5.48xlarge us-east-1 2026-11-09, price for 8 GPUs, 1 used"
+  std::optional<PredictedAmount> usd;
+  double usd_per_hour = 0;  // of the whole instance, since a part of it cannot be rented
+  int gpus = 0;             // that it has; one is used
+  std::string price;        // "catalog: aws p5.48xlarge us-east-1 2026-11-09, whole price for 192 vCPUs and 8 GPUs, ..."
 };
 
 struct Prediction {
@@ -37,25 +45,40 @@ struct Prediction {
   PlannedWork work;          // without its nodes; of batch 1 where not even that fits
   double device_memory_bytes = 0;
   bool fits = false;
-  std::int64_t largest_batch = 0;  // 0: not even one sample fits
+  std::optional<std::int64_t> largest_batch;  // 0: not even one sample fits; empty: it was not searched
   std::optional<LeastTime> step;
-  std::string reason;           // for an empty step
-  std::optional<double> hours;  // of --epochs, as what follows
+  std::string reason;  // for an empty step
+  std::optional<ExpectedTime> expected;
+  std::string expected_reason;           // for an empty expectation of a step that is not empty
+  std::optional<PredictedAmount> hours;  // of --epochs, as what follows
+  std::optional<EpochsAsked> asked;      // as above
   std::optional<PredictedCost> cost;
   std::string cost_reason;  // for an empty cost
   std::vector<std::string> notes;
 };
 
+// Seconds; empty without a step.
+std::optional<PredictedAmount> amount_of_step(const Prediction& prediction);
+
 struct PredictionQuestion {
   PredictionTarget target;
   PlannedWork work;
-  std::int64_t largest_batch = 0;
+  std::optional<std::int64_t> largest_batch;
   std::optional<EpochsAsked> epochs;
 };
 
 // One; of epochs one per instance of the price list that has the device. `day` decides how old a price is.
 std::vector<Prediction> predict(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices,
                                 const PredictionQuestion& question, Day day);
+
+// The answer of `rent`.
+struct Rentals {
+  std::vector<Prediction> predictions;  // the cheapest first
+  EpochsAsked asked;
+  std::optional<double> max_usd;
+  int too_expensive = 0;           // instances beyond it
+  std::vector<std::string> unfit;  // instances into which the model does not fit at its batch
+};
 
 // The cheapest first, then the fastest; what has neither at the end.
 void sort_by_cost(std::vector<Prediction>& predictions);

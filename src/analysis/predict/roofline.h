@@ -6,6 +6,7 @@
 #include <string>
 
 #include "epochbench/precision.h"
+#include "epochbench/work_class.h"
 #include "src/analysis/predict/device_catalog.h"
 
 namespace epochbench {
@@ -15,6 +16,7 @@ namespace epochbench {
 struct NodeDemand {
   double flops = 0, bytes = 0;
   bool winograd = false;
+  WorkClass work_class = WorkClass::pass;
 };
 
 // F(4x4, 3x3), the largest tile in use, multiplies a quarter as often (Lavin and Gray 2016).

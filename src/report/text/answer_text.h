@@ -53,12 +53,16 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer);
 // <key>_range.
 Json rent_or_buy_json(const RentOrBuyAnswer& answer);
 
-// A table whose heading and titles say that these are predicted bounds; of epochs with hours and costs. Then why figures are
-// missing, and notes.
+// A table whose heading says that these are predictions, with interval, error and bound; of epochs with hours and costs. Then
+// why figures are missing, and notes.
 std::string predictions_text(const std::vector<Prediction>& predictions);
 
-// {"evidence": "predicted", "predictions": [{"evidence": "predicted", …, step_seconds_at_least, …}]}.
+// {"evidence": "predicted", "predictions": [{"evidence": "predicted", …, step_seconds_at_least, step_seconds_expected, …}]}.
 Json predictions_json(const std::vector<Prediction>& predictions);
+
+// The answer of `rent`: one row per instance, and what was left out.
+std::string rentals_text(const Rentals& rentals);
+Json rentals_json(const Rentals& rentals);
 
 // The catalog of devices: of these places one row each.
 std::string devices_catalog_text(const DeviceCatalog& catalog, const std::vector<std::size_t>& kept);

@@ -13,50 +13,107 @@ namespace epochbench {
 namespace {
 
 constexpr const char* kHeading =
-    "predicted, nothing was measured: no less than (≥) and no more than (≤), by the roofline of each node and the rated "
-    "figures of the catalog (epochbench list devices --catalog)";
+    "predicted, nothing was measured: what a step is expected to take, an interval that holds 80 % of measured steps, and no "
+    "less than (≥) by the roofline of each node and the rated figures of the catalog (epochbench list devices --catalog)";
 constexpr const char* kReading =
-    "memory is that of weights, gradients, optimizer, activations and batches; workspace, libraries and the driver take more. "
-    "Launches, input and evaluation are not counted, and real steps take a multiple of the bound, which differs from device to "
-    "device";
+    "error: median of |expected / measured - 1| over measured steps of devices that the model was not fitted on. Input, "
+    "evaluation and set-up are not counted. Memory includes the workspace of a GPU's libraries, and not the driver";
 
-std::string bound_text(const LeastTime& step) {
-  return step.bound() + std::string(", ") + format_percent(step.bound_share()) + " of it";
+std::string bound_text(const ExpectedTime& step) {
+  return step.bound + std::string(", ") + format_percent(step.bound_share) + " of it";
+}
+std::string bound_text(const Prediction& prediction) {
+  if (prediction.expected) return bound_text(*prediction.expected);
+  return prediction.step ? std::string("≥: ") + prediction.step->bound() : "";
 }
 
-std::string batch_text(std::int64_t batch) { return batch > 0 ? format_count(batch) : "none"; }
+std::string batch_text(const std::optional<std::int64_t>& batch) {
+  return !batch ? "-" : *batch > 0 ? format_count(*batch) : "none";
+}
 
 std::string samples_text(const Prediction& prediction) {
-  if (!prediction.step || !(prediction.step->seconds > 0)) return "-";
-  return format_rate(static_cast<double>(prediction.work.batch) / prediction.step->seconds);
+  if (!prediction.expected || !(prediction.expected->seconds > 0)) return "-";
+  return format_rate(static_cast<double>(prediction.work.batch) / prediction.expected->seconds);
 }
 
 std::string usd_per_hour_text(double usd) { return "$" + three_digits(usd); }
 
+// The device's own error where it was left out of the fit, otherwise that of all devices of its kind.
+std::string error_text(const Prediction& prediction) {
+  if (!prediction.expected) return "-";
+  const ExpectedTime& time = *prediction.expected;
+  return format_percent(time.device_error.value_or(time.error).median);
+}
+
+template <class Format>
+std::string expected_text(const std::optional<PredictedAmount>& amount, const Format& format) {
+  return amount && amount->expected ? format(*amount->expected) : "-";
+}
+template <class Format>
+std::string interval_text(const std::optional<PredictedAmount>& amount, const Format& format) {
+  return amount && amount->low && amount->high ? format(*amount->low) + " to " + format(*amount->high) : "-";
+}
+template <class Format>
+std::string least_text(const std::optional<PredictedAmount>& amount, const Format& format) {
+  return amount ? format(amount->at_least) : "-";
+}
+
 std::string steps_table(const std::vector<Prediction>& predictions) {
-  Table table({"device", "model", "precision", ">batch", ">needs ≥", ">has", "fits", ">largest batch ≤", ">step ≥",
-               "->samples/s ≤", "-bound by"});
-  for (const Prediction& each : predictions)
+  Table table({"device", "-model", "-precision", "->batch", "->needs ≥", "->has", "-fits", "->largest batch ≤", ">step", "80 %",
+               ">error", "->step ≥", "->samples/s", "-bound by"});
+  for (const Prediction& each : predictions) {
+    const std::optional<PredictedAmount> step = amount_of_step(each);
     table.add({each.name, each.work.model, name(each.work.precision), format_count(each.work.batch),
                format_bytes(each.work.memory_bytes), format_bytes(each.device_memory_bytes), each.fits ? "yes" : "no",
-               batch_text(each.largest_batch), each.step ? format_seconds(each.step->seconds) : "-", samples_text(each),
-               each.step ? bound_text(*each.step) : ""});
+               batch_text(each.largest_batch), expected_text(step, format_seconds), interval_text(step, format_seconds),
+               error_text(each), least_text(step, format_seconds), samples_text(each), bound_text(each)});
+  }
   return table.to_string();
 }
 
 std::string epochs_table(const std::vector<Prediction>& predictions) {
-  Table table({"instance", "-device", "model", "precision", ">batch", ">step ≥", ">hours ≥", ">per hour", ">cost ≥",
-               "-bound by", "--price"});
-  for (const Prediction& each : predictions)
+  Table table({"instance", "-device", "-model", "-precision", "->batch", ">hours", "-80 %", "->hours ≥", ">error", "->per hour",
+               ">cost", "80 %", "->cost ≥", "-bound by", "--price"});
+  for (const Prediction& each : predictions) {
+    const std::optional<PredictedAmount> usd = each.cost ? each.cost->usd : std::nullopt;
     table.add({each.cost ? each.cost->instance : each.name, each.device, each.work.model, name(each.work.precision),
-               format_count(each.work.batch), each.step ? format_seconds(each.step->seconds) : "-",
-               each.hours ? three_digits(*each.hours) : "-", each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-",
-               each.cost && each.cost->usd ? format_usd(*each.cost->usd) : "-", each.step ? bound_text(*each.step) : "",
+               format_count(each.work.batch), expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
+               least_text(each.hours, three_digits), error_text(each),
+               each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, format_usd),
+               interval_text(usd, format_usd), least_text(usd, format_usd), bound_text(each),
                each.cost ? each.cost->price : ""});
+  }
   return table.to_string();
 }
 
+std::string fit_text(const ExpectedTime& time) {
+  return "fitted on " + time.evidence + ": median error " + format_percent(time.error.median) + " over " +
+         counted(static_cast<std::size_t>(time.error.pairs), "step", "steps") + ", each device left out";
+}
+
 bool of_epochs(const Prediction& prediction) { return prediction.cost || !prediction.cost_reason.empty(); }
+
+// "hours_at_least", "hours_expected", "hours_low", "hours_high": null where they are not known.
+void add_amount(Json& json, const std::string& key, const std::optional<PredictedAmount>& amount) {
+  json[key + "_at_least"] = amount ? finite_or_null(amount->at_least) : Json(nullptr);
+  json[key + "_expected"] = amount ? json_of(amount->expected) : Json(nullptr);
+  json[key + "_low"] = amount ? json_of(amount->low) : Json(nullptr);
+  json[key + "_high"] = amount ? json_of(amount->high) : Json(nullptr);
+}
+
+Json error_json(const LeftOutError& error) { return {{"median", error.median}, {"pairs", error.pairs}}; }
+
+void add_expectation(Json& json, const Prediction& each) {
+  json["expected_reason"] = text_or_null(each.step ? each.expected_reason : each.reason);
+  json["error"] = each.expected ? error_json(each.expected->error) : Json(nullptr);
+  json["device_error"] =
+      each.expected && each.expected->device_error ? error_json(*each.expected->device_error) : Json(nullptr);
+  json["fitted_on"] = each.expected ? Json(each.expected->evidence) : Json(nullptr);
+  json["bound"] = each.expected ? Json(each.expected->bound) : each.step ? Json(each.step->bound()) : Json(nullptr);
+  json["bound_share"] = each.expected ? Json(each.expected->bound_share)
+                        : each.step   ? Json(each.step->bound_share())
+                                      : Json(nullptr);
+}
 
 Json prediction_json(const Prediction& each) {
   const PlannedWork& work = each.work;
@@ -67,28 +124,26 @@ Json prediction_json(const Prediction& each) {
                {"precision", name(work.precision)},
                {"mode", work.mode},
                {"batch", work.batch},
+               {"tokens_per_sample", json_of(work.tokens_per_sample)},
                {"memory_bytes_at_least", work.memory_bytes},
                {"device_memory_bytes", each.device_memory_bytes},
                {"fits", each.fits},
-               {"largest_batch_at_most", each.largest_batch},
-               {"step_seconds_at_least", nullptr},
-               {"step_seconds_reason", text_or_null(each.reason)},
-               {"samples_per_second_at_most", nullptr},
-               {"bound", nullptr},
-               {"bound_share", nullptr},
-               {"notes", each.notes}};
-  if (each.step) {
-    json["step_seconds_at_least"] = each.step->seconds;
-    json["samples_per_second_at_most"] = finite_or_null(static_cast<double>(work.batch) / each.step->seconds);
-    json["bound"] = each.step->bound();
-    json["bound_share"] = each.step->bound_share();
-  }
+               {"largest_batch_at_most", json_of(each.largest_batch)},
+               {"step_seconds_reason", text_or_null(each.reason)}};
+  add_amount(json, "step_seconds", amount_of_step(each));
+  json["samples_per_second_at_most"] =
+      each.step ? finite_or_null(static_cast<double>(work.batch) / each.step->seconds) : Json(nullptr);
+  json["samples_per_second_expected"] =
+      each.expected ? finite_or_null(static_cast<double>(work.batch) / each.expected->seconds) : Json(nullptr);
+  add_expectation(json, each);
+  json["notes"] = each.notes;
   if (!of_epochs(each)) return json;
-  json["hours_at_least"] = json_of(each.hours);
+  add_amount(json, "hours", each.hours);
   json["instance"] = each.cost ? Json(each.cost->instance) : Json(nullptr);
+  json["instance_gpus"] = each.cost ? Json(each.cost->gpus) : Json(nullptr);
   json["usd_per_hour"] = each.cost ? Json(each.cost->usd_per_hour) : Json(nullptr);
   json["price_source"] = each.cost ? Json(each.cost->price) : Json(nullptr);
-  json["usd_at_least"] = each.cost ? json_of(each.cost->usd) : Json(nullptr);
+  add_amount(json, "usd", each.cost ? each.cost->usd : std::nullopt);
   json["usd_reason"] = text_or_null(each.cost_reason.empty() ? each.reason : each.cost_reason);
   return json;
 }
@@ -106,6 +161,8 @@ std::string predictions_text(const std::vector<Prediction>& predictions) {
   std::vector<std::string> lines;
   for (const Prediction& each : predictions) {
     if (!each.reason.empty()) lines.push_back(each.name + ": " + each.reason);
+    if (!each.expected_reason.empty()) lines.push_back(each.name + ": " + each.expected_reason);
+    if (each.expected) lines.push_back(fit_text(*each.expected));
     if (!each.cost_reason.empty()) lines.push_back(each.cost_reason);
     lines.insert(lines.end(), each.notes.begin(), each.notes.end());
   }
@@ -115,6 +172,65 @@ std::string predictions_text(const std::vector<Prediction>& predictions) {
 
 Json predictions_json(const std::vector<Prediction>& predictions) {
   return {{"evidence", name(EvidenceClass::predicted)}, {"predictions", json_list(predictions, prediction_json)}};
+}
+
+namespace {
+
+std::string rental_question(const Rentals& rentals) {
+  if (rentals.predictions.empty()) return "";
+  const PlannedWork& work = rentals.predictions.front().work;
+  std::string text = work.model + ", batch " + format_count(work.batch);
+  if (work.tokens_per_sample) text += ", " + format_count(*work.tokens_per_sample) + " tokens per sample";
+  return text + ", " + counted(static_cast<std::size_t>(rentals.asked.epochs), "epoch", "epochs") + " of " +
+         format_count(rentals.asked.samples) + " samples; one GPU of an instance is used, and all of it is paid for";
+}
+
+std::string rentals_table(const Rentals& rentals) {
+  Table table({"instance", "-device", "-precision", ">hours", "-80 %", ">cost", "80 %", "evidence", ">error", "->per hour",
+               "-bound by", "--price"});
+  for (const Prediction& each : rentals.predictions) {
+    const PredictedCost& cost = *each.cost;
+    const std::string gpus = cost.gpus > 1 ? " (1 of " + std::to_string(cost.gpus) + ")" : "";
+    table.add({cost.instance, each.device + gpus, name(each.work.precision), expected_text(each.hours, three_digits),
+               interval_text(each.hours, three_digits), expected_text(cost.usd, format_usd),
+               interval_text(cost.usd, format_usd), name(EvidenceClass::predicted), error_text(each),
+               usd_per_hour_text(cost.usd_per_hour), bound_text(each), cost.price});
+  }
+  return table.to_string();
+}
+
+std::string left_out_text(const Rentals& rentals) {
+  std::string text;
+  if (rentals.too_expensive > 0)
+    text += counted(static_cast<std::size_t>(rentals.too_expensive), "instance is", "instances are") +
+            " expected to cost more than " + format_usd(*rentals.max_usd) + "\n";
+  if (!rentals.unfit.empty()) text += wrapped("", "", "at this batch the model does not fit into " + joined(rentals.unfit));
+  return text;
+}
+
+}  // namespace
+
+std::string rentals_text(const Rentals& rentals) {
+  std::string text = wrapped("", "", kHeading);
+  if (rentals.predictions.empty()) return text + "no instance is left\n" + left_out_text(rentals);
+  text += wrapped("", "", rental_question(rentals)) + "\n" + rentals_table(rentals) + left_out_text(rentals);
+  std::vector<std::string> lines;
+  for (const Prediction& each : rentals.predictions) {
+    if (each.expected) lines.push_back(fit_text(*each.expected));
+    lines.insert(lines.end(), each.notes.begin(), each.notes.end());
+  }
+  for (const std::string& line : without_repeats(std::move(lines))) text += wrapped("", "", line);
+  return text + wrapped("", "", kReading);
+}
+
+Json rentals_json(const Rentals& rentals) {
+  return {{"evidence", name(EvidenceClass::predicted)},
+          {"epochs", rentals.asked.epochs},
+          {"samples_per_epoch", rentals.asked.samples},
+          {"max_usd", json_of(rentals.max_usd)},
+          {"too_expensive", rentals.too_expensive},
+          {"unfit", rentals.unfit},
+          {"predictions", json_list(rentals.predictions, prediction_json)}};
 }
 
 std::string devices_catalog_text(const DeviceCatalog& catalog, const std::vector<std::size_t>& kept) {

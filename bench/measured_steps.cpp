@@ -1,0 +1,122 @@
+#include "bench/measured_steps.h"
+
+#include <array>
+#include <map>
+#include <set>
+
+#include "src/analysis/case_settings.h"
+#include "src/base/files.h"
+#include "src/base/hash.h"
+#include "src/base/json_fields.h"
+#include "src/base/statistics.h"
+#include "src/case/case_spec.h"
+#include "src/result/result_json.h"
+#include "src/session/prices.h"
+#include "src/workload/least_program.h"
+
+namespace epochbench::bench {
+namespace {
+
+constexpr const char* kThroughputs = "bench/throughputs.json";
+
+// A result of ours, and the instance of the catalog that has its CPU.
+struct OwnResult {
+  const char *file, *instance;
+};
+constexpr std::array kOwnResults{
+    OwnResult{"zen4-2cores-quick.json", "c7a.4xlarge"}, OwnResult{"zen4-2cores-hour.json", "c7a.4xlarge"},
+    OwnResult{"zen5-2cores-quick.json", "c8a.4xlarge"}, OwnResult{"xeon-amx-2cores-quick.json", "c8i.4xlarge"}};
+
+PredictionTarget target_of(const std::string& name) { return find_target(embedded_devices(), embedded_prices().prices, name); }
+
+MeasuredStep measured(const CaseSpec& spec, const PredictionTarget& target, double seconds) {
+  std::vector<NodeDemand> nodes;
+  for (const NodeWork& node : least_work(workload_spec(spec), spec.mode, spec.precision))
+    nodes.push_back({node.flops, node.bytes, node.winograd, node.work_class});
+  MeasuredStep step;
+  step.device = target.device->id;
+  step.model = spec.model + " " + name(spec.precision) + " b" + std::to_string(spec.batch.value());
+  step.demands = demands_of(nodes, target, spec.precision);
+  step.least_seconds = least_time(nodes, limits_of(target, spec.precision)).seconds;
+  step.seconds = seconds;
+  return step;
+}
+
+CaseSpec case_of(const std::string& model, std::int64_t batch, const std::string& precision) {
+  CaseSpec spec;
+  spec.model = model;
+  spec.batch = batch;
+  spec.precision = precision_from_name(precision).value();
+  return spec;
+}
+
+// Empty unless the run is of the kind that own_steps() takes.
+std::optional<CaseSpec> usual_case(const Run& run) {
+  if (!run.timing || run.timing->step_seconds.empty() || run.workload.mode != "train" || run.device.backend != "cpu") return {};
+  for (const auto& [key, value] : further_settings(speed_settings(run)))
+    if (key != "data") return {};
+  CaseSpec spec = case_of(run.workload.model, run.workload.batch, run.precision);
+  spec.data = run.workload.dataset;
+  return spec;
+}
+
+void add_steps(std::vector<MeasuredStep>& steps, const Result& result, const CatalogDevice& device) {
+  const CpuInstance cores{"its cores", result.context.cpu.threads_available, 1, 1};
+  std::map<std::string, std::pair<CaseSpec, std::vector<double>>> by_case;
+  for (const Run& run : result.runs)
+    if (const std::optional<CaseSpec> spec = usual_case(run)) {
+      auto& [kept, seconds] = by_case[label_of(speed_settings(run))];
+      kept = *spec;
+      seconds.push_back(median(run.timing->step_seconds));
+    }
+  for (auto& [label, one] : by_case)
+    steps.push_back(measured(one.first, {&device, &cores, nullptr}, median(std::move(one.second))));
+}
+
+std::string count_text(const std::vector<MeasuredStep>& steps, const char* of, const char* devices) {
+  std::set<std::string> ids;
+  for (const MeasuredStep& step : steps) ids.insert(step.device);
+  return std::to_string(steps.size()) + " " + of + " of " + std::to_string(ids.size()) + " " + devices;
+}
+
+}  // namespace
+
+std::vector<MeasuredStep> published_steps(const std::string& path) {
+  const Json document = parse_json(read_text_file(path), path);
+  std::vector<MeasuredStep> steps;
+  for (const JsonFields& row : JsonFields(document, path).groups("rows")) {
+    const CaseSpec spec = case_of(row.text("model"), row.integer("batch"), row.text("precision"));
+    const std::optional<double> milliseconds = row.maybe_number("milliseconds");
+    const double seconds =
+        milliseconds ? *milliseconds / 1e3 : static_cast<double>(*spec.batch) / row.number("samples_per_second");
+    steps.push_back(measured(spec, target_of(row.text("device")), seconds));
+  }
+  return steps;
+}
+
+std::vector<MeasuredStep> own_steps(const std::string& folder) {
+  std::vector<MeasuredStep> steps;
+  for (const OwnResult& own : kOwnResults)
+    add_steps(steps, read_result(folder + "/" + own.file), *target_of(own.instance).device);
+  return steps;
+}
+
+FittedTimes fit_times(const std::vector<MeasuredStep>& gpu, const std::vector<MeasuredStep>& cpu) {
+  return {fit_with_left_out(gpu, true, count_text(gpu, "published training steps", "GPUs")),
+          fit_with_left_out(cpu, false, count_text(cpu, "measured training steps", "CPUs, two cores each"))};
+}
+
+Json time_model_json(const FittedTimes& times, const std::string& root) {
+  Json inputs = Json::object();
+  const auto add = [&](const std::string& path) { inputs[path] = text_hash(read_text_file(root + "/" + path)); };
+  add(kThroughputs);
+  for (const OwnResult& own : kOwnResults) add(std::string("results/") + own.file);
+  return {{"note",
+           "Made by epochbench_fit from the inputs named here, with their hashes (XXH3, 128 bits); docs/predictions.md "
+           "explains it."},
+          {"inputs", inputs},
+          {"gpu", time_factors_json(times.gpu.kind)},
+          {"cpu", time_factors_json(times.cpu.kind)}};
+}
+
+}  // namespace epochbench::bench

@@ -1,0 +1,125 @@
+#include "src/analysis/predict/expected_time.h"
+
+#include <algorithm>
+
+#include "epochbench/embedded.h"
+#include "src/base/json_fields.h"
+
+namespace epochbench {
+namespace {
+
+// The median of what results/*-quick.json measured per core; a socket of many cores has less for each.
+constexpr double kCoreBytesPerSecond = 22e9;
+
+constexpr std::size_t at(Demand demand) { return static_cast<std::size_t>(demand); }
+
+double bandwidth_of(const PredictionTarget& target, const RatedLimits& limits) {
+  if (target.device->is_gpu) return limits.bytes_per_second;
+  return std::min(limits.bytes_per_second, kCoreBytesPerSecond * target.instance->cores);
+}
+
+LeftOutError read_error(const JsonFields& row) { return {row.number("median_error"), static_cast<int>(row.integer("pairs"))}; }
+
+TimeFactors read_factors(const JsonFields& row) {
+  TimeFactors kind;
+  const JsonFields factors = row.get<JsonFields>("factors");
+  for (std::size_t i = 0; i < kDemands; ++i) {
+    const char* key = texts_of(Demand{})[i];
+    kind.factors[i] = factors.number(key);
+    if (kind.factors[i] < (i < at(Demand::energy) ? 1 : 0)) throw FormatError(factors.path(key) + ": is too small");
+  }
+  kind.low = row.number("low");
+  kind.high = row.number("high");
+  kind.within = row.number("within");
+  kind.error = read_error(row);
+  kind.evidence = row.text("evidence");
+  const JsonFields devices = row.get<JsonFields>("devices");
+  for (const auto& entry : row.at("devices").items())
+    kind.devices[entry.key()] = read_error(devices.get<JsonFields>(entry.key().c_str()));
+  return kind;
+}
+
+// Tiles of AMX do 16 times as much per cycle as vectors in fp32; vectors in bf16 do twice as much.
+bool has_tiles(const CatalogDevice& device, Precision precision) {
+  if (device.is_gpu || precision != Precision::bf16) return false;
+  return device.facts.at("bf16_flop_per_cycle").value.value_or(0) >
+         2 * device.facts.at("fp32_flop_per_cycle").value.value_or(0);
+}
+
+// What takes the largest share, and how much of the seconds.
+void say_bound(ExpectedTime& time, const Demands& demands, const Demands& factors) {
+  const auto part = [&](Demand demand) { return demands[at(demand)] * factors[at(demand)]; };
+  const std::array<std::pair<const char*, double>, 3> parts{
+      {{"compute", part(Demand::products) + part(Demand::convolutions) + part(Demand::energy)},
+       {"bandwidth", part(Demand::memory)},
+       {"launches", part(Demand::launches)}}};
+  const auto [bound, seconds] =
+      *std::ranges::max_element(parts, {}, [](const std::pair<const char*, double>& each) { return each.second; });
+  time.bound = bound;
+  time.bound_share = time.seconds > 0 ? std::min(1.0, seconds / time.seconds) : 0;
+}
+
+}  // namespace
+
+Demands demands_of(std::span<const NodeDemand> nodes, const PredictionTarget& target, Precision precision) {
+  const RatedLimits limits = limits_of(target, precision);
+  const double bandwidth = bandwidth_of(target, limits);
+  const auto watts = target.device->facts.find("watts");
+  Demands demands{};
+  for (const NodeDemand& node : nodes) {
+    const bool convolves = node.work_class == WorkClass::convolution || node.work_class == WorkClass::depthwise;
+    demands[at(convolves ? Demand::convolutions : Demand::products)] +=
+        node.flops / (node.winograd ? limits.winograd_flops_per_second : limits.flops_per_second.value());
+    demands[at(Demand::memory)] += node.bytes / bandwidth;
+    if (watts != target.device->facts.end() && watts->second.value)
+      demands[at(Demand::energy)] += node.flops / *watts->second.value;
+  }
+  demands[at(Demand::launches)] = static_cast<double>(nodes.size());
+  return demands;
+}
+
+TimeModel parse_time_model(std::string_view text, const std::string& source) {
+  const Json document = parse_json(text, source);
+  const JsonFields fields(document, source);
+  return {read_factors(fields.get<JsonFields>("gpu")), read_factors(fields.get<JsonFields>("cpu"))};
+}
+
+const TimeModel& embedded_time_model() {
+  constexpr const char* kPath = "bench/time_model.json";
+  static const TimeModel model = parse_time_model(embedded_file(kPath).value_or(""), kPath);
+  return model;
+}
+
+double expected_seconds(const Demands& demands, const Demands& factors, bool is_gpu) {
+  double busy = 0;
+  for (std::size_t i = 0; i < at(Demand::launches); ++i) busy += demands[i] * factors[i];
+  const double launches = demands[at(Demand::launches)] * factors[at(Demand::launches)];
+  return is_gpu ? std::max(busy, launches) : busy + launches;
+}
+
+Expectation expected_time(const TimeModel& model, std::span<const NodeDemand> nodes, const PredictionTarget& target,
+                          Precision precision, std::string_view mode) {
+  if (mode != "train") return {{}, "expected times are of training steps; nothing was fitted for mode " + std::string(mode)};
+  if (std::ranges::count(nodes, WorkClass::recurrent, &NodeDemand::work_class) > 0)
+    return {{}, "no expected time: no measurement of recurrent layers is among those that the model was fitted on"};
+  if (has_tiles(*target.device, precision))
+    return {{},
+            "no expected time: no training in bf16 with AMX is among the steps that the model was fitted on; --precision "
+            "fp32 has one"};
+  const RatedLimits limits = limits_of(target, precision);
+  if (!limits.flops_per_second) return {{}, limits.reason};
+  const TimeFactors& kind = model.of(*target.device);
+  const Demands demands = demands_of(nodes, target, precision);
+  const double least = least_time(nodes, limits).seconds;
+  ExpectedTime time;
+  time.seconds = std::max(least, expected_seconds(demands, kind.factors, target.device->is_gpu));
+  time.low_seconds = std::max(least, time.seconds * kind.low);
+  time.high_seconds = std::max(time.low_seconds, time.seconds * kind.high);
+  time.error = kind.error;
+  if (const auto known = kind.devices.find(target.device->id); known != kind.devices.end()) time.device_error = known->second;
+  time.evidence = kind.evidence;
+  say_bound(time, demands, kind.factors);
+  return {time, ""};
+}
+
+}  // namespace epochbench

@@ -1,0 +1,40 @@
+// Makes the factors of expected_time.h from measured steps, and says how well they predict devices that took no part.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/analysis/predict/expected_time.h"
+
+namespace epochbench {
+
+// A measured step of one kind of device: of a published row or of one of our results.
+struct MeasuredStep {
+  std::string device;  // the catalog's id
+  std::string model;   // with precision and batch, for tables
+  Demands demands{};
+  double least_seconds = 0;  // by the roofline
+  double seconds = 0;
+};
+
+// Factors that make the sum over devices of sqrt(log(expected / measured)^2 + 0.05^2) least, where the steps of a device weigh
+// the square root of their number: an outlier counts by its distance, not by its square. A factor that no step demands is 0.
+// Deterministic: a search along each axis with steps that are halved. Precondition: at least one step.
+Demands fit_factors(const std::vector<MeasuredStep>& steps, bool is_gpu);
+
+struct LeftOutStep {
+  double log_ratio = 0;  // log(expected / measured), by the fit without the step's device
+  bool within = false;   // of the interval from the ratios of all other devices
+};
+
+struct FittedFactors {
+  TimeFactors kind;
+  std::vector<LeftOutStep> left_out;  // of each step
+};
+// With each device left out of a fit of its own. The interval is that of the middle 80 % of the ratios, or wider where that of
+// the other devices contains less than 80 % of the steps of devices left out. Precondition: steps of at least two devices.
+FittedFactors fit_with_left_out(const std::vector<MeasuredStep>& steps, bool is_gpu, const std::string& evidence);
+
+Json time_factors_json(const TimeFactors& kind);  // as parse_time_model() reads it
+
+}  // namespace epochbench

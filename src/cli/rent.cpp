@@ -1,0 +1,76 @@
+// epochbench rent: which instance trains a model for how much, predicted.
+#include "src/base/errors.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+#include "src/cli/commands.h"
+#include "src/report/text/answer_text.h"
+#include "src/session/predicting.h"
+
+namespace epochbench {
+namespace {
+
+constexpr const char* kRentExamples = R"(Examples:
+  epochbench rent --model bert-base --epochs 3 --max-cost 50
+  epochbench rent --model resnet50 --batch 256 --epochs 90 --on g6.xlarge,p5.4xlarge,c8i.24xlarge
+  epochbench rent --model gpt2 --batch 8 --tokens 10e9 --max-cost 2000 --json
+  epochbench rent --model vit-b-16 --samples 50000 --epochs 10
+
+The cheapest first, at the price of the whole instance on demand (list prices); one of its GPUs is used. Every figure is
+predicted from measured steps, of GPUs as others published them, with an interval that holds 80 % of such steps and the error for
+devices left out of the fit. Without --precision each instance takes the cheapest of those that it has. An epoch is that of the
+model's usual data set, such as SQuAD of the BERTs, unless --samples gives another size.)";
+
+struct RentOptions {
+  CaseBlock cases;  // model, batch, precision
+  std::vector<std::string> on;
+  std::optional<std::int64_t> epochs, samples, tokens;
+  std::optional<double> max_usd;
+  bool json = false;
+};
+
+RentalQuestion question_of(const RentOptions& options) {
+  if (!options.cases.contains("model"))
+    throw CallError("rent: --model is missing; give one, such as `epochbench rent --model bert-base --epochs 3`");
+  if (options.epochs.has_value() == options.tokens.has_value())
+    throw CallError(options.epochs ? "--tokens: stands for the epochs; leave out --epochs"
+                                   : "rent: give --epochs N, or of a language model --tokens N");
+  if (options.samples && options.tokens) throw CallError("--samples: is the size of an epoch of --epochs; leave it out");
+  CaseBlock cases = options.cases;
+  if (!cases.contains("precision")) cases["precision"] = {{"bf16", "fp16", "tf32", "fp32"}, "rent"};
+  if (options.samples) cases["epoch_samples"] = {{std::to_string(*options.samples)}, "--samples"};
+  RentalQuestion question;
+  question.request = {options.on, expand(cases), false, options.epochs, options.tokens};
+  question.max_usd = options.max_usd;
+  return question;
+}
+
+int rent(const RentOptions& options) {
+  const Rentals rentals = rentals_of(question_of(options));
+  if (options.json)
+    print(print_json(rentals_json(rentals)));
+  else
+    print_fitted(rentals_text(rentals));
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_rent(Commands& commands) {
+  auto [command, options] =
+      commands.add("rent", "say which instance trains a model for how much, predicted; runs nothing", kRentExamples, rent);
+  commands.add_case_options(command, options.cases, OfferedTo::calls, {"model", "batch", "precision"});
+  commands.add_model_argument(command, options.cases);
+  add_parsed(command, "--epochs", options.epochs, whole(1, kMostEpochs), "epochs to train for")->type_name("N");
+  add_parsed(command, "--samples", options.samples, whole(1, kMostSamples),
+             "samples in an epoch (default: of the model's usual data set)")
+      ->type_name("N");
+  add_parsed(command, "--tokens", options.tokens, parse_tokens, "tokens to train on, instead of epochs, such as 10e9")
+      ->type_name("N");
+  add_parsed(command, "--max-cost", options.max_usd, real({0, 1e12, false, true}), "leave out what is expected to cost more")
+      ->type_name("USD");
+  add_parsed(command, "--on", options.on, split_list, "instances, or devices on any instance (default: all with a price)")
+      ->type_name("DEVICE,...");
+  command.add_flag("--json", options.json, "as JSON");
+}
+
+}  // namespace epochbench
