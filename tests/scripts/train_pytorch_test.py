@@ -15,7 +15,7 @@ PEERS = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "peers"
 BINARY = os.environ["EPOCHBENCH_BINARY"]
 VALIDATOR = jsonschema.Draft7Validator(json.loads(pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).read_text()))
 
-# Appends what it was asked to the file ASKED. FAULT: what goes wrong.
+# Appends what it was asked to the file ASKED. FAULT: what goes wrong. STEP: seconds per step.
 CASE = r"""
 import json, os, sys
 fault, asked, case = os.environ.get("FAULT", ""), open(os.environ["ASKED"], "a"), None
@@ -34,10 +34,10 @@ for line in sys.stdin:
                   "device": {"backend": "pytorch", "name": "a GPU" if on_gpu else "a CPU", "isa": None,
                              "threads": None if on_gpu else case["threads"] or 2}}
     elif name in ("warm_up", "step"):
-        n = command["steps"]
-        answer = {"event": "steps", "seconds": [0.25] * n, "loss": [1.5] * n, "samples": n * case["batch"],
-                  "data_wait_seconds": 0.0, "idle_seconds": 0.0, "harness_seconds": 0.0, "wall_seconds": 0.25 * n,
-                  "page_faults": 0, "own_cpu_seconds": 0.25 * n, "busy_cpu_seconds": None}
+        n, one = command["steps"], float(os.environ["STEP"])
+        answer = {"event": "steps", "seconds": [one] * n, "loss": [1.5] * n, "samples": n * case["batch"],
+                  "data_wait_seconds": 0.0, "idle_seconds": 0.0, "harness_seconds": 0.0, "wall_seconds": one * n,
+                  "page_faults": 0, "own_cpu_seconds": one * n, "busy_cpu_seconds": None}
     elif name == "finish":
         answer = {"event": "result", "peak_bytes": 1000, "skipped_steps": 1 if case["precision"] == "fp16" else None}
     else:
@@ -61,11 +61,11 @@ class TrainPytorch(unittest.TestCase):
         (self.folder / "peers" / "pytorch_case").write_text(CASE)
         self.out, self.asked = self.folder / "out.json", self.folder / "asked"
 
-    def call(self, *arguments, binary=BINARY, fault="", into="--out"):
+    def call(self, *arguments, binary=BINARY, fault="", into="--out", step=0.25):
         # An environment that is this Python's own needs no PyTorch.
         return subprocess.run([sys.executable, self.folder / "peers" / "train_pytorch", "--binary", binary, "--venv", sys.prefix,
                                "--quiet", into, self.out, *map(str, arguments)],
-                              env={**os.environ, "FAULT": fault, "ASKED": str(self.asked)},
+                              env={**os.environ, "FAULT": fault, "ASKED": str(self.asked), "STEP": str(step)},
                               capture_output=True, text=True, timeout=120)
 
     def measure(self, *arguments, code=0, **more):
@@ -103,6 +103,18 @@ class TrainPytorch(unittest.TestCase):
         self.assertEqual(sum(c["steps"] for c in self.commands() if c["command"] == "step"), 10)
         prepared = next(c["case"] for c in self.commands() if c["command"] == "prepare")
         self.assertEqual((prepared["tokens"], prepared["compile"], prepared["data"]), (128, "max-autotune", "synthetic"))
+
+    def test_blocks_on_a_gpu_are_as_long_as_ours(self):
+        """At least 1 s and 16 steps, as of any device that queues; and 2 s of warm-up and 3 s of timed steps."""
+        for step in (0.25, 0.01):
+            for file in (self.out, self.asked):
+                file.unlink(missing_ok=True)
+            [run] = self.measure("--model", "lenet5", "--device", "cuda:0", step=step)
+            warm_up, timed = ([c["steps"] for c in self.commands() if c["command"] == name] for name in ("warm_up", "step"))
+            self.assertGreaterEqual(min(timed), max(16, 1 / step))
+            self.assertGreaterEqual(sum(warm_up) * step, 2)
+            self.assertGreaterEqual(sum(timed) * step, 3)
+            self.assertEqual(sum(timed), len(run["timing"]["step_seconds"]))
 
     def test_each_case_has_a_run_and_tf32_is_not_for_cpus(self):
         runs = self.measure("--model", "lenet5,mlp:width=64,depth=1", "--precision", "tf32,fp16", "--steps", 2, code=2)
