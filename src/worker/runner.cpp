@@ -99,6 +99,7 @@ void Runner::clear_block(std::int64_t count) {
   block_.samples = 0;
   block_.data_wait_seconds = block_.idle_seconds = 0;
   wait_seconds_.clear();
+  way_seconds_ = 0;
 }
 
 // So that no copy, which later steps do not have, falls into a timed step.
@@ -180,6 +181,13 @@ double Runner::take_one_by_one(std::int64_t count) {
   return observed;
 }
 
+// Later batches travel while the step before theirs runs.
+void Runner::await_batch() {
+  const double begin = clock_();
+  executable_.synchronize();
+  way_seconds_ = clock_() - begin;
+}
+
 // The device is never left without work while a batch is there. A slot is given back once its step is done.
 void Runner::take_queued(std::int64_t count) {
   const int depth = batches_.resident() ? kQueuedResidentSteps : kQueuedSteps;
@@ -190,6 +198,7 @@ void Runner::take_queued(std::int64_t count) {
     const BatchSource::Batch batch = batches_.next();
     wait_seconds_.push_back(clock_() - start);
     submit(batch);
+    if (i == 0 && batch.fresh && !filled_) await_batch();
     run_step();
     slot_of(i) = batch.slot;
     block_.samples += batch.samples;
@@ -201,7 +210,8 @@ void Runner::take_queued(std::int64_t count) {
 }
 
 // Steps by the device's clock. Before the first one it was idle, and the host's wait for data adds to it; later it waited for
-// data as long as it was idle while the host waited, and then until the batch had arrived.
+// data as long as it was idle while the host waited, and then until the batch had arrived. The way of the first batch counts as
+// that of any other would: as far as it is longer than a step.
 void Runner::account_for_device() {
   if (observer_) {  // one by one, timed by the host
     for (std::size_t i = 0; i < records_.size() && i < block_.step_seconds.size(); ++i)
@@ -211,9 +221,12 @@ void Runner::account_for_device() {
   for (std::size_t i = 0; i < records_.size() && i < wait_seconds_.size(); ++i) {
     const StepRecord& record = records_[i];
     const double wait = wait_seconds_[i], idle = i == 0 ? wait : record.idle_seconds;
-    block_.step_seconds.push_back(record.device_seconds + (i == 0 ? wait : 0));
-    block_.data_wait_seconds += std::min(wait, idle) + record.arrival_seconds;
-    block_.idle_seconds += idle + record.arrival_seconds;
+    const double covered = i == 0 ? std::min(way_seconds_, record.device_seconds) : 0;
+    const double arrival = record.arrival_seconds + (i == 0 ? way_seconds_ - covered : 0);
+    block_.step_seconds.push_back(record.device_seconds + (i == 0 ? wait + way_seconds_ - covered : 0));
+    block_.data_wait_seconds += std::min(wait, idle) + arrival;
+    block_.idle_seconds += idle + arrival;
+    block_.wall_seconds -= covered;
   }
 }
 

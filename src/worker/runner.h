@@ -52,7 +52,7 @@ struct StepBlock {
   double idle_seconds = 0;       // of step_seconds' sum: an asynchronous device ran no step, for whatever reason
   // Wall time less the steps. Of an asynchronous device this is where its clock and the host's disagree, and may be negative.
   double harness_seconds = 0;
-  double wall_seconds = 0;  // of the whole block
+  double wall_seconds = 0;  // of the whole block, but for the part of the first batch's way that a step would cover
   Usage usage;              // of the whole block
 };
 
@@ -98,6 +98,7 @@ class Runner {
   void fill_slots();
   double take_one_by_one(std::int64_t count);  // returns the seconds that the observer took
   void take_queued(std::int64_t count);
+  void await_batch();
   void submit(const BatchSource::Batch& batch);
   void account_for_device();
   void collect_losses(std::int64_t count);
@@ -117,6 +118,7 @@ class Runner {
   std::optional<float> rate_;         // the last one that was set
   bool filled_ = false;               // the device has all batches, which stay in their slots
   std::vector<double> wait_seconds_;  // by step of the block, for its batch; of an asynchronous device
+  double way_seconds_ = 0;            // of the block's first batch to that device, before its step began
   std::optional<double> first_loss_;
 };
 

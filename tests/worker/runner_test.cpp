@@ -284,6 +284,7 @@ class QueueingExecutable : public test::FakeExecutable {
   std::function<double(std::int64_t step)> seconds = [](std::int64_t) { return 5.0; };
   std::function<double(std::int64_t step)> idle = [](std::int64_t) { return 0.0; }, arrival = idle;  // before the step itself
   std::function<void()> finish_one = [] {};  // the host's time that waiting for a step takes
+  std::function<void()> arrive = [] {};      // the same for a batch, where no step is under way
   std::vector<InputSlot> resubmitted, finished;
   int most_under_way = 0, synchronizations = 0;
 
@@ -311,6 +312,7 @@ class QueueingExecutable : public test::FakeExecutable {
   }
   void synchronize() override {
     ++synchronizations;
+    if (under_way() == 0) arrive();
     await(0);
   }
   void drain(std::vector<StepRecord>& records) override {
@@ -360,7 +362,7 @@ TEST_F(QueuedRunnerTest, OneStepRunsWhileTheNextWaits) {
   Runner runner = make();
   const StepBlock& block = runner.steps(7);
   EXPECT_EQ(executable.most_under_way, kQueuedSteps);
-  EXPECT_EQ(executable.synchronizations, 1);
+  EXPECT_EQ(executable.synchronizations, 2) << "once for the first batch, which nothing covers";
   EXPECT_EQ(executable.under_way(), 0);
   EXPECT_THAT(batches.released, ElementsAre(0, 1, 2, 3, 0, 1, 2));
   EXPECT_EQ(batches.released, executable.finished);
@@ -430,6 +432,24 @@ TEST_F(QueuedRunnerTest, TheWayOfABatchIsAWaitForData) {
   const StepBlock& block = runner.steps(4);
   EXPECT_EQ(block.data_wait_seconds, 1);
   EXPECT_EQ(block.idle_seconds, 1);
+}
+
+// As of later batches, which travel while the step before theirs runs.
+TEST_F(QueuedRunnerTest, TheWayOfTheFirstBatchCountsWhereItIsLongerThanAStep) {
+  executable.finish_one = [this] { now += 5; };
+  for (const double way : {3.0, 7.0}) {
+    executable.arrive = [=, this] { now += way; };
+    Runner runner = make();
+    const StepBlock& block = runner.steps(2);
+    const double uncovered = std::max(0.0, way - 5);
+    EXPECT_THAT(block.step_seconds, ElementsAre(5 + uncovered, 5));
+    EXPECT_EQ(block.data_wait_seconds, uncovered);
+    EXPECT_EQ(block.idle_seconds, uncovered);
+    EXPECT_EQ(block.wall_seconds, 10 + uncovered);
+    EXPECT_EQ(block.harness_seconds, 0);
+    batches.released.clear();
+    executable.finished.clear();
+  }
 }
 
 TEST_F(QueuedRunnerTest, StepsOneByOneLeaveTheDeviceIdleForWhatTheHostTakes) {
