@@ -50,6 +50,11 @@ void gelu_tanh_grad(void* dx, const void* dy, const void* x, std::int64_t n, Ele
 void dropout(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n, Element element,
              Stream stream);
 
+// bias_gelu.cu. y, x, product [rows, channels], bias [channels]: x = product + bias, y = gelu(x) in its erf or its tanh form. x
+// may be null. Either output may be the product.
+void bias_gelu(void* y, void* x, const void* product, const void* bias, std::int64_t rows, std::int64_t channels, bool tanh,
+               Element element, Stream stream);
+
 // gates.cu
 void relu6(void* y, const void* x, std::int64_t n, Element element, Stream stream);
 void relu6_grad(void* dx, const void* dy, const void* y, std::int64_t n, Element element, Stream stream);

@@ -152,6 +152,36 @@ TEST(CudaBiasAdd, MatchesReference) {
     });
 }
 
+// Only x has the sum rounded to `element`; y is computed from the float, as gelu of it. Sums are at most 5, and what the tanh
+// form's exponent of at most 17 adds there is an error of a result below 2e-6.
+TEST(CudaBiasGelu, MatchesReference) {
+  for (const Matrix& m : kMatrices)
+    for_each_element(describe(m), [&](Element element) {
+      const std::int64_t n = m.rows * m.channels;
+      const Tensor product = random_tensor(n, element, 11, -3, 3), bias = random_tensor(m.channels, element, 12, -2, 2);
+      GuardedBuffer<float> sum(n), of_erf(n), of_tanh(n);
+      reference::bias_add(sum.data(), product.floats().data(), bias.floats().data(), m.rows, m.channels);
+      reference::gelu(of_erf.data(), sum.data(), n);
+      reference::gelu_tanh(of_tanh.data(), sum.data(), n);
+      for (const bool tanh : {false, true})
+        for_each_order(tanh ? "tanh" : "erf", [&] {
+          Tensor y(n, element), x(n, element), over_x = product, of_sum(n, element), over_y = product;
+          const auto call = [&](Tensor& to, Tensor* stored_sum, const Tensor& from) {
+            cuda::bias_gelu(to.data(), stored_sum ? stored_sum->data() : nullptr, from.data(), bias.data(), m.rows, m.channels,
+                            tanh, element, kNoStream);
+          };
+          call(y, &x, product);
+          call(of_sum, &over_x, over_x);  // as in training
+          call(over_y, nullptr, over_y);  // as in inference
+          expect_close(x.floats(), sum, stored(element, {kEps, 0}));
+          expect_close(y.floats(), tanh ? of_tanh : of_erf, stored(element, {40 * kEps, 24 * kEps}));
+          EXPECT_TRUE(bit_equal(over_x.floats(), x.floats()));
+          EXPECT_TRUE(bit_equal(of_sum.floats(), y.floats()) && bit_equal(over_y.floats(), y.floats()));
+          for (const Tensor* written : {&y, &x, &over_x, &over_y}) EXPECT_TRUE(written->guards_intact());
+        });
+    });
+}
+
 TEST(CudaBiasAddGrad, MatchesReferenceAndIsBitEqualInEveryOrder) {
   for (const Matrix& m : kMatrices)
     for_each_element(describe(m), [&](Element element) {

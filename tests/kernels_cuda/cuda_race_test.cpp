@@ -93,6 +93,8 @@ TEST_F(CudaRaces, ElementWise) {
   cuda::gelu_tanh(y.data(), x.data(), kCount, Element::bf16, kNoStream);
   const Tensor bias = random_tensor(41, Element::bf16, 2);
   cuda::bias_add(y.data(), x.data(), bias.data(), 100, 41, 41, Element::bf16, kNoStream);
+  Tensor sum(kCount, Element::bf16);
+  cuda::bias_gelu(y.data(), sum.data(), x.data(), bias.data(), 100, 41, false, Element::bf16, kNoStream);
 }
 
 TEST_F(CudaRaces, BiasAddGrad) {
@@ -189,6 +191,35 @@ TEST_F(CudaRaces, AddLayerNorm) {
                               mean.data(), inv_std.data(), step.data(), dropout, rows, channels, Element::f32, workspace.data(),
                               kNoStream);
   }
+}
+
+// The kernels are those of LayerNorm, which also takes a row by a block.
+TEST_F(CudaRaces, RmsNorm) {
+  constexpr std::int64_t kRows = 3, kChannels = 40, kCount = kRows * kChannels;
+  const Tensor x = random_tensor(kCount, Element::bf16, 1), shortcut = random_tensor(kCount, Element::bf16, 2);
+  Tensor y(kCount, Element::bf16), sum(kCount, Element::bf16), dy = random_tensor(kCount, Element::bf16, 3);
+  const DeviceBuffer<float> scale = random_device_floats(kChannels, 4);
+  DeviceBuffer<float> inv_rms(kRows), dscale(kChannels), workspace = scratch(cuda::reduction_workspace_bytes(kRows, kChannels));
+  cuda::add_rms_norm(y.data(), inv_rms.data(), sum.data(), x.data(), shortcut.data(), scale.data(), kRows, kChannels, 1e-5,
+                     Element::bf16, kNoStream);
+  cuda::rms_norm_grad(dy.data(), dscale.data(), dy.data(), sum.data(), scale.data(), inv_rms.data(), kRows, kChannels,
+                      Element::bf16, workspace.data(), kNoStream);
+}
+
+// Columns that no head rotates, by themselves and in place; gate and up side by side.
+TEST_F(CudaRaces, RotaryAndSwiglu) {
+  const RotaryShape rotated{4, 13, 2, 6, 2};
+  Tensor x = random_tensor(52, Element::bf16, 1), y(52, Element::bf16);
+  const DeviceBuffer<float> table = random_device_floats(12, 2);
+  cuda::rotary(y.data(), x.data(), table.data(), rotated, Element::bf16, kNoStream);
+  cuda::rotary(x.data(), x.data(), table.data(), rotated, Element::bf16, kNoStream);
+  const SwigluShape joint{7, 33, true};
+  Tensor gates = random_tensor(2 * 7 * 33, Element::f32, 3);
+  const Tensor dy = random_tensor(7 * 33, Element::f32, 4);
+  Tensor of_gates(7 * 33, Element::f32);
+  float* const gate = static_cast<float*>(gates.data());
+  cuda::swiglu(of_gates.data(), gate, gate + 33, joint, Element::f32, kNoStream);
+  cuda::swiglu_grad(gate, gate + 33, dy.data(), gate, gate + 33, joint, Element::f32, kNoStream);
 }
 
 // Rows of a warp each, and one of a block; over the scores.

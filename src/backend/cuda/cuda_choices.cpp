@@ -89,7 +89,8 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const Ways& ways, d
     try {
       std::shared_ptr<void> plan;
       {
-        const bool last = &offer == &offers.back();
+        const auto passed_over = [](const cuda::Offer& later) { return later.last_resort; };
+        const bool last = std::all_of(&offer + 1, std::as_const(offers).data() + offers.size(), passed_over);
         const Temporarily part(end_, std::optional(last ? end : now + std::max(0.0, end - now) / 2));
         plan = ways.build(offer.tag);
       }

@@ -7,7 +7,7 @@
 // choice is stored (choice_store.h), so that another process times nothing; where a stored one does not work it is made again.
 //
 // Building a way may itself choose, as the product within im2col does. Each way may then take half of the time that is left,
-// and the last one all of it, so the most promising one gets the most.
+// and the last one but for last resorts all of it, so the most promising one gets the most.
 //
 // To add a way to a node: one more entry in the list of ways that its compiler passes to choose(), with a tag of its own, and
 // its scratch in cuda_workspace_bytes(). To give a node a choice that had none: the same, with a list of its own, and a name

@@ -1,5 +1,6 @@
-// A matrix product next to a GELU on a CUDA device: by a plan of cuDNN that computes both, or the two nodes that the composite
-// stands for, one after the other.
+// A matrix product next to a GELU on a CUDA device: by a plan of cuDNN that computes both, by a plain product and a kernel of
+// ours that adds the bias as well, or the two nodes that the composite stands for, one after the other.
+#include "kernels/cuda/kernels.h"
 #include "kernels/cuda/specs.h"
 #include "src/backend/cuda/cuda_plans.h"
 
@@ -33,23 +34,50 @@ CudaNode in_one(const CudaNodeSource& source, const cuda::GeluProductSpec& spec)
           chosen.plan->implementation() + chosen.how};
 }
 
-// What only the second part reads lies where its result will.
+// The bias is the product's epilogue: a pass of its own would not be faster than in_two. What only the second part reads lies
+// where its result will.
 CudaNode apart(const CudaNodeSource& source, const CompileNode& compile) {
   Node first = source.node.parts[0], second = source.node.parts[1];
   if (source.node.outputs.size() == 1) first.outputs[0] = second.inputs[0] = second.outputs[0];
-  return in_sequence(compile(first), compile(second));
+  const std::string layer = cuda_product_layer(source.graph, first);
+  return in_sequence(cuda_product_by_epilogue({source.graph, first, source.context, source.libraries, source.choices, layer,
+                                               source.seed, source.winograd}),
+                     compile(second));
+}
+
+// The product lies where its sum with the bias will, or where the result will if nothing reads that sum.
+CudaNode in_two(const CudaNodeSource& source, const cuda::GeluProductSpec& spec) {
+  const NodeOperands<void> o = source.operands();
+  void* const workspace = source.context.workspace;
+  const int to = spec.x ? 1 : 0;
+  cuda::ProductSpec plain;
+  plain.shape = spec.shape;
+  plain.element = plain.out = spec.element;
+  plain.math = spec.math;
+  const ChosenProduct product = source.product(plain, {o.y(to), o.x(0), o.x(1), nullptr}, workspace);
+  return {[=, plan = product.plan, keep = source.libraries](cuda::Stream stream) {
+            plan->run(o.y(to), o.x(0), o.x(1), nullptr, workspace, stream);
+            cuda::bias_gelu(o.y(0), spec.x ? o.y(1) : nullptr, o.y(to), o.x(2), spec.shape.m, spec.shape.n, spec.tanh,
+                            spec.element, stream);
+          },
+          product.implementation + " + cuda bias_gelu"};
 }
 
 }  // namespace
 
 std::string cuda_gelu_product_layer(const Graph& graph, const Node& node) { return describe(spec_of(graph, node)); }
 
-// The two nodes come first: a plan that is not timed is not faster.
+// The two nodes come first: what is not timed is not faster. The gradient has no bias. In 16 bits in_two rounds a sum that is
+// stored once more than the others, so it is for where they do not exist.
 CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& compile) {
+  using Way = Listed<CudaNode>::Way;
   const cuda::GeluProductSpec spec = spec_of(source.graph, source.node);
-  Listed<CudaNode> ways("ways of " + source.layer,
-                        {{"apart", [&] { return std::make_shared<CudaNode>(apart(source, compile)); }},
-                         {"cuDNN with gelu", [&] { return std::make_shared<CudaNode>(in_one(source, spec)); }}});
+  const bool rounds_twice = spec.x && spec.element != Element::f32;
+  const Way two = {"product and kernel", [&] { return std::make_shared<CudaNode>(in_two(source, spec)); }, rounds_twice};
+  std::vector<Way> listed = {{"apart", [&] { return std::make_shared<CudaNode>(apart(source, compile)); }},
+                             {"cuDNN with gelu", [&] { return std::make_shared<CudaNode>(in_one(source, spec)); }}};
+  if (!spec.gradient) listed.insert(rounds_twice ? listed.end() : listed.begin() + 1, two);
+  Listed<CudaNode> ways("ways of " + source.layer, std::move(listed));
   return source.choose(ways, source.float_inputs());
 }
 

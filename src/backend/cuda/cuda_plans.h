@@ -79,11 +79,13 @@ CudaChunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& 
 std::string cuda_product_layer(const Graph& graph, const Node& node);
 std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_product(const CudaNodeSource& source);
+CudaNode cuda_product_by_epilogue(const CudaNodeSource& source);  // the first of these ways alone
 
 CudaNode in_sequence(const CudaNode& first, const CudaNode& second);
 using CompileNode = std::function<CudaNode(const Node& node)>;  // of a part of a composite
 
-// linear_gelu, matmul_gelu_grad: by cuDNN in one, or one after the other by `compile`.
+// linear_gelu, matmul_gelu_grad: by cuDNN in one, by a product and a kernel of ours for bias and GELU, or one after the other,
+// the second by `compile`.
 std::string cuda_gelu_product_layer(const Graph& graph, const Node& node);
 CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& compile);
 

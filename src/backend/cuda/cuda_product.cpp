@@ -98,6 +98,10 @@ CudaNode by_kernels(const CudaNodeSource& source, const cuda::ProductSpec& spec)
 
 }  // namespace
 
+CudaNode cuda_product_by_epilogue(const CudaNodeSource& source) {
+  return by_epilogue(source, spec_of(source.graph, source.node));
+}
+
 CudaNode cuda_product(const CudaNodeSource& source) {
   const NodeOperands<void> o = source.operands();
   const cuda::ProductSpec spec = spec_of(source.graph, source.node);
