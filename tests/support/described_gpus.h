@@ -1,5 +1,5 @@
 // GPUs in the format of cuDNN 9 device descriptions, to query the engines that it offers for them without a GPU. The numbers
-// are from NVIDIA's data sheets and the CUDA programming guide's tables for compute capabilities 8.0, 8.9 and 9.0.
+// are from NVIDIA's data sheets and the CUDA programming guide's tables for compute capabilities 7.5, 8.0, 8.9, 9.0 and 12.0.
 #pragma once
 
 #include <vector>
@@ -48,8 +48,29 @@ inline cuda::DescribedDevice described_a100() {
     "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 166912, "reservedSharedMemoryPerBlock": 1024})"};
 }
 
+inline cuda::DescribedDevice described_rtx_5090() {
+  return {120, R"({
+    "deviceName": "NVIDIA GeForce RTX 5090", "cudaDeviceId": 0, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
+    "deviceVer": 1200, "driverVer": 13000, "totalGlobalMem": 34000000000, "l2CacheSize": 100663296,
+    "multiProcessorCount": 170, "warpSize": 32, "smClockRateKHz": 2407000, "memClockRateKHz": 14001000,
+    "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
+    "maxThreadsPerSM": 1536, "maxCtasPerSM": 24, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
+    "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 101376, "reservedSharedMemoryPerBlock": 1024})"};
+}
+
+inline cuda::DescribedDevice described_t4() {
+  return {75, R"({
+    "deviceName": "Tesla T4", "cudaDeviceId": 0, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
+    "deviceVer": 750, "driverVer": 13000, "totalGlobalMem": 15800000000, "l2CacheSize": 4194304,
+    "multiProcessorCount": 40, "warpSize": 32, "smClockRateKHz": 1590000, "memClockRateKHz": 5001000,
+    "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
+    "maxThreadsPerSM": 1024, "maxCtasPerSM": 16, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
+    "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 65536, "reservedSharedMemoryPerBlock": 0})"};
+}
+
+// Those with every precision. A T4 lacks bf16 and tf32, and cuDNN's attention.
 inline std::vector<cuda::DescribedDevice> described_gpus() {
-  return {described_a100(), described_rtx_4090(), described_h100(), described_h200()};
+  return {described_a100(), described_rtx_4090(), described_h100(), described_h200(), described_rtx_5090()};
 }
 
 }  // namespace epochbench::test
