@@ -113,6 +113,7 @@ struct BackendOptions {
   bool winograd = true;           // convolutions with fewer multiplications than the FLOPs that are counted
   bool portable_kernels = false;  // CPU: those compiled for every processor of the architecture, in fp32 only
   bool graph_capture = true;      // CUDA: a step is one captured graph; otherwise kernels are enqueued one by one
+  bool tuning = true;             // CUDA: ways without a stored choice are timed; otherwise the first that works is taken
 };
 
 std::unique_ptr<Backend> make_reference_backend();

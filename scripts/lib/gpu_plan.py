@@ -74,6 +74,8 @@ class Plan:
         yield from self.builds()
         yield self.measuring("info", [self.binary, "info", "--json"], 60, 10, core=True, out=self.folder / "info.json",
                              judge=lambda log: results.gpu_seen(self.folder / "info.json"))
+        # With `info` a minute: for so few steps nothing is tuned. A limit is three times what is expected, since a bare machine reads
+        # libraries of gigabytes for the first time.
         for model, batch, options in (("lenet5", 32, []), ("bert-tiny", 8, ["--dropout", "0"])):
             yield self.compared(f"smoke-{model}", model, batch, ALL, 1, options, 60, 20, core=True)
         yield from self.record()

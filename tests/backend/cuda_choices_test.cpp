@@ -268,6 +268,17 @@ TEST_F(CudaWays, AnotherRunTimesNothingAndTrainsAlike) {
   }
 }
 
+TEST_F(CudaWays, ARunWithoutTimeForTimingTakesWhatIsStoredAndStoresNothing) {
+  file_ = ::testing::TempDir() + "cuda_choices_untimed-" + std::to_string(getpid()) + ".json";
+  fake_cublas().algorithms = {FakeAlgorithm{.id = 1, .seconds = 2e-3}, FakeAlgorithm{.id = 2, .seconds = 1e-3}};
+  const Training training{"mlp:width=24", 6};
+  losses(training, {.file = file_});
+  EXPECT_THAT(implementations_, Contains("cublasLt 128x64 stages 0 algorithm 1 [first of 2] [first of 2]"));
+  losses(training, {.file = file_, .seconds_per_program = kEnough});
+  losses(training, {.file = file_});
+  EXPECT_THAT(implementations_, Contains(HasSubstr("algorithm 2 [stored: fastest of 2]")));
+}
+
 // As many runs as the device does on compiling without timing.
 TEST_F(CudaWays, AnotherCompilationRunsEachNodeOnlyOnTrial) {
   file_ = ::testing::TempDir() + "cuda_choices_test-" + std::to_string(getpid()) + ".json";

@@ -88,6 +88,18 @@ class Usable(GpuTest):
             for a, b in zip(on_cpu, on_gpu, strict=True):
                 self.assertAlmostEqual(a, b, delta=1e-4)
 
+    def test_how_the_peak_was_measured_is_stored_and_not_tried_again(self):
+        self.machine(A100)
+        self.assert_lines(self.run_it("--model", "mlp:width=32", "--device", "cuda", *TINY), 0)
+        file = self.folder / "cache/epochbench/choices-1.json"
+        stored = json.loads(file.read_text())
+        peaks = [choice for choice in stored["places"][0]["choices"] if "[8192,8192]" in choice["problem"]]
+        self.assertEqual(len(peaks), 4)  # precisions
+        for choice in peaks:
+            choice["refused"] = "a mark, which a new choice would not have"
+        file.write_text(json.dumps(stored))
+        self.assert_lines(self.run_it("--model", "mlp:width=32", "--device", "cuda", "--overwrite", *TINY), 0)
+        self.assertEqual(json.loads(file.read_text()), stored)
 
     def test_a_schedule_trains_as_on_the_cpu(self):
         self.machine(A100)

@@ -214,6 +214,21 @@ class Calls(unittest.TestCase):
             self.assertEqual(done.returncode, 0, f"{' '.join(call)}: {done.stderr}")
 
 
+class Times(unittest.TestCase):
+    def setUp(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.commands = Machine(pathlib.Path(folder)).plan()
+
+    def test_the_smoke_test_takes_a_minute(self):
+        self.assertLessEqual(sum(c.expected for c in self.commands if c.name == "info" or c.name.startswith("smoke-")), 60)
+
+    def test_what_measures_no_speed_is_so_short_that_nothing_is_tuned(self):
+        compared = [c.arguments(BUDGET) for c in self.commands if c.name.startswith(("smoke-", "parity-")) or c.name.endswith("-models")]
+        self.assertGreater(len(compared), 20)
+        for argv in compared:
+            self.assertLessEqual(int(argv[argv.index("--steps") + 1]), 10)  # as Tuning.IsForRunsOfMoreThanTenSteps
+
+
 @unittest.skipUnless("EPOCHBENCH_BINARY" in os.environ, "EPOCHBENCH_BINARY names no program")
 class Models(unittest.TestCase):
     def test_each_model_of_the_program_has_parity_or_a_reason_why_not(self):

@@ -171,6 +171,15 @@ TEST(Ablation, RefusesToLeaveOutMissingParts) {
   EXPECT_THAT(reason_of(spec), HasSubstr("lenet5 has no convolution"));
 }
 
+TEST(Tuning, IsForRunsOfMoreThanTenSteps) {
+  CaseSpec spec;
+  EXPECT_TRUE(backend_options(spec).tuning);
+  spec.stop.steps = 11;
+  EXPECT_TRUE(backend_options(spec).tuning);
+  spec.stop.steps = 10;
+  EXPECT_FALSE(backend_options(spec).tuning);
+}
+
 TEST(Ablation, NamesItsPartsInOrder) {
   EXPECT_EQ(to_string(Without{}), "");
   EXPECT_EQ(to_string(Without{.fusion = true, .prefetch = true}), "fusion+prefetch");

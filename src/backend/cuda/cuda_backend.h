@@ -19,4 +19,7 @@ using LibrariesMaker = std::function<std::shared_ptr<cuda::Libraries>()>;
 std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
                                            const BackendOptions& options = {}, ChoiceOptions choices = {});
 
+// Of a real device: ways are timed, and what is chosen is stored for later processes of this version of the program.
+ChoiceOptions stored_choices();
+
 }  // namespace epochbench

@@ -36,6 +36,10 @@ Choices::Choices(std::shared_ptr<cuda::Device> device, const cuda::LibraryVersio
       options_(std::move(options)),
       store_(options_.file, place_of(device_->properties(), versions, options_.program)) {}
 
+void Choices::store() {
+  if (options_.seconds_per_program > 0) store_.save();
+}
+
 // The plan of a known choice; null if it does not work.
 std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const Ways& ways) {
   try {

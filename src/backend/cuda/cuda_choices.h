@@ -37,7 +37,7 @@ inline constexpr double kTuningSeconds = 20;
 struct ChoiceOptions {
   std::string file = {};                // of stored choices; empty: they end with the process
   std::string program = {};             // the version of epochbench
-  double seconds_per_program = 0;       // for timing
+  double seconds_per_program = 0;       // for timing; 0: choices are read from the file, and none is added
   std::function<double()> clock = [] {  // in seconds
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   };
@@ -96,7 +96,7 @@ class Choices {
 
   // costs: of the program's layers (cuda_layer()).
   void begin_program(std::map<std::string, double> costs) { time_ = {options_.seconds_per_program, std::move(costs)}; }
-  void store() { store_.save(); }
+  void store();
 
   // Errors: cuda::Error with the reason of the first way if none works.
   template <typename T>

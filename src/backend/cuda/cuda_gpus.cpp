@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include <cuda_runtime_api.h>
 
@@ -12,6 +14,7 @@
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/libraries/libraries.h"
 #include "kernels/cuda/libraries/loaded_libraries.h"
+#include "src/backend/cuda/cuda_backend.h"
 #include "src/backend/cuda/cuda_choices.h"
 #include "src/backend/cuda/cuda_handles.h"
 #include "src/backend/cuda/cuda_usability.h"
@@ -62,14 +65,17 @@ class Ceilings {
     cuda::DeviceMemory workspace(*device_, cuda::kProductWorkspaceBytes);
     for (const cuda::DeviceMemory* operand : {&a, &b})
       fill_random(*device_, {operand->data(), operand->size(), spec.element}, stream_.get());
-    if (!libraries_) libraries_ = cuda::make_libraries();
+    if (!libraries_) {
+      libraries_ = cuda::make_libraries();
+      choices_.emplace(device_, libraries_->versions(), stored_choices());
+    }
     const auto algorithms = libraries_->product(spec, {c.data(), a.data(), b.data(), nullptr});
-    Choices choices(device_, libraries_->versions(), {.seconds_per_program = kTuningSeconds});
-    choices.begin_program({{"peak", 1}});
+    choices_->begin_program({{"peak", 1}});
     const auto run = [&](cuda::Product& product, cuda::Stream stream) {
       product.run(c.data(), a.data(), b.data(), nullptr, workspace.data(), stream);
     };
-    const auto product = choices.choose<cuda::Product>("peak", *algorithms, {run, {}, stream_.get()}).plan;
+    const auto product = choices_->choose<cuda::Product>("peak", *algorithms, {run, {}, stream_.get()}).plan;
+    choices_->store();
     const double seconds = best_seconds([&] { run(*product, stream_.get()); });
     return 2.0 * kProductSize * kProductSize * kProductSize / seconds;
   }
@@ -110,6 +116,7 @@ class Ceilings {
   cuda::Owned<cuda::Stream> stream_;
   cuda::Owned<cuda::Event> begin_, end_;
   std::unique_ptr<cuda::Libraries> libraries_;
+  std::optional<Choices> choices_;
 };
 
 cuda::LibraryVersions versions() {
