@@ -140,7 +140,7 @@ complete -c epochbench -n '__fish_seen_subcommand_from plan' -l without -x -d 'l
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l epoch-samples -x -d 'samples in an epoch of synthetic data'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -f -a 'mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l memory -x -d 'memory that --batch max may take (default: the device'\''s)'
-complete -c epochbench -n '__fish_seen_subcommand_from plan' -l on -x -d 'predict for GPUs and instances of the catalog, such as T4,h100-sxm,c7i.24xlarge, or all, instead of the devices here'
+complete -c epochbench -n '__fish_seen_subcommand_from plan' -l on -x -d 'predict for GPUs and instances of the catalog, such as T4,h100-sxm,c7i.24xlarge, for all, or for cpu, this one'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l epochs -x -d 'with --on: hours and costs of N epochs'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l tokens -x -d 'with --on: hours and costs of N tokens, such as 10e9'
 complete -c epochbench -n '__fish_seen_subcommand_from plan' -l by-op -d 'add bytes, launches and FLOPs of a step by op'

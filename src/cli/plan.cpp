@@ -39,10 +39,10 @@ Lists multiply out. With --batch max each model and precision has the largest ba
 what is free on the device: the CPU, if --device does not name another one. With --by-op every operand of a node counts once in
 bytes, and every plan of a library is one launch. --without takes what a plan shows: fusion, and winograd on a CPU.
 
-With --on nothing of this machine counts: the answer is predicted from the rated figures of devices (list devices --catalog) and
-from what others measured on such devices. Each time has the interval that holds 80 % of measured steps, the error of the
-prediction, and the least time that is possible. With --epochs or --tokens the cheapest comes first, at the price of the whole
-instance, of whose GPUs one is used; `epochbench rent` asks all instances.)";
+With --on the answer is predicted from the rated figures of devices (list devices --catalog) and from what others measured on such
+devices; of this machine only --on cpu takes something, its measured peaks. Each time has the interval that holds 80 % of measured
+steps, the error of the prediction, and the least time that is possible. With --epochs or --tokens the cheapest comes first, at the
+price of the whole instance, of whose GPUs one is used; `epochbench rent` asks all instances.)";
 
 struct PlanOptions {
   CaseBlock cases;                           // model, batch, precision, mode, device, without
@@ -233,9 +233,8 @@ void add_plan(Commands& commands) {
   add_parsed(command, "--memory", options.memory_bytes, parse_memory,
              "memory that --batch max may take (default: the device's)")
       ->type_name("BYTES");
-  add_parsed(
-      command, "--on", options.on, split_list,
-      "predict for GPUs and instances of the catalog, such as T4,h100-sxm,c7i.24xlarge, or all, instead of the devices here")
+  add_parsed(command, "--on", options.on, split_list,
+             "predict for GPUs and instances of the catalog, such as T4,h100-sxm,c7i.24xlarge, for all, or for cpu, this one")
       ->type_name("DEVICE,...");
   add_parsed(command, "--epochs", options.epochs, whole(1, kMostEpochs), "with --on: hours and costs of N epochs")
       ->type_name("N");

@@ -10,6 +10,7 @@
 #include "src/base/numbers.h"
 #include "src/case/case_block.h"
 #include "src/session/prices.h"
+#include "src/session/this_cpu.h"
 #include "src/workload/least_program.h"
 
 namespace epochbench {
@@ -80,8 +81,10 @@ bool is_all(const std::vector<std::string>& on) { return on.size() == 1 && on.fr
 std::vector<PredictionTarget> targets_of(const std::vector<std::string>& on) {
   if (is_all(on)) return every_target();
   std::vector<PredictionTarget> targets;
-  for (const std::string& text : on)
-    targets.push_back(located("--on", [&] { return find_target(embedded_devices(), embedded_prices().prices, text); }));
+  const auto found = [](const std::string& text) {
+    return text == "cpu" ? this_cpu() : find_target(embedded_devices(), embedded_prices().prices, text);
+  };
+  for (const std::string& text : on) targets.push_back(located("--on", [&] { return found(text); }));
   return targets;
 }
 

@@ -18,7 +18,7 @@ std::int64_t largest_batch(const std::function<bool(std::int64_t)>& fits);
 inline constexpr std::int64_t kMostEpochs = 1'000'000'000, kMostSamples = 1'000'000'000'000;
 
 struct PredictionRequest {
-  std::vector<std::string> on;  // as the call names them; "all": every GPU and instance of the catalog
+  std::vector<std::string> on;  // as the call names them; "all": every GPU and instance of the catalog; "cpu": this machine's
   std::vector<CaseSpec> cases;
   bool largest_batch = false;          // instead of the cases' own
   std::optional<std::int64_t> epochs;  // then hours and costs are predicted too

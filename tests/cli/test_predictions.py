@@ -110,6 +110,12 @@ class Predictions(CliTest):
         rows = self.predictions("mlp", "--on", "all")
         self.assertEqual({row["device"] for row in rows}, {device["id"] for device in devices})
 
+    def test_on_this_cpu_by_its_measured_peaks(self):
+        row = self.predictions("mlp", "--on", "cpu,T4")[0]
+        self.assertEqual((row["device"], row["name"]), ("cpu", "cpu"))
+        self.assertGreater(row["step_seconds_expected"], row["step_seconds_at_least"])
+        self.assertIn("measured for this answer", " ".join(row["notes"]))
+
     def test_tokens_are_samples_of_a_sequence(self):
         rows = self.predictions("gpt2", "--on", "rtx-4090", "--batch", "8", "--tokens", "1.024e6")
         self.assertEqual(rows[0]["tokens_per_sample"], 1024)

@@ -41,9 +41,10 @@ TimeFactors read_factors(const JsonFields& row) {
 
 // Tiles of AMX do 16 times as much per cycle as vectors in fp32; vectors in bf16 do twice as much.
 bool has_tiles(const CatalogDevice& device, Precision precision) {
+  constexpr double kOfVectors = 4;  // at most, as measured peaks vary
   if (device.is_gpu || precision != Precision::bf16) return false;
-  return device.facts.at("bf16_flop_per_cycle").value.value_or(0) >
-         2 * device.facts.at("fp32_flop_per_cycle").value.value_or(0);
+  const auto of = [&](const char* key) { return device.facts.at(key).value.value_or(0); };
+  return of("bf16_flop_per_cycle") > kOfVectors * of("fp32_flop_per_cycle");
 }
 
 // What takes the largest share, and how much of the seconds.

@@ -40,6 +40,8 @@ bool is_priced(const DeviceCatalog& catalog, const PredictionTarget& target, con
 
 std::vector<std::string> notes_of(const PredictionTarget& target) {
   const CatalogDevice& device = *target.device;
+  if (device.id == "cpu")
+    return {"cpu: this machine's, " + device.name + ", by peaks measured for this answer instead of rated figures"};
   if (device.is_arm)
     return {device.name + ": this program has no kernels for Arm; the figures are of the same graph elsewhere"};
   if (target.instance && target.instance->cores > kMeasuredCores)
