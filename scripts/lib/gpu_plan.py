@@ -74,7 +74,7 @@ class Plan:
         yield from self.builds()
         yield self.measuring("info", [self.binary, "info", "--json"], 60, 10, core=True, out=self.folder / "info.json",
                              judge=lambda log: results.gpu_seen(self.folder / "info.json"))
-        # With `info` a minute: for so few steps nothing is tuned. A limit is three times what is expected, since a bare machine reads
+        # With `info` a minute: steps without warm-up are not tuned. A limit is three times what is expected, since a bare machine reads
         # libraries of gigabytes for the first time.
         for model, batch, options in (("lenet5", 32, []), ("bert-tiny", 8, ["--dropout", "0"])):
             yield self.compared(f"smoke-{model}", model, batch, ALL, 1, options, 60, 20, core=True)
@@ -188,7 +188,7 @@ class Plan:
 
     def sanitizers(self):
         models = ["--model", "lenet5,resnet20,bert-tiny:sequence=32", "--batch", 4, "--device", GPU, "--precision",
-                  self.supported("fp32,bf16,fp16"), "--warmup", 1, "--steps", 2, "--quiet", "--overwrite"]
+                  self.supported("fp32,bf16,fp16"), "--warmup", 0, "--steps", 3, "--quiet", "--overwrite"]
         for tool in SANITIZERS:
             yield self.sanitizer(tool, "models", [self.binary, "run", *models, "--out", self.folder / "logs" / f"{tool}.json"],
                                  ("build",))

@@ -175,13 +175,13 @@ Workload describe_workload(const CaseSpec& spec, const DatasetSize& size) {
   return description;
 }
 
-// A few steps, as those that are compared with other devices', measure no speed.
+// A few steps without warm-up, as those that are compared with other devices', measure no speed.
 BackendOptions backend_options(const CaseSpec& spec) {
   constexpr std::int64_t kFewSteps = 10;
   return {.winograd = !spec.without.winograd,
           .portable_kernels = spec.kernels == Kernels::portable,
           .graph_capture = !spec.without.graph_capture,
-          .tuning = !spec.stop.steps || *spec.stop.steps > kFewSteps};
+          .tuning = spec.warmup != 0 || !spec.stop.steps || *spec.stop.steps > kFewSteps};
 }
 
 std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const BackendOptions& options) {

@@ -171,13 +171,19 @@ TEST(Ablation, RefusesToLeaveOutMissingParts) {
   EXPECT_THAT(reason_of(spec), HasSubstr("lenet5 has no convolution"));
 }
 
-TEST(Tuning, IsForRunsOfMoreThanTenSteps) {
+TEST(Tuning, IsForRunsThatMeasureSpeed) {
   CaseSpec spec;
+  EXPECT_TRUE(backend_options(spec).tuning);
+  spec.warmup = 0;
   EXPECT_TRUE(backend_options(spec).tuning);
   spec.stop.steps = 11;
   EXPECT_TRUE(backend_options(spec).tuning);
   spec.stop.steps = 10;
   EXPECT_FALSE(backend_options(spec).tuning);
+  for (const std::optional<int> warm_up : {std::optional<int>(), std::optional(1)}) {
+    spec.warmup = warm_up;
+    EXPECT_TRUE(backend_options(spec).tuning);
+  }
 }
 
 TEST(Ablation, NamesItsPartsInOrder) {
