@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 const std::string kRoot = REPOSITORY;
 
-PredictionTarget target(const std::string& name) { return find_target(embedded_devices(), embedded_prices().prices, name); }
+PredictionTarget catalog_target(const std::string& name) { return find_target(embedded_devices(), embedded_prices().prices, name); }
 
 Prediction prediction(const std::string& device, const std::string& model, std::int64_t batch, Precision precision,
                       Mode mode = Mode::train) {
@@ -37,7 +37,7 @@ TEST(ExpectedTime, SumsWhatAStepDemands) {
                                       {65e12, 0, false, WorkClass::convolution},
                                       {130e12, 0, false, WorkClass::depthwise},
                                       {0, 640e9, false, WorkClass::pass}};
-  const Demands demands = demands_of(nodes, target("t4"), Precision::fp16);
+  const Demands demands = demands_of(nodes, catalog_target("t4"), Precision::fp16);
   EXPECT_THAT(demands, testing::ElementsAre(1, 3, 3, 260e12 / 70, 4));
   const Demands factors{2, 1.5, 3, 70e-12 / 260, 10};
   EXPECT_DOUBLE_EQ(expected_seconds(demands, factors, false), 2 + 4.5 + 9 + 1 + 40);
