@@ -20,7 +20,9 @@ using testing::HasSubstr;
 
 const std::string kRoot = REPOSITORY;
 
-PredictionTarget catalog_target(const std::string& name) { return find_target(embedded_devices(), embedded_prices().prices, name); }
+PredictionTarget catalog_target(const std::string& name) {
+  return find_target(embedded_devices(), embedded_prices().prices, name);
+}
 
 Prediction prediction(const std::string& device, const std::string& model, std::int64_t batch, Precision precision,
                       Mode mode = Mode::train) {
